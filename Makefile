@@ -1,0 +1,39 @@
+# sware: a sortedness-aware index access method for PostgreSQL
+#
+#   make                 builds against the pg_config found in PATH
+#   make PG_CONFIG=...   builds against another server
+#   make WERROR=1        turns every warning into an error
+#   make install         installs into that server
+#   make installcheck    runs the SQL and isolation tests on a running server
+#
+# test/run builds and runs everything, on a private copy of the server.
+
+EXTENSION = sware
+MODULE_big = sware
+PGFILEDESC = "sware - sortedness-aware index access method"
+OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
+DATA = $(wildcard sware--*.sql)
+
+REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
+ISOLATION = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
+ISOLATION_OPTS = --inputdir=test/isolation --outputdir=output_iso --load-extension=sware
+EXTRA_CLEAN = output_iso results regression.diffs regression.out
+
+# The server's headers count as system headers, so that -Wextra speaks of this
+# extension only. Callback signatures are given by the server: unused
+# parameters are none of our doing.
+PG_CPPFLAGS = -Isrc -isystem $(includedir_server)
+PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter $(if $(WERROR),-Werror)
+
+PG_CONFIG ?= pg_config
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
+
+# PGXS tracks header dependencies only if the server was configured to.
+HEADERS_OF_SWARE = $(wildcard src/*.h src/*/*.h)
+$(OBJS) $(OBJS:.o=.bc): $(HEADERS_OF_SWARE)
+
+# clang is handed the warning options of the compiler that built the server.
+ifneq (,$(findstring clang,$(CC)))
+override CFLAGS += -Wno-unknown-warning-option -Wno-ignored-optimization-argument
+endif
