@@ -1,0 +1,265 @@
+# A private PostgreSQL server with sware in it, for scripts that must change
+# nothing outside a directory of their own.  To be sourced by bash.
+#
+# The server's installed files are copied below a directory, with the same
+# absolute paths under it.  PostgreSQL finds its files relative to its
+# executables, so the copy is complete in itself: sware is installed into the
+# copy, and the machine's own PostgreSQL and its clusters are not touched.
+#
+#   set -euo pipefail
+#   . test/lib/private_server.sh
+#   root=$(mktemp -d)
+#   trap 'stop_clusters; rm -rf "$root"' EXIT
+#   install_packages "${SERVER_PACKAGES[@]}"
+#   make_private_server "$root"
+#   build_and_install_sware "$root"
+#   start_cluster "$root/cluster" "shared_buffers = 1GB"
+#   psql -c 'CREATE EXTENSION sware'
+#
+# What it reads:
+#   PG_CONFIG          pg_config of the server to copy; default: that of
+#                      Debian's PostgreSQL 15
+# What it sets:
+#   SERVER_PACKAGES    Debian packages that the default server and a build need
+#   SERVER_USER        the user that runs the server
+#   PRIVATE_PG_CONFIG  pg_config of the copy (after make_private_server)
+#   PRIVATE_BIN        directory of the copy's programs, first in PATH
+#   SWARE_BUILD        the copy of the checkout that was built; SERVER_USER may
+#                      write to it (after build_and_install_sware)
+#   PGHOST, PGPORT, PGUSER, PGDATABASE   the cluster started last
+#
+# It works for root, who must not run a server and for whom SERVER_USER is
+# "nobody", and for any other user, who needs sudo when packages are missing.
+
+DEBIAN_SERVER_PG_CONFIG=/usr/lib/postgresql/15/bin/pg_config
+PG_CONFIG=${PG_CONFIG:-$DEBIAN_SERVER_PG_CONFIG}
+
+SERVER_PACKAGES=(build-essential)
+if [ "$PG_CONFIG" = "$DEBIAN_SERVER_PG_CONFIG" ]; then
+	SERVER_PACKAGES+=(postgresql-15 postgresql-server-dev-15)
+fi
+
+# runuser is in a directory that is not in everybody's PATH.
+PATH=$PATH:/usr/sbin:/sbin
+
+# Settings of the caller's that would lead a client to some other server.
+unset PGHOST PGHOSTADDR PGPORT PGUSER PGDATABASE PGDATA PGSERVICE \
+	PGSERVICEFILE PGOPTIONS PGPASSFILE PGSYSCONFDIR
+
+if [ "$(id -u)" -eq 0 ]; then
+	SERVER_USER=nobody
+else
+	SERVER_USER=$(id -un)
+fi
+
+checkout_directory=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+running_clusters=()
+
+fail()
+{
+	echo "$(basename "$0"): error: $*" >&2
+	exit 1
+}
+
+as_root()
+{
+	if [ "$(id -u)" -eq 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo "$@"
+	else
+		fail "only root can do this, and there is no sudo: $*"
+	fi
+}
+
+# Runs a command as SERVER_USER, in the current directory, which that user
+# must be able to enter.
+as_server_user()
+{
+	if [ "$(id -un)" = "$SERVER_USER" ]; then
+		"$@"
+	else
+		runuser -u "$SERVER_USER" -- "$@"
+	fi
+}
+
+is_installed()
+{
+	# The status is "install ok installed"; a hold replaces the first word.
+	[[ $(dpkg-query -W -f='${Status}' "$1" 2>/dev/null) == *" ok installed" ]]
+}
+
+# Installs those of the named Debian packages that are missing.
+install_packages()
+{
+	local package missing=() no_cluster=
+
+	command -v dpkg-query >/dev/null ||
+		fail "this is not Debian; install the like of these and set PG_CONFIG: $*"
+	for package in "$@"; do
+		is_installed "$package" || missing+=("$package")
+	done
+	if [ ${#missing[@]} -eq 0 ]; then
+		return
+	fi
+
+	echo "Installing Debian packages: ${missing[*]}"
+	as_root apt-get update -qq
+	if [[ " ${missing[*]} " == *" postgresql-15 "* ]]; then
+		keep_from_making_a_cluster
+		no_cluster=yes
+	fi
+	apt_install "${missing[@]}" || { forget_no_cluster; fail "apt-get failed"; }
+	if [ -n "$no_cluster" ]; then
+		forget_no_cluster
+	fi
+}
+
+apt_install()
+{
+	as_root env DEBIAN_FRONTEND=noninteractive \
+		apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+# Debian's postgresql-15 makes and starts a cluster "main" when it is
+# installed.  A drop-in file says no to that for the time of the installation.
+no_cluster_file=/etc/postgresql-common/createcluster.d/sware-private-server.conf
+
+keep_from_making_a_cluster()
+{
+	# This package reads the file, so it comes first.
+	is_installed postgresql-common || apt_install postgresql-common ||
+		fail "apt-get failed"
+	as_root mkdir -p "$(dirname "$no_cluster_file")"
+	echo "create_main_cluster = false" |
+		as_root tee "$no_cluster_file" >/dev/null
+}
+
+forget_no_cluster()
+{
+	as_root rm -f "$no_cluster_file"
+}
+
+# Copies the server of PG_CONFIG below a directory.
+make_private_server()
+{
+	local root=$1 bindir pkglibdir sharedir includedir
+
+	[ -x "$PG_CONFIG" ] || fail "there is no pg_config at $PG_CONFIG"
+	bindir=$("$PG_CONFIG" --bindir)
+	pkglibdir=$("$PG_CONFIG" --pkglibdir)
+	sharedir=$("$PG_CONFIG" --sharedir)
+	includedir=$("$PG_CONFIG" --includedir)
+
+	# SERVER_USER has to get in; mktemp -d allows its owner only.
+	chmod a+rx "$root"
+	root=$(cd "$root" && pwd -P)
+
+	# The member names are made relative, that is "usr/lib/..." below root.
+	tar -C / -cf - "${bindir#/}" "${pkglibdir#/}" "${sharedir#/}" |
+		tar -C "$root" -xf - --no-same-owner
+	# Nothing is installed among the headers, so a link is enough.
+	mkdir -p "$(dirname "$root$includedir")"
+	ln -s "$includedir" "$root$includedir"
+
+	PRIVATE_BIN=$root$bindir
+	PRIVATE_PG_CONFIG=$PRIVATE_BIN/pg_config
+	PATH=$PRIVATE_BIN:$PATH
+	# A server that cannot be moved would show the original's place here.
+	[ "$("$PRIVATE_PG_CONFIG" --sharedir)" = "$root$sharedir" ] ||
+		fail "the server of $PG_CONFIG does not work from a copy"
+}
+
+# Builds a copy of the checkout and installs it into the private server.
+# Further arguments go to make.  What the compiler says is shown on failure.
+build_and_install_sware()
+{
+	local root log
+
+	root=$(cd "$1" && pwd -P)
+	shift
+	SWARE_BUILD=$root/build
+	log=$root/build.log
+	mkdir "$SWARE_BUILD"
+	tar -C "$checkout_directory" -cf - --exclude=./.git --exclude=./demo/out . |
+		tar -C "$SWARE_BUILD" -xf - --no-same-owner
+	(
+		# "set -e" has no effect here, because of the "||" below.
+		# Objects that were made for another server may have come along.
+		# Bitcode for the JIT compiler would double the time of the build.
+		cd "$SWARE_BUILD" &&
+		make clean PG_CONFIG="$PRIVATE_PG_CONFIG" with_llvm=no &&
+		make -j "$(nproc)" PG_CONFIG="$PRIVATE_PG_CONFIG" with_llvm=no "$@" &&
+		make install PG_CONFIG="$PRIVATE_PG_CONFIG" with_llvm=no "$@"
+	) >"$log" 2>&1 || {
+		cat "$log" >&2
+		fail "sware could not be built"
+	}
+	if [ "$(id -un)" != "$SERVER_USER" ]; then
+		chown -R "$SERVER_USER" "$SWARE_BUILD"
+	fi
+}
+
+# Starts a cluster, which is made if it is not there yet.  The arguments after
+# its directory are lines for postgresql.conf.  It listens on a socket in a
+# directory beside it, and nowhere else.
+start_cluster()
+{
+	local data=$1 setting
+	shift
+
+	if [ ! -d "$data" ]; then
+		mkdir "$data" "$data.socket"
+		if [ "$(id -un)" != "$SERVER_USER" ]; then
+			chown "$SERVER_USER" "$data" "$data.socket"
+		fi
+		(
+			cd "$data" &&
+			as_server_user "$PRIVATE_BIN/initdb" -D "$data" -U postgres \
+				--auth=trust --encoding=UTF8 --locale=C --no-sync
+		) >"$data.log" 2>&1 || { cat "$data.log" >&2; fail "initdb failed"; }
+	fi
+	for setting in "listen_addresses = ''" \
+		"unix_socket_directories = '$data.socket'" "$@"; do
+		printf '%s\n' "$setting"
+	done >>"$data/postgresql.conf"
+
+	# The server does not write to this script's own output: a reader of that
+	# would otherwise wait for it.
+	(
+		cd "$data" &&
+		as_server_user "$PRIVATE_BIN/pg_ctl" -D "$data" -w -t 600 \
+			-l "$data/server.log" start
+	) >>"$data.log" 2>&1 </dev/null || {
+		tail -n 30 "$data/server.log" >&2
+		fail "the server did not start"
+	}
+	running_clusters+=("$data")
+
+	export PGHOST=$data.socket PGPORT=5432 PGUSER=postgres PGDATABASE=postgres
+}
+
+# Stops a cluster.  The second argument is a shutdown mode of pg_ctl.
+stop_cluster()
+{
+	local data=$1 mode=${2:-fast} other still_running=()
+
+	for other in "${running_clusters[@]}"; do
+		[ "$other" = "$data" ] || still_running+=("$other")
+	done
+	running_clusters=("${still_running[@]}")
+	(
+		cd "$data" &&
+		as_server_user "$PRIVATE_BIN/pg_ctl" -D "$data" -m "$mode" -w -t 600 stop
+	) >>"$data.log" 2>&1
+}
+
+# Stops all clusters that were started and not stopped: for a trap.
+stop_clusters()
+{
+	local data
+
+	for data in "${running_clusters[@]}"; do
+		stop_cluster "$data" immediate || true
+	done
+}
