@@ -1,0 +1,354 @@
+/* sware--1.0.sql */
+
+-- complain if script is sourced in psql, rather than via CREATE EXTENSION
+\echo Use "CREATE EXTENSION sware" to load this file. \quit
+
+--
+-- Access method
+--
+
+CREATE FUNCTION sware_handler(internal)
+RETURNS index_am_handler
+AS 'MODULE_PATHNAME'
+LANGUAGE C;
+
+COMMENT ON FUNCTION sware_handler(internal) IS
+'handler of the sware index access method';
+
+CREATE ACCESS METHOD sware TYPE INDEX HANDLER sware_handler;
+
+COMMENT ON ACCESS METHOD sware IS
+'ordered index access method for keys that arrive nearly in order';
+
+--
+-- Inspection
+--
+
+CREATE FUNCTION sware_check(index regclass,
+    heapallindexed boolean DEFAULT false)
+RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION sware_check(regclass, boolean) IS
+'check the structure of a sware index, and optionally that every heap tuple is in it';
+
+-- Reads whole relations, and its errors may show what they hold.
+REVOKE ALL ON FUNCTION sware_check(regclass, boolean) FROM PUBLIC;
+
+-- The page functions below allow superusers only; C code checks that.
+
+CREATE FUNCTION sware_metapage(IN index regclass,
+    OUT magic bigint,
+    OUT version integer,
+    OUT root bigint,
+    OUT root_incarnation bigint,
+    OUT level integer,
+    OUT allequalimage boolean,
+    OUT index_incarnation bigint)
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION sware_metapage(regclass) IS
+'contents of the metapage of a sware index';
+
+CREATE FUNCTION sware_page_stats(IN index regclass, IN blkno bigint,
+    OUT blkno bigint,
+    OUT kind text,
+    OUT level integer,
+    OUT incarnation bigint,
+    OUT live_items integer,
+    OUT append_items integer,
+    OUT posting_items integer,
+    OUT heap_tids bigint,
+    OUT free_size integer,
+    OUT left_link bigint,
+    OUT left_incarnation bigint,
+    OUT right_link bigint,
+    OUT right_incarnation bigint,
+    OUT flags text[])
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION sware_page_stats(regclass, bigint) IS
+'summary of one page of a sware index';
+
+CREATE FUNCTION sware_page_items(IN index regclass, IN blkno bigint,
+    OUT itemoffset integer,
+    OUT kind text,
+    OUT ctid tid,
+    OUT itemlen integer,
+    OUT key_attributes integer,
+    OUT nulls boolean,
+    OUT vars boolean,
+    OUT data text,
+    OUT htid tid,
+    OUT tids tid[],
+    OUT child bigint,
+    OUT child_incarnation bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION sware_page_items(regclass, bigint) IS
+'items of one page of a sware index';
+
+--
+-- Operator families
+--
+-- sware has the strategies and support functions of btree, so its operator
+-- families are copies of btree's.  They are copied whole: from PostgreSQL 18
+-- on, the planner compares the families of two equality operators over all
+-- ordering access methods, and merges the operators' equivalence classes only
+-- if the families agree.  A copy with a member missing would therefore change
+-- plans in the whole database.
+--
+
+
+-- Members of an operator family, each with the clause that declares it.  Two
+-- families have equal membership if this returns the same for both.
+CREATE FUNCTION sware_opfamily_members(family oid,
+    OUT lefttype regtype,
+    OUT righttype regtype,
+    OUT clause text)
+RETURNS SETOF record
+LANGUAGE sql
+STABLE STRICT
+SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT amoplefttype, amoprighttype,
+           format('OPERATOR %s %s', amopstrategy, amopopr::regoperator)
+    FROM pg_amop
+    WHERE amopfamily = family
+    UNION ALL
+    SELECT amproclefttype, amprocrighttype,
+           format('FUNCTION %s (%s, %s) %s', amprocnum,
+                  amproclefttype::regtype, amprocrighttype::regtype,
+                  amproc::regprocedure)
+    FROM pg_amproc
+    WHERE amprocfamily = family
+$$;
+
+COMMENT ON FUNCTION sware_opfamily_members(oid) IS
+'operators and support functions of an operator family, as clauses of ALTER OPERATOR FAMILY ... ADD';
+
+-- Adds whatever a btree family has and a sware family lacks.
+CREATE FUNCTION sware_complete_opfamily(source_family oid, target_family oid)
+RETURNS void
+LANGUAGE plpgsql
+STRICT
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    target_schema name;
+    target_name name;
+    class record;
+    clauses text;
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_opfamily JOIN pg_am ON pg_am.oid = opfmethod
+                   WHERE pg_opfamily.oid = source_family AND amname = 'btree')
+    THEN
+        RAISE wrong_object_type
+        USING MESSAGE = format('%s is not the OID of a btree operator family', source_family);
+    END IF;
+
+    SELECT nspname, opfname INTO target_schema, target_name
+    FROM pg_opfamily
+    JOIN pg_namespace ON pg_namespace.oid = opfnamespace
+    JOIN pg_am ON pg_am.oid = opfmethod
+    WHERE pg_opfamily.oid = target_family AND amname = 'sware';
+    IF NOT FOUND THEN
+        RAISE wrong_object_type
+        USING MESSAGE = format('%s is not the OID of a sware operator family', target_family);
+    END IF;
+
+    -- Classes come first: members for a class's own type belong to the class,
+    -- so that they go when the class is dropped.  Where two classes share a
+    -- type (text_ops and varchar_ops), the default one gets them.
+    FOR class IN
+        SELECT opcname, opcintype::regtype AS type, opcdefault,
+               COALESCE(NULLIF(opckeytype, 0), opcintype)::regtype AS storage
+        FROM pg_opclass AS source
+        WHERE opcfamily = source_family
+        AND NOT EXISTS (SELECT FROM pg_opclass
+                        WHERE opcfamily = target_family
+                        AND opcname = source.opcname)
+        ORDER BY opcdefault DESC, opcname
+    LOOP
+        -- A class needs an item at least, which STORAGE is.
+        SELECT concat_ws(', ', 'STORAGE ' || class.storage,
+                         string_agg(clause, ', ' ORDER BY clause))
+        INTO clauses
+        FROM (SELECT * FROM @extschema@.sware_opfamily_members(source_family)
+              EXCEPT
+              SELECT * FROM @extschema@.sware_opfamily_members(target_family)) AS missing
+        WHERE lefttype = class.type AND righttype = class.type;
+
+        EXECUTE format('CREATE OPERATOR CLASS %I.%I %s FOR TYPE %s USING sware FAMILY %I.%I AS %s',
+                       target_schema, class.opcname,
+                       CASE WHEN class.opcdefault THEN 'DEFAULT' END,
+                       class.type, target_schema, target_name, clauses);
+    END LOOP;
+
+    SELECT string_agg(clause, ', ' ORDER BY clause)
+    INTO clauses
+    FROM (SELECT * FROM @extschema@.sware_opfamily_members(source_family)
+          EXCEPT
+          SELECT * FROM @extschema@.sware_opfamily_members(target_family)) AS missing;
+
+    IF clauses IS NOT NULL THEN
+        EXECUTE format('ALTER OPERATOR FAMILY %I.%I USING sware ADD %s',
+                       target_schema, target_name, clauses);
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION sware_complete_opfamily(oid, oid) IS
+'add to a sware operator family the classes, operators and support functions of a btree one that it lacks';
+
+CREATE FUNCTION sware_clone_opfamily(source_family oid, target_schema name DEFAULT NULL)
+RETURNS text
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    source record;
+    class record;
+    target text;
+    target_oid oid;
+BEGIN
+    SELECT nspname, opfname, amname INTO source
+    FROM pg_opfamily
+    JOIN pg_namespace ON pg_namespace.oid = opfnamespace
+    JOIN pg_am ON pg_am.oid = opfmethod
+    WHERE pg_opfamily.oid = source_family;
+    IF NOT FOUND THEN
+        RAISE undefined_object
+        USING MESSAGE = format('operator family with OID %s does not exist', source_family);
+    END IF;
+
+    IF source.amname <> 'btree' THEN
+        RAISE wrong_object_type
+        USING MESSAGE = format('operator family %I.%I belongs to access method "%s", not "btree"',
+                               source.nspname, source.opfname, source.amname),
+              HINT = 'Only btree operator families have the operators and support functions that sware needs.';
+    END IF;
+
+    -- The source's schema is where its users look for it, except that nothing
+    -- but the built-in families belongs into pg_catalog.
+    target_schema := COALESCE(target_schema, NULLIF(source.nspname, 'pg_catalog'), '@extschema@');
+    IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = target_schema) THEN
+        RAISE invalid_schema_name
+        USING MESSAGE = format('schema "%s" does not exist', target_schema),
+              HINT = 'Create the schema first, or leave out the second argument to use the schema of the source.';
+    END IF;
+    target := format('%I.%I', target_schema, source.opfname);
+
+    IF EXISTS (SELECT FROM pg_opfamily
+               JOIN pg_namespace ON pg_namespace.oid = opfnamespace
+               JOIN pg_am ON pg_am.oid = opfmethod
+               WHERE nspname = target_schema AND opfname = source.opfname AND amname = 'sware')
+    THEN
+        RAISE duplicate_object
+        USING MESSAGE = format('operator family %s for access method "sware" already exists', target),
+              HINT = format('Drop it first with DROP OPERATOR FAMILY %s USING sware, or name another schema.', target);
+    END IF;
+
+    SELECT existing.opcintype::regtype AS type, nspname, existing.opcname
+    INTO class
+    FROM pg_opclass AS wanted
+    JOIN pg_opclass AS existing ON existing.opcintype = wanted.opcintype
+    JOIN pg_am ON pg_am.oid = existing.opcmethod
+    JOIN pg_namespace ON pg_namespace.oid = existing.opcnamespace
+    WHERE wanted.opcfamily = source_family AND wanted.opcdefault
+    AND existing.opcdefault AND amname = 'sware'
+    ORDER BY wanted.opcname
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE duplicate_object
+        USING MESSAGE = format('type %s already has a default operator class for access method "sware"', class.type),
+              DETAIL = format('It is %I.%I.', class.nspname, class.opcname),
+              HINT = format('Operator family %I.%I has probably been cloned before.', source.nspname, source.opfname);
+    END IF;
+
+    EXECUTE format('CREATE OPERATOR FAMILY %s USING sware', target);
+    SELECT pg_opfamily.oid INTO STRICT target_oid
+    FROM pg_opfamily
+    JOIN pg_namespace ON pg_namespace.oid = opfnamespace
+    JOIN pg_am ON pg_am.oid = opfmethod
+    WHERE nspname = target_schema AND opfname = source.opfname AND amname = 'sware';
+    PERFORM @extschema@.sware_complete_opfamily(source_family, target_oid);
+
+    RETURN target;
+END
+$$;
+
+COMMENT ON FUNCTION sware_clone_opfamily(oid, name) IS
+'make a sware operator family, with its classes, from the btree one of this OID';
+
+-- Finds an unqualified name through the caller's search_path, so it cannot set
+-- its own, and therefore qualifies everything it uses.
+CREATE FUNCTION sware_clone_opfamily(source_family text, target_schema name DEFAULT NULL)
+RETURNS text
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    parts text[] := pg_catalog.parse_ident(source_family);
+    source_oid oid;
+BEGIN
+    IF pg_catalog.cardinality(parts) OPERATOR(pg_catalog.>) 2 THEN
+        RAISE invalid_name
+        USING MESSAGE = pg_catalog.format('invalid operator family name: %s', source_family),
+              HINT = 'Write family or schema.family.';
+    END IF;
+
+    -- A name can exist once per access method; btree's is preferred, any other
+    -- is passed on to be refused with the reason.
+    SELECT f.oid INTO source_oid
+    FROM pg_catalog.pg_opfamily AS f
+    JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) f.opfnamespace
+    JOIN pg_catalog.pg_am AS a ON a.oid OPERATOR(pg_catalog.=) f.opfmethod
+    WHERE f.opfname OPERATOR(pg_catalog.=) parts[pg_catalog.cardinality(parts)]::pg_catalog.name
+    AND CASE pg_catalog.cardinality(parts)
+        WHEN 2 THEN n.nspname OPERATOR(pg_catalog.=) parts[1]::pg_catalog.name
+        ELSE pg_catalog.pg_opfamily_is_visible(f.oid) END
+    ORDER BY a.amname OPERATOR(pg_catalog.=) 'btree' DESC, a.amname
+    LIMIT 1;
+    IF NOT FOUND THEN
+        RAISE undefined_object
+        USING MESSAGE = pg_catalog.format('operator family "%s" does not exist for access method "btree"', source_family),
+              HINT = 'The families of btree are listed by \dAf btree in psql; a name outside of search_path needs its schema.';
+    END IF;
+
+    -- The extension does not move, so its schema can be named here.
+    RETURN @extschema@.sware_clone_opfamily(source_oid, target_schema);
+END
+$$;
+
+COMMENT ON FUNCTION sware_clone_opfamily(text, name) IS
+'make a sware operator family, with its classes, from the btree one of this name';
+
+--
+-- Copies of the built-in families
+--
+-- They live in the extension's schema, not in pg_catalog: a default operator
+-- class is found by type in any schema, and others (text_pattern_ops) are
+-- found through search_path or with the schema written out.
+--
+-- OIDs below 16384 are PostgreSQL's own.
+--
+DO $$
+DECLARE
+    source oid;
+BEGIN
+    FOR source IN
+        SELECT pg_opfamily.oid
+        FROM pg_catalog.pg_opfamily
+        JOIN pg_catalog.pg_am ON pg_am.oid = opfmethod
+        WHERE amname = 'btree' AND pg_opfamily.oid < 16384
+        ORDER BY 1
+    LOOP
+        PERFORM @extschema@.sware_clone_opfamily(source, '@extschema@');
+    END LOOP;
+END
+$$;
