@@ -14,7 +14,8 @@ PGFILEDESC = "sware - sortedness-aware index access method"
 OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
 DATA = $(wildcard sware--*.sql)
 
-REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
+# setup makes the helpers that the other tests use.
+REGRESS = setup $(filter-out setup,$(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql))))
 ISOLATION = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
 ISOLATION_OPTS = --inputdir=test/isolation --outputdir=output_iso --load-extension=sware
 EXTRA_CLEAN = output_iso results regression.diffs regression.out
