@@ -132,63 +132,66 @@ $$;
 COMMENT ON FUNCTION sware_opfamily_members(oid) IS
 'operators and support functions of an operator family, as clauses of ALTER OPERATOR FAMILY ... ADD';
 
--- Adds whatever a btree family has and a sware family lacks.
-CREATE FUNCTION sware_complete_opfamily(source_family oid, target_family oid)
+-- Makes a copy of a class in a sware family.  Of the members for the class's
+-- own type, those that the family does not have yet are made part of the class:
+-- they go when the class is dropped.
+CREATE FUNCTION sware_clone_opclass(source_class oid, target_family oid)
 RETURNS void
 LANGUAGE plpgsql
 STRICT
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    target_schema name;
-    target_name name;
-    class record;
+    source record;
+    target record;
     clauses text;
 BEGIN
-    IF NOT EXISTS (SELECT FROM pg_opfamily JOIN pg_am ON pg_am.oid = opfmethod
-                   WHERE pg_opfamily.oid = source_family AND amname = 'btree')
-    THEN
-        RAISE wrong_object_type
-        USING MESSAGE = format('%s is not the OID of a btree operator family', source_family);
-    END IF;
+    SELECT opcfamily, opcname, opcdefault, opcintype::regtype AS type,
+           COALESCE(NULLIF(opckeytype, 0), opcintype)::regtype AS storage
+    INTO STRICT source
+    FROM pg_opclass
+    WHERE oid = source_class;
 
-    SELECT nspname, opfname INTO target_schema, target_name
+    SELECT nspname, opfname INTO STRICT target
     FROM pg_opfamily
     JOIN pg_namespace ON pg_namespace.oid = opfnamespace
-    JOIN pg_am ON pg_am.oid = opfmethod
-    WHERE pg_opfamily.oid = target_family AND amname = 'sware';
-    IF NOT FOUND THEN
-        RAISE wrong_object_type
-        USING MESSAGE = format('%s is not the OID of a sware operator family', target_family);
-    END IF;
+    WHERE pg_opfamily.oid = target_family;
 
-    -- Classes come first: members for a class's own type belong to the class,
-    -- so that they go when the class is dropped.  Where two classes share a
-    -- type (text_ops and varchar_ops), the default one gets them.
-    FOR class IN
-        SELECT opcname, opcintype::regtype AS type, opcdefault,
-               COALESCE(NULLIF(opckeytype, 0), opcintype)::regtype AS storage
-        FROM pg_opclass AS source
-        WHERE opcfamily = source_family
-        AND NOT EXISTS (SELECT FROM pg_opclass
-                        WHERE opcfamily = target_family
-                        AND opcname = source.opcname)
-        ORDER BY opcdefault DESC, opcname
-    LOOP
-        -- A class needs an item at least, which STORAGE is.
-        SELECT concat_ws(', ', 'STORAGE ' || class.storage,
-                         string_agg(clause, ', ' ORDER BY clause))
-        INTO clauses
-        FROM (SELECT * FROM @extschema@.sware_opfamily_members(source_family)
-              EXCEPT
-              SELECT * FROM @extschema@.sware_opfamily_members(target_family)) AS missing
-        WHERE lefttype = class.type AND righttype = class.type;
+    -- A class needs an item at least.  STORAGE always is one, and has no effect
+    -- where it names the class's own type.
+    SELECT concat_ws(', ', 'STORAGE ' || source.storage,
+                     string_agg(clause, ', ' ORDER BY clause))
+    INTO clauses
+    FROM (SELECT * FROM @extschema@.sware_opfamily_members(source.opcfamily)
+          EXCEPT
+          SELECT * FROM @extschema@.sware_opfamily_members(target_family)) AS missing
+    WHERE lefttype = source.type AND righttype = source.type;
 
-        EXECUTE format('CREATE OPERATOR CLASS %I.%I %s FOR TYPE %s USING sware FAMILY %I.%I AS %s',
-                       target_schema, class.opcname,
-                       CASE WHEN class.opcdefault THEN 'DEFAULT' END,
-                       class.type, target_schema, target_name, clauses);
-    END LOOP;
+    EXECUTE format('CREATE OPERATOR CLASS %I.%I %s FOR TYPE %s USING sware FAMILY %I.%I AS %s',
+                   target.nspname, source.opcname,
+                   CASE WHEN source.opcdefault THEN 'DEFAULT' END,
+                   source.type, target.nspname, target.opfname, clauses);
+END
+$$;
+
+COMMENT ON FUNCTION sware_clone_opclass(oid, oid) IS
+'make a copy of a btree operator class in a sware operator family';
+
+-- Adds the members that a btree family has and a sware family lacks.
+CREATE FUNCTION sware_add_missing_members(source_family oid, target_family oid)
+RETURNS void
+LANGUAGE plpgsql
+STRICT
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    target record;
+    clauses text;
+BEGIN
+    SELECT nspname, opfname INTO STRICT target
+    FROM pg_opfamily
+    JOIN pg_namespace ON pg_namespace.oid = opfnamespace
+    WHERE pg_opfamily.oid = target_family;
 
     SELECT string_agg(clause, ', ' ORDER BY clause)
     INTO clauses
@@ -198,13 +201,13 @@ BEGIN
 
     IF clauses IS NOT NULL THEN
         EXECUTE format('ALTER OPERATOR FAMILY %I.%I USING sware ADD %s',
-                       target_schema, target_name, clauses);
+                       target.nspname, target.opfname, clauses);
     END IF;
 END
 $$;
 
-COMMENT ON FUNCTION sware_complete_opfamily(oid, oid) IS
-'add to a sware operator family the classes, operators and support functions of a btree one that it lacks';
+COMMENT ON FUNCTION sware_add_missing_members(oid, oid) IS
+'add to a sware operator family the operators and support functions of a btree one that it lacks';
 
 CREATE FUNCTION sware_clone_opfamily(source_family oid, target_schema name DEFAULT NULL)
 RETURNS text
@@ -236,7 +239,11 @@ BEGIN
 
     -- The source's schema is where its users look for it, except that nothing
     -- but the built-in families belongs into pg_catalog.
-    target_schema := COALESCE(target_schema, NULLIF(source.nspname, 'pg_catalog'), '@extschema@');
+    target_schema := COALESCE(target_schema, NULLIF(source.nspname, 'pg_catalog'),
+                              (SELECT nspname
+                               FROM pg_extension
+                               JOIN pg_namespace ON pg_namespace.oid = extnamespace
+                               WHERE extname = 'sware'));
     IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = target_schema) THEN
         RAISE invalid_schema_name
         USING MESSAGE = format('schema "%s" does not exist', target_schema),
@@ -277,7 +284,18 @@ BEGIN
     JOIN pg_namespace ON pg_namespace.oid = opfnamespace
     JOIN pg_am ON pg_am.oid = opfmethod
     WHERE nspname = target_schema AND opfname = source.opfname AND amname = 'sware';
-    PERFORM @extschema@.sware_complete_opfamily(source_family, target_oid);
+
+    -- Where two classes share a type (text_ops and varchar_ops), the default one
+    -- comes first and gets the members.  A class that somebody added to a
+    -- built-in family is left to sware_sync_opfamilies(): it must not become part
+    -- of this extension.  OIDs below 16384 are PostgreSQL's own.
+    PERFORM @extschema@.sware_clone_opclass(oid, target_oid)
+    FROM (SELECT oid
+          FROM pg_opclass
+          WHERE opcfamily = source_family
+          AND (source_family >= 16384 OR oid < 16384)
+          ORDER BY opcdefault DESC, opcname) AS classes;
+    PERFORM @extschema@.sware_add_missing_members(source_family, target_oid);
 
     RETURN target;
 END
@@ -328,14 +346,73 @@ $$;
 COMMENT ON FUNCTION sware_clone_opfamily(text, name) IS
 'make a sware operator family, with its classes, from the btree one of this name';
 
+-- A btree family can grow after it was cloned: another extension adds its types
+-- to a built-in family, an extension is updated, or pg_upgrade moves the old
+-- members to a new PostgreSQL that has more of them.
+CREATE FUNCTION sware_sync_opfamilies()
+RETURNS SETOF text
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    pair record;
+    class record;
+BEGIN
+    -- A copy has the name of its source and its "<" operators.
+    FOR pair IN
+        SELECT source.oid AS source, target.oid AS target,
+               format('%I.%I', nspname, target.opfname) AS target_name
+        FROM pg_opfamily AS target
+        JOIN pg_am AS target_am ON target_am.oid = target.opfmethod
+        JOIN pg_namespace ON pg_namespace.oid = target.opfnamespace
+        JOIN pg_opfamily AS source ON source.opfname = target.opfname
+        JOIN pg_am AS source_am ON source_am.oid = source.opfmethod
+        WHERE target_am.amname = 'sware' AND source_am.amname = 'btree'
+        AND EXISTS (SELECT FROM pg_amop AS copied
+                    JOIN pg_amop AS original USING (amopopr, amopstrategy)
+                    WHERE copied.amopfamily = target.oid
+                    AND original.amopfamily = source.oid
+                    AND amopstrategy = 1)
+        ORDER BY target_name
+    LOOP
+        RETURN QUERY
+        SELECT format('%s: %s', pair.target_name, clause)
+        FROM (SELECT * FROM @extschema@.sware_opfamily_members(pair.source)
+              EXCEPT
+              SELECT * FROM @extschema@.sware_opfamily_members(pair.target)) AS missing
+        ORDER BY clause;
+
+        -- Members first, so that none becomes part of a class: if pg_dump then
+        -- dumps the class, it can be restored whether or not CREATE EXTENSION
+        -- has already found the same members and added them.
+        PERFORM @extschema@.sware_add_missing_members(pair.source, pair.target);
+
+        FOR class IN
+            SELECT original.oid, original.opcname
+            FROM pg_opclass AS original
+            WHERE original.opcfamily = pair.source
+            AND NOT EXISTS (SELECT FROM pg_opclass AS copied
+                            WHERE copied.opcfamily = pair.target
+                            AND copied.opcname = original.opcname
+                            AND copied.opcintype = original.opcintype)
+            ORDER BY original.opcname
+        LOOP
+            PERFORM @extschema@.sware_clone_opclass(class.oid, pair.target);
+            RETURN NEXT format('%s: OPERATOR CLASS %I', pair.target_name, class.opcname);
+        END LOOP;
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION sware_sync_opfamilies() IS
+'add to all cloned operator families what their btree originals have gained since, and return what was added';
+
 --
 -- Copies of the built-in families
 --
 -- They live in the extension's schema, not in pg_catalog: a default operator
 -- class is found by type in any schema, and others (text_pattern_ops) are
 -- found through search_path or with the schema written out.
---
--- OIDs below 16384 are PostgreSQL's own.
 --
 DO $$
 DECLARE
@@ -348,7 +425,7 @@ BEGIN
         WHERE amname = 'btree' AND pg_opfamily.oid < 16384
         ORDER BY 1
     LOOP
-        PERFORM @extschema@.sware_clone_opfamily(source, '@extschema@');
+        PERFORM @extschema@.sware_clone_opfamily(source, pg_catalog.current_schema());
     END LOOP;
 END
 $$;
