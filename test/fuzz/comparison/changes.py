@@ -1,0 +1,237 @@
+"""Operations that change the tables: rows, VACUUM, and the life of indexes.
+
+Each function does one operation on both sides and returns nothing.  They draw from the seed's
+random numbers only, never from what the server answers.
+"""
+
+import io
+
+from . import values
+from .values import quote
+
+PATTERNS = ("sorted", "sorted", "near_sorted", "near_sorted", "descending", "scrambled",
+            "scrambled", "duplicates", "nulls")
+
+
+def next_position(rng, column, pattern):
+    """The position of a column's next value, or None for NULL."""
+    if pattern == "nulls" and rng.random() < 0.7 or rng.random() < column.null_share:
+        return None
+    if pattern == "sorted":
+        position = column.high + (rng.random() < 0.7)
+    elif pattern == "near_sorted":
+        position = column.high + 1
+        if rng.random() < 0.1:
+            position -= rng.randint(0, 200)
+    elif pattern == "descending":
+        position = column.low - 1
+    elif pattern == "duplicates":
+        position = values.MIDDLE + rng.choice((0, 0, 0, 1, 5))
+    else:
+        position = values.MIDDLE + rng.randint(-column.domain, column.domain)
+    column.cover(position)
+    return position
+
+
+def new_rows(rng, table, count):
+    """Rows as lists of text or None: id, pad, and the columns by a pattern each."""
+    patterns = [rng.choice(PATTERNS) for _ in table.columns]
+    rows = []
+    for _ in range(count):
+        row = [str(table.next_id), str(rng.randint(0, 99))]
+        for column, pattern in zip(table.columns, patterns):
+            position = next_position(rng, column, pattern)
+            row.append(None if position is None else column.type.literal(rng, position))
+        table.next_id += 1
+        rows.append(row)
+    return rows
+
+
+def write_row(row):
+    return "(%s)" % ", ".join("NULL" if v is None else quote(v) for v in row)
+
+
+def room(rng, table, wanted):
+    """How many rows to insert so that the table stays small."""
+    return max(1, min(wanted, table.row_limit - table.rows))
+
+
+def insert_one(run):
+    for _ in range(run.rng.randint(1, 4)):
+        rows = new_rows(run.rng, run.table, 1)
+        run.change("INSERT INTO @S.t VALUES %s" % write_row(rows[0]))
+
+
+def insert_rows(run):
+    count = room(run.rng, run.table, run.rng.choice((5, 20, 100, 300)))
+    rows = new_rows(run.rng, run.table, count)
+    run.change("INSERT INTO @S.t VALUES %s" % ", ".join(map(write_row, rows)))
+
+
+def copy_rows(run):
+    count = room(run.rng, run.table, run.rng.choice((100, 1000, 3000)))
+    lines = io.StringIO()
+    for row in new_rows(run.rng, run.table, count):
+        lines.write("\t".join("\\N" if v is None else v.replace("\\", "\\\\") for v in row) + "\n")
+    columns = ", ".join(["id", "pad"] + [c.name for c in run.table.columns])
+    run.changed(run.pair.copy(run.main, columns, lines, run.may_fail()))
+
+
+def insert_select(run):
+    """Rows of the table once more: exact duplicates of its keys."""
+    table = run.table
+    if table.copies >= 12 or table.rows * 2 > table.row_limit:
+        return insert_rows(run)
+    table.copies += 1
+    columns = ", ".join(c.name for c in table.columns)
+    run.change("INSERT INTO @S.t SELECT id + %d, pad, %s FROM @S.t WHERE id %% %d = 0" % (
+        table.next_id, columns, run.rng.choice((1, 2, 5))))
+    table.next_id *= 2
+
+
+def some_rows(rng, table):
+    """A condition that picks some rows, the same on both sides."""
+    kind = rng.random()
+    if kind < 0.35:
+        return "id %% %d = %d" % ((lambda m: (m, rng.randrange(m)))(rng.choice((7, 50, 300))))
+    if kind < 0.6:
+        start = rng.randint(1, table.next_id)
+        return "id BETWEEN %d AND %d" % (start, start + rng.choice((0, 10, 200)))
+    column = rng.choice(table.columns)
+    if "bool" in column.type.features:
+        return "%s AND id %% 5 = 1" % column.name
+    position = rng.randint(column.low, column.high)
+    low = column.type.literal(rng, position)
+    if kind < 0.8:
+        return "%s = %s::%s AND id %% 3 = 0" % (column.name, quote(low), column.type.cast)
+    high = column.type.literal(rng, position + rng.randint(0, 30))
+    return "%s BETWEEN %s::%s AND %s::%s AND id %% 2 = 0" % (
+        column.name, quote(low), column.type.cast, quote(high), column.type.cast)
+
+
+def update_keys(run):
+    rng, table = run.rng, run.table
+    sets = []
+    for column in rng.sample(table.columns, rng.randint(1, min(2, len(table.columns)))):
+        others = [c for c in table.columns
+                  if c is not column and c.type.declaration == column.type.declaration]
+        position = next_position(rng, column, rng.choice(PATTERNS))
+        if position is None:
+            sets.append("%s = NULL" % column.name)
+        elif others and rng.random() < 0.3:
+            sets.append("%s = %s" % (column.name, rng.choice(others).name))
+        else:
+            sets.append("%s = %s" % (column.name, quote(column.type.literal(rng, position))))
+    run.change("UPDATE @S.t SET %s WHERE %s" % (", ".join(sets), some_rows(rng, table)))
+
+
+def update_pad(run):
+    """Touches no index, so HOT where the page has room."""
+    run.change("UPDATE @S.t SET pad = pad + 1 WHERE %s" % some_rows(run.rng, run.table))
+
+
+def delete_some(run):
+    run.change("DELETE FROM @S.t WHERE %s" % some_rows(run.rng, run.table))
+
+
+def delete_left(run):
+    """Queue-like: what is smallest in one column goes."""
+    rng, table = run.rng, run.table
+    column = rng.choice(table.columns)
+    position = column.low + (column.high - column.low) * rng.choice((0.1, 0.3, 0.6, 1.0))
+    if "bool" in column.type.features:
+        return delete_some(run)
+    run.change("DELETE FROM @S.t WHERE %s < %s::%s" % (
+        column.name, quote(column.type.plain_literal(int(position))), column.type.cast))
+
+
+def delete_most(run):
+    run.change("DELETE FROM @S.t WHERE id %% %d <> 0" % run.rng.choice((2, 10, 1000)))
+
+
+def vacuum(run):
+    rng = run.rng
+    options = [rng.choice(("INDEX_CLEANUP ON", "INDEX_CLEANUP ON", "INDEX_CLEANUP AUTO"))]
+    if run.old_snapshot:
+        options.append("TRUNCATE OFF")     # truncation would wait for the old reader's lock
+    elif rng.random() < 0.2:
+        options.append("FREEZE")
+    options.append("PARALLEL %d" % rng.choice((0, 0, 0, 2)))
+    if rng.random() < 0.3:
+        options.append("ANALYZE")
+    run.pair.run(run.main, "VACUUM (%s) @S.t" % ", ".join(options))
+
+
+def analyze(run):
+    run.pair.run(run.main, "ANALYZE @S.t")
+
+
+def create_index(run):
+    rng, table = run.rng, run.table
+    if len(table.indexes) >= 3:
+        return drop_index(run)
+    index = table.random_index(rng)
+    concurrently = run.alone() and rng.random() < 0.25
+
+    def sql(schema):
+        tested = schema != "fuzz_base"
+        return index.sql(schema, table.test_method if tested else "btree", tested, concurrently)
+
+    if run.pair.run(run.main, sql, may_fail=True) is not None:
+        table.indexes.append(index)
+    elif concurrently:
+        run.pair.run(run.main, "DROP INDEX @S.%s" % index.name)
+
+
+def drop_index(run):
+    table = run.table
+    if len(table.indexes) > 1 and not run.old_snapshot:
+        index = run.rng.choice(table.indexes)
+        table.indexes.remove(index)
+        run.pair.run(run.main, "DROP INDEX @S.%s" % index.name)
+
+
+def reindex(run):
+    rng = run.rng
+    if not run.table.indexes:
+        return create_index(run)
+    concurrently = "CONCURRENTLY " if run.alone() and rng.random() < 0.4 else ""
+    target = rng.choice(["TABLE %s@S.t" % concurrently] +
+                        ["INDEX %s@S.%s" % (concurrently, i.name) for i in run.table.indexes])
+    run.pair.run(run.main, "REINDEX %s" % target)
+
+
+def set_options(run):
+    rng, table = run.rng, run.table
+    if table.indexes:
+        run.pair.run(run.main, "ALTER INDEX @S.%s SET (%s)" % (
+            rng.choice(table.indexes).name, rng.choice((
+                "fillfactor = %d" % rng.randint(50, 100),
+                "deduplicate_items = %s" % rng.choice(("on", "off"))))))
+
+
+def truncate(run):
+    run.pair.run(run.main, "TRUNCATE @S.t")
+    run.table.rows = 0
+
+
+def rewrite(run):
+    """VACUUM FULL, CLUSTER, or a change of the table that rewrites it."""
+    rng, table = run.rng, run.table
+    # CLUSTER wants an index that covers all rows.
+    whole = [i for i in table.indexes if not i.predicate]
+    if rng.random() < 0.5 and whole:
+        run.pair.run(run.main, "CLUSTER @S.t USING %s" % rng.choice(whole).name)
+    elif not run.main.in_transaction:
+        run.pair.run(run.main, "VACUUM FULL @S.t")
+    else:
+        run.pair.run(run.main, "ALTER TABLE @S.t ALTER pad TYPE int4 USING pad + 1")
+
+
+# Weight, function.  "Blocking" ones need a lock that an old reader would keep from them, and
+# those "outside" cannot run in a transaction block.
+ROW_CHANGES = ((8, insert_one), (6, insert_rows), (2, copy_rows), (1, insert_select),
+               (5, update_keys), (3, update_pad), (4, delete_some), (2, delete_left))
+OUTSIDE = ((6, vacuum), (1, analyze))
+RARE = ((3, create_index), (1, set_options), (1, delete_most))
+BLOCKING = ((1, drop_index), (3, reindex), (1, truncate), (2, rewrite))

@@ -1,0 +1,320 @@
+"""One seed: a series of tables, each put through random operations and queries."""
+
+import random
+import time
+
+from . import changes, questions
+from .pair import BASE, TEST, Difference, Pair, Session
+from .tables import Table
+
+
+def weighted(rng, choices):
+    total = sum(weight for weight, _ in choices)
+    pick = rng.randrange(total)
+    for weight, choice in choices:
+        if pick < weight:
+            return choice
+        pick -= weight
+    raise AssertionError("weights exhausted")
+
+
+class OldReader:
+    """A second connection whose old snapshot, and maybe cursor, outlives changes."""
+
+    def __init__(self, scenario):
+        rng = scenario.rng
+        self.pair = scenario.pair
+        self.session = scenario.other
+        self.session.begin("ISOLATION LEVEL REPEATABLE READ")
+        toggles = questions.random_toggles(rng)
+        # A cursor on an index-only scan keeps a page pinned, and VACUUM in the other session of
+        # this single-threaded test would wait for it for ever.  The same holds for any scan of
+        # an unlogged table, and for the page of a heap that FREEZE wants.
+        toggles["enable_indexonlyscan"] = "off"
+        self.session.set_toggles(toggles)
+        self.queries = [questions.random_question(rng, scenario.table) for _ in range(4)]
+        self.answers = []
+        for question in self.queries:
+            rows, _ = self.pair.run(self.session, question.sql, compare=question.compare,
+                                    prefix=question.prefix)
+            self.answers.append(rows)
+        self.left = rng.randint(10, 60)
+        self.cursor = not scenario.table.unlogged and rng.random() < 0.6
+        if self.cursor:
+            declare_cursors(self.pair, self.session, "old_cursor",
+                            questions.cursor_query(rng, scenario.table))
+
+    def step(self, rng):
+        """Ask again what was asked before: the answer must be the same."""
+        if self.cursor and rng.random() < 0.6:
+            fetch(rng, self.pair, self.session, "old_cursor")
+            return
+        number = rng.randrange(len(self.queries))
+        question = self.queries[number]
+        rows, _ = self.pair.run(self.session, question.sql, compare=question.compare,
+                                prefix=question.prefix)
+        Pair.same_rows(question.sql, self.answers[number], rows, question.compare,
+                       question.prefix, ("before", "now"))
+
+    def end(self):
+        self.session.end("ROLLBACK")
+
+
+def declare_cursors(pair, session, name, query):
+    pair.run(session, lambda schema: "DECLARE %s_%s SCROLL CURSOR FOR %s" % (
+        name, schema, query.replace("@S", schema)))
+
+
+def fetch(rng, pair, session, name):
+    move = rng.choice(("FORWARD %d", "FORWARD %d", "FORWARD %d", "BACKWARD %d", "BACKWARD %d",
+                       "RELATIVE %d", "ABSOLUTE %d", "ABSOLUTE -%d"))
+    move = move % rng.choice((1, 1, 2, 5, 50, 500))
+    if rng.random() < 0.1:
+        move = rng.choice(("FIRST", "LAST", "NEXT", "PRIOR", "FORWARD ALL", "BACKWARD ALL"))
+    verb = "MOVE" if rng.random() < 0.15 else "FETCH"
+    pair.run(session, lambda schema: "%s %s FROM %s_%s" % (verb, move, name, schema), compare="order")
+
+
+class Scenario:
+    """Everything a seed decides, and the counts it leaves."""
+
+    def __init__(self, seed, settings, log):
+        self.seed = seed
+        self.rng = random.Random("sware %d" % seed)
+        self.settings = settings
+        self.log = log
+        self.pair = Pair()
+        self.main = Session(settings.dsn, log, "main")
+        self.other = None
+        self.table = None
+        self.old_reader = None
+        self.saved = []            # what ROLLBACK brings back: (savepoint, rows, indexes)
+        self.toggles = {}
+        self.operations = 0
+        self.explained = self.with_index = 0
+        self.deadline = settings.deadline
+
+    # What the changes ask.
+
+    @property
+    def old_snapshot(self):
+        return self.old_reader is not None
+
+    def alone(self):
+        """Nothing else runs, so CONCURRENTLY neither fails nor waits."""
+        return not self.main.in_transaction and not self.old_snapshot
+
+    def may_fail(self):
+        """Only a key that is too large may be refused."""
+        return self.table.wide
+
+    def change(self, sql):
+        self.changed(self.pair.run(self.main, sql, self.may_fail()), sql)
+
+    def changed(self, outcome, sql="COPY"):
+        if outcome is None:
+            return
+        if sql.startswith(("INSERT", "COPY")):
+            self.table.rows += outcome[1]
+        elif sql.startswith("DELETE"):
+            self.table.rows -= outcome[1]
+
+    # The run.
+
+    def run(self):
+        self.prepare()
+        try:
+            while self.operations < self.settings.operations and time.time() < self.deadline:
+                self.new_table()
+                last = self.operations + self.rng.choice((200, 500, 1000))
+                while self.operations < min(last, self.settings.operations):
+                    self.one_operation()
+                    self.operations += 1
+                    if time.time() > self.deadline:
+                        break
+                self.finish_table()
+            self.indexes_were_used()
+        finally:
+            self.main.close()
+            if self.other:
+                self.other.close()
+
+    def prepare(self):
+        execute = self.main.execute
+        execute("SET search_path = pg_catalog, public")
+        if self.settings.am != "btree":
+            execute("CREATE EXTENSION IF NOT EXISTS %s" % self.settings.am)
+        execute("DROP SCHEMA IF EXISTS fuzz_base, fuzz_test, fuzz_shared CASCADE")
+        for schema in (BASE, TEST, "fuzz_shared"):
+            execute("CREATE SCHEMA %s" % schema)
+        execute("CREATE TYPE fuzz_shared.mood AS ENUM "
+                "('sad', 'low', 'ok', 'fine', 'happy', 'zen')")
+        icu = execute("SELECT count(*) FROM pg_collation WHERE collprovider = 'i' AND "
+                      "getdatabaseencoding() = 'UTF8'")[0][0] != "0"
+        execute("CREATE COLLATION fuzz_shared.case_blind (%s)" % (
+            "provider = icu, locale = 'und-u-ks-level2', deterministic = false" if icu
+            else "provider = libc, locale = 'C'"))
+        self.other = Session(self.settings.dsn, self.log, "other")
+
+    def new_table(self):
+        for schema in (BASE, TEST):
+            self.main.execute("DROP TABLE IF EXISTS %s.t" % schema)
+        self.table = Table(self.rng, self.settings.am)
+        for schema in (BASE, TEST):
+            for statement in self.table.create_statements(schema):
+                self.main.execute(statement)
+        if self.rng.random() < 0.5:
+            changes.copy_rows(self)
+        while not self.table.indexes:
+            changes.create_index(self)
+        if self.rng.random() < 0.5:
+            changes.create_index(self)
+
+    def one_operation(self):
+        rng = self.rng
+        kind = rng.random()
+        if self.old_reader and self.old_reader.left <= 0:
+            self.close_old_reader()
+        if kind < 0.55:
+            self.ask()
+        elif kind < 0.63:
+            self.transaction_control()
+        elif self.old_reader and kind < 0.70:
+            self.old_reader.step(rng)
+        elif kind < 0.71:
+            self.scroll()
+        elif kind < 0.715 and not self.old_reader and not self.main.in_transaction:
+            self.old_reader = OldReader(self)
+        else:
+            self.change_something()
+        if self.old_reader:
+            self.old_reader.left -= 1
+        if self.operations % 50 == 49 and not self.main.in_transaction:
+            self.check_indexes()
+
+    def change_something(self):
+        choices = list(changes.ROW_CHANGES)
+        if not self.main.in_transaction:
+            choices += changes.OUTSIDE
+        if self.rng.random() < 0.15:
+            choices = list(changes.RARE)
+            if not self.old_snapshot:
+                choices += changes.BLOCKING
+        weighted(self.rng, choices)(self)
+
+    def ask(self):
+        rng = self.rng
+        if not self.toggles or rng.random() < 0.15:
+            self.toggles = questions.random_toggles(rng)
+        question = questions.random_question(rng, self.table)
+        self.main.set_toggles(self.toggles)
+        if rng.random() < 0.1:
+            self.explain(question)
+        outcome = self.pair.run(self.main, question.sql, compare=question.compare,
+                                prefix=question.prefix)
+        if rng.random() < 0.05:
+            self.compare_with_sequential_scan(question, outcome[0])
+
+    def compare_with_sequential_scan(self, question, rows):
+        self.main.set_toggles(dict(self.toggles, **questions.SEQUENTIAL))
+        sequential = self.main.execute(question.sql.replace("@S", TEST))
+        Pair.same_rows(question.sql, sequential, rows, question.compare, question.prefix,
+                       ("sequential scan", "index"))
+
+    def explain(self, question):
+        """Keep count of the queries that use an index, and insist where they must."""
+        plan = self.main.execute("EXPLAIN (COSTS OFF) " + question.sql.replace("@S", TEST))
+        text = "\n".join(row[0] for row in plan)
+        used = "Index" in text
+        self.explained += 1
+        self.with_index += used
+        # Inside a transaction, or beside an old one, a new index may have to be passed over.
+        if question.must_use_index and not used and self.alone() and "One-Time Filter" not in text:
+            raise Difference("the plan uses no index\nquery: %s\nsettings: %s\n%s" % (
+                question.sql, self.toggles, text))
+
+    def indexes_were_used(self):
+        if self.explained >= 50 and self.with_index * 2 < self.explained:
+            raise Difference("only %d of %d explained queries used an index: "
+                             "the comparison compares nothing" % (
+                                 self.with_index, self.explained))
+
+    def transaction_control(self):
+        rng, session = self.rng, self.main
+        if not session.in_transaction:
+            session.begin(rng.choice(("", "", "", "ISOLATION LEVEL REPEATABLE READ",
+                                      "ISOLATION LEVEL SERIALIZABLE")))
+            self.saved = [self.state(None)]
+            return
+        names = [name for name, _, _ in self.saved if name]
+        kind = rng.random()
+        if kind < 0.35:
+            name = "s%d" % len(self.saved)
+            session.execute("SAVEPOINT %s" % name)
+            self.saved.append(self.state(name))
+        elif kind < 0.6 and names:
+            name = rng.choice(names)
+            session.execute("ROLLBACK TO SAVEPOINT %s" % name)
+            session.toggles = {}
+            at = names.index(name) + 1
+            self.restore(self.saved[at])
+            self.saved = self.saved[:at + 1]
+        elif kind < 0.7 and names:
+            name = rng.choice(names)
+            session.execute("RELEASE SAVEPOINT %s" % name)
+            self.saved = self.saved[:names.index(name) + 1]
+        elif kind < 0.85:
+            session.end("COMMIT")
+        else:
+            session.end("ROLLBACK")
+            self.restore(self.saved[0])
+
+    def state(self, name):
+        return name, self.table.rows, list(self.table.indexes)
+
+    def restore(self, state):
+        self.table.rows = state[1]
+        self.table.indexes = list(state[2])
+
+    def scroll(self):
+        """A scroll cursor, with changes of the same transaction between its fetches."""
+        rng = self.rng
+        own = not self.main.in_transaction
+        if own:
+            self.main.begin()
+        self.main.set_toggles(questions.random_toggles(rng))
+        declare_cursors(self.pair, self.main, "scroll", questions.cursor_query(rng, self.table))
+        for _ in range(rng.randint(3, 15)):
+            fetch(rng, self.pair, self.main, "scroll")
+            if rng.random() < 0.15:
+                weighted(rng, changes.ROW_CHANGES)(self)
+            self.operations += 1
+        self.pair.run(self.main, lambda schema: "CLOSE scroll_%s" % schema)
+        if own:
+            self.main.end("COMMIT")
+
+    def close_old_reader(self):
+        self.old_reader.end()
+        self.old_reader = None
+
+    def check_indexes(self):
+        """The whole table, and the structure of the indexes."""
+        if self.settings.am == "btree":
+            return
+        for index in self.table.indexes:
+            self.must_work("SELECT %s_check('%s.%s', true)" % (
+                self.settings.am, TEST, index.name))
+
+    def must_work(self, sql):
+        outcome = self.pair.attempt(self.main, lambda: self.main.execute(sql), False)
+        if outcome[0] == "error":
+            raise Difference("check failed\nquery: %s\n%s" % (sql, outcome[1]))
+
+    def finish_table(self):
+        if self.main.in_transaction:
+            self.main.end("COMMIT")
+        if self.old_reader:
+            self.close_old_reader()
+        self.main.set_toggles(questions.SEQUENTIAL)
+        self.pair.run(self.main, "SELECT %s FROM @S.t" % questions.all_columns(self.table))
+        self.check_indexes()
