@@ -188,9 +188,9 @@ build_and_install_sware()
 		# Objects that were made for another server may have come along.
 		# Bitcode for the JIT compiler would double the time of the build.
 		cd "$SWARE_BUILD" &&
-		make clean PG_CONFIG="$PRIVATE_PG_CONFIG" with_llvm=no &&
-		make -j "$(nproc)" PG_CONFIG="$PRIVATE_PG_CONFIG" with_llvm=no "$@" &&
-		make install PG_CONFIG="$PRIVATE_PG_CONFIG" with_llvm=no "$@"
+		make -s clean PG_CONFIG="$PRIVATE_PG_CONFIG" with_llvm=no &&
+		make -s -j "$(nproc)" PG_CONFIG="$PRIVATE_PG_CONFIG" with_llvm=no "$@" &&
+		make -s install PG_CONFIG="$PRIVATE_PG_CONFIG" with_llvm=no "$@"
 	) >"$log" 2>&1 || {
 		cat "$log" >&2
 		fail "sware could not be built"

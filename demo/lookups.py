@@ -1,0 +1,112 @@
+"""Times look-ups and ranges on the indexed tables, alternately."""
+
+import random
+import statistics
+import time
+from dataclasses import dataclass
+
+from answers import plan_nodes
+from subjects import INDEXED_COLUMNS
+
+# The same days each time the demonstration runs.
+SEED = 19920101
+
+
+@dataclass
+class Kind:
+    """A kind of look-up: its text, the scan it must use, and how many to do."""
+
+    name: str
+    sql: str
+    node: str
+    repetitions: int
+
+
+KINDS = (
+    Kind(
+        "first row of a day",
+        "SELECT l_orderkey FROM {table} WHERE {column} = {day} LIMIT 1",
+        "Index Scan", 3000,
+    ),
+    Kind(
+        "count of a day",
+        "SELECT count(*) FROM {table} WHERE {column} = {day}",
+        "Index Only Scan", 900,
+    ),
+    Kind(
+        "count of 30 days",
+        "SELECT count(*) FROM {table} WHERE {column} >= {day} AND {column} < {day} + 30",
+        "Index Only Scan", 150,
+    ),
+    Kind(
+        "sum over 30 days",
+        "SELECT sum(l_quantity) FROM {table} "
+        "WHERE {column} >= {day} AND {column} < {day} + 30",
+        "Index Scan", 150,
+    ),
+)
+
+
+def time_all(connection, subjects):
+    """Median microseconds of each kind of look-up, by kind and by label."""
+    for name in ("enable_seqscan", "enable_bitmapscan"):
+        connection.execute(f"SET {name} = off")
+    days = [
+        row[0]
+        for row in connection.execute(
+            f"SELECT DISTINCT l_shipdate FROM {subjects[0].table} "
+            "WHERE l_shipdate BETWEEN '1992-06-01' AND '1998-06-01' ORDER BY 1"
+        ).fetchall()
+    ]
+    medians = {}
+    for kind in KINDS:
+        medians[kind.name] = time_kind(connection, subjects, kind, days)
+        print(
+            f"{kind.name}: "
+            + ", ".join(f"{label} {us:,.0f} µs" for label, us in medians[kind.name].items()),
+            flush=True,
+        )
+    for name in ("enable_seqscan", "enable_bitmapscan"):
+        connection.execute(f"RESET {name}")
+    return medians
+
+
+def time_kind(connection, subjects, kind, days):
+    generator = random.Random(SEED)
+    cursor = connection.cursor()
+    seconds = {subject.label: [] for subject in subjects}
+    for subject in subjects:
+        for column in INDEXED_COLUMNS:
+            require_plan(connection, subject, kind, column)
+
+    # Twice as many are done as are counted: the first half warms up.
+    for number in range(2 * kind.repetitions):
+        column = INDEXED_COLUMNS[number % len(INDEXED_COLUMNS)]
+        day = generator.choice(days)
+        # Who comes second may profit from the first one's warm caches.
+        order = subjects if (number // len(INDEXED_COLUMNS)) % 2 else subjects[::-1]
+        for subject in order:
+            text = kind.sql.format(table=subject.table, column=column, day="%(day)s::date")
+            begin = time.perf_counter()
+            cursor.execute(text, {"day": day}, prepare=True).fetchall()
+            elapsed = time.perf_counter() - begin
+            if number >= kind.repetitions:
+                seconds[subject.label].append(elapsed)
+    return {
+        label: 1e6 * statistics.median(values) for label, values in seconds.items()
+    }
+
+
+def require_plan(connection, subject, kind, column):
+    text = kind.sql.format(
+        table=subject.table, column=column, day="'1995-01-01'::date"
+    )
+    nodes = plan_nodes(connection, text)
+    if not any(
+        node["Node Type"] == kind.node
+        and node.get("Index Name") == subject.index(column)
+        for node in nodes
+    ):
+        raise RuntimeError(
+            f"{kind.name}: no {kind.node} on {subject.index(column)} in the plan"
+        )

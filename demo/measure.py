@@ -1,0 +1,140 @@
+"""Loads, measures, compares and reports; called by demo/run.
+
+The server is the one that PGHOST and PGPORT name. The exit status is 1 if an
+answer, a plan or an index is wrong.
+"""
+
+import argparse
+import pathlib
+import sys
+import time
+
+import psycopg
+
+import answers
+import lookups
+import picture
+import report
+import subjects
+
+
+def main():
+    options = parse_arguments()
+    connection = psycopg.connect("", autocommit=True)
+    # Parallel plans would hide the indexes behind what the machine has to spare.
+    connection.execute("SET max_parallel_workers_per_gather = 0")
+    extension = "amcheck" if options.am == "btree" else options.am
+    connection.execute(f"CREATE EXTENSION {extension}")
+    compared = subjects.make_subjects(options.am)
+
+    step(f"Loading lineitem {options.rounds} times into each of three tables")
+    subjects.load_companions(connection, options.data)
+    subjects.load_all(connection, compared, options.data, options.rounds)
+    row_count = connection.execute(
+        f"SELECT count(*) FROM {compared[0].table}"
+    ).fetchone()[0]
+
+    verdict = answers.Verdict()
+    step("Checking every index entry against the table")
+    check_indexes(connection, compared[-1], verdict)
+
+    step("Timing look-ups")
+    times = lookups.time_all(connection, compared[1:])
+
+    if options.spoil:
+        spoil(connection, compared[-1])
+    step("Comparing answers, and the plans that find them")
+    answers.compare_all(connection, compared, verdict)
+    answers.compare_cursors(connection, compared, verdict)
+
+    title = f"TPC-H lineitem, {row_count:,} rows sorted by l_shipdate"
+    rows = report.figures(connection, compared, times)
+    step(title)
+    print(report.as_text(rows, compared))
+    write_results(options, title, rows, compared, verdict)
+    return conclude(verdict, compared)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--am", required=True)
+    parser.add_argument("--scale", required=True)
+    parser.add_argument("--rounds", type=int, required=True)
+    parser.add_argument("--data", type=pathlib.Path, required=True)
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    parser.add_argument("--spoil", action="store_true")
+    return parser.parse_args()
+
+
+def step(text):
+    print(f"\n== {text}", flush=True)
+
+
+def check_indexes(connection, subject, verdict):
+    """Has the access method's own check look at every index of the subject."""
+    function = (
+        "bt_index_parent_check" if subject.access_method == "btree"
+        else f"{subject.access_method}_check"
+    )
+    for index in subject.indexes():
+        begin = time.perf_counter()
+        try:
+            connection.execute(f"SELECT {function}('{index}'::regclass, true)")
+        except psycopg.Error as error:
+            verdict.complaints.append(f"{function}('{index}', true): {error}")
+            print(f"WRONG  {verdict.complaints[-1]}", flush=True)
+        else:
+            print(
+                f"sound  {function}('{index}', true): "
+                f"{time.perf_counter() - begin:.1f} s",
+                flush=True,
+            )
+
+
+def spoil(connection, subject):
+    """Makes one answer wrong, to show that this is noticed."""
+    connection.execute(
+        f"UPDATE {subject.table} SET l_quantity = l_quantity + 1 WHERE ctid = "
+        f"(SELECT min(ctid) FROM {subject.table} WHERE l_shipdate = '1995-06-17')"
+    )
+
+
+def write_results(options, title, rows, compared, verdict):
+    text = report.as_text(rows, compared)
+    context = {
+        "title": title,
+        "scale": options.scale,
+        "rounds": options.rounds,
+        "queries": verdict.queries,
+        "complaints": verdict.complaints,
+    }
+    (options.out / "figures.txt").write_text(f"{title}\n\n{text}\n")
+    (options.out / "figures.json").write_text(report.as_json(rows, **context) + "\n")
+    pictures = [options.out / "figures.svg", options.out / "figures.png"]
+    picture.draw(rows, compared, title, pictures)
+    print(f"\nwritten to {options.out}: figures.txt, .json, .svg and .png")
+
+
+def conclude(verdict, compared):
+    labels = " and ".join(subject.label for subject in compared[1:])
+    print(
+        f"\n{verdict.same_free_choice} of {len(answers.QUERIES)} queries get the "
+        f"same scans with {labels} when the planner is free to choose."
+    )
+    if verdict.complaints:
+        print(
+            f"\nFAILED: {len(verdict.complaints)} complaints:\n  "
+            + "\n  ".join(verdict.complaints),
+            flush=True,
+        )
+        return 1
+    print(
+        f"ALL AGREE: {verdict.queries} queries, {verdict.rows:,} rows, the same "
+        f"answers without index and with {labels}.",
+        flush=True,
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

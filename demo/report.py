@@ -1,0 +1,106 @@
+"""The table of figures, as text and as JSON."""
+
+import json
+from dataclasses import asdict, dataclass
+
+from subjects import INDEXED_COLUMNS, size_megabytes
+
+
+@dataclass
+class Row:
+    """One figure of every subject that has it, by label."""
+
+    section: str
+    name: str
+    unit: str
+    decimals: int
+    values: dict
+
+
+def figures(connection, subjects, lookups):
+    """All rows of the report, section by section."""
+    return (
+        load_rows(subjects)
+        + size_rows(connection, subjects)
+        + lookup_rows(lookups)
+    )
+
+
+def load_rows(subjects):
+    plain, *indexed = subjects
+    return [
+        Row("load", "COPY", "s", 2, {s.label: s.seconds() for s in subjects}),
+        Row(
+            "load", "cost of the indexes", "s", 2,
+            {s.label: s.seconds() - plain.seconds() for s in indexed},
+        ),
+        Row("load", "WAL", "MB", 0, {s.label: s.wal_megabytes() for s in subjects}),
+        Row(
+            "load", "WAL of the indexes", "MB", 0,
+            {s.label: s.wal_megabytes() - plain.wal_megabytes() for s in indexed},
+        ),
+    ]
+
+
+def size_rows(connection, subjects):
+    rows = [
+        Row(
+            "size", "table", "MB", 1,
+            {s.label: size_megabytes(connection, s.table) for s in subjects},
+        )
+    ]
+    for column in INDEXED_COLUMNS:
+        rows.append(
+            Row(
+                "size", f"index on {column}", "MB", 1,
+                {
+                    s.label: size_megabytes(connection, s.index(column))
+                    for s in subjects[1:]
+                },
+            )
+        )
+    return rows
+
+
+def lookup_rows(lookups):
+    return [
+        Row("look-up", name, "µs", 0, values) for name, values in lookups.items()
+    ]
+
+
+def as_text(rows, subjects):
+    """The table; the last column is the last subject's share of nbtree's."""
+    labels = [subject.label for subject in subjects]
+    baseline, compared = labels[1], labels[2]
+    width = max(len(row.name) + len(row.unit) for row in rows) + 4
+    ratio_title = f"{compared} / {baseline}"
+    lines = [
+        " " * width
+        + "".join(f"{label:>13}" for label in labels)
+        + f"   {ratio_title}"
+    ]
+    section = None
+    for row in rows:
+        if row.section != section:
+            section = row.section
+            lines.append(section)
+        cells = "".join(
+            f"{row.values[label]:>13,.{row.decimals}f}" if label in row.values
+            else " " * 13
+            for label in labels
+        )
+        ratio = (
+            f"{row.values[compared] / row.values[baseline]:.2f}"
+            if row.values[baseline] > 0 else ""
+        )
+        lines.append(
+            f"  {row.name}, {row.unit}".ljust(width)
+            + cells + f"   {ratio:>{len(ratio_title)}}"
+        )
+    return "\n".join(lines)
+
+
+def as_json(rows, **context):
+    return json.dumps(
+        context | {"figures": [asdict(row) for row in rows]}, indent=2
+    )
