@@ -1,0 +1,90 @@
+/*-------------------------------------------------------------------------
+ *
+ * handler.c
+ *	  What the access method can do, and where its callbacks are.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/amapi.h"
+#include "access/nbtree.h"
+#include "access/xlog.h"
+#include "commands/vacuum.h"
+#include "fmgr.h"
+
+#include "am/callbacks.h"
+#include "am/options.h"
+#include "am/scan.h"
+#include "compat.h"
+
+PG_FUNCTION_INFO_V1(sware_handler);
+
+/*
+ * The amcanreturn callback.
+ *
+ * An index-only scan relies on VACUUM to wait for its pin of the leaf before
+ * TIDs are reused.  Generic WAL's redo does not wait for pins, so there is no
+ * such scan during recovery.
+ */
+static bool
+sware_canreturn(Relation index, int column)
+{
+	return !RecoveryInProgress();
+}
+
+/*
+ * Called several times while a query is planned: must stay trivial.
+ *
+ * Strategies and support functions are btree's, so btree's own callbacks
+ * validate operator classes.  There is no amproperty callback: core then asks
+ * amcanreturn about "returnable", while btree's callback always says yes.
+ */
+Datum
+sware_handler(PG_FUNCTION_ARGS)
+{
+	IndexAmRoutine *routine = makeNode(IndexAmRoutine);
+
+	routine->amstrategies = BTMaxStrategyNumber;
+	routine->amsupport = BTNProcs;
+	routine->amoptsprocnum = BTOPTIONS_PROC;
+	routine->amcanorder = true;
+	routine->amcanbackward = true;
+	routine->amcanunique = false;
+	routine->amcanmulticol = true;
+	routine->amoptionalkey = true;
+	routine->amsearcharray = true;
+	routine->amsearchnulls = true;
+	routine->amstorage = false;
+	routine->amclusterable = true;
+	routine->ampredlocks = false;
+	routine->amcanparallel = false;
+	routine->amcaninclude = true;
+	routine->amusemaintenanceworkmem = false;
+	routine->amparallelvacuumoptions =
+		VACUUM_OPTION_PARALLEL_BULKDEL | VACUUM_OPTION_PARALLEL_COND_CLEANUP;
+	routine->amkeytype = InvalidOid;
+
+	routine->ambuild = sware_build;
+	routine->ambuildempty = sware_buildempty;
+	routine->aminsert = sware_insert;
+	routine->ambulkdelete = sware_bulkdelete;
+	routine->amvacuumcleanup = sware_vacuumcleanup;
+	routine->amcanreturn = sware_canreturn;
+	routine->amcostestimate = sware_costestimate;
+	routine->amoptions = sware_options;
+	routine->ambuildphasename = sware_buildphasename;
+	routine->amvalidate = btvalidate;
+	routine->amadjustmembers = btadjustmembers;
+	routine->ambeginscan = sware_beginscan;
+	routine->amrescan = sware_rescan;
+	routine->amgettuple = sware_gettuple;
+	routine->amgetbitmap = sware_getbitmap;
+	routine->amendscan = sware_endscan;
+	routine->ammarkpos = sware_markpos;
+	routine->amrestrpos = sware_restrpos;
+
+	sware_set_version_properties(routine, sware_tree_height);
+
+	PG_RETURN_POINTER(routine);
+}

@@ -1,0 +1,37 @@
+/*-------------------------------------------------------------------------
+ *
+ * insert.c
+ *	  The aminsert callback.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "storage/predicate.h"
+
+#include "am/callbacks.h"
+#include "tree/entry.h"
+#include "tree/tree.h"
+
+bool
+sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
+			 Relation heap, IndexUniqueCheck check_unique, bool index_unchanged,
+			 IndexInfo *index_info)
+{
+	IndexTuple	entry = index_form_tuple(RelationGetDescr(index), values, isnull);
+
+	entry->t_tid = *heap_tid;
+	sware_check_entry_size(index, heap, entry);
+	sware_tree_insert_run(index, heap, &entry, 1);
+	pfree(entry);
+
+	/*
+	 * Core has checked for serialization conflicts before it called us.  A
+	 * reader that took its predicate lock and searched the index since then
+	 * has neither seen this entry nor been seen by that check, so check again
+	 * now that readers can see the entry.
+	 */
+	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
+
+	return false;				/* says nothing, without unique indexes */
+}

@@ -1,0 +1,96 @@
+/*-------------------------------------------------------------------------
+ *
+ * compat.h
+ *	  Differences between the supported server versions.
+ *
+ * Every test of PG_VERSION_NUM is here.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_COMPAT_H
+#define SWARE_COMPAT_H
+
+#include "access/amapi.h"
+#include "access/relscan.h"
+#include "commands/vacuum.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+#if PG_VERSION_NUM < 150000
+#error "sware needs PostgreSQL 15 or later"
+#endif
+
+/* 17 dropped old_snapshot_threshold */
+#if PG_VERSION_NUM < 170000
+#define sware_test_for_old_snapshot(snapshot, rel, page) \
+	TestForOldSnapshot(snapshot, rel, page)
+#else
+#define sware_test_for_old_snapshot(snapshot, rel, page) \
+	((void) (snapshot), (void) (rel), (void) (page))
+#endif
+
+/* 18 tells VACUUM's delay from ANALYZE's; index access methods do the former */
+#if PG_VERSION_NUM >= 180000
+#define sware_vacuum_delay_point()	vacuum_delay_point(false)
+#else
+#define sware_vacuum_delay_point()	vacuum_delay_point()
+#endif
+
+/* 16 renamed what identifies a relation's file */
+#if PG_VERSION_NUM >= 160000
+#define SwareRelationLocator(rel)	((rel)->rd_locator)
+#else
+#define SwareRelationLocator(rel)	((rel)->rd_node)
+#endif
+
+/* 18 shows the number of descents in EXPLAIN ANALYZE */
+#if PG_VERSION_NUM >= 180000
+#define sware_count_index_search(scan) \
+	do { \
+		if ((scan)->instrument) \
+			(scan)->instrument->nsearches++; \
+	} while (0)
+#else
+#define sware_count_index_search(scan)	((void) (scan))
+#endif
+
+/*
+ * 18 plans nbtree scans that skip over columns without a qual, and its
+ * btcostestimate counts on that.
+ */
+#if PG_VERSION_NUM >= 180000
+#define SWARE_BTCOST_ASSUMES_SKIP_SCAN	true
+#else
+#define SWARE_BTCOST_ASSUMES_SKIP_SCAN	false
+#endif
+
+/*
+ * 18 asks the access method what only btree could say before: what its
+ * strategies mean, and how high a tree is.
+ */
+#if PG_VERSION_NUM >= 180000
+#include "access/nbtree.h"
+
+static inline void
+sware_set_version_properties(IndexAmRoutine *routine,
+							 int (*tree_height) (Relation index))
+{
+	routine->amcanhash = false;
+	routine->amconsistentequality = true;
+	routine->amconsistentordering = true;
+	routine->amgettreeheight = tree_height;
+	routine->amtranslatestrategy = bttranslatestrategy;
+	routine->amtranslatecmptype = bttranslatecmptype;
+}
+#else
+static inline void
+sware_set_version_properties(IndexAmRoutine *routine,
+							 int (*tree_height) (Relation index))
+{
+	/* sware_costestimate finds the height out by itself */
+	(void) routine;
+	(void) tree_height;
+}
+#endif
+
+#endif							/* SWARE_COMPAT_H */

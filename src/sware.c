@@ -1,0 +1,22 @@
+/*-------------------------------------------------------------------------
+ *
+ * sware.c
+ *	  What happens when the library is loaded.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+
+#include "am/options.h"
+
+PG_MODULE_MAGIC;
+
+PGDLLEXPORT void _PG_init(void);
+
+void
+_PG_init(void)
+{
+	sware_register_options();
+}
