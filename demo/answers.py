@@ -14,7 +14,8 @@ class Verdict:
         self.queries = 0
         self.rows = 0
         self.complaints = []
-        self.same_free_choice = 0
+        self.plans = 0
+        self.other_choices = []
 
     def complain(self, query, text):
         self.complaints.append(f"{query.name}: {text}")
@@ -32,6 +33,7 @@ def compare_all(connection, subjects, verdict):
                 print("WRONG  " + complaint, flush=True)
         else:
             print(f"agree  {query.name}", flush=True)
+    compare_cursors(connection, subjects, verdict)
 
 
 def compare_one(connection, query, plain, indexed, verdict):
@@ -39,7 +41,9 @@ def compare_one(connection, query, plain, indexed, verdict):
         free_choice(connection, subject, text_for(query, subject))
         for subject in indexed
     ]
-    verdict.same_free_choice += all(choice == choices[0] for choice in choices)
+    verdict.plans += 1
+    if any(choice != choices[0] for choice in choices):
+        verdict.other_choices.append(query.name)
 
     truth = answer(connection, query, plain)
     verdict.rows += len(truth)
