@@ -2,6 +2,8 @@
 
 import re
 
+import psycopg
+
 from queries import QUERIES
 
 SCAN_NODES = ("Index Scan", "Index Only Scan", "Bitmap Index Scan")
@@ -27,7 +29,12 @@ def compare_all(connection, subjects, verdict):
     for query in QUERIES:
         verdict.queries += 1
         before = len(verdict.complaints)
-        compare_one(connection, query, plain, indexed, verdict)
+        try:
+            compare_one(connection, query, plain, indexed, verdict)
+        except psycopg.Error as error:
+            if connection.broken:
+                raise
+            verdict.complain(query, str(error))
         if len(verdict.complaints) > before:
             for complaint in verdict.complaints[before:]:
                 print("WRONG  " + complaint, flush=True)
