@@ -158,7 +158,9 @@ BEGIN
     WHERE pg_opfamily.oid = target_family;
 
     -- A class needs an item at least.  STORAGE always is one, and has no effect
-    -- where it names the class's own type.
+    -- where it names the class's own type.  It does have one for name_ops, which
+    -- stores names as cstring, without padding: the handler allows that by
+    -- amstorage.
     SELECT concat_ws(', ', 'STORAGE ' || source.storage,
                      string_agg(clause, ', ' ORDER BY clause))
     INTO clauses

@@ -1,0 +1,64 @@
+-- Who may call the inspection functions.
+BEGIN;
+SELECT no_plan();
+
+CREATE ROLE sware_test_reader;
+CREATE ROLE sware_test_checker;
+CREATE TABLE readings (taken timestamptz, value float8);
+INSERT INTO readings SELECT '2000-01-01'::timestamptz + i * interval '1 s', i FROM generate_series(1, 1000) AS i;
+CREATE INDEX readings_taken ON readings USING sware (taken);
+GRANT ALL ON readings TO sware_test_reader, sware_test_checker;
+GRANT EXECUTE ON FUNCTION sware_check(regclass, boolean) TO sware_test_checker;
+
+CREATE FUNCTION as_user(role text, query text) RETURNS text LANGUAGE sql AS $$
+    SELECT format('SET LOCAL ROLE %I; %s; RESET ROLE', role, query)
+$$;
+
+-- sware_check: for those who were granted it.
+SELECT lives_ok('SELECT sware_check(''readings_taken'')', 'a superuser may check an index');
+SELECT lives_ok('SELECT sware_check(''readings_taken'', heapallindexed => true)', 'and its table');
+SELECT throws_ok(as_user('sware_test_reader', 'SELECT sware_check(''readings_taken'')'), '42501',
+                 'permission denied for function sware_check', 'others may not');
+SELECT lives_ok(as_user('sware_test_checker', 'SELECT sware_check(''readings_taken'', true)'),
+                'unless that was granted');
+
+-- The page functions: for superusers, whatever was granted.
+SELECT lives_ok('SELECT * FROM sware_metapage(''readings_taken'')', 'a superuser may see the metapage');
+SELECT lives_ok('SELECT * FROM sware_page_stats(''readings_taken'', 1)', 'a summary of a page');
+SELECT lives_ok('SELECT * FROM sware_page_items(''readings_taken'', 1)', 'and its items');
+GRANT EXECUTE ON FUNCTION sware_metapage(regclass), sware_page_stats(regclass, bigint), sware_page_items(regclass, bigint)
+    TO sware_test_reader;
+SELECT throws_ok(as_user('sware_test_reader', format('SELECT * FROM %s', call)), '42501', NULL,
+                 format('others may not call %s', call))
+FROM unnest(array['sware_metapage(''readings_taken'')',
+                  'sware_page_stats(''readings_taken'', 1)',
+                  'sware_page_items(''readings_taken'', 1)']) AS call;
+
+-- The index itself is for everybody who may use the table.
+SELECT lives_ok(as_user('sware_test_reader', 'SELECT count(*) FROM readings WHERE taken > ''2000-01-01'''),
+                'an index needs no permissions of its own');
+SELECT lives_ok(as_user('sware_test_reader', 'CREATE TEMP TABLE own (a int4); CREATE INDEX ON own USING sware (a)'),
+                'and everybody may make one');
+
+-- The wrong relation.
+CREATE INDEX readings_value ON readings USING btree (value);
+CREATE VIEW readings_view AS SELECT * FROM readings;
+SELECT throws_ok(format('SELECT * FROM %s', format(call, relation)), '42809', NULL,
+                 format('%s is refused', format(call, relation)))
+FROM unnest(array['readings', 'readings_value', 'readings_view']) AS relation,
+     unnest(array['sware_check(%L)', 'sware_metapage(%L)', 'sware_page_stats(%L, 1)', 'sware_page_items(%L, 1)']) AS call;
+
+-- The wrong page.
+SELECT throws_ok(format('SELECT * FROM %s(''readings_taken'', %s)', name, block), '22023', NULL,
+                 format('%s of block %s is refused', name, block))
+FROM unnest(array['sware_page_stats', 'sware_page_items']) AS name,
+     unnest(array[-1, 1000000, 4294967295, 4294967296]::bigint[]) AS block;
+SELECT throws_ok('SELECT * FROM sware_page_items(''readings_taken'', 0)', '22023', NULL,
+                 'the metapage has no items');
+
+-- NULL in, NULL out.
+SELECT is((SELECT sware_check(NULL)::text), NULL, 'sware_check is strict');
+SELECT is((SELECT magic FROM sware_metapage(NULL)), NULL, 'sware_metapage is strict');
+
+SELECT * FROM finish();
+ROLLBACK;
