@@ -1,0 +1,195 @@
+/*-------------------------------------------------------------------------
+ *
+ * build.c
+ *	  The callbacks of CREATE INDEX and REINDEX.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/nbtree.h"
+#include "access/tableam.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_opclass.h"
+#include "commands/progress.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "utils/backend_progress.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "am/callbacks.h"
+#include "am/entrysort.h"
+#include "tree/bulkload.h"
+#include "tree/cache.h"
+
+/* phases of a build; core reports the first */
+#define PHASE_INITIALIZE	PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE
+#define PHASE_SCAN			2
+#define PHASE_SORT			3
+#define PHASE_LOAD			4
+
+/* how often the number of entries loaded is reported */
+#define ENTRIES_PER_REPORT	1024
+
+typedef struct BuildState
+{
+	SwareEntrySort *sort;
+	int64		entries;
+} BuildState;
+
+/* the ambuildphasename callback */
+char *
+sware_buildphasename(int64 phase)
+{
+	switch (phase)
+	{
+		case PHASE_INITIALIZE:
+			return "initializing";
+		case PHASE_SCAN:
+			return "scanning table";
+		case PHASE_SORT:
+			return "sorting entries";
+		case PHASE_LOAD:
+			return "loading tree";
+		default:
+			return NULL;
+	}
+}
+
+/* Name of the operator class of an index column (from 0). */
+static char *
+operator_class_name(Relation index, int column)
+{
+	bool		isnull;
+	oidvector  *classes;
+	HeapTuple	tuple;
+	char	   *name;
+
+	classes = (oidvector *)
+		DatumGetPointer(SysCacheGetAttr(INDEXRELID, index->rd_indextuple,
+										Anum_pg_index_indclass, &isnull));
+	tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(classes->values[column]));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for operator class %u", classes->values[column]);
+	name = pstrdup(NameStr(((Form_pg_opclass) GETSTRUCT(tuple))->opcname));
+	ReleaseSysCache(tuple);
+	return name;
+}
+
+/*
+ * Refuse operator classes that compare bytes under a collation for which
+ * different bytes may be equal: an index scan by the type's own equality
+ * would miss rows.  Core refuses this only for classes that it knows by OID.
+ */
+static void
+check_collations(Relation index)
+{
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+	{
+		Oid			collation = index->rd_indcollation[i];
+		RegProcedure comparison = index_getprocid(index, i + 1, BTORDER_PROC);
+
+		if ((comparison == F_BTTEXT_PATTERN_CMP ||
+			 comparison == F_BTBPCHAR_PATTERN_CMP) &&
+			OidIsValid(collation) && !get_collation_isdeterministic(collation))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("nondeterministic collations are not supported for operator class \"%s\"",
+							operator_class_name(index, i))));
+	}
+}
+
+/* called for each row of the table */
+static void
+add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
+		bool tuple_is_alive, void *state)
+{
+	BuildState *build = state;
+
+	sware_entry_sort_put(build->sort, values, isnull, tid);
+	build->entries++;
+}
+
+/* Read the table's rows; returns their number. */
+static double
+scan_table(BuildState *build, Relation heap, Relation index, IndexInfo *index_info)
+{
+	const int	counters[] = {
+		PROGRESS_CREATEIDX_TUPLES_TOTAL,
+		PROGRESS_SCAN_BLOCKS_TOTAL,
+		PROGRESS_SCAN_BLOCKS_DONE
+	};
+	int64		values[] = {0, 0, 0};
+	double		rows;
+
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SCAN);
+
+	/*
+	 * From the first block on: a synchronized scan, which starts anywhere,
+	 * would put the lower half of an ordered table behind the upper one.
+	 */
+	rows = table_index_build_scan(heap, index, index_info, false, true,
+								  add_row, build, NULL);
+
+	values[0] = build->entries;
+	pgstat_progress_update_multi_param(lengthof(counters), counters, values);
+	return rows;
+}
+
+/* Make the tree of the sorted entries. */
+static void
+load_tree(BuildState *build, Relation index)
+{
+	SwareBulkload *load = sware_bulkload_begin(index);
+	IndexTuple	entry;
+	int64		done = 0;
+
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_LOAD);
+	while ((entry = sware_entry_sort_next(build->sort)) != NULL)
+	{
+		sware_bulkload_add(load, entry);
+		if (++done % ENTRIES_PER_REPORT == 0)
+			pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
+	}
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
+	sware_bulkload_finish(load);
+}
+
+/* the ambuild callback */
+IndexBuildResult *
+sware_build(Relation heap, Relation index, IndexInfo *index_info)
+{
+	IndexBuildResult *result;
+	BuildState	build = {0};
+	double		rows;
+
+	if (RelationGetNumberOfBlocks(index) != 0)
+		elog(ERROR, "index \"%s\" already contains data",
+			 RelationGetRelationName(index));
+	check_collations(index);
+	sware_cache_forget(index);
+
+	build.sort = sware_entry_sort_begin(index, heap, maintenance_work_mem);
+	rows = scan_table(&build, heap, index, index_info);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SORT);
+	sware_entry_sort_perform(build.sort);
+	load_tree(&build, index);
+	sware_entry_sort_end(build.sort);
+
+	result = palloc(sizeof(IndexBuildResult));
+	result->heap_tuples = rows;
+	result->index_tuples = build.entries;
+	return result;
+}
+
+/* the ambuildempty callback */
+void
+sware_buildempty(Relation index)
+{
+	check_collations(index);
+	sware_bulkload_empty_init_fork(index);
+}

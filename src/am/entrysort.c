@@ -1,0 +1,378 @@
+/*-------------------------------------------------------------------------
+ *
+ * entrysort.c
+ *	  Sorting the entries of an index, cheaply if they come nearly in order.
+ *
+ * Entries that come in order are set aside in a list; the others, the
+ * outliers, are sorted; in the end the two are merged.  When an entry is
+ * below the last of the list, there is no telling which of the two is out of
+ * place, so both become outliers: an entry that came much too early would
+ * otherwise make outliers of all that follow.  (The division is Cook and
+ * Kim's, "Best sorting algorithm for nearly sorted lists", 1980.)
+ *
+ * When outliers are the rule, nothing is set aside any more.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/nbtree.h"
+#include "access/tupdesc.h"
+#include "catalog/index.h"
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type_d.h"
+#include "executor/tuptable.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/tuplesort.h"
+
+#include "am/entrysort.h"
+#include "am/orderedlist.h"
+#include "tree/entry.h"
+#include "tree/tree.h"
+
+/* how often to look whether setting aside is worth its cost */
+#define WINDOW_ENTRIES	20000
+
+struct SwareEntrySort
+{
+	Relation	index;
+	Relation	heap;
+	int			memory;			/* in kilobytes */
+	Size		fixedSize;		/* of an entry without nulls, if that does not
+								 * depend on its values; else zero */
+	SwareOrderedList *list;		/* entries in order */
+	bool		setsAside;
+	Tuplesortstate *outliers;	/* NULL if there is none */
+	int64		windows;		/* number of full windows */
+	int			windowEntries;	/* in the running window */
+	int			windowOutliers;
+
+	/* outliers are rows: index columns, and the TID as a number */
+	TupleDesc	rowDescriptor;
+	TupleTableSlot *putSlot;
+	TupleTableSlot *getSlot;
+
+	/* merging */
+	IndexTuple	nextListed;
+	IndexTuple	nextOutlier;
+	IndexTuple	outlierSpace;	/* room for one of fixed size */
+	enum
+	{
+		FROM_BOTH,				/* neither has been read yet */
+		FROM_LIST,
+		FROM_OUTLIERS
+	}			returned;		/* where the previous entry came from */
+};
+
+/* Size of all entries without nulls, or zero if it varies or is too large. */
+static Size
+fixed_entry_size(Relation index)
+{
+	TupleDesc	descriptor = RelationGetDescr(index);
+	Datum		values[INDEX_MAX_KEYS] = {0};
+	bool		isnull[INDEX_MAX_KEYS] = {0};
+	Size		size;
+
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		if (TupleDescAttr(descriptor, i)->attlen < 0)
+			return 0;
+	}
+	size = MAXALIGN(sizeof(IndexTupleData) +
+					heap_compute_data_size(descriptor, values, isnull));
+	return size <= SWARE_MAX_ENTRY_SIZE ? size : 0;
+}
+
+static TupleDesc
+make_row_descriptor(Relation index)
+{
+	TupleDesc	descriptor = RelationGetDescr(index);
+	TupleDesc	result = CreateTemplateTupleDesc(descriptor->natts + 1);
+
+	for (int i = 1; i <= descriptor->natts; i++)
+		TupleDescCopyEntry(result, i, descriptor, i);
+	TupleDescInitEntry(result, descriptor->natts + 1, "tid", INT8OID, -1, 0);
+	return result;
+}
+
+/*
+ * Start to sort the outliers.  They are sorted as rows, since a sort of index
+ * tuples is for btree indexes only.
+ */
+static Tuplesortstate *
+begin_outliers(SwareEntrySort *sort, int memory)
+{
+	Relation	index = sort->index;
+	int			keys = IndexRelationGetNumberOfKeyAttributes(index);
+	AttrNumber	columns[INDEX_MAX_KEYS + 1];
+	Oid			operators[INDEX_MAX_KEYS + 1];
+	Oid			collations[INDEX_MAX_KEYS + 1];
+	bool		nulls_first[INDEX_MAX_KEYS + 1];
+
+	for (int i = 0; i < keys; i++)
+	{
+		int16		option = index->rd_indoption[i];
+		int			strategy = (option & INDOPTION_DESC) != 0 ?
+			BTGreaterStrategyNumber : BTLessStrategyNumber;
+
+		columns[i] = i + 1;
+		operators[i] = get_opfamily_member(index->rd_opfamily[i],
+										   index->rd_opcintype[i],
+										   index->rd_opcintype[i],
+										   strategy);
+		if (!OidIsValid(operators[i]))
+			elog(ERROR, "missing operator %d(%u,%u) in opfamily %u", strategy,
+				 index->rd_opcintype[i], index->rd_opcintype[i], index->rd_opfamily[i]);
+		collations[i] = index->rd_indcollation[i];
+		nulls_first[i] = (option & INDOPTION_NULLS_FIRST) != 0;
+	}
+	columns[keys] = sort->rowDescriptor->natts;
+	operators[keys] = Int8LessOperator;
+	collations[keys] = InvalidOid;
+	nulls_first[keys] = false;
+
+	return tuplesort_begin_heap(sort->rowDescriptor, keys + 1, columns, operators,
+								collations, nulls_first, memory, NULL, TUPLESORT_NONE);
+}
+
+/* Start to sort; `memory` in kilobytes. */
+SwareEntrySort *
+sware_entry_sort_begin(Relation index, Relation heap, int memory)
+{
+	SwareEntrySort *sort = palloc0(sizeof(SwareEntrySort));
+
+	sort->index = index;
+	sort->heap = heap;
+	sort->memory = memory;
+	sort->fixedSize = fixed_entry_size(index);
+	sort->list = sware_ordered_list_begin((Size) memory * 1024 / 2);
+	sort->setsAside = true;
+	sort->rowDescriptor = make_row_descriptor(index);
+	sort->putSlot = MakeSingleTupleTableSlot(sort->rowDescriptor, &TTSOpsVirtual);
+	sort->getSlot = MakeSingleTupleTableSlot(sort->rowDescriptor, &TTSOpsMinimalTuple);
+	return sort;
+}
+
+static bool
+has_nulls(TupleDesc descriptor, bool *isnull)
+{
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		if (isnull[i])
+			return true;
+	}
+	return false;
+}
+
+/* Make an entry of fixed size in a given place. */
+static void
+fill_fixed_entry(SwareEntrySort *sort, IndexTuple entry, Datum *values, bool *isnull,
+				 ItemPointer tid)
+{
+	uint16		unused;
+
+	memset(entry, 0, sort->fixedSize);
+	entry->t_tid = *tid;
+	entry->t_info = sort->fixedSize;
+	heap_fill_tuple(RelationGetDescr(sort->index), values, isnull,
+					(char *) entry + sizeof(IndexTupleData),
+					sort->fixedSize - sizeof(IndexTupleData), &unused, NULL);
+}
+
+/* Sort an entry, given by its columns, with the outliers. */
+static void
+put_outlier_values(SwareEntrySort *sort, Datum *values, bool *isnull, ItemPointer tid)
+{
+	int			columns = RelationGetDescr(sort->index)->natts;
+	TupleTableSlot *slot = sort->putSlot;
+
+	if (sort->outliers == NULL)
+		sort->outliers = begin_outliers(sort, sort->memory / 2);
+
+	ExecClearTuple(slot);
+	memcpy(slot->tts_values, values, columns * sizeof(Datum));
+	memcpy(slot->tts_isnull, isnull, columns * sizeof(bool));
+	slot->tts_values[columns] = Int64GetDatum(itemptr_encode(tid));
+	slot->tts_isnull[columns] = false;
+	ExecStoreVirtualTuple(slot);
+	tuplesort_puttupleslot(sort->outliers, slot);
+	sort->windowOutliers++;
+}
+
+/* Sort an entry with the outliers. */
+static void
+put_outlier(SwareEntrySort *sort, IndexTuple entry)
+{
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+
+	index_deform_tuple(entry, RelationGetDescr(sort->index), values, isnull);
+	put_outlier_values(sort, values, isnull, &entry->t_tid);
+}
+
+/*
+ * Outliers are the rule: from now on sort all.  If this shows in the first
+ * window, the sort gets all of the memory, and the entries seen so far.
+ */
+static void
+stop_setting_aside(SwareEntrySort *sort)
+{
+	Tuplesortstate *before = sort->outliers;
+	IndexTuple	entry;
+
+	sort->setsAside = false;
+	if (sort->windows > 1)
+		return;
+
+	sort->outliers = begin_outliers(sort, sort->memory);
+
+	tuplesort_performsort(before);
+	while (tuplesort_gettupleslot(before, true, false, sort->getSlot, NULL))
+		tuplesort_puttupleslot(sort->outliers, sort->getSlot);
+	ExecClearTuple(sort->getSlot);
+	tuplesort_end(before);
+
+	sware_ordered_list_rewind(sort->list);
+	while ((entry = sware_ordered_list_next(sort->list)) != NULL)
+		put_outlier(sort, entry);
+	sware_ordered_list_end(sort->list);
+	sort->list = sware_ordered_list_begin(0);
+}
+
+/* Set an entry aside for which room was reserved, or sort it. */
+static void
+divide(SwareEntrySort *sort, IndexTuple entry)
+{
+	IndexTuple	last = sware_ordered_list_last(sort->list);
+
+	if (last == NULL || sware_compare_entries(sort->index, last, entry) < 0)
+		sware_ordered_list_append(sort->list);
+	else
+	{
+		last = sware_ordered_list_take_back(sort->list);
+		put_outlier(sort, entry);
+		if (last != NULL)
+			put_outlier(sort, last);
+	}
+
+	if (++sort->windowEntries == WINDOW_ENTRIES)
+	{
+		sort->windows++;
+		if (sort->windowOutliers > WINDOW_ENTRIES / 2)
+			stop_setting_aside(sort);
+		sort->windowEntries = 0;
+		sort->windowOutliers = 0;
+	}
+}
+
+/* Add an entry to be sorted.  An entry too large for the index is an error. */
+void
+sware_entry_sort_put(SwareEntrySort *sort, Datum *values, bool *isnull, ItemPointer tid)
+{
+	TupleDesc	descriptor = RelationGetDescr(sort->index);
+	IndexTuple	entry;
+
+	if (sort->fixedSize > 0 && !has_nulls(descriptor, isnull))
+	{
+		if (sort->setsAside)
+		{
+			entry = sware_ordered_list_reserve(sort->list, sort->fixedSize);
+			fill_fixed_entry(sort, entry, values, isnull, tid);
+			divide(sort, entry);
+		}
+		else
+			put_outlier_values(sort, values, isnull, tid);
+		return;
+	}
+
+	/* this fetches, and perhaps compresses, large values */
+	entry = index_form_tuple(descriptor, values, isnull);
+	entry->t_tid = *tid;
+	sware_check_entry_size(sort->index, sort->heap, entry);
+	if (sort->setsAside)
+	{
+		Size		size = IndexTupleSize(entry);
+		IndexTuple	copy = sware_ordered_list_reserve(sort->list, size);
+
+		memcpy(copy, entry, size);
+		divide(sort, copy);
+	}
+	else
+		put_outlier(sort, entry);
+	pfree(entry);
+}
+
+/* Read the next outlier, if any. */
+static void
+fetch_outlier(SwareEntrySort *sort)
+{
+	TupleDesc	descriptor = RelationGetDescr(sort->index);
+	TupleTableSlot *slot = sort->getSlot;
+	ItemPointerData tid;
+
+	if (sort->nextOutlier != NULL && sort->nextOutlier != sort->outlierSpace)
+		pfree(sort->nextOutlier);
+	sort->nextOutlier = NULL;
+
+	if (sort->outliers == NULL ||
+		!tuplesort_gettupleslot(sort->outliers, true, false, slot, NULL))
+		return;
+
+	slot_getallattrs(slot);
+	itemptr_decode(&tid, DatumGetInt64(slot->tts_values[descriptor->natts]));
+	if (sort->fixedSize > 0 && !has_nulls(descriptor, slot->tts_isnull))
+	{
+		sort->nextOutlier = sort->outlierSpace;
+		fill_fixed_entry(sort, sort->nextOutlier, slot->tts_values, slot->tts_isnull, &tid);
+	}
+	else
+	{
+		sort->nextOutlier = index_form_tuple(descriptor, slot->tts_values, slot->tts_isnull);
+		sort->nextOutlier->t_tid = tid;
+	}
+}
+
+/* Sort; then next returns the entries in order. */
+void
+sware_entry_sort_perform(SwareEntrySort *sort)
+{
+	if (sort->outliers)
+		tuplesort_performsort(sort->outliers);
+	sware_ordered_list_rewind(sort->list);
+	sort->outlierSpace = palloc(Max(sort->fixedSize, sizeof(IndexTupleData)));
+	sort->returned = FROM_BOTH;
+}
+
+/* The next entry, valid until the next call, or NULL at the end. */
+IndexTuple
+sware_entry_sort_next(SwareEntrySort *sort)
+{
+	/* replace what the previous call returned */
+	if (sort->returned != FROM_OUTLIERS)
+		sort->nextListed = sware_ordered_list_next(sort->list);
+	if (sort->returned != FROM_LIST)
+		fetch_outlier(sort);
+
+	if (sort->nextOutlier == NULL ||
+		(sort->nextListed != NULL &&
+		 sware_compare_entries(sort->index, sort->nextListed, sort->nextOutlier) < 0))
+	{
+		sort->returned = FROM_LIST;
+		return sort->nextListed;
+	}
+	sort->returned = FROM_OUTLIERS;
+	return sort->nextOutlier;
+}
+
+void
+sware_entry_sort_end(SwareEntrySort *sort)
+{
+	if (sort->outliers)
+		tuplesort_end(sort->outliers);
+	sware_ordered_list_end(sort->list);
+	ExecDropSingleTupleTableSlot(sort->putSlot);
+	ExecDropSingleTupleTableSlot(sort->getSlot);
+	pfree(sort);
+}
