@@ -1,0 +1,114 @@
+-- Cursors, scrolled in both directions; the table changes under an open one.
+SELECT on_both('CREATE TABLE t (a int, b int)');
+SELECT on_both('INSERT INTO t SELECT (i * 7) % 3001, i FROM generate_series(1, 3000) i');
+SELECT on_both('CREATE INDEX t_a ON t USING @am (a)');
+SELECT on_both('ANALYZE t');
+
+-- A walk over a cursor: each step is a FETCH or MOVE, and the rows it returns
+-- are collected.
+CREATE FUNCTION walk(twin text, query text, steps text[]) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE
+	saved_path text := current_setting('search_path');
+	c refcursor;
+	r record;
+	step text;
+	lines text[] := '{}';
+BEGIN
+	PERFORM set_config('search_path', twin || ', public', true);
+	OPEN c SCROLL FOR EXECUTE query;
+	FOREACH step IN ARRAY steps LOOP
+		CASE step
+			WHEN 'next' THEN FETCH NEXT FROM c INTO r;
+			WHEN 'prior' THEN FETCH PRIOR FROM c INTO r;
+			WHEN 'first' THEN FETCH FIRST FROM c INTO r;
+			WHEN 'last' THEN FETCH LAST FROM c INTO r;
+			WHEN '+500' THEN FETCH RELATIVE 500 FROM c INTO r;
+			WHEN '-500' THEN FETCH RELATIVE -500 FROM c INTO r;
+			WHEN 'start' THEN MOVE ABSOLUTE 0 FROM c; r := NULL;
+			WHEN 'end' THEN MOVE FORWARD ALL IN c; r := NULL;
+		END CASE;
+		lines := lines || format('%s %s', step, r);
+	END LOOP;
+	CLOSE c;
+	PERFORM set_config('search_path', saved_path, true);
+	RETURN lines;
+END
+$$;
+SELECT allow_scans('index');
+SELECT plan_of('twin_sware', 'SELECT a, b FROM t ORDER BY a');
+SELECT unnest(walk('twin_sware', 'SELECT a, b FROM t ORDER BY a', steps)) AS sware,
+	   unnest(walk('twin_nbtree', 'SELECT a, b FROM t ORDER BY a', steps)) AS nbtree
+FROM (SELECT '{next,next,prior,prior,prior,next,+500,prior,next,-500,next,end,prior,prior,next,next,next,prior,last,prior,first,prior,next,+500,+500,-500,start,next,+500,+500,+500,+500,+500,+500,prior}'::text[]) s(steps);
+-- The same for other scans; only whether the walks agree.
+SELECT query, walk('twin_sware', query, steps) = walk('twin_nbtree', query, steps) AS same
+FROM (SELECT '{next,next,prior,prior,prior,next,+500,prior,next,-500,next,end,prior,prior,next,next,next,prior,last,prior,first,prior,next,+500,+500,-500,start,next,+500,+500,+500,+500,+500,+500,prior}'::text[]) s(steps),
+	 unnest('{SELECT a\, b FROM t ORDER BY a DESC,
+			  SELECT a\, b FROM t WHERE a > 700 AND a < 1400 ORDER BY a,
+			  SELECT a\, b FROM t WHERE a > 700 AND a < 1400 ORDER BY a DESC,
+			  SELECT a\, b FROM t WHERE a < 0 ORDER BY a,
+			  SELECT a\, b FROM t WHERE a = 70 ORDER BY a,
+			  SELECT a\, b FROM t WHERE a IN (1\, 70\, 71\, 2999) ORDER BY a}'::text[]) query;
+
+-- Inserts around an open cursor split its page and the pages on both sides. The
+-- cursor's snapshot does not show the new rows: it returns what it would have.
+BEGIN;
+DECLARE before_split SCROLL CURSOR FOR SELECT a FROM twin_sware.t ORDER BY a;
+FETCH 3 FROM before_split;
+MOVE 1000 IN before_split;
+FETCH 1 FROM before_split;
+INSERT INTO twin_sware.t SELECT i % 3001, -i FROM generate_series(1, 20000) i;
+FETCH 3 FROM before_split;
+FETCH BACKWARD 6 FROM before_split;
+MOVE BACKWARD 990 IN before_split;
+FETCH BACKWARD 3 FROM before_split;
+MOVE FORWARD ALL IN before_split;
+FETCH BACKWARD 2 FROM before_split;
+COMMIT;
+
+-- Deleted and updated rows stay visible to an open cursor.
+BEGIN;
+DECLARE before_delete SCROLL CURSOR FOR SELECT a, b FROM twin_sware.t WHERE b > 0 ORDER BY a;
+MOVE 100 IN before_delete;
+DELETE FROM twin_sware.t WHERE a < 200;
+UPDATE twin_sware.t SET a = a + 100000 WHERE a < 300;
+FETCH 2 FROM before_delete;
+FETCH BACKWARD 3 FROM before_delete;
+MOVE FORWARD ALL IN before_delete;
+FETCH BACKWARD 1 FROM before_delete;
+ROLLBACK;
+
+-- An update through the cursor's own index does not make it run for ever.
+BEGIN;
+DECLARE for_update CURSOR FOR SELECT a FROM twin_sware.t WHERE a BETWEEN 10 AND 12 AND b > 0 ORDER BY a FOR UPDATE;
+FETCH for_update;
+UPDATE twin_sware.t SET a = a + 1 WHERE CURRENT OF for_update;
+FETCH for_update;
+FETCH for_update;
+FETCH for_update;
+COMMIT;
+UPDATE twin_sware.t SET a = a + 1 WHERE a > 2990;
+SELECT count(*), min(a), max(a) FROM twin_sware.t WHERE a > 2990;
+
+-- WITH HOLD, and a cursor in an aborted subtransaction.
+BEGIN;
+DECLARE held SCROLL CURSOR WITH HOLD FOR SELECT a FROM twin_sware.t WHERE b > 0 ORDER BY a;
+FETCH 2 FROM held;
+COMMIT;
+FETCH 2 FROM held;
+FETCH BACKWARD 1 FROM held;
+CLOSE held;
+BEGIN;
+DECLARE outer_one SCROLL CURSOR FOR SELECT a FROM twin_sware.t WHERE b > 0 ORDER BY a DESC;
+FETCH 2 FROM outer_one;
+SAVEPOINT s;
+DECLARE inner_one SCROLL CURSOR FOR SELECT a FROM twin_sware.t WHERE b > 0 ORDER BY a DESC;
+FETCH 1 FROM inner_one;
+SELECT 1 / 0;
+ROLLBACK TO s;
+FETCH 2 FROM outer_one;
+FETCH BACKWARD 1 FROM outer_one;
+COMMIT;
+SELECT check_all();
+
+DROP FUNCTION walk;
+SELECT drop_twins();

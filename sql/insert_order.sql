@@ -1,0 +1,79 @@
+-- Keys that arrive in any order, in bulk and one by one.
+SELECT on_both('CREATE TABLE t (a int, b int)');
+SELECT on_both('CREATE INDEX t_a ON t USING @am (a)');
+SET max_parallel_workers_per_gather = 0;
+SELECT allow_scans('index');
+
+-- Rising, falling, rising again between the old keys, and scrambled.
+SELECT on_both('INSERT INTO t SELECT i * 10, 1 FROM generate_series(1, 10000) i');
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
+SELECT on_both('INSERT INTO t SELECT i * 10 + 1, 2 FROM generate_series(10000, 1, -1) i');
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
+SELECT on_both('INSERT INTO t SELECT i * 10 + 2, 3 FROM generate_series(-5000, 5000) i');
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a DESC');
+SELECT on_both('INSERT INTO t SELECT (i * 7919::bigint) % 100003, 4 FROM generate_series(1, 20000) i');
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
+-- Nearly sorted: each tenth key a long way off.
+SELECT on_both('INSERT INTO t SELECT CASE WHEN i % 10 = 0 THEN 200000 + (i * 37) % 20000 ELSE 200000 + i END, 5 FROM generate_series(1, 20000) i');
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a DESC');
+
+-- Two ends at once.
+SELECT on_both('INSERT INTO t SELECT CASE WHEN i % 2 = 0 THEN 300000 + i ELSE -300000 - i END, 6 FROM generate_series(1, 10000) i');
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
+
+-- The same from COPY's many-row inserts and from single statements.
+SELECT on_both('CREATE TABLE single (a int)');
+SELECT on_both('CREATE INDEX single_a ON single USING @am (a)');
+DO $$
+BEGIN
+	FOR i IN 1 .. 3000 LOOP
+		INSERT INTO twin_nbtree.single VALUES ((i * 31) % 1009);
+		INSERT INTO twin_sware.single VALUES ((i * 31) % 1009);
+	END LOOP;
+END
+$$;
+SELECT check_all(), same_rows('SELECT ctid, a FROM single ORDER BY a');
+
+-- Wide keys: a tree of more levels, its inner pages split too.
+SELECT on_both('CREATE TABLE wide (a text COLLATE "C")');
+SELECT on_both('ALTER TABLE wide ALTER a SET STORAGE EXTERNAL');
+SELECT on_both('CREATE INDEX wide_a ON wide USING @am (a)');
+SELECT on_both($$INSERT INTO wide SELECT repeat('p', 1200) || lpad(((i * 7919) % 6007)::text, 10, '0') FROM generate_series(1, 6000) i$$);
+SELECT check_all(), same_rows('SELECT ctid, right(a, 10) FROM wide ORDER BY a');
+SELECT same_rows('SELECT ctid FROM wide WHERE a = repeat(''p'', 1200) || lpad(''77'', 10, ''0'')');
+SELECT on_both($$INSERT INTO wide SELECT repeat('q', 2000) || lpad(i::text, 10, '0') FROM generate_series(1, 2000) i$$);
+SELECT check_all(), same_rows('SELECT ctid, right(a, 10) FROM wide ORDER BY a DESC');
+SELECT on_both('REINDEX INDEX wide_a');
+SELECT check_all(), same_rows('SELECT ctid, right(a, 10) FROM wide ORDER BY a');
+SELECT on_both('DELETE FROM wide WHERE right(a, 10)::int % 10 <> 0');
+VACUUM twin_nbtree.wide, twin_sware.wide;
+SELECT check_all(), same_rows('SELECT ctid, right(a, 10) FROM wide ORDER BY a');
+SELECT on_both($$INSERT INTO wide SELECT repeat('p', 1200) || lpad(((i * 7919) % 6007)::text, 10, '0') FROM generate_series(1, 6000) i$$);
+SELECT check_all(), same_rows('SELECT ctid, right(a, 10) FROM wide ORDER BY a DESC');
+
+-- Keys of very different widths.
+SELECT on_both('CREATE TABLE mixed (a text COLLATE "C")');
+SELECT on_both('ALTER TABLE mixed ALTER a SET STORAGE EXTERNAL');
+SELECT on_both('CREATE INDEX mixed_a ON mixed USING @am (a)');
+SELECT on_both($$INSERT INTO mixed SELECT md5(i::text) || repeat('x', CASE WHEN i % 13 = 0 THEN 2500 WHEN i % 5 = 0 THEN 700 ELSE 0 END) FROM generate_series(1, 5000) i$$);
+SELECT check_all(), same_rows('SELECT ctid, left(a, 32) FROM mixed ORDER BY a');
+
+-- Fill factors and split ratios, in builds and in inserts: rising keys leave
+-- pages as full as asked for.
+CREATE TABLE rising (a int8);
+INSERT INTO rising SELECT generate_series(1, 50000);
+CREATE INDEX full_pages ON rising USING sware (a) WITH (fillfactor = 100);
+CREATE INDEX default_pages ON rising USING sware (a);
+CREATE INDEX half_pages ON rising USING sware (a) WITH (fillfactor = 50);
+SELECT pg_relation_size('full_pages') < pg_relation_size('default_pages') AS full_below_default,
+	   pg_relation_size('default_pages') * 1.7 < pg_relation_size('half_pages') AS default_far_below_half;
+CREATE TABLE risen (a int8);
+CREATE INDEX risen_full ON risen USING sware (a) WITH (fillfactor = 100, split_ratio = 100);
+CREATE INDEX risen_half ON risen USING sware (a) WITH (fillfactor = 50, split_ratio = 50);
+INSERT INTO risen SELECT generate_series(1, 50000);
+SELECT pg_relation_size('risen_full') * 1.5 < pg_relation_size('risen_half') AS full_far_below_half;
+SELECT sware_check(c.oid, true) IS NOT NULL AS checked, c.relname
+FROM pg_class c JOIN pg_am a ON a.oid = c.relam
+WHERE a.amname = 'sware' AND c.relnamespace = 'public'::regnamespace ORDER BY c.relname;
+DROP TABLE rising, risen;
+SELECT drop_twins();

@@ -1,0 +1,60 @@
+-- Unlogged and temporary tables, and changes between logged and unlogged.
+SELECT on_both('CREATE UNLOGGED TABLE t (a int)');
+SELECT on_both('CREATE INDEX t_a ON t USING @am (a)');
+SELECT on_both('INSERT INTO t SELECT (i * 7) % 5003 FROM generate_series(1, 10000) i');
+SELECT allow_scans('index', 'indexonly');
+SELECT check_all(), same_rows('SELECT a FROM t ORDER BY a');
+SELECT pg_relation_size('twin_sware.t_a', 'init') > 0 AS has_init_fork;
+SELECT on_both('DELETE FROM t WHERE a BETWEEN 100 AND 3000');
+VACUUM twin_nbtree.t, twin_sware.t;
+SELECT on_both('INSERT INTO t SELECT i FROM generate_series(1, 3000) i');
+SELECT check_all(), same_rows('SELECT a FROM t ORDER BY a DESC');
+SELECT on_both('ALTER TABLE t SET LOGGED');
+SELECT pg_relation_size('twin_sware.t_a', 'init') AS init_fork;
+SELECT check_all(), same_rows('SELECT a FROM t ORDER BY a');
+SELECT on_both('ALTER TABLE t SET UNLOGGED');
+SELECT check_all(), same_rows('SELECT a FROM t ORDER BY a');
+SELECT on_both('TRUNCATE t');
+SELECT on_both('INSERT INTO t SELECT i FROM generate_series(1, 300) i');
+SELECT check_all(), same_rows('SELECT a FROM t ORDER BY a');
+SELECT on_both('CREATE UNLOGGED TABLE built (a int)');
+SELECT on_both('INSERT INTO built SELECT i FROM generate_series(1, 3000) i');
+SELECT on_both('CREATE INDEX built_a ON built USING @am (a)');
+SELECT check_all(), same_rows('SELECT a FROM built ORDER BY a');
+
+-- Temporary tables live in a backend's own buffers.
+CREATE TEMPORARY TABLE temporary_table (a int, b text);
+CREATE INDEX temporary_a ON temporary_table USING sware (a) INCLUDE (b);
+INSERT INTO temporary_table SELECT (i * 7) % 5003, 'b' || i FROM generate_series(1, 20000) i;
+SELECT sware_check('temporary_a', true);
+SELECT count(*), sum(a) FROM temporary_table WHERE a BETWEEN 100 AND 200;
+DELETE FROM temporary_table WHERE a BETWEEN 0 AND 3000;
+VACUUM temporary_table;
+SELECT sware_check('temporary_a', true);
+INSERT INTO temporary_table SELECT i, 'again' FROM generate_series(1, 3000) i;
+SELECT count(*), sum(a) FROM temporary_table WHERE a BETWEEN 100 AND 200;
+REINDEX TABLE temporary_table;
+SELECT sware_check('temporary_a', true);
+DROP TABLE temporary_table;
+
+-- ON COMMIT DELETE ROWS truncates at every commit.
+CREATE TEMPORARY TABLE emptied (a int) ON COMMIT DELETE ROWS;
+CREATE INDEX emptied_a ON emptied USING sware (a);
+BEGIN;
+INSERT INTO emptied SELECT generate_series(1, 2000);
+SELECT count(*) FROM emptied WHERE a > 1000;
+COMMIT;
+BEGIN;
+SELECT count(*) FROM emptied WHERE a > 0;
+INSERT INTO emptied SELECT generate_series(1, 10);
+SELECT count(*) FROM emptied WHERE a > 0;
+ROLLBACK;
+SELECT sware_check('emptied_a', true);
+CREATE TEMPORARY TABLE dropped (a int) ON COMMIT DROP;
+BEGIN;
+CREATE TEMPORARY TABLE dropped_too (a int) ON COMMIT DROP;
+CREATE INDEX ON dropped_too USING sware (a);
+INSERT INTO dropped_too VALUES (1);
+COMMIT;
+DROP TABLE emptied;
+SELECT drop_twins();

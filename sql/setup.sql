@@ -1,0 +1,136 @@
+-- The helpers of all other tests.
+--
+-- Every test works on twins: equal tables in two schemas, with equal names,
+-- whose indexes differ in their access method only. What nbtree answers is
+-- right; so is its choice of plans.
+\set VERBOSITY terse
+SELECT extversion FROM pg_extension WHERE extname = 'sware';
+
+CREATE SCHEMA twin_nbtree;
+CREATE SCHEMA twin_sware;
+
+-- Executes a statement for each twin. "@am" stands for the access method.
+CREATE FUNCTION on_both(statement text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+	saved_path text := current_setting('search_path');
+BEGIN
+	SET LOCAL client_min_messages = warning;
+	PERFORM set_config('search_path', 'twin_nbtree, public', true);
+	EXECUTE replace(statement, '@am', 'btree');
+	PERFORM set_config('search_path', 'twin_sware, public', true);
+	EXECUTE replace(statement, '@am', 'sware');
+	PERFORM set_config('search_path', saved_path, true);
+END
+$$;
+
+-- The rows that a query returns for one twin, as text, in the order returned.
+CREATE FUNCTION rows_of(twin text, query text) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE
+	saved_path text := current_setting('search_path');
+	one_row record;
+	lines text[] := '{}';
+BEGIN
+	PERFORM set_config('search_path', twin || ', public', true);
+	FOR one_row IN EXECUTE query LOOP
+		lines := lines || one_row::text;
+	END LOOP;
+	PERFORM set_config('search_path', saved_path, true);
+	RETURN lines;
+END
+$$;
+
+-- The plan of a query for one twin, without costs.
+CREATE FUNCTION plan_of(twin text, query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	saved_path text := current_setting('search_path');
+	line text;
+BEGIN
+	PERFORM set_config('search_path', twin || ', public', true);
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+		RETURN NEXT line;
+	END LOOP;
+	PERFORM set_config('search_path', saved_path, true);
+END
+$$;
+
+-- Whether both twins answer a query with the same rows in the same order.
+CREATE FUNCTION same_rows(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	wanted text[] := rows_of('twin_nbtree', query);
+	got text[] := rows_of('twin_sware', query);
+BEGIN
+	IF wanted = got THEN
+		RETURN format('same %s rows', cardinality(wanted));
+	END IF;
+	FOR i IN 1 .. greatest(cardinality(wanted), cardinality(got)) LOOP
+		IF wanted[i] IS DISTINCT FROM got[i] THEN
+			RETURN format('DIFFERENT: %s rows from nbtree, %s from sware; row %s is %s and %s',
+						  cardinality(wanted), cardinality(got), i,
+						  coalesce(wanted[i], 'missing'), coalesce(got[i], 'missing'));
+		END IF;
+	END LOOP;
+END
+$$;
+
+-- Shows the plan, which should be the same for both twins, and whether the
+-- rows are the same.
+CREATE FUNCTION compare(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	nbtree_plan text[] := ARRAY(SELECT plan_of('twin_nbtree', query));
+	sware_plan text[] := ARRAY(SELECT plan_of('twin_sware', query));
+BEGIN
+	RETURN QUERY SELECT unnest(sware_plan);
+	IF sware_plan <> nbtree_plan THEN
+		RETURN NEXT 'DIFFERENT plan for nbtree:';
+		RETURN QUERY SELECT unnest(nbtree_plan);
+	END IF;
+	RETURN NEXT same_rows(query);
+END
+$$;
+
+-- Lets the planner choose only among the named ways to scan a table:
+-- any of seq, index, indexonly, bitmap.
+CREATE FUNCTION allow_scans(VARIADIC ways text[]) RETURNS void LANGUAGE sql AS $$
+	SELECT set_config('enable_' || way || 'scan', (way = ANY (ways))::text, false)
+	FROM unnest('{seq,index,indexonly,bitmap}'::text[]) way;
+$$;
+
+-- Checks every index that the sware twins have, structure and contents.
+CREATE FUNCTION check_all() RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	index_oid oid;
+	checked int := 0;
+BEGIN
+	FOR index_oid IN
+		SELECT c.oid FROM pg_class c JOIN pg_am a ON a.oid = c.relam
+		WHERE a.amname = 'sware' AND c.relkind = 'i' AND c.relnamespace = 'twin_sware'::regnamespace
+		ORDER BY c.relname
+	LOOP
+		PERFORM sware_check(index_oid, true);
+		checked := checked + 1;
+	END LOOP;
+	RETURN CASE WHEN checked = 0 THEN 'NOTHING checked' ELSE 'checked' END;
+END
+$$;
+
+-- Removes all twins.
+CREATE FUNCTION drop_twins() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	SET LOCAL client_min_messages = warning;
+	DROP SCHEMA twin_nbtree, twin_sware CASCADE;
+	CREATE SCHEMA twin_nbtree;
+	CREATE SCHEMA twin_sware;
+END
+$$;
+
+-- The helpers notice differences: these twins do differ.
+SELECT on_both('CREATE TABLE t (a int)');
+INSERT INTO twin_nbtree.t VALUES (1), (2);
+INSERT INTO twin_sware.t VALUES (1), (3);
+SELECT same_rows('SELECT a FROM t ORDER BY a');
+SELECT same_rows('SELECT a FROM t WHERE a < 2');
+CREATE INDEX ON twin_nbtree.t (a);
+SELECT allow_scans('index');
+SELECT compare('SELECT a FROM t WHERE a < 2');
+SELECT check_all();
+SELECT drop_twins();

@@ -1,0 +1,95 @@
+-- Every kind of key: fixed and variable width, by value and by reference, with
+-- collations. For each type a table of values, its index scanned both ways,
+-- by each operator, in index-only and in plain scans.
+CREATE TYPE colour AS ENUM ('red', 'green', 'blue');
+CREATE TYPE pair AS (x int, y text);
+CREATE DOMAIN small_int AS int CHECK (value < 100000);
+CREATE COLLATION IF NOT EXISTS german (provider = icu, locale = 'de-DE');
+CREATE COLLATION IF NOT EXISTS ignore_accents (provider = icu, locale = 'und-u-ks-level1', deterministic = false);
+
+CREATE FUNCTION try_type(type text, value text, probe text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM on_both(format('CREATE TABLE t (a %s)', type));
+	-- Half of the rows are there before the index, half come after.
+	PERFORM on_both(format('INSERT INTO t SELECT %s FROM generate_series(1, 1500) i', value));
+	PERFORM on_both('CREATE INDEX t_a ON t USING @am (a)');
+	PERFORM on_both(format('INSERT INTO t SELECT %s FROM generate_series(1501, 3000) i', value));
+	PERFORM on_both('INSERT INTO t VALUES (NULL)');
+	PERFORM on_both('ANALYZE t');
+	RETURN NEXT type || ': ' || check_all();
+	PERFORM allow_scans('index', 'indexonly');
+	RETURN QUERY
+		SELECT format('%s: %s', condition, same_rows(format('SELECT ctid, a FROM t WHERE %s ORDER BY a %s', condition, direction)))
+		FROM unnest(ARRAY['a < ', 'a <= ', 'a = ', 'a >= ', 'a > ']) WITH ORDINALITY o(operator, n),
+			 LATERAL (SELECT operator || probe AS condition, CASE n % 2 WHEN 0 THEN 'DESC' ELSE '' END AS direction) c;
+	RETURN NEXT same_rows('SELECT a FROM t ORDER BY a DESC');
+	IF NOT EXISTS (SELECT 1 FROM plan_of('twin_sware', format('SELECT a FROM t WHERE a <= %s ORDER BY a', probe)) line
+				   WHERE line LIKE '%Index Cond%') THEN
+		RETURN NEXT 'the index is NOT USED';
+	END IF;
+	PERFORM on_both('DROP TABLE t');
+END
+$$;
+
+SELECT try_type('boolean', 'i % 2 = 0', 'true');
+SELECT try_type('"char"', 'chr(33 + i % 90)::"char"', '''A''');
+SELECT try_type('smallint', 'i - 1500', '10::smallint');
+SELECT try_type('integer', 'i * 7919 % 3001', '1000');
+SELECT try_type('bigint', 'i * 12345678901', '12345678901000');
+SELECT try_type('small_int', 'i', '700');
+SELECT try_type('oid', 'i', '700');
+SELECT try_type('real', '(CASE i % 10 WHEN 0 THEN ''NaN'' WHEN 1 THEN ''-Infinity'' ELSE (i / 8.0)::text END)::real', '100::real');
+SELECT try_type('double precision', '(CASE i % 10 WHEN 0 THEN ''NaN'' WHEN 1 THEN ''Infinity'' ELSE (i / 8.0)::text END)::float8', '100::float8');
+SELECT try_type('numeric', '(CASE i % 10 WHEN 0 THEN ''NaN'' WHEN 1 THEN ''-Infinity'' ELSE (i / 7.0)::text END)::numeric', '100');
+SELECT try_type('money', '(i / 4.0)::numeric::money', '100::money');
+SELECT try_type('text', '''key '' || i', '''key 2''');
+SELECT try_type('text COLLATE "C"', 'chr(200 + i) || i', 'chr(1000)');
+SELECT try_type('text COLLATE german', '(ARRAY[''Zoo'',''Äpfel'',''apfel'',''ähre'',''zoo''])[1 + i % 5] || i % 100', '''b''');
+SELECT try_type('text COLLATE ignore_accents', '(ARRAY[''e'',''é'',''E'',''f'',''Ê''])[1 + i % 5] || i % 10', '''e5''');
+SELECT try_type('varchar(20)', '''key '' || i', '''key 2''');
+SELECT try_type('char(20)', '''key '' || i', '''key 2''');
+SELECT try_type('name', '(''key '' || i)::name', '''key 2''::name');
+SELECT try_type('bytea', 'decode(md5(i::text), ''hex'')', '''\x80''');
+SELECT try_type('uuid', 'md5(i::text)::uuid', '''80000000-0000-0000-0000-000000000000''');
+SELECT try_type('date', 'date ''2000-01-01'' + i', '''2001-01-01''');
+SELECT try_type('time', 'time ''00:00'' + i * interval ''7 seconds''', '''01:00''');
+SELECT try_type('timetz', '(time ''00:00'' + i * interval ''7 seconds'') AT TIME ZONE ''UTC''', '''01:00+00''');
+SELECT try_type('timestamp', 'timestamp ''2000-01-01'' + i * interval ''1 hour''', '''2000-02-01''');
+SELECT try_type('timestamptz', 'timestamptz ''2000-01-01 00:00+00'' + i * interval ''1 hour''', '''2000-02-01 00:00+00''');
+SELECT try_type('interval', 'i * interval ''1 hour''', '''30 days''');
+SELECT try_type('inet', '''10.0.0.0''::inet + i', '''10.0.2.0''');
+SELECT try_type('macaddr', '(''08:00:2b:01:'' || to_hex(16 + i / 100) || '':'' || 10 + i % 90)::macaddr', '''08:00:2b:01:20:00''');
+SELECT try_type('macaddr8', '(''08:00:2b:01:02:03:'' || to_hex(16 + i / 100) || '':'' || 10 + i % 90)::macaddr8', '''08:00:2b:01:02:03:20:00''');
+SELECT try_type('bit(12)', 'i::bit(12)', '''001111111111''');
+SELECT try_type('varbit', 'i::bit(12)::varbit', '''001111111111''');
+SELECT try_type('colour', '(ARRAY[''red'',''green'',''blue''])[1 + i % 3]::colour', '''green''');
+SELECT try_type('int[]', 'ARRAY[i % 100, i % 7, i]', '''{50,3}''');
+SELECT try_type('text[]', 'ARRAY[''k'' || i % 100, NULL, i::text]', '''{k50}''');
+SELECT try_type('pair', 'ROW(i % 100, ''y'' || i)::pair', 'ROW(50, ''y'')::pair');
+SELECT try_type('int4range', 'int4range(i % 100, i % 100 + i % 7)', '''[50,52)''');
+SELECT try_type('int4multirange', 'int4multirange(int4range(i % 100, 101 + i % 7))', '''{[50,102)}''');
+SELECT try_type('jsonb', 'jsonb_build_object(''k'', i % 500)', '''{"k": 250}''');
+SELECT try_type('tsvector', 'to_tsvector(''simple'', ''w'' || i)', '''''''w2''''''::tsvector');
+SELECT try_type('tsquery', '(''w'' || i)::tsquery', '''w2''::tsquery');
+SELECT try_type('tid', 'format(''(%s,%s)'', i, 1 + i % 9)::tid', '''(1500,1)''::tid');
+SELECT try_type('pg_lsn', '''0/0''::pg_lsn + i', '''0/500''');
+SELECT try_type('xid8', 'i::text::xid8', '''1500''::xid8');
+SELECT try_type('oidvector', 'format(''%s %s'', i % 50, i)::oidvector', '''20 5''::oidvector');
+
+-- Pattern operator classes serve LIKE under any collation.
+SELECT on_both('CREATE TABLE t (a text COLLATE german)');
+SELECT on_both('INSERT INTO t SELECT ''w'' || i FROM generate_series(1, 2000) i');
+SELECT on_both('CREATE INDEX t_pattern ON t USING @am (a text_pattern_ops)');
+SELECT on_both('ANALYZE t');
+SELECT allow_scans('index');
+SELECT compare('SELECT ctid, a FROM t WHERE a ~>~ ''w5'' AND a ~<=~ ''w7''');
+SELECT compare('SELECT count(*) FROM t WHERE a LIKE ''w12%''');
+SELECT same_rows('SELECT ctid, a FROM t WHERE a LIKE ''w12%'' ORDER BY a');
+SELECT check_all();
+
+DROP FUNCTION try_type;
+SELECT drop_twins();
+DROP TYPE colour, pair;
+DROP DOMAIN small_int;
+DROP COLLATION german;
+DROP COLLATION ignore_accents;

@@ -1,0 +1,122 @@
+-- VACUUM: entries go, emptied pages are unlinked and used again.
+SELECT on_both('CREATE TABLE t (a int, b int)');
+SELECT on_both('INSERT INTO t SELECT i, i % 10 FROM generate_series(1, 50000) i');
+SELECT on_both('CREATE INDEX t_a ON t USING @am (a)');
+SELECT on_both('CREATE INDEX t_b ON t USING @am (b)');
+SET max_parallel_workers_per_gather = 0;
+SELECT allow_scans('index');
+
+CREATE FUNCTION pages(index regclass) RETURNS bigint LANGUAGE sql
+	AS 'SELECT pg_relation_size(index) / current_setting(''block_size'')::bigint';
+
+-- Nothing to do; then single rows; then whole ranges: middle, left, right.
+VACUUM twin_sware.t;
+SELECT check_all();
+SELECT on_both('DELETE FROM t WHERE a % 7 = 0');
+VACUUM twin_nbtree.t, twin_sware.t;
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a'), same_rows('SELECT ctid FROM t WHERE b = 3 ORDER BY b DESC');
+SELECT on_both('DELETE FROM t WHERE a BETWEEN 20000 AND 30000');
+VACUUM twin_nbtree.t, twin_sware.t;
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a'), same_rows('SELECT ctid, a FROM t WHERE a > 19000 AND a < 31000 ORDER BY a DESC');
+SELECT on_both('DELETE FROM t WHERE a < 10000');
+VACUUM twin_nbtree.t, twin_sware.t;
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
+SELECT on_both('DELETE FROM t WHERE a > 40000');
+VACUUM twin_nbtree.t, twin_sware.t;
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a DESC');
+
+-- The freed pages are used again: the index does not grow.
+SELECT pages('twin_sware.t_a') AS pages_before \gset
+SELECT on_both('INSERT INTO t SELECT i, i % 10 FROM generate_series(20000, 30000) i');
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
+SELECT pages('twin_sware.t_a') <= :pages_before AS did_not_grow;
+
+-- All rows go, and come back.
+SELECT on_both('DELETE FROM t');
+VACUUM twin_nbtree.t, twin_sware.t;
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
+SELECT on_both('INSERT INTO t SELECT i, i % 10 FROM generate_series(1, 20000) i');
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a'), same_rows('SELECT ctid, a FROM t ORDER BY a DESC');
+SELECT pages('twin_sware.t_a') <= :pages_before AS did_not_grow;
+
+-- A queue: inserted on the right, deleted on the left, keeps its size.
+SELECT on_both('CREATE TABLE queue (a int)');
+SELECT on_both('CREATE INDEX queue_a ON queue USING @am (a)');
+SELECT format('INSERT INTO twin_sware.queue SELECT generate_series(%s, %s)', n * 2000 + 1, n * 2000 + 2000),
+	   format('DELETE FROM twin_sware.queue WHERE a <= %s', n * 2000 - 2000),
+	   'VACUUM twin_sware.queue'
+FROM generate_series(0, 4) n \gexec
+SELECT pages('twin_sware.queue_a') AS pages_before \gset
+SELECT format('INSERT INTO twin_sware.queue SELECT generate_series(%s, %s)', n * 2000 + 1, n * 2000 + 2000),
+	   format('DELETE FROM twin_sware.queue WHERE a <= %s', n * 2000 - 2000),
+	   'VACUUM twin_sware.queue'
+FROM generate_series(5, 30) n \gexec
+SELECT pages('twin_sware.queue_a') <= 1.5 * :pages_before AS queue_keeps_its_size;
+SELECT count(*), min(a), max(a) FROM twin_sware.queue WHERE a > 0;
+SELECT check_all();
+
+-- A queue in the other direction.
+SELECT on_both('TRUNCATE queue');
+SELECT format('INSERT INTO twin_sware.queue SELECT generate_series(%s, %s, -1)', -n * 2000 - 1, -n * 2000 - 2000),
+	   format('DELETE FROM twin_sware.queue WHERE a >= %s', -n * 2000 + 2000),
+	   'VACUUM twin_sware.queue'
+FROM generate_series(0, 4) n \gexec
+SELECT pages('twin_sware.queue_a') AS pages_before \gset
+SELECT format('INSERT INTO twin_sware.queue SELECT generate_series(%s, %s, -1)', -n * 2000 - 1, -n * 2000 - 2000),
+	   format('DELETE FROM twin_sware.queue WHERE a >= %s', -n * 2000 + 2000),
+	   'VACUUM twin_sware.queue'
+FROM generate_series(5, 30) n \gexec
+SELECT pages('twin_sware.queue_a') <= 1.5 * :pages_before AS queue_keeps_its_size;
+SELECT count(*), min(a), max(a) FROM twin_sware.queue WHERE a < 0;
+SELECT check_all();
+
+-- Other ways to vacuum.
+SELECT on_both('DELETE FROM t WHERE a % 3 = 0');
+VACUUM (INDEX_CLEANUP off) twin_sware.t;
+VACUUM (INDEX_CLEANUP off) twin_nbtree.t;
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
+SET min_parallel_index_scan_size = 0;
+VACUUM (PARALLEL 2, INDEX_CLEANUP on) twin_sware.t;
+VACUUM (PARALLEL 2, INDEX_CLEANUP on) twin_nbtree.t;
+RESET min_parallel_index_scan_size;
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
+-- Too little memory for all dead rows at once: several passes over the index.
+SELECT on_both('INSERT INTO t SELECT i, i FROM generate_series(1, 300000) i');
+SELECT on_both('DELETE FROM t WHERE a % 100 <> 0');
+SET maintenance_work_mem = '1MB';
+VACUUM twin_sware.t;
+VACUUM twin_nbtree.t;
+RESET maintenance_work_mem;
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
+-- With cost-based delay.
+SELECT on_both('DELETE FROM t WHERE a % 200 = 0');
+SET vacuum_cost_delay = '1ms';
+VACUUM twin_sware.t;
+RESET vacuum_cost_delay;
+VACUUM twin_nbtree.t;
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
+VACUUM (FREEZE, ANALYZE) twin_sware.t;
+VACUUM FULL twin_sware.t;
+VACUUM FULL twin_nbtree.t;
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
+
+-- The statistics that VACUUM leaves.
+SELECT c.relname, c.reltuples = (SELECT count(*) FROM twin_sware.t) AS tuples, c.relpages = pages(c.oid) AS pages
+FROM pg_class c WHERE c.oid IN ('twin_sware.t_a'::regclass, 'twin_sware.t_b'::regclass) ORDER BY c.relname;
+VACUUM twin_sware.t;
+SELECT c.relname, c.reltuples = (SELECT count(*) FROM twin_sware.t) AS tuples, c.relpages = pages(c.oid) AS pages
+FROM pg_class c WHERE c.oid IN ('twin_sware.t_a'::regclass, 'twin_sware.t_b'::regclass) ORDER BY c.relname;
+
+-- Rows of an aborted transaction are removed like others.
+BEGIN;
+INSERT INTO twin_sware.t SELECT i, i FROM generate_series(1, 5000) i;
+ROLLBACK;
+BEGIN;
+INSERT INTO twin_nbtree.t SELECT i, i FROM generate_series(1, 5000) i;
+ROLLBACK;
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
+VACUUM twin_sware.t, twin_nbtree.t;
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
+
+DROP FUNCTION pages;
+SELECT drop_twins();
