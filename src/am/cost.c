@@ -24,10 +24,10 @@
 int
 sware_tree_height(Relation index)
 {
-	uint32		level;
+	int			level;
 
 	(void) sware_get_root(index, &level);
-	return (int) level;
+	return level;
 }
 
 /* Does the condition fix the value of the index column it is about? */
