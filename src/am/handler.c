@@ -55,7 +55,7 @@ sware_handler(PG_FUNCTION_ARGS)
 	routine->amoptionalkey = true;
 	routine->amsearcharray = true;
 	routine->amsearchnulls = true;
-	routine->amstorage = false;
+	routine->amstorage = true;	/* name_ops stores cstring */
 	routine->amclusterable = true;
 	routine->ampredlocks = false;
 	routine->amcanparallel = false;

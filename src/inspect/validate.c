@@ -1,0 +1,427 @@
+/*-------------------------------------------------------------------------
+ *
+ * validate.c
+ *	  Is a page what a page of a sware index can be?
+ *
+ * Whatever is wrong is reported as ERRCODE_INDEX_CORRUPTED, with the index
+ * and the block in the message and the reason in its detail.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/toast_compression.h"
+#include "access/tupmacs.h"
+#include "lib/stringinfo.h"
+#include "utils/memutils.h"
+
+#include "inspect/validate.h"
+#include "tree/tree.h"
+
+/* an item under inspection */
+typedef struct Item
+{
+	Relation	index;
+	BlockNumber block;
+	OffsetNumber offset;
+	IndexTuple	tuple;
+} Item;
+
+/* Raise the error that all these functions raise. */
+void
+sware_report_corruption(Relation index, BlockNumber block, const char *format,...)
+{
+	StringInfoData detail;
+
+	initStringInfo(&detail);
+	for (;;)
+	{
+		va_list		arguments;
+		int			needed;
+
+		va_start(arguments, format);
+		needed = appendStringInfoVA(&detail, format, arguments);
+		va_end(arguments);
+		if (needed == 0)
+			break;
+		enlargeStringInfo(&detail, needed);
+	}
+
+	ereport(ERROR,
+			(errcode(ERRCODE_INDEX_CORRUPTED),
+			 errmsg("index \"%s\" contains corrupted page at block %u",
+					RelationGetRelationName(index), block),
+			 errdetail_internal("%s", detail.data),
+			 errhint("Please REINDEX it.")));
+}
+
+/*
+ * Copy a page, whatever it holds, under a share lock.  That the block exists
+ * must be known.
+ */
+void
+sware_copy_page(Relation index, BlockNumber block, BufferAccessStrategy strategy,
+				Page copy)
+{
+	Buffer		buffer = ReadBufferExtended(index, MAIN_FORKNUM, block,
+											RBM_NORMAL, strategy);
+
+	sware_lock_buffer(buffer, BUFFER_LOCK_SHARE);
+	memcpy(copy, BufferGetPage(buffer), BLCKSZ);
+	sware_release_buffer(buffer);
+}
+
+/*
+ * Check the header and the special space of a page other than the metapage.
+ */
+void
+sware_validate_frame(Relation index, BlockNumber block, Page page)
+{
+	PageHeader	header = (PageHeader) page;
+	SwarePageOpaque opaque;
+	int			known_flags = SWARE_INCOMPLETE_SPLIT | SWARE_DELETED;
+
+	/* the only thing that a misplaced special space could upset */
+	if (!PageIsNew(page) &&
+		header->pd_special != BLCKSZ - sizeof(SwarePageOpaqueData))
+		sware_report_corruption(index, block, "The special space starts at %u, not at %u.",
+								header->pd_special,
+								(unsigned) (BLCKSZ - sizeof(SwarePageOpaqueData)));
+	sware_check_page(index, block, page);
+
+	if (header->pd_lower < SizeOfPageHeaderData ||
+		header->pd_lower > header->pd_upper ||
+		header->pd_upper > header->pd_special ||
+		header->pd_upper != MAXALIGN(header->pd_upper))
+		sware_report_corruption(index, block,
+								"The page header is damaged: lower %u, upper %u, special %u.",
+								header->pd_lower, header->pd_upper, header->pd_special);
+	if (block == SWARE_METAPAGE)
+		return;
+
+	opaque = SwarePageGetOpaque(page);
+	if ((opaque->kind != SWARE_KIND_LEAF || opaque->level != 0) &&
+		(opaque->kind != SWARE_KIND_INTERNAL || opaque->level == 0))
+		sware_report_corruption(index, block, "A page of kind %u is on level %u.",
+								opaque->kind, opaque->level);
+	if ((opaque->flags & ~known_flags) != 0 || opaque->unused != 0)
+		sware_report_corruption(index, block,
+								"The page has unknown flags: 0x%04x, unused space 0x%04x.",
+								opaque->flags, opaque->unused);
+	if ((opaque->flags & SWARE_DELETED) != 0)
+		return;
+
+	if (opaque->left.block == block || opaque->right.block == block ||
+		opaque->left.block == SWARE_METAPAGE || opaque->right.block == SWARE_METAPAGE)
+		sware_report_corruption(index, block, "The siblings are blocks %u and %u.",
+								opaque->left.block, opaque->right.block);
+	if ((opaque->flags & SWARE_INCOMPLETE_SPLIT) != 0 && sware_page_is_rightmost(page))
+		sware_report_corruption(index, block,
+								"The rightmost page of level %u is marked as incompletely split.",
+								opaque->level);
+	if ((header->pd_lower - SizeOfPageHeaderData) % sizeof(ItemIdData) != 0 ||
+		PageGetMaxOffsetNumber(page) < SWARE_HIGH_KEY ||
+		PageGetMaxOffsetNumber(page) > SWARE_MAX_ITEMS_PER_PAGE)
+		sware_report_corruption(index, block, "The line pointer array ends at %u.",
+								header->pd_lower);
+	if (opaque->appendItems > (opaque->level == 0 ? sware_page_data_count(page) : 0))
+		sware_report_corruption(index, block,
+								"The append area has %u items, of %d on the page of level %u.",
+								opaque->appendItems, sware_page_data_count(page),
+								opaque->level);
+}
+
+/* Check that an item is within the page, and has the size it claims. */
+static void
+validate_line_pointer(Item *item, Page page)
+{
+	ItemId		line_pointer = PageGetItemId(page, item->offset);
+	unsigned	start = ItemIdGetOffset(line_pointer);
+	unsigned	length = ItemIdGetLength(line_pointer);
+
+	if (!ItemIdIsNormal(line_pointer) ||
+		start < ((PageHeader) page)->pd_upper ||
+		start != MAXALIGN(start) ||
+		length != MAXALIGN(length) ||
+		length < sizeof(IndexTupleData) ||
+		start + length > ((PageHeader) page)->pd_special)
+		sware_report_corruption(item->index, item->block,
+								"Line pointer %u is damaged: offset %u, length %u, flags %u.",
+								item->offset, start, length,
+								(unsigned) line_pointer->lp_flags);
+
+	item->tuple = (IndexTuple) PageGetItem(page, line_pointer);
+	if (IndexTupleSize(item->tuple) != length)
+		sware_report_corruption(item->index, item->block,
+								"Item %u has %zu bytes, but its line pointer says %u.",
+								item->offset, (Size) IndexTupleSize(item->tuple), length);
+}
+
+static void
+report_column(Item *item, int column)
+{
+	sware_report_corruption(item->index, item->block,
+							"Column %d of item %u does not fit into the item.",
+							column, item->offset);
+}
+
+/*
+ * Check a varlena value at `start`, of which at most `room` bytes may be
+ * read, and return its size.
+ */
+static Size
+validate_varlena(Item *item, int column, char *start, Size room)
+{
+	Size		size;
+
+	if (room < 1)
+		report_column(item, column);
+	if (VARATT_IS_EXTERNAL(start))
+		sware_report_corruption(item->index, item->block,
+								"Column %d of item %u is stored out of line.",
+								column, item->offset);
+	if (VARATT_IS_1B(start))
+		size = VARSIZE_1B(start);
+	else
+	{
+		if (room < VARHDRSZ || start != (char *) INTALIGN(start))
+			report_column(item, column);
+		size = VARSIZE_4B(start);
+		if (size < VARHDRSZ)
+			report_column(item, column);
+	}
+	if (size > room)
+		report_column(item, column);
+
+	if (VARATT_IS_COMPRESSED(start))
+	{
+		ToastCompressionId method;
+
+		if (size < VARHDRSZ_COMPRESSED)
+			report_column(item, column);
+		method = VARDATA_COMPRESSED_GET_COMPRESS_METHOD(start);
+		if ((method != TOAST_PGLZ_COMPRESSION_ID && method != TOAST_LZ4_COMPRESSION_ID) ||
+			!AllocSizeIsValid(VARDATA_COMPRESSED_GET_EXTSIZE(start) + VARHDRSZ))
+			sware_report_corruption(item->index, item->block,
+									"Column %d of item %u is not compressed in a known way.",
+									column, item->offset);
+	}
+	return size;
+}
+
+/*
+ * Check that the first columns of the index are exactly what a tuple holds
+ * before its byte `end`.
+ */
+static void
+validate_columns(Item *item, int columns, Size end)
+{
+	IndexTuple	tuple = item->tuple;
+	TupleDesc	descriptor = RelationGetDescr(item->index);
+	Size		position = IndexInfoFindDataOffset(tuple->t_info);
+	bits8	   *nulls = (bits8 *) ((char *) tuple + sizeof(IndexTupleData));
+	bool		has_null = false;
+	bool		has_variable = false;
+
+	if (position > end)
+		sware_report_corruption(item->index, item->block,
+								"Item %u ends within its header.", item->offset);
+
+	for (int i = 0; i < columns; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
+		char	   *start;
+		Size		size;
+
+		if (IndexTupleHasNulls(tuple) && att_isnull(i, nulls))
+		{
+			has_null = true;
+			continue;
+		}
+
+		/* a short varlena is not aligned, and does not look like padding */
+		if (attribute->attlen != -1 ||
+			(position < end && *((char *) tuple + position) == 0))
+			position = att_align_nominal(position, attribute->attalign);
+		if (position > end)
+			report_column(item, i + 1);
+
+		start = (char *) tuple + position;
+		if (attribute->attlen == -1)
+			size = validate_varlena(item, i + 1, start, end - position);
+		else if (attribute->attlen == -2)
+			size = strnlen(start, end - position) + 1;
+		else
+			size = attribute->attlen;
+		if (size > end - position)
+			report_column(item, i + 1);
+		position += size;
+		has_variable |= attribute->attlen < 0;
+	}
+
+	if (MAXALIGN(position) != end ||
+		has_null != (IndexTupleHasNulls(tuple) != 0) ||
+		has_variable != (IndexTupleHasVarwidths(tuple) != 0))
+		sware_report_corruption(item->index, item->block,
+								"Item %u does not hold the columns it should: "
+								"%d columns end at %zu, not at %zu, flags 0x%04x.",
+								item->offset, columns, position, end, tuple->t_info);
+}
+
+/* Check a high key or downlink. */
+static void
+validate_pivot(Item *item, bool is_downlink)
+{
+	IndexTuple	tuple = item->tuple;
+	int			key_columns = IndexRelationGetNumberOfKeyAttributes(item->index);
+	int			columns = sware_tuple_count(tuple);
+	bool		first_downlink = is_downlink && item->offset == SWARE_FIRST_DATA;
+	Size		tails;
+
+	if (!sware_tuple_is_pivot(tuple) ||
+		sware_pivot_has_link(tuple) != is_downlink ||
+		columns > key_columns ||
+		(columns == 0) != first_downlink ||
+		(sware_pivot_has_tid(tuple) && columns != key_columns))
+		sware_report_corruption(item->index, item->block,
+								"Item %u is no %s: %d columns, flags 0x%04x and 0x%04x.",
+								item->offset, is_downlink ? "downlink" : "high key",
+								columns, tuple->t_info,
+								ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid));
+
+	tails = ((sware_pivot_has_tid(tuple) ? 1 : 0) + (is_downlink ? 1 : 0)) * SWARE_TAIL_SIZE;
+	if (IndexTupleSize(tuple) < sizeof(IndexTupleData) + tails)
+		sware_report_corruption(item->index, item->block,
+								"Item %u is too small: %zu bytes.",
+								item->offset, (Size) IndexTupleSize(tuple));
+	validate_columns(item, columns, IndexTupleSize(tuple) - tails);
+
+	if (sware_pivot_has_tid(tuple) && !ItemPointerIsValid(sware_pivot_tid(tuple)))
+		sware_report_corruption(item->index, item->block,
+								"Item %u has no valid TID.", item->offset);
+	if (is_downlink &&
+		(sware_pivot_link(tuple).block == SWARE_METAPAGE ||
+		 sware_pivot_link(tuple).block == InvalidBlockNumber ||
+		 sware_pivot_link(tuple).block == item->block))
+		sware_report_corruption(item->index, item->block,
+								"Downlink %u leads to block %u.",
+								item->offset, sware_pivot_link(tuple).block);
+}
+
+/* Check an entry or a posting list. */
+static void
+validate_leaf_tuple(Item *item)
+{
+	IndexTuple	tuple = item->tuple;
+	int			columns = IndexRelationGetNumberOfAttributes(item->index);
+	Size		size = IndexTupleSize(tuple);
+	int			count = 1;
+
+	if (sware_tuple_is_special(tuple))
+	{
+		Size		key_size = sware_posting_offset(tuple);
+
+		count = sware_tuple_count(tuple);
+		if (!sware_tuple_is_posting(tuple) ||
+			(ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid) &
+			 (SWARE_PIVOT_TID | SWARE_PIVOT_LINK)) != 0 ||
+			count < 2 ||
+			key_size != MAXALIGN(key_size) ||
+			key_size > size ||
+			MAXALIGN(key_size + count * sizeof(ItemPointerData)) != size ||
+			columns != IndexRelationGetNumberOfKeyAttributes(item->index))
+			sware_report_corruption(item->index, item->block,
+									"Item %u is no posting list: %zu bytes, %d TIDs at %zu, "
+									"flags 0x%04x and 0x%04x.",
+									item->offset, size, count, key_size, tuple->t_info,
+									ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid));
+		size = key_size;
+	}
+	validate_columns(item, columns, size);
+
+	for (int i = 0; i < count; i++)
+	{
+		ItemPointer tids = sware_leaf_tuple_tids(tuple);
+
+		if (!ItemPointerIsValid(&tids[i]) ||
+			!BlockNumberIsValid(ItemPointerGetBlockNumberNoCheck(&tids[i])))
+			sware_report_corruption(item->index, item->block,
+									"TID %d of item %u is not valid.", i + 1, item->offset);
+		if (i > 0 && ItemPointerCompare(&tids[i - 1], &tids[i]) >= 0)
+			sware_report_corruption(item->index, item->block,
+									"TID %d of item %u is not above the one before it.",
+									i + 1, item->offset);
+	}
+}
+
+/*
+ * Check one item of a live tree page whose frame is known to be good.
+ */
+void
+sware_validate_item(Relation index, BlockNumber block, Page page, OffsetNumber offset)
+{
+	Item		item;
+
+	item.index = index;
+	item.block = block;
+	item.offset = offset;
+
+	if (offset == SWARE_HIGH_KEY && sware_page_is_rightmost(page))
+	{
+		if (ItemIdIsUsed(PageGetItemId(page, offset)))
+			sware_report_corruption(index, block,
+									"The rightmost page of level %u has a high key.",
+									SwarePageGetOpaque(page)->level);
+		return;
+	}
+
+	validate_line_pointer(&item, page);
+	if (offset == SWARE_HIGH_KEY)
+		validate_pivot(&item, false);
+	else if (sware_page_is_leaf(page))
+		validate_leaf_tuple(&item);
+	else
+		validate_pivot(&item, true);
+}
+
+/*
+ * Check a tree page with all its items.  Of a deleted page nothing but its
+ * frame matters.
+ */
+void
+sware_validate_page(Relation index, BlockNumber block, Page page)
+{
+	/* which maximally aligned parts of the page belong to an item */
+	bool		taken[BLCKSZ / MAXIMUM_ALIGNOF] = {0};
+
+	sware_validate_frame(index, block, page);
+	if (!sware_page_is_live(page))
+		return;
+
+	for (OffsetNumber offset = SWARE_HIGH_KEY;
+		 offset <= PageGetMaxOffsetNumber(page); offset++)
+	{
+		ItemId		line_pointer = PageGetItemId(page, offset);
+		int			first;
+		int			last;
+
+		sware_validate_item(index, block, page, offset);
+		if (!ItemIdIsUsed(line_pointer))
+			continue;
+		first = ItemIdGetOffset(line_pointer) / MAXIMUM_ALIGNOF;
+		last = first + ItemIdGetLength(line_pointer) / MAXIMUM_ALIGNOF;
+		for (int i = first; i < last; i++)
+		{
+			if (taken[i])
+				sware_report_corruption(index, block,
+										"Item %u overlaps another item.", offset);
+			taken[i] = true;
+		}
+	}
+
+	if (!sware_page_is_leaf(page) && sware_page_is_rightmost(page) &&
+		sware_page_data_count(page) == 0)
+		sware_report_corruption(index, block,
+								"The rightmost page of level %u has no downlink.",
+								SwarePageGetOpaque(page)->level);
+}

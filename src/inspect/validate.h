@@ -1,0 +1,32 @@
+/*-------------------------------------------------------------------------
+ *
+ * validate.h
+ *	  Is a page what a page of a sware index can be?
+ *
+ * The functions work on private copies of pages and trust nothing in them.
+ * A page that has passed can be given to the rest of the code: every item is
+ * within the page and every column within its item.  The inside of a value
+ * is not looked at, nor the order of items; no comparator is called.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_VALIDATE_H
+#define SWARE_VALIDATE_H
+
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+#include "tree/entry.h"
+#include "tree/page.h"
+
+extern void sware_report_corruption(Relation index, BlockNumber block,
+									const char *format,...)
+			pg_attribute_printf(3, 4) pg_attribute_noreturn();
+extern void sware_copy_page(Relation index, BlockNumber block,
+							BufferAccessStrategy strategy, Page copy);
+extern void sware_validate_frame(Relation index, BlockNumber block, Page page);
+extern void sware_validate_item(Relation index, BlockNumber block, Page page,
+								OffsetNumber offset);
+extern void sware_validate_page(Relation index, BlockNumber block, Page page);
+
+#endif							/* SWARE_VALIDATE_H */

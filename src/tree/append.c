@@ -1,0 +1,363 @@
+/*-------------------------------------------------------------------------
+ *
+ * append.c
+ *	  Bulk append: a run above every entry of the tree becomes whole leaves
+ *	  (SWARE, section III: opportunistic bulk loading).
+ *
+ * The new leaves are written first, each in a record of its own, and nobody
+ * links to them.  Then one record links them all: it changes the old
+ * rightmost leaf and adds their downlinks to its parent.  A run is cut where
+ * the parent is full, so that this one record always suffices; what is left
+ * over goes in by splits, which also makes room in the parent.
+ *
+ * A crash before the last record leaks the new leaves.  VACUUM's physical
+ * pass finds them, unless an append is under way, which it learns from a
+ * heavyweight lock that an append holds on the metapage's number.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "storage/indexfsm.h"
+#include "storage/lmgr.h"
+#include "utils/memutils.h"
+
+#include "am/options.h"
+#include "tree/cache.h"
+#include "tree/tree.h"
+#include "wal/wal.h"
+
+/* leaves appended with one link record, at most */
+#define MAX_APPENDED_LEAVES		128
+
+typedef struct NewLeaf
+{
+	IndexTuple *tuples;
+	int			count;
+	IndexTuple	pivot;			/* between the leaf before and this one */
+	Buffer		buffer;			/* pinned; InvalidBuffer if not yet allocated */
+	SwareLink	link;
+} NewLeaf;
+
+typedef struct Append
+{
+	Relation	index;
+	SwareLink	rightmost;		/* the old rightmost leaf */
+	IndexTuple	largest;		/* a copy of its last tuple */
+	Size		parentRoom;		/* for downlinks */
+	NewLeaf		leaves[MAX_APPENDED_LEAVES];
+	int			count;
+} Append;
+
+/* The last tuple in order of a leaf that is not empty. */
+static IndexTuple
+largest_tuple(Relation index, Page page)
+{
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+	OffsetNumber last_sorted = sware_page_last_sorted(page);
+	IndexTuple	tuple = sware_page_tuple(page, last);
+
+	if (last_sorted >= SWARE_FIRST_DATA && last_sorted < last &&
+		sware_compare_entries(index, sware_page_tuple(page, last_sorted), tuple) > 0)
+		tuple = sware_page_tuple(page, last_sorted);
+	return tuple;
+}
+
+/* Is an entry above all that a leaf holds, and does that hold anything? */
+static bool
+is_above_leaf(Relation index, Page page, IndexTuple entry)
+{
+	SwareSearchKey key;
+
+	if (sware_page_data_count(page) == 0)
+		return false;
+	sware_search_key_from_entry(&key, index, entry);
+	return sware_compare_key(&key, largest_tuple(index, page)) > 0;
+}
+
+/*
+ * Can the run be appended?  Looks at the right edge under share locks, one
+ * page at a time; what it finds is checked again later.
+ */
+static bool
+look_at_right_edge(Append *append, IndexTuple first)
+{
+	Relation	index = append->index;
+	Buffer		buffer = sware_descend_to_edge(index, 0, true);
+	Page		page = BufferGetPage(buffer);
+	bool		is_above = is_above_leaf(index, page, first);
+	int			level;
+
+	append->rightmost = sware_page_link(buffer);
+	if (is_above)
+		append->largest = CopyIndexTuple(largest_tuple(index, page));
+	sware_release_buffer(buffer);
+	if (!is_above)
+		return false;
+
+	/* the root has no parent to take downlinks */
+	(void) sware_get_root(index, &level);
+	if (level == 0)
+		return false;
+	buffer = sware_descend_to_edge(index, 1, true);
+	append->parentRoom = PageGetExactFreeSpace(BufferGetPage(buffer));
+	sware_release_buffer(buffer);
+	return true;
+}
+
+/*
+ * Take from a run what makes one leaf, filled to `fill` bytes.  Returns the
+ * number of entries taken.
+ */
+static int
+take_leaf(Append *append, NewLeaf *leaf, IndexTuple *entries, int count, Size fill)
+{
+	bool		deduplicate = sware_option_deduplicate(append->index) &&
+		sware_cache(append->index)->allEqualImage;
+	Size		space = 0;
+	int			taken = 0;
+
+	leaf->tuples = palloc(SWARE_MAX_ITEMS_PER_PAGE * sizeof(IndexTuple));
+	leaf->count = 0;
+	leaf->buffer = InvalidBuffer;
+	while (taken < count)
+	{
+		Size		more = sware_item_space(entries[taken]);
+
+		if (space + more > fill || leaf->count == SWARE_MAX_ITEMS_PER_PAGE)
+		{
+			int			before = leaf->count;
+
+			if (!deduplicate)
+				break;
+			leaf->count = sware_deduplicate(append->index, leaf->tuples, leaf->count);
+			space = 0;
+			for (int i = 0; i < leaf->count; i++)
+				space += sware_item_space(leaf->tuples[i]);
+			if (leaf->count == before || space + more > fill)
+				break;
+		}
+		leaf->tuples[leaf->count++] = entries[taken++];
+		space += more;
+	}
+
+	/* the high key needs room as well */
+	while (taken < count &&
+		   space + sware_pivot_space(entries[taken]) > SWARE_PAGE_CAPACITY)
+	{
+		IndexTuple	last = leaf->tuples[--leaf->count];
+
+		taken -= sware_leaf_tuple_tid_count(last);
+		space -= sware_item_space(last);
+	}
+	return taken;
+}
+
+/*
+ * Cut a run into leaves, as many as the parent has room for downlinks.
+ * Returns the number of entries in them.
+ */
+static int
+cut_into_leaves(Append *append, IndexTuple *entries, int count)
+{
+	Size		fill = SWARE_PAGE_CAPACITY * sware_fillfactor(append->index) / 100;
+	Size		parent_space = 0;
+	IndexTuple	last = append->largest;
+	int			taken = 0;
+
+	fill = Min(fill, SWARE_PAGE_CAPACITY - sizeof(ItemIdData));
+	while (taken < count && append->count < MAX_APPENDED_LEAVES)
+	{
+		NewLeaf    *leaf = &append->leaves[append->count];
+		int			more = take_leaf(append, leaf, entries + taken, count - taken, fill);
+
+		leaf->pivot = sware_form_pivot(append->index, last, leaf->tuples[0]);
+		parent_space += sware_item_space(leaf->pivot) + SWARE_TAIL_SIZE;
+		if (parent_space > append->parentRoom)
+			break;
+		last = leaf->tuples[leaf->count - 1];
+		taken += more;
+		append->count++;
+	}
+	return taken;
+}
+
+static void
+allocate_leaf(Append *append, int i)
+{
+	NewLeaf    *leaf = &append->leaves[i];
+
+	leaf->buffer = sware_allocate_buffer(append->index, &leaf->link.incarnation);
+	leaf->link.block = BufferGetBlockNumber(leaf->buffer);
+}
+
+/*
+ * Write the new leaves.  Each is unlocked and unpinned once it is written;
+ * the next is allocated, and locked, before, since its link is needed.
+ */
+static void
+write_leaves(Append *append)
+{
+	allocate_leaf(append, 0);
+	for (int i = 0; i < append->count; i++)
+	{
+		NewLeaf    *leaf = &append->leaves[i];
+		bool		is_last = i == append->count - 1;
+		IndexTuple	high_key = is_last ? NULL : append->leaves[i + 1].pivot;
+		SwareWal   *wal;
+		Page		page;
+
+		if (!is_last)
+			allocate_leaf(append, i + 1);
+
+		wal = sware_wal_begin(append->index);
+		page = sware_wal_new_page(wal, leaf->buffer);
+		sware_init_page(page, SWARE_KIND_LEAF, 0, leaf->link.incarnation);
+		SwarePageGetOpaque(page)->left = i == 0 ? append->rightmost :
+			append->leaves[i - 1].link;
+		if (!is_last)
+			SwarePageGetOpaque(page)->right = append->leaves[i + 1].link;
+		sware_write_items(page, high_key, leaf->tuples, leaf->count);
+		sware_wal_finish(wal);
+		sware_release_buffer(leaf->buffer);
+	}
+}
+
+/*
+ * Lock the rightmost page above the leaves, if it has the downlink of the
+ * old rightmost leaf and room for those of the new ones.
+ */
+static Buffer
+lock_parent(Append *append)
+{
+	Relation	index = append->index;
+	Buffer		buffer = sware_descend_to_edge(index, 1, true);
+	SwareLink	link = sware_page_link(buffer);
+	Size		space = 0;
+	Page		page;
+	int			count;
+
+	sware_release_buffer(buffer);
+	buffer = sware_read_linked(index, link, 1, BUFFER_LOCK_EXCLUSIVE);
+	if (!BufferIsValid(buffer))
+		return InvalidBuffer;
+
+	for (int i = 0; i < append->count; i++)
+		space += sware_item_space(append->leaves[i].pivot) + SWARE_TAIL_SIZE;
+	page = BufferGetPage(buffer);
+	count = PageGetMaxOffsetNumber(page);
+	if (sware_page_is_rightmost(page) && sware_page_data_count(page) > 0 &&
+		sware_links_equal(sware_pivot_link(sware_page_tuple(page, count)),
+						  append->rightmost) &&
+		PageGetExactFreeSpace(page) >= space)
+		return buffer;
+	sware_release_buffer(buffer);
+	return InvalidBuffer;
+}
+
+/* Give the old rightmost leaf its high key and link, the parent downlinks. */
+static void
+link_leaves(Append *append, Buffer buffer, Buffer parent)
+{
+	SwareWal   *wal = sware_wal_begin(append->index);
+	Page		page = sware_wal_change(wal, buffer);
+
+	sware_set_high_key(page, append->leaves[0].pivot);
+	SwarePageGetOpaque(page)->right = append->leaves[0].link;
+
+	page = sware_wal_change(wal, parent);
+	for (int i = 0; i < append->count; i++)
+	{
+		NewLeaf    *leaf = &append->leaves[i];
+
+		sware_add_item(page, sware_form_downlink(leaf->pivot, leaf->link),
+					   OffsetNumberNext(PageGetMaxOffsetNumber(page)));
+	}
+	sware_wal_finish(wal);
+}
+
+/*
+ * Link the new leaves, if what was seen of the right edge still holds.
+ */
+static bool
+try_to_link(Append *append)
+{
+	Relation	index = append->index;
+	Buffer		buffer = sware_read_linked(index, append->rightmost, 0,
+										   BUFFER_LOCK_EXCLUSIVE);
+	Buffer		parent = InvalidBuffer;
+	Page		page;
+
+	if (!BufferIsValid(buffer))
+		return false;
+	page = BufferGetPage(buffer);
+	if (sware_page_is_rightmost(page) &&
+		is_above_leaf(index, page, append->leaves[0].tuples[0]) &&
+		PageGetExactFreeSpace(page) >= MAXALIGN(IndexTupleSize(append->leaves[0].pivot)) &&
+		sware_compare_pivot(index, append->leaves[0].pivot, largest_tuple(index, page)) > 0)
+		parent = lock_parent(append);
+
+	if (BufferIsValid(parent))
+	{
+		link_leaves(append, buffer, parent);
+		sware_release_buffer(parent);
+	}
+	sware_release_buffer(buffer);
+	return BufferIsValid(parent);
+}
+
+/* Give the pages back that could not be linked. */
+static void
+discard_leaves(Append *append)
+{
+	for (int i = 0; i < append->count; i++)
+	{
+		BlockNumber block = append->leaves[i].link.block;
+		Buffer		buffer = sware_read_buffer(append->index, block,
+											   BUFFER_LOCK_EXCLUSIVE);
+		SwareWal   *wal = sware_wal_begin(append->index);
+
+		sware_mark_deleted(sware_wal_change(wal, buffer));
+		sware_wal_finish(wal);
+		sware_release_buffer(buffer);
+		RecordFreeIndexPage(append->index, block);
+	}
+}
+
+/*
+ * Append the start of a run, if the run is above the whole tree.  Returns the
+ * number of entries appended: 0 if that is not possible now.
+ *
+ * Nothing is locked by the caller.
+ */
+int
+sware_tree_append_run(Relation index, IndexTuple *entries, int count)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "sware append",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	Append	   *append = palloc(sizeof(Append));
+	int			taken = 0;
+
+	append->index = index;
+	append->count = 0;
+	if (look_at_right_edge(append, entries[0]))
+		taken = cut_into_leaves(append, entries, count);
+	if (append->count > 0)
+	{
+		LockPage(index, SWARE_METAPAGE, ShareLock);
+		write_leaves(append);
+		if (!try_to_link(append))
+		{
+			discard_leaves(append);
+			taken = 0;
+		}
+		UnlockPage(index, SWARE_METAPAGE, ShareLock);
+	}
+
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+	return taken;
+}

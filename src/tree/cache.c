@@ -1,0 +1,66 @@
+/*-------------------------------------------------------------------------
+ *
+ * cache.c
+ *	  What a backend remembers of an index between calls (rd_amcache).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/memutils.h"
+
+#include "tree/cache.h"
+#include "tree/tree.h"
+
+/* Copy what the metapage says; locks it for a moment. */
+static void
+read_metapage(Relation index, SwareCache *cache)
+{
+	Buffer		buffer = sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_SHARE);
+	SwareMetaPage meta = SwarePageGetMeta(BufferGetPage(buffer));
+
+	cache->root = meta->root;
+	cache->level = meta->level;
+	cache->allEqualImage = meta->allEqualImage;
+	sware_release_buffer(buffer);
+}
+
+/* The cache of an index, filled from the metapage if it is not there. */
+SwareCache *
+sware_cache(Relation index)
+{
+	if (index->rd_amcache == NULL)
+	{
+		SwareCache	cache;
+
+		read_metapage(index, &cache);
+		cache.rightmost.block = InvalidBlockNumber;
+		cache.rightmost.incarnation = 0;
+		index->rd_amcache = MemoryContextAlloc(index->rd_indexcxt, sizeof(SwareCache));
+		memcpy(index->rd_amcache, &cache, sizeof(SwareCache));
+	}
+	return (SwareCache *) index->rd_amcache;
+}
+
+/* Read the metapage again: the root was not where the cache said. */
+void
+sware_cache_refresh_root(Relation index)
+{
+	SwareCache	fresh;
+	SwareCache *cache;
+
+	read_metapage(index, &fresh);
+	cache = sware_cache(index);
+	cache->root = fresh.root;
+	cache->level = fresh.level;
+	cache->allEqualImage = fresh.allEqualImage;
+}
+
+/* Forget everything: the file is about to be built anew. */
+void
+sware_cache_forget(Relation index)
+{
+	if (index->rd_amcache)
+		pfree(index->rd_amcache);
+	index->rd_amcache = NULL;
+}

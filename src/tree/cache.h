@@ -1,0 +1,29 @@
+/*-------------------------------------------------------------------------
+ *
+ * cache.h
+ *	  What a backend remembers of an index between calls (rd_amcache).
+ *
+ * Everything here may be out of date, and is checked when it is used.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_CACHE_H
+#define SWARE_CACHE_H
+
+#include "utils/rel.h"
+
+#include "tree/page.h"
+
+typedef struct SwareCache
+{
+	SwareLink	root;			/* as the metapage had it */
+	int			level;			/* of the root */
+	bool		allEqualImage;	/* never changes while the file is the same */
+	SwareLink	rightmost;		/* rightmost leaf, or no link if not known */
+} SwareCache;
+
+extern SwareCache *sware_cache(Relation index);
+extern void sware_cache_refresh_root(Relation index);
+extern void sware_cache_forget(Relation index);
+
+#endif							/* SWARE_CACHE_H */

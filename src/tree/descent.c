@@ -1,0 +1,390 @@
+/*-------------------------------------------------------------------------
+ *
+ * descent.c
+ *	  Finding pages from the root down, and parents from a child up.
+ *
+ * Descents hold one content lock at a time (generic redo holds all locks of
+ * a record at once, so a reader on a standby that coupled locks could
+ * deadlock with it).  Between two pages anything may happen to the second
+ * one: splits show in its high key, deletion and reuse in its incarnation.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "tree/cache.h"
+#include "tree/tree.h"
+
+/* The root and its level, from the cache; to be checked when used. */
+SwareLink
+sware_get_root(Relation index, int *level)
+{
+	SwareCache *cache = sware_cache(index);
+
+	*level = cache->level;
+	return cache->root;
+}
+
+/*
+ * Pin and lock the root.  What comes from the metapage is accepted as it is:
+ * it may have been split already, then its right links lead on.  What comes
+ * from the cache must still be alone on its level.
+ */
+static Buffer
+read_root(Relation index, int lockmode, int *level)
+{
+	SwareLink	root = sware_get_root(index, level);
+	Buffer		buffer = sware_read_linked(index, root, *level, lockmode);
+
+	if (BufferIsValid(buffer))
+	{
+		Page		page = BufferGetPage(buffer);
+
+		if (sware_page_is_leftmost(page) && sware_page_is_rightmost(page))
+			return buffer;
+		sware_release_buffer(buffer);
+	}
+
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		sware_cache_refresh_root(index);
+		root = sware_get_root(index, level);
+		buffer = sware_read_linked(index, root, *level, lockmode);
+	} while (!BufferIsValid(buffer));
+	return buffer;
+}
+
+/* Must a search for the place go on to the right sibling? */
+static bool
+is_right_of_page(const SwareSearchKey *key, Page page)
+{
+	if (sware_page_is_rightmost(page))
+		return false;
+	if (!sware_page_is_leaf(page) && sware_page_data_count(page) == 0)
+		return true;
+	return sware_compare_key(key, sware_page_high_key(page)) >= 0;
+}
+
+/* Complete the split of a page that was seen to be flagged, if it still is. */
+static void
+finish_split(Relation index, SwareLink link, int level, SwareStack *stack)
+{
+	Buffer		buffer = sware_read_linked(index, link, level, BUFFER_LOCK_EXCLUSIVE);
+
+	if (!BufferIsValid(buffer))
+		return;
+	if ((SwarePageGetOpaque(BufferGetPage(buffer))->flags & SWARE_INCOMPLETE_SPLIT) != 0)
+		sware_insert_downlink(index, buffer, stack);
+	else
+		sware_release_buffer(buffer);
+}
+
+/*
+ * Step right from a pinned and locked page until the page holds the place.
+ * A writer completes the incomplete splits it meets, on every level, so that
+ * it never stands on a page that has no downlink.
+ *
+ * Returns the page, pinned and locked in the same mode, or InvalidBuffer with
+ * nothing held if the way was lost.
+ */
+static Buffer
+move_right(const SwareSearchKey *key, Buffer buffer, int level, int lockmode,
+		   SwareStack *stack, bool is_writer)
+{
+	Relation	index = key->index;
+
+	for (;;)
+	{
+		Page		page = BufferGetPage(buffer);
+		bool		is_incomplete = is_writer &&
+			(SwarePageGetOpaque(page)->flags & SWARE_INCOMPLETE_SPLIT) != 0;
+		SwareLink	next;
+
+		if (!is_incomplete && !is_right_of_page(key, page))
+			return buffer;
+
+		next = is_incomplete ? sware_page_link(buffer) : SwarePageGetOpaque(page)->right;
+		sware_release_buffer(buffer);
+		CHECK_FOR_INTERRUPTS();
+		if (is_incomplete)
+			finish_split(index, next, level, stack);
+		buffer = sware_read_linked(index, next, level, lockmode);
+		if (!BufferIsValid(buffer))
+			return InvalidBuffer;
+	}
+}
+
+/* one try of sware_descend; InvalidBuffer if the way was lost */
+static Buffer
+try_descend(const SwareSearchKey *key, int level, int lockmode, SwareStack **stack)
+{
+	Relation	index = key->index;
+	int			current;
+	Buffer		buffer = read_root(index, BUFFER_LOCK_SHARE, &current);
+	SwareStack *ancestors = NULL;
+	int			held = BUFFER_LOCK_SHARE;
+
+	if (current < level)
+	{
+		SwareLink	root = sware_page_link(buffer);
+
+		/* a page of a lower level was found, so this is no longer the root */
+		sware_release_buffer(buffer);
+		sware_cache_refresh_root(index);
+		if (sware_links_equal(sware_get_root(index, &current), root))
+			ereport(ERROR,
+					(errcode(ERRCODE_INDEX_CORRUPTED),
+					 errmsg("index \"%s\" has no level %d above its root, block %u",
+							RelationGetRelationName(index), level, root.block)));
+		return InvalidBuffer;
+	}
+
+	for (;;)
+	{
+		Page		page;
+		OffsetNumber offset;
+		SwareLink	child;
+
+		if (current == level && held != lockmode)
+		{
+			/* the root itself is wanted, exclusively */
+			SwareLink	link = sware_page_link(buffer);
+
+			sware_release_buffer(buffer);
+			held = lockmode;
+			buffer = sware_read_linked(index, link, current, held);
+			if (!BufferIsValid(buffer))
+				break;
+		}
+
+		buffer = move_right(key, buffer, current, held, ancestors,
+							lockmode == BUFFER_LOCK_EXCLUSIVE);
+		if (!BufferIsValid(buffer))
+			break;
+		if (current == level)
+		{
+			if (stack)
+				*stack = ancestors;
+			else
+				sware_free_stack(ancestors);
+			return buffer;
+		}
+
+		page = BufferGetPage(buffer);
+		if (sware_page_data_count(page) == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INDEX_CORRUPTED),
+					 errmsg("index \"%s\" has no downlink on rightmost internal block %u",
+							RelationGetRelationName(index),
+							BufferGetBlockNumber(buffer))));
+		offset = sware_search_internal(key, page);
+		child = sware_pivot_link(sware_page_tuple(page, offset));
+		if (stack)
+		{
+			SwareStack *ancestor = palloc(sizeof(SwareStack));
+
+			ancestor->page = sware_page_link(buffer);
+			ancestor->offset = offset;
+			ancestor->parent = ancestors;
+			ancestors = ancestor;
+		}
+		sware_release_buffer(buffer);
+
+		current--;
+		if (current == level)
+			held = lockmode;
+		buffer = sware_read_linked(index, child, current, held);
+		if (!BufferIsValid(buffer))
+			break;
+	}
+
+	sware_free_stack(ancestors);
+	return InvalidBuffer;
+}
+
+/*
+ * Find the page of a level whose range holds the place.  Returns it pinned
+ * and locked; nothing else is.  `stack`, if wanted, gets the ancestors passed.
+ *
+ * With an exclusive lock, incomplete splits met on the way are completed.
+ * The caller may hold locks on lower levels.
+ */
+Buffer
+sware_descend(const SwareSearchKey *key, int level, int lockmode, SwareStack **stack)
+{
+	Buffer		buffer;
+
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		buffer = try_descend(key, level, lockmode, stack);
+	} while (!BufferIsValid(buffer));
+	return buffer;
+}
+
+/* one try of sware_descend_to_edge; InvalidBuffer if the way was lost */
+static Buffer
+try_descend_to_edge(Relation index, int level, bool rightmost)
+{
+	int			current;
+	Buffer		buffer = read_root(index, BUFFER_LOCK_SHARE, &current);
+
+	Assert(current >= level);
+	for (;;)
+	{
+		Page		page = BufferGetPage(buffer);
+		bool		is_empty = sware_page_data_count(page) == 0;
+		SwareLink	next;
+
+		if (!sware_page_is_rightmost(page) &&
+			(rightmost || (is_empty && current > 0)))
+			next = SwarePageGetOpaque(page)->right;
+		else if (current == level)
+			return buffer;
+		else if (is_empty)
+			ereport(ERROR,
+					(errcode(ERRCODE_INDEX_CORRUPTED),
+					 errmsg("index \"%s\" has no downlink on rightmost internal block %u",
+							RelationGetRelationName(index),
+							BufferGetBlockNumber(buffer))));
+		else
+		{
+			next = sware_pivot_link(sware_page_tuple(page, rightmost ?
+													 PageGetMaxOffsetNumber(page) :
+													 SWARE_FIRST_DATA));
+			current--;
+		}
+
+		sware_release_buffer(buffer);
+		CHECK_FOR_INTERRUPTS();
+		buffer = sware_read_linked(index, next, current, BUFFER_LOCK_SHARE);
+		if (!BufferIsValid(buffer))
+			return InvalidBuffer;
+	}
+}
+
+/*
+ * The leftmost or rightmost page of a level, pinned and share-locked.
+ */
+Buffer
+sware_descend_to_edge(Relation index, int level, bool rightmost)
+{
+	Buffer		buffer;
+
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		buffer = try_descend_to_edge(index, level, rightmost);
+	} while (!BufferIsValid(buffer));
+	return buffer;
+}
+
+/* The offset of the downlink to a page; InvalidOffsetNumber if not there. */
+static OffsetNumber
+find_downlink(Page page, SwareLink child, OffsetNumber hint)
+{
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+
+	if (hint >= SWARE_FIRST_DATA && hint <= last &&
+		sware_links_equal(sware_pivot_link(sware_page_tuple(page, hint)), child))
+		return hint;
+	for (OffsetNumber offset = SWARE_FIRST_DATA; offset <= last; offset++)
+	{
+		if (sware_links_equal(sware_pivot_link(sware_page_tuple(page, offset)), child))
+			return offset;
+	}
+	return InvalidOffsetNumber;
+}
+
+/*
+ * Look for the downlink to `child` on an exclusively locked page and to its
+ * right.  Returns the page that has it, or InvalidBuffer with nothing held.
+ */
+static Buffer
+find_downlink_to_the_right(Relation index, Buffer buffer, int level,
+						   SwareLink child, OffsetNumber hint,
+						   SwareStack *ancestors, OffsetNumber *offset)
+{
+	while (BufferIsValid(buffer))
+	{
+		Page		page = BufferGetPage(buffer);
+		SwareLink	next;
+
+		if ((SwarePageGetOpaque(page)->flags & SWARE_INCOMPLETE_SPLIT) != 0)
+		{
+			next = sware_page_link(buffer);
+			sware_insert_downlink(index, buffer, ancestors);
+		}
+		else
+		{
+			*offset = find_downlink(page, child, hint);
+			if (*offset != InvalidOffsetNumber)
+				return buffer;
+			next = SwarePageGetOpaque(page)->right;
+			sware_release_buffer(buffer);
+			if (!sware_link_is_valid(next))
+				return InvalidBuffer;
+		}
+		buffer = sware_read_linked(index, next, level, BUFFER_LOCK_EXCLUSIVE);
+	}
+	return InvalidBuffer;
+}
+
+/*
+ * Find the downlink to a page that is not the root nor the rightmost of its
+ * level.  The caller holds an exclusive lock on the page, which keeps its
+ * downlink where it is, or moves it right only with a split of the parent.
+ *
+ * Returns the parent, pinned and exclusively locked, with no incomplete
+ * split.  The stack is a hint.
+ */
+Buffer
+sware_find_parent(Relation index, Buffer child, SwareStack *stack, OffsetNumber *offset)
+{
+	Page		page = BufferGetPage(child);
+	SwareLink	link = sware_page_link(child);
+	int			level = SwarePageGetOpaque(page)->level + 1;
+	Buffer		parent;
+	SwareSearchKey key;
+	SwareStack *ancestors = NULL;
+
+	if (stack)
+	{
+		parent = sware_read_linked(index, stack->page, level, BUFFER_LOCK_EXCLUSIVE);
+		parent = find_downlink_to_the_right(index, parent, level, link,
+											stack->offset, stack->parent, offset);
+		if (BufferIsValid(parent))
+			return parent;
+	}
+
+	/* the place just below the child's high key is under its downlink */
+	sware_search_key_from_pivot(&key, index, sware_page_high_key(page));
+	key.below = true;
+	parent = sware_descend(&key, level, BUFFER_LOCK_EXCLUSIVE, &ancestors);
+	parent = find_downlink_to_the_right(index, parent, level, link,
+										InvalidOffsetNumber, ancestors, offset);
+	sware_free_stack(ancestors);
+	if (!BufferIsValid(parent))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("failed to find the parent of block %u in index \"%s\"",
+						link.block, RelationGetRelationName(index))));
+	return parent;
+}
+
+/* Free a stack. */
+void
+sware_free_stack(SwareStack *stack)
+{
+	while (stack)
+	{
+		SwareStack *parent = stack->parent;
+
+		pfree(stack);
+		stack = parent;
+	}
+}

@@ -1,0 +1,463 @@
+/*-------------------------------------------------------------------------
+ *
+ * insert.c
+ *	  Inserting sorted runs of entries, leaf by leaf.
+ *
+ * A run is taken apart at the high keys of the leaves it meets.  What goes
+ * into one leaf is stored with one WAL record, if the leaf has room for it;
+ * otherwise the leaf is put in order, its duplicates are merged, or it is
+ * split.  Every entry that is stored already is skipped, wherever it is, so
+ * that a run can be repeated after a crash.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "am/options.h"
+#include "tree/cache.h"
+#include "tree/tree.h"
+#include "wal/wal.h"
+
+/*
+ * With an empty append area, an entry goes to the sorted part if that shifts
+ * no more line pointers than this: it costs the WAL of about one entry.
+ */
+#define SMALL_SHIFT		4
+
+/* A run shorter than this is not worth a bulk append. */
+#define MIN_APPEND_RUN	(SWARE_MAX_ITEMS_PER_PAGE * 2)
+
+/* What one entry does to a leaf that has room for it. */
+typedef enum PlacementKind
+{
+	PLACEMENT_NONE,				/* it is there already */
+	PLACEMENT_NO_ROOM,
+	PLACEMENT_ADD,				/* goes in at an offset */
+	PLACEMENT_FOLD,				/* so it would, were the append area not full */
+	PLACEMENT_POSTING			/* goes into a posting list, whose largest
+								 * TID comes out */
+} PlacementKind;
+
+typedef struct Placement
+{
+	PlacementKind kind;
+	OffsetNumber offset;		/* where to add, or of the posting list */
+	bool		inAppendArea;	/* is that offset in the append area? */
+} Placement;
+
+/*
+ * Where in a leaf without an equal entry does a new one go, if it has room?
+ * `sorted_offset` is its place in the sorted part.
+ */
+static Placement
+place_new_entry(const SwareSearchKey *key, Page page, Size size,
+				OffsetNumber sorted_offset)
+{
+	Placement	placement = {PLACEMENT_ADD, sorted_offset, false};
+	int			append_items = SwarePageGetOpaque(page)->appendItems;
+	OffsetNumber last_sorted = sware_page_last_sorted(page);
+
+	if (PageGetFreeSpace(page) < MAXALIGN(size))
+		placement.kind = PLACEMENT_NO_ROOM;
+	else if (append_items == 0 && last_sorted + 1 - sorted_offset <= SMALL_SHIFT)
+		return placement;
+	else if (append_items == SWARE_MAX_APPEND_ITEMS)
+		placement.kind = PLACEMENT_FOLD;
+	else
+	{
+		placement.offset = sware_search_leaf(key, page, last_sorted + 1,
+											 PageGetMaxOffsetNumber(page));
+		placement.inAppendArea = true;
+	}
+	return placement;
+}
+
+/* Where does an entry go, whose place is `key`? */
+static Placement
+place_entry(const SwareSearchKey *key, Page page, IndexTuple entry)
+{
+	Placement	placement = {PLACEMENT_NONE, InvalidOffsetNumber, false};
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+	OffsetNumber last_sorted = sware_page_last_sorted(page);
+	OffsetNumber offset = sware_search_leaf(key, page, SWARE_FIRST_DATA, last_sorted);
+
+	if (offset <= last_sorted)
+	{
+		IndexTuple	tuple = sware_page_tuple(page, offset);
+
+		if (sware_compare_key(key, tuple) == 0)
+		{
+			if (!sware_tuple_is_posting(tuple) ||
+				sware_posting_contains(tuple, &entry->t_tid))
+				return placement;
+			placement.kind = PLACEMENT_POSTING;
+			placement.offset = offset;
+			return placement;
+		}
+	}
+	if (last > last_sorted)
+	{
+		OffsetNumber added = sware_search_leaf(key, page, last_sorted + 1, last);
+
+		if (added <= last && sware_compare_key(key, sware_page_tuple(page, added)) == 0)
+			return placement;
+	}
+	return place_new_entry(key, page, IndexTupleSize(entry), offset);
+}
+
+/* Bring a leaf's append area into its sorted part, by permuting line pointers. */
+static void
+fold_append_area(Relation index, Page page)
+{
+	OffsetNumber offsets[SWARE_MAX_ITEMS_PER_PAGE];
+	ItemIdData	line_pointers[SWARE_MAX_ITEMS_PER_PAGE];
+	int			count = sware_ordered_offsets(index, page, offsets);
+
+	for (int i = 0; i < count; i++)
+		line_pointers[i] = *PageGetItemId(page, offsets[i]);
+	memcpy(PageGetItemId(page, SWARE_FIRST_DATA), line_pointers,
+		   count * sizeof(ItemIdData));
+	SwarePageGetOpaque(page)->appendItems = 0;
+}
+
+/* Add an entry at the place found for it. */
+static void
+apply_add(Page page, IndexTuple entry, const Placement *placement)
+{
+	sware_add_item(page, entry, placement->offset);
+	if (placement->inAppendArea)
+		SwarePageGetOpaque(page)->appendItems++;
+}
+
+/*
+ * Store an entry in a copy of a leaf; false if it has no room.  Nothing is
+ * changed then, but perhaps the append area was folded in.
+ */
+static bool
+store_entry(Relation index, Page page, IndexTuple entry)
+{
+	SwareSearchKey key;
+	Placement	placement;
+	IndexTuple	list;
+	IndexTuple	evicted;
+
+	sware_search_key_from_entry(&key, index, entry);
+	placement = place_entry(&key, page, entry);
+	switch (placement.kind)
+	{
+		case PLACEMENT_NONE:
+			return true;
+
+		case PLACEMENT_NO_ROOM:
+			return false;
+
+		case PLACEMENT_FOLD:
+			fold_append_area(index, page);
+			return store_entry(index, page, entry);
+
+		case PLACEMENT_ADD:
+			apply_add(page, entry, &placement);
+			return true;
+
+		case PLACEMENT_POSTING:
+			list = sware_page_tuple(page, placement.offset);
+			if (PageGetFreeSpace(page) < sware_leaf_tuple_key_size(list))
+				return false;
+			list = sware_posting_insert(list, &entry->t_tid, &evicted);
+			memcpy(sware_page_tuple(page, placement.offset), list, IndexTupleSize(list));
+
+			/* what came out lies behind its list, before all that follows it */
+			if (!store_entry(index, page, evicted))
+				elog(ERROR, "no room for an entry that was made room for");
+			return true;
+	}
+	return false;				/* keep compiler quiet */
+}
+
+/*
+ * Store as many entries of a run in an exclusively locked leaf as have room,
+ * with one WAL record.  Returns how many that are.
+ */
+static int
+store_in_room(Relation index, Buffer buffer, IndexTuple *entries, int count)
+{
+	SwareWal   *wal;
+	Page		page;
+	int			stored = 0;
+
+	/* the usual case: one entry that changes nothing else */
+	if (count == 1)
+	{
+		SwareSearchKey key;
+		Placement	placement;
+
+		sware_search_key_from_entry(&key, index, entries[0]);
+		placement = place_entry(&key, BufferGetPage(buffer), entries[0]);
+		if (placement.kind == PLACEMENT_NONE)
+			return 1;
+		if (placement.kind == PLACEMENT_NO_ROOM)
+			return 0;
+		if (placement.kind == PLACEMENT_ADD)
+		{
+			sware_wal_add_item(index, buffer, entries[0], placement.offset,
+							   placement.inAppendArea);
+			return 1;
+		}
+	}
+
+	wal = sware_wal_begin(index);
+	page = sware_wal_change(wal, buffer);
+	while (stored < count && store_entry(index, page, entries[stored]))
+		stored++;
+	if (stored > 0)
+		sware_wal_finish(wal);
+	else
+		sware_wal_abort(wal);
+	return stored;
+}
+
+/* Insert a tuple into an array of items. */
+static void
+insert_item(SwareItems *items, int position, IndexTuple tuple)
+{
+	memmove(&items->tuples[position + 1], &items->tuples[position],
+			(items->count - position) * sizeof(IndexTuple));
+	items->tuples[position] = tuple;
+	items->count++;
+}
+
+/* Room that items take on a page. */
+static Size
+items_space(const SwareItems *items)
+{
+	Size		space = 0;
+
+	for (int i = 0; i < items->count; i++)
+		space += sware_item_space(items->tuples[i]);
+	return space;
+}
+
+/* The position of the first item that is not before an entry. */
+static int
+item_position(Relation index, const SwareItems *items, IndexTuple entry)
+{
+	SwareSearchKey key;
+	int			low = 0;
+	int			high = items->count;
+
+	sware_search_key_from_entry(&key, index, entry);
+	while (low < high)
+	{
+		int			middle = low + (high - low) / 2;
+
+		if (sware_compare_key(&key, items->tuples[middle]) > 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * Merge an entry into the items of a leaf, unless it is there.  Returns the
+ * position of what was inserted, or -1.
+ */
+static int
+merge_entry(Relation index, SwareItems *items, IndexTuple entry)
+{
+	SwareSearchKey key;
+	int			position = item_position(index, items, entry);
+
+	sware_search_key_from_entry(&key, index, entry);
+	if (position < items->count &&
+		sware_compare_key(&key, items->tuples[position]) == 0)
+	{
+		IndexTuple	list = items->tuples[position];
+		IndexTuple	evicted;
+
+		if (!sware_tuple_is_posting(list) ||
+			sware_posting_contains(list, &entry->t_tid))
+			return -1;
+		items->tuples[position] = sware_posting_insert(list, &entry->t_tid, &evicted);
+		insert_item(items, ++position, evicted);
+		return position;
+	}
+	insert_item(items, position, entry);
+	return position;
+}
+
+/*
+ * Store at least one entry of a run in an exclusively locked leaf that has
+ * no room for the first of them, by merging duplicates or by a split.
+ * Returns how many were stored.  Releases the leaf.
+ */
+static int
+store_with_rearrangement(Relation index, Buffer buffer, IndexTuple *entries,
+						 int count, SwareStack *stack)
+{
+	Page		page = BufferGetPage(buffer);
+	SwareItems *items = palloc(sizeof(SwareItems));
+	IndexTuple	high_key = sware_page_is_rightmost(page) ? NULL :
+		sware_page_high_key(page);
+	Size		room = SWARE_PAGE_CAPACITY -
+		(high_key ? sware_item_space(high_key) : sizeof(ItemIdData));
+	int			stored = 0;
+	Size		space;
+	IndexTuple	new_item = entries[0];
+	bool		rewrite;
+
+	/* one entry too many at most, so that two pages can take it all */
+	sware_collect_items(index, page, items);
+	space = items_space(items);
+	while (stored < count && space <= room)
+	{
+		int			position = merge_entry(index, items, entries[stored++]);
+
+		if (position >= 0)
+		{
+			new_item = items->tuples[position];
+			space += sware_item_space(new_item);
+		}
+	}
+
+	if (space > room &&
+		sware_option_deduplicate(index) && sware_cache(index)->allEqualImage)
+	{
+		items->count = sware_deduplicate(index, items->tuples, items->count);
+		space = items_space(items);
+		/* to gain next to no room means to be back here soon: rather split */
+		rewrite = space <= room - room / 32;
+	}
+	else
+		rewrite = space <= room;
+
+	if (rewrite)
+	{
+		SwareWal   *wal = sware_wal_begin(index);
+
+		sware_write_items(sware_wal_change(wal, buffer), high_key,
+						  items->tuples, items->count);
+		sware_wal_finish(wal);
+		sware_release_buffer(buffer);
+	}
+	else
+	{
+		sware_split(index, buffer, items, item_position(index, items, new_item),
+					InvalidBuffer);
+		sware_insert_downlink(index, buffer, stack);
+	}
+	return stored;
+}
+
+/*
+ * The leaf for an entry, pinned and exclusively locked, without an incomplete
+ * split: the rightmost one, if that is known and fits, else by a descent.
+ */
+static Buffer
+find_leaf(const SwareSearchKey *key, SwareStack **stack)
+{
+	Relation	index = key->index;
+	SwareCache *cache = sware_cache(index);
+	Buffer		buffer;
+
+	*stack = NULL;
+	if (sware_link_is_valid(cache->rightmost))
+	{
+		buffer = sware_read_linked(index, cache->rightmost, 0, BUFFER_LOCK_EXCLUSIVE);
+		if (BufferIsValid(buffer))
+		{
+			Page		page = BufferGetPage(buffer);
+
+			if (sware_page_is_rightmost(page) && sware_page_last_sorted(page) >= SWARE_FIRST_DATA &&
+				sware_compare_key(key, sware_page_tuple(page, SWARE_FIRST_DATA)) > 0)
+				return buffer;
+			sware_release_buffer(buffer);
+		}
+		cache->rightmost.block = InvalidBlockNumber;
+	}
+
+	buffer = sware_descend(key, 0, BUFFER_LOCK_EXCLUSIVE, stack);
+	if (sware_page_is_rightmost(BufferGetPage(buffer)))
+		cache->rightmost = sware_page_link(buffer);
+	return buffer;
+}
+
+/*
+ * How many entries of a run, the first of which belongs into a leaf, belong
+ * there with it?
+ */
+static int
+entries_of_leaf(Relation index, Page page, IndexTuple *entries, int count)
+{
+	int			low = 1;
+	int			high = Min(count, SWARE_MAX_ITEMS_PER_PAGE / 2);
+	IndexTuple	high_key;
+
+	if (sware_page_is_rightmost(page))
+		return high;
+
+	high_key = sware_page_high_key(page);
+	while (low < high)
+	{
+		int			middle = low + (high - low) / 2;
+		SwareSearchKey key;
+
+		sware_search_key_from_entry(&key, index, entries[middle]);
+		if (sware_compare_key(&key, high_key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * Insert a run of entries that are in order and without duplicates.  Entries
+ * that the tree has already are skipped.
+ */
+void
+sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries, int count)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "sware insert",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	int			done = 0;
+
+	for (int i = 0; i < count; i++)
+		sware_check_entry_size(index, heap, entries[i]);
+
+	while (done < count)
+	{
+		SwareSearchKey key;
+		SwareStack *stack;
+		Buffer		buffer;
+		int			here;
+		int			stored;
+
+		CHECK_FOR_INTERRUPTS();
+		if (count - done >= MIN_APPEND_RUN)
+		{
+			done += stored = sware_tree_append_run(index, entries + done, count - done);
+			if (stored > 0)
+				continue;
+		}
+
+		sware_search_key_from_entry(&key, index, entries[done]);
+		buffer = find_leaf(&key, &stack);
+		here = entries_of_leaf(index, BufferGetPage(buffer), entries + done, count - done);
+		stored = store_in_room(index, buffer, entries + done, here);
+		if (stored > 0)
+			sware_release_buffer(buffer);
+		else
+			stored = store_with_rearrangement(index, buffer, entries + done, here, stack);
+		done += stored;
+		MemoryContextReset(context);
+	}
+
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+}

@@ -1,0 +1,170 @@
+/*-------------------------------------------------------------------------
+ *
+ * page.h
+ *	  What is on disk: the layout of every page of a sware index.
+ *
+ * This header holds on-disk structures and nothing that acts on them.
+ *
+ * Every page is a standard PostgreSQL page (header, line pointers, items,
+ * special space).  The special space is the same on pages of every kind, so
+ * the incarnation is always found at the same place:
+ *
+ *   0      24                pd_lower      pd_upper            8160   8192
+ *   +------+------------------+-------------+-------------------+------+
+ *   |header| line pointers -> |    hole     | <- items          |opaque|
+ *   +------+------------------+-------------+-------------------+------+
+ *
+ * The hole is neither logged nor kept by generic WAL, so nothing may live
+ * there; the metapage sets pd_lower past its data.
+ *
+ * Tree pages.  Line pointer 1 belongs to the high key on every page; on the
+ * rightmost page of a level, which has none, it is unused.  It never moves,
+ * so giving a page its high key shifts no line pointer (bytes that shift
+ * cost WAL).
+ *
+ *   leaf:      [ high key | sorted part ............ | append area ]
+ *                1          2 .. 1+S                   2+S .. 1+S+A
+ *   internal:  [ high key | downlink, downlink, ...                ]
+ *                1          2 ..
+ *
+ *   A = appendItems.  The append area (IPA-IDX) takes entries that belong
+ *   between those of the sorted part, so that an insert does not shift the
+ *   whole line pointer array.  Its line pointers are in order among
+ *   themselves.  No entry in it has a TID within the range of a posting
+ *   list of the sorted part with an equal key.
+ *
+ * Invariants of tree pages:
+ *   - entries are in (key, TID) order, within each part, and no two of a
+ *     page are equal, posting list members and append area included;
+ *   - a high key lies above every entry of its page, and not above any
+ *     entry to the right (see entry.h for pivots);
+ *   - the first downlink of an internal page has no key columns: it stands
+ *     for minus infinity;
+ *   - an internal page without any downlink means "move right"; it is never
+ *     rightmost and never gets a downlink again;
+ *   - a deleted page keeps its level and nothing else: who gets there seeks
+ *     again.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_PAGE_H
+#define SWARE_PAGE_H
+
+#include "storage/block.h"
+#include "storage/bufpage.h"
+#include "storage/itemptr.h"
+
+/*
+ * A link to a page.  A block number alone is never stored, nor cached: the
+ * page may have been deleted and reused meanwhile, which shows in its
+ * incarnation.
+ */
+typedef struct SwareLink
+{
+	BlockNumber block;			/* InvalidBlockNumber: no link */
+	uint32		incarnation;	/* of the page meant */
+} SwareLink;
+
+/* what a page is for */
+#define SWARE_KIND_META			1
+#define SWARE_KIND_LEAF			2
+#define SWARE_KIND_INTERNAL		3
+
+/* flags */
+#define SWARE_INCOMPLETE_SPLIT	(1 << 0)	/* right sibling has no downlink */
+#define SWARE_DELETED			(1 << 1)	/* unlinked, free for reuse */
+
+/* marks a page as sware's; stands in every special space */
+#define SWARE_PAGE_ID			0x5AE1
+
+typedef struct SwarePageOpaqueData
+{
+	SwareLink	left;			/* left sibling */
+	SwareLink	right;			/* right sibling */
+	uint16		level;			/* 0 is the leaf level */
+	uint16		appendItems;	/* items in the append area; 0 if not leaf */
+	uint16		flags;			/* see above */
+	uint16		kind;			/* see above */
+	uint32		incarnation;	/* raised by one when the page is reused */
+	uint16		unused;			/* zero */
+	uint16		pageId;			/* SWARE_PAGE_ID */
+} SwarePageOpaqueData;
+
+typedef SwarePageOpaqueData *SwarePageOpaque;
+
+StaticAssertDecl(sizeof(SwarePageOpaqueData) == MAXALIGN(sizeof(SwarePageOpaqueData)),
+				 "the special space must be maximally aligned");
+
+#define SwarePageGetOpaque(page) \
+	((SwarePageOpaque) PageGetSpecialPointer(page))
+
+/* offsets of items */
+#define SWARE_HIGH_KEY			FirstOffsetNumber
+#define SWARE_FIRST_DATA		OffsetNumberNext(FirstOffsetNumber)
+
+/*
+ * The metapage, block 0.  Its data stands where other pages have line
+ * pointers.
+ */
+#define SWARE_METAPAGE			0
+#define SWARE_FIRST_ROOT		1	/* the root of an empty index */
+#define SWARE_META_MAGIC		0x53574152
+#define SWARE_VERSION			1
+
+typedef struct SwareMetaPageData
+{
+	uint32		magic;			/* SWARE_META_MAGIC */
+	uint32		version;		/* SWARE_VERSION */
+	uint64		indexIncarnation;	/* random; new with each build */
+	SwareLink	root;			/* the root page */
+	int32		level;			/* its level */
+	bool		allEqualImage;	/* equal keys are bytewise equal, so posting
+								 * lists are possible (support function 4) */
+} SwareMetaPageData;
+
+typedef SwareMetaPageData *SwareMetaPage;
+
+#define SwarePageGetMeta(page)	((SwareMetaPage) PageGetContents(page))
+
+/*
+ * Room for items and their line pointers on a tree page, that of the high
+ * key included.
+ */
+#define SWARE_PAGE_CAPACITY \
+	(BLCKSZ - SizeOfPageHeaderData - sizeof(SwarePageOpaqueData))
+
+/*
+ * The largest pivot must fit three times on a page: a high key and two
+ * downlinks.  A pivot is at most as large as an entry, and a TID and an
+ * incarnation with their padding (entry.h).
+ */
+#define SWARE_MAX_PIVOT_SIZE \
+	MAXALIGN_DOWN((BLCKSZ - \
+				   MAXALIGN(SizeOfPageHeaderData + 3 * sizeof(ItemIdData)) - \
+				   MAXALIGN(sizeof(SwarePageOpaqueData))) / 3)
+
+#define SWARE_MAX_ENTRY_SIZE \
+	(SWARE_MAX_PIVOT_SIZE - 2 * MAXALIGN(sizeof(ItemPointerData)))
+
+/*
+ * The largest posting list tuple: a page must be able to take several, or
+ * splits would find no good place.
+ */
+#define SWARE_MAX_POSTING_SIZE	MAXALIGN_DOWN(BLCKSZ / 6)
+
+/* an upper limit on the TIDs that one leaf can hold */
+#define SWARE_MAX_TIDS_PER_PAGE \
+	((int) (SWARE_PAGE_CAPACITY / sizeof(ItemPointerData)))
+
+/* an upper limit on the items that one page can hold (high key included) */
+#define SWARE_MAX_ITEMS_PER_PAGE \
+	((int) (SWARE_PAGE_CAPACITY / \
+			(MAXALIGN(sizeof(IndexTupleData) + 1) + sizeof(ItemIdData))))
+
+/*
+ * How many items the append area takes.  Each costs a reader a few
+ * comparisons more; see docs/architecture.md for what was measured.
+ */
+#define SWARE_MAX_APPEND_ITEMS	16
+
+#endif							/* SWARE_PAGE_H */

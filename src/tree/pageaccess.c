@@ -1,0 +1,254 @@
+/*-------------------------------------------------------------------------
+ *
+ * pageaccess.c
+ *	  Getting at pages: the only place that reads, locks, allocates and
+ *	  initialises them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "common/pg_prng.h"
+#include "miscadmin.h"
+#include "storage/indexfsm.h"
+#include "storage/lmgr.h"
+
+#include "tree/tree.h"
+
+bool
+sware_link_is_valid(SwareLink link)
+{
+	return link.block != InvalidBlockNumber;
+}
+
+bool
+sware_links_equal(SwareLink a, SwareLink b)
+{
+	return a.block == b.block &&
+		(a.incarnation == b.incarnation || a.block == InvalidBlockNumber);
+}
+
+/* The link that leads to a page now; the caller holds a lock on it. */
+SwareLink
+sware_page_link(Buffer buffer)
+{
+	SwareLink	link;
+
+	link.block = BufferGetBlockNumber(buffer);
+	link.incarnation = SwarePageGetOpaque(BufferGetPage(buffer))->incarnation;
+	return link;
+}
+
+/*
+ * Raise an error unless a page has the frame of a sware page.  The caller
+ * holds a lock on it, or owns a copy.
+ */
+void
+sware_check_page(Relation index, BlockNumber block, Page page)
+{
+	SwarePageOpaque opaque;
+
+	/* an all-zero page is what ReadBuffer accepts and a crash may leave */
+	if (PageIsNew(page))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" contains unexpected zero page at block %u",
+						RelationGetRelationName(index), block),
+				 errhint("Please REINDEX it.")));
+
+	opaque = SwarePageGetOpaque(page);
+	if (PageGetSpecialSize(page) != sizeof(SwarePageOpaqueData) ||
+		PageGetPageSize(page) != BLCKSZ ||
+		opaque->pageId != SWARE_PAGE_ID)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" contains corrupted page at block %u",
+						RelationGetRelationName(index), block),
+				 errhint("Please REINDEX it.")));
+
+	if (block == SWARE_METAPAGE)
+	{
+		SwareMetaPage meta = SwarePageGetMeta(page);
+
+		if (opaque->kind != SWARE_KIND_META || meta->magic != SWARE_META_MAGIC)
+			ereport(ERROR,
+					(errcode(ERRCODE_INDEX_CORRUPTED),
+					 errmsg("index \"%s\" is not a sware index",
+							RelationGetRelationName(index)),
+					 errdetail("Block %u holds no sware metapage.", block)));
+		if (meta->version != SWARE_VERSION)
+			ereport(ERROR,
+					(errcode(ERRCODE_INDEX_CORRUPTED),
+					 errmsg("version mismatch in index \"%s\": file version %u, "
+							"current version %u",
+							RelationGetRelationName(index), meta->version,
+							SWARE_VERSION),
+					 errdetail("Block %u holds the metapage.", block)));
+	}
+}
+
+/* Lock a pinned buffer. */
+void
+sware_lock_buffer(Buffer buffer, int lockmode)
+{
+	LockBuffer(buffer, lockmode);
+}
+
+/* Unlock a buffer, and keep the pin. */
+void
+sware_unlock_buffer(Buffer buffer)
+{
+	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+}
+
+/* Unlock and unpin a buffer. */
+void
+sware_release_buffer(Buffer buffer)
+{
+	UnlockReleaseBuffer(buffer);
+}
+
+/*
+ * Pin and lock a page, whatever it holds, and check its frame.
+ */
+Buffer
+sware_read_buffer(Relation index, BlockNumber block, int lockmode)
+{
+	Buffer		buffer = ReadBuffer(index, block);
+
+	sware_lock_buffer(buffer, lockmode);
+	sware_check_page(index, block, BufferGetPage(buffer));
+	return buffer;
+}
+
+/*
+ * Pin and lock the tree page that a link means.  InvalidBuffer, with nothing
+ * pinned or locked, if the page is not that one any more: then the caller
+ * seeks again.
+ */
+Buffer
+sware_read_linked(Relation index, SwareLink link, int level, int lockmode)
+{
+	Buffer		buffer = sware_read_buffer(index, link.block, lockmode);
+	SwarePageOpaque opaque = SwarePageGetOpaque(BufferGetPage(buffer));
+
+	if (opaque->incarnation != link.incarnation ||
+		opaque->kind != (level == 0 ? SWARE_KIND_LEAF : SWARE_KIND_INTERNAL) ||
+		opaque->level != level ||
+		(opaque->flags & SWARE_DELETED) != 0)
+	{
+		sware_release_buffer(buffer);
+		return InvalidBuffer;
+	}
+	return buffer;
+}
+
+/*
+ * Can a page be reused, and what would be its incarnation then?  Links carry
+ * incarnations, so a deleted page needs no waiting time.
+ */
+static bool
+page_is_reusable(Relation index, Buffer buffer, uint32 *incarnation)
+{
+	Page		page = BufferGetPage(buffer);
+
+	*incarnation = 1;
+	if (PageIsNew(page))
+		return true;
+	sware_check_page(index, BufferGetBlockNumber(buffer), page);
+	*incarnation = SwarePageGetOpaque(page)->incarnation + 1;
+	return !sware_page_is_live(page);
+}
+
+/*
+ * A page to be initialised, pinned and exclusively locked, and the
+ * incarnation that it is to have: a reusable one, or a new one at the end of
+ * the file.  The caller may hold content locks on tree pages: nobody waits
+ * for another lock while holding one on a free page.
+ */
+Buffer
+sware_allocate_buffer(Relation index, uint32 *incarnation)
+{
+	Buffer		buffer;
+	bool		need_lock;
+
+	for (;;)
+	{
+		BlockNumber block = GetFreeIndexPage(index);
+
+		if (block == InvalidBlockNumber)
+			break;
+		/* the free space map may be wrong, even about what the page is for */
+		buffer = ReadBuffer(index, block);
+		if (ConditionalLockBuffer(buffer))
+		{
+			if (page_is_reusable(index, buffer, incarnation))
+				return buffer;
+			sware_unlock_buffer(buffer);
+		}
+		ReleaseBuffer(buffer);
+	}
+
+	/*
+	 * The extension lock is held until the page is locked, so that VACUUM,
+	 * which takes it to learn the file's size, cannot get at the page first.
+	 */
+	need_lock = !RELATION_IS_LOCAL(index);
+	if (need_lock)
+		LockRelationForExtension(index, ExclusiveLock);
+	buffer = ReadBuffer(index, P_NEW);
+	sware_lock_buffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	if (need_lock)
+		UnlockRelationForExtension(index, ExclusiveLock);
+	*incarnation = 1;
+	return buffer;
+}
+
+/* Initialise a tree page, without items or siblings. */
+void
+sware_init_page(Page page, uint16 kind, uint16 level, uint32 incarnation)
+{
+	SwarePageOpaque opaque;
+
+	PageInit(page, BLCKSZ, sizeof(SwarePageOpaqueData));
+	opaque = SwarePageGetOpaque(page);
+	opaque->left.block = InvalidBlockNumber;
+	opaque->right.block = InvalidBlockNumber;
+	opaque->kind = kind;
+	opaque->level = level;
+	opaque->incarnation = incarnation;
+	opaque->pageId = SWARE_PAGE_ID;
+}
+
+/* Initialise the metapage of an index that is being built. */
+void
+sware_init_metapage(Page page, SwareLink root, int level, bool allEqualImage)
+{
+	SwareMetaPage meta;
+
+	sware_init_page(page, SWARE_KIND_META, 0, 1);
+	meta = SwarePageGetMeta(page);
+	memset(meta, 0, sizeof(SwareMetaPageData));
+	meta->magic = SWARE_META_MAGIC;
+	meta->version = SWARE_VERSION;
+	if (!pg_strong_random(&meta->indexIncarnation, sizeof(meta->indexIncarnation)))
+		meta->indexIncarnation = pg_prng_uint64(&pg_global_prng_state);
+	meta->root = root;
+	meta->level = level;
+	meta->allEqualImage = allEqualImage;
+
+	/* generic WAL neither logs nor keeps what lies behind pd_lower */
+	((PageHeader) page)->pd_lower =
+		((char *) meta + sizeof(SwareMetaPageData)) - (char *) page;
+}
+
+/*
+ * Are equal keys of the index bytewise equal (support function 4), so that
+ * posting lists are possible?  Never with INCLUDE columns.
+ */
+bool
+sware_all_equal_image(Relation index)
+{
+	return _bt_allequalimage(index, false);
+}

@@ -1,0 +1,144 @@
+/*-------------------------------------------------------------------------
+ *
+ * pagewrite.c
+ *	  Pages written from items, and items collected from pages.
+ *
+ * Pages written to are private copies, or pages nobody else can see.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "tree/tree.h"
+
+/* Room that a tuple takes on a page, line pointer included. */
+Size
+sware_item_space(IndexTuple tuple)
+{
+	return MAXALIGN(IndexTupleSize(tuple)) + sizeof(ItemIdData);
+}
+
+/* Add a tuple behind the last line pointer, or an unused line pointer. */
+static void
+push_item(Page page, IndexTuple tuple)
+{
+	PageHeader	header = (PageHeader) page;
+	ItemId		line_pointer = (ItemId) ((char *) page + header->pd_lower);
+	Size		size = tuple ? IndexTupleSize(tuple) : 0;
+	LocationIndex lower = header->pd_lower + sizeof(ItemIdData);
+
+	if (lower + MAXALIGN(size) > header->pd_upper)
+		elog(ERROR, "tuple of %zu bytes does not fit on the page", size);
+
+	header->pd_lower = lower;
+	if (tuple == NULL)
+	{
+		ItemIdSetUnused(line_pointer);
+		return;
+	}
+	header->pd_upper -= MAXALIGN(size);
+	ItemIdSetNormal(line_pointer, header->pd_upper, size);
+	memcpy((char *) page + header->pd_upper, tuple, size);
+}
+
+/*
+ * Replace all items of an initialised tree page: a high key (NULL on the
+ * rightmost page of a level) and data in order.  The tuples must not point
+ * into this page.  The rest of the special space stays as it is.
+ */
+void
+sware_write_items(Page page, IndexTuple high_key, const IndexTuple *tuples, int count)
+{
+	PageHeader	header = (PageHeader) page;
+
+	header->pd_lower = SizeOfPageHeaderData;
+	header->pd_upper = header->pd_special;
+	SwarePageGetOpaque(page)->appendItems = 0;
+	push_item(page, high_key);
+	for (int i = 0; i < count; i++)
+		push_item(page, tuples[i]);
+}
+
+/*
+ * Give a rightmost page its high key, for which it has room.  The line
+ * pointer is there already.
+ */
+void
+sware_set_high_key(Page page, IndexTuple high_key)
+{
+	PageHeader	header = (PageHeader) page;
+	ItemId		line_pointer = PageGetItemId(page, SWARE_HIGH_KEY);
+	Size		size = IndexTupleSize(high_key);
+
+	Assert(!ItemIdHasStorage(line_pointer));
+	Assert(header->pd_lower + MAXALIGN(size) <= header->pd_upper);
+	header->pd_upper -= MAXALIGN(size);
+	ItemIdSetNormal(line_pointer, header->pd_upper, size);
+	memcpy((char *) page + header->pd_upper, high_key, size);
+}
+
+/* Add a tuple at an offset, shifting the line pointers behind it. */
+void
+sware_add_item(Page page, IndexTuple tuple, OffsetNumber offset)
+{
+	if (PageAddItem(page, (Item) tuple, IndexTupleSize(tuple), offset,
+					false, false) != offset)
+		elog(ERROR, "failed to add item at offset %u", offset);
+}
+
+/*
+ * The data items of a page in order, append area merged in.  They point into
+ * the page.
+ */
+void
+sware_collect_items(Relation index, Page page, SwareItems *items)
+{
+	OffsetNumber offsets[SWARE_MAX_ITEMS_PER_PAGE];
+
+	items->count = sware_ordered_offsets(index, page, offsets);
+	for (int i = 0; i < items->count; i++)
+		items->tuples[i] = sware_page_tuple(page, offsets[i]);
+}
+
+/*
+ * Merge neighbours with bytewise equal keys into posting lists, in place.
+ * Returns the new number of tuples; merged ones are palloc'ed.
+ */
+int
+sware_deduplicate(Relation index, IndexTuple *tuples, int count)
+{
+	ItemPointerData tids[SWARE_MAX_POSTING_SIZE / sizeof(ItemPointerData)];
+	int			result = 0;
+	int			next;
+
+	for (int first = 0; first < count; first = next)
+	{
+		IndexTuple	base = tuples[first];
+		Size		key_size = sware_leaf_tuple_key_size(base);
+		int			tid_count = 0;
+
+		for (next = first; next < count; next++)
+		{
+			int			more = sware_leaf_tuple_tid_count(tuples[next]);
+
+			if (next > first &&
+				(MAXALIGN(key_size + (tid_count + more) * sizeof(ItemPointerData)) >
+				 SWARE_MAX_POSTING_SIZE ||
+				 !sware_keys_equal_image(index, base, tuples[next])))
+				break;
+			if (tid_count + more > lengthof(tids))
+			{
+				/* a list of that size already */
+				Assert(next == first);
+				next++;
+				break;
+			}
+			memcpy(&tids[tid_count], sware_leaf_tuple_tids(tuples[next]),
+				   more * sizeof(ItemPointerData));
+			tid_count += more;
+		}
+		tuples[result++] = (next == first + 1) ? base :
+			sware_form_posting(base, tids, tid_count);
+	}
+	return result;
+}

@@ -1,0 +1,87 @@
+/*-------------------------------------------------------------------------
+ *
+ * scankeys.h
+ *	  What a scan's qualification means for the order of entries.
+ *
+ * A qualification is turned into *ranges* and *filters*.  A range is an
+ * interval of the order of entries, given by the place before its first
+ * entry and the place behind its last one.  The ranges of a scan are
+ * disjoint and numbered from 0 in index order; there is one for each
+ * combination of array elements.  An entry qualifies if it lies in a range
+ * and passes all filters, so a scan that goes through the ranges in order
+ * returns entries in order, and none twice.
+ *
+ * The leading columns with an equality (`=`, IS NULL or `= ANY`) are the
+ * *prefix*.  Equalities on them and bounds on the next column make the
+ * ranges; whatever else is asked becomes a filter.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_SCANKEYS_H
+#define SWARE_SCANKEYS_H
+
+#include "access/skey.h"
+
+#include "tree/tree.h"
+
+/* the elements of an array, in index order, without nulls and duplicates */
+typedef struct SwareElements
+{
+	int			count;
+	Datum	   *values;
+	SwareKeyColumn column;		/* compares index column with an element */
+} SwareElements;
+
+/* an array on a prefix column */
+typedef struct SwareRangeArray
+{
+	int			column;			/* from 0 on */
+	SwareElements elements;
+} SwareRangeArray;
+
+/* a condition that is tested on each entry of the ranges */
+typedef struct SwareFilter
+{
+	ScanKey		key;
+	SwareElements *elements;	/* if the key has an array */
+} SwareFilter;
+
+/* a comparison function across types, looked up once per scan */
+typedef struct SwareCrossTypeFunction
+{
+	int			column;
+	Oid			left;
+	Oid			right;
+	bool		found;
+	FmgrInfo	function;
+	struct SwareCrossTypeFunction *next;
+} SwareCrossTypeFunction;
+
+typedef struct SwareScanKeys
+{
+	Relation	index;
+	MemoryContext scanContext;	/* lives as long as the scan */
+	MemoryContext arrayContext; /* reset by each analysis; made when needed */
+	SwareCrossTypeFunction *crossTypeFunctions;
+
+	int64		rangeCount;		/* 0: nothing can qualify */
+	int64		range;			/* the one that `low` and `high` are set to */
+	SwareSearchKey low;			/* no columns: the range has no lower end */
+	SwareSearchKey high;		/* no columns: it has no upper end */
+	int			arrayCount;
+	SwareRangeArray arrays[INDEX_MAX_KEYS];
+
+	int			filterCount;
+	SwareFilter *filters;
+} SwareScanKeys;
+
+extern void sware_scan_keys_init(SwareScanKeys *keys, Relation index, int count);
+extern void sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification, int count);
+extern void sware_scan_keys_set_range(SwareScanKeys *keys, int64 range);
+extern int64 sware_scan_keys_first_range_above(SwareScanKeys *keys, int64 from,
+											   IndexTuple tuple);
+extern int64 sware_scan_keys_last_range_below(SwareScanKeys *keys, int64 from,
+											  IndexTuple tuple);
+extern bool sware_scan_keys_filter(SwareScanKeys *keys, IndexTuple tuple);
+
+#endif							/* SWARE_SCANKEYS_H */

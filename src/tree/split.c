@@ -1,0 +1,237 @@
+/*-------------------------------------------------------------------------
+ *
+ * split.c
+ *	  Splits, and the downlinks that complete them.
+ *
+ * A split is one record: the page keeps the left part of its items, a new
+ * right sibling gets the others, and the old right sibling's left link is
+ * changed.  The page is flagged incomplete until a second record has put a
+ * downlink to the new page into the parent (which may split the parent).
+ * Whoever wants to change a page so flagged completes its split first.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "tree/tree.h"
+#include "wal/wal.h"
+
+/*
+ * Lock the right sibling of an exclusively locked page, to change its left
+ * link; InvalidBuffer if there is none.  The lock on the page keeps its right
+ * sibling from being deleted.
+ */
+static Buffer
+lock_right_sibling(Relation index, Buffer buffer)
+{
+	SwarePageOpaque opaque = SwarePageGetOpaque(BufferGetPage(buffer));
+	Buffer		right;
+
+	if (!sware_link_is_valid(opaque->right))
+		return InvalidBuffer;
+	right = sware_read_linked(index, opaque->right, opaque->level,
+							  BUFFER_LOCK_EXCLUSIVE);
+	if (!BufferIsValid(right) ||
+		!sware_links_equal(SwarePageGetOpaque(BufferGetPage(right))->left,
+						   sware_page_link(buffer)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("right sibling %u of block %u does not link back in index \"%s\"",
+						opaque->right.block, BufferGetBlockNumber(buffer),
+						RelationGetRelationName(index))));
+	return right;
+}
+
+/* Clear the flag of a page whose right sibling gets its downlink. */
+static void
+complete_split(SwareWal *wal, Buffer child)
+{
+	Page		page = sware_wal_change(wal, child);
+
+	Assert((SwarePageGetOpaque(page)->flags & SWARE_INCOMPLETE_SPLIT) != 0);
+	SwarePageGetOpaque(page)->flags &= ~SWARE_INCOMPLETE_SPLIT;
+}
+
+/*
+ * Split an exclusively locked page that is to hold `items` (its own and new
+ * ones, in order; they may point into the page).  For an internal page,
+ * `child` is the exclusively locked child whose split is completed by the
+ * downlink that is the new item.
+ *
+ * The page stays locked and is flagged incomplete: sware_insert_downlink
+ * comes next.
+ */
+void
+sware_split(Relation index, Buffer buffer, SwareItems *items, int new_item, Buffer child)
+{
+	Page		page = BufferGetPage(buffer);
+	int			level = SwarePageGetOpaque(page)->level;
+	bool		is_leaf = level == 0;
+	IndexTuple	old_high_key = sware_page_is_rightmost(page) ? NULL :
+		sware_page_high_key(page);
+	int			left_count = sware_find_split_point(index, page, items, new_item);
+	IndexTuple	first_right = items->tuples[left_count];
+	IndexTuple	pivot;
+	SwareLink	left_link = sware_page_link(buffer);
+	SwareLink	right_link;
+	Buffer		old_right;
+	Buffer		right;
+	SwareWal   *wal;
+	Page		left_page;
+	Page		right_page;
+
+	if (is_leaf)
+		pivot = sware_form_pivot(index, items->tuples[left_count - 1], first_right);
+	else
+	{
+		/* the pivot moves up: its downlink becomes the right page's first */
+		pivot = sware_form_high_key(first_right);
+		items->tuples[left_count] =
+			sware_form_minus_infinity(sware_pivot_link(first_right));
+	}
+
+	old_right = lock_right_sibling(index, buffer);
+	right = sware_allocate_buffer(index, &right_link.incarnation);
+	right_link.block = BufferGetBlockNumber(right);
+
+	wal = sware_wal_begin(index);
+	left_page = sware_wal_change(wal, buffer);
+	right_page = sware_wal_new_page(wal, right);
+
+	sware_init_page(right_page, is_leaf ? SWARE_KIND_LEAF : SWARE_KIND_INTERNAL,
+					level, right_link.incarnation);
+	SwarePageGetOpaque(right_page)->left = left_link;
+	SwarePageGetOpaque(right_page)->right = SwarePageGetOpaque(page)->right;
+	sware_write_items(right_page, old_high_key, items->tuples + left_count,
+					  items->count - left_count);
+
+	sware_write_items(left_page, pivot, items->tuples, left_count);
+	SwarePageGetOpaque(left_page)->right = right_link;
+	SwarePageGetOpaque(left_page)->flags |= SWARE_INCOMPLETE_SPLIT;
+
+	if (BufferIsValid(old_right))
+		SwarePageGetOpaque(sware_wal_change(wal, old_right))->left = right_link;
+	if (BufferIsValid(child))
+		complete_split(wal, child);
+	sware_wal_finish(wal);
+
+	if (BufferIsValid(old_right))
+		sware_release_buffer(old_right);
+	sware_release_buffer(right);
+}
+
+/*
+ * If an exclusively locked page is the root, pin the metapage and lock it
+ * exclusively; the root cannot change while it is locked.
+ */
+static Buffer
+lock_metapage_if_root(Relation index, Buffer buffer)
+{
+	Buffer		meta_buffer = sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_SHARE);
+	SwareMetaPage meta = SwarePageGetMeta(BufferGetPage(meta_buffer));
+
+	if (!sware_links_equal(meta->root, sware_page_link(buffer)))
+	{
+		sware_release_buffer(meta_buffer);
+		return InvalidBuffer;
+	}
+	sware_unlock_buffer(meta_buffer);
+	sware_lock_buffer(meta_buffer, BUFFER_LOCK_EXCLUSIVE);
+	return meta_buffer;
+}
+
+/*
+ * Put a new root above the old one, which has been split.  Both the old root
+ * and the metapage are exclusively locked.
+ */
+static void
+grow_root(Relation index, Buffer left, Buffer meta_buffer)
+{
+	Page		old_page = BufferGetPage(left);
+	int			level = SwarePageGetOpaque(old_page)->level + 1;
+	IndexTuple	downlinks[2];
+	SwareLink	root_link;
+	Buffer		root = sware_allocate_buffer(index, &root_link.incarnation);
+	SwareWal   *wal;
+	Page		root_page;
+	SwareMetaPage meta;
+
+	root_link.block = BufferGetBlockNumber(root);
+	downlinks[0] = sware_form_minus_infinity(sware_page_link(left));
+	downlinks[1] = sware_form_downlink(sware_page_high_key(old_page),
+									   SwarePageGetOpaque(old_page)->right);
+
+	wal = sware_wal_begin(index);
+	complete_split(wal, left);
+	root_page = sware_wal_new_page(wal, root);
+	sware_init_page(root_page, SWARE_KIND_INTERNAL, level, root_link.incarnation);
+	sware_write_items(root_page, NULL, downlinks, 2);
+	meta = SwarePageGetMeta(sware_wal_change(wal, meta_buffer));
+	meta->root = root_link;
+	meta->level = level;
+	sware_wal_finish(wal);
+
+	sware_release_buffer(root);
+}
+
+/*
+ * Complete the split of an exclusively locked page: put the downlink to its
+ * right sibling into its parent, up to a new root.  Releases the page.
+ *
+ * The stack is a hint, and may be NULL.  May be called with locks held on
+ * lower levels.
+ */
+void
+sware_insert_downlink(Relation index, Buffer left, SwareStack *stack)
+{
+	Page		left_page = BufferGetPage(left);
+	IndexTuple	downlink;
+	OffsetNumber offset;
+	Buffer		parent;
+
+	/* only a page that was found without ancestors can be the root */
+	if (stack == NULL)
+	{
+		Buffer		meta_buffer = lock_metapage_if_root(index, left);
+
+		if (BufferIsValid(meta_buffer))
+		{
+			grow_root(index, left, meta_buffer);
+			sware_release_buffer(meta_buffer);
+			sware_release_buffer(left);
+			return;
+		}
+	}
+
+	downlink = sware_form_downlink(sware_page_high_key(left_page),
+								   SwarePageGetOpaque(left_page)->right);
+	parent = sware_find_parent(index, left, stack, &offset);
+	if (PageGetFreeSpace(BufferGetPage(parent)) >= MAXALIGN(IndexTupleSize(downlink)))
+	{
+		SwareWal   *wal = sware_wal_begin(index);
+
+		complete_split(wal, left);
+		sware_add_item(sware_wal_change(wal, parent), downlink, offset + 1);
+		sware_wal_finish(wal);
+		sware_release_buffer(parent);
+		sware_release_buffer(left);
+	}
+	else
+	{
+		SwareItems *items = palloc(sizeof(SwareItems));
+		int			position = offset + 1 - SWARE_FIRST_DATA;
+
+		sware_collect_items(index, BufferGetPage(parent), items);
+		memmove(&items->tuples[position + 1], &items->tuples[position],
+				(items->count - position) * sizeof(IndexTuple));
+		items->tuples[position] = downlink;
+		items->count++;
+		sware_split(index, parent, items, position, left);
+		sware_release_buffer(left);
+		sware_insert_downlink(index, parent, stack ? stack->parent : NULL);
+		pfree(items);
+	}
+	pfree(downlink);
+}

@@ -1,0 +1,871 @@
+/*-------------------------------------------------------------------------
+ *
+ * treescan.c
+ *	  The tree cursor.  See treescan.h.
+ *
+ * At most one content lock is held at any time: on a standby, redo takes all
+ * locks of a record, and holds them, so a reader that held one lock while it
+ * waited for another could deadlock with it.
+ *
+ * Whatever happens to a leaf after it has been read shows in the links: a
+ * split moves entries to the right only, to a page that the remembered right
+ * link, older than the split, jumps over, since what was there has been
+ * read; deletion and reuse change the incarnation.  When a link does not lead
+ * where it should, the cursor seeks the fence from the root.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "utils/memutils.h"
+
+#include "compat.h"
+#include "tree/treescan.h"
+
+/*
+ * Pages that a step left walks right, looking for the left sibling after it
+ * was split, before it seeks from the root instead.
+ */
+#define MAX_STEPS_RIGHT		4
+
+/*
+ * The tuples of a leaf in index order, append area merged in.  Index 0 is
+ * the first.  With an append area and only one range to read, tuples that
+ * lie outside of it may be missing.
+ */
+typedef struct LeafView
+{
+	Page		page;
+	int			count;
+	bool		merged;			/* offsets in `offsets`? else without gaps */
+	bool		missingBelow;	/* has the page tuples below those seen here? */
+	bool		missingAbove;
+	OffsetNumber offsets[SWARE_MAX_ITEMS_PER_PAGE];
+} LeafView;
+
+static inline IndexTuple
+view_tuple(const LeafView *view, int i)
+{
+	return sware_page_tuple(view->page, view->merged ? view->offsets[i] :
+							(OffsetNumber) (SWARE_FIRST_DATA + i));
+}
+
+/*
+ * The first of the view's tuples from..to-1 that is not before the place;
+ * `to` if there is none.
+ */
+static int
+view_search(const LeafView *view, const SwareSearchKey *key, int from, int to)
+{
+	while (from < to)
+	{
+		int			middle = from + (to - from) / 2;
+
+		if (sware_compare_key(key, view_tuple(view, middle)) > 0)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+/*
+ * The same for the upper end of a range that begins at `from`.  Mostly it
+ * covers either all that is left of the page or only a few tuples.
+ */
+static int
+view_search_end(const LeafView *view, const SwareSearchKey *key, int from)
+{
+	int			to = view->count;
+
+	if (from == to || key->columnCount == 0 ||
+		sware_compare_key(key, view_tuple(view, to - 1)) > 0)
+		return to;
+
+	to--;
+	for (int step = 1; from < to; step *= 2)
+	{
+		int			probe = Min(from + step, to) - 1;
+
+		if (sware_compare_key(key, view_tuple(view, probe)) <= 0)
+			return view_search(view, key, from, probe);
+		from = probe + 1;
+	}
+	return from;
+}
+
+/*
+ * The same for the lower end of a range that ends at `to`.
+ */
+static int
+view_search_begin(const LeafView *view, const SwareSearchKey *key, int to)
+{
+	int			from = 0;
+
+	if (to == 0 || key->columnCount == 0 ||
+		sware_compare_key(key, view_tuple(view, 0)) <= 0)
+		return 0;
+
+	from++;
+	for (int step = 1; from < to; step *= 2)
+	{
+		int			probe = Max(to - step, from);
+
+		if (sware_compare_key(key, view_tuple(view, probe)) > 0)
+			return view_search(view, key, probe + 1, to);
+		to = probe;
+	}
+	return from;
+}
+
+/*
+ * Merge first..end-1 of the sorted part with first_added..end_added-1 of the
+ * append area.
+ */
+static void
+view_merge(LeafView *view, Relation index, OffsetNumber first, OffsetNumber end,
+		   OffsetNumber first_added, OffsetNumber end_added)
+{
+	view->merged = true;
+	view->count = 0;
+	for (OffsetNumber added = first_added; added < end_added; added++)
+	{
+		SwareSearchKey key;
+		OffsetNumber place;
+
+		sware_search_key_from_entry(&key, index, sware_page_tuple(view->page, added));
+		place = sware_search_leaf(&key, view->page, first, end - 1);
+		while (first < place)
+			view->offsets[view->count++] = first++;
+		view->offsets[view->count++] = added;
+	}
+	while (first < end)
+		view->offsets[view->count++] = first++;
+}
+
+/*
+ * Look at a leaf.  `low` and `high`, if given, are the places between which
+ * tuples are wanted.
+ */
+static void
+view_init(LeafView *view, Relation index, Page page,
+		  const SwareSearchKey *low, const SwareSearchKey *high)
+{
+	OffsetNumber first = SWARE_FIRST_DATA;
+	OffsetNumber end = sware_page_last_sorted(page) + 1;
+	OffsetNumber first_added = end;
+	OffsetNumber end_added = PageGetMaxOffsetNumber(page) + 1;
+
+	view->page = page;
+	view->merged = false;
+	view->missingBelow = view->missingAbove = false;
+	view->count = sware_page_data_count(page);
+	if (SwarePageGetOpaque(page)->appendItems == 0)
+		return;
+
+	/* merging costs comparisons: merge no more than is needed */
+	if (low && low->columnCount > 0)
+	{
+		OffsetNumber wanted = sware_search_leaf(low, page, first, end - 1);
+		OffsetNumber wanted_added = sware_search_leaf(low, page, first_added,
+													  end_added - 1);
+
+		view->missingBelow = wanted > first || wanted_added > first_added;
+		first = wanted;
+		first_added = wanted_added;
+	}
+	if (high && high->columnCount > 0)
+	{
+		OffsetNumber wanted = sware_search_leaf(high, page, first, end - 1);
+		OffsetNumber wanted_added = sware_search_leaf(high, page, first_added,
+													  end_added - 1);
+
+		/* keep a posting list that `high` is within: a part of it is wanted */
+		if (high->hasTid && wanted < end)
+			wanted++;
+		view->missingAbove = wanted < end || wanted_added < end_added;
+		end = wanted;
+		end_added = wanted_added;
+	}
+	view_merge(view, index, first, end, first_added, end_added);
+}
+
+/*
+ * How many TIDs of the tuple lie before the place, which is at it or before
+ * it?  More than none only if it is a posting list that the place is within.
+ */
+static int
+tids_before(const SwareSearchKey *key, IndexTuple tuple)
+{
+	ItemPointer tids;
+	int			count = 0;
+
+	if (!key->hasTid || !sware_tuple_is_posting(tuple) ||
+		sware_compare_key(key, tuple) != 0)
+		return 0;
+	tids = sware_posting_tids(tuple);
+	while (ItemPointerCompare(&tids[count], unconstify(ItemPointer, &key->tid)) < 0)
+		count++;
+	return count;
+}
+
+/*
+ * Copy a tuple for index-only scans, posting lists without their TIDs.
+ * Returns the offset of the copy.
+ */
+static uint16
+copy_tuple(SwarePosition *position, IndexTuple tuple)
+{
+	Size		offset = position->tuplesUsed;
+	Size		size = sware_leaf_tuple_key_size(tuple);
+	IndexTuple	copy = (IndexTuple) (position->tuples + offset);
+
+	Assert(offset + MAXALIGN(size) <= BLCKSZ);
+	memcpy(copy, tuple, size);
+	if (sware_tuple_is_posting(tuple))
+	{
+		copy->t_info &= ~(INDEX_SIZE_MASK | SWARE_SPECIAL_TUPLE);
+		copy->t_info |= size;
+		copy->t_tid = sware_posting_tids(tuple)[0];
+	}
+	position->tuplesUsed += MAXALIGN(size);
+	return (uint16) offset;
+}
+
+/*
+ * Take over the TIDs skip..end-1 of a tuple, at the end of the items or, when
+ * going backward, before them.
+ */
+static inline void
+add_tids(SwareTreeCursor *cursor, IndexTuple tuple, int skip, int end, bool forward)
+{
+	SwarePosition *position = &cursor->position;
+	int			count = end - skip;
+	int			to;
+
+	if (cursor->keys.filterCount > 0 && !sware_scan_keys_filter(&cursor->keys, tuple))
+		return;
+
+	if (forward)
+	{
+		to = position->last + 1;
+		position->last += count;
+	}
+	else
+		to = position->first -= count;
+
+	if (count == 1)
+		position->tids[to] = sware_leaf_tuple_tids(tuple)[skip];
+	else
+		memcpy(&position->tids[to], &sware_leaf_tuple_tids(tuple)[skip],
+			   count * sizeof(ItemPointerData));
+	if (cursor->wantTuples)
+	{
+		uint16		offset = copy_tuple(position, tuple);
+
+		for (int i = 0; i < count; i++)
+			position->tupleOffsets[to + i] = offset;
+	}
+}
+
+/* Make a fence an end of a range. */
+static inline void
+set_range_fence(SwareFence *fence, int64 range)
+{
+	fence->range = range;
+	fence->hasTuple = false;
+}
+
+/* Make a fence the place of an entry, of a posting list's first one, or of a pivot. */
+static void
+set_tuple_fence(SwareTreeCursor *cursor, SwareFence *fence, int64 range, IndexTuple tuple)
+{
+	bool		is_posting = sware_tuple_is_posting(tuple);
+	Size		size = is_posting ? sware_posting_offset(tuple) : IndexTupleSize(tuple);
+
+	if (fence->size < size)
+	{
+		if (fence->tuple)
+			pfree(fence->tuple);
+		/* in steps, so that keys of varying length cause few of these */
+		fence->size = TYPEALIGN(128, size);
+		fence->tuple = MemoryContextAlloc(cursor->context, fence->size);
+	}
+	memcpy(fence->tuple, tuple, size);
+	if (is_posting)
+	{
+		fence->tuple->t_info &= ~(INDEX_SIZE_MASK | SWARE_SPECIAL_TUPLE);
+		fence->tuple->t_info |= size;
+		fence->tuple->t_tid = sware_posting_tids(tuple)[0];
+	}
+	fence->range = range;
+	fence->hasTuple = true;
+}
+
+/* Exchange two fences, rather than copying their tuples. */
+static inline void
+swap_fences(SwareFence *a, SwareFence *b)
+{
+	SwareFence	other = *a;
+
+	*a = *b;
+	*b = other;
+}
+
+static void
+copy_fence(SwareTreeCursor *cursor, SwareFence *to, const SwareFence *from)
+{
+	if (from->hasTuple)
+		set_tuple_fence(cursor, to, from->range, from->tuple);
+	else
+		set_range_fence(to, from->range);
+}
+
+static void
+copy_continuation(SwareTreeCursor *cursor, SwareContinuation *to,
+				  const SwareContinuation *from)
+{
+	to->more = from->more;
+	to->linked = from->linked;
+	to->sibling = from->sibling;
+	copy_fence(cursor, &to->fence, &from->fence);
+}
+
+/*
+ * What lies on the side that the page was entered from: the rest of the
+ * range if the fence is within it, or else its neighbour.
+ *
+ * Whoever turns back to the sibling begins there at the fence; that is wrong
+ * if this page has entries beyond the fence too.
+ */
+static void
+continue_where_entered(SwareTreeCursor *cursor, SwareContinuation *side,
+					   bool forward, bool entries_beyond)
+{
+	SwareFence *arrival = &cursor->arrival;
+
+	if (arrival->hasTuple)
+	{
+		side->more = true;
+		side->linked = sware_link_is_valid(side->sibling) && !entries_beyond;
+		swap_fences(&side->fence, arrival);
+	}
+	else
+	{
+		int64		range = arrival->range + (forward ? -1 : 1);
+
+		side->more = range >= 0 && range < cursor->keys.rangeCount;
+		side->linked = false;
+		set_range_fence(&side->fence, range);
+	}
+}
+
+/*
+ * Read a leaf forward from the arrival fence on.
+ */
+static void
+read_forward(SwareTreeCursor *cursor, Page page)
+{
+	SwarePosition *position = &cursor->position;
+	SwareScanKeys *keys = &cursor->keys;
+	SwareContinuation *right = &position->right;
+	int64		range = cursor->arrival.range;
+	const SwareSearchKey *arrival;
+	LeafView	view;
+	int			begin;
+	int			skip = 0;
+
+	position->first = 0;
+	position->last = -1;
+
+	sware_scan_keys_set_range(keys, range);
+	arrival = cursor->arrival.hasTuple ? &cursor->arrivalKey : &keys->low;
+	if (keys->rangeCount == 1)
+		view_init(&view, cursor->scan->indexRelation, page, arrival, &keys->high);
+	else
+		view_init(&view, cursor->scan->indexRelation, page, NULL, NULL);
+
+	begin = cursor->arrival.hasTuple || arrival->columnCount > 0 ?
+		view_search(&view, arrival, 0, view.count) : 0;
+	if (begin < view.count)
+		skip = tids_before(arrival, view_tuple(&view, begin));
+	continue_where_entered(cursor, &position->left, true,
+						   begin > 0 || skip > 0 || view.missingBelow);
+
+	right->more = right->linked = false;
+	for (;;)
+	{
+		int			end = view_search_end(&view, &keys->high, begin);
+
+		for (int i = begin; i < end; i++)
+		{
+			IndexTuple	tuple = view_tuple(&view, i);
+
+			add_tids(cursor, tuple, i == begin ? skip : 0,
+					 sware_leaf_tuple_tid_count(tuple), true);
+		}
+		skip = 0;
+
+		if (view.missingAbove)
+			return;				/* there is only this range, and it ends here */
+		if (end == view.count)
+			break;
+
+		/* this range ends here; the next one that may hold something? */
+		range = sware_scan_keys_first_range_above(keys, range + 1,
+												  view_tuple(&view, end));
+		if (range == keys->rangeCount)
+			return;
+		sware_scan_keys_set_range(keys, range);
+		begin = view_search(&view, &keys->low, end, view.count);
+	}
+
+	/* the page ends before the range does, or with it */
+	if (sware_page_is_rightmost(page))
+		return;
+	range = sware_scan_keys_first_range_above(keys, range, sware_page_high_key(page));
+	if (range == keys->rangeCount)
+		return;
+	right->more = true;
+	sware_scan_keys_set_range(keys, range);
+	if (keys->low.columnCount == 0 ||
+		sware_compare_key(&keys->low, sware_page_high_key(page)) <= 0)
+	{
+		right->linked = true;
+		set_tuple_fence(cursor, &right->fence, range, sware_page_high_key(page));
+	}
+	else
+		set_range_fence(&right->fence, range);
+}
+
+/*
+ * Read a leaf backward from the arrival fence on.
+ */
+static void
+read_backward(SwareTreeCursor *cursor, Page page)
+{
+	SwarePosition *position = &cursor->position;
+	SwareScanKeys *keys = &cursor->keys;
+	SwareContinuation *left = &position->left;
+	int64		range = cursor->arrival.range;
+	bool		at_tuple = cursor->arrival.hasTuple;
+	const SwareSearchKey *arrival;
+	LeafView	view;
+	int			end;
+	int			keep = 0;
+
+	position->first = SWARE_MAX_TIDS_PER_PAGE;
+	position->last = SWARE_MAX_TIDS_PER_PAGE - 1;
+
+	sware_scan_keys_set_range(keys, range);
+	arrival = at_tuple ? &cursor->arrivalKey : &keys->high;
+	if (keys->rangeCount == 1)
+		view_init(&view, cursor->scan->indexRelation, page, &keys->low, arrival);
+	else
+		view_init(&view, cursor->scan->indexRelation, page, NULL, NULL);
+
+	end = at_tuple || arrival->columnCount > 0 ?
+		view_search(&view, arrival, 0, view.count) : view.count;
+	if (end < view.count)
+		keep = tids_before(arrival, view_tuple(&view, end));
+	continue_where_entered(cursor, &position->right, false,
+						   end < view.count || view.missingAbove);
+	if (keep > 0)
+		add_tids(cursor, view_tuple(&view, end), 0, keep, false);
+
+	left->more = left->linked = false;
+	for (;;)
+	{
+		int			begin = view_search_begin(&view, &keys->low, end);
+
+		for (int i = end - 1; i >= begin; i--)
+		{
+			IndexTuple	tuple = view_tuple(&view, i);
+
+			add_tids(cursor, tuple, 0, sware_leaf_tuple_tid_count(tuple), false);
+		}
+
+		if (view.missingBelow)
+			return;				/* there is only this range, and it begins here */
+		if (begin == 0)
+			break;
+
+		/* this range begins here; the next one that may hold something? */
+		range = sware_scan_keys_last_range_below(keys, range - 1,
+												 view_tuple(&view, begin - 1));
+		if (range < 0)
+			return;
+		sware_scan_keys_set_range(keys, range);
+		end = view_search(&view, &keys->high, 0, begin);
+	}
+
+	/* the range begins on a page further left, perhaps */
+	if (sware_page_is_leftmost(page))
+		return;
+	left->more = true;
+	if (view.count == 0)
+	{
+		/* nothing seen here, so go on from where we came from */
+		left->linked = true;
+		if (at_tuple)
+			copy_fence(cursor, &left->fence, &position->right.fence);
+		else
+			set_range_fence(&left->fence, range);
+	}
+	else if (keys->high.columnCount == 0 ||
+			 sware_compare_key(&keys->high, view_tuple(&view, 0)) >= 0)
+	{
+		left->linked = true;
+		set_tuple_fence(cursor, &left->fence, range, view_tuple(&view, 0));
+	}
+	else
+		set_range_fence(&left->fence, range);
+}
+
+/* The place of the arrival fence, for a descent in the direction. */
+static SwareSearchKey *
+arrival_place(SwareTreeCursor *cursor, bool forward)
+{
+	SwareFence *arrival = &cursor->arrival;
+
+	if (!arrival->hasTuple)
+	{
+		sware_scan_keys_set_range(&cursor->keys, arrival->range);
+		return forward ? &cursor->keys.low : &cursor->keys.high;
+	}
+	if (sware_tuple_is_pivot(arrival->tuple))
+		sware_search_key_from_pivot(&cursor->arrivalKey, cursor->scan->indexRelation,
+									arrival->tuple);
+	else
+		sware_search_key_from_entry(&cursor->arrivalKey, cursor->scan->indexRelation,
+									arrival->tuple);
+	return &cursor->arrivalKey;
+}
+
+/*
+ * Find the leaf that holds the entries next to the arrival fence, from the
+ * root.  Returns it pinned and share-locked.
+ */
+static Buffer
+seek(SwareTreeCursor *cursor, SwareSearchKey *place, bool forward)
+{
+	Buffer		buffer;
+
+	pgstat_count_index_scan(cursor->scan->indexRelation);
+	sware_count_index_search(cursor->scan);
+
+	if (!cursor->arrival.hasTuple && place->columnCount == 0)
+		return sware_descend_to_edge(cursor->scan->indexRelation, 0, !forward);
+
+	place->below = !forward;
+	buffer = sware_descend(place, 0, BUFFER_LOCK_SHARE, NULL);
+	place->below = false;
+	return buffer;
+}
+
+/*
+ * Step from `page` to its left sibling: the page whose right link leads to
+ * `page`.  It is the one that the left link names, or further right if that
+ * one was split.  Returns it pinned and share-locked, or InvalidBuffer, with
+ * nothing held, if it was not found.
+ */
+static Buffer
+step_left(Relation index, SwareLink sibling, SwareLink page)
+{
+	for (int steps = 0; steps <= MAX_STEPS_RIGHT && sware_link_is_valid(sibling); steps++)
+	{
+		Buffer		buffer = sware_read_linked(index, sibling, 0, BUFFER_LOCK_SHARE);
+
+		if (!BufferIsValid(buffer))
+			break;
+		sibling = SwarePageGetOpaque(BufferGetPage(buffer))->right;
+		if (sware_links_equal(sibling, page))
+			return buffer;
+		sware_release_buffer(buffer);
+	}
+	return InvalidBuffer;
+}
+
+/*
+ * Read a leaf, pinned and share-locked, into the position.  The lock is
+ * released, and so is the pin if it is not needed.
+ *
+ * The pin keeps VACUUM, which takes a cleanup lock on every leaf, from
+ * finishing and so from letting TIDs be reused that this position still
+ * holds.  With an MVCC snapshot a reused TID does no harm if the heap is
+ * looked at: what is there now is invisible.
+ */
+static void
+read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
+{
+	SwarePosition *position = &cursor->position;
+	Page		page = BufferGetPage(buffer);
+	SwarePageOpaque opaque = SwarePageGetOpaque(page);
+
+	sware_test_for_old_snapshot(cursor->scan->xs_snapshot,
+								cursor->scan->indexRelation, page);
+
+	position->page = sware_page_link(buffer);
+	position->left.sibling = opaque->left;
+	position->right.sibling = opaque->right;
+	position->tuplesUsed = 0;
+	if (forward)
+		read_forward(cursor, page);
+	else
+		read_backward(cursor, page);
+
+	/* a place to prefetch the next leaf, if its link is to be followed */
+
+	if (cursor->keepPin && position->first <= position->last)
+	{
+		sware_unlock_buffer(buffer);
+		position->buffer = buffer;
+	}
+	else
+		sware_release_buffer(buffer);
+}
+
+/* Unpin the position's leaf, if it is pinned. */
+static void
+unpin(SwarePosition *position)
+{
+	if (BufferIsValid(position->buffer))
+	{
+		ReleaseBuffer(position->buffer);
+		position->buffer = InvalidBuffer;
+	}
+}
+
+/*
+ * Copy a position, with a pin of its own: to the mark when the cursor leaves
+ * the marked page, and back.
+ */
+static void
+copy_position(SwareTreeCursor *cursor, SwarePosition *to, const SwarePosition *from)
+{
+	unpin(to);
+	to->buffer = from->buffer;
+	if (BufferIsValid(to->buffer))
+		IncrBufferRefCount(to->buffer);
+	to->page = from->page;
+	copy_continuation(cursor, &to->left, &from->left);
+	copy_continuation(cursor, &to->right, &from->right);
+	to->first = from->first;
+	to->last = from->last;
+	to->current = from->current;
+	memcpy(&to->tids[to->first], &from->tids[to->first],
+		   (to->last - to->first + 1) * sizeof(ItemPointerData));
+	if (cursor->wantTuples)
+	{
+		memcpy(&to->tupleOffsets[to->first], &from->tupleOffsets[to->first],
+			   (to->last - to->first + 1) * sizeof(uint16));
+		memcpy(to->tuples, from->tuples, from->tuplesUsed);
+		to->tuplesUsed = from->tuplesUsed;
+	}
+}
+
+/*
+ * Go on to the next leaf with qualifying entries, beyond one end of the
+ * position, and stay before its first item in the direction.  False, with
+ * nothing pinned, if there is none.
+ */
+static bool
+go_on(SwareTreeCursor *cursor, bool forward)
+{
+	SwarePosition *position = &cursor->position;
+	SwareContinuation *side = forward ? &position->right : &position->left;
+
+	if (cursor->markItem >= 0)
+	{
+		position->current = cursor->markItem;
+		copy_position(cursor, cursor->marked, position);
+		cursor->markItem = -1;
+	}
+
+	do
+	{
+		Buffer		buffer = InvalidBuffer;
+		SwareSearchKey *place;
+
+		CHECK_FOR_INTERRUPTS();
+		unpin(position);
+		if (!side->more)
+		{
+			cursor->state = forward ? SWARE_CURSOR_AFTER_LAST : SWARE_CURSOR_BEFORE_FIRST;
+			return false;
+		}
+
+		swap_fences(&cursor->arrival, &side->fence);
+		place = arrival_place(cursor, forward);
+		if (side->linked && forward)
+			buffer = sware_read_linked(cursor->scan->indexRelation, side->sibling, 0,
+									   BUFFER_LOCK_SHARE);
+		else if (side->linked)
+			buffer = step_left(cursor->scan->indexRelation, side->sibling,
+							   position->page);
+		if (!BufferIsValid(buffer))
+			buffer = seek(cursor, place, forward);
+		read_leaf(cursor, buffer, forward);
+	} while (position->first > position->last);
+
+	cursor->state = SWARE_CURSOR_ON_ITEM;
+	position->current = forward ? position->first - 1 : position->last + 1;
+	return true;
+}
+
+/*
+ * Begin at one end of all ranges, and stay before the first item in the
+ * direction.
+ */
+static bool
+begin(SwareTreeCursor *cursor, bool forward)
+{
+	SwareContinuation *side = forward ? &cursor->position.right : &cursor->position.left;
+
+	cursor->wantTuples = cursor->scan->xs_want_itup;
+	cursor->keepPin = cursor->wantTuples || !IsMVCCSnapshot(cursor->scan->xs_snapshot);
+
+	/*
+	 * The type "name" is stored in fewer bytes than its readers may copy: let
+	 * them not run over the end.
+	 */
+	if (cursor->wantTuples && cursor->position.tuples == NULL)
+		cursor->position.tuples = MemoryContextAlloc(cursor->context,
+													 BLCKSZ + NAMEDATALEN);
+
+	side->more = cursor->keys.rangeCount > 0;
+	side->linked = false;
+	set_range_fence(&side->fence, forward ? 0 : cursor->keys.rangeCount - 1);
+	return go_on(cursor, forward);
+}
+
+/*
+ * Make a cursor for an index scan.
+ */
+void
+sware_tree_cursor_init(SwareTreeCursor *cursor, IndexScanDesc scan)
+{
+	/* all but the position's arrays, which need none */
+	memset(cursor, 0, offsetof(SwareTreeCursor, position) + offsetof(SwarePosition, tids));
+	cursor->scan = scan;
+	cursor->context = CurrentMemoryContext;
+	sware_scan_keys_init(&cursor->keys, scan->indexRelation, scan->numberOfKeys);
+	cursor->state = SWARE_CURSOR_UNPOSITIONED;
+	cursor->markState = SWARE_CURSOR_UNPOSITIONED;
+	cursor->markItem = -1;
+}
+
+/*
+ * Start over with a qualification.
+ */
+void
+sware_tree_cursor_restart(SwareTreeCursor *cursor, ScanKey qualification, int count)
+{
+	sware_tree_cursor_release(cursor);
+	cursor->state = SWARE_CURSOR_UNPOSITIONED;
+	cursor->markState = SWARE_CURSOR_UNPOSITIONED;
+	cursor->markItem = -1;
+	sware_scan_keys_analyze(&cursor->keys, qualification, count);
+}
+
+/*
+ * Go to the next leaf with qualifying entries in the direction, from where
+ * the cursor is or else from the end.  All its entries are then in the
+ * position; the cursor is not on any of them yet.
+ */
+bool
+sware_tree_cursor_next_page(SwareTreeCursor *cursor, ScanDirection direction)
+{
+	bool		forward = ScanDirectionIsForward(direction);
+
+	switch (cursor->state)
+	{
+		case SWARE_CURSOR_ON_ITEM:
+			return go_on(cursor, forward);
+		case SWARE_CURSOR_UNPOSITIONED:
+			return begin(cursor, forward);
+		case SWARE_CURSOR_BEFORE_FIRST:
+			return forward && begin(cursor, forward);
+		case SWARE_CURSOR_AFTER_LAST:
+			return !forward && begin(cursor, forward);
+	}
+	pg_unreachable();
+}
+
+/*
+ * Go to the next item in the direction.  False at the end; from there the
+ * cursor may turn around.
+ */
+bool
+sware_tree_cursor_next(SwareTreeCursor *cursor, ScanDirection direction)
+{
+	SwarePosition *position = &cursor->position;
+
+	if (ScanDirectionIsForward(direction))
+	{
+		if (cursor->state == SWARE_CURSOR_ON_ITEM && position->current < position->last)
+		{
+			position->current++;
+			return true;
+		}
+	}
+	else if (cursor->state == SWARE_CURSOR_ON_ITEM && position->current > position->first)
+	{
+		position->current--;
+		return true;
+	}
+
+	if (!sware_tree_cursor_next_page(cursor, direction))
+		return false;
+	position->current += ScanDirectionIsForward(direction) ? 1 : -1;
+	return true;
+}
+
+/*
+ * Remember where the cursor is.
+ */
+void
+sware_tree_cursor_mark(SwareTreeCursor *cursor)
+{
+	if (cursor->marked == NULL)
+	{
+		cursor->marked = MemoryContextAlloc(cursor->context, sizeof(SwarePosition));
+		memset(cursor->marked, 0, offsetof(SwarePosition, tids));
+		if (cursor->wantTuples)
+			cursor->marked->tuples = MemoryContextAlloc(cursor->context,
+														BLCKSZ + NAMEDATALEN);
+	}
+	unpin(cursor->marked);
+	cursor->markState = cursor->state;
+	cursor->markItem = cursor->state == SWARE_CURSOR_ON_ITEM ? cursor->position.current : -1;
+}
+
+/*
+ * Go back to the mark.
+ */
+void
+sware_tree_cursor_restore(SwareTreeCursor *cursor)
+{
+	if (cursor->markItem >= 0)
+	{
+		cursor->position.current = cursor->markItem;
+		return;
+	}
+	unpin(&cursor->position);
+	cursor->state = cursor->markState;
+	if (cursor->state == SWARE_CURSOR_ON_ITEM)
+		copy_position(cursor, &cursor->position, cursor->marked);
+}
+
+/*
+ * Let go of all pins.  The cursor needs a restart then.
+ */
+void
+sware_tree_cursor_release(SwareTreeCursor *cursor)
+{
+	unpin(&cursor->position);
+	if (cursor->marked)
+		unpin(cursor->marked);
+}

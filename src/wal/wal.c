@@ -1,0 +1,154 @@
+/*-------------------------------------------------------------------------
+ *
+ * wal.c
+ *	  The only place that makes WAL records.
+ *
+ * All records are generic WAL, so replay needs none of this library's code.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/itup.h"
+#include "access/rmgr.h"
+#include "access/xloginsert.h"
+#include "miscadmin.h"
+
+#include "compat.h"
+#include "tree/page.h"
+#include "wal/wal.h"
+
+/* Start a record. */
+SwareWal *
+sware_wal_begin(Relation index)
+{
+	return GenericXLogStart(index);
+}
+
+/*
+ * A private copy of an exclusively locked page, to be changed.  Registration
+ * order is the order in which redo takes the locks: left to right.
+ */
+Page
+sware_wal_change(SwareWal *wal, Buffer buffer)
+{
+	return GenericXLogRegisterBuffer(wal, buffer, 0);
+}
+
+/* The same for a page whose former content does not matter. */
+Page
+sware_wal_new_page(SwareWal *wal, Buffer buffer)
+{
+	return GenericXLogRegisterBuffer(wal, buffer, GENERIC_XLOG_FULL_IMAGE);
+}
+
+/* Apply and log the changes, and free the record. */
+void
+sware_wal_finish(SwareWal *wal)
+{
+	GenericXLogFinish(wal);
+}
+
+/* Forget the changes, and free the record. */
+void
+sware_wal_abort(SwareWal *wal)
+{
+	GenericXLogAbort(wal);
+}
+
+/*
+ * Generic WAL's record of a change is a list of these, each followed by
+ * `length` bytes for the place `offset`.
+ */
+typedef struct DeltaFragment
+{
+	OffsetNumber offset;
+	OffsetNumber length;
+} DeltaFragment;
+
+/* append a fragment that says what a part of the page now holds */
+static char *
+add_fragment(char *delta, Page page, const void *start, Size length)
+{
+	DeltaFragment fragment;
+
+	fragment.offset = (OffsetNumber) ((const char *) start - (const char *) page);
+	fragment.length = (OffsetNumber) length;
+	memcpy(delta, &fragment, sizeof(fragment));
+	memcpy(delta + sizeof(fragment), start, length);
+	return delta + sizeof(fragment) + length;
+}
+
+/*
+ * Add one item to an exclusively locked leaf, at `offset`, shifting the line
+ * pointers behind it.  The caller has made sure that it fits.
+ *
+ * This is the change made most often by far, and all that it touches is
+ * known, so the generic record is put together by hand: GenericXLogFinish
+ * would copy and compare two whole pages to find out the same.
+ */
+void
+sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
+				   OffsetNumber offset, bool to_append_area)
+{
+	Page		page = BufferGetPage(buffer);
+	PageHeader	header = (PageHeader) page;
+	SwarePageOpaque opaque = SwarePageGetOpaque(page);
+	Size		size = IndexTupleSize(tuple);
+	PGAlignedBlock delta;
+	char	   *end = delta.data;
+
+	START_CRIT_SECTION();
+
+	if (PageAddItem(page, (Item) tuple, size, offset, false, false) != offset)
+		elog(PANIC, "failed to add item to block %u of index \"%s\"",
+			 BufferGetBlockNumber(buffer), RelationGetRelationName(index));
+	if (to_append_area)
+		opaque->appendItems++;
+	MarkBufferDirty(buffer);
+
+	if (RelationNeedsWAL(index))
+	{
+		ItemId		line_pointer = PageGetItemId(page, offset);
+		XLogRecPtr	lsn;
+
+		StaticAssertStmt(offsetof(PageHeaderData, pd_upper) ==
+						 offsetof(PageHeaderData, pd_lower) + sizeof(LocationIndex),
+						 "pd_upper must follow pd_lower");
+		end = add_fragment(end, page, &header->pd_lower, 2 * sizeof(LocationIndex));
+		end = add_fragment(end, page, line_pointer,
+						   (char *) page + header->pd_lower - (char *) line_pointer);
+		end = add_fragment(end, page, (char *) page + header->pd_upper, MAXALIGN(size));
+		if (to_append_area)
+			end = add_fragment(end, page, &opaque->appendItems, sizeof(uint16));
+
+		XLogBeginInsert();
+		XLogRegisterBuffer(0, buffer, REGBUF_STANDARD);
+		XLogRegisterBufData(0, delta.data, end - delta.data);
+		lsn = XLogInsert(RM_GENERIC_ID, 0);
+		PageSetLSN(page, lsn);
+	}
+
+	END_CRIT_SECTION();
+}
+
+/*
+ * Log pages that were written past the buffer manager, in a file that nobody
+ * else can see yet.  `fork` and `first` say where; the pages follow each
+ * other.
+ */
+void
+sware_wal_write_new_pages(Relation index, ForkNumber fork, BlockNumber first,
+						  Page *pages, int count)
+{
+	BlockNumber *blocks;
+
+	if (!RelationNeedsWAL(index))
+		return;
+
+	blocks = palloc(count * sizeof(BlockNumber));
+	for (int i = 0; i < count; i++)
+		blocks[i] = first + i;
+	log_newpages(&SwareRelationLocator(index), fork, count, blocks, pages, true);
+	pfree(blocks);
+}

@@ -1,0 +1,36 @@
+/*-------------------------------------------------------------------------
+ *
+ * wal.h
+ *	  The only place that makes WAL records.
+ *
+ * A record changes up to SWARE_WAL_MAX_PAGES pages at once.  Between
+ * sware_wal_begin and sware_wal_finish the caller changes private copies;
+ * sware_wal_finish applies and logs them in one critical section.  Relations
+ * that need no WAL take the same path.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_WAL_H
+#define SWARE_WAL_H
+
+#include "access/generic_xlog.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+#define SWARE_WAL_MAX_PAGES		MAX_GENERIC_XLOG_PAGES
+
+typedef GenericXLogState SwareWal;
+
+extern SwareWal *sware_wal_begin(Relation index);
+extern Page sware_wal_change(SwareWal *wal, Buffer buffer);
+extern Page sware_wal_new_page(SwareWal *wal, Buffer buffer);
+extern void sware_wal_finish(SwareWal *wal);
+extern void sware_wal_abort(SwareWal *wal);
+
+extern void sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
+							   OffsetNumber offset, bool to_append_area);
+
+extern void sware_wal_write_new_pages(Relation index, ForkNumber fork,
+									  BlockNumber first, Page *pages, int count);
+
+#endif							/* SWARE_WAL_H */
