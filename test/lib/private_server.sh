@@ -92,7 +92,7 @@ is_installed()
 # Installs those of the named Debian packages that are missing.
 install_packages()
 {
-	local package missing=() no_cluster=
+	local package missing=()
 
 	command -v dpkg-query >/dev/null ||
 		fail "this is not Debian; install the like of these and set PG_CONFIG: $*"
@@ -104,40 +104,38 @@ install_packages()
 	fi
 
 	echo "Installing Debian packages: ${missing[*]}"
-	as_root apt-get update -qq
+	apt_get update || fail "apt-get update failed"
 	if [[ " ${missing[*]} " == *" postgresql-15 "* ]]; then
-		keep_from_making_a_cluster
-		no_cluster=yes
-	fi
-	apt_install "${missing[@]}" || { forget_no_cluster; fail "apt-get failed"; }
-	if [ -n "$no_cluster" ]; then
-		forget_no_cluster
-	fi
-}
-
-apt_install()
-{
-	as_root env DEBIAN_FRONTEND=noninteractive \
-		apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+		install_without_cluster "${missing[@]}"
+	else
+		apt_get install "${missing[@]}"
+	fi || fail "apt-get install failed"
 }
 
 # Debian's postgresql-15 makes and starts a cluster "main" when it is
 # installed.  A drop-in file says no to that for the time of the installation.
-no_cluster_file=/etc/postgresql-common/createcluster.d/sware-private-server.conf
+install_without_cluster()
+(
+	drop_in=/etc/postgresql-common/createcluster.d/sware-private-server.conf
 
-keep_from_making_a_cluster()
-{
-	# This package reads the file, so it comes first.
-	is_installed postgresql-common || apt_install postgresql-common ||
-		fail "apt-get failed"
-	as_root mkdir -p "$(dirname "$no_cluster_file")"
-	echo "create_main_cluster = false" |
-		as_root tee "$no_cluster_file" >/dev/null
-}
+	# This package reads the file, and makes its directory.
+	apt_get install postgresql-common || exit
+	trap 'as_root rm -f "$drop_in"' EXIT
+	as_root mkdir -p "$(dirname "$drop_in")" || exit
+	echo "create_main_cluster = false" | as_root tee "$drop_in" >/dev/null || exit
+	apt_get install "$@"
+)
 
-forget_no_cluster()
+# apt-get, which says something only if it fails.
+apt_get()
 {
-	as_root rm -f "$no_cluster_file"
+	local output
+
+	output=$(as_root env DEBIAN_FRONTEND=noninteractive apt-get "$@" -q -y \
+		--no-install-recommends -o DPkg::Lock::Timeout=600 2>&1 </dev/null) || {
+		echo "$output" >&2
+		return 1
+	}
 }
 
 # Copies the server of PG_CONFIG below a directory.
@@ -154,6 +152,8 @@ make_private_server()
 	# SERVER_USER has to get in; mktemp -d allows its owner only.
 	chmod a+rx "$root"
 	root=$(cd "$root" && pwd -P)
+	(cd / && as_server_user test -x "$root") ||
+		fail "user $SERVER_USER, who runs the server, cannot enter $root; set TMPDIR to use another place"
 
 	# The member names are made relative, that is "usr/lib/..." below root.
 	tar -C / -cf - "${bindir#/}" "${pkglibdir#/}" "${sharedir#/}" |
