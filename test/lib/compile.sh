@@ -10,7 +10,7 @@ compile_strictly()
 
 	# Objects of another compiler or server may be there.  The bitcode for
 	# the JIT compiler is made from the same sources, so it is left out.
-	make -C "$directory" clean PG_CONFIG="$pg_config" with_llvm=no &&
-	make -C "$directory" -j "$(nproc)" WERROR=1 CC="$compiler" \
+	make -s -C "$directory" clean PG_CONFIG="$pg_config" with_llvm=no &&
+	make -s -k -C "$directory" -j "$(nproc)" WERROR=1 CC="$compiler" \
 		PG_CONFIG="$pg_config" with_llvm=no
 } >"$4" 2>&1 </dev/null
