@@ -40,9 +40,13 @@ void
 sware_rescan(IndexScanDesc scan, ScanKey keys, int key_count,
 			 ScanKey order_bys, int order_by_count)
 {
+	SwareTreeCursor *cursor = scan->opaque;
+
+	sware_tree_cursor_rewind(cursor);
 	if (keys && scan->numberOfKeys > 0)
 		memmove(scan->keyData, keys, scan->numberOfKeys * sizeof(ScanKeyData));
-	sware_tree_cursor_restart(scan->opaque, scan->keyData, scan->numberOfKeys);
+	if (keys || scan->numberOfKeys == 0)
+		sware_scan_keys_analyze(&cursor->keys, scan->keyData, scan->numberOfKeys);
 }
 
 /*

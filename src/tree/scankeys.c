@@ -49,6 +49,25 @@ sware_scan_keys_init(SwareScanKeys *keys, Relation index, int count)
 }
 
 /*
+ * Free what belongs to the scan.
+ */
+void
+sware_scan_keys_free(SwareScanKeys *keys)
+{
+	while (keys->crossTypeFunctions)
+	{
+		SwareCrossTypeFunction *next = keys->crossTypeFunctions->next;
+
+		pfree(keys->crossTypeFunctions);
+		keys->crossTypeFunctions = next;
+	}
+	if (keys->arrayContext)
+		MemoryContextDelete(keys->arrayContext);
+	if (keys->filters)
+		pfree(keys->filters);
+}
+
+/*
  * The family's comparison function for two types, or NULL if it has none.
  */
 static FmgrInfo *

@@ -77,6 +77,7 @@ typedef struct SwareScanKeys
 
 extern void sware_scan_keys_init(SwareScanKeys *keys, Relation index, int count);
 extern void sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification, int count);
+extern void sware_scan_keys_free(SwareScanKeys *keys);
 extern void sware_scan_keys_set_range(SwareScanKeys *keys, int64 range);
 extern int64 sware_scan_keys_first_range_above(SwareScanKeys *keys, int64 from,
 											   IndexTuple tuple);

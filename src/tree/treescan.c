@@ -199,6 +199,7 @@ view_init(LeafView *view, Relation index, Page page,
 static int
 tids_before(const SwareSearchKey *key, IndexTuple tuple)
 {
+	ItemPointerData tid = key->tid;
 	ItemPointer tids;
 	int			count = 0;
 
@@ -206,7 +207,7 @@ tids_before(const SwareSearchKey *key, IndexTuple tuple)
 		sware_compare_key(key, tuple) != 0)
 		return 0;
 	tids = sware_posting_tids(tuple);
-	while (ItemPointerCompare(&tids[count], unconstify(ItemPointer, &key->tid)) < 0)
+	while (ItemPointerCompare(&tids[count], &tid) < 0)
 		count++;
 	return count;
 }
@@ -638,6 +639,37 @@ unpin(SwarePosition *position)
 	}
 }
 
+/* Make a position without pin or memory; the items are left undefined. */
+static void
+init_position(SwarePosition *position)
+{
+	memset(position, 0, offsetof(SwarePosition, tids));
+}
+
+/* Let go of a position's pin and memory. */
+static void
+free_position(SwarePosition *position)
+{
+	unpin(position);
+	if (position->left.fence.tuple)
+		pfree(position->left.fence.tuple);
+	if (position->right.fence.tuple)
+		pfree(position->right.fence.tuple);
+	if (position->tuples)
+		pfree(position->tuples);
+}
+
+/*
+ * The type "name" is stored in fewer bytes than its readers may copy: let
+ * them not run over the end.
+ */
+static void
+make_room_for_tuples(SwareTreeCursor *cursor, SwarePosition *position)
+{
+	if (cursor->wantTuples && position->tuples == NULL)
+		position->tuples = MemoryContextAlloc(cursor->context, BLCKSZ + NAMEDATALEN);
+}
+
 /*
  * Copy a position, with a pin of its own: to the mark when the cursor leaves
  * the marked page, and back.
@@ -659,6 +691,7 @@ copy_position(SwareTreeCursor *cursor, SwarePosition *to, const SwarePosition *f
 		   (to->last - to->first + 1) * sizeof(ItemPointerData));
 	if (cursor->wantTuples)
 	{
+		make_room_for_tuples(cursor, to);
 		memcpy(&to->tupleOffsets[to->first], &from->tupleOffsets[to->first],
 			   (to->last - to->first + 1) * sizeof(uint16));
 		memcpy(to->tuples, from->tuples, from->tuplesUsed);
@@ -726,14 +759,7 @@ begin(SwareTreeCursor *cursor, bool forward)
 
 	cursor->wantTuples = cursor->scan->xs_want_itup;
 	cursor->keepPin = cursor->wantTuples || !IsMVCCSnapshot(cursor->scan->xs_snapshot);
-
-	/*
-	 * The type "name" is stored in fewer bytes than its readers may copy: let
-	 * them not run over the end.
-	 */
-	if (cursor->wantTuples && cursor->position.tuples == NULL)
-		cursor->position.tuples = MemoryContextAlloc(cursor->context,
-													 BLCKSZ + NAMEDATALEN);
+	make_room_for_tuples(cursor, &cursor->position);
 
 	side->more = cursor->keys.rangeCount > 0;
 	side->linked = false;
@@ -747,27 +773,47 @@ begin(SwareTreeCursor *cursor, bool forward)
 void
 sware_tree_cursor_init(SwareTreeCursor *cursor, IndexScanDesc scan)
 {
-	/* all but the position's arrays, which need none */
-	memset(cursor, 0, offsetof(SwareTreeCursor, position) + offsetof(SwarePosition, tids));
 	cursor->scan = scan;
 	cursor->context = CurrentMemoryContext;
 	sware_scan_keys_init(&cursor->keys, scan->indexRelation, scan->numberOfKeys);
+	cursor->wantTuples = cursor->keepPin = false;
+	cursor->state = SWARE_CURSOR_UNPOSITIONED;
+	cursor->markState = SWARE_CURSOR_UNPOSITIONED;
+	cursor->markItem = -1;
+	cursor->marked = NULL;
+	memset(&cursor->arrival, 0, sizeof(SwareFence));
+	init_position(&cursor->position);
+}
+
+/*
+ * Forget where the cursor and its mark are.  Then its scan keys may change.
+ */
+void
+sware_tree_cursor_rewind(SwareTreeCursor *cursor)
+{
+	unpin(&cursor->position);
+	if (cursor->marked)
+		unpin(cursor->marked);
 	cursor->state = SWARE_CURSOR_UNPOSITIONED;
 	cursor->markState = SWARE_CURSOR_UNPOSITIONED;
 	cursor->markItem = -1;
 }
 
 /*
- * Start over with a qualification.
+ * Let go of all pins and memory.
  */
 void
-sware_tree_cursor_restart(SwareTreeCursor *cursor, ScanKey qualification, int count)
+sware_tree_cursor_end(SwareTreeCursor *cursor)
 {
-	sware_tree_cursor_release(cursor);
-	cursor->state = SWARE_CURSOR_UNPOSITIONED;
-	cursor->markState = SWARE_CURSOR_UNPOSITIONED;
-	cursor->markItem = -1;
-	sware_scan_keys_analyze(&cursor->keys, qualification, count);
+	free_position(&cursor->position);
+	if (cursor->marked)
+	{
+		free_position(cursor->marked);
+		pfree(cursor->marked);
+	}
+	if (cursor->arrival.tuple)
+		pfree(cursor->arrival.tuple);
+	sware_scan_keys_free(&cursor->keys);
 }
 
 /*
@@ -832,10 +878,7 @@ sware_tree_cursor_mark(SwareTreeCursor *cursor)
 	if (cursor->marked == NULL)
 	{
 		cursor->marked = MemoryContextAlloc(cursor->context, sizeof(SwarePosition));
-		memset(cursor->marked, 0, offsetof(SwarePosition, tids));
-		if (cursor->wantTuples)
-			cursor->marked->tuples = MemoryContextAlloc(cursor->context,
-														BLCKSZ + NAMEDATALEN);
+		init_position(cursor->marked);
 	}
 	unpin(cursor->marked);
 	cursor->markState = cursor->state;
@@ -857,15 +900,4 @@ sware_tree_cursor_restore(SwareTreeCursor *cursor)
 	cursor->state = cursor->markState;
 	if (cursor->state == SWARE_CURSOR_ON_ITEM)
 		copy_position(cursor, &cursor->position, cursor->marked);
-}
-
-/*
- * Let go of all pins.  The cursor needs a restart then.
- */
-void
-sware_tree_cursor_release(SwareTreeCursor *cursor)
-{
-	unpin(&cursor->position);
-	if (cursor->marked)
-		unpin(cursor->marked);
 }

@@ -95,13 +95,12 @@ typedef struct SwareTreeCursor
 } SwareTreeCursor;
 
 extern void sware_tree_cursor_init(SwareTreeCursor *cursor, IndexScanDesc scan);
-extern void sware_tree_cursor_restart(SwareTreeCursor *cursor, ScanKey qualification,
-									  int count);
+extern void sware_tree_cursor_rewind(SwareTreeCursor *cursor);
+extern void sware_tree_cursor_end(SwareTreeCursor *cursor);
 extern bool sware_tree_cursor_next(SwareTreeCursor *cursor, ScanDirection direction);
 extern bool sware_tree_cursor_next_page(SwareTreeCursor *cursor, ScanDirection direction);
 extern void sware_tree_cursor_mark(SwareTreeCursor *cursor);
 extern void sware_tree_cursor_restore(SwareTreeCursor *cursor);
-extern void sware_tree_cursor_release(SwareTreeCursor *cursor);
 
 /* the TID of the item that the cursor is on */
 static inline ItemPointer
