@@ -1,0 +1,152 @@
+# What the TAP tests share: the access method under test, seeds, the structural
+# check, and the comparison of index scans with sequential scans.
+#
+# Environment:
+#   SWARE_TEST_AM     access method under test (default sware; with btree the
+#                     tests test themselves, with amcheck as the check)
+#   SWARE_TEST_SEED   repeats the random choices of an earlier run
+
+package SwareTest;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use Test::More;
+
+our @EXPORT = qw(am choose pick prepare_database check_index index_agrees
+  sequential_summary ordered_summary grep_log $ordered_scan);
+
+my $am = $ENV{SWARE_TEST_AM} // 'sware';
+my $seed = $ENV{SWARE_TEST_SEED} // int(rand(2**31));
+srand($seed);
+note("seed: repeat with SWARE_TEST_SEED=$seed");
+
+# Settings that leave the planner ordered index scans only.
+our $ordered_scan = join(' ',
+	map { "SET enable_$_ = off;" } qw(seqscan bitmapscan sort));
+
+# The access method under test.
+sub am
+{
+	return $am;
+}
+
+# A seeded random integer, both ends included.
+sub choose
+{
+	my ($low, $high) = @_;
+	return $low + int(rand($high - $low + 1));
+}
+
+# A seeded random element.
+sub pick
+{
+	my @list = @_;
+	return $list[ choose(0, $#list) ];
+}
+
+sub prepare_database
+{
+	my ($node) = @_;
+	my $extension = $am eq 'btree' ? 'amcheck' : $am;
+	$node->safe_psql('postgres', "CREATE EXTENSION $extension");
+	return;
+}
+
+# The statement that checks an index against its own rules and its table.
+sub check_statement
+{
+	my ($index) = @_;
+	my $function = $am eq 'btree' ? 'bt_index_check' : "${am}_check";
+	return "SELECT $function('$index', true)";
+}
+
+# Fails the test unless the structural check passes.
+sub check_index
+{
+	my ($node, $index, $name) = @_;
+	my ($stdout, $stderr) = ('', '');
+	my $status = $node->psql(
+		'postgres', check_statement($index),
+		stdout => \$stdout,
+		stderr => \$stderr);
+	return ok($status == 0, "$name: check of $index") || diag($stderr);
+}
+
+# A query for count, distinct identifiers, whether the keys come in order, and
+# a digest that does not depend on the order of equal keys.  Input is any
+# SELECT of "key" and "id".
+sub summary_query
+{
+	my ($rows, $descending) = @_;
+	my $wrong = $descending ? 'key > before' : 'key < before';
+	return <<"SQL";
+WITH found AS MATERIALIZED ($rows)
+SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE $wrong),
+       md5(string_agg(coalesce(key::text, 'null') || ' ' || id, ',' ORDER BY key, id))
+FROM (SELECT key, id, lag(key) OVER () AS before FROM found) compared;
+SQL
+}
+
+# The summary of what a sequential scan finds.
+sub sequential_summary
+{
+	my ($table, $key) = @_;
+	return 'SET enable_indexscan = off; SET enable_indexonlyscan = off; '
+	  . 'SET enable_bitmapscan = off; '
+	  . summary_query("SELECT $key AS key, id FROM $table ORDER BY 1");
+}
+
+# The summary of what an ordered index scan finds.
+sub ordered_summary
+{
+	my ($table, $key, $descending) = @_;
+	my $order = $descending ? 'DESC' : 'ASC';
+	return $ordered_scan
+	  . summary_query("SELECT $key AS key, id FROM $table ORDER BY $key $order",
+		$descending);
+}
+
+# Fails the test unless the index on a column gives each row that a sequential
+# scan gives exactly once and in order: forwards, backwards, and as a bitmap.
+sub index_agrees
+{
+	my ($node, $table, $key, $name) = @_;
+	my $sequential =
+	  $node->safe_psql('postgres', sequential_summary($table, $key));
+
+	my $plan = $node->safe_psql('postgres',
+		"$ordered_scan EXPLAIN (COSTS OFF) SELECT $key, id FROM $table ORDER BY $key");
+	like($plan, qr/Index (Only )?Scan/, "$name: the scan of $table.$key uses an index");
+
+	foreach my $descending (0, 1)
+	{
+		is( $node->safe_psql(
+				'postgres', ordered_summary($table, $key, $descending)),
+			$sequential,
+			"$name: $table.$key "
+			  . ($descending ? 'backwards' : 'forwards')
+			  . ' is what a sequential scan finds');
+	}
+	is( $node->safe_psql(
+			'postgres',
+			"SET enable_seqscan = off; SET enable_indexscan = off; "
+			  . "SET enable_indexonlyscan = off; "
+			  . summary_query("SELECT $key AS key, id FROM $table "
+				  . "WHERE $key IS NOT NULL OR $key IS NULL ORDER BY 1")),
+		$sequential,
+		"$name: a bitmap of $table.$key is what a sequential scan finds");
+	return;
+}
+
+# The lines of a server's log, from an offset on, that match.
+sub grep_log
+{
+	my ($node, $pattern, $offset) = @_;
+	my $log =
+	  PostgreSQL::Test::Utils::slurp_file($node->logfile, $offset // 0);
+	return grep { /$pattern/ } split /\n/, $log;
+}
+
+1;
