@@ -1,12 +1,11 @@
 -- sware_clone_opfamily: operator families of types that other extensions make.
 BEGIN;
+SET LOCAL client_min_messages = warning;
 SELECT no_plan();
 
-SET LOCAL client_min_messages = warning;
 CREATE EXTENSION citext;
 CREATE SCHEMA contrib;
 CREATE EXTENSION ltree SCHEMA contrib;
-RESET client_min_messages;
 
 CREATE FUNCTION members_of(family text, method text) RETURNS SETOF text LANGUAGE sql AS $$
     SELECT format('%s %s', amopstrategy, amopopr::regoperator)
@@ -96,9 +95,7 @@ RESET enable_bitmapscan;
 -- Dropping the type's extension takes the copy along, and leaves sware.
 SELECT throws_ok('DROP EXTENSION citext RESTRICT', '2BP01', NULL, 'indexes keep citext from being dropped');
 SAVEPOINT with_citext;
-SET LOCAL client_min_messages = warning;
 DROP EXTENSION citext CASCADE;
-RESET client_min_messages;
 SELECT is_empty('SELECT FROM class_of WHERE amname = ''sware'' AND opcname LIKE ''citext%''',
                 'classes go with their type');
 SELECT has_extension('sware', 'the extension does not');

@@ -59,5 +59,15 @@ SELECT matches(plan_of('SELECT plain FROM words WHERE plain ~<~ ''b'''), 'using 
 SELECT results_eq('SELECT plain FROM words WHERE plain ~<~ ''b'' ORDER BY plain USING ~<~',
                   'VALUES (''A''::text), (''a'')', 'and gets byte order');
 
+-- LIKE with a prefix becomes a range of the index if bytes decide its order.
+-- PostgreSQL knows that of its own pattern classes by OID; of any other access
+-- method's index it knows it by the collation "C", whatever the column's is.
+DROP INDEX words_pattern;
+CREATE INDEX words_c ON words USING sware (plain COLLATE "C");
+SELECT matches(plan_of('SELECT plain FROM words WHERE plain LIKE ''a%'''),
+               'using words_c .*Index Cond: .*>= ''a''.* AND .*< ''b''',
+               'LIKE uses an index with collation "C"');
+SELECT results_eq('SELECT plain FROM words WHERE plain LIKE ''a%''', 'VALUES (''a''::text)', 'and finds its rows');
+
 SELECT * FROM finish();
 ROLLBACK;

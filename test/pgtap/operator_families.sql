@@ -1,6 +1,7 @@
 -- The copies of the built-in operator families: complete, valid, and the
 -- extension's own.
 BEGIN;
+SET LOCAL client_min_messages = warning;
 SELECT no_plan();
 
 -- What PostgreSQL itself brings; OIDs from 16384 on are given later.
@@ -116,6 +117,31 @@ SELECT lives_ok('SET LOCAL search_path = pg_catalog;
 SELECT lives_ok('CREATE INDEX ON words USING sware (word text_pattern_ops)',
                 'or through search_path');
 DROP TABLE words;
+
+-- Names are stored without their padding, as cstring, and come back as names.
+CREATE TABLE people (person name);
+INSERT INTO people SELECT repeat(chr(97 + i % 26), i % 64) FROM generate_series(1, 2000) AS i;
+CREATE INDEX people_sware ON people USING sware (person);
+CREATE TABLE people_of_btree AS TABLE people;
+CREATE INDEX people_btree ON people_of_btree USING btree (person);
+SELECT is((SELECT atttypid::regtype::text FROM pg_attribute WHERE attrelid = 'people_sware'::regclass),
+          'cstring', 'an index on names stores cstring');
+SET LOCAL enable_seqscan = off;
+SET LOCAL enable_bitmapscan = off;
+CREATE FUNCTION plan_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || query;
+END
+$$;
+SELECT matches((SELECT string_agg(line, ' ') FROM plan_of('SELECT person FROM people WHERE person >= ''m'' ORDER BY 1') AS line),
+               '^Index Only Scan using people_sware', 'a query on names scans the index only');
+SELECT results_eq('SELECT person, length(person::text) FROM people WHERE person >= ''m'' ORDER BY 1',
+                  'SELECT person, length(person::text) FROM people_of_btree WHERE person >= ''m'' ORDER BY 1',
+                  'and returns what it does with btree');
+SELECT cmp_ok(pg_relation_size('people_sware'), '<=', pg_relation_size('people_btree') + 8192,
+              'from an index that is no larger');
+RESET enable_seqscan;
+RESET enable_bitmapscan;
 
 -- A type that somebody else adds to a built-in family.
 CREATE TYPE ordinal AS (number int4);
