@@ -42,6 +42,7 @@ struct SwareEntrySort
 	int			memory;			/* in kilobytes */
 	Size		fixedSize;		/* of an entry without nulls, if that does not
 								 * depend on its values; else zero */
+	Size		fixedDataSize;	/* of its columns alone */
 	SwareOrderedList *list;		/* entries in order */
 	bool		setsAside;
 	Tuplesortstate *outliers;	/* NULL if there is none */
@@ -66,23 +67,29 @@ struct SwareEntrySort
 	}			returned;		/* where the previous entry came from */
 };
 
-/* Size of all entries without nulls, or zero if it varies or is too large. */
-static Size
-fixed_entry_size(Relation index)
+/* Find out whether all entries without nulls have the same size. */
+static void
+set_fixed_size(SwareEntrySort *sort)
 {
-	TupleDesc	descriptor = RelationGetDescr(index);
+	TupleDesc	descriptor = RelationGetDescr(sort->index);
 	Datum		values[INDEX_MAX_KEYS] = {0};
 	bool		isnull[INDEX_MAX_KEYS] = {0};
+	Size		data_size;
 	Size		size;
 
 	for (int i = 0; i < descriptor->natts; i++)
 	{
 		if (TupleDescAttr(descriptor, i)->attlen < 0)
-			return 0;
+			return;
 	}
-	size = MAXALIGN(sizeof(IndexTupleData) +
-					heap_compute_data_size(descriptor, values, isnull));
-	return size <= SWARE_MAX_ENTRY_SIZE ? size : 0;
+
+	data_size = heap_compute_data_size(descriptor, values, isnull);
+	size = MAXALIGN(sizeof(IndexTupleData) + data_size);
+	if (size <= SWARE_MAX_ENTRY_SIZE)
+	{
+		sort->fixedSize = size;
+		sort->fixedDataSize = data_size;
+	}
 }
 
 static TupleDesc
@@ -146,7 +153,7 @@ sware_entry_sort_begin(Relation index, Relation heap, int memory)
 	sort->index = index;
 	sort->heap = heap;
 	sort->memory = memory;
-	sort->fixedSize = fixed_entry_size(index);
+	set_fixed_size(sort);
 	sort->list = sware_ordered_list_begin((Size) memory * 1024 / 2);
 	sort->setsAside = true;
 	sort->rowDescriptor = make_row_descriptor(index);
@@ -178,7 +185,7 @@ fill_fixed_entry(SwareEntrySort *sort, IndexTuple entry, Datum *values, bool *is
 	entry->t_info = sort->fixedSize;
 	heap_fill_tuple(RelationGetDescr(sort->index), values, isnull,
 					(char *) entry + sizeof(IndexTupleData),
-					sort->fixedSize - sizeof(IndexTupleData), &unused, NULL);
+					sort->fixedDataSize, &unused, NULL);
 }
 
 /* Sort an entry, given by its columns, with the outliers. */
