@@ -104,7 +104,6 @@ COMMENT ON FUNCTION sware_page_items(regclass, bigint) IS
 -- plans in the whole database.
 --
 
-
 -- Members of an operator family, each with the clause that declares it.  Two
 -- families have equal membership if this returns the same for both.
 CREATE FUNCTION sware_opfamily_members(family oid,
