@@ -19,13 +19,13 @@
 #include "tree/tree.h"
 
 /* an item under inspection */
-typedef struct Item
+typedef struct PageItem
 {
 	Relation	index;
 	BlockNumber block;
 	OffsetNumber offset;
 	IndexTuple	tuple;
-} Item;
+} PageItem;
 
 /* Raise the error that all these functions raise. */
 void
@@ -133,7 +133,7 @@ sware_validate_frame(Relation index, BlockNumber block, Page page)
 
 /* Check that an item is within the page, and has the size it claims. */
 static void
-validate_line_pointer(Item *item, Page page)
+validate_line_pointer(PageItem *item, Page page)
 {
 	ItemId		line_pointer = PageGetItemId(page, item->offset);
 	unsigned	start = ItemIdGetOffset(line_pointer);
@@ -158,7 +158,7 @@ validate_line_pointer(Item *item, Page page)
 }
 
 static void
-report_column(Item *item, int column)
+report_column(PageItem *item, int column)
 {
 	sware_report_corruption(item->index, item->block,
 							"Column %d of item %u does not fit into the item.",
@@ -170,7 +170,7 @@ report_column(Item *item, int column)
  * read, and return its size.
  */
 static Size
-validate_varlena(Item *item, int column, char *start, Size room)
+validate_varlena(PageItem *item, int column, char *start, Size room)
 {
 	Size		size;
 
@@ -214,7 +214,7 @@ validate_varlena(Item *item, int column, char *start, Size room)
  * before its byte `end`.
  */
 static void
-validate_columns(Item *item, int columns, Size end)
+validate_columns(PageItem *item, int columns, Size end)
 {
 	IndexTuple	tuple = item->tuple;
 	TupleDesc	descriptor = RelationGetDescr(item->index);
@@ -270,7 +270,7 @@ validate_columns(Item *item, int columns, Size end)
 
 /* Check a high key or downlink. */
 static void
-validate_pivot(Item *item, bool is_downlink)
+validate_pivot(PageItem *item, bool is_downlink)
 {
 	IndexTuple	tuple = item->tuple;
 	int			key_columns = IndexRelationGetNumberOfKeyAttributes(item->index);
@@ -310,7 +310,7 @@ validate_pivot(Item *item, bool is_downlink)
 
 /* Check an entry or a posting list. */
 static void
-validate_leaf_tuple(Item *item)
+validate_leaf_tuple(PageItem *item)
 {
 	IndexTuple	tuple = item->tuple;
 	int			columns = IndexRelationGetNumberOfAttributes(item->index);
@@ -360,7 +360,7 @@ validate_leaf_tuple(Item *item)
 void
 sware_validate_item(Relation index, BlockNumber block, Page page, OffsetNumber offset)
 {
-	Item		item;
+	PageItem	item;
 
 	item.index = index;
 	item.block = block;

@@ -1,0 +1,211 @@
+/*-------------------------------------------------------------------------
+ *
+ * check.c
+ *	  The SQL function sware_check.
+ *
+ * Who may call it is a matter of GRANT, as for amcheck.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/index.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/smgr.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "compat.h"
+#include "inspect/check.h"
+#include "inspect/relation.h"
+
+PG_FUNCTION_INFO_V1(sware_check);
+
+/* The index and its table, opened, and what to undo at the end. */
+typedef struct Target
+{
+	Relation	heap;
+	Relation	index;
+	Oid			savedUser;
+	int			savedSecurityContext;
+	int			gucLevel;
+} Target;
+
+/*
+ * Open and lock an index and its table, and become the table's owner:
+ * comparators and the expressions of the index are run as that user.
+ */
+static void
+open_target(Target *target, Oid index_oid)
+{
+	Oid			heap_oid;
+
+	/* the table first, as everybody does; index_open complains if it is none */
+	heap_oid = IndexGetRelation(index_oid, true);
+	target->heap = NULL;
+	if (OidIsValid(heap_oid))
+	{
+		target->heap = table_open(heap_oid, AccessShareLock);
+		GetUserIdAndSecContext(&target->savedUser, &target->savedSecurityContext);
+		SetUserIdAndSecContext(target->heap->rd_rel->relowner,
+							   target->savedSecurityContext | SECURITY_RESTRICTED_OPERATION);
+		target->gucLevel = NewGUCNestLevel();
+		sware_restrict_search_path();
+	}
+	target->index = index_open(index_oid, AccessShareLock);
+
+	/* it may have been dropped, and its OID used again, before it was locked */
+	if (target->heap == NULL || heap_oid != IndexGetRelation(index_oid, false))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("could not open parent table of index \"%s\"",
+						RelationGetRelationName(target->index))));
+}
+
+/* Become oneself again, and close what was opened. */
+static void
+close_target(Target *target)
+{
+	AtEOXact_GUC(false, target->gucLevel);
+	SetUserIdAndSecContext(target->savedUser, target->savedSecurityContext);
+	index_close(target->index, AccessShareLock);
+	table_close(target->heap, AccessShareLock);
+}
+
+/* Raise an error if the index is none that can be checked. */
+static void
+require_checkable(Relation index)
+{
+	if (!sware_is_sware_index(index))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("only sware indexes are supported as targets for verification"),
+				 errdetail("Relation \"%s\" is not a sware index.",
+						   RelationGetRelationName(index))));
+	sware_refuse_other_temp(index);
+	if (!index->rd_index->indisvalid)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot check index \"%s\"", RelationGetRelationName(index)),
+				 errdetail("Index is not valid.")));
+}
+
+/* Is there anything to check? */
+static bool
+has_main_fork(Relation index)
+{
+	if (index->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED && RecoveryInProgress())
+	{
+		ereport(NOTICE,
+				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+				 errmsg("cannot verify unlogged index \"%s\" during recovery, skipping",
+						RelationGetRelationName(index))));
+		return false;
+	}
+	if (!smgrexists(RelationGetSmgr(index), MAIN_FORKNUM))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" lacks a main relation fork",
+						RelationGetRelationName(index)),
+				 errhint("Please REINDEX it.")));
+	return true;
+}
+
+/*
+ * A snapshot whose tuples must all be in the index.  An old one may see
+ * tuples that the index has a right not to hold.
+ */
+static Snapshot
+heap_snapshot(Relation index)
+{
+	Snapshot	snapshot = RegisterSnapshot(GetTransactionSnapshot());
+
+	if (IsolationUsesXactSnapshot() && index->rd_index->indcheckxmin &&
+		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
+							   snapshot->xmin))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("index \"%s\" cannot be verified using transaction snapshot",
+						RelationGetRelationName(index))));
+	return snapshot;
+}
+
+/* Tell which block a comparator's complaint is about. */
+static void
+add_error_context(void *arg)
+{
+	SwareCheck *check = arg;
+
+	if (BlockNumberIsValid(check->block))
+		errcontext("checking block %u of index \"%s\"", check->block,
+				   RelationGetRelationName(check->index));
+}
+
+static void
+check_index(Relation heap, Relation index, bool heap_all_indexed)
+{
+	SwareCheck	check = {0};
+	Snapshot	snapshot = InvalidSnapshot;
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "sware_check",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext outer = MemoryContextSwitchTo(context);
+	ErrorContextCallback callback;
+
+	check.index = index;
+	check.heap = heap;
+	check.block = InvalidBlockNumber;
+	check.strategy = GetAccessStrategy(BAS_BULKREAD);
+	check.pageContext = AllocSetContextCreate(context, "sware_check page",
+											  ALLOCSET_DEFAULT_SIZES);
+
+	callback.callback = add_error_context;
+	callback.arg = &check;
+	callback.previous = error_context_stack;
+	error_context_stack = &callback;
+
+	if (heap_all_indexed)
+	{
+		snapshot = heap_snapshot(index);
+		sware_check_start_fingerprint(&check);
+	}
+	sware_check_tree(&check);
+	check.block = InvalidBlockNumber;
+	if (heap_all_indexed)
+	{
+		sware_check_heap(&check, snapshot);
+		UnregisterSnapshot(snapshot);
+	}
+
+	error_context_stack = callback.previous;
+	FreeAccessStrategy(check.strategy);
+	MemoryContextSwitchTo(outer);
+	MemoryContextDelete(context);
+}
+
+/*
+ * sware_check(index regclass, heapallindexed boolean)
+ *
+ * Check the structure of an index, and perhaps that every tuple of the table
+ * is in it.  Raises an error at the first fault found.
+ */
+Datum
+sware_check(PG_FUNCTION_ARGS)
+{
+	Target		target;
+
+	open_target(&target, PG_GETARG_OID(0));
+	require_checkable(target.index);
+	if (has_main_fork(target.index))
+		check_index(target.heap, target.index, PG_GETARG_BOOL(1));
+	close_target(&target);
+
+	PG_RETURN_VOID();
+}

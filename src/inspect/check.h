@@ -1,0 +1,55 @@
+/*-------------------------------------------------------------------------
+ *
+ * check.h
+ *	  The parts of sware_check.
+ *
+ * Other sessions may insert and VACUUM meanwhile.  Every page is copied under
+ * a share lock, one at a time, and judged as a copy.  What relates several
+ * pages is true of one moment, while the copies come from several: when a
+ * relation seems violated, the pages are read again, and it counts only if
+ * the first of them was the same before and after (checktree.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_CHECK_H
+#define SWARE_CHECK_H
+
+#include "lib/bloomfilter.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+#include "utils/snapshot.h"
+
+#include "tree/entry.h"
+#include "tree/page.h"
+
+typedef struct SwareCheck
+{
+	Relation	index;
+	Relation	heap;
+	BufferAccessStrategy strategy;
+	MemoryContext pageContext;	/* reset for each page of a level */
+	SwareMetaPageData meta;
+	BlockNumber block;			/* what is looked at, for error messages */
+
+	BlockNumber indexBlocks;	/* blocks known to be in the index */
+	BlockNumber heapBlocks;		/* blocks known to be in the table */
+	uint32	   *visited;		/* incarnation in which a block was visited */
+	BlockNumber visitedSize;	/* length of that array */
+
+	bloom_filter *filter;		/* what the index holds, or NULL */
+} SwareCheck;
+
+/* checktree.c */
+extern void sware_check_tree(SwareCheck *check);
+
+/* checkorder.c */
+extern void sware_check_page_order(SwareCheck *check, Page page);
+extern const char *sware_siblings_disorder(SwareCheck *check, Page left, Page right);
+
+/* checkheap.c */
+extern void sware_check_start_fingerprint(SwareCheck *check);
+extern void sware_check_fingerprint_leaf(SwareCheck *check, Page page);
+extern void sware_check_heap_tids(SwareCheck *check, Page page);
+extern void sware_check_heap(SwareCheck *check, Snapshot snapshot);
+
+#endif							/* SWARE_CHECK_H */

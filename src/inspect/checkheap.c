@@ -1,0 +1,212 @@
+/*-------------------------------------------------------------------------
+ *
+ * checkheap.c
+ *	  Do the index and its table belong together?
+ *
+ * While the leaves are walked, every (key, TID) goes into a Bloom filter;
+ * then the table is scanned and every tuple looked up there.  A filter never
+ * lacks what went in, so what it lacks is missing in the index; a small share
+ * of what is missing may go unnoticed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/tableam.h"
+#include "catalog/index.h"
+#include "catalog/pg_am_d.h"
+#include "common/pg_prng.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "utils/memutils.h"
+
+#include "inspect/check.h"
+#include "inspect/validate.h"
+#include "tree/tree.h"
+
+/* what the callback of the table scan needs */
+typedef struct HeapCheck
+{
+	SwareCheck *check;
+	StringInfoData fingerprint;
+	MemoryContext tupleContext;
+} HeapCheck;
+
+/* Make the filter, as large as the index may need. */
+void
+sware_check_start_fingerprint(SwareCheck *check)
+{
+	int64		pages = RelationGetNumberOfBlocks(check->index);
+	int64		entries = Max(pages * (SWARE_MAX_TIDS_PER_PAGE / 3),
+							  (int64) check->index->rd_rel->reltuples);
+
+	check->filter = bloom_create(entries, maintenance_work_mem,
+								 pg_prng_uint64(&pg_global_prng_state));
+}
+
+/*
+ * Append what identifies a column's value, no matter whether it is stored
+ * compressed, with a short header, or out of line.
+ */
+static void
+append_value(StringInfo fingerprint, Form_pg_attribute attribute, Datum value, bool is_null)
+{
+	appendStringInfoChar(fingerprint, is_null ? 'n' : 'v');
+	if (is_null)
+		return;
+
+	if (attribute->attbyval)
+		appendBinaryStringInfo(fingerprint, (char *) &value, sizeof(Datum));
+	else if (attribute->attlen == -1)
+	{
+		struct varlena *plain = PG_DETOAST_DATUM_PACKED(value);
+		uint32		length = VARSIZE_ANY_EXHDR(plain);
+
+		appendBinaryStringInfo(fingerprint, (char *) &length, sizeof(length));
+		appendBinaryStringInfo(fingerprint, VARDATA_ANY(plain), length);
+		if (plain != (struct varlena *) DatumGetPointer(value))
+			pfree(plain);
+	}
+	else if (attribute->attlen == -2)
+		appendBinaryStringInfo(fingerprint, DatumGetCString(value),
+							   strlen(DatumGetCString(value)) + 1);
+	else
+		appendBinaryStringInfo(fingerprint, DatumGetPointer(value), attribute->attlen);
+}
+
+/* Make the fingerprint of all columns, with room for a TID before it. */
+static void
+make_fingerprint(StringInfo fingerprint, TupleDesc descriptor, Datum *values, bool *nulls)
+{
+	static const ItemPointerData none = {0};
+
+	resetStringInfo(fingerprint);
+	appendBinaryStringInfo(fingerprint, (const char *) &none, sizeof(none));
+	for (int i = 0; i < descriptor->natts; i++)
+		append_value(fingerprint, TupleDescAttr(descriptor, i), values[i], nulls[i]);
+}
+
+/* Put all entries of a leaf into the filter. */
+void
+sware_check_fingerprint_leaf(SwareCheck *check, Page page)
+{
+	TupleDesc	descriptor = RelationGetDescr(check->index);
+	StringInfoData fingerprint;
+	Datum		values[INDEX_MAX_KEYS];
+	bool		nulls[INDEX_MAX_KEYS];
+
+	initStringInfo(&fingerprint);
+	for (OffsetNumber offset = SWARE_FIRST_DATA;
+		 offset <= PageGetMaxOffsetNumber(page); offset++)
+	{
+		IndexTuple	tuple = sware_page_tuple(page, offset);
+		ItemPointer tids = sware_leaf_tuple_tids(tuple);
+
+		index_deform_tuple(tuple, descriptor, values, nulls);
+		make_fingerprint(&fingerprint, descriptor, values, nulls);
+		for (int i = 0; i < sware_leaf_tuple_tid_count(tuple); i++)
+		{
+			memcpy(fingerprint.data, &tids[i], sizeof(ItemPointerData));
+			bloom_add_element(check->filter, (unsigned char *) fingerprint.data,
+							  fingerprint.len);
+		}
+	}
+	pfree(fingerprint.data);
+}
+
+/*
+ * Check that the TIDs of a leaf can be some of the table's: index entries are
+ * made after their tuples, and go before the table is truncated.
+ */
+void
+sware_check_heap_tids(SwareCheck *check, Page page)
+{
+	/* other table access methods may use TIDs differently */
+	if (check->heap->rd_rel->relam != HEAP_TABLE_AM_OID)
+		return;
+
+	for (OffsetNumber offset = SWARE_FIRST_DATA;
+		 offset <= PageGetMaxOffsetNumber(page); offset++)
+	{
+		IndexTuple	tuple = sware_page_tuple(page, offset);
+		ItemPointer tids = sware_leaf_tuple_tids(tuple);
+
+		for (int i = 0; i < sware_leaf_tuple_tid_count(tuple); i++)
+		{
+			BlockNumber block = ItemPointerGetBlockNumber(&tids[i]);
+
+			if (block >= check->heapBlocks)
+				check->heapBlocks = RelationGetNumberOfBlocks(check->heap);
+			if (block >= check->heapBlocks ||
+				ItemPointerGetOffsetNumber(&tids[i]) > MaxHeapTuplesPerPage)
+				sware_report_corruption(check->index, check->block,
+										"TID (%u,%u) of item %u cannot be in the table, "
+										"which has %u blocks.",
+										block, ItemPointerGetOffsetNumber(&tids[i]),
+										offset, check->heapBlocks);
+		}
+	}
+}
+
+/* Look a tuple of the table up in the filter. */
+static void
+check_heap_tuple(Relation index, ItemPointer tid, Datum *values, bool *nulls,
+				 bool is_alive, void *state)
+{
+	HeapCheck  *heap_check = state;
+	SwareCheck *check = heap_check->check;
+	StringInfo	fingerprint = &heap_check->fingerprint;
+	MemoryContext outer = MemoryContextSwitchTo(heap_check->tupleContext);
+
+	make_fingerprint(fingerprint, RelationGetDescr(index), values, nulls);
+	memcpy(fingerprint->data, tid, sizeof(ItemPointerData));
+	MemoryContextSwitchTo(outer);
+	MemoryContextReset(heap_check->tupleContext);
+
+	if (bloom_lacks_element(check->filter, (unsigned char *) fingerprint->data,
+							fingerprint->len))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("heap tuple (%u,%u) from table \"%s\" lacks matching index tuple within index \"%s\"",
+						ItemPointerGetBlockNumber(tid),
+						ItemPointerGetOffsetNumber(tid),
+						RelationGetRelationName(check->heap),
+						RelationGetRelationName(index)),
+				 errhint("Please REINDEX it.")));
+}
+
+/*
+ * Check that every tuple the snapshot sees is in the filter.  The snapshot
+ * was taken before the first page of the index was looked at.
+ */
+void
+sware_check_heap(SwareCheck *check, Snapshot snapshot)
+{
+	IndexInfo  *index_info = BuildIndexInfo(check->index);
+	HeapCheck	heap_check;
+	TableScanDesc scan;
+
+	heap_check.check = check;
+	initStringInfo(&heap_check.fingerprint);
+	heap_check.tupleContext = check->pageContext;
+
+	/* as the first scan of CREATE INDEX CONCURRENTLY: by the snapshot alone */
+	index_info->ii_Concurrent = true;
+	index_info->ii_Unique = false;
+	index_info->ii_ExclusionOps = NULL;
+	index_info->ii_ExclusionProcs = NULL;
+	index_info->ii_ExclusionStrats = NULL;
+
+	/* table_index_build_scan ends the scan */
+	scan = table_beginscan_strat(check->heap, snapshot, 0, NULL, true, true);
+	table_index_build_scan(check->heap, check->index, index_info, true, false,
+						   check_heap_tuple, &heap_check, scan);
+
+	ereport(DEBUG1,
+			(errmsg_internal("Bloom filter of index \"%s\" has %.2f%% of its bits set",
+							 RelationGetRelationName(check->index),
+							 100.0 * bloom_prop_bits_set(check->filter))));
+	pfree(heap_check.fingerprint.data);
+}

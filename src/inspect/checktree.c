@@ -1,0 +1,550 @@
+/*-------------------------------------------------------------------------
+ *
+ * checktree.c
+ *	  Are the pages of the tree linked as they should be?
+ *
+ * Each level is walked from left to right, from the root's down to the
+ * leaves.  These facts make conclusions possible while others change the
+ * tree:
+ *
+ *	 - A link that a live page holds leads to a live page, of the same
+ *	   incarnation, at any moment: one record deletes a page and changes the
+ *	   links to it.  Deletion is final for an incarnation.
+ *	 - Entries move right only.  High keys never rise.  A page that is not
+ *	   the rightmost of its level never becomes it, nor the other way round
+ *	   without a new page.
+ *	 - A child loses or gets its downlink only together with a change of the
+ *	   parent; so do the pages between two downlinks, except for splits, which
+ *	   show in flags and right links.
+ *
+ * So a contradiction between pages that were read one after the other counts
+ * if the first of them is, byte by byte, the same before and after.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "inspect/check.h"
+#include "inspect/validate.h"
+#include "tree/tree.h"
+
+/*
+ * How often pages that keep changing are read again, before the relation
+ * between them is left unchecked.
+ */
+#define MAX_ATTEMPTS	1000
+
+/* where in the tree a page stands, together with a copy of it */
+typedef struct TreePage
+{
+	BlockNumber block;
+	Page		page;
+} TreePage;
+
+static TreePage *
+make_tree_page(void)
+{
+	TreePage   *result = palloc(sizeof(TreePage));
+
+	result->block = InvalidBlockNumber;
+	result->page = palloc(BLCKSZ);
+	return result;
+}
+
+static SwareLink
+link_of(TreePage *page)
+{
+	SwareLink	link;
+
+	link.block = page->block;
+	link.incarnation = SwarePageGetOpaque(page->page)->incarnation;
+	return link;
+}
+
+/*
+ * Copy a block that something on `from` leads to.  Files of indexes never
+ * shrink, so the block must be there.
+ */
+static void
+copy_block(SwareCheck *check, BlockNumber from, BlockNumber block, Page copy)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (block >= check->indexBlocks)
+		check->indexBlocks = RelationGetNumberOfBlocks(check->index);
+	if (block >= check->indexBlocks)
+		sware_report_corruption(check->index, from,
+								"It refers to block %u, but the index has %u blocks.",
+								block, check->indexBlocks);
+	sware_copy_page(check->index, block, check->strategy, copy);
+}
+
+/*
+ * Copy the page a link means, and check its frame.  False if the page is not
+ * that one, which may be somebody else's work.
+ */
+static bool
+copy_linked(SwareCheck *check, BlockNumber from, SwareLink link, int level,
+			TreePage *copy)
+{
+	SwarePageOpaque opaque;
+
+	copy_block(check, from, link.block, copy->page);
+	copy->block = link.block;
+	sware_validate_frame(check->index, link.block, copy->page);
+	if (link.block == SWARE_METAPAGE)
+		return false;
+	opaque = SwarePageGetOpaque(copy->page);
+	return sware_page_is_live(copy->page) &&
+		opaque->incarnation == link.incarnation &&
+		opaque->level == level;
+}
+
+/* Copy and check the metapage. */
+static void
+copy_metapage(SwareCheck *check, Page copy)
+{
+	SwareMetaPage meta = SwarePageGetMeta(copy);
+
+	copy_block(check, SWARE_METAPAGE, SWARE_METAPAGE, copy);
+	sware_validate_frame(check->index, SWARE_METAPAGE, copy);
+	if (((PageHeader) copy)->pd_lower <
+		(char *) meta + sizeof(SwareMetaPageData) - (char *) copy)
+		sware_report_corruption(check->index, SWARE_METAPAGE,
+								"The metapage ends at %u.", ((PageHeader) copy)->pd_lower);
+	if (meta->root.block == SWARE_METAPAGE || meta->level > PG_UINT16_MAX)
+		sware_report_corruption(check->index, SWARE_METAPAGE,
+								"The root is block %u on level %u.",
+								meta->root.block, meta->level);
+	check->meta = *meta;
+}
+
+/* Is a page still what a copy of it says, byte by byte? */
+static bool
+is_unchanged(SwareCheck *check, TreePage *page)
+{
+	PGAlignedBlock now;
+
+	copy_block(check, page->block, page->block, now.data);
+	return memcmp(now.data, page->page, BLCKSZ) == 0;
+}
+
+/*
+ * Go down to a level.  Without a key, find its leftmost page; with one, the
+ * page whose range holds the key's place.  False if the way was lost.
+ */
+static bool
+try_seek(SwareCheck *check, const SwareSearchKey *key, int level, TreePage *result)
+{
+	PGAlignedBlock metapage;
+	BlockNumber from = SWARE_METAPAGE;
+	SwareLink	link;
+	int			current;
+	BlockNumber steps = 0;
+
+	copy_metapage(check, metapage.data);
+	link = check->meta.root;
+	current = check->meta.level;
+
+	while (copy_linked(check, from, link, current, result))
+	{
+		Page		page = result->page;
+		bool		is_empty = sware_page_data_count(page) == 0;
+
+		/* a circle of right links would hold us forever */
+		if (steps++ > check->indexBlocks)
+			return false;
+		sware_validate_page(check->index, result->block, page);
+		from = result->block;
+
+		if (!sware_page_is_rightmost(page) &&
+			((current > level && is_empty) ||
+			 (key && sware_compare_key(key, sware_page_high_key(page)) >= 0)))
+			link = SwarePageGetOpaque(page)->right;
+		else if (current <= level)
+			return current == level;
+		else
+		{
+			OffsetNumber offset = key ? sware_search_internal(key, page) : SWARE_FIRST_DATA;
+
+			link = sware_pivot_link(sware_page_tuple(page, offset));
+			current--;
+		}
+	}
+	return false;
+}
+
+static void
+seek(SwareCheck *check, const SwareSearchKey *key, int level, TreePage *result)
+{
+	for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++)
+	{
+		if (try_seek(check, key, level, result))
+			return;
+	}
+	sware_report_corruption(check->index, result->block,
+							"Level %d cannot be reached from the root.", level);
+}
+
+/*
+ * Look at the child that a downlink, or the metapage, leads to, and at the
+ * right siblings that have no downlink yet.  The last of them must end where
+ * the next downlink begins, at `bound`; without one, at the right edge.
+ *
+ * Returns what is wrong, NULL if nothing.  `child` is then the last page
+ * looked at.
+ */
+static const char *
+children_problem(SwareCheck *check, BlockNumber parent, SwareLink link, int level,
+				 IndexTuple bound, TreePage *child)
+{
+	BlockNumber from = parent;
+	BlockNumber steps = 0;
+	SwareSearchKey key;
+
+	for (;;)
+	{
+		if (!copy_linked(check, from, link, level, child))
+			return "The page is not the one that a link to it means.";
+		sware_validate_item(check->index, child->block, child->page, SWARE_HIGH_KEY);
+		if ((SwarePageGetOpaque(child->page)->flags & SWARE_INCOMPLETE_SPLIT) == 0)
+			break;
+		if (steps++ > check->indexBlocks)
+			return "Its right siblings form a circle.";
+		link = SwarePageGetOpaque(child->page)->right;
+		from = child->block;
+	}
+
+	if (bound == NULL)
+		return sware_page_is_rightmost(child->page) ? NULL :
+			"It is the last child of the rightmost parent, but it has a right sibling.";
+	if (sware_page_is_rightmost(child->page))
+		return "It has no high key, but the parent has a downlink or high key to its right.";
+	sware_search_key_from_pivot(&key, check->index, bound);
+	if (sware_compare_key(&key, sware_page_high_key(child->page)) != 0)
+		return "Its high key is not equal to the parent's next downlink or high key.";
+	return NULL;
+}
+
+/*
+ * The first downlink to the right of an internal page.  False if the way was
+ * lost.
+ */
+static bool
+next_cousin(SwareCheck *check, TreePage *parent, int level, SwareLink *cousin)
+{
+	TreePage   *next = make_tree_page();
+	BlockNumber from = parent->block;
+	SwareLink	link = SwarePageGetOpaque(parent->page)->right;
+	BlockNumber steps = 0;
+
+	for (;;)
+	{
+		if (!copy_linked(check, from, link, level, next) ||
+			steps++ > check->indexBlocks)
+			return false;
+		if (sware_page_data_count(next->page) > 0)
+			break;
+		if (sware_page_is_rightmost(next->page))
+			return false;
+		from = next->block;
+		link = SwarePageGetOpaque(next->page)->right;
+	}
+
+	sware_validate_item(check->index, next->block, next->page, SWARE_FIRST_DATA);
+	*cousin = sware_pivot_link(sware_page_tuple(next->page, SWARE_FIRST_DATA));
+	return true;
+}
+
+/*
+ * Does the right sibling of a parent's last child have a downlink, the first
+ * to the right of this parent?  The last child has been found in order; it is
+ * looked at once more afterwards, for its right link must stand still.
+ */
+static const char *
+boundary_problem(SwareCheck *check, TreePage *parent, int level, SwareLink last,
+				 IndexTuple bound, TreePage *child)
+{
+	for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++)
+	{
+		SwareLink	right = SwarePageGetOpaque(child->page)->right;
+		SwareLink	cousin;
+		bool		found = next_cousin(check, parent, level, &cousin);
+		const char *problem;
+
+		if (found && sware_links_equal(right, cousin))
+			return NULL;
+		problem = children_problem(check, parent->block, last, level - 1, bound, child);
+		if (problem)
+			return problem;
+		if (found && sware_links_equal(right, SwarePageGetOpaque(child->page)->right))
+			return "Its right sibling has no downlink.";
+		if (!is_unchanged(check, parent))
+			return "The parent has changed meanwhile.";
+	}
+	return NULL;
+}
+
+/* The offset of the downlink to a page; InvalidOffsetNumber if not there. */
+static OffsetNumber
+offset_of_downlink(Page page, SwareLink child)
+{
+	for (OffsetNumber offset = SWARE_FIRST_DATA;
+		 offset <= PageGetMaxOffsetNumber(page); offset++)
+	{
+		if (sware_links_equal(sware_pivot_link(sware_page_tuple(page, offset)), child))
+			return offset;
+	}
+	return InvalidOffsetNumber;
+}
+
+/*
+ * Check what the downlinks of a page lead to.  A newer version of the page
+ * takes the place of `parent` if that turns out to be out of date.
+ */
+static void
+check_downlinks(SwareCheck *check, TreePage *parent)
+{
+	Page		page = parent->page;
+	int			level = SwarePageGetOpaque(page)->level;
+	SwareLink	self = link_of(parent);
+	TreePage   *child = make_tree_page();
+	TreePage   *fresh = make_tree_page();
+	OffsetNumber offset = SWARE_FIRST_DATA;
+	int			attempts = 0;
+
+	while (offset <= PageGetMaxOffsetNumber(page))
+	{
+		SwareLink	link = sware_pivot_link(sware_page_tuple(page, offset));
+		bool		is_last = offset == PageGetMaxOffsetNumber(page);
+		IndexTuple	bound = NULL;
+		const char *problem;
+
+		if (!is_last)
+			bound = sware_page_tuple(page, offset + 1);
+		else if (!sware_page_is_rightmost(page))
+			bound = sware_page_high_key(page);
+
+		problem = children_problem(check, parent->block, link, level - 1, bound, child);
+		if (problem == NULL && is_last && bound)
+			problem = boundary_problem(check, parent, level, link, bound, child);
+		if (problem == NULL || attempts++ > MAX_ATTEMPTS)
+		{
+			offset++;
+			continue;
+		}
+
+		if (is_unchanged(check, parent))
+			sware_report_corruption(check->index, child->block,
+									"%s Found through item %u of block %u on level %d.",
+									problem, offset, parent->block, level);
+
+		if (!copy_linked(check, parent->block, self, level, fresh))
+			return;
+		sware_validate_page(check->index, parent->block, fresh->page);
+		memcpy(page, fresh->page, BLCKSZ);
+		offset = offset_of_downlink(page, link);
+		if (offset == InvalidOffsetNumber)
+			offset = SWARE_FIRST_DATA;
+	}
+}
+
+/* Check what the metapage leads to. */
+static void
+check_root(SwareCheck *check)
+{
+	TreePage   *metapage = make_tree_page();
+	TreePage   *root = make_tree_page();
+
+	metapage->block = SWARE_METAPAGE;
+	for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++)
+	{
+		const char *problem;
+
+		copy_metapage(check, metapage->page);
+		problem = children_problem(check, SWARE_METAPAGE, check->meta.root,
+								   check->meta.level, NULL, root);
+		if (problem == NULL)
+			break;
+		if (is_unchanged(check, metapage))
+			sware_report_corruption(check->index, root->block,
+									"%s Found as root, on level %u.",
+									problem, check->meta.level);
+	}
+
+	if (check->meta.allEqualImage && !sware_all_equal_image(check->index))
+		sware_report_corruption(check->index, SWARE_METAPAGE,
+								"Posting lists are allowed, but equal keys may differ.");
+}
+
+/* What is wrong between two neighbours, NULL if nothing. */
+static const char *
+siblings_problem(SwareCheck *check, TreePage *left, TreePage *right)
+{
+	if (!sware_links_equal(SwarePageGetOpaque(right->page)->left, link_of(left)))
+		return "The left link does not lead to the left sibling.";
+	return sware_siblings_disorder(check, left->page, right->page);
+}
+
+/*
+ * Step to the right sibling, and check that it is one.  The current page may
+ * be out of date; then a newer version takes its place.  If it is gone, go on
+ * where it ended.
+ */
+static void
+step_right(SwareCheck *check, int level, TreePage *current, TreePage *next)
+{
+	SwareLink	self = link_of(current);
+	SwareSearchKey place;
+
+	for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++)
+	{
+		const char *problem = "The page is not the one that its left sibling means.";
+
+		if (copy_linked(check, current->block, SwarePageGetOpaque(current->page)->right,
+						level, next))
+		{
+			sware_validate_page(check->index, next->block, next->page);
+			problem = siblings_problem(check, current, next);
+		}
+		if (problem == NULL)
+			return;
+		if (is_unchanged(check, current))
+			sware_report_corruption(check->index, next->block,
+									"%s Reached from block %u on level %d.",
+									problem, current->block, level);
+
+		/* `next` is free to hold the newer version while it is judged */
+		if (!copy_linked(check, current->block, self, level, next))
+			break;
+		sware_validate_page(check->index, next->block, next->page);
+		if (sware_page_is_rightmost(next->page))
+			sware_report_corruption(check->index, next->block,
+									"The page has lost its right sibling.");
+		memcpy(current->page, next->page, BLCKSZ);
+	}
+
+	sware_search_key_from_pivot(&place, check->index, sware_page_high_key(current->page));
+	seek(check, &place, level, next);
+}
+
+/* Remember a page, and complain if it was here before. */
+static void
+mark_visited(SwareCheck *check, TreePage *page)
+{
+	uint32		incarnation = link_of(page).incarnation;
+
+	if (page->block >= check->visitedSize)
+	{
+		BlockNumber size = Max(check->indexBlocks, page->block + 1);
+
+		if (check->visited == NULL)
+			check->visited = MemoryContextAllocHuge(CurrentMemoryContext,
+													(Size) size * sizeof(uint32));
+		else
+			check->visited = repalloc_huge(check->visited, (Size) size * sizeof(uint32));
+		memset(check->visited + check->visitedSize, 0,
+			   (Size) (size - check->visitedSize) * sizeof(uint32));
+		check->visitedSize = size;
+	}
+
+	if (incarnation != 0 && check->visited[page->block] == incarnation)
+		sware_report_corruption(check->index, page->block,
+								"The page is linked twice, or right links form a circle.");
+	check->visited[page->block] = incarnation;
+}
+
+/* Check what concerns a single page of a level. */
+static void
+check_single_page(SwareCheck *check, TreePage *page)
+{
+	check->block = page->block;
+	sware_check_page_order(check, page->page);
+	if (!sware_page_is_leaf(page->page))
+		return;
+
+	if (!check->meta.allEqualImage)
+	{
+		for (OffsetNumber offset = SWARE_FIRST_DATA;
+			 offset <= PageGetMaxOffsetNumber(page->page); offset++)
+		{
+			if (sware_tuple_is_posting(sware_page_tuple(page->page, offset)))
+				sware_report_corruption(check->index, page->block,
+										"Item %u is a posting list, but the metapage forbids them.",
+										offset);
+		}
+	}
+	sware_check_heap_tids(check, page->page);
+	if (check->filter)
+		sware_check_fingerprint_leaf(check, page->page);
+}
+
+/* Walk a level from left to right. */
+static void
+check_level(SwareCheck *check, int level)
+{
+	TreePage   *current = make_tree_page();
+	TreePage   *next = make_tree_page();
+	MemoryContext outer = CurrentMemoryContext;
+
+	/* what was leftmost stays so until it is deleted */
+	seek(check, NULL, level, current);
+	if (!sware_page_is_leftmost(current->page))
+		sware_report_corruption(check->index, current->block,
+								"The leftmost page of level %d has block %u for a left sibling.",
+								level, SwarePageGetOpaque(current->page)->left.block);
+
+	for (;;)
+	{
+		TreePage   *swap = current;
+
+		mark_visited(check, current);
+		MemoryContextSwitchTo(check->pageContext);
+		check_single_page(check, current);
+		if (level > 0)
+			check_downlinks(check, current);
+		if (sware_page_is_rightmost(current->page))
+			break;
+		step_right(check, level, current, next);
+		MemoryContextSwitchTo(outer);
+		MemoryContextReset(check->pageContext);
+
+		current = next;
+		next = swap;
+	}
+	MemoryContextSwitchTo(outer);
+	MemoryContextReset(check->pageContext);
+}
+
+/*
+ * Look at the pages that no level has: they are not used, free, or leaked,
+ * but must be recognisable as such.
+ */
+static void
+check_other_pages(SwareCheck *check)
+{
+	Page		page = palloc(BLCKSZ);
+
+	check->indexBlocks = RelationGetNumberOfBlocks(check->index);
+	for (BlockNumber block = SWARE_METAPAGE + 1; block < check->indexBlocks; block++)
+	{
+		if (block < check->visitedSize && check->visited[block] != 0)
+			continue;
+		copy_block(check, block, block, page);
+		if (!PageIsNew(page))
+			sware_validate_frame(check->index, block, page);
+	}
+	pfree(page);
+}
+
+/* Check the whole tree. */
+void
+sware_check_tree(SwareCheck *check)
+{
+	check_root(check);
+	for (int level = check->meta.level; level >= 0; level--)
+		check_level(check, level);
+	check_other_pages(check);
+}
