@@ -36,6 +36,13 @@
 #define sware_vacuum_delay_point()	vacuum_delay_point()
 #endif
 
+/* 17 has what keeps a table owner's functions from a caller's search_path */
+#if PG_VERSION_NUM >= 170000
+#define sware_restrict_search_path()	RestrictSearchPath()
+#else
+#define sware_restrict_search_path()	((void) 0)
+#endif
+
 /* 16 renamed what identifies a relation's file */
 #if PG_VERSION_NUM >= 160000
 #define SwareRelationLocator(rel)	((rel)->rd_locator)
