@@ -46,15 +46,42 @@ CREATE VIEW readings_view AS SELECT * FROM readings;
 SELECT throws_ok(format('SELECT * FROM %s', format(call, relation)), '42809', NULL,
                  format('%s is refused', format(call, relation)))
 FROM unnest(array['readings', 'readings_value', 'readings_view']) AS relation,
-     unnest(array['sware_check(%L)', 'sware_metapage(%L)', 'sware_page_stats(%L, 1)', 'sware_page_items(%L, 1)']) AS call;
+     unnest(array['sware_metapage(%L)', 'sware_page_stats(%L, 1)', 'sware_page_items(%L, 1)']) AS call;
+-- sware_check answers as amcheck does.
+SELECT throws_ok(format('SELECT sware_check(%L)', relation), code, NULL, format('sware_check(%L) is refused', relation))
+FROM (VALUES ('readings', '42809'), ('readings_value', '0A000'), ('readings_view', '42809')) AS refused (relation, code);
 
 -- The wrong page.
 SELECT throws_ok(format('SELECT * FROM %s(''readings_taken'', %s)', name, block), '22023', NULL,
                  format('%s of block %s is refused', name, block))
 FROM unnest(array['sware_page_stats', 'sware_page_items']) AS name,
-     unnest(array[-1, 1000000, 4294967295, 4294967296]::bigint[]) AS block;
-SELECT throws_ok('SELECT * FROM sware_page_items(''readings_taken'', 0)', '22023', NULL,
-                 'the metapage has no items');
+     unnest(array[-1, 0, 1000000, 4294967295, 4294967296]::bigint[]) AS block;
+
+-- Every column is there, and all tell of the same index.
+SELECT results_eq(
+    'SELECT meta.version, root.level, root.incarnation, root.blkno, meta.allequalimage, root.kind
+     FROM sware_metapage(''readings_taken'') AS meta, sware_page_stats(''readings_taken'', meta.root) AS root',
+    'SELECT 1, level, root_incarnation, root, true, ''internal''::text FROM sware_metapage(''readings_taken'')',
+    'the metapage leads to the root');
+SELECT is((SELECT sum(stats.heap_tids)
+           FROM generate_series(1, pg_relation_size('readings_taken') / current_setting('block_size')::int - 1) AS block,
+                sware_page_stats('readings_taken', block) AS stats
+           WHERE stats.kind = 'leaf'),
+          1000::numeric, 'the leaves have an entry for every row');
+SELECT is((SELECT count(*)::int
+           FROM generate_series(1, pg_relation_size('readings_taken') / current_setting('block_size')::int - 1) AS block,
+                sware_page_stats('readings_taken', block) AS stats,
+                sware_page_items('readings_taken', block) AS items
+           WHERE stats.kind = 'leaf' AND items.kind <> 'high key'),
+          1000, 'one item each, as the times are distinct');
+SELECT bag_eq(
+    'SELECT child, child_incarnation FROM sware_metapage(''readings_taken''), sware_page_items(''readings_taken'', root)
+     WHERE kind = ''downlink''',
+    'SELECT block, incarnation
+     FROM generate_series(1, pg_relation_size(''readings_taken'') / current_setting(''block_size'')::int - 1) AS block,
+          sware_page_stats(''readings_taken'', block)
+     WHERE kind = ''leaf''',
+    'the root has a downlink for every leaf');
 
 -- NULL in, NULL out.
 SELECT is((SELECT sware_check(NULL)::text), NULL, 'sware_check is strict');
