@@ -27,21 +27,21 @@ PG_FUNCTION_INFO_V1(sware_metapage);
 PG_FUNCTION_INFO_V1(sware_page_stats);
 PG_FUNCTION_INFO_V1(sware_page_items);
 
-#define METAPAGE_COLUMNS	7
-#define STATS_COLUMNS		15
-#define ITEMS_COLUMNS		12
+/* columns of the widest result */
+#define MAX_COLUMNS		14
 
 /* a row being put together */
 typedef struct Row
 {
 	int			count;
-	Datum		values[STATS_COLUMNS];
-	bool		nulls[STATS_COLUMNS];
+	Datum		values[MAX_COLUMNS];
+	bool		nulls[MAX_COLUMNS];
 } Row;
 
 static void
 add_value(Row *row, Datum value)
 {
+	Assert(row->count < MAX_COLUMNS);
 	row->values[row->count] = value;
 	row->nulls[row->count++] = false;
 }
@@ -49,6 +49,7 @@ add_value(Row *row, Datum value)
 static void
 add_null(Row *row)
 {
+	Assert(row->count < MAX_COLUMNS);
 	row->values[row->count] = (Datum) 0;
 	row->nulls[row->count++] = true;
 }
@@ -164,7 +165,6 @@ sware_metapage(PG_FUNCTION_ARGS)
 	add_value(&row, Int32GetDatum((int32) meta->level));
 	add_value(&row, BoolGetDatum(meta->allEqualImage));
 	add_value(&row, Int64GetDatum((int64) meta->indexIncarnation));
-	Assert(row.count == METAPAGE_COLUMNS);
 	PG_RETURN_DATUM(row_datum(fcinfo, &row));
 }
 
@@ -230,7 +230,6 @@ sware_page_stats(PG_FUNCTION_ARGS)
 	add_link(&row, opaque->left);
 	add_link(&row, opaque->right);
 	add_value(&row, flag_names(opaque->flags));
-	Assert(row.count == STATS_COLUMNS);
 	PG_RETURN_DATUM(row_datum(fcinfo, &row));
 }
 
@@ -319,7 +318,6 @@ describe_item(Row *row, Page page, OffsetNumber offset, int key_columns)
 	else
 		add_null(row);
 	add_link(row, child);
-	Assert(row->count == ITEMS_COLUMNS);
 }
 
 /* sware_page_items(index regclass, blkno bigint) */
@@ -357,6 +355,7 @@ sware_page_items(PG_FUNCTION_ARGS)
 		if (!ItemIdIsUsed(PageGetItemId(page, offset)))
 			continue;
 		describe_item(&row, page, offset, key_columns);
+		Assert(row.count == result->setDesc->natts);
 		tuplestore_putvalues(result->setResult, result->setDesc, row.values, row.nulls);
 	}
 	return (Datum) 0;
