@@ -25,7 +25,7 @@
  * With an empty append area, an entry goes to the sorted part if that shifts
  * no more line pointers than this: it costs the WAL of about one entry.
  */
-#define SMALL_SHIFT		4
+#define SMALL_SHIFT		20
 
 /* A run shorter than this is not worth a bulk append. */
 #define MIN_APPEND_RUN	(SWARE_MAX_ITEMS_PER_PAGE * 2)

@@ -87,6 +87,34 @@ sware_add_item(Page page, IndexTuple tuple, OffsetNumber offset)
 }
 
 /*
+ * Remove the tuple at an offset.  (PageIndexTupleDelete does not expect an
+ * unused line pointer, as the rightmost page of a level has.)
+ */
+void
+sware_remove_item(Page page, OffsetNumber offset)
+{
+	PageHeader	header = (PageHeader) page;
+	ItemId		removed = PageGetItemId(page, offset);
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+	LocationIndex start = ItemIdGetOffset(removed);
+	Size		size = MAXALIGN(ItemIdGetLength(removed));
+
+	memmove((char *) page + header->pd_upper + size,
+			(char *) page + header->pd_upper, start - header->pd_upper);
+	header->pd_upper += size;
+	memmove(removed, removed + 1, (last - offset) * sizeof(ItemIdData));
+	header->pd_lower -= sizeof(ItemIdData);
+
+	for (OffsetNumber other = FirstOffsetNumber; other < last; other++)
+	{
+		ItemId		line_pointer = PageGetItemId(page, other);
+
+		if (ItemIdHasStorage(line_pointer) && ItemIdGetOffset(line_pointer) < start)
+			line_pointer->lp_off += size;
+	}
+}
+
+/*
  * The data items of a page in order, append area merged in.  They point into
  * the page.
  */
@@ -126,7 +154,7 @@ sware_deduplicate(Relation index, IndexTuple *tuples, int count)
 				 SWARE_MAX_POSTING_SIZE ||
 				 !sware_keys_equal_image(index, base, tuples[next])))
 				break;
-			if (tid_count + more > lengthof(tids))
+			if (tid_count + more > (int) lengthof(tids))
 			{
 				/* a list of that size already */
 				Assert(next == first);

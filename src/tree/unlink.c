@@ -166,12 +166,12 @@ remove_downlink(Relation index, Page parent, OffsetNumber offset, SwareLink righ
 							sware_pivot_link(next).block, right.block,
 							RelationGetRelationName(index))));
 		sware_pivot_set_link(sware_page_tuple(parent, offset), right);
-		PageIndexTupleDelete(parent, offset + 1);
+		sware_remove_item(parent, offset + 1);
 		return true;
 	}
 	if (offset == SWARE_FIRST_DATA && !sware_page_is_rightmost(parent))
 	{
-		PageIndexTupleDelete(parent, offset);
+		sware_remove_item(parent, offset);
 		return true;
 	}
 	return false;
