@@ -174,6 +174,9 @@ check_heap_tuple(Relation index, ItemPointer tid, Datum *values, bool *nulls,
 						ItemPointerGetOffsetNumber(tid),
 						RelationGetRelationName(check->heap),
 						RelationGetRelationName(index)),
+				 errdetail_internal("No index entry with the tuple's key leads to block %u, offset %u.",
+									ItemPointerGetBlockNumber(tid),
+									ItemPointerGetOffsetNumber(tid)),
 				 errhint("Please REINDEX it.")));
 }
 

@@ -93,6 +93,7 @@ copy_linked(SwareCheck *check, BlockNumber from, SwareLink link, int level,
 
 	copy_block(check, from, link.block, copy->page);
 	copy->block = link.block;
+	check->block = link.block;
 	sware_validate_frame(check->index, link.block, copy->page);
 	if (link.block == SWARE_METAPAGE)
 		return false;

@@ -89,6 +89,9 @@ sware_validate_frame(Relation index, BlockNumber block, Page page)
 								(unsigned) (BLCKSZ - sizeof(SwarePageOpaqueData)));
 	sware_check_page(index, block, page);
 
+	if (PageGetPageLayoutVersion(page) != PG_PAGE_LAYOUT_VERSION)
+		sware_report_corruption(index, block, "The page has layout version %u.",
+								PageGetPageLayoutVersion(page));
 	if (header->pd_lower < SizeOfPageHeaderData ||
 		header->pd_lower > header->pd_upper ||
 		header->pd_upper > header->pd_special ||

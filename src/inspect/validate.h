@@ -16,12 +16,13 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
+#include "compat.h"
 #include "tree/entry.h"
 #include "tree/page.h"
 
-extern void sware_report_corruption(Relation index, BlockNumber block,
-									const char *format,...)
-			pg_attribute_printf(3, 4) pg_attribute_noreturn();
+pg_noreturn extern void sware_report_corruption(Relation index, BlockNumber block,
+												const char *format,...)
+			pg_attribute_printf(3, 4);
 extern void sware_copy_page(Relation index, BlockNumber block,
 							BufferAccessStrategy strategy, Page copy);
 extern void sware_validate_frame(Relation index, BlockNumber block, Page page);
