@@ -506,23 +506,28 @@ read_backward(SwareTreeCursor *cursor, Page page)
 	if (sware_page_is_leftmost(page))
 		return;
 	left->more = true;
-	if (view.count == 0)
+	if (view.count == 0 && at_tuple)
 	{
 		/* nothing seen here, so go on from where we came from */
 		left->linked = true;
-		if (at_tuple)
-			copy_fence(cursor, &left->fence, &position->right.fence);
-		else
-			set_range_fence(&left->fence, range);
+		copy_fence(cursor, &left->fence, &position->right.fence);
 	}
-	else if (keys->high.columnCount == 0 ||
-			 sware_compare_key(&keys->high, view_tuple(&view, 0)) >= 0)
+	else if (view.count > 0 &&
+			 (keys->high.columnCount == 0 ||
+			  sware_compare_key(&keys->high, view_tuple(&view, 0)) >= 0))
 	{
 		left->linked = true;
 		set_tuple_fence(cursor, &left->fence, range, view_tuple(&view, 0));
 	}
 	else
+	{
+		/*
+		 * The range's upper end lies below all entries of this page.  If a
+		 * descent for it led here, another one would do so again.
+		 */
+		left->linked = !at_tuple && range == cursor->arrival.range;
 		set_range_fence(&left->fence, range);
+	}
 }
 
 /* The place of the arrival fence, for a descent in the direction. */
