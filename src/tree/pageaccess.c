@@ -47,8 +47,6 @@ sware_page_link(Buffer buffer)
 void
 sware_check_page(Relation index, BlockNumber block, Page page)
 {
-	SwarePageOpaque opaque;
-
 	/* an all-zero page is what ReadBuffer accepts and a crash may leave */
 	if (PageIsNew(page))
 		ereport(ERROR,
@@ -57,10 +55,10 @@ sware_check_page(Relation index, BlockNumber block, Page page)
 						RelationGetRelationName(index), block),
 				 errhint("Please REINDEX it.")));
 
-	opaque = SwarePageGetOpaque(page);
-	if (PageGetSpecialSize(page) != sizeof(SwarePageOpaqueData) ||
+	/* the place of the special space first, before anything reads it */
+	if (((PageHeader) page)->pd_special != BLCKSZ - sizeof(SwarePageOpaqueData) ||
 		PageGetPageSize(page) != BLCKSZ ||
-		opaque->pageId != SWARE_PAGE_ID)
+		SwarePageGetOpaque(page)->pageId != SWARE_PAGE_ID)
 		ereport(ERROR,
 				(errcode(ERRCODE_INDEX_CORRUPTED),
 				 errmsg("index \"%s\" contains corrupted page at block %u",
@@ -71,7 +69,7 @@ sware_check_page(Relation index, BlockNumber block, Page page)
 	{
 		SwareMetaPage meta = SwarePageGetMeta(page);
 
-		if (opaque->kind != SWARE_KIND_META || meta->magic != SWARE_META_MAGIC)
+		if (SwarePageGetOpaque(page)->kind != SWARE_KIND_META || meta->magic != SWARE_META_MAGIC)
 			ereport(ERROR,
 					(errcode(ERRCODE_INDEX_CORRUPTED),
 					 errmsg("index \"%s\" is not a sware index",
