@@ -43,11 +43,6 @@
 #define sware_restrict_search_path()	((void) 0)
 #endif
 
-/* 18 marks functions that do not return by a word in front */
-#if PG_VERSION_NUM < 180000
-#define pg_noreturn		pg_attribute_noreturn()
-#endif
-
 /* 16 renamed what identifies a relation's file */
 #if PG_VERSION_NUM >= 160000
 #define SwareRelationLocator(rel)	((rel)->rd_locator)

@@ -12,7 +12,6 @@
 
 #include "access/toast_compression.h"
 #include "access/tupmacs.h"
-#include "lib/stringinfo.h"
 #include "utils/memutils.h"
 
 #include "inspect/validate.h"
@@ -26,34 +25,6 @@ typedef struct PageItem
 	OffsetNumber offset;
 	IndexTuple	tuple;
 } PageItem;
-
-/* Raise the error that all these functions raise. */
-void
-sware_report_corruption(Relation index, BlockNumber block, const char *format,...)
-{
-	StringInfoData detail;
-
-	initStringInfo(&detail);
-	for (;;)
-	{
-		va_list		arguments;
-		int			needed;
-
-		va_start(arguments, format);
-		needed = appendStringInfoVA(&detail, format, arguments);
-		va_end(arguments);
-		if (needed == 0)
-			break;
-		enlargeStringInfo(&detail, needed);
-	}
-
-	ereport(ERROR,
-			(errcode(ERRCODE_INDEX_CORRUPTED),
-			 errmsg("index \"%s\" contains corrupted page at block %u",
-					RelationGetRelationName(index), block),
-			 errdetail_internal("%s", detail.data),
-			 errhint("Please REINDEX it.")));
-}
 
 /*
  * Copy a page, whatever it holds, under a share lock.  That the block exists

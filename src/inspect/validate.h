@@ -16,13 +16,21 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
-#include "compat.h"
 #include "tree/entry.h"
 #include "tree/page.h"
 
-pg_noreturn extern void sware_report_corruption(Relation index, BlockNumber block,
-												const char *format,...)
-			pg_attribute_printf(3, 4);
+/*
+ * Raise the error that all of these raise; what follows the block is a format
+ * for the detail, and its arguments.
+ */
+#define sware_report_corruption(index, block, ...) \
+	ereport(ERROR, \
+			(errcode(ERRCODE_INDEX_CORRUPTED), \
+			 errmsg("index \"%s\" contains corrupted page at block %u", \
+					RelationGetRelationName(index), block), \
+			 errdetail_internal(__VA_ARGS__), \
+			 errhint("Please REINDEX it.")))
+
 extern void sware_copy_page(Relation index, BlockNumber block,
 							BufferAccessStrategy strategy, Page copy);
 extern void sware_validate_frame(Relation index, BlockNumber block, Page page);
