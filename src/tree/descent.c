@@ -29,6 +29,28 @@ sware_get_root(Relation index, int *level)
 }
 
 /*
+ * A descent that loses its way so often is not up against concurrent changes:
+ * a link leads to a page that it does not mean.
+ */
+#define MAX_ATTEMPTS	10000
+
+/* Count an attempt to find a page, and give up if there are too many. */
+static void
+count_attempt(Relation index, int level, int *attempts)
+{
+	int			root_level;
+
+	CHECK_FOR_INTERRUPTS();
+	if (++*attempts > MAX_ATTEMPTS)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("found no way from block %u to level %d of index \"%s\"",
+						sware_get_root(index, &root_level).block, level,
+						RelationGetRelationName(index)),
+				 errhint("Please REINDEX it.")));
+}
+
+/*
  * Pin and lock the root.  What comes from the metapage is accepted as it is:
  * it may have been split already, then its right links lead on.  What comes
  * from the cache must still be alone on its level.
@@ -38,6 +60,7 @@ read_root(Relation index, int lockmode, int *level)
 {
 	SwareLink	root = sware_get_root(index, level);
 	Buffer		buffer = sware_read_linked(index, root, *level, lockmode);
+	int			attempts = 0;
 
 	if (BufferIsValid(buffer))
 	{
@@ -50,7 +73,7 @@ read_root(Relation index, int lockmode, int *level)
 
 	do
 	{
-		CHECK_FOR_INTERRUPTS();
+		count_attempt(index, *level, &attempts);
 		sware_cache_refresh_root(index);
 		root = sware_get_root(index, level);
 		buffer = sware_read_linked(index, root, *level, lockmode);
@@ -217,10 +240,11 @@ Buffer
 sware_descend(const SwareSearchKey *key, int level, int lockmode, SwareStack **stack)
 {
 	Buffer		buffer;
+	int			attempts = 0;
 
 	do
 	{
-		CHECK_FOR_INTERRUPTS();
+		count_attempt(key->index, level, &attempts);
 		buffer = try_descend(key, level, lockmode, stack);
 	} while (!BufferIsValid(buffer));
 	return buffer;
@@ -274,10 +298,11 @@ Buffer
 sware_descend_to_edge(Relation index, int level, bool rightmost)
 {
 	Buffer		buffer;
+	int			attempts = 0;
 
 	do
 	{
-		CHECK_FOR_INTERRUPTS();
+		count_attempt(index, level, &attempts);
 		buffer = try_descend_to_edge(index, level, rightmost);
 	} while (!BufferIsValid(buffer));
 	return buffer;
