@@ -10,12 +10,12 @@ SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
 SELECT on_both('INSERT INTO t SELECT i * 10 + 1, 2 FROM generate_series(10000, 1, -1) i');
 SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
 SELECT on_both('INSERT INTO t SELECT i * 10 + 2, 3 FROM generate_series(-5000, 5000) i');
-SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a DESC');
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a'), mirrored('SELECT ctid, a FROM t ORDER BY a', 'SELECT ctid, a FROM t ORDER BY a DESC');
 SELECT on_both('INSERT INTO t SELECT (i * 7919::bigint) % 100003, 4 FROM generate_series(1, 20000) i');
 SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
 -- Nearly sorted: each tenth key a long way off.
 SELECT on_both('INSERT INTO t SELECT CASE WHEN i % 10 = 0 THEN 200000 + (i * 37) % 20000 ELSE 200000 + i END, 5 FROM generate_series(1, 20000) i');
-SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a DESC');
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a'), mirrored('SELECT ctid, a FROM t ORDER BY a', 'SELECT ctid, a FROM t ORDER BY a DESC');
 
 -- Two ends at once.
 SELECT on_both('INSERT INTO t SELECT CASE WHEN i % 2 = 0 THEN 300000 + i ELSE -300000 - i END, 6 FROM generate_series(1, 10000) i');
@@ -42,14 +42,14 @@ SELECT on_both($$INSERT INTO wide SELECT repeat('p', 1200) || lpad(((i * 7919) %
 SELECT check_all(), same_rows('SELECT ctid, right(a, 10) FROM wide ORDER BY a');
 SELECT same_rows('SELECT ctid FROM wide WHERE a = repeat(''p'', 1200) || lpad(''77'', 10, ''0'')');
 SELECT on_both($$INSERT INTO wide SELECT repeat('q', 2000) || lpad(i::text, 10, '0') FROM generate_series(1, 2000) i$$);
-SELECT check_all(), same_rows('SELECT ctid, right(a, 10) FROM wide ORDER BY a DESC');
+SELECT check_all(), same_rows('SELECT ctid, right(a, 10) FROM wide ORDER BY a'), mirrored('SELECT ctid FROM wide ORDER BY a', 'SELECT ctid FROM wide ORDER BY a DESC');
 SELECT on_both('REINDEX INDEX wide_a');
 SELECT check_all(), same_rows('SELECT ctid, right(a, 10) FROM wide ORDER BY a');
 SELECT on_both('DELETE FROM wide WHERE right(a, 10)::int % 10 <> 0');
 VACUUM twin_nbtree.wide, twin_sware.wide;
 SELECT check_all(), same_rows('SELECT ctid, right(a, 10) FROM wide ORDER BY a');
 SELECT on_both($$INSERT INTO wide SELECT repeat('p', 1200) || lpad(((i * 7919) % 6007)::text, 10, '0') FROM generate_series(1, 6000) i$$);
-SELECT check_all(), same_rows('SELECT ctid, right(a, 10) FROM wide ORDER BY a DESC');
+SELECT check_all(), same_rows('SELECT ctid, right(a, 10) FROM wide ORDER BY a'), mirrored('SELECT ctid FROM wide ORDER BY a', 'SELECT ctid FROM wide ORDER BY a DESC');
 
 -- Keys of very different widths.
 SELECT on_both('CREATE TABLE mixed (a text COLLATE "C")');

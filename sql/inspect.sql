@@ -9,14 +9,6 @@ INSERT INTO twin_sware.t SELECT i, 'b' || i % 3 FROM generate_series(1, 20000) i
 SELECT sware_check('twin_sware.t_a'), sware_check('twin_sware.t_a', true);
 SELECT sware_check(index => 'twin_sware.t_b', heapallindexed => true);
 
--- The functions exist with these names and arguments, strict and not for everyone.
-SELECT p.proname, pg_get_function_identity_arguments(p.oid) AS arguments, p.proisstrict, p.provolatile, p.proparallel,
-	   has_function_privilege('public', p.oid, 'execute') AS for_everyone
-FROM pg_proc p JOIN pg_depend d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass
-JOIN pg_extension e ON e.oid = d.refobjid AND d.refclassid = 'pg_extension'::regclass AND e.extname = 'sware'
-WHERE p.prolang = (SELECT oid FROM pg_language WHERE lanname = 'c')
-ORDER BY p.proname;
-
 -- Wrong objects.
 SELECT sware_check('twin_sware.t');
 SELECT sware_check('twin_sware.t_nbtree');

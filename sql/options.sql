@@ -36,11 +36,40 @@ CREATE INDEX ON t USING sware (a) WITH (no_such_option = 1);
 
 -- What the access method does not do.
 CREATE UNIQUE INDEX ON t USING sware (a);
-ALTER TABLE t ADD CONSTRAINT t_excluded EXCLUDE USING sware (a WITH =);
 CREATE INDEX ON t USING sware (p);
 CREATE INDEX ON t USING sware (a text_ops);
 CREATE VIEW v AS SELECT a FROM t;
 CREATE INDEX ON v USING sware (a);
+
+-- Exclusion constraints are core's work, through scans that see rows of open
+-- transactions.
+ALTER TABLE t ADD CONSTRAINT t_excluded EXCLUDE USING sware (a WITH =);
+INSERT INTO t VALUES (2000, 'new'), (1000, 'taken');
+INSERT INTO t VALUES (2000, 'new');
+INSERT INTO t VALUES (2000, 'taken');
+INSERT INTO t VALUES (2000, 'taken') ON CONFLICT DO NOTHING;
+UPDATE t SET a = 1000 WHERE a = 2000;
+DELETE FROM t WHERE a = 1000;
+UPDATE t SET a = 1000 WHERE a = 2000;
+BEGIN;
+INSERT INTO t VALUES (2001, 'gone');
+ROLLBACK;
+INSERT INTO t VALUES (2001, 'stays');
+SELECT a, b FROM t WHERE a >= 1000 ORDER BY a;
+SELECT sware_check('t_excluded', true);
+-- One that waits to the end of the transaction.
+ALTER TABLE t DROP CONSTRAINT t_excluded;
+ALTER TABLE t ADD CONSTRAINT t_excluded EXCLUDE USING sware (a WITH =) DEFERRABLE INITIALLY DEFERRED;
+UPDATE t SET a = a + 1;
+BEGIN;
+INSERT INTO t VALUES (5, 'second');
+DELETE FROM t WHERE a = 5 AND b <> 'second';
+COMMIT;
+BEGIN;
+INSERT INTO t VALUES (5, 'third');
+COMMIT;
+SELECT a, b FROM t WHERE a = 5;
+ALTER TABLE t DROP CONSTRAINT t_excluded;
 
 -- Pattern operator classes compare bytes: useless and wrong under a collation
 -- for which different bytes may be equal.

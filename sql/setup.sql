@@ -72,6 +72,15 @@ BEGIN
 END
 $$;
 
+-- Whether the sware twin answers the second query with the rows of the first one
+-- in reverse order. It is for backward scans over equal keys, where nbtree is
+-- no example: it returns the rows of one posting list in forward order.
+CREATE FUNCTION mirrored(forward text, backward text) RETURNS text LANGUAGE sql AS $$
+	SELECT CASE WHEN rows_of('twin_sware', backward)
+		= ARRAY(SELECT line FROM unnest(rows_of('twin_sware', forward)) WITH ORDINALITY r(line, n) ORDER BY n DESC)
+		THEN 'mirrored' ELSE 'NOT MIRRORED' END;
+$$;
+
 -- Shows the plan, which should be the same for both twins, and whether the
 -- rows are the same.
 CREATE FUNCTION compare(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -89,9 +98,10 @@ END
 $$;
 
 -- Lets the planner choose only among the named ways to scan a table:
--- any of seq, index, indexonly, bitmap.
+-- any of seq, index, indexonly, bitmap. To the planner, index-only scans are a
+-- kind of index scans, so indexonly means index, too.
 CREATE FUNCTION allow_scans(VARIADIC ways text[]) RETURNS void LANGUAGE sql AS $$
-	SELECT set_config('enable_' || way || 'scan', (way = ANY (ways))::text, false)
+	SELECT set_config('enable_' || way || 'scan', (way = ANY (ways) OR (way = 'index' AND 'indexonly' = ANY (ways)))::text, false)
 	FROM unnest('{seq,index,indexonly,bitmap}'::text[]) way;
 $$;
 

@@ -19,10 +19,11 @@ BEGIN
 	RETURN NEXT type || ': ' || check_all();
 	PERFORM allow_scans('index', 'indexonly');
 	RETURN QUERY
-		SELECT format('%s: %s', condition, same_rows(format('SELECT ctid, a FROM t WHERE %s ORDER BY a %s', condition, direction)))
+		SELECT format('%s: %s', condition, same_rows(format('SELECT %s FROM t WHERE %s ORDER BY a %s', columns, condition, direction)))
 		FROM unnest(ARRAY['a < ', 'a <= ', 'a = ', 'a >= ', 'a > ']) WITH ORDINALITY o(operator, n),
-			 LATERAL (SELECT operator || probe AS condition, CASE n % 2 WHEN 0 THEN 'DESC' ELSE '' END AS direction) c;
-	RETURN NEXT same_rows('SELECT a FROM t ORDER BY a DESC');
+			 LATERAL (SELECT operator || probe AS condition, CASE n % 2 WHEN 0 THEN 'DESC' ELSE '' END AS direction) c,
+			 LATERAL (SELECT CASE direction WHEN 'DESC' THEN 'a' ELSE 'ctid, a' END AS columns) d;
+	RETURN NEXT same_rows('SELECT ctid, a FROM t ORDER BY a') || ', ' || mirrored('SELECT ctid FROM t ORDER BY a', 'SELECT ctid FROM t ORDER BY a DESC');
 	IF NOT EXISTS (SELECT 1 FROM plan_of('twin_sware', format('SELECT a FROM t WHERE a <= %s ORDER BY a', probe)) line
 				   WHERE line LIKE '%Index Cond%') THEN
 		RETURN NEXT 'the index is NOT USED';
@@ -53,7 +54,7 @@ SELECT try_type('bytea', 'decode(md5(i::text), ''hex'')', '''\x80''');
 SELECT try_type('uuid', 'md5(i::text)::uuid', '''80000000-0000-0000-0000-000000000000''');
 SELECT try_type('date', 'date ''2000-01-01'' + i', '''2001-01-01''');
 SELECT try_type('time', 'time ''00:00'' + i * interval ''7 seconds''', '''01:00''');
-SELECT try_type('timetz', '(time ''00:00'' + i * interval ''7 seconds'') AT TIME ZONE ''UTC''', '''01:00+00''');
+SELECT try_type('timetz', '((time ''00:00'' + i * interval ''7 seconds'')::text || ''+00'')::timetz', '''01:00+00''');
 SELECT try_type('timestamp', 'timestamp ''2000-01-01'' + i * interval ''1 hour''', '''2000-02-01''');
 SELECT try_type('timestamptz', 'timestamptz ''2000-01-01 00:00+00'' + i * interval ''1 hour''', '''2000-02-01 00:00+00''');
 SELECT try_type('interval', 'i * interval ''1 hour''', '''30 days''');
@@ -76,15 +77,18 @@ SELECT try_type('pg_lsn', '''0/0''::pg_lsn + i', '''0/500''');
 SELECT try_type('xid8', 'i::text::xid8', '''1500''::xid8');
 SELECT try_type('oidvector', 'format(''%s %s'', i % 50, i)::oidvector', '''20 5''::oidvector');
 
--- Pattern operator classes serve LIKE under any collation.
-SELECT on_both('CREATE TABLE t (a text COLLATE german)');
-SELECT on_both('INSERT INTO t SELECT ''w'' || i FROM generate_series(1, 2000) i');
+-- Pattern operator classes compare bytes under any collation.
+SELECT on_both('CREATE TABLE t (a text COLLATE german, b text COLLATE "C")');
+SELECT on_both('INSERT INTO t SELECT ''w'' || i, ''w'' || i FROM generate_series(1, 2000) i');
 SELECT on_both('CREATE INDEX t_pattern ON t USING @am (a text_pattern_ops)');
+SELECT on_both('CREATE INDEX t_b ON t USING @am (b)');
 SELECT on_both('ANALYZE t');
 SELECT allow_scans('index');
-SELECT compare('SELECT ctid, a FROM t WHERE a ~>~ ''w5'' AND a ~<=~ ''w7''');
-SELECT compare('SELECT count(*) FROM t WHERE a LIKE ''w12%''');
-SELECT same_rows('SELECT ctid, a FROM t WHERE a LIKE ''w12%'' ORDER BY a');
+SELECT compare('SELECT ctid, a FROM t WHERE a ~>~ ''w5'' AND a ~<=~ ''w7'' ORDER BY a USING ~<~');
+-- Conditions for LIKE are derived by the planner, which knows its own pattern
+-- operator families only; under collation C the usual operators serve.
+SELECT same_rows('SELECT ctid, a FROM t WHERE a LIKE ''w12%'' ORDER BY ctid');
+SELECT compare('SELECT ctid, b FROM t WHERE b LIKE ''w12%'' ORDER BY b');
 SELECT check_all();
 
 DROP FUNCTION try_type;

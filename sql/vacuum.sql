@@ -14,7 +14,7 @@ VACUUM twin_sware.t;
 SELECT check_all();
 SELECT on_both('DELETE FROM t WHERE a % 7 = 0');
 VACUUM twin_nbtree.t, twin_sware.t;
-SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a'), same_rows('SELECT ctid FROM t WHERE b = 3 ORDER BY b DESC');
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a'), same_rows('SELECT ctid FROM t WHERE b = 3 ORDER BY b'), mirrored('SELECT ctid FROM t WHERE b <= 3 ORDER BY b', 'SELECT ctid FROM t WHERE b <= 3 ORDER BY b DESC');
 SELECT on_both('DELETE FROM t WHERE a BETWEEN 20000 AND 30000');
 VACUUM twin_nbtree.t, twin_sware.t;
 SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a'), same_rows('SELECT ctid, a FROM t WHERE a > 19000 AND a < 31000 ORDER BY a DESC');
