@@ -43,7 +43,8 @@ typedef struct SwareCheck
 extern void sware_check_tree(SwareCheck *check);
 
 /* checkorder.c */
-extern void sware_check_page_order(SwareCheck *check, Page page);
+extern void sware_check_leaf_order(SwareCheck *check, Page page);
+extern bool sware_pivot_is_below(SwareCheck *check, IndexTuple a, IndexTuple b);
 extern const char *sware_siblings_disorder(SwareCheck *check, Page left, Page right);
 
 /* checkheap.c */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * checkorder.c
- *	  Is a page in order, and is it in order with its right sibling?
+ *	  Is a leaf in order, and is a page in order with its right sibling?
  *
  * All pages are validated private copies.
  *
@@ -22,8 +22,8 @@ key_of_last_tid(SwareSearchKey *key, SwareCheck *check, IndexTuple tuple)
 }
 
 /* Does a pivot lie below another one? */
-static bool
-pivot_is_below(SwareCheck *check, IndexTuple a, IndexTuple b)
+bool
+sware_pivot_is_below(SwareCheck *check, IndexTuple a, IndexTuple b)
 {
 	SwareSearchKey key;
 
@@ -86,43 +86,15 @@ check_append_area(SwareCheck *check, Page page)
 	}
 }
 
-/* Check that downlinks are in order and below the high key. */
-static void
-check_internal_page(SwareCheck *check, Page page)
-{
-	OffsetNumber last = PageGetMaxOffsetNumber(page);
-
-	for (OffsetNumber offset = SWARE_FIRST_DATA; offset <= last; offset++)
-	{
-		IndexTuple	pivot = sware_page_tuple(page, offset);
-
-		if (offset < last &&
-			!pivot_is_below(check, pivot, sware_page_tuple(page, offset + 1)))
-			sware_report_corruption(check->index, check->block,
-									"Downlinks %u and %u of level %u are not in order.",
-									offset, offset + 1, SwarePageGetOpaque(page)->level);
-		if (offset == last && !sware_page_is_rightmost(page) &&
-			!pivot_is_below(check, pivot, sware_page_high_key(page)))
-			sware_report_corruption(check->index, check->block,
-									"Downlink %u of level %u is not below the high key.",
-									offset, SwarePageGetOpaque(page)->level);
-	}
-}
-
-/* Check the order of the items of check->block. */
+/* Check the order of the items of check->block, a leaf. */
 void
-sware_check_page_order(SwareCheck *check, Page page)
+sware_check_leaf_order(SwareCheck *check, Page page)
 {
-	if (sware_page_is_leaf(page))
-	{
-		OffsetNumber last_sorted = sware_page_last_sorted(page);
+	OffsetNumber last_sorted = sware_page_last_sorted(page);
 
-		check_leaf_part(check, page, SWARE_FIRST_DATA, last_sorted);
-		check_leaf_part(check, page, last_sorted + 1, PageGetMaxOffsetNumber(page));
-		check_append_area(check, page);
-	}
-	else
-		check_internal_page(check, page);
+	check_leaf_part(check, page, SWARE_FIRST_DATA, last_sorted);
+	check_leaf_part(check, page, last_sorted + 1, PageGetMaxOffsetNumber(page));
+	check_append_area(check, page);
 }
 
 /* Is a tuple of the right sibling where the left one's high key allows it? */
@@ -132,7 +104,7 @@ is_right_of(SwareCheck *check, IndexTuple high_key, IndexTuple tuple)
 	SwareSearchKey key;
 
 	if (sware_tuple_is_pivot(tuple))
-		return pivot_is_below(check, high_key, tuple);
+		return sware_pivot_is_below(check, high_key, tuple);
 	sware_search_key_from_entry(&key, check->index, tuple);
 	return sware_compare_key(&key, high_key) >= 0;
 }
