@@ -35,6 +35,13 @@
 /* how often to look whether setting aside is worth its cost */
 #define WINDOW_ENTRIES	20000
 
+/*
+ * Share of the memory for the list, as long as there is one: a small one,
+ * since a list that does not fit is written and read in sequence, while
+ * outliers that do not fit are merged from several places.
+ */
+#define LIST_SHARE		8
+
 struct SwareEntrySort
 {
 	Relation	index;
@@ -43,6 +50,7 @@ struct SwareEntrySort
 	Size		fixedSize;		/* of an entry without nulls, if that does not
 								 * depend on its values; else zero */
 	Size		fixedDataSize;	/* of its columns alone */
+	SwareKeyColumn columns[INDEX_MAX_KEYS]; /* for comparisons */
 	SwareOrderedList *list;		/* entries in order */
 	bool		setsAside;
 	Tuplesortstate *outliers;	/* NULL if there is none */
@@ -154,12 +162,36 @@ sware_entry_sort_begin(Relation index, Relation heap, int memory)
 	sort->heap = heap;
 	sort->memory = memory;
 	set_fixed_size(sort);
-	sort->list = sware_ordered_list_begin((Size) memory * 1024 / 2);
+	sort->list = sware_ordered_list_begin((Size) memory * 1024 / LIST_SHARE);
 	sort->setsAside = true;
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+		sware_key_column_init(&sort->columns[i], index, i + 1, (Datum) 0, true);
 	sort->rowDescriptor = make_row_descriptor(index);
 	sort->putSlot = MakeSingleTupleTableSlot(sort->rowDescriptor, &TTSOpsVirtual);
 	sort->getSlot = MakeSingleTupleTableSlot(sort->rowDescriptor, &TTSOpsMinimalTuple);
 	return sort;
+}
+
+/* Is an entry below another one?  They are not equal. */
+static bool
+is_below(SwareEntrySort *sort, IndexTuple a, IndexTuple b)
+{
+	TupleDesc	descriptor = RelationGetDescr(sort->index);
+	int			keys = IndexRelationGetNumberOfKeyAttributes(sort->index);
+
+	for (int i = 0; i < keys; i++)
+	{
+		SwareKeyColumn *column = &sort->columns[i];
+		bool		is_null;
+		Datum		value = index_getattr(b, i + 1, descriptor, &is_null);
+		int			order;
+
+		column->value = index_getattr(a, i + 1, descriptor, &column->isNull);
+		order = sware_compare_column(column, value, is_null);
+		if (order != 0)
+			return order < 0;
+	}
+	return ItemPointerCompare(&a->t_tid, &b->t_tid) < 0;
 }
 
 static bool
@@ -196,7 +228,7 @@ put_outlier_values(SwareEntrySort *sort, Datum *values, bool *isnull, ItemPointe
 	TupleTableSlot *slot = sort->putSlot;
 
 	if (sort->outliers == NULL)
-		sort->outliers = begin_outliers(sort, sort->memory / 2);
+		sort->outliers = begin_outliers(sort, sort->memory - sort->memory / LIST_SHARE);
 
 	ExecClearTuple(slot);
 	memcpy(slot->tts_values, values, columns * sizeof(Datum));
@@ -254,7 +286,7 @@ divide(SwareEntrySort *sort, IndexTuple entry)
 {
 	IndexTuple	last = sware_ordered_list_last(sort->list);
 
-	if (last == NULL || sware_compare_entries(sort->index, last, entry) < 0)
+	if (last == NULL || is_below(sort, last, entry))
 		sware_ordered_list_append(sort->list);
 	else
 	{
@@ -364,7 +396,7 @@ sware_entry_sort_next(SwareEntrySort *sort)
 
 	if (sort->nextOutlier == NULL ||
 		(sort->nextListed != NULL &&
-		 sware_compare_entries(sort->index, sort->nextListed, sort->nextOutlier) < 0))
+		 is_below(sort, sort->nextListed, sort->nextOutlier)))
 	{
 		sort->returned = FROM_LIST;
 		return sort->nextListed;
