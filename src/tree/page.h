@@ -36,8 +36,12 @@
  * Invariants of tree pages:
  *   - entries are in (key, TID) order, within each part, and no two of a
  *     page are equal, posting list members and append area included;
- *   - a high key lies above every entry of its page, and not above any
- *     entry to the right (see entry.h for pivots);
+ *   - a leaf's high key lies above every entry of its page, and not above
+ *     any entry to the right (see entry.h for pivots);
+ *   - the same holds for internal pages, except that a high key or pivot
+ *     next to an empty internal page, whose range has gone to the right, may
+ *     be too high (never too low: a search then ends too far left, and moves
+ *     right);
  *   - the first downlink of an internal page has no key columns: it stands
  *     for minus infinity;
  *   - an internal page without any downlink means "move right"; it is never

@@ -225,8 +225,11 @@ sware_delete_page(Relation index, SwareLink target, int level)
 {
 	Deletion	deletion;
 	SwareLink	parent;
+	SwareLink	right;
 	bool		is_deleted;
 	bool		parent_is_empty;
+	bool		right_is_empty;
+	int			deleted = 1;
 
 	if (!lock_siblings(index, target, level, &deletion))
 		return 0;
@@ -235,6 +238,8 @@ sware_delete_page(Relation index, SwareLink target, int level)
 	parent = sware_page_link(deletion.parent);
 	is_deleted = unlink_target(index, &deletion);
 	parent_is_empty = sware_page_data_count(BufferGetPage(deletion.parent)) == 0;
+	right = sware_page_link(deletion.right);
+	right_is_empty = sware_page_data_count(BufferGetPage(deletion.right)) == 0;
 
 	sware_release_buffer(deletion.parent);
 	sware_release_buffer(deletion.right);
@@ -244,5 +249,14 @@ sware_delete_page(Relation index, SwareLink target, int level)
 	if (!is_deleted)
 		return 0;
 	RecordFreeIndexPage(index, target.block);
-	return 1 + (parent_is_empty ? sware_delete_page(index, parent, level + 1) : 0);
+	if (parent_is_empty)
+		deleted += sware_delete_page(index, parent, level + 1);
+
+	/*
+	 * An internal page that was emptied as its parent's last child had to
+	 * stay while there were others.  Leaves are visited by each VACUUM.
+	 */
+	if (right_is_empty && level > 0)
+		deleted += sware_delete_page(index, right, level);
+	return deleted;
 }
