@@ -12,6 +12,10 @@
  *
  * When outliers are the rule, nothing is set aside any more.
  *
+ * Outliers are sorted as rows, since a tuplesort of index tuples is for btree
+ * indexes only; or as pairs of numbers, if the index has a single column that
+ * is compared like an integer.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -29,6 +33,7 @@
 
 #include "am/entrysort.h"
 #include "am/orderedlist.h"
+#include "am/pairsort.h"
 #include "tree/entry.h"
 #include "tree/tree.h"
 
@@ -53,12 +58,13 @@ struct SwareEntrySort
 	SwareKeyColumn columns[INDEX_MAX_KEYS]; /* for comparisons */
 	SwareOrderedList *list;		/* entries in order */
 	bool		setsAside;
-	Tuplesortstate *outliers;	/* NULL if there is none */
-	int64		windows;		/* number of full windows */
+	Tuplesortstate *rows;		/* outliers, or NULL if there is none */
+	SwarePairSort *pairs;		/* outliers without nulls, or NULL if pairs
+								 * will not do for this index */
 	int			windowEntries;	/* in the running window */
 	int			windowOutliers;
 
-	/* outliers are rows: index columns, and the TID as a number */
+	/* rows have the index columns, and the TID as a number */
 	TupleDesc	rowDescriptor;
 	TupleTableSlot *putSlot;
 	TupleTableSlot *getSlot;
@@ -112,12 +118,9 @@ make_row_descriptor(Relation index)
 	return result;
 }
 
-/*
- * Start to sort the outliers.  They are sorted as rows, since a sort of index
- * tuples is for btree indexes only.
- */
+/* Start to sort outliers that are rows. */
 static Tuplesortstate *
-begin_outliers(SwareEntrySort *sort, int memory)
+begin_rows(SwareEntrySort *sort, int memory)
 {
 	Relation	index = sort->index;
 	int			keys = IndexRelationGetNumberOfKeyAttributes(index);
@@ -166,6 +169,10 @@ sware_entry_sort_begin(Relation index, Relation heap, int memory)
 	sort->setsAside = true;
 	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
 		sware_key_column_init(&sort->columns[i], index, i + 1, (Datum) 0, true);
+	if (sort->fixedSize > 0 && RelationGetDescr(index)->natts == 1 &&
+		TupleDescAttr(RelationGetDescr(index), 0)->attbyval &&
+		sort->columns[0].comparison != SWARE_COMPARE_FUNCTION)
+		sort->pairs = sware_pair_sort_begin(memory - memory / LIST_SHARE);
 	sort->rowDescriptor = make_row_descriptor(index);
 	sort->putSlot = MakeSingleTupleTableSlot(sort->rowDescriptor, &TTSOpsVirtual);
 	sort->getSlot = MakeSingleTupleTableSlot(sort->rowDescriptor, &TTSOpsMinimalTuple);
@@ -220,6 +227,46 @@ fill_fixed_entry(SwareEntrySort *sort, IndexTuple entry, Datum *values, bool *is
 					sort->fixedDataSize, &unused, NULL);
 }
 
+/* A number that takes a value's place in the order of a column. */
+static int64
+number_from_value(const SwareKeyColumn *column, Datum value)
+{
+	int64		number;
+
+	switch (column->comparison)
+	{
+		case SWARE_COMPARE_INT16:
+			number = DatumGetInt16(value);
+			break;
+		case SWARE_COMPARE_INT32:
+			number = DatumGetInt32(value);
+			break;
+		default:
+			Assert(column->comparison == SWARE_COMPARE_INT64);
+			number = DatumGetInt64(value);
+			break;
+	}
+	return column->descending ? ~number : number;
+}
+
+/* The reverse. */
+static Datum
+value_from_number(const SwareKeyColumn *column, int64 number)
+{
+	if (column->descending)
+		number = ~number;
+
+	switch (column->comparison)
+	{
+		case SWARE_COMPARE_INT16:
+			return Int16GetDatum((int16) number);
+		case SWARE_COMPARE_INT32:
+			return Int32GetDatum((int32) number);
+		default:
+			return Int64GetDatum(number);
+	}
+}
+
 /* Sort an entry, given by its columns, with the outliers. */
 static void
 put_outlier_values(SwareEntrySort *sort, Datum *values, bool *isnull, ItemPointer tid)
@@ -227,8 +274,18 @@ put_outlier_values(SwareEntrySort *sort, Datum *values, bool *isnull, ItemPointe
 	int			columns = RelationGetDescr(sort->index)->natts;
 	TupleTableSlot *slot = sort->putSlot;
 
-	if (sort->outliers == NULL)
-		sort->outliers = begin_outliers(sort, sort->memory - sort->memory / LIST_SHARE);
+	sort->windowOutliers++;
+	if (sort->pairs && !isnull[0])
+	{
+		sware_pair_sort_put(sort->pairs,
+							number_from_value(&sort->columns[0], values[0]),
+							itemptr_encode(tid));
+		return;
+	}
+
+	if (sort->rows == NULL)
+		sort->rows = begin_rows(sort, sort->pairs ? sort->memory / LIST_SHARE :
+								sort->memory - sort->memory / LIST_SHARE);
 
 	ExecClearTuple(slot);
 	memcpy(slot->tts_values, values, columns * sizeof(Datum));
@@ -236,8 +293,7 @@ put_outlier_values(SwareEntrySort *sort, Datum *values, bool *isnull, ItemPointe
 	slot->tts_values[columns] = Int64GetDatum(itemptr_encode(tid));
 	slot->tts_isnull[columns] = false;
 	ExecStoreVirtualTuple(slot);
-	tuplesort_puttupleslot(sort->outliers, slot);
-	sort->windowOutliers++;
+	tuplesort_puttupleslot(sort->rows, slot);
 }
 
 /* Sort an entry with the outliers. */
@@ -249,35 +305,6 @@ put_outlier(SwareEntrySort *sort, IndexTuple entry)
 
 	index_deform_tuple(entry, RelationGetDescr(sort->index), values, isnull);
 	put_outlier_values(sort, values, isnull, &entry->t_tid);
-}
-
-/*
- * Outliers are the rule: from now on sort all.  If this shows in the first
- * window, the sort gets all of the memory, and the entries seen so far.
- */
-static void
-stop_setting_aside(SwareEntrySort *sort)
-{
-	Tuplesortstate *before = sort->outliers;
-	IndexTuple	entry;
-
-	sort->setsAside = false;
-	if (sort->windows > 1)
-		return;
-
-	sort->outliers = begin_outliers(sort, sort->memory);
-
-	tuplesort_performsort(before);
-	while (tuplesort_gettupleslot(before, true, false, sort->getSlot, NULL))
-		tuplesort_puttupleslot(sort->outliers, sort->getSlot);
-	ExecClearTuple(sort->getSlot);
-	tuplesort_end(before);
-
-	sware_ordered_list_rewind(sort->list);
-	while ((entry = sware_ordered_list_next(sort->list)) != NULL)
-		put_outlier(sort, entry);
-	sware_ordered_list_end(sort->list);
-	sort->list = sware_ordered_list_begin(0);
 }
 
 /* Set an entry aside for which room was reserved, or sort it. */
@@ -298,9 +325,8 @@ divide(SwareEntrySort *sort, IndexTuple entry)
 
 	if (++sort->windowEntries == WINDOW_ENTRIES)
 	{
-		sort->windows++;
 		if (sort->windowOutliers > WINDOW_ENTRIES / 2)
-			stop_setting_aside(sort);
+			sort->setsAside = false;
 		sort->windowEntries = 0;
 		sort->windowOutliers = 0;
 	}
@@ -343,21 +369,17 @@ sware_entry_sort_put(SwareEntrySort *sort, Datum *values, bool *isnull, ItemPoin
 	pfree(entry);
 }
 
-/* Read the next outlier, if any. */
-static void
-fetch_outlier(SwareEntrySort *sort)
+/* Make the next outlier of a row; false if there is none. */
+static bool
+fetch_row(SwareEntrySort *sort)
 {
 	TupleDesc	descriptor = RelationGetDescr(sort->index);
 	TupleTableSlot *slot = sort->getSlot;
 	ItemPointerData tid;
 
-	if (sort->nextOutlier != NULL && sort->nextOutlier != sort->outlierSpace)
-		pfree(sort->nextOutlier);
-	sort->nextOutlier = NULL;
-
-	if (sort->outliers == NULL ||
-		!tuplesort_gettupleslot(sort->outliers, true, false, slot, NULL))
-		return;
+	if (sort->rows == NULL ||
+		!tuplesort_gettupleslot(sort->rows, true, false, slot, NULL))
+		return false;
 
 	slot_getallattrs(slot);
 	itemptr_decode(&tid, DatumGetInt64(slot->tts_values[descriptor->natts]));
@@ -371,14 +393,51 @@ fetch_outlier(SwareEntrySort *sort)
 		sort->nextOutlier = index_form_tuple(descriptor, slot->tts_values, slot->tts_isnull);
 		sort->nextOutlier->t_tid = tid;
 	}
+	return true;
+}
+
+/* Make the next outlier of a pair; false if there is none. */
+static bool
+fetch_pair(SwareEntrySort *sort)
+{
+	SwarePair	pair;
+	Datum		value;
+	bool		isnull = false;
+	ItemPointerData tid;
+
+	if (sort->pairs == NULL || !sware_pair_sort_next(sort->pairs, &pair))
+		return false;
+
+	value = value_from_number(&sort->columns[0], pair.major);
+	itemptr_decode(&tid, pair.minor);
+	sort->nextOutlier = sort->outlierSpace;
+	fill_fixed_entry(sort, sort->nextOutlier, &value, &isnull, &tid);
+	return true;
+}
+
+/* Get the next outlier, if any. */
+static void
+fetch_outlier(SwareEntrySort *sort)
+{
+	if (sort->nextOutlier != NULL && sort->nextOutlier != sort->outlierSpace)
+		pfree(sort->nextOutlier);
+	sort->nextOutlier = NULL;
+
+	/* if there are pairs, rows are those with a null */
+	if (sort->columns[0].nullsFirst)
+		(void) (fetch_row(sort) || fetch_pair(sort));
+	else
+		(void) (fetch_pair(sort) || fetch_row(sort));
 }
 
 /* Sort; then next returns the entries in order. */
 void
 sware_entry_sort_perform(SwareEntrySort *sort)
 {
-	if (sort->outliers)
-		tuplesort_performsort(sort->outliers);
+	if (sort->rows)
+		tuplesort_performsort(sort->rows);
+	if (sort->pairs)
+		sware_pair_sort_perform(sort->pairs);
 	sware_ordered_list_rewind(sort->list);
 	sort->outlierSpace = palloc(Max(sort->fixedSize, sizeof(IndexTupleData)));
 	sort->returned = FROM_BOTH;
@@ -408,8 +467,10 @@ sware_entry_sort_next(SwareEntrySort *sort)
 void
 sware_entry_sort_end(SwareEntrySort *sort)
 {
-	if (sort->outliers)
-		tuplesort_end(sort->outliers);
+	if (sort->rows)
+		tuplesort_end(sort->rows);
+	if (sort->pairs)
+		sware_pair_sort_end(sort->pairs);
 	sware_ordered_list_end(sort->list);
 	ExecDropSingleTupleTableSlot(sort->putSlot);
 	ExecDropSingleTupleTableSlot(sort->getSlot);
