@@ -55,7 +55,7 @@ SQL
 # The sessions.  Rows are locked with SKIP LOCKED, so sessions never wait for
 # each other's rows and cannot deadlock.
 my $insert = <<'SQL';
-INSERT INTO @table@
+INSERT INTO <table>
   SELECT i, i + (random() * 50)::int, (random() * 1000000000)::int, (random() * 20)::int,
          md5(random()::text) || repeat(md5(i::text), (random() * 12)::int)
   FROM (SELECT nextval('ids') AS i FROM generate_series(1, :rows)) new;
@@ -79,26 +79,26 @@ my %scripts = (
 		  . "ROLLBACK PREPARED 'r-:client_id-:number';\n"
 	],
 	update => [ 3, <<'SQL' ],
-UPDATE @table@ SET scrambled = (random() * 1000000000)::int, label = md5(random()::text)
-  WHERE ctid = ANY (ARRAY(SELECT ctid FROM @table@ WHERE few = (random() * 20)::int
+UPDATE <table> SET scrambled = (random() * 1000000000)::int, label = md5(random()::text)
+  WHERE ctid = ANY (ARRAY(SELECT ctid FROM <table> WHERE few = (random() * 20)::int
                           LIMIT 20 FOR UPDATE SKIP LOCKED));
 SQL
 	delete_left => [ 3, <<'SQL' ],
-DELETE FROM @table@ WHERE ctid = ANY (ARRAY(
-  SELECT ctid FROM @table@ ORDER BY near LIMIT 300 FOR UPDATE SKIP LOCKED));
+DELETE FROM <table> WHERE ctid = ANY (ARRAY(
+  SELECT ctid FROM <table> ORDER BY near LIMIT 300 FOR UPDATE SKIP LOCKED));
 SQL
 	delete_any => [ 2, <<'SQL' ],
 \set low random(1, 1000000000)
-DELETE FROM @table@ WHERE ctid = ANY (ARRAY(
-  SELECT ctid FROM @table@ WHERE scrambled BETWEEN :low AND :low + 50000000
+DELETE FROM <table> WHERE ctid = ANY (ARRAY(
+  SELECT ctid FROM <table> WHERE scrambled BETWEEN :low AND :low + 50000000
   FOR UPDATE SKIP LOCKED));
 SQL
-	vacuum => [ 2, "VACUUM (INDEX_CLEANUP ON, TRUNCATE OFF) @table@;\n" ],
+	vacuum => [ 2, "VACUUM (INDEX_CLEANUP ON, TRUNCATE OFF) <table>;\n" ],
 	checkpoint => [ 1, "CHECKPOINT;\n" ],
 	rebuild => [ 1, <<'SQL' ],
 SELECT pg_try_advisory_lock(1) AS mine \gset
 \if :mine
-REINDEX INDEX CONCURRENTLY @table@_few;
+REINDEX INDEX CONCURRENTLY <table>_few;
 SELECT pg_advisory_unlock(1);
 \endif
 SQL
@@ -112,7 +112,7 @@ foreach my $table (qw(logged unlogged))
 	{
 		my ($weight, $text) = @{ $scripts{$name} };
 		$weight *= 3 if $table eq 'logged';
-		$text =~ s/\@table\@/$table/g;
+		$text =~ s/<table>/$table/g;
 		append_to_file("$directory/$table-$name", $text);
 		push @files, '-f', "$directory/$table-$name\@$weight";
 	}
