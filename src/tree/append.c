@@ -345,9 +345,12 @@ sware_tree_append_run(Relation index, IndexTuple *entries, int count)
 	append->count = 0;
 	if (look_at_right_edge(append, entries[0]))
 		taken = cut_into_leaves(append, entries, count);
-	if (append->count > 0)
+
+	/* VACUUM may be long at looking for leaves that are not linked */
+	if (append->count > 0 && !ConditionalLockPage(index, SWARE_METAPAGE, ShareLock))
+		taken = 0;
+	else if (append->count > 0)
 	{
-		LockPage(index, SWARE_METAPAGE, ShareLock);
 		write_leaves(append);
 		if (!try_to_link(append))
 		{

@@ -56,6 +56,18 @@ sware_cache_refresh_root(Relation index)
 	cache->allEqualImage = fresh.allEqualImage;
 }
 
+/*
+ * Remember where the rightmost leaf is, or that this is not known.  Callers
+ * keep no pointer to the cache: a comparator that looks at catalogs can make
+ * it go away.
+ */
+void
+sware_cache_set_rightmost(Relation index, SwareLink rightmost)
+{
+	if (index->rd_amcache)
+		((SwareCache *) index->rd_amcache)->rightmost = rightmost;
+}
+
 /* Forget everything: the file is about to be built anew. */
 void
 sware_cache_forget(Relation index)

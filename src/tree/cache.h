@@ -3,7 +3,9 @@
  * cache.h
  *	  What a backend remembers of an index between calls (rd_amcache).
  *
- * Everything here may be out of date, and is checked when it is used.
+ * Everything here may be out of date, and is checked when it is used.  What
+ * sware_cache returns is valid until the next thing that may look at catalogs,
+ * comparators included.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,6 +26,7 @@ typedef struct SwareCache
 
 extern SwareCache *sware_cache(Relation index);
 extern void sware_cache_refresh_root(Relation index);
+extern void sware_cache_set_rightmost(Relation index, SwareLink rightmost);
 extern void sware_cache_forget(Relation index);
 
 #endif							/* SWARE_CACHE_H */

@@ -34,6 +34,12 @@ sware_get_root(Relation index, int *level)
  */
 #define MAX_ATTEMPTS	10000
 
+/* how far to look for a downlink to the right of where it should be */
+#define HINTED_STEPS	32
+
+/* how often to look for the parent of a page, which must have one */
+#define MAX_PARENT_ATTEMPTS		100
+
 /* Count an attempt to find a page, and give up if there are too many. */
 static void
 count_attempt(Relation index, int level, int *attempts)
@@ -326,11 +332,12 @@ find_downlink(Page page, SwareLink child, OffsetNumber hint)
 }
 
 /*
- * Look for the downlink to `child` on an exclusively locked page and to its
- * right.  Returns the page that has it, or InvalidBuffer with nothing held.
+ * Look for the downlink to `child` on an exclusively locked page and on up to
+ * `steps` pages to its right.  Returns the page that has it, or InvalidBuffer
+ * with nothing held.
  */
 static Buffer
-find_downlink_to_the_right(Relation index, Buffer buffer, int level,
+find_downlink_to_the_right(Relation index, Buffer buffer, int level, int64 steps,
 						   SwareLink child, OffsetNumber hint,
 						   SwareStack *ancestors, OffsetNumber *offset)
 {
@@ -351,12 +358,43 @@ find_downlink_to_the_right(Relation index, Buffer buffer, int level,
 				return buffer;
 			next = SwarePageGetOpaque(page)->right;
 			sware_release_buffer(buffer);
-			if (!sware_link_is_valid(next))
+			if (!sware_link_is_valid(next) || steps-- == 0)
 				return InvalidBuffer;
 		}
 		buffer = sware_read_linked(index, next, level, BUFFER_LOCK_EXCLUSIVE);
 	}
 	return InvalidBuffer;
+}
+
+/* Look for a downlink by the high key of the page that it leads to. */
+static Buffer
+find_parent_by_high_key(Relation index, Page page, int level, SwareLink child,
+						OffsetNumber *offset)
+{
+	SwareSearchKey key;
+	SwareStack *ancestors = NULL;
+	Buffer		buffer;
+
+	sware_search_key_from_pivot(&key, index, sware_page_high_key(page));
+	key.below = true;
+	buffer = sware_descend(&key, level, BUFFER_LOCK_EXCLUSIVE, &ancestors);
+	buffer = find_downlink_to_the_right(index, buffer, level, HINTED_STEPS, child,
+										InvalidOffsetNumber, ancestors, offset);
+	sware_free_stack(ancestors);
+	return buffer;
+}
+
+/* Look for a downlink on all pages of a level. */
+static Buffer
+find_parent_by_walk(Relation index, int level, SwareLink child, OffsetNumber *offset)
+{
+	Buffer		buffer = sware_descend_to_edge(index, level, false);
+	SwareLink	leftmost = sware_page_link(buffer);
+
+	sware_release_buffer(buffer);
+	buffer = sware_read_linked(index, leftmost, level, BUFFER_LOCK_EXCLUSIVE);
+	return find_downlink_to_the_right(index, buffer, level, PG_INT64_MAX, child,
+									  InvalidOffsetNumber, NULL, offset);
 }
 
 /*
@@ -374,31 +412,36 @@ sware_find_parent(Relation index, Buffer child, SwareStack *stack, OffsetNumber 
 	SwareLink	link = sware_page_link(child);
 	int			level = SwarePageGetOpaque(page)->level + 1;
 	Buffer		parent;
-	SwareSearchKey key;
-	SwareStack *ancestors = NULL;
 
 	if (stack)
 	{
 		parent = sware_read_linked(index, stack->page, level, BUFFER_LOCK_EXCLUSIVE);
-		parent = find_downlink_to_the_right(index, parent, level, link,
+		parent = find_downlink_to_the_right(index, parent, level, HINTED_STEPS, link,
 											stack->offset, stack->parent, offset);
 		if (BufferIsValid(parent))
 			return parent;
 	}
 
-	/* the place just below the child's high key is under its downlink */
-	sware_search_key_from_pivot(&key, index, sware_page_high_key(page));
-	key.below = true;
-	parent = sware_descend(&key, level, BUFFER_LOCK_EXCLUSIVE, &ancestors);
-	parent = find_downlink_to_the_right(index, parent, level, link,
-										InvalidOffsetNumber, ancestors, offset);
-	sware_free_stack(ancestors);
-	if (!BufferIsValid(parent))
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("failed to find the parent of block %u in index \"%s\"",
-						link.block, RelationGetRelationName(index))));
-	return parent;
+	/*
+	 * As a rule the place just below the child's high key is under its
+	 * downlink.  Not so where an emptied internal page has given its range
+	 * away: high keys there may be too high (page.h), and lead too far right.
+	 * Any walk may lose its way to concurrent changes.
+	 */
+	for (int attempt = 0; attempt < MAX_PARENT_ATTEMPTS; attempt++)
+	{
+		parent = find_parent_by_high_key(index, page, level, link, offset);
+		if (!BufferIsValid(parent))
+			parent = find_parent_by_walk(index, level, link, offset);
+		if (BufferIsValid(parent))
+			return parent;
+	}
+
+	ereport(ERROR,
+			(errcode(ERRCODE_INDEX_CORRUPTED),
+			 errmsg("failed to find the parent of block %u in index \"%s\"",
+					link.block, RelationGetRelationName(index))));
+	return InvalidBuffer;		/* keep compiler quiet */
 }
 
 /* Free a stack. */

@@ -360,28 +360,30 @@ static Buffer
 find_leaf(const SwareSearchKey *key, SwareStack **stack)
 {
 	Relation	index = key->index;
-	SwareCache *cache = sware_cache(index);
+	const SwareLink unknown = {InvalidBlockNumber, 0};
+	SwareLink	rightmost = sware_cache(index)->rightmost;
 	Buffer		buffer;
 
 	*stack = NULL;
-	if (sware_link_is_valid(cache->rightmost))
+	if (sware_link_is_valid(rightmost))
 	{
-		buffer = sware_read_linked(index, cache->rightmost, 0, BUFFER_LOCK_EXCLUSIVE);
+		buffer = sware_read_linked(index, rightmost, 0, BUFFER_LOCK_EXCLUSIVE);
 		if (BufferIsValid(buffer))
 		{
 			Page		page = BufferGetPage(buffer);
 
-			if (sware_page_is_rightmost(page) && sware_page_last_sorted(page) >= SWARE_FIRST_DATA &&
+			if (sware_page_is_rightmost(page) &&
+				sware_page_last_sorted(page) >= SWARE_FIRST_DATA &&
 				sware_compare_key(key, sware_page_tuple(page, SWARE_FIRST_DATA)) > 0)
 				return buffer;
 			sware_release_buffer(buffer);
 		}
-		cache->rightmost.block = InvalidBlockNumber;
+		sware_cache_set_rightmost(index, unknown);
 	}
 
 	buffer = sware_descend(key, 0, BUFFER_LOCK_EXCLUSIVE, stack);
 	if (sware_page_is_rightmost(BufferGetPage(buffer)))
-		cache->rightmost = sware_page_link(buffer);
+		sware_cache_set_rightmost(index, sware_page_link(buffer));
 	return buffer;
 }
 

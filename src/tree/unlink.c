@@ -64,10 +64,11 @@ lock_left_sibling(Relation index, SwareLink left, SwareLink target, int level)
 {
 	while (sware_link_is_valid(left))
 	{
-		Buffer		buffer = sware_read_linked(index, left, level, BUFFER_LOCK_EXCLUSIVE);
+		Buffer		buffer;
 		SwarePageOpaque opaque;
 
 		CHECK_FOR_INTERRUPTS();
+		buffer = sware_read_linked(index, left, level, BUFFER_LOCK_EXCLUSIVE);
 		if (!BufferIsValid(buffer))
 			return InvalidBuffer;
 		opaque = SwarePageGetOpaque(BufferGetPage(buffer));

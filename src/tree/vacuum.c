@@ -15,7 +15,6 @@
 
 #include "commands/progress.h"
 #include "miscadmin.h"
-#include "nodes/bitmapset.h"
 #include "pgstat.h"
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
@@ -159,11 +158,41 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	MemoryContextDelete(state.pageContext);
 }
 
-/* Blocks that downlinks lead to, of the pages above the leaves. */
-static Bitmapset *
-linked_leaves(Relation index)
+/* A set of blocks, one bit each. */
+typedef struct BlockSet
 {
-	Bitmapset  *blocks = NULL;
+	BlockNumber blocks;			/* below this number */
+	uint8	   *bits;
+} BlockSet;
+
+static BlockSet *
+make_block_set(BlockNumber blocks)
+{
+	BlockSet   *set = palloc(sizeof(BlockSet));
+
+	set->blocks = blocks;
+	set->bits = MemoryContextAllocExtended(CurrentMemoryContext, blocks / 8 + 1,
+										   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	return set;
+}
+
+static void
+add_block(BlockSet *set, BlockNumber block)
+{
+	if (block < set->blocks)
+		set->bits[block / 8] |= 1 << (block % 8);
+}
+
+static bool
+has_block(const BlockSet *set, BlockNumber block)
+{
+	return (set->bits[block / 8] & (1 << (block % 8))) != 0;
+}
+
+/* Add the blocks that the downlinks just above the leaves lead to. */
+static void
+add_linked_leaves(Relation index, BlockSet *set)
+{
 	SwareLink	link;
 	Buffer		buffer;
 	int			level;
@@ -172,7 +201,10 @@ linked_leaves(Relation index)
 	sware_cache_refresh_root(index);
 	link = sware_get_root(index, &level);
 	if (level == 0)
-		return bms_make_singleton(link.block);
+	{
+		add_block(set, link.block);
+		return;
+	}
 
 	buffer = sware_descend_to_edge(index, 1, false);
 	for (;;)
@@ -182,20 +214,36 @@ linked_leaves(Relation index)
 		for (OffsetNumber offset = SWARE_FIRST_DATA;
 			 offset <= PageGetMaxOffsetNumber(page);
 			 offset++)
-			blocks = bms_add_member(blocks,
-									sware_pivot_link(sware_page_tuple(page, offset)).block);
+			add_block(set, sware_pivot_link(sware_page_tuple(page, offset)).block);
 		link = SwarePageGetOpaque(page)->right;
 		sware_release_buffer(buffer);
 		sware_vacuum_delay_point();
 
 		/* pages not found any more only cost a closer look later */
 		if (!sware_link_is_valid(link))
-			break;
+			return;
 		buffer = sware_read_linked(index, link, 1, BUFFER_LOCK_SHARE);
 		if (!BufferIsValid(buffer))
-			break;
+			return;
 	}
-	return blocks;
+}
+
+/* Does the left sibling that a page names link to it? */
+static bool
+is_linked_by_left_sibling(Relation index, BlockNumber block, Page copy)
+{
+	SwareLink	left = SwarePageGetOpaque(copy)->left;
+	Buffer		buffer;
+	bool		result;
+
+	if (!sware_link_is_valid(left))
+		return false;
+	buffer = sware_read_linked(index, left, 0, BUFFER_LOCK_SHARE);
+	if (!BufferIsValid(buffer))
+		return false;
+	result = SwarePageGetOpaque(BufferGetPage(buffer))->right.block == block;
+	sware_release_buffer(buffer);
+	return result;
 }
 
 /*
@@ -211,7 +259,8 @@ is_unreachable(Relation index, BlockNumber block, Page copy)
 	bool		is_unchanged;
 
 	/* only bulk appends leave unlinked leaves behind, and none is empty */
-	if (sware_page_last_sorted(copy) < SWARE_FIRST_DATA)
+	if (sware_page_last_sorted(copy) < SWARE_FIRST_DATA ||
+		is_linked_by_left_sibling(index, block, copy))
 		return false;
 
 	sware_search_key_from_entry(&key, index, sware_page_tuple(copy, SWARE_FIRST_DATA));
@@ -243,17 +292,19 @@ delete_unreachable(Relation index, BlockNumber block)
 
 /*
  * Look at one block of the physical pass; true if it is free.  `linked` are
- * the blocks that need no closer look.
+ * the leaves that need no closer look; NULL if none is to be looked at.
  */
 static bool
-examine_block(VacuumState *state, BlockNumber block, const Bitmapset *linked,
-			  bool find_unreachable)
+examine_block(VacuumState *state, BlockNumber block, const BlockSet *linked)
 {
 	Relation	index = state->info->index;
 	Buffer		buffer;
 	Page		page;
 	PGAlignedBlock copy;
 	bool		is_suspicious;
+	bool		was_emptied;
+	SwareLink	link;
+	int			level;
 
 	buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_NORMAL,
 								state->info->strategy);
@@ -271,11 +322,23 @@ examine_block(VacuumState *state, BlockNumber block, const Bitmapset *linked,
 		sware_release_buffer(buffer);
 		return true;
 	}
-	is_suspicious = find_unreachable && sware_page_is_leaf(page) &&
-		!bms_is_member(block, linked);
+	link = sware_page_link(buffer);
+	level = SwarePageGetOpaque(page)->level;
+	is_suspicious = linked != NULL && level == 0 && !has_block(linked, block);
+	was_emptied = level > 0 && sware_page_data_count(page) == 0;
 	if (is_suspicious)
 		memcpy(copy.data, page, BLCKSZ);
 	sware_release_buffer(buffer);
+
+	/* one that could not be deleted at once, or a crash came in between */
+	if (was_emptied)
+	{
+		int			deleted = sware_delete_page(index, link, level);
+
+		state->stats->pages_newly_deleted += deleted;
+		state->stats->pages_deleted += deleted > 0 ? 1 : 0;
+		return deleted > 0;
+	}
 
 	if (!is_suspicious || !is_unreachable(index, block, copy.data))
 		return false;
@@ -297,7 +360,8 @@ sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 	Relation	index = info->index;
 	VacuumState state = {info, stats, NULL, NULL, NULL};
 	MemoryContext caller = CurrentMemoryContext;
-	Bitmapset  *linked = NULL;
+	MemoryContext cleanup;
+	BlockSet   *linked = NULL;
 	bool		find_unreachable;
 	BlockNumber blocks;
 
@@ -311,13 +375,18 @@ sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 	if (stats->estimated_count)
 		return;
 
-	state.pageContext = AllocSetContextCreate(caller, "sware vacuum",
+	cleanup = AllocSetContextCreate(caller, "sware cleanup", ALLOCSET_DEFAULT_SIZES);
+	state.pageContext = AllocSetContextCreate(cleanup, "sware vacuum",
 											  ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(cleanup);
 
 	/* a bulk append that is under way has pages that are not linked yet */
 	find_unreachable = ConditionalLockPage(index, SWARE_METAPAGE, ExclusiveLock);
 	if (find_unreachable)
-		linked = linked_leaves(index);
+	{
+		linked = make_block_set(blocks);
+		add_linked_leaves(index, linked);
+	}
 
 	stats->pages_deleted = 0;
 	stats->pages_free = 0;
@@ -325,7 +394,7 @@ sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 	for (BlockNumber block = SWARE_METAPAGE + 1; block < blocks; block++)
 	{
 		sware_vacuum_delay_point();
-		if (examine_block(&state, block, linked, find_unreachable))
+		if (examine_block(&state, block, linked))
 		{
 			RecordFreeIndexPage(index, block);
 			stats->pages_free++;
@@ -336,7 +405,6 @@ sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 
 	if (find_unreachable)
 		UnlockPage(index, SWARE_METAPAGE, ExclusiveLock);
-	bms_free(linked);
-	MemoryContextDelete(state.pageContext);
+	MemoryContextDelete(cleanup);
 	IndexFreeSpaceMapVacuum(index);
 }
