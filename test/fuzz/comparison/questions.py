@@ -6,24 +6,12 @@ OPERATORS = ("<", "<=", "=", ">=", ">")
 
 
 class Question:
-    """A query, how its answers compare, and whether its plan must use an index."""
+    """A query, and how its answers compare."""
 
-    def __init__(self, sql, compare="bag", prefix=0, must_use_index=False):
+    def __init__(self, sql, compare="bag", prefix=0):
         self.sql = sql
         self.compare = compare
         self.prefix = prefix
-        self.must_use_index = must_use_index
-
-
-class Condition:
-    """The WHERE clause under construction for one index."""
-
-    def __init__(self):
-        self.parts = []
-        self.uses_first_key = False
-
-    def text(self):
-        return " AND ".join(self.parts) if self.parts else "true"
 
 
 def typed(key, text):
@@ -62,31 +50,30 @@ def arrays_allowed(key):
 
 
 def one_qual(rng, key):
-    """A condition on one key.  Returns (text, whether an index surely serves it)."""
+    """A condition on one key."""
     name, kind = key.expression, rng.random()
-    plain = not key.opclass
     if "bool" in key.type.features and kind < 0.4:
-        return rng.choice((name, "NOT %s" % name, "%s IS TRUE" % name)), plain
+        return rng.choice((name, "NOT %s" % name, "%s IS TRUE" % name))
     if kind < 0.25:
-        return "%s = %s" % (name, constant(rng, key)), True
+        return "%s = %s" % (name, constant(rng, key))
     if kind < 0.40:
-        return "%s %s %s" % (name, rng.choice(OPERATORS), constant(rng, key)), plain
+        return "%s %s %s" % (name, rng.choice(OPERATORS), constant(rng, key))
     if kind < 0.55:
-        return "%s BETWEEN %s AND %s" % (name, constant(rng, key), constant(rng, key)), plain
+        return "%s BETWEEN %s AND %s" % (name, constant(rng, key), constant(rng, key))
     if kind < 0.60:
-        return "%s IS NULL" % name, True
+        return "%s IS NULL" % name
     if kind < 0.65:
-        return "%s IS NOT NULL" % name, True
+        return "%s IS NOT NULL" % name
     if kind < 0.85 and arrays_allowed(key):
         operator = rng.choice(("=", "=", "=", "=", "<", "<=", ">", ">="))
-        return "%s %s ANY (%s)" % (name, operator, array(rng, key)), False
+        return "%s %s ANY (%s)" % (name, operator, array(rng, key))
     if kind < 0.95 and "like" in key.type.features:
         prefix = key.literal(rng)[:rng.randint(1, 6)].replace("%", "").replace("_", "")
-        return "%s LIKE %s" % (name, quote(prefix + "%")), False
+        return "%s LIKE %s" % (name, quote(prefix + "%"))
     if "pattern" in key.type.features and kind < 0.97:
         return "%s %s %s" % (name, rng.choice(("~<~", "~<=~", "~>=~", "~>~")),
-                             typed(key, key.literal(rng))), bool(key.opclass)
-    return "%s = NULL::%s" % (name, key.type.cast), False
+                             typed(key, key.literal(rng)))
+    return "%s = NULL::%s" % (name, key.type.cast)
 
 
 def narrow_qual(rng, key):
@@ -98,28 +85,23 @@ def narrow_qual(rng, key):
 
 
 def condition(rng, index):
-    """Conditions on keys of the index, often on leading ones, sometimes odd combinations."""
-    result = Condition()
+    """A WHERE clause on keys of the index, often on leading ones, sometimes odd combinations."""
+    parts = []
     keys = index.keys
     count = rng.choice((1, 1, 2, len(keys)))
     picked = keys[:count] if rng.random() < 0.7 else rng.sample(keys, min(count, len(keys)))
     for key in picked:
-        text, served = one_qual(rng, key)
-        result.parts.append(text)
-        if key is keys[0]:
-            result.uses_first_key = served
+        parts.append(one_qual(rng, key))
         if rng.random() < 0.15:             # redundant or contradictory
-            result.parts.append(one_qual(rng, key)[0])
+            parts.append(one_qual(rng, key))
     if len(keys) > 1 and rng.random() < 0.05:
         first, second = keys[0], keys[1]
-        result.parts.append("(%s, %s) %s (%s, %s)" % (
+        parts.append("(%s, %s) %s (%s, %s)" % (
             first.expression, second.expression, rng.choice(("<", "<=", ">", ">=")),
             typed(first, first.literal(rng)), typed(second, second.literal(rng))))
-    if index.predicate:
-        if rng.random() < 0.85:
-            result.parts.append(index.predicate)
-        result.uses_first_key = False
-    return result
+    if index.predicate and rng.random() < 0.85:
+        parts.append(index.predicate)
+    return " AND ".join(parts)
 
 
 def all_columns(table):
@@ -152,8 +134,7 @@ def rows_by_condition(rng, table, index):
     columns = all_columns(table) if rng.random() < 0.6 else index_columns(index)
     if rng.random() < 0.3:
         columns = "count(*), sum(id)"
-    return Question("SELECT %s FROM @S.t WHERE %s" % (columns, where.text()),
-                    must_use_index=where.uses_first_key)
+    return Question("SELECT %s FROM @S.t WHERE %s" % (columns, where))
 
 
 def rows_in_order(rng, table, index):
@@ -162,11 +143,10 @@ def rows_in_order(rng, table, index):
     columns = ", ".join(shown)
     if rng.random() < 0.6:
         return Question("SELECT %s FROM @S.t WHERE %s ORDER BY %s LIMIT %d%s" % (
-            columns, where.text(), order, rng.choice((1, 1, 10, 200)),
-            " OFFSET %d" % rng.choice((1, 50)) if rng.random() < 0.2 else ""), "order",
-            must_use_index=where.uses_first_key)
+            columns, where, order, rng.choice((1, 1, 10, 200)),
+            " OFFSET %d" % rng.choice((1, 50)) if rng.random() < 0.2 else ""), "order")
     return Question("SELECT %s, id FROM @S.t WHERE %s ORDER BY %s" % (
-        columns, where.text(), order), "prefix", len(shown), where.uses_first_key)
+        columns, where, order), "prefix", len(shown))
 
 
 def whole_order(rng, table, index):
@@ -181,7 +161,7 @@ def whole_order(rng, table, index):
 
 def extremes(rng, table, index):
     key = rng.choice(index.keys)
-    where = condition(rng, index).text() if rng.random() < 0.4 else "true"
+    where = condition(rng, index) if rng.random() < 0.4 else "true"
     if "minmax" not in key.type.features or key.opclass:
         return Question("SELECT EXISTS (SELECT 1 FROM @S.t WHERE %s AND %s)" % (
             narrow_qual(rng, key), where))
@@ -195,9 +175,9 @@ def distinct_keys(rng, table, index):
     shown = key.type.normalised(key.expression)
     if rng.random() < 0.5:
         return Question("SELECT DISTINCT %s FROM @S.t WHERE %s" % (
-            shown, condition(rng, index).text()))
+            shown, condition(rng, index)))
     return Question("SELECT %s, count(*), min(id) FROM @S.t WHERE %s GROUP BY %s" % (
-        shown, condition(rng, index).text(), shown))
+        shown, condition(rng, index), shown))
 
 
 def merge_join(rng, table, index):
@@ -246,7 +226,7 @@ def union_of_conditions(rng, table, index):
     other = rng.choice(table.indexes)
     return Question("SELECT %s FROM @S.t WHERE (%s) OR (%s)" % (
         rng.choice(("count(*), sum(id)", all_columns(table))),
-        condition(rng, index).text(), condition(rng, other).text()))
+        condition(rng, index), condition(rng, other)))
 
 
 def narrow_rows(rng, table, index):
@@ -272,7 +252,7 @@ def cursor_query(rng, table):
     """A query for a scroll cursor, with only ordered, comparable columns."""
     index = rng.choice(table.indexes)
     order, shown = ordering(rng, index)
-    where = condition(rng, index).text() if rng.random() < 0.5 else (index.predicate or "true")
+    where = condition(rng, index) if rng.random() < 0.5 else (index.predicate or "true")
     return "SELECT %s FROM @S.t WHERE %s ORDER BY %s" % (", ".join(shown), where, order)
 
 
