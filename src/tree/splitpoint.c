@@ -17,6 +17,12 @@
 /* internal pages are left this full (in %) where they grow at the right */
 #define INTERNAL_FILLFACTOR		90
 
+/*
+ * Pages full of one key are left this full (in %) where its TIDs arrive in
+ * order, whatever the fill factor: nothing will come between them.
+ */
+#define SINGLE_KEY_FILLFACTOR	98
+
 /* split points this far (in % of a page) from the best one still count */
 #define TOLERANCE				6
 
@@ -24,7 +30,8 @@ typedef struct SplitContext
 {
 	Relation	index;
 	bool		isLeaf;
-	const SwareItems *items;
+	bool		isEven;			/* both halves will grow */
+	SwareItems *items;
 	Size		total;			/* space of all items */
 	Size		leftRoom;		/* less the left page's new high key */
 	Size		rightRoom;
@@ -44,11 +51,23 @@ follows_closely(ItemPointer before, ItemPointer tid)
 		ItemPointerGetOffsetNumber(tid) == FirstOffsetNumber;
 }
 
+/* Do all items have the same key? */
+static bool
+has_single_key(const SplitContext *split)
+{
+	const SwareItems *items = split->items;
+
+	return sware_pivot_columns_needed(split->index, items->tuples[0],
+									  items->tuples[items->count - 1]) >
+		IndexRelationGetNumberOfKeyAttributes(split->index);
+}
+
 /*
- * How much of a page's capacity should the left half take, in bytes?
+ * How much of a page's capacity should the left half take, in bytes?  Sets
+ * isEven.
  */
 static Size
-left_target(const SplitContext *split, Page page, int new_item)
+left_target(SplitContext *split, Page page, int new_item)
 {
 	const SwareItems *items = split->items;
 	bool		is_last = new_item == items->count - 1;
@@ -56,12 +75,18 @@ left_target(const SplitContext *split, Page page, int new_item)
 	Size		capacity = SWARE_PAGE_CAPACITY;
 	Size		space = 0;
 
+	split->isEven = false;
 	if (!split->isLeaf)
 	{
 		if (is_rightmost && is_last)
 			return capacity * INTERNAL_FILLFACTOR / 100;
+		split->isEven = true;
 		return split->total / 2;
 	}
+
+	/* one key's duplicates, which arrive in TID order */
+	if (is_last && has_single_key(split))
+		return capacity * SINGLE_KEY_FILLFACTOR / 100;
 
 	/* keys that arrive in order at the right edge */
 	if (is_rightmost && is_last)
@@ -71,12 +96,6 @@ left_target(const SplitContext *split, Page page, int new_item)
 	{
 		IndexTuple	before = items->tuples[new_item - 1];
 		IndexTuple	added = items->tuples[new_item];
-
-		/* one key's duplicates, which arrive in TID order */
-		if (is_last &&
-			sware_pivot_columns_needed(split->index, items->tuples[0], added) >
-			IndexRelationGetNumberOfKeyAttributes(split->index))
-			return capacity * sware_fillfactor(split->index) / 100;
 
 		/*
 		 * Keys that arrive in order just here, among others that came early:
@@ -93,6 +112,7 @@ left_target(const SplitContext *split, Page page, int new_item)
 
 	if (is_rightmost)
 		return capacity * sware_split_ratio(split->index) / 100;
+	split->isEven = true;
 	return split->total / 2;
 }
 
@@ -188,17 +208,76 @@ closest_split_point(const SplitContext *split, Size target)
 }
 
 /*
+ * Cut the posting list that `target` bytes of items end in, so that a split
+ * is possible there.  A list can be a sixth of a page.
+ */
+static void
+cut_posting_list(SplitContext *split, Size target)
+{
+	SwareItems *items = split->items;
+	Size		left = 0;
+	int			i = 0;
+	IndexTuple	list;
+	ItemPointer tids;
+	int64		fitting;
+
+	while (i < items->count - 1 && left + sware_item_space(items->tuples[i]) <= target)
+		left += sware_item_space(items->tuples[i++]);
+
+	list = items->tuples[i];
+	if (!sware_tuple_is_posting(list) || items->count == (int) lengthof(items->tuples))
+		return;
+	fitting = ((int64) target - (int64) left - (int64) sizeof(ItemIdData) -
+			   (int64) sware_leaf_tuple_key_size(list)) / (int64) sizeof(ItemPointerData);
+	fitting = Min(fitting, sware_tuple_count(list) - 2);
+	if (fitting < 2)
+		return;
+
+	tids = sware_posting_tids(list);
+	split->total -= sware_item_space(list);
+	memmove(&items->tuples[i + 2], &items->tuples[i + 1],
+			(items->count - i - 1) * sizeof(IndexTuple));
+	items->tuples[i] = sware_form_posting(list, tids, fitting);
+	items->tuples[i + 1] = sware_form_posting(list, tids + fitting,
+											  sware_tuple_count(list) - fitting);
+	items->count++;
+	split->total += sware_item_space(items->tuples[i]) +
+		sware_item_space(items->tuples[i + 1]);
+}
+
+/* Choose the closest split point, and better ones in its neighbourhood. */
+static int
+choose_split_point(const SplitContext *split, Size target, int *cost)
+{
+	int			closest = closest_split_point(split, target);
+	int			best;
+	Size		reachable = 0;
+
+	if (closest == 0)
+		elog(ERROR, "found no way to split a page of index \"%s\"",
+			 RelationGetRelationName(split->index));
+
+	/* the target itself may lie out of reach */
+	for (int i = 0; i < closest; i++)
+		reachable += sware_item_space(split->items->tuples[i]);
+
+	best = best_split_point(split, reachable,
+							SWARE_PAGE_CAPACITY * TOLERANCE / 100, cost);
+	return best != 0 ? best : closest;
+}
+
+/*
  * Choose how many of `items` stay on the left of a split of `page`.  The
  * items are those of the page and new ones, of which `new_item` is the last
- * that was added.  The caller holds an exclusive lock on the page.
+ * that was added; a posting list may be cut in two.  The caller holds an
+ * exclusive lock on the page.
  */
 int
-sware_find_split_point(Relation index, Page page, const SwareItems *items, int new_item)
+sware_find_split_point(Relation index, Page page, SwareItems *items, int new_item)
 {
 	SplitContext split;
 	int			key_columns = IndexRelationGetNumberOfKeyAttributes(index);
 	Size		target;
-	int			closest;
 	int			best;
 	int			cost;
 
@@ -214,26 +293,18 @@ sware_find_split_point(Relation index, Page page, const SwareItems *items, int n
 		 sware_item_space(sware_page_high_key(page)));
 
 	target = left_target(&split, page, new_item);
-	closest = closest_split_point(&split, target);
-	if (closest == 0)
-		elog(ERROR, "found no way to split a page of index \"%s\"",
-			 RelationGetRelationName(index));
+	best = choose_split_point(&split, target, &cost);
+	if (!split.isLeaf || cost <= key_columns)
+		return best;
 
-	/* the target itself may lie out of reach */
-	target = 0;
-	for (int i = 0; i < closest; i++)
-		target += sware_item_space(items->tuples[i]);
-
-	best = best_split_point(&split, target,
-							SWARE_PAGE_CAPACITY * TOLERANCE / 100, &cost);
-	if (split.isLeaf && cost > key_columns)
+	/* within a key: there rather exactly, or at the boundary of two keys */
+	if (split.isEven)
 	{
-		/* rather between two keys, if there are two that are no extremes */
 		int			anywhere = best_split_point(&split, split.total / 2,
 												split.total * 4 / 10, &cost);
 
-		if (anywhere != 0 && cost <= key_columns)
-			best = anywhere;
+		return anywhere != 0 && cost <= key_columns ? anywhere : best;
 	}
-	return best != 0 ? best : closest;
+	cut_posting_list(&split, target);
+	return choose_split_point(&split, target, &cost);
 }

@@ -198,7 +198,7 @@ extern void sware_tree_insert_run(Relation index, Relation heap,
 extern int	sware_tree_append_run(Relation index, IndexTuple *entries, int count);
 extern void sware_split(Relation index, Buffer buffer, SwareItems *items,
 						int new_item, Buffer child);
-extern int	sware_find_split_point(Relation index, Page page, const SwareItems *items,
+extern int	sware_find_split_point(Relation index, Page page, SwareItems *items,
 								   int new_item);
 extern Size sware_pivot_space(IndexTuple first_right);
 extern void sware_insert_downlink(Relation index, Buffer left, SwareStack *stack);
