@@ -84,3 +84,13 @@ SELECT compare('SELECT a, f FROM n WHERE a = 1 ORDER BY a');
 SELECT check_all();
 DROP FUNCTION size_of;
 SELECT drop_twins();
+
+-- A rightmost leaf, which has no high key, holds one entry more than others.
+CREATE TABLE brim (a int);
+CREATE INDEX brim_a ON brim USING sware (a) WITH (deduplicate_items = off);
+INSERT INTO brim SELECT generate_series(1, 406);
+SELECT sware_check('brim_a', true);
+SELECT live_items, free_size FROM sware_page_stats('brim_a', 1);
+INSERT INTO brim VALUES (407);
+SELECT sware_check('brim_a', true);
+DROP TABLE brim;

@@ -160,10 +160,13 @@ typedef SwareMetaPageData *SwareMetaPage;
 #define SWARE_MAX_TIDS_PER_PAGE \
 	((int) (SWARE_PAGE_CAPACITY / sizeof(ItemPointerData)))
 
-/* an upper limit on the items that one page can hold (high key included) */
+/*
+ * An upper limit on the line pointers of one page, that of the high key
+ * included, which may be unused.
+ */
 #define SWARE_MAX_ITEMS_PER_PAGE \
 	((int) (SWARE_PAGE_CAPACITY / \
-			(MAXALIGN(sizeof(IndexTupleData) + 1) + sizeof(ItemIdData))))
+			(MAXALIGN(sizeof(IndexTupleData) + 1) + sizeof(ItemIdData))) + 1)
 
 /*
  * How many items the append area takes.  Each costs a reader a few
