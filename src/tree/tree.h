@@ -26,6 +26,9 @@
 #include "tree/entry.h"
 #include "tree/page.h"
 
+/* test modules call what is declared here, which servers from 16 on hide */
+#pragma GCC visibility push(default)
+
 /* how a column's values are compared */
 typedef enum SwareComparison
 {
@@ -209,5 +212,7 @@ extern int	sware_delete_page(Relation index, SwareLink target, int level);
 extern void sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 								   IndexBulkDeleteCallback callback, void *state);
 extern void sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats);
+
+#pragma GCC visibility pop
 
 #endif							/* SWARE_TREE_H */

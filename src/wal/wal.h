@@ -19,6 +19,9 @@
 
 #define SWARE_WAL_MAX_PAGES		MAX_GENERIC_XLOG_PAGES
 
+/* for test modules, see tree.h */
+#pragma GCC visibility push(default)
+
 typedef GenericXLogState SwareWal;
 
 extern SwareWal *sware_wal_begin(Relation index);
@@ -32,5 +35,7 @@ extern void sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 
 extern void sware_wal_write_new_pages(Relation index, ForkNumber fork,
 									  BlockNumber first, Page *pages, int count);
+
+#pragma GCC visibility pop
 
 #endif							/* SWARE_WAL_H */
