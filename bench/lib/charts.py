@@ -1,0 +1,76 @@
+"""Charts of the benchmarks."""
+
+import matplotlib
+
+matplotlib.use("Agg")
+from matplotlib import pyplot  # noqa: E402  (the backend is chosen first)
+
+COLOURS = ("#4878a8", "#d1741f", "#b8b8b8", "#5a9a5a")
+
+
+def bars(path, title, panels):
+    """Writes groups of bars, one panel below the other.
+
+    A panel is its title, the label of its axis, the names of the groups, and
+    a value (or None) for each group by the label of its subject.
+    """
+    heights = [len(groups) * len(values) for _, _, groups, values in panels]
+    figure, axes = pyplot.subplots(
+        len(panels), 1, squeeze=False, layout="constrained",
+        figsize=(9, 0.22 * sum(heights) + 0.9 * len(panels) + 0.6),
+        gridspec_kw={"height_ratios": heights},
+    )
+    for axis, panel in zip(axes[:, 0], panels):
+        draw_bars(axis, *panel)
+    figure.suptitle(title, fontsize=11)
+    save(figure, path)
+
+
+def draw_bars(axis, title, unit, groups, values):
+    thickness = 0.8 / len(values)
+    for number, (label, lengths) in enumerate(values.items()):
+        places = [
+            group + (number - (len(values) - 1) / 2) * thickness
+            for group in range(len(groups))
+        ]
+        lengths = [length or 0 for length in lengths]
+        axis.barh(
+            places, lengths, thickness * 0.92,
+            color=COLOURS[number % len(COLOURS)], label=label,
+        )
+        for place, length in zip(places, lengths):
+            text = f" {length:,.0f}" if abs(length) >= 100 else f" {length:,.2f}"
+            axis.text(max(length, 0), place, text, va="center", fontsize=7)
+    axis.set_yticks(range(len(groups)), groups, fontsize=8)
+    axis.invert_yaxis()
+    axis.set_title(title, loc="left", fontsize=10, fontweight="bold")
+    axis.set_xlabel(unit, fontsize=8)
+    axis.margins(x=0.1)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.legend(frameon=False, fontsize=8)
+
+
+def heat_map(path, title, row_names, column_names, values, row_title, column_title):
+    """Writes a table of figures as coloured fields; None stays empty."""
+    figure, axis = pyplot.subplots(
+        figsize=(1.1 * len(column_names) + 2, 0.6 * len(row_names) + 1.6),
+        layout="constrained",
+    )
+    numbers = [[float("nan") if v is None else v for v in row] for row in values]
+    axis.imshow(numbers, cmap="RdYlGn", aspect="auto", vmin=0)
+    for y, row in enumerate(values):
+        for x, value in enumerate(row):
+            if value is not None:
+                axis.text(x, y, f"{value:.1f}", ha="center", va="center", fontsize=9)
+    axis.set_xticks(range(len(column_names)), column_names)
+    axis.set_yticks(range(len(row_names)), row_names)
+    axis.set_xlabel(column_title)
+    axis.set_ylabel(row_title)
+    axis.set_title(title, fontsize=10)
+    save(figure, path)
+
+
+def save(figure, path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=120)
+    print(f"chart: {path}", flush=True)

@@ -1,0 +1,229 @@
+"""Loads rows in several ways, and tells what the index costs."""
+
+import statistics
+import time
+
+import charts
+import pgbench
+import results
+import server
+import sortedness
+import subjects
+
+ROWS_A_STATEMENT = 100
+STATEMENTS_A_TRANSACTION = 1000
+
+GUARDED_INSERT = """
+    CREATE FUNCTION insert_guarded(k bigint, v integer) RETURNS void
+    LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO t VALUES (k, v);
+    EXCEPTION WHEN unique_violation THEN
+        RAISE;
+    END $$
+"""
+
+
+def measure(chosen, place):
+    connection = server.connect(chosen)
+    server.execute(connection, GUARDED_INSERT)
+    everyone = [subjects.NO_INDEX, subjects.NBTREE, subjects.compared(chosen)]
+    raw = []
+    for degree in chosen.degrees:
+        for clients in chosen.clients:
+            prepare(chosen, place, degree)
+            results.step(f"{describe(chosen, degree, clients)}, {chosen.rows:,} rows")
+            for number in range(chosen.rounds):
+                for subject in subjects.in_turn(everyone, number):
+                    figures = load(chosen, place, connection, degree, clients, subject)
+                    raw.append(
+                        {
+                            "mode": chosen.mode, "degree": degree.name,
+                            "k": degree.k, "l": degree.l, "clients": clients,
+                            "round": number + 1, "subject": subject.label,
+                        }
+                        | figures
+                    )
+                    print(
+                        f"round {number + 1}, {subject.label}: "
+                        f"{figures['seconds']:.3f} s",
+                        flush=True,
+                    )
+    connection.close()
+    summary = summarise(raw, *(subject.label for subject in everyone))
+    tell(chosen, raw, summary, everyone[-1].label)
+
+
+def describe(chosen, degree, clients):
+    text = f"{chosen.mode}, {degree.name}"
+    if chosen.mode != "copy":
+        text += f", {clients} client" + ("s" if clients > 1 else "")
+    return text
+
+
+def prepare(chosen, place, degree):
+    if chosen.mode == "copy":
+        keys = sortedness.make_keys(
+            chosen.rows, degree, chosen.alpha, chosen.beta, chosen.seed
+        )
+        with open(place.data / "keys", "wb") as file:
+            sortedness.write_copy_text(keys, file)
+
+
+def load(chosen, place, connection, degree, clients, subject):
+    """Loads an empty table, and returns the figures of the run."""
+    server.execute(connection, "DROP TABLE IF EXISTS t")
+    server.execute(connection, "CREATE TABLE t (k bigint, v integer)")
+    if subject.access_method is not None:
+        server.execute(connection, subject.create_index("t"))
+    # Each run pays for its own full-page images and for nobody's writes.
+    server.execute(connection, "CHECKPOINT")
+    wal_before = server.wal_position(connection)
+    if chosen.mode == "copy":
+        begin = time.perf_counter()
+        server.execute(connection, f"COPY t FROM '{place.data}/keys'")
+        seconds = time.perf_counter() - begin
+        rows = chosen.rows
+    else:
+        seconds, rows = insert(chosen, place, degree, clients)
+    wal_bytes = server.wal_position(connection) - wal_before
+    index_bytes = 0
+    if subject.access_method is not None:
+        index_bytes = server.relation_bytes(connection, "t_k")
+    if server.value(connection, "SELECT count(*) FROM t") != rows:
+        raise RuntimeError("rows are missing")
+    return {
+        "rows": rows, "seconds": seconds, "wal_bytes": wal_bytes,
+        "index_bytes": index_bytes,
+    }
+
+
+def insert(chosen, place, degree, clients):
+    """Inserts with pgbench; returns seconds and number of rows."""
+    script, rows_a_turn = make_script(chosen, degree, clients)
+    turns = max(1, chosen.rows // (clients * rows_a_turn))
+    outcome = pgbench.run(
+        place, script, f"--transactions={turns}", "--define=turn=-1",
+        clients=clients, seed=chosen.seed,
+    )
+    return outcome.seconds, outcome.transactions * rows_a_turn
+
+
+def make_script(chosen, degree, clients):
+    """The script of a mode, and how many rows it inserts each time it runs."""
+    script = pgbench.numbering(clients)
+    if chosen.mode == "singlerow":
+        rows_a_turn = 1
+    elif chosen.mode == "multirow":
+        rows_a_turn = ROWS_A_STATEMENT
+    else:
+        rows_a_turn = STATEMENTS_A_TRANSACTION
+
+    keys, statements = [], []
+    for number in range(rows_a_turn):
+        keys.append(
+            f"\\set n :arrival * {rows_a_turn} + {number}\n"
+            f"\\set k{number} "
+            + pgbench.key_expression(":n", degree, chosen.rows, chosen.seed)
+            + "\n"
+        )
+        if chosen.mode == "exceptions":
+            statements.append(f"SELECT insert_guarded(:k{number}, {number});\n")
+        else:
+            statements.append(f"INSERT INTO t VALUES (:k{number}, {number});\n")
+    if chosen.mode == "multirow":
+        rows = ", ".join(f"(:k{number}, {number})" for number in range(rows_a_turn))
+        return script + "".join(keys) + f"INSERT INTO t VALUES {rows};\n", rows_a_turn
+    script += "".join(key + insert for key, insert in zip(keys, statements))
+    if chosen.mode in ("transaction", "exceptions"):
+        script = f"BEGIN;\n{script}COMMIT;\n"
+    return script, rows_a_turn
+
+
+def summarise(raw, plain, nbtree, compared):
+    """One row for each degree and number of clients, from the medians."""
+    summary = []
+    for degree, clients in dict.fromkeys((r["degree"], r["clients"]) for r in raw):
+        runs = [r for r in raw if (r["degree"], r["clients"]) == (degree, clients)]
+
+        def median(subject, figure):
+            return statistics.median(
+                run[figure] for run in runs if run["subject"] == subject
+            )
+
+        rows = runs[0]["rows"]
+        row = {
+            key: runs[0][key] for key in ("mode", "degree", "k", "l", "clients", "rows")
+        }
+        row["seconds_without_index"] = median(plain, "seconds")
+        for name, label in (("nbtree", nbtree), ("compared", compared)):
+            row |= {
+                f"{name}_seconds": median(label, "seconds"),
+                f"{name}_net_seconds": median(label, "seconds")
+                - median(plain, "seconds"),
+                f"{name}_wal_bytes_per_entry": (
+                    median(label, "wal_bytes") - median(plain, "wal_bytes")
+                )
+                / rows,
+                f"{name}_index_bytes": median(label, "index_bytes"),
+            }
+        row["ratio_of_net_cost"] = results.ratio(
+            row["nbtree_net_seconds"], row["compared_net_seconds"]
+        )
+        row["ratio_of_throughput"] = row["nbtree_seconds"] / row["compared_seconds"]
+        summary.append(row)
+    return summary
+
+
+def tell(chosen, raw, summary, label):
+    titles = [
+        "", "no index s", "nbtree net s", f"{label} net s", "net ratio",
+        "throughput ratio", "nbtree WAL B/entry", f"{label} WAL B/entry",
+        "nbtree MB", f"{label} MB",
+    ]
+    names = [
+        row["degree"] + (f" x{row['clients']}" if chosen.mode != "copy" else "")
+        for row in summary
+    ]
+    table = [
+        [
+            name, row["seconds_without_index"], row["nbtree_net_seconds"],
+            row["compared_net_seconds"], row["ratio_of_net_cost"],
+            row["ratio_of_throughput"], row["nbtree_wal_bytes_per_entry"],
+            row["compared_wal_bytes_per_entry"],
+            row["nbtree_index_bytes"] / 2**20, row["compared_index_bytes"] / 2**20,
+        ]
+        for name, row in zip(names, summary)
+    ]
+    results.report(chosen.out, chosen.name, raw, summary, titles, table)
+    draw(chosen, summary, names, label)
+
+
+def draw(chosen, summary, names, label):
+    title = (
+        f"{chosen.mode}, {chosen.rows:,} rows, medians of {chosen.rounds} rounds"
+    )
+    path = chosen.out / f"{chosen.name}.png"
+    if chosen.grid is not None and len(chosen.clients) == 1:
+        k_values, l_values = chosen.grid
+        ratios = iter([row["ratio_of_net_cost"] for row in summary])
+        charts.heat_map(
+            path, f"nbtree's net index cost / {label}'s\n{title}", k_values, l_values,
+            [[next(ratios) for _ in l_values] for _ in k_values], "K, %", "L, %",
+        )
+        return
+
+    def both(figure, unit=1.0):
+        return {
+            "nbtree": [row[f"nbtree_{figure}"] / unit for row in summary],
+            label: [row[f"compared_{figure}"] / unit for row in summary],
+        }
+
+    charts.bars(
+        path, title,
+        [
+            ("net index cost", "s", names, both("net_seconds")),
+            ("WAL of the index", "bytes an entry", names, both("wal_bytes_per_entry")),
+            ("size of the index", "MB", names, both("index_bytes", 2**20)),
+        ],
+    )

@@ -1,0 +1,144 @@
+"""Options that several benchmarks share."""
+
+import argparse
+import pathlib
+import re
+
+import sortedness
+
+BENCH = pathlib.Path(__file__).resolve().parent.parent
+
+
+def make_parser(description):
+    return argparse.ArgumentParser(
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+
+
+def positive(text):
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"not a positive number: {text}")
+    return number
+
+
+def positive_list(text):
+    return [positive(part) for part in text.split(",")]
+
+
+def degree(text):
+    try:
+        return sortedness.parse_degree(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def setting(text):
+    """A name and a value, from name=value."""
+    name, separator, value = text.partition("=")
+    if not separator or not re.fullmatch(r"[a-zA-Z_][a-zA-Z_0-9.]*", name):
+        raise argparse.ArgumentTypeError(f"not name=value: {text}")
+    return name, value
+
+
+def access_method(text):
+    if not re.fullmatch(r"[a-z_][a-z_0-9]*", text):
+        raise argparse.ArgumentTypeError(f"no name of an access method: {text}")
+    return text
+
+
+def choices(*names):
+    """A comma-separated list of some of the names."""
+
+    def parse(text):
+        chosen = text.split(",")
+        for name in chosen:
+            if name not in names:
+                raise argparse.ArgumentTypeError(
+                    f'"{name}" is none of: ' + ", ".join(names)
+                )
+        return chosen
+
+    return parse
+
+
+def add_distribution(parser):
+    parser.add_argument(
+        "--alpha", type=float, default=1.0, metavar="A",
+        help="first parameter of the displacements' beta distribution "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--beta", type=float, default=1.0, metavar="B",
+        help="second parameter (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, metavar="N",
+        help="the same seed makes the same keys (default: %(default)s)",
+    )
+
+
+def add_degrees(parser, default):
+    parser.add_argument(
+        "--degree", type=degree, action="append", dest="degrees",
+        help="sorted, near-sorted, less-sorted, scrambled, or K,L in percent; "
+        f"may be repeated (default: {', '.join(default)})",
+    )
+    parser.set_defaults(default_degrees=[degree(name) for name in default])
+
+
+def add_server(parser):
+    """Options of every benchmark that runs a server."""
+    group = parser.add_argument_group("server and results")
+    group.add_argument(
+        "--am", type=access_method, default="sware", metavar="NAME",
+        help="access method to set beside nbtree (default: %(default)s); with "
+        "btree, nbtree is compared with itself, which shows how much the "
+        "figures of this machine vary",
+    )
+    group.add_argument(
+        "--with", type=setting, action="append", default=[], dest="index_options",
+        metavar="NAME=VALUE",
+        help="option of the compared access method's indexes; may be repeated",
+    )
+    group.add_argument(
+        "--setting", type=setting, action="append", default=[], dest="settings",
+        metavar="NAME=VALUE",
+        help="setting of every session, such as synchronous_commit=off; may be "
+        "repeated",
+    )
+    group.add_argument(
+        "--server-setting", type=setting, action="append", default=[],
+        dest="server_settings", metavar="NAME=VALUE",
+        help="line for postgresql.conf; may be repeated",
+    )
+    group.add_argument(
+        "--out", type=pathlib.Path, default=BENCH / "out", metavar="DIR",
+        help="where the results are written (default: bench/out)",
+    )
+    group.add_argument(
+        "--name", metavar="NAME",
+        help="how the files of results are named (default: as the benchmark)",
+    )
+    group.add_argument(
+        "--keep", action="store_true", help="leave the cluster running at the end"
+    )
+    parser.epilog = (
+        "Run it as root, or as a user who may use sudo if Debian packages are\n"
+        "missing. Nothing outside a temporary directory and the directory of\n"
+        "results is changed, except that missing Debian packages are installed.\n"
+        "PG_CONFIG may name the pg_config of another server; TMPDIR another\n"
+        "directory for the cluster and the data."
+    )
+
+
+def parse(parser):
+    """Parses, and fills in what depends on other options."""
+    chosen = parser.parse_args()
+    if hasattr(chosen, "default_degrees"):
+        chosen.degrees = chosen.degrees or chosen.default_degrees
+    if chosen.name is None:
+        chosen.name = parser.prog
+    return chosen

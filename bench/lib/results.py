@@ -1,0 +1,51 @@
+"""Files of results, and tables for the terminal."""
+
+import csv
+
+
+def write_csv(path, rows):
+    """Writes dictionaries that have the same keys."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def as_table(titles, rows):
+    """Lines of text; the first column is aligned left, the others right."""
+    cells = [titles] + [[as_text(cell) for cell in row] for row in rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(titles))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if number == 0 else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(row, widths))
+        ).rstrip()
+        for row in cells
+    )
+
+
+def as_text(cell):
+    if cell is None:
+        return "-"
+    if isinstance(cell, float):
+        return f"{cell:,.2f}" if abs(cell) < 1000 else f"{cell:,.0f}"
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    return cell
+
+
+def ratio(numerator, denominator):
+    """None where there is nothing to divide by, as with a cost below zero."""
+    return numerator / denominator if denominator > 0 and numerator > 0 else None
+
+
+def report(out, name, raw, summary, titles, table):
+    """Writes both CSV files and prints the table."""
+    write_csv(out / f"{name}-runs.csv", raw)
+    write_csv(out / f"{name}.csv", summary)
+    print(f"\n{as_table(titles, table)}", flush=True)
+
+
+def step(text):
+    print(f"\n== {text}", flush=True)

@@ -1,0 +1,117 @@
+"""The private server of a benchmark, and sessions on it.
+
+Only what is imported after the server has started may need the packages that
+its start installs.
+"""
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import sys
+from dataclasses import dataclass
+
+
+@dataclass
+class Place:
+    """Where the server is, and where its data files go."""
+
+    programs: pathlib.Path
+    data: pathlib.Path
+    log: pathlib.Path
+
+
+@contextlib.contextmanager
+def running(chosen, extension=""):
+    """Runs a private server; sessions find it through the environment.
+
+    The extension is a directory below the checkout, built and installed too.
+    """
+    serve = pathlib.Path(__file__).resolve().parent / "serve"
+    lines = [f"{name} = {quoted(value)}" for name, value in chosen.server_settings]
+    # In a session of its own, so that the terminal's interrupt reaches this
+    # process only, which then ends the server in order.
+    process = subprocess.Popen(
+        [serve, chosen.am, extension, "yes" if chosen.keep else "", *lines],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )
+    told = {}
+    try:
+        for line in iter(process.stdout.readline, "ready\n"):
+            if not line:
+                raise SystemExit("the server could not be started")
+            name, _, value = line.rstrip("\n").partition("=")
+            told[name] = value
+        for name in ("PGHOST", "PGPORT", "PGUSER", "PGDATABASE"):
+            os.environ[name] = told[name]
+        os.environ["PGOPTIONS"] = session_options(chosen.settings)
+        place = Place(
+            programs=pathlib.Path(told["PRIVATE_BIN"]),
+            data=pathlib.Path(told["DATA"]),
+            log=pathlib.Path(told["SERVER_LOG"]),
+        )
+        try:
+            yield place
+        except Exception:
+            show_crashes(place.log)
+            raise
+    finally:
+        # In the middle of its start it would not notice the end of its input.
+        if "SERVER_LOG" not in told:
+            process.terminate()
+        process.stdin.close()
+        process.wait()
+
+
+def quoted(value):
+    return "'" + value.replace("'", "''") + "'"
+
+
+def session_options(settings):
+    """The settings as PGOPTIONS has them; it separates words by spaces."""
+    escape = str.maketrans({" ": "\\ ", "\\": "\\\\"})
+    return " ".join(
+        f"-c {name}={value.translate(escape)}" for name, value in settings
+    )
+
+
+def show_crashes(log):
+    for line in log.read_text(errors="replace").splitlines():
+        if any(sign in line for sign in ("PANIC", "TRAP", "terminated by signal")):
+            print(line, file=sys.stderr)
+
+
+def connect(chosen):
+    """A session in autocommit mode, and the extension that it needs."""
+    import psycopg2
+
+    connection = psycopg2.connect("")
+    connection.autocommit = True
+    if chosen.am != "btree":
+        execute(connection, f"CREATE EXTENSION IF NOT EXISTS {chosen.am}")
+    return connection
+
+
+def execute(connection, command, parameters=None):
+    with connection.cursor() as cursor:
+        cursor.execute(command, parameters)
+
+
+def query(connection, command, parameters=None):
+    with connection.cursor() as cursor:
+        cursor.execute(command, parameters)
+        return cursor.fetchall()
+
+
+def value(connection, command, parameters=None):
+    return query(connection, command, parameters)[0][0]
+
+
+def wal_position(connection):
+    """How many bytes of WAL there are, those not yet written included."""
+    return int(value(connection, "SELECT pg_current_wal_insert_lsn() - '0/0'"))
+
+
+def relation_bytes(connection, relation):
+    return value(connection, "SELECT pg_relation_size(%s::regclass)", [relation])

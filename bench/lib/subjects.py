@@ -1,0 +1,40 @@
+"""What is compared: tables that differ in their index only."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject:
+    """An index on k of one access method, or none."""
+
+    label: str
+    access_method: str | None
+    options: tuple = ()
+
+    def create_index(self, table):
+        """The command that makes the index of this subject on a table."""
+        options = ""
+        if self.options:
+            options = " WITH (" + ", ".join(
+                f"{name} = '{value}'" for name, value in self.options
+            ) + ")"
+        return (
+            f"CREATE INDEX {table}_k ON {table} "
+            f"USING {self.access_method} (k){options}"
+        )
+
+
+NO_INDEX = Subject("no index", None)
+NBTREE = Subject("nbtree", "btree")
+
+
+def compared(chosen):
+    """The access method that is set beside nbtree."""
+    label = chosen.am if chosen.am != "btree" else "nbtree again"
+    return Subject(label, chosen.am, tuple(chosen.index_options))
+
+
+def in_turn(subjects, round_number):
+    """The subjects in the order of a round: another one begins each time."""
+    first = round_number % len(subjects)
+    return subjects[first:] + subjects[:first]
