@@ -5,6 +5,8 @@ import re
 import subprocess
 from dataclasses import dataclass
 
+import server
+
 
 @dataclass
 class Outcome:
@@ -16,8 +18,11 @@ class Outcome:
         return self.transactions / self.seconds
 
 
-def run(place, script, *arguments, clients=1, seed=1):
-    """Runs the text of a script with prepared statements."""
+def run(place, script, *arguments, clients=1, seed=1, settings=()):
+    """Runs the text of a script with prepared statements.
+
+    The settings are pairs of name and value; the user's own prevail.
+    """
     path = place.data / "script.sql"
     path.write_text(script)
     finished = subprocess.run(
@@ -27,6 +32,11 @@ def run(place, script, *arguments, clients=1, seed=1):
             f"--random-seed={seed}", f"--file={path}", *arguments,
         ],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=os.environ
+        | {
+            "PGOPTIONS": server.session_options(settings)
+            + " " + os.environ["PGOPTIONS"]
+        },
     )
     transactions = re.search(
         r"number of transactions actually processed: (\d+)", finished.stdout

@@ -9,7 +9,13 @@ def write_csv(path, rows):
     with open(path, "w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=list(rows[0]))
         writer.writeheader()
-        writer.writerows(rows)
+        for row in rows:
+            writer.writerow(
+                {
+                    name: f"{cell:.8g}" if isinstance(cell, float) else cell
+                    for name, cell in row.items()
+                }
+            )
 
 
 def as_table(titles, rows):

@@ -1,0 +1,275 @@
+"""Times CREATE INDEX and reads."""
+
+import statistics
+import time
+
+import charts
+import pgbench
+import results
+import server
+import sortedness
+import subjects
+
+# Execution is compared, of one and the same plan: the index's.
+READ_SETTINGS = (
+    ("plan_cache_mode", "force_generic_plan"),
+    ("enable_seqscan", "off"),
+    ("enable_bitmapscan", "off"),
+    ("max_parallel_workers_per_gather", "0"),
+)
+
+SHORT_RANGE = 100
+LONG_RANGE = 10_000
+
+POINT = "SELECT v FROM {table} WHERE k = {key}"
+RANGE = "SELECT sum(v) FROM {table} WHERE k BETWEEN {key} AND {key} + {width}"
+KEYS_ONLY = "SELECT count(*) FROM {table} WHERE k BETWEEN {key} AND {key} + {width}"
+LARGEST = "SELECT k FROM {table} ORDER BY k DESC LIMIT 1"
+
+
+def measure(chosen, place):
+    connection = server.connect(chosen)
+    pair = [subjects.NBTREE, subjects.compared(chosen)]
+    raw = []
+    for degree in chosen.degrees:
+        keys = sortedness.make_keys(
+            chosen.rows, degree, chosen.alpha, chosen.beta, chosen.seed
+        )
+        with open(place.data / "keys", "wb") as file:
+            sortedness.write_copy_text(keys, file)
+        if "build" in chosen.parts:
+            raw += time_builds(chosen, place, connection, degree, pair)
+        if "read" in chosen.parts:
+            for made in chosen.made:
+                raw += time_reads(chosen, place, connection, degree, made, pair)
+    connection.close()
+    tell(chosen, raw, pair)
+
+
+def time_builds(chosen, place, connection, degree, pair):
+    results.step(f"CREATE INDEX, {degree.name}, {chosen.rows:,} rows")
+    load(place, connection, "built", None)
+    server.execute(connection, "SET max_parallel_maintenance_workers = 0")
+    raw = []
+    for memory in chosen.memory:
+        server.execute(connection, "SET maintenance_work_mem = %s", [memory])
+        for number in range(chosen.rounds):
+            for subject in subjects.in_turn(pair, number):
+                server.execute(connection, "CHECKPOINT")
+                wal_before = server.wal_position(connection)
+                begin = time.perf_counter()
+                server.execute(connection, subject.create_index("built"))
+                seconds = time.perf_counter() - begin
+                raw.append(
+                    {
+                        "what": f"CREATE INDEX, {memory}", "degree": degree.name,
+                        "made": "", "round": number + 1, "subject": subject.label,
+                        "microseconds": seconds * 1e6,
+                        "wal_bytes": server.wal_position(connection) - wal_before,
+                        "index_bytes": server.relation_bytes(connection, "built_k"),
+                        "plan": "",
+                    }
+                )
+                server.execute(connection, "DROP INDEX built_k")
+                print(
+                    f"{memory}, round {number + 1}, {subject.label}: {seconds:.3f} s",
+                    flush=True,
+                )
+    server.execute(connection, "DROP TABLE built")
+    server.execute(connection, "RESET maintenance_work_mem")
+    return raw
+
+
+def load(place, connection, table, subject):
+    """Makes a table of the keys; its index, if any, is there before."""
+    server.execute(connection, f"DROP TABLE IF EXISTS {table}")
+    server.execute(connection, f"CREATE TABLE {table} (k bigint, v integer)")
+    if subject is not None:
+        server.execute(connection, subject.create_index(table))
+    server.execute(connection, f"COPY {table} FROM '{place.data}/keys'")
+
+
+def time_reads(chosen, place, connection, degree, made, pair):
+    results.step(f"reads, {degree.name}, index made by {made}")
+    tables = dict(zip((subject.label for subject in pair), ("read_one", "read_other")))
+    for subject in pair:
+        make(chosen, place, connection, degree, made, subject, tables[subject.label])
+    queries = list_queries(chosen, degree, made)
+    plans = compare_answers(connection, queries, list(tables.values()))
+    raw = []
+    for number in range(chosen.rounds):
+        for what, query, first, last in queries:
+            for subject in subjects.in_turn(pair, number):
+                table = tables[subject.label]
+                outcome = pgbench.run(
+                    place,
+                    f"\\set key random({first}, {last})\n"
+                    + query.format(table=table, key=":key") + ";\n",
+                    f"--time={chosen.seconds}",
+                    seed=chosen.seed + number, settings=READ_SETTINGS,
+                )
+                raw.append(
+                    {
+                        "what": what, "degree": degree.name, "made": made,
+                        "round": number + 1, "subject": subject.label,
+                        "microseconds": 1e6 / outcome.per_second, "wal_bytes": 0,
+                        "index_bytes": server.relation_bytes(connection, f"{table}_k"),
+                        "plan": plans[what, table],
+                    }
+                )
+        print(f"round {number + 1} of {chosen.rounds}", flush=True)
+    return raw
+
+
+def make(chosen, place, connection, degree, made, subject, table):
+    if made == "create":
+        load(place, connection, table, None)
+        server.execute(connection, subject.create_index(table))
+    else:
+        load(place, connection, table, subject)
+    # Index-only scans need the visibility map, the planner statistics.
+    server.execute(connection, f"VACUUM (FREEZE, ANALYZE) {table}")
+    if made == "trickle":
+        if degree.scrambled:
+            key = f"random(0, {chosen.rows + chosen.trickle_rows - 1})"
+        else:
+            key = pgbench.key_expression(
+                f"(:arrival + {chosen.rows})", degree, chosen.rows, chosen.seed
+            )
+        pgbench.run(
+            place,
+            pgbench.numbering(1)
+            + f"\\set k {key}\nINSERT INTO {table} VALUES (:k, :arrival);\n",
+            f"--transactions={chosen.trickle_rows}", "--define=turn=-1",
+            seed=chosen.seed, settings=(("synchronous_commit", "off"),),
+        )
+        server.execute(connection, f"ANALYZE {table}")
+    server.execute(connection, "CHECKPOINT")
+
+
+def list_queries(chosen, degree, made):
+    """What is timed: a name, the query, and the first and last key it begins at."""
+    rows = chosen.rows
+    queries = regional_queries("", 0, rows - 1)
+    # Scrambled, the recent rows are everywhere.
+    if made == "trickle" and not degree.scrambled:
+        queries += regional_queries(", recent", rows, rows + chosen.trickle_rows - 1)
+    return queries + [("largest key", LARGEST, 0, 0)]
+
+
+def regional_queries(suffix, first, last):
+    queries = [(f"point{suffix}", POINT, first, last)]
+    for name, query, width in (
+        ("rows", RANGE, SHORT_RANGE),
+        ("rows", RANGE, LONG_RANGE),
+        ("keys only", KEYS_ONLY, LONG_RANGE),
+    ):
+        if first + width <= last:
+            queries.append(
+                (
+                    f"{width:,} {name}{suffix}",
+                    query.replace("{width}", str(width - 1)),
+                    first, last - width + 1,
+                )
+            )
+    return queries
+
+
+def compare_answers(connection, queries, tables):
+    """Fails if the tables answer differently; returns the kinds of plans."""
+    for name, value in READ_SETTINGS:
+        server.execute(connection, f"SET {name} = {value}")
+    plans = {}
+    for what, query, first, last in queries:
+        for key in (first, (first + last) // 2, last):
+            one, other = (
+                sorted(server.query(connection, query.format(table=table, key=key)))
+                for table in tables
+            )
+            if one != other:
+                raise RuntimeError(f"different answers: {what} at {key}")
+        for table in tables:
+            plans[what, table] = plan(connection, query, first, table)
+        if len({plans[what, table] for table in tables}) > 1:
+            print(
+                f"warning: different plans for {what}: "
+                + ", ".join(plans[what, table] for table in tables),
+                flush=True,
+            )
+    for name, _ in READ_SETTINGS:
+        server.execute(connection, f"RESET {name}")
+    return plans
+
+
+def plan(connection, query, key, table):
+    """The kind of scan, such as "Index Only Scan"."""
+    lines = server.query(
+        connection, "EXPLAIN (COSTS OFF) " + query.format(table=table, key=key)
+    )
+    for (line,) in lines:
+        if f" using {table}_k " in line:
+            return line.strip(" ->").partition(" using ")[0]
+    return "no index scan"
+
+
+def summarise(raw, nbtree, compared):
+    summary = []
+    for case in dict.fromkeys((r["what"], r["degree"], r["made"]) for r in raw):
+        runs = [r for r in raw if (r["what"], r["degree"], r["made"]) == case]
+
+        def figures(label, figure):
+            return [run[figure] for run in runs if run["subject"] == label]
+
+        one, other = figures(nbtree, "microseconds"), figures(compared, "microseconds")
+        shares = [theirs / ours for ours, theirs in zip(one, other)]
+        summary.append(
+            {
+                "what": case[0], "degree": case[1], "made": case[2],
+                "nbtree_microseconds": statistics.median(one),
+                "compared_microseconds": statistics.median(other),
+                "share": statistics.median(other) / statistics.median(one),
+                "smallest_share": min(shares), "largest_share": max(shares),
+                "nbtree_wal_bytes": statistics.median(figures(nbtree, "wal_bytes")),
+                "compared_wal_bytes": statistics.median(figures(compared, "wal_bytes")),
+                "nbtree_index_bytes": statistics.median(figures(nbtree, "index_bytes")),
+                "compared_index_bytes": statistics.median(
+                    figures(compared, "index_bytes")
+                ),
+            }
+        )
+    return summary
+
+
+def tell(chosen, raw, pair):
+    nbtree, label = (subject.label for subject in pair)
+    summary = summarise(raw, nbtree, label)
+    titles = [
+        "", "order", "index made by", "nbtree µs", f"{label} µs",
+        f"{label} / nbtree", "in single rounds", "nbtree MB", f"{label} MB",
+    ]
+    table = [
+        [
+            row["what"], row["degree"], row["made"], row["nbtree_microseconds"],
+            row["compared_microseconds"], row["share"],
+            f"{row['smallest_share']:.2f} to {row['largest_share']:.2f}",
+            row["nbtree_index_bytes"] / 2**20, row["compared_index_bytes"] / 2**20,
+        ]
+        for row in summary
+    ]
+    results.report(chosen.out, chosen.name, raw, summary, titles, table)
+    panels = []
+    for made in dict.fromkeys(row["made"] for row in summary):
+        for degree in dict.fromkeys(row["degree"] for row in summary):
+            rows = [r for r in summary if (r["made"], r["degree"]) == (made, degree)]
+            title = f"index made by {made}" if made else "building"
+            panels.append(
+                (
+                    f"{title}, {degree}", "time, share of nbtree's",
+                    [row["what"] for row in rows],
+                    {nbtree: [1.0] * len(rows), label: [row["share"] for row in rows]},
+                )
+            )
+    charts.bars(
+        chosen.out / f"{chosen.name}.png",
+        f"{chosen.rows:,} rows, medians of {chosen.rounds} rounds", panels,
+    )
