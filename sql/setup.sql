@@ -132,6 +132,15 @@ BEGIN
 END
 $$;
 
+-- The entries that others can see in an index: those that wait in this session's
+-- private memory are not among them.
+CREATE FUNCTION stored_entries(index regclass) RETURNS bigint LANGUAGE sql AS $$
+	SELECT coalesce(sum(s.heap_tids), 0)::bigint
+	FROM generate_series(1, pg_relation_size(index) / current_setting('block_size')::int - 1) block,
+		 sware_page_stats(index, block) s
+	WHERE s.kind = 'leaf';
+$$;
+
 -- Removes all twins.
 CREATE FUNCTION drop_twins() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN

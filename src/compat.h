@@ -61,6 +61,17 @@
 #define sware_count_index_search(scan)	((void) (scan))
 #endif
 
+/* 18 dropped an argument of ExecutorRun */
+#if PG_VERSION_NUM >= 180000
+#define SWARE_EXECUTOR_RUN_PARAMETERS \
+	QueryDesc *query, ScanDirection direction, uint64 count
+#define SWARE_EXECUTOR_RUN_ARGUMENTS	query, direction, count
+#else
+#define SWARE_EXECUTOR_RUN_PARAMETERS \
+	QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once
+#define SWARE_EXECUTOR_RUN_ARGUMENTS	query, direction, count, execute_once
+#endif
+
 /*
  * 18 plans nbtree scans that skip over columns without a qual, and its
  * btcostestimate counts on that.

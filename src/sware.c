@@ -10,6 +10,7 @@
 #include "fmgr.h"
 
 #include "am/options.h"
+#include "buffer/hooks.h"
 
 PG_MODULE_MAGIC;
 
@@ -19,4 +20,6 @@ void
 _PG_init(void)
 {
 	sware_register_options();
+	sware_define_settings();
+	sware_install_hooks();
 }

@@ -23,6 +23,7 @@
 
 #include "am/callbacks.h"
 #include "am/entrysort.h"
+#include "buffer/staging.h"
 #include "tree/bulkload.h"
 #include "tree/cache.h"
 
@@ -103,6 +104,33 @@ check_collations(Relation index)
 	}
 }
 
+/*
+ * Refuse operator classes whose order no btree operator family knows: the sort
+ * of a build could not produce it, even if some tables need no sort.
+ */
+static void
+check_ordering_operators(Relation index)
+{
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+	{
+		Oid			type = index->rd_opcintype[i];
+		Oid			less_than = get_opfamily_member(index->rd_opfamily[i], type, type,
+													BTLessStrategyNumber);
+		Oid			family;
+		Oid			input_type;
+		int16		strategy;
+
+		if (!OidIsValid(less_than) ||
+			!get_ordering_op_properties(less_than, &family, &input_type, &strategy))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("operator class \"%s\" has no btree counterpart",
+							operator_class_name(index, i)),
+					 errdetail("Its \"<\" operator is a member of no btree operator family."),
+					 errhint("Create a btree operator class with the same operators first.")));
+	}
+}
+
 /* called for each row of the table */
 static void
 add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
@@ -171,7 +199,9 @@ sware_build(Relation heap, Relation index, IndexInfo *index_info)
 		elog(ERROR, "index \"%s\" already contains data",
 			 RelationGetRelationName(index));
 	check_collations(index);
+	check_ordering_operators(index);
 	sware_cache_forget(index);
+	sware_supersede_staged(index);
 
 	build.sort = sware_entry_sort_begin(index, heap, maintenance_work_mem);
 	rows = scan_table(&build, heap, index, index_info);

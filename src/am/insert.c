@@ -10,6 +10,7 @@
 #include "storage/predicate.h"
 
 #include "am/callbacks.h"
+#include "buffer/staging.h"
 #include "tree/entry.h"
 #include "tree/tree.h"
 
@@ -18,8 +19,12 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 			 Relation heap, IndexUniqueCheck check_unique, bool index_unchanged,
 			 IndexInfo *index_info)
 {
-	IndexTuple	entry = index_form_tuple(RelationGetDescr(index), values, isnull);
+	IndexTuple	entry;
 
+	if (sware_stage(index, heap, values, isnull, heap_tid, index_info))
+		return false;
+
+	entry = index_form_tuple(RelationGetDescr(index), values, isnull);
 	entry->t_tid = *heap_tid;
 	sware_check_entry_size(index, heap, entry);
 	sware_tree_insert_run(index, heap, &entry, 1);

@@ -9,11 +9,14 @@
 
 #include "access/reloptions.h"
 #include "storage/lockdefs.h"
+#include "utils/guc.h"
 
 #include "am/options.h"
+#include "buffer/staging.h"
 
 #define FILLFACTOR_DEFAULT		95
 #define SPLIT_RATIO_DEFAULT		80
+#define FLUSH_FRACTION_DEFAULT	50
 #define PERCENT_MIN				50
 #define PERCENT_MAX				100
 
@@ -24,6 +27,8 @@ typedef struct SwareOptions
 	int			fillfactor;
 	int			splitRatio;
 	bool		deduplicateItems;
+	int			bufferSize;		/* in kilobytes; -1: what the setting says */
+	int			flushFraction;
 } SwareOptions;
 
 static relopt_kind options_kind;
@@ -45,6 +50,28 @@ sware_register_options(void)
 	add_bool_reloption(options_kind, "deduplicate_items",
 					   "Stores equal keys once, with a list of row locations",
 					   true, lockmode);
+	add_int_reloption(options_kind, "buffer_size",
+					  "Size of the SWARE-buffer, in kilobytes",
+					  -1, -1, MAX_KILOBYTES, lockmode);
+	add_int_reloption(options_kind, "flush_fraction",
+					  "Percentage of a full SWARE-buffer that goes to the tree",
+					  FLUSH_FRACTION_DEFAULT, 1, PERCENT_MAX, lockmode);
+}
+
+/* Define the settings (GUCs). */
+void
+sware_define_settings(void)
+{
+	DefineCustomIntVariable("sware.buffer_size",
+							"Sets the default size of an index's SWARE-buffer.",
+							"A session uses no more private memory than this for all its indexes.",
+							&sware_buffer_size, 16384, 64, MAX_KILOBYTES,
+							PGC_USERSET, GUC_UNIT_KB, NULL, NULL, NULL);
+	DefineCustomBoolVariable("sware.enable_buffer",
+							 "Lets this session's inserts wait in the SWARE-buffer.",
+							 NULL, &sware_enable_buffer, true,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
+	MarkGUCPrefixReserved("sware");
 }
 
 /* the amoptions callback */
@@ -58,6 +85,10 @@ sware_options(Datum reloptions, bool validate)
 		.offset = offsetof(SwareOptions, splitRatio)},
 		{.optname = "deduplicate_items", .opttype = RELOPT_TYPE_BOOL,
 		.offset = offsetof(SwareOptions, deduplicateItems)},
+		{.optname = "buffer_size", .opttype = RELOPT_TYPE_INT,
+		.offset = offsetof(SwareOptions, bufferSize)},
+		{.optname = "flush_fraction", .opttype = RELOPT_TYPE_INT,
+		.offset = offsetof(SwareOptions, flushFraction)},
 	};
 
 	return (bytea *) build_reloptions(reloptions, validate, options_kind,
@@ -81,6 +112,26 @@ sware_split_ratio(Relation index)
 	SwareOptions *options = (SwareOptions *) index->rd_options;
 
 	return options ? options->splitRatio : SPLIT_RATIO_DEFAULT;
+}
+
+/* size of the SWARE-buffer, in bytes */
+Size
+sware_index_buffer_size(Relation index)
+{
+	SwareOptions *options = (SwareOptions *) index->rd_options;
+	int			kilobytes = options && options->bufferSize >= 0 ?
+		options->bufferSize : sware_buffer_size;
+
+	return (Size) kilobytes * 1024;
+}
+
+/* percentage of a full buffer that a flush sends to the tree */
+int
+sware_flush_fraction(Relation index)
+{
+	SwareOptions *options = (SwareOptions *) index->rd_options;
+
+	return options ? options->flushFraction : FLUSH_FRACTION_DEFAULT;
 }
 
 /*

@@ -10,6 +10,7 @@
 #include "access/genam.h"
 
 #include "am/scan.h"
+#include "buffer/staging.h"
 #include "tree/treescan.h"
 
 /*
@@ -43,6 +44,12 @@ sware_rescan(IndexScanDesc scan, ScanKey keys, int key_count,
 	SwareTreeCursor *cursor = scan->opaque;
 
 	sware_tree_cursor_rewind(cursor);
+
+	/* the planner, which asks for extreme values, can do without ours */
+	if (scan->xs_snapshot && scan->xs_snapshot->snapshot_type == SNAPSHOT_NON_VACUUMABLE)
+		cursor->beforePage = NULL;
+	else
+		cursor->beforePage = sware_publish_index;
 	if (keys && scan->numberOfKeys > 0)
 		memmove(scan->keyData, keys, scan->numberOfKeys * sizeof(ScanKeyData));
 	if (keys || scan->numberOfKeys == 0)

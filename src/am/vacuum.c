@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "am/callbacks.h"
+#include "buffer/staging.h"
 #include "tree/tree.h"
 
 /* Remove the entries whose TIDs the callback says are dead. */
@@ -18,6 +19,7 @@ sware_bulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	if (stats == NULL)
 		stats = (IndexBulkDeleteResult *) palloc0(sizeof(IndexBulkDeleteResult));
 
+	sware_publish_index(info->index);
 	sware_tree_bulk_delete(info, stats, callback, callback_state);
 
 	return stats;

@@ -23,6 +23,7 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
+#include "buffer/staging.h"
 #include "inspect/check.h"
 #include "inspect/relation.h"
 
@@ -203,6 +204,7 @@ sware_check(PG_FUNCTION_ARGS)
 
 	open_target(&target, PG_GETARG_OID(0));
 	require_checkable(target.index);
+	sware_publish_index(target.index);
 	if (has_main_fork(target.index))
 		check_index(target.heap, target.index, PG_GETARG_BOOL(1));
 	close_target(&target);

@@ -77,6 +77,20 @@ is_above_leaf(Relation index, Page page, IndexTuple entry)
 }
 
 /*
+ * Is a leaf filled, though not so much that it has no room for a high key?
+ * One that is not is better filled first.
+ */
+static bool
+is_filled(Relation index, Page page, IndexTuple next)
+{
+	Size		unused = SWARE_PAGE_CAPACITY * (100 - sware_fillfactor(index)) / 100;
+	Size		room = PageGetExactFreeSpace(page);
+
+	return room >= sware_pivot_space(next) &&
+		room < Max(unused, sware_pivot_space(next)) + sware_item_space(next);
+}
+
+/*
  * Can the run be appended?  Looks at the right edge under share locks, one
  * page at a time; what it finds is checked again later.
  */
@@ -86,7 +100,8 @@ look_at_right_edge(Append *append, IndexTuple first)
 	Relation	index = append->index;
 	Buffer		buffer = sware_descend_to_edge(index, 0, true);
 	Page		page = BufferGetPage(buffer);
-	bool		is_above = is_above_leaf(index, page, first);
+	bool		is_above = is_above_leaf(index, page, first) &&
+		is_filled(index, page, first);
 	int			level;
 
 	append->rightmost = sware_page_link(buffer);
@@ -205,21 +220,19 @@ write_leaves(Append *append)
 		NewLeaf    *leaf = &append->leaves[i];
 		bool		is_last = i == append->count - 1;
 		IndexTuple	high_key = is_last ? NULL : append->leaves[i + 1].pivot;
-		SwareWal   *wal;
-		Page		page;
+		PGAlignedBlock image;
+		Page		page = image.data;
 
 		if (!is_last)
 			allocate_leaf(append, i + 1);
 
-		wal = sware_wal_begin(append->index);
-		page = sware_wal_new_page(wal, leaf->buffer);
 		sware_init_page(page, SWARE_KIND_LEAF, 0, leaf->link.incarnation);
 		SwarePageGetOpaque(page)->left = i == 0 ? append->rightmost :
 			append->leaves[i - 1].link;
 		if (!is_last)
 			SwarePageGetOpaque(page)->right = append->leaves[i + 1].link;
 		sware_write_items(page, high_key, leaf->tuples, leaf->count);
-		sware_wal_finish(wal);
+		sware_wal_fill_page(append->index, leaf->buffer, page);
 		sware_release_buffer(leaf->buffer);
 	}
 }
@@ -323,6 +336,33 @@ discard_leaves(Append *append)
 		sware_release_buffer(buffer);
 		RecordFreeIndexPage(append->index, block);
 	}
+}
+
+/*
+ * The number of entries of a run that are not above the whole tree.
+ */
+int
+sware_entries_within_tree(Relation index, IndexTuple *entries, int count)
+{
+	Buffer		buffer = sware_descend_to_edge(index, 0, true);
+	Page		page = BufferGetPage(buffer);
+	int			low = 0;
+	int			high = count;
+
+	if (sware_page_data_count(page) > 0)
+	{
+		while (low < high)
+		{
+			int			middle = low + (high - low) / 2;
+
+			if (is_above_leaf(index, page, entries[middle]))
+				high = middle;
+			else
+				low = middle + 1;
+		}
+	}
+	sware_release_buffer(buffer);
+	return low;
 }
 
 /*

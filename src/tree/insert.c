@@ -178,6 +178,55 @@ store_entry(Relation index, Page page, IndexTuple entry)
 }
 
 /*
+ * Store the start of a run in a copy of a leaf at once: put the tuples where
+ * there is room, and the line pointers, old and new, in order.  Returns how
+ * many entries were stored, or skipped because they are there; the first that
+ * has no room, or lies within a posting list's range, ends it.
+ */
+static int
+store_together(Relation index, Page page, IndexTuple *entries, int count)
+{
+	ItemIdData	merged[SWARE_MAX_ITEMS_PER_PAGE];
+	OffsetNumber old_last;
+	OffsetNumber next_old = SWARE_FIRST_DATA;
+	int			merged_count = 0;
+	int			stored;
+
+	fold_append_area(index, page);
+	old_last = PageGetMaxOffsetNumber(page);
+	for (stored = 0; stored < count; stored++)
+	{
+		SwareSearchKey key;
+		OffsetNumber place;
+
+		sware_search_key_from_entry(&key, index, entries[stored]);
+		place = sware_search_leaf(&key, page, next_old, old_last);
+		if (place <= old_last &&
+			sware_compare_key(&key, sware_page_tuple(page, place)) == 0)
+		{
+			IndexTuple	tuple = sware_page_tuple(page, place);
+
+			if (sware_tuple_is_posting(tuple) &&
+				!sware_posting_contains(tuple, &entries[stored]->t_tid))
+				break;
+			continue;
+		}
+		if (PageGetFreeSpace(page) < MAXALIGN(IndexTupleSize(entries[stored])))
+			break;
+
+		/* the new line pointer goes to the end for now */
+		sware_add_item(page, entries[stored], PageGetMaxOffsetNumber(page) + 1);
+		while (next_old < place)
+			merged[merged_count++] = *PageGetItemId(page, next_old++);
+		merged[merged_count++] = *PageGetItemId(page, PageGetMaxOffsetNumber(page));
+	}
+	while (next_old <= old_last)
+		merged[merged_count++] = *PageGetItemId(page, next_old++);
+	memcpy(PageGetItemId(page, SWARE_FIRST_DATA), merged, merged_count * sizeof(ItemIdData));
+	return stored;
+}
+
+/*
  * Store as many entries of a run in an exclusively locked leaf as have room,
  * with one WAL record.  Returns how many that are.
  */
@@ -210,6 +259,8 @@ store_in_room(Relation index, Buffer buffer, IndexTuple *entries, int count)
 
 	wal = sware_wal_begin(index);
 	page = sware_wal_change(wal, buffer);
+	if (count > SWARE_MAX_APPEND_ITEMS / 2)
+		stored = store_together(index, page, entries, count);
 	while (stored < count && store_entry(index, page, entries[stored]))
 		stored++;
 	if (stored > 0)
@@ -389,7 +440,8 @@ find_leaf(const SwareSearchKey *key, SwareStack **stack)
 
 /*
  * How many entries of a run, the first of which belongs into a leaf, belong
- * there with it?
+ * there with it?  The rightmost leaf takes what fills it, since the others
+ * may become leaves of their own.
  */
 static int
 entries_of_leaf(Relation index, Page page, IndexTuple *entries, int count)
@@ -399,7 +451,14 @@ entries_of_leaf(Relation index, Page page, IndexTuple *entries, int count)
 	IndexTuple	high_key;
 
 	if (sware_page_is_rightmost(page))
-		return high;
+	{
+		Size		unused = SWARE_PAGE_CAPACITY * (100 - sware_fillfactor(index)) / 100;
+		Size		room = PageGetExactFreeSpace(page);
+
+		while (low < high && room > unused + sware_item_space(entries[low]))
+			room -= sware_item_space(entries[low++]);
+		return low;
+	}
 
 	high_key = sware_page_high_key(page);
 	while (low < high)
@@ -428,9 +487,12 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries, int co
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(context);
 	int			done = 0;
+	int			within = count;
 
 	for (int i = 0; i < count; i++)
 		sware_check_entry_size(index, heap, entries[i]);
+	if (count >= MIN_APPEND_RUN)
+		within = sware_entries_within_tree(index, entries, count);
 
 	while (done < count)
 	{
@@ -441,7 +503,7 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries, int co
 		int			stored;
 
 		CHECK_FOR_INTERRUPTS();
-		if (count - done >= MIN_APPEND_RUN)
+		if (done >= within && count - done >= MIN_APPEND_RUN)
 		{
 			done += stored = sware_tree_append_run(index, entries + done, count - done);
 			if (stored > 0)

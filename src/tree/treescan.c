@@ -831,6 +831,9 @@ sware_tree_cursor_next_page(SwareTreeCursor *cursor, ScanDirection direction)
 {
 	bool		forward = ScanDirectionIsForward(direction);
 
+	if (cursor->beforePage)
+		cursor->beforePage(cursor->scan->indexRelation);
+
 	switch (cursor->state)
 	{
 		case SWARE_CURSOR_ON_ITEM:

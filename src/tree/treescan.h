@@ -74,6 +74,8 @@ typedef struct SwareTreeCursor
 {
 	IndexScanDesc scan;
 	MemoryContext context;		/* lives as long as the scan */
+	void		(*beforePage) (Relation index); /* called before reading on,
+												 * if not NULL */
 	SwareScanKeys keys;
 
 	bool		wantTuples;		/* copy tuples, for an index-only scan */

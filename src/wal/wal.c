@@ -133,6 +133,20 @@ sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 }
 
 /*
+ * Fill an exclusively locked page that nobody links to yet, and log it whole.
+ */
+void
+sware_wal_fill_page(Relation index, Buffer buffer, Page image)
+{
+	START_CRIT_SECTION();
+	memcpy(BufferGetPage(buffer), image, BLCKSZ);
+	MarkBufferDirty(buffer);
+	if (RelationNeedsWAL(index))
+		log_newpage_buffer(buffer, true);
+	END_CRIT_SECTION();
+}
+
+/*
  * Log pages that were written past the buffer manager, in a file that nobody
  * else can see yet.  `fork` and `first` say where; the pages follow each
  * other.

@@ -1,0 +1,16 @@
+/*-------------------------------------------------------------------------
+ *
+ * sorter.h
+ *	  Sorting entries in memory, cheaply if they come nearly in order.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_SORTER_H
+#define SWARE_SORTER_H
+
+#include "access/itup.h"
+#include "utils/rel.h"
+
+extern void sware_sort_entries(Relation index, IndexTuple *entries, int64 count);
+
+#endif							/* SWARE_SORTER_H */

@@ -1,0 +1,67 @@
+/*-------------------------------------------------------------------------
+ *
+ * staging.h
+ *	  Entries of the running transaction, in its backend's private memory.
+ *
+ * Nobody else needs them: their heap tuples are invisible to others until
+ * commit.  They are published (moved to where others see them) before anyone
+ * can need them.
+ *
+ * Invariants:
+ *	- a staged entry belongs to the subtransaction that inserted it, or to
+ *	  the ancestor that this one has been committed into;
+ *	- an entry leaves staging only once it is stored, or when its
+ *	  subtransaction aborts;
+ *	- nothing is staged after the pre-commit callback has run, in a parallel
+ *	  worker, or for a statement whose tuples may be killed while the
+ *	  transaction runs (ON CONFLICT).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_STAGING_H
+#define SWARE_STAGING_H
+
+#include "nodes/execnodes.h"
+#include "utils/rel.h"
+
+/* settings */
+extern int	sware_buffer_size;	/* in kilobytes */
+extern bool sware_enable_buffer;
+
+/* What the executor is doing, as far as staging has to know. */
+typedef enum SwareStatementKind
+{
+	SWARE_STATEMENT_UNKNOWN,	/* no hook has seen it */
+	SWARE_STATEMENT_STAGES,
+	SWARE_STATEMENT_SPECULATES	/* has ON CONFLICT */
+} SwareStatementKind;
+
+/* set by the hooks for the innermost statement */
+extern SwareStatementKind sware_statement_kind;
+
+/* number of indexes for which something is staged; for cheap tests */
+extern int	sware_staged_indexes;
+
+extern bool sware_stage(Relation index, Relation heap, Datum *values, bool *isnull,
+						ItemPointer tid, IndexInfo *index_info);
+extern void sware_publish_index_slowly(Relation index);
+extern void sware_publish_all(void);
+extern void sware_supersede_staged(Relation index);
+extern void sware_staging_transaction_prepares_to_end(void);
+extern void sware_staging_transaction_ends(void);
+extern void sware_staging_subtransaction_commits(SubTransactionId child,
+												 SubTransactionId parent);
+extern void sware_staging_subtransaction_aborts(SubTransactionId child);
+
+/*
+ * Publish what this backend has staged for an index, if anything.  Called
+ * before the index is read.
+ */
+static inline void
+sware_publish_index(Relation index)
+{
+	if (unlikely(sware_staged_indexes > 0))
+		sware_publish_index_slowly(index);
+}
+
+#endif							/* SWARE_STAGING_H */
