@@ -22,6 +22,9 @@ def bars(path, title, panels):
     )
     for axis, panel in zip(axes[:, 0], panels):
         draw_bars(axis, *panel)
+    axes[0, 0].legend(
+        loc="lower right", bbox_to_anchor=(1, 1), ncol=4, frameon=False, fontsize=8
+    )
     figure.suptitle(title, fontsize=11)
     save(figure, path)
 
@@ -47,7 +50,6 @@ def draw_bars(axis, title, unit, groups, values):
     axis.set_xlabel(unit, fontsize=8)
     axis.margins(x=0.1)
     axis.spines[["top", "right"]].set_visible(False)
-    axis.legend(frameon=False, fontsize=8)
 
 
 def heat_map(path, title, row_names, column_names, values, row_title, column_title):
