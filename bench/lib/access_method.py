@@ -1,0 +1,192 @@
+"""Times the calls of access methods with the extension drive_index."""
+
+import dataclasses
+import statistics
+import time
+
+import charts
+import results
+import server
+import sortedness
+import subjects
+
+WIDTHS = {"short": 100, "long": 10_000}
+
+
+@dataclasses.dataclass
+class Work:
+    """What one run does: the keys before it, its inserts and its reads."""
+
+    preloaded: int
+    inserts: int
+    reads: int
+    width: int
+
+
+def measure(chosen, place):
+    connection = server.connect(chosen)
+    server.execute(connection, "CREATE EXTENSION drive_index")
+    server.execute(connection, "CREATE TABLE t (k bigint)")
+    if all(name != "synchronous_commit" for name, _ in chosen.settings):
+        server.execute(connection, "SET synchronous_commit = off")
+    everyone = [subjects.NBTREE, *compared(chosen)]
+    raw = []
+    for degree in chosen.degrees:
+        give_keys(chosen, place, connection, degree)
+        for workload in chosen.workloads:
+            results.step(f"{degree.name}, {workload}")
+            raw += time_workload(chosen, connection, degree, workload, everyone)
+    connection.close()
+    tell(chosen, raw, everyone)
+
+
+def compared(chosen):
+    """What is set beside nbtree: one subject for each size of the buffer."""
+    subject = subjects.compared(chosen)
+    if chosen.buffer_sizes is None:
+        return [subject]
+    return [
+        dataclasses.replace(
+            subject, label=f"{subject.label} {size}",
+            options=(*subject.options, ("buffer_size", size)),
+        )
+        for size in chosen.buffer_sizes.split(",")
+    ]
+
+
+def give_keys(chosen, place, connection, degree):
+    keys = sortedness.make_keys(
+        chosen.rows, degree, chosen.alpha, chosen.beta, chosen.seed
+    )
+    with open(place.data / "keys", "wb") as file:
+        sortedness.write_copy_text(keys, file)
+    server.execute(connection, "CREATE TEMPORARY TABLE keys (k bigint, v integer)")
+    server.execute(connection, f"COPY keys FROM '{place.data}/keys'")
+    server.execute(
+        connection, "SELECT drive_index_keys(array_agg(k ORDER BY v)) FROM keys"
+    )
+    server.execute(connection, "DROP TABLE keys")
+
+
+def plan_work(chosen, workload):
+    rows = chosen.rows
+    if workload == "insert":
+        return Work(0, rows, 0, 1)
+    if workload == "point":
+        return Work(rows, 0, chosen.reads, 1)
+    if workload in WIDTHS:
+        width = WIDTHS[workload]
+        return Work(rows, 0, max(1, chosen.reads * 100 // (100 + width)), width)
+    reads, writes = (int(part) for part in workload.split(":"))
+    preloaded = rows * chosen.preloaded // 100
+    inserts = rows - preloaded
+    return Work(preloaded, inserts, inserts * reads // writes, 1)
+
+
+def time_workload(chosen, connection, degree, workload, everyone):
+    work = plan_work(chosen, workload)
+    raw = []
+    for number in range(chosen.rounds):
+        found = {}
+        for subject in subjects.in_turn(everyone, number):
+            server.execute(connection, subject.create_index("t"))
+            drive(chosen, connection, Work(0, work.preloaded, 0, 1))
+            server.execute(connection, "CHECKPOINT")
+            seconds, found[subject.label] = drive(
+                chosen, connection, work, chosen.seed + number
+            )
+            index_bytes = server.relation_bytes(connection, "t_k")
+            server.execute(connection, "DROP INDEX t_k")
+            raw.append(
+                {
+                    "degree": degree.name, "k": degree.k, "l": degree.l,
+                    "workload": workload, "round": number + 1,
+                    "subject": subject.label, "inserts": work.inserts,
+                    "reads": work.reads, "seconds": seconds,
+                    "found": found[subject.label], "index_bytes": index_bytes,
+                }
+            )
+            print(
+                f"round {number + 1}, {subject.label}: {seconds:.3f} s", flush=True
+            )
+        if len(set(found.values())) > 1:
+            raise RuntimeError(f"not the same entries were found: {found}")
+    return raw
+
+
+def drive(chosen, connection, work, seed=0):
+    """Does the work in transactions; returns seconds, and entries found."""
+    total = work.inserts + work.reads
+    seconds, found = 0.0, 0
+    inserted = read = 0
+    for done in range(0, total, chosen.operations):
+        end = min(done + chosen.operations, total)
+        inserts = work.inserts * end // total - inserted
+        reads = end - work.inserts * end // total - read
+        server.execute(connection, "BEGIN")
+        part, part_found = server.query(
+            connection,
+            "SELECT seconds, found FROM drive_index('t_k', %s, %s, %s, %s, %s)",
+            [work.preloaded + inserted, inserts, reads, work.width, seed + end],
+        )[0]
+        # What an access method puts off until the commit is its cost, too.
+        begin = time.perf_counter()
+        server.execute(connection, "COMMIT")
+        seconds += part + time.perf_counter() - begin
+        found += part_found
+        inserted += inserts
+        read += reads
+    return seconds, found
+
+
+def tell(chosen, raw, everyone):
+    nbtree, *others = (subject.label for subject in everyone)
+    summary = []
+    for degree, workload in dict.fromkeys((r["degree"], r["workload"]) for r in raw):
+        runs = [r for r in raw if (r["degree"], r["workload"]) == (degree, workload)]
+        operations = runs[0]["inserts"] + runs[0]["reads"]
+
+        def microseconds(label):
+            return 1e6 / operations * statistics.median(
+                run["seconds"] for run in runs if run["subject"] == label
+            )
+
+        for label in others:
+            one, other = microseconds(nbtree), microseconds(label)
+            summary.append(
+                {
+                    "degree": degree, "workload": workload, "subject": label,
+                    "operations": operations, "nbtree_microseconds": one,
+                    "compared_microseconds": other, "ratio": one / other,
+                }
+            )
+    results.report(
+        chosen.out, chosen.name, raw, summary,
+        ["", "", "", "nbtree µs", "its µs", "nbtree / it"],
+        [
+            [
+                row["degree"], row["workload"], row["subject"],
+                row["nbtree_microseconds"], row["compared_microseconds"], row["ratio"],
+            ]
+            for row in summary
+        ],
+    )
+    panels = []
+    for degree in dict.fromkeys(row["degree"] for row in summary):
+        rows = [row for row in summary if row["degree"] == degree]
+        panels.append(
+            (
+                degree, "times as fast as nbtree",
+                list(dict.fromkeys(row["workload"] for row in rows)),
+                {
+                    label: [r["ratio"] for r in rows if r["subject"] == label]
+                    for label in others
+                },
+            )
+        )
+    charts.bars(
+        chosen.out / f"{chosen.name}.png",
+        f"calls of the access method, {chosen.rows:,} keys, "
+        f"medians of {chosen.rounds} rounds",
+        panels,
+    )
