@@ -505,7 +505,8 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries, int co
 		CHECK_FOR_INTERRUPTS();
 		if (done >= within && count - done >= MIN_APPEND_RUN)
 		{
-			done += stored = sware_tree_append_run(index, entries + done, count - done);
+			stored = sware_tree_append_run(index, entries + done, count - done);
+			done += stored;
 			if (stored > 0)
 				continue;
 		}
