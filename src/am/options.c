@@ -16,6 +16,9 @@
 
 #define FILLFACTOR_DEFAULT		95
 #define SPLIT_RATIO_DEFAULT		80
+#define BUFFER_SIZE_DEFAULT		(16 * 1024) /* all in kilobytes */
+#define BUFFER_SIZE_MIN			64
+#define BUFFER_SIZE_MAX			(4 * 1024 * 1024)
 #define FLUSH_FRACTION_DEFAULT	50
 #define PERCENT_MIN				50
 #define PERCENT_MAX				100
@@ -52,7 +55,7 @@ sware_register_options(void)
 					   true, lockmode);
 	add_int_reloption(options_kind, "buffer_size",
 					  "Size of the SWARE-buffer, in kilobytes",
-					  -1, -1, MAX_KILOBYTES, lockmode);
+					  -1, -1, BUFFER_SIZE_MAX, lockmode);
 	add_int_reloption(options_kind, "flush_fraction",
 					  "Percentage of a full SWARE-buffer that goes to the tree",
 					  FLUSH_FRACTION_DEFAULT, 1, PERCENT_MAX, lockmode);
@@ -65,7 +68,7 @@ sware_define_settings(void)
 	DefineCustomIntVariable("sware.buffer_size",
 							"Sets the default size of an index's SWARE-buffer.",
 							"A session uses no more private memory than this for all its indexes.",
-							&sware_buffer_size, 16384, 64, MAX_KILOBYTES,
+							&sware_buffer_size, BUFFER_SIZE_DEFAULT, BUFFER_SIZE_MIN, BUFFER_SIZE_MAX,
 							PGC_USERSET, GUC_UNIT_KB, NULL, NULL, NULL);
 	DefineCustomBoolVariable("sware.enable_buffer",
 							 "Lets this session's inserts wait in the SWARE-buffer.",

@@ -108,22 +108,10 @@ int
 sware_pivot_columns_needed(Relation index, IndexTuple last_left,
 						   IndexTuple first_right)
 {
-	TupleDesc	descriptor = RelationGetDescr(index);
-	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
+	int			column;
 
-	for (int column = 1; column <= columns; column++)
-	{
-		SwareKeyColumn key;
-		bool		is_null;
-		Datum		value;
-
-		value = index_getattr(last_left, column, descriptor, &is_null);
-		sware_key_column_init(&key, index, column, value, is_null);
-		value = index_getattr(first_right, column, descriptor, &is_null);
-		if (sware_compare_column(&key, value, is_null) != 0)
-			return column;
-	}
-	return columns + 1;
+	(void) sware_compare_columns(index, last_left, first_right, &column);
+	return column;
 }
 
 /*

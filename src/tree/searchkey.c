@@ -253,29 +253,43 @@ sware_compare_pivot(Relation index, IndexTuple pivot, IndexTuple entry)
 }
 
 /*
- * Compare two leaf tuples by (key, first TID).
+ * Compare the key columns of two leaf tuples.  `column` gets the first one in
+ * which they differ, or the number of key columns plus one.
  */
 int
-sware_compare_entries(Relation index, IndexTuple a, IndexTuple b)
+sware_compare_columns(Relation index, IndexTuple a, IndexTuple b, int *column)
 {
 	TupleDesc	descriptor = RelationGetDescr(index);
 	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
 
-	for (int column = 1; column <= columns; column++)
+	for (*column = 1; *column <= columns; ++*column)
 	{
 		SwareKeyColumn key;
 		bool		is_null;
 		Datum		value;
 		int			result;
 
-		value = index_getattr(a, column, descriptor, &is_null);
-		sware_key_column_init(&key, index, column, value, is_null);
-		value = index_getattr(b, column, descriptor, &is_null);
+		value = index_getattr(a, *column, descriptor, &is_null);
+		sware_key_column_init(&key, index, *column, value, is_null);
+		value = index_getattr(b, *column, descriptor, &is_null);
 		result = sware_compare_column(&key, value, is_null);
 		if (result != 0)
 			return result;
 	}
-	return ItemPointerCompare(sware_leaf_tuple_tids(a), sware_leaf_tuple_tids(b));
+	return 0;
+}
+
+/*
+ * Compare two leaf tuples by (key, first TID).
+ */
+int
+sware_compare_entries(Relation index, IndexTuple a, IndexTuple b)
+{
+	int			column;
+	int			result = sware_compare_columns(index, a, b, &column);
+
+	return result != 0 ? result :
+		ItemPointerCompare(sware_leaf_tuple_tids(a), sware_leaf_tuple_tids(b));
 }
 
 /*

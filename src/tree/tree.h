@@ -93,6 +93,8 @@ extern void sware_search_key_set_tid(SwareSearchKey *key, ItemPointer tid);
 extern SwareComparison sware_comparison_kind(FmgrInfo *function);
 extern int	sware_compare_key(const SwareSearchKey *key, IndexTuple tuple);
 extern int	sware_compare_pivot(Relation index, IndexTuple pivot, IndexTuple entry);
+extern int	sware_compare_columns(Relation index, IndexTuple a, IndexTuple b,
+								  int *column);
 extern int	sware_compare_entries(Relation index, IndexTuple a, IndexTuple b);
 extern OffsetNumber sware_search_leaf(const SwareSearchKey *key, Page page,
 									  OffsetNumber first, OffsetNumber last);
