@@ -47,7 +47,7 @@ def compared(chosen):
         return [subject]
     return [
         dataclasses.replace(
-            subject, label=f"{subject.label} {size}",
+            subject, label=f"{subject.label}, {size}",
             options=(*subject.options, ("buffer_size", size)),
         )
         for size in chosen.buffer_sizes.split(",")

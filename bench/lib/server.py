@@ -28,6 +28,8 @@ def running(chosen, extension=""):
     The extension is a directory below the checkout, built and installed too.
     """
     serve = pathlib.Path(__file__).resolve().parent / "serve"
+    # The server's user reads what is installed and written here.
+    os.umask(0o022)
     lines = [f"{name} = {quoted(value)}" for name, value in chosen.server_settings]
     # In a session of its own, so that the terminal's interrupt reaches this
     # process only, which then ends the server in order.
@@ -51,11 +53,15 @@ def running(chosen, extension=""):
             data=pathlib.Path(told["DATA"]),
             log=pathlib.Path(told["SERVER_LOG"]),
         )
+        import psycopg2
+
         try:
             yield place
-        except Exception:
+        except (psycopg2.Error, RuntimeError) as error:
             show_crashes(place.log)
-            raise
+            raise SystemExit(f"error: {str(error).strip()}") from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
     finally:
         # In the middle of its start it would not notice the end of its input.
         if "SERVER_LOG" not in told:
