@@ -398,24 +398,18 @@ is_publishable(Staging *staging)
 		staging->supersededBy == InvalidSubTransactionId;
 }
 
-/* Publish a staging whose index is not open. */
-static void
-publish(Staging *staging, int percent)
+/*
+ * Open the index of a staging.  If it was dropped since then, it needs no
+ * entries: NULL.
+ */
+static Relation
+open_index(Staging *staging)
 {
-	Relation	index;
+	Relation	index = try_index_open(staging->index, RowExclusiveLock);
 
-	if (!is_publishable(staging))
-		return;
-
-	/* an index that was dropped since then needs no entries */
-	index = try_index_open(staging->index, RowExclusiveLock);
 	if (index == NULL)
-	{
 		clear(staging);
-		return;
-	}
-	send_to_tree(staging, index, NULL, percent);
-	index_close(index, RowExclusiveLock);
+	return index;
 }
 
 /* Make room, when a staging or all of them together have become too large. */
@@ -439,7 +433,13 @@ make_room(Staging *staging, Relation index, Relation heap)
 		}
 		if (largest == NULL)
 			break;
-		publish(largest, 100);
+
+		index = open_index(largest);
+		if (index)
+		{
+			send_to_tree(largest, index, NULL, sware_flush_fraction(index));
+			index_close(index, RowExclusiveLock);
+		}
 	}
 }
 
@@ -559,10 +559,16 @@ sware_publish_all(void)
 		published = false;
 		for (Staging *staging = stagings; staging; staging = staging->next)
 		{
-			if (is_publishable(staging))
+			Relation	index;
+
+			if (!is_publishable(staging))
+				continue;
+			published = true;
+			index = open_index(staging);
+			if (index)
 			{
-				publish(staging, 100);
-				published = true;
+				send_to_tree(staging, index, NULL, 100);
+				index_close(index, RowExclusiveLock);
 			}
 		}
 	} while (published);
