@@ -22,6 +22,7 @@
 #include "utils/memutils.h"
 
 #include "compat.h"
+#include "tree/leafview.h"
 #include "tree/treescan.h"
 
 /*
@@ -29,168 +30,6 @@
  * was split, before it seeks from the root instead.
  */
 #define MAX_STEPS_RIGHT		4
-
-/*
- * The tuples of a leaf in index order, append area merged in.  Index 0 is
- * the first.  With an append area and only one range to read, tuples that
- * lie outside of it may be missing.
- */
-typedef struct LeafView
-{
-	Page		page;
-	int			count;
-	bool		merged;			/* offsets in `offsets`? else without gaps */
-	bool		missingBelow;	/* has the page tuples below those seen here? */
-	bool		missingAbove;
-	OffsetNumber offsets[SWARE_MAX_ITEMS_PER_PAGE];
-} LeafView;
-
-static inline IndexTuple
-view_tuple(const LeafView *view, int i)
-{
-	return sware_page_tuple(view->page, view->merged ? view->offsets[i] :
-							(OffsetNumber) (SWARE_FIRST_DATA + i));
-}
-
-/*
- * The first of the view's tuples from..to-1 that is not before the place;
- * `to` if there is none.
- */
-static int
-view_search(const LeafView *view, const SwareSearchKey *key, int from, int to)
-{
-	while (from < to)
-	{
-		int			middle = from + (to - from) / 2;
-
-		if (sware_compare_key(key, view_tuple(view, middle)) > 0)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
-}
-
-/*
- * The same for the upper end of a range that begins at `from`.  Mostly it
- * covers either all that is left of the page or only a few tuples.
- */
-static int
-view_search_end(const LeafView *view, const SwareSearchKey *key, int from)
-{
-	int			to = view->count;
-
-	if (from == to || key->columnCount == 0 ||
-		sware_compare_key(key, view_tuple(view, to - 1)) > 0)
-		return to;
-
-	to--;
-	for (int step = 1; from < to; step *= 2)
-	{
-		int			probe = Min(from + step, to) - 1;
-
-		if (sware_compare_key(key, view_tuple(view, probe)) <= 0)
-			return view_search(view, key, from, probe);
-		from = probe + 1;
-	}
-	return from;
-}
-
-/*
- * The same for the lower end of a range that ends at `to`.
- */
-static int
-view_search_begin(const LeafView *view, const SwareSearchKey *key, int to)
-{
-	int			from = 0;
-
-	if (to == 0 || key->columnCount == 0 ||
-		sware_compare_key(key, view_tuple(view, 0)) <= 0)
-		return 0;
-
-	from++;
-	for (int step = 1; from < to; step *= 2)
-	{
-		int			probe = Max(to - step, from);
-
-		if (sware_compare_key(key, view_tuple(view, probe)) > 0)
-			return view_search(view, key, probe + 1, to);
-		to = probe;
-	}
-	return from;
-}
-
-/*
- * Merge first..end-1 of the sorted part with first_added..end_added-1 of the
- * append area.
- */
-static void
-view_merge(LeafView *view, Relation index, OffsetNumber first, OffsetNumber end,
-		   OffsetNumber first_added, OffsetNumber end_added)
-{
-	view->merged = true;
-	view->count = 0;
-	for (OffsetNumber added = first_added; added < end_added; added++)
-	{
-		SwareSearchKey key;
-		OffsetNumber place;
-
-		sware_search_key_from_entry(&key, index, sware_page_tuple(view->page, added));
-		place = sware_search_leaf(&key, view->page, first, end - 1);
-		while (first < place)
-			view->offsets[view->count++] = first++;
-		view->offsets[view->count++] = added;
-	}
-	while (first < end)
-		view->offsets[view->count++] = first++;
-}
-
-/*
- * Look at a leaf.  `low` and `high`, if given, are the places between which
- * tuples are wanted.
- */
-static void
-view_init(LeafView *view, Relation index, Page page,
-		  const SwareSearchKey *low, const SwareSearchKey *high)
-{
-	OffsetNumber first = SWARE_FIRST_DATA;
-	OffsetNumber end = sware_page_last_sorted(page) + 1;
-	OffsetNumber first_added = end;
-	OffsetNumber end_added = PageGetMaxOffsetNumber(page) + 1;
-
-	view->page = page;
-	view->merged = false;
-	view->missingBelow = view->missingAbove = false;
-	view->count = sware_page_data_count(page);
-	if (SwarePageGetOpaque(page)->appendItems == 0)
-		return;
-
-	/* merging costs comparisons: merge no more than is needed */
-	if (low && low->columnCount > 0)
-	{
-		OffsetNumber wanted = sware_search_leaf(low, page, first, end - 1);
-		OffsetNumber wanted_added = sware_search_leaf(low, page, first_added,
-													  end_added - 1);
-
-		view->missingBelow = wanted > first || wanted_added > first_added;
-		first = wanted;
-		first_added = wanted_added;
-	}
-	if (high && high->columnCount > 0)
-	{
-		OffsetNumber wanted = sware_search_leaf(high, page, first, end - 1);
-		OffsetNumber wanted_added = sware_search_leaf(high, page, first_added,
-													  end_added - 1);
-
-		/* keep a posting list that `high` is within: a part of it is wanted */
-		if (high->hasTid && wanted < end)
-			wanted++;
-		view->missingAbove = wanted < end || wanted_added < end_added;
-		end = wanted;
-		end_added = wanted_added;
-	}
-	view_merge(view, index, first, end, first_added, end_added);
-}
 
 /*
  * How many TIDs of the tuple lie before the place, which is at it or before
@@ -374,7 +213,7 @@ read_forward(SwareTreeCursor *cursor, Page page)
 	SwareContinuation *right = &position->right;
 	int64		range = cursor->arrival.range;
 	const SwareSearchKey *arrival;
-	LeafView	view;
+	SwareLeafView view;
 	int			begin;
 	int			skip = 0;
 
@@ -384,25 +223,25 @@ read_forward(SwareTreeCursor *cursor, Page page)
 	sware_scan_keys_set_range(keys, range);
 	arrival = cursor->arrival.hasTuple ? &cursor->arrivalKey : &keys->low;
 	if (keys->rangeCount == 1)
-		view_init(&view, cursor->scan->indexRelation, page, arrival, &keys->high);
+		sware_view_init(&view, cursor->scan->indexRelation, page, arrival, &keys->high);
 	else
-		view_init(&view, cursor->scan->indexRelation, page, NULL, NULL);
+		sware_view_init(&view, cursor->scan->indexRelation, page, NULL, NULL);
 
 	begin = cursor->arrival.hasTuple || arrival->columnCount > 0 ?
-		view_search(&view, arrival, 0, view.count) : 0;
+		sware_view_search(&view, arrival, 0, view.count) : 0;
 	if (begin < view.count)
-		skip = tids_before(arrival, view_tuple(&view, begin));
+		skip = tids_before(arrival, sware_view_tuple(&view, begin));
 	continue_where_entered(cursor, &position->left, true,
 						   begin > 0 || skip > 0 || view.missingBelow);
 
 	right->more = right->linked = false;
 	for (;;)
 	{
-		int			end = view_search_end(&view, &keys->high, begin);
+		int			end = sware_view_search_end(&view, &keys->high, begin);
 
 		for (int i = begin; i < end; i++)
 		{
-			IndexTuple	tuple = view_tuple(&view, i);
+			IndexTuple	tuple = sware_view_tuple(&view, i);
 
 			add_tids(cursor, tuple, i == begin ? skip : 0,
 					 sware_leaf_tuple_tid_count(tuple), true);
@@ -416,11 +255,11 @@ read_forward(SwareTreeCursor *cursor, Page page)
 
 		/* this range ends here; the next one that may hold something? */
 		range = sware_scan_keys_first_range_above(keys, range + 1,
-												  view_tuple(&view, end));
+												  sware_view_tuple(&view, end));
 		if (range == keys->rangeCount)
 			return;
 		sware_scan_keys_set_range(keys, range);
-		begin = view_search(&view, &keys->low, end, view.count);
+		begin = sware_view_search(&view, &keys->low, end, view.count);
 	}
 
 	/* the page ends before the range does, or with it */
@@ -453,7 +292,7 @@ read_backward(SwareTreeCursor *cursor, Page page)
 	int64		range = cursor->arrival.range;
 	bool		at_tuple = cursor->arrival.hasTuple;
 	const SwareSearchKey *arrival;
-	LeafView	view;
+	SwareLeafView view;
 	int			end;
 	int			keep = 0;
 
@@ -463,27 +302,27 @@ read_backward(SwareTreeCursor *cursor, Page page)
 	sware_scan_keys_set_range(keys, range);
 	arrival = at_tuple ? &cursor->arrivalKey : &keys->high;
 	if (keys->rangeCount == 1)
-		view_init(&view, cursor->scan->indexRelation, page, &keys->low, arrival);
+		sware_view_init(&view, cursor->scan->indexRelation, page, &keys->low, arrival);
 	else
-		view_init(&view, cursor->scan->indexRelation, page, NULL, NULL);
+		sware_view_init(&view, cursor->scan->indexRelation, page, NULL, NULL);
 
 	end = at_tuple || arrival->columnCount > 0 ?
-		view_search(&view, arrival, 0, view.count) : view.count;
+		sware_view_search(&view, arrival, 0, view.count) : view.count;
 	if (end < view.count)
-		keep = tids_before(arrival, view_tuple(&view, end));
+		keep = tids_before(arrival, sware_view_tuple(&view, end));
 	continue_where_entered(cursor, &position->right, false,
 						   end < view.count || view.missingAbove);
 	if (keep > 0)
-		add_tids(cursor, view_tuple(&view, end), 0, keep, false);
+		add_tids(cursor, sware_view_tuple(&view, end), 0, keep, false);
 
 	left->more = left->linked = false;
 	for (;;)
 	{
-		int			begin = view_search_begin(&view, &keys->low, end);
+		int			begin = sware_view_search_begin(&view, &keys->low, end);
 
 		for (int i = end - 1; i >= begin; i--)
 		{
-			IndexTuple	tuple = view_tuple(&view, i);
+			IndexTuple	tuple = sware_view_tuple(&view, i);
 
 			add_tids(cursor, tuple, 0, sware_leaf_tuple_tid_count(tuple), false);
 		}
@@ -495,11 +334,11 @@ read_backward(SwareTreeCursor *cursor, Page page)
 
 		/* this range begins here; the next one that may hold something? */
 		range = sware_scan_keys_last_range_below(keys, range - 1,
-												 view_tuple(&view, begin - 1));
+												 sware_view_tuple(&view, begin - 1));
 		if (range < 0)
 			return;
 		sware_scan_keys_set_range(keys, range);
-		end = view_search(&view, &keys->high, 0, begin);
+		end = sware_view_search(&view, &keys->high, 0, begin);
 	}
 
 	/* the range begins on a page further left, perhaps */
@@ -514,10 +353,10 @@ read_backward(SwareTreeCursor *cursor, Page page)
 	}
 	else if (view.count > 0 &&
 			 (keys->high.columnCount == 0 ||
-			  sware_compare_key(&keys->high, view_tuple(&view, 0)) >= 0))
+			  sware_compare_key(&keys->high, sware_view_tuple(&view, 0)) >= 0))
 	{
 		left->linked = true;
-		set_tuple_fence(cursor, &left->fence, range, view_tuple(&view, 0));
+		set_tuple_fence(cursor, &left->fence, range, sware_view_tuple(&view, 0));
 	}
 	else
 	{

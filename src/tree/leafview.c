@@ -1,0 +1,150 @@
+/*-------------------------------------------------------------------------
+ *
+ * leafview.c
+ *	  A leaf as scans look at it.  See leafview.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "tree/leafview.h"
+
+/*
+ * The first of the view's tuples from..to-1 that is not before the place;
+ * `to` if there is none.
+ */
+int
+sware_view_search(const SwareLeafView *view, const SwareSearchKey *key, int from, int to)
+{
+	while (from < to)
+	{
+		int			middle = from + (to - from) / 2;
+
+		if (sware_compare_key(key, sware_view_tuple(view, middle)) > 0)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+/*
+ * The same for the upper end of a range that begins at `from`.  Mostly it
+ * covers either all that is left of the page or only a few tuples.
+ */
+int
+sware_view_search_end(const SwareLeafView *view, const SwareSearchKey *key, int from)
+{
+	int			to = view->count;
+
+	if (from == to || key->columnCount == 0 ||
+		sware_compare_key(key, sware_view_tuple(view, to - 1)) > 0)
+		return to;
+
+	to--;
+	for (int step = 1; from < to; step *= 2)
+	{
+		int			probe = Min(from + step, to) - 1;
+
+		if (sware_compare_key(key, sware_view_tuple(view, probe)) <= 0)
+			return sware_view_search(view, key, from, probe);
+		from = probe + 1;
+	}
+	return from;
+}
+
+/*
+ * The same for the lower end of a range that ends at `to`.
+ */
+int
+sware_view_search_begin(const SwareLeafView *view, const SwareSearchKey *key, int to)
+{
+	int			from = 0;
+
+	if (to == 0 || key->columnCount == 0 ||
+		sware_compare_key(key, sware_view_tuple(view, 0)) <= 0)
+		return 0;
+
+	from++;
+	for (int step = 1; from < to; step *= 2)
+	{
+		int			probe = Max(to - step, from);
+
+		if (sware_compare_key(key, sware_view_tuple(view, probe)) > 0)
+			return sware_view_search(view, key, probe + 1, to);
+		to = probe;
+	}
+	return from;
+}
+
+/*
+ * Merge first..end-1 of the sorted part with first_added..end_added-1 of the
+ * append area.
+ */
+static void
+view_merge(SwareLeafView *view, Relation index, OffsetNumber first, OffsetNumber end,
+		   OffsetNumber first_added, OffsetNumber end_added)
+{
+	view->merged = true;
+	view->count = 0;
+	for (OffsetNumber added = first_added; added < end_added; added++)
+	{
+		SwareSearchKey key;
+		OffsetNumber place;
+
+		sware_search_key_from_entry(&key, index, sware_page_tuple(view->page, added));
+		place = sware_search_leaf(&key, view->page, first, end - 1);
+		while (first < place)
+			view->offsets[view->count++] = first++;
+		view->offsets[view->count++] = added;
+	}
+	while (first < end)
+		view->offsets[view->count++] = first++;
+}
+
+/*
+ * Look at a leaf.  `low` and `high`, if given, are the places between which
+ * tuples are wanted.
+ */
+void
+sware_view_init(SwareLeafView *view, Relation index, Page page,
+				const SwareSearchKey *low, const SwareSearchKey *high)
+{
+	OffsetNumber first = SWARE_FIRST_DATA;
+	OffsetNumber end = sware_page_last_sorted(page) + 1;
+	OffsetNumber first_added = end;
+	OffsetNumber end_added = PageGetMaxOffsetNumber(page) + 1;
+
+	view->page = page;
+	view->merged = false;
+	view->missingBelow = view->missingAbove = false;
+	view->count = sware_page_data_count(page);
+	if (SwarePageGetOpaque(page)->appendItems == 0)
+		return;
+
+	/* merging costs comparisons: merge no more than is needed */
+	if (low && low->columnCount > 0)
+	{
+		OffsetNumber wanted = sware_search_leaf(low, page, first, end - 1);
+		OffsetNumber wanted_added = sware_search_leaf(low, page, first_added,
+													  end_added - 1);
+
+		view->missingBelow = wanted > first || wanted_added > first_added;
+		first = wanted;
+		first_added = wanted_added;
+	}
+	if (high && high->columnCount > 0)
+	{
+		OffsetNumber wanted = sware_search_leaf(high, page, first, end - 1);
+		OffsetNumber wanted_added = sware_search_leaf(high, page, first_added,
+													  end_added - 1);
+
+		/* keep a posting list that `high` is within: a part of it is wanted */
+		if (high->hasTid && wanted < end)
+			wanted++;
+		view->missingAbove = wanted < end || wanted_added < end_added;
+		end = wanted;
+		end_added = wanted_added;
+	}
+	view_merge(view, index, first, end, first_added, end_added);
+}
