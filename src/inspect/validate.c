@@ -63,13 +63,6 @@ sware_validate_frame(Relation index, BlockNumber block, Page page)
 	if (PageGetPageLayoutVersion(page) != PG_PAGE_LAYOUT_VERSION)
 		sware_report_corruption(index, block, "The page has layout version %u.",
 								PageGetPageLayoutVersion(page));
-	if (header->pd_lower < SizeOfPageHeaderData ||
-		header->pd_lower > header->pd_upper ||
-		header->pd_upper > header->pd_special ||
-		header->pd_upper != MAXALIGN(header->pd_upper))
-		sware_report_corruption(index, block,
-								"The page header is damaged: lower %u, upper %u, special %u.",
-								header->pd_lower, header->pd_upper, header->pd_special);
 	if (block == SWARE_METAPAGE)
 		return;
 
@@ -93,16 +86,9 @@ sware_validate_frame(Relation index, BlockNumber block, Page page)
 		sware_report_corruption(index, block,
 								"The rightmost page of level %u is marked as incompletely split.",
 								opaque->level);
-	if ((header->pd_lower - SizeOfPageHeaderData) % sizeof(ItemIdData) != 0 ||
-		PageGetMaxOffsetNumber(page) < SWARE_HIGH_KEY ||
-		PageGetMaxOffsetNumber(page) > SWARE_MAX_ITEMS_PER_PAGE)
+	if ((header->pd_lower - SizeOfPageHeaderData) % sizeof(ItemIdData) != 0)
 		sware_report_corruption(index, block, "The line pointer array ends at %u.",
 								header->pd_lower);
-	if (opaque->appendItems > (opaque->level == 0 ? sware_page_data_count(page) : 0))
-		sware_report_corruption(index, block,
-								"The append area has %u items, of %d on the page of level %u.",
-								opaque->appendItems, sware_page_data_count(page),
-								opaque->level);
 }
 
 /* Check that an item is within the page, and has the size it claims. */

@@ -6,7 +6,8 @@
  * The functions work on private copies of pages and trust nothing in them.
  * A page that has passed can be given to the rest of the code: every item is
  * within the page and every column within its item.  The inside of a value
- * is not looked at, nor the order of items; no comparator is called.
+ * is not looked at, nor the order of items; no comparator is called.  What is
+ * wrong is reported by sware_report_corruption.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,20 +17,9 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
+#include "tree/corruption.h"
 #include "tree/entry.h"
 #include "tree/page.h"
-
-/*
- * Raise the error that all of these raise; what follows the block is a format
- * for the detail, and its arguments.
- */
-#define sware_report_corruption(index, block, ...) \
-	ereport(ERROR, \
-			(errcode(ERRCODE_INDEX_CORRUPTED), \
-			 errmsg("index \"%s\" contains corrupted page at block %u", \
-					RelationGetRelationName(index), block), \
-			 errdetail_internal(__VA_ARGS__), \
-			 errhint("Please REINDEX it.")))
 
 extern void sware_copy_page(Relation index, BlockNumber block,
 							BufferAccessStrategy strategy, Page copy);

@@ -7,7 +7,43 @@
  */
 #include "postgres.h"
 
+#include "tree/corruption.h"
 #include "tree/leafview.h"
+
+/* Raise the error for a damaged item. */
+void
+sware_view_report_item(const SwareLeafView *view, OffsetNumber offset)
+{
+	ItemId		line_pointer = PageGetItemId(view->page, offset);
+
+	sware_report_corruption(view->index, view->block,
+							"Item %u is damaged, or its line pointer is: "
+							"offset %u, length %u, flags %u.",
+							offset, ItemIdGetOffset(line_pointer),
+							ItemIdGetLength(line_pointer),
+							(unsigned) line_pointer->lp_flags);
+}
+
+/*
+ * The first of the page's offsets first..end-1, all in the sorted part or all
+ * in the append area, whose tuple is not before the place; `end` if there is
+ * none.
+ */
+static OffsetNumber
+search_page(const SwareLeafView *view, const SwareSearchKey *key,
+			OffsetNumber first, OffsetNumber end)
+{
+	while (first < end)
+	{
+		OffsetNumber middle = first + (end - first) / 2;
+
+		if (sware_compare_key(key, sware_view_entry(view, middle)) > 0)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first;
+}
 
 /*
  * The first of the view's tuples from..to-1 that is not before the place;
@@ -82,7 +118,7 @@ sware_view_search_begin(const SwareLeafView *view, const SwareSearchKey *key, in
  * append area.
  */
 static void
-view_merge(SwareLeafView *view, Relation index, OffsetNumber first, OffsetNumber end,
+view_merge(SwareLeafView *view, OffsetNumber first, OffsetNumber end,
 		   OffsetNumber first_added, OffsetNumber end_added)
 {
 	view->merged = true;
@@ -92,8 +128,8 @@ view_merge(SwareLeafView *view, Relation index, OffsetNumber first, OffsetNumber
 		SwareSearchKey key;
 		OffsetNumber place;
 
-		sware_search_key_from_entry(&key, index, sware_page_tuple(view->page, added));
-		place = sware_search_leaf(&key, view->page, first, end - 1);
+		sware_search_key_from_entry(&key, view->index, sware_view_entry(view, added));
+		place = search_page(view, &key, first, end);
 		while (first < place)
 			view->offsets[view->count++] = first++;
 		view->offsets[view->count++] = added;
@@ -103,18 +139,21 @@ view_merge(SwareLeafView *view, Relation index, OffsetNumber first, OffsetNumber
 }
 
 /*
- * Look at a leaf.  `low` and `high`, if given, are the places between which
+ * Look at a leaf, whose frame has been checked.  `low` and `high`, if given, are the places between which
  * tuples are wanted.
  */
 void
-sware_view_init(SwareLeafView *view, Relation index, Page page,
+sware_view_init(SwareLeafView *view, Relation index, Buffer buffer,
 				const SwareSearchKey *low, const SwareSearchKey *high)
 {
+	Page		page = BufferGetPage(buffer);
 	OffsetNumber first = SWARE_FIRST_DATA;
 	OffsetNumber end = sware_page_last_sorted(page) + 1;
 	OffsetNumber first_added = end;
 	OffsetNumber end_added = PageGetMaxOffsetNumber(page) + 1;
 
+	view->index = index;
+	view->block = BufferGetBlockNumber(buffer);
 	view->page = page;
 	view->merged = false;
 	view->missingBelow = view->missingAbove = false;
@@ -125,9 +164,8 @@ sware_view_init(SwareLeafView *view, Relation index, Page page,
 	/* merging costs comparisons: merge no more than is needed */
 	if (low && low->columnCount > 0)
 	{
-		OffsetNumber wanted = sware_search_leaf(low, page, first, end - 1);
-		OffsetNumber wanted_added = sware_search_leaf(low, page, first_added,
-													  end_added - 1);
+		OffsetNumber wanted = search_page(view, low, first, end);
+		OffsetNumber wanted_added = search_page(view, low, first_added, end_added);
 
 		view->missingBelow = wanted > first || wanted_added > first_added;
 		first = wanted;
@@ -135,9 +173,8 @@ sware_view_init(SwareLeafView *view, Relation index, Page page,
 	}
 	if (high && high->columnCount > 0)
 	{
-		OffsetNumber wanted = sware_search_leaf(high, page, first, end - 1);
-		OffsetNumber wanted_added = sware_search_leaf(high, page, first_added,
-													  end_added - 1);
+		OffsetNumber wanted = search_page(view, high, first, end);
+		OffsetNumber wanted_added = search_page(view, high, first_added, end_added);
 
 		/* keep a posting list that `high` is within: a part of it is wanted */
 		if (high->hasTid && wanted < end)
@@ -146,5 +183,5 @@ sware_view_init(SwareLeafView *view, Relation index, Page page,
 		end = wanted;
 		end_added = wanted_added;
 	}
-	view_merge(view, index, first, end, first_added, end_added);
+	view_merge(view, first, end, first_added, end_added);
 }

@@ -3,13 +3,18 @@
  * leafview.h
  *	  A leaf as scans look at it: its tuples in index order.
  *
- * A view points into its page; whoever uses it holds a content lock on that,
- * or owns a copy.
+ * A view points into its page; whoever uses it holds a content lock on that.
+ *
+ * Scans copy what they see into memory of limited size, and see many pages, so
+ * here nothing is trusted to lie within the page.  The inside of a key is: only
+ * sware_check looks at that.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef SWARE_LEAFVIEW_H
 #define SWARE_LEAFVIEW_H
+
+#include "storage/bufmgr.h"
 
 #include "tree/tree.h"
 
@@ -20,6 +25,8 @@
  */
 typedef struct SwareLeafView
 {
+	Relation	index;
+	BlockNumber block;
 	Page		page;
 	int			count;
 	bool		merged;			/* offsets in `offsets`? else without gaps */
@@ -28,15 +35,73 @@ typedef struct SwareLeafView
 	OffsetNumber offsets[SWARE_MAX_ITEMS_PER_PAGE];
 } SwareLeafView;
 
+extern void sware_view_report_item(const SwareLeafView *view, OffsetNumber offset);
+
+/* Is a special tuple a posting list whose TIDs are within it? */
+static inline bool
+sware_view_is_posting(IndexTuple tuple)
+{
+	Size		keySize = sware_posting_offset(tuple);
+	Size		size = IndexTupleSize(tuple);
+
+	return sware_tuple_is_posting(tuple) &&
+		keySize >= sizeof(IndexTupleData) && keySize <= size &&
+		sware_tuple_count(tuple) > 0 &&
+		sware_tuple_count(tuple) * sizeof(ItemPointerData) <= size - keySize;
+}
+
+/* the item at an offset that the page has; an error if it is damaged */
+static inline IndexTuple
+sware_view_item(const SwareLeafView *view, OffsetNumber offset)
+{
+	ItemId		line_pointer = PageGetItemId(view->page, offset);
+	unsigned	start = ItemIdGetOffset(line_pointer);
+	unsigned	length = ItemIdGetLength(line_pointer);
+	IndexTuple	tuple = (IndexTuple) ((char *) view->page + start);
+
+	if (unlikely(!ItemIdIsNormal(line_pointer) ||
+				 start < ((PageHeader) view->page)->pd_upper ||
+				 start != MAXALIGN(start) ||
+				 length < sizeof(IndexTupleData) ||
+				 start + length > BLCKSZ - sizeof(SwarePageOpaqueData) ||
+				 IndexTupleSize(tuple) != length))
+		sware_view_report_item(view, offset);
+	return tuple;
+}
+
+/* the same for an entry or posting list */
+static inline IndexTuple
+sware_view_entry(const SwareLeafView *view, OffsetNumber offset)
+{
+	IndexTuple	tuple = sware_view_item(view, offset);
+
+	if (unlikely(sware_tuple_is_special(tuple) && !sware_view_is_posting(tuple)))
+		sware_view_report_item(view, offset);
+	return tuple;
+}
+
+/* the same for the high key of a page that is not the rightmost */
+static inline IndexTuple
+sware_view_high_key(const SwareLeafView *view)
+{
+	IndexTuple	tuple = sware_view_item(view, SWARE_HIGH_KEY);
+
+	if (unlikely(!sware_tuple_is_pivot(tuple) ||
+				 IndexTupleSize(tuple) < sizeof(IndexTupleData) +
+				 (sware_pivot_has_tid(tuple) ? SWARE_TAIL_SIZE : 0)))
+		sware_view_report_item(view, SWARE_HIGH_KEY);
+	return tuple;
+}
+
 /* the tuple at a place of the view, 0 <= i < count */
 static inline IndexTuple
 sware_view_tuple(const SwareLeafView *view, int i)
 {
-	return sware_page_tuple(view->page, view->merged ? view->offsets[i] :
+	return sware_view_entry(view, view->merged ? view->offsets[i] :
 							(OffsetNumber) (SWARE_FIRST_DATA + i));
 }
 
-extern void sware_view_init(SwareLeafView *view, Relation index, Page page,
+extern void sware_view_init(SwareLeafView *view, Relation index, Buffer buffer,
 							const SwareSearchKey *low, const SwareSearchKey *high);
 extern int	sware_view_search(const SwareLeafView *view, const SwareSearchKey *key,
 							  int from, int to);

@@ -14,6 +14,7 @@
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
 
+#include "tree/corruption.h"
 #include "tree/tree.h"
 
 bool
@@ -41,12 +42,34 @@ sware_page_link(Buffer buffer)
 }
 
 /*
+ * Raise an error unless the line pointers of a tree page are where they can
+ * be, and as many as there can be: arrays of that length are made for them.
+ */
+static void
+check_line_pointers(Relation index, BlockNumber block, Page page)
+{
+	SwarePageOpaque opaque = SwarePageGetOpaque(page);
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+
+	if (last < SWARE_HIGH_KEY || last > SWARE_MAX_ITEMS_PER_PAGE)
+		sware_report_corruption(index, block, "The line pointer array ends at %u.",
+								((PageHeader) page)->pd_lower);
+	if (opaque->appendItems > (opaque->level == 0 ? sware_page_data_count(page) : 0))
+		sware_report_corruption(index, block,
+								"The append area has %u items, of %d on the page of level %u.",
+								opaque->appendItems, sware_page_data_count(page),
+								opaque->level);
+}
+
+/*
  * Raise an error unless a page has the frame of a sware page.  The caller
  * holds a lock on it, or owns a copy.
  */
 void
 sware_check_page(Relation index, BlockNumber block, Page page)
 {
+	PageHeader	header = (PageHeader) page;
+
 	/* an all-zero page is what ReadBuffer accepts and a crash may leave */
 	if (PageIsNew(page))
 		ereport(ERROR,
@@ -56,7 +79,7 @@ sware_check_page(Relation index, BlockNumber block, Page page)
 				 errhint("Please REINDEX it.")));
 
 	/* the place of the special space first, before anything reads it */
-	if (((PageHeader) page)->pd_special != BLCKSZ - sizeof(SwarePageOpaqueData) ||
+	if (header->pd_special != BLCKSZ - sizeof(SwarePageOpaqueData) ||
 		PageGetPageSize(page) != BLCKSZ ||
 		SwarePageGetOpaque(page)->pageId != SWARE_PAGE_ID)
 		ereport(ERROR,
@@ -64,8 +87,20 @@ sware_check_page(Relation index, BlockNumber block, Page page)
 				 errmsg("index \"%s\" contains corrupted page at block %u",
 						RelationGetRelationName(index), block),
 				 errhint("Please REINDEX it.")));
+	if (header->pd_lower < SizeOfPageHeaderData ||
+		header->pd_lower > header->pd_upper ||
+		header->pd_upper > header->pd_special ||
+		header->pd_upper != MAXALIGN(header->pd_upper))
+		sware_report_corruption(index, block,
+								"The page header is damaged: lower %u, upper %u, special %u.",
+								header->pd_lower, header->pd_upper, header->pd_special);
 
-	if (block == SWARE_METAPAGE)
+	if (block != SWARE_METAPAGE)
+	{
+		if (sware_page_is_live(page))
+			check_line_pointers(index, block, page);
+	}
+	else
 	{
 		SwareMetaPage meta = SwarePageGetMeta(page);
 

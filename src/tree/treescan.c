@@ -22,6 +22,7 @@
 #include "utils/memutils.h"
 
 #include "compat.h"
+#include "tree/corruption.h"
 #include "tree/leafview.h"
 #include "tree/treescan.h"
 
@@ -51,18 +52,28 @@ tids_before(const SwareSearchKey *key, IndexTuple tuple)
 	return count;
 }
 
+/* A leaf has more on it than fits on one. */
+static void
+report_overlap(SwareTreeCursor *cursor)
+{
+	sware_report_corruption(cursor->scan->indexRelation, cursor->position.page.block,
+							"Items overlap.");
+}
+
 /*
  * Copy a tuple for index-only scans, posting lists without their TIDs.
  * Returns the offset of the copy.
  */
 static uint16
-copy_tuple(SwarePosition *position, IndexTuple tuple)
+copy_tuple(SwareTreeCursor *cursor, IndexTuple tuple)
 {
+	SwarePosition *position = &cursor->position;
 	Size		offset = position->tuplesUsed;
 	Size		size = sware_leaf_tuple_key_size(tuple);
 	IndexTuple	copy = (IndexTuple) (position->tuples + offset);
 
-	Assert(offset + MAXALIGN(size) <= BLCKSZ);
+	if (unlikely(offset + MAXALIGN(size) > BLCKSZ))
+		report_overlap(cursor);
 	memcpy(copy, tuple, size);
 	if (sware_tuple_is_posting(tuple))
 	{
@@ -88,6 +99,9 @@ add_tids(SwareTreeCursor *cursor, IndexTuple tuple, int skip, int end, bool forw
 	if (cursor->keys.filterCount > 0 && !sware_scan_keys_filter(&cursor->keys, tuple))
 		return;
 
+	if (unlikely(count > (forward ? SWARE_MAX_TIDS_PER_PAGE - 1 - position->last :
+						  position->first)))
+		report_overlap(cursor);
 	if (forward)
 	{
 		to = position->last + 1;
@@ -103,7 +117,7 @@ add_tids(SwareTreeCursor *cursor, IndexTuple tuple, int skip, int end, bool forw
 			   count * sizeof(ItemPointerData));
 	if (cursor->wantTuples)
 	{
-		uint16		offset = copy_tuple(position, tuple);
+		uint16		offset = copy_tuple(cursor, tuple);
 
 		for (int i = 0; i < count; i++)
 			position->tupleOffsets[to + i] = offset;
@@ -206,7 +220,7 @@ continue_where_entered(SwareTreeCursor *cursor, SwareContinuation *side,
  * Read a leaf forward from the arrival fence on.
  */
 static void
-read_forward(SwareTreeCursor *cursor, Page page)
+read_forward(SwareTreeCursor *cursor, Buffer buffer)
 {
 	SwarePosition *position = &cursor->position;
 	SwareScanKeys *keys = &cursor->keys;
@@ -214,6 +228,7 @@ read_forward(SwareTreeCursor *cursor, Page page)
 	int64		range = cursor->arrival.range;
 	const SwareSearchKey *arrival;
 	SwareLeafView view;
+	IndexTuple	high_key;
 	int			begin;
 	int			skip = 0;
 
@@ -223,9 +238,9 @@ read_forward(SwareTreeCursor *cursor, Page page)
 	sware_scan_keys_set_range(keys, range);
 	arrival = cursor->arrival.hasTuple ? &cursor->arrivalKey : &keys->low;
 	if (keys->rangeCount == 1)
-		sware_view_init(&view, cursor->scan->indexRelation, page, arrival, &keys->high);
+		sware_view_init(&view, cursor->scan->indexRelation, buffer, arrival, &keys->high);
 	else
-		sware_view_init(&view, cursor->scan->indexRelation, page, NULL, NULL);
+		sware_view_init(&view, cursor->scan->indexRelation, buffer, NULL, NULL);
 
 	begin = cursor->arrival.hasTuple || arrival->columnCount > 0 ?
 		sware_view_search(&view, arrival, 0, view.count) : 0;
@@ -263,18 +278,19 @@ read_forward(SwareTreeCursor *cursor, Page page)
 	}
 
 	/* the page ends before the range does, or with it */
-	if (sware_page_is_rightmost(page))
+	if (sware_page_is_rightmost(BufferGetPage(buffer)))
 		return;
-	range = sware_scan_keys_first_range_above(keys, range, sware_page_high_key(page));
+	high_key = sware_view_high_key(&view);
+	range = sware_scan_keys_first_range_above(keys, range, high_key);
 	if (range == keys->rangeCount)
 		return;
 	right->more = true;
 	sware_scan_keys_set_range(keys, range);
 	if (keys->low.columnCount == 0 ||
-		sware_compare_key(&keys->low, sware_page_high_key(page)) <= 0)
+		sware_compare_key(&keys->low, high_key) <= 0)
 	{
 		right->linked = true;
-		set_tuple_fence(cursor, &right->fence, range, sware_page_high_key(page));
+		set_tuple_fence(cursor, &right->fence, range, high_key);
 	}
 	else
 		set_range_fence(&right->fence, range);
@@ -284,7 +300,7 @@ read_forward(SwareTreeCursor *cursor, Page page)
  * Read a leaf backward from the arrival fence on.
  */
 static void
-read_backward(SwareTreeCursor *cursor, Page page)
+read_backward(SwareTreeCursor *cursor, Buffer buffer)
 {
 	SwarePosition *position = &cursor->position;
 	SwareScanKeys *keys = &cursor->keys;
@@ -302,9 +318,9 @@ read_backward(SwareTreeCursor *cursor, Page page)
 	sware_scan_keys_set_range(keys, range);
 	arrival = at_tuple ? &cursor->arrivalKey : &keys->high;
 	if (keys->rangeCount == 1)
-		sware_view_init(&view, cursor->scan->indexRelation, page, &keys->low, arrival);
+		sware_view_init(&view, cursor->scan->indexRelation, buffer, &keys->low, arrival);
 	else
-		sware_view_init(&view, cursor->scan->indexRelation, page, NULL, NULL);
+		sware_view_init(&view, cursor->scan->indexRelation, buffer, NULL, NULL);
 
 	end = at_tuple || arrival->columnCount > 0 ?
 		sware_view_search(&view, arrival, 0, view.count) : view.count;
@@ -342,7 +358,7 @@ read_backward(SwareTreeCursor *cursor, Page page)
 	}
 
 	/* the range begins on a page further left, perhaps */
-	if (sware_page_is_leftmost(page))
+	if (sware_page_is_leftmost(BufferGetPage(buffer)))
 		return;
 	left->more = true;
 	if (view.count == 0 && at_tuple)
@@ -457,9 +473,9 @@ read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 	position->right.sibling = opaque->right;
 	position->tuplesUsed = 0;
 	if (forward)
-		read_forward(cursor, page);
+		read_forward(cursor, buffer);
 	else
-		read_backward(cursor, page);
+		read_backward(cursor, buffer);
 
 	/* a place to prefetch the next leaf, if its link is to be followed */
 
