@@ -16,6 +16,7 @@
 #include "utils/memutils.h"
 
 #include "tree/cache.h"
+#include "tree/corruption.h"
 #include "tree/tree.h"
 
 /* The root and its level, from the cache; to be checked when used. */
@@ -39,6 +40,17 @@ sware_get_root(Relation index, int *level)
 
 /* how often to look for the parent of a page, which must have one */
 #define MAX_PARENT_ATTEMPTS		100
+
+/* Steps along a level before it is looked at how many there can be. */
+#define MANY_STEPS		10000
+
+/* Count a step along a level, and give up if it has led through a circle. */
+static void
+count_step(Relation index, BlockNumber block, int64 *steps)
+{
+	if (++*steps % MANY_STEPS == 0 && *steps > RelationGetNumberOfBlocks(index))
+		sware_report_corruption(index, block, "Right links form a circle.");
+}
 
 /* Count an attempt to find a page, and give up if there are too many. */
 static void
@@ -125,6 +137,7 @@ move_right(const SwareSearchKey *key, Buffer buffer, int level, int lockmode,
 		   SwareStack *stack, bool is_writer)
 {
 	Relation	index = key->index;
+	int64		steps = 0;
 
 	for (;;)
 	{
@@ -139,6 +152,7 @@ move_right(const SwareSearchKey *key, Buffer buffer, int level, int lockmode,
 		next = is_incomplete ? sware_page_link(buffer) : SwarePageGetOpaque(page)->right;
 		sware_release_buffer(buffer);
 		CHECK_FOR_INTERRUPTS();
+		count_step(index, next.block, &steps);
 		if (is_incomplete)
 			finish_split(index, next, level, stack);
 		buffer = sware_read_linked(index, next, level, lockmode);
@@ -262,6 +276,7 @@ try_descend_to_edge(Relation index, int level, bool rightmost)
 {
 	int			current;
 	Buffer		buffer = read_root(index, BUFFER_LOCK_SHARE, &current);
+	int64		steps = 0;
 
 	Assert(current >= level);
 	for (;;)
@@ -291,6 +306,7 @@ try_descend_to_edge(Relation index, int level, bool rightmost)
 
 		sware_release_buffer(buffer);
 		CHECK_FOR_INTERRUPTS();
+		count_step(index, next.block, &steps);
 		buffer = sware_read_linked(index, next, current, BUFFER_LOCK_SHARE);
 		if (!BufferIsValid(buffer))
 			return InvalidBuffer;
@@ -393,7 +409,8 @@ find_parent_by_walk(Relation index, int level, SwareLink child, OffsetNumber *of
 
 	sware_release_buffer(buffer);
 	buffer = sware_read_linked(index, leftmost, level, BUFFER_LOCK_EXCLUSIVE);
-	return find_downlink_to_the_right(index, buffer, level, PG_INT64_MAX, child,
+	return find_downlink_to_the_right(index, buffer, level,
+									  RelationGetNumberOfBlocks(index), child,
 									  InvalidOffsetNumber, NULL, offset);
 }
 

@@ -13,6 +13,10 @@
  * read; deletion and reuse change the incarnation.  When a link does not lead
  * where it should, the cursor seeks the fence from the root.
  *
+ * From leaf to leaf, fences move in the direction of the scan only, whatever
+ * is on the leaves, so no entry is returned twice even if damaged links form a
+ * circle.  A circle in which nothing is found is left with an error.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -31,6 +35,12 @@
  * was split, before it seeks from the root instead.
  */
 #define MAX_STEPS_RIGHT		4
+
+/*
+ * Leaves that are read in a row without finding anything, before it is looked
+ * at whether the index has that many at all.
+ */
+#define MAX_FRUITLESS_LEAVES	10000
 
 /*
  * How many TIDs of the tuple lie before the place, which is at it or before
@@ -226,6 +236,7 @@ read_forward(SwareTreeCursor *cursor, Buffer buffer)
 	SwareScanKeys *keys = &cursor->keys;
 	SwareContinuation *right = &position->right;
 	int64		range = cursor->arrival.range;
+	bool		at_tuple = cursor->arrival.hasTuple;
 	const SwareSearchKey *arrival;
 	SwareLeafView view;
 	IndexTuple	high_key;
@@ -236,13 +247,13 @@ read_forward(SwareTreeCursor *cursor, Buffer buffer)
 	position->last = -1;
 
 	sware_scan_keys_set_range(keys, range);
-	arrival = cursor->arrival.hasTuple ? &cursor->arrivalKey : &keys->low;
+	arrival = at_tuple ? &cursor->arrivalKey : &keys->low;
 	if (keys->rangeCount == 1)
 		sware_view_init(&view, cursor->scan->indexRelation, buffer, arrival, &keys->high);
 	else
 		sware_view_init(&view, cursor->scan->indexRelation, buffer, NULL, NULL);
 
-	begin = cursor->arrival.hasTuple || arrival->columnCount > 0 ?
+	begin = at_tuple || arrival->columnCount > 0 ?
 		sware_view_search(&view, arrival, 0, view.count) : 0;
 	if (begin < view.count)
 		skip = tids_before(arrival, sware_view_tuple(&view, begin));
@@ -281,6 +292,13 @@ read_forward(SwareTreeCursor *cursor, Buffer buffer)
 	if (sware_page_is_rightmost(BufferGetPage(buffer)))
 		return;
 	high_key = sware_view_high_key(&view);
+	if (at_tuple && sware_compare_key(arrival, high_key) >= 0)
+	{
+		/* the link has led too far left: seek the fence, rather than move it */
+		right->more = true;
+		copy_fence(cursor, &right->fence, &position->left.fence);
+		return;
+	}
 	range = sware_scan_keys_first_range_above(keys, range, high_key);
 	if (range == keys->rangeCount)
 		return;
@@ -309,6 +327,7 @@ read_backward(SwareTreeCursor *cursor, Buffer buffer)
 	bool		at_tuple = cursor->arrival.hasTuple;
 	const SwareSearchKey *arrival;
 	SwareLeafView view;
+	bool		nothing_below;	/* has the page no entry below the arrival? */
 	int			end;
 	int			keep = 0;
 
@@ -326,6 +345,7 @@ read_backward(SwareTreeCursor *cursor, Buffer buffer)
 		sware_view_search(&view, arrival, 0, view.count) : view.count;
 	if (end < view.count)
 		keep = tids_before(arrival, sware_view_tuple(&view, end));
+	nothing_below = end == 0 && keep == 0;
 	continue_where_entered(cursor, &position->right, false,
 						   end < view.count || view.missingAbove);
 	if (keep > 0)
@@ -361,9 +381,9 @@ read_backward(SwareTreeCursor *cursor, Buffer buffer)
 	if (sware_page_is_leftmost(BufferGetPage(buffer)))
 		return;
 	left->more = true;
-	if (view.count == 0 && at_tuple)
+	if (nothing_below && at_tuple)
 	{
-		/* nothing seen here, so go on from where we came from */
+		/* go on from where we came from */
 		left->linked = true;
 		copy_fence(cursor, &left->fence, &position->right.fence);
 	}
@@ -560,6 +580,23 @@ copy_position(SwareTreeCursor *cursor, SwarePosition *to, const SwarePosition *f
 }
 
 /*
+ * Count a leaf on which nothing was found, and give up if there have been more
+ * than the index can have: links form a circle.  A leaf may be read twice, when
+ * it is found by a link and then sought for the next range, and a few times
+ * more if others change the tree.
+ */
+static void
+count_fruitless_leaf(SwareTreeCursor *cursor, int64 *leaves)
+{
+	Relation	index = cursor->scan->indexRelation;
+
+	if (++*leaves % MAX_FRUITLESS_LEAVES == 0 &&
+		*leaves / 4 > RelationGetNumberOfBlocks(index))
+		sware_report_corruption(index, cursor->position.page.block,
+								"Links lead from leaf to leaf without end.");
+}
+
+/*
  * Go on to the next leaf with qualifying entries, beyond one end of the
  * position, and stay before its first item in the direction.  False, with
  * nothing pinned, if there is none.
@@ -569,6 +606,7 @@ go_on(SwareTreeCursor *cursor, bool forward)
 {
 	SwarePosition *position = &cursor->position;
 	SwareContinuation *side = forward ? &position->right : &position->left;
+	int64		fruitless = 0;
 
 	if (cursor->markItem >= 0)
 	{
@@ -583,6 +621,7 @@ go_on(SwareTreeCursor *cursor, bool forward)
 		SwareSearchKey *place;
 
 		CHECK_FOR_INTERRUPTS();
+		count_fruitless_leaf(cursor, &fruitless);
 		unpin(position);
 		if (!side->more)
 		{

@@ -12,10 +12,12 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use Fcntl qw(SEEK_SET);
 use Test::More;
 
 our @EXPORT = qw(am choose pick prepare_database check_index index_agrees
-  sequential_summary ordered_summary grep_log $ordered_scan);
+  sequential_summary ordered_summary grep_log $ordered_scan
+  read_page write_page $page_size);
 
 my $am = $ENV{SWARE_TEST_AM} // 'sware';
 my $seed = $ENV{SWARE_TEST_SEED} // int(rand(2**31));
@@ -25,6 +27,8 @@ note("seed: repeat with SWARE_TEST_SEED=$seed");
 # Settings that leave the planner ordered index scans only.
 our $ordered_scan = join(' ',
 	map { "SET enable_$_ = off;" } qw(seqscan bitmapscan sort));
+
+our $page_size = 8192;
 
 # The access method under test.
 sub am
@@ -147,6 +151,28 @@ sub grep_log
 	my $log =
 	  PostgreSQL::Test::Utils::slurp_file($node->logfile, $offset // 0);
 	return grep { /$pattern/ } split /\n/, $log;
+}
+
+# A page of a file.
+sub read_page
+{
+	my ($file, $block) = @_;
+	open my $handle, '<:raw', $file or die "could not open $file: $!";
+	seek($handle, $block * $page_size, SEEK_SET) or die "could not seek: $!";
+	read($handle, my $page, $page_size) == $page_size or die 'could not read';
+	close $handle;
+	return $page;
+}
+
+# Overwrites a page of a file.
+sub write_page
+{
+	my ($file, $block, $page) = @_;
+	open my $handle, '+<:raw', $file or die "could not open $file: $!";
+	seek($handle, $block * $page_size, SEEK_SET) or die "could not seek: $!";
+	print $handle $page;
+	close $handle or die "could not write: $!";
+	return;
 }
 
 1;

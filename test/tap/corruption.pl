@@ -13,7 +13,6 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use Fcntl qw(SEEK_SET);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SwareTest;
@@ -21,7 +20,6 @@ use Test::More;
 
 my $rounds = $ENV{SWARE_CORRUPTION_ROUNDS} // 2;
 my $copies = 24;
-my $page_size = 8192;
 my $am = am();
 my $endless = 'runs for ever and cannot be cancelled';
 
@@ -58,26 +56,6 @@ CREATE INDEX i$number ON t$number USING $am (key);
 INSERT INTO t$number SELECT n + $rows, $key FROM generate_series(1, $rows, 7) n;
 DELETE FROM t$number WHERE id % 11 = 0;
 SQL
-}
-
-sub read_page
-{
-	my ($file, $block) = @_;
-	open my $handle, '<:raw', $file or die "could not open $file: $!";
-	seek($handle, $block * $page_size, SEEK_SET) or die "could not seek: $!";
-	read($handle, my $page, $page_size) == $page_size or die 'could not read';
-	close $handle;
-	return $page;
-}
-
-sub write_page
-{
-	my ($file, $block, $page) = @_;
-	open my $handle, '+<:raw', $file or die "could not open $file: $!";
-	seek($handle, $block * $page_size, SEEK_SET) or die "could not seek: $!";
-	print $handle $page;
-	close $handle or die "could not write: $!";
-	return;
 }
 
 # Each corrupts a file of so many blocks, and returns what it did.

@@ -1,0 +1,336 @@
+# Scans of damaged leaves and of links that form circles.  A scan that meets one
+# gives an error that names a block, or the right answer where it finds its way
+# all the same; it ends, and never crashes the server.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SwareTest;
+use Test::More;
+
+# Where the special space begins, and what is where in it (src/tree/page.h).
+my $special = 8160;
+my %field = (
+	left => [ 0, 'L L' ],
+	right => [ 8, 'L L' ],
+	append_items => [ 18, 'S' ]);
+
+my $node = PostgreSQL::Test::Cluster->new('damaged_leaf');
+$node->init;
+# Page checksums would find everything before the index gets to see it.
+if ($node->pg_version >= 18)
+{
+	$node->command_ok([ 'pg_checksums', '--disable', '-D', $node->data_dir ],
+		'checksums are off');
+}
+$node->append_conf('postgresql.conf', <<'CONF');
+autovacuum = off
+fsync = off
+statement_timeout = '60s'
+CONF
+$node->start;
+prepare_database($node);
+
+# The leaves of an index from left to right: block and incarnation of each.
+sub leaves
+{
+	my ($index) = @_;
+	my @rows = split /\n/, $node->safe_psql('postgres', <<"SQL");
+WITH RECURSIVE leaf AS (
+	SELECT s.* FROM generate_series(1, pg_relation_size('$index') / $page_size - 1) b,
+	       sware_page_stats('$index', b) s
+	WHERE s.level = 0 AND s.left_link IS NULL AND NOT 'deleted' = ANY (s.flags)
+	UNION ALL
+	SELECT s.* FROM leaf, sware_page_stats('$index', leaf.right_link) s
+	WHERE leaf.right_link IS NOT NULL)
+SELECT blkno, incarnation FROM leaf;
+SQL
+	return map { [ split /\|/ ] } @rows;
+}
+
+sub set_field
+{
+	my ($page, $name, @values) = @_;
+	my ($offset, $format) = @{ $field{$name} };
+	my $bytes = pack($format, @values);
+	substr($$page, $special + $offset, length $bytes) = $bytes;
+	return;
+}
+
+# A line pointer, counted from 1: start, flags and length of the item.
+sub line_pointer
+{
+	my ($page, $number) = @_;
+	my $bits = unpack('L', substr($$page, 20 + 4 * $number, 4));
+	return ($bits & 0x7fff, ($bits >> 15) & 3, $bits >> 17);
+}
+
+sub set_line_pointer
+{
+	my ($page, $number, $start, $flags, $length) = @_;
+	substr($$page, 20 + 4 * $number, 4) =
+	  pack('L', $start | $flags << 15 | $length << 17);
+	return;
+}
+
+# Damages to a leaf of lists of equal keys: a name, what is done to the page,
+# and the reason that is given, by forward scans only if there is a direction.
+my @damages = (
+	[
+		'a posting list of too many rows',
+		sub {
+			my ($page) = @_;
+			my ($start) = line_pointer($page, 3);
+			substr($$page, $start + 4, 2) = pack('S', 0x8000 | 0x1fff);
+		},
+		qr/Item 3 is damaged/
+	],
+	[
+		'a posting list beyond its tuple',
+		sub {
+			my ($page) = @_;
+			my ($start) = line_pointer($page, 3);
+			substr($$page, $start, 4) = pack('S S', 0x7fff, 0xfff0);
+		},
+		qr/Item 3 is damaged/
+	],
+	[
+		'line pointers that all lead to the same item',
+		sub {
+			my ($page) = @_;
+			my @item = line_pointer($page, 3);
+			my $upper = unpack('S', substr($$page, 14, 2));
+			my $count = int(($upper - 24) / 4);
+			substr($$page, 12, 2) = pack('S', 24 + 4 * $count);
+			set_line_pointer($page, $_, @item) foreach 2 .. $count;
+		},
+		qr/Items overlap/
+	],
+	[
+		'more line pointers than there can be',
+		sub {
+			my ($page) = @_;
+			substr($$page, 12, 4) = pack('S S', 8000, 8000);
+		},
+		qr/line pointer array ends/
+	],
+	[
+		'no line pointer',
+		sub {
+			my ($page) = @_;
+			substr($$page, 12, 2) = pack('S', 24);
+		},
+		qr/line pointer array ends/
+	],
+	[
+		'an append area larger than the page',
+		sub {
+			my ($page) = @_;
+			set_field($page, 'append_items', 60000);
+		},
+		qr/append area has 60000 items/
+	],
+	[
+		'a line pointer that leads off the page',
+		sub {
+			my ($page) = @_;
+			my (undef, $flags, $length) = line_pointer($page, 3);
+			set_line_pointer($page, 3, 32760, $flags, $length);
+		},
+		qr/Item 3 is damaged/
+	],
+	[
+		'an item larger than its line pointer says',
+		sub {
+			my ($page) = @_;
+			my ($start) = line_pointer($page, 3);
+			substr($$page, $start + 6, 2) |= pack('S', 0x1fff);
+		},
+		qr/Item 3 is damaged/
+	],
+	[
+		'an entry that has become a pivot',
+		sub {
+			my ($page) = @_;
+			my ($start) = line_pointer($page, 3);
+			substr($$page, $start + 4, 2) = pack('S', 1);
+		},
+		qr/Item 3 is damaged/
+	],
+	[
+		'a high key that leads off the page',
+		sub {
+			my ($page) = @_;
+			my (undef, $flags, $length) = line_pointer($page, 1);
+			set_line_pointer($page, 1, 32760, $flags, $length);
+		},
+		qr/Item 1 is damaged/,
+		'forward'
+	]);
+
+# Changes a link of a leaf, counted from 0 on the left, to lead to another one.
+sub link_leaf
+{
+	my ($file, $leaves, $number, $name, $to) = @_;
+	my $page = read_page($file, $leaves->[$number][0]);
+	set_field(\$page, $name, @{ $leaves->[$to] });
+	write_page($file, $leaves->[$number][0], $page);
+	return;
+}
+
+# Damages to links of leaves with one row per key: a name, and what is done to the
+# file.
+my @misleading_links = (
+	[
+		'a left link to the leftmost leaf',
+		sub {
+			my ($file, $leaves) = @_;
+			link_leaf($file, $leaves, 30, 'left', 0);
+		},
+	],
+	[
+		'a left link to the right',
+		sub {
+			my ($file, $leaves) = @_;
+			link_leaf($file, $leaves, 30, 'left', 40);
+		},
+	],
+	[
+		'a left link to a leaf whose right link leads back',
+		sub {
+			my ($file, $leaves) = @_;
+			link_leaf($file, $leaves, 30, 'left', 31);
+			link_leaf($file, $leaves, 31, 'right', 30);
+		},
+	],
+	[
+		'a right link to the left',
+		sub {
+			my ($file, $leaves) = @_;
+			link_leaf($file, $leaves, 30, 'right', 20);
+		},
+	],
+	[
+		'a right link to the leaf itself',
+		sub {
+			my ($file, $leaves) = @_;
+			link_leaf($file, $leaves, 30, 'right', 30);
+		},
+	],
+	[
+		'a downlink into a circle of right links',
+		sub {
+			my ($file, $leaves, $index) = @_;
+			my ($root, $item) = split /\|/, $node->safe_psql('postgres', <<"SQL");
+SELECT root, itemoffset FROM sware_metapage('$index'), sware_page_items('$index', root)
+WHERE child = $leaves->[40][0];
+SQL
+			link_leaf($file, $leaves, 30, 'right', 29);
+			my $page = read_page($file, $root);
+			my ($start, undef, $length) = line_pointer(\$page, $item);
+			my ($block, $incarnation) = @{ $leaves->[30] };
+			substr($page, $start, 4) = pack('S S', $block >> 16, $block & 0xffff);
+			substr($page, $start + $length - 8, 4) = pack('L', $incarnation);
+			write_page($file, $root, $page);
+		},
+	]);
+
+my @cases = (
+	(map { {
+				name => $_->[0],
+				damage => $_->[1],
+				reason => $_->[2],
+				scans => $_->[3] // 'ward',
+				rows_per_key => 100
+			} } @damages),
+	(map { {
+				name => $_->[0],
+				misleading => $_->[1],
+				scans => '',
+				rows_per_key => 1
+			} } @misleading_links));
+
+foreach my $number (0 .. $#cases)
+{
+	my $case = $cases[$number];
+	$node->safe_psql('postgres', <<"SQL");
+CREATE TABLE t$number (id int, key int);
+INSERT INTO t$number SELECT n, n / $case->{rows_per_key} FROM generate_series(1, 20000) n;
+CREATE INDEX i$number ON t$number USING sware (key);
+VACUUM t$number;
+SQL
+	$case->{leaves} = [ leaves("i$number") ];
+	$case->{file} = $node->data_dir . '/'
+	  . $node->safe_psql('postgres', "SELECT pg_relation_filepath('i$number')");
+}
+
+# What is to be learned from the server is learned from a sound one.
+$node->safe_psql('postgres', 'CHECKPOINT');
+foreach my $number (0 .. $#cases)
+{
+	my $case = $cases[$number];
+	my $leaves = $case->{leaves};
+	if ($case->{misleading})
+	{
+		$case->{misleading}->($case->{file}, $leaves, "i$number");
+		next;
+	}
+	my $block = $leaves->[2][0];
+	my $page = read_page($case->{file}, $block);
+	$case->{damage}->(\$page);
+	write_page($case->{file}, $block, $page);
+	$case->{block} = $block;
+}
+$node->stop('immediate');
+$node->start;
+my $postmaster = slurp_file($node->data_dir . '/postmaster.pid');
+
+my %scans = (
+	'forward' => 'SELECT count(*), count(DISTINCT id) FROM (SELECT id FROM %s ORDER BY key OFFSET 0) s',
+	'backward' => 'SELECT count(*), count(DISTINCT id) FROM (SELECT id FROM %s ORDER BY key DESC OFFSET 0) s',
+	'forward, index only' => 'SELECT count(*), count(*) FROM (SELECT key FROM %s ORDER BY key OFFSET 0) s',
+	'backward, index only' => 'SELECT count(*), count(*) FROM (SELECT key FROM %s ORDER BY key DESC OFFSET 0) s',
+	'look-ups' => 'SELECT count(*), count(DISTINCT id) FROM (SELECT DISTINCT key FROM %1$s) a, '
+	  . 'LATERAL (SELECT id FROM %1$s b WHERE b.key = a.key OFFSET 0) s');
+
+foreach my $number (0 .. $#cases)
+{
+	my $case = $cases[$number];
+	foreach my $scan (grep { /$case->{scans}/ } sort keys %scans)
+	{
+		my $name = "$case->{name}: $scan";
+		my $settings = $scan eq 'look-ups'
+		  ? 'SET enable_sort = off; SET enable_bitmapscan = off; SET enable_hashjoin = off;'
+		  : $ordered_scan;
+		my ($stdout, $stderr) = ('', '');
+		my $status = $node->psql(
+			'postgres', "$settings " . sprintf($scans{$scan}, "t$number"),
+			stdout => \$stdout,
+			stderr => \$stderr,
+			extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+		if ($case->{reason})
+		{
+			like($stderr, qr/ERROR:  XX002: .* at block $case->{block}\n.*$case->{reason}/s,
+				"$name: an error says what is wrong");
+		}
+		elsif ($status == 0)
+		{
+			is($stdout, '20000|20000', "$name: the answer is right");
+		}
+		else
+		{
+			like($stderr, qr/ERROR:  XX002: .* at block [0-9]+/,
+				"$name: an error says that a link is wrong");
+		}
+	}
+}
+is(slurp_file($node->data_dir . '/postmaster.pid'), $postmaster, 'it is still the same postmaster');
+ok(!grep_log($node, qr/TRAP|PANIC|was terminated by signal/, 0), 'no backend has crashed');
+
+$node->stop('immediate');
+done_testing();
