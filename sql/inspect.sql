@@ -9,6 +9,16 @@ INSERT INTO twin_sware.t SELECT i, 'b' || i % 3 FROM generate_series(1, 20000) i
 SELECT sware_check('twin_sware.t_a'), sware_check('twin_sware.t_a', true);
 SELECT sware_check(index => 'twin_sware.t_b', heapallindexed => true);
 
+-- Values whose upper bytes differ in the table and in the index.
+CREATE TABLE twin_sware.h (x bigint);
+INSERT INTO twin_sware.h SELECT 3000000000 + i FROM generate_series(1, 100) i;
+CREATE INDEX h_hash ON twin_sware.h USING sware (hashint8(x));
+CREATE INDEX h_oid ON twin_sware.h USING sware ((x::oid));
+CREATE INDEX h_part ON twin_sware.h USING sware ((x::oid), hashint8(x)) WHERE x % 3 = 0;
+SELECT sware_check('twin_sware.h_hash', true), sware_check('twin_sware.h_oid', true),
+       sware_check('twin_sware.h_part', true);
+DROP TABLE twin_sware.h;
+
 -- Wrong objects.
 SELECT sware_check('twin_sware.t');
 SELECT sware_check('twin_sware.t_nbtree');

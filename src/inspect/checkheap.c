@@ -14,6 +14,7 @@
 
 #include "access/htup_details.h"
 #include "access/tableam.h"
+#include "access/tupmacs.h"
 #include "catalog/index.h"
 #include "catalog/pg_am_d.h"
 #include "common/pg_prng.h"
@@ -48,7 +49,8 @@ sware_check_start_fingerprint(SwareCheck *check)
 
 /*
  * Append what identifies a column's value, no matter whether it is stored
- * compressed, with a short header, or out of line.
+ * compressed, with a short header, or out of line; and of a value passed by
+ * value only what is stored, as the rest of the Datum depends on who made it.
  */
 static void
 append_value(StringInfo fingerprint, Form_pg_attribute attribute, Datum value, bool is_null)
@@ -58,7 +60,12 @@ append_value(StringInfo fingerprint, Form_pg_attribute attribute, Datum value, b
 		return;
 
 	if (attribute->attbyval)
-		appendBinaryStringInfo(fingerprint, (char *) &value, sizeof(Datum));
+	{
+		Datum		stored = 0;
+
+		store_att_byval(&stored, value, attribute->attlen);
+		appendBinaryStringInfo(fingerprint, (char *) &stored, attribute->attlen);
+	}
 	else if (attribute->attlen == -1)
 	{
 		struct varlena *plain = PG_DETOAST_DATUM_PACKED(value);
