@@ -41,4 +41,7 @@ extern void sware_costestimate(PlannerInfo *root, IndexPath *path, double loop_c
 							   double *pages);
 extern int	sware_tree_height(Relation index);
 
+/* opclass.c */
+extern bool sware_validate(Oid opclass_oid);
+
 #endif							/* SWARE_CALLBACKS_H */

@@ -37,7 +37,7 @@ sware_canreturn(Relation index, int column)
  * Called several times while a query is planned: must stay trivial.
  *
  * Strategies and support functions are btree's, so btree's own callbacks
- * validate operator classes.  There is no amproperty callback: core then asks
+ * adjust and, with one test more, validate operator classes.  There is no amproperty callback: core then asks
  * amcanreturn about "returnable", while btree's callback always says yes.
  */
 Datum
@@ -74,7 +74,7 @@ sware_handler(PG_FUNCTION_ARGS)
 	routine->amcostestimate = sware_costestimate;
 	routine->amoptions = sware_options;
 	routine->ambuildphasename = sware_buildphasename;
-	routine->amvalidate = btvalidate;
+	routine->amvalidate = sware_validate;
 	routine->amadjustmembers = btadjustmembers;
 	routine->ambeginscan = sware_beginscan;
 	routine->amrescan = sware_rescan;

@@ -78,6 +78,26 @@ ROLLBACK TO complete;
 
 SELECT is_empty('SELECT * FROM sware_sync_opfamilies()', 'nothing is missing otherwise');
 
+-- A class may store its own type; name may be stored as cstring, others not.
+CREATE FUNCTION stores(stored text, type text) RETURNS bool LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('CREATE OPERATOR CLASS storing FOR TYPE %1$s USING sware AS
+                    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+                    FUNCTION 1 bt%1$scmp(%1$s, %1$s), STORAGE %2$s',
+                   type, stored);
+    RETURN amvalidate((SELECT oid FROM class_of WHERE amname = 'sware' AND opcname = 'storing'));
+END
+$$;
+SAVEPOINT no_class;
+SELECT ok(stores('int4', 'int4'), 'a class that stores its type is valid');
+ROLLBACK TO no_class;
+SELECT ok(stores('cstring', 'name'), 'so is one that stores name as cstring');
+ROLLBACK TO no_class;
+SELECT ok(NOT stores('int8', 'int4'), 'one that stores another type is not');
+ROLLBACK TO no_class;
+SELECT ok(NOT stores('cstring', 'text'), 'nor one that stores another type than name as cstring');
+ROLLBACK TO no_class;
+
 -- Whose they are.
 SELECT is_empty(
     $$SELECT opcname FROM class_of
