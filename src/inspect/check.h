@@ -35,6 +35,8 @@ typedef struct SwareCheck
 	BlockNumber heapBlocks;		/* blocks known to be in the table */
 	uint32	   *visited;		/* incarnation in which a block was visited */
 	BlockNumber visitedSize;	/* length of that array */
+	bool		retracing;		/* may pages come along that were visited? */
+	int64		retraced;		/* how many did, since the last new one */
 
 	bloom_filter *filter;		/* what the index holds, or NULL */
 } SwareCheck;

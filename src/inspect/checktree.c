@@ -522,12 +522,16 @@ step_right(SwareCheck *check, int level, TreePage *current, TreePage *next)
 	}
 
 	/* the search may end a little to the left, on a page seen before */
-	memset(check->visited, 0, (Size) check->visitedSize * sizeof(uint32));
+	check->retracing = true;
 	sware_search_key_from_pivot(&place, check->index, sware_page_high_key(current->page));
 	seek(check, &place, level, next);
 }
 
-/* Remember a page, and complain if it was here before. */
+/*
+ * Remember a page, and complain if it was here before.  After the way was lost,
+ * pages may come along again until there is a new one, but no more than there
+ * are: however often the way is lost, a circle has no new ones.
+ */
 static void
 mark_visited(SwareCheck *check, TreePage *page)
 {
@@ -547,10 +551,16 @@ mark_visited(SwareCheck *check, TreePage *page)
 		check->visitedSize = size;
 	}
 
-	if (incarnation != 0 && check->visited[page->block] == incarnation)
+	if (incarnation == 0 || check->visited[page->block] != incarnation)
+	{
+		check->visited[page->block] = incarnation;
+		check->retracing = false;
+		check->retraced = 0;
+	}
+	else if (!check->retracing ||
+			 ++check->retraced > (int64) check->indexBlocks + MAX_ATTEMPTS)
 		sware_report_corruption(check->index, page->block,
 								"The page is linked twice, or right links form a circle.");
-	check->visited[page->block] = incarnation;
 }
 
 /* Check what concerns a single page of a level. */
