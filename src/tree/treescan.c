@@ -485,6 +485,14 @@ read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 	Page		page = BufferGetPage(buffer);
 	SwarePageOpaque opaque = SwarePageGetOpaque(page);
 
+	/*
+	 * It is enough to look at leaves here, and not at pages that descents pass.
+	 * What an old snapshot may miss was removed from a leaf by VACUUM, which
+	 * raised that leaf's LSN.  If the leaf was deleted then, its range went to
+	 * its right sibling, the LSN of which was raised by its new left link; a
+	 * split raises the LSNs of both halves.  So whoever reads the range now
+	 * reads a leaf with a higher LSN.
+	 */
 	sware_test_for_old_snapshot(cursor->scan->xs_snapshot,
 								cursor->scan->indexRelation, page);
 
