@@ -347,6 +347,8 @@ $$;
 COMMENT ON FUNCTION sware_clone_opfamily(text, name) IS
 'make a sware operator family, with its classes, from the btree one of this name';
 
+-- Also warns of copies that PostgreSQL takes for the original.
+--
 -- A btree family can grow after it was cloned: another extension adds its types
 -- to a built-in family, an extension is updated, or pg_upgrade moves the old
 -- members to a new PostgreSQL that has more of them.
@@ -376,6 +378,16 @@ BEGIN
                     AND amopstrategy = 1)
         ORDER BY target_name
     LOOP
+        -- Among the families of all ordering access methods, PostgreSQL 18
+        -- takes the one with the smallest OID for what ORDER BY means.  btree
+        -- indexes serve no order of a family that is not theirs.
+        IF pair.target < pair.source THEN
+            RAISE WARNING 'operator family % for access method "sware" is older than the btree family that it is a copy of', pair.target_name
+            USING DETAIL = 'From PostgreSQL 18 on, btree indexes of that family are not used for ORDER BY and merge joins.',
+                  HINT = format('Drop the copy, and indexes that use it, with DROP OPERATOR FAMILY %s USING sware CASCADE; then clone the btree family again with sware_clone_opfamily().',
+                                pair.target_name);
+        END IF;
+
         RETURN QUERY
         SELECT format('%s: %s', pair.target_name, clause)
         FROM (SELECT * FROM @extschema@.sware_opfamily_members(pair.source)
