@@ -136,6 +136,9 @@ ROLLBACK TO s;
 SELECT add_rows(41, 50);
 COMMIT;
 SET staging.rows = 50;
+-- What a command's triggers insert is not staged: what was rolled back is left
+-- in the index, for VACUUM.
+VACUUM (INDEX_CLEANUP ON) t;
 SELECT verdict();
 BEGIN;
 SAVEPOINT s;
@@ -178,6 +181,16 @@ CREATE INDEX t_c ON t USING sware (a, b);
 SELECT add_rows(21, 30);
 COMMIT;
 SET staging.rows = 45;
+VACUUM (INDEX_CLEANUP ON) t;
+SELECT verdict();
+
+-- A command that hands an index's file to a new index, without a build.
+DROP INDEX t_c;
+ALTER TABLE t ALTER b TYPE varchar(50);
+BEGIN;
+ALTER TABLE t ALTER b TYPE varchar(100);
+COMMIT;
+SET staging.rows = 65;
 SELECT verdict();
 DROP EVENT TRIGGER command_begun;
 

@@ -11,6 +11,9 @@
 #define SWARE_COMPAT_H
 
 #include "access/amapi.h"
+#if PG_VERSION_NUM >= 180000
+#include "access/cmptype.h"
+#endif
 #include "access/relscan.h"
 #include "commands/vacuum.h"
 #include "storage/bufmgr.h"
@@ -46,8 +49,17 @@
 /* 16 renamed what identifies a relation's file */
 #if PG_VERSION_NUM >= 160000
 #define SwareRelationLocator(rel)	((rel)->rd_locator)
+typedef RelFileLocator SwareFile;
 #else
 #define SwareRelationLocator(rel)	((rel)->rd_node)
+typedef RelFileNode SwareFile;
+#endif
+
+/* 18 tells what an ordering operator means by a CompareType */
+#if PG_VERSION_NUM >= 180000
+typedef CompareType SwareOrderingKind;
+#else
+typedef int16 SwareOrderingKind;
 #endif
 
 /* 18 shows the number of descents in EXPLAIN ANALYZE */

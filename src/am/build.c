@@ -24,6 +24,7 @@
 #include "am/callbacks.h"
 #include "am/entrysort.h"
 #include "buffer/staging.h"
+#include "compat.h"
 #include "tree/bulkload.h"
 #include "tree/cache.h"
 
@@ -118,10 +119,10 @@ check_ordering_operators(Relation index)
 													BTLessStrategyNumber);
 		Oid			family;
 		Oid			input_type;
-		int16		strategy;
+		SwareOrderingKind kind;
 
 		if (!OidIsValid(less_than) ||
-			!get_ordering_op_properties(less_than, &family, &input_type, &strategy))
+			!get_ordering_op_properties(less_than, &family, &input_type, &kind))
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("operator class \"%s\" has no btree counterpart",

@@ -58,12 +58,18 @@ subtransaction_event(SubXactEvent event, SubTransactionId child,
 		sware_staging_subtransaction_aborts(child);
 }
 
-/* Is a plan's root an INSERT with ON CONFLICT? */
-static bool
-has_on_conflict(Plan *plan)
+/* What does the root of a plan, or of a subplan, say of a statement? */
+static SwareStatementKind
+kind_of_plan(Plan *plan, bool writes)
 {
-	return plan != NULL && IsA(plan, ModifyTable) &&
-		((ModifyTable *) plan)->onConflictAction != ONCONFLICT_NONE;
+	if (plan == NULL || !writes)
+		return SWARE_STATEMENT_STAGES;
+	if (IsA(plan, ModifyTable))
+		return ((ModifyTable *) plan)->onConflictAction == ONCONFLICT_NONE ?
+			SWARE_STATEMENT_STAGES : SWARE_STATEMENT_SPECULATES;
+
+	/* some extensions put a node of their own around it */
+	return IsA(plan, CustomScan) ? SWARE_STATEMENT_UNKNOWN : SWARE_STATEMENT_STAGES;
 }
 
 /*
@@ -73,16 +79,19 @@ has_on_conflict(Plan *plan)
 static SwareStatementKind
 kind_of_statement(PlannedStmt *statement)
 {
+	SwareStatementKind kind = kind_of_plan(statement->planTree,
+										   statement->commandType != CMD_SELECT);
 	ListCell   *cell;
 
-	if (has_on_conflict(statement->planTree))
-		return SWARE_STATEMENT_SPECULATES;
 	foreach(cell, statement->subplans)
 	{
-		if (has_on_conflict((Plan *) lfirst(cell)))
-			return SWARE_STATEMENT_SPECULATES;
+		SwareStatementKind other = kind_of_plan((Plan *) lfirst(cell),
+												statement->hasModifyingCTE);
+
+		if (kind == SWARE_STATEMENT_STAGES || other == SWARE_STATEMENT_SPECULATES)
+			kind = other;
 	}
-	return SWARE_STATEMENT_STAGES;
+	return kind;
 }
 
 static void
@@ -169,9 +178,13 @@ process_utility(PlannedStmt *statement, const char *query_string,
 {
 	SwareStatementKind outer = sware_statement_kind;
 	Node	   *command = statement->utilityStmt;
+	volatile bool moves_data = !leaves_indexes_alone(command);
 
-	if (!leaves_indexes_alone(command))
+	if (moves_data)
+	{
 		sware_publish_all();
+		sware_utility_depth++;
+	}
 
 	sware_statement_kind = IsA(command, CopyStmt) ? SWARE_STATEMENT_STAGES :
 		SWARE_STATEMENT_UNKNOWN;
@@ -187,6 +200,8 @@ process_utility(PlannedStmt *statement, const char *query_string,
 	PG_FINALLY();
 	{
 		sware_statement_kind = outer;
+		if (moves_data)
+			sware_utility_depth--;
 	}
 	PG_END_TRY();
 }

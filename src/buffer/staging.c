@@ -19,54 +19,77 @@
 #include "access/parallel.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "lib/ilist.h"
 #include "miscadmin.h"
 #include "storage/predicate.h"
 #include "utils/memutils.h"
+#include "utils/hsearch.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 #include "am/options.h"
 #include "buffer/sorter.h"
 #include "buffer/staging.h"
+#include "compat.h"
 #include "tree/tree.h"
 
-/* blocks grow from the one size to the other; an entry fits in the smallest */
+/* chunks of memory grow from the one size to the other */
 #define FIRST_BLOCK_SIZE	((Size) 4 * 1024)
 #define LAST_BLOCK_SIZE		((Size) 256 * 1024)
 
 typedef struct StagedBlock
 {
 	struct StagedBlock *next;
-	Size		size;			/* of data, in bytes */
-	Size		used;
+	Size		size;			/* of all of it, in bytes */
+	Size		used;			/* of the data */
 	char		data[FLEXIBLE_ARRAY_MEMBER];
 } StagedBlock;
+
+/* Entries, one behind another. */
+typedef struct EntryChain
+{
+	StagedBlock *first;
+	StagedBlock *last;
+	Size		bytes;			/* of the blocks */
+} EntryChain;
 
 /* Where the entries of a subtransaction begin. */
 typedef struct Segment
 {
 	SubTransactionId subtransaction;
-	StagedBlock	   *block;			/* the last block then; NULL if there was none */
+	StagedBlock *block;			/* the last block then; NULL if there was none */
 	Size		used;
 	int64		count;
 } Segment;
 
+/*
+ * What is staged for an index.  An index that was rebuilt in a subtransaction
+ * that aborted can have several.
+ */
 typedef struct Staging
 {
 	Oid			index;
-	StagedBlock	   *first;
-	StagedBlock	   *last;
+	SwareFile	file;			/* of the index, when the first entry came */
+	EntryChain	entries;
 	int64		count;			/* entries */
-	Size		bytes;			/* of its blocks */
 	Segment    *segments;		/* outermost subtransaction first */
 	int			segmentCount;
 	int			segmentsAllocated;
 	SubTransactionId supersededBy;	/* subtransaction that rebuilt the index */
 	bool		isBusy;			/* being published */
-	Size		limit;			/* flush when `bytes` gets there */
+	Size		limit;			/* flush when entries.bytes gets there */
 	Size		fixedSize;		/* of all entries without nulls, or zero */
 	int			fixedColumnSize;	/* of the only column, if by value; or zero */
-	struct Staging *next;
+	struct Staging *sameIndex;	/* next one of the index */
+	dlist_node	node;			/* in `filled`, if there are entries */
 } Staging;
+
+/* finds the stagings of an index */
+typedef struct StagingEntry
+{
+	Oid			index;			/* hash key */
+	Staging    *stagings;		/* the latest first */
+} StagingEntry;
 
 /* what IndexInfo's ii_AmCache points to */
 typedef struct StagingReference
@@ -78,13 +101,20 @@ typedef struct StagingReference
 int			sware_buffer_size = 16384;
 bool		sware_enable_buffer = true;
 SwareStatementKind sware_statement_kind = SWARE_STATEMENT_UNKNOWN;
+int			sware_utility_depth = 0;
 int			sware_staged_indexes = 0;
 
-static Staging *stagings = NULL;	/* of the running transaction */
-static Size total_bytes = 0;	/* of all of them */
+/* all this is of the running transaction */
+static HTAB *stagings = NULL;	/* of StagingEntry; NULL if there is none */
+static dlist_head filled = DLIST_STATIC_INIT(filled);	/* those with entries */
+static Size total_bytes = 0;	/* of their blocks */
 static StagedBlock *spare_blocks = NULL;	/* of the last size */
-static uint64 generation = 1;	/* raised when a staging goes away */
-static bool is_ending = false;	/* the pre-commit callback has run */
+static SubTransactionId latest_subtransaction = InvalidSubTransactionId;	/* that staged or
+																			 * superseded */
+static bool is_ending = false;	/* the pre-commit callback has begun */
+
+/* raised when references to stagings become invalid; never reset */
+static uint64 generation = 1;
 
 /*
  * Take blocks out of use.  Those of the last size are kept: a bulk load needs
@@ -108,69 +138,77 @@ retire_blocks(StagedBlock *block)
 	}
 }
 
-/* A block for at least one more entry. */
+/* Add a block to a chain, larger than the one before. */
 static StagedBlock *
-make_block(Staging *staging)
+add_block(EntryChain *chain)
 {
+	Size		size = chain->last == NULL ? FIRST_BLOCK_SIZE :
+		Min(chain->last->size * 2, LAST_BLOCK_SIZE);
 	StagedBlock *block = spare_blocks;
-	Size		size = staging->last == NULL ? FIRST_BLOCK_SIZE :
-		Min(staging->last->size * 2, LAST_BLOCK_SIZE);
 
 	if (block && size == LAST_BLOCK_SIZE)
 		spare_blocks = block->next;
 	else
-	{
-		block = MemoryContextAlloc(TopTransactionContext,
-								   offsetof(StagedBlock, data) + size);
-		block->size = size;
-	}
+		block = MemoryContextAlloc(TopTransactionContext, size);
 	block->next = NULL;
-	block->used = 0;
+	block->size = size;
+	block->used = offsetof(StagedBlock, data);
+	if (chain->last)
+		chain->last->next = block;
+	else
+		chain->first = block;
+	chain->last = block;
+	chain->bytes += size;
+	total_bytes += size;
 	return block;
+}
+
+/* Room for an entry at the end of a chain. */
+static inline IndexTuple
+reserve(EntryChain *chain, Size size)
+{
+	StagedBlock *block = chain->last;
+
+	if (unlikely(block == NULL || block->used + size > block->size))
+		block = add_block(chain);
+	return (IndexTuple) ((char *) block + block->used);
+}
+
+/* Forget all entries of a chain. */
+static void
+clear_chain(EntryChain *chain)
+{
+	retire_blocks(chain->first);
+	total_bytes -= chain->bytes;
+	chain->first = NULL;
+	chain->last = NULL;
+	chain->bytes = 0;
+}
+
+/* Note that a staging has entries now, or none. */
+static void
+set_count(Staging *staging, int64 count)
+{
+	if (staging->count == 0 && count > 0)
+	{
+		dlist_push_tail(&filled, &staging->node);
+		sware_staged_indexes++;
+	}
+	else if (staging->count > 0 && count == 0)
+	{
+		dlist_delete(&staging->node);
+		sware_staged_indexes--;
+	}
+	staging->count = count;
 }
 
 /* Forget all entries, but keep the staging itself. */
 static void
 clear(Staging *staging)
 {
-	if (staging->count > 0)
-		sware_staged_indexes--;
-	retire_blocks(staging->first);
-	total_bytes -= staging->bytes;
-	staging->first = NULL;
-	staging->last = NULL;
-	staging->count = 0;
-	staging->bytes = 0;
+	set_count(staging, 0);
+	clear_chain(&staging->entries);
 	staging->segmentCount = 0;
-}
-
-/* Room for an entry at the end. */
-static inline IndexTuple
-reserve(Staging *staging, Size size)
-{
-	StagedBlock	   *block = staging->last;
-
-	if (unlikely(block == NULL || block->used + size > block->size))
-	{
-		block = make_block(staging);
-		if (staging->last)
-			staging->last->next = block;
-		else
-			staging->first = block;
-		staging->last = block;
-		staging->bytes += block->size;
-		total_bytes += block->size;
-	}
-	return (IndexTuple) (block->data + block->used);
-}
-
-/* Make the entry that was put into reserved room a staged one. */
-static inline void
-add_reserved(Staging *staging, Size size)
-{
-	if (staging->count++ == 0)
-		sware_staged_indexes++;
-	staging->last->used += size;
 }
 
 /* Set what depends on the index's definition and options. */
@@ -182,6 +220,7 @@ prepare(Staging *staging, Relation index)
 	Datum		values[INDEX_MAX_KEYS] = {0};
 	bool		isnull[INDEX_MAX_KEYS] = {0};
 
+	staging->file = SwareRelationLocator(index);
 	staging->limit = sware_index_buffer_size(index);
 	staging->fixedSize = 0;
 	staging->fixedColumnSize = 0;
@@ -198,17 +237,42 @@ prepare(Staging *staging, Relation index)
 		staging->fixedColumnSize = TupleDescAttr(descriptor, 0)->attlen;
 }
 
+/* The stagings of an index, the latest first. */
+static Staging *
+stagings_of(Oid index)
+{
+	StagingEntry *entry = stagings == NULL ? NULL :
+		hash_search(stagings, &index, HASH_FIND, NULL);
+
+	return entry ? entry->stagings : NULL;
+}
+
 static Staging *
 make_staging(Relation index)
 {
-	Staging    *staging = MemoryContextAllocZero(TopTransactionContext, sizeof(Staging));
+	Oid			key = RelationGetRelid(index);
+	Staging    *staging;
+	StagingEntry *entry;
+	bool		found;
 
-	staging->index = RelationGetRelid(index);
+	if (stagings == NULL)
+	{
+		HASHCTL		control = {.keysize = sizeof(Oid),.entrysize = sizeof(StagingEntry),
+		.hcxt = TopTransactionContext};
+
+		stagings = hash_create("sware stagings", 64, &control,
+							   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+
+	staging = MemoryContextAllocZero(TopTransactionContext, sizeof(Staging));
+	staging->index = key;
 	staging->supersededBy = InvalidSubTransactionId;
 	staging->segmentsAllocated = 4;
 	staging->segments = MemoryContextAlloc(TopTransactionContext, 4 * sizeof(Segment));
-	staging->next = stagings;
-	stagings = staging;
+
+	entry = hash_search(stagings, &key, HASH_ENTER, &found);
+	staging->sameIndex = found ? entry->stagings : NULL;
+	entry->stagings = staging;
 	return staging;
 }
 
@@ -216,10 +280,9 @@ make_staging(Relation index)
 static Staging *
 find_staging(Oid index)
 {
-	for (Staging *staging = stagings; staging; staging = staging->next)
+	for (Staging *staging = stagings_of(index); staging; staging = staging->sameIndex)
 	{
-		if (staging->index == index &&
-			staging->supersededBy == InvalidSubTransactionId)
+		if (staging->supersededBy == InvalidSubTransactionId)
 			return staging;
 	}
 	return NULL;
@@ -266,9 +329,10 @@ begin_segment(Staging *staging)
 	}
 	segment = &staging->segments[staging->segmentCount++];
 	segment->subtransaction = current;
-	segment->block = staging->last;
-	segment->used = staging->last ? staging->last->used : 0;
+	segment->block = staging->entries.last;
+	segment->used = segment->block ? segment->block->used : 0;
 	segment->count = staging->count;
+	latest_subtransaction = Max(latest_subtransaction, current);
 }
 
 /* Drop the entries of the last segment. */
@@ -276,7 +340,7 @@ static void
 drop_last_segment(Staging *staging)
 {
 	Segment    *segment = &staging->segments[--staging->segmentCount];
-	Size		dropped = 0;
+	EntryChain	dropped = {NULL, NULL, 0};
 
 	if (segment->count == 0)
 	{
@@ -284,15 +348,16 @@ drop_last_segment(Staging *staging)
 		return;
 	}
 
-	for (StagedBlock *block = segment->block->next; block; block = block->next)
-		dropped += block->size;
-	retire_blocks(segment->block->next);
+	dropped.first = segment->block->next;
+	for (StagedBlock *block = dropped.first; block; block = block->next)
+		dropped.bytes += block->size;
+	staging->entries.bytes -= dropped.bytes;
+	clear_chain(&dropped);
+
 	segment->block->next = NULL;
 	segment->block->used = segment->used;
-	staging->last = segment->block;
-	staging->count = segment->count;
-	staging->bytes -= dropped;
-	total_bytes -= dropped;
+	staging->entries.last = segment->block;
+	set_count(staging, segment->count);
 }
 
 /* All staged entries, in the order of their arrival. */
@@ -303,11 +368,11 @@ entries_of(Staging *staging)
 												 staging->count * sizeof(IndexTuple));
 	int64		count = 0;
 
-	for (StagedBlock *block = staging->first; block; block = block->next)
+	for (StagedBlock *block = staging->entries.first; block; block = block->next)
 	{
-		for (Size offset = 0; offset < block->used;)
+		for (Size offset = offsetof(StagedBlock, data); offset < block->used;)
 		{
-			IndexTuple	entry = (IndexTuple) (block->data + offset);
+			IndexTuple	entry = (IndexTuple) ((char *) block + offset);
 
 			entries[count++] = entry;
 			offset += IndexTupleSize(entry);
@@ -317,29 +382,69 @@ entries_of(Staging *staging)
 	return entries;
 }
 
-/* Keep only some of the entries, in a new order. */
+/*
+ * Keep only some of the entries, in a new order.  All of them belong to one
+ * subtransaction.  If memory runs out, nothing has changed.
+ */
 static void
 keep(Staging *staging, IndexTuple *entries, int64 count)
 {
-	StagedBlock	   *old = staging->first;
-	Segment		segment = staging->segments[0];
+	EntryChain	kept = {NULL, NULL, 0};
+	Segment    *segment = &staging->segments[0];
 
 	Assert(staging->segmentCount == 1);
-	staging->first = NULL;
-	clear(staging);
-	for (int64 i = 0; i < count; i++)
+	PG_TRY();
 	{
-		Size		size = IndexTupleSize(entries[i]);
+		for (int64 i = 0; i < count; i++)
+		{
+			Size		size = IndexTupleSize(entries[i]);
 
-		memcpy(reserve(staging, size), entries[i], size);
-		add_reserved(staging, size);
+			memcpy(reserve(&kept, size), entries[i], size);
+			kept.last->used += size;
+		}
 	}
-	segment.block = NULL;
-	segment.used = 0;
-	segment.count = 0;
-	staging->segments[0] = segment;
-	staging->segmentCount = count > 0 ? 1 : 0;
-	retire_blocks(old);
+	PG_CATCH();
+	{
+		clear_chain(&kept);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+
+	clear_chain(&staging->entries);
+	staging->entries = kept;
+	set_count(staging, count);
+	segment->block = NULL;
+	segment->used = 0;
+	segment->count = 0;
+}
+
+/*
+ * An index may have got another file since its entries were staged: from
+ * another session, which moved it to another tablespace, and then the new file
+ * is the right one.  Within this transaction, utility commands publish first;
+ * what else exchanges files here does so behind our back, and there is no
+ * telling where the entries belong.
+ */
+static void
+check_file(Staging *staging, Relation index)
+{
+	HeapTuple	tuple;
+	bool		is_ours;
+
+	if (memcmp(&staging->file, &SwareRelationLocator(index), sizeof(SwareFile)) == 0)
+		return;
+
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(staging->index));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for index %u", staging->index);
+	is_ours = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
+	ReleaseSysCache(tuple);
+	if (is_ours)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" was given another file while entries waited to be stored in it",
+						RelationGetRelationName(index)),
+				 errhint("Set sware.enable_buffer to off for what exchanges the files of indexes.")));
 }
 
 /*
@@ -362,6 +467,7 @@ send_to_tree(Staging *staging, Relation index, Relation heap, int percent)
 		percent = 100;
 	sent = count - count * (100 - percent) / 100;
 
+	check_file(staging, index);
 	staging->isBusy = true;
 	PG_TRY();
 	{
@@ -412,32 +518,52 @@ open_index(Staging *staging)
 	return index;
 }
 
-/* Make room, when a staging or all of them together have become too large. */
+/* The largest staging that can be published now; NULL if there is none. */
+static Staging *
+largest_staging(void)
+{
+	Staging    *largest = NULL;
+	dlist_iter	iterator;
+
+	dlist_foreach(iterator, &filled)
+	{
+		Staging    *staging = dlist_container(Staging, node, iterator.cur);
+
+		if (is_publishable(staging) &&
+			(largest == NULL || staging->entries.bytes > largest->entries.bytes))
+			largest = staging;
+	}
+	return largest;
+}
+
+/*
+ * Make room, when a staging or all of them together have become too large.  In
+ * the latter case make enough of it, or many small ones would be at the limit
+ * again with the next entry.
+ */
 static void
 make_room(Staging *staging, Relation index, Relation heap)
 {
-	if (staging->bytes >= staging->limit)
-	{
-		send_to_tree(staging, index, heap, sware_flush_fraction(index));
-		return;
-	}
-	while (total_bytes >= (Size) sware_buffer_size * 1024)
-	{
-		Staging    *largest = NULL;
+	Size		limit = (Size) sware_buffer_size * 1024;
 
-		for (Staging *other = stagings; other; other = other->next)
-		{
-			if (is_publishable(other) &&
-				(largest == NULL || other->bytes > largest->bytes))
-				largest = other;
-		}
+	if (staging->entries.bytes >= staging->limit)
+		send_to_tree(staging, index, heap, sware_flush_fraction(index));
+	if (total_bytes < limit)
+		return;
+
+	while (total_bytes > limit / 4 * 3)
+	{
+		Staging    *largest = largest_staging();
+		bool		is_small;
+
 		if (largest == NULL)
 			break;
-
+		is_small = largest->entries.bytes <= FIRST_BLOCK_SIZE;
 		index = open_index(largest);
 		if (index)
 		{
-			send_to_tree(largest, index, NULL, sware_flush_fraction(index));
+			send_to_tree(largest, index, NULL,
+						 is_small ? 100 : sware_flush_fraction(index));
 			index_close(index, RowExclusiveLock);
 		}
 	}
@@ -465,7 +591,7 @@ is_speculative(Relation heap, ItemPointer tid)
 static inline bool
 may_stage(Relation heap, ItemPointer tid, IndexInfo *index_info)
 {
-	return sware_enable_buffer && !is_ending &&
+	return sware_enable_buffer && !is_ending && sware_utility_depth == 0 &&
 		heap->rd_tableam == GetHeapamTableAmRoutine() &&
 		/* others must see what an exclusion constraint is about */
 		index_info->ii_ExclusionOps == NULL && !index_info->ii_Unique &&
@@ -493,12 +619,14 @@ sware_stage(Relation index, Relation heap, Datum *values, bool *isnull,
 		return false;
 	if (staging->count == 0)
 		prepare(staging, index);
+	if (unlikely(staging->limit == 0))
+		return false;
 	begin_segment(staging);
 
 	if (staging->fixedColumnSize > 0 && !isnull[0])
 	{
 		size = staging->fixedSize;
-		entry = reserve(staging, size);
+		entry = reserve(&staging->entries, size);
 		entry->t_tid = *tid;
 		entry->t_info = size;
 		*(Datum *) ((char *) entry + sizeof(IndexTupleData)) = 0;
@@ -512,13 +640,17 @@ sware_stage(Relation index, Relation heap, Datum *values, bool *isnull,
 		formed->t_tid = *tid;
 		sware_check_entry_size(index, heap, formed);
 		size = IndexTupleSize(formed);
-		entry = reserve(staging, size);
+		entry = reserve(&staging->entries, size);
 		memcpy(entry, formed, size);
 		pfree(formed);
 	}
-	add_reserved(staging, size);
+	staging->entries.last->used += size;
+	if (unlikely(staging->count == 0))
+		set_count(staging, 1);
+	else
+		staging->count++;
 
-	if (unlikely(staging->bytes >= staging->limit ||
+	if (unlikely(staging->entries.bytes >= staging->limit ||
 				 total_bytes >= (Size) sware_buffer_size * 1024))
 		make_room(staging, index, heap);
 	return true;
@@ -528,12 +660,28 @@ sware_stage(Relation index, Relation heap, Datum *values, bool *isnull,
 void
 sware_publish_index_slowly(Relation index)
 {
-	/* there can be several: a rolled back rebuild gives back what it took */
-	for (Staging *staging = stagings; staging; staging = staging->next)
+	for (Staging *staging = stagings_of(RelationGetRelid(index)); staging;
+		 staging = staging->sameIndex)
 	{
-		if (staging->index == RelationGetRelid(index) && is_publishable(staging))
+		if (is_publishable(staging))
 			send_to_tree(staging, index, NULL, 100);
 	}
+}
+
+/* Any staging that can be published now; NULL if there is none. */
+static Staging *
+next_publishable(void)
+{
+	dlist_iter	iterator;
+
+	dlist_foreach(iterator, &filled)
+	{
+		Staging    *staging = dlist_container(Staging, node, iterator.cur);
+
+		if (is_publishable(staging))
+			return staging;
+	}
+	return NULL;
 }
 
 /* Publish all that this backend has staged. */
@@ -541,7 +689,7 @@ void
 sware_publish_all(void)
 {
 	bool		pushed = false;
-	bool		published;
+	Staging    *staging;
 
 	if (sware_staged_indexes == 0)
 		return;
@@ -554,26 +702,28 @@ sware_publish_all(void)
 	}
 
 	/* a comparator may insert, and so stage, while we publish */
-	do
+	while ((staging = next_publishable()) != NULL)
 	{
-		published = false;
-		for (Staging *staging = stagings; staging; staging = staging->next)
-		{
-			Relation	index;
+		Relation	index = open_index(staging);
 
-			if (!is_publishable(staging))
-				continue;
-			published = true;
-			index = open_index(staging);
-			if (index)
-			{
-				send_to_tree(staging, index, NULL, 100);
-				index_close(index, RowExclusiveLock);
-			}
+		if (index)
+		{
+			send_to_tree(staging, index, NULL, 100);
+			index_close(index, RowExclusiveLock);
 		}
-	} while (published);
+	}
 	if (pushed)
 		PopActiveSnapshot();
+}
+
+/* Supersede a staging.  The top transaction will not give it back. */
+static void
+supersede(Staging *staging, SubTransactionId subtransaction)
+{
+	if (subtransaction == TopSubTransactionId)
+		clear(staging);
+	else
+		staging->supersededBy = subtransaction;
 }
 
 /*
@@ -583,12 +733,15 @@ sware_publish_all(void)
 void
 sware_supersede_staged(Relation index)
 {
-	for (Staging *staging = stagings; staging; staging = staging->next)
+	SubTransactionId current = GetCurrentSubTransactionId();
+
+	for (Staging *staging = stagings_of(RelationGetRelid(index)); staging;
+		 staging = staging->sameIndex)
 	{
-		if (staging->index == RelationGetRelid(index) &&
-			staging->supersededBy == InvalidSubTransactionId)
-			staging->supersededBy = GetCurrentSubTransactionId();
+		if (staging->count > 0 && staging->supersededBy == InvalidSubTransactionId)
+			supersede(staging, current);
 	}
+	latest_subtransaction = Max(latest_subtransaction, current);
 	generation++;
 }
 
@@ -607,8 +760,10 @@ sware_staging_transaction_ends(void)
 {
 	/* the memory goes with the transaction's */
 	stagings = NULL;
+	dlist_init(&filled);
 	total_bytes = 0;
 	spare_blocks = NULL;
+	latest_subtransaction = InvalidSubTransactionId;
 	sware_staged_indexes = 0;
 	is_ending = false;
 	generation++;
@@ -618,18 +773,24 @@ sware_staging_transaction_ends(void)
 void
 sware_staging_subtransaction_commits(SubTransactionId child, SubTransactionId parent)
 {
-	for (Staging *staging = stagings; staging; staging = staging->next)
+	dlist_mutable_iter iterator;
+
+	if (child > latest_subtransaction)
+		return;
+	dlist_foreach_modify(iterator, &filled)
 	{
+		Staging    *staging = dlist_container(Staging, node, iterator.cur);
 		int			last = staging->segmentCount - 1;
 
+		if (last >= 0 && staging->segments[last].subtransaction == child)
+		{
+			if (last > 0 && staging->segments[last - 1].subtransaction == parent)
+				staging->segmentCount--;
+			else
+				staging->segments[last].subtransaction = parent;
+		}
 		if (staging->supersededBy == child)
-			staging->supersededBy = parent;
-		if (last < 0 || staging->segments[last].subtransaction != child)
-			continue;
-		if (last > 0 && staging->segments[last - 1].subtransaction == parent)
-			staging->segmentCount--;
-		else
-			staging->segments[last].subtransaction = parent;
+			supersede(staging, parent);
 	}
 }
 
@@ -640,16 +801,21 @@ sware_staging_subtransaction_commits(SubTransactionId child, SubTransactionId pa
 void
 sware_staging_subtransaction_aborts(SubTransactionId child)
 {
-	for (Staging *staging = stagings; staging; staging = staging->next)
+	dlist_mutable_iter iterator;
+
+	if (child > latest_subtransaction)
+		return;
+	dlist_foreach_modify(iterator, &filled)
 	{
+		Staging    *staging = dlist_container(Staging, node, iterator.cur);
 		int			last = staging->segmentCount - 1;
 
-		if (last >= 0 && staging->segments[last].subtransaction == child)
-			drop_last_segment(staging);
 		if (staging->supersededBy == child)
 		{
 			staging->supersededBy = InvalidSubTransactionId;
 			generation++;
 		}
+		if (last >= 0 && staging->segments[last].subtransaction == child)
+			drop_last_segment(staging);
 	}
 }

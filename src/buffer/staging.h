@@ -39,6 +39,13 @@ typedef enum SwareStatementKind
 /* set by the hooks for the innermost statement */
 extern SwareStatementKind sware_statement_kind;
 
+/*
+ * How many utility commands that can move data are running, one within the
+ * other: what triggers insert then is not staged, since the command may change
+ * which index a file belongs to.
+ */
+extern int	sware_utility_depth;
+
 /* number of indexes for which something is staged; for cheap tests */
 extern int	sware_staged_indexes;
 

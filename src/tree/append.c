@@ -90,6 +90,15 @@ is_filled(Relation index, Page page, IndexTuple next)
 		room < Max(unused, sware_pivot_space(next)) + sware_item_space(next);
 }
 
+/* Does an internal page's last downlink lead to a page? */
+static bool
+has_last_downlink(Page page, SwareLink child)
+{
+	return sware_page_data_count(page) > 0 &&
+		sware_links_equal(sware_pivot_link(sware_page_tuple(page, PageGetMaxOffsetNumber(page))),
+						  child);
+}
+
 /*
  * Can the run be appended?  Looks at the right edge under share locks, one
  * page at a time; what it finds is checked again later.
@@ -102,6 +111,7 @@ look_at_right_edge(Append *append, IndexTuple first)
 	Page		page = BufferGetPage(buffer);
 	bool		is_above = is_above_leaf(index, page, first) &&
 		is_filled(index, page, first);
+	bool		is_parent;
 	int			level;
 
 	append->rightmost = sware_page_link(buffer);
@@ -116,9 +126,11 @@ look_at_right_edge(Append *append, IndexTuple first)
 	if (level == 0)
 		return false;
 	buffer = sware_descend_to_edge(index, 1, true);
-	append->parentRoom = PageGetExactFreeSpace(BufferGetPage(buffer));
+	page = BufferGetPage(buffer);
+	is_parent = has_last_downlink(page, append->rightmost);
+	append->parentRoom = PageGetExactFreeSpace(page);
 	sware_release_buffer(buffer);
-	return true;
+	return is_parent;
 }
 
 /*
@@ -249,7 +261,6 @@ lock_parent(Append *append)
 	SwareLink	link = sware_page_link(buffer);
 	Size		space = 0;
 	Page		page;
-	int			count;
 
 	sware_release_buffer(buffer);
 	buffer = sware_read_linked(index, link, 1, BUFFER_LOCK_EXCLUSIVE);
@@ -259,10 +270,8 @@ lock_parent(Append *append)
 	for (int i = 0; i < append->count; i++)
 		space += sware_item_space(append->leaves[i].pivot) + SWARE_TAIL_SIZE;
 	page = BufferGetPage(buffer);
-	count = PageGetMaxOffsetNumber(page);
-	if (sware_page_is_rightmost(page) && sware_page_data_count(page) > 0 &&
-		sware_links_equal(sware_pivot_link(sware_page_tuple(page, count)),
-						  append->rightmost) &&
+	if (sware_page_is_rightmost(page) &&
+		has_last_downlink(page, append->rightmost) &&
 		PageGetExactFreeSpace(page) >= space)
 		return buffer;
 	sware_release_buffer(buffer);

@@ -454,9 +454,13 @@ entries_of_leaf(Relation index, Page page, IndexTuple *entries, int count)
 	{
 		Size		unused = SWARE_PAGE_CAPACITY * (100 - sware_fillfactor(index)) / 100;
 		Size		room = PageGetExactFreeSpace(page);
+		Size		taken = sware_item_space(entries[0]);
 
-		while (low < high && room > unused + sware_item_space(entries[low]))
-			room -= sware_item_space(entries[low++]);
+		/* a bulk append needs room for a high key, whatever the fill factor */
+		while (low < high &&
+			   taken + sware_item_space(entries[low]) +
+			   Max(unused, sware_pivot_space(entries[low])) < room)
+			taken += sware_item_space(entries[low++]);
 		return low;
 	}
 
