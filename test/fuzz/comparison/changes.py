@@ -7,6 +7,7 @@ random numbers only, never from what the server answers.
 import io
 
 from . import values
+from .pair import TEST
 from .values import quote
 
 PATTERNS = ("sorted", "sorted", "near_sorted", "near_sorted", "descending", "scrambled",
@@ -87,6 +88,27 @@ def insert_select(run):
     run.change("INSERT INTO @S.t SELECT id + %d, pad, %s FROM @S.t WHERE id %% %d = 0" % (
         table.next_id, columns, run.rng.choice((1, 2, 5))))
     table.next_id *= 2
+
+
+def insert_conflicting(run):
+    """Rows some of whose identifiers are taken, where a unique index says so."""
+    rng, table = run.rng, run.table
+    if not table.unique:
+        return insert_one(run)
+    rows = new_rows(rng, table, room(rng, table, rng.choice((1, 3, 30))))
+    new = int(rows[0][0])
+    old = rng.sample(range(1, new), min(len(rows), new - 1))
+    for row, taken in zip(rows, old):  # each only once, or DO UPDATE would fail
+        if rng.random() < 0.5:
+            row[0] = str(taken)
+    column = rng.choice(table.columns).name
+    insert = "INSERT INTO @S.t VALUES %s ON CONFLICT %s" % (
+        ", ".join(map(write_row, rows)), rng.choice((
+            "DO NOTHING", "(id) DO NOTHING", "(id) DO UPDATE SET pad = 100",
+            "(id) DO UPDATE SET %s = excluded.%s" % (column, column))))
+    if rng.random() < 0.2:
+        insert = "WITH new AS (%s RETURNING id) SELECT count(*) FROM new" % insert
+    run.change(insert)
 
 
 def some_rows(rng, table):
@@ -208,6 +230,46 @@ def set_options(run):
             rng.choice(table.indexes).name, rng.choice((
                 "fillfactor = %d" % rng.randint(50, 100),
                 "deduplicate_items = %s" % rng.choice(("on", "off"))))))
+        if table.test_method == "sware":
+            run.main.execute("ALTER INDEX %s.%s SET (%s)" % (
+                TEST, rng.choice(table.indexes).name, rng.choice(table.buffer_options(rng))))
+
+
+def set_buffer(run):
+    """The session's settings that say which entries are staged."""
+    if run.table.test_method == "sware":
+        run.main.execute("SET %s" % run.rng.choice((
+            "sware.enable_buffer = on", "sware.enable_buffer = on", "sware.enable_buffer = off",
+            "sware.buffer_size = %d" % run.rng.choice((64, 64, 100, 1024, 16384)))))
+
+
+def burst(run):
+    """Changes of rows in one transaction, with savepoints and without a question between them."""
+    rng, session = run.rng, run.main
+    weights, functions = zip(*ROW_CHANGES)
+    own = not session.in_transaction
+    before = run.state(None)
+    if own:
+        session.begin()
+    for _ in range(rng.randint(2, 12)):
+        saved = run.state(None)
+        guarded = rng.random() < 0.5
+        if guarded:
+            session.execute("SAVEPOINT burst")
+        for _ in range(rng.randint(1, 4)):
+            rng.choices(functions, weights)[0](run)
+            run.operations += 1
+        if guarded and rng.random() < 0.4:
+            session.execute("ROLLBACK TO SAVEPOINT burst")
+            session.toggles = {}
+            run.restore(saved)
+        if guarded:
+            session.execute("RELEASE SAVEPOINT burst")
+    if own:
+        end = rng.choice(("COMMIT", "COMMIT", "ROLLBACK"))
+        session.end(end)
+        if end == "ROLLBACK":
+            run.restore(before)
 
 
 def truncate(run):
@@ -231,7 +293,8 @@ def rewrite(run):
 # Weight, function.  "Blocking" ones need a lock that an old reader would keep from them, and
 # those "outside" cannot run in a transaction block.
 ROW_CHANGES = ((8, insert_one), (6, insert_rows), (2, copy_rows), (1, insert_select),
+               (3, insert_conflicting),
                (5, update_keys), (3, update_pad), (4, delete_some), (2, delete_left))
 OUTSIDE = ((6, vacuum), (1, analyze))
-RARE = ((3, create_index), (1, set_options), (1, delete_most))
+RARE = ((3, create_index), (2, set_options), (1, delete_most), (2, set_buffer), (4, burst))
 BLOCKING = ((1, drop_index), (3, reindex), (1, truncate), (2, rewrite))

@@ -99,6 +99,7 @@ class Table:
             self.columns.append(Column(rng, "c%d" % number, column_type))
         self.wide = wide
         self.unlogged = rng.random() < 0.15
+        self.unique = rng.random() < 0.4    # an nbtree index on both sides, for ON CONFLICT
         self.fillfactor = rng.choice((100, 100, 80, 50))
         self.row_limit = rng.choice((400, 2000, 2000, 6000) if wide else (500, 3000, 8000, 25000))
         self.rows = 0
@@ -115,6 +116,8 @@ class Table:
         for column in self.columns:
             if "external" in column.type.features:
                 yield "ALTER TABLE %s.t ALTER %s SET STORAGE EXTERNAL" % (schema, column.name)
+        if self.unique:
+            yield "CREATE UNIQUE INDEX u ON %s.t (id)" % schema
 
     def random_index(self, rng):
         keys = []
@@ -140,9 +143,16 @@ class Table:
         test_options = []
         if self.test_method == "sware" and rng.random() < 0.3:
             test_options.append("split_ratio = %d" % rng.randint(50, 100))
+        if self.test_method == "sware" and rng.random() < 0.3:
+            test_options += self.buffer_options(rng)
         name = "i%d" % self.next_index
         self.next_index += 1
         return Index(name, keys, include, predicate, options, test_options)
+
+    @staticmethod
+    def buffer_options(rng):
+        return ["buffer_size = %d" % rng.choice((-1, 0, 1, 64, 64, 1000, 16384)),
+                "flush_fraction = %d" % rng.choice((1, 20, 50, 50, 99, 100))]
 
     @staticmethod
     def random_key(rng, column):
