@@ -61,11 +61,11 @@ CREATE INDEX large_b ON large USING sware (b);
 BEGIN;
 INSERT INTO large VALUES ('small', 1);
 SAVEPOINT s;
-INSERT INTO large VALUES ('small', 2), (repeat('x', 10000), 3);
+INSERT INTO large VALUES ('small', 2), (repeat('x', 5000), 3);
 ROLLBACK TO s;
 INSERT INTO large VALUES ('small', 4);
 COMMIT;
-INSERT INTO large VALUES (repeat('x', 10000), 5);
+INSERT INTO large VALUES (repeat('x', 5000), 5);
 INSERT INTO large VALUES ('small', 6);
 \set VERBOSITY terse
 SELECT b FROM large WHERE b > 0 ORDER BY b;
