@@ -7,8 +7,8 @@ CREATE TABLE rank_of (word text PRIMARY KEY, rank int NOT NULL);
 INSERT INTO rank_of VALUES ('none', 0), ('one', 1), ('two', 2), ('three', 3), ('four', 4), ('five', 5);
 CREATE FUNCTION compare_ranks(x text, y text) RETURNS int LANGUAGE plpgsql STABLE STRICT AS $$
 DECLARE
-	a int := (SELECT rank FROM rank_of WHERE word = x);
-	b int := (SELECT rank FROM rank_of WHERE word = y);
+	a int := (SELECT rank FROM twin_sware.rank_of WHERE word = x);
+	b int := (SELECT rank FROM twin_sware.rank_of WHERE word = y);
 BEGIN
 	IF a IS NULL OR b IS NULL THEN
 		RAISE EXCEPTION 'no rank for "%"', CASE WHEN a IS NULL THEN x ELSE y END;
@@ -105,7 +105,7 @@ CREATE TABLE calls (x int);
 CREATE INDEX calls_x ON calls USING sware (x);
 CREATE FUNCTION compare_and_log(int, int) RETURNS int LANGUAGE plpgsql AS $$
 BEGIN
-	INSERT INTO calls VALUES ($1);
+	INSERT INTO twin_sware.calls VALUES ($1);
 	RETURN btint4cmp($1, $2);
 END
 $$;

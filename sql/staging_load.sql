@@ -111,7 +111,9 @@ RESET sware.buffer_size;
 CREATE INDEX bad ON twin_sware.kept USING sware (a) WITH (buffer_size = -2);
 CREATE INDEX bad ON twin_sware.kept USING sware (a) WITH (flush_fraction = 0);
 CREATE INDEX bad ON twin_sware.kept USING sware (a) WITH (flush_fraction = 101);
+\set VERBOSITY sqlstate
 SET sware.buffer_size = '32kB';
+\set VERBOSITY terse
 SET sware.enable_buffers = off;
 
 DROP FUNCTION load, first_flush;

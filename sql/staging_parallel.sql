@@ -75,7 +75,7 @@ SELECT check_all(), (SELECT count(*) FROM t) - stored_entries('t_a') AS missing;
 
 -- Parallel builds of other indexes call functions of the same kind.
 CREATE FUNCTION index_knows(x int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET enable_seqscan = off AS $$
+SET enable_seqscan = off SET search_path = twin_sware AS $$
 BEGIN
 	RETURN EXISTS (SELECT FROM t WHERE a = x);
 END
