@@ -67,7 +67,7 @@ sware_define_settings(void)
 {
 	DefineCustomIntVariable("sware.buffer_size",
 							"Sets the default size of an index's SWARE-buffer.",
-							"A session uses no more private memory than this for all its indexes.",
+							"The waiting entries of all indexes of a session together take no more private memory than this.",
 							&sware_buffer_size, BUFFER_SIZE_DEFAULT, BUFFER_SIZE_MIN, BUFFER_SIZE_MAX,
 							PGC_USERSET, GUC_UNIT_KB, NULL, NULL, NULL);
 	DefineCustomBoolVariable("sware.enable_buffer",
