@@ -220,6 +220,7 @@ prepare(Staging *staging, Relation index)
 	Datum		values[INDEX_MAX_KEYS] = {0};
 	bool		isnull[INDEX_MAX_KEYS] = {0};
 
+	staging->segmentCount = 0;	/* an error may have left one without entries */
 	staging->file = SwareRelationLocator(index);
 	staging->limit = sware_index_buffer_size(index);
 	staging->fixedSize = 0;
