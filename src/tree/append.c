@@ -257,11 +257,15 @@ static Buffer
 lock_parent(Append *append)
 {
 	Relation	index = append->index;
-	Buffer		buffer = sware_descend_to_edge(index, 1, true);
-	SwareLink	link = sware_page_link(buffer);
+	Buffer		buffer;
+	SwareLink	link;
 	Size		space = 0;
 	Page		page;
 
+	/* the leaf that we hold must not be taken for the root */
+	sware_cache_refresh_root(index);
+	buffer = sware_descend_to_edge(index, 1, true);
+	link = sware_page_link(buffer);
 	sware_release_buffer(buffer);
 	buffer = sware_read_linked(index, link, 1, BUFFER_LOCK_EXCLUSIVE);
 	if (!BufferIsValid(buffer))

@@ -382,7 +382,12 @@ find_downlink_to_the_right(Relation index, Buffer buffer, int level, int64 steps
 	return InvalidBuffer;
 }
 
-/* Look for a downlink by the high key of the page that it leads to. */
+/*
+ * Look for a downlink by the high key of the page that it leads to.
+ *
+ * Who searches from the root with pages locked must know where the root is: the
+ * cached one may be among the pages locked, after the tree has grown.
+ */
 static Buffer
 find_parent_by_high_key(Relation index, Page page, int level, SwareLink child,
 						OffsetNumber *offset)
@@ -391,6 +396,7 @@ find_parent_by_high_key(Relation index, Page page, int level, SwareLink child,
 	SwareStack *ancestors = NULL;
 	Buffer		buffer;
 
+	sware_cache_refresh_root(index);
 	sware_search_key_from_pivot(&key, index, sware_page_high_key(page));
 	key.below = true;
 	buffer = sware_descend(&key, level, BUFFER_LOCK_EXCLUSIVE, &ancestors);
@@ -404,9 +410,12 @@ find_parent_by_high_key(Relation index, Page page, int level, SwareLink child,
 static Buffer
 find_parent_by_walk(Relation index, int level, SwareLink child, OffsetNumber *offset)
 {
-	Buffer		buffer = sware_descend_to_edge(index, level, false);
-	SwareLink	leftmost = sware_page_link(buffer);
+	Buffer		buffer;
+	SwareLink	leftmost;
 
+	sware_cache_refresh_root(index);
+	buffer = sware_descend_to_edge(index, level, false);
+	leftmost = sware_page_link(buffer);
 	sware_release_buffer(buffer);
 	buffer = sware_read_linked(index, leftmost, level, BUFFER_LOCK_EXCLUSIVE);
 	return find_downlink_to_the_right(index, buffer, level,
