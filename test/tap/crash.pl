@@ -142,7 +142,8 @@ foreach my $cycle (1 .. $cycles)
 		],
 		'<', \undef, '>', \$output, '2>', \$errors);
 
-	# Ends when the sessions have written enough.
+	# Ends when the sessions have written enough.  It commits all the time, or
+	# REINDEX CONCURRENTLY would wait for its snapshot, and VACUUM for REINDEX.
 	my $status = $node->psql('postgres', <<"SQL", stderr => \my $stderr);
 SET statement_timeout = '300s';
 DO \$\$
@@ -150,6 +151,7 @@ DECLARE start pg_lsn := pg_current_wal_insert_lsn();
 BEGIN
   WHILE pg_current_wal_insert_lsn() - start < $wal LOOP
     PERFORM pg_sleep(0.0002);
+    COMMIT;
   END LOOP;
 END \$\$;
 SQL
