@@ -26,7 +26,6 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 
 	entry = index_form_tuple(RelationGetDescr(index), values, isnull);
 	entry->t_tid = *heap_tid;
-	sware_check_entry_size(index, heap, entry);
 	sware_tree_insert_run(index, heap, &entry, 1);
 	pfree(entry);
 

@@ -142,6 +142,14 @@ pivot_cost(const SplitContext *split, int first_right)
 									  split->items->tuples[first_right - 1], right);
 }
 
+/* Do both halves fit, with `left` bytes of items before `first_right`? */
+static inline bool
+both_fit(const SplitContext *split, int first_right, Size left)
+{
+	return left + sware_pivot_space(split->items->tuples[first_right]) <= split->leftRoom &&
+		split->total - left <= split->rightRoom;
+}
+
 /*
  * The best split point whose left side differs from the target by no more
  * than `tolerance`: one with the cheapest pivot, and among these the closest.
@@ -162,8 +170,7 @@ best_split_point(const SplitContext *split, Size target, Size tolerance, int *co
 		int			this_cost;
 
 		left += sware_item_space(items->tuples[i - 1]);
-		if (left + sware_pivot_space(items->tuples[i]) > split->leftRoom ||
-			split->total - left > split->rightRoom)
+		if (!both_fit(split, i, left))
 			continue;
 		distance = left > target ? left - target : target - left;
 		if (distance > tolerance)
@@ -194,8 +201,7 @@ closest_split_point(const SplitContext *split, Size target)
 		Size		distance;
 
 		left += sware_item_space(items->tuples[i - 1]);
-		if (left + sware_pivot_space(items->tuples[i]) > split->leftRoom ||
-			split->total - left > split->rightRoom)
+		if (!both_fit(split, i, left))
 			continue;
 		distance = left > target ? left - target : target - left;
 		if (best == 0 || distance < best_distance)
