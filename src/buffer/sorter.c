@@ -20,6 +20,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "buffer/abbreviation.h"
 #include "buffer/sorter.h"
 #include "tree/tree.h"
 
@@ -49,32 +50,12 @@ compare_items(const SortItem *a, const SortItem *b, Relation index)
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-/*
- * An entry with its abbreviation, if its first column is compared as an
- * integer; others have none, that is zero.  A null gets the same as an extreme
- * value, so that both are told apart by the entries themselves.
- */
+/* An entry with its abbreviation. */
 static inline SortItem
 abbreviated(const SwareKeyColumn *column, TupleDesc descriptor, IndexTuple entry)
 {
-	SortItem	item = {0, entry};
-	bool		is_null;
-	Datum		value;
-	int64		number;
+	SortItem	item = {sware_abbreviate(column, descriptor, entry), entry};
 
-	if (column->comparison == SWARE_COMPARE_FUNCTION)
-		return item;
-
-	value = index_getattr(entry, 1, descriptor, &is_null);
-	if (is_null)
-	{
-		item.abbreviation = column->nullsFirst ? PG_INT64_MIN : PG_INT64_MAX;
-		return item;
-	}
-	number = column->comparison == SWARE_COMPARE_INT64 ? DatumGetInt64(value) :
-		column->comparison == SWARE_COMPARE_INT32 ? DatumGetInt32(value) :
-		DatumGetInt16(value);
-	item.abbreviation = column->descending ? ~number : number;
 	return item;
 }
 

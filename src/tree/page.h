@@ -49,6 +49,34 @@
  *   - a deleted page keeps its level and nothing else: who gets there seeks
  *     again.
  *
+ * Pages of the shared buffer.  A *buffer page* holds entries one behind
+ * another, in the order of their arrival, each in MAXALIGN(its size) bytes;
+ * without line pointers, an entry costs no more WAL than its bytes:
+ *
+ *   0      24                               pd_lower           8160   8192
+ *   +------+---------+---------+-- ... ------+------------------+------+
+ *   |header| entry   | entry   | entry       |       hole       |opaque|
+ *   +------+---------+---------+-- ... ------+------------------+------+
+ *
+ * It is append-only.  It is *open* while one of the metapage's tails links to
+ * it, then *sealed* (SWARE_SEALED), when it is immutable and a slot of the
+ * directory lists it, and then *retired*: the slot says that its entries are
+ * in the tree.
+ *
+ * A *directory page* holds an array of slots.  All slots are numbered through:
+ * slot n is on the directory page n / SWARE_SLOTS_PER_PAGE.
+ *
+ *   +------+--------+--------+-- ... -+------------------+------+
+ *   |header| slot   | slot   |        |       hole       |opaque|
+ *   +------+--------+--------+-- ... -+------------------+------+
+ *
+ * Invariants of the shared buffer:
+ *   - whatever changes which pages are open or sealed (opening, sealing,
+ *     retiring) raises directoryVersion in the same record;
+ *   - bufferGeneration is raised in the record that retires a page;
+ *   - nothing but an open page gets entries; a retired page, and its slot, are
+ *     used again only under a cleanup lock on the page.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef SWARE_PAGE_H
@@ -73,10 +101,13 @@ typedef struct SwareLink
 #define SWARE_KIND_META			1
 #define SWARE_KIND_LEAF			2
 #define SWARE_KIND_INTERNAL		3
+#define SWARE_KIND_BUFFER		4
+#define SWARE_KIND_DIRECTORY	5
 
 /* flags */
 #define SWARE_INCOMPLETE_SPLIT	(1 << 0)	/* right sibling has no downlink */
 #define SWARE_DELETED			(1 << 1)	/* unlinked, free for reuse */
+#define SWARE_SEALED			(1 << 2)	/* buffer page that takes no more */
 
 /* marks a page as sware's; stands in every special space */
 #define SWARE_PAGE_ID			0x5AE1
@@ -115,6 +146,9 @@ StaticAssertDecl(sizeof(SwarePageOpaqueData) == MAXALIGN(sizeof(SwarePageOpaqueD
 #define SWARE_META_MAGIC		0x53574152
 #define SWARE_VERSION			1
 
+/* how many pages of the shared buffer are open, at most */
+#define SWARE_MAX_TAILS			4
+
 typedef struct SwareMetaPageData
 {
 	uint32		magic;			/* SWARE_META_MAGIC */
@@ -124,11 +158,45 @@ typedef struct SwareMetaPageData
 	int32		level;			/* its level */
 	bool		allEqualImage;	/* equal keys are bytewise equal, so posting
 								 * lists are possible (support function 4) */
+
+	/* the shared buffer */
+	uint64		bufferGeneration;	/* raised when pages retire */
+	uint64		directoryVersion;	/* raised when pages open, seal or retire */
+	uint32		nextSequence;	/* for the next page to be sealed */
+	uint32		nextSlot;		/* where to look first for a slot to use */
+	uint32		sealedPages;	/* pages that are sealed and not retired */
+	uint32		directoryPages; /* number of directory pages */
+	SwareLink	tails[SWARE_MAX_TAILS]; /* open pages, or no links */
+	SwareLink	directory[FLEXIBLE_ARRAY_MEMBER];	/* directoryPages of them */
 } SwareMetaPageData;
 
 typedef SwareMetaPageData *SwareMetaPage;
 
 #define SwarePageGetMeta(page)	((SwareMetaPage) PageGetContents(page))
+
+/* a slot of the directory */
+#define SWARE_SLOT_FREE			0
+#define SWARE_SLOT_SEALED		1
+#define SWARE_SLOT_RETIRED		2
+
+typedef struct SwareSlot
+{
+	SwareLink	page;			/* of the page, unless free */
+	uint32		sequence;		/* order of sealing; compare by difference */
+	uint16		state;			/* SWARE_SLOT_* */
+	uint16		entries;		/* on the page */
+} SwareSlot;
+
+#define SWARE_SLOTS_PER_PAGE \
+	((int) ((BLCKSZ - SizeOfPageHeaderData - sizeof(SwarePageOpaqueData)) / \
+			sizeof(SwareSlot)))
+
+#define SwarePageGetSlots(page)	((SwareSlot *) PageGetContents(page))
+
+/* how many directory pages the metapage has room for */
+#define SWARE_MAX_DIRECTORY_PAGES \
+	((int) ((BLCKSZ - SizeOfPageHeaderData - sizeof(SwarePageOpaqueData) - \
+			 offsetof(SwareMetaPageData, directory)) / sizeof(SwareLink)))
 
 /*
  * Room for items and their line pointers on a tree page, that of the high

@@ -1,0 +1,58 @@
+/*-------------------------------------------------------------------------
+ *
+ * abbreviation.h
+ *	  Entries' first columns as numbers that are in the same order.
+ *
+ * If the abbreviations of two entries differ, they order the entries; if
+ * not, nothing is known.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_ABBREVIATION_H
+#define SWARE_ABBREVIATION_H
+
+#include "access/itup.h"
+
+#include "tree/tree.h"
+
+/* Has a column abbreviations?  If not, all are zero. */
+static inline bool
+sware_has_abbreviations(const SwareKeyColumn *column)
+{
+	return column->comparison != SWARE_COMPARE_FUNCTION;
+}
+
+/*
+ * The abbreviation of a value of an index's first column, whose comparison and
+ * order are those of `column`.  Columns that are compared as integers have
+ * abbreviations.  A null gets the same as an extreme value.
+ */
+static inline int64
+sware_abbreviate_value(const SwareKeyColumn *column, Datum value, bool is_null)
+{
+	int64		number;
+
+	if (column->comparison == SWARE_COMPARE_FUNCTION)
+		return 0;
+	if (is_null)
+		return column->nullsFirst ? PG_INT64_MIN : PG_INT64_MAX;
+	number = column->comparison == SWARE_COMPARE_INT64 ? DatumGetInt64(value) :
+		column->comparison == SWARE_COMPARE_INT32 ? DatumGetInt32(value) :
+		DatumGetInt16(value);
+	return column->descending ? ~number : number;
+}
+
+/* The abbreviation of an entry (not of a pivot). */
+static inline int64
+sware_abbreviate(const SwareKeyColumn *column, TupleDesc descriptor, IndexTuple entry)
+{
+	bool		is_null;
+	Datum		value;
+
+	if (column->comparison == SWARE_COMPARE_FUNCTION)
+		return 0;
+	value = index_getattr(entry, 1, descriptor, &is_null);
+	return sware_abbreviate_value(column, value, is_null);
+}
+
+#endif							/* SWARE_ABBREVIATION_H */

@@ -1,0 +1,121 @@
+/*-------------------------------------------------------------------------
+ *
+ * zones.h
+ *	  What shared memory knows about the pages of shared buffers, so that
+ *	  scans need not read them all: zonemaps, and copies of entries in order.
+ *
+ * Nothing here is the truth, which is in the pages: everything can be
+ * rebuilt from them, by whoever needs it first, on a standby too.  The zones
+ * of an index are those of one version of its directory.  A reader compares
+ * them with the metapage (index incarnation, directory version and LSN), and
+ * brings them up to date if they differ.  Only sealed pages, which are
+ * immutable, have zones; readers always look at open pages themselves.
+ *
+ *	 sealed pages, in the order of sealing
+ *	 +-----------------------+-----------------------+---+---+---+   +------+
+ *	 | sorted block          | sorted block          | p | p | p |   | open |
+ *	 +-----------------------+-----------------------+---+---+---+   +------+
+ *	  entries of several pages, in order,			  unsorted		  tails
+ *	  with a Bloom filter							  pages, with
+ *													  zonemaps
+ *
+ * A sorted block is what the paper calls a query-sorted block.  A reader that
+ * finds too much unsorted makes one of it, for everybody.
+ *
+ * Blocks are read without locks: an entry is copied, and then it is checked
+ * that the block was still there.  So no lock is held when a comparator runs,
+ * and an error leaves nothing behind.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_ZONES_H
+#define SWARE_ZONES_H
+
+#include "access/itup.h"
+#include "utils/rel.h"
+
+#include "buffer/sharedbuffer.h"
+#include "tree/tree.h"
+
+/* settings */
+extern int	sware_buffer_pool_size; /* in kilobytes */
+
+/* A sealed page that is in no sorted block. */
+typedef struct SwareUnsortedPage
+{
+	SwareLink	page;
+	bool		hasZonemap;
+	int64		smallest;		/* abbreviations, if there is a zonemap */
+	int64		largest;
+} SwareUnsortedPage;
+
+/* A sorted block, as a reader sees it: a place in shared memory. */
+typedef struct SwareSortedBlock
+{
+	uint32		place;			/* where it is; zones.c knows how */
+	uint64		stamp;			/* tells it from others that were there */
+	uint32		entries;
+	uint32		pages;
+	int64		smallest;		/* abbreviations of the first and last entry */
+	int64		largest;
+} SwareSortedBlock;
+
+/*
+ * All sealed pages of a shared buffer at one version of its directory: each
+ * is in one of the blocks, or among the unsorted pages.
+ */
+typedef struct SwareZoneView
+{
+	Relation	index;
+	MemoryContext context;		/* of the arrays; lives as long as the view */
+	SwareBufferState state;		/* what the view was made for */
+	int			blockCount;
+	SwareSortedBlock *blocks;
+	int			pageCount;
+	SwareUnsortedPage *pages;
+	int			blocksAllocated;
+	int			pagesAllocated;
+} SwareZoneView;
+
+/* Is the pool there, or are views only lists of pages? */
+extern bool sware_zones_are_available(void);
+
+/* called when the library is loaded */
+extern void sware_zones_request_memory(void);
+
+/*
+ * Make a view of the pages that were sealed in a state.  False if the
+ * directory has changed since; then read the state again.  Without the pool
+ * all pages are unsorted and without zonemaps.  Holds no locks on return.
+ */
+extern void sware_zone_view_init(SwareZoneView *view, Relation index,
+								 MemoryContext context);
+extern bool sware_zone_view_refresh(SwareZoneView *view, const SwareBufferState *state);
+
+/*
+ * In a block: the number of the first entry at or behind a place (`entries`
+ * if there is none), found by interpolation if the first column has
+ * abbreviations.  -1 if the block is gone: refresh the view.
+ */
+extern int64 sware_block_search(const SwareZoneView *view, const SwareSortedBlock *block,
+								const SwareSearchKey *place);
+
+/*
+ * Copy an entry of a block, and tell the buffer page it is on.  False if the
+ * block is gone.  `into` has room for any entry (SWARE_MAX_ENTRY_SIZE bytes).
+ */
+extern bool sware_block_copy_entry(const SwareSortedBlock *block, uint32 number,
+								   IndexTuple into, SwareLink *page);
+
+/*
+ * May a block have an entry whose first column equals a value of the
+ * column's own type?  (Hashed by the caller, once: sware_bloom_hash; false
+ * if the column has no hash function that goes with its equality.)
+ */
+extern bool sware_bloom_hash(Relation index, Datum value, uint64 *hash);
+extern bool sware_block_may_contain(const SwareSortedBlock *block, uint64 hash);
+
+/* forget what is known of a database's indexes, which is being dropped */
+extern void sware_zones_forget_database(Oid database);
+
+#endif							/* SWARE_ZONES_H */
