@@ -30,7 +30,7 @@
 #include "datatype/timestamp.h"
 #include "utils/rel.h"
 
-typedef struct SwareStatistics
+typedef struct SwareCounters
 {
 	int64		buffered;		/* entries that went into the shared buffer */
 	int64		appended;		/* entries that went into the tree in whole
@@ -42,6 +42,11 @@ typedef struct SwareStatistics
 	int64		flushTime;		/* in microseconds */
 	int64		bloomProbes;
 	int64		bloomFalsePositives;
+} SwareCounters;
+
+typedef struct SwareStatistics
+{
+	SwareCounters counters;
 	bool		hasSortedness;	/* has anything been sorted? */
 	double		k;				/* in percent */
 	double		l;

@@ -481,9 +481,10 @@ entries_of_leaf(Relation index, Page page, IndexTuple *entries, int count)
 
 /*
  * Insert a run of entries that are in order and without duplicates.  Entries
- * that the tree has already are skipped.
+ * that the tree has already are skipped.  Returns how many were appended to
+ * the tree, in leaves of their own.
  */
-void
+int
 sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries, int count)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
@@ -491,6 +492,7 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries, int co
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(context);
 	int			done = 0;
+	int			appended = 0;
 	int			within = count;
 
 	for (int i = 0; i < count; i++)
@@ -511,6 +513,7 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries, int co
 		{
 			stored = sware_tree_append_run(index, entries + done, count - done);
 			done += stored;
+			appended += stored;
 			if (stored > 0)
 				continue;
 		}
@@ -529,4 +532,5 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries, int co
 
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
+	return appended;
 }

@@ -198,7 +198,7 @@ extern Buffer sware_find_parent(Relation index, Buffer child, SwareStack *stack,
 extern void sware_free_stack(SwareStack *stack);
 
 /* insert.c, split.c, splitpoint.c, append.c */
-extern void sware_tree_insert_run(Relation index, Relation heap,
+extern int	sware_tree_insert_run(Relation index, Relation heap,
 								  IndexTuple *entries, int count);
 extern int	sware_entries_within_tree(Relation index, IndexTuple *entries, int count);
 extern int	sware_tree_append_run(Relation index, IndexTuple *entries, int count);
