@@ -10,6 +10,7 @@
 #include "storage/predicate.h"
 
 #include "am/callbacks.h"
+#include "buffer/sharedbuffer.h"
 #include "buffer/staging.h"
 #include "tree/entry.h"
 #include "tree/tree.h"
@@ -26,7 +27,9 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 
 	entry = index_form_tuple(RelationGetDescr(index), values, isnull);
 	entry->t_tid = *heap_tid;
-	sware_tree_insert_run(index, heap, &entry, 1);
+	sware_check_entry_size(index, heap, entry);
+	if (!sware_enable_buffer || sware_buffer_insert(index, &entry, 1) == 0)
+		sware_tree_insert_run(index, heap, &entry, 1);
 	pfree(entry);
 
 	/*

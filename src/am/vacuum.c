@@ -8,10 +8,17 @@
 #include "postgres.h"
 
 #include "am/callbacks.h"
+#include "buffer/sharedbuffer.h"
 #include "buffer/staging.h"
 #include "tree/tree.h"
 
-/* Remove the entries whose TIDs the callback says are dead. */
+/*
+ * Remove the entries whose TIDs the callback says are dead.
+ *
+ * They may be in the shared buffer, and a scan may be about to return one from
+ * there: so everything goes to the tree, and then each page that it was on is
+ * waited for.
+ */
 IndexBulkDeleteResult *
 sware_bulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 				 IndexBulkDeleteCallback callback, void *callback_state)
@@ -20,6 +27,8 @@ sware_bulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 		stats = (IndexBulkDeleteResult *) palloc0(sizeof(IndexBulkDeleteResult));
 
 	sware_publish_index(info->index);
+	sware_buffer_flush_all(info->index);
+	sware_buffer_wait_for_readers(info->index, info->strategy);
 	sware_tree_bulk_delete(info, stats, callback, callback_state);
 
 	return stats;
@@ -38,7 +47,10 @@ sware_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 	{
 		stats = (IndexBulkDeleteResult *) palloc0(sizeof(IndexBulkDeleteResult));
 		stats->estimated_count = true;
+		sware_publish_index(info->index);
+		sware_buffer_flush_all(info->index);
 	}
+	sware_buffer_free_retired(info->index);
 
 	sware_tree_cleanup(info, stats);
 

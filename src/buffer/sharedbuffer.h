@@ -33,8 +33,8 @@ typedef struct SwareBufferState
 	uint64		generation;
 	uint64		version;		/* of the directory, tails included */
 	XLogRecPtr	lsn;			/* of the metapage */
-	uint32		sealedPages;
-	uint32		directoryPages;
+	int			sealedPages;
+	int			directoryPages;
 	int			tailCount;		/* open pages */
 	SwareLink	tails[SWARE_MAX_TAILS]; /* the first tailCount are links */
 } SwareBufferState;
@@ -44,7 +44,7 @@ typedef struct SwareListedPage
 {
 	SwareLink	page;
 	uint32		sequence;
-	uint32		slot;			/* its number */
+	int			slot;			/* its number */
 	uint16		state;			/* SWARE_SLOT_SEALED or SWARE_SLOT_RETIRED */
 	uint16		entries;
 } SwareListedPage;
@@ -56,6 +56,7 @@ extern int	sware_buffer_list_pages(Relation index, uint16 state, SwareListedPage
 extern Buffer sware_read_buffer_page(Relation index, SwareLink link, int lockmode);
 
 /* bufferinsert.c */
+extern int	sware_buffer_quota(Relation index);
 extern int	sware_buffer_insert(Relation index, IndexTuple *entries, int count);
 
 /* flush.c */

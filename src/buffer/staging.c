@@ -28,6 +28,7 @@
 #include "utils/syscache.h"
 
 #include "am/options.h"
+#include "buffer/sharedbuffer.h"
 #include "buffer/sorter.h"
 #include "buffer/staging.h"
 #include "compat.h"
@@ -36,6 +37,12 @@
 /* chunks of memory grow from the one size to the other */
 #define FIRST_BLOCK_SIZE	((Size) 4 * 1024)
 #define LAST_BLOCK_SIZE		((Size) 256 * 1024)
+
+/*
+ * So many entries of a transaction go to the shared buffer.  More of them fill
+ * whole leaves, or meet several to a leaf, and are better off in the tree.
+ */
+#define LARGEST_BUFFERED_RUN	256
 
 typedef struct StagedBlock
 {
@@ -449,11 +456,12 @@ check_file(Staging *staging, Relation index)
 }
 
 /*
- * Send the lower `percent` of what is staged to the tree.  What remains is
- * kept in order.  An error leaves all of it staged.
+ * Send the lower `percent` of what is staged to the tree, or to the shared
+ * buffer if it is little.  What remains is kept in order.  An error leaves all
+ * of it staged; storing an entry again does no harm.
  */
 static void
-send_to_tree(Staging *staging, Relation index, Relation heap, int percent)
+send(Staging *staging, Relation index, Relation heap, int percent)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "sware publish",
@@ -472,10 +480,17 @@ send_to_tree(Staging *staging, Relation index, Relation heap, int percent)
 	staging->isBusy = true;
 	PG_TRY();
 	{
+		int			stored = 0;
+
 		entries = entries_of(staging);
-		if (count > 1)
-			sware_sort_entries(index, entries, count);
-		sware_tree_insert_run(index, heap, entries, sent);
+		if (count <= LARGEST_BUFFERED_RUN && sent == count)
+			stored = sware_buffer_insert(index, entries, count);
+		if (stored < count)
+		{
+			if (count - stored > 1)
+				sware_sort_entries(index, entries + stored, count - stored);
+			sware_tree_insert_run(index, heap, entries + stored, sent - stored);
+		}
 	}
 	PG_FINALLY();
 	{
@@ -548,7 +563,7 @@ make_room(Staging *staging, Relation index, Relation heap)
 	Size		limit = (Size) sware_buffer_size * 1024;
 
 	if (staging->entries.bytes >= staging->limit)
-		send_to_tree(staging, index, heap, sware_flush_fraction(index));
+		send(staging, index, heap, sware_flush_fraction(index));
 	if (total_bytes < limit)
 		return;
 
@@ -563,7 +578,7 @@ make_room(Staging *staging, Relation index, Relation heap)
 		index = open_index(largest);
 		if (index)
 		{
-			send_to_tree(largest, index, NULL,
+			send(largest, index, NULL,
 						 is_small ? 100 : sware_flush_fraction(index));
 			index_close(index, RowExclusiveLock);
 		}
@@ -665,7 +680,7 @@ sware_publish_index_slowly(Relation index)
 		 staging = staging->sameIndex)
 	{
 		if (is_publishable(staging))
-			send_to_tree(staging, index, NULL, 100);
+			send(staging, index, NULL, 100);
 	}
 }
 
@@ -709,7 +724,7 @@ sware_publish_all(void)
 
 		if (index)
 		{
-			send_to_tree(staging, index, NULL, 100);
+			send(staging, index, NULL, 100);
 			index_close(index, RowExclusiveLock);
 		}
 	}

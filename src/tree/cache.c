@@ -36,6 +36,7 @@ sware_cache(Relation index)
 		read_metapage(index, &cache);
 		cache.rightmost.block = InvalidBlockNumber;
 		cache.rightmost.incarnation = 0;
+		cache.tail = cache.rightmost;
 		index->rd_amcache = MemoryContextAlloc(index->rd_indexcxt, sizeof(SwareCache));
 		memcpy(index->rd_amcache, &cache, sizeof(SwareCache));
 	}
@@ -66,6 +67,14 @@ sware_cache_set_rightmost(Relation index, SwareLink rightmost)
 {
 	if (index->rd_amcache)
 		((SwareCache *) index->rd_amcache)->rightmost = rightmost;
+}
+
+/* Remember the open page of the shared buffer that took entries last. */
+void
+sware_cache_set_tail(Relation index, SwareLink tail)
+{
+	if (index->rd_amcache)
+		((SwareCache *) index->rd_amcache)->tail = tail;
 }
 
 /* Forget everything: the file is about to be built anew. */

@@ -22,11 +22,13 @@ typedef struct SwareCache
 	int			level;			/* of the root */
 	bool		allEqualImage;	/* never changes while the file is the same */
 	SwareLink	rightmost;		/* rightmost leaf, or no link if not known */
+	SwareLink	tail;			/* open page of the shared buffer, or no link */
 } SwareCache;
 
 extern SwareCache *sware_cache(Relation index);
 extern void sware_cache_refresh_root(Relation index);
 extern void sware_cache_set_rightmost(Relation index, SwareLink rightmost);
+extern void sware_cache_set_tail(Relation index, SwareLink tail);
 extern void sware_cache_forget(Relation index);
 
 #endif							/* SWARE_CACHE_H */

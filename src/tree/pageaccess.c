@@ -61,6 +61,50 @@ check_line_pointers(Relation index, BlockNumber block, Page page)
 								opaque->level);
 }
 
+/* Raise an error unless the slots of a directory page are within it. */
+static void
+check_slots(Relation index, BlockNumber block, Page page)
+{
+	Size		size = ((PageHeader) page)->pd_lower - MAXALIGN(SizeOfPageHeaderData);
+
+	if (size % sizeof(SwareSlot) != 0)
+		sware_report_corruption(index, block, "The array of slots ends at %u.",
+								((PageHeader) page)->pd_lower);
+}
+
+/* Raise an error unless a page of any kind but the metapage has a sound frame. */
+static void
+check_content(Relation index, BlockNumber block, Page page)
+{
+	switch (SwarePageGetOpaque(page)->kind)
+	{
+		case SWARE_KIND_LEAF:
+		case SWARE_KIND_INTERNAL:
+			check_line_pointers(index, block, page);
+			break;
+		case SWARE_KIND_DIRECTORY:
+			check_slots(index, block, page);
+			break;
+		default:
+			/* the entries of a buffer page are checked when they are read */
+			break;
+	}
+}
+
+/* Raise an error unless the metapage links to as many pages as it says. */
+static void
+check_directory_links(Relation index, Page page)
+{
+	SwareMetaPage meta = SwarePageGetMeta(page);
+
+	if (meta->directoryPages > SWARE_MAX_DIRECTORY_PAGES ||
+		(char *) &meta->directory[meta->directoryPages] - (char *) page !=
+		((PageHeader) page)->pd_lower)
+		sware_report_corruption(index, SWARE_METAPAGE,
+								"The directory has %u pages, and their links end at %u.",
+								meta->directoryPages, ((PageHeader) page)->pd_lower);
+}
+
 /*
  * Raise an error unless a page has the frame of a sware page.  The caller
  * holds a lock on it, or owns a copy.
@@ -98,7 +142,7 @@ sware_check_page(Relation index, BlockNumber block, Page page)
 	if (block != SWARE_METAPAGE)
 	{
 		if (sware_page_is_live(page))
-			check_line_pointers(index, block, page);
+			check_content(index, block, page);
 	}
 	else
 	{
@@ -118,6 +162,7 @@ sware_check_page(Relation index, BlockNumber block, Page page)
 							RelationGetRelationName(index), meta->version,
 							SWARE_VERSION),
 					 errdetail("Block %u holds the metapage.", block)));
+		check_directory_links(index, page);
 	}
 }
 
@@ -262,7 +307,7 @@ sware_init_metapage(Page page, SwareLink root, int level, bool allEqualImage)
 
 	sware_init_page(page, SWARE_KIND_META, 0, 1);
 	meta = SwarePageGetMeta(page);
-	memset(meta, 0, sizeof(SwareMetaPageData));
+	memset(meta, 0, offsetof(SwareMetaPageData, directory));
 	meta->magic = SWARE_META_MAGIC;
 	meta->version = SWARE_VERSION;
 	if (!pg_strong_random(&meta->indexIncarnation, sizeof(meta->indexIncarnation)))
@@ -270,10 +315,14 @@ sware_init_metapage(Page page, SwareLink root, int level, bool allEqualImage)
 	meta->root = root;
 	meta->level = level;
 	meta->allEqualImage = allEqualImage;
+	meta->bufferGeneration = 1;
+	meta->directoryVersion = 1;
+	for (int i = 0; i < SWARE_MAX_TAILS; i++)
+		meta->tails[i].block = InvalidBlockNumber;
 
 	/* generic WAL neither logs nor keeps what lies behind pd_lower */
 	((PageHeader) page)->pd_lower =
-		((char *) meta + sizeof(SwareMetaPageData)) - (char *) page;
+		(char *) &meta->directory[0] - (char *) page;
 }
 
 /*

@@ -324,8 +324,10 @@ examine_block(VacuumState *state, BlockNumber block, const BlockSet *linked)
 	}
 	link = sware_page_link(buffer);
 	level = SwarePageGetOpaque(page)->level;
-	is_suspicious = linked != NULL && level == 0 && !has_block(linked, block);
-	was_emptied = level > 0 && sware_page_data_count(page) == 0;
+	is_suspicious = linked != NULL && !has_block(linked, block) &&
+		SwarePageGetOpaque(page)->kind == SWARE_KIND_LEAF;
+	was_emptied = SwarePageGetOpaque(page)->kind == SWARE_KIND_INTERNAL &&
+		sware_page_data_count(page) == 0;
 	if (is_suspicious)
 		memcpy(copy.data, page, BLCKSZ);
 	sware_release_buffer(buffer);

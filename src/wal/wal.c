@@ -133,6 +133,39 @@ sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 }
 
 /*
+ * Add bytes behind pd_lower of an exclusively locked page.  The caller has
+ * made sure that they fit.  By hand, as above.
+ */
+void
+sware_wal_append_data(Relation index, Buffer buffer, const char *data, Size size)
+{
+	Page		page = BufferGetPage(buffer);
+	PageHeader	header = (PageHeader) page;
+	char	   *place = (char *) page + header->pd_lower;
+	char		delta[BLCKSZ + 2 * sizeof(DeltaFragment)];
+	char	   *end = delta;
+
+	START_CRIT_SECTION();
+
+	memcpy(place, data, size);
+	header->pd_lower += size;
+	MarkBufferDirty(buffer);
+
+	if (RelationNeedsWAL(index))
+	{
+		end = add_fragment(end, page, &header->pd_lower, sizeof(LocationIndex));
+		end = add_fragment(end, page, place, size);
+
+		XLogBeginInsert();
+		XLogRegisterBuffer(0, buffer, REGBUF_STANDARD);
+		XLogRegisterBufData(0, delta, end - delta);
+		PageSetLSN(page, XLogInsert(RM_GENERIC_ID, 0));
+	}
+
+	END_CRIT_SECTION();
+}
+
+/*
  * Fill an exclusively locked page that nobody links to yet, and log it whole.
  */
 void

@@ -33,6 +33,9 @@ extern void sware_wal_abort(SwareWal *wal);
 extern void sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 							   OffsetNumber offset, bool to_append_area);
 
+extern void sware_wal_append_data(Relation index, Buffer buffer,
+								  const char *data, Size size);
+
 extern void sware_wal_fill_page(Relation index, Buffer buffer, Page image);
 extern void sware_wal_write_new_pages(Relation index, ForkNumber fork,
 									  BlockNumber first, Page *pages, int count);

@@ -1,0 +1,278 @@
+/*-------------------------------------------------------------------------
+ *
+ * flush.c
+ *	  Moving entries from the shared buffer to the tree.
+ *
+ * One session at a time flushes an index, under a heavyweight lock.  It seals
+ * what it takes, sorts a private copy, sends that to the tree, and retires the
+ * pages.  If it dies in between, entries are in both places; the next flush
+ * sends them again, and the tree skips what it has.
+ *
+ * Whole pages are flushed, the oldest first, so a page that was flushed needs
+ * no second look.  Who finds the buffer over its quota flushes a piece of it;
+ * it never waits for another flusher.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "miscadmin.h"
+#include "storage/indexfsm.h"
+#include "storage/lmgr.h"
+#include "utils/memutils.h"
+
+#include "buffer/directory.h"
+#include "buffer/sorter.h"
+#include "tree/tree.h"
+#include "wal/wal.h"
+
+/* The flush lock of an index is that of a page that no index has. */
+#define FLUSH_LOCK_PAGE			MaxBlockNumber
+
+/* Pages of a piece, at most: they bound how long an insert can take. */
+#define MAX_PIECE_PAGES			32
+
+/* Memory for a flush of everything, per page: copy, pointers, sorting. */
+#define MEMORY_PER_PAGE			((Size) 4 * BLCKSZ)
+
+/*
+ * All entries of sealed pages in order, without duplicates, in the current
+ * memory context; returns their number.
+ */
+static int
+sorted_entries(Relation index, const SwareListedPage *pages, int page_count,
+			   IndexTuple **result)
+{
+	int64		count = 0;
+	int			distinct = 0;
+	IndexTuple *entries;
+
+	for (int i = 0; i < page_count; i++)
+		count += pages[i].entries;
+	entries = MemoryContextAllocHuge(CurrentMemoryContext,
+									 Max(count, 1) * sizeof(IndexTuple));
+
+	count = 0;
+	for (int i = 0; i < page_count; i++)
+	{
+		Page		copy = palloc(BLCKSZ);
+		BlockNumber block = pages[i].page.block;
+		Buffer		buffer = sware_read_buffer_page(index, pages[i].page,
+													BUFFER_LOCK_SHARE);
+		int			on_page = 0;
+
+		if (!BufferIsValid(buffer))
+			ereport(ERROR,
+					(errcode(ERRCODE_INDEX_CORRUPTED),
+					 errmsg("slot %d of the buffer directory of index \"%s\" lists block %u, which is not the buffer page meant",
+							pages[i].slot, RelationGetRelationName(index), block),
+					 errhint("Please REINDEX it.")));
+		memcpy(copy, BufferGetPage(buffer), BLCKSZ);
+		sware_release_buffer(buffer);
+
+		for (Size offset = SWARE_BUFFER_START; offset < sware_buffer_page_end(copy);)
+		{
+			IndexTuple	entry = sware_buffer_entry(index, block, copy, &offset);
+
+			if (on_page++ < pages[i].entries)
+				entries[count++] = entry;
+		}
+		if (on_page != pages[i].entries)
+			ereport(ERROR,
+					(errcode(ERRCODE_INDEX_CORRUPTED),
+					 errmsg("buffer page %u of index \"%s\" has %d entries, but its slot says %u",
+							block, RelationGetRelationName(index), on_page,
+							pages[i].entries),
+					 errhint("Please REINDEX it.")));
+	}
+
+	if (count > 1)
+		sware_sort_entries(index, entries, count);
+	for (int64 i = 0; i < count; i++)
+	{
+		if (distinct == 0 ||
+			sware_compare_entries(index, entries[distinct - 1], entries[i]) != 0)
+			entries[distinct++] = entries[i];
+	}
+	*result = entries;
+	return distinct;
+}
+
+/*
+ * Say in the directory that the entries of pages are in the tree.  One record
+ * for each directory page.
+ */
+static void
+retire(Relation index, const SwareListedPage *pages, int count)
+{
+	SwareLink  *links;
+	int			link_count = sware_buffer_directory(index, &links);
+
+	for (int i = 0; i < link_count; i++)
+	{
+		Buffer		directory = InvalidBuffer;
+		Buffer		meta_buffer;
+		SwareWal   *wal;
+		SwareSlot  *slots;
+		SwareMetaPage meta;
+		int			retired = 0;
+
+		for (int j = 0; j < count && retired == 0; j++)
+			retired += pages[j].slot / SWARE_SLOTS_PER_PAGE == i;
+		if (retired == 0)
+			continue;
+
+		directory = sware_read_directory_page(index, links[i], BUFFER_LOCK_EXCLUSIVE);
+		meta_buffer = sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_EXCLUSIVE);
+		wal = sware_wal_begin(index);
+		slots = SwarePageGetSlots(sware_wal_change(wal, directory));
+		retired = 0;
+		for (int j = 0; j < count; j++)
+		{
+			SwareSlot  *slot = &slots[pages[j].slot % SWARE_SLOTS_PER_PAGE];
+
+			if (pages[j].slot / SWARE_SLOTS_PER_PAGE != i)
+				continue;
+			Assert(slot->state == SWARE_SLOT_SEALED);
+			Assert(sware_links_equal(slot->page, pages[j].page));
+			slot->state = SWARE_SLOT_RETIRED;
+			retired++;
+		}
+		meta = SwarePageGetMeta(sware_wal_change(wal, meta_buffer));
+		meta->sealedPages -= retired;
+		meta->bufferGeneration++;
+		meta->directoryVersion++;
+		sware_wal_finish(wal);
+		sware_release_buffer(meta_buffer);
+		sware_release_buffer(directory);
+	}
+	pfree(links);
+}
+
+/*
+ * Move the entries of sealed pages to the tree.  The caller has the flush
+ * lock.  Returns the number of entries.
+ */
+static int64
+flush_pages(Relation index, const SwareListedPage *pages, int count)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "sware flush",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	IndexTuple *entries;
+	int			entry_count = sorted_entries(index, pages, count, &entries);
+
+	sware_tree_insert_run(index, NULL, entries, entry_count);
+	retire(index, pages, count);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+	return entry_count;
+}
+
+/*
+ * Flush everything that is in the buffer now.  Waits for another flusher, and
+ * takes locks on pages; the caller holds none.  Returns the number of entries
+ * moved.
+ */
+int64
+sware_buffer_flush_all(Relation index)
+{
+	SwareBufferState state;
+	SwareListedPage *pages;
+	int			count;
+	int			at_once = Max(maintenance_work_mem * (Size) 1024 / MEMORY_PER_PAGE, 64);
+	int64		moved = 0;
+
+	/* entries that somebody else is moving have to be in the tree, too */
+	LockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
+	if (sware_buffer_read_state(index, &state))
+	{
+		for (int i = 0; i < state.tailCount; i++)
+			sware_seal_tail(index, state.tails[i]);
+
+		count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
+		for (int i = 0; i < count; i += at_once)
+		{
+			CHECK_FOR_INTERRUPTS();
+			moved += flush_pages(index, pages + i, Min(at_once, count - i));
+		}
+		if (pages)
+			pfree(pages);
+	}
+	UnlockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
+	return moved;
+}
+
+/*
+ * Flush the oldest pages, a bounded number, unless somebody else is flushing.
+ * The caller holds no locks on pages.
+ */
+void
+sware_buffer_flush_piece(Relation index)
+{
+	SwareListedPage *pages;
+	int			count;
+	int			piece = Max(Min(sware_buffer_quota(index) / 4, MAX_PIECE_PAGES), 1);
+
+	if (IsParallelWorker() ||
+		!ConditionalLockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock))
+		return;
+	count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
+	if (count > 0)
+	{
+		flush_pages(index, pages, Min(count, piece));
+		pfree(pages);
+	}
+	UnlockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
+}
+
+/*
+ * Wait until nobody has a pin on any page that is retired now: until then, a
+ * scan may be about to return one of its entries.  The caller does not have
+ * the flush lock: who waits for a pin is invisible to the deadlock detector.
+ */
+void
+sware_buffer_wait_for_readers(Relation index, BufferAccessStrategy strategy)
+{
+	SwareListedPage *pages;
+	int			count = sware_buffer_list_pages(index, SWARE_SLOT_RETIRED, &pages);
+
+	for (int i = 0; i < count; i++)
+	{
+		Buffer		buffer = ReadBufferExtended(index, MAIN_FORKNUM, pages[i].page.block,
+												RBM_NORMAL, strategy);
+
+		LockBufferForCleanup(buffer);
+		sware_release_buffer(buffer);
+	}
+	if (pages)
+		pfree(pages);
+}
+
+/*
+ * Free the retired pages that nobody has a pin on.  The caller holds no locks
+ * on pages.
+ */
+void
+sware_buffer_free_retired(Relation index)
+{
+	SwareLink  *links;
+	SwareListedPage *pages;
+	int			count = sware_buffer_list_pages(index, SWARE_SLOT_RETIRED, &pages);
+	bool		freed = false;
+
+	sware_buffer_directory(index, &links);
+	for (int i = 0; i < count; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		freed |= sware_free_retired_page(index, pages[i].page,
+										 links[pages[i].slot / SWARE_SLOTS_PER_PAGE],
+										 pages[i].slot % SWARE_SLOTS_PER_PAGE);
+	}
+	if (freed)
+		IndexFreeSpaceMapVacuum(index);
+	pfree(links);
+	if (pages)
+		pfree(pages);
+}

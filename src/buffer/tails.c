@@ -1,0 +1,436 @@
+/*-------------------------------------------------------------------------
+ *
+ * tails.c
+ *	  Opening, sealing and freeing buffer pages.
+ *
+ * Slots are used in a ring: the pages sealed first are retired first, as a
+ * rule, so their slots are found by going on where the last one was.  A
+ * retired page is used again, for the page to be opened, together with its
+ * slot, which then lists the page that is sealed: one record does all.
+ *
+ * Locks are taken in the order buffer pages, directory, metapage; those on
+ * retired pages conditionally, so it does not matter when.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "storage/indexfsm.h"
+
+#include "buffer/directory.h"
+#include "tree/tree.h"
+#include "wal/wal.h"
+
+/* In how many slots after the next one is looked for one to use? */
+#define SLOTS_TO_TRY	16
+
+/* A slot that is about to list a page. */
+typedef struct SlotPlace
+{
+	Buffer		directory;		/* exclusively locked */
+	int			slot;			/* its number */
+	Buffer		retired;		/* the retired page that it lists, with a cleanup
+								 * lock; or InvalidBuffer if it is free */
+} SlotPlace;
+
+/* What a search for a slot has to know of the metapage. */
+typedef struct DirectorySummary
+{
+	SwareLink  *links;
+	int			pages;
+	int			nextSlot;
+} DirectorySummary;
+
+static void
+read_summary(Relation index, DirectorySummary *summary)
+{
+	Buffer		buffer;
+
+	summary->pages = sware_buffer_directory(index, &summary->links);
+	buffer = sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_SHARE);
+	summary->nextSlot = SwarePageGetMeta(BufferGetPage(buffer))->nextSlot;
+	sware_release_buffer(buffer);
+}
+
+/*
+ * A retired page with a cleanup lock; InvalidBuffer, with nothing pinned, if
+ * somebody else has a pin: a scan may still be about to return its entries.
+ */
+static Buffer
+try_retired_page(Relation index, SwareLink page)
+{
+	Buffer		buffer = ReadBuffer(index, page.block);
+
+	if (ConditionalLockBufferForCleanup(buffer))
+	{
+		if (sware_is_buffer_page(BufferGetPage(buffer), page))
+			return buffer;
+		sware_unlock_buffer(buffer);
+	}
+	ReleaseBuffer(buffer);
+	return InvalidBuffer;
+}
+
+/*
+ * Find a slot to use among the next ones.  Those with retired pages are
+ * wanted only if `recycle`.
+ */
+static bool
+find_next_slot(Relation index, DirectorySummary *summary, bool recycle, SlotPlace *place)
+{
+	int			slot = summary->nextSlot;
+
+	for (int tries = 0; tries < SLOTS_TO_TRY; tries++, slot++)
+	{
+		SwareSlot  *slots;
+		int			number;
+
+		if (slot / SWARE_SLOTS_PER_PAGE >= summary->pages)
+			slot = 0;
+		place->directory =
+			sware_read_directory_page(index,
+									  summary->links[slot / SWARE_SLOTS_PER_PAGE],
+									  BUFFER_LOCK_EXCLUSIVE);
+		number = slot % SWARE_SLOTS_PER_PAGE;
+		if (number >= sware_slot_count(BufferGetPage(place->directory)))
+		{
+			/* the last directory page is not full: wrap around */
+			sware_release_buffer(place->directory);
+			if (slot == 0)
+				return false;
+			slot = -1;
+			continue;
+		}
+
+		place->slot = slot;
+		place->retired = InvalidBuffer;
+		slots = SwarePageGetSlots(BufferGetPage(place->directory));
+		if (slots[number].state == SWARE_SLOT_FREE)
+			return true;
+		if (slots[number].state == SWARE_SLOT_RETIRED && recycle)
+		{
+			place->retired = try_retired_page(index, slots[number].page);
+			if (BufferIsValid(place->retired))
+				return true;
+		}
+		sware_release_buffer(place->directory);
+	}
+	return false;
+}
+
+/* The slot behind the last one, if the last directory page has room. */
+static bool
+find_slot_at_end(Relation index, DirectorySummary *summary, SlotPlace *place)
+{
+	int			count;
+
+	if (summary->pages == 0)
+		return false;
+	place->directory = sware_read_directory_page(index,
+												 summary->links[summary->pages - 1],
+												 BUFFER_LOCK_EXCLUSIVE);
+	count = sware_slot_count(BufferGetPage(place->directory));
+	if (count == SWARE_SLOTS_PER_PAGE)
+	{
+		sware_release_buffer(place->directory);
+		return false;
+	}
+	place->slot = (summary->pages - 1) * SWARE_SLOTS_PER_PAGE + count;
+	place->retired = InvalidBuffer;
+	return true;
+}
+
+/* Give back a page that was allocated, but is not needed. */
+static void
+give_back(Relation index, Buffer buffer)
+{
+	BlockNumber block = BufferGetBlockNumber(buffer);
+
+	sware_release_buffer(buffer);
+	RecordFreeIndexPage(index, block);
+}
+
+/* Add a directory page, unless somebody else did so since the summary was read. */
+static void
+add_directory_page(Relation index, const DirectorySummary *summary)
+{
+	uint32		incarnation;
+	Buffer		directory = sware_allocate_buffer(index, &incarnation);
+	Buffer		meta_buffer = sware_read_buffer(index, SWARE_METAPAGE,
+												BUFFER_LOCK_EXCLUSIVE);
+	SwareMetaPage meta = SwarePageGetMeta(BufferGetPage(meta_buffer));
+	SwareWal   *wal;
+	Page		page;
+
+	if ((int) meta->directoryPages != summary->pages)
+	{
+		sware_release_buffer(meta_buffer);
+		give_back(index, directory);
+		return;
+	}
+
+	wal = sware_wal_begin(index);
+	sware_init_page(sware_wal_new_page(wal, directory), SWARE_KIND_DIRECTORY, 0,
+					incarnation);
+	page = sware_wal_change(wal, meta_buffer);
+	meta = SwarePageGetMeta(page);
+	meta->directory[meta->directoryPages].block = BufferGetBlockNumber(directory);
+	meta->directory[meta->directoryPages].incarnation = incarnation;
+	meta->directoryPages++;
+	((PageHeader) page)->pd_lower =
+		(char *) &meta->directory[meta->directoryPages] - (char *) page;
+	sware_wal_finish(wal);
+	sware_release_buffer(meta_buffer);
+	sware_release_buffer(directory);
+}
+
+/*
+ * Find a slot, and lock its directory page.  With `recycle`, one that lists a
+ * retired page may be found too.  False if the directory has no room at all.
+ * The caller may hold locks on buffer pages.
+ */
+static bool
+find_slot(Relation index, bool recycle, SlotPlace *place)
+{
+	for (;;)
+	{
+		DirectorySummary summary;
+		bool		found;
+
+		read_summary(index, &summary);
+		found = find_next_slot(index, &summary, recycle, place) ||
+			find_slot_at_end(index, &summary, place);
+		if (!found && summary.pages < SWARE_MAX_DIRECTORY_PAGES)
+			add_directory_page(index, &summary);
+		pfree(summary.links);
+		if (found || summary.pages == SWARE_MAX_DIRECTORY_PAGES)
+			return found;
+	}
+}
+
+/* Which of the metapage's tails is a page? */
+static int
+tail_number(SwareMetaPage meta, SwareLink page)
+{
+	for (int i = 0; i < SWARE_MAX_TAILS; i++)
+	{
+		if (sware_link_is_valid(meta->tails[i]) &&
+			sware_links_equal(meta->tails[i], page))
+			return i;
+	}
+	return -1;
+}
+
+/* How many entries are on a buffer page? */
+static int
+count_entries(Relation index, Buffer buffer)
+{
+	Page		page = BufferGetPage(buffer);
+	int			count = 0;
+
+	for (Size offset = SWARE_BUFFER_START; offset < sware_buffer_page_end(page);)
+	{
+		sware_buffer_entry(index, BufferGetBlockNumber(buffer), page, &offset);
+		count++;
+	}
+	return count;
+}
+
+/* A place among the tails of the metapage, which the caller has locked. */
+static int
+free_tail(SwareMetaPage meta)
+{
+	for (int i = 0; i < SWARE_MAX_TAILS; i++)
+	{
+		if (!sware_link_is_valid(meta->tails[i]))
+			return i;
+	}
+	return -1;
+}
+
+/*
+ * Open one more page.  Returns it exclusively locked, or InvalidBuffer if
+ * there are as many open pages as there may be.  The caller holds no locks.
+ */
+Buffer
+sware_open_tail(Relation index)
+{
+	uint32		incarnation;
+	Buffer		buffer = sware_allocate_buffer(index, &incarnation);
+	Buffer		meta_buffer = sware_read_buffer(index, SWARE_METAPAGE,
+												BUFFER_LOCK_EXCLUSIVE);
+	SwareMetaPage meta = SwarePageGetMeta(BufferGetPage(meta_buffer));
+	int			number = free_tail(meta);
+	SwareWal   *wal;
+
+	if (number < 0)
+	{
+		sware_release_buffer(meta_buffer);
+		give_back(index, buffer);
+		return InvalidBuffer;
+	}
+
+	wal = sware_wal_begin(index);
+	sware_init_page(sware_wal_new_page(wal, buffer), SWARE_KIND_BUFFER, 0, incarnation);
+	meta = SwarePageGetMeta(sware_wal_change(wal, meta_buffer));
+	meta->tails[number].block = BufferGetBlockNumber(buffer);
+	meta->tails[number].incarnation = incarnation;
+	meta->directoryVersion++;
+	sware_wal_finish(wal);
+	sware_release_buffer(meta_buffer);
+	return buffer;
+}
+
+/*
+ * Seal an open page that the caller has locked exclusively, and, if there is a
+ * `successor`, open that in its place.  `place` is the slot to list it in.
+ * Releases the locks of the place, and keeps those of the two pages.
+ */
+static void
+seal(Relation index, Buffer buffer, Buffer successor, uint32 incarnation,
+	 SlotPlace *place)
+{
+	SwareLink	link = sware_page_link(buffer);
+	int			entries = count_entries(index, buffer);
+	Buffer		meta_buffer = sware_read_buffer(index, SWARE_METAPAGE,
+												BUFFER_LOCK_EXCLUSIVE);
+	SwareWal   *wal = sware_wal_begin(index);
+	int			number = place->slot % SWARE_SLOTS_PER_PAGE;
+	int			tail;
+	Page		page;
+	SwareSlot  *slot;
+	SwareMetaPage meta;
+
+	SwarePageGetOpaque(sware_wal_change(wal, buffer))->flags |= SWARE_SEALED;
+	if (BufferIsValid(successor))
+		sware_init_page(sware_wal_new_page(wal, successor), SWARE_KIND_BUFFER, 0,
+						incarnation);
+
+	page = sware_wal_change(wal, place->directory);
+	if (number == sware_slot_count(page))
+		((PageHeader) page)->pd_lower += sizeof(SwareSlot);
+	slot = &SwarePageGetSlots(page)[number];
+
+	meta = SwarePageGetMeta(sware_wal_change(wal, meta_buffer));
+	tail = tail_number(meta, link);
+	if (tail < 0)
+		elog(ERROR, "open page %u of index \"%s\" is not among its tails",
+			 link.block, RelationGetRelationName(index));
+	slot->page = link;
+	slot->sequence = meta->nextSequence++;
+	slot->state = SWARE_SLOT_SEALED;
+	slot->entries = entries;
+
+	meta->tails[tail].block = InvalidBlockNumber;
+	meta->tails[tail].incarnation = 0;
+	if (BufferIsValid(successor))
+	{
+		meta->tails[tail].block = BufferGetBlockNumber(successor);
+		meta->tails[tail].incarnation = incarnation;
+	}
+	meta->sealedPages++;
+	meta->nextSlot = place->slot + 1;
+	meta->directoryVersion++;
+	sware_wal_finish(wal);
+	sware_release_buffer(meta_buffer);
+	sware_release_buffer(place->directory);
+}
+
+/*
+ * Seal a full open page, which the caller has locked exclusively, and open
+ * another in its place.  Returns that exclusively locked, and releases the
+ * full one.  InvalidBuffer if the directory is full.
+ */
+Buffer
+sware_replace_tail(Relation index, Buffer full)
+{
+	SlotPlace	place;
+	Buffer		successor;
+	uint32		incarnation;
+
+	if (!find_slot(index, true, &place))
+	{
+		sware_release_buffer(full);
+		return InvalidBuffer;
+	}
+	if (BufferIsValid(place.retired))
+	{
+		successor = place.retired;
+		incarnation = sware_page_link(successor).incarnation + 1;
+	}
+	else
+	{
+		/* a buffer page is locked before the directory: look again */
+		sware_release_buffer(place.directory);
+		successor = sware_allocate_buffer(index, &incarnation);
+		if (!find_slot(index, false, &place))
+		{
+			give_back(index, successor);
+			sware_release_buffer(full);
+			return InvalidBuffer;
+		}
+	}
+	seal(index, full, successor, incarnation, &place);
+	sware_release_buffer(full);
+	return successor;
+}
+
+/*
+ * Seal an open page, if it still is one, so that it takes no more entries.  An
+ * empty one stays open.  The caller holds no locks.
+ */
+void
+sware_seal_tail(Relation index, SwareLink tail)
+{
+	Buffer		buffer = sware_read_buffer_page(index, tail, BUFFER_LOCK_EXCLUSIVE);
+	Page		page;
+	SlotPlace	place;
+
+	if (!BufferIsValid(buffer))
+		return;
+	page = BufferGetPage(buffer);
+	if (!(SwarePageGetOpaque(page)->flags & SWARE_SEALED) &&
+		sware_buffer_page_end(page) > SWARE_BUFFER_START)
+	{
+		if (!find_slot(index, false, &place))
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					 errmsg("the buffer directory of index \"%s\" is full",
+							RelationGetRelationName(index))));
+		seal(index, buffer, InvalidBuffer, 0, &place);
+	}
+	sware_release_buffer(buffer);
+}
+
+/*
+ * Free a retired page and its slot; false if somebody has a pin on it, or it
+ * is not retired any more.  The caller holds no locks.
+ */
+bool
+sware_free_retired_page(Relation index, SwareLink page, SwareLink directory, int number)
+{
+	Buffer		buffer = try_retired_page(index, page);
+	Buffer		directory_buffer;
+	SwareSlot  *slot;
+	bool		is_retired;
+
+	if (!BufferIsValid(buffer))
+		return false;
+	directory_buffer = sware_read_directory_page(index, directory, BUFFER_LOCK_EXCLUSIVE);
+	slot = &SwarePageGetSlots(BufferGetPage(directory_buffer))[number];
+	is_retired = slot->state == SWARE_SLOT_RETIRED && sware_links_equal(slot->page, page);
+	if (is_retired)
+	{
+		SwareWal   *wal = sware_wal_begin(index);
+
+		sware_mark_deleted(sware_wal_change(wal, buffer));
+		slot = &SwarePageGetSlots(sware_wal_change(wal, directory_buffer))[number];
+		slot->state = SWARE_SLOT_FREE;
+		sware_wal_finish(wal);
+	}
+	sware_release_buffer(directory_buffer);
+	sware_release_buffer(buffer);
+	if (is_retired)
+		RecordFreeIndexPage(index, page.block);
+	return is_retired;
+}
