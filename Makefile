@@ -3,6 +3,7 @@
 #   make                 builds against the pg_config found in PATH
 #   make PG_CONFIG=...   builds against another server
 #   make WERROR=1        turns every warning into an error
+#   make FAULT_POINTS=1  lets tests stop or fail at named points (src/faultpoint.h)
 #   make install         installs into that server
 #   make installcheck    runs the SQL and isolation tests on a running server
 #
@@ -24,7 +25,8 @@ EXTRA_CLEAN = output_iso results regression.diffs regression.out
 # extension only. Callback signatures are given by the server: unused
 # parameters are none of our doing.
 PG_CPPFLAGS = -Isrc -isystem $(includedir_server)
-PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter $(if $(WERROR),-Werror)
+PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter $(if $(WERROR),-Werror) \
+	$(if $(FAULT_POINTS),-DSWARE_FAULT_POINTS)
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)

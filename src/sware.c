@@ -11,6 +11,7 @@
 
 #include "am/options.h"
 #include "buffer/hooks.h"
+#include "faultpoint.h"
 
 PG_MODULE_MAGIC;
 
@@ -21,5 +22,6 @@ _PG_init(void)
 {
 	sware_register_options();
 	sware_define_settings();
+	sware_define_fault_points();
 	sware_install_hooks();
 }

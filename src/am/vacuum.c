@@ -10,6 +10,7 @@
 #include "am/callbacks.h"
 #include "buffer/sharedbuffer.h"
 #include "buffer/staging.h"
+#include "faultpoint.h"
 #include "tree/tree.h"
 
 /*
@@ -28,7 +29,9 @@ sware_bulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 
 	sware_publish_index(info->index);
 	sware_buffer_flush_all(info->index);
+	SWARE_FAULT_POINT("vacuum-flushed");
 	sware_buffer_wait_for_readers(info->index, info->strategy);
+	SWARE_FAULT_POINT("vacuum-waited");
 	sware_tree_bulk_delete(info, stats, callback, callback_state);
 
 	return stats;

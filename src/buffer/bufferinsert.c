@@ -15,6 +15,7 @@
 #include "am/options.h"
 #include "buffer/directory.h"
 #include "buffer/zones.h"
+#include "faultpoint.h"
 #include "tree/cache.h"
 #include "tree/tree.h"
 #include "wal/wal.h"
@@ -204,6 +205,7 @@ sware_buffer_insert(Relation index, IndexTuple *entries, int count)
 			sware_release_buffer(buffer);
 			break;
 		}
+		SWARE_FAULT_POINT("buffer-page-full");
 		buffer = replace_full(index, buffer, quota, &over_quota);
 		if (!BufferIsValid(buffer))
 			break;

@@ -24,6 +24,7 @@
 
 #include "buffer/directory.h"
 #include "buffer/sorter.h"
+#include "faultpoint.h"
 #include "tree/tree.h"
 #include "wal/wal.h"
 
@@ -146,6 +147,7 @@ retire(Relation index, const SwareListedPage *pages, int count)
 		sware_wal_finish(wal);
 		sware_release_buffer(meta_buffer);
 		sware_release_buffer(directory);
+		SWARE_FAULT_POINT("flush-retiring");
 	}
 	pfree(links);
 }
@@ -163,8 +165,11 @@ flush_pages(Relation index, const SwareListedPage *pages, int count)
 	IndexTuple *entries;
 	int			entry_count = sorted_entries(index, pages, count, &entries);
 
+	SWARE_FAULT_POINT("flush-sorted");
 	sware_tree_insert_run(index, NULL, entries, entry_count);
+	SWARE_FAULT_POINT("flush-inserted");
 	retire(index, pages, count);
+	SWARE_FAULT_POINT("flush-retired");
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
 	return entry_count;
@@ -190,6 +195,7 @@ sware_buffer_flush_all(Relation index)
 	{
 		for (int i = 0; i < state.tailCount; i++)
 			sware_seal_tail(index, state.tails[i]);
+		SWARE_FAULT_POINT("flush-sealed");
 
 		count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
 		for (int i = 0; i < count; i += at_once)
@@ -266,6 +272,7 @@ sware_buffer_free_retired(Relation index)
 	for (int i = 0; i < count; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
+		SWARE_FAULT_POINT("retired-freeing");
 		freed |= sware_free_retired_page(index, pages[i].page,
 										 links[pages[i].slot / SWARE_SLOTS_PER_PAGE],
 										 pages[i].slot % SWARE_SLOTS_PER_PAGE);

@@ -32,6 +32,7 @@
 #include "buffer/sorter.h"
 #include "buffer/staging.h"
 #include "compat.h"
+#include "faultpoint.h"
 #include "tree/tree.h"
 
 /* chunks of memory grow from the one size to the other */
@@ -482,6 +483,7 @@ send(Staging *staging, Relation index, Relation heap, int percent)
 	{
 		int			stored = 0;
 
+		SWARE_FAULT_POINT("publish-begins");
 		entries = entries_of(staging);
 		if (count <= LARGEST_BUFFERED_RUN && sent == count)
 			stored = sware_buffer_insert(index, entries, count);
@@ -489,8 +491,10 @@ send(Staging *staging, Relation index, Relation heap, int percent)
 		{
 			if (count - stored > 1)
 				sware_sort_entries(index, entries + stored, count - stored);
+			SWARE_FAULT_POINT("publish-sorted");
 			sware_tree_insert_run(index, heap, entries + stored, sent - stored);
 		}
+		SWARE_FAULT_POINT("publish-stored");
 	}
 	PG_FINALLY();
 	{

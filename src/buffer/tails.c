@@ -80,6 +80,8 @@ find_next_slot(Relation index, DirectorySummary *summary, bool recycle, SlotPlac
 {
 	int			slot = summary->nextSlot;
 
+	if (summary->pages == 0)
+		return false;
 	for (int tries = 0; tries < SLOTS_TO_TRY; tries++, slot++)
 	{
 		SwareSlot  *slots;

@@ -25,6 +25,7 @@
 
 #include "am/options.h"
 #include "tree/cache.h"
+#include "faultpoint.h"
 #include "tree/tree.h"
 #include "wal/wal.h"
 
@@ -405,6 +406,7 @@ sware_tree_append_run(Relation index, IndexTuple *entries, int count)
 	else if (append->count > 0)
 	{
 		write_leaves(append);
+		SWARE_FAULT_POINT("append-written");
 		if (!try_to_link(append))
 		{
 			discard_leaves(append);

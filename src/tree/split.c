@@ -15,6 +15,7 @@
 
 #include "miscadmin.h"
 
+#include "faultpoint.h"
 #include "tree/tree.h"
 #include "wal/wal.h"
 
@@ -190,6 +191,8 @@ sware_insert_downlink(Relation index, Buffer left, SwareStack *stack)
 	IndexTuple	downlink;
 	OffsetNumber offset;
 	Buffer		parent;
+
+	SWARE_FAULT_POINT("split-downlink");
 
 	/* only a page that was found without ancestors can be the root */
 	if (stack == NULL)

@@ -153,13 +153,16 @@ sware_wal_append_data(Relation index, Buffer buffer, const char *data, Size size
 
 	if (RelationNeedsWAL(index))
 	{
+		XLogRecPtr	lsn;
+
 		end = add_fragment(end, page, &header->pd_lower, sizeof(LocationIndex));
 		end = add_fragment(end, page, place, size);
 
 		XLogBeginInsert();
 		XLogRegisterBuffer(0, buffer, REGBUF_STANDARD);
 		XLogRegisterBufData(0, delta, end - delta);
-		PageSetLSN(page, XLogInsert(RM_GENERIC_ID, 0));
+		lsn = XLogInsert(RM_GENERIC_ID, 0);
+		PageSetLSN(page, lsn);
 	}
 
 	END_CRIT_SECTION();
