@@ -45,7 +45,12 @@ CREATE FUNCTION sware_metapage(IN index regclass,
     OUT root_incarnation bigint,
     OUT level integer,
     OUT allequalimage boolean,
-    OUT index_incarnation bigint)
+    OUT index_incarnation bigint,
+    OUT buffer_generation bigint,
+    OUT directory_version bigint,
+    OUT sealed_pages bigint,
+    OUT open_pages bigint[],
+    OUT directory_pages bigint[])
 AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT PARALLEL RESTRICTED;
 
@@ -92,6 +97,73 @@ LANGUAGE C STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION sware_page_items(regclass, bigint) IS
 'items of one page of a sware index';
+
+CREATE FUNCTION sware_buffer_pages(IN index regclass,
+    OUT block bigint,
+    OUT incarnation bigint,
+    OUT state text,
+    OUT entries integer,
+    OUT slot bigint,
+    OUT sequence bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION sware_buffer_pages(regclass) IS
+'pages of the shared buffer of a sware index';
+
+--
+-- Operation
+--
+
+CREATE FUNCTION sware_flush(index regclass)
+RETURNS bigint
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT;
+
+COMMENT ON FUNCTION sware_flush(regclass) IS
+'move all entries of the shared buffer of a sware index to its tree';
+
+CREATE FUNCTION sware_stats(IN index regclass,
+    OUT buffer_entries bigint,
+    OUT buffer_pages bigint,
+    OUT estimated_k double precision,
+    OUT estimated_l double precision,
+    OUT entries_buffered bigint,
+    OUT entries_appended bigint,
+    OUT entries_inserted bigint,
+    OUT flushes bigint,
+    OUT flush_time double precision,
+    OUT flushed_pages bigint,
+    OUT flushed_entries bigint,
+    OUT bloom_probes bigint,
+    OUT bloom_false_positives bigint,
+    OUT stats_since timestamptz)
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION sware_stats(regclass) IS
+'content of the shared buffer of a sware index, and what has happened to the index';
+
+-- OFFSET keeps the function from being called for indexes of other kinds.
+CREATE VIEW pg_stat_sware AS
+SELECT indexes.*, stats.*
+FROM (SELECT pg_class.oid AS indexrelid, pg_index.indrelid AS relid,
+             pg_namespace.nspname AS schemaname, pg_class.relname AS indexrelname
+      FROM pg_catalog.pg_class
+      JOIN pg_catalog.pg_index ON pg_index.indexrelid OPERATOR(pg_catalog.=) pg_class.oid
+      JOIN pg_catalog.pg_namespace ON pg_namespace.oid OPERATOR(pg_catalog.=) pg_class.relnamespace
+      JOIN pg_catalog.pg_am ON pg_am.oid OPERATOR(pg_catalog.=) pg_class.relam
+      WHERE pg_am.amname OPERATOR(pg_catalog.=) 'sware'
+      AND pg_class.relkind OPERATOR(pg_catalog.=) 'i'
+      AND NOT pg_catalog.pg_is_other_temp_schema(pg_class.relnamespace)
+      OFFSET 0) AS indexes,
+     LATERAL sware_stats(indexes.indexrelid) AS stats;
+
+COMMENT ON VIEW pg_stat_sware IS
+'sware_stats of all sware indexes of this database';
+
+GRANT SELECT ON pg_stat_sware TO PUBLIC;
 
 --
 -- Operator families

@@ -46,6 +46,14 @@
 #define sware_restrict_search_path()	((void) 0)
 #endif
 
+/* 16 made one function of those that check who owns what */
+#if PG_VERSION_NUM >= 160000
+#define sware_is_owner_of_relation(oid, user) \
+	object_ownercheck(RelationRelationId, oid, user)
+#else
+#define sware_is_owner_of_relation(oid, user)	pg_class_ownercheck(oid, user)
+#endif
+
 /* 16 renamed what identifies a relation's file */
 #if PG_VERSION_NUM >= 160000
 #define SwareRelationLocator(rel)	((rel)->rd_locator)

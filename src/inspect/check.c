@@ -11,74 +11,18 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/table.h"
 #include "access/xact.h"
 #include "access/xlog.h"
-#include "catalog/index.h"
 #include "fmgr.h"
-#include "miscadmin.h"
 #include "storage/smgr.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#include "compat.h"
 #include "buffer/staging.h"
 #include "inspect/check.h"
 #include "inspect/relation.h"
 
 PG_FUNCTION_INFO_V1(sware_check);
-
-/* The index and its table, opened, and what to undo at the end. */
-typedef struct Target
-{
-	Relation	heap;
-	Relation	index;
-	Oid			savedUser;
-	int			savedSecurityContext;
-	int			gucLevel;
-} Target;
-
-/*
- * Open and lock an index and its table, and become the table's owner:
- * comparators and the expressions of the index are run as that user.
- */
-static void
-open_target(Target *target, Oid index_oid)
-{
-	Oid			heap_oid;
-
-	/* the table first, as everybody does; index_open complains if it is none */
-	heap_oid = IndexGetRelation(index_oid, true);
-	target->heap = NULL;
-	if (OidIsValid(heap_oid))
-	{
-		target->heap = table_open(heap_oid, AccessShareLock);
-		GetUserIdAndSecContext(&target->savedUser, &target->savedSecurityContext);
-		SetUserIdAndSecContext(target->heap->rd_rel->relowner,
-							   target->savedSecurityContext | SECURITY_RESTRICTED_OPERATION);
-		target->gucLevel = NewGUCNestLevel();
-		sware_restrict_search_path();
-	}
-	target->index = index_open(index_oid, AccessShareLock);
-
-	/* it may have been dropped, and its OID used again, before it was locked */
-	if (target->heap == NULL || heap_oid != IndexGetRelation(index_oid, false))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("could not open parent table of index \"%s\"",
-						RelationGetRelationName(target->index))));
-}
-
-/* Become oneself again, and close what was opened. */
-static void
-close_target(Target *target)
-{
-	AtEOXact_GUC(false, target->gucLevel);
-	SetUserIdAndSecContext(target->savedUser, target->savedSecurityContext);
-	index_close(target->index, AccessShareLock);
-	table_close(target->heap, AccessShareLock);
-}
 
 /* Raise an error if the index is none that can be checked. */
 static void
@@ -177,6 +121,8 @@ check_index(Relation heap, Relation index, bool heap_all_indexed)
 		snapshot = heap_snapshot(index);
 		sware_check_start_fingerprint(&check);
 	}
+	/* entries move from the buffer to the tree */
+	sware_check_buffer(&check);
 	sware_check_tree(&check);
 	check.block = InvalidBlockNumber;
 	if (heap_all_indexed)
@@ -200,14 +146,14 @@ check_index(Relation heap, Relation index, bool heap_all_indexed)
 Datum
 sware_check(PG_FUNCTION_ARGS)
 {
-	Target		target;
+	SwareTarget target;
 
-	open_target(&target, PG_GETARG_OID(0));
+	sware_open_target(&target, PG_GETARG_OID(0), AccessShareLock);
 	require_checkable(target.index);
 	sware_publish_index(target.index);
 	if (has_main_fork(target.index))
 		check_index(target.heap, target.index, PG_GETARG_BOOL(1));
-	close_target(&target);
+	sware_close_target(&target);
 
 	PG_RETURN_VOID();
 }

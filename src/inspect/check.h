@@ -3,7 +3,7 @@
  * check.h
  *	  The parts of sware_check.
  *
- * Other sessions may insert and VACUUM meanwhile.  Every page is copied under
+ * Other sessions may insert, flush and VACUUM meanwhile.  Every page is copied under
  * a share lock, one at a time, and judged as a copy.  What relates several
  * pages is true of one moment, while the copies come from several: when a
  * relation seems violated, the pages are read again, and it counts only if
@@ -15,6 +15,7 @@
 #define SWARE_CHECK_H
 
 #include "lib/bloomfilter.h"
+#include "lib/stringinfo.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 #include "utils/snapshot.h"
@@ -39,10 +40,17 @@ typedef struct SwareCheck
 	int64		retraced;		/* how many did, since the last new one */
 
 	bloom_filter *filter;		/* what the index holds, or NULL */
+	StringInfoData fingerprint; /* of the entry that is being added */
 } SwareCheck;
 
 /* checktree.c */
+extern void sware_check_copy_block(SwareCheck *check, BlockNumber from, BlockNumber block,
+								   Page copy);
+extern void sware_check_copy_metapage(SwareCheck *check, Page copy);
 extern void sware_check_tree(SwareCheck *check);
+
+/* checkbuffer.c */
+extern void sware_check_buffer(SwareCheck *check);
 
 /* checkorder.c */
 extern void sware_check_leaf_order(SwareCheck *check, Page page);
@@ -51,8 +59,8 @@ extern const char *sware_siblings_disorder(SwareCheck *check, Page left, Page ri
 
 /* checkheap.c */
 extern void sware_check_start_fingerprint(SwareCheck *check);
-extern void sware_check_fingerprint_leaf(SwareCheck *check, Page page);
-extern void sware_check_heap_tids(SwareCheck *check, Page page);
+extern void sware_check_fingerprint(SwareCheck *check, IndexTuple tuple);
+extern void sware_check_heap_tids(SwareCheck *check, IndexTuple tuple, OffsetNumber offset);
 extern void sware_check_heap(SwareCheck *check, Snapshot snapshot);
 
 #endif							/* SWARE_CHECK_H */

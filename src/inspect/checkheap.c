@@ -3,7 +3,7 @@
  * checkheap.c
  *	  Do the index and its table belong together?
  *
- * While the leaves are walked, every (key, TID) goes into a Bloom filter;
+ * While buffer pages and leaves are walked, every (key, TID) goes into a Bloom filter;
  * then the table is scanned and every tuple looked up there.  A filter never
  * lacks what went in, so what it lacks is missing in the index; a small share
  * of what is missing may go unnoticed.
@@ -18,7 +18,6 @@
 #include "catalog/index.h"
 #include "catalog/pg_am_d.h"
 #include "common/pg_prng.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "utils/memutils.h"
@@ -31,7 +30,6 @@
 typedef struct HeapCheck
 {
 	SwareCheck *check;
-	StringInfoData fingerprint;
 	MemoryContext tupleContext;
 } HeapCheck;
 
@@ -45,6 +43,7 @@ sware_check_start_fingerprint(SwareCheck *check)
 
 	check->filter = bloom_create(entries, maintenance_work_mem,
 								 pg_prng_uint64(&pg_global_prng_state));
+	initStringInfo(&check->fingerprint);
 }
 
 /*
@@ -95,65 +94,53 @@ make_fingerprint(StringInfo fingerprint, TupleDesc descriptor, Datum *values, bo
 		append_value(fingerprint, TupleDescAttr(descriptor, i), values[i], nulls[i]);
 }
 
-/* Put all entries of a leaf into the filter. */
+/* Put an entry, or all of a posting list, into the filter. */
 void
-sware_check_fingerprint_leaf(SwareCheck *check, Page page)
+sware_check_fingerprint(SwareCheck *check, IndexTuple tuple)
 {
 	TupleDesc	descriptor = RelationGetDescr(check->index);
-	StringInfoData fingerprint;
+	StringInfo	fingerprint = &check->fingerprint;
+	ItemPointer tids = sware_leaf_tuple_tids(tuple);
 	Datum		values[INDEX_MAX_KEYS];
 	bool		nulls[INDEX_MAX_KEYS];
 
-	initStringInfo(&fingerprint);
-	for (OffsetNumber offset = SWARE_FIRST_DATA;
-		 offset <= PageGetMaxOffsetNumber(page); offset++)
+	index_deform_tuple(tuple, descriptor, values, nulls);
+	make_fingerprint(fingerprint, descriptor, values, nulls);
+	for (int i = 0; i < sware_leaf_tuple_tid_count(tuple); i++)
 	{
-		IndexTuple	tuple = sware_page_tuple(page, offset);
-		ItemPointer tids = sware_leaf_tuple_tids(tuple);
-
-		index_deform_tuple(tuple, descriptor, values, nulls);
-		make_fingerprint(&fingerprint, descriptor, values, nulls);
-		for (int i = 0; i < sware_leaf_tuple_tid_count(tuple); i++)
-		{
-			memcpy(fingerprint.data, &tids[i], sizeof(ItemPointerData));
-			bloom_add_element(check->filter, (unsigned char *) fingerprint.data,
-							  fingerprint.len);
-		}
+		memcpy(fingerprint->data, &tids[i], sizeof(ItemPointerData));
+		bloom_add_element(check->filter, (unsigned char *) fingerprint->data,
+						  fingerprint->len);
 	}
-	pfree(fingerprint.data);
 }
 
 /*
- * Check that the TIDs of a leaf can be some of the table's: index entries are
- * made after their tuples, and go before the table is truncated.
+ * Check that the TIDs of an item of check->block can be some of the table's:
+ * index entries are made after their tuples, and go before the table is
+ * truncated.
  */
 void
-sware_check_heap_tids(SwareCheck *check, Page page)
+sware_check_heap_tids(SwareCheck *check, IndexTuple tuple, OffsetNumber offset)
 {
+	ItemPointer tids = sware_leaf_tuple_tids(tuple);
+
 	/* other table access methods may use TIDs differently */
 	if (check->heap->rd_rel->relam != HEAP_TABLE_AM_OID)
 		return;
 
-	for (OffsetNumber offset = SWARE_FIRST_DATA;
-		 offset <= PageGetMaxOffsetNumber(page); offset++)
+	for (int i = 0; i < sware_leaf_tuple_tid_count(tuple); i++)
 	{
-		IndexTuple	tuple = sware_page_tuple(page, offset);
-		ItemPointer tids = sware_leaf_tuple_tids(tuple);
+		BlockNumber block = ItemPointerGetBlockNumber(&tids[i]);
 
-		for (int i = 0; i < sware_leaf_tuple_tid_count(tuple); i++)
-		{
-			BlockNumber block = ItemPointerGetBlockNumber(&tids[i]);
-
-			if (block >= check->heapBlocks)
-				check->heapBlocks = RelationGetNumberOfBlocks(check->heap);
-			if (block >= check->heapBlocks ||
-				ItemPointerGetOffsetNumber(&tids[i]) > MaxHeapTuplesPerPage)
-				sware_report_corruption(check->index, check->block,
-										"TID (%u,%u) of item %u cannot be in the table, "
-										"which has %u blocks.",
-										block, ItemPointerGetOffsetNumber(&tids[i]),
-										offset, check->heapBlocks);
-		}
+		if (block >= check->heapBlocks)
+			check->heapBlocks = RelationGetNumberOfBlocks(check->heap);
+		if (block >= check->heapBlocks ||
+			ItemPointerGetOffsetNumber(&tids[i]) > MaxHeapTuplesPerPage)
+			sware_report_corruption(check->index, check->block,
+									"TID (%u,%u) of item %u cannot be in the table, "
+									"which has %u blocks.",
+									block, ItemPointerGetOffsetNumber(&tids[i]),
+									offset, check->heapBlocks);
 	}
 }
 
@@ -164,7 +151,7 @@ check_heap_tuple(Relation index, ItemPointer tid, Datum *values, bool *nulls,
 {
 	HeapCheck  *heap_check = state;
 	SwareCheck *check = heap_check->check;
-	StringInfo	fingerprint = &heap_check->fingerprint;
+	StringInfo	fingerprint = &check->fingerprint;
 	MemoryContext outer = MemoryContextSwitchTo(heap_check->tupleContext);
 
 	make_fingerprint(fingerprint, RelationGetDescr(index), values, nulls);
@@ -199,7 +186,6 @@ sware_check_heap(SwareCheck *check, Snapshot snapshot)
 	TableScanDesc scan;
 
 	heap_check.check = check;
-	initStringInfo(&heap_check.fingerprint);
 	heap_check.tupleContext = check->pageContext;
 
 	/* as the first scan of CREATE INDEX CONCURRENTLY: by the snapshot alone */
@@ -218,5 +204,4 @@ sware_check_heap(SwareCheck *check, Snapshot snapshot)
 			(errmsg_internal("Bloom filter of index \"%s\" has %.2f%% of its bits set",
 							 RelationGetRelationName(check->index),
 							 100.0 * bloom_prop_bits_set(check->filter))));
-	pfree(heap_check.fingerprint.data);
 }

@@ -74,8 +74,8 @@ link_of(TreePage *page)
  * Copy a block that something on `from` leads to.  Files of indexes never
  * shrink, so the block must be there.
  */
-static void
-copy_block(SwareCheck *check, BlockNumber from, BlockNumber block, Page copy)
+void
+sware_check_copy_block(SwareCheck *check, BlockNumber from, BlockNumber block, Page copy)
 {
 	CHECK_FOR_INTERRUPTS();
 	if (block >= check->indexBlocks)
@@ -97,7 +97,7 @@ copy_linked(SwareCheck *check, BlockNumber from, SwareLink link, int level,
 {
 	SwarePageOpaque opaque;
 
-	copy_block(check, from, link.block, copy->page);
+	sware_check_copy_block(check, from, link.block, copy->page);
 	copy->block = link.block;
 	check->block = link.block;
 	sware_validate_frame(check->index, link.block, copy->page);
@@ -106,21 +106,18 @@ copy_linked(SwareCheck *check, BlockNumber from, SwareLink link, int level,
 	opaque = SwarePageGetOpaque(copy->page);
 	return sware_page_is_live(copy->page) &&
 		opaque->incarnation == link.incarnation &&
+		sware_page_is_of_tree(copy->page) &&
 		opaque->level == level;
 }
 
 /* Copy and check the metapage. */
-static void
-copy_metapage(SwareCheck *check, Page copy)
+void
+sware_check_copy_metapage(SwareCheck *check, Page copy)
 {
 	SwareMetaPage meta = SwarePageGetMeta(copy);
 
-	copy_block(check, SWARE_METAPAGE, SWARE_METAPAGE, copy);
+	sware_check_copy_block(check, SWARE_METAPAGE, SWARE_METAPAGE, copy);
 	sware_validate_frame(check->index, SWARE_METAPAGE, copy);
-	if (((PageHeader) copy)->pd_lower <
-		(char *) meta + sizeof(SwareMetaPageData) - (char *) copy)
-		sware_report_corruption(check->index, SWARE_METAPAGE,
-								"The metapage ends at %u.", ((PageHeader) copy)->pd_lower);
 	if (meta->root.block == SWARE_METAPAGE || meta->level > PG_UINT16_MAX)
 		sware_report_corruption(check->index, SWARE_METAPAGE,
 								"The root is block %u on level %u.",
@@ -134,7 +131,7 @@ is_unchanged(SwareCheck *check, TreePage *page)
 {
 	PGAlignedBlock now;
 
-	copy_block(check, page->block, page->block, now.data);
+	sware_check_copy_block(check, page->block, page->block, now.data);
 	return memcmp(now.data, page->page, BLCKSZ) == 0;
 }
 
@@ -151,7 +148,7 @@ try_seek(SwareCheck *check, const SwareSearchKey *key, int level, TreePage *resu
 	int			current;
 	BlockNumber steps = 0;
 
-	copy_metapage(check, metapage.data);
+	sware_check_copy_metapage(check, metapage.data);
 	link = check->meta.root;
 	current = check->meta.level;
 
@@ -446,7 +443,7 @@ check_root(SwareCheck *check)
 	{
 		const char *problem;
 
-		copy_metapage(check, metapage->page);
+		sware_check_copy_metapage(check, metapage->page);
 		problem = children_problem(check, SWARE_METAPAGE, check->meta.root,
 								   check->meta.level, NULL, root);
 		if (problem == NULL)
@@ -572,20 +569,19 @@ check_single_page(SwareCheck *check, TreePage *page)
 		return;
 
 	sware_check_leaf_order(check, page->page);
-	if (!check->meta.allEqualImage)
+	for (OffsetNumber offset = SWARE_FIRST_DATA;
+		 offset <= PageGetMaxOffsetNumber(page->page); offset++)
 	{
-		for (OffsetNumber offset = SWARE_FIRST_DATA;
-			 offset <= PageGetMaxOffsetNumber(page->page); offset++)
-		{
-			if (sware_tuple_is_posting(sware_page_tuple(page->page, offset)))
-				sware_report_corruption(check->index, page->block,
-										"Item %u is a posting list, but the metapage forbids them.",
-										offset);
-		}
+		IndexTuple	tuple = sware_page_tuple(page->page, offset);
+
+		if (sware_tuple_is_posting(tuple) && !check->meta.allEqualImage)
+			sware_report_corruption(check->index, page->block,
+									"Item %u is a posting list, but the metapage forbids them.",
+									offset);
+		sware_check_heap_tids(check, tuple, offset);
+		if (check->filter)
+			sware_check_fingerprint(check, tuple);
 	}
-	sware_check_heap_tids(check, page->page);
-	if (check->filter)
-		sware_check_fingerprint_leaf(check, page->page);
 }
 
 /* Walk a level from left to right. */
@@ -639,7 +635,7 @@ check_other_pages(SwareCheck *check)
 	{
 		if (block < check->visitedSize && check->visited[block] != 0)
 			continue;
-		copy_block(check, block, block, page);
+		sware_check_copy_block(check, block, block, page);
 		if (!PageIsNew(page))
 			sware_validate_frame(check->index, block, page);
 	}

@@ -2,7 +2,8 @@
  *
  * pagefunctions.c
  *	  The SQL functions that show single pages: sware_metapage,
- *	  sware_page_stats and sware_page_items.
+ *	  sware_page_stats and sware_page_items; and sware_buffer_pages, which
+ *	  shows which pages the shared buffer has.
  *
  * They are for superusers only: pages hold what nobody is asked about.
  *
@@ -19,6 +20,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 
+#include "buffer/directory.h"
 #include "inspect/relation.h"
 #include "inspect/validate.h"
 #include "tree/tree.h"
@@ -26,9 +28,11 @@
 PG_FUNCTION_INFO_V1(sware_metapage);
 PG_FUNCTION_INFO_V1(sware_page_stats);
 PG_FUNCTION_INFO_V1(sware_page_items);
+PG_FUNCTION_INFO_V1(sware_buffer_pages);
 
-/* columns of the widest result */
-#define MAX_COLUMNS		14
+/* columns of results: of the widest one, and of sware_page_stats */
+#define MAX_COLUMNS			14
+#define PAGE_STATS_COLUMNS	13
 
 /* a row being put together */
 typedef struct Row
@@ -117,19 +121,15 @@ open_sware_index(Oid oid)
 {
 	Relation	index = relation_open(oid, AccessShareLock);
 
-	if (!sware_is_sware_index(index))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not a sware index", RelationGetRelationName(index))));
+	sware_require_sware_index(index);
 	sware_refuse_other_temp(index);
 	return index;
 }
 
-/* A validated copy of a tree page of an index. */
+/* A copy of a page of an index other than the metapage, validated unless new. */
 static Page
-copy_of_tree_page(Oid oid, int64 block)
+validated_copy(Relation index, int64 block)
 {
-	Relation	index = open_sware_index(oid);
 	Page		page;
 
 	if (block == SWARE_METAPAGE)
@@ -138,9 +138,41 @@ copy_of_tree_page(Oid oid, int64 block)
 				 errmsg("block 0 is the metapage"),
 				 errhint("Use sware_metapage to look at it.")));
 	page = copy_of_block(index, block);
-	sware_validate_page(index, (BlockNumber) block, page);
-	relation_close(index, AccessShareLock);
+	if (PageIsNew(page))
+		return page;
+
+	sware_validate_frame(index, (BlockNumber) block, page);
+	if (!sware_page_is_live(page))
+		return page;
+	switch (SwarePageGetOpaque(page)->kind)
+	{
+		case SWARE_KIND_BUFFER:
+			(void) sware_validate_buffer_entries(index, (BlockNumber) block, page);
+			break;
+		case SWARE_KIND_DIRECTORY:
+			sware_validate_slots(index, (BlockNumber) block, page);
+			break;
+		default:
+			sware_validate_page(index, (BlockNumber) block, page);
+			break;
+	}
 	return page;
+}
+
+/* The blocks of links, those that lead nowhere left out, as an array. */
+static Datum
+block_array(const SwareLink *links, int count)
+{
+	Datum	   *blocks = palloc(Max(count, 1) * sizeof(Datum));
+	int			valid = 0;
+
+	for (int i = 0; i < count; i++)
+	{
+		if (sware_link_is_valid(links[i]))
+			blocks[valid++] = Int64GetDatum((int64) links[i].block);
+	}
+	return PointerGetDatum(construct_array(blocks, valid, INT8OID, sizeof(int64),
+										   FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 }
 
 /* sware_metapage(index regclass) */
@@ -165,6 +197,11 @@ sware_metapage(PG_FUNCTION_ARGS)
 	add_value(&row, Int32GetDatum((int32) meta->level));
 	add_value(&row, BoolGetDatum(meta->allEqualImage));
 	add_value(&row, Int64GetDatum((int64) meta->indexIncarnation));
+	add_value(&row, Int64GetDatum((int64) meta->bufferGeneration));
+	add_value(&row, Int64GetDatum((int64) meta->directoryVersion));
+	add_value(&row, Int64GetDatum((int64) meta->sealedPages));
+	add_value(&row, block_array(meta->tails, SWARE_MAX_TAILS));
+	add_value(&row, block_array(meta->directory, meta->directoryPages));
 	PG_RETURN_DATUM(row_datum(fcinfo, &row));
 }
 
@@ -172,30 +209,92 @@ sware_metapage(PG_FUNCTION_ARGS)
 static Datum
 flag_names(uint16 flags)
 {
-	Datum		names[2];
+	Datum		names[3];
 	int			count = 0;
 
 	if ((flags & SWARE_INCOMPLETE_SPLIT) != 0)
 		names[count++] = CStringGetTextDatum("incomplete_split");
 	if ((flags & SWARE_DELETED) != 0)
 		names[count++] = CStringGetTextDatum("deleted");
+	if ((flags & SWARE_SEALED) != 0)
+		names[count++] = CStringGetTextDatum("sealed");
 	return PointerGetDatum(construct_array(names, count, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
-/* How many items of a tree page are posting lists, and how many TIDs it has. */
-static void
-count_tids(Page page, int *posting_lists, int64 *tids)
+/* What a page has, in numbers. */
+typedef struct PageCounts
 {
-	*posting_lists = 0;
-	*tids = 0;
+	int			items;
+	int			postingLists;
+	int64		tids;
+} PageCounts;
+
+static void
+count_leaf(Page page, PageCounts *counts)
+{
+	counts->items = sware_page_data_count(page);
 	for (OffsetNumber offset = SWARE_FIRST_DATA;
 		 offset <= PageGetMaxOffsetNumber(page); offset++)
 	{
 		IndexTuple	tuple = sware_page_tuple(page, offset);
 
-		*tids += sware_leaf_tuple_tid_count(tuple);
+		counts->tids += sware_leaf_tuple_tid_count(tuple);
 		if (sware_tuple_is_posting(tuple))
-			++*posting_lists;
+			counts->postingLists++;
+	}
+}
+
+static void
+count_slots(Page page, PageCounts *counts)
+{
+	for (int i = 0; i < sware_slot_count(page); i++)
+	{
+		if (SwarePageGetSlots(page)[i].state != SWARE_SLOT_FREE)
+			counts->items++;
+	}
+}
+
+/* Count what is on a validated page that is not new. */
+static PageCounts
+count_page(Relation index, BlockNumber block, Page page)
+{
+	PageCounts	counts = {0};
+
+	if (!sware_page_is_live(page))
+		return counts;
+	switch (SwarePageGetOpaque(page)->kind)
+	{
+		case SWARE_KIND_LEAF:
+			count_leaf(page, &counts);
+			break;
+		case SWARE_KIND_INTERNAL:
+			counts.items = sware_page_data_count(page);
+			break;
+		case SWARE_KIND_BUFFER:
+			counts.items = sware_validate_buffer_entries(index, block, page);
+			counts.tids = counts.items;
+			break;
+		case SWARE_KIND_DIRECTORY:
+			count_slots(page, &counts);
+			break;
+	}
+	return counts;
+}
+
+static const char *
+page_kind(Page page)
+{
+	switch (SwarePageGetOpaque(page)->kind)
+	{
+		case SWARE_KIND_LEAF:
+			return "leaf";
+		case SWARE_KIND_INTERNAL:
+			return "internal";
+		case SWARE_KIND_BUFFER:
+			return "buffer";
+		default:
+			Assert(SwarePageGetOpaque(page)->kind == SWARE_KIND_DIRECTORY);
+			return "directory";
 	}
 }
 
@@ -205,27 +304,34 @@ sware_page_stats(PG_FUNCTION_ARGS)
 {
 	int64		block = PG_GETARG_INT64(1);
 	Row			row = {0};
+	Relation	index;
 	Page		page;
 	SwarePageOpaque opaque;
-	bool		is_live;
-	int			posting_lists = 0;
-	int64		tids = 0;
+	PageCounts	counts;
 
 	require_superuser("sware_page_stats");
-	page = copy_of_tree_page(PG_GETARG_OID(0), block);
-	opaque = SwarePageGetOpaque(page);
-	is_live = sware_page_is_live(page);
-	if (is_live && sware_page_is_leaf(page))
-		count_tids(page, &posting_lists, &tids);
-
+	index = open_sware_index(PG_GETARG_OID(0));
+	page = validated_copy(index, block);
 	add_value(&row, Int64GetDatum(block));
-	add_value(&row, CStringGetTextDatum(sware_page_is_leaf(page) ? "leaf" : "internal"));
+	if (PageIsNew(page))
+	{
+		relation_close(index, AccessShareLock);
+		add_value(&row, CStringGetTextDatum("new"));
+		while (row.count < PAGE_STATS_COLUMNS)
+			add_null(&row);
+		PG_RETURN_DATUM(row_datum(fcinfo, &row));
+	}
+
+	counts = count_page(index, (BlockNumber) block, page);
+	relation_close(index, AccessShareLock);
+	opaque = SwarePageGetOpaque(page);
+	add_value(&row, CStringGetTextDatum(page_kind(page)));
 	add_value(&row, Int32GetDatum(opaque->level));
 	add_value(&row, Int64GetDatum((int64) opaque->incarnation));
-	add_value(&row, Int32GetDatum(is_live ? sware_page_data_count(page) : 0));
-	add_value(&row, Int32GetDatum(is_live ? opaque->appendItems : 0));
-	add_value(&row, Int32GetDatum(posting_lists));
-	add_value(&row, Int64GetDatum(tids));
+	add_value(&row, Int32GetDatum(counts.items));
+	add_value(&row, Int32GetDatum(opaque->appendItems));
+	add_value(&row, Int32GetDatum(counts.postingLists));
+	add_value(&row, Int64GetDatum(counts.tids));
 	add_value(&row, Int32GetDatum((int32) PageGetExactFreeSpace(page)));
 	add_link(&row, opaque->left);
 	add_link(&row, opaque->right);
@@ -271,11 +377,10 @@ tid_array(IndexTuple posting)
 										   false, TYPALIGN_SHORT));
 }
 
-/* Describe an item of a validated tree page. */
+/* Describe an item of a validated tree page or buffer page. */
 static void
-describe_item(Row *row, Page page, OffsetNumber offset, int key_columns)
+describe_item(Row *row, IndexTuple tuple, int number, const char *kind, int key_columns)
 {
-	IndexTuple	tuple = sware_page_tuple(page, offset);
 	bool		is_pivot = sware_tuple_is_pivot(tuple);
 	Size		data_end = IndexTupleSize(tuple);
 	ItemPointer tid = NULL;
@@ -301,8 +406,8 @@ describe_item(Row *row, Page page, OffsetNumber offset, int key_columns)
 		data_end = sware_leaf_tuple_key_size(tuple);
 	}
 
-	add_value(row, Int32GetDatum(offset));
-	add_value(row, CStringGetTextDatum(item_kind(page, offset)));
+	add_value(row, Int32GetDatum(number));
+	add_value(row, CStringGetTextDatum(kind));
 	add_value(row, PointerGetDatum(&tuple->t_tid));
 	add_value(row, Int32GetDatum((int32) IndexTupleSize(tuple)));
 	add_value(row, Int32GetDatum(key_columns));
@@ -320,31 +425,17 @@ describe_item(Row *row, Page page, OffsetNumber offset, int key_columns)
 	add_link(row, child);
 }
 
-/* sware_page_items(index regclass, blkno bigint) */
-Datum
-sware_page_items(PG_FUNCTION_ARGS)
+/* Add a row to a function's result. */
+static void
+put_row(ReturnSetInfo *result, Row *row)
 {
-	Oid			oid = PG_GETARG_OID(0);
-	int64		block = PG_GETARG_INT64(1);
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	Relation	index;
-	int			key_columns;
-	Page		page;
+	Assert(row->count == result->setDesc->natts);
+	tuplestore_putvalues(result->setResult, result->setDesc, row->values, row->nulls);
+}
 
-	require_superuser("sware_page_items");
-	index = open_sware_index(oid);
-	key_columns = IndexRelationGetNumberOfKeyAttributes(index);
-	relation_close(index, NoLock);	/* held until the end */
-	page = copy_of_tree_page(oid, block);
-	InitMaterializedSRF(fcinfo, 0);
-
-	if (!sware_page_is_live(page))
-	{
-		ereport(NOTICE,
-				(errmsg("page from block %lld is deleted", (long long) block)));
-		return (Datum) 0;
-	}
-
+static void
+put_tree_items(ReturnSetInfo *result, Relation index, Page page)
+{
 	for (OffsetNumber offset = SWARE_HIGH_KEY;
 		 offset <= PageGetMaxOffsetNumber(page); offset++)
 	{
@@ -354,9 +445,147 @@ sware_page_items(PG_FUNCTION_ARGS)
 		/* the rightmost page of a level has no high key */
 		if (!ItemIdIsUsed(PageGetItemId(page, offset)))
 			continue;
-		describe_item(&row, page, offset, key_columns);
-		Assert(row.count == result->setDesc->natts);
-		tuplestore_putvalues(result->setResult, result->setDesc, row.values, row.nulls);
+		describe_item(&row, sware_page_tuple(page, offset), offset, item_kind(page, offset),
+					  IndexRelationGetNumberOfKeyAttributes(index));
+		put_row(result, &row);
 	}
+}
+
+static void
+put_buffer_items(ReturnSetInfo *result, Relation index, BlockNumber block, Page page)
+{
+	int			number = 1;
+
+	for (Size offset = SWARE_BUFFER_START; offset < sware_buffer_page_end(page); number++)
+	{
+		Row			row = {0};
+
+		CHECK_FOR_INTERRUPTS();
+		describe_item(&row, sware_buffer_entry(index, block, page, &offset), number,
+					  "entry", IndexRelationGetNumberOfKeyAttributes(index));
+		put_row(result, &row);
+	}
+}
+
+/* sware_page_items(index regclass, blkno bigint) */
+Datum
+sware_page_items(PG_FUNCTION_ARGS)
+{
+	int64		block = PG_GETARG_INT64(1);
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	Relation	index;
+	Page		page;
+
+	require_superuser("sware_page_items");
+	index = open_sware_index(PG_GETARG_OID(0));
+	page = validated_copy(index, block);
+	InitMaterializedSRF(fcinfo, 0);
+
+	if (PageIsNew(page))
+		ereport(NOTICE,
+				(errmsg("page from block %lld has never been used", (long long) block)));
+	else if (!sware_page_is_live(page))
+		ereport(NOTICE,
+				(errmsg("page from block %lld is deleted", (long long) block)));
+	else if (SwarePageGetOpaque(page)->kind == SWARE_KIND_DIRECTORY)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("block %lld is a page of the buffer's directory", (long long) block),
+				 errhint("Use sware_buffer_pages to see what it lists.")));
+	else if (SwarePageGetOpaque(page)->kind == SWARE_KIND_BUFFER)
+		put_buffer_items(result, index, (BlockNumber) block, page);
+	else
+		put_tree_items(result, index, page);
+	relation_close(index, AccessShareLock);
+	return (Datum) 0;
+}
+
+/* Add a row about a page of the shared buffer; `number` is -1 without a slot. */
+static void
+put_buffer_page(ReturnSetInfo *result, const SwareSlot *slot, int64 number)
+{
+	Row			row = {0};
+
+	add_link(&row, slot->page);
+	add_value(&row, CStringGetTextDatum(number < 0 ? "open" :
+										slot->state == SWARE_SLOT_SEALED ? "sealed" : "retired"));
+	add_value(&row, Int32GetDatum(slot->entries));
+	if (number < 0)
+	{
+		add_null(&row);
+		add_null(&row);
+	}
+	else
+	{
+		add_value(&row, Int64GetDatum(number));
+		add_value(&row, Int64GetDatum((int64) slot->sequence));
+	}
+	put_row(result, &row);
+}
+
+/* Add rows about what a directory page lists. */
+static void
+put_directory_page(ReturnSetInfo *result, Relation index, SwareLink link, int64 first)
+{
+	PGAlignedBlock copy;
+	SwareSlot  *slots = SwarePageGetSlots(copy.data);
+	Buffer		buffer = sware_read_directory_page(index, link, BUFFER_LOCK_SHARE);
+
+	memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
+	sware_release_buffer(buffer);
+	for (int i = 0; i < sware_slot_count(copy.data); i++)
+	{
+		if (slots[i].state != SWARE_SLOT_FREE)
+			put_buffer_page(result, &slots[i], first + i);
+	}
+}
+
+/* Add a row about an open page, if it still is one. */
+static void
+put_open_page(ReturnSetInfo *result, Relation index, SwareLink link)
+{
+	SwareSlot	slot = {.page = link};
+	PGAlignedBlock copy;
+	Buffer		buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_SHARE);
+
+	if (!BufferIsValid(buffer))
+		return;
+	memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
+	sware_release_buffer(buffer);
+	if (sware_buffer_page_is_sealed(copy.data))
+		return;
+	slot.entries = sware_validate_buffer_entries(index, link.block, copy.data);
+	put_buffer_page(result, &slot, -1);
+}
+
+/*
+ * sware_buffer_pages(index regclass)
+ *
+ * Pages that open, seal or retire meanwhile may be missing, or shown as they
+ * were.
+ */
+Datum
+sware_buffer_pages(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	Relation	index;
+	SwareBufferState state;
+	SwareLink  *links;
+	int			count;
+
+	require_superuser("sware_buffer_pages");
+	index = open_sware_index(PG_GETARG_OID(0));
+	InitMaterializedSRF(fcinfo, 0);
+
+	sware_buffer_read_state(index, &state);
+	for (int i = 0; i < state.tailCount; i++)
+		put_open_page(result, index, state.tails[i]);
+	count = sware_buffer_directory(index, &links);
+	for (int i = 0; i < count; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		put_directory_page(result, index, links[i], (int64) i * SWARE_SLOTS_PER_PAGE);
+	}
+	relation_close(index, AccessShareLock);
 	return (Datum) 0;
 }

@@ -14,8 +14,13 @@
 #include "access/tupmacs.h"
 #include "utils/memutils.h"
 
+#include "buffer/directory.h"
 #include "inspect/validate.h"
 #include "tree/tree.h"
+
+/* an upper limit on the entries of a buffer page */
+#define MAX_BUFFER_ENTRIES \
+	((int) (SWARE_PAGE_CAPACITY / MAXALIGN(sizeof(IndexTupleData) + 1)))
 
 /* an item under inspection */
 typedef struct PageItem
@@ -42,15 +47,88 @@ sware_copy_page(Relation index, BlockNumber block, BufferAccessStrategy strategy
 	sware_release_buffer(buffer);
 }
 
+/* Check that a page's kind, level and flags go together. */
+static void
+validate_kind(Relation index, BlockNumber block, Page page)
+{
+	SwarePageOpaque opaque = SwarePageGetOpaque(page);
+	int			known_flags = 0;
+	bool		level_is_possible = opaque->level == 0;
+
+	switch (opaque->kind)
+	{
+		case SWARE_KIND_LEAF:
+			known_flags = SWARE_INCOMPLETE_SPLIT | SWARE_DELETED;
+			break;
+		case SWARE_KIND_INTERNAL:
+			known_flags = SWARE_INCOMPLETE_SPLIT | SWARE_DELETED;
+			level_is_possible = opaque->level > 0;
+			break;
+		case SWARE_KIND_BUFFER:
+			known_flags = SWARE_SEALED | SWARE_DELETED;
+			break;
+		case SWARE_KIND_DIRECTORY:
+			break;
+		default:
+			level_is_possible = false;
+			break;
+	}
+	if (!level_is_possible)
+		sware_report_corruption(index, block, "A page of kind %u is on level %u.",
+								opaque->kind, opaque->level);
+	if ((opaque->flags & ~known_flags) != 0 || opaque->unused != 0)
+		sware_report_corruption(index, block,
+								"The page has unknown flags: 0x%04x, unused space 0x%04x.",
+								opaque->flags, opaque->unused);
+}
+
+/* Check the frame of a live tree page. */
+static void
+validate_tree_frame(Relation index, BlockNumber block, Page page)
+{
+	SwarePageOpaque opaque = SwarePageGetOpaque(page);
+	uint16		lower = ((PageHeader) page)->pd_lower;
+
+	if (opaque->left.block == block || opaque->right.block == block ||
+		opaque->left.block == SWARE_METAPAGE || opaque->right.block == SWARE_METAPAGE)
+		sware_report_corruption(index, block, "The siblings are blocks %u and %u.",
+								opaque->left.block, opaque->right.block);
+	if ((opaque->flags & SWARE_INCOMPLETE_SPLIT) != 0 && sware_page_is_rightmost(page))
+		sware_report_corruption(index, block,
+								"The rightmost page of level %u is marked as incompletely split.",
+								opaque->level);
+	if ((lower - SizeOfPageHeaderData) % sizeof(ItemIdData) != 0)
+		sware_report_corruption(index, block, "The line pointer array ends at %u.", lower);
+}
+
+/* Check the frame of a live buffer or directory page. */
+static void
+validate_buffer_frame(Relation index, BlockNumber block, Page page)
+{
+	PageHeader	header = (PageHeader) page;
+	SwarePageOpaque opaque = SwarePageGetOpaque(page);
+
+	if (sware_link_is_valid(opaque->left) || sware_link_is_valid(opaque->right) ||
+		opaque->appendItems != 0)
+		sware_report_corruption(index, block,
+								"A page of kind %u has siblings, blocks %u and %u, or an append area of %u items.",
+								opaque->kind, opaque->left.block, opaque->right.block,
+								opaque->appendItems);
+	if (header->pd_upper != header->pd_special ||
+		header->pd_lower != MAXALIGN(header->pd_lower))
+		sware_report_corruption(index, block,
+								"A page of kind %u has data up to %u and from %u on.",
+								opaque->kind, header->pd_lower, header->pd_upper);
+}
+
 /*
- * Check the header and the special space of a page other than the metapage.
+ * Check the header and the special space of a page, and for pages other than
+ * the metapage, that they go with its kind.
  */
 void
 sware_validate_frame(Relation index, BlockNumber block, Page page)
 {
 	PageHeader	header = (PageHeader) page;
-	SwarePageOpaque opaque;
-	int			known_flags = SWARE_INCOMPLETE_SPLIT | SWARE_DELETED;
 
 	/* the only thing that a misplaced special space could upset */
 	if (!PageIsNew(page) &&
@@ -66,29 +144,13 @@ sware_validate_frame(Relation index, BlockNumber block, Page page)
 	if (block == SWARE_METAPAGE)
 		return;
 
-	opaque = SwarePageGetOpaque(page);
-	if ((opaque->kind != SWARE_KIND_LEAF || opaque->level != 0) &&
-		(opaque->kind != SWARE_KIND_INTERNAL || opaque->level == 0))
-		sware_report_corruption(index, block, "A page of kind %u is on level %u.",
-								opaque->kind, opaque->level);
-	if ((opaque->flags & ~known_flags) != 0 || opaque->unused != 0)
-		sware_report_corruption(index, block,
-								"The page has unknown flags: 0x%04x, unused space 0x%04x.",
-								opaque->flags, opaque->unused);
-	if ((opaque->flags & SWARE_DELETED) != 0)
+	validate_kind(index, block, page);
+	if (!sware_page_is_live(page))
 		return;
-
-	if (opaque->left.block == block || opaque->right.block == block ||
-		opaque->left.block == SWARE_METAPAGE || opaque->right.block == SWARE_METAPAGE)
-		sware_report_corruption(index, block, "The siblings are blocks %u and %u.",
-								opaque->left.block, opaque->right.block);
-	if ((opaque->flags & SWARE_INCOMPLETE_SPLIT) != 0 && sware_page_is_rightmost(page))
-		sware_report_corruption(index, block,
-								"The rightmost page of level %u is marked as incompletely split.",
-								opaque->level);
-	if ((header->pd_lower - SizeOfPageHeaderData) % sizeof(ItemIdData) != 0)
-		sware_report_corruption(index, block, "The line pointer array ends at %u.",
-								header->pd_lower);
+	if (sware_page_is_of_tree(page))
+		validate_tree_frame(index, block, page);
+	else
+		validate_buffer_frame(index, block, page);
 }
 
 /* Check that an item is within the page, and has the size it claims. */
@@ -384,4 +446,58 @@ sware_validate_page(Relation index, BlockNumber block, Page page)
 		sware_report_corruption(index, block,
 								"The rightmost page of level %u has no downlink.",
 								SwarePageGetOpaque(page)->level);
+}
+
+/*
+ * Check the entries of a live buffer page whose frame is known to be good.
+ * Returns their number.  Errors give them numbers, from 1 on.
+ */
+int
+sware_validate_buffer_entries(Relation index, BlockNumber block, Page page)
+{
+	Size		end = sware_buffer_page_end(page);
+	PageItem	item = {.index = index,.block = block,.offset = 0};
+
+	for (Size start = SWARE_BUFFER_START; start < end;)
+	{
+		Size		size;
+
+		/* `end` and every `start` are aligned, as headers of entries are long */
+		item.offset++;
+		item.tuple = (IndexTuple) ((char *) page + start);
+		size = IndexTupleSize(item.tuple);
+		if (size < sizeof(IndexTupleData) || size != MAXALIGN(size) ||
+			size > SWARE_MAX_ENTRY_SIZE || start + size > end ||
+			sware_tuple_is_special(item.tuple))
+			sware_report_corruption(index, block,
+									"Item %u, at byte %zu, is no entry: %zu bytes, flags 0x%04x.",
+									item.offset, start, size, item.tuple->t_info);
+		validate_leaf_tuple(&item);
+		start += size;
+	}
+	return item.offset;
+}
+
+/*
+ * Check the slots of a directory page whose frame is known to be good.
+ */
+void
+sware_validate_slots(Relation index, BlockNumber block, Page page)
+{
+	SwareSlot  *slots = SwarePageGetSlots(page);
+
+	for (int i = 0; i < sware_slot_count(page); i++)
+	{
+		SwareSlot  *slot = &slots[i];
+
+		if (slot->state == SWARE_SLOT_FREE)
+			continue;
+		if ((slot->state != SWARE_SLOT_SEALED && slot->state != SWARE_SLOT_RETIRED) ||
+			slot->page.block == SWARE_METAPAGE || slot->page.block == block ||
+			!sware_link_is_valid(slot->page) ||
+			slot->entries == 0 || slot->entries > MAX_BUFFER_ENTRIES)
+			sware_report_corruption(index, block,
+									"Slot %d is damaged: block %u, state %u, %u entries.",
+									i, slot->page.block, slot->state, slot->entries);
+	}
 }

@@ -1,0 +1,364 @@
+/*-------------------------------------------------------------------------
+ *
+ * checkbuffer.c
+ *	  Is the shared buffer what the metapage and the directory say?
+ *
+ * Others insert and flush meanwhile.  What relates the metapage to the
+ * directory counts only if the directory's version was the same before and
+ * after they were copied.  What relates a page to its slot, or to the
+ * metapage's link to it, counts only if that is still there afterwards: a
+ * link has an incarnation, in which a page is opened, sealed and retired
+ * once.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/memutils.h"
+
+#include "buffer/directory.h"
+#include "inspect/check.h"
+#include "inspect/validate.h"
+#include "tree/tree.h"
+
+/* How often a directory that keeps changing is copied again. */
+#define MAX_ATTEMPTS	100
+
+/* what uses a block, for messages */
+typedef struct BlockUse
+{
+	BlockNumber block;
+	int64		slot;			/* -1: something else than a slot */
+} BlockUse;
+
+/* The metapage and the slots of the directory that are not free. */
+typedef struct Directory
+{
+	PGAlignedBlock metapage;
+	SwareMetaPage meta;
+	SwareListedPage *slots;
+	int			slotCount;
+	int			slotsAllocated;
+} Directory;
+
+/* Check what the metapage says of the shared buffer. */
+static void
+check_metapage(SwareCheck *check, SwareMetaPage meta)
+{
+	int64		slots = (int64) meta->directoryPages * SWARE_SLOTS_PER_PAGE;
+
+	if (meta->sealedPages > slots || meta->nextSlot > slots)
+		sware_report_corruption(check->index, SWARE_METAPAGE,
+								"There are %u sealed pages, and slot %u is next, "
+								"but the directory has %u pages.",
+								meta->sealedPages, meta->nextSlot, meta->directoryPages);
+}
+
+/* Copy a directory page and check it. */
+static void
+copy_directory_page(SwareCheck *check, SwareLink link, Page copy)
+{
+	SwarePageOpaque opaque;
+
+	sware_check_copy_block(check, SWARE_METAPAGE, link.block, copy);
+	check->block = link.block;
+	sware_validate_frame(check->index, link.block, copy);
+	opaque = SwarePageGetOpaque(copy);
+	if (link.block == SWARE_METAPAGE ||
+		opaque->kind != SWARE_KIND_DIRECTORY || opaque->incarnation != link.incarnation)
+		sware_report_corruption(check->index, link.block,
+								"The metapage links to it as a directory page of incarnation %u, "
+								"but it has kind %u and incarnation %u.",
+								link.incarnation, opaque->kind, opaque->incarnation);
+	sware_validate_slots(check->index, link.block, copy);
+}
+
+static void
+add_slot(Directory *directory, const SwareSlot *slot, uint32 number)
+{
+	SwareListedPage listed = {slot->page, slot->sequence, number, slot->state, slot->entries};
+
+	if (directory->slotCount == directory->slotsAllocated)
+	{
+		directory->slotsAllocated = Max(directory->slotsAllocated * 2, 512);
+		directory->slots = directory->slots == NULL ?
+			palloc(directory->slotsAllocated * sizeof(SwareListedPage)) :
+			repalloc_huge(directory->slots,
+						  directory->slotsAllocated * sizeof(SwareListedPage));
+	}
+	directory->slots[directory->slotCount++] = listed;
+}
+
+/*
+ * Copy the metapage and the slots.  False if the directory has changed
+ * meanwhile.
+ */
+static bool
+try_copy_directory(SwareCheck *check, Directory *directory)
+{
+	SwareMetaPage meta = SwarePageGetMeta(directory->metapage.data);
+	SwareBufferState state;
+
+	sware_check_copy_metapage(check, directory->metapage.data);
+	check_metapage(check, meta);
+	directory->meta = meta;
+	directory->slotCount = 0;
+	for (uint32 i = 0; i < meta->directoryPages; i++)
+	{
+		PGAlignedBlock copy;
+		SwareSlot  *slots = SwarePageGetSlots(copy.data);
+
+		copy_directory_page(check, meta->directory[i], copy.data);
+		for (int j = 0; j < sware_slot_count(copy.data); j++)
+		{
+			if (slots[j].state != SWARE_SLOT_FREE)
+				add_slot(directory, &slots[j], i * SWARE_SLOTS_PER_PAGE + j);
+		}
+	}
+	check->block = InvalidBlockNumber;
+	sware_buffer_read_state(check->index, &state);
+	return state.version == meta->directoryVersion;
+}
+
+static int
+compare_uses(const void *a, const void *b)
+{
+	BlockNumber first = ((const BlockUse *) a)->block;
+	BlockNumber second = ((const BlockUse *) b)->block;
+
+	return first < second ? -1 : first > second;
+}
+
+/*
+ * Check that no block is used twice by what the metapage and the directory
+ * link to.
+ */
+static void
+check_uses(SwareCheck *check, Directory *directory)
+{
+	SwareMetaPage meta = directory->meta;
+	BlockUse   *uses = palloc((directory->slotCount + SWARE_MAX_TAILS +
+							   meta->directoryPages + 1) * sizeof(BlockUse));
+	int			count = 0;
+
+	for (int i = 0; i < directory->slotCount; i++)
+		uses[count++] = (BlockUse) {directory->slots[i].page.block, directory->slots[i].slot};
+	for (int i = 0; i < SWARE_MAX_TAILS; i++)
+	{
+		if (sware_link_is_valid(meta->tails[i]))
+			uses[count++] = (BlockUse) {meta->tails[i].block, -1};
+	}
+	for (uint32 i = 0; i < meta->directoryPages; i++)
+		uses[count++] = (BlockUse) {meta->directory[i].block, -1};
+	uses[count++] = (BlockUse) {meta->root.block, -1};
+
+	qsort(uses, count, sizeof(BlockUse), compare_uses);
+	for (int i = 1; i < count; i++)
+	{
+		if (uses[i].block != uses[i - 1].block)
+			continue;
+		if (uses[i].slot >= 0 && uses[i - 1].slot >= 0)
+			sware_report_corruption(check->index, uses[i].block,
+									"The slots %lld and %lld of the buffer's directory list it.",
+									(long long) uses[i - 1].slot, (long long) uses[i].slot);
+		if (uses[i].slot >= 0 || uses[i - 1].slot >= 0)
+			sware_report_corruption(check->index, uses[i].block,
+									"Slot %lld of the buffer's directory lists it, "
+									"and the metapage links to it.",
+									(long long) Max(uses[i].slot, uses[i - 1].slot));
+		sware_report_corruption(check->index, uses[i].block,
+								"The metapage links to it twice.");
+	}
+	pfree(uses);
+}
+
+static int
+compare_ages(const void *a, const void *b, void *next)
+{
+	uint32		first = *(uint32 *) next - ((const SwareListedPage *) a)->sequence;
+	uint32		second = *(uint32 *) next - ((const SwareListedPage *) b)->sequence;
+
+	return first < second ? -1 : first > second;
+}
+
+/* Check how many pages are sealed, and in which order. */
+static void
+check_sequences(SwareCheck *check, Directory *directory)
+{
+	SwareMetaPage meta = directory->meta;
+	SwareListedPage *sealed = palloc(Max(directory->slotCount, 1) * sizeof(SwareListedPage));
+	uint32		count = 0;
+
+	for (int i = 0; i < directory->slotCount; i++)
+	{
+		if (directory->slots[i].state == SWARE_SLOT_SEALED)
+			sealed[count++] = directory->slots[i];
+	}
+	if (count != meta->sealedPages)
+		sware_report_corruption(check->index, SWARE_METAPAGE,
+								"There are %u sealed pages, but the directory lists %u.",
+								meta->sealedPages, count);
+
+	qsort_arg(sealed, count, sizeof(SwareListedPage), compare_ages, &meta->nextSequence);
+	for (uint32 i = 0; i < count; i++)
+	{
+		int32		age = (int32) (meta->nextSequence - sealed[i].sequence);
+
+		if (age <= 0)
+			sware_report_corruption(check->index, sealed[i].page.block,
+									"Slot %u of the buffer's directory gives it the sequence number %u, "
+									"but the next one is %u.",
+									sealed[i].slot, sealed[i].sequence, meta->nextSequence);
+		if (i > 0 && sealed[i].sequence == sealed[i - 1].sequence)
+			sware_report_corruption(check->index, sealed[i].page.block,
+									"The slots %u and %u of the buffer's directory have the same sequence number.",
+									sealed[i - 1].slot, sealed[i].slot);
+	}
+	pfree(sealed);
+}
+
+/* Is a link to an open page still in the metapage? */
+static bool
+is_still_open(SwareCheck *check, SwareLink link)
+{
+	SwareBufferState state;
+
+	sware_buffer_read_state(check->index, &state);
+	for (int i = 0; i < state.tailCount; i++)
+	{
+		if (sware_links_equal(state.tails[i], link))
+			return true;
+	}
+	return false;
+}
+
+/* Does a slot still list a page? */
+static bool
+is_still_listed(SwareCheck *check, Directory *directory, const SwareListedPage *listed)
+{
+	PGAlignedBlock copy;
+	SwareSlot  *slot;
+
+	copy_directory_page(check,
+						directory->meta->directory[listed->slot / SWARE_SLOTS_PER_PAGE],
+						copy.data);
+	check->block = InvalidBlockNumber;
+	slot = &SwarePageGetSlots(copy.data)[listed->slot % SWARE_SLOTS_PER_PAGE];
+	return slot->state != SWARE_SLOT_FREE && sware_links_equal(slot->page, listed->page);
+}
+
+/*
+ * Copy the page that a link from `from` means, and check its frame.  False if
+ * the page is not that one.
+ */
+static bool
+copy_buffer_page(SwareCheck *check, BlockNumber from, SwareLink link, Page copy)
+{
+	sware_check_copy_block(check, from, link.block, copy);
+	check->block = link.block;
+
+	/* a page that was freed and is being used again may be new */
+	if (PageIsNew(copy))
+		return false;
+	sware_validate_frame(check->index, link.block, copy);
+	return link.block != SWARE_METAPAGE && sware_is_buffer_page(copy, link);
+}
+
+/* Check the entries of a buffer page, and return their number. */
+static int
+check_entries(SwareCheck *check, BlockNumber block, Page page)
+{
+	int			count = sware_validate_buffer_entries(check->index, block, page);
+	Size		offset = SWARE_BUFFER_START;
+
+	for (int i = 1; i <= count; i++)
+	{
+		IndexTuple	entry = sware_buffer_entry(check->index, block, page, &offset);
+
+		sware_check_heap_tids(check, entry, i);
+		if (check->filter)
+			sware_check_fingerprint(check, entry);
+	}
+	return count;
+}
+
+/* Check an open page. */
+static void
+check_open_page(SwareCheck *check, SwareLink link)
+{
+	PGAlignedBlock copy;
+	Page		page = copy.data;
+	bool		is_found = copy_buffer_page(check, SWARE_METAPAGE, link, page);
+
+	if (!is_found || sware_buffer_page_is_sealed(page))
+	{
+		if (is_still_open(check, link))
+			sware_report_corruption(check->index, link.block,
+									"The metapage links to it as an open buffer page of incarnation %u, "
+									"but that it is not.", link.incarnation);
+		if (!is_found)
+			return;
+	}
+	(void) check_entries(check, link.block, page);
+}
+
+/* Check a page that the directory lists.  A retired one may hold anything. */
+static void
+check_listed_page(SwareCheck *check, Directory *directory, const SwareListedPage *listed)
+{
+	PGAlignedBlock copy;
+	Page		page = copy.data;
+	SwareLink	link = listed->page;
+	uint32		directory_page = listed->slot / SWARE_SLOTS_PER_PAGE;
+	int			count;
+
+	if (!copy_buffer_page(check, directory->meta->directory[directory_page].block, link, page) ||
+		!sware_buffer_page_is_sealed(page))
+	{
+		if (is_still_listed(check, directory, listed))
+			sware_report_corruption(check->index, link.block,
+									"Slot %u of the buffer's directory lists it as a sealed page of incarnation %u, "
+									"but that it is not.", listed->slot, link.incarnation);
+		return;
+	}
+	if (listed->state == SWARE_SLOT_RETIRED)
+		return;
+	count = check_entries(check, link.block, page);
+	if (count != listed->entries)
+		sware_report_corruption(check->index, link.block,
+								"The page has %d entries, but slot %u of the buffer's directory says %u.",
+								count, listed->slot, listed->entries);
+}
+
+/*
+ * Check the whole shared buffer.  Pages that open later are not looked at, nor
+ * the entries of pages that retire meanwhile: the former are none of a snapshot
+ * taken before, the latter are in the tree.
+ */
+void
+sware_check_buffer(SwareCheck *check)
+{
+	MemoryContext outer = MemoryContextSwitchTo(check->pageContext);
+	Directory	directory = {.slots = NULL};
+	bool		is_consistent = false;
+
+	for (int attempt = 0; attempt < MAX_ATTEMPTS && !is_consistent; attempt++)
+		is_consistent = try_copy_directory(check, &directory);
+	if (is_consistent)
+	{
+		check_uses(check, &directory);
+		check_sequences(check, &directory);
+	}
+
+	for (int i = 0; i < SWARE_MAX_TAILS; i++)
+	{
+		if (sware_link_is_valid(directory.meta->tails[i]))
+			check_open_page(check, directory.meta->tails[i]);
+	}
+	for (int i = 0; i < directory.slotCount; i++)
+		check_listed_page(check, &directory, &directory.slots[i]);
+
+	check->block = InvalidBlockNumber;
+	MemoryContextSwitchTo(outer);
+	MemoryContextReset(check->pageContext);
+}

@@ -1,0 +1,57 @@
+/*-------------------------------------------------------------------------
+ *
+ * flushfunction.c
+ *	  The SQL function sware_flush.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "catalog/pg_class.h"
+#include "fmgr.h"
+#include "utils/acl.h"
+
+#include "buffer/sharedbuffer.h"
+#include "buffer/staging.h"
+#include "compat.h"
+#include "inspect/relation.h"
+
+PG_FUNCTION_INFO_V1(sware_flush);
+
+/*
+ * sware_flush(index regclass)
+ *
+ * Move all entries of the shared buffer to the tree, those that this session
+ * has staged included; returns the number of those that were in the shared
+ * buffer.  Equal ones count once.
+ */
+Datum
+sware_flush(PG_FUNCTION_ARGS)
+{
+	Oid			oid = PG_GETARG_OID(0);
+	SwareTarget target;
+	int64		moved = 0;
+
+	if (RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("recovery is in progress"),
+				 errhint("sware_flush cannot be executed during recovery.")));
+
+	sware_open_target(&target, oid, RowExclusiveLock);
+	sware_require_sware_index(target.index);
+	sware_refuse_other_temp(target.index);
+	if (!sware_is_owner_of_relation(oid, target.savedUser))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
+					   RelationGetRelationName(target.index));
+
+	/* an index that CREATE INDEX CONCURRENTLY has not built yet has no pages */
+	if (target.index->rd_index->indisready)
+	{
+		sware_publish_index(target.index);
+		moved = sware_buffer_flush_all(target.index);
+	}
+	sware_close_target(&target);
+	PG_RETURN_INT64(moved);
+}

@@ -1,0 +1,157 @@
+/*-------------------------------------------------------------------------
+ *
+ * statisticsfunction.c
+ *	  The SQL function sware_stats.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/xlog.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "utils/timestamp.h"
+
+#include "buffer/directory.h"
+#include "buffer/statistics.h"
+#include "inspect/relation.h"
+#include "tree/tree.h"
+
+PG_FUNCTION_INFO_V1(sware_stats);
+
+#define COLUMNS			14
+
+/* How often the listing of a buffer that keeps changing is read again. */
+#define MAX_ATTEMPTS	10
+
+/* what is in the shared buffer */
+typedef struct BufferContent
+{
+	int64		entries;
+	int64		pages;
+} BufferContent;
+
+/*
+ * The number of entries of an open page.  They are in order of arrival, so
+ * one that was sealed meanwhile counts as well.
+ */
+static int
+entries_of_open_page(Relation index, SwareLink link)
+{
+	Buffer		buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_SHARE);
+	PGAlignedBlock copy;
+	int			count = 0;
+
+	if (!BufferIsValid(buffer))
+		return 0;
+	memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
+	sware_release_buffer(buffer);
+	for (Size offset = SWARE_BUFFER_START; offset < sware_buffer_page_end(copy.data);)
+	{
+		sware_buffer_entry(index, link.block, copy.data, &offset);
+		count++;
+	}
+	return count;
+}
+
+/*
+ * Count what is in the shared buffer, by the directory.  If that keeps
+ * changing, the numbers are those of several moments.
+ */
+static BufferContent
+count_buffer(Relation index)
+{
+	BufferContent content = {0};
+
+	for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++)
+	{
+		SwareBufferState before;
+		SwareBufferState after;
+		SwareListedPage *pages = NULL;
+		int			count = 0;
+
+		content.entries = 0;
+		if (sware_buffer_read_state(index, &before))
+			count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
+		for (int i = 0; i < count; i++)
+			content.entries += pages[i].entries;
+		for (int i = 0; i < before.tailCount; i++)
+			content.entries += entries_of_open_page(index, before.tails[i]);
+		content.pages = count + before.tailCount;
+		if (pages)
+			pfree(pages);
+
+		sware_buffer_read_state(index, &after);
+		if (before.version == after.version)
+			break;
+	}
+	return content;
+}
+
+/*
+ * Has an index pages?  One that is not built yet has none, nor has an
+ * unlogged one on a standby.
+ */
+static bool
+has_pages(Relation index)
+{
+	return index->rd_index->indisready &&
+		(index->rd_rel->relpersistence != RELPERSISTENCE_UNLOGGED || !RecoveryInProgress());
+}
+
+/*
+ * sware_stats(index regclass)
+ *
+ * NULL if the index has just been dropped.
+ */
+Datum
+sware_stats(PG_FUNCTION_ARGS)
+{
+	Oid			oid = PG_GETARG_OID(0);
+	Relation	index = try_relation_open(oid, AccessShareLock);
+	SwareStatistics statistics;
+	SwareCounters *counters = &statistics.counters;
+	TupleDesc	descriptor;
+	Datum		values[COLUMNS] = {0};
+	bool		nulls[COLUMNS] = {0};
+
+	if (index == NULL)
+		PG_RETURN_NULL();
+	sware_require_sware_index(index);
+	sware_refuse_other_temp(index);
+
+	nulls[0] = nulls[1] = true;
+	if (has_pages(index))
+	{
+		BufferContent content = count_buffer(index);
+
+		values[0] = Int64GetDatum(content.entries);
+		values[1] = Int64GetDatum(content.pages);
+		nulls[0] = nulls[1] = false;
+	}
+	relation_close(index, AccessShareLock);
+
+	sware_statistics_read(oid, &statistics);
+	values[2] = Float8GetDatum(statistics.k);
+	values[3] = Float8GetDatum(statistics.l);
+	nulls[2] = nulls[3] = !statistics.hasSortedness;
+	values[4] = Int64GetDatum(counters->buffered);
+	values[5] = Int64GetDatum(counters->appended);
+	values[6] = Int64GetDatum(counters->inserted);
+	values[7] = Int64GetDatum(counters->flushes);
+	values[8] = Float8GetDatum(counters->flushTime / 1000.0);
+	values[9] = Int64GetDatum(counters->flushedPages);
+	values[10] = Int64GetDatum(counters->flushedEntries);
+	values[11] = Int64GetDatum(counters->bloomProbes);
+	values[12] = Int64GetDatum(counters->bloomFalsePositives);
+	values[13] = TimestampTzGetDatum(statistics.since);
+	nulls[13] = statistics.since == 0;
+
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	Assert(descriptor->natts == COLUMNS);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor),
+													  values, nulls)));
+}
