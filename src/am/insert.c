@@ -12,6 +12,7 @@
 #include "am/callbacks.h"
 #include "buffer/sharedbuffer.h"
 #include "buffer/staging.h"
+#include "buffer/statistics.h"
 #include "tree/entry.h"
 #include "tree/tree.h"
 
@@ -29,7 +30,11 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	entry->t_tid = *heap_tid;
 	sware_check_entry_size(index, heap, entry);
 	if (!sware_enable_buffer || sware_buffer_insert(index, &entry, 1) == 0)
-		sware_tree_insert_run(index, heap, &entry, 1);
+	{
+		int			appended = sware_tree_insert_run(index, heap, &entry, 1);
+
+		sware_count_tree_run(index, appended, 1 - appended);
+	}
 	pfree(entry);
 
 	/*

@@ -14,6 +14,7 @@
 
 #include "am/options.h"
 #include "buffer/directory.h"
+#include "buffer/statistics.h"
 #include "buffer/zones.h"
 #include "faultpoint.h"
 #include "tree/cache.h"
@@ -211,6 +212,7 @@ sware_buffer_insert(Relation index, IndexTuple *entries, int count)
 			break;
 	}
 
+	sware_count_buffered(index, done);
 	if (over_quota)
 		sware_buffer_flush_piece(index);
 	return done;

@@ -18,12 +18,14 @@
 
 #include "access/parallel.h"
 #include "miscadmin.h"
+#include "portability/instr_time.h"
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 
 #include "buffer/directory.h"
 #include "buffer/sorter.h"
+#include "buffer/statistics.h"
 #include "faultpoint.h"
 #include "tree/tree.h"
 #include "wal/wal.h"
@@ -89,7 +91,7 @@ sorted_entries(Relation index, const SwareListedPage *pages, int page_count,
 	}
 
 	if (count > 1)
-		sware_sort_entries(index, entries, count);
+		sware_sort_arrivals(index, entries, count);
 	for (int64 i = 0; i < count; i++)
 	{
 		if (distinct == 0 ||
@@ -163,13 +165,23 @@ flush_pages(Relation index, const SwareListedPage *pages, int count)
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(context);
 	IndexTuple *entries;
-	int			entry_count = sorted_entries(index, pages, count, &entries);
+	int			entry_count;
+	int			appended;
+	instr_time	start;
+	instr_time	time;
 
+	INSTR_TIME_SET_CURRENT(start);
+	entry_count = sorted_entries(index, pages, count, &entries);
 	SWARE_FAULT_POINT("flush-sorted");
-	sware_tree_insert_run(index, NULL, entries, entry_count);
+	appended = sware_tree_insert_run(index, NULL, entries, entry_count);
 	SWARE_FAULT_POINT("flush-inserted");
 	retire(index, pages, count);
 	SWARE_FAULT_POINT("flush-retired");
+
+	INSTR_TIME_SET_CURRENT(time);
+	INSTR_TIME_SUBTRACT(time, start);
+	sware_count_tree_run(index, appended, entry_count - appended);
+	sware_count_flush(index, entry_count, count, INSTR_TIME_GET_MICROSEC(time));
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
 	return entry_count;

@@ -26,6 +26,7 @@
 
 #include "buffer/abbreviation.h"
 #include "buffer/sorter.h"
+#include "buffer/statistics.h"
 #include "tree/tree.h"
 
 /* look after so many entries whether setting aside is worth its cost */
@@ -309,4 +310,15 @@ sware_sort_entries(Relation index, IndexTuple *entries, int64 count)
 	SwareSortedness unused;
 
 	sware_sort_and_measure(index, entries, count, &unused);
+}
+
+/* The same for entries in the order of their arrival, of which notes are taken. */
+void
+sware_sort_arrivals(Relation index, IndexTuple *entries, int64 count)
+{
+	SwareSortedness sortedness;
+
+	sware_sort_and_measure(index, entries, count, &sortedness);
+	sware_note_sortedness(index, count, sortedness.outOfOrder,
+						  sortedness.largestDisplacement);
 }

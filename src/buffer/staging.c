@@ -31,6 +31,7 @@
 #include "buffer/sharedbuffer.h"
 #include "buffer/sorter.h"
 #include "buffer/staging.h"
+#include "buffer/statistics.h"
 #include "compat.h"
 #include "faultpoint.h"
 #include "tree/tree.h"
@@ -489,10 +490,13 @@ send(Staging *staging, Relation index, Relation heap, int percent)
 			stored = sware_buffer_insert(index, entries, count);
 		if (stored < count)
 		{
+			int			appended;
+
 			if (count - stored > 1)
-				sware_sort_entries(index, entries + stored, count - stored);
+				sware_sort_arrivals(index, entries + stored, count - stored);
 			SWARE_FAULT_POINT("publish-sorted");
-			sware_tree_insert_run(index, heap, entries + stored, sent - stored);
+			appended = sware_tree_insert_run(index, heap, entries + stored, sent - stored);
+			sware_count_tree_run(index, appended, sent - stored - appended);
 		}
 		SWARE_FAULT_POINT("publish-stored");
 	}
