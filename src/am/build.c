@@ -24,6 +24,7 @@
 #include "am/callbacks.h"
 #include "am/entrysort.h"
 #include "buffer/staging.h"
+#include "buffer/zones.h"
 #include "compat.h"
 #include "tree/bulkload.h"
 #include "tree/cache.h"
@@ -132,6 +133,23 @@ check_ordering_operators(Relation index)
 	}
 }
 
+/*
+ * Say, once in a session, that much is missing without shared memory.
+ */
+static void
+hint_at_preload(Relation index)
+{
+	static bool hinted = false;
+
+	if (hinted || sware_zones_are_available() ||
+		index->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
+		return;
+	hinted = true;
+	ereport(NOTICE,
+			(errmsg("the shared buffers of sware indexes are small without a pool in shared memory"),
+			 errhint("Add \"sware\" to shared_preload_libraries.")));
+}
+
 /* called for each row of the table */
 static void
 add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
@@ -201,6 +219,7 @@ sware_build(Relation heap, Relation index, IndexInfo *index_info)
 			 RelationGetRelationName(index));
 	check_collations(index);
 	check_ordering_operators(index);
+	hint_at_preload(index);
 	sware_cache_forget(index);
 	sware_supersede_staged(index);
 

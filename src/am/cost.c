@@ -17,8 +17,15 @@
 #include "utils/lsyscache.h"
 
 #include "am/callbacks.h"
+#include "buffer/zones.h"
 #include "compat.h"
 #include "tree/tree.h"
+
+/* how many entries a buffer page has, about */
+#define ENTRIES_PER_PAGE		400
+
+/* what a look at all entries of a page costs: comparisons of integers */
+#define PAGE_LOOK_OPERATORS		20
 
 /* number of levels above the leaves */
 int
@@ -88,25 +95,36 @@ count_bounding_clauses(IndexPath *path)
 }
 
 /*
- * The amcostestimate callback.
+ * What the shared buffer adds to the cost of a scan: a look at open pages, and
+ * at sealed ones too if they have no zones; a comparison or two for each
+ * qualifying entry in it.
  */
-void
-sware_costestimate(PlannerInfo *root, IndexPath *path, double loop_count,
+static void
+add_buffer_cost(Relation index, Selectivity selectivity, Cost *startup_cost,
+				Cost *total_cost)
+{
+	SwareBufferState state;
+	double		pages_read;
+	double		entries;
+
+	if (!sware_buffer_read_state(index, &state))
+		return;
+	pages_read = state.tailCount + (sware_zones_are_available() ? 0 : state.sealedPages);
+	entries = (double) ENTRIES_PER_PAGE * (state.sealedPages + state.tailCount);
+
+	*startup_cost += pages_read * PAGE_LOOK_OPERATORS * cpu_operator_cost;
+	*total_cost += pages_read * PAGE_LOOK_OPERATORS * cpu_operator_cost +
+		selectivity * entries * 2 * cpu_operator_cost;
+}
+
+/* What a scan of the tree costs. */
+static void
+estimate_tree_scan(PlannerInfo *root, IndexPath *path, double loop_count,
 				   Cost *startup_cost, Cost *total_cost,
 				   Selectivity *selectivity, double *correlation, double *pages)
 {
 	IndexOptInfo *index = path->indexinfo;
 	int			bounding;
-
-	/* Before version 18, core knows the height of btrees only. */
-	if (index->tree_height < 0 && !index->hypothetical)
-	{
-		/* The planner has locked the index. */
-		Relation	relation = index_open(index->indexoid, NoLock);
-
-		index->tree_height = sware_tree_height(relation);
-		index_close(relation, NoLock);
-	}
 
 	btcostestimate(root, path, loop_count,
 				   startup_cost, total_cost, selectivity, correlation, pages);
@@ -134,5 +152,33 @@ sware_costestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 		entries = clamp_row_est(bounded_selectivity * index->rel->tuples);
 		*total_cost += entries * cpu_operator_cost *
 			(list_length(path->indexclauses) - bounding);
+	}
+}
+
+/*
+ * The amcostestimate callback.
+ */
+void
+sware_costestimate(PlannerInfo *root, IndexPath *path, double loop_count,
+				   Cost *startup_cost, Cost *total_cost,
+				   Selectivity *selectivity, double *correlation, double *pages)
+{
+	IndexOptInfo *index = path->indexinfo;
+	Relation	relation = NULL;
+
+	/* The planner has locked the index. */
+	if (!index->hypothetical)
+		relation = index_open(index->indexoid, NoLock);
+
+	/* Before version 18, core knows the height of btrees only. */
+	if (index->tree_height < 0 && relation)
+		index->tree_height = sware_tree_height(relation);
+
+	estimate_tree_scan(root, path, loop_count,
+					   startup_cost, total_cost, selectivity, correlation, pages);
+	if (relation)
+	{
+		add_buffer_cost(relation, *selectivity, startup_cost, total_cost);
+		index_close(relation, NoLock);
 	}
 }
