@@ -9,9 +9,9 @@
 
 #include "access/genam.h"
 
+#include "am/mergescan.h"
 #include "am/scan.h"
 #include "buffer/staging.h"
-#include "tree/treescan.h"
 
 /*
  * Begin a scan.  Cheap: what only some scans need is allocated when they
@@ -20,40 +20,50 @@
 IndexScanDesc
 sware_beginscan(Relation index, int key_count, int order_by_count)
 {
-	IndexScanDesc scan;
-	SwareTreeCursor *cursor;
+	IndexScanDesc descriptor;
+	SwareScan  *scan;
 
 	/* no ordering operators are supported */
 	Assert(order_by_count == 0);
 
-	scan = RelationGetIndexScan(index, key_count, order_by_count);
-	cursor = palloc(sizeof(SwareTreeCursor));
-	sware_tree_cursor_init(cursor, scan);
-	scan->xs_itupdesc = RelationGetDescr(index);
-	scan->opaque = cursor;
-	return scan;
+	descriptor = RelationGetIndexScan(index, key_count, order_by_count);
+	scan = palloc(sizeof(SwareScan));
+	scan->scan = descriptor;
+	scan->context = CurrentMemoryContext;
+	sware_tree_cursor_init(&scan->tree, descriptor);
+	sware_buffer_cursor_init(&scan->buffer, descriptor, &scan->tree.keys,
+							 CurrentMemoryContext);
+	sware_merge_init(scan);
+	descriptor->xs_itupdesc = RelationGetDescr(index);
+	descriptor->opaque = scan;
+	return descriptor;
 }
 
 /*
  * Start or restart a scan; without keys, with the same ones as before.
  */
 void
-sware_rescan(IndexScanDesc scan, ScanKey keys, int key_count,
+sware_rescan(IndexScanDesc descriptor, ScanKey keys, int key_count,
 			 ScanKey order_bys, int order_by_count)
 {
-	SwareTreeCursor *cursor = scan->opaque;
+	SwareScan  *scan = descriptor->opaque;
 
-	sware_tree_cursor_rewind(cursor);
+	sware_merge_rewind(scan);
+	sware_buffer_cursor_rewind(&scan->buffer);
+	sware_tree_cursor_rewind(&scan->tree);
 
 	/* the planner, which asks for extreme values, can do without ours */
-	if (scan->xs_snapshot && scan->xs_snapshot->snapshot_type == SNAPSHOT_NON_VACUUMABLE)
-		cursor->beforePage = NULL;
+	if (descriptor->xs_snapshot &&
+		descriptor->xs_snapshot->snapshot_type == SNAPSHOT_NON_VACUUMABLE)
+		scan->beforePage = NULL;
 	else
-		cursor->beforePage = sware_publish_index;
-	if (keys && scan->numberOfKeys > 0)
-		memmove(scan->keyData, keys, scan->numberOfKeys * sizeof(ScanKeyData));
-	if (keys || scan->numberOfKeys == 0)
-		sware_scan_keys_analyze(&cursor->keys, scan->keyData, scan->numberOfKeys);
+		scan->beforePage = sware_publish_index;
+	scan->tree.beforePage = scan->beforePage;
+	if (keys && descriptor->numberOfKeys > 0)
+		memmove(descriptor->keyData, keys, descriptor->numberOfKeys * sizeof(ScanKeyData));
+	if (keys || descriptor->numberOfKeys == 0)
+		sware_scan_keys_analyze(&scan->tree.keys, descriptor->keyData,
+								descriptor->numberOfKeys);
 }
 
 /*
@@ -63,30 +73,52 @@ sware_rescan(IndexScanDesc scan, ScanKey keys, int key_count,
  * entries outside VACUUM would take rows from a standby's older snapshots.
  */
 bool
-sware_gettuple(IndexScanDesc scan, ScanDirection direction)
+sware_gettuple(IndexScanDesc descriptor, ScanDirection direction)
 {
-	SwareTreeCursor *cursor = scan->opaque;
+	SwareScan  *scan = descriptor->opaque;
+	SwareTreeCursor *tree = &scan->tree;
 
-	scan->xs_recheck = false;
-	if (!sware_tree_cursor_next(cursor, direction))
+	descriptor->xs_recheck = false;
+	if (scan->mode == SWARE_SCAN_UNDECIDED)
+		sware_merge_begin(scan, direction);
+	if (scan->mode == SWARE_SCAN_MERGE)
+		return sware_merge_next(scan, direction);
+
+	if (!sware_tree_cursor_next(tree, direction))
 		return false;
-	scan->xs_heaptid = *sware_tree_cursor_tid(cursor);
-	if (cursor->wantTuples)
-		scan->xs_itup = sware_tree_cursor_tuple(cursor);
+	descriptor->xs_heaptid = *sware_tree_cursor_tid(tree);
+	if (tree->wantTuples)
+		descriptor->xs_itup = sware_tree_cursor_tuple(tree);
 	return true;
+}
+
+static void
+add_to_bitmap(ItemPointer tid, void *bitmap)
+{
+	tbm_add_tuples(bitmap, tid, 1, false);
 }
 
 /*
  * Add all entries to a bitmap; returns their number.
+ *
+ * What pages have retired since the buffer was read makes no difference here:
+ * the whole tree is read afterwards.  An entry that is added twice is in the
+ * bitmap once.
  */
 int64
-sware_getbitmap(IndexScanDesc scan, TIDBitmap *bitmap)
+sware_getbitmap(IndexScanDesc descriptor, TIDBitmap *bitmap)
 {
-	SwareTreeCursor *cursor = scan->opaque;
-	SwarePosition *position = &cursor->position;
-	int64		total = 0;
+	SwareScan  *scan = descriptor->opaque;
+	SwareTreeCursor *tree = &scan->tree;
+	SwarePosition *position = &tree->position;
+	int64		total;
 
-	while (sware_tree_cursor_next_page(cursor, ForwardScanDirection))
+	scan->mode = SWARE_SCAN_TREE;
+	if (scan->beforePage)
+		scan->beforePage(descriptor->indexRelation);
+	total = sware_buffer_cursor_visit_all(&scan->buffer, add_to_bitmap, bitmap);
+
+	while (sware_tree_cursor_next_page(tree, ForwardScanDirection))
 	{
 		int			count = position->last - position->first + 1;
 
@@ -100,28 +132,48 @@ sware_getbitmap(IndexScanDesc scan, TIDBitmap *bitmap)
  * End a scan.
  */
 void
-sware_endscan(IndexScanDesc scan)
+sware_endscan(IndexScanDesc descriptor)
 {
-	SwareTreeCursor *cursor = scan->opaque;
+	SwareScan  *scan = descriptor->opaque;
 
-	sware_tree_cursor_end(cursor);
-	pfree(cursor);
+	sware_merge_end(scan);
+	sware_buffer_cursor_end(&scan->buffer);
+	sware_tree_cursor_end(&scan->tree);
+	pfree(scan);
 }
 
 /*
  * Remember where the scan is.
  */
 void
-sware_markpos(IndexScanDesc scan)
+sware_markpos(IndexScanDesc descriptor)
 {
-	sware_tree_cursor_mark(scan->opaque);
+	SwareScan  *scan = descriptor->opaque;
+
+	if (scan->mode == SWARE_SCAN_TREE)
+		sware_tree_cursor_mark(&scan->tree);
+	sware_merge_mark(scan);
 }
 
 /*
  * Go back to where the scan was marked.
  */
 void
-sware_restrpos(IndexScanDesc scan)
+sware_restrpos(IndexScanDesc descriptor)
 {
-	sware_tree_cursor_restore(scan->opaque);
+	SwareScan  *scan = descriptor->opaque;
+
+	switch (scan->markMode)
+	{
+		case SWARE_SCAN_UNDECIDED:
+			sware_merge_rewind(scan);
+			sware_tree_cursor_rewind(&scan->tree);
+			break;
+		case SWARE_SCAN_TREE:
+			sware_tree_cursor_restore(&scan->tree);
+			break;
+		case SWARE_SCAN_MERGE:
+			sware_merge_restore(scan);
+			break;
+	}
 }

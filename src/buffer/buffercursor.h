@@ -4,10 +4,11 @@
  *	  The buffer cursor: goes through a scan's qualifying entries in the
  *	  shared buffer, in order, forward or backward.
  *
- * It reads in chunks: the next so many qualifying entries behind a place, of
- * all buffer pages, in order.  A chunk is read under one generation: when
- * the generation has moved on while it was read, it is read again.  Chunks
- * are small at first, so that who wants one entry does not pay for many.
+ * It reads in chunks: the next so many qualifying entries beyond a place, of
+ * all buffer pages, in order, none twice.  A chunk is what the buffer held at
+ * one moment, under one generation: when a page has retired while the chunk
+ * was read, it is read again.  Chunks are small at first, so that who wants
+ * one entry does not pay for many.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,28 +23,74 @@
 
 typedef struct SwareBufferedEntry
 {
-	IndexTuple	entry;			/* in the chunk's context */
+	IndexTuple	entry;			/* in the chunk's memory */
 	int64		abbreviation;
 	SwareLink	page;			/* the buffer page it is on */
 } SwareBufferedEntry;
+
+/* a block or page to be looked at */
+typedef struct SwareBufferSource
+{
+	int64		order;			/* the best come first */
+	bool		isBlock;
+	int			number;			/* in the view */
+} SwareBufferSource;
+
+typedef void (*SwareTidFunction) (ItemPointer tid, void *state);
 
 typedef struct SwareBufferCursor
 {
 	IndexScanDesc scan;
 	SwareScanKeys *keys;		/* the tree cursor's, analysed */
 	MemoryContext context;		/* lives as long as the scan */
-	MemoryContext chunkContext; /* of the chunk's entries */
-	SwareZoneView view;
+	MemoryContext chunkContext; /* of the chunk's entries; NULL until needed */
 	bool		hasView;
+	SwareZoneView view;
 
-	uint64		generation;		/* under which the chunk was read */
+	/* the chunk */
+	uint64		generation;		/* under which it was read */
 	bool		forward;		/* its direction */
-	bool		exhausted;		/* nothing qualifies behind the chunk */
-	int			limit;			/* entries of the next chunk, at most */
-	int			count;			/* entries of the chunk */
+	bool		exhausted;		/* nothing qualifies beyond it */
+	int			limit;			/* how many entries it may have */
+	int			count;			/* how many it has */
 	int			current;		/* the next one to return */
 	SwareBufferedEntry *entries;	/* in the direction of the scan */
 	int			allocated;
+
+	/* the ranges as abbreviations; set if isAnalyzed */
+	bool		isAnalyzed;
+	SwareKeyColumn column;		/* how the first column is compared */
+	bool		abbreviationsDecide;	/* equal ones mean equal keys, unless they
+										 * are extreme */
+	int64		rangesBegin;	/* no abbreviation of an entry is below ... */
+	int64		rangesEnd;		/* ... or above */
+	int64		beginMayMatter; /* only up to this one, an entry must be compared
+								 * with the lower end of a single range */
+	int64		endMayMatter;	/* and only from this one on, with the upper end */
+	bool		hasHash;		/* for Bloom filters */
+	uint64		hash;
+
+	/* while a chunk is read: what is still wanted */
+	int64		smallest;		/* abbreviations that an entry may have */
+	int64		largest;
+	bool		hasPlace;		/* entries beyond a place only */
+	int64		placeAbbreviation;
+	SwareSearchKey place;
+	IndexTuple	worst;			/* enough entries are better than this one */
+	int64		worstAbbreviation;
+	bool		isCut;			/* more entries qualify than are in the chunk */
+	SwareTidFunction visit;		/* gets the entries, instead of the chunk */
+	void	   *visitState;
+	int64		visited;
+
+	/* while a chunk is read: memory */
+	Size		bytes;			/* of entries, dropped ones included */
+	char	   *room;			/* for more of them */
+	Size		roomLeft;
+	IndexTuple	last;			/* copy of the last entry of the chunk before */
+	Size		lastSize;
+	SwareBufferSource *sources;
+	int			sourcesAllocated;
 } SwareBufferCursor;
 
 extern void sware_buffer_cursor_init(SwareBufferCursor *cursor, IndexScanDesc scan,
@@ -64,5 +111,31 @@ extern void sware_buffer_cursor_seek(SwareBufferCursor *cursor, bool forward,
  * one was read: the caller must seek both cursors again.
  */
 extern bool sware_buffer_cursor_read_on(SwareBufferCursor *cursor);
+
+/*
+ * Give the TIDs of all qualifying entries to a function, in no order, some
+ * perhaps several times.  Returns how many were given.  There is no chunk
+ * afterwards.
+ */
+extern int64 sware_buffer_cursor_visit_all(SwareBufferCursor *cursor,
+										   SwareTidFunction visit, void *state);
+
+/* The abbreviation of any entry; there has been a chunk that was not empty. */
+extern int64 sware_buffer_cursor_abbreviate(const SwareBufferCursor *cursor,
+											IndexTuple entry);
+
+/*
+ * Compare an entry of the chunk with a tuple of the key columns and a TID.
+ */
+extern int	sware_buffer_cursor_compare(const SwareBufferCursor *cursor,
+										const SwareBufferedEntry *buffered,
+										IndexTuple tuple, ItemPointer tid);
+
+/* the next entry of the chunk, or NULL if all have been returned */
+static inline SwareBufferedEntry *
+sware_buffer_cursor_head(SwareBufferCursor *cursor)
+{
+	return cursor->current < cursor->count ? &cursor->entries[cursor->current] : NULL;
+}
 
 #endif							/* SWARE_BUFFERCURSOR_H */

@@ -543,6 +543,7 @@ make_ranges(SwareScanKeys *keys, ScanKey qualification, int count,
 			return column + 1;
 		}
 
+		keys->prefixColumns++;
 		add_column(keys, &keys->low, here->equality ? here->equality : here->array);
 		add_column(keys, &keys->high, here->equality ? here->equality : here->array);
 	}
@@ -568,6 +569,7 @@ sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification, int count)
 	keys->arrayCount = 0;
 	keys->filterCount = 0;
 	keys->range = -1;
+	keys->prefixColumns = 0;
 	keys->rangeCount = 0;
 
 	if (!check_keys(keys, qualification, count))

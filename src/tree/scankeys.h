@@ -66,6 +66,7 @@ typedef struct SwareScanKeys
 
 	int64		rangeCount;		/* 0: nothing can qualify */
 	int64		range;			/* the one that `low` and `high` are set to */
+	int			prefixColumns;	/* columns in the prefix */
 	SwareSearchKey low;			/* no columns: the range has no lower end */
 	SwareSearchKey high;		/* no columns: it has no upper end */
 	int			arrayCount;

@@ -655,6 +655,17 @@ go_on(SwareTreeCursor *cursor, bool forward)
 	return true;
 }
 
+/* What does the scan need besides TIDs? */
+static void
+learn_what_is_wanted(SwareTreeCursor *cursor)
+{
+	bool		index_only = cursor->scan->xs_want_itup;
+
+	cursor->wantTuples = index_only || cursor->isMerged;
+	cursor->keepPin = index_only || !IsMVCCSnapshot(cursor->scan->xs_snapshot);
+	make_room_for_tuples(cursor, &cursor->position);
+}
+
 /*
  * Begin at one end of all ranges, and stay before the first item in the
  * direction.
@@ -664,10 +675,7 @@ begin(SwareTreeCursor *cursor, bool forward)
 {
 	SwareContinuation *side = forward ? &cursor->position.right : &cursor->position.left;
 
-	cursor->wantTuples = cursor->scan->xs_want_itup;
-	cursor->keepPin = cursor->wantTuples || !IsMVCCSnapshot(cursor->scan->xs_snapshot);
-	make_room_for_tuples(cursor, &cursor->position);
-
+	learn_what_is_wanted(cursor);
 	side->more = cursor->keys.rangeCount > 0;
 	side->linked = false;
 	set_range_fence(&side->fence, forward ? 0 : cursor->keys.rangeCount - 1);
@@ -683,7 +691,7 @@ sware_tree_cursor_init(SwareTreeCursor *cursor, IndexScanDesc scan)
 	cursor->scan = scan;
 	cursor->context = CurrentMemoryContext;
 	sware_scan_keys_init(&cursor->keys, scan->indexRelation, scan->numberOfKeys);
-	cursor->wantTuples = cursor->keepPin = false;
+	cursor->isMerged = cursor->wantTuples = cursor->keepPin = false;
 	cursor->state = SWARE_CURSOR_UNPOSITIONED;
 	cursor->markState = SWARE_CURSOR_UNPOSITIONED;
 	cursor->markItem = -1;
@@ -701,6 +709,7 @@ sware_tree_cursor_rewind(SwareTreeCursor *cursor)
 	unpin(&cursor->position);
 	if (cursor->marked)
 		unpin(cursor->marked);
+	cursor->isMerged = false;
 	cursor->state = SWARE_CURSOR_UNPOSITIONED;
 	cursor->markState = SWARE_CURSOR_UNPOSITIONED;
 	cursor->markItem = -1;
@@ -777,6 +786,30 @@ sware_tree_cursor_next(SwareTreeCursor *cursor, ScanDirection direction)
 		return false;
 	position->current += ScanDirectionIsForward(direction) ? 1 : -1;
 	return true;
+}
+
+/*
+ * Go to the first leaf with qualifying entries in the direction, from the place
+ * of a qualifying entry on, or from the end (`entry` NULL).  An entry at the
+ * place itself is found again when going forward, not when going backward.
+ * The cursor is not on any entry yet.  It has no mark.
+ */
+bool
+sware_tree_cursor_seek(SwareTreeCursor *cursor, IndexTuple entry, ScanDirection direction)
+{
+	bool		forward = ScanDirectionIsForward(direction);
+	SwareContinuation *side = forward ? &cursor->position.right : &cursor->position.left;
+
+	Assert(cursor->markState == SWARE_CURSOR_UNPOSITIONED);
+	if (entry == NULL)
+		return begin(cursor, forward);
+
+	learn_what_is_wanted(cursor);
+	side->more = true;
+	side->linked = false;
+	set_tuple_fence(cursor, &side->fence,
+					sware_scan_keys_first_range_above(&cursor->keys, 0, entry), entry);
+	return go_on(cursor, forward);
 }
 
 /*

@@ -78,7 +78,8 @@ typedef struct SwareTreeCursor
 												 * if not NULL */
 	SwareScanKeys keys;
 
-	bool		wantTuples;		/* copy tuples, for an index-only scan */
+	bool		isMerged;		/* the caller compares tuples; reset by a rewind */
+	bool		wantTuples;		/* copy tuples: for that, or an index-only scan */
 	bool		keepPin;		/* hold off VACUUM while items are returned */
 
 	SwareCursorState state;
@@ -101,6 +102,8 @@ extern void sware_tree_cursor_rewind(SwareTreeCursor *cursor);
 extern void sware_tree_cursor_end(SwareTreeCursor *cursor);
 extern bool sware_tree_cursor_next(SwareTreeCursor *cursor, ScanDirection direction);
 extern bool sware_tree_cursor_next_page(SwareTreeCursor *cursor, ScanDirection direction);
+extern bool sware_tree_cursor_seek(SwareTreeCursor *cursor, IndexTuple entry,
+								   ScanDirection direction);
 extern void sware_tree_cursor_mark(SwareTreeCursor *cursor);
 extern void sware_tree_cursor_restore(SwareTreeCursor *cursor);
 
