@@ -18,6 +18,12 @@ DATA = $(wildcard sware--*.sql)
 # setup makes the helpers that the other tests use.
 REGRESS = setup $(filter-out setup,$(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql))))
 ISOLATION = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
+# Tests that name fault points need a library that has them.
+ifndef FAULT_POINTS
+NEED_FAULT_POINTS := $(basename $(notdir $(shell grep -l sware.fault_points sql/*.sql test/isolation/specs/*.spec)))
+REGRESS := $(filter-out $(NEED_FAULT_POINTS),$(REGRESS))
+ISOLATION := $(filter-out $(NEED_FAULT_POINTS),$(ISOLATION))
+endif
 ISOLATION_OPTS = --inputdir=test/isolation --outputdir=output_iso --load-extension=sware
 EXTRA_CLEAN = output_iso results regression.diffs regression.out
 
