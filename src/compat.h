@@ -57,9 +57,11 @@
 /* 16 renamed what identifies a relation's file */
 #if PG_VERSION_NUM >= 160000
 #define SwareRelationLocator(rel)	((rel)->rd_locator)
+#define SwareFileDatabase(file)		((file).dbOid)
 typedef RelFileLocator SwareFile;
 #else
 #define SwareRelationLocator(rel)	((rel)->rd_node)
+#define SwareFileDatabase(file)		((file).dbNode)
 typedef RelFileNode SwareFile;
 #endif
 

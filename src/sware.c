@@ -11,6 +11,8 @@
 
 #include "am/options.h"
 #include "buffer/hooks.h"
+#include "buffer/statistics.h"
+#include "buffer/zones.h"
 #include "faultpoint.h"
 
 PG_MODULE_MAGIC;
@@ -23,5 +25,7 @@ _PG_init(void)
 	sware_register_options();
 	sware_define_settings();
 	sware_define_fault_points();
+	sware_zones_request_memory();
+	sware_statistics_request_memory();
 	sware_install_hooks();
 }

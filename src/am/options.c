@@ -8,18 +8,24 @@
 #include "postgres.h"
 
 #include "access/reloptions.h"
+#include "miscadmin.h"
 #include "storage/lockdefs.h"
 #include "utils/guc.h"
 
 #include "am/options.h"
 #include "buffer/staging.h"
+#include "buffer/zones.h"
 
 #define FILLFACTOR_DEFAULT		95
 #define SPLIT_RATIO_DEFAULT		80
 #define BUFFER_SIZE_DEFAULT		(16 * 1024) /* all in kilobytes */
 #define BUFFER_SIZE_MIN			64
 #define BUFFER_SIZE_MAX			(4 * 1024 * 1024)
+#define POOL_SIZE_DEFAULT		(64 * 1024)
 #define FLUSH_FRACTION_DEFAULT	50
+#define SORT_THRESHOLD_DEFAULT	10
+#define BLOOM_BITS_DEFAULT		10
+#define BLOOM_BITS_MAX			32
 #define PERCENT_MIN				50
 #define PERCENT_MAX				100
 
@@ -32,6 +38,8 @@ typedef struct SwareOptions
 	bool		deduplicateItems;
 	int			bufferSize;		/* in kilobytes; -1: what the setting says */
 	int			flushFraction;
+	int			sortThreshold;
+	int			bloomBits;
 } SwareOptions;
 
 static relopt_kind options_kind;
@@ -59,6 +67,12 @@ sware_register_options(void)
 	add_int_reloption(options_kind, "flush_fraction",
 					  "Percentage of a full SWARE-buffer that goes to the tree",
 					  FLUSH_FRACTION_DEFAULT, 1, PERCENT_MAX, lockmode);
+	add_int_reloption(options_kind, "sort_threshold",
+					  "Percentage of the SWARE-buffer that scans leave unsorted; at 100 they sort nothing",
+					  SORT_THRESHOLD_DEFAULT, 1, PERCENT_MAX, lockmode);
+	add_int_reloption(options_kind, "bloom_bits",
+					  "Size of Bloom filters of the SWARE-buffer, in bits per entry; at 0 there are none",
+					  BLOOM_BITS_DEFAULT, 0, BLOOM_BITS_MAX, lockmode);
 }
 
 /* Define the settings (GUCs). */
@@ -70,6 +84,18 @@ sware_define_settings(void)
 							"The waiting entries of all indexes of a session together take no more private memory than this.",
 							&sware_buffer_size, BUFFER_SIZE_DEFAULT, BUFFER_SIZE_MIN, BUFFER_SIZE_MAX,
 							PGC_USERSET, GUC_UNIT_KB, NULL, NULL, NULL);
+
+	/*
+	 * Without preloading there is no pool, and the server refuses settings
+	 * that only a restart can change.
+	 */
+	DefineCustomIntVariable("sware.buffer_pool_size",
+							"Sets the size of the memory in which scans keep what they found in SWARE-buffers.",
+							"It is shared by all sessions. At 0, or if sware is not in shared_preload_libraries, there is none.",
+							&sware_buffer_pool_size, POOL_SIZE_DEFAULT, 0, MAX_KILOBYTES,
+							process_shared_preload_libraries_in_progress ?
+							PGC_POSTMASTER : PGC_SIGHUP,
+							GUC_UNIT_KB, NULL, NULL, NULL);
 	DefineCustomBoolVariable("sware.enable_buffer",
 							 "Lets this session's inserts wait in the SWARE-buffer.",
 							 NULL, &sware_enable_buffer, true,
@@ -92,6 +118,10 @@ sware_options(Datum reloptions, bool validate)
 		.offset = offsetof(SwareOptions, bufferSize)},
 		{.optname = "flush_fraction", .opttype = RELOPT_TYPE_INT,
 		.offset = offsetof(SwareOptions, flushFraction)},
+		{.optname = "sort_threshold", .opttype = RELOPT_TYPE_INT,
+		.offset = offsetof(SwareOptions, sortThreshold)},
+		{.optname = "bloom_bits", .opttype = RELOPT_TYPE_INT,
+		.offset = offsetof(SwareOptions, bloomBits)},
 	};
 
 	return (bytea *) build_reloptions(reloptions, validate, options_kind,
@@ -135,6 +165,24 @@ sware_flush_fraction(Relation index)
 	SwareOptions *options = (SwareOptions *) index->rd_options;
 
 	return options ? options->flushFraction : FLUSH_FRACTION_DEFAULT;
+}
+
+/* percentage of the buffer that scans leave unsorted; at 100, all of it */
+int
+sware_sort_threshold(Relation index)
+{
+	SwareOptions *options = (SwareOptions *) index->rd_options;
+
+	return options ? options->sortThreshold : SORT_THRESHOLD_DEFAULT;
+}
+
+/* size of Bloom filters in bits per entry; 0 if none are wanted */
+int
+sware_bloom_bits(Relation index)
+{
+	SwareOptions *options = (SwareOptions *) index->rd_options;
+
+	return options ? options->bloomBits : BLOOM_BITS_DEFAULT;
 }
 
 /*

@@ -34,8 +34,12 @@
 #include "access/itup.h"
 #include "utils/rel.h"
 
+#include "buffer/pool.h"
 #include "buffer/sharedbuffer.h"
 #include "tree/tree.h"
+
+/* for test modules, see tree.h */
+#pragma GCC visibility push(default)
 
 /* settings */
 extern int	sware_buffer_pool_size; /* in kilobytes */
@@ -44,6 +48,7 @@ extern int	sware_buffer_pool_size; /* in kilobytes */
 typedef struct SwareUnsortedPage
 {
 	SwareLink	page;
+	uint32		sequence;		/* order of sealing; compare by difference */
 	bool		hasZonemap;
 	int64		smallest;		/* abbreviations, if there is a zonemap */
 	int64		largest;
@@ -52,17 +57,27 @@ typedef struct SwareUnsortedPage
 /* A sorted block, as a reader sees it: a place in shared memory. */
 typedef struct SwareSortedBlock
 {
-	uint32		place;			/* where it is; zones.c knows how */
+	SwareSegment segment;		/* where it is; sortedblock.c knows how */
 	uint64		stamp;			/* tells it from others that were there */
 	uint32		entries;
 	uint32		pages;
+	uint32		firstSequence;	/* of its pages, which are neighbours */
+	uint16		entrySize;		/* 0: they differ */
+	uint16		filterProbes;	/* bits that tell of an entry */
+	uint32		filterLines;	/* 0: no Bloom filter */
+	Oid			hashFunction;	/* of the filter */
+	uint32		filterStart;	/* bytes of the segment */
+	uint32		originsStart;
+	uint32		offsetsStart;
+	uint32		tuplesStart;
 	int64		smallest;		/* abbreviations of the first and last entry */
 	int64		largest;
 } SwareSortedBlock;
 
 /*
  * All sealed pages of a shared buffer at one version of its directory: each
- * is in one of the blocks, or among the unsorted pages.
+ * is in one of the blocks, or among the unsorted pages.  Both are in the order
+ * of sealing.
  */
 typedef struct SwareZoneView
 {
@@ -75,6 +90,11 @@ typedef struct SwareZoneView
 	SwareUnsortedPage *pages;
 	int			blocksAllocated;
 	int			pagesAllocated;
+
+	/* zones.c's own: where it is a copy from, if it is one */
+	int			place;			/* -1: nowhere */
+	uint64		stamp;			/* of what was copied */
+	bool		isCrowded;		/* too much is unsorted */
 } SwareZoneView;
 
 /* Is the pool there, or are views only lists of pages? */
@@ -86,7 +106,9 @@ extern void sware_zones_request_memory(void);
 /*
  * Make a view of the pages that were sealed in a state.  False if the
  * directory has changed since; then read the state again.  Without the pool
- * all pages are unsorted and without zonemaps.  Holds no locks on return.
+ * all pages are unsorted and without zonemaps.  Holds no locks on return, and
+ * the caller holds none.  May read pages, and run comparators and hash
+ * functions.
  */
 extern void sware_zone_view_init(SwareZoneView *view, Relation index,
 								 MemoryContext context);
@@ -109,13 +131,22 @@ extern bool sware_block_copy_entry(const SwareSortedBlock *block, uint32 number,
 
 /*
  * May a block have an entry whose first column equals a value of the
- * column's own type?  (Hashed by the caller, once: sware_bloom_hash; false
- * if the column has no hash function that goes with its equality.)
+ * column's own type, which is not null?  (Hashed by the caller, once:
+ * sware_bloom_hash; false if the column has no hash function that goes with
+ * its equality.)
  */
 extern bool sware_bloom_hash(Relation index, Datum value, uint64 *hash);
 extern bool sware_block_may_contain(const SwareSortedBlock *block, uint64 hash);
 
-/* forget what is known of a database's indexes, which is being dropped */
+/*
+ * How often this backend has asked Bloom filters since it was asked this last,
+ * and how often they said no.
+ */
+extern void sware_zones_take_bloom_counts(uint64 *probes, uint64 *negatives);
+
+/* forget what is known of a database's indexes, which has been dropped */
 extern void sware_zones_forget_database(Oid database);
+
+#pragma GCC visibility pop
 
 #endif							/* SWARE_ZONES_H */

@@ -1,0 +1,562 @@
+/*-------------------------------------------------------------------------
+ *
+ * sortedblock.c
+ *	  Sorted blocks: building them, and reading them without locks.
+ *
+ * Readers copy what they look at and check the block's stamp before they use
+ * the copy: a comparator may get what a page held, but nothing else.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/nbtree.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "parser/parse_coerce.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+#include "am/options.h"
+#include "buffer/abbreviation.h"
+#include "buffer/bloomfilter.h"
+#include "buffer/sortedblock.h"
+#include "buffer/sorter.h"
+
+/* as often is a place interpolated before the rest is halved */
+#define MAX_INTERPOLATIONS		4
+#define MIN_TO_INTERPOLATE		8
+
+/* the memory of an entry */
+typedef union EntryCopy
+{
+	IndexTupleData tuple;
+	char		bytes[SWARE_MAX_ENTRY_SIZE];
+	double		forAlignment;
+} EntryCopy;
+
+/* how an operator class hashes, if it does; remembered by the backend */
+typedef struct HashKey
+{
+	Oid			family;
+	Oid			inputType;
+	Oid			storedType;
+} HashKey;
+
+typedef struct HashMethod
+{
+	HashKey		key;
+	bool		isValid;		/* catalogs have not changed since */
+	bool		exists;
+	FmgrInfo	function;
+} HashMethod;
+
+static HTAB *hash_methods = NULL;
+
+/* what sware_zones_take_bloom_counts gives away */
+static uint64 bloom_probes = 0;
+static uint64 bloom_negatives = 0;
+
+static void
+forget_hash_methods(Datum argument, int cache, uint32 hash)
+{
+	HASH_SEQ_STATUS status;
+	HashMethod *method;
+
+	hash_seq_init(&status, hash_methods);
+	while ((method = hash_seq_search(&status)) != NULL)
+		method->isValid = false;
+}
+
+/*
+ * The function that goes with the equality of an operator class; false if
+ * there is none, or if it might refuse values.
+ */
+static bool
+look_up_hash_function(const HashKey *key, RegProcedure *function)
+{
+	Oid			equality;
+
+	/*
+	 * Some classes store another type.  Those of containers rely on hash
+	 * functions of what they contain, which may not exist.
+	 */
+	if (IsPolymorphicType(key->inputType) || key->inputType == RECORDOID ||
+		!IsBinaryCoercible(key->storedType, key->inputType))
+		return false;
+	equality = get_opfamily_member(key->family, key->inputType, key->inputType,
+								   BTEqualStrategyNumber);
+	return OidIsValid(equality) && get_op_hash_functions(equality, function, NULL);
+}
+
+/* The method of an index's first column, looked up unless it is known. */
+static HashMethod *
+find_hash_method(Relation index)
+{
+	HashKey		key = {
+		.family = index->rd_opfamily[0],
+		.inputType = index->rd_opcintype[0],
+		.storedType = TupleDescAttr(RelationGetDescr(index), 0)->atttypid,
+	};
+	HashMethod *method;
+	RegProcedure function;
+	bool		exists;
+
+	if (hash_methods == NULL)
+	{
+		HASHCTL		control = {.keysize = sizeof(HashKey),.entrysize = sizeof(HashMethod)};
+
+		hash_methods = hash_create("sware hash functions", 16, &control,
+								   HASH_ELEM | HASH_BLOBS);
+		CacheRegisterSyscacheCallback(AMOPOPID, forget_hash_methods, (Datum) 0);
+		CacheRegisterSyscacheCallback(AMPROCNUM, forget_hash_methods, (Datum) 0);
+	}
+	method = hash_search(hash_methods, &key, HASH_FIND, NULL);
+	if (method != NULL && method->isValid)
+		return method;
+
+	/* whatever fails here leaves no entry behind */
+	exists = look_up_hash_function(&key, &function);
+	if (method == NULL)
+	{
+		method = hash_search(hash_methods, &key, HASH_ENTER, NULL);
+		method->isValid = false;
+	}
+	method->exists = exists;
+	if (exists)
+		fmgr_info_cxt(function, &method->function, CacheMemoryContext);
+	method->isValid = true;
+	return method;
+}
+
+/* The hash function of an index's first column; NULL if there is none. */
+static FmgrInfo *
+hash_function(Relation index)
+{
+	HashMethod *method = find_hash_method(index);
+
+	return method->exists ? &method->function : NULL;
+}
+
+static uint32
+hash_value(Relation index, FmgrInfo *function, Datum value)
+{
+	return DatumGetUInt32(FunctionCall1Coll(function, index->rd_indcollation[0], value));
+}
+
+/*
+ * Hash a value of the first column.  The function is part of the result: a
+ * filter knows nothing of other functions' hashes.
+ */
+bool
+sware_bloom_hash(Relation index, Datum value, uint64 *hash)
+{
+	FmgrInfo   *function = hash_function(index);
+	Oid			function_oid;
+
+	if (function == NULL)
+		return false;
+	function_oid = function->fn_oid;
+	*hash = (uint64) function_oid << 32 | hash_value(index, function, value);
+	return true;
+}
+
+bool
+sware_block_may_contain(const SwareSortedBlock *block, uint64 hash)
+{
+	uint8		line[SWARE_FILTER_LINE_BYTES];
+	Size		start;
+
+	if (block->filterLines == 0 || block->hashFunction != (Oid) (hash >> 32))
+		return true;
+	bloom_probes++;
+	start = block->filterStart +
+		(Size) sware_filter_line((uint32) hash, block->filterLines) * sizeof(line);
+	if (!sware_segment_read(&block->segment, start, line, sizeof(line)) ||
+		!sware_segment_has_stamp(&block->segment, block->stamp) ||
+		sware_filter_has(line, (uint32) hash, block->filterProbes))
+		return true;
+	bloom_negatives++;
+	return false;
+}
+
+void
+sware_zones_take_bloom_counts(uint64 *probes, uint64 *negatives)
+{
+	*probes = bloom_probes;
+	*negatives = bloom_negatives;
+	bloom_probes = bloom_negatives = 0;
+}
+
+/*
+ * Set an unsorted page's zonemap; false if the page is gone.  The index's
+ * first column has abbreviations.  Locks the page for a moment.
+ */
+bool
+sware_page_make_zonemap(Relation index, SwareUnsortedPage *page)
+{
+	TupleDesc	descriptor = RelationGetDescr(index);
+	Buffer		buffer = sware_read_buffer_page(index, page->page, BUFFER_LOCK_SHARE);
+	SwareKeyColumn column;
+	Page		contents;
+
+	if (!BufferIsValid(buffer))
+		return false;
+	contents = BufferGetPage(buffer);
+	sware_key_column_init(&column, index, 1, (Datum) 0, true);
+	page->smallest = PG_INT64_MAX;
+	page->largest = PG_INT64_MIN;
+	for (Size offset = SWARE_BUFFER_START; offset < sware_buffer_page_end(contents);)
+	{
+		IndexTuple	entry = sware_buffer_entry(index, page->page.block, contents, &offset);
+		int64		abbreviation = sware_abbreviate(&column, descriptor, entry);
+
+		page->smallest = Min(page->smallest, abbreviation);
+		page->largest = Max(page->largest, abbreviation);
+	}
+	page->hasZonemap = true;
+	sware_release_buffer(buffer);
+	return true;
+}
+
+/*
+ * Copy buffer pages and collect their entries; -1 if a page is gone.  Locks
+ * one page at a time.  `pages` has room for all pages.
+ */
+static int64
+collect_entries(Relation index, const SwareLink *links, int count, char *pages,
+				IndexTuple **entries)
+{
+	int64		found = 0;
+	int64		allocated = 0;
+
+	*entries = NULL;
+	for (int i = 0; i < count; i++)
+	{
+		Page		page = pages + (Size) i * BLCKSZ;
+		Buffer		buffer;
+		int64		most;
+
+		CHECK_FOR_INTERRUPTS();
+		buffer = sware_read_buffer_page(index, links[i], BUFFER_LOCK_SHARE);
+		if (!BufferIsValid(buffer))
+			return -1;
+		memcpy(page, BufferGetPage(buffer), BLCKSZ);
+		sware_release_buffer(buffer);
+
+		most = found + BLCKSZ / sizeof(IndexTupleData);
+		if (most > allocated)
+		{
+			allocated = Max(2 * allocated, most);
+			*entries = *entries == NULL ? palloc(allocated * sizeof(IndexTuple)) :
+				repalloc_huge(*entries, allocated * sizeof(IndexTuple));
+		}
+		for (Size offset = SWARE_BUFFER_START; offset < sware_buffer_page_end(page);)
+		{
+			Size		start = offset;
+			IndexTuple	entry = sware_buffer_entry(index, links[i].block, page, &offset);
+
+			if (IndexTupleSize(entry) > SWARE_MAX_ENTRY_SIZE)
+				sware_report_buffer_entry(index, links[i].block, start);
+			(*entries)[found++] = entry;
+		}
+	}
+	return found;
+}
+
+/* Drop entries that are equal to the one before; returns how many are left. */
+static int64
+drop_equal(Relation index, IndexTuple *entries, int64 count)
+{
+	int64		kept = Min(count, 1);
+
+	for (int64 i = 1; i < count; i++)
+	{
+		if (!ItemPointerEquals(&entries[i]->t_tid, &entries[kept - 1]->t_tid) ||
+			sware_compare_entries(index, entries[i], entries[kept - 1]) != 0)
+			entries[kept++] = entries[i];
+	}
+	return kept;
+}
+
+/* Find out where in the segment things will be. */
+static void
+lay_out(Relation index, IndexTuple *entries, SwareBlockImage *image)
+{
+	SwareSortedBlock *block = &image->block;
+	int			filter_bits = sware_bloom_bits(index);
+	FmgrInfo   *function = filter_bits > 0 ? hash_function(index) : NULL;
+	Size		first_size = MAXALIGN(IndexTupleSize(entries[0]));
+	Size		total = 0;
+	bool		same_size = true;
+	Size		end;
+
+	for (uint32 i = 0; i < block->entries; i++)
+	{
+		Size		size = MAXALIGN(IndexTupleSize(entries[i]));
+
+		total += size;
+		same_size &= size == first_size;
+	}
+	block->entrySize = same_size ? first_size : 0;
+
+	end = block->pages * sizeof(SwareLink);
+	block->filterStart = end = TYPEALIGN(SWARE_SEGMENT_ALIGNMENT, end);
+	if (function != NULL)
+	{
+		block->hashFunction = function->fn_oid;
+		block->filterLines = ((uint64) block->entries * filter_bits - 1) /
+			SWARE_FILTER_LINE_BITS + 1;
+		block->filterProbes = rint(filter_bits * M_LN2);
+		block->filterProbes = Max(1, Min(block->filterProbes, SWARE_FILTER_MAX_PROBES));
+		end += (Size) block->filterLines * SWARE_FILTER_LINE_BYTES;
+	}
+	block->originsStart = end;
+	end += block->entries * sizeof(uint16);
+	block->offsetsStart = end = INTALIGN(end);
+	if (!same_size)
+		end += (block->entries + 1) * sizeof(uint32);
+	block->tuplesStart = end = MAXALIGN(end);
+	image->length = end + total;
+}
+
+static void
+fill_filter(Relation index, IndexTuple *entries, SwareBlockImage *image)
+{
+	SwareSortedBlock *block = &image->block;
+	FmgrInfo   *function = hash_function(index);
+	uint8	   *filter = (uint8 *) image->bytes + block->filterStart;
+	MemoryContext context;
+	MemoryContext caller;
+
+	/* since the look at it a moment ago, the class may have got another */
+	if (function == NULL || function->fn_oid != block->hashFunction)
+	{
+		block->filterLines = 0;
+		return;
+	}
+
+	context = AllocSetContextCreate(CurrentMemoryContext, "sware hash",
+									ALLOCSET_DEFAULT_SIZES);
+	caller = MemoryContextSwitchTo(context);
+	for (uint32 i = 0; i < block->entries; i++)
+	{
+		bool		is_null;
+		Datum		value;
+		uint32		hash;
+
+		value = index_getattr(entries[i], 1, RelationGetDescr(index), &is_null);
+		if (is_null)
+			continue;
+		hash = hash_value(index, function, value);
+		sware_filter_add(filter + (Size) sware_filter_line(hash, block->filterLines) *
+						 SWARE_FILTER_LINE_BYTES, hash, block->filterProbes);
+		if (i % 1024 == 0)
+		{
+			MemoryContextReset(context);
+			CHECK_FOR_INTERRUPTS();
+		}
+	}
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+}
+
+/*
+ * Build a block of the entries of buffer pages, which are neighbours in the
+ * order of sealing.  False if one of them is gone.  Takes memory from the
+ * current context, which the caller soon deletes.  Locks one page at a time;
+ * none while comparators and hash functions run.
+ */
+bool
+sware_block_build(Relation index, const SwareLink *links, int count,
+				  SwareBlockImage *image)
+{
+	SwareSortedBlock *block = &image->block;
+	char	   *pages = MemoryContextAllocHuge(CurrentMemoryContext, (Size) count * BLCKSZ);
+	IndexTuple *entries;
+	int64		found;
+	SwareKeyColumn column;
+	uint16	   *origins;
+	uint32	   *offsets;
+	char	   *tuples;
+	uint32		length = 0;
+
+	Assert(count > 0 && count <= SWARE_MAX_BLOCK_PAGES);
+	memset(image, 0, sizeof(SwareBlockImage));
+	found = collect_entries(index, links, count, pages, &entries);
+	if (found <= 0)
+		return false;
+	sware_sort_entries(index, entries, found);
+	block->entries = drop_equal(index, entries, found);
+	block->pages = count;
+	sware_key_column_init(&column, index, 1, (Datum) 0, true);
+	block->smallest = sware_abbreviate(&column, RelationGetDescr(index), entries[0]);
+	block->largest = sware_abbreviate(&column, RelationGetDescr(index),
+									  entries[block->entries - 1]);
+
+	lay_out(index, entries, image);
+	image->bytes = MemoryContextAllocExtended(CurrentMemoryContext, image->length,
+											  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	memcpy(image->bytes, links, count * sizeof(SwareLink));
+	if (block->filterLines > 0)
+		fill_filter(index, entries, image);
+	origins = (uint16 *) (image->bytes + block->originsStart);
+	offsets = (uint32 *) (image->bytes + block->offsetsStart);
+	tuples = image->bytes + block->tuplesStart;
+	for (uint32 i = 0; i < block->entries; i++)
+	{
+		origins[i] = ((char *) entries[i] - pages) / BLCKSZ;
+		if (block->entrySize == 0)
+			offsets[i] = length;
+		memcpy(tuples + length, entries[i], IndexTupleSize(entries[i]));
+		length += MAXALIGN(IndexTupleSize(entries[i]));
+	}
+	if (block->entrySize == 0)
+		offsets[block->entries] = length;
+	return true;
+}
+
+/*
+ * Copy a block to shared memory; false if there is no room.  It must be freed,
+ * or put where others find it, before anything can fail or be interrupted.
+ */
+bool
+sware_block_store(SwareBlockImage *image)
+{
+	SwareSortedBlock *block = &image->block;
+
+	if (!sware_segment_allocate(image->length, &block->segment))
+		return false;
+	sware_segment_write(&block->segment, 0, image->bytes, image->length);
+	block->stamp = sware_new_stamp();
+	sware_segment_set_stamp(&block->segment, block->stamp);
+	return true;
+}
+
+/* Copy the links of a block's pages; false if the block is gone. */
+bool
+sware_block_copy_links(const SwareSortedBlock *block, SwareLink *links)
+{
+	return sware_segment_read(&block->segment, 0, links, block->pages * sizeof(SwareLink)) &&
+		sware_segment_has_stamp(&block->segment, block->stamp);
+}
+
+/* Copy a tuple; false if the block is gone. */
+static inline bool
+copy_tuple(const SwareSortedBlock *block, uint32 number, IndexTuple into)
+{
+	Size		start;
+	Size		size = block->entrySize;
+
+	Assert(number < block->entries);
+	if (size > 0)
+		start = number * size;
+	else
+	{
+		uint32		range[2];
+
+		if (!sware_segment_read(&block->segment,
+								block->offsetsStart + (Size) number * sizeof(uint32),
+								range, sizeof(range)) ||
+			!sware_segment_has_stamp(&block->segment, block->stamp))
+			return false;
+		start = range[0];
+		size = range[1] - range[0];
+	}
+	return sware_segment_read(&block->segment, block->tuplesStart + start, into, size) &&
+		sware_segment_has_stamp(&block->segment, block->stamp);
+}
+
+bool
+sware_block_copy_entry(const SwareSortedBlock *block, uint32 number,
+					   IndexTuple into, SwareLink *page)
+{
+	uint16		origin;
+
+	return copy_tuple(block, number, into) &&
+		sware_segment_read(&block->segment,
+						   block->originsStart + (Size) number * sizeof(uint16),
+						   &origin, sizeof(origin)) &&
+		sware_segment_has_stamp(&block->segment, block->stamp) &&
+		sware_segment_read(&block->segment, origin * sizeof(SwareLink),
+						   page, sizeof(SwareLink)) &&
+		sware_segment_has_stamp(&block->segment, block->stamp);
+}
+
+/* An entry's place between two others, if their distances are like those of numbers. */
+static inline uint32
+interpolate(uint32 low, uint32 high, int64 low_value, int64 high_value, int64 value)
+{
+	uint64		range = (uint64) high_value - (uint64) low_value;
+	uint64		distance = (uint64) value - (uint64) low_value;
+
+	if (range == 0)
+		return low + (high - low) / 2;
+	return low + (uint32) ((double) distance / (double) range * (high - 1 - low));
+}
+
+int64
+sware_block_search(const SwareZoneView *view, const SwareSortedBlock *block,
+				   const SwareSearchKey *place)
+{
+	TupleDesc	descriptor = RelationGetDescr(view->index);
+	const SwareKeyColumn *column = &place->columns[0];
+	uint32		low = 0;
+	uint32		high = block->entries;
+	bool		abbreviated;
+	int64		value = 0;
+	int64		low_value = block->smallest;	/* not above entry `low` */
+	int64		high_value = block->largest;	/* not below entry `high` - 1 */
+	int			interpolations = 0;
+
+	if (place->columnCount == 0)
+		return place->after ? high : 0;
+	abbreviated = sware_has_abbreviations(column);
+	if (abbreviated)
+	{
+		value = sware_abbreviate_value(column, column->value, column->isNull);
+		if (value < low_value)
+			return 0;
+		if (value > high_value)
+			return high;
+	}
+
+	while (low < high)
+	{
+		EntryCopy	copy;
+		uint32		middle = low + (high - low) / 2;
+		int64		found;
+		int			order;
+
+		if (abbreviated && interpolations < MAX_INTERPOLATIONS &&
+			high - low > MIN_TO_INTERPOLATE)
+		{
+			middle = interpolate(low, high, low_value, high_value, value);
+			interpolations++;
+		}
+		if (!copy_tuple(block, middle, &copy.tuple))
+			return -1;
+
+		found = abbreviated ? sware_abbreviate(column, descriptor, &copy.tuple) : 0;
+		if (found != value)
+			order = value < found ? -1 : 1;
+		else
+			order = sware_compare_key(place, &copy.tuple);
+		if (order > 0)
+		{
+			low = middle + 1;
+			low_value = found;
+		}
+		else
+		{
+			high = middle;
+			high_value = found;
+		}
+	}
+	return low;
+}
