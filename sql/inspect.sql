@@ -19,6 +19,51 @@ SELECT sware_check('twin_sware.h_hash', true), sware_check('twin_sware.h_oid', t
        sware_check('twin_sware.h_part', true);
 DROP TABLE twin_sware.h;
 
+-- The shared buffer: its pages, by state and by kind.
+CREATE TABLE twin_sware.s (a int, b text);
+CREATE INDEX s_a ON twin_sware.s USING sware (a);
+CREATE VIEW twin_sware.s_kinds AS
+    SELECT kind, flags, count(*), sum(live_items) AS items, sum(heap_tids) AS tids
+    FROM generate_series(1, pg_relation_size('twin_sware.s_a') / current_setting('block_size')::int - 1) AS block,
+         sware_page_stats('twin_sware.s_a', block)
+    GROUP BY kind, flags
+    ORDER BY kind, flags;
+SELECT buffer_generation, directory_version, sealed_pages, open_pages, directory_pages
+FROM sware_metapage('twin_sware.s_a');
+SELECT * FROM sware_buffer_pages('twin_sware.s_a');
+INSERT INTO twin_sware.s VALUES (3, 'c'), (1, NULL), (NULL, 'a');
+SELECT state, entries, slot, sequence FROM sware_buffer_pages('twin_sware.s_a');
+SELECT itemoffset, kind, ctid, itemlen, key_attributes, nulls, vars, data, htid, tids, child
+FROM sware_buffer_pages('twin_sware.s_a'), sware_page_items('twin_sware.s_a', block);
+SELECT sware_check('twin_sware.s_a', true);
+DO $$
+BEGIN
+    FOR i IN 1..10 LOOP
+        INSERT INTO twin_sware.s SELECT i * 200 + n FROM generate_series(1, 200) n;
+        COMMIT;
+    END LOOP;
+END
+$$;
+SELECT sealed_pages, cardinality(open_pages) AS open_pages, cardinality(directory_pages) AS directory_pages
+FROM sware_metapage('twin_sware.s_a');
+SELECT state, entries, slot, sequence FROM sware_buffer_pages('twin_sware.s_a');
+SELECT * FROM twin_sware.s_kinds;
+SELECT sware_check('twin_sware.s_a', true);
+-- What the pages hold is what the table holds.
+SELECT count(*), count(DISTINCT items.htid), count(s.ctid) AS in_table
+FROM sware_buffer_pages('twin_sware.s_a') AS pages,
+     sware_page_items('twin_sware.s_a', pages.block) AS items
+     LEFT JOIN twin_sware.s ON s.ctid = items.htid;
+SELECT sware_page_items('twin_sware.s_a', directory_pages[1]) FROM sware_metapage('twin_sware.s_a');
+SELECT buffer_generation AS generation FROM sware_metapage('twin_sware.s_a') \gset
+SELECT sware_flush('twin_sware.s_a');
+SELECT sealed_pages, open_pages, buffer_generation > :generation AS retired_some
+FROM sware_metapage('twin_sware.s_a');
+SELECT state, count(*), sum(entries) AS entries FROM sware_buffer_pages('twin_sware.s_a') GROUP BY state;
+SELECT kind, flags, tids FROM twin_sware.s_kinds;
+SELECT sware_check('twin_sware.s_a', true);
+DROP TABLE twin_sware.s CASCADE;
+
 -- Wrong objects.
 SELECT sware_check('twin_sware.t');
 SELECT sware_check('twin_sware.t_nbtree');
@@ -28,6 +73,8 @@ SELECT sware_metapage('twin_sware.t');
 SELECT sware_metapage('twin_sware.t_nbtree');
 SELECT sware_page_stats('twin_sware.t_nbtree', 1);
 SELECT sware_page_items('twin_sware.t_nbtree', 1);
+SELECT sware_buffer_pages('twin_sware.t');
+SELECT sware_buffer_pages('twin_sware.t_nbtree');
 -- Wrong blocks.
 SELECT sware_page_stats('twin_sware.t_a', -1);
 SELECT sware_page_stats('twin_sware.t_a', 100000);
@@ -45,6 +92,11 @@ SELECT sware_check('twin_sware.t_a');
 SELECT sware_metapage('twin_sware.t_a');
 SELECT sware_page_stats('twin_sware.t_a', 1);
 SELECT sware_page_items('twin_sware.t_a', 1);
+SELECT sware_buffer_pages('twin_sware.t_a');
+SELECT sware_flush('twin_sware.t_a');
+-- Except for these.
+SELECT entries_buffered >= 0 AS counts FROM sware_stats('twin_sware.t_a');
+SELECT indexrelname, entries_buffered >= 0 AS counts FROM pg_stat_sware WHERE indexrelid = 'twin_sware.t_a'::regclass;
 RESET ROLE;
 REVOKE USAGE ON SCHEMA twin_sware FROM regress_sware_user;
 DROP ROLE regress_sware_user;
