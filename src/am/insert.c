@@ -12,6 +12,7 @@
 #include "am/callbacks.h"
 #include "buffer/sharedbuffer.h"
 #include "buffer/staging.h"
+#include "faultpoint.h"
 #include "buffer/statistics.h"
 #include "tree/entry.h"
 #include "tree/tree.h"
@@ -36,6 +37,7 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 		sware_count_tree_run(index, appended, 1 - appended);
 	}
 	pfree(entry);
+	SWARE_FAULT_POINT("insert-stored");
 
 	/*
 	 * Core has checked for serialization conflicts before it called us.  A

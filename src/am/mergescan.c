@@ -16,6 +16,7 @@
 #include "miscadmin.h"
 
 #include "am/mergescan.h"
+#include "faultpoint.h"
 
 /* Make a scan that has read nothing; the cursors are made by the caller. */
 void
@@ -139,6 +140,7 @@ seek(SwareScan *scan, bool forward)
 	if (scan->beforePage)
 		scan->beforePage(scan->scan->indexRelation);
 	sware_buffer_cursor_seek(&scan->buffer, forward, after);
+	SWARE_FAULT_POINT("scan-buffer-read");
 	scan->treeIsDone = !sware_tree_cursor_seek(&scan->tree, after,
 											   forward ? ForwardScanDirection :
 											   BackwardScanDirection);
@@ -161,6 +163,7 @@ sware_merge_begin(SwareScan *scan, ScanDirection direction)
 	if (scan->beforePage)
 		scan->beforePage(scan->scan->indexRelation);
 	sware_buffer_cursor_seek(&scan->buffer, forward, NULL);
+	SWARE_FAULT_POINT("scan-buffer-read");
 	if (scan->buffer.count == 0)
 	{
 		Assert(scan->buffer.exhausted);
@@ -321,6 +324,7 @@ return_head(SwareScan *scan, SwareBufferedEntry *head)
 			seek(scan, scan->forward);
 			return false;
 		}
+		SWARE_FAULT_POINT("scan-pinned");
 	}
 	else if (scan->scan->xs_want_itup && !is_visible(scan, head->entry))
 	{

@@ -24,6 +24,7 @@
 
 #include "buffer/abbreviation.h"
 #include "buffer/buffercursor.h"
+#include "faultpoint.h"
 #include "tree/corruption.h"
 
 /* How many entries the first chunk has, and how the next ones grow. */
@@ -776,11 +777,13 @@ read_chunk(SwareBufferCursor *cursor, IndexTuple after, bool same_generation)
 			return true;
 		}
 
+		SWARE_FAULT_POINT("chunk-begins");
 		if (!cursor->isAnalyzed)
 			analyze_ranges(cursor);
 		begin_chunk(cursor, after);
 		if (collect(cursor, &state, &strange))
 		{
+			SWARE_FAULT_POINT("chunk-read");
 			/* if nothing qualifies, it makes no difference what has retired */
 			if (cursor->count == 0 || cursor->visit ||
 				sware_buffer_generation(index) == state.generation)
