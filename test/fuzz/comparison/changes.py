@@ -63,6 +63,21 @@ def insert_one(run):
         run.change("INSERT INTO @S.t VALUES %s" % write_row(rows[0]))
 
 
+def insert_singly(run):
+    """Transactions of one row each: they fill the shared buffer."""
+    if run.main.in_transaction:
+        return insert_one(run)
+    count = room(run.rng, run.table, run.rng.choice((20, 100, 300)))
+    rows = new_rows(run.rng, run.table, count)
+    # A key that is too large takes back its own row only.
+    steps = ("BEGIN INSERT INTO @S.t VALUES %s; EXCEPTION WHEN program_limit_exceeded THEN END; COMMIT;"
+             if run.may_fail() else "INSERT INTO @S.t VALUES %s; COMMIT;")
+    run.pair.run(run.main, "DO $do$ BEGIN %s END $do$" % " ".join(
+        steps % write_row(row) for row in rows))
+    run.table.rows += count
+    run.operations += count - 1
+
+
 def insert_rows(run):
     count = room(run.rng, run.table, run.rng.choice((5, 20, 100, 300)))
     rows = new_rows(run.rng, run.table, count)
@@ -184,6 +199,13 @@ def vacuum(run):
     run.pair.run(run.main, "VACUUM (%s) @S.t" % ", ".join(options))
 
 
+def flush(run):
+    """What is in the shared buffer goes to the tree."""
+    if run.table.test_method == "sware" and run.table.indexes:
+        index = run.rng.choice(run.table.indexes)
+        run.main.execute("SELECT sware_flush('%s.%s')" % (TEST, index.name))
+
+
 def analyze(run):
     run.pair.run(run.main, "ANALYZE @S.t")
 
@@ -292,9 +314,9 @@ def rewrite(run):
 
 # Weight, function.  "Blocking" ones need a lock that an old reader would keep from them, and
 # those "outside" cannot run in a transaction block.
-ROW_CHANGES = ((8, insert_one), (6, insert_rows), (2, copy_rows), (1, insert_select),
+ROW_CHANGES = ((8, insert_one), (5, insert_singly), (6, insert_rows), (2, copy_rows), (1, insert_select),
                (3, insert_conflicting),
                (5, update_keys), (3, update_pad), (4, delete_some), (2, delete_left))
-OUTSIDE = ((6, vacuum), (1, analyze))
+OUTSIDE = ((6, vacuum), (4, flush), (1, analyze))
 RARE = ((3, create_index), (2, set_options), (1, delete_most), (2, set_buffer), (4, burst))
 BLOCKING = ((1, drop_index), (3, reindex), (1, truncate), (2, rewrite))

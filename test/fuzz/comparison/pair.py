@@ -64,6 +64,7 @@ class Session:
         everything_as_text(self.connection)
         self.cursor = self.connection.cursor()
         self.in_transaction = False
+        self.mode = ""
         self.toggles = {}
         # A wrong pin or lock would make a statement wait for ever: make that an error.
         self.execute("SET statement_timeout = '60s'; SET lock_timeout = '60s'; "
@@ -105,6 +106,7 @@ class Session:
 
     def begin(self, mode=""):
         self.execute("BEGIN %s" % mode)
+        self.mode = mode
         self.in_transaction = True
 
     def end(self, command):

@@ -97,6 +97,9 @@ class Scenario:
         self.explained = self.with_index = 0
         self.deadline = settings.deadline
 
+    def summary(self):
+        return "%d of %d explained plans use an index" % (self.with_index, self.explained)
+
     # What the changes ask.
 
     @property
@@ -146,7 +149,7 @@ class Scenario:
         execute = self.main.execute
         execute("SET search_path = pg_catalog, public")
         if self.settings.am != "btree":
-            execute("CREATE EXTENSION IF NOT EXISTS %s" % self.settings.am)
+            execute("CREATE EXTENSION IF NOT EXISTS %s SCHEMA public" % self.settings.am)
         execute("DROP SCHEMA IF EXISTS fuzz_base, fuzz_test, fuzz_shared CASCADE")
         for schema in (BASE, TEST, "fuzz_shared"):
             execute("CREATE SCHEMA %s" % schema)

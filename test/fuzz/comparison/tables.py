@@ -143,7 +143,7 @@ class Table:
         test_options = []
         if self.test_method == "sware" and rng.random() < 0.3:
             test_options.append("split_ratio = %d" % rng.randint(50, 100))
-        if self.test_method == "sware" and rng.random() < 0.3:
+        if self.test_method == "sware" and rng.random() < 0.6:
             test_options += self.buffer_options(rng)
         name = "i%d" % self.next_index
         self.next_index += 1
@@ -151,7 +151,7 @@ class Table:
 
     @staticmethod
     def buffer_options(rng):
-        return ["buffer_size = %d" % rng.choice((-1, 0, 1, 64, 64, 1000, 16384)),
+        return ["buffer_size = %d" % rng.choice((-1, 0, 1, 64, 64, 64, 128, 1024, 16384)),
                 "flush_fraction = %d" % rng.choice((1, 20, 50, 50, 99, 100))]
 
     @staticmethod

@@ -1,0 +1,569 @@
+"""Concurrent sessions on one table, with twin columns.
+
+Each key is stored twice, in a column that ends in b and has an nbtree index, and in one that ends
+in t and has an index of the access method under test.  Several sessions change rows, mostly one
+row to a transaction, and ask: a question is written once, with @ for the last letter, and must
+have the same answer on both sides in the same snapshot.  One more session flushes and vacuums.
+
+Each session draws from random numbers of its own, so a seed decides what every session does, but
+not how the sessions interleave.  A writer changes only rows that it wrote, so none waits for rows
+of another one.
+"""
+
+import random
+import threading
+
+import psycopg2
+
+from . import questions
+from .pair import Difference, Pair, ServerLost, Session
+
+# Declaration, and the value at a place, which is a bigint.
+KEY_TYPES = (
+    ("int8", "place"), ("int8", "place"), ("int4", "place::int4"), ("int2", "(place % 30000)::int2"),
+    ("numeric", "place / 4.0"), ("float8", "place / 4.0::float8"),
+    ("timestamptz", "timestamptz '2020-01-01 00:00+00' + place * interval '1 minute'"),
+    ("date", "date '2020-01-01' + (place / 20)::int4"),
+    ("text", "'w' || lpad((place + 100000)::text, 8, '0')"),
+    ('text COLLATE "C"', "'w' || (place % 97) || ' ' || place"),
+    ('text COLLATE "C"', "lpad((place + 100000)::text, 8, '0') || repeat('long', 60)"),
+    ("uuid", "md5(place::text)::uuid"))
+
+# Finds the first question whose answers differ.  A question that begins with "!" is answered by a
+# sequential scan on the base side.
+COMPARE = """
+CREATE FUNCTION crowd.digest(question text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE answer text;
+BEGIN
+  EXECUTE 'SELECT count(*) || '' '' || coalesce(md5(string_agg(coalesce(o, ''~''), '' '')), '''')
+                  || '' '' || coalesce(sum(hashtextextended(b, 0))::text, '''')
+           FROM (' || question || ') AS found (o, b)' INTO answer;
+  RETURN answer;
+END $$;
+
+CREATE FUNCTION crowd.first_difference(questions text[]) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE question text; base text; index_scan text; index_only text; bitmap text;
+BEGIN
+  FOREACH question IN ARRAY questions LOOP
+    IF left(question, 1) = '!' THEN
+      SELECT current_setting('enable_indexscan'), current_setting('enable_indexonlyscan'),
+             current_setting('enable_bitmapscan') INTO index_scan, index_only, bitmap;
+      PERFORM set_config('enable_indexscan', 'off', true),
+              set_config('enable_indexonlyscan', 'off', true),
+              set_config('enable_bitmapscan', 'off', true);
+    END IF;
+    base := crowd.digest(replace(ltrim(question, '!'), '@', 'b'));
+    IF left(question, 1) = '!' THEN
+      PERFORM set_config('enable_indexscan', index_scan, true),
+              set_config('enable_indexonlyscan', index_only, true),
+              set_config('enable_bitmapscan', bitmap, true);
+    END IF;
+    IF base IS DISTINCT FROM crowd.digest(replace(ltrim(question, '!'), '@', 't')) THEN
+      RETURN question;
+    END IF;
+  END LOOP;
+  RETURN NULL;
+END $$;
+"""
+
+# Rows whose places stand in arrays: a transaction for each row, or one for all.
+WRITE = """
+CREATE PROCEDURE crowd.insert_each(writer int, places1 int8[], places2 int8[], conflict bool)
+LANGUAGE plpgsql AS $$
+BEGIN
+  FOR i IN 1 .. cardinality(places1) LOOP
+    IF conflict THEN
+      INSERT INTO crowd.t SELECT * FROM crowd.new_row(writer, places1[i], places2[i])
+        ON CONFLICT DO NOTHING;
+    ELSE
+      INSERT INTO crowd.t SELECT * FROM crowd.new_row(writer, places1[i], places2[i]);
+    END IF;
+    COMMIT;
+  END LOOP;
+END $$;
+
+CREATE FUNCTION crowd.insert_all(writer int, places1 int8[], places2 int8[]) RETURNS void
+LANGUAGE sql AS $$
+  INSERT INTO crowd.t SELECT row.* FROM unnest(places1, places2) AS place (first, second),
+    crowd.new_row(writer, first, second) AS row
+$$;
+"""
+
+
+class Crowd:
+    """Everything a seed decides, and the counts it leaves."""
+
+    def __init__(self, seed, settings, log):
+        self.seed = seed
+        self.settings = settings
+        self.log = log
+        self.rng = random.Random("crowd %d" % seed)
+        self.main = Session(settings.dsn, log, "main")
+        self.moved = threading.Condition()
+        self.problem = None
+        self.operations = self.comparisons = 0
+        self.explained = self.with_index = 0
+        self.with_buffer = self.looked = 0     # how often entries were in the shared buffer
+        self.high = 100                        # about the largest place so far
+        self.indexes = []
+        self.working = 0
+
+    def summary(self):
+        return "%d comparisons by several sessions, entries in the shared buffer at %d of %d looks" % (
+            self.comparisons, self.with_buffer, self.looked)
+
+    # What sessions tell.
+
+    def count(self, operations, comparisons=0):
+        with self.moved:
+            self.operations += operations
+            self.comparisons += comparisons
+            self.moved.notify_all()
+
+    def fail(self, problem):
+        with self.moved:
+            if self.problem is None:
+                self.problem = problem
+            self.moved.notify_all()
+
+    def wait_for_operations(self, number):
+        """Wait until the others have done so many; false when they are through."""
+        with self.moved:
+            self.moved.wait_for(lambda: self.operations >= number or self.working == 0 or
+                                self.problem)
+            return self.working > 0 and self.problem is None
+
+    # The run.
+
+    def run(self):
+        self.prepare()
+        rng = self.rng
+        writers, readers = rng.randint(2, 4), rng.randint(1, 3)
+        share = self.settings.operations // 10
+        members = [Writer(self, "writer%d" % n, n, share * 8 // writers) for n in range(writers)]
+        members += [Reader(self, "reader%d" % n, share * 2 // readers) for n in range(readers)]
+        self.working = len(members)
+        threads = [threading.Thread(target=member.work) for member in members]
+        caretaker = Caretaker(self)
+        threads.append(threading.Thread(target=caretaker.work))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        try:
+            if self.problem is not None:
+                raise self.problem
+            self.final_comparison()
+            self.indexes_were_used()
+        finally:
+            for member in members + [caretaker]:
+                member.session.close()
+            self.main.close()
+
+    def prepare(self):
+        rng, execute, method = self.rng, self.main.execute, self.settings.am
+        if method != "btree":
+            execute("CREATE EXTENSION IF NOT EXISTS %s" % method)
+        execute("DROP SCHEMA IF EXISTS crowd CASCADE")
+        execute("CREATE SCHEMA crowd")
+        first, second = rng.choice(KEY_TYPES), rng.choice(KEY_TYPES)
+        execute("CREATE SEQUENCE crowd.ids")
+        execute("CREATE %sTABLE crowd.t (id int8, w int2, pad int4, kb %s, kt %s, mb %s, mt %s) "
+                "WITH (autovacuum_enabled = %s, fillfactor = %d)" % (
+                    "UNLOGGED " if rng.random() < 0.1 else "", first[0], first[0], second[0],
+                    second[0], rng.choice(("on", "off", "off")), rng.choice((100, 100, 70))))
+        execute("CREATE UNIQUE INDEX ON crowd.t (id)")
+        for name, (declaration, value) in (("k", first), ("m", second)):
+            execute("CREATE FUNCTION crowd.%s(place int8) RETURNS %s IMMUTABLE LANGUAGE sql "
+                    "AS $$ SELECT (%s)::%s $$" % (
+                        name, declaration.partition(" ")[0], value, declaration.partition(" ")[0]))
+        execute("CREATE FUNCTION crowd.new_row(writer int, p1 int8, p2 int8) RETURNS crowd.t "
+                "LANGUAGE sql AS $$ SELECT nextval('crowd.ids'), writer::int2, 0, k, k, m, m "
+                "FROM (SELECT crowd.k(p1) AS k, crowd.m(p2) AS m OFFSET 0) AS keys $$")
+        execute(COMPARE)
+        execute(WRITE)
+        shapes = [("k@", "")] + rng.sample(
+            [("m@", ""), ("m@", "INCLUDE (id)"), ("k@, m@", ""), ("k@", "INCLUDE (id, w)"),
+             ("m@ DESC, k@", ""), ("k@ DESC NULLS LAST", "WHERE id % 3 <> 0"),
+             ("(k@ IS NULL), m@", "")], rng.randint(1, 3))
+        for number, (keys, rest) in enumerate(shapes):
+            options = []
+            if method == "sware":
+                options = rng.choice((["buffer_size = 64"], ["buffer_size = 64"],
+                                      ["buffer_size = 128"], ["buffer_size = 1024"], []))
+                options = options + (["flush_fraction = %d" % rng.choice((1, 50, 100))]
+                                     if rng.random() < 0.3 else [])
+            for side, using, extra in (("b", "btree", []), ("t", method, options)):
+                include, _, where = rest.partition("WHERE")
+                execute("CREATE INDEX i%d%s ON crowd.t USING %s (%s) %s %s %s" % (
+                    number, side, using, keys.replace("@", side), include,
+                    "WITH (%s)" % ", ".join(extra) if extra else "",
+                    "WHERE " + where if where else ""))
+            self.indexes.append("crowd.i%dt" % number)
+        if rng.random() < 0.5:
+            execute("SELECT crowd.insert_all(0, array_agg(p), array_agg(p * 7919 %% 1000)) "
+                    "FROM generate_series(1, %d) p" % rng.choice((100, 1000, 4000)))
+
+    def final_comparison(self):
+        session = self.main
+        session.begin("ISOLATION LEVEL REPEATABLE READ")
+        for key in "km":
+            for direction in ("ASC", "DESC"):
+                self.same(session, ["!" + whole_order(key, direction)], {
+                    "enable_seqscan": "off", "enable_sort": "off", "enable_bitmapscan": "off"})
+        session.end("COMMIT")
+        if self.settings.am == "btree":
+            return
+        for index in self.indexes:
+            try:
+                session.execute("SELECT %s_check('%s', true)" % (self.settings.am, index))
+            except psycopg2.Error as error:
+                raise Difference("check of %s failed: %s" % (index, error))
+
+    def same(self, session, asked, toggles):
+        """The answers are equal on both sides; the session is in a transaction with one
+        snapshot."""
+        session.execute("; ".join("SET LOCAL %s = %s" % item for item in toggles.items()))
+        found = self.different(session, asked)
+        self.count(len(asked), len(asked))
+        if found is None:
+            return
+        again = self.different(session, [found])
+        plain = found.lstrip("!")
+        plan = session.execute("EXPLAIN (COSTS OFF) " + plain.replace("@", "t"))
+        base, test = (session.execute(plain.replace("@", side)) for side in "bt")
+        problem = "answers differ in one snapshot, and %s when asked again; settings %s\nplan:\n%s" % (
+            "agree" if again is None else "differ", toggles, "\n".join(row[0] for row in plan))
+        try:
+            Pair.same_rows(plain, base, test, "prefix", 1)
+        except Difference as difference:
+            problem += "\n%s" % difference
+        raise Difference("%s: %s\nquery: %s" % (session.name, problem, found))
+
+    @staticmethod
+    def different(session, asked):
+        return session.execute("SELECT crowd.first_difference(ARRAY[%s])" % ", ".join(
+            "$q$%s$q$" % question for question in asked))[0][0]
+
+    def look_at_plan(self, session, question):
+        plan = "".join(row[0] for row in session.execute(
+            "EXPLAIN (COSTS OFF) " + question.lstrip("!").replace("@", "t")))
+        with self.moved:
+            self.explained += 1
+            self.with_index += "Index" in plan
+
+    def look_at_buffer(self, session):
+        if self.settings.am != "sware":
+            return
+        entries = session.execute("SELECT sum(buffer_entries) FROM (SELECT (sware_stats(i)).* "
+                                  "FROM unnest(ARRAY[%s]) AS i) AS s" % ", ".join(
+                                      "'%s'::regclass" % index for index in self.indexes))[0][0]
+        with self.moved:
+            self.looked += 1
+            self.with_buffer += int(entries or 0) > 0
+
+    def indexes_were_used(self):
+        if self.explained >= 20 and self.with_index * 2 < self.explained:
+            raise Difference("only %d of %d explained queries used an index" % (
+                self.with_index, self.explained))
+
+
+# Questions.  Each gives two texts: what must come in the same order, and what may not.
+
+def key_text(key, column=None):
+    return "coalesce(%s::text, '~')" % (column or key + "@")
+
+
+def whole_order(key, direction):
+    return "SELECT %s, id::text || ' ' || w FROM crowd.t ORDER BY %s@ %s" % (
+        key_text(key), key, direction)
+
+
+def random_range(rng, high, key):
+    """A condition; often about what came last."""
+    low = rng.choice((rng.randint(-20, high + 20), high - rng.randint(0, 300), rng.randint(0, 1000)))
+    width = rng.choice((0, 1, 10, 100, 1000, 100000))
+    kind = rng.random()
+    if kind < 0.15:
+        return "%s@ = crowd.%s(%d)" % (key, key, low)
+    if kind < 0.35:
+        return "%s@ = ANY (ARRAY[%s])" % (key, ", ".join(
+            "crowd.%s(%d)" % (key, low + rng.randint(0, width))
+            for _ in range(rng.choice((1, 3, 12)))))
+    if kind < 0.45:
+        return "%s@ %s crowd.%s(%d)" % (key, rng.choice(("<", "<=", ">=", ">")), key, low)
+    if kind < 0.5:
+        return "%s@ IS %sNULL" % (key, rng.choice(("", "NOT ")))
+    return "%s@ >= crowd.%s(%d) AND %s@ <%s crowd.%s(%d)" % (
+        key, key, low, key, rng.choice(("", "=")), key, low + width)
+
+
+def random_question(rng, high):
+    key, other = rng.choice(("km", "km", "mk"))
+    direction = rng.choice(("ASC", "DESC", "ASC NULLS LAST", "DESC NULLS FIRST"))
+    kind = rng.randrange(13)
+    where = random_range(rng, high, key)
+    if kind < 3:
+        question = "SELECT %s, id::text || ' ' || pad FROM crowd.t WHERE %s ORDER BY %s@ %s" % (
+            key_text(key), where, key, direction)
+    elif kind < 5:
+        question = "SELECT %s, '' FROM (SELECT %s@ AS found FROM crowd.t%s ORDER BY %s@ %s LIMIT %d) q" % (
+            key_text(key, "found"), key, rng.choice(("", " WHERE " + where)), key, direction,
+            rng.choice((1, 1, 10, 300)))
+    elif kind == 5:
+        question = "SELECT (SELECT coalesce(%s(%s@::text)::text, '~') FROM (SELECT %s@ FROM crowd.t%s) q), ''" % (
+            rng.choice(("min", "max", "count")), key, key, " WHERE " + where)
+        if rng.random() < 0.7:
+            question = ("SELECT (SELECT found::text FROM (SELECT %s@ AS found FROM crowd.t WHERE %s@ IS NOT NULL "
+                        "ORDER BY %s@ %s LIMIT 1) q), ''" % (key, key, key, direction.split()[0]))
+    elif kind == 6:
+        question = "SELECT '', %s FROM crowd.t WHERE %s" % (key_text(key), where)
+    elif kind == 7:
+        question = "SELECT '', id::text FROM crowd.t WHERE %s AND %s" % (
+            where, random_range(rng, high, other))
+    elif kind == 8:
+        question = "SELECT '', id::text FROM crowd.t WHERE %s OR %s" % (
+            where, random_range(rng, high, other))
+    elif kind == 9:         # duplicates on the outer side send a merge join back to a mark
+        question = ("SELECT '', a.id || ' ' || b.id FROM (SELECT * FROM crowd.t ORDER BY id DESC LIMIT %d) a "
+                    "JOIN crowd.t b ON a.%s@ = b.%s@ WHERE b.id %% 5 = 0" % (
+                        rng.choice((5, 60)), key, key))
+    elif kind == 10:
+        question = ("SELECT '', a.id || ' ' || coalesce((SELECT b.%s@::text FROM crowd.t b WHERE b.%s@ > a.%s@ "
+                    "ORDER BY b.%s@ LIMIT 1), '~') FROM (SELECT * FROM crowd.t ORDER BY id DESC LIMIT 15) a" % (
+                        key, key, key, key))
+    elif kind == 11:
+        question = "SELECT '', %s || ' ' || count(*) || ' ' || min(id) FROM crowd.t WHERE %s GROUP BY %s@" % (
+            key_text(key), where, key)
+    else:
+        question = ("SELECT '', count(*) || ' ' || coalesce(sum(b.id), 0) FROM crowd.t a JOIN crowd.t b "
+                    "ON a.%s@ = b.%s@ AND a.%s@ = b.%s@ WHERE a.id %% 50 = %d AND %s" % (
+                        key, key, other, other, rng.randrange(50),
+                        where.replace(key + "@", "b.%s@" % key)))
+    return ("!" if rng.random() < 0.15 else "") + question
+
+
+def random_toggles(rng):
+    toggles = questions.random_toggles(rng)
+    if rng.random() < 0.6:      # what was in the shared buffer has to come in order
+        toggles["enable_sort"] = toggles["enable_bitmapscan"] = "off"
+        toggles["enable_indexscan"] = "on"
+    return toggles
+
+
+class Member:
+    """One session with a thread of its own."""
+
+    def __init__(self, crowd, name, share):
+        self.crowd = crowd
+        self.rng = random.Random("%s of crowd %d" % (name, crowd.seed))
+        self.session = Session(crowd.settings.dsn, crowd.log, name)
+        self.left = share
+
+    def work(self):
+        try:
+            while self.left > 0 and self.crowd.problem is None:
+                self.step()
+        except (Difference, psycopg2.Error) as problem:
+            self.crowd.fail(self.explained(problem))
+        finally:
+            with self.crowd.moved:
+                self.crowd.working -= 1
+                self.crowd.moved.notify_all()
+
+    def explained(self, problem):
+        if isinstance(problem, psycopg2.Error):
+            return Difference("%s: unexpected error: %s %s" % (
+                self.session.name, problem.pgcode, problem))
+        if isinstance(problem, ServerLost):
+            return ServerLost("%s: %s" % (self.session.name, problem))
+        return problem
+
+    def did(self, operations):
+        self.left -= operations
+        self.crowd.count(operations)
+
+    def ask(self, count):
+        """Some questions in the open transaction's snapshot."""
+        rng = self.rng
+        asked = [random_question(rng, self.crowd.high) for _ in range(count)]
+        if rng.random() < 0.1:
+            self.crowd.look_at_plan(self.session, rng.choice(asked))
+        self.crowd.same(self.session, asked, random_toggles(rng))
+        self.left -= count
+
+
+class Reader(Member):
+    """Asks in snapshots of different ages."""
+
+    def step(self):
+        self.session.begin(self.rng.choice((
+            "ISOLATION LEVEL REPEATABLE READ", "ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+            "ISOLATION LEVEL SERIALIZABLE, READ ONLY")))
+        if self.rng.random() < 0.3:
+            self.read_cursors()
+        else:
+            for _ in range(self.rng.choice((1, 1, 1, 5))):
+                self.ask(self.rng.randint(1, 12))
+        self.session.end("COMMIT")
+        if self.rng.random() < 0.2:
+            self.crowd.look_at_buffer(self.session)
+
+    def read_cursors(self):
+        """Two cursors side by side, in steps, while others change and flush."""
+        rng, execute = self.rng, self.session.execute
+        key = rng.choice("km")
+        direction = rng.choice(("ASC", "DESC"))
+        where = rng.choice(("true", random_range(rng, self.crowd.high, key)))
+        query = "SELECT %s@::text FROM crowd.t WHERE %s ORDER BY %s@ %s" % (
+            key, where, key, direction)
+        execute("; ".join("SET LOCAL %s = %s" % item for item in {
+            "enable_seqscan": "off", "enable_sort": "off", "enable_bitmapscan": "off",
+            "enable_indexonlyscan": rng.choice(("on", "off"))}.items()))
+        for side in "bt":
+            execute("DECLARE c%s SCROLL CURSOR FOR %s" % (side, query.replace("@", side)))
+        steps = rng.randint(3, 20)
+        for _ in range(steps):
+            move = rng.choice(("FORWARD", "FORWARD", "FORWARD", "BACKWARD"))
+            move = "FETCH %s %s FROM c" % (move, rng.choice((1, 2, 10, 100, 1000, "ALL")))
+            base, test = execute(move + "b"), execute(move + "t")
+            if base != test:
+                Pair.same_rows("%s: %s of %s" % (self.session.name, move, query), base, test,
+                               "order", 0)
+            if rng.random() < 0.2:
+                self.ask(rng.randint(1, 3))
+        self.crowd.count(steps, steps)
+        self.left -= steps
+        execute("CLOSE cb")
+        execute("CLOSE ct")
+
+
+class Writer(Member):
+    """Changes rows of its own, and asks inside its transactions."""
+
+    def __init__(self, crowd, name, number, share):
+        super().__init__(crowd, name, share)
+        self.number = number
+        self.place = 100
+        self.prepared = 0
+
+    def places(self, count):
+        rng = self.rng
+        pattern = rng.choice(("sorted", "near", "near", "near", "scrambled", "few", "down"))
+        result = []
+        for _ in range(count):
+            self.place += rng.choice((0, 1, 1, 2))
+            place = {"sorted": self.place, "near": self.place - rng.choice((0, 0, 0, rng.randint(0, 100))),
+                     "scrambled": rng.randint(0, self.place), "few": rng.randint(0, 5),
+                     "down": -self.place}[pattern]
+            result.append("NULL" if rng.random() < 0.02 else str(place))
+        self.crowd.high = max(self.crowd.high, self.place)
+        return "ARRAY[%s]::int8[]" % ", ".join(result)
+
+    def insert_each(self):
+        count = self.rng.choice((1, 3, 10, 30, 30, 100))
+        self.session.execute("CALL crowd.insert_each(%d, %s, %s, %s)" % (
+            self.number, self.places(count), self.places(count),
+            self.rng.choice(("false", "false", "true"))))
+        self.did(count)
+
+    def insert_together(self):
+        count = self.rng.choice((2, 10, 10, 100, 400, 1500))
+        self.session.execute("SELECT crowd.insert_all(%d, %s, %s)" % (
+            self.number, self.places(count), self.places(count)))
+        self.did(1)
+
+    def update_keys(self):
+        self.session.execute(
+            "UPDATE crowd.t SET (kb, kt) = (SELECT k, k FROM (SELECT crowd.k(%d) AS k OFFSET 0) q) "
+            "WHERE w = %d AND %s" % (self.place - self.rng.randint(0, 200), self.number, self.own_rows()))
+        self.did(1)
+
+    def update_pad(self):
+        self.session.execute("UPDATE crowd.t SET pad = pad + 1 WHERE w = %d AND %s" % (
+            self.number, self.own_rows()))
+        self.did(1)
+
+    def own_rows(self):
+        rng = self.rng
+        return rng.choice((
+            "id %% 40 = %d" % rng.randrange(40),
+            "id = (SELECT max(id) FROM crowd.t WHERE w = %d)" % self.number,
+            "id > (SELECT max(id) - 300 FROM crowd.t) AND id % 3 = 0"))
+
+    def delete(self):
+        self.session.execute("DELETE FROM crowd.t WHERE w = %d AND %s" % (
+            self.number, self.rng.choice((
+                self.own_rows(), self.own_rows(), "id < (SELECT max(id) - 3000 FROM crowd.t)"))))
+        self.did(1)
+
+    def transaction(self):
+        rng, session = self.rng, self.session
+        session.begin(rng.choice(("", "ISOLATION LEVEL REPEATABLE READ")))
+        one_snapshot = "REPEATABLE" in session.mode
+        for number in range(rng.randint(1, 6)):
+            guarded = rng.random() < 0.4
+            if guarded:
+                session.execute("SAVEPOINT s%d" % number)
+            rng.choice((self.insert_together, self.insert_together, self.update_keys,
+                        self.delete))()
+            if one_snapshot and rng.random() < 0.5:
+                self.ask(rng.randint(1, 4))
+            if guarded:
+                session.execute("%s SAVEPOINT s%d" % (
+                    rng.choice(("ROLLBACK TO", "RELEASE")), number))
+        if rng.random() < 0.15:
+            self.prepared += 1
+            name = "%s-%d-%d" % (session.name, self.crowd.seed, self.prepared)
+            session.end("PREPARE TRANSACTION '%s'" % name)
+            session.execute("%s PREPARED '%s'" % (rng.choice(("COMMIT", "COMMIT", "ROLLBACK")), name))
+        else:
+            session.end(rng.choice(("COMMIT", "COMMIT", "ROLLBACK")))
+
+    def compare(self):
+        self.session.begin("ISOLATION LEVEL REPEATABLE READ")
+        self.ask(self.rng.randint(1, 6))
+        self.session.end("COMMIT")
+
+    def settings(self):
+        if self.crowd.settings.am == "sware":
+            self.session.execute("SET sware.enable_buffer = %s" % self.rng.choice(("on", "on", "off")))
+        self.did(1)
+
+    def step(self):
+        self.rng.choices(
+            (self.insert_each, self.insert_together, self.update_keys, self.update_pad,
+             self.delete, self.transaction, self.compare, self.settings),
+            (12, 2, 2, 1, 2, 3, 4, 0.3))[0]()
+
+
+class Caretaker(Member):
+    """Flushes, vacuums and rebuilds as the others go on."""
+
+    def __init__(self, crowd):
+        super().__init__(crowd, "caretaker", 0)
+
+    def work(self):
+        rng, crowd = self.rng, self.crowd
+        done = 0
+        try:
+            while crowd.wait_for_operations(done + rng.choice((20, 100, 400))):
+                done = crowd.operations
+                self.session.execute(self.random_task())
+                crowd.count(1)
+        except (Difference, psycopg2.Error) as problem:
+            crowd.fail(self.explained(problem))
+
+    def random_task(self):
+        rng, tested = self.rng, self.crowd.settings.am == "sware"
+        index = rng.choice(self.crowd.indexes)
+        kind = rng.random()
+        if kind < 0.45 and tested:
+            return "SELECT sware_flush('%s')" % index
+        if kind < 0.85:
+            return "VACUUM (INDEX_CLEANUP %s%s) crowd.t" % (
+                rng.choice(("ON", "ON", "AUTO")), rng.choice(("", "", ", FREEZE", ", PARALLEL 2")))
+        if kind < 0.93 and tested:
+            return "ALTER INDEX %s SET (buffer_size = %d)" % (
+                index, rng.choice((0, 64, 64, 128, 1024, 16384)))
+        return rng.choice(("ANALYZE crowd.t", "CHECKPOINT", "REINDEX INDEX CONCURRENTLY %s" % index))
