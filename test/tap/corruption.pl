@@ -19,7 +19,7 @@ use SwareTest;
 use Test::More;
 
 my $rounds = $ENV{SWARE_CORRUPTION_ROUNDS} // 2;
-my $copies = 24;
+my $copies = 36;
 my $am = am();
 my $endless = 'runs for ever and cannot be cancelled';
 
@@ -41,13 +41,27 @@ $node->start;
 prepare_database($node);
 
 # Equal tables, each with one index, so that a restart serves many corruptions.
-# Long keys make trees of three levels; half the keys have duplicates.
+# Long keys make trees of three levels; half the keys have duplicates.  The shared
+# buffer has pages in all states: short transactions fill it, and it is flushed
+# once in between.
 sub make_table
 {
 	my ($number) = @_;
 	my $kind = $number % 2;
 	my $key = $kind ? "repeat('k', 400) || to_char(n, 'FM00000')" : "to_char(n / 5, 'FM00000')";
 	my $rows = $kind ? 1200 : 6000;
+	my $few = $kind ? 11 : 99;
+	my $flush = $am eq 'btree' ? '' : "SELECT sware_flush('i$number');";
+	my $fill = <<"SQL";
+DO \$\$
+BEGIN
+	FOR i IN 1..20 LOOP
+		INSERT INTO t$number SELECT 3 * $rows + n, $key FROM generate_series(i * 17, i * 17 + $few) n;
+		COMMIT;
+	END LOOP;
+END
+\$\$;
+SQL
 	return <<"SQL";
 DROP TABLE IF EXISTS t$number;
 CREATE TABLE t$number (id int, key text COLLATE "C");
@@ -55,7 +69,28 @@ INSERT INTO t$number SELECT n, $key FROM generate_series(1, $rows) n;
 CREATE INDEX i$number ON t$number USING $am (key);
 INSERT INTO t$number SELECT n + $rows, $key FROM generate_series(1, $rows, 7) n;
 DELETE FROM t$number WHERE id % 11 = 0;
+$fill
+$flush
+$fill
 SQL
+}
+
+# What is where (src/tree/page.h): the special space and the kind in it, which is
+# 4 for buffer pages and 5 for those of their directory, and slots.
+my $special_space = 8160;
+my $kind_offset = $special_space + 22;
+my ($slots_start, $slot_size) = (24, 16);
+my ($buffer_kind, $directory_kind) = (4, 5);
+
+# A block of one of some kinds; any block if there is none.
+sub choose_of_kind
+{
+	my ($file, $blocks, @kinds) = @_;
+	my @found = grep {
+		my $kind = unpack('S', substr(read_page($file, $_), $kind_offset, 2));
+		grep { $_ == $kind } @kinds;
+	} 1 .. $blocks - 1;
+	return @found ? pick(@found) : choose(0, $blocks - 1);
 }
 
 # Each corrupts a file of so many blocks, and returns what it did.
@@ -95,14 +130,49 @@ my @corruptions = (
 		my ($from, $to) = (choose(0, $blocks - 1), choose(0, $blocks - 1));
 		write_page($file, $to, read_page($file, $from));
 		return "block $from copied over block $to";
+	},
+	sub {
+		my ($file, $blocks) = @_;
+		my $block = choose_of_kind($file, $blocks, $buffer_kind, $directory_kind);
+		return flip_bits($file, $blocks, $block);
+	},
+	sub {
+		my ($file, $blocks) = @_;
+		my $block = choose_of_kind($file, $blocks, $directory_kind);
+		my $page = read_page($file, $block);
+		my $lower = unpack('x12 S', $page);
+		my $slots = int(($lower - $slots_start) / $slot_size);
+		return flip_bits($file, $blocks, $block) if $slots < 2;
+		my ($from, $to) = map { choose(0, $slots - 1) } 1 .. 2;
+		substr($page, $slots_start + $to * $slot_size, $slot_size) =
+		  substr($page, $slots_start + $from * $slot_size, $slot_size);
+		write_page($file, $block, $page);
+		return "slot $from of block $block copied over slot $to";
+	},
+	sub {
+		my ($file, $blocks) = @_;
+		my ($from, $to) = map { choose_of_kind($file, $blocks, $buffer_kind) } 1 .. 2;
+		write_page($file, $to, read_page($file, $from));
+		return "buffer page $from copied over buffer page $to";
+	},
+	sub {
+		my ($file, $blocks) = @_;
+		my $block = choose_of_kind($file, $blocks, $buffer_kind, $directory_kind);
+		my ($kind) = unpack('S', substr(read_page($file, $block), $kind_offset, 2));
+		write_page($file, $block, "\0" x $page_size);
+		return "block $block, of kind $kind, zeroed";
+	},
+	sub {
+		my ($file, $blocks) = @_;
+		return flip_bits($file, $blocks, 0);
 	});
 
 # Flips bits: in the page header, at the front of the data, at its end, in the
 # special space, or anywhere.
 sub flip_bits
 {
-	my ($file, $blocks) = @_;
-	my $block = choose(0, $blocks - 1);
+	my ($file, $blocks, $block) = @_;
+	$block //= choose(0, $blocks - 1);
 	my $page = read_page($file, $block);
 	my ($lower, $upper, $special) = unpack('x12 S S S', $page);
 	my @flipped;

@@ -44,7 +44,7 @@ sub leaves
 WITH RECURSIVE leaf AS (
 	SELECT s.* FROM generate_series(1, pg_relation_size('$index') / $page_size - 1) b,
 	       sware_page_stats('$index', b) s
-	WHERE s.level = 0 AND s.left_link IS NULL AND NOT 'deleted' = ANY (s.flags)
+	WHERE s.kind = 'leaf' AND s.left_link IS NULL AND NOT 'deleted' = ANY (s.flags)
 	UNION ALL
 	SELECT s.* FROM leaf, sware_page_stats('$index', leaf.right_link) s
 	WHERE leaf.right_link IS NOT NULL)
