@@ -136,6 +136,7 @@ seek(SwareScan *scan, bool forward)
 		save_last(scan);
 		after = scan->last.tuple;
 	}
+	scan->lastReturned = SWARE_LAST_SAVED;	/* the chunk goes away */
 
 	if (scan->beforePage)
 		scan->beforePage(scan->scan->indexRelation);
