@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "commands/dbcommands.h"
 #include "executor/executor.h"
 #include "nodes/plannodes.h"
 #include "tcop/pquery.h"
@@ -16,6 +17,7 @@
 
 #include "buffer/hooks.h"
 #include "buffer/staging.h"
+#include "buffer/zones.h"
 #include "compat.h"
 
 /* until the transaction ends, see look_at_running_statement */
@@ -179,6 +181,11 @@ process_utility(PlannedStmt *statement, const char *query_string,
 	SwareStatementKind outer = sware_statement_kind;
 	Node	   *command = statement->utilityStmt;
 	volatile bool moves_data = !leaves_indexes_alone(command);
+	volatile Oid dropped_database = InvalidOid;
+
+	/* its number may be given to another database */
+	if (IsA(command, DropdbStmt))
+		dropped_database = get_database_oid(((DropdbStmt *) command)->dbname, true);
 
 	if (moves_data)
 	{
@@ -204,6 +211,9 @@ process_utility(PlannedStmt *statement, const char *query_string,
 			sware_utility_depth--;
 	}
 	PG_END_TRY();
+
+	if (OidIsValid(dropped_database))
+		sware_zones_forget_database(dropped_database);
 }
 
 /*

@@ -1,0 +1,124 @@
+-- What shared memory knows about buffer pages, compared with the pages.
+LOAD 'sware';
+CREATE EXTENSION sware_zones;
+
+-- Each statement commits, so that the rows go to the shared buffer.
+CREATE PROCEDURE insert_numbers(target text, expression text, first int, last int)
+LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN 0 .. (last - first) / 20 LOOP
+		EXECUTE format('INSERT INTO %s SELECT %s FROM generate_series(%s, %s) i',
+			target, expression, first + i * 20, least(first + i * 20 + 19, last));
+		COMMIT;
+	END LOOP;
+END $$;
+
+-- What a test can show: counts depend on where pages became full.
+CREATE FUNCTION compare_zones(index regclass, OUT has_blocks bool, OUT is_crowded bool,
+	OUT has_zonemaps bool, OUT has_filters bool, OUT filters_work bool)
+LANGUAGE sql AS $$
+	SELECT blocks > 0, unsorted > greatest(1, least(16, sealed / 10)),
+		CASE WHEN unsorted > 0 THEN zonemaps = unsorted END,
+		blocks > 0 AND filters = blocks, false_positives < 0.04
+	FROM sware_compare_zones(index)
+$$;
+
+-- Keys of fixed size, scrambled; in several blocks.
+CREATE TABLE zone_numbers (k bigint);
+CREATE INDEX zone_numbers_k ON zone_numbers USING sware (k) WITH (buffer_size = 8192);
+SELECT * FROM sware_compare_zones('zone_numbers_k');
+CALL insert_numbers('zone_numbers', 'i::bigint * 7919 % 1000003 * 4000000007', 1, 400);
+SELECT * FROM sware_compare_zones('zone_numbers_k');
+CALL insert_numbers('zone_numbers', 'i::bigint * 7919 % 1000003 * 4000000007', 401, 3000);
+SELECT * FROM compare_zones('zone_numbers_k');
+CALL insert_numbers('zone_numbers', 'i::bigint * 7919 % 1000003 * 4000000007', 3001, 40000);
+SELECT * FROM compare_zones('zone_numbers_k');
+SELECT blocks > 2 AS several FROM sware_compare_zones('zone_numbers_k');
+CALL insert_numbers('zone_numbers', 'i::bigint * 7919 % 1000003 * 4000000007', 40001, 45000);
+SELECT * FROM compare_zones('zone_numbers_k');
+
+-- In order; far from evenly spread; extreme and equal values; nulls.
+CREATE TABLE zone_shapes (k int, n int8);
+CREATE INDEX zone_shapes_asc ON zone_shapes USING sware (k) WITH (buffer_size = 8192);
+CREATE INDEX zone_shapes_desc ON zone_shapes USING sware (k DESC, n) WITH (buffer_size = 8192);
+CREATE INDEX zone_shapes_nulls ON zone_shapes USING sware (k NULLS FIRST) INCLUDE (n) WITH (buffer_size = 8192);
+CALL insert_numbers('zone_shapes', 'i, i', 1, 4000);
+CALL insert_numbers('zone_shapes', '(CASE i % 3 WHEN 0 THEN 1 ELSE -1 END * exp(i / 200.0))::int, i', 1, 4000);
+CALL insert_numbers('zone_shapes', 'CASE i % 4 WHEN 0 THEN 2147483647 WHEN 1 THEN -2147483648 WHEN 2 THEN 7 END, i', 1, 4000);
+SELECT * FROM compare_zones('zone_shapes_asc');
+SELECT * FROM compare_zones('zone_shapes_desc');
+SELECT * FROM compare_zones('zone_shapes_nulls');
+
+-- All the same: nothing that a filter could deny.
+CREATE TABLE zone_same (k smallint);
+CREATE INDEX zone_same_k ON zone_same USING sware (k) WITH (buffer_size = 8192);
+CALL insert_numbers('zone_same', '3', 1, 6000);
+SELECT * FROM compare_zones('zone_same_k');
+
+-- Keys of all sizes, without zonemaps.
+CREATE TABLE zone_texts (k text, n int);
+CREATE INDEX zone_texts_k ON zone_texts USING sware (k, n) WITH (buffer_size = 8192);
+CALL insert_numbers('zone_texts', $$repeat(md5(i::text), i % 7) || repeat('y', i % 300), i$$, 1, 5000);
+CALL insert_numbers('zone_texts', $$(SELECT string_agg(md5(i::text || j), '') FROM generate_series(1, 70) j), i$$, 1, 40);
+SELECT * FROM compare_zones('zone_texts_k');
+CALL insert_numbers('zone_texts', $$i, i$$, 1, 1000);
+SELECT * FROM compare_zones('zone_texts_k');
+
+-- Classes that hash with their equality, or not at all, or store another type.
+CREATE TABLE zone_types (a name, b int[], c varchar, d numeric, e timestamptz, f money);
+CREATE INDEX zone_types_a ON zone_types USING sware (a);
+CREATE INDEX zone_types_b ON zone_types USING sware (b);
+CREATE INDEX zone_types_c ON zone_types USING sware (c);
+CREATE INDEX zone_types_d ON zone_types USING sware (d);
+CREATE INDEX zone_types_e ON zone_types USING sware (e);
+CREATE INDEX zone_types_f ON zone_types USING sware (f);
+CALL insert_numbers('zone_types', $$md5(i::text), ARRAY[i % 100, i], md5(i::text), i / 7.0,
+	'2000-01-01Z'::timestamptz + (i * 7919 % 4000) * interval '1 hour', i::money$$, 1, 4000);
+SELECT count(compare_zones(('zone_types_' || letter)::regclass)) FROM unnest(ARRAY['a', 'b', 'c', 'd', 'e', 'f']) AS letter;
+CALL insert_numbers('zone_types', $$md5(i::text), ARRAY[i % 100, i], md5(i::text), i / 7.0,
+	'2000-01-01Z'::timestamptz + (i * 7919 % 4000) * interval '1 minute', i::money$$, 4001, 4420);
+SELECT index, zones.* FROM unnest(ARRAY['a', 'b', 'c', 'd', 'e', 'f']) AS letter,
+	format('zone_types_%s', letter) AS index, compare_zones(index::regclass) AS zones ORDER BY 1;
+
+-- Options.
+CREATE TABLE zone_options (k bigint);
+CREATE INDEX zone_options_never ON zone_options USING sware (k) WITH (sort_threshold = 100);
+CREATE INDEX zone_options_small ON zone_options USING sware (k) WITH (bloom_bits = 1);
+CREATE INDEX zone_options_large ON zone_options USING sware (k) WITH (bloom_bits = 32);
+CREATE INDEX zone_options_none ON zone_options USING sware (k) WITH (bloom_bits = 0);
+CALL insert_numbers('zone_options', 'i::bigint * 7919 % 1000003', 1, 10000);
+SELECT blocks, unsorted = sealed AS all_unsorted, zonemaps = unsorted AS has_zonemaps
+FROM sware_compare_zones('zone_options_never');
+SELECT blocks > 0 AS has_blocks, filters FROM sware_compare_zones('zone_options_none');
+SELECT has_filters FROM compare_zones('zone_options_small');
+SELECT has_filters FROM compare_zones('zone_options_large');
+CALL insert_numbers('zone_options', 'i::bigint * 7919 % 1000003', 10001, 10800);
+SELECT filters > 0 AS has_filters, false_positives BETWEEN 0.5 AND 0.8 AS filters_work FROM sware_compare_zones('zone_options_small');
+SELECT filters > 0 AS has_filters, false_positives < 0.002 AS filters_work FROM sware_compare_zones('zone_options_large');
+ALTER INDEX zone_options_never RESET (sort_threshold);
+SELECT * FROM compare_zones('zone_options_never');
+CREATE INDEX ON zone_options USING sware (k) WITH (sort_threshold = 0);
+CREATE INDEX ON zone_options USING sware (k) WITH (bloom_bits = 33);
+
+-- Flushes take the oldest pages; blocks of others stay.
+CREATE TABLE zone_flushed (k int, t text);
+CREATE INDEX zone_flushed_k ON zone_flushed USING sware (k) INCLUDE (t) WITH (buffer_size = 512);
+CALL insert_numbers('zone_flushed', 'i * 31 % 5000, repeat(md5(i::text), 10)', 1, 1200);
+SELECT blocks > 0 AS has_blocks FROM sware_compare_zones('zone_flushed_k');
+CALL insert_numbers('zone_flushed', 'i * 31 % 5000, repeat(md5(i::text), 10)', 1201, 2000);
+SELECT buffer_generation > 1 AS was_flushed FROM sware_metapage('zone_flushed_k');
+SELECT has_blocks, is_crowded, has_zonemaps FROM compare_zones('zone_flushed_k');
+CALL insert_numbers('zone_flushed', 'i * 31 % 5000, repeat(md5(i::text), 10)', 2001, 5000);
+SELECT has_blocks, is_crowded, has_zonemaps FROM compare_zones('zone_flushed_k');
+SELECT sware_flush('zone_flushed_k') > 0 AS flushed;
+SELECT * FROM sware_compare_zones('zone_flushed_k');
+CALL insert_numbers('zone_flushed', 'i * 31 % 5000, repeat(md5(i::text), 10)', 5001, 5800);
+SELECT has_blocks, is_crowded, has_zonemaps FROM compare_zones('zone_flushed_k');
+
+-- A file with another index of the same name, and an emptied one.
+REINDEX INDEX zone_flushed_k;
+SELECT * FROM sware_compare_zones('zone_flushed_k');
+TRUNCATE zone_flushed;
+CALL insert_numbers('zone_flushed', 'i * 31 % 5000, repeat(md5(i::text), 10)', 1, 1200);
+SELECT has_blocks, is_crowded, has_zonemaps FROM compare_zones('zone_flushed_k');
+SELECT sware_check('zone_flushed_k', true);

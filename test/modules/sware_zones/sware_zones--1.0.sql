@@ -1,0 +1,14 @@
+\echo Use "CREATE EXTENSION sware_zones" to load this file. \quit
+
+-- Compares what shared memory knows about an index's sealed pages with the
+-- pages, and raises an error where the two contradict each other.  Returns
+-- what there is; blocks and unsorted together have all sealed pages.
+CREATE FUNCTION sware_compare_zones(index regclass,
+	OUT sealed int,			-- pages
+	OUT blocks int,
+	OUT sorted int,			-- pages in blocks
+	OUT unsorted int,		-- pages
+	OUT zonemaps int,		-- of unsorted pages
+	OUT filters int,		-- of blocks
+	OUT false_positives float8)	-- share of what the filters should deny
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT;

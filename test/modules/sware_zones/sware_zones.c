@@ -1,0 +1,343 @@
+/*-------------------------------------------------------------------------
+ *
+ * sware_zones.c
+ *	  Compares what shared memory knows about buffer pages with the pages, for
+ *	  tests.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "fmgr.h"
+#include "funcapi.h"
+
+#include "buffer/abbreviation.h"
+#include "buffer/sharedbuffer.h"
+#include "buffer/zones.h"
+#include "tree/tree.h"
+
+PG_MODULE_MAGIC;
+
+PG_FUNCTION_INFO_V1(sware_compare_zones);
+
+/* places that are searched for in each block */
+#define SEARCHES	40
+
+typedef struct Entries
+{
+	IndexTuple *tuples;
+	int			count;
+	int			allocated;
+} Entries;
+
+static void
+add_entry(Entries *entries, IndexTuple tuple)
+{
+	if (entries->count == entries->allocated)
+	{
+		entries->allocated = Max(1024, entries->allocated * 2);
+		entries->tuples = entries->tuples == NULL ?
+			palloc(entries->allocated * sizeof(IndexTuple)) :
+			repalloc_huge(entries->tuples, entries->allocated * sizeof(IndexTuple));
+	}
+	entries->tuples[entries->count++] = CopyIndexTuple(tuple);
+}
+
+static int
+compare_entries(const void *a, const void *b, void *index)
+{
+	return sware_compare_entries((Relation) index, *(const IndexTuple *) a,
+								 *(const IndexTuple *) b);
+}
+
+static void
+sort_and_drop_equal(Relation index, Entries *entries)
+{
+	int			kept = Min(entries->count, 1);
+
+	qsort_arg(entries->tuples, entries->count, sizeof(IndexTuple), compare_entries, index);
+	for (int i = 1; i < entries->count; i++)
+	{
+		if (sware_compare_entries(index, entries->tuples[i], entries->tuples[kept - 1]) != 0)
+			entries->tuples[kept++] = entries->tuples[i];
+	}
+	entries->count = kept;
+}
+
+/* A view that will stay as it is: nothing more is to be sorted. */
+static void
+make_view(Relation index, SwareZoneView *view)
+{
+	SwareBufferState state;
+	int			unsorted;
+
+	sware_zone_view_init(view, index, CurrentMemoryContext);
+	do
+	{
+		(void) sware_buffer_read_state(index, &state);
+		unsorted = view->pageCount;
+	} while (!sware_zone_view_refresh(view, &state) || view->pageCount != unsorted);
+}
+
+/*
+ * Add a page's entries to those of unsorted pages, or of pages in blocks.  A
+ * zonemap must cover the entries exactly.
+ */
+static void
+read_page(Relation index, SwareLink link, const SwareUnsortedPage *unsorted,
+		  Entries *entries)
+{
+	Buffer		buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_SHARE);
+	int64		smallest = PG_INT64_MAX;
+	int64		largest = PG_INT64_MIN;
+	SwareKeyColumn column;
+	Page		page;
+
+	if (!BufferIsValid(buffer))
+		elog(ERROR, "page %u is not what the directory says", link.block);
+	page = BufferGetPage(buffer);
+	sware_key_column_init(&column, index, 1, (Datum) 0, true);
+	for (Size offset = SWARE_BUFFER_START; offset < sware_buffer_page_end(page);)
+	{
+		IndexTuple	entry = sware_buffer_entry(index, link.block, page, &offset);
+		int64		abbreviation = sware_abbreviate(&column, RelationGetDescr(index), entry);
+
+		smallest = Min(smallest, abbreviation);
+		largest = Max(largest, abbreviation);
+		add_entry(entries, entry);
+	}
+	sware_release_buffer(buffer);
+	if (unsorted != NULL && unsorted->hasZonemap &&
+		(unsorted->smallest != smallest || unsorted->largest != largest))
+		elog(ERROR, "page %u has a wrong zonemap", link.block);
+}
+
+static const SwareUnsortedPage *
+find_unsorted(const SwareZoneView *view, SwareLink link)
+{
+	for (int i = 0; i < view->pageCount; i++)
+	{
+		if (sware_links_equal(view->pages[i].page, link))
+			return &view->pages[i];
+	}
+	return NULL;
+}
+
+/* Read a block from first to last. */
+static void
+read_block(Relation index, const SwareZoneView *view, const SwareSortedBlock *block,
+		   Entries *entries)
+{
+	IndexTuple	entry = palloc(SWARE_MAX_ENTRY_SIZE);
+	int			first = entries->count;
+	SwareKeyColumn column;
+
+	for (uint32 i = 0; i < block->entries; i++)
+	{
+		SwareLink	page;
+
+		if (!sware_block_copy_entry(block, i, entry, &page))
+			elog(ERROR, "a block is gone");
+		if (find_unsorted(view, page) != NULL)
+			elog(ERROR, "page %u is in a block and unsorted", page.block);
+		add_entry(entries, entry);
+		if (i > 0 && sware_compare_entries(index, entries->tuples[first + i - 1],
+										   entries->tuples[first + i]) >= 0)
+			elog(ERROR, "a block is not in order");
+	}
+	sware_key_column_init(&column, index, 1, (Datum) 0, true);
+	if (block->smallest != sware_abbreviate(&column, RelationGetDescr(index),
+											entries->tuples[first]) ||
+		block->largest != sware_abbreviate(&column, RelationGetDescr(index),
+										   entries->tuples[entries->count - 1]))
+		elog(ERROR, "a block has a wrong zonemap");
+}
+
+/* Look for a place in a block, and compare with a search from first to last. */
+static void
+search_block(const SwareZoneView *view, const SwareSortedBlock *block,
+			 const Entries *own, const SwareSearchKey *place)
+{
+	int			expected = 0;
+
+	while (expected < own->count && sware_compare_key(place, own->tuples[expected]) > 0)
+		expected++;
+	if (sware_block_search(view, block, place) != expected)
+		elog(ERROR, "a search found " INT64_FORMAT " instead of %d",
+			 sware_block_search(view, block, place), expected);
+}
+
+static void
+search_for_entry(const SwareZoneView *view, const SwareSortedBlock *block,
+				 const Entries *own, IndexTuple entry)
+{
+	SwareSearchKey place;
+
+	sware_search_key_from_entry(&place, view->index, entry);
+	search_block(view, block, own, &place);
+	place.after = true;
+	search_block(view, block, own, &place);
+	place.hasTid = false;
+	search_block(view, block, own, &place);
+	place.after = false;
+	search_block(view, block, own, &place);
+	place.columnCount = 1;
+	search_block(view, block, own, &place);
+	place.after = true;
+	search_block(view, block, own, &place);
+}
+
+/* Is a value among those of a block's first column? */
+static bool
+has_value(Relation index, const Entries *own, Datum value)
+{
+	SwareSearchKey place;
+	int			low = 0;
+	int			high = own->count;
+	bool		is_null;
+	Datum		found;
+
+	sware_search_key_init(&place, index);
+	sware_search_key_set_column(&place, 1, value, false);
+	while (low < high)
+	{
+		int			middle = low + (high - low) / 2;
+
+		if (sware_compare_key(&place, own->tuples[middle]) > 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == own->count)
+		return false;
+	found = index_getattr(own->tuples[low], 1, RelationGetDescr(index), &is_null);
+	return sware_compare_column(&place.columns[0], found, is_null) == 0;
+}
+
+/* Ask a block's filter for some entries' values. */
+static void
+probe_filter(Relation index, const SwareSortedBlock *block, const Entries *own,
+			 const Entries *asked, int64 *absent, int64 *false_positives)
+{
+	for (int i = 0; i < asked->count; i++)
+	{
+		uint64		hash;
+		bool		is_null;
+		Datum		value = index_getattr(asked->tuples[i], 1, RelationGetDescr(index), &is_null);
+		bool		is_there;
+		bool		may_be_there;
+
+		if (is_null)
+			continue;
+		if (!sware_bloom_hash(index, value, &hash))
+			elog(ERROR, "a block has a filter, but its column has no hash function");
+		is_there = has_value(index, own, value);
+		may_be_there = sware_block_may_contain(block, hash);
+		if (is_there && !may_be_there)
+			elog(ERROR, "a filter denies an entry of its block");
+		if (!is_there)
+		{
+			++*absent;
+			if (may_be_there)
+				++*false_positives;
+		}
+	}
+}
+
+/* Look for entries of all blocks, and of unsorted pages, in each block. */
+static void
+compare_blocks(Relation index, const SwareZoneView *view, const Entries *all,
+			   const Entries *unsorted, int64 *absent, int64 *false_positives)
+{
+	int			first = 0;
+
+	for (int i = 0; i < view->blockCount; i++)
+	{
+		const SwareSortedBlock *block = &view->blocks[i];
+		Entries		own = {all->tuples + first, block->entries, 0};
+
+		for (int j = 0; j <= SEARCHES; j++)
+		{
+			search_for_entry(view, block, &own,
+							 all->tuples[(int64) (all->count - 1) * j / SEARCHES]);
+			search_for_entry(view, block, &own,
+							 own.tuples[(int64) (own.count - 1) * j / SEARCHES]);
+		}
+		if (block->filterLines > 0)
+		{
+			probe_filter(index, block, &own, all, absent, false_positives);
+			probe_filter(index, block, &own, unsorted, absent, false_positives);
+		}
+		first += block->entries;
+	}
+}
+
+Datum
+sware_compare_zones(PG_FUNCTION_ARGS)
+{
+	Relation	index = index_open(PG_GETARG_OID(0), AccessShareLock);
+	SwareZoneView view;
+	SwareListedPage *listed;
+	int			listed_count;
+	Entries		expected = {0};
+	Entries		found = {0};
+	Entries		unsorted = {0};
+	int			sorted = 0;
+	int			zonemaps = 0;
+	int			filters = 0;
+	int64		absent = 0;
+	int64		false_positives = 0;
+	TupleDesc	descriptor;
+	Datum		values[7];
+	bool		isnull[7] = {false};
+
+	if (!sware_zones_are_available())
+		elog(ERROR, "sware is not preloaded");
+	make_view(index, &view);
+	listed_count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &listed);
+	for (int i = 0; i < view.blockCount; i++)
+	{
+		read_block(index, &view, &view.blocks[i], &found);
+		sorted += view.blocks[i].pages;
+		filters += view.blocks[i].filterLines > 0;
+	}
+	for (int i = 0; i < view.pageCount; i++)
+		zonemaps += view.pages[i].hasZonemap;
+	for (int i = 0; i < listed_count; i++)
+	{
+		const SwareUnsortedPage *page = find_unsorted(&view, listed[i].page);
+
+		read_page(index, listed[i].page, page, page != NULL ? &unsorted : &expected);
+	}
+	if (sorted + view.pageCount != listed_count)
+		elog(ERROR, "%d pages are sorted and %d unsorted, but %d are listed",
+			 sorted, view.pageCount, listed_count);
+	if (found.count > 0)
+		compare_blocks(index, &view, &found, &unsorted, &absent, &false_positives);
+
+	sort_and_drop_equal(index, &expected);
+	sort_and_drop_equal(index, &found);
+	if (expected.count != found.count)
+		elog(ERROR, "blocks have %d different entries, and their pages have %d",
+			 found.count, expected.count);
+	for (int i = 0; i < found.count; i++)
+	{
+		if (sware_compare_entries(index, found.tuples[i], expected.tuples[i]) != 0)
+			elog(ERROR, "blocks and their pages have different entries");
+	}
+	index_close(index, AccessShareLock);
+
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	values[0] = Int32GetDatum(listed_count);
+	values[1] = Int32GetDatum(view.blockCount);
+	values[2] = Int32GetDatum(sorted);
+	values[3] = Int32GetDatum(view.pageCount);
+	values[4] = Int32GetDatum(zonemaps);
+	values[5] = Int32GetDatum(filters);
+	isnull[6] = absent == 0;
+	values[6] = Float8GetDatum(isnull[6] ? 0 : (double) false_positives / absent);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
+}
