@@ -11,13 +11,14 @@ LANGUAGE C STRICT;
 
 -- Inserts "inserts" of the keys, from number "first" on (the first key is
 -- number 0), and does "reads" reads, spread evenly among the inserts, each for
--- "width" keys from a random one of those that were inserted so far.  Returns
--- the seconds it took and how many entries the reads found.
+-- "width" keys from a random one of those that were inserted so far, of whose
+-- entries it takes "most" (0: all).  Returns the seconds it took and how many
+-- entries the reads found.
 CREATE FUNCTION drive_index(index regclass, first bigint, inserts bigint,
-	reads bigint, width bigint, seed bigint,
+	reads bigint, width bigint, most bigint, seed bigint,
 	OUT seconds double precision, OUT found bigint)
 AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT;
 
 REVOKE ALL ON FUNCTION drive_index_keys(bigint[]) FROM PUBLIC;
-REVOKE ALL ON FUNCTION drive_index(regclass, bigint, bigint, bigint, bigint, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION drive_index(regclass, bigint, bigint, bigint, bigint, bigint, bigint) FROM PUBLIC;

@@ -46,6 +46,7 @@ typedef struct Drive
 								 * does */
 	pg_prng_state random;
 	int64		width;			/* keys that a read asks for */
+	int64		limit;			/* entries that it takes at most; 0: all */
 	int64		inserted;		/* keys that are there */
 	int64		found;			/* entries that the reads returned */
 } Drive;
@@ -116,8 +117,12 @@ read_keys(Drive *drive)
 					F_INT8LT, Int64GetDatum(lowest + drive->width));
 	}
 	index_rescan(drive->scan, keys, key_count, NULL, 0);
-	while (index_getnext_tid(drive->scan, ForwardScanDirection) != NULL)
+	for (int64 taken = 0; drive->limit == 0 || taken < drive->limit; taken++)
+	{
+		if (index_getnext_tid(drive->scan, ForwardScanDirection) == NULL)
+			break;
 		drive->found++;
+	}
 }
 
 static void
@@ -190,9 +195,11 @@ drive_index(PG_FUNCTION_ARGS)
 	bool		nulls[2] = {false, false};
 
 	drive.width = PG_GETARG_INT64(4);
-	pg_prng_seed(&drive.random, PG_GETARG_INT64(5));
+	drive.limit = PG_GETARG_INT64(5);
+	pg_prng_seed(&drive.random, PG_GETARG_INT64(6));
 	drive.inserted = first;
 	if (first < 0 || inserts < 0 || reads < 0 || drive.width < 1 ||
+		drive.limit < 0 ||
 		first > all_keys_count || inserts > all_keys_count - first)
 		ereport(ERROR,
 				errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -15,49 +15,54 @@ WIDTHS = {"short": 100, "long": 10_000}
 
 @dataclasses.dataclass
 class Work:
-    """What one run does: the keys before it, its inserts and its reads."""
+    """What one run does: the keys before it, its inserts and its reads.
+
+    A read asks for so many neighbouring keys, and for so many entries at most;
+    zero is no limit.
+    """
 
     preloaded: int
     inserts: int
     reads: int
-    width: int
+    width: int = 1
+    limit: int = 0
 
 
 def measure(chosen, place):
+    connection = prepare(chosen)
+    everyone = [subjects.NBTREE, *subjects.compared(chosen)]
+    raw = []
+    for degree in chosen.degrees:
+        keys = sortedness.make_keys(
+            chosen.rows, degree, chosen.alpha, chosen.beta, chosen.seed
+        )
+        give_keys(place, connection, keys)
+        for workload in chosen.workloads:
+            results.step(f"{degree.name}, {workload}")
+            work = plan_work(chosen, workload)
+            raw += [
+                {
+                    "degree": degree.name, "k": degree.k, "l": degree.l,
+                    "workload": workload,
+                }
+                | run
+                for run in time_work(chosen, connection, work, everyone)
+            ]
+    connection.close()
+    tell(chosen, raw, everyone)
+
+
+def prepare(chosen):
     connection = server.connect(chosen)
     server.execute(connection, "CREATE EXTENSION drive_index")
     server.execute(connection, "CREATE TABLE t (k bigint)")
     if all(name != "synchronous_commit" for name, _ in chosen.settings):
         server.execute(connection, "SET synchronous_commit = off")
-    everyone = [subjects.NBTREE, *compared(chosen)]
-    raw = []
-    for degree in chosen.degrees:
-        give_keys(chosen, place, connection, degree)
-        for workload in chosen.workloads:
-            results.step(f"{degree.name}, {workload}")
-            raw += time_workload(chosen, connection, degree, workload, everyone)
-    connection.close()
-    tell(chosen, raw, everyone)
+    return connection
 
 
-def compared(chosen):
-    """What is set beside nbtree: one subject for each size of the buffer."""
-    subject = subjects.compared(chosen)
-    if chosen.buffer_sizes is None:
-        return [subject]
-    return [
-        dataclasses.replace(
-            subject, label=f"{subject.label}, {size}",
-            options=(*subject.options, ("buffer_size", size)),
-        )
-        for size in chosen.buffer_sizes.split(",")
-    ]
-
-
-def give_keys(chosen, place, connection, degree):
-    keys = sortedness.make_keys(
-        chosen.rows, degree, chosen.alpha, chosen.beta, chosen.seed
-    )
+def give_keys(place, connection, keys):
+    """Hands the keys to the extension, in their order of arrival."""
     with open(place.data / "keys", "wb") as file:
         sortedness.write_copy_text(keys, file)
     server.execute(connection, "CREATE TEMPORARY TABLE keys (k bigint, v integer)")
@@ -71,26 +76,25 @@ def give_keys(chosen, place, connection, degree):
 def plan_work(chosen, workload):
     rows = chosen.rows
     if workload == "insert":
-        return Work(0, rows, 0, 1)
+        return Work(0, rows, 0)
     if workload == "point":
-        return Work(rows, 0, chosen.reads, 1)
+        return Work(rows, 0, chosen.reads)
     if workload in WIDTHS:
         width = WIDTHS[workload]
         return Work(rows, 0, max(1, chosen.reads * 100 // (100 + width)), width)
     reads, writes = (int(part) for part in workload.split(":"))
     preloaded = rows * chosen.preloaded // 100
     inserts = rows - preloaded
-    return Work(preloaded, inserts, inserts * reads // writes, 1)
+    return Work(preloaded, inserts, inserts * reads // writes)
 
 
-def time_workload(chosen, connection, degree, workload, everyone):
-    work = plan_work(chosen, workload)
+def time_work(chosen, connection, work, everyone):
     raw = []
     for number in range(chosen.rounds):
         found = {}
         for subject in subjects.in_turn(everyone, number):
             server.execute(connection, subject.create_index("t"))
-            drive(chosen, connection, Work(0, work.preloaded, 0, 1))
+            drive(chosen, connection, Work(0, work.preloaded, 0))
             server.execute(connection, "CHECKPOINT")
             seconds, found[subject.label] = drive(
                 chosen, connection, work, chosen.seed + number
@@ -99,11 +103,10 @@ def time_workload(chosen, connection, degree, workload, everyone):
             server.execute(connection, "DROP INDEX t_k")
             raw.append(
                 {
-                    "degree": degree.name, "k": degree.k, "l": degree.l,
-                    "workload": workload, "round": number + 1,
-                    "subject": subject.label, "inserts": work.inserts,
-                    "reads": work.reads, "seconds": seconds,
-                    "found": found[subject.label], "index_bytes": index_bytes,
+                    "round": number + 1, "subject": subject.label,
+                    "inserts": work.inserts, "reads": work.reads,
+                    "seconds": seconds, "found": found[subject.label],
+                    "index_bytes": index_bytes,
                 }
             )
             print(
@@ -126,8 +129,12 @@ def drive(chosen, connection, work, seed=0):
         server.execute(connection, "BEGIN")
         part, part_found = server.query(
             connection,
-            "SELECT seconds, found FROM drive_index('t_k', %s, %s, %s, %s, %s)",
-            [work.preloaded + inserted, inserts, reads, work.width, seed + end],
+            "SELECT seconds, found FROM "
+            "drive_index('t_k', %s, %s, %s, %s, %s, %s)",
+            [
+                work.preloaded + inserted, inserts, reads, work.width, work.limit,
+                seed + end,
+            ],
         )[0]
         # What an access method puts off until the commit is its cost, too.
         begin = time.perf_counter()

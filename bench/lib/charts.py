@@ -5,7 +5,10 @@ import matplotlib
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402  (the backend is chosen first)
 
-COLOURS = ("#4878a8", "#d1741f", "#b8b8b8", "#5a9a5a")
+COLOURS = (
+    "#4878a8", "#d1741f", "#b8b8b8", "#5a9a5a", "#a05a9a", "#c8a838", "#707070",
+    "#58a8b8",
+)
 
 
 def bars(path, title, panels):

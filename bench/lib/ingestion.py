@@ -3,6 +3,7 @@
 import statistics
 import time
 
+import buffer
 import charts
 import pgbench
 import results
@@ -27,7 +28,7 @@ GUARDED_INSERT = """
 def measure(chosen, place):
     connection = server.connect(chosen)
     server.execute(connection, GUARDED_INSERT)
-    everyone = [subjects.NO_INDEX, subjects.NBTREE, subjects.compared(chosen)]
+    everyone = [subjects.NO_INDEX, subjects.NBTREE, *subjects.compared(chosen)]
     raw = []
     for degree in chosen.degrees:
         for clients in chosen.clients:
@@ -50,8 +51,7 @@ def measure(chosen, place):
                         flush=True,
                     )
     connection.close()
-    summary = summarise(raw, *(subject.label for subject in everyone))
-    tell(chosen, raw, summary, everyone[-1].label)
+    tell(chosen, raw, summarise(raw, [subject.label for subject in everyone]))
 
 
 def describe(chosen, degree, clients):
@@ -87,6 +87,11 @@ def load(chosen, place, connection, degree, clients, subject):
     else:
         seconds, rows = insert(chosen, place, degree, clients)
     wal_bytes = server.wal_position(connection) - wal_before
+    # What was put off is a cost, too; it is told apart.
+    begin = time.perf_counter()
+    buffer.flush(connection, subject, "t_k")
+    flush_seconds = time.perf_counter() - begin
+    flush_wal_bytes = server.wal_position(connection) - wal_before - wal_bytes
     index_bytes = 0
     if subject.access_method is not None:
         index_bytes = server.relation_bytes(connection, "t_k")
@@ -94,6 +99,7 @@ def load(chosen, place, connection, degree, clients, subject):
         raise RuntimeError("rows are missing")
     return {
         "rows": rows, "seconds": seconds, "wal_bytes": wal_bytes,
+        "flush_seconds": flush_seconds, "flush_wal_bytes": flush_wal_bytes,
         "index_bytes": index_bytes,
     }
 
@@ -140,90 +146,117 @@ def make_script(chosen, degree, clients):
     return script, rows_a_turn
 
 
-def summarise(raw, plain, nbtree, compared):
-    """One row for each degree and number of clients, from the medians."""
+def summarise(raw, labels):
+    """One row for each degree, number of clients and subject, from the medians."""
+    plain, nbtree, *compared = labels
     summary = []
     for degree, clients in dict.fromkeys((r["degree"], r["clients"]) for r in raw):
         runs = [r for r in raw if (r["degree"], r["clients"]) == (degree, clients)]
-
-        def median(subject, figure):
-            return statistics.median(
-                run[figure] for run in runs if run["subject"] == subject
-            )
-
-        rows = runs[0]["rows"]
-        row = {
-            key: runs[0][key] for key in ("mode", "degree", "k", "l", "clients", "rows")
-        }
-        row["seconds_without_index"] = median(plain, "seconds")
-        for name, label in (("nbtree", nbtree), ("compared", compared)):
-            row |= {
-                f"{name}_seconds": median(label, "seconds"),
-                f"{name}_net_seconds": median(label, "seconds")
-                - median(plain, "seconds"),
-                f"{name}_wal_bytes_per_entry": (
-                    median(label, "wal_bytes") - median(plain, "wal_bytes")
-                )
-                / rows,
-                f"{name}_index_bytes": median(label, "index_bytes"),
-            }
-        row["ratio_of_net_cost"] = results.ratio(
-            row["nbtree_net_seconds"], row["compared_net_seconds"]
-        )
-        row["ratio_of_throughput"] = row["nbtree_seconds"] / row["compared_seconds"]
-        summary.append(row)
+        summary += [summarise_one(runs, plain, nbtree, label) for label in compared]
     return summary
 
 
-def tell(chosen, raw, summary, label):
+def summarise_one(runs, plain, nbtree, compared):
+    def median(subject, *figures):
+        return statistics.median(
+            sum(run[figure] for figure in figures)
+            for run in runs if run["subject"] == subject
+        )
+
+    rows = runs[0]["rows"]
+    row = {
+        key: runs[0][key] for key in ("mode", "degree", "k", "l", "clients", "rows")
+    }
+    row["subject"] = compared
+    row["seconds_without_index"] = median(plain, "seconds")
+    for name, label in (("nbtree", nbtree), ("compared", compared)):
+        row |= {
+            f"{name}_seconds": median(label, "seconds"),
+            f"{name}_net_seconds": median(label, "seconds") - median(plain, "seconds"),
+            f"{name}_wal_bytes_per_entry": (
+                median(label, "wal_bytes", "flush_wal_bytes")
+                - median(plain, "wal_bytes")
+            )
+            / rows,
+            f"{name}_index_bytes": median(label, "index_bytes"),
+        }
+    row["flush_seconds"] = median(compared, "flush_seconds")
+    row["flush_wal_bytes_per_entry"] = median(compared, "flush_wal_bytes") / rows
+    row["ratio_of_net_cost"] = results.ratio(
+        row["nbtree_net_seconds"], row["compared_net_seconds"]
+    )
+    row["ratio_of_throughput"] = row["nbtree_seconds"] / row["compared_seconds"]
+    row["ratio_of_wal"] = results.ratio(
+        row["compared_wal_bytes_per_entry"], row["nbtree_wal_bytes_per_entry"]
+    )
+    row["ratio_of_size"] = row["compared_index_bytes"] / row["nbtree_index_bytes"]
+    return row
+
+
+def tell(chosen, raw, summary):
     titles = [
-        "", "no index s", "nbtree net s", f"{label} net s", "net ratio",
-        "throughput ratio", "nbtree WAL B/entry", f"{label} WAL B/entry",
-        "nbtree MB", f"{label} MB",
-    ]
-    names = [
-        row["degree"] + (f" x{row['clients']}" if chosen.mode != "copy" else "")
-        for row in summary
+        "", "", "no index s", "nbtree net s", "its net s", "its flush s", "net ratio",
+        "throughput ratio", "nbtree WAL B/entry", "its WAL B/entry", "nbtree MB",
+        "its MB",
     ]
     table = [
         [
-            name, row["seconds_without_index"], row["nbtree_net_seconds"],
-            row["compared_net_seconds"], row["ratio_of_net_cost"],
-            row["ratio_of_throughput"], row["nbtree_wal_bytes_per_entry"],
-            row["compared_wal_bytes_per_entry"],
+            case(chosen, row), row["subject"],
+            row["seconds_without_index"], row["nbtree_net_seconds"],
+            row["compared_net_seconds"], row["flush_seconds"],
+            row["ratio_of_net_cost"], row["ratio_of_throughput"],
+            row["nbtree_wal_bytes_per_entry"], row["compared_wal_bytes_per_entry"],
             row["nbtree_index_bytes"] / 2**20, row["compared_index_bytes"] / 2**20,
         ]
-        for name, row in zip(names, summary)
+        for row in summary
     ]
     results.report(chosen.out, chosen.name, raw, summary, titles, table)
-    draw(chosen, summary, names, label)
+    draw(chosen, summary)
 
 
-def draw(chosen, summary, names, label):
-    title = (
-        f"{chosen.mode}, {chosen.rows:,} rows, medians of {chosen.rounds} rounds"
-    )
+def case(chosen, row):
+    return row["degree"] + (f" x{row['clients']}" if chosen.mode != "copy" else "")
+
+
+def draw(chosen, summary):
+    title = f"{chosen.mode}, {chosen.rows:,} rows, medians of {chosen.rounds} rounds"
     path = chosen.out / f"{chosen.name}.png"
-    if chosen.grid is not None and len(chosen.clients) == 1:
+    labels = list(dict.fromkeys(row["subject"] for row in summary))
+    if chosen.grid is not None and len(summary) == len(chosen.degrees):
         k_values, l_values = chosen.grid
         ratios = iter([row["ratio_of_net_cost"] for row in summary])
         charts.heat_map(
-            path, f"nbtree's net index cost / {label}'s\n{title}", k_values, l_values,
-            [[next(ratios) for _ in l_values] for _ in k_values], "K, %", "L, %",
+            path, f"nbtree's net index cost / {labels[0]}'s\n{title}", k_values,
+            l_values, [[next(ratios) for _ in l_values] for _ in k_values],
+            "K, %", "L, %",
         )
         return
 
-    def both(figure, unit=1.0):
-        return {
-            "nbtree": [row[f"nbtree_{figure}"] / unit for row in summary],
-            label: [row[f"compared_{figure}"] / unit for row in summary],
+    names = list(dict.fromkeys(case(chosen, row) for row in summary))
+
+    def everyones(figure, unit=1.0):
+        first = [row for row in summary if row["subject"] == labels[0]]
+        return {"nbtree": [row[f"nbtree_{figure}"] / unit for row in first]} | {
+            label: [
+                row[f"compared_{figure}"] / unit
+                for row in summary if row["subject"] == label
+            ]
+            for label in labels
         }
 
+    throughputs = {"nbtree": [1.0] * len(names)} | {
+        label: [
+            row["ratio_of_throughput"] for row in summary if row["subject"] == label
+        ]
+        for label in labels
+    }
     charts.bars(
         path, title,
         [
-            ("net index cost", "s", names, both("net_seconds")),
-            ("WAL of the index", "bytes an entry", names, both("wal_bytes_per_entry")),
-            ("size of the index", "MB", names, both("index_bytes", 2**20)),
+            ("net index cost", "s", names, everyones("net_seconds")),
+            ("throughput", "share of nbtree's", names, throughputs),
+            ("WAL of the index", "bytes an entry", names,
+             everyones("wal_bytes_per_entry")),
+            ("size of the index", "MB", names, everyones("index_bytes", 2**20)),
         ],
     )

@@ -4,6 +4,7 @@ import statistics
 
 import numpy
 
+import buffer
 import charts
 import pgbench
 import results
@@ -16,37 +17,38 @@ PERCENTILES = {"p50": 50, "p99": 99, "p99.9": 99.9, "max": 100}
 
 def measure(chosen, place):
     connection = server.connect(chosen)
-    pair = [subjects.NBTREE, subjects.compared(chosen)]
+    everyone = [subjects.NBTREE, *subjects.compared(chosen)]
+    if chosen.fill_rows is None:
+        chosen.fill_rows = buffer.rows_to_fill(chosen, connection)
     raw = []
     for degree in chosen.degrees:
         keys = sortedness.make_keys(
-            chosen.rows, degree, chosen.alpha, chosen.beta, chosen.seed
+            chosen.rows + chosen.fill_rows, degree, chosen.alpha, chosen.beta,
+            chosen.seed,
         )
-        with open(place.data / "keys", "wb") as file:
-            sortedness.write_copy_text(keys, file)
+        buffer.write_keys(place, keys, chosen.rows)
         for clients in chosen.clients:
-            raw += time_inserts(chosen, place, connection, degree, clients, pair)
+            raw += time_inserts(chosen, place, connection, degree, clients, everyone)
     connection.close()
-    tell(chosen, raw, *(subject.label for subject in pair))
+    tell(chosen, raw, [subject.label for subject in everyone])
 
 
-def time_inserts(chosen, place, connection, degree, clients, pair):
+def time_inserts(chosen, place, connection, degree, clients, everyone):
     results.step(f"{degree.name}, {clients} client" + ("s" if clients > 1 else ""))
-    tables = dict(zip((subject.label for subject in pair), ("one", "other")))
-    for subject in pair:
-        table = tables[subject.label]
+    tables = {subject: f"filled_{i}" for i, subject in enumerate(everyone)}
+    for subject, table in tables.items():
         server.execute(connection, f"DROP TABLE IF EXISTS {table}")
         server.execute(connection, f"CREATE TABLE {table} (k bigint, v integer)")
         server.execute(connection, subject.create_index(table))
         server.execute(connection, f"COPY {table} FROM '{place.data}/keys'")
+        buffer.trickle(place, connection, table)
     turns = max(1, chosen.inserts // clients)
     raw = []
     for number in range(chosen.rounds):
-        for subject in subjects.in_turn(pair, number):
+        for subject in subjects.in_turn(everyone, number):
             server.execute(connection, "CHECKPOINT")
-            table = tables[subject.label]
             latencies, outcome = insert(
-                chosen, place, degree, clients, table, number * turns, turns
+                chosen, place, degree, clients, tables[subject], number * turns, turns
             )
             run = {
                 "degree": degree.name, "clients": clients, "round": number + 1,
@@ -68,11 +70,12 @@ def insert(chosen, place, degree, clients, table, first_turn, turns):
 
     The first turn says where an earlier run has ended.
     """
+    before = chosen.rows + chosen.fill_rows
     if degree.scrambled:
-        key = f"random(0, {chosen.rows - 1})"
+        key = f"random(0, {before - 1})"
     else:
         key = pgbench.key_expression(
-            f"(:arrival + {chosen.rows})", degree, chosen.rows, chosen.seed
+            f"(:arrival + {before})", degree, before, chosen.seed
         )
     prefix = place.data / "latency"
     outcome = pgbench.run(
@@ -93,60 +96,70 @@ def insert(chosen, place, degree, clients, table, first_turn, turns):
     return latencies, outcome
 
 
-def summarise(raw, nbtree, compared):
+def summarise(raw, labels):
+    nbtree, *compared = labels
     summary = []
-    for case in dict.fromkeys((r["degree"], r["clients"]) for r in raw):
-        for figure in (*PERCENTILES, "largest max", "per_second"):
-            column, choose = figure, statistics.median
-            if figure == "largest max":
-                column, choose = "max", max
-
-            def chosen_value(label):
-                return choose(
-                    run[column] for run in raw
-                    if (run["degree"], run["clients"], run["subject"])
-                    == (*case, label)
+    for degree, clients in dict.fromkeys((r["degree"], r["clients"]) for r in raw):
+        runs = [r for r in raw if (r["degree"], r["clients"]) == (degree, clients)]
+        for label in compared:
+            for figure in (*PERCENTILES, "largest max", "per_second"):
+                one, other = value(runs, nbtree, figure), value(runs, label, figure)
+                summary.append(
+                    {
+                        "degree": degree, "clients": clients, "subject": label,
+                        "figure": figure, "nbtree": one, "compared": other,
+                        "share": other / one,
+                    }
                 )
-
-            one, other = chosen_value(nbtree), chosen_value(compared)
-            summary.append(
-                {
-                    "degree": case[0], "clients": case[1], "figure": figure,
-                    "nbtree": one, "compared": other, "share": other / one,
-                }
-            )
     return summary
 
 
-def tell(chosen, raw, nbtree, label):
-    summary = summarise(raw, nbtree, label)
+def value(runs, label, figure):
+    """The median of a figure; of the largest latencies also the largest."""
+    column, choose = figure, statistics.median
+    if figure == "largest max":
+        column, choose = "max", max
+    return choose(run[column] for run in runs if run["subject"] == label)
+
+
+def tell(chosen, raw, labels):
+    nbtree, *others = labels
+    summary = summarise(raw, labels)
     units = {"per_second": "inserts/s"}
-    table = [
-        [
-            f"{row['degree']} x{row['clients']}",
+    for row in summary:
+        row["name"] = (
             f"{row['figure'].replace('per_second', 'throughput')}, "
-            + units.get(row["figure"], "µs"),
-            row["nbtree"], row["compared"], row["share"],
-        ]
-        for row in summary
-    ]
+            + units.get(row["figure"], "µs")
+        )
     results.report(
         chosen.out, chosen.name, raw, summary,
-        ["", "", "nbtree", label, f"{label} / nbtree"], table,
+        ["", "", "", "nbtree", "its", "its / nbtree"],
+        [
+            [
+                f"{row['degree']} x{row['clients']}", row["subject"], row["name"],
+                row["nbtree"], row["compared"], row["share"],
+            ]
+            for row in summary
+        ],
     )
     panels = []
-    for case in dict.fromkeys(row[0] for row in table):
-        rows = [row for row in table if row[0] == case]
+    for case in dict.fromkeys((row["degree"], row["clients"]) for row in summary):
+        rows = [row for row in summary if (row["degree"], row["clients"]) == case]
+        names = list(dict.fromkeys(row["name"] for row in rows))
         panels.append(
             (
-                case.replace(" x", ", clients: "), "share of nbtree's",
-                [row[1] for row in rows],
-                {nbtree: [1.0] * len(rows), label: [row[4] for row in rows]},
+                f"{case[0]}, clients: {case[1]}", "share of nbtree's", names,
+                {nbtree: [1.0] * len(names)}
+                | {
+                    label: [row["share"] for row in rows if row["subject"] == label]
+                    for label in others
+                },
             )
         )
     charts.bars(
         chosen.out / f"{chosen.name}.png",
-        f"{chosen.inserts:,} single-row inserts after {chosen.rows:,} rows, "
+        f"{chosen.inserts:,} single-row inserts after {chosen.rows:,} rows by COPY and "
+        f"{chosen.fill_rows:,} by single-row transactions, "
         f"medians of {chosen.rounds} rounds",
         panels,
     )

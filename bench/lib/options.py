@@ -43,6 +43,12 @@ def setting(text):
     return name, value
 
 
+def variation(text):
+    """A name and several values, from name=value,value,..."""
+    name, values = setting(text)
+    return name, values.split(",")
+
+
 def access_method(text):
     if not re.fullmatch(r"[a-z_][a-z_0-9]*", text):
         raise argparse.ArgumentTypeError(f"no name of an access method: {text}")
@@ -102,6 +108,11 @@ def add_server(parser):
         "--with", type=setting, action="append", default=[], dest="index_options",
         metavar="NAME=VALUE",
         help="option of the compared access method's indexes; may be repeated",
+    )
+    group.add_argument(
+        "--vary", type=variation, metavar="NAME=VALUE,...",
+        help="measure the compared access method with each of these values of "
+        "an index option, in turn",
     )
     group.add_argument(
         "--setting", type=setting, action="append", default=[], dest="settings",

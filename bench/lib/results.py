@@ -19,13 +19,17 @@ def write_csv(path, rows):
 
 
 def as_table(titles, rows):
-    """Lines of text; the first column is aligned left, the others right."""
+    """Lines of text; columns of figures are aligned right, others left."""
+    figures = [
+        any(isinstance(row[i], (int, float)) for row in rows)
+        for i in range(len(titles))
+    ]
     cells = [titles] + [[as_text(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in cells) for i in range(len(titles))]
     return "\n".join(
         "  ".join(
-            cell.ljust(width) if number == 0 else cell.rjust(width)
-            for number, (cell, width) in enumerate(zip(row, widths))
+            cell.rjust(width) if is_figure else cell.ljust(width)
+            for cell, width, is_figure in zip(row, widths, figures)
         ).rstrip()
         for row in cells
     )

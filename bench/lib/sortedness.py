@@ -126,12 +126,12 @@ def measured(keys):
     )
 
 
-def write_copy_text(keys, file):
+def write_copy_text(keys, file, first_number=0):
     """Writes lines of key, tab and arrival number, as COPY reads them."""
     import numpy
 
     for begin in range(0, len(keys), ROWS_A_WRITE):
         part = keys[begin : begin + ROWS_A_WRITE]
-        numbers = numpy.arange(begin, begin + len(part))
+        numbers = numpy.arange(begin, begin + len(part)) + first_number
         values = numpy.column_stack((part, numbers)).ravel().tolist()
         file.write(b"%d\t%d\n" * len(part) % tuple(values))

@@ -3,6 +3,7 @@
 import statistics
 import time
 
+import buffer
 import charts
 import pgbench
 import results
@@ -29,24 +30,29 @@ LARGEST = "SELECT k FROM {table} ORDER BY k DESC LIMIT 1"
 
 def measure(chosen, place):
     connection = server.connect(chosen)
-    pair = [subjects.NBTREE, subjects.compared(chosen)]
+    everyone = [subjects.NBTREE, *subjects.compared(chosen)]
+    if chosen.trickle_rows is None:
+        chosen.trickle_rows = buffer.rows_to_fill(chosen, connection)
     raw = []
     for degree in chosen.degrees:
-        keys = sortedness.make_keys(
-            chosen.rows, degree, chosen.alpha, chosen.beta, chosen.seed
-        )
-        with open(place.data / "keys", "wb") as file:
-            sortedness.write_copy_text(keys, file)
         if "build" in chosen.parts:
-            raw += time_builds(chosen, place, connection, degree, pair)
+            write_keys(chosen, place, degree)
+            raw += time_builds(chosen, place, connection, degree, everyone)
         if "read" in chosen.parts:
             for made in chosen.made:
-                raw += time_reads(chosen, place, connection, degree, made, pair)
+                raw += time_reads(chosen, place, connection, degree, made, everyone)
     connection.close()
-    tell(chosen, raw, pair)
+    tell(chosen, raw, everyone)
 
 
-def time_builds(chosen, place, connection, degree, pair):
+def write_keys(chosen, place, degree, later_rows=0):
+    keys = sortedness.make_keys(
+        chosen.rows + later_rows, degree, chosen.alpha, chosen.beta, chosen.seed
+    )
+    buffer.write_keys(place, keys, chosen.rows)
+
+
+def time_builds(chosen, place, connection, degree, everyone):
     results.step(f"CREATE INDEX, {degree.name}, {chosen.rows:,} rows")
     load(place, connection, "built", None)
     server.execute(connection, "SET max_parallel_maintenance_workers = 0")
@@ -54,7 +60,7 @@ def time_builds(chosen, place, connection, degree, pair):
     for memory in chosen.memory:
         server.execute(connection, "SET maintenance_work_mem = %s", [memory])
         for number in range(chosen.rounds):
-            for subject in subjects.in_turn(pair, number):
+            for subject in subjects.in_turn(everyone, number):
                 server.execute(connection, "CHECKPOINT")
                 wal_before = server.wal_position(connection)
                 begin = time.perf_counter()
@@ -89,18 +95,39 @@ def load(place, connection, table, subject):
     server.execute(connection, f"COPY {table} FROM '{place.data}/keys'")
 
 
-def time_reads(chosen, place, connection, degree, made, pair):
+def time_reads(chosen, place, connection, degree, made, everyone):
     results.step(f"reads, {degree.name}, index made by {made}")
-    tables = dict(zip((subject.label for subject in pair), ("read_one", "read_other")))
-    for subject in pair:
-        make(chosen, place, connection, degree, made, subject, tables[subject.label])
+    write_keys(chosen, place, degree, chosen.trickle_rows if made == "trickle" else 0)
+    tables = {subject: f"read_{i}" for i, subject in enumerate(everyone)}
+    for subject, table in tables.items():
+        make(place, connection, made, subject, table)
+    if made != "trickle":
+        return time_queries(chosen, place, connection, degree, made, made, tables)
+    raw = []
+    for state in ("full", "empty"):
+        if state not in chosen.buffer:
+            continue
+        if state == "empty":
+            for subject, table in tables.items():
+                buffer.flush(connection, subject, f"{table}_k")
+        for subject, table in tables.items():
+            entries = buffer.entries(connection, subject, f"{table}_k")
+            print(f"in the buffer of {subject.label}: {entries:,} entries", flush=True)
+        server.execute(connection, "CHECKPOINT")
+        raw += time_queries(
+            chosen, place, connection, degree, made, f"trickle, buffer {state}", tables
+        )
+    return raw
+
+
+def time_queries(chosen, place, connection, degree, made, description, tables):
     queries = list_queries(chosen, degree, made)
     plans = compare_answers(connection, queries, list(tables.values()))
     raw = []
     for number in range(chosen.rounds):
         for what, query, first, last in queries:
-            for subject in subjects.in_turn(pair, number):
-                table = tables[subject.label]
+            for subject in subjects.in_turn(list(tables), number):
+                table = tables[subject]
                 outcome = pgbench.run(
                     place,
                     f"\\set key random({first}, {last})\n"
@@ -110,7 +137,7 @@ def time_reads(chosen, place, connection, degree, made, pair):
                 )
                 raw.append(
                     {
-                        "what": what, "degree": degree.name, "made": made,
+                        "what": what, "degree": degree.name, "made": description,
                         "round": number + 1, "subject": subject.label,
                         "microseconds": 1e6 / outcome.per_second, "wal_bytes": 0,
                         "index_bytes": server.relation_bytes(connection, f"{table}_k"),
@@ -121,7 +148,7 @@ def time_reads(chosen, place, connection, degree, made, pair):
     return raw
 
 
-def make(chosen, place, connection, degree, made, subject, table):
+def make(place, connection, made, subject, table):
     if made == "create":
         load(place, connection, table, None)
         server.execute(connection, subject.create_index(table))
@@ -130,18 +157,11 @@ def make(chosen, place, connection, degree, made, subject, table):
     # Index-only scans need the visibility map, the planner statistics.
     server.execute(connection, f"VACUUM (FREEZE, ANALYZE) {table}")
     if made == "trickle":
-        if degree.scrambled:
-            key = f"random(0, {chosen.rows + chosen.trickle_rows - 1})"
-        else:
-            key = pgbench.key_expression(
-                f"(:arrival + {chosen.rows})", degree, chosen.rows, chosen.seed
-            )
-        pgbench.run(
-            place,
-            pgbench.numbering(1)
-            + f"\\set k {key}\nINSERT INTO {table} VALUES (:k, :arrival);\n",
-            f"--transactions={chosen.trickle_rows}", "--define=turn=-1",
-            seed=chosen.seed, settings=(("synchronous_commit", "off"),),
+        begin = time.perf_counter()
+        buffer.trickle(place, connection, table)
+        print(
+            f"{subject.label}: single-row transactions took "
+            f"{time.perf_counter() - begin:.1f} s", flush=True,
         )
         server.execute(connection, f"ANALYZE {table}")
     server.execute(connection, "CHECKPOINT")
@@ -150,10 +170,11 @@ def make(chosen, place, connection, degree, made, subject, table):
 def list_queries(chosen, degree, made):
     """What is timed: a name, the query, and the first and last key it begins at."""
     rows = chosen.rows
-    queries = regional_queries("", 0, rows - 1)
+    later_rows = chosen.trickle_rows if made == "trickle" else 0
+    queries = regional_queries("", 0, rows + later_rows - 1)
     # Scrambled, the recent rows are everywhere.
-    if made == "trickle" and not degree.scrambled:
-        queries += regional_queries(", recent", rows, rows + chosen.trickle_rows - 1)
+    if later_rows > 0 and not degree.scrambled:
+        queries += regional_queries(", recent", rows, rows + later_rows - 1)
     return queries + [("largest key", LARGEST, 0, 0)]
 
 
@@ -182,11 +203,11 @@ def compare_answers(connection, queries, tables):
     plans = {}
     for what, query, first, last in queries:
         for key in (first, (first + last) // 2, last):
-            one, other = (
+            one, *others = (
                 sorted(server.query(connection, query.format(table=table, key=key)))
                 for table in tables
             )
-            if one != other:
+            if any(other != one for other in others):
                 raise RuntimeError(f"different answers: {what} at {key}")
         for table in tables:
             plans[what, table] = plan(connection, query, first, table)
@@ -212,45 +233,47 @@ def plan(connection, query, key, table):
     return "no index scan"
 
 
-def summarise(raw, nbtree, compared):
+def summarise(raw, labels):
+    nbtree, *compared = labels
     summary = []
     for case in dict.fromkeys((r["what"], r["degree"], r["made"]) for r in raw):
         runs = [r for r in raw if (r["what"], r["degree"], r["made"]) == case]
-
-        def figures(label, figure):
-            return [run[figure] for run in runs if run["subject"] == label]
-
-        one, other = figures(nbtree, "microseconds"), figures(compared, "microseconds")
-        shares = [theirs / ours for ours, theirs in zip(one, other)]
-        summary.append(
-            {
-                "what": case[0], "degree": case[1], "made": case[2],
-                "nbtree_microseconds": statistics.median(one),
-                "compared_microseconds": statistics.median(other),
-                "share": statistics.median(other) / statistics.median(one),
-                "smallest_share": min(shares), "largest_share": max(shares),
-                "nbtree_wal_bytes": statistics.median(figures(nbtree, "wal_bytes")),
-                "compared_wal_bytes": statistics.median(figures(compared, "wal_bytes")),
-                "nbtree_index_bytes": statistics.median(figures(nbtree, "index_bytes")),
-                "compared_index_bytes": statistics.median(
-                    figures(compared, "index_bytes")
-                ),
-            }
-        )
+        summary += [summarise_one(runs, nbtree, label) for label in compared]
     return summary
 
 
-def tell(chosen, raw, pair):
-    nbtree, label = (subject.label for subject in pair)
-    summary = summarise(raw, nbtree, label)
+def summarise_one(runs, nbtree, label):
+    def figures(subject, figure):
+        return [run[figure] for run in runs if run["subject"] == subject]
+
+    one, other = figures(nbtree, "microseconds"), figures(label, "microseconds")
+    shares = [theirs / ours for ours, theirs in zip(one, other)]
+    row = {key: runs[0][key] for key in ("what", "degree", "made")}
+    row |= {
+        "subject": label,
+        "nbtree_microseconds": statistics.median(one),
+        "compared_microseconds": statistics.median(other),
+        "share": statistics.median(other) / statistics.median(one),
+        "median_share": statistics.median(shares),
+        "smallest_share": min(shares), "largest_share": max(shares),
+    }
+    for figure in ("wal_bytes", "index_bytes"):
+        row[f"nbtree_{figure}"] = statistics.median(figures(nbtree, figure))
+        row[f"compared_{figure}"] = statistics.median(figures(label, figure))
+    return row
+
+
+def tell(chosen, raw, everyone):
+    nbtree, *labels = (subject.label for subject in everyone)
+    summary = summarise(raw, [nbtree, *labels])
     titles = [
-        "", "order", "index made by", "nbtree µs", f"{label} µs",
-        f"{label} / nbtree", "in single rounds", "nbtree MB", f"{label} MB",
+        "", "order", "index made by", "", "nbtree µs", "its µs", "its / nbtree",
+        "in single rounds", "nbtree MB", "its MB",
     ]
     table = [
         [
-            row["what"], row["degree"], row["made"], row["nbtree_microseconds"],
-            row["compared_microseconds"], row["share"],
+            row["what"], row["degree"], row["made"], row["subject"],
+            row["nbtree_microseconds"], row["compared_microseconds"], row["share"],
             f"{row['smallest_share']:.2f} to {row['largest_share']:.2f}",
             row["nbtree_index_bytes"] / 2**20, row["compared_index_bytes"] / 2**20,
         ]
@@ -258,17 +281,20 @@ def tell(chosen, raw, pair):
     ]
     results.report(chosen.out, chosen.name, raw, summary, titles, table)
     panels = []
-    for made in dict.fromkeys(row["made"] for row in summary):
-        for degree in dict.fromkeys(row["degree"] for row in summary):
-            rows = [r for r in summary if (r["made"], r["degree"]) == (made, degree)]
-            title = f"index made by {made}" if made else "building"
-            panels.append(
-                (
-                    f"{title}, {degree}", "time, share of nbtree's",
-                    [row["what"] for row in rows],
-                    {nbtree: [1.0] * len(rows), label: [row["share"] for row in rows]},
-                )
+    for made, degree in dict.fromkeys((row["made"], row["degree"]) for row in summary):
+        rows = [r for r in summary if (r["made"], r["degree"]) == (made, degree)]
+        names = list(dict.fromkeys(row["what"] for row in rows))
+        title = f"index made by {made}" if made else "building"
+        panels.append(
+            (
+                f"{title}, {degree}", "time, share of nbtree's", names,
+                {nbtree: [1.0] * len(names)}
+                | {
+                    label: [row["share"] for row in rows if row["subject"] == label]
+                    for label in labels
+                },
             )
+        )
     charts.bars(
         chosen.out / f"{chosen.name}.png",
         f"{chosen.rows:,} rows, medians of {chosen.rounds} rounds", panels,

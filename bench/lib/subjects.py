@@ -29,9 +29,16 @@ NBTREE = Subject("nbtree", "btree")
 
 
 def compared(chosen):
-    """The access method that is set beside nbtree."""
+    """What is set beside nbtree: one subject for each value of a varied option."""
     label = chosen.am if chosen.am != "btree" else "nbtree again"
-    return Subject(label, chosen.am, tuple(chosen.index_options))
+    options = tuple(chosen.index_options)
+    if chosen.vary is None:
+        return [Subject(label, chosen.am, options)]
+    name, values = chosen.vary
+    return [
+        Subject(f"{label}, {name}={value}", chosen.am, (*options, (name, value)))
+        for value in values
+    ]
 
 
 def in_turn(subjects, round_number):

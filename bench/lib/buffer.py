@@ -1,0 +1,86 @@
+"""The SWARE-buffer of an index: filling it, emptying it, and what is in it."""
+
+import server
+import sortedness
+
+# Entries with a key of 8 bytes that fit on one buffer page.
+ENTRIES_A_PAGE = 508
+PAGE_KILOBYTES = 8
+
+# What is taken for the size of the buffer if sware is not there.
+USUAL_KILOBYTES = 16 * 1024
+
+# Each row is a transaction of its own.
+TRICKLE = """
+    CREATE PROCEDURE trickle_{table}() LANGUAGE plpgsql AS $$
+    DECLARE
+        arriving record;
+    BEGIN
+        FOR arriving IN SELECT k, v FROM arrivals ORDER BY v LOOP
+            INSERT INTO {table} VALUES (arriving.k, arriving.v);
+            COMMIT;
+        END LOOP;
+    END $$
+"""
+
+
+def rows_to_fill(chosen, connection):
+    """How many entries the largest buffer takes before its first flush."""
+    options = dict(chosen.index_options)
+    if chosen.vary is not None and chosen.vary[0] == "buffer_size":
+        kilobytes = max(int(value) for value in chosen.vary[1])
+    elif "buffer_size" in options:
+        kilobytes = int(options["buffer_size"])
+    elif chosen.am == "sware":
+        # In kilobytes, whatever the unit it was given in.
+        kilobytes = int(
+            server.value(
+                connection,
+                "SELECT setting FROM pg_settings WHERE name = 'sware.buffer_size'",
+            )
+        )
+    else:
+        kilobytes = USUAL_KILOBYTES
+    return kilobytes // PAGE_KILOBYTES * ENTRIES_A_PAGE
+
+
+def write_keys(place, keys, first_part):
+    """Writes keys to two files: the first so many, and the rest."""
+    for name, part, number in (
+        ("keys", keys[:first_part], 0),
+        ("arrivals", keys[first_part:], first_part),
+    ):
+        with open(place.data / name, "wb") as file:
+            sortedness.write_copy_text(part, file, number)
+
+
+def trickle(place, connection, table):
+    """Inserts the rows of the second file, each in its own transaction.
+
+    The commits do not wait for the disk.
+    """
+    server.execute(connection, "DROP TABLE IF EXISTS arrivals")
+    server.execute(connection, "CREATE TABLE arrivals (k bigint, v integer)")
+    server.execute(connection, f"COPY arrivals FROM '{place.data}/arrivals'")
+    server.execute(connection, f"DROP PROCEDURE IF EXISTS trickle_{table}")
+    server.execute(connection, TRICKLE.format(table=table))
+    before = server.value(connection, "SHOW synchronous_commit")
+    server.execute(connection, "SET synchronous_commit = off")
+    server.execute(connection, f"CALL trickle_{table}()")
+    server.execute(connection, "SET synchronous_commit = %s", [before])
+    server.execute(connection, "DROP TABLE arrivals")
+
+
+def flush(connection, subject, index):
+    """Empties the buffer of an index, if it has one."""
+    if subject.access_method == "sware":
+        server.execute(connection, "SELECT sware_flush(%s::regclass)", [index])
+
+
+def entries(connection, subject, index):
+    """How many entries are in the buffer of an index."""
+    if subject.access_method != "sware":
+        return 0
+    return server.value(
+        connection, "SELECT buffer_entries FROM sware_stats(%s::regclass)", [index]
+    )

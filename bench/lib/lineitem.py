@@ -1,0 +1,176 @@
+"""Times mixes of inserts and look-ups on the receipt dates of TPC-H lineitem."""
+
+import dataclasses
+import pathlib
+import statistics
+import subprocess
+
+import numpy
+
+import access_method
+import charts
+import results
+import server
+import sortedness
+import subjects
+
+REQUIREMENTS = pathlib.Path(__file__).resolve().parents[2] / "demo/requirements.txt"
+
+# What an entry with a key of 8 bytes takes in the buffer, and the least buffer.
+ENTRY_BYTES = 16
+SMALLEST_KILOBYTES = 64
+
+# Receipt dates in the order of ship dates; both are written year first.
+DATES = """
+    set -o pipefail
+    "$0" --scale-factor "$1" --tables lineitem --stdout --quiet |
+        cut -d '|' -f 11,13 | LC_ALL=C sort -t '|' -k 1,1 --stable | cut -d '|' -f 2
+"""
+
+
+def measure(chosen, place):
+    results.step(f"TPC-H lineitem at scale factor {chosen.scale:g}")
+    keys = receipt_dates(chosen, place)
+    tell_sortedness(keys)
+    connection = access_method.prepare(chosen)
+    access_method.give_keys(place, connection, keys)
+    everyone = {"nbtree": subjects.NBTREE} | with_buffers(chosen, len(keys))
+    raw = []
+    for number in range(chosen.rounds):
+        found = {}
+        for name in subjects.in_turn(list(everyone), number):
+            runs = time_mixes(chosen, connection, everyone[name], len(keys), number)
+            found[name] = [run["found"] for run in runs]
+            raw += [{"round": number + 1, "buffer": name} | run for run in runs]
+            print(
+                f"round {number + 1}, {name}: "
+                + ", ".join(f"{run['mix']} {run['seconds']:.2f} s" for run in runs),
+                flush=True,
+            )
+        if any(counts != found["nbtree"] for counts in found.values()):
+            raise RuntimeError(f"not the same entries were found: {found}")
+    connection.close()
+    tell(chosen, raw, list(everyone), len(keys))
+
+
+def receipt_dates(chosen, place):
+    """The keys as numbers of days, from a generator out of PyPI."""
+    environment = place.data / "python"
+    # Debian's own Python, whatever else is in PATH.
+    subprocess.run(["/usr/bin/python3", "-m", "venv", environment], check=True)
+    generator = next(
+        line for line in REQUIREMENTS.read_text().splitlines()
+        if line.startswith("tpchgen-cli")
+    )
+    subprocess.run(
+        [
+            environment / "bin/pip", "install", "--quiet",
+            "--disable-pip-version-check", generator,
+        ],
+        check=True,
+    )
+    dates = subprocess.run(
+        [
+            "bash", "-c", DATES, environment / "bin/tpchgen-cli",
+            f"{chosen.scale:g}",
+        ],
+        stdout=subprocess.PIPE, check=True,
+    ).stdout
+    return numpy.array(dates.decode().split(), dtype="datetime64[D]").astype("int64")
+
+
+def tell_sortedness(keys):
+    """K and L: who is not where a stable sort would put it, and how far off."""
+    places = numpy.empty(len(keys), dtype="int64")
+    places[numpy.argsort(keys, kind="stable")] = numpy.arange(len(keys))
+    k, l = sortedness.measured(places)  # noqa: E741
+    print(f"{len(keys):,} keys, K = {k:.4g} %, L = {l:.4g} %", flush=True)
+
+
+def with_buffers(chosen, count):
+    """One subject for each size of the buffer, by what to call it."""
+    (subject,) = subjects.compared(chosen)
+    percentages = {}
+    for percentage in chosen.percentages:
+        kilobytes = round(count * ENTRY_BYTES * percentage / 100 / 1024)
+        # The last of those for which the least buffer is the right one.
+        percentages[max(kilobytes, SMALLEST_KILOBYTES)] = percentage
+    everyone = {
+        f"{percentage:g} %, {size} kB": dataclasses.replace(
+            subject, options=(*subject.options, ("buffer_size", size))
+        )
+        for size, percentage in percentages.items()
+    }
+    return everyone | {"default": subject}
+
+
+def time_mixes(chosen, connection, subject, count, number):
+    """Loads an index, and does all mixes, each on as many operations."""
+    preloaded = count * chosen.preloaded // 100
+    shares = {mix: writes(mix) for mix in subjects.in_turn(chosen.mixes, number)}
+    operations = int((count - preloaded) / sum(shares.values()))
+    server.execute(connection, subject.create_index("t"))
+    access_method.drive(chosen, connection, access_method.Work(0, preloaded, 0))
+    server.execute(connection, "CHECKPOINT")
+    runs = []
+    for mix, share in shares.items():
+        inserts = int(operations * share)
+        work = access_method.Work(
+            preloaded, inserts, operations - inserts, limit=1
+        )
+        seconds, found = access_method.drive(
+            chosen, connection, work, chosen.seed + number
+        )
+        preloaded += inserts
+        runs.append(
+            {
+                "mix": mix, "inserts": inserts, "reads": operations - inserts,
+                "seconds": seconds, "found": found,
+            }
+        )
+    server.execute(connection, "DROP INDEX t_k")
+    return sorted(runs, key=lambda run: chosen.mixes.index(run["mix"]))
+
+
+def writes(mix):
+    """The share of inserts in a mix."""
+    reads, inserts = (int(part) for part in mix.split(":"))
+    return inserts / (reads + inserts)
+
+
+def tell(chosen, raw, names, count):
+    summary = []
+    for mix in chosen.mixes:
+        runs = [run for run in raw if run["mix"] == mix]
+        operations = runs[0]["inserts"] + runs[0]["reads"]
+        microseconds = {
+            name: 1e6 / operations * statistics.median(
+                run["seconds"] for run in runs if run["buffer"] == name
+            )
+            for name in names
+        }
+        summary += [
+            {
+                "mix": mix, "buffer": name, "operations": operations,
+                "nbtree_microseconds": microseconds["nbtree"],
+                "compared_microseconds": microseconds[name],
+                "ratio": microseconds["nbtree"] / microseconds[name],
+            }
+            for name in names[1:]
+        ]
+    ratios = [
+        [row["ratio"] for row in summary if row["mix"] == mix] for mix in chosen.mixes
+    ]
+    nbtree = {row["mix"]: row["nbtree_microseconds"] for row in summary}
+    results.report(
+        chosen.out, chosen.name, raw, summary,
+        ["reads:writes", "nbtree µs", *names[1:]],
+        [[mix, nbtree[mix], *row] for mix, row in zip(chosen.mixes, ratios)],
+    )
+    charts.heat_map(
+        chosen.out / f"{chosen.name}.png",
+        f"receipt dates of TPC-H lineitem, {count:,} keys: nbtree's time / "
+        f"{chosen.am}'s\nmedians of {chosen.rounds} rounds",
+        chosen.mixes, names[1:], ratios, "reads:writes",
+        "size of the buffer, share of all entries",
+    )
