@@ -23,8 +23,8 @@ void
 _PG_init(void)
 {
 	sware_register_options();
-	sware_define_settings();
 	sware_define_fault_points();
+	sware_define_settings();	/* the last: it reserves the prefix */
 	sware_zones_request_memory();
 	sware_statistics_request_memory();
 	sware_install_hooks();

@@ -15,7 +15,8 @@ use Exporter 'import';
 use Fcntl qw(SEEK_SET);
 use Test::More;
 
-our @EXPORT = qw(am choose pick prepare_database check_index index_agrees
+our @EXPORT = qw(am choose pick prepare_database preload check_statement check_index
+  index_agrees make_disagreements
   sequential_summary ordered_summary grep_log $ordered_scan
   read_page write_page $page_size);
 
@@ -48,6 +49,12 @@ sub pick
 {
 	my @list = @_;
 	return $list[ choose(0, $#list) ];
+}
+
+# The line of postgresql.conf that loads the library when the server starts.
+sub preload
+{
+	return $am eq 'btree' ? '' : "shared_preload_libraries = '$am'\n";
 }
 
 sub prepare_database
@@ -141,6 +148,68 @@ sub index_agrees
 				  . "WHERE $key IS NOT NULL OR $key IS NULL ORDER BY 1")),
 		$sequential,
 		"$name: a bitmap of $table.$key is what a sequential scan finds");
+	return;
+}
+
+# Makes an SQL function that does the same as index_agrees in one snapshot, if
+# its transaction has one: disagreements(table, key) returns what is wrong.
+sub make_disagreements
+{
+	my ($node) = @_;
+	$node->safe_psql('postgres', <<'SQL');
+CREATE FUNCTION use_scans(kinds text) RETURNS void LANGUAGE sql AS $$
+  SELECT set_config('enable_' || name, CASE WHEN name = ANY (string_to_array(kinds, ' ')) THEN 'on' ELSE 'off' END, true)
+  FROM unnest(ARRAY['seqscan', 'indexscan', 'indexonlyscan', 'bitmapscan', 'sort']) AS name
+$$;
+
+CREATE FUNCTION summary(query text, wrong text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  result text;
+BEGIN
+  EXECUTE format('WITH found AS MATERIALIZED (%s)
+    SELECT count(*) || '' rows, '' || count(DISTINCT id) || '' distinct, ''
+           || count(*) FILTER (WHERE key %s before) || '' out of order, digest ''
+           || coalesce(sum(hashtextextended(coalesce(key::text, ''null'') || '' '' || id, 0)), 0)
+    FROM (SELECT key, id, lag(key) OVER () AS before FROM found) compared', query, wrong)
+  INTO result;
+  RETURN result;
+END $$;
+
+CREATE FUNCTION disagreements(tbl text, key text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+  query text := format('SELECT %s AS key, id FROM %s', key, tbl);
+  ordered text := query || ' ORDER BY 1';
+  bitmap text := query || format(' WHERE %s IS NOT NULL OR %s IS NULL ORDER BY 1', key, key);
+  expected text;
+  found text;
+  line text;
+  plan text := '';
+BEGIN
+  PERFORM use_scans('seqscan sort');
+  expected := summary(ordered, '<');
+  PERFORM use_scans('indexscan indexonlyscan');
+  FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || ordered LOOP
+    plan := plan || line;
+  END LOOP;
+  IF plan !~ '^Index (Only )?Scan' THEN
+    RETURN NEXT format('%s.%s: no index scan: %s', tbl, key, plan);
+  END IF;
+  found := summary(ordered, '<');
+  IF found <> expected THEN
+    RETURN NEXT format('%s.%s forwards: %s; by a sequential scan: %s', tbl, key, found, expected);
+  END IF;
+  found := summary(ordered || ' DESC', '>');
+  IF found <> expected THEN
+    RETURN NEXT format('%s.%s backwards: %s; by a sequential scan: %s', tbl, key, found, expected);
+  END IF;
+  PERFORM use_scans('bitmapscan sort');
+  found := summary(bitmap, '<');
+  IF found <> expected THEN
+    RETURN NEXT format('%s.%s as a bitmap: %s; by a sequential scan: %s', tbl, key, found, expected);
+  END IF;
+  PERFORM use_scans('seqscan indexscan indexonlyscan bitmapscan sort');
+END $$;
+SQL
 	return;
 }
 

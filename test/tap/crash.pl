@@ -1,10 +1,14 @@
-# Crashes in the middle of concurrent work.  After each recovery the structural
-# check passes, and index scans find each row of the table exactly once.
+# Crashes in the middle of concurrent work, most of it small transactions, with
+# buffers that fill and are flushed.  After each recovery the structural check
+# passes, index scans find each row of the table exactly once, and transactions
+# that were prepared still are.
 #
-# SWARE_CRASH_CYCLES sets how many crashes there are (default 6).
+# SWARE_CRASH_CYCLES sets how many crashes there are (default 8).
 #
-# When to crash is decided by how much WAL the sessions have written, and drawn
-# from the seed on a logarithmic scale, so that crashes also come very early.
+# Some crashes come from a session that kills itself at one of the library's
+# fault points, some from signals.  When is decided by how much WAL the sessions
+# have written, and drawn from the seed on a logarithmic scale, so that crashes
+# also come very early.
 
 use strict;
 use warnings;
@@ -12,20 +16,31 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SwareTest;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-my $cycles = $ENV{SWARE_CRASH_CYCLES} // 6;
+my $cycles = $ENV{SWARE_CRASH_CYCLES} // 8;
 my $am = am();
 my @keys = qw(near scrambled few label);
 
+# What a cycle can die of.  Fault points are those where something shared has
+# just changed, or is about to.
+my @points = $am eq 'btree' ? () : qw(publish-begins publish-sorted publish-stored
+  insert-stored buffer-page-full flush-sealed flush-sorted flush-inserted flush-retiring
+  flush-retired retired-freeing vacuum-flushed vacuum-waited append-written split-downlink);
+my @signals = ('SIGKILL', 'immediate stop', 'SIGKILL of a session', 'SIGKILL of a session');
+
 my $node = PostgreSQL::Test::Cluster->new('crash');
 $node->init;
-# Few buffers, so that dirty pages are written and read again all the time.
+my $fault_file = $node->data_dir . '/fault.conf';
+# Few shared buffers, so that dirty pages are written and read again all the
+# time.
 $node->append_conf('postgresql.conf', <<'CONF');
+include_if_exists = 'fault.conf'
 autovacuum = off
 fsync = off
 shared_buffers = '4MB'
@@ -34,9 +49,18 @@ max_connections = 30
 max_wal_size = '64MB'
 checkpoint_timeout = 30s
 log_statement = none
+restart_after_crash = on
 CONF
 $node->start;
 prepare_database($node);
+make_disagreements($node);
+if (@points)
+{
+	is( $node->safe_psql('postgres',
+			"LOAD '$am'; SELECT count(*) FROM pg_settings WHERE name = '$am.fault_points'"),
+		'1', 'the library was built with FAULT_POINTS=1')
+	  || BAIL_OUT('no fault points');
+}
 
 $node->safe_psql('postgres', 'CREATE SEQUENCE ids CACHE 50');
 foreach my $table (qw(logged unlogged))
@@ -49,6 +73,7 @@ CREATE INDEX ${table}_near ON $table USING $am (near);
 CREATE INDEX ${table}_scrambled ON $table USING $am (scrambled) INCLUDE (id);
 CREATE INDEX ${table}_few ON $table USING $am (few);
 CREATE INDEX ${table}_label ON $table USING $am (label DESC);
+CREATE UNIQUE INDEX ${table}_id ON $table (id);
 SQL
 }
 
@@ -60,16 +85,21 @@ INSERT INTO <table>
          md5(random()::text) || repeat(md5(i::text), (random() * 12)::int)
   FROM (SELECT nextval('ids') AS i FROM generate_series(1, :rows)) new;
 SQL
+# What is inserted on conflict is not staged: it goes to the buffer at once.
+my $insert_at_once = $insert =~ s/;\n$/\n  ON CONFLICT DO NOTHING;\n/r;
+my $insert_sorted = $insert =~ s/i \+ \(random\(\) \* 50\)::int/i + 50/r;
 my %scripts = (
-	insert => [ 5, "\\set rows random(1, 30)\n$insert" ],
-	bulk => [ 1, "\\set rows random(500, 3000)\n$insert" ],
+	insert_one => [ 20, "\\set rows 1\n$insert" ],
+	insert => [ 4, "\\set rows random(1, 30)\n$insert" ],
+	insert_at_once => [ 4, "\\set rows random(1, 3)\n$insert_at_once" ],
+	bulk => [ 1, "\\set rows random(300, 1500)\n$insert_sorted" ],
 	abort => [ 2, "\\set rows random(1, 300)\nBEGIN;\n${insert}ROLLBACK;\n" ],
 	savepoints => [
 		2, "\\set rows random(1, 40)\nBEGIN;\n${insert}SAVEPOINT a;\n$insert"
 		  . "ROLLBACK TO a;\n${insert}SAVEPOINT b;\n${insert}RELEASE b;\nCOMMIT;\n"
 	],
 	prepared => [
-		1, "\\set rows random(1, 40)\n\\set number random(1, 1000000000)\nBEGIN;\n$insert"
+		3, "\\set rows random(1, 40)\n\\set number random(1, 1000000000)\nBEGIN;\n$insert"
 		  . "PREPARE TRANSACTION 'p-:client_id-:number';\n"
 		  . "COMMIT PREPARED 'p-:client_id-:number';\n"
 	],
@@ -85,7 +115,7 @@ UPDATE <table> SET scrambled = (random() * 1000000000)::int, label = md5(random(
 SQL
 	delete_left => [ 3, <<'SQL' ],
 DELETE FROM <table> WHERE ctid = ANY (ARRAY(
-  SELECT ctid FROM <table> ORDER BY near LIMIT 300 FOR UPDATE SKIP LOCKED));
+  SELECT ctid FROM <table> ORDER BY near LIMIT 100 FOR UPDATE SKIP LOCKED));
 SQL
 	delete_any => [ 2, <<'SQL' ],
 \set low random(1, 1000000000)
@@ -93,44 +123,144 @@ DELETE FROM <table> WHERE ctid = ANY (ARRAY(
   SELECT ctid FROM <table> WHERE scrambled BETWEEN :low AND :low + 50000000
   FOR UPDATE SKIP LOCKED));
 SQL
-	vacuum => [ 2, "VACUUM (INDEX_CLEANUP ON, TRUNCATE OFF) <table>;\n" ],
+	vacuum => [ 1, "VACUUM (INDEX_CLEANUP ON, TRUNCATE OFF) <table>;\n" ],
 	checkpoint => [ 1, "CHECKPOINT;\n" ],
-	rebuild => [ 1, <<'SQL' ],
+);
+$scripts{flush} = [ 2, <<"SQL" ] if $am ne 'btree';
+SELECT ${am}_flush(('<table>_' || (ARRAY['near', 'scrambled', 'few', 'label'])[1 + floor(random() * 4)])::regclass);
+SQL
+# It would wait for a transaction that stays prepared.
+my $rebuild = <<'SQL';
 SELECT pg_try_advisory_lock(1) AS mine \gset
 \if :mine
 REINDEX INDEX CONCURRENTLY <table>_few;
 SELECT pg_advisory_unlock(1);
 \endif
 SQL
-);
 
 my $directory = PostgreSQL::Test::Utils::tempdir();
-my @files;
+my (@files, @rebuilds);
 foreach my $table (qw(logged unlogged))
 {
 	foreach my $name (sort keys %scripts)
 	{
 		my ($weight, $text) = @{ $scripts{$name} };
-		$weight *= 3 if $table eq 'logged';
+		$weight *= 4 if $table eq 'logged';
 		$text =~ s/<table>/$table/g;
 		append_to_file("$directory/$table-$name", $text);
 		push @files, '-f', "$directory/$table-$name\@$weight";
 	}
+	append_to_file("$directory/$table-rebuild", $rebuild =~ s/<table>/$table/gr);
+	push @rebuilds, '-f', "$directory/$table-rebuild\@2";
+}
+
+# All fault points, in random order, again and again, with signals in between.
+my @ways;
+
+sub next_way
+{
+	if (!@ways)
+	{
+		@ways = (@points, @signals);
+		foreach my $place (reverse 1 .. $#ways)
+		{
+			my $other = choose(0, $place);
+			@ways[ $place, $other ] = @ways[ $other, $place ];
+		}
+	}
+	return shift @ways;
+}
+
+# Sets the fault points of all sessions.
+sub set_fault_points
+{
+	my ($points) = @_;
+	unlink $fault_file;
+	append_to_file($fault_file, "$am.fault_points = '$points'\n") if @points;
+	$node->reload;
+	return;
+}
+
+# Runs a query until it gives an answer, which must not take for ever.
+sub wait_for_answer
+{
+	my ($query, $wanted) = @_;
+	foreach my $attempt (1 .. 3000)
+	{
+		my $output;
+		# It dies when it cannot connect.
+		return 1
+		  if eval { $node->psql('postgres', $query, stdout => \$output) == 0 }
+		  && $output =~ $wanted;
+		usleep(20_000);
+	}
+	return 0;
+}
+
+# Starts the server when the last process of its predecessor is gone, with the
+# library preloaded or not.
+sub start_again
+{
+	my ($postmaster) = @_;
+	my $conf = preload();
+	$conf = '' if choose(1, 4) == 1;
+	unlink $node->data_dir . '/preload.conf';
+	append_to_file($node->data_dir . '/preload.conf', $conf);
+	foreach my $attempt (1 .. 3000)
+	{
+		return 1 if !kill(0, $postmaster) && $node->start(fail_ok => 1);
+		usleep(20_000);
+	}
+	return 0;
+}
+
+$node->append_conf('postgresql.conf', "include_if_exists = 'preload.conf'\n");
+append_to_file($node->data_dir . '/preload.conf', preload());
+$node->restart;
+
+# Checks of all indexes, and of what scans of them find, as one statement each.
+sub complaints
+{
+	my ($table) = @_;
+	my @statements;
+	foreach my $key (@keys)
+	{
+		push @statements, check_statement("${table}_$key"),
+		  "SELECT disagreements('$table', '$key')";
+	}
+	my $status = $node->psql('postgres', join(";\n", @statements),
+		stdout => \my $output, stderr => \my $errors, on_error_stop => 0);
+	return join("\n", grep { /\S/ } $output, $errors);
 }
 
 my $crashes = 0;
+my %died_of;
 foreach my $cycle (1 .. $cycles)
 {
-	my $how = pick('SIGKILL', 'immediate stop');
+	my $how = next_way();
+	my $point = (grep { $_ eq $how } @points) ? $how : undef;
 	my $consistency = pick(0, 0, 1);
-	my $wal = int(2**(11 + rand(12)));
+	my $wal = int(2**(11 + rand(11)));
 	my $name = "cycle $cycle";
 	note("$name: $how after $wal bytes of WAL, wal_consistency_checking "
 		  . ($consistency ? 'on' : 'off'));
-	$node->safe_psql('postgres',
-		"ALTER SYSTEM SET wal_consistency_checking = '"
-		  . ($consistency ? 'generic' : '')
-		  . "'");
+
+	my $setup = "ALTER SYSTEM SET wal_consistency_checking = '"
+	  . ($consistency ? 'generic' : '') . "';\n";
+	if ($am ne 'btree')
+	{
+		$setup .= "ALTER INDEX logged_$_ SET (buffer_size = " . pick(64, 64, 64, 256, -1) . ");\n"
+		  foreach @keys;
+	}
+	# A transaction that is prepared before the crash, and what it inserts.
+	my $survivor = pick(0, 1);
+	$setup .= <<"SQL" if $survivor;
+BEGIN;
+INSERT INTO logged SELECT -i, (SELECT max(near) FROM logged), i, 5, 'survivor $cycle'
+  FROM generate_series(1, @{[ pick(1, 20, 600) ]}) i;
+PREPARE TRANSACTION 'survivor';
+SQL
+	$node->safe_psql('postgres', $setup);
 	$node->reload;
 
 	my ($output, $errors) = ('', '');
@@ -138,9 +268,10 @@ foreach my $cycle (1 .. $cycles)
 		[
 			'pgbench', '-n', '-h', $node->host, '-p', $node->port,
 			'-c', '6', '-j', '2', '-T', '100000', '--max-tries', '100',
-			'--random-seed', choose(1, 1_000_000), @files, 'postgres'
+			'--random-seed', choose(1, 1_000_000), @files,
+			($survivor ? () : @rebuilds), 'postgres'
 		],
-		'<', \undef, '>', \$output, '2>', \$errors);
+		'<', \undef, '>', \$output, '2>', \$errors, my $timer = IPC::Run::timeout(180));
 
 	# Ends when the sessions have written enough.  It commits all the time, or
 	# REINDEX CONCURRENTLY would wait for its snapshot, and VACUUM for REINDEX.
@@ -158,37 +289,53 @@ SQL
 	ok($status == 0, "$name: the sessions make progress") || diag($stderr);
 
 	my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
-	$how eq 'SIGKILL' ? $node->kill9 : $node->stop('immediate');
-	$load->finish;
+	if ($point)
+	{
+		set_fault_points("$point=kill");
+	}
+	elsif ($how eq 'SIGKILL of a session')
+	{
+		my $pid = $node->safe_psql('postgres',
+			"SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() ORDER BY hashint4(pid + $cycle) LIMIT 1");
+		kill 'KILL', $pid;
+	}
+	else
+	{
+		$how eq 'SIGKILL' ? $node->kill9 : $node->stop('immediate');
+	}
+
+	# The sessions end because the server does.
+	if (!ok(eval { $load->finish; 1 }, "$name: the server dies of $how"))
+	{
+		$load->kill_kill;
+		$node->stop('immediate');
+	}
 	unlike($errors, qr/ERROR:/, "$name: no session saw an error before the crash")
 	  || diag($errors);
+	$died_of{$how}++;
 
-	# After SIGKILL of the postmaster the other processes end by themselves, and
-	# a new one can only start when the last of them is gone.
-	my $started = 0;
-	foreach my $attempt (1 .. 600)
-	{
-		last if !kill(0, $postmaster) && ($started = $node->start(fail_ok => 1));
-		usleep(100_000);
-	}
-	ok($started, "$name: the server recovers") || BAIL_OUT('no recovery');
+	# A server whose session died starts again by itself.
+	set_fault_points('') if $point;
+	ok( ($point || $how eq 'SIGKILL of a session' || start_again($postmaster))
+		  && wait_for_answer($point ? "SHOW $am.fault_points" : "SELECT ''", qr/^$/),
+		"$name: the server recovers")
+	  || BAIL_OUT('no recovery');
 	$crashes++;
 
 	# With transactions still prepared, and after they ended.
-	check_index($node, "logged_$_", $name) foreach @keys;
+	is(complaints('logged'), '', "$name: the indexes are right after recovery");
 	my @prepared = split /\n/,
 	  $node->safe_psql('postgres', 'SELECT gid FROM pg_prepared_xacts');
-	foreach my $gid (@prepared)
+	is(scalar(grep { $_ eq 'survivor' } @prepared),
+		$survivor, "$name: what was prepared is prepared")
+	  if $survivor;
+	if (@prepared)
 	{
-		$node->safe_psql('postgres', pick('COMMIT', 'ROLLBACK') . " PREPARED '$gid'");
+		$node->safe_psql('postgres',
+			join(";\n", map { pick('COMMIT', 'COMMIT', 'ROLLBACK') . " PREPARED '$_'" } @prepared));
+		is(complaints('logged'), '', "$name: the indexes are right, with nothing prepared");
 	}
-	foreach my $key (@keys)
-	{
-		check_index($node, "logged_$key", "$name, nothing prepared") if @prepared;
-		check_index($node, "unlogged_$key", $name);
-		index_agrees($node, 'logged', $key, $name);
-	}
-	is($node->safe_psql('postgres', 'SELECT count(*) FROM unlogged'),
+	is(complaints('unlogged') . $node->safe_psql('postgres', 'SELECT count(*) FROM unlogged'),
 		'0', "$name: the unlogged table is empty");
 
 	# What an interrupted REINDEX CONCURRENTLY leaves.
@@ -197,16 +344,19 @@ SQL
 	$node->safe_psql('postgres', "DROP INDEX $_") foreach split /\n/, $leftover;
 
 	# The index works on.
-	$node->safe_psql('postgres',
-		'DELETE FROM logged WHERE id < (SELECT max(id) FROM logged) - 30000');
+	$node->safe_psql('postgres', <<"SQL");
+DELETE FROM logged WHERE id < (SELECT max(id) FROM logged) - 6000
+SQL
 	$node->safe_psql('postgres', 'VACUUM logged') if pick(0, 1);
 }
 is($crashes, $cycles, 'every cycle ended in a crash');
+note("died of $_: $died_of{$_} times") foreach sort keys %died_of;
+
 # A leader of parallel VACUUM that loses its postmaster fails an assertion of
 # PostgreSQL's own, in pgstat.c, on its way out.
 my @complaints =
   grep { !/TRAP:.*!IsTransactionOrTransactionBlock\(\)".*pgstat\.c/ }
-  grep_log($node, qr/PANIC|TRAP|inconsistent page|was terminated by signal/);
+  grep_log($node, qr/PANIC|TRAP|inconsistent page|was terminated by signal (?!9\b)/);
 is(join("\n", @complaints), '', 'nothing else crashed');
 
 $node->stop;
