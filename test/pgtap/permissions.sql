@@ -25,14 +25,37 @@ SELECT lives_ok(as_user('sware_test_checker', 'SELECT sware_check(''readings_tak
 -- The page functions: for superusers, whatever was granted.
 SELECT lives_ok('SELECT * FROM sware_metapage(''readings_taken'')', 'a superuser may see the metapage');
 SELECT lives_ok('SELECT * FROM sware_page_stats(''readings_taken'', 1)', 'a summary of a page');
-SELECT lives_ok('SELECT * FROM sware_page_items(''readings_taken'', 1)', 'and its items');
-GRANT EXECUTE ON FUNCTION sware_metapage(regclass), sware_page_stats(regclass, bigint), sware_page_items(regclass, bigint)
+SELECT lives_ok('SELECT * FROM sware_page_items(''readings_taken'', 1)', 'its items');
+SELECT lives_ok('SELECT * FROM sware_buffer_pages(''readings_taken'')', 'and the pages of the shared buffer');
+GRANT EXECUTE ON FUNCTION sware_metapage(regclass), sware_page_stats(regclass, bigint), sware_page_items(regclass, bigint),
+    sware_buffer_pages(regclass)
     TO sware_test_reader;
 SELECT throws_ok(as_user('sware_test_reader', format('SELECT * FROM %s', call)), '42501', NULL,
                  format('others may not call %s', call))
 FROM unnest(array['sware_metapage(''readings_taken'')',
                   'sware_page_stats(''readings_taken'', 1)',
-                  'sware_page_items(''readings_taken'', 1)']) AS call;
+                  'sware_page_items(''readings_taken'', 1)',
+                  'sware_buffer_pages(''readings_taken'')']) AS call;
+
+-- Statistics: for everybody.
+SELECT lives_ok(as_user('sware_test_reader', 'SELECT * FROM sware_stats(''readings_taken'')'),
+                'everybody may see what happened to an index');
+SELECT lives_ok(as_user('sware_test_reader', 'SELECT * FROM pg_stat_sware'), 'and to all of them');
+
+-- sware_flush: for the owner of the table.
+CREATE ROLE sware_test_owner;
+CREATE TABLE owned (value float8);
+CREATE INDEX owned_value ON owned USING sware (value);
+ALTER TABLE owned OWNER TO sware_test_owner;
+GRANT ALL ON owned TO sware_test_reader;
+SELECT lives_ok('SELECT sware_flush(''readings_taken'')', 'a superuser may flush an index');
+SELECT lives_ok('SELECT sware_flush(''owned_value'')', 'of anybody');
+SELECT lives_ok(as_user('sware_test_owner', 'SELECT sware_flush(''owned_value'')'), 'an owner may flush the index');
+SELECT throws_ok(as_user('sware_test_reader', 'SELECT sware_flush(''owned_value'')'), '42501',
+                 'must be owner of index owned_value', 'others may not, whatever they may do with the table');
+GRANT EXECUTE ON FUNCTION sware_flush(regclass) TO sware_test_reader;
+SELECT throws_ok(as_user('sware_test_reader', 'SELECT sware_flush(''owned_value'')'), '42501',
+                 'must be owner of index owned_value', 'nor with the function');
 
 -- The index itself is for everybody who may use the table.
 SELECT lives_ok(as_user('sware_test_reader', 'SELECT count(*) FROM readings WHERE taken > ''2000-01-01'''),
@@ -46,7 +69,8 @@ CREATE VIEW readings_view AS SELECT * FROM readings;
 SELECT throws_ok(format('SELECT * FROM %s', format(call, relation)), '42809', NULL,
                  format('%s is refused', format(call, relation)))
 FROM unnest(array['readings', 'readings_value', 'readings_view']) AS relation,
-     unnest(array['sware_metapage(%L)', 'sware_page_stats(%L, 1)', 'sware_page_items(%L, 1)']) AS call;
+     unnest(array['sware_metapage(%L)', 'sware_page_stats(%L, 1)', 'sware_page_items(%L, 1)', 'sware_buffer_pages(%L)',
+                  'sware_flush(%L)', 'sware_stats(%L)']) AS call;
 -- sware_check answers as amcheck does.
 SELECT throws_ok(format('SELECT sware_check(%L)', relation), code, NULL, format('sware_check(%L) is refused', relation))
 FROM (VALUES ('readings', '42809'), ('readings_value', '0A000'), ('readings_view', '42809')) AS refused (relation, code);
