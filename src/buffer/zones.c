@@ -826,9 +826,11 @@ sort_run(const SwareZoneView *view, const Run *run, bool *no_room)
 		image.block.firstSequence = merged != NULL ? merged->firstSequence :
 			view->pages[run->first].sequence;
 
-		/* from here on nothing fails and nothing interrupts */
-		while (!sware_block_store(&image) && !*no_room)
-			*no_room = !evict(true, view->place);
+		do
+		{
+			/* while it belongs to nobody, nothing fails and nothing interrupts */
+			*no_room = !sware_block_store(&image);
+		} while (*no_room && evict(true, view->place));
 		done = !*no_room && publish_block(view, run, &image.block);
 		if (!done && !*no_room)
 			sware_segment_free(&image.block.segment);
