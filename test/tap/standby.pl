@@ -1,9 +1,10 @@
-# A standby replays everything, with wal_consistency_checking, while VACUUM on
-# the primary deletes pages and uses them again and long queries run on the
-# standby.  It gives the primary's answers all the time, and works on after its
-# promotion.
+# A standby replays everything, with wal_consistency_checking, while small
+# transactions on the primary fill buffers, these are flushed, VACUUM deletes
+# pages and uses them again, and long queries run on the standby.  It gives the
+# primary's answers all the time, is promoted in the middle of the load, and
+# works on.
 #
-# SWARE_STANDBY_ROUNDS sets the number of rounds (default 5).
+# SWARE_STANDBY_ROUNDS sets the number of rounds (default 3).
 
 use strict;
 use warnings;
@@ -16,13 +17,13 @@ use PostgreSQL::Test::Utils;
 use SwareTest;
 use Test::More;
 
-my $rounds = $ENV{SWARE_STANDBY_ROUNDS} // 5;
+my $rounds = $ENV{SWARE_STANDBY_ROUNDS} // 3;
 my $am = am();
 my @keys = qw(queue scrambled few label);
 
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf', <<'CONF');
+$primary->append_conf('postgresql.conf', preload() . <<'CONF');
 autovacuum = off
 fsync = off
 wal_consistency_checking = 'generic'
@@ -32,12 +33,16 @@ log_statement = none
 CONF
 $primary->start;
 prepare_database($primary);
+make_disagreements($primary);
+# Small buffers are flushed often, large ones are full when queries run.
+my ($small, $large) =
+  $am eq 'btree' ? ('', '') : ('WITH (buffer_size = 64)', 'WITH (buffer_size = 4096)');
 $primary->safe_psql('postgres', <<"SQL");
 CREATE TABLE data (id bigint, queue bigint, scrambled int, few int, label text);
-CREATE INDEX data_queue ON data USING $am (queue);
-CREATE INDEX data_scrambled ON data USING $am (scrambled) INCLUDE (id);
-CREATE INDEX data_few ON data USING $am (few);
-CREATE INDEX data_label ON data USING $am (label);
+CREATE INDEX data_queue ON data USING $am (queue) $small;
+CREATE INDEX data_scrambled ON data USING $am (scrambled) INCLUDE (id) $large;
+CREATE INDEX data_few ON data USING $am (few) $small;
+CREATE INDEX data_label ON data USING $am (label) $small;
 CREATE SEQUENCE ids;
 SQL
 
@@ -51,7 +56,6 @@ max_standby_streaming_delay = -1
 CONF
 $standby->start;
 
-# Rows for one step: the queue grows on the right, the rest lands anywhere.
 # The number of pages of walk_key that were deleted and not used again.
 sub free_pages
 {
@@ -64,6 +68,7 @@ WHERE 'deleted' = ANY (page.flags)
 SQL
 }
 
+# Rows for one step: the queue grows on the right, the rest lands anywhere.
 sub insert_statement
 {
 	my ($count) = @_;
@@ -75,22 +80,144 @@ INSERT INTO data
 SQL
 }
 
+# Moves everything from the buffers of indexes to their trees.
+sub flush_statement
+{
+	return $am eq 'btree' ? 'SELECT 1' : join('; ', map { "SELECT ${am}_flush('$_')" } @_);
+}
+
+# The number of entries in the buffer of an index.
+sub buffered
+{
+	my ($node, $index) = @_;
+	return $node->safe_psql('postgres', "SELECT buffer_entries FROM ${am}_stats('$index')");
+}
+
 sub same_answers
 {
 	my ($name) = @_;
 	$primary->wait_for_catchup($standby);
 	foreach my $key (@keys)
 	{
-		my $expected =
-		  $primary->safe_psql('postgres', sequential_summary('data', $key));
-		foreach my $descending (0, 1)
+		foreach my $node ($primary, $standby)
 		{
-			my $query = ordered_summary('data', $key, $descending);
-			is($primary->safe_psql('postgres', $query),
-				$expected, "$name: data.$key on the primary, descending $descending");
-			is($standby->safe_psql('postgres', $query),
-				$expected, "$name: data.$key on the standby, descending $descending");
+			is($node->safe_psql('postgres', "SELECT disagreements('data', '$key')"),
+				'', "$name: data.$key on the " . $node->name);
 		}
+	}
+	my $digest = 'SELECT count(*), sum(hashtextextended(data::text, 0)) FROM data';
+	is($standby->safe_psql('postgres', $digest), $primary->safe_psql('postgres', $digest),
+		"$name: both have the same rows");
+	return;
+}
+
+# The load of small transactions on the primary, which goes on until it is
+# stopped.
+my $directory = PostgreSQL::Test::Utils::tempdir();
+my %load = (
+	'insert@10' => "\\set rows 1\n" . insert_statement(':rows'),
+	'insert-few@3' => "\\set rows random(2, 30)\n" . insert_statement(':rows'),
+	'delete@1' => <<'SQL',
+DELETE FROM data WHERE ctid = ANY (ARRAY(
+  SELECT ctid FROM data ORDER BY queue LIMIT 20 FOR UPDATE SKIP LOCKED));
+SQL
+);
+$load{'flush@1'} = <<"SQL" if $am ne 'btree';
+SELECT ${am}_flush(('data_' || (ARRAY['queue', 'scrambled', 'few', 'label'])[1 + floor(random() * 4)])::regclass);
+SQL
+my @load_files;
+foreach my $name (sort keys %load)
+{
+	my ($file) = $name =~ /^([^@]*)/;
+	append_to_file("$directory/$file", $load{$name});
+	push @load_files, '-f', "$directory/$name";
+}
+
+sub start_load
+{
+	my ($output, $errors) = ('', '');
+	return IPC::Run::start(
+		[
+			'pgbench', '-n', '-h', $primary->host, '-p', $primary->port, '-c', '2',
+			'-T', '100000', '--random-seed', choose(1, 1_000_000), @load_files, 'postgres'
+		],
+		'<', \undef, '>', \$output, '2>', \$errors, IPC::Run::timeout(600));
+}
+
+sub stop_load
+{
+	my ($load) = @_;
+	$load->kill_kill;
+	$primary->poll_query_until('postgres',
+		"SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
+	return;
+}
+
+# A cursor on the standby stops in the middle of entries that are in the shared
+# buffer.  The primary flushes them, and new ones take their pages.  The cursor
+# goes on, over retired and recycled pages.
+sub cursor_over_flush
+{
+	my ($name, $descending) = @_;
+	my $order = $descending ? 'DESC' : 'ASC';
+	my $query = "SELECT key, id FROM arrivals ORDER BY key $order";
+	my $single = "DO \$\$ BEGIN FOR n IN %d .. %d LOOP "
+	  . "INSERT INTO arrivals VALUES (n, n + hashint4(n) %% 200); COMMIT; END LOOP; END \$\$";
+	my $flush = flush_statement('arrivals_key');
+	my $on_heap = 1200;
+
+	$primary->safe_psql('postgres', <<"SQL");
+DROP TABLE IF EXISTS arrivals;
+CREATE TABLE arrivals (id int, key int);
+CREATE INDEX arrivals_key ON arrivals USING $am (key) $large;
+INSERT INTO arrivals SELECT n, n FROM generate_series(1, $on_heap) n;
+$flush;
+@{[ sprintf($single, $on_heap + 1, $on_heap + 1500) ]};
+SQL
+	$primary->wait_for_catchup($standby);
+	cmp_ok(buffered($standby, 'arrivals_key'), '>=', 1500,
+		"$name: the standby sees entries in the buffer");
+
+	my $session = $standby->background_psql('postgres', on_error_stop => 1);
+	$session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
+	my @all = split /\n/, $session->query_safe('SELECT key, id FROM arrivals');
+	$session->query_safe($ordered_scan);
+	$session->query_safe("DECLARE walk SCROLL CURSOR FOR $query");
+	my @seen = split /\n/, $session->query_safe('FETCH ' . choose(1, 2600) . ' FROM walk');
+
+	# Nothing here makes rows all-visible, or replay would wait for the session.
+	foreach my $round (1 .. 3)
+	{
+		my $first = $on_heap + $round * 1500 + 1;
+		$primary->safe_psql('postgres', $flush);
+		$primary->safe_psql('postgres', sprintf($single, $first, $first + 1499));
+		$primary->wait_for_catchup($standby);
+		push @seen, split /\n/, $session->query_safe('FETCH ' . choose(1, 40) . ' FROM walk');
+	}
+	cmp_ok(buffered($standby, 'arrivals_key'), '>=', 1500,
+		"$name: the standby sees new entries in the buffer");
+
+	push @seen, split /\n/, $session->query_safe('FETCH ALL FROM walk');
+	my $sorted = sub {
+		my %key = map { $_ => (split /\|/)[0] } @_;
+		return sort { $key{$a} <=> $key{$b} || $a cmp $b } @_;
+	};
+	is(join("\n", $sorted->(@seen)), join("\n", $sorted->(@all)),
+		"$name: a cursor $order finds each row once over flushes");
+	my @keys_seen = map { (split /\|/)[0] } @seen;
+	my @keys_sorted = sort { $descending ? $b <=> $a : $a <=> $b } @keys_seen;
+	is("@keys_seen", "@keys_sorted", "$name: and in order");
+	my @back = reverse split /\n/, $session->query_safe('FETCH BACKWARD ALL FROM walk');
+	is(join("\n", @back), join("\n", @seen), "$name: and all the way back");
+	is($session->query_safe($query), join("\n", @seen),
+		"$name: a new scan under the old snapshot finds the same");
+	$session->query_safe('COMMIT');
+	$session->quit;
+	foreach my $node ($primary, $standby)
+	{
+		is($node->safe_psql('postgres', "SELECT disagreements('arrivals', 'key')"),
+			'', "$name: arrivals on the " . $node->name);
+		check_index($node, 'arrivals_key', "$name, " . $node->name);
 	}
 	return;
 }
@@ -166,7 +293,6 @@ SQL
 
 # Queries that compare index scans in both directions with a sequential scan of
 # the same snapshot, while replay goes on.
-my $directory = PostgreSQL::Test::Utils::tempdir();
 foreach my $key (@keys)
 {
 	my $rows = "SELECT $key AS key, id FROM data ORDER BY $key";
@@ -196,10 +322,14 @@ foreach my $round (1 .. $rounds)
 {
 	my $name = "round $round";
 	# nbtree's replay would wait for the session before it reuses a page.
-	cursor_over_replay($name, $round % 2)
-	  unless $am eq 'btree';
+	if ($am ne 'btree')
+	{
+		cursor_over_replay($name, $round % 2);
+		cursor_over_flush($name, ($round + 1) % 2);
+	}
 
 	# Changes go on as long as the queries do.
+	my $load = start_load();
 	my ($output, $errors) = ('', '');
 	my $queries = IPC::Run::start(
 		[
@@ -227,6 +357,7 @@ foreach my $round (1 .. $rounds)
 	  || diag($errors);
 	like($output, qr{transactions actually processed: 18/18}, "$name: all queries ran");
 
+	stop_load($load);
 	same_answers($name);
 	$primary->safe_psql('postgres', insert_statement(4000));
 }
@@ -235,25 +366,55 @@ is(scalar(grep_log($standby, qr/FATAL|PANIC|TRAP|inconsistent page|was terminate
 	0, 'the standby had nothing to complain about')
   || diag(join("\n", grep_log($standby, qr/FATAL|PANIC|TRAP|inconsistent page|was terminated/)));
 
-# Promotion.
-$primary->wait_for_catchup($standby);
-$primary->stop;
+# Promotion in the middle of the load.
+my $load = start_load();
+my $start = $primary->lsn('insert');
+$primary->poll_query_until('postgres', "SELECT pg_current_wal_insert_lsn() - '$start' > 3000000");
 $standby->promote;
+$load->kill_kill;
+$primary->stop('immediate');
 $standby->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
-foreach my $key (@keys)
+
+sub right_on_standby
 {
-	check_index($standby, "data_$key", 'after promotion');
-	index_agrees($standby, 'data', $key, 'after promotion');
+	my ($name) = @_;
+	foreach my $key (@keys)
+	{
+		is($standby->safe_psql('postgres', "SELECT disagreements('data', '$key')"),
+			'', "$name: data.$key");
+		check_index($standby, "data_$key", $name);
+	}
+	return;
 }
-$standby->safe_psql('postgres', insert_statement(2000));
+
+right_on_standby('after promotion');
+my $singly = 'DO $$ BEGIN FOR n IN 1 .. 3000 LOOP ' . insert_statement(1) . 'COMMIT; END LOOP; END $$';
+$standby->safe_psql('postgres', $singly);
+right_on_standby('filled after promotion');
+$standby->safe_psql('postgres', flush_statement(map { "data_$_" } @keys));
+right_on_standby('flushed after promotion');
 $standby->safe_psql('postgres', 'DELETE FROM data WHERE id % 2 = 0');
 $standby->safe_psql('postgres', 'VACUUM data');
 $standby->safe_psql('postgres', insert_statement(2000));
-foreach my $key (@keys)
+right_on_standby('vacuumed after promotion');
+
+# A server that starts with full buffers answers from their pages.
+if ($am ne 'btree')
 {
-	check_index($standby, "data_$key", 'at work after promotion');
-	index_agrees($standby, 'data', $key, 'at work after promotion');
+	foreach my $mode (qw(fast immediate))
+	{
+		$standby->safe_psql('postgres', $singly);
+		my $entries = buffered($standby, 'data_scrambled');
+		cmp_ok($entries, '>=', 3000, "$mode: the buffer is full");
+		$standby->stop($mode);
+		$standby->start;
+		is(buffered($standby, 'data_scrambled'), $entries, "$mode: and is so after a restart");
+		right_on_standby("restarted after a stop that was $mode");
+	}
 }
+
+is(scalar(grep_log($standby, qr/PANIC|TRAP|inconsistent page|was terminated/)),
+	0, 'the promoted standby had nothing to complain about');
 
 $standby->stop;
 done_testing();
