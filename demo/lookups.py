@@ -53,17 +53,19 @@ KINDS = (
 )
 
 
-def time_all(connection, subjects, verdict):
+def ship_days(connection, table, first="-infinity", last="infinity"):
+    """The days on which something of a table was shipped."""
+    rows = connection.execute(
+        f"SELECT DISTINCT l_shipdate FROM {table} "
+        f"WHERE l_shipdate BETWEEN '{first}' AND '{last}' ORDER BY 1"
+    )
+    return [row[0] for row in rows.fetchall()]
+
+
+def time_all(connection, subjects, verdict, days):
     """Median microseconds of each kind of look-up, by kind and by label."""
     for name in ("enable_seqscan", "enable_bitmapscan"):
         connection.execute(f"SET {name} = off")
-    days = [
-        row[0]
-        for row in connection.execute(
-            f"SELECT DISTINCT l_shipdate FROM {subjects[0].table} "
-            "WHERE l_shipdate BETWEEN '1992-06-01' AND '1998-06-01' ORDER BY 1"
-        ).fetchall()
-    ]
     medians = {}
     for kind in KINDS:
         for subject in subjects:

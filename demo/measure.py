@@ -12,11 +12,13 @@ import time
 import psycopg
 
 import answers
+import buffer
 import changes
 import lookups
 import picture
 import report
 import subjects
+import trickle
 
 
 def main():
@@ -28,30 +30,44 @@ def main():
     connection.execute(f"CREATE EXTENSION {extension}")
     compared = subjects.make_subjects(options.am)
 
+    verdict = answers.Verdict()
+
     step(f"Loading lineitem {options.rounds} times into each of three tables")
     subjects.load_companions(connection, options.data)
     subjects.load_all(connection, compared, options.data, options.rounds)
-    row_count = connection.execute(
-        f"SELECT count(*) FROM {compared[0].table}"
-    ).fetchone()[0]
+    row_count = count_rows(connection, compared)
+    show_buffer(connection, compared[-1], verdict, "entries_appended", True, "after COPY")
 
     if options.spoil:
         spoil(connection, compared[-1])
-    verdict = answers.Verdict()
     step("Checking every index entry against the table")
     check_indexes(connection, compared[-1], verdict)
 
     step("Timing look-ups")
-    times = lookups.time_all(connection, compared[1:], verdict)
-
+    days = lookups.ship_days(
+        connection, compared[0].table, "1992-06-01", "1998-06-01"
+    )
+    times = lookups.time_all(connection, compared[1:], verdict, days)
     title = f"TPC-H lineitem, {row_count:,} rows sorted by l_shipdate"
     # The sizes are those of the load; the changes come later.
     rows = report.figures(connection, compared, times)
+
+    step("The latest rows arrive, each in its own transaction")
+    outcome = trickle.trickle_all(connection, compared, options.data, options.rounds)
+    title += f", and {count_rows(connection, compared) - row_count:,} more one by one"
+    step("The buffers of sware's indexes hold them")
+    show_buffer(connection, compared[-1], verdict, "buffer_entries", True, "with rows in it")
+    check_indexes(connection, compared[-1], verdict)
+    step("Timing look-ups of the latest days")
+    days = lookups.ship_days(connection, "arriving")
+    times = lookups.time_all(connection, compared[1:], verdict, days)
+    rows += report.trickle_rows(outcome, times)
 
     step("Comparing answers, and the plans that find them")
     answers.compare_all(connection, compared, verdict)
     step("Deleting, vacuuming, inserting, updating and vacuuming again")
     changes.change_all(connection, compared)
+    show_buffer(connection, compared[-1], verdict, "buffer_entries", False, "after VACUUM")
     check_indexes(connection, compared[-1], verdict)
     step("Comparing answers after the changes")
     answers.compare_all(connection, compared, verdict)
@@ -75,6 +91,17 @@ def parse_arguments():
 
 def step(text):
     print(f"\n== {text}", flush=True)
+
+
+def count_rows(connection, compared):
+    return connection.execute(f"SELECT count(*) FROM {compared[0].table}").fetchone()[0]
+
+
+def show_buffer(connection, subject, verdict, column, expected, when):
+    """Shows the statistics of sware's indexes, of which one must be above zero or not."""
+    if subject.access_method == "sware":
+        figures = buffer.show(connection, subject)
+        buffer.check(figures, verdict, column, expected, when)
 
 
 def check_indexes(connection, subject, verdict):

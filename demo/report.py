@@ -68,6 +68,19 @@ def lookup_rows(lookups):
     ]
 
 
+def trickle_rows(outcome, lookups):
+    """What rows cost that arrive one by one, and look-ups among them."""
+    microseconds, wal_bytes = outcome.medians()
+    section = "rows one by one"
+    return [
+        Row(section, "a row", "µs", 1, microseconds),
+        Row(section, "WAL of a row", "bytes", 0, wal_bytes),
+    ] + [
+        Row(section, f"{name}, of the latest", "µs", 0, values)
+        for name, values in lookups.items()
+    ]
+
+
 def as_text(rows, subjects):
     """The table; the last column is the last subject's share of nbtree's."""
     labels = [subject.label for subject in subjects]
