@@ -165,6 +165,24 @@ COMMENT ON VIEW pg_stat_sware IS
 
 GRANT SELECT ON pg_stat_sware TO PUBLIC;
 
+-- The settings make the table be read in its own order.
+CREATE FUNCTION sware_sortedness(IN "table" regclass, IN "column" name,
+    OUT rows_measured bigint,
+    OUT k double precision,
+    OUT l double precision,
+    OUT recommendation text,
+    OUT buffer_size text)
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT
+SET enable_indexscan = off
+SET enable_indexonlyscan = off
+SET enable_bitmapscan = off
+SET synchronize_seqscans = off
+SET max_parallel_workers_per_gather = 0;
+
+COMMENT ON FUNCTION sware_sortedness(regclass, name) IS
+'how nearly the rows of a table are in order of a column, and what index that speaks for';
+
 --
 -- Operator families
 --

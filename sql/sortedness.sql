@@ -1,0 +1,43 @@
+-- How nearly rows are in order.
+\set VERBOSITY terse
+CREATE TABLE twin_sware.r (id int, ordered int8, late int8, early int8, swapped int8, backwards int8,
+                           scrambled int8, same int, words text, "no value" int, gone int);
+ALTER TABLE twin_sware.r DROP COLUMN gone;
+SELECT * FROM sware_sortedness('twin_sware.r', 'ordered');
+INSERT INTO twin_sware.r
+    SELECT i, i,
+           CASE i WHEN 7000 THEN 5000 ELSE i END,
+           CASE i WHEN 5000 THEN 7000 ELSE i END,
+           i # 1, -i, i * 7919::int8 % 10007, 1, to_char(i, 'FM00000'), NULL
+    FROM generate_series(0, 9999) i;
+-- An index must not lead the way.
+CREATE INDEX ON twin_sware.r (scrambled);
+VACUUM ANALYZE twin_sware.r;
+SELECT attname, rows_measured, round(k::numeric, 2) AS k, round(l::numeric, 2) AS l, recommendation, buffer_size
+FROM pg_attribute, sware_sortedness('twin_sware.r', attname)
+WHERE attrelid = 'twin_sware.r'::regclass AND attnum > 0 AND NOT attisdropped AND attname <> 'scrambled'
+ORDER BY attnum;
+SELECT k > 90 AS k, l > 90 AS l, recommendation, buffer_size FROM sware_sortedness('twin_sware.r', 'scrambled');
+
+-- Wrong objects.
+SELECT sware_sortedness('twin_sware.r', 'nothing');
+SELECT sware_sortedness('twin_sware.r', 'ctid');
+SELECT sware_sortedness('twin_sware.r', 'gone');
+SELECT sware_sortedness('twin_sware.r_scrambled_idx', 'scrambled');
+SELECT sware_sortedness(0, 'a');
+SELECT sware_sortedness(NULL, 'a'), sware_sortedness('twin_sware.r', NULL);
+CREATE TABLE twin_sware.p (a int) PARTITION BY RANGE (a);
+SELECT sware_sortedness('twin_sware.p', 'a');
+CREATE TABLE twin_sware.points (a point);
+SELECT sware_sortedness('twin_sware.points', 'a');
+-- With the caller's permissions.
+CREATE ROLE regress_sware_user;
+GRANT USAGE ON SCHEMA twin_sware TO regress_sware_user;
+GRANT SELECT (late) ON twin_sware.r TO regress_sware_user;
+SET ROLE regress_sware_user;
+SELECT sware_sortedness('twin_sware.r', 'early');
+SELECT rows_measured FROM sware_sortedness('twin_sware.r', 'late');
+RESET ROLE;
+DROP TABLE twin_sware.r, twin_sware.p, twin_sware.points;
+REVOKE USAGE ON SCHEMA twin_sware FROM regress_sware_user;
+DROP ROLE regress_sware_user;
