@@ -48,6 +48,15 @@
  * also how long others wait when a builder failed.
  */
 #define BUILD_LEASE				(5 * USECS_PER_SEC)
+
+/*
+ * Sorting a page costs about as much as reading it so many times.  When so much
+ * has been spent on reading unsorted pages, they are sorted, few as they are.
+ */
+#define READS_PER_SORT			64
+/* every so many reads by a backend are counted, as so many */
+#define READS_PER_COUNT			32
+
 /* when there was no room for a block, nobody builds another for so long */
 #define NO_ROOM_PAUSE			USECS_PER_SEC
 
@@ -58,6 +67,7 @@ typedef struct IndexZones
 	pg_atomic_uint64 stamp;		/* new with each change; 0: not in use */
 	pg_atomic_uint64 nextBuild; /* nobody builds a block before */
 	pg_atomic_uint32 isUsed;	/* since the last search for idle zones */
+	pg_atomic_uint32 pagesRead; /* unsorted ones, since the last block was built */
 
 	/* guarded by the partition's lock */
 	SwareFile	file;
@@ -173,6 +183,7 @@ find_memory(void)
 			pg_atomic_init_u64(&all_zones[i].stamp, 0);
 			pg_atomic_init_u64(&all_zones[i].nextBuild, 0);
 			pg_atomic_init_u32(&all_zones[i].isUsed, 0);
+			pg_atomic_init_u32(&all_zones[i].pagesRead, 0);
 		}
 	}
 	LWLockRelease(AddinShmemInitLock);
@@ -618,6 +629,7 @@ publish_view(SwareZoneView *view, const SwareBufferState *state)
 		hashes[zones - all_zones] = hash;
 		zones->file = file;
 		pg_atomic_write_u64(&zones->nextBuild, 0);
+		pg_atomic_write_u32(&zones->pagesRead, 0);
 	}
 	free_other_blocks(zones, view);
 	sware_segment_free(&zones->pages);
@@ -641,24 +653,21 @@ typedef struct Run
 	int			first;			/* unsorted pages */
 	int			count;
 	int			merged;			/* the block that goes into it; -1: none */
+	int			pages;			/* of that block and the run */
 } Run;
 
 /*
- * What of a view is to be sorted, if anything: the longest run of pages without
+ * What of a view could be sorted, if anything: the longest run of pages without
  * a block between them, with the block before if the two make a small one.
  */
 static bool
 choose_run(const SwareZoneView *view, Run *run)
 {
-	int			threshold = sware_sort_threshold(view->index);
-	int			sealed = view->state.sealedPages;
-	int			limit = Max(sware_buffer_quota(view->index), sealed) / BLOCKS_PER_QUOTA;
+	int			quota = sware_buffer_quota(view->index);
+	int			limit = Max(quota, view->state.sealedPages) / BLOCKS_PER_QUOTA;
 	int			next_block = 0;
 	int			start = 0;
 
-	if (threshold == 100 ||
-		view->pageCount <= Max(1, Min(MAX_UNSORTED_PAGES, (int64) sealed * threshold / 100)))
-		return false;
 	limit = Max(limit, MIN_BLOCK_PAGES);
 	limit = Min(limit, SWARE_MAX_BLOCK_PAGES);
 
@@ -684,10 +693,47 @@ choose_run(const SwareZoneView *view, Run *run)
 		}
 	}
 	run->count = Min(run->count, limit);
-	if (run->merged >= 0 &&
-		view->blocks[run->merged].pages + run->count > (uint32) limit)
-		run->merged = -1;
-	return run->merged >= 0 || view->blockCount < MAX_BLOCKS;
+	run->pages = run->count;
+	if (run->merged >= 0)
+	{
+		if (view->blocks[run->merged].pages + run->count <= (uint32) limit)
+			run->pages += view->blocks[run->merged].pages;
+		else
+			run->merged = -1;
+	}
+	return run->count > 0 && (run->merged >= 0 || view->blockCount < MAX_BLOCKS);
+}
+
+/* Is so much unsorted, or read so often, that a run of it is to be sorted? */
+static bool
+is_crowded(const SwareZoneView *view, Run *run)
+{
+	int			threshold = sware_sort_threshold(view->index);
+	int64		allowed = (int64) view->state.sealedPages * threshold / 100;
+
+	if (view->pageCount == 0 || threshold == 100 || !choose_run(view, run))
+		return false;
+	allowed = Max(1, Min(allowed, MAX_UNSORTED_PAGES));
+	return view->pageCount > allowed ||
+		pg_atomic_read_u32(&all_zones[view->place].pagesRead) / READS_PER_SORT >
+		(uint32) run->pages;
+}
+
+/*
+ * Count that a view's unsorted pages are about to be read.  Returns whether it
+ * is time to look whether they should be sorted.
+ */
+static inline bool
+count_reads(const SwareZoneView *view)
+{
+	static uint32 uncounted = 0;
+
+	if (view->pageCount == 0 || ++uncounted < READS_PER_COUNT)
+		return false;
+	uncounted = 0;
+	pg_atomic_fetch_add_u32(&all_zones[view->place].pagesRead,
+							view->pageCount * READS_PER_COUNT);
+	return true;
 }
 
 /* May a block be built now? */
@@ -789,6 +835,7 @@ publish_block(const SwareZoneView *view, const Run *run, const SwareSortedBlock 
 		}
 		zones->blocks[place] = *block;
 		remove_unsorted(zones, first, run->count);
+		pg_atomic_write_u32(&zones->pagesRead, 0);
 		(void) set_new_stamp(zones);
 	}
 	LWLockRelease(lock_of_hash(hash));
@@ -852,7 +899,7 @@ sort_if_crowded(SwareZoneView *view)
 	bool		no_room;
 	bool		done;
 
-	view->isCrowded = choose_run(view, &run);
+	view->isCrowded = is_crowded(view, &run);
 	if (!view->isCrowded || !lease_build(zones))
 		return false;
 	done = sort_run(view, &run, &no_room);
@@ -861,7 +908,7 @@ sort_if_crowded(SwareZoneView *view)
 	return done;
 }
 
-/* Has nothing changed since the view was made? */
+/* Is a view a copy of what is known, and of this state? */
 static inline bool
 is_unchanged(const SwareZoneView *view, const SwareBufferState *state)
 {
@@ -874,11 +921,12 @@ sware_zone_view_refresh(SwareZoneView *view, const SwareBufferState *state)
 {
 	PublishResult published = CHANGED_MEANWHILE;
 
-	if (is_unchanged(view, state) &&
-		(!view->isCrowded || !build_is_possible(&all_zones[view->place])))
+	if (is_unchanged(view, state))
 	{
 		view->state = *state;
-		return true;
+		if (!count_reads(view) &&
+			(!view->isCrowded || !build_is_possible(&all_zones[view->place])))
+			return true;
 	}
 
 	view->isCrowded = false;
@@ -912,6 +960,7 @@ sware_zone_view_refresh(SwareZoneView *view, const SwareBufferState *state)
 	}
 
 	/* what has been sorted is there for this view, too */
+	(void) count_reads(view);
 	if (sort_if_crowded(view) && copy_zones(view, state) != CURRENT)
 	{
 		view->place = -1;
