@@ -4,11 +4,9 @@
  *	  The buffer cursor.  See buffercursor.h.
  *
  * A chunk is read from *sources*: open pages, sealed pages that are in no
- * sorted block, and sorted blocks.  What qualifies is collected in an array
- * that is sorted and cut whenever it has twice as many entries as are wanted;
- * from then on entries must be better than the worst that was kept.  Sources
- * are excluded by their zonemaps, and visited best first, so that most of
- * them have nothing to offer by the time it is their turn.
+ * sorted block, and sorted blocks.  They are excluded by their zonemaps, and
+ * visited best first, so that most of them have nothing to offer by the time it
+ * is their turn: enough better entries have been found (bufferchunk.c).
  *
  * On pages, entries are told apart by their abbreviations under the share lock,
  * and compared after it has been released: comparators run without any lock.
@@ -22,36 +20,24 @@
 #include "utils/fmgroids.h"
 #include "utils/memutils.h"
 
-#include "buffer/abbreviation.h"
-#include "buffer/buffercursor.h"
+#include "buffer/bufferchunk.h"
 #include "faultpoint.h"
 #include "tree/corruption.h"
 
-/* How many entries the first chunk has, and how the next ones grow. */
-#define FIRST_LIMIT			16
+/* How many entries the first chunk has, at most, and how the next ones grow. */
+#define FIRST_LIMIT			8
 #define LIMIT_GROWTH		4
 #define LAST_LIMIT			4096
 
-/* A chunk ends earlier if its entries have so many bytes. */
-#define MAX_CHUNK_BYTES		(1024 * 1024)
-
-/* Memory for entries is taken in pieces. */
-#define FIRST_ROOM			1024
-#define LAST_ROOM			(64 * 1024)
+/* How many entries are copied from a block at a time. */
+#define FIRST_BATCH			4
+#define MAX_BATCH			64
 
 /*
  * How often a page may be another one than the directory says, while no page
  * has retired, before that is an error.
  */
 #define MAX_STRANGE_PAGES	10
-
-/* where an entry is, seen from the ranges */
-typedef enum RangeSide
-{
-	BELOW_RANGE,				/* keys->range is the first range above it */
-	IN_RANGE,
-	ABOVE_RANGES
-} RangeSide;
 
 void
 sware_buffer_cursor_init(SwareBufferCursor *cursor, IndexScanDesc scan,
@@ -72,6 +58,8 @@ sware_buffer_cursor_init(SwareBufferCursor *cursor, IndexScanDesc scan,
 	cursor->roomLeft = 0;
 	cursor->last = NULL;
 	cursor->lastSize = 0;
+	for (int i = 0; i < SWARE_MAX_TAILS; i++)
+		cursor->tails[i].bytes = NULL;
 	cursor->sources = NULL;
 	cursor->sourcesAllocated = 0;
 }
@@ -173,39 +161,10 @@ analyze_ranges(SwareBufferCursor *cursor)
 	cursor->isAnalyzed = true;
 }
 
-static inline int64
-abbreviate(const SwareBufferCursor *cursor, IndexTuple entry)
-{
-	return sware_abbreviate(&cursor->column,
-							RelationGetDescr(cursor->scan->indexRelation), entry);
-}
-
 int64
 sware_buffer_cursor_abbreviate(const SwareBufferCursor *cursor, IndexTuple entry)
 {
-	return abbreviate(cursor, entry);
-}
-
-/* Compare an entry with a tuple of the key columns and a TID. */
-static inline int
-compare(const SwareBufferCursor *cursor, IndexTuple a, int64 abbreviation_a,
-		IndexTuple b, int64 abbreviation_b, ItemPointer tid_b)
-{
-	if (abbreviation_a != abbreviation_b)
-		return abbreviation_a < abbreviation_b ? -1 : 1;
-
-	/* an extreme abbreviation may stand for a null */
-	if (!cursor->abbreviationsDecide ||
-		abbreviation_a == PG_INT64_MIN || abbreviation_a == PG_INT64_MAX)
-	{
-		int			column;
-		int			result = sware_compare_columns(cursor->scan->indexRelation,
-												   a, b, &column);
-
-		if (result != 0)
-			return result;
-	}
-	return ItemPointerCompare(&a->t_tid, tid_b);
+	return sware_chunk_abbreviate(cursor, entry);
 }
 
 int
@@ -213,215 +172,23 @@ sware_buffer_cursor_compare(const SwareBufferCursor *cursor,
 							const SwareBufferedEntry *buffered,
 							IndexTuple tuple, ItemPointer tid)
 {
-	return compare(cursor, buffered->entry, buffered->abbreviation,
-				   tuple, abbreviate(cursor, tuple), tid);
-}
-
-/* Order entries in the direction of the scan. */
-static int
-compare_buffered(const void *a, const void *b, void *arg)
-{
-	const SwareBufferCursor *cursor = arg;
-	const SwareBufferedEntry *left = a;
-	const SwareBufferedEntry *right = b;
-	int			result = compare(cursor, left->entry, left->abbreviation,
-								 right->entry, right->abbreviation,
-								 &right->entry->t_tid);
-
-	return cursor->forward ? result : -result;
+	return sware_chunk_compare(cursor, buffered->entry, buffered->abbreviation,
+							   tuple, sware_chunk_abbreviate(cursor, tuple), tid);
 }
 
 /*
- * Memory for an entry.  The type "name" is stored in fewer bytes than its
- * readers may copy: they must not run over the end.
- */
-static IndexTuple
-make_room(SwareBufferCursor *cursor, Size size)
-{
-	IndexTuple	result;
-
-	if (cursor->roomLeft < size + NAMEDATALEN)
-	{
-		Size		step = Min(Max(cursor->bytes * 2, FIRST_ROOM), LAST_ROOM);
-
-		if (cursor->chunkContext == NULL)
-			cursor->chunkContext = AllocSetContextCreate(cursor->context, "sware chunk",
-														 ALLOCSET_DEFAULT_SIZES);
-		cursor->roomLeft = Max(step, size + NAMEDATALEN);
-		cursor->room = MemoryContextAlloc(cursor->chunkContext, cursor->roomLeft);
-	}
-	result = (IndexTuple) cursor->room;
-	cursor->room += size;
-	cursor->roomLeft -= size;
-	cursor->bytes += size;
-	return result;
-}
-
-/* Move the entries to memory without gaps. */
-static void
-compact_memory(SwareBufferCursor *cursor)
-{
-	MemoryContext old = cursor->chunkContext;
-
-	cursor->chunkContext = NULL;
-	cursor->bytes = 0;
-	cursor->roomLeft = 0;
-	for (int i = 0; i < cursor->count; i++)
-	{
-		Size		size = MAXALIGN(IndexTupleSize(cursor->entries[i].entry));
-		IndexTuple	copy = make_room(cursor, size);
-
-		memcpy(copy, cursor->entries[i].entry, size);
-		cursor->entries[i].entry = copy;
-	}
-	MemoryContextDelete(old);
-}
-
-/*
- * Put the entries in order, drop equal ones, and those beyond the limits.
- */
-static void
-sort_and_cut(SwareBufferCursor *cursor)
-{
-	SwareBufferedEntry *entries = cursor->entries;
-	int			unique = 0;
-	Size		bytes = 0;
-
-	qsort_arg(entries, cursor->count, sizeof(SwareBufferedEntry), compare_buffered, cursor);
-	for (int i = 0; i < cursor->count; i++)
-	{
-		if (unique > 0 && compare_buffered(&entries[unique - 1], &entries[i], cursor) == 0)
-			continue;
-		if (unique == cursor->limit || bytes >= MAX_CHUNK_BYTES)
-		{
-			cursor->isCut = true;
-			break;
-		}
-		bytes += IndexTupleSize(entries[i].entry);
-		entries[unique++] = entries[i];
-	}
-	cursor->count = unique;
-}
-
-/*
- * Make place for more entries, which must be better than the worst of these
- * if there are enough.
- */
-static void
-keep_the_best(SwareBufferCursor *cursor)
-{
-	SwareBufferedEntry *worst;
-
-	sort_and_cut(cursor);
-	if (cursor->bytes > 4 * MAX_CHUNK_BYTES)
-		compact_memory(cursor);
-	if (!cursor->isCut)
-		return;
-
-	worst = &cursor->entries[cursor->count - 1];
-	cursor->worst = worst->entry;
-	cursor->worstAbbreviation = worst->abbreviation;
-	if (cursor->forward)
-		cursor->largest = Min(cursor->largest, worst->abbreviation);
-	else
-		cursor->smallest = Max(cursor->smallest, worst->abbreviation);
-}
-
-/*
- * Where is an entry, seen from the ranges?  Changes the current range if there
- * are several.
- */
-static inline RangeSide
-side_of_ranges(SwareBufferCursor *cursor, IndexTuple entry, int64 abbreviation)
-{
-	SwareScanKeys *keys = cursor->keys;
-
-	if (keys->rangeCount > 1)
-	{
-		int64		range = sware_scan_keys_first_range_above(keys, 0, entry);
-
-		if (range == keys->rangeCount)
-			return ABOVE_RANGES;
-		sware_scan_keys_set_range(keys, range);
-		return sware_compare_key(&keys->low, entry) <= 0 ? IN_RANGE : BELOW_RANGE;
-	}
-
-	if (keys->high.columnCount > 0 && abbreviation >= cursor->endMayMatter &&
-		sware_compare_key(&keys->high, entry) <= 0)
-		return ABOVE_RANGES;
-	if (keys->low.columnCount > 0 && abbreviation <= cursor->beginMayMatter &&
-		sware_compare_key(&keys->low, entry) > 0)
-		return BELOW_RANGE;
-	return IN_RANGE;
-}
-
-/* Does an entry with an abbreviation that is wanted lie beyond the place? */
-static inline bool
-is_beyond_place(const SwareBufferCursor *cursor, IndexTuple entry, int64 abbreviation)
-{
-	int			result;
-
-	if (!cursor->hasPlace || abbreviation != cursor->placeAbbreviation)
-		return true;
-	result = sware_compare_key(&cursor->place, entry);
-	return cursor->forward ? result < 0 : result > 0;
-}
-
-/* Is an entry with an abbreviation that is wanted good enough? */
-static inline bool
-is_better_than_worst(const SwareBufferCursor *cursor, IndexTuple entry,
-					 int64 abbreviation)
-{
-	int			result;
-
-	if (cursor->worst == NULL)
-		return true;
-	result = compare(cursor, entry, abbreviation, cursor->worst,
-					 cursor->worstAbbreviation, &cursor->worst->t_tid);
-	return cursor->forward ? result < 0 : result > 0;
-}
-
-/* Take an entry that has been found to belong to the chunk. */
-static void
-take(SwareBufferCursor *cursor, IndexTuple entry, int64 abbreviation, SwareLink page)
-{
-	Size		size = MAXALIGN(IndexTupleSize(entry));
-	SwareBufferedEntry *taken;
-
-	if (cursor->visit)
-	{
-		cursor->visit(&entry->t_tid, cursor->visitState);
-		cursor->visited++;
-		return;
-	}
-
-	if (cursor->count == cursor->allocated)
-	{
-		cursor->allocated = Max(2 * cursor->allocated, 2 * FIRST_LIMIT);
-		cursor->entries = cursor->entries == NULL ?
-			MemoryContextAlloc(cursor->context,
-							   cursor->allocated * sizeof(SwareBufferedEntry)) :
-			repalloc(cursor->entries, cursor->allocated * sizeof(SwareBufferedEntry));
-	}
-	taken = &cursor->entries[cursor->count++];
-	taken->entry = make_room(cursor, size);
-	memcpy(taken->entry, entry, size);
-	taken->abbreviation = abbreviation;
-	taken->page = page;
-
-	if (cursor->count >= 2 * cursor->limit || cursor->bytes > 4 * MAX_CHUNK_BYTES)
-		keep_the_best(cursor);
-}
-
-/*
- * Read a page.  False if it is not the one that the link means any more.
+ * Copy those entries of a page that have abbreviations that are wanted, and
+ * find the best abbreviation (`order`, see SwareBufferSource).  `bytes` has room
+ * for a page.  False if the page is not the one that the link means any more.
  * Share-locks it for a moment.
  */
 static bool
-read_page(SwareBufferCursor *cursor, SwareLink link)
+find_candidates(SwareBufferCursor *cursor, SwareLink link, char *bytes,
+				SwareCandidates *candidates, int64 *order)
 {
 	Relation	index = cursor->scan->indexRelation;
-	PGAlignedBlock candidates;
+	int64		smallest = PG_INT64_MAX;
+	int64		largest = PG_INT64_MIN;
 	Size		used = 0;
 	Buffer		buffer;
 	Page		page;
@@ -436,32 +203,76 @@ read_page(SwareBufferCursor *cursor, SwareLink link)
 	for (Size offset = SWARE_BUFFER_START; offset < end;)
 	{
 		IndexTuple	entry = sware_buffer_entry(index, link.block, page, &offset);
-		int64		abbreviation = abbreviate(cursor, entry);
+		int64		abbreviation = sware_chunk_abbreviate(cursor, entry);
 		Size		size;
 
 		if (abbreviation < cursor->smallest || abbreviation > cursor->largest)
 			continue;
+		smallest = Min(smallest, abbreviation);
+		largest = Max(largest, abbreviation);
 		size = MAXALIGN(IndexTupleSize(entry));
-		memcpy(candidates.data + used, entry, size);
+		memcpy(bytes + used, entry, size);
 		used += size;
 	}
 	sware_release_buffer(buffer);
 
-	for (Size offset = 0; offset < used;)
-	{
-		IndexTuple	entry = (IndexTuple) (candidates.data + offset);
-		int64		abbreviation = abbreviate(cursor, entry);
+	candidates->page = link;
+	candidates->used = used;
+	candidates->bytes = bytes;
+	*order = cursor->forward ? smallest : ~largest;
+	return true;
+}
 
-		offset += MAXALIGN(IndexTupleSize(entry));
-		if (abbreviation >= cursor->smallest && abbreviation <= cursor->largest &&
-			side_of_ranges(cursor, entry, abbreviation) == IN_RANGE &&
-			is_beyond_place(cursor, entry, abbreviation) &&
-			is_better_than_worst(cursor, entry, abbreviation) &&
-			(cursor->keys->filterCount == 0 ||
-			 sware_scan_keys_filter(cursor->keys, entry)))
-			take(cursor, entry, abbreviation, link);
+/* Read a sealed page.  False if it is not the one that the link means any more. */
+static bool
+read_page(SwareBufferCursor *cursor, SwareLink link)
+{
+	PGAlignedBlock memory;
+	SwareCandidates candidates;
+	int64		order;
+
+	if (!find_candidates(cursor, link, memory.data, &candidates, &order))
+		return false;
+	sware_chunk_take_candidates(cursor, &candidates);
+	return true;
+}
+
+/*
+ * Make a source of what is on an open page; it has no zonemap, so it is read at
+ * once.  False if it is not the one that the link means any more.
+ */
+static bool
+read_tail(SwareBufferCursor *cursor, SwareLink link, int number, int *source_count)
+{
+	PGAlignedBlock memory;
+	SwareCandidates *tail = &cursor->tails[number];
+	int64		order;
+
+	if (!find_candidates(cursor, link, memory.data, tail, &order))
+		return false;
+	tail->bytes = NULL;
+	if (tail->used > 0)
+	{
+		tail->bytes = MemoryContextAlloc(cursor->context, tail->used);
+		memcpy(tail->bytes, memory.data, tail->used);
+		cursor->sources[(*source_count)++] = (SwareBufferSource)
+		{
+			order, SWARE_SOURCE_TAIL, number
+		};
 	}
 	return true;
+}
+
+/* Forget what was found on open pages. */
+static void
+free_tails(SwareBufferCursor *cursor)
+{
+	for (int i = 0; i < SWARE_MAX_TAILS; i++)
+	{
+		if (cursor->tails[i].bytes)
+			pfree(cursor->tails[i].bytes);
+		cursor->tails[i].bytes = NULL;
+	}
 }
 
 /*
@@ -497,14 +308,14 @@ begin_block(SwareBufferCursor *cursor, const SwareSortedBlock *block, int64 *num
  */
 static bool
 skip_to_range(SwareBufferCursor *cursor, const SwareSortedBlock *block,
-			  IndexTuple entry, RangeSide side, int64 *number)
+			  IndexTuple entry, SwareRangeSide side, int64 *number)
 {
 	SwareScanKeys *keys = cursor->keys;
 	int64		next;
 
 	if (cursor->forward)
 	{
-		if (side == ABOVE_RANGES)
+		if (side == SWARE_ABOVE_RANGES)
 		{
 			*number = block->entries;
 			return true;
@@ -530,15 +341,51 @@ skip_to_range(SwareBufferCursor *cursor, const SwareSortedBlock *block,
 }
 
 /*
- * Read a block, as far as its entries are wanted.  False if it is gone.
+ * Copy the next entries of a block, in the direction: at least one, and at most
+ * `most`.  `memory` has BLCKSZ bytes.  Returns how many; -1 if the block is gone.
+ * Only other snapshots than MVCC ask which page an entry is on.
+ */
+static int
+copy_entries(SwareBufferCursor *cursor, const SwareSortedBlock *block, int64 number,
+			 int most, char *memory, IndexTuple *entries, SwareLink *page)
+{
+	int			step = cursor->forward ? 1 : -1;
+	int64		first;
+	int			count;
+
+	*page = (SwareLink) {InvalidBlockNumber, 0};
+	if (cursor->needsPages)
+	{
+		entries[0] = (IndexTuple) memory;
+		return sware_block_copy_entry(block, number, entries[0], page) ? 1 : -1;
+	}
+
+	most = Min(most, cursor->forward ? block->entries - number : number + 1);
+	most = Min(most, BLCKSZ / (block->entrySize > 0 ? block->entrySize :
+							   MAXALIGN(SWARE_MAX_ENTRY_SIZE)));
+	first = cursor->forward ? number : number - most + 1;
+	if (!sware_block_copy_tuples(block, first, most, memory))
+		return -1;
+	count = cursor->forward ? 0 : most - 1;
+	for (int i = 0; i < most; i++)
+	{
+		entries[count] = (IndexTuple) memory;
+		memory += MAXALIGN(IndexTupleSize(entries[count]));
+		count += step;
+	}
+	return most;
+}
+
+/*
+ * Read a block, as far as its entries are wanted: they are in order, and none is
+ * there twice.  False if the block is gone.
  */
 static bool
 read_block(SwareBufferCursor *cursor, const SwareSortedBlock *block)
 {
-	char		memory[2][MAXALIGN(SWARE_MAX_ENTRY_SIZE)] pg_attribute_aligned(MAXIMUM_ALIGNOF);
-	IndexTuple	entry = (IndexTuple) memory[0];
-	IndexTuple	previous = (IndexTuple) memory[1];	/* the one taken last */
-	int64		previous_abbreviation = 0;
+	PGAlignedBlock memory;
+	IndexTuple	entries[MAX_BATCH];
+	int			batch = FIRST_BATCH;
 	int			taken = 0;
 	int64		number;
 
@@ -551,48 +398,39 @@ read_block(SwareBufferCursor *cursor, const SwareSortedBlock *block)
 	while (number >= 0 && number < block->entries)
 	{
 		SwareLink	page;
-		int64		abbreviation;
-		RangeSide	side;
+		int			count = copy_entries(cursor, block, number, batch, memory.data,
+										 entries, &page);
 
-		if (!sware_block_copy_entry(block, number, entry, &page))
+		if (count < 0)
 			return false;
-		abbreviation = abbreviate(cursor, entry);
-		if (cursor->forward ? abbreviation > cursor->largest :
-			abbreviation < cursor->smallest)
-			break;
-
-		side = side_of_ranges(cursor, entry, abbreviation);
-		if (side != IN_RANGE)
+		for (int i = 0; i < count; i++)
 		{
-			if (!skip_to_range(cursor, block, entry, side, &number))
-				return false;
-			continue;
-		}
-		number += cursor->forward ? 1 : -1;
+			IndexTuple	entry = entries[i];
+			int64		abbreviation = sware_chunk_abbreviate(cursor, entry);
+			SwareRangeSide side;
 
-		if (!is_better_than_worst(cursor, entry, abbreviation))
-			break;
-		if (!is_beyond_place(cursor, entry, abbreviation) ||
-			(taken > 0 && compare(cursor, entry, abbreviation, previous,
-								  previous_abbreviation, &previous->t_tid) == 0) ||
-			(cursor->keys->filterCount > 0 &&
-			 !sware_scan_keys_filter(cursor->keys, entry)))
-			continue;
+			if ((cursor->forward ? abbreviation > cursor->largest :
+				 abbreviation < cursor->smallest) ||
+				!sware_is_better_than_worst(cursor, entry, abbreviation))
+				return true;
+			side = sware_side_of_ranges(cursor, entry, abbreviation);
+			if (side != SWARE_IN_RANGE)
+			{
+				if (!skip_to_range(cursor, block, entry, side, &number))
+					return false;
+				break;
+			}
 
-		/* of entries in order, none twice, those beyond the limit are cut off */
-		if (taken++ == cursor->limit)
-		{
-			cursor->isCut = true;
-			break;
+			/* of these, those beyond the limit would be cut off */
+			if (sware_chunk_take_in_order(cursor, entry, abbreviation, page) &&
+				++taken > cursor->limit)
+			{
+				cursor->isCut = true;
+				return true;
+			}
+			number += cursor->forward ? 1 : -1;
 		}
-		take(cursor, entry, abbreviation, page);
-		previous_abbreviation = abbreviation;
-		{
-			IndexTuple	other = previous;
-
-			previous = entry;
-			entry = other;
-		}
+		batch = Min(2 * batch, MAX_BATCH);
 	}
 	return true;
 }
@@ -619,35 +457,36 @@ sink(SwareBufferSource *sources, int count, int hole)
 	sources[hole] = moved;
 }
 
-/*
- * Make a heap of the view's blocks and pages that may have something; returns
- * their number.
- */
-static int
-list_sources(SwareBufferCursor *cursor)
+/* Make room for the sources of a view and a state. */
+static void
+reserve_sources(SwareBufferCursor *cursor, int wanted)
+{
+	if (cursor->sourcesAllocated >= wanted)
+		return;
+	if (cursor->sources)
+		pfree(cursor->sources);
+	cursor->sourcesAllocated = Max(wanted, 2 * cursor->sourcesAllocated);
+	cursor->sources = MemoryContextAllocHuge(cursor->context,
+											 cursor->sourcesAllocated *
+											 sizeof(SwareBufferSource));
+}
+
+/* List the view's blocks and pages that may have something. */
+static void
+list_sources(SwareBufferCursor *cursor, int *count)
 {
 	SwareZoneView *view = &cursor->view;
-	int			wanted = view->blockCount + view->pageCount;
-	int			count = 0;
-
-	if (cursor->sourcesAllocated < wanted)
-	{
-		if (cursor->sources)
-			pfree(cursor->sources);
-		cursor->sourcesAllocated = Max(wanted, 2 * cursor->sourcesAllocated);
-		cursor->sources = MemoryContextAllocHuge(cursor->context,
-												 cursor->sourcesAllocated *
-												 sizeof(SwareBufferSource));
-	}
+	SwareBufferSource *sources = cursor->sources;
 
 	for (int i = 0; i < view->blockCount; i++)
 	{
 		SwareSortedBlock *block = &view->blocks[i];
 
 		if (block->largest >= cursor->smallest && block->smallest <= cursor->largest)
-			cursor->sources[count++] = (SwareBufferSource)
+			sources[(*count)++] = (SwareBufferSource)
 			{
-				cursor->forward ? block->smallest : ~block->largest, true, i
+				cursor->forward ? block->smallest : ~block->largest,
+				SWARE_SOURCE_BLOCK, i
 			};
 	}
 	for (int i = 0; i < view->pageCount; i++)
@@ -655,17 +494,17 @@ list_sources(SwareBufferCursor *cursor)
 		SwareUnsortedPage *page = &view->pages[i];
 
 		if (!page->hasZonemap)
-			cursor->sources[count++] = (SwareBufferSource) {PG_INT64_MIN, false, i};
-		else if (page->largest >= cursor->smallest && page->smallest <= cursor->largest)
-			cursor->sources[count++] = (SwareBufferSource)
+			sources[(*count)++] = (SwareBufferSource)
 			{
-				cursor->forward ? page->smallest : ~page->largest, false, i
+				PG_INT64_MIN, SWARE_SOURCE_PAGE, i
+			};
+		else if (page->largest >= cursor->smallest && page->smallest <= cursor->largest)
+			sources[(*count)++] = (SwareBufferSource)
+			{
+				cursor->forward ? page->smallest : ~page->largest,
+				SWARE_SOURCE_PAGE, i
 			};
 	}
-
-	for (int i = count / 2 - 1; i >= 0; i--)
-		sink(cursor->sources, count, i);
-	return count;
 }
 
 /*
@@ -675,79 +514,64 @@ list_sources(SwareBufferCursor *cursor)
 static bool
 collect(SwareBufferCursor *cursor, const SwareBufferState *state, SwareLink *strange)
 {
-	int			count;
+	SwareZoneView *view = &cursor->view;
+	int			count = 0;
 
 	strange->block = InvalidBlockNumber;
+	free_tails(cursor);
 	if (!cursor->hasView)
 	{
-		sware_zone_view_init(&cursor->view, cursor->scan->indexRelation, cursor->context);
+		sware_zone_view_init(view, cursor->scan->indexRelation, cursor->context);
 		cursor->hasView = true;
 	}
-	if (!sware_zone_view_refresh(&cursor->view, state))
+	if (!sware_zone_view_refresh(view, state))
 		return false;
 
+	reserve_sources(cursor, view->blockCount + view->pageCount + state->tailCount);
+	list_sources(cursor, &count);
 	for (int i = 0; i < state->tailCount; i++)
 	{
-		if (!read_page(cursor, state->tails[i]))
+		if (!read_tail(cursor, state->tails[i], i, &count))
 		{
 			*strange = state->tails[i];
 			return false;
 		}
 	}
+	for (int i = count / 2 - 1; i >= 0; i--)
+		sink(cursor->sources, count, i);
 
-	count = list_sources(cursor);
 	while (count > 0)
 	{
 		SwareBufferSource source = cursor->sources[0];
 
 		if (cursor->worst == NULL && cursor->count > cursor->limit)
-			keep_the_best(cursor);
+			sware_chunk_keep_the_best(cursor);
 		if (cursor->forward ? source.order > cursor->largest :
 			~source.order < cursor->smallest)
 			break;				/* the others are no better */
 
 		cursor->sources[0] = cursor->sources[--count];
 		sink(cursor->sources, count, 0);
-		if (source.isBlock)
+		switch (source.kind)
 		{
-			if (!read_block(cursor, &cursor->view.blocks[source.number]))
-				return false;
-		}
-		else if (!read_page(cursor, cursor->view.pages[source.number].page))
-		{
-			*strange = cursor->view.pages[source.number].page;
-			return false;
+			case SWARE_SOURCE_BLOCK:
+				if (!read_block(cursor, &view->blocks[source.number]))
+					return false;
+				break;
+			case SWARE_SOURCE_PAGE:
+				if (!read_page(cursor, view->pages[source.number].page))
+				{
+					*strange = view->pages[source.number].page;
+					return false;
+				}
+				break;
+			case SWARE_SOURCE_TAIL:
+				sware_chunk_take_candidates(cursor, &cursor->tails[source.number]);
+				break;
 		}
 	}
+	free_tails(cursor);
 	return true;
-}
-
-/* Begin to read a chunk beyond an entry, or from the end. */
-static void
-begin_chunk(SwareBufferCursor *cursor, IndexTuple after)
-{
-	cursor->count = cursor->current = 0;
-	cursor->exhausted = false;
-	cursor->isCut = false;
-	cursor->worst = NULL;
-	if (cursor->bytes > 0)
-		MemoryContextReset(cursor->chunkContext);
-	cursor->bytes = 0;
-	cursor->roomLeft = 0;
-
-	cursor->smallest = cursor->rangesBegin;
-	cursor->largest = cursor->rangesEnd;
-	cursor->hasPlace = after != NULL;
-	if (after == NULL)
-		return;
-
-	cursor->placeAbbreviation = abbreviate(cursor, after);
-	sware_search_key_from_entry(&cursor->place, cursor->scan->indexRelation, after);
-	cursor->place.after = cursor->forward;
-	if (cursor->forward)
-		cursor->smallest = Max(cursor->smallest, cursor->placeAbbreviation);
-	else
-		cursor->largest = Min(cursor->largest, cursor->placeAbbreviation);
 }
 
 /*
@@ -780,7 +604,9 @@ read_chunk(SwareBufferCursor *cursor, IndexTuple after, bool same_generation)
 		SWARE_FAULT_POINT("chunk-begins");
 		if (!cursor->isAnalyzed)
 			analyze_ranges(cursor);
-		begin_chunk(cursor, after);
+		cursor->needsPages = cursor->visit == NULL &&
+			!IsMVCCSnapshot(cursor->scan->xs_snapshot);
+		sware_chunk_begin(cursor, after);
 		if (collect(cursor, &state, &strange))
 		{
 			SWARE_FAULT_POINT("chunk-read");
@@ -797,9 +623,7 @@ read_chunk(SwareBufferCursor *cursor, IndexTuple after, bool same_generation)
 		CHECK_FOR_INTERRUPTS();
 	}
 
-	if (cursor->count > 0)
-		sort_and_cut(cursor);
-	cursor->exhausted = !cursor->isCut;
+	sware_chunk_finish(cursor);
 	return true;
 }
 

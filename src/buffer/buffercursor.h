@@ -25,16 +25,31 @@ typedef struct SwareBufferedEntry
 {
 	IndexTuple	entry;			/* in the chunk's memory */
 	int64		abbreviation;
-	SwareLink	page;			/* the buffer page it is on */
+	SwareLink	page;			/* the buffer page it is on, if that is asked for */
 } SwareBufferedEntry;
 
-/* a block or page to be looked at */
+/* where entries of a chunk may come from */
+typedef enum SwareSourceKind
+{
+	SWARE_SOURCE_BLOCK,
+	SWARE_SOURCE_PAGE,			/* sealed and in no block */
+	SWARE_SOURCE_TAIL			/* what was found on an open page */
+} SwareSourceKind;
+
 typedef struct SwareBufferSource
 {
 	int64		order;			/* the best come first */
-	bool		isBlock;
-	int			number;			/* in the view */
+	SwareSourceKind kind;
+	int			number;			/* in the view, or of the tail */
 } SwareBufferSource;
+
+/* entries that may qualify, each in MAXALIGN(its size) bytes */
+typedef struct SwareCandidates
+{
+	SwareLink	page;
+	Size		used;
+	char	   *bytes;
+} SwareCandidates;
 
 typedef void (*SwareTidFunction) (ItemPointer tid, void *state);
 
@@ -56,6 +71,7 @@ typedef struct SwareBufferCursor
 	int			current;		/* the next one to return */
 	SwareBufferedEntry *entries;	/* in the direction of the scan */
 	int			allocated;
+	int			sorted;			/* so many of them are in order, none twice */
 
 	/* the ranges as abbreviations; set if isAnalyzed */
 	bool		isAnalyzed;
@@ -82,13 +98,20 @@ typedef struct SwareBufferCursor
 	SwareTidFunction visit;		/* gets the entries, instead of the chunk */
 	void	   *visitState;
 	int64		visited;
+	bool		needsPages;		/* will it be asked which page an entry is on? */
 
 	/* while a chunk is read: memory */
 	Size		bytes;			/* of entries, dropped ones included */
 	char	   *room;			/* for more of them */
 	Size		roomLeft;
+	union
+	{
+		char		bytes[512];
+		double		forAlignment;
+	}			firstRoom;		/* spares small chunks the memory context */
 	IndexTuple	last;			/* copy of the last entry of the chunk before */
 	Size		lastSize;
+	SwareCandidates tails[SWARE_MAX_TAILS];
 	SwareBufferSource *sources;
 	int			sourcesAllocated;
 } SwareBufferCursor;

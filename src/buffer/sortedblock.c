@@ -488,6 +488,27 @@ sware_block_copy_entry(const SwareSortedBlock *block, uint32 number,
 		sware_segment_has_stamp(&block->segment, block->stamp);
 }
 
+bool
+sware_block_copy_tuples(const SwareSortedBlock *block, uint32 first, uint32 count,
+						char *into)
+{
+	Size		size = block->entrySize;
+
+	Assert(first < block->entries && count <= block->entries - first);
+	if (size > 0)
+		return sware_segment_read(&block->segment, block->tuplesStart + first * size,
+								  into, count * size) &&
+			sware_segment_has_stamp(&block->segment, block->stamp);
+
+	for (uint32 i = 0; i < count; i++)
+	{
+		if (!copy_tuple(block, first + i, (IndexTuple) into))
+			return false;
+		into += MAXALIGN(IndexTupleSize((IndexTuple) into));
+	}
+	return true;
+}
+
 /* An entry's place between two others, if their distances are like those of numbers. */
 static inline uint32
 interpolate(uint32 low, uint32 high, int64 low_value, int64 high_value, int64 value)

@@ -130,6 +130,14 @@ extern bool sware_block_copy_entry(const SwareSortedBlock *block, uint32 number,
 								   IndexTuple into, SwareLink *page);
 
 /*
+ * Copy the tuples of entries that follow one another in a block, each into
+ * MAXALIGN(its size) bytes.  False if the block is gone.  `into` has room for
+ * them.
+ */
+extern bool sware_block_copy_tuples(const SwareSortedBlock *block, uint32 first,
+									uint32 count, char *into);
+
+/*
  * May a block have an entry whose first column equals a value of the
  * column's own type, which is not null?  (Hashed by the caller, once:
  * sware_bloom_hash; false if the column has no hash function that goes with
