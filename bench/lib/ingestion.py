@@ -67,7 +67,7 @@ def prepare(chosen, place, degree):
             chosen.rows, degree, chosen.alpha, chosen.beta, chosen.seed
         )
         with open(place.data / "keys", "wb") as file:
-            sortedness.write_copy_text(keys, file)
+            sortedness.write_copy_text(keys // chosen.duplicates, file)
 
 
 def load(chosen, place, connection, degree, clients, subject):

@@ -47,7 +47,7 @@ def time_inserts(chosen, place, connection, degree, clients, everyone):
     for number in range(chosen.rounds):
         for subject in subjects.in_turn(everyone, number):
             server.execute(connection, "CHECKPOINT")
-            latencies, outcome = insert(
+            outcome = insert(
                 chosen, place, degree, clients, tables[subject], number * turns, turns
             )
             run = {
@@ -55,7 +55,7 @@ def time_inserts(chosen, place, connection, degree, clients, everyone):
                 "subject": subject.label, "per_second": outcome.per_second,
             }
             for name, percentile in PERCENTILES.items():
-                run[name] = float(numpy.percentile(latencies, percentile))
+                run[name] = float(numpy.percentile(outcome.latencies, percentile))
             raw.append(run)
             print(
                 f"round {number + 1}, {subject.label}: "
@@ -66,10 +66,7 @@ def time_inserts(chosen, place, connection, degree, clients, everyone):
 
 
 def insert(chosen, place, degree, clients, table, first_turn, turns):
-    """Inserts rows; returns each transaction's microseconds, and the outcome.
-
-    The first turn says where an earlier run has ended.
-    """
+    """Inserts rows; the first turn says where an earlier run has ended."""
     before = chosen.rows + chosen.fill_rows
     if degree.scrambled:
         key = f"random(0, {before - 1})"
@@ -77,23 +74,13 @@ def insert(chosen, place, degree, clients, table, first_turn, turns):
         key = pgbench.key_expression(
             f"(:arrival + {before})", degree, before, chosen.seed
         )
-    prefix = place.data / "latency"
-    outcome = pgbench.run(
+    return pgbench.run(
         place,
         pgbench.numbering(clients)
         + f"\\set k {key}\nINSERT INTO {table} VALUES (:k, :arrival);\n",
         f"--transactions={turns}", f"--define=turn={first_turn - 1}",
-        "--log", f"--log-prefix={prefix}",
-        clients=clients, seed=chosen.seed + first_turn,
+        clients=clients, seed=chosen.seed + first_turn, log=True,
     )
-    # One file a thread; the third field of a line is the transaction's time.
-    logs = list(prefix.parent.glob(f"{prefix.name}.*"))
-    latencies = numpy.concatenate([numpy.loadtxt(log, usecols=2) for log in logs])
-    for log in logs:
-        log.unlink()
-    if len(latencies) != outcome.transactions:
-        raise RuntimeError("pgbench did not log every transaction")
-    return latencies, outcome
 
 
 def summarise(raw, labels):

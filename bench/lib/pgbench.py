@@ -12,19 +12,35 @@ import server
 class Outcome:
     transactions: int
     seconds: float
+    latencies: object = None  # an array, in microseconds, if they were asked for
 
     @property
     def per_second(self):
         return self.transactions / self.seconds
 
+    @property
+    def typical_microseconds(self):
+        """The mean of the middle half of the latencies.
 
-def run(place, script, *arguments, clients=1, seed=1, settings=()):
+        What the machine does besides lengthens some transactions, not these.
+        """
+        import numpy
+
+        ordered = numpy.sort(self.latencies)
+        quarter = len(ordered) // 4
+        return float(ordered[quarter : len(ordered) - quarter].mean())
+
+
+def run(place, script, *arguments, clients=1, seed=1, settings=(), log=False):
     """Runs the text of a script with prepared statements.
 
     The settings are pairs of name and value; the user's own prevail.
     """
     path = place.data / "script.sql"
     path.write_text(script)
+    prefix = place.data / "latencies"
+    if log:
+        arguments = (*arguments, "--log", f"--log-prefix={prefix}")
     finished = subprocess.run(
         [
             place.programs / "pgbench", "--no-vacuum", "--protocol=prepared",
@@ -45,7 +61,23 @@ def run(place, script, *arguments, clients=1, seed=1, settings=()):
     if finished.returncode != 0 or transactions is None or rate is None:
         raise RuntimeError(f"pgbench failed:\n{finished.stdout}{finished.stderr}")
     transactions = int(transactions[1])
-    return Outcome(transactions, transactions / float(rate[1]))
+    latencies = read_latencies(prefix) if log else None
+    if log and len(latencies) != transactions:
+        raise RuntimeError("pgbench did not log every transaction")
+    return Outcome(transactions, transactions / float(rate[1]), latencies)
+
+
+def read_latencies(prefix):
+    """Reads and removes the logs: one a thread, the third field is the time."""
+    import numpy
+
+    logs = list(prefix.parent.glob(f"{prefix.name}.*"))
+    latencies = numpy.concatenate(
+        [numpy.loadtxt(log, usecols=2, ndmin=1) for log in logs]
+    )
+    for log in logs:
+        log.unlink()
+    return latencies
 
 
 def numbering(clients):
