@@ -21,7 +21,7 @@ my $stored_entries = <<'SQL';
 CREATE FUNCTION stored_entries(index regclass) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
 	block bigint;
-	count bigint := 0;
+	count bigint := (SELECT buffer_entries FROM sware_stats(index));
 BEGIN
 	FOR block IN 1 .. pg_relation_size(index) / current_setting('block_size')::int - 1 LOOP
 		BEGIN
