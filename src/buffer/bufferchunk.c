@@ -43,11 +43,11 @@ compare_buffered(const SwareBufferCursor *cursor, const SwareBufferedEntry *a,
 }
 
 /*
- * Memory for an entry.  The type "name" is stored in fewer bytes than its
+ * Memory for entries.  The type "name" is stored in fewer bytes than its
  * readers may copy: they must not run over the end.
  */
-static IndexTuple
-make_room(SwareBufferCursor *cursor, Size size)
+IndexTuple
+sware_chunk_make_room(SwareBufferCursor *cursor, Size size)
 {
 	IndexTuple	result;
 
@@ -66,26 +66,6 @@ make_room(SwareBufferCursor *cursor, Size size)
 	cursor->roomLeft -= size;
 	cursor->bytes += size;
 	return result;
-}
-
-/* Move the entries to memory without gaps. */
-static void
-compact_memory(SwareBufferCursor *cursor)
-{
-	MemoryContext old = cursor->chunkContext;
-
-	cursor->chunkContext = NULL;
-	cursor->bytes = 0;
-	cursor->roomLeft = 0;
-	for (int i = 0; i < cursor->count; i++)
-	{
-		Size		size = MAXALIGN(IndexTupleSize(cursor->entries[i].entry));
-		IndexTuple	copy = make_room(cursor, size);
-
-		memcpy(copy, cursor->entries[i].entry, size);
-		cursor->entries[i].entry = copy;
-	}
-	MemoryContextDelete(old);
 }
 
 /*
@@ -217,8 +197,6 @@ sware_chunk_keep_the_best(SwareBufferCursor *cursor)
 	SwareBufferedEntry *worst;
 
 	sort_and_cut(cursor);
-	if (cursor->bytes > 4 * MAX_CHUNK_BYTES)
-		compact_memory(cursor);
 	if (!cursor->isCut)
 		return;
 
@@ -229,6 +207,35 @@ sware_chunk_keep_the_best(SwareBufferCursor *cursor)
 		cursor->largest = Min(cursor->largest, worst->abbreviation);
 	else
 		cursor->smallest = Max(cursor->smallest, worst->abbreviation);
+}
+
+/*
+ * If the chunk has taken much memory, cut it, and move what is left.  Called
+ * before a page or a few entries of a block are read: what they were copied to
+ * may be freed.
+ */
+void
+sware_chunk_save_memory(SwareBufferCursor *cursor)
+{
+	MemoryContext old = cursor->chunkContext;
+
+	if (likely(cursor->bytes <= 4 * MAX_CHUNK_BYTES))
+		return;
+	sware_chunk_keep_the_best(cursor);
+	cursor->chunkContext = NULL;
+	cursor->bytes = 0;
+	cursor->roomLeft = 0;
+	for (int i = 0; i < cursor->count; i++)
+	{
+		Size		size = MAXALIGN(IndexTupleSize(cursor->entries[i].entry));
+		IndexTuple	copy = sware_chunk_make_room(cursor, size);
+
+		memcpy(copy, cursor->entries[i].entry, size);
+		cursor->entries[i].entry = copy;
+	}
+	if (cursor->worst)
+		cursor->worst = cursor->entries[cursor->count - 1].entry;
+	MemoryContextDelete(old);
 }
 
 /* Begin a chunk of what lies beyond an entry, or from the end (NULL). */
@@ -296,20 +303,18 @@ sware_side_of_ranges(SwareBufferCursor *cursor, IndexTuple entry, int64 abbrevia
 	return SWARE_IN_RANGE;
 }
 
-/* Take an entry that has been found to belong to the chunk. */
+/* Give an entry to who visits them all. */
 static inline void
-take(SwareBufferCursor *cursor, IndexTuple entry, int64 abbreviation, SwareLink page)
+give(SwareBufferCursor *cursor, IndexTuple entry)
 {
-	Size		size = MAXALIGN(IndexTupleSize(entry));
-	SwareBufferedEntry *taken;
+	cursor->visit(&entry->t_tid, cursor->visitState);
+	cursor->visited++;
+}
 
-	if (cursor->visit)
-	{
-		cursor->visit(&entry->t_tid, cursor->visitState);
-		cursor->visited++;
-		return;
-	}
-
+/* Take an entry, in the chunk's memory, that has been found to belong to it. */
+static inline void
+take(SwareBufferCursor *cursor, const SwareBufferedEntry *found)
+{
 	if (cursor->count == cursor->allocated)
 	{
 		cursor->allocated = Max(2 * cursor->allocated, FIRST_ALLOCATED);
@@ -318,17 +323,13 @@ take(SwareBufferCursor *cursor, IndexTuple entry, int64 abbreviation, SwareLink 
 							   cursor->allocated * sizeof(SwareBufferedEntry)) :
 			repalloc(cursor->entries, cursor->allocated * sizeof(SwareBufferedEntry));
 	}
-	taken = &cursor->entries[cursor->count++];
-	taken->entry = make_room(cursor, size);
-	memcpy(taken->entry, entry, size);
-	taken->abbreviation = abbreviation;
-	taken->page = page;
+	cursor->entries[cursor->count++] = *found;
 }
 
 static inline bool
 is_full(const SwareBufferCursor *cursor)
 {
-	return cursor->count >= 2 * cursor->limit || cursor->bytes > 4 * MAX_CHUNK_BYTES;
+	return cursor->count >= 2 * cursor->limit;
 }
 
 /*
@@ -351,7 +352,9 @@ sware_chunk_take_candidates(SwareBufferCursor *cursor, const SwareCandidates *ca
 	for (int i = 0; i < count; i++)
 	{
 		IndexTuple	entry = entries[cursor->forward ? i : count - 1 - i];
+		Size		size = MAXALIGN(IndexTupleSize(entry));
 		int64		abbreviation = sware_chunk_abbreviate(cursor, entry);
+		SwareBufferedEntry found;
 
 		if (abbreviation < cursor->smallest || abbreviation > cursor->largest ||
 			sware_side_of_ranges(cursor, entry, abbreviation) != SWARE_IN_RANGE ||
@@ -360,31 +363,45 @@ sware_chunk_take_candidates(SwareBufferCursor *cursor, const SwareCandidates *ca
 			(cursor->keys->filterCount > 0 &&
 			 !sware_scan_keys_filter(cursor->keys, entry)))
 			continue;
-		take(cursor, entry, abbreviation, candidates->page);
+		if (cursor->visit)
+		{
+			give(cursor, entry);
+			continue;
+		}
+		found.entry = sware_chunk_make_room(cursor, size);
+		memcpy(found.entry, entry, size);
+		found.abbreviation = abbreviation;
+		found.page = candidates->page;
+		take(cursor, &found);
 		if (is_full(cursor))
 			sware_chunk_keep_the_best(cursor);
 	}
 }
 
 /*
- * Take an entry of a source that is in order.  It has been found to lie in a
- * range, with an abbreviation that is wanted.  False if it does not qualify.
+ * Take an entry of a source that is in order.  It is in the chunk's memory,
+ * unless it is only visited, and has been found to lie in a range, with an
+ * abbreviation that is wanted.  `follows` says that it is the next one of the
+ * same source, and nothing was cut in between.  False if it does not qualify.
  */
 bool
-sware_chunk_take_in_order(SwareBufferCursor *cursor, IndexTuple entry,
-						  int64 abbreviation, SwareLink page)
+sware_chunk_take_in_order(SwareBufferCursor *cursor, const SwareBufferedEntry *found,
+						  bool follows)
 {
-	if (!sware_is_beyond_place(cursor, entry, abbreviation) ||
+	if (!sware_is_beyond_place(cursor, found->entry, found->abbreviation) ||
 		(cursor->keys->filterCount > 0 &&
-		 !sware_scan_keys_filter(cursor->keys, entry)))
+		 !sware_scan_keys_filter(cursor->keys, found->entry)))
 		return false;
-	take(cursor, entry, abbreviation, page);
 	if (cursor->visit)
+	{
+		give(cursor, found->entry);
 		return true;
+	}
+	take(cursor, found);
 
 	/* if everything is in order so far, is it still? */
 	if (cursor->sorted == cursor->count - 1 &&
-		(cursor->sorted == 0 ||
+		(cursor->sorted == 0 || follows ||
 		 compare_buffered(cursor, &cursor->entries[cursor->count - 2],
 						  &cursor->entries[cursor->count - 1]) < 0))
 		cursor->sorted = cursor->count;

@@ -22,9 +22,11 @@ typedef enum SwareRangeSide
 extern void sware_chunk_begin(SwareBufferCursor *cursor, IndexTuple after);
 extern void sware_chunk_take_candidates(SwareBufferCursor *cursor,
 										const SwareCandidates *candidates);
-extern bool sware_chunk_take_in_order(SwareBufferCursor *cursor, IndexTuple entry,
-									  int64 abbreviation, SwareLink page);
+extern IndexTuple sware_chunk_make_room(SwareBufferCursor *cursor, Size size);
+extern bool sware_chunk_take_in_order(SwareBufferCursor *cursor,
+									  const SwareBufferedEntry *found, bool follows);
 extern void sware_chunk_keep_the_best(SwareBufferCursor *cursor);
+extern void sware_chunk_save_memory(SwareBufferCursor *cursor);
 extern void sware_chunk_finish(SwareBufferCursor *cursor);
 extern SwareRangeSide sware_side_of_ranges(SwareBufferCursor *cursor, IndexTuple entry,
 										   int64 abbreviation);

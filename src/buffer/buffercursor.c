@@ -342,27 +342,31 @@ skip_to_range(SwareBufferCursor *cursor, const SwareSortedBlock *block,
 
 /*
  * Copy the next entries of a block, in the direction: at least one, and at most
- * `most`.  `memory` has BLCKSZ bytes.  Returns how many; -1 if the block is gone.
+ * `most`.  They go to the chunk's memory, or to `memory`, of BLCKSZ bytes, if
+ * they are only visited.  Returns how many; -1 if the block is gone.
  * Only other snapshots than MVCC ask which page an entry is on.
  */
 static int
 copy_entries(SwareBufferCursor *cursor, const SwareSortedBlock *block, int64 number,
 			 int most, char *memory, IndexTuple *entries, SwareLink *page)
 {
+	Size		size = block->entrySize > 0 ? block->entrySize :
+		MAXALIGN(SWARE_MAX_ENTRY_SIZE);
 	int			step = cursor->forward ? 1 : -1;
 	int64		first;
 	int			count;
 
 	*page = (SwareLink) {InvalidBlockNumber, 0};
+	most = Min(most, cursor->forward ? block->entries - number : number + 1);
+	most = cursor->needsPages ? 1 : Min(most, BLCKSZ / size);
+	if (cursor->visit == NULL)
+		memory = (char *) sware_chunk_make_room(cursor, most * size);
 	if (cursor->needsPages)
 	{
 		entries[0] = (IndexTuple) memory;
 		return sware_block_copy_entry(block, number, entries[0], page) ? 1 : -1;
 	}
 
-	most = Min(most, cursor->forward ? block->entries - number : number + 1);
-	most = Min(most, BLCKSZ / (block->entrySize > 0 ? block->entrySize :
-							   MAXALIGN(SWARE_MAX_ENTRY_SIZE)));
 	first = cursor->forward ? number : number - most + 1;
 	if (!sware_block_copy_tuples(block, first, most, memory))
 		return -1;
@@ -397,32 +401,35 @@ read_block(SwareBufferCursor *cursor, const SwareSortedBlock *block)
 
 	while (number >= 0 && number < block->entries)
 	{
-		SwareLink	page;
-		int			count = copy_entries(cursor, block, number, batch, memory.data,
-										 entries, &page);
+		SwareBufferedEntry found;
+		int			count;
 
+		sware_chunk_save_memory(cursor);
+		count = copy_entries(cursor, block, number, batch, memory.data,
+							 entries, &found.page);
 		if (count < 0)
 			return false;
 		for (int i = 0; i < count; i++)
 		{
-			IndexTuple	entry = entries[i];
-			int64		abbreviation = sware_chunk_abbreviate(cursor, entry);
 			SwareRangeSide side;
 
-			if ((cursor->forward ? abbreviation > cursor->largest :
-				 abbreviation < cursor->smallest) ||
-				!sware_is_better_than_worst(cursor, entry, abbreviation))
+			found.entry = entries[i];
+			found.abbreviation = sware_chunk_abbreviate(cursor, found.entry);
+			if ((cursor->forward ? found.abbreviation > cursor->largest :
+				 found.abbreviation < cursor->smallest) ||
+				!sware_is_better_than_worst(cursor, found.entry, found.abbreviation))
 				return true;
-			side = sware_side_of_ranges(cursor, entry, abbreviation);
+			side = sware_side_of_ranges(cursor, found.entry, found.abbreviation);
 			if (side != SWARE_IN_RANGE)
 			{
-				if (!skip_to_range(cursor, block, entry, side, &number))
+				if (!skip_to_range(cursor, block, found.entry, side, &number))
 					return false;
 				break;
 			}
 
 			/* of these, those beyond the limit would be cut off */
-			if (sware_chunk_take_in_order(cursor, entry, abbreviation, page) &&
+			if (sware_chunk_take_in_order(cursor, &found,
+										  taken > 0 && cursor->worst == NULL) &&
 				++taken > cursor->limit)
 			{
 				cursor->isCut = true;
@@ -544,6 +551,7 @@ collect(SwareBufferCursor *cursor, const SwareBufferState *state, SwareLink *str
 	{
 		SwareBufferSource source = cursor->sources[0];
 
+		sware_chunk_save_memory(cursor);
 		if (cursor->worst == NULL && cursor->count > cursor->limit)
 			sware_chunk_keep_the_best(cursor);
 		if (cursor->forward ? source.order > cursor->largest :
