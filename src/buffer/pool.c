@@ -92,6 +92,18 @@ sware_pool_chunk_count(void)
 	return head->chunkCount;
 }
 
+/* Takes the pool's lock, shared. */
+int
+sware_pool_free_count(void)
+{
+	int			count;
+
+	LWLockAcquire(lock, LW_SHARED);
+	count = head->freeCount;
+	LWLockRelease(lock);
+	return count;
+}
+
 /* A number that nobody else gets, above zero. */
 uint64
 sware_new_stamp(void)
@@ -176,6 +188,7 @@ find_byte(const SwareSegment *segment, Size offset, Size *available)
 	uint32		within = position % SWARE_CHUNK_SIZE;
 	uint32		number = segment->place;
 
+	*available = SWARE_CHUNK_SIZE - within;
 	if (which >= segment->chunks)
 		return NULL;
 	if (which > 0)
@@ -184,7 +197,6 @@ find_byte(const SwareSegment *segment, Size offset, Size *available)
 		if (number >= head->chunkCount)
 			return NULL;
 	}
-	*available = SWARE_CHUNK_SIZE - within;
 	return chunk_address(number) + within;
 }
 

@@ -41,6 +41,7 @@ extern Size sware_pool_memory(int kilobytes);
 extern void sware_pool_attach(void *memory, int kilobytes, bool initialize, LWLock *lock);
 extern bool sware_pool_is_attached(void);
 extern int	sware_pool_chunk_count(void);
+extern int	sware_pool_free_count(void);
 
 extern uint64 sware_new_stamp(void);
 extern bool sware_segment_allocate(Size length, SwareSegment *segment);

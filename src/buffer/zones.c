@@ -341,6 +341,29 @@ sware_zones_forget_database(Oid database)
 }
 
 void
+sware_zones_count_chunks(int *all, int *unused, int *used)
+{
+	*all = *unused = *used = 0;
+	if (!sware_zones_are_available())
+		return;
+	*all = sware_pool_chunk_count();
+	*unused = sware_pool_free_count();
+	for (int i = 0; i < table->zonesPerPartition * PARTITIONS; i++)
+	{
+		IndexZones *zones = &all_zones[i];
+
+		LWLockAcquire(lock_of_zones(zones), LW_SHARED);
+		if (is_in_use(zones))
+		{
+			*used += zones->pages.chunks;
+			for (int j = 0; j < zones->blockCount; j++)
+				*used += zones->blocks[j].segment.chunks;
+		}
+		LWLockRelease(lock_of_zones(zones));
+	}
+}
+
+void
 sware_zone_view_init(SwareZoneView *view, Relation index, MemoryContext context)
 {
 	memset(view, 0, sizeof(SwareZoneView));

@@ -155,6 +155,12 @@ extern void sware_zones_take_bloom_counts(uint64 *probes, uint64 *negatives);
 /* forget what is known of a database's indexes, which has been dropped */
 extern void sware_zones_forget_database(Oid database);
 
+/*
+ * How many chunks the pool has, how many are free, and how many the zones of
+ * all indexes have.  If nobody builds anything, none is missing.
+ */
+extern void sware_zones_count_chunks(int *all, int *unused, int *used);
+
 #pragma GCC visibility pop
 
 #endif							/* SWARE_ZONES_H */

@@ -12,3 +12,8 @@ CREATE FUNCTION sware_compare_zones(index regclass,
 	OUT filters int,		-- of blocks
 	OUT false_positives float8)	-- share of what the filters should deny
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+
+-- The number of chunks of the pool, of unused ones, and of those that are used
+-- for zones.
+CREATE FUNCTION sware_count_chunks(OUT total int, OUT unused int, OUT used int)
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT;

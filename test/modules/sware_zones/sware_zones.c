@@ -21,6 +21,7 @@
 PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(sware_compare_zones);
+PG_FUNCTION_INFO_V1(sware_count_chunks);
 
 /* places that are searched for in each block */
 #define SEARCHES	40
@@ -339,5 +340,24 @@ sware_compare_zones(PG_FUNCTION_ARGS)
 	values[5] = Int32GetDatum(filters);
 	isnull[6] = absent == 0;
 	values[6] = Float8GetDatum(isnull[6] ? 0 : (double) false_positives / absent);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
+}
+
+Datum
+sware_count_chunks(PG_FUNCTION_ARGS)
+{
+	int			total;
+	int			unused;
+	int			used;
+	TupleDesc	descriptor;
+	Datum		values[3];
+	bool		isnull[3] = {false};
+
+	sware_zones_count_chunks(&total, &unused, &used);
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	values[0] = Int32GetDatum(total);
+	values[1] = Int32GetDatum(unused);
+	values[2] = Int32GetDatum(used);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
 }

@@ -122,3 +122,27 @@ TRUNCATE zone_flushed;
 CALL insert_numbers('zone_flushed', 'i * 31 % 5000, repeat(md5(i::text), 10)', 1, 1200);
 SELECT has_blocks, is_crowded, has_zonemaps FROM compare_zones('zone_flushed_k');
 SELECT sware_check('zone_flushed_k', true);
+
+-- A database's zones go with it; no memory is lost.
+SELECT used > 0 AS some, total - unused - used AS lost FROM sware_count_chunks();
+CREATE TABLE chunks_before AS SELECT used FROM sware_count_chunks();
+SELECT current_database() AS this \gset
+CREATE DATABASE zone_database;
+\c zone_database
+SET client_min_messages = warning;
+CREATE EXTENSION sware_zones CASCADE;
+RESET client_min_messages;
+CREATE TABLE zone_elsewhere (k text);
+CREATE INDEX zone_elsewhere_k ON zone_elsewhere USING sware (k);
+DO $$ BEGIN
+	FOR i IN 1 .. 1000 LOOP
+		INSERT INTO zone_elsewhere VALUES (repeat('x', i));
+		COMMIT;
+	END LOOP;
+END $$;
+SELECT blocks > 0 AS has_blocks FROM sware_compare_zones('zone_elsewhere_k');
+\c :this
+SELECT now.used > before.used AS more FROM sware_count_chunks() now, chunks_before before;
+DROP DATABASE zone_database;
+SELECT now.used = before.used AS as_before, total - unused - now.used AS lost
+FROM sware_count_chunks() now, chunks_before before;
