@@ -25,5 +25,5 @@ VACUUM (INDEX_CLEANUP ON) narrow;
 SELECT sware_check('narrow_k', true);
 SELECT level, count(*) FROM generate_series(1, pg_relation_size('narrow_k') / current_setting('block_size')::int - 1) AS block,
 	sware_page_stats('narrow_k', block) AS page
-WHERE NOT 'deleted' = ANY (page.flags) GROUP BY level HAVING count(*) > 1;
+WHERE kind IN ('leaf', 'internal') AND NOT 'deleted' = ANY (page.flags) GROUP BY level HAVING count(*) > 1;
 DROP TABLE narrow;
