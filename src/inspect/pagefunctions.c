@@ -32,7 +32,7 @@ PG_FUNCTION_INFO_V1(sware_buffer_pages);
 
 /* columns of results: of the widest one, and of sware_page_stats */
 #define MAX_COLUMNS			14
-#define PAGE_STATS_COLUMNS	13
+#define PAGE_STATS_COLUMNS	14
 
 /* a row being put together */
 typedef struct Row
