@@ -19,7 +19,7 @@
 #include "access/parallel.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
-#include "storage/indexfsm.h"
+#include "storage/freespace.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 
@@ -36,7 +36,12 @@
 /* Pages of a piece, at most: they bound how long an insert can take. */
 #define MAX_PIECE_PAGES			32
 
-/* Memory for a flush of everything, per page: copy, pointers, sorting. */
+/*
+ * A flush of everything goes in batches of so many pages, or as many as
+ * maintenance_work_mem allows, with so much memory for each: copy, pointers,
+ * sorting.
+ */
+#define MAX_BATCH_PAGES			512
 #define MEMORY_PER_PAGE			((Size) 4 * BLCKSZ)
 
 /*
@@ -198,7 +203,8 @@ sware_buffer_flush_all(Relation index)
 	SwareBufferState state;
 	SwareListedPage *pages;
 	int			count;
-	int			at_once = Max(maintenance_work_mem * (Size) 1024 / MEMORY_PER_PAGE, 64);
+	int			at_once = Min(maintenance_work_mem * (Size) 1024 / MEMORY_PER_PAGE,
+							  MAX_BATCH_PAGES);
 	int64		moved = 0;
 
 	/* entries that somebody else is moving have to be in the tree, too */
@@ -214,6 +220,9 @@ sware_buffer_flush_all(Relation index)
 		{
 			CHECK_FOR_INTERRUPTS();
 			moved += flush_pages(index, pages + i, Min(at_once, count - i));
+
+			/* the next ones find room where these were */
+			sware_buffer_free_retired(index);
 		}
 		if (pages)
 			pfree(pages);
@@ -278,19 +287,25 @@ sware_buffer_free_retired(Relation index)
 	SwareLink  *links;
 	SwareListedPage *pages;
 	int			count = sware_buffer_list_pages(index, SWARE_SLOT_RETIRED, &pages);
-	bool		freed = false;
+	BlockNumber first = InvalidBlockNumber; /* of those freed */
+	BlockNumber last = 0;
 
 	sware_buffer_directory(index, &links);
 	for (int i = 0; i < count; i++)
 	{
+		BlockNumber block = pages[i].page.block;
+
 		CHECK_FOR_INTERRUPTS();
 		SWARE_FAULT_POINT("retired-freeing");
-		freed |= sware_free_retired_page(index, pages[i].page,
-										 links[pages[i].slot / SWARE_SLOTS_PER_PAGE],
-										 pages[i].slot % SWARE_SLOTS_PER_PAGE);
+		if (!sware_free_retired_page(index, pages[i].page,
+									 links[pages[i].slot / SWARE_SLOTS_PER_PAGE],
+									 pages[i].slot % SWARE_SLOTS_PER_PAGE))
+			continue;
+		first = Min(first, block);
+		last = Max(last, block);
 	}
-	if (freed)
-		IndexFreeSpaceMapVacuum(index);
+	if (first != InvalidBlockNumber)
+		FreeSpaceMapVacuumRange(index, first, last + 1);
 	pfree(links);
 	if (pages)
 		pfree(pages);
