@@ -118,14 +118,17 @@ def time_mixes(chosen, connection, subject, count, number):
         work = access_method.Work(
             preloaded, inserts, operations - inserts, limit=1
         )
+        processor_before = server.processor_seconds(connection)
         seconds, found = access_method.drive(
             chosen, connection, work, chosen.seed + number
         )
+        processor_seconds = server.processor_seconds(connection) - processor_before
         preloaded += inserts
         runs.append(
             {
                 "mix": mix, "inserts": inserts, "reads": operations - inserts,
-                "seconds": seconds, "found": found,
+                "seconds": seconds, "processor_seconds": processor_seconds,
+                "found": found,
             }
         )
     server.execute(connection, "DROP INDEX t_k")
@@ -143,24 +146,39 @@ def tell(chosen, raw, names, count):
     for mix in chosen.mixes:
         runs = [run for run in raw if run["mix"] == mix]
         operations = runs[0]["inserts"] + runs[0]["reads"]
-        microseconds = {
-            name: 1e6 / operations * statistics.median(
-                run["seconds"] for run in runs if run["buffer"] == name
-            )
+        times = {
+            name: [
+                1e6 / operations * statistics.median(
+                    run[figure] for run in runs if run["buffer"] == name
+                )
+                for figure in ("seconds", "processor_seconds")
+            ]
             for name in names
         }
         summary += [
             {
                 "mix": mix, "buffer": name, "operations": operations,
-                "nbtree_microseconds": microseconds["nbtree"],
-                "compared_microseconds": microseconds[name],
-                "ratio": microseconds["nbtree"] / microseconds[name],
+                "nbtree_microseconds": times["nbtree"][0],
+                "compared_microseconds": times[name][0],
+                "ratio": times["nbtree"][0] / times[name][0],
+                "ratio_of_processor_time": times["nbtree"][1] / times[name][1],
             }
             for name in names[1:]
         ]
-    ratios = [
-        [row["ratio"] for row in summary if row["mix"] == mix] for mix in chosen.mixes
-    ]
+    ratios = table_of(summary, chosen.mixes, "ratio")
+    print("\nnbtree's processor time / its")
+    print(
+        results.as_table(
+            ["reads:writes", *names[1:]],
+            [
+                [mix, *row] for mix, row in zip(
+                    chosen.mixes,
+                    table_of(summary, chosen.mixes, "ratio_of_processor_time"),
+                )
+            ],
+        )
+    )
+    print("\nnbtree's time / its", end="")
     nbtree = {row["mix"]: row["nbtree_microseconds"] for row in summary}
     results.report(
         chosen.out, chosen.name, raw, summary,
@@ -174,3 +192,8 @@ def tell(chosen, raw, names, count):
         chosen.mixes, names[1:], ratios, "reads:writes",
         "size of the buffer, share of all entries",
     )
+
+
+def table_of(summary, mixes, figure):
+    """A row of figures for each mix."""
+    return [[row[figure] for row in summary if row["mix"] == mix] for mix in mixes]

@@ -119,5 +119,14 @@ def wal_position(connection):
     return int(value(connection, "SELECT pg_current_wal_insert_lsn() - '0/0'"))
 
 
+def processor_seconds(connection):
+    """How long the session's process has run on a processor.
+
+    Other work of the machine adds little to it, unlike to the time that passes.
+    """
+    status = pathlib.Path(f"/proc/{connection.get_backend_pid()}/schedstat")
+    return int(status.read_text().split()[0]) / 1e9
+
+
 def relation_bytes(connection, relation):
     return value(connection, "SELECT pg_relation_size(%s::regclass)", [relation])
