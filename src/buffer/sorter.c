@@ -10,7 +10,10 @@
  * rule, everything is sorted.
  *
  * A first column that is compared as an integer is compared without looking
- * at the entry.
+ * at the entry.  Entries are distributed by it before they are sorted: into
+ * so many buckets that what is left to sort is little, and close together.
+ * The buckets keep the order of arrival, which often is that of the TIDs, so
+ * that equal keys are in order then.
  *
  * How far from being in order the entries were is known for next to nothing:
  * outliers are counted anyway, and for some of them it is looked up where they
@@ -35,18 +38,48 @@
 /* so many outliers are measured, at most */
 #define MAX_SAMPLES		512
 
+/* fewer items are sorted without distributing them */
+#define MIN_DISTRIBUTED	1024
+
+/* items are distributed into so many buckets, or half of it */
+#define MAX_BUCKETS		4096
+
 typedef struct SortItem
 {
 	int64		abbreviation;	/* orders entries that differ in it */
 	IndexTuple	entry;
 } SortItem;
 
+/* what it takes to compare items */
+typedef struct Comparison
+{
+	Relation	index;
+	bool		isOneInteger;	/* is the only column an abbreviated one? */
+} Comparison;
+
+/* A TID as a number, in the same order. */
+static inline uint64
+tid_number(const ItemPointerData *tid)
+{
+	return (uint64) ItemPointerGetBlockNumberNoCheck(tid) << 16 |
+		ItemPointerGetOffsetNumberNoCheck(tid);
+}
+
 static inline int
-compare_items(const SortItem *a, const SortItem *b, Relation index)
+compare_items(const SortItem *a, const SortItem *b, const Comparison *comparison)
 {
 	if (a->abbreviation != b->abbreviation)
 		return a->abbreviation < b->abbreviation ? -1 : 1;
-	return sware_compare_entries(index, a->entry, b->entry);
+	/* nulls share their abbreviation with an extreme value */
+	if (comparison->isOneInteger &&
+		a->abbreviation != PG_INT64_MIN && a->abbreviation != PG_INT64_MAX)
+	{
+		uint64		tid_a = tid_number(&a->entry->t_tid);
+		uint64		tid_b = tid_number(&b->entry->t_tid);
+
+		return tid_a < tid_b ? -1 : tid_a > tid_b;
+	}
+	return sware_compare_entries(comparison->index, a->entry, b->entry);
 }
 
 /* An outlier and where it arrived. */
@@ -67,8 +100,8 @@ typedef struct Samples
 
 #define ST_SORT sort_items
 #define ST_ELEMENT_TYPE SortItem
-#define ST_COMPARE(a, b, index) compare_items(a, b, index)
-#define ST_COMPARE_ARG_TYPE struct RelationData
+#define ST_COMPARE(a, b, comparison) compare_items(a, b, comparison)
+#define ST_COMPARE_ARG_TYPE const Comparison
 #define ST_CHECK_FOR_INTERRUPTS
 #define ST_SCOPE static
 #define ST_DEFINE
@@ -86,6 +119,7 @@ abbreviated(const SwareKeyColumn *column, TupleDesc descriptor, IndexTuple entry
 typedef struct Sorter
 {
 	Relation	index;
+	Comparison	comparison;
 	SwareKeyColumn column;		/* the first */
 	IndexTuple *entries;
 	int64		count;
@@ -144,7 +178,7 @@ divide(Sorter *sorter)
 	{
 		SortItem	item = abbreviated(&sorter->column, descriptor, entries[i]);
 
-		if (sorter->inOrder == 0 || compare_items(&last, &item, sorter->index) < 0)
+		if (sorter->inOrder == 0 || compare_items(&last, &item, &sorter->comparison) < 0)
 		{
 			entries[sorter->inOrder++] = item.entry;
 			last = item;
@@ -189,7 +223,7 @@ merge(Sorter *sorter)
 	for (int64 place = sorter->count - 1; outlier >= 0; place--)
 	{
 		if (ordered >= 0 &&
-			compare_items(&last, &sorter->outliers[outlier], sorter->index) > 0)
+			compare_items(&last, &sorter->outliers[outlier], &sorter->comparison) > 0)
 		{
 			entries[place] = entries[ordered--];
 			if (ordered >= 0)
@@ -200,21 +234,79 @@ merge(Sorter *sorter)
 	}
 }
 
+/*
+ * Distribute items into buckets that follow each other in the order of
+ * abbreviations, as many as `count` makes worthwhile, and sort each.  Returns
+ * them sorted, in new memory.
+ */
+static SortItem *
+sort_by_buckets(const Comparison *comparison, const SortItem *items, int64 count)
+{
+	SortItem   *result = MemoryContextAllocHuge(CurrentMemoryContext,
+												count * sizeof(SortItem));
+	int64		ends[MAX_BUCKETS] = {0};	/* of buckets in `result` */
+	int64		lowest = items[0].abbreviation;
+	int64		highest = items[0].abbreviation;
+	int64		start = 0;
+	int			shift = 0;
+
+	for (int64 i = 1; i < count; i++)
+	{
+		lowest = Min(lowest, items[i].abbreviation);
+		highest = Max(highest, items[i].abbreviation);
+	}
+	while (((uint64) highest - (uint64) lowest) >> shift >= MAX_BUCKETS)
+		shift++;
+
+#define BUCKET(item) (((uint64) (item).abbreviation - (uint64) lowest) >> shift)
+	for (int64 i = 0; i < count; i++)
+		ends[BUCKET(items[i])]++;
+	for (int bucket = 0; bucket < MAX_BUCKETS; bucket++)
+	{
+		int64		size = ends[bucket];
+
+		ends[bucket] = start;	/* grows to the end as items come */
+		start += size;
+	}
+	for (int64 i = 0; i < count; i++)
+		result[ends[BUCKET(items[i])]++] = items[i];
+#undef BUCKET
+
+	start = 0;
+	for (int bucket = 0; bucket < MAX_BUCKETS; bucket++)
+	{
+		if (ends[bucket] - start > 1)
+			sort_items(result + start, ends[bucket] - start, comparison);
+		start = ends[bucket];
+	}
+	return result;
+}
+
+/* Sort items.  Returns them sorted, where they are or in new memory. */
+static SortItem *
+sorted_items(Sorter *sorter, SortItem *items, int64 count)
+{
+	if (count >= MIN_DISTRIBUTED && sware_has_abbreviations(&sorter->column))
+		return sort_by_buckets(&sorter->comparison, items, count);
+	sort_items(items, count, &sorter->comparison);
+	return items;
+}
+
 /* Sort all entries. */
 static void
 sort_all(Sorter *sorter)
 {
+	TupleDesc	descriptor = RelationGetDescr(sorter->index);
 	SortItem   *items = MemoryContextAllocHuge(CurrentMemoryContext,
 											   sorter->count * sizeof(SortItem));
 
 	for (int64 i = 0; i < sorter->count; i++)
 	{
-		items[i] = abbreviated(&sorter->column, RelationGetDescr(sorter->index),
-							   sorter->entries[i]);
+		items[i] = abbreviated(&sorter->column, descriptor, sorter->entries[i]);
 		if (i >= sorter->divided)
 			take_sample(sorter->samples, items[i], i);
 	}
-	sort_items(items, sorter->count, sorter->index);
+	items = sorted_items(sorter, items, sorter->count);
 	for (int64 i = 0; i < sorter->count; i++)
 		sorter->entries[i] = items[i].entry;
 }
@@ -233,7 +325,7 @@ place_of(Sorter *sorter, const SortItem *item)
 										RelationGetDescr(sorter->index),
 										sorter->entries[middle]);
 
-		if (compare_items(&other, item, sorter->index) < 0)
+		if (compare_items(&other, item, &sorter->comparison) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -262,13 +354,16 @@ static void
 sort(Sorter *sorter, SwareSortedness *sortedness)
 {
 	sware_key_column_init(&sorter->column, sorter->index, 1, (Datum) 0, true);
+	sorter->comparison.index = sorter->index;
+	sorter->comparison.isOneInteger = sware_has_abbreviations(&sorter->column) &&
+		IndexRelationGetNumberOfKeyAttributes(sorter->index) == 1;
 	sorter->outliersAllocated = 1024;
 	sorter->outliers = palloc(sorter->outliersAllocated * sizeof(SortItem));
 	if (divide(sorter))
 	{
 		/* of each pair of outliers, one is to blame */
 		sortedness->outOfOrder = sorter->outlierCount / 2;
-		sort_items(sorter->outliers, sorter->outlierCount, sorter->index);
+		sorter->outliers = sorted_items(sorter, sorter->outliers, sorter->outlierCount);
 		merge(sorter);
 	}
 	else
