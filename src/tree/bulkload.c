@@ -315,29 +315,6 @@ add_downlink(SwareBulkload *load, LoadLevel *level, IndexTuple downlink)
 }
 
 /*
- * Have two entries the same key?  The second is no posting list.
- *
- * Most neighbours that differ do so in the bytes of equally large tuples;
- * that settles it without looking at columns, unless some may be stored in
- * several ways.
- */
-static inline bool
-same_key(SwareBulkload *load, IndexTuple last, IndexTuple entry)
-{
-	Size		key_size = sware_leaf_tuple_key_size(last);
-
-	if (key_size == IndexTupleSize(entry) &&
-		((last->t_info ^ entry->t_info) & INDEX_NULL_MASK) == 0 &&
-		memcmp((char *) last + sizeof(IndexTupleData),
-			   (char *) entry + sizeof(IndexTupleData),
-			   key_size - sizeof(IndexTupleData)) == 0)
-		return true;
-
-	return IndexTupleHasVarwidths(entry) &&
-		sware_keys_equal_image(load->index, last, entry);
-}
-
-/*
  * Put an entry into the last tuple of the leaf, if that has the same key and
  * there is room.  The tuple is the last in `data`, so it can grow in place.
  */
@@ -361,7 +338,7 @@ extend_last_tuple(SwareBulkload *load, LoadLevel *leaf, IndexTuple entry)
 	new_size = MAXALIGN(key_size + count * sizeof(ItemPointerData));
 	if (new_size > SWARE_MAX_POSTING_SIZE ||
 		!has_room(leaf, new_size - old_size, key_size) ||
-		!same_key(load, last, entry))
+		!sware_keys_equal_image(load->index, last, entry))
 		return false;
 
 	if (count == 2)

@@ -225,12 +225,28 @@ sware_posting_insert(IndexTuple posting, ItemPointer tid, IndexTuple *evicted)
 	return result;
 }
 
-/* Do two leaf tuples have bytewise equal keys?  No comparator is called. */
+/*
+ * Do two leaf tuples have bytewise equal keys?  No comparator is called.
+ *
+ * Most neighbours that differ do so in the bytes of equally large tuples;
+ * that settles it without looking at columns, unless some may be stored in
+ * several ways.
+ */
 bool
 sware_keys_equal_image(Relation index, IndexTuple a, IndexTuple b)
 {
 	TupleDesc	descriptor = RelationGetDescr(index);
 	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
+	Size		key_size = sware_leaf_tuple_key_size(a);
+
+	if (key_size == sware_leaf_tuple_key_size(b) &&
+		((a->t_info ^ b->t_info) & INDEX_NULL_MASK) == 0 &&
+		memcmp((char *) a + sizeof(IndexTupleData),
+			   (char *) b + sizeof(IndexTupleData),
+			   key_size - sizeof(IndexTupleData)) == 0)
+		return true;
+	if (!IndexTupleHasVarwidths(b))
+		return false;
 
 	for (int column = 1; column <= columns; column++)
 	{
@@ -249,17 +265,11 @@ sware_keys_equal_image(Relation index, IndexTuple a, IndexTuple b)
 	return true;
 }
 
-/*
- * Raise an error if an entry is too large for the index.  `heap` may be NULL
- * if it is not known.
- */
+/* Raise the error about an entry that is too large for the index. */
 void
-sware_check_entry_size(Relation index, Relation heap, IndexTuple entry)
+sware_report_large_entry(Relation index, Relation heap, IndexTuple entry)
 {
 	Size		size = IndexTupleSize(entry);
-
-	if (likely(size <= SWARE_MAX_ENTRY_SIZE))
-		return;
 
 	ereport(ERROR,
 			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),

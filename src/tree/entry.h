@@ -176,6 +176,17 @@ extern IndexTuple sware_posting_insert(IndexTuple posting, ItemPointer tid,
 									   IndexTuple *overflow);
 extern bool sware_posting_contains(IndexTuple posting, ItemPointer tid);
 extern bool sware_keys_equal_image(Relation index, IndexTuple a, IndexTuple b);
-extern void sware_check_entry_size(Relation index, Relation heap, IndexTuple entry);
+extern void sware_report_large_entry(Relation index, Relation heap, IndexTuple entry);
+
+/*
+ * Raise an error if an entry is too large for the index.  `heap` may be NULL
+ * if it is not known.
+ */
+static inline void
+sware_check_entry_size(Relation index, Relation heap, IndexTuple entry)
+{
+	if (unlikely(IndexTupleSize(entry) > SWARE_MAX_ENTRY_SIZE))
+		sware_report_large_entry(index, heap, entry);
+}
 
 #endif							/* SWARE_ENTRY_H */

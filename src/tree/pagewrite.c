@@ -11,15 +11,11 @@
 
 #include "tree/tree.h"
 
-/* Room that a tuple takes on a page, line pointer included. */
-Size
-sware_item_space(IndexTuple tuple)
-{
-	return MAXALIGN(IndexTupleSize(tuple)) + sizeof(ItemIdData);
-}
+/* size of an entry of one column of at most 8 bytes */
+#define SMALL_ENTRY_SIZE	(sizeof(IndexTupleData) + sizeof(Datum))
 
 /* Add a tuple behind the last line pointer, or an unused line pointer. */
-static void
+static inline void
 push_item(Page page, IndexTuple tuple)
 {
 	PageHeader	header = (PageHeader) page;
@@ -38,7 +34,10 @@ push_item(Page page, IndexTuple tuple)
 	}
 	header->pd_upper -= MAXALIGN(size);
 	ItemIdSetNormal(line_pointer, header->pd_upper, size);
-	memcpy((char *) page + header->pd_upper, tuple, size);
+	if (size == SMALL_ENTRY_SIZE)
+		memcpy((char *) page + header->pd_upper, tuple, SMALL_ENTRY_SIZE);
+	else
+		memcpy((char *) page + header->pd_upper, tuple, size);
 }
 
 /*
@@ -144,6 +143,15 @@ sware_deduplicate(Relation index, IndexTuple *tuples, int count)
 		IndexTuple	base = tuples[first];
 		Size		key_size = sware_leaf_tuple_key_size(base);
 		int			tid_count = 0;
+
+		/* the usual case */
+		if (first + 1 == count ||
+			!sware_keys_equal_image(index, base, tuples[first + 1]))
+		{
+			tuples[result++] = base;
+			next = first + 1;
+			continue;
+		}
 
 		for (next = first; next < count; next++)
 		{

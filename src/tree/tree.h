@@ -171,6 +171,13 @@ sware_page_high_key(Page page)
 	return sware_page_tuple(page, SWARE_HIGH_KEY);
 }
 
+/* room that a tuple takes on a page, line pointer included */
+static inline Size
+sware_item_space(IndexTuple tuple)
+{
+	return MAXALIGN(IndexTupleSize(tuple)) + sizeof(ItemIdData);
+}
+
 /* a page's items as an array, from which pages can be written anew */
 typedef struct SwareItems
 {
@@ -179,7 +186,6 @@ typedef struct SwareItems
 } SwareItems;
 
 /* pagewrite.c: pages written from items */
-extern Size sware_item_space(IndexTuple tuple);
 extern void sware_write_items(Page page, IndexTuple high_key,
 							  const IndexTuple *tuples, int count);
 extern void sware_set_high_key(Page page, IndexTuple high_key);
