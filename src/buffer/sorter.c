@@ -407,8 +407,11 @@ sware_sort_entries(Relation index, IndexTuple *entries, int64 count)
 	sware_sort_and_measure(index, entries, count, &unused);
 }
 
-/* The same for entries in the order of their arrival, of which notes are taken. */
-void
+/*
+ * The same for entries in the order of their arrival, of which notes are taken.
+ * Returns whether they were in order, and so are where they were.
+ */
+bool
 sware_sort_arrivals(Relation index, IndexTuple *entries, int64 count)
 {
 	SwareSortedness sortedness;
@@ -416,4 +419,5 @@ sware_sort_arrivals(Relation index, IndexTuple *entries, int64 count)
 	sware_sort_and_measure(index, entries, count, &sortedness);
 	sware_note_sortedness(index, count, sortedness.outOfOrder,
 						  sortedness.largestDisplacement);
+	return sortedness.outOfOrder == 0;
 }

@@ -21,6 +21,6 @@ typedef struct SwareSortedness
 extern void sware_sort_entries(Relation index, IndexTuple *entries, int64 count);
 extern void sware_sort_and_measure(Relation index, IndexTuple *entries, int64 count,
 								   SwareSortedness *sortedness);
-extern void sware_sort_arrivals(Relation index, IndexTuple *entries, int64 count);
+extern bool sware_sort_arrivals(Relation index, IndexTuple *entries, int64 count);
 
 #endif							/* SWARE_SORTER_H */

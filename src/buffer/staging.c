@@ -392,6 +392,40 @@ entries_of(Staging *staging)
 	return entries;
 }
 
+/* Drop all entries before one of them, and keep the order of the others. */
+static void
+drop_front(Staging *staging, IndexTuple first_kept, int64 kept_count)
+{
+	EntryChain	dropped = {NULL, NULL, 0};
+	StagedBlock *block = staging->entries.first;
+	Segment    *segment = &staging->segments[0];
+	Size		kept_size;
+
+	Assert(staging->segmentCount == 1);
+	while ((char *) first_kept < block->data ||
+		   (char *) first_kept >= (char *) block + block->used)
+	{
+		dropped.first = staging->entries.first;
+		dropped.last = block;
+		dropped.bytes += block->size;
+		block = block->next;
+	}
+	if (dropped.last)
+		dropped.last->next = NULL;
+	staging->entries.first = block;
+	staging->entries.bytes -= dropped.bytes;
+	clear_chain(&dropped);
+
+	kept_size = (char *) block + block->used - (char *) first_kept;
+	memmove(block->data, first_kept, kept_size);
+	block->used = offsetof(StagedBlock, data) + kept_size;
+
+	set_count(staging, kept_count);
+	segment->block = NULL;
+	segment->used = 0;
+	segment->count = 0;
+}
+
 /*
  * Keep only some of the entries, in a new order.  All of them belong to one
  * subtransaction.  If memory runs out, nothing has changed.
@@ -472,6 +506,7 @@ send(Staging *staging, Relation index, Relation heap, int percent)
 	int64		count = staging->count;
 	int64		sent;
 	IndexTuple *entries;
+	bool		were_in_order = true;
 
 	/* what is kept becomes one segment, so it must have been one */
 	if (staging->segmentCount > 1)
@@ -493,7 +528,8 @@ send(Staging *staging, Relation index, Relation heap, int percent)
 			int			appended;
 
 			if (count - stored > 1)
-				sware_sort_arrivals(index, entries + stored, count - stored);
+				were_in_order = sware_sort_arrivals(index, entries + stored,
+													count - stored);
 			SWARE_FAULT_POINT("publish-sorted");
 			appended = sware_tree_insert_run(index, heap, entries + stored, sent - stored);
 			sware_count_tree_run(index, appended, sent - stored - appended);
@@ -508,6 +544,8 @@ send(Staging *staging, Relation index, Relation heap, int percent)
 
 	if (sent == count)
 		clear(staging);
+	else if (were_in_order)
+		drop_front(staging, entries[sent], count - sent);
 	else
 		keep(staging, entries + sent, count - sent);
 	MemoryContextSwitchTo(caller);
