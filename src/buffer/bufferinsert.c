@@ -179,6 +179,30 @@ append(Relation index, Buffer buffer, IndexTuple *entries, int count)
 }
 
 /*
+ * Call the comparators for each entry.  Some raise errors for some values;
+ * these must not get into the buffer, where each flush would fail on them.
+ */
+static void
+check_comparable(Relation index, IndexTuple *entries, int count)
+{
+	bool		calls_functions = false;
+
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+	{
+		SwareKeyColumn column;
+
+		sware_key_column_init(&column, index, i + 1, (Datum) 0, true);
+		calls_functions |= column.comparison == SWARE_COMPARE_FUNCTION;
+	}
+	for (int i = 0; calls_functions && i < count; i++)
+	{
+		int			column;
+
+		(void) sware_compare_columns(index, entries[i], entries[i], &column);
+	}
+}
+
+/*
  * Add entries, in any order, to the shared buffer of an index.  Returns how
  * many were added, from the first on; the others do not fit, and go to the
  * tree.  When the buffer has grown beyond its quota, a part of it is flushed,
@@ -197,6 +221,7 @@ sware_buffer_insert(Relation index, IndexTuple *entries, int count)
 	if (quota == 0)
 		return 0;
 
+	check_comparable(index, entries, count);
 	buffer = lock_tail(index);
 	for (;;)
 	{

@@ -10,6 +10,7 @@
 #include "postgres.h"
 
 #include "access/nbtree.h"
+#include "catalog/pg_type.h"
 #include "common/int.h"
 #include "utils/array.h"
 #include "utils/lsyscache.h"
@@ -429,6 +430,45 @@ check_keys(SwareScanKeys *keys, ScanKey qualification, int count)
 	return true;
 }
 
+/*
+ * Convert an integer to another integer type; false if it is not one, or out
+ * of range there.
+ */
+static bool
+convert_integer(Datum *value, Oid from, Oid to)
+{
+	int64		number;
+
+	switch (from)
+	{
+		case INT2OID:
+			number = DatumGetInt16(*value);
+			break;
+		case INT4OID:
+			number = DatumGetInt32(*value);
+			break;
+		case INT8OID:
+			number = DatumGetInt64(*value);
+			break;
+		default:
+			return false;
+	}
+	switch (to)
+	{
+		case INT2OID:
+			*value = Int16GetDatum((int16) number);
+			return number >= PG_INT16_MIN && number <= PG_INT16_MAX;
+		case INT4OID:
+			*value = Int32GetDatum((int32) number);
+			return number >= PG_INT32_MIN && number <= PG_INT32_MAX;
+		case INT8OID:
+			*value = Int64GetDatum(number);
+			return true;
+		default:
+			return false;
+	}
+}
+
 /* Append a column to an end of the ranges; the value may come later. */
 static SwareKeyColumn *
 add_column(SwareScanKeys *keys, SwareSearchKey *end, ScanKey key)
@@ -445,9 +485,20 @@ add_column(SwareScanKeys *keys, SwareSearchKey *end, ScanKey key)
 	}
 	else
 	{
-		init_column(keys, result, column, own, argument_type(keys, key),
-					key->sk_collation);
-		result->value = key->sk_argument;
+		Oid			type = argument_type(keys, key);
+		Datum		value = key->sk_argument;
+
+		init_column(keys, result, column, own, own, key->sk_collation);
+
+		/* an integer of the column's own type needs no function call */
+		if (type != own &&
+			(result->comparison == SWARE_COMPARE_FUNCTION || KEY_IS_ARRAY(key) ||
+			 !convert_integer(&value, type, own)))
+		{
+			init_column(keys, result, column, own, type, key->sk_collation);
+			value = key->sk_argument;
+		}
+		result->value = value;
 	}
 	return result;
 }
