@@ -46,6 +46,13 @@
 #define sware_restrict_search_path()	((void) 0)
 #endif
 
+/* 17 made one function of two, that ask for a lock and for a stronger one */
+#if PG_VERSION_NUM >= 170000
+#define sware_lock_is_held_by_me(tag, mode)	LockHeldByMe(tag, mode, false)
+#else
+#define sware_lock_is_held_by_me(tag, mode)	LockHeldByMe(tag, mode)
+#endif
+
 /* 16 made one function of those that check who owns what */
 #if PG_VERSION_NUM >= 160000
 #define sware_is_owner_of_relation(oid, user) \

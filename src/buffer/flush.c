@@ -26,6 +26,7 @@
 #include "buffer/directory.h"
 #include "buffer/sorter.h"
 #include "buffer/statistics.h"
+#include "compat.h"
 #include "faultpoint.h"
 #include "tree/tree.h"
 #include "wal/wal.h"
@@ -193,6 +194,21 @@ flush_pages(Relation index, const SwareListedPage *pages, int count)
 }
 
 /*
+ * Is this session flushing the index already?  A comparator has brought us
+ * here; the lock alone would let us pass, and what we retired and used again
+ * would be retired once more in the end.
+ */
+static bool
+is_flushing(Relation index)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_PAGE(tag, index->rd_lockInfo.lockRelId.dbId,
+					 index->rd_lockInfo.lockRelId.relId, FLUSH_LOCK_PAGE);
+	return sware_lock_is_held_by_me(&tag, ExclusiveLock);
+}
+
+/*
  * Flush everything that is in the buffer now.  Waits for another flusher, and
  * takes locks on pages; the caller holds none.  Returns the number of entries
  * moved.
@@ -206,6 +222,12 @@ sware_buffer_flush_all(Relation index)
 	int			at_once = Min(maintenance_work_mem * (Size) 1024 / MEMORY_PER_PAGE,
 							  MAX_BATCH_PAGES);
 	int64		moved = 0;
+
+	if (is_flushing(index))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("index \"%s\" is being flushed by this session",
+						RelationGetRelationName(index))));
 
 	/* entries that somebody else is moving have to be in the tree, too */
 	LockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
@@ -242,7 +264,7 @@ sware_buffer_flush_piece(Relation index)
 	int			count;
 	int			piece = Max(Min(sware_buffer_quota(index) / 4, MAX_PIECE_PAGES), 1);
 
-	if (IsParallelWorker() ||
+	if (IsParallelWorker() || is_flushing(index) ||
 		!ConditionalLockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock))
 		return;
 	count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
