@@ -34,8 +34,15 @@
 /* The flush lock of an index is that of a page that no index has. */
 #define FLUSH_LOCK_PAGE			MaxBlockNumber
 
-/* Pages of a piece, at most: they bound how long an insert can take. */
+/*
+ * Pages of a piece, at most: they bound how long an insert can take.  If
+ * entries arrive scrambled (estimated K and L are above these), a piece meets
+ * each leaf with an entry or two, and is worth nothing unless it is large.
+ */
 #define MAX_PIECE_PAGES			32
+#define MAX_SCRAMBLED_PIECE_PAGES	256
+#define SCRAMBLED_K				50
+#define SCRAMBLED_L				50
 
 /*
  * A flush of everything goes in batches of so many pages, or as many as
@@ -253,6 +260,19 @@ sware_buffer_flush_all(Relation index)
 	return moved;
 }
 
+/* How many pages is a piece? */
+static int
+piece_size(Relation index)
+{
+	int			limit = MAX_PIECE_PAGES;
+	double		k;
+	double		l;
+
+	if (sware_estimates(index, &k, &l) && k > SCRAMBLED_K && l > SCRAMBLED_L)
+		limit = MAX_SCRAMBLED_PIECE_PAGES;
+	return Max(Min(sware_buffer_quota(index) / 4, limit), 1);
+}
+
 /*
  * Flush the oldest pages, a bounded number, unless somebody else is flushing.
  * The caller holds no locks on pages.
@@ -262,7 +282,6 @@ sware_buffer_flush_piece(Relation index)
 {
 	SwareListedPage *pages;
 	int			count;
-	int			piece = Max(Min(sware_buffer_quota(index) / 4, MAX_PIECE_PAGES), 1);
 
 	if (IsParallelWorker() || is_flushing(index) ||
 		!ConditionalLockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock))
@@ -270,7 +289,7 @@ sware_buffer_flush_piece(Relation index)
 	count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
 	if (count > 0)
 	{
-		flush_pages(index, pages, Min(count, piece));
+		flush_pages(index, pages, Min(count, piece_size(index)));
 		pfree(pages);
 	}
 	UnlockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
