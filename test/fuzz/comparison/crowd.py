@@ -106,7 +106,8 @@ class Crowd:
         self.with_buffer = self.looked = 0     # how often entries were in the shared buffer
         self.high = 100                        # about the largest place so far
         self.indexes = []
-        self.working = 0
+        self.working = 0                       # sessions that have something left to do
+        self.waiting = 0                       # those of them that wait for operations of others
 
     def summary(self):
         return "%d comparisons by several sessions, entries in the shared buffer at %d of %d looks" % (
@@ -127,11 +128,20 @@ class Crowd:
             self.moved.notify_all()
 
     def wait_for_operations(self, number):
-        """Wait until the others have done so many; false when they are through."""
+        """Wait until there are so many; false if nobody is left to do them."""
         with self.moved:
-            self.moved.wait_for(lambda: self.operations >= number or self.working == 0 or
-                                self.problem)
-            return self.working > 0 and self.problem is None
+            self.moved.wait_for(lambda: self.operations >= number or
+                                self.working == self.waiting or self.problem)
+            return self.working > self.waiting and self.problem is None
+
+    def let_others_work(self, count):
+        """A session waits until others have done so many operations."""
+        with self.moved:
+            self.waiting += 1
+            self.moved.notify_all()
+        self.wait_for_operations(self.operations + count)
+        with self.moved:
+            self.waiting -= 1
 
     # The run.
 
@@ -430,7 +440,9 @@ class Reader(Member):
             if base != test:
                 Pair.same_rows("%s: %s of %s" % (self.session.name, move, query), base, test,
                                "order", 0)
-            if rng.random() < 0.2:
+            if rng.random() < 0.3:
+                self.crowd.let_others_work(rng.choice((50, 500)))
+            elif rng.random() < 0.2:
                 self.ask(rng.randint(1, 3))
         self.crowd.count(steps, steps)
         self.left -= steps
