@@ -26,6 +26,7 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 
 	if (sware_stage(index, heap, values, isnull, heap_tid, index_info))
 		return false;
+	SWARE_FAULT_POINT("insert-begins");
 
 	entry = index_form_tuple(RelationGetDescr(index), values, isnull);
 	entry->t_tid = *heap_tid;
