@@ -1,6 +1,7 @@
 # Many sessions grow a tree at once whose pages hold two or three items, so that
-# its root is split again and again while others split pages below it.  None of
-# them waits for ever, and no row is lost.
+# its root is split again and again while others split pages below it.  They do
+# so with each insert, and through a small buffer that others flush meanwhile.
+# None of them waits for ever, and no row is lost.
 use strict;
 use warnings;
 
@@ -18,23 +19,35 @@ my $am = am();
 
 my $node = PostgreSQL::Test::Cluster->new('growth');
 $node->init;
-$node->append_conf('postgresql.conf', "autovacuum = off\nfsync = off\n");
+$node->append_conf('postgresql.conf', preload() . "autovacuum = off\nfsync = off\n");
 $node->start;
 prepare_database($node);
 
-my $script = PostgreSQL::Test::Utils::tempdir() . '/insert';
-append_to_file($script, <<'SQL');
+my $directory = PostgreSQL::Test::Utils::tempdir();
+my $insert = <<'SQL';
 \set n random(1, 100000000)
 INSERT INTO wide SELECT lpad((:n + i)::text, 9, '0') || repeat('x', 2500) FROM generate_series(1, 2) i;
 SQL
+my $flush = <<"SQL";
+\\set flush random(0, 5) = 0
+\\if :flush
+SELECT ${am}_flush('wide_k');
+\\endif
+SQL
+append_to_file("$directory/insert", $insert);
+append_to_file("$directory/insert-flush", $insert . $flush);
 
 foreach my $round (1 .. $rounds)
 {
+	# Without a buffer, or with one of 64 kB.
+	my $buffered = $am ne 'btree' && $round % 2;
+	my $script = "$directory/insert" . ($buffered ? '-flush' : '');
+	my $options = $am eq 'btree' ? '' : 'WITH (buffer_size = ' . ($buffered ? 64 : 0) . ')';
 	$node->safe_psql('postgres', <<"SQL");
 DROP TABLE IF EXISTS wide;
 CREATE TABLE wide (k text COLLATE "C");
 ALTER TABLE wide ALTER k SET STORAGE plain;
-CREATE INDEX wide_k ON wide USING $am (k);
+CREATE INDEX wide_k ON wide USING $am (k) $options;
 SQL
 
 	# Sessions that wait for each other on pages cannot be cancelled: after this

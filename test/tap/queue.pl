@@ -1,5 +1,6 @@
 # A queue-like table, which grows on the right and shrinks on the left, does
-# not grow: VACUUM deletes emptied pages, and they are used again.
+# not grow: VACUUM deletes emptied pages, and they are used again, as are pages
+# of the buffer, which single inserts fill.
 
 use strict;
 use warnings;
@@ -14,10 +15,11 @@ use Test::More;
 
 my $rounds = $ENV{SWARE_QUEUE_ROUNDS} // 100;
 my $batch = 5000;
+my $single = 300;    # rows of a batch that are inserted by a transaction each
 
 my $node = PostgreSQL::Test::Cluster->new('queue');
 $node->init;
-$node->append_conf('postgresql.conf', "autovacuum = off\nfsync = off\n");
+$node->append_conf('postgresql.conf', preload() . "autovacuum = off\nfsync = off\n");
 $node->start;
 prepare_database($node);
 
@@ -34,12 +36,13 @@ my %too_large;
 foreach my $round (1 .. $rounds)
 {
 	my $low = ($round - 1) * $batch;
+	my $bulk = $low + $batch - $single;
+	my $label = "'label ' || to_char(n + n * 7 % 300, 'FM000000000') || repeat('x', 60)";
 	# A batch stays in the table for two rounds.  The label's order is that of
 	# the key, but for a little displacement.
 	my $sizes = $node->safe_psql('postgres', <<"SQL");
-INSERT INTO queue
-  SELECT n, n, 'label ' || to_char(n + n * 7 % 300, 'FM000000000') || repeat('x', 60)
-  FROM generate_series($low + 1, $low + $batch) n;
+INSERT INTO queue SELECT n, n, $label FROM generate_series($low + 1, $bulk) n;
+DO \$\$ BEGIN FOR n IN $bulk + 1 .. $low + $batch LOOP INSERT INTO queue VALUES (n, n, $label); COMMIT; END LOOP; END \$\$;
 DELETE FROM queue WHERE key <= $low - $batch;
 VACUUM (INDEX_CLEANUP ON) queue;
 SELECT pg_relation_size('queue_key'), pg_relation_size('queue_label');
