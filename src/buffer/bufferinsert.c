@@ -28,6 +28,13 @@
 #define HARD_LIMIT				2
 
 /*
+ * A buffer must not fill its directory: then nothing could be sealed, and so
+ * not flushed either.  Retired pages that wait for readers need room, too.
+ */
+#define MAX_QUOTA \
+	(SWARE_MAX_DIRECTORY_PAGES * SWARE_SLOTS_PER_PAGE / (HARD_LIMIT + 1))
+
+/*
  * How many pages an index's shared buffer is to have; zero if it has none.
  * What is temporary has one user, and needs none.
  */
@@ -40,7 +47,7 @@ sware_buffer_quota(Relation index)
 		return 0;
 	if (!sware_zones_are_available())
 		pages = Min(pages, QUOTA_WITHOUT_ZONES);
-	return (int) pages;
+	return (int) Min(pages, MAX_QUOTA);
 }
 
 /* Has the open page, that the caller has locked, room for so many bytes? */
