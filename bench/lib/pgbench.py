@@ -12,6 +12,7 @@ import server
 class Outcome:
     transactions: int
     seconds: float
+    processor_seconds: float  # of the sessions, from their beginning to their end
     latencies: object = None  # an array, in microseconds, if they were asked for
 
     @property
@@ -41,6 +42,7 @@ def run(place, script, *arguments, clients=1, seed=1, settings=(), log=False):
     prefix = place.data / "latencies"
     if log:
         arguments = (*arguments, "--log", f"--log-prefix={prefix}")
+    sessions = server.Sessions(place)
     finished = subprocess.run(
         [
             place.programs / "pgbench", "--no-vacuum", "--protocol=prepared",
@@ -64,7 +66,10 @@ def run(place, script, *arguments, clients=1, seed=1, settings=(), log=False):
     latencies = read_latencies(prefix) if log else None
     if log and len(latencies) != transactions:
         raise RuntimeError("pgbench did not log every transaction")
-    return Outcome(transactions, transactions / float(rate[1]), latencies)
+    return Outcome(
+        transactions, transactions / float(rate[1]), sessions.processor_seconds(),
+        latencies,
+    )
 
 
 def read_latencies(prefix):

@@ -9,6 +9,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 
 
@@ -126,6 +127,35 @@ def processor_seconds(connection):
     """
     status = pathlib.Path(f"/proc/{connection.get_backend_pid()}/schedstat")
     return int(status.read_text().split()[0]) / 1e9
+
+
+class Sessions:
+    """The sessions that begin from now on, and what they take of a processor.
+
+    The kernel adds a process's time to its parent's when it has ended.
+    """
+
+    def __init__(self, place):
+        directory = place.log.parent
+        number = (directory / "postmaster.pid").read_text().split()[0]
+        self.postmaster = pathlib.Path(f"/proc/{number}")
+        self.others = self.children()
+        self.before = self.ended_seconds()
+
+    def children(self):
+        number = self.postmaster.name
+        return set((self.postmaster / f"task/{number}/children").read_text().split())
+
+    def ended_seconds(self):
+        # What follows the name, which is in parentheses, begins at field 3.
+        fields = (self.postmaster / "stat").read_text().rpartition(")")[2].split()
+        return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
+
+    def processor_seconds(self):
+        """Waits until they have ended, and returns the processor's time."""
+        while not self.children() <= self.others:
+            time.sleep(0.01)
+        return self.ended_seconds() - self.before
 
 
 def relation_bytes(connection, relation):
