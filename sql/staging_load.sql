@@ -107,6 +107,14 @@ SELECT on_both('INSERT INTO t SELECT i % 3000, ''again'' FROM generate_series(1,
 SELECT check_all(), same_rows('SELECT k, v FROM t ORDER BY k, v');
 RESET sware.buffer_size;
 
+-- The smallest staging takes a load in runs, too, that become whole leaves.
+CREATE TABLE twin_sware.small (a int);
+CREATE INDEX small_a ON twin_sware.small USING sware (a) WITH (buffer_size = 64);
+CREATE INDEX larger_a ON twin_sware.small USING sware (a) WITH (buffer_size = 256);
+INSERT INTO twin_sware.small SELECT i FROM generate_series(1, 50000) i;
+SELECT index, entries_appended > 4 * entries_inserted AS appended
+FROM unnest('{small_a,larger_a}'::text[]) index, sware_stats(('twin_sware.' || index)::regclass);
+
 -- Options and settings out of range.
 CREATE INDEX bad ON twin_sware.kept USING sware (a) WITH (buffer_size = -2);
 CREATE INDEX bad ON twin_sware.kept USING sware (a) WITH (flush_fraction = 0);

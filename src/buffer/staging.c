@@ -392,13 +392,19 @@ entries_of(Staging *staging)
 	return entries;
 }
 
-/* Drop all entries before one of them, and keep the order of the others. */
-static void
+/*
+ * Drop all entries before one of them, and keep the order of the others.  False,
+ * with nothing changed, if that would free too little, because of what shares a
+ * block with the first one kept: then the staging would be at its limit again
+ * with the next entry.
+ */
+static bool
 drop_front(Staging *staging, IndexTuple first_kept, int64 kept_count)
 {
 	EntryChain	dropped = {NULL, NULL, 0};
 	StagedBlock *block = staging->entries.first;
 	Segment    *segment = &staging->segments[0];
+	double		dropped_share = 1 - (double) kept_count / staging->count;
 	Size		kept_size;
 
 	Assert(staging->segmentCount == 1);
@@ -410,6 +416,9 @@ drop_front(Staging *staging, IndexTuple first_kept, int64 kept_count)
 		dropped.bytes += block->size;
 		block = block->next;
 	}
+	if (dropped.bytes < staging->entries.bytes * dropped_share * 2 / 3)
+		return false;
+
 	if (dropped.last)
 		dropped.last->next = NULL;
 	staging->entries.first = block;
@@ -424,6 +433,7 @@ drop_front(Staging *staging, IndexTuple first_kept, int64 kept_count)
 	segment->block = NULL;
 	segment->used = 0;
 	segment->count = 0;
+	return true;
 }
 
 /*
@@ -544,9 +554,7 @@ send(Staging *staging, Relation index, Relation heap, int percent)
 
 	if (sent == count)
 		clear(staging);
-	else if (were_in_order)
-		drop_front(staging, entries[sent], count - sent);
-	else
+	else if (!were_in_order || !drop_front(staging, entries[sent], count - sent))
 		keep(staging, entries + sent, count - sent);
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
