@@ -296,8 +296,8 @@ begin_block(SwareBufferCursor *cursor, const SwareSortedBlock *block, int64 *num
 		*number = sware_block_search(&cursor->view, block, place);
 	if (*number < 0)
 		return false;
-	if (!cursor->forward)
-		--*number;
+	*number = cursor->forward ? Max(*number, block->firstEntry) :
+		Min(*number, block->endEntry) - 1;
 	return true;
 }
 
@@ -389,6 +389,8 @@ read_block(SwareBufferCursor *cursor, const SwareSortedBlock *block)
 {
 	PGAlignedBlock memory;
 	IndexTuple	entries[MAX_BATCH];
+	bool		is_retired[MAX_BATCH];
+	int			step = cursor->forward ? 1 : -1;
 	int			batch = FIRST_BATCH;
 	int			taken = 0;
 	int64		number;
@@ -399,7 +401,7 @@ read_block(SwareBufferCursor *cursor, const SwareSortedBlock *block)
 	if (!begin_block(cursor, block, &number))
 		return false;
 
-	while (number >= 0 && number < block->entries)
+	while (number >= block->firstEntry && number < block->endEntry)
 	{
 		SwareBufferedEntry found;
 		int			count;
@@ -408,6 +410,10 @@ read_block(SwareBufferCursor *cursor, const SwareSortedBlock *block)
 		count = copy_entries(cursor, block, number, batch, memory.data,
 							 entries, &found.page);
 		if (count < 0)
+			return false;
+		if (block->retiredPages > 0 &&
+			!sware_block_find_retired(block, cursor->forward ? number : number - count + 1,
+									  count, is_retired))
 			return false;
 		for (int i = 0; i < count; i++)
 		{
@@ -427,6 +433,11 @@ read_block(SwareBufferCursor *cursor, const SwareSortedBlock *block)
 				break;
 			}
 
+			number += step;
+			if (block->retiredPages > 0 &&
+				is_retired[cursor->forward ? i : count - 1 - i])
+				continue;
+
 			/* of these, those beyond the limit would be cut off */
 			if (sware_chunk_take_in_order(cursor, &found,
 										  taken > 0 && cursor->worst == NULL) &&
@@ -435,7 +446,6 @@ read_block(SwareBufferCursor *cursor, const SwareSortedBlock *block)
 				cursor->isCut = true;
 				return true;
 			}
-			number += cursor->forward ? 1 : -1;
 		}
 		batch = Min(2 * batch, MAX_BATCH);
 	}

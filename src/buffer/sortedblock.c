@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * sortedblock.c
- *	  Sorted blocks: building them, and reading them without locks.
+ *	  Sorted blocks: reading them without locks, and what is hashed for them.
  *
  * Readers copy what they look at and check the block's stamp before they use
  * the copy: a comparator may get what a page held, but nothing else.
@@ -9,8 +9,6 @@
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
-
-#include <math.h>
 
 #include "access/nbtree.h"
 #include "catalog/pg_type.h"
@@ -22,11 +20,9 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
-#include "am/options.h"
 #include "buffer/abbreviation.h"
 #include "buffer/bloomfilter.h"
 #include "buffer/sortedblock.h"
-#include "buffer/sorter.h"
 
 /* as often is a place interpolated before the rest is halved */
 #define MAX_INTERPOLATIONS		4
@@ -135,18 +131,12 @@ find_hash_method(Relation index)
 }
 
 /* The hash function of an index's first column; NULL if there is none. */
-static FmgrInfo *
-hash_function(Relation index)
+FmgrInfo *
+sware_hash_function(Relation index)
 {
 	HashMethod *method = find_hash_method(index);
 
 	return method->exists ? &method->function : NULL;
-}
-
-static uint32
-hash_value(Relation index, FmgrInfo *function, Datum value)
-{
-	return DatumGetUInt32(FunctionCall1Coll(function, index->rd_indcollation[0], value));
 }
 
 /*
@@ -156,13 +146,14 @@ hash_value(Relation index, FmgrInfo *function, Datum value)
 bool
 sware_bloom_hash(Relation index, Datum value, uint64 *hash)
 {
-	FmgrInfo   *function = hash_function(index);
+	FmgrInfo   *function = sware_hash_function(index);
 	Oid			function_oid;
 
 	if (function == NULL)
 		return false;
 	function_oid = function->fn_oid;
-	*hash = (uint64) function_oid << 32 | hash_value(index, function, value);
+	*hash = (uint64) function_oid << 32 |
+		sware_hash_value(index, function, value);
 	return true;
 }
 
@@ -224,225 +215,25 @@ sware_page_make_zonemap(Relation index, SwareUnsortedPage *page)
 	return true;
 }
 
-/*
- * Copy buffer pages and collect their entries; -1 if a page is gone.  Locks
- * one page at a time.  `pages` has room for all pages.
- */
-static int64
-collect_entries(Relation index, const SwareLink *links, int count, char *pages,
-				IndexTuple **entries)
-{
-	int64		found = 0;
-	int64		allocated = 0;
-
-	*entries = NULL;
-	for (int i = 0; i < count; i++)
-	{
-		Page		page = pages + (Size) i * BLCKSZ;
-		Buffer		buffer;
-		int64		most;
-
-		CHECK_FOR_INTERRUPTS();
-		buffer = sware_read_buffer_page(index, links[i], BUFFER_LOCK_SHARE);
-		if (!BufferIsValid(buffer))
-			return -1;
-		memcpy(page, BufferGetPage(buffer), BLCKSZ);
-		sware_release_buffer(buffer);
-
-		most = found + BLCKSZ / sizeof(IndexTupleData);
-		if (most > allocated)
-		{
-			allocated = Max(2 * allocated, most);
-			*entries = *entries == NULL ? palloc(allocated * sizeof(IndexTuple)) :
-				repalloc_huge(*entries, allocated * sizeof(IndexTuple));
-		}
-		for (Size offset = SWARE_BUFFER_START; offset < sware_buffer_page_end(page);)
-		{
-			Size		start = offset;
-			IndexTuple	entry = sware_buffer_entry(index, links[i].block, page, &offset);
-
-			if (IndexTupleSize(entry) > SWARE_MAX_ENTRY_SIZE)
-				sware_report_buffer_entry(index, links[i].block, start);
-			(*entries)[found++] = entry;
-		}
-	}
-	return found;
-}
-
-/* Drop entries that are equal to the one before; returns how many are left. */
-static int64
-drop_equal(Relation index, IndexTuple *entries, int64 count)
-{
-	int64		kept = Min(count, 1);
-
-	for (int64 i = 1; i < count; i++)
-	{
-		if (!ItemPointerEquals(&entries[i]->t_tid, &entries[kept - 1]->t_tid) ||
-			sware_compare_entries(index, entries[i], entries[kept - 1]) != 0)
-			entries[kept++] = entries[i];
-	}
-	return kept;
-}
-
-/* Find out where in the segment things will be. */
-static void
-lay_out(Relation index, IndexTuple *entries, SwareBlockImage *image)
-{
-	SwareSortedBlock *block = &image->block;
-	int			filter_bits = sware_bloom_bits(index);
-	FmgrInfo   *function = filter_bits > 0 ? hash_function(index) : NULL;
-	Size		first_size = MAXALIGN(IndexTupleSize(entries[0]));
-	Size		total = 0;
-	bool		same_size = true;
-	Size		end;
-
-	for (uint32 i = 0; i < block->entries; i++)
-	{
-		Size		size = MAXALIGN(IndexTupleSize(entries[i]));
-
-		total += size;
-		same_size &= size == first_size;
-	}
-	block->entrySize = same_size ? first_size : 0;
-
-	end = block->pages * sizeof(SwareLink);
-	block->filterStart = end = TYPEALIGN(SWARE_SEGMENT_ALIGNMENT, end);
-	if (function != NULL)
-	{
-		block->hashFunction = function->fn_oid;
-		block->filterLines = ((uint64) block->entries * filter_bits - 1) /
-			SWARE_FILTER_LINE_BITS + 1;
-		block->filterProbes = rint(filter_bits * M_LN2);
-		block->filterProbes = Max(1, Min(block->filterProbes, SWARE_FILTER_MAX_PROBES));
-		end += (Size) block->filterLines * SWARE_FILTER_LINE_BYTES;
-	}
-	block->originsStart = end;
-	end += block->entries * sizeof(uint16);
-	block->offsetsStart = end = INTALIGN(end);
-	if (!same_size)
-		end += (block->entries + 1) * sizeof(uint32);
-	block->tuplesStart = end = MAXALIGN(end);
-	image->length = end + total;
-}
-
-static void
-fill_filter(Relation index, IndexTuple *entries, SwareBlockImage *image)
-{
-	SwareSortedBlock *block = &image->block;
-	FmgrInfo   *function = hash_function(index);
-	uint8	   *filter = (uint8 *) image->bytes + block->filterStart;
-	MemoryContext context;
-	MemoryContext caller;
-
-	/* since the look at it a moment ago, the class may have got another */
-	if (function == NULL || function->fn_oid != block->hashFunction)
-	{
-		block->filterLines = 0;
-		return;
-	}
-
-	context = AllocSetContextCreate(CurrentMemoryContext, "sware hash",
-									ALLOCSET_DEFAULT_SIZES);
-	caller = MemoryContextSwitchTo(context);
-	for (uint32 i = 0; i < block->entries; i++)
-	{
-		bool		is_null;
-		Datum		value;
-		uint32		hash;
-
-		value = index_getattr(entries[i], 1, RelationGetDescr(index), &is_null);
-		if (is_null)
-			continue;
-		hash = hash_value(index, function, value);
-		sware_filter_add(filter + (Size) sware_filter_line(hash, block->filterLines) *
-						 SWARE_FILTER_LINE_BYTES, hash, block->filterProbes);
-		if (i % 1024 == 0)
-		{
-			MemoryContextReset(context);
-			CHECK_FOR_INTERRUPTS();
-		}
-	}
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(context);
-}
-
-/*
- * Build a block of the entries of buffer pages, which are neighbours in the
- * order of sealing.  False if one of them is gone.  Takes memory from the
- * current context, which the caller soon deletes.  Locks one page at a time;
- * none while comparators and hash functions run.
- */
-bool
-sware_block_build(Relation index, const SwareLink *links, int count,
-				  SwareBlockImage *image)
-{
-	SwareSortedBlock *block = &image->block;
-	char	   *pages = MemoryContextAllocHuge(CurrentMemoryContext, (Size) count * BLCKSZ);
-	IndexTuple *entries;
-	int64		found;
-	SwareKeyColumn column;
-	uint16	   *origins;
-	uint32	   *offsets;
-	char	   *tuples;
-	uint32		length = 0;
-
-	Assert(count > 0 && count <= SWARE_MAX_BLOCK_PAGES);
-	memset(image, 0, sizeof(SwareBlockImage));
-	found = collect_entries(index, links, count, pages, &entries);
-	if (found <= 0)
-		return false;
-	sware_sort_entries(index, entries, found);
-	block->entries = drop_equal(index, entries, found);
-	block->pages = count;
-	sware_key_column_init(&column, index, 1, (Datum) 0, true);
-	block->smallest = sware_abbreviate(&column, RelationGetDescr(index), entries[0]);
-	block->largest = sware_abbreviate(&column, RelationGetDescr(index),
-									  entries[block->entries - 1]);
-
-	lay_out(index, entries, image);
-	image->bytes = MemoryContextAllocExtended(CurrentMemoryContext, image->length,
-											  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	memcpy(image->bytes, links, count * sizeof(SwareLink));
-	if (block->filterLines > 0)
-		fill_filter(index, entries, image);
-	origins = (uint16 *) (image->bytes + block->originsStart);
-	offsets = (uint32 *) (image->bytes + block->offsetsStart);
-	tuples = image->bytes + block->tuplesStart;
-	for (uint32 i = 0; i < block->entries; i++)
-	{
-		origins[i] = ((char *) entries[i] - pages) / BLCKSZ;
-		if (block->entrySize == 0)
-			offsets[i] = length;
-		memcpy(tuples + length, entries[i], IndexTupleSize(entries[i]));
-		length += MAXALIGN(IndexTupleSize(entries[i]));
-	}
-	if (block->entrySize == 0)
-		offsets[block->entries] = length;
-	return true;
-}
-
-/*
- * Copy a block to shared memory; false if there is no room.  It must be freed,
- * or put where others find it, before anything can fail or be interrupted.
- */
-bool
-sware_block_store(SwareBlockImage *image)
-{
-	SwareSortedBlock *block = &image->block;
-
-	if (!sware_segment_allocate(image->length, &block->segment))
-		return false;
-	sware_segment_write(&block->segment, 0, image->bytes, image->length);
-	block->stamp = sware_new_stamp();
-	sware_segment_set_stamp(&block->segment, block->stamp);
-	return true;
-}
-
 /* Copy the links of a block's pages; false if the block is gone. */
 bool
 sware_block_copy_links(const SwareSortedBlock *block, SwareLink *links)
 {
 	return sware_segment_read(&block->segment, 0, links, block->pages * sizeof(SwareLink)) &&
+		sware_segment_has_stamp(&block->segment, block->stamp);
+}
+
+/*
+ * Copy the numbers of the pages that entries came from; false if the block is
+ * gone.
+ */
+bool
+sware_block_copy_origins(const SwareSortedBlock *block, uint32 first, uint32 count,
+						 uint16 *origins)
+{
+	return sware_segment_read(&block->segment,
+							  block->originsStart + (Size) first * sizeof(uint16),
+							  origins, count * sizeof(uint16)) &&
 		sware_segment_has_stamp(&block->segment, block->stamp);
 }
 
@@ -496,8 +287,8 @@ sware_block_copy_tuples(const SwareSortedBlock *block, uint32 first, uint32 coun
 
 	Assert(first < block->entries && count <= block->entries - first);
 	if (size > 0)
-		return sware_segment_read(&block->segment, block->tuplesStart + first * size,
-								  into, count * size) &&
+		return sware_segment_read(&block->segment, block->tuplesStart + (Size) first * size,
+								  into, (Size) count * size) &&
 			sware_segment_has_stamp(&block->segment, block->stamp);
 
 	for (uint32 i = 0; i < count; i++)
@@ -507,6 +298,75 @@ sware_block_copy_tuples(const SwareSortedBlock *block, uint32 first, uint32 coun
 		into += MAXALIGN(IndexTupleSize((IndexTuple) into));
 	}
 	return true;
+}
+
+/*
+ * Tell of entries that follow one another which are from retired pages.  False
+ * if the block is gone.
+ */
+bool
+sware_block_find_retired(const SwareSortedBlock *block, uint32 first, uint32 count,
+						 bool *is_retired)
+{
+	uint16		origins[64];
+
+	Assert(first < block->entries && count <= block->entries - first);
+	while (count > 0)
+	{
+		uint32		part = Min(count, lengthof(origins));
+
+		if (!sware_block_copy_origins(block, first, part, origins))
+			return false;
+		for (uint32 i = 0; i < part; i++)
+			is_retired[i] = origins[i] < block->retiredPages;
+		is_retired += part;
+		first += part;
+		count -= part;
+	}
+	return true;
+}
+
+/*
+ * Some of a block's first pages have retired: find the first and the last entry
+ * that are from other pages.  False if the block is gone, or if there are none.
+ */
+bool
+sware_block_retire(SwareSortedBlock *block, uint32 pages)
+{
+	uint16		origins[1024];
+	uint32		first = block->firstEntry;
+	uint32		end = block->endEntry;
+	bool		found = false;
+
+	block->retiredPages = pages;
+	while (first < end && !found)
+	{
+		uint32		count = Min(end - first, lengthof(origins));
+		uint32		i = 0;
+
+		if (!sware_block_copy_origins(block, first, count, origins))
+			return false;
+		while (i < count && origins[i] < pages)
+			i++;
+		first += i;
+		found = i < count;
+	}
+	found = false;
+	while (first < end && !found)
+	{
+		uint32		count = Min(end - first, lengthof(origins));
+		uint32		i = count;
+
+		if (!sware_block_copy_origins(block, end - count, count, origins))
+			return false;
+		while (i > 0 && origins[i - 1] < pages)
+			i--;
+		end -= count - i;
+		found = i > 0;
+	}
+	block->firstEntry = first;
+	block->endEntry = end;
+	return first < end;
 }
 
 /* An entry's place between two others, if their distances are like those of numbers. */

@@ -12,6 +12,7 @@
  *	 filter:   of the first column, in lines of 64 bytes; all bits of an entry
  *			   are in one line
  *	 origins:  the number of the page that each entry came from
+ *			   (retired ones included: those are the first)
  *	 offsets:  where each tuple begins, and where the last one ends; only if
  *			   they are not all of the same size
  *
@@ -28,15 +29,29 @@
 /* A block that is not in shared memory yet. */
 typedef struct SwareBlockImage
 {
-	SwareSortedBlock block;		/* without segment and stamp */
+	SwareSortedBlock block;		/* without segment, stamp and sequence numbers */
 	Size		length;
 	char	   *bytes;			/* what goes into the segment */
 } SwareBlockImage;
 
-extern bool sware_block_build(Relation index, const SwareLink *links, int count,
+/* blockbuilder.c */
+extern bool sware_block_build(Relation index, const SwareSortedBlock *blocks,
+							  int block_count, const SwareLink *links, int link_count,
 							  SwareBlockImage *image);
 extern bool sware_block_store(SwareBlockImage *image);
+
+/* sortedblock.c */
 extern bool sware_block_copy_links(const SwareSortedBlock *block, SwareLink *links);
+extern bool sware_block_copy_origins(const SwareSortedBlock *block, uint32 first,
+									 uint32 count, uint16 *origins);
+extern bool sware_block_retire(SwareSortedBlock *block, uint32 pages);
 extern bool sware_page_make_zonemap(Relation index, SwareUnsortedPage *page);
+extern FmgrInfo *sware_hash_function(Relation index);
+
+static inline uint32
+sware_hash_value(Relation index, FmgrInfo *function, Datum value)
+{
+	return DatumGetUInt32(FunctionCall1Coll(function, index->rd_indcollation[0], value));
+}
 
 #endif							/* SWARE_SORTEDBLOCK_H */

@@ -37,7 +37,8 @@
 
 #define MAX_BLOCKS				96	/* of an index */
 #define MIN_BLOCK_PAGES			16	/* blocks become as large, if they can */
-#define BLOCKS_PER_QUOTA		32
+#define BLOCKS_PER_QUOTA		2
+#define MERGED_SIZE				2	/* a block is merged with so much less */
 #define MAX_UNSORTED_PAGES		16	/* or what the threshold says */
 
 /* so often is it tried to publish what others publish too */
@@ -481,8 +482,9 @@ find_listed(const SwareListedPage *listed, int count, uint32 sequence)
 }
 
 /*
- * Keep the blocks all of whose pages are listed, and mark these.  Their pages
- * are neighbours for ever: a page that is sealed later comes behind them.
+ * Keep the blocks whose last pages are listed, and mark these.  Pages before one
+ * that is not have retired, or are to be found outside the block.  Its other
+ * pages are neighbours for ever: a page that is sealed later comes behind them.
  */
 static void
 keep_listed_blocks(SwareZoneView *view, const SwareListedPage *listed, int count,
@@ -493,20 +495,24 @@ keep_listed_blocks(SwareZoneView *view, const SwareListedPage *listed, int count
 
 	for (int i = 0; i < view->blockCount; i++)
 	{
-		const SwareSortedBlock *block = &view->blocks[i];
-		int			first = find_listed(listed, count, block->firstSequence);
-		uint32		same = 0;
+		SwareSortedBlock block = view->blocks[i];
+		int			end = find_listed(listed, count, block.lastSequence + 1);
+		uint32		live = 0;
 
-		if (first + block->pages > (uint32) count ||
-			!sware_block_copy_links(block, links))
+		if (!sware_block_copy_links(&block, links))
 			continue;
-		while (same < block->pages &&
-			   sware_links_equal(links[same], listed[first + same].page))
-			same++;
-		if (same < block->pages)
+		while (live < block.pages - block.retiredPages && live < (uint32) end &&
+			   sware_links_equal(links[block.pages - 1 - live],
+								 listed[end - 1 - live].page))
+			live++;
+		if (live == 0)
 			continue;
-		memset(is_sorted + first, true, same);
-		view->blocks[kept++] = *block;
+		if (live < block.pages - block.retiredPages &&
+			!sware_block_retire(&block, block.pages - live))
+			continue;
+		block.firstSequence = listed[end - live].sequence;
+		memset(is_sorted + end - live, true, live);
+		view->blocks[kept++] = block;
 	}
 	view->blockCount = kept;
 }
@@ -670,76 +676,127 @@ publish_view(SwareZoneView *view, const SwareBufferState *state)
 	return PUBLISHED;
 }
 
-/* Unsorted pages of a view that a block can be made of. */
+/* What of a view a block can be made of: blocks, and unsorted pages behind. */
 typedef struct Run
 {
-	int			first;			/* unsorted pages */
-	int			count;
-	int			merged;			/* the block that goes into it; -1: none */
-	int			pages;			/* of that block and the run */
+	int			firstBlock;
+	int			blockCount;
+	int			firstPage;
+	int			pageCount;
+	int			pages;			/* of the blocks, too */
 } Run;
 
-/*
- * What of a view could be sorted, if anything: the longest run of pages without
- * a block between them, with the block before if the two make a small one.
- */
-static bool
-choose_run(const SwareZoneView *view, Run *run)
+static inline int
+live_pages(const SwareSortedBlock *block)
+{
+	return block->pages - block->retiredPages;
+}
+
+/* How many pages may a block of a view have? */
+static int
+block_limit(const SwareZoneView *view)
 {
 	int			quota = sware_buffer_quota(view->index);
 	int			limit = Max(quota, view->state.sealedPages) / BLOCKS_PER_QUOTA;
-	int			next_block = 0;
-	int			start = 0;
 
 	limit = Max(limit, MIN_BLOCK_PAGES);
 	limit = Min(limit, SWARE_MAX_BLOCK_PAGES);
 
-	/* a block must leave room for others */
-	limit = Min(limit, Max(1, sware_pool_chunk_count() / 8));
-
-	run->count = 0;
-	for (int i = 0; i < view->pageCount; i++)
-	{
-		int			before = next_block;
-
-		while (next_block < view->blockCount &&
-			   (int32) (view->blocks[next_block].firstSequence -
-						view->pages[i].sequence) < 0)
-			next_block++;
-		if (next_block > before)
-			start = i;
-		if (i + 1 - start > run->count)
-		{
-			run->first = start;
-			run->count = i + 1 - start;
-			run->merged = next_block - 1;
-		}
-	}
-	run->count = Min(run->count, limit);
-	run->pages = run->count;
-	if (run->merged >= 0)
-	{
-		if (view->blocks[run->merged].pages + run->count <= (uint32) limit)
-			run->pages += view->blocks[run->merged].pages;
-		else
-			run->merged = -1;
-	}
-	return run->count > 0 && (run->merged >= 0 || view->blockCount < MAX_BLOCKS);
+	/* a block must leave room for others, and for what will replace it */
+	return Min(limit, Max(1, sware_pool_chunk_count() / 8));
 }
 
-/* Is so much unsorted, or read so often, that a run of it is to be sorted? */
+/* How many unsorted pages of a view are before a block? */
+static int
+pages_before(const SwareZoneView *view, int block)
+{
+	int			count = 0;
+
+	while (count < view->pageCount &&
+		   (int32) (view->pages[count].sequence - view->blocks[block].firstSequence) < 0)
+		count++;
+	return count;
+}
+
+/*
+ * What of a view could be sorted, if anything: the longest run of pages without
+ * a block between them, with blocks before that are not much larger than what
+ * they are merged with.  So an entry is merged a few times only, and there are
+ * as many blocks as the larger ones can be halved.
+ */
+static bool
+choose_run(const SwareZoneView *view, Run *run)
+{
+	int			limit = block_limit(view);
+	int			start = 0;
+
+	run->pageCount = 0;
+	for (int i = 0; i <= view->blockCount; i++)
+	{
+		int			end = i < view->blockCount ? pages_before(view, i) : view->pageCount;
+
+		if (end - start > run->pageCount)
+		{
+			run->firstBlock = i;
+			run->firstPage = start;
+			run->pageCount = end - start;
+		}
+		start = end;
+	}
+	run->pageCount = Min(run->pageCount, limit);
+	run->pages = run->pageCount;
+	run->blockCount = 0;
+	while (run->pageCount > 0 && run->firstBlock > 0)
+	{
+		int			pages = live_pages(&view->blocks[run->firstBlock - 1]);
+
+		if (pages > MERGED_SIZE * run->pages || pages + run->pages > limit ||
+			(run->blockCount > 0 &&
+			 pages_before(view, run->firstBlock) != run->firstPage))
+			break;
+		run->firstBlock--;
+		run->blockCount++;
+		run->pages += pages;
+	}
+	return run->pageCount > 0 && (run->blockCount > 0 || view->blockCount < MAX_BLOCKS);
+}
+
+/* Has a block of a view more retired pages than others?  It can be made smaller. */
+static bool
+choose_block(const SwareZoneView *view, Run *run)
+{
+	for (int i = 0; i < view->blockCount; i++)
+	{
+		int			pages = live_pages(&view->blocks[i]);
+
+		if (pages < (int) view->blocks[i].retiredPages)
+		{
+			*run = (Run) {.firstBlock = i,.blockCount = 1,.pages = pages};
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Is so much unsorted, or read so often, that a run of it is to be sorted?  Or
+ * has so much of a block retired?
+ */
 static bool
 is_crowded(const SwareZoneView *view, Run *run)
 {
 	int			threshold = sware_sort_threshold(view->index);
 	int64		allowed = (int64) view->state.sealedPages * threshold / 100;
 
-	if (view->pageCount == 0 || threshold == 100 || !choose_run(view, run))
+	if (threshold == 100)
 		return false;
 	allowed = Max(1, Min(allowed, MAX_UNSORTED_PAGES));
-	return view->pageCount > allowed ||
-		pg_atomic_read_u32(&all_zones[view->place].pagesRead) / READS_PER_SORT >
-		(uint32) run->pages;
+	if (choose_run(view, run) &&
+		(view->pageCount > allowed ||
+		 pg_atomic_read_u32(&all_zones[view->place].pagesRead) / READS_PER_SORT >
+		 (uint32) run->pages))
+		return true;
+	return choose_block(view, run);
 }
 
 /*
@@ -784,7 +841,7 @@ lease_build(IndexZones *zones)
 static int
 find_unsorted(const IndexZones *zones, const SwareUnsortedPage *pages, int count)
 {
-	int			first = -1;
+	int			first = count == 0 ? 0 : -1;
 	int			same = 0;
 
 	for (int i = 0; i < zones->pageCount && same < count; i++)
@@ -818,56 +875,78 @@ remove_unsorted(IndexZones *zones, int first, int count)
 }
 
 /*
- * Put a block that is in the pool into the zones, in place of the pages, and
- * of the block, that it was made of; false if these are not there any more.
- * Takes the lock, exclusively.
+ * The number of the first of a run's blocks among the zones' blocks; -1 if they
+ * are not all there.  Only the first may have got more retired pages: then the
+ * new block, which was made without knowing, gets them.  The caller has the lock.
+ */
+static int
+find_blocks(const IndexZones *zones, const SwareZoneView *view, const Run *run,
+			SwareSortedBlock *block)
+{
+	const SwareSortedBlock *merged = &view->blocks[run->firstBlock];
+	int			first = 0;
+
+	while (first < zones->blockCount &&
+		   (int32) (zones->blocks[first].lastSequence - block->firstSequence) < 0)
+		first++;
+	if (run->blockCount == 0)
+		return first;
+	if (first + run->blockCount > zones->blockCount)
+		return -1;
+	for (int i = 0; i < run->blockCount; i++)
+	{
+		const SwareSortedBlock *other = &zones->blocks[first + i];
+
+		if (other->stamp != merged[i].stamp ||
+			(i > 0 && other->retiredPages != merged[i].retiredPages))
+			return -1;
+	}
+	block->retiredPages = zones->blocks[first].retiredPages - merged->retiredPages;
+	block->firstSequence = zones->blocks[first].firstSequence;
+	return first;
+}
+
+/*
+ * Put a block that is in the pool into the zones, in place of the pages and
+ * blocks that it was made of; false if these are not there any more.  Takes the
+ * lock, exclusively.
  */
 static bool
-publish_block(const SwareZoneView *view, const Run *run, const SwareSortedBlock *block)
+publish_block(const SwareZoneView *view, const Run *run, SwareSortedBlock *block)
 {
 	SwareFile	file = SwareRelationLocator(view->index);
 	uint32		hash = hash_file(file);
 	IndexZones *zones;
-	int			first = -1;
-	int			place = 0;
-	bool		fits = false;
+	int			first_page = -1;
+	int			place = -1;
 
 	LWLockAcquire(lock_of_hash(hash), LW_EXCLUSIVE);
 	zones = find_zones(file, hash);
 	if (zones != NULL && zones->indexIncarnation == view->state.indexIncarnation)
-		first = find_unsorted(zones, view->pages + run->first, run->count);
-	if (first >= 0)
+		first_page = find_unsorted(zones, view->pages + run->firstPage, run->pageCount);
+	if (first_page >= 0)
+		place = find_blocks(zones, view, run, block);
+	if (place >= 0 && zones->blockCount - run->blockCount == MAX_BLOCKS)
+		place = -1;
+	if (place >= 0)
 	{
-		while (place < zones->blockCount &&
-			   (int32) (zones->blocks[place].firstSequence - block->firstSequence) < 0)
-			place++;
-		fits = run->merged >= 0 ?
-			place < zones->blockCount &&
-			zones->blocks[place].stamp == view->blocks[run->merged].stamp :
-			zones->blockCount < MAX_BLOCKS;
-	}
-	if (fits)
-	{
-		if (run->merged >= 0)
-			sware_segment_free(&zones->blocks[place].segment);
-		else
-		{
-			memmove(&zones->blocks[place + 1], &zones->blocks[place],
-					(zones->blockCount - place) * sizeof(SwareSortedBlock));
-			zones->blockCount++;
-		}
+		for (int i = 0; i < run->blockCount; i++)
+			sware_segment_free(&zones->blocks[place + i].segment);
+		memmove(&zones->blocks[place + 1], &zones->blocks[place + run->blockCount],
+				(zones->blockCount - place - run->blockCount) * sizeof(SwareSortedBlock));
+		zones->blockCount += 1 - run->blockCount;
 		zones->blocks[place] = *block;
-		remove_unsorted(zones, first, run->count);
+		remove_unsorted(zones, first_page, run->pageCount);
 		pg_atomic_write_u32(&zones->pagesRead, 0);
 		(void) set_new_stamp(zones);
 	}
 	LWLockRelease(lock_of_hash(hash));
-	return fits;
+	return place >= 0;
 }
 
 /*
- * Sort a run of a view's pages for everybody; false if nothing came of it.
- * Locks pages, one at a time; comparators and hash functions run without locks.
+ * Sort a run of a view for everybody; false if nothing came of it.  Locks pages,
+ * one at a time; comparators and hash functions run without locks.
  */
 static bool
 sort_run(const SwareZoneView *view, const Run *run, bool *no_room)
@@ -876,26 +955,24 @@ sort_run(const SwareZoneView *view, const Run *run, bool *no_room)
 												  "sware sorted block",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(context);
-	const SwareSortedBlock *merged = run->merged >= 0 ? &view->blocks[run->merged] : NULL;
+	const SwareSortedBlock *blocks = view->blocks + run->firstBlock;
+	const SwareUnsortedPage *pages = view->pages + run->firstPage;
 	SwareLink	links[SWARE_MAX_BLOCK_PAGES];
-	int			count = 0;
 	SwareBlockImage image;
-	bool		done = false;
+	bool		done;
 
 	*no_room = false;
-	if (merged == NULL || sware_block_copy_links(merged, links))
-	{
-		if (merged != NULL)
-			count = merged->pages;
-		for (int i = 0; i < run->count; i++)
-			links[count++] = view->pages[run->first + i].page;
-		done = sware_block_build(view->index, links, count, &image);
-	}
+	for (int i = 0; i < run->pageCount; i++)
+		links[i] = pages[i].page;
+	done = sware_block_build(view->index, blocks, run->blockCount, links, run->pageCount,
+							 &image);
 	if (done)
 	{
-		image.block.firstSequence = merged != NULL ? merged->firstSequence :
-			view->pages[run->first].sequence;
-
+		image.block.firstSequence = run->blockCount > 0 ? blocks[0].firstSequence :
+			pages[0].sequence;
+		image.block.lastSequence = run->pageCount > 0 ?
+			pages[run->pageCount - 1].sequence :
+			blocks[run->blockCount - 1].lastSequence;
 		do
 		{
 			/* while it belongs to nobody, nothing fails and nothing interrupts */

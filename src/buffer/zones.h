@@ -20,7 +20,12 @@
  *													  zonemaps
  *
  * A sorted block is what the paper calls a query-sorted block.  A reader that
- * finds too much unsorted makes one of it, for everybody.
+ * finds too much unsorted makes one of it, for everybody.  Blocks before it that
+ * are not much larger go into the new one, so that there are few of them: each
+ * one is something to search.
+ *
+ * Pages retire oldest first.  A block some of whose pages have retired stays,
+ * and readers skip these pages' entries, until they are the rule in it.
  *
  * Blocks are read without locks: an entry is copied, and then it is checked
  * that the block was still there.  So no lock is held when a comparator runs,
@@ -60,8 +65,12 @@ typedef struct SwareSortedBlock
 	SwareSegment segment;		/* where it is; sortedblock.c knows how */
 	uint64		stamp;			/* tells it from others that were there */
 	uint32		entries;
-	uint32		pages;
-	uint32		firstSequence;	/* of its pages, which are neighbours */
+	uint32		pages;			/* neighbours in the order of sealing */
+	uint32		retiredPages;	/* the first so many; their entries are in the tree */
+	uint32		firstSequence;	/* of the others */
+	uint32		lastSequence;
+	uint32		firstEntry;		/* all entries of pages that have not retired are */
+	uint32		endEntry;		/* behind the former, and before the latter */
 	uint16		entrySize;		/* 0: they differ */
 	uint16		filterProbes;	/* bits that tell of an entry */
 	uint32		filterLines;	/* 0: no Bloom filter */
@@ -70,7 +79,7 @@ typedef struct SwareSortedBlock
 	uint32		originsStart;
 	uint32		offsetsStart;
 	uint32		tuplesStart;
-	int64		smallest;		/* abbreviations of the first and last entry */
+	int64		smallest;		/* abbreviations of the first and last entry of all */
 	int64		largest;
 } SwareSortedBlock;
 
@@ -136,6 +145,13 @@ extern bool sware_block_copy_entry(const SwareSortedBlock *block, uint32 number,
  */
 extern bool sware_block_copy_tuples(const SwareSortedBlock *block, uint32 first,
 									uint32 count, char *into);
+
+/*
+ * Of entries that follow one another in a block, tell which are from retired
+ * pages: they do not count.  False if the block is gone.
+ */
+extern bool sware_block_find_retired(const SwareSortedBlock *block, uint32 first,
+									 uint32 count, bool *is_retired);
 
 /*
  * May a block have an entry whose first column equals a value of the

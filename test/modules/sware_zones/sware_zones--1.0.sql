@@ -10,6 +10,7 @@ CREATE FUNCTION sware_compare_zones(index regclass,
 	OUT unsorted int,		-- pages
 	OUT zonemaps int,		-- of unsorted pages
 	OUT filters int,		-- of blocks
+	OUT retired int,		-- pages in blocks, whose entries are skipped
 	OUT false_positives float8)	-- share of what the filters should deny
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 

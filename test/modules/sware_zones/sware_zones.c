@@ -72,14 +72,14 @@ static void
 make_view(Relation index, SwareZoneView *view)
 {
 	SwareBufferState state;
-	int			unsorted;
+	uint64		stamp;
 
 	sware_zone_view_init(view, index, CurrentMemoryContext);
 	do
 	{
 		(void) sware_buffer_read_state(index, &state);
-		unsorted = view->pageCount;
-	} while (!sware_zone_view_refresh(view, &state) || view->pageCount != unsorted);
+		stamp = view->stamp;
+	} while (!sware_zone_view_refresh(view, &state) || view->stamp != stamp);
 }
 
 /*
@@ -126,10 +126,25 @@ find_unsorted(const SwareZoneView *view, SwareLink link)
 	return NULL;
 }
 
-/* Read a block from first to last. */
+static bool
+is_listed(const SwareListedPage *listed, int count, SwareLink link)
+{
+	for (int i = 0; i < count; i++)
+	{
+		if (sware_links_equal(listed[i].page, link))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Read a block from first to last.  Entries are from listed pages, unless these
+ * have retired; then they are not among those that are live.
+ */
 static void
 read_block(Relation index, const SwareZoneView *view, const SwareSortedBlock *block,
-		   Entries *entries)
+		   const SwareListedPage *listed, int listed_count, Entries *entries,
+		   Entries *live)
 {
 	IndexTuple	entry = palloc(SWARE_MAX_ENTRY_SIZE);
 	int			first = entries->count;
@@ -138,12 +153,21 @@ read_block(Relation index, const SwareZoneView *view, const SwareSortedBlock *bl
 	for (uint32 i = 0; i < block->entries; i++)
 	{
 		SwareLink	page;
+		bool		is_retired[4];
+		uint32		count = Min(lengthof(is_retired), block->entries - i);
 
-		if (!sware_block_copy_entry(block, i, entry, &page))
+		if (!sware_block_copy_entry(block, i, entry, &page) ||
+			!sware_block_find_retired(block, i, count, is_retired))
 			elog(ERROR, "a block is gone");
 		if (find_unsorted(view, page) != NULL)
 			elog(ERROR, "page %u is in a block and unsorted", page.block);
+		if (is_retired[0] == is_listed(listed, listed_count, page))
+			elog(ERROR, "a block is wrong about whether page %u has retired", page.block);
+		if (!is_retired[0] && (i < block->firstEntry || i >= block->endEntry))
+			elog(ERROR, "an entry that has not retired is outside of its block's bounds");
 		add_entry(entries, entry);
+		if (!is_retired[0])
+			add_entry(live, entry);
 		if (i > 0 && sware_compare_entries(index, entries->tuples[first + i - 1],
 										   entries->tuples[first + i]) >= 0)
 			elog(ERROR, "a block is not in order");
@@ -283,16 +307,18 @@ sware_compare_zones(PG_FUNCTION_ARGS)
 	SwareListedPage *listed;
 	int			listed_count;
 	Entries		expected = {0};
+	Entries		all = {0};
 	Entries		found = {0};
 	Entries		unsorted = {0};
 	int			sorted = 0;
+	int			retired = 0;
 	int			zonemaps = 0;
 	int			filters = 0;
 	int64		absent = 0;
 	int64		false_positives = 0;
 	TupleDesc	descriptor;
-	Datum		values[7];
-	bool		isnull[7] = {false};
+	Datum		values[8];
+	bool		isnull[8] = {false};
 
 	if (!sware_zones_are_available())
 		elog(ERROR, "sware is not preloaded");
@@ -300,8 +326,9 @@ sware_compare_zones(PG_FUNCTION_ARGS)
 	listed_count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &listed);
 	for (int i = 0; i < view.blockCount; i++)
 	{
-		read_block(index, &view, &view.blocks[i], &found);
-		sorted += view.blocks[i].pages;
+		read_block(index, &view, &view.blocks[i], listed, listed_count, &all, &found);
+		sorted += view.blocks[i].pages - view.blocks[i].retiredPages;
+		retired += view.blocks[i].retiredPages;
 		filters += view.blocks[i].filterLines > 0;
 	}
 	for (int i = 0; i < view.pageCount; i++)
@@ -315,8 +342,8 @@ sware_compare_zones(PG_FUNCTION_ARGS)
 	if (sorted + view.pageCount != listed_count)
 		elog(ERROR, "%d pages are sorted and %d unsorted, but %d are listed",
 			 sorted, view.pageCount, listed_count);
-	if (found.count > 0)
-		compare_blocks(index, &view, &found, &unsorted, &absent, &false_positives);
+	if (all.count > 0)
+		compare_blocks(index, &view, &all, &unsorted, &absent, &false_positives);
 
 	sort_and_drop_equal(index, &expected);
 	sort_and_drop_equal(index, &found);
@@ -338,8 +365,9 @@ sware_compare_zones(PG_FUNCTION_ARGS)
 	values[3] = Int32GetDatum(view.pageCount);
 	values[4] = Int32GetDatum(zonemaps);
 	values[5] = Int32GetDatum(filters);
-	isnull[6] = absent == 0;
-	values[6] = Float8GetDatum(isnull[6] ? 0 : (double) false_positives / absent);
+	values[6] = Int32GetDatum(retired);
+	isnull[7] = absent == 0;
+	values[7] = Float8GetDatum(isnull[7] ? 0 : (double) false_positives / absent);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
 }
 

@@ -33,9 +33,9 @@ CALL insert_numbers('zone_numbers', 'i::bigint * 7919 % 1000003 * 4000000007', 4
 SELECT * FROM compare_zones('zone_numbers_k');
 CALL insert_numbers('zone_numbers', 'i::bigint * 7919 % 1000003 * 4000000007', 3001, 40000);
 SELECT * FROM compare_zones('zone_numbers_k');
-SELECT blocks > 2 AS several FROM sware_compare_zones('zone_numbers_k');
 CALL insert_numbers('zone_numbers', 'i::bigint * 7919 % 1000003 * 4000000007', 40001, 45000);
 SELECT * FROM compare_zones('zone_numbers_k');
+SELECT blocks FROM sware_compare_zones('zone_numbers_k');
 
 -- In order; far from evenly spread; extreme and equal values; nulls.
 CREATE TABLE zone_shapes (k int, n int8);
@@ -114,6 +114,85 @@ SELECT sware_flush('zone_flushed_k') > 0 AS flushed;
 SELECT * FROM sware_compare_zones('zone_flushed_k');
 CALL insert_numbers('zone_flushed', 'i * 31 % 5000, repeat(md5(i::text), 10)', 5001, 5800);
 SELECT has_blocks, is_crowded, has_zonemaps FROM compare_zones('zone_flushed_k');
+
+-- Small blocks are merged with those before, entries of all sizes included; so
+-- there are few.
+CREATE TABLE zone_merged (k int, t text, blocks int);
+CREATE INDEX zone_merged_k ON zone_merged USING sware (k) WITH (buffer_size = 8192, sort_threshold = 1);
+CREATE INDEX zone_merged_t ON zone_merged USING sware (t, k) WITH (buffer_size = 8192, sort_threshold = 1);
+CREATE PROCEDURE merge_blocks(index regclass, rounds int, INOUT most int, INOUT has_merged bool)
+LANGUAGE plpgsql AS $$
+DECLARE
+	before int := 0;
+	now int;
+BEGIN
+	most := 0;
+	has_merged := false;
+	FOR i IN 1 .. rounds LOOP
+		CALL insert_numbers('zone_merged', 'i * 7919 % 100003, repeat(md5(i::text), i % 5)',
+			i * 800, i * 800 + 799);
+		SELECT blocks INTO now FROM sware_compare_zones(index);
+		most := greatest(most, now);
+		has_merged := has_merged OR now < before;
+		before := now;
+	END LOOP;
+END $$;
+CALL merge_blocks('zone_merged_k', 24, NULL, NULL);
+CALL merge_blocks('zone_merged_t', 16, NULL, NULL);
+
+-- The oldest pages of a block retire: it stays, and its entries that are in the
+-- tree are skipped, until there are too many of them.
+CREATE TABLE zone_retired (k int, t text);
+CREATE INDEX zone_retired_k ON zone_retired USING sware (k) INCLUDE (t) WITH (buffer_size = 512, flush_fraction = 5);
+-- What a scan of some kind finds, in both directions.
+CREATE FUNCTION found_by(kind text, low int, high int, OUT rows bigint, OUT up text, OUT down text)
+LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM set_config('enable_' || other, (other = kind)::text, true)
+		FROM unnest('{indexscan,bitmapscan,seqscan,indexonlyscan}'::text[]) other;
+	SELECT count(*), md5(string_agg(k || t, ',')) INTO rows, up
+	FROM (SELECT k, t FROM zone_retired WHERE k BETWEEN low AND high ORDER BY k) s;
+	SELECT md5(string_agg(k || t, ',')) INTO down
+	FROM (SELECT k, t FROM zone_retired WHERE k BETWEEN low AND high ORDER BY k DESC) s;
+END $$;
+CREATE FUNCTION count_differences(distance int) RETURNS bigint
+LANGUAGE sql AS $$
+	SELECT count(*)
+	FROM generate_series(0, 30011, distance) low,
+		found_by('indexscan', low, low + distance + 7) a,
+		found_by('bitmapscan', low, low + distance + 7) b,
+		found_by('seqscan', low, low + distance + 7) c
+	WHERE a IS DISTINCT FROM c OR b IS DISTINCT FROM c
+$$;
+-- Keys differ, so that there is one order only.
+CREATE PROCEDURE retire_pages(first int, rounds int, INOUT seen bool, INOUT made_smaller bool,
+	INOUT wrong bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+	before int := 0;
+	now record;
+BEGIN
+	seen := false;
+	made_smaller := false;
+	wrong := 0;
+	FOR i IN 0 .. rounds - 1 LOOP
+		CALL insert_numbers('zone_retired', 'i * 7919 % 30011, repeat(md5(i::text), i % 12)',
+			first + i * 100, first + i * 100 + 99);
+		SELECT * INTO now FROM sware_compare_zones('zone_retired_k');
+		seen := seen OR now.retired > 0;
+		made_smaller := made_smaller OR now.retired < before;
+		wrong := wrong + (now.retired > now.sorted)::int;
+		before := now.retired;
+		wrong := wrong + count_differences(10000);
+	END LOOP;
+END $$;
+CALL retire_pages(1, 50, NULL, NULL, NULL);
+SELECT count_differences(300);
+DELETE FROM zone_retired WHERE k % 3 = 0;
+VACUUM zone_retired;
+CALL retire_pages(5001, 60, NULL, NULL, NULL);
+SELECT count_differences(300);
+SELECT sware_check('zone_retired_k', true);
 
 -- A file with another index of the same name, and an emptied one.
 REINDEX INDEX zone_flushed_k;
