@@ -256,7 +256,7 @@ foreach my $cycle (1 .. $cycles)
 	my $survivor = pick(0, 1);
 	$setup .= <<"SQL" if $survivor;
 BEGIN;
-INSERT INTO logged SELECT -i, (SELECT max(near) FROM logged), i, 5, 'survivor $cycle'
+INSERT INTO logged SELECT -1000 * $cycle - i, (SELECT max(near) FROM logged), i, 5, 'survivor $cycle'
   FROM generate_series(1, @{[ pick(1, 20, 600) ]}) i;
 PREPARE TRANSACTION 'survivor';
 SQL

@@ -153,64 +153,82 @@ sub stop_load
 	return;
 }
 
-# A cursor on the standby stops in the middle of entries that are in the shared
-# buffer.  The primary flushes them, and new ones take their pages.  The cursor
-# goes on, over retired and recycled pages.
-sub cursor_over_flush
+# Cursors on the standby stop in the middle of entries that are in the shared
+# buffer, where some have read few of these and some many.  The primary flushes
+# them, and new ones take their pages.  The cursors go on, over retired and
+# recycled pages.
+sub cursors_over_flush
 {
-	my ($name, $descending) = @_;
-	my $order = $descending ? 'DESC' : 'ASC';
-	my $query = "SELECT key, id FROM arrivals ORDER BY key $order";
+	my ($name) = @_;
 	my $single = "DO \$\$ BEGIN FOR n IN %d .. %d LOOP "
 	  . "INSERT INTO arrivals VALUES (n, n + hashint4(n) %% 200); COMMIT; END LOOP; END \$\$";
 	my $flush = flush_statement('arrivals_key');
-	my $on_heap = 1200;
+	my ($in_tree, $in_buffer) = (1200, 1500);
+	my $count = $in_tree + $in_buffer;
+	# Order, and how many rows are read before the first flush.
+	my %cursors = (
+		first => [ 'ASC', $in_tree - 150 + choose(0, 100) ],
+		second => [ 'ASC', choose(1, $count - 200) ],
+		third => [ 'DESC', choose(1, 100) ],
+		fourth => [ 'DESC', choose(1, $count - 200) ]);
 
 	$primary->safe_psql('postgres', <<"SQL");
 DROP TABLE IF EXISTS arrivals;
 CREATE TABLE arrivals (id int, key int);
 CREATE INDEX arrivals_key ON arrivals USING $am (key) $large;
-INSERT INTO arrivals SELECT n, n FROM generate_series(1, $on_heap) n;
+INSERT INTO arrivals SELECT n, n FROM generate_series(1, $in_tree) n;
 $flush;
-@{[ sprintf($single, $on_heap + 1, $on_heap + 1500) ]};
+@{[ sprintf($single, $in_tree + 1, $count) ]};
 SQL
 	$primary->wait_for_catchup($standby);
-	cmp_ok(buffered($standby, 'arrivals_key'), '>=', 1500,
+	cmp_ok(buffered($standby, 'arrivals_key'), '>=', $in_buffer,
 		"$name: the standby sees entries in the buffer");
 
 	my $session = $standby->background_psql('postgres', on_error_stop => 1);
+	my %seen;
+	my $fetch = sub {
+		my ($cursor, $rows) = @_;
+		push @{ $seen{$cursor} }, split /\n/, $session->query_safe("FETCH $rows FROM $cursor");
+	};
 	$session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 	my @all = split /\n/, $session->query_safe('SELECT key, id FROM arrivals');
 	$session->query_safe($ordered_scan);
-	$session->query_safe("DECLARE walk SCROLL CURSOR FOR $query");
-	my @seen = split /\n/, $session->query_safe('FETCH ' . choose(1, 2600) . ' FROM walk');
+	foreach my $cursor (sort keys %cursors)
+	{
+		my ($order, $rows) = @{ $cursors{$cursor} };
+		$session->query_safe(
+			"DECLARE $cursor SCROLL CURSOR FOR SELECT key, id FROM arrivals ORDER BY key $order");
+		$fetch->($cursor, $rows);
+	}
 
 	# Nothing here makes rows all-visible, or replay would wait for the session.
 	foreach my $round (1 .. 3)
 	{
-		my $first = $on_heap + $round * 1500 + 1;
+		my $first = $in_tree + $round * $in_buffer + 1;
 		$primary->safe_psql('postgres', $flush);
-		$primary->safe_psql('postgres', sprintf($single, $first, $first + 1499));
+		$primary->safe_psql('postgres', sprintf($single, $first, $first + $in_buffer - 1));
 		$primary->wait_for_catchup($standby);
-		push @seen, split /\n/, $session->query_safe('FETCH ' . choose(1, 40) . ' FROM walk');
+		$fetch->($_, choose(1, 40)) foreach sort keys %cursors;
 	}
-	cmp_ok(buffered($standby, 'arrivals_key'), '>=', 1500,
+	cmp_ok(buffered($standby, 'arrivals_key'), '>=', $in_buffer,
 		"$name: the standby sees new entries in the buffer");
 
-	push @seen, split /\n/, $session->query_safe('FETCH ALL FROM walk');
-	my $sorted = sub {
-		my %key = map { $_ => (split /\|/)[0] } @_;
-		return sort { $key{$a} <=> $key{$b} || $a cmp $b } @_;
-	};
-	is(join("\n", $sorted->(@seen)), join("\n", $sorted->(@all)),
-		"$name: a cursor $order finds each row once over flushes");
-	my @keys_seen = map { (split /\|/)[0] } @seen;
-	my @keys_sorted = sort { $descending ? $b <=> $a : $a <=> $b } @keys_seen;
-	is("@keys_seen", "@keys_sorted", "$name: and in order");
-	my @back = reverse split /\n/, $session->query_safe('FETCH BACKWARD ALL FROM walk');
-	is(join("\n", @back), join("\n", @seen), "$name: and all the way back");
-	is($session->query_safe($query), join("\n", @seen),
-		"$name: a new scan under the old snapshot finds the same");
+	foreach my $cursor (sort keys %cursors)
+	{
+		my ($order, $rows) = @{ $cursors{$cursor} };
+		my $what = "$name: a cursor $order that stopped after $rows rows";
+		$fetch->($cursor, 'ALL');
+		my @seen = @{ $seen{$cursor} };
+		is(join("\n", sort @seen), join("\n", sort @all),
+			"$what finds each row once over flushes");
+		my @found = map { (split /\|/)[0] } @seen;
+		my @sorted = sort { $order eq 'DESC' ? $b <=> $a : $a <=> $b } @found;
+		is("@found", "@sorted", "$what finds them in order");
+		my @back = reverse split /\n/, $session->query_safe("FETCH BACKWARD ALL FROM $cursor");
+		is(join("\n", @back), join("\n", @seen), "$what goes all the way back");
+		is($session->query_safe("SELECT key, id FROM arrivals ORDER BY key $order"),
+			join("\n", @seen), "$what: a new scan under the old snapshot finds the same");
+	}
 	$session->query_safe('COMMIT');
 	$session->quit;
 	foreach my $node ($primary, $standby)
@@ -325,7 +343,7 @@ foreach my $round (1 .. $rounds)
 	if ($am ne 'btree')
 	{
 		cursor_over_replay($name, $round % 2);
-		cursor_over_flush($name, ($round + 1) % 2);
+		cursors_over_flush($name);
 	}
 
 	# Changes go on as long as the queries do.
