@@ -308,9 +308,11 @@ sware_buffer_wait_for_readers(Relation index, BufferAccessStrategy strategy)
 
 	for (int i = 0; i < count; i++)
 	{
-		Buffer		buffer = ReadBufferExtended(index, MAIN_FORKNUM, pages[i].page.block,
-												RBM_NORMAL, strategy);
+		Buffer		buffer;
 
+		sware_vacuum_delay_point();
+		buffer = ReadBufferExtended(index, MAIN_FORKNUM, pages[i].page.block,
+									RBM_NORMAL, strategy);
 		LockBufferForCleanup(buffer);
 		sware_release_buffer(buffer);
 	}
