@@ -12,6 +12,7 @@
 #define SWARE_ABBREVIATION_H
 
 #include "access/itup.h"
+#include "utils/fmgroids.h"
 
 #include "tree/tree.h"
 
@@ -53,6 +54,47 @@ sware_abbreviate(const SwareKeyColumn *column, TupleDesc descriptor, IndexTuple 
 		return 0;
 	value = index_getattr(entry, 1, descriptor, &is_null);
 	return sware_abbreviate_value(column, value, is_null);
+}
+
+/*
+ * The value of a search key's first column as a number of the order of
+ * abbreviations, of which `column` says how they are compared.  False if it has
+ * none.  Values of another integer type than the column's have one too.
+ */
+static inline bool
+sware_abbreviate_end(const SwareKeyColumn *column, const SwareSearchKey *end,
+					 int64 *number)
+{
+	const SwareKeyColumn *own = &end->columns[0];
+
+	if (end->columnCount == 0 || !sware_has_abbreviations(column))
+		return false;
+	if (own->isNull || own->comparison != SWARE_COMPARE_FUNCTION)
+	{
+		*number = sware_abbreviate_value(column, own->value, own->isNull);
+		return true;
+	}
+
+	switch (own->function->fn_oid)
+	{
+		case F_BTINT42CMP:
+		case F_BTINT82CMP:
+			*number = DatumGetInt16(own->value);
+			break;
+		case F_BTINT24CMP:
+		case F_BTINT84CMP:
+			*number = DatumGetInt32(own->value);
+			break;
+		case F_BTINT28CMP:
+		case F_BTINT48CMP:
+			*number = DatumGetInt64(own->value);
+			break;
+		default:
+			return false;
+	}
+	if (own->descending)
+		*number = ~*number;
+	return true;
 }
 
 #endif							/* SWARE_ABBREVIATION_H */

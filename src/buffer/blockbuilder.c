@@ -209,7 +209,8 @@ drop_equal(Relation index, IndexTuple *entries, int64 count)
 
 /* Find out where in the segment things will be. */
 static void
-lay_out(Relation index, IndexTuple *entries, SwareBlockImage *image)
+lay_out(Relation index, const SwareKeyColumn *column, IndexTuple *entries,
+		SwareBlockImage *image)
 {
 	SwareSortedBlock *block = &image->block;
 	int			filter_bits = sware_bloom_bits(index);
@@ -229,6 +230,10 @@ lay_out(Relation index, IndexTuple *entries, SwareBlockImage *image)
 	block->entrySize = same_size ? first_size : 0;
 
 	end = block->pages * sizeof(SwareLink);
+	block->fencesStart = end = TYPEALIGN(SWARE_SEGMENT_ALIGNMENT, end);
+	if (sware_has_abbreviations(column))
+		block->fences = (block->entries - 1) / SWARE_FENCE_DISTANCE + 1;
+	end += block->fences * sizeof(int64);
 	block->filterStart = end = TYPEALIGN(SWARE_SEGMENT_ALIGNMENT, end);
 	if (function != NULL)
 	{
@@ -328,6 +333,7 @@ sware_block_build(Relation index, const SwareSortedBlock *blocks, int block_coun
 	int64	   *begins = palloc((block_count + 1) * sizeof(int64));
 	SwareLink	all_links[SWARE_MAX_BLOCK_PAGES];
 	int			pages = 0;
+	int64	   *fences;
 	SwareKeyColumn column;
 
 	memset(image, 0, sizeof(SwareBlockImage));
@@ -367,10 +373,14 @@ sware_block_build(Relation index, const SwareSortedBlock *blocks, int block_coun
 	block->largest = sware_abbreviate(&column, RelationGetDescr(index),
 									  gathered.entries[block->entries - 1]);
 
-	lay_out(index, gathered.entries, image);
+	lay_out(index, &column, gathered.entries, image);
 	image->bytes = MemoryContextAllocExtended(CurrentMemoryContext, image->length,
 											  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	memcpy(image->bytes, all_links, pages * sizeof(SwareLink));
+	fences = (int64 *) (image->bytes + block->fencesStart);
+	for (uint32 i = 0; i < block->fences; i++)
+		fences[i] = sware_abbreviate(&column, RelationGetDescr(index),
+									 gathered.entries[(Size) i * SWARE_FENCE_DISTANCE]);
 	if (block->filterLines > 0)
 		fill_filter(index, gathered.entries, image);
 	fill_entries(gathered.entries, image);

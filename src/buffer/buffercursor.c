@@ -17,7 +17,6 @@
 
 #include "access/nbtree.h"
 #include "miscadmin.h"
-#include "utils/fmgroids.h"
 #include "utils/memutils.h"
 
 #include "buffer/bufferchunk.h"
@@ -92,46 +91,6 @@ sware_buffer_cursor_end(SwareBufferCursor *cursor)
 }
 
 /*
- * The value of an end of a range in the first column, as a number of the
- * order of abbreviations.  False if it has none.  Values of another integer
- * type than the column's have one too.
- */
-static bool
-number_of_end(const SwareBufferCursor *cursor, const SwareSearchKey *end, int64 *number)
-{
-	const SwareKeyColumn *column = &end->columns[0];
-
-	if (end->columnCount == 0 || !sware_has_abbreviations(&cursor->column))
-		return false;
-	if (column->isNull || column->comparison != SWARE_COMPARE_FUNCTION)
-	{
-		*number = sware_abbreviate_value(&cursor->column, column->value, column->isNull);
-		return true;
-	}
-
-	switch (column->function->fn_oid)
-	{
-		case F_BTINT42CMP:
-		case F_BTINT82CMP:
-			*number = DatumGetInt16(column->value);
-			break;
-		case F_BTINT24CMP:
-		case F_BTINT84CMP:
-			*number = DatumGetInt32(column->value);
-			break;
-		case F_BTINT28CMP:
-		case F_BTINT48CMP:
-			*number = DatumGetInt64(column->value);
-			break;
-		default:
-			return false;
-	}
-	if (column->descending)
-		*number = ~*number;
-	return true;
-}
-
-/*
  * Find out what the ranges mean for abbreviations and Bloom filters.
  */
 static void
@@ -148,10 +107,10 @@ analyze_ranges(SwareBufferCursor *cursor)
 	cursor->rangesBegin = cursor->endMayMatter = PG_INT64_MIN;
 	cursor->rangesEnd = cursor->beginMayMatter = PG_INT64_MAX;
 	sware_scan_keys_set_range(keys, 0);
-	if (number_of_end(cursor, &keys->low, &number))
+	if (sware_abbreviate_end(&cursor->column, &keys->low, &number))
 		cursor->rangesBegin = cursor->beginMayMatter = number;
 	sware_scan_keys_set_range(keys, keys->rangeCount - 1);
-	if (number_of_end(cursor, &keys->high, &number))
+	if (sware_abbreviate_end(&cursor->column, &keys->high, &number))
 		cursor->rangesEnd = cursor->endMayMatter = number;
 
 	cursor->hasHash = keys->rangeCount == 1 && keys->prefixColumns > 0 &&

@@ -24,8 +24,8 @@
 #include "buffer/bloomfilter.h"
 #include "buffer/sortedblock.h"
 
-/* as often is a place interpolated before the rest is halved */
-#define MAX_INTERPOLATIONS		4
+/* as often is a place between fences interpolated before the rest is halved */
+#define MAX_INTERPOLATIONS		2
 #define MIN_TO_INTERPOLATE		8
 
 /* the memory of an entry */
@@ -381,15 +381,76 @@ interpolate(uint32 low, uint32 high, int64 low_value, int64 high_value, int64 va
 	return low + (uint32) ((double) distance / (double) range * (high - 1 - low));
 }
 
+/*
+ * Between which entries of a block is a value of the order of abbreviations?
+ * Those before `low` are below, those from `high` on above; low_value and
+ * high_value are not above, and not below, those between.  It is not below the
+ * first entry and not above the last.  False if the block is gone.
+ */
+static bool
+search_fences(const SwareSortedBlock *block, int64 value, uint32 *low, uint32 *high,
+			  int64 *low_value, int64 *high_value)
+{
+	uint32		below = 0;		/* this fence is not above the value */
+	uint32		above = block->fences;	/* this one is, or there is none */
+	uint32		first;
+	int64		fence;
+
+	/* the first that is not below; usually also the first above */
+	while (below < above)
+	{
+		uint32		middle = below + (above - below) / 2;
+
+		if (!sware_segment_read(&block->segment, block->fencesStart +
+								(Size) middle * sizeof(int64), &fence, sizeof(int64)))
+			return false;
+		if (fence < value)
+		{
+			below = middle + 1;
+			*low_value = fence;
+		}
+		else
+		{
+			above = middle;
+			*high_value = fence;
+		}
+	}
+	first = below;
+	if (first < block->fences && *high_value == value)
+	{
+		below = first + 1;
+		above = block->fences;
+		*high_value = block->largest;
+		while (below < above)
+		{
+			uint32		middle = below + (above - below) / 2;
+
+			if (!sware_segment_read(&block->segment, block->fencesStart +
+									(Size) middle * sizeof(int64), &fence, sizeof(int64)))
+				return false;
+			if (fence <= value)
+				below = middle + 1;
+			else
+			{
+				above = middle;
+				*high_value = fence;
+			}
+		}
+	}
+	*low = first == 0 ? 0 : (first - 1) * SWARE_FENCE_DISTANCE + 1;
+	*high = above == block->fences ? block->entries : above * SWARE_FENCE_DISTANCE;
+	return sware_segment_has_stamp(&block->segment, block->stamp);
+}
+
 int64
 sware_block_search(const SwareZoneView *view, const SwareSortedBlock *block,
 				   const SwareSearchKey *place)
 {
 	TupleDesc	descriptor = RelationGetDescr(view->index);
-	const SwareKeyColumn *column = &place->columns[0];
+	SwareKeyColumn column;
 	uint32		low = 0;
 	uint32		high = block->entries;
-	bool		abbreviated;
+	bool		abbreviated = false;
 	int64		value = 0;
 	int64		low_value = block->smallest;	/* not above entry `low` */
 	int64		high_value = block->largest;	/* not below entry `high` - 1 */
@@ -397,14 +458,19 @@ sware_block_search(const SwareZoneView *view, const SwareSortedBlock *block,
 
 	if (place->columnCount == 0)
 		return place->after ? high : 0;
-	abbreviated = sware_has_abbreviations(column);
+	if (block->fences > 0)
+	{
+		sware_key_column_init(&column, view->index, 1, (Datum) 0, true);
+		abbreviated = sware_abbreviate_end(&column, place, &value);
+	}
 	if (abbreviated)
 	{
-		value = sware_abbreviate_value(column, column->value, column->isNull);
 		if (value < low_value)
 			return 0;
 		if (value > high_value)
 			return high;
+		if (!search_fences(block, value, &low, &high, &low_value, &high_value))
+			return -1;
 	}
 
 	while (low < high)
@@ -423,7 +489,7 @@ sware_block_search(const SwareZoneView *view, const SwareSortedBlock *block,
 		if (!copy_tuple(block, middle, &copy.tuple))
 			return -1;
 
-		found = abbreviated ? sware_abbreviate(column, descriptor, &copy.tuple) : 0;
+		found = abbreviated ? sware_abbreviate(&column, descriptor, &copy.tuple) : 0;
 		if (found != value)
 			order = value < found ? -1 : 1;
 		else

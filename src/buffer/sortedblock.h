@@ -4,11 +4,13 @@
  *	  Sorted blocks: entries of several buffer pages, in order, with a Bloom
  *	  filter, in one segment of the pool.  zones.h tells what they are for.
  *
- *	 +-------+--------+---------+---------+------------------------------+
- *	 | links | filter | origins | offsets | tuples						 |
- *	 +-------+--------+---------+---------+------------------------------+
+ *	 +-------+--------+--------+---------+---------+--------------------+
+ *	 | links | fences | filter | origins | offsets | tuples				|
+ *	 +-------+--------+--------+---------+---------+--------------------+
  *
  *	 links:	   of the buffer pages, in the order of sealing
+ *	 fences:   abbreviations of entries at regular distances, beginning with
+ *			   the first one; so a search touches little memory
  *	 filter:   of the first column, in lines of 64 bytes; all bits of an entry
  *			   are in one line
  *	 origins:  the number of the page that each entry came from
@@ -25,6 +27,9 @@
 
 /* a block can have as many pages; their entries fit into a segment */
 #define SWARE_MAX_BLOCK_PAGES	1024
+
+/* so many entries have one fence, that of the first */
+#define SWARE_FENCE_DISTANCE	64
 
 /* A block that is not in shared memory yet. */
 typedef struct SwareBlockImage

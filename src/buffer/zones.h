@@ -75,7 +75,9 @@ typedef struct SwareSortedBlock
 	uint16		filterProbes;	/* bits that tell of an entry */
 	uint32		filterLines;	/* 0: no Bloom filter */
 	Oid			hashFunction;	/* of the filter */
-	uint32		filterStart;	/* bytes of the segment */
+	uint32		fences;			/* 0: the first column has no abbreviations */
+	uint32		fencesStart;	/* bytes of the segment */
+	uint32		filterStart;
 	uint32		originsStart;
 	uint32		offsetsStart;
 	uint32		tuplesStart;
@@ -125,8 +127,7 @@ extern bool sware_zone_view_refresh(SwareZoneView *view, const SwareBufferState 
 
 /*
  * In a block: the number of the first entry at or behind a place (`entries`
- * if there is none), found by interpolation if the first column has
- * abbreviations.  -1 if the block is gone: refresh the view.
+ * if there is none).  -1 if the block is gone: refresh the view.
  */
 extern int64 sware_block_search(const SwareZoneView *view, const SwareSortedBlock *block,
 								const SwareSearchKey *place);
