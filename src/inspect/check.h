@@ -29,7 +29,9 @@ typedef struct SwareCheck
 	Relation	heap;
 	BufferAccessStrategy strategy;
 	MemoryContext pageContext;	/* reset for each page of a level */
-	SwareMetaPageData meta;
+	SwareLink	root;			/* as the metapage has it */
+	int			rootLevel;
+	bool		allEqualImage;
 	BlockNumber block;			/* what is looked at, for error messages */
 
 	BlockNumber indexBlocks;	/* blocks known to be in the index */

@@ -122,7 +122,9 @@ sware_check_copy_metapage(SwareCheck *check, Page copy)
 		sware_report_corruption(check->index, SWARE_METAPAGE,
 								"The root is block %u on level %u.",
 								meta->root.block, meta->level);
-	check->meta = *meta;
+	check->root = meta->root;
+	check->rootLevel = meta->level;
+	check->allEqualImage = meta->allEqualImage;
 }
 
 /* Is a page still what a copy of it says, byte by byte? */
@@ -149,8 +151,8 @@ try_seek(SwareCheck *check, const SwareSearchKey *key, int level, TreePage *resu
 	BlockNumber steps = 0;
 
 	sware_check_copy_metapage(check, metapage.data);
-	link = check->meta.root;
-	current = check->meta.level;
+	link = check->root;
+	current = check->rootLevel;
 
 	while (copy_linked(check, from, link, current, result))
 	{
@@ -444,17 +446,17 @@ check_root(SwareCheck *check)
 		const char *problem;
 
 		sware_check_copy_metapage(check, metapage->page);
-		problem = children_problem(check, SWARE_METAPAGE, check->meta.root,
-								   check->meta.level, NULL, root);
+		problem = children_problem(check, SWARE_METAPAGE, check->root,
+								   check->rootLevel, NULL, root);
 		if (problem == NULL)
 			break;
 		if (is_unchanged(check, metapage))
 			sware_report_corruption(check->index, root->block,
 									"%s Found as root, on level %u.",
-									problem, check->meta.level);
+									problem, check->rootLevel);
 	}
 
-	if (check->meta.allEqualImage && !sware_all_equal_image(check->index))
+	if (check->allEqualImage && !sware_all_equal_image(check->index))
 		sware_report_corruption(check->index, SWARE_METAPAGE,
 								"Posting lists are allowed, but equal keys may differ.");
 }
@@ -574,7 +576,7 @@ check_single_page(SwareCheck *check, TreePage *page)
 	{
 		IndexTuple	tuple = sware_page_tuple(page->page, offset);
 
-		if (sware_tuple_is_posting(tuple) && !check->meta.allEqualImage)
+		if (sware_tuple_is_posting(tuple) && !check->allEqualImage)
 			sware_report_corruption(check->index, page->block,
 									"Item %u is a posting list, but the metapage forbids them.",
 									offset);
@@ -647,7 +649,7 @@ void
 sware_check_tree(SwareCheck *check)
 {
 	check_root(check);
-	for (int level = check->meta.level; level >= 0; level--)
+	for (int level = check->rootLevel; level >= 0; level--)
 		check_level(check, level);
 	check_other_pages(check);
 }
