@@ -21,8 +21,11 @@
 #include "tree/tree.h"
 #include "wal/wal.h"
 
-/* pages that a buffer may have if each scan has to read them all */
-#define QUOTA_WITHOUT_ZONES		8
+/*
+ * Pages that a buffer may have if each scan has to read all entries in them: so
+ * few that a look-up stays cheap, though inserts gain little then.
+ */
+#define QUOTA_WITHOUT_ZONES		2
 
 /* Inserts go to the tree when the buffer has so many times its quota. */
 #define HARD_LIMIT				2
