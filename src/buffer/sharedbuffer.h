@@ -54,6 +54,7 @@ extern bool sware_buffer_read_state(Relation index, SwareBufferState *state);
 extern uint64 sware_buffer_generation(Relation index);
 extern int	sware_buffer_list_pages(Relation index, uint16 state, SwareListedPage **pages);
 extern Buffer sware_read_buffer_page(Relation index, SwareLink link, int lockmode);
+extern void sware_report_buffer_entry(Relation index, BlockNumber block, Size offset);
 
 /* bufferinsert.c */
 extern int	sware_buffer_quota(Relation index);
@@ -73,8 +74,6 @@ sware_buffer_state_is_empty(const SwareBufferState *state)
 {
 	return state->sealedPages == 0 && state->tailCount == 0;
 }
-
-extern void sware_report_buffer_entry(Relation index, BlockNumber block, Size offset);
 
 /*
  * The entries of a buffer page, on which the caller has a lock or of which it
