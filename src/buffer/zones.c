@@ -752,7 +752,7 @@ choose_run(const SwareZoneView *view, Run *run)
 
 		if (pages > MERGED_SIZE * run->pages || pages + run->pages > limit ||
 			(run->blockCount > 0 &&
-			 pages_before(view, run->firstBlock) != run->firstPage))
+			 pages_before(view, run->firstBlock - 1) != run->firstPage))
 			break;
 		run->firstBlock--;
 		run->blockCount++;
