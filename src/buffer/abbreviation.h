@@ -47,13 +47,24 @@ sware_abbreviate_value(const SwareKeyColumn *column, Datum value, bool is_null)
 static inline int64
 sware_abbreviate(const SwareKeyColumn *column, TupleDesc descriptor, IndexTuple entry)
 {
+	const char *first = (const char *) entry + MAXALIGN(sizeof(IndexTupleData));
 	bool		is_null;
 	Datum		value;
+	int64		number;
 
 	if (column->comparison == SWARE_COMPARE_FUNCTION)
 		return 0;
-	value = index_getattr(entry, 1, descriptor, &is_null);
-	return sware_abbreviate_value(column, value, is_null);
+	if (IndexTupleHasNulls(entry))
+	{
+		value = index_getattr(entry, 1, descriptor, &is_null);
+		return sware_abbreviate_value(column, value, is_null);
+	}
+
+	/* an integer that comes first is where all begin */
+	number = column->comparison == SWARE_COMPARE_INT64 ? *(const int64 *) first :
+		column->comparison == SWARE_COMPARE_INT32 ? *(const int32 *) first :
+		*(const int16 *) first;
+	return column->descending ? ~number : number;
 }
 
 /*

@@ -27,9 +27,6 @@
 /* entries that a cursor has room for at first */
 #define FIRST_ALLOCATED		16
 
-/* a page does not have more entries */
-#define MAX_ENTRIES_PER_PAGE	(BLCKSZ / sizeof(IndexTupleData))
-
 /* Compare two entries of the chunk in the direction of the scan. */
 static inline int
 compare_buffered(const SwareBufferCursor *cursor, const SwareBufferedEntry *a,
@@ -244,7 +241,7 @@ sware_chunk_begin(SwareBufferCursor *cursor, IndexTuple after)
 {
 	cursor->count = cursor->current = cursor->sorted = 0;
 	cursor->exhausted = false;
-	cursor->isCut = false;
+	cursor->isCut = cursor->isNarrowed = false;
 	cursor->worst = NULL;
 	if (cursor->chunkContext && cursor->bytes > 0)
 		MemoryContextReset(cursor->chunkContext);
@@ -272,7 +269,7 @@ void
 sware_chunk_finish(SwareBufferCursor *cursor)
 {
 	sort_and_cut(cursor);
-	cursor->exhausted = !cursor->isCut;
+	cursor->exhausted = !cursor->isCut && !cursor->isNarrowed;
 }
 
 /*
@@ -339,7 +336,7 @@ is_full(const SwareBufferCursor *cursor)
 void
 sware_chunk_take_candidates(SwareBufferCursor *cursor, const SwareCandidates *candidates)
 {
-	IndexTuple	entries[MAX_ENTRIES_PER_PAGE];
+	IndexTuple	entries[SWARE_MAX_BUFFER_ENTRIES];
 	int			count = 0;
 
 	for (Size offset = 0; offset < candidates->used;)

@@ -11,6 +11,9 @@
 #include "buffer/abbreviation.h"
 #include "buffer/buffercursor.h"
 
+/* a buffer page does not have more entries */
+#define SWARE_MAX_BUFFER_ENTRIES	(BLCKSZ / sizeof(IndexTupleData))
+
 /* where an entry is, seen from the ranges */
 typedef enum SwareRangeSide
 {

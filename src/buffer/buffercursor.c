@@ -25,8 +25,11 @@
 
 /* How many entries the first chunk has, at most, and how the next ones grow. */
 #define FIRST_LIMIT			8
-#define LIMIT_GROWTH		4
+#define LIMIT_GROWTH		8
 #define LAST_LIMIT			4096
+
+/* When a chunk is that small, a page may be all that has to be looked at. */
+#define MAX_NARROWED		32
 
 /* How many entries are copied from a block at a time. */
 #define FIRST_BATCH			4
@@ -104,14 +107,20 @@ analyze_ranges(SwareBufferCursor *cursor)
 	cursor->abbreviationsDecide = sware_has_abbreviations(&cursor->column) &&
 		IndexRelationGetNumberOfKeyAttributes(index) == 1;
 
+	cursor->abbreviationsQualify = sware_has_abbreviations(&cursor->column) &&
+		keys->rangeCount == 1;
 	cursor->rangesBegin = cursor->endMayMatter = PG_INT64_MIN;
 	cursor->rangesEnd = cursor->beginMayMatter = PG_INT64_MAX;
 	sware_scan_keys_set_range(keys, 0);
 	if (sware_abbreviate_end(&cursor->column, &keys->low, &number))
 		cursor->rangesBegin = cursor->beginMayMatter = number;
+	else if (keys->low.columnCount > 0)
+		cursor->abbreviationsQualify = false;
 	sware_scan_keys_set_range(keys, keys->rangeCount - 1);
 	if (sware_abbreviate_end(&cursor->column, &keys->high, &number))
 		cursor->rangesEnd = cursor->endMayMatter = number;
+	else if (keys->high.columnCount > 0)
+		cursor->abbreviationsQualify = false;
 
 	cursor->hasHash = keys->rangeCount == 1 && keys->prefixColumns > 0 &&
 		!keys->low.columns[0].isNull &&
@@ -135,6 +144,55 @@ sware_buffer_cursor_compare(const SwareBufferCursor *cursor,
 							   tuple, sware_chunk_abbreviate(cursor, tuple), tid);
 }
 
+/* Entries of a page whose abbreviations are wanted. */
+typedef struct WantedEntries
+{
+	int			count;
+	int64		abbreviations[SWARE_MAX_BUFFER_ENTRIES];
+	uint16		offsets[SWARE_MAX_BUFFER_ENTRIES];
+} WantedEntries;
+
+/*
+ * If the entries of a page are enough for a small chunk, want no others than
+ * the best of them, and better ones.
+ */
+static void
+narrow(SwareBufferCursor *cursor, const WantedEntries *wanted)
+{
+	int64		best[MAX_NARROWED]; /* the best one first; smaller is better */
+	int			count = 0;
+
+	if (cursor->limit > MAX_NARROWED || wanted->count <= cursor->limit ||
+		!cursor->abbreviationsQualify || cursor->keys->filterCount > 0)
+		return;
+
+	for (int i = 0; i < wanted->count; i++)
+	{
+		/* usually later ones are larger */
+		int64		abbreviation =
+			wanted->abbreviations[cursor->forward ? i : wanted->count - 1 - i];
+		int64		order = cursor->forward ? abbreviation : ~abbreviation;
+		int			place;
+
+		if (abbreviation <= cursor->smallest || abbreviation >= cursor->largest)
+			continue;
+		if (count < cursor->limit)
+			count++;
+		else if (order >= best[count - 1])
+			continue;
+		for (place = count - 1; place > 0 && best[place - 1] > order; place--)
+			best[place] = best[place - 1];
+		best[place] = order;
+	}
+	if (count < cursor->limit)
+		return;
+	if (cursor->forward)
+		cursor->largest = best[count - 1];
+	else
+		cursor->smallest = ~best[count - 1];
+	cursor->isNarrowed = true;
+}
+
 /*
  * Copy those entries of a page that have abbreviations that are wanted, and
  * find the best abbreviation (`order`, see SwareBufferSource).  `bytes` has room
@@ -146,8 +204,12 @@ find_candidates(SwareBufferCursor *cursor, SwareLink link, char *bytes,
 				SwareCandidates *candidates, int64 *order)
 {
 	Relation	index = cursor->scan->indexRelation;
-	int64		smallest = PG_INT64_MAX;
-	int64		largest = PG_INT64_MIN;
+	TupleDesc	descriptor = RelationGetDescr(index);
+	SwareKeyColumn column = cursor->column;
+	int64		smallest = cursor->smallest;
+	int64		largest = cursor->largest;
+	WantedEntries wanted;
+	int			count = 0;
 	Size		used = 0;
 	Buffer		buffer;
 	Page		page;
@@ -161,15 +223,41 @@ find_candidates(SwareBufferCursor *cursor, SwareLink link, char *bytes,
 	end = sware_buffer_page_end(page);
 	for (Size offset = SWARE_BUFFER_START; offset < end;)
 	{
+		Size		start = offset;
 		IndexTuple	entry = sware_buffer_entry(index, link.block, page, &offset);
-		int64		abbreviation = sware_chunk_abbreviate(cursor, entry);
-		Size		size;
+		unsigned short info = entry->t_info;
+		Size		size = offset - start;
+
+		/* others like it need no checks, and the next one's place is known */
+		for (;;)
+		{
+			int64		abbreviation = sware_abbreviate(&column, descriptor, entry);
+
+			wanted.offsets[count] = start;
+			wanted.abbreviations[count] = abbreviation;
+			count += abbreviation >= smallest && abbreviation <= largest;
+			start += size;
+			entry = (IndexTuple) ((char *) page + start);
+			if (start + size > end || entry->t_info != info)
+				break;
+		}
+		offset = start;
+	}
+	wanted.count = count;
+	narrow(cursor, &wanted);
+
+	smallest = PG_INT64_MAX;
+	largest = PG_INT64_MIN;
+	for (int i = 0; i < wanted.count; i++)
+	{
+		int64		abbreviation = wanted.abbreviations[i];
+		IndexTuple	entry = (IndexTuple) ((char *) page + wanted.offsets[i]);
+		Size		size = MAXALIGN(IndexTupleSize(entry));
 
 		if (abbreviation < cursor->smallest || abbreviation > cursor->largest)
 			continue;
 		smallest = Min(smallest, abbreviation);
 		largest = Max(largest, abbreviation);
-		size = MAXALIGN(IndexTupleSize(entry));
 		memcpy(bytes + used, entry, size);
 		used += size;
 	}
@@ -317,7 +405,7 @@ copy_entries(SwareBufferCursor *cursor, const SwareSortedBlock *block, int64 num
 
 	*page = (SwareLink) {InvalidBlockNumber, 0};
 	most = Min(most, cursor->forward ? block->entries - number : number + 1);
-	most = cursor->needsPages ? 1 : Min(most, BLCKSZ / size);
+	most = cursor->needsPages ? 1 : Min(most, (int) (BLCKSZ / size));
 	if (cursor->visit == NULL)
 		memory = (char *) sware_chunk_make_room(cursor, most * size);
 	if (cursor->needsPages)

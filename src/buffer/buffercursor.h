@@ -80,6 +80,8 @@ typedef struct SwareBufferCursor
 										 * are extreme */
 	int64		rangesBegin;	/* no abbreviation of an entry is below ... */
 	int64		rangesEnd;		/* ... or above */
+	bool		abbreviationsQualify;	/* those between rangesBegin and rangesEnd
+										 * mean entries in a single range */
 	int64		beginMayMatter; /* only up to this one, an entry must be compared
 								 * with the lower end of a single range */
 	int64		endMayMatter;	/* and only from this one on, with the upper end */
@@ -95,6 +97,7 @@ typedef struct SwareBufferCursor
 	IndexTuple	worst;			/* enough entries are better than this one */
 	int64		worstAbbreviation;
 	bool		isCut;			/* more entries qualify than are in the chunk */
+	bool		isNarrowed;		/* so many qualify that not all are wanted */
 	SwareTidFunction visit;		/* gets the entries, instead of the chunk */
 	void	   *visitState;
 	int64		visited;
