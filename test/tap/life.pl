@@ -1,9 +1,10 @@
 # What can happen to an index with entries in its shared buffer where only a whole
 # server, or several, show it: databases copied, moved and dropped; crashes, clean
 # restarts, prepared transactions across them; backups, recovery to a point in
-# time, promotion; dumps; wal_level = minimal; and a disk that is full.
+# time, promotion; dumps; pg_upgrade; wal_level = minimal; and a disk that is full.
 #
-# The library is preloaded. What a single session can show is in sql/buffer_life.
+# The library is preloaded, but in one part. What a single session can show is in
+# sql/buffer_life, which this part runs as well.
 
 use strict;
 use warnings;
@@ -18,6 +19,14 @@ use Test::More;
 
 my $am = am();
 my $preload = $am eq 'sware' ? "shared_preload_libraries = 'sware'\n" : '';
+
+my $common_settings = <<'CONF';
+autovacuum = off
+max_prepared_transactions = 10
+checkpoint_timeout = 1h
+allow_in_place_tablespaces = on
+wal_consistency_checking = 'generic'
+CONF
 
 # Tables with indexes of all of whose parts something is known: 1000 rows in the
 # tree, 200 in the buffer, and a sealed page or more where there are many.
@@ -121,96 +130,148 @@ sub prepare
 	return;
 }
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1, has_archiving => 1);
-$node->append_conf('postgresql.conf', <<"CONF");
-$preload
-autovacuum = off
-max_prepared_transactions = 10
-checkpoint_timeout = 1h
-allow_in_place_tablespaces = on
-wal_consistency_checking = 'generic'
-CONF
-$node->start;
-prepare($node, 'postgres');
-is_right($node, 'postgres', 2500, 'at first');
-has_buffered($node, 'postgres', 'at first');
+# A server with databases "postgres" and "model", whose tables are filled.
+sub start_server
+{
+	my ($name, $settings) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init(allows_streaming => 1, has_archiving => 1);
+	$node->append_conf('postgresql.conf', "$common_settings$settings");
+	$node->start;
+	prepare($node, 'postgres');
+	is_right($node, 'postgres', 2500, "$name, at first");
+	has_buffered($node, 'postgres', "$name, at first");
+	return $node;
+}
 
 # A clean restart and a crash.
-$node->restart;
-has_buffered($node, 'postgres', 'restart');
-is_right($node, 'postgres', 2500, 'restart');
-$node->safe_psql('postgres', q{CALL add_rows('before the crash', 10000, 3)});
-$node->stop('immediate');
-$node->start;
-has_buffered($node, 'postgres', 'crash');
-is_right($node, 'postgres', 2800, 'crash');
+sub restart_and_crash
+{
+	my ($node) = @_;
+	my $name = $node->name;
+	$node->restart;
+	has_buffered($node, 'postgres', "$name, restart");
+	is_right($node, 'postgres', 2500, "$name, restart");
+	$node->safe_psql('postgres', q{CALL add_rows('before the crash', 10000, 3)});
+	$node->stop('immediate');
+	$node->start;
+	has_buffered($node, 'postgres', "$name, crash");
+	is_right($node, 'postgres', 2800, "$name, crash");
+	return;
+}
 
 # Transactions prepared before a crash, and ended after it.
-foreach my $gid ('commit', 'rollback')
+sub end_prepared
 {
-	$node->safe_psql('postgres', <<"SQL");
+	my ($node) = @_;
+	my $name = $node->name;
+	foreach my $gid ('commit', 'rollback')
+	{
+		$node->safe_psql('postgres', <<"SQL");
 BEGIN;
 INSERT INTO data SELECT 20000 + i, i, '$gid ' || i FROM generate_series(1, 100) i;
 PREPARE TRANSACTION '$gid';
 SQL
+	}
+	$node->stop('immediate');
+	$node->start;
+	is_right($node, 'postgres', 2800, "$name, prepared and crashed");
+	$node->safe_psql('postgres', q{COMMIT PREPARED 'commit'});
+	is_right($node, 'postgres', 2900, "$name, committed");
+	flush($node, 'postgres');
+	$node->safe_psql('postgres', q{ROLLBACK PREPARED 'rollback'});
+	is_right($node, 'postgres', 2900, "$name, rolled back");
+	$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) data');
+	is_right($node, 'postgres', 2900, "$name, rolled back and vacuumed");
+	return;
 }
-$node->stop('immediate');
-$node->start;
-is_right($node, 'postgres', 2800, 'prepared and crashed');
-$node->safe_psql('postgres', q{COMMIT PREPARED 'commit'});
-is_right($node, 'postgres', 2900, 'committed');
-flush($node, 'postgres');
-$node->safe_psql('postgres', q{ROLLBACK PREPARED 'rollback'});
-is_right($node, 'postgres', 2900, 'rolled back');
-$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) data');
-is_right($node, 'postgres', 2900, 'rolled back and vacuumed');
 
 # Databases with the same OID, from the same template, hold files of the same
 # names with the same random numbers in them. Nothing that is known of the former
 # in shared memory is believed of the latter.
-$node->safe_psql('postgres', 'CREATE DATABASE model');
-prepare($node, 'model');
-is_right($node, 'model', 2500, 'template');
-foreach my $strategy ('wal_log', 'file_copy')
+sub copy_databases
 {
-	my $rows = 2500;
-	foreach my $round (1 .. 3)
+	my ($node, $rounds) = @_;
+	my $server = $node->name;
+	$node->safe_psql('postgres', 'CREATE DATABASE model');
+	prepare($node, 'model');
+	is_right($node, 'model', 2500, "$server, template");
+	foreach my $strategy ('wal_log', 'file_copy')
 	{
-		my $name = "$strategy, copy $round";
-		$node->safe_psql('postgres',
-			"CREATE DATABASE copy TEMPLATE model STRATEGY $strategy OID = 50000");
-		is_right($node, 'copy', 2500, $name);
-		has_buffered($node, 'copy', $name);
-		# Other keys in each round, on as many pages.
-		$node->safe_psql('copy',
-			"CALL add_rows('copy', 20000 * $round, 12)");
-		is_right($node, 'copy', 3700, "$name, more rows");
-		flush($node, 'copy') if $round == 2;
-		$node->safe_psql('copy', "CALL add_rows('copy again', 20000 * $round + 110000, 12)");
-		is_right($node, 'copy', 4900, "$name, even more");
-		$node->stop('immediate'), $node->start if $round == 3;
-		is_right($node, 'copy', 4900, "$name, once more");
-		$node->safe_psql('postgres', 'DROP DATABASE copy');
+		foreach my $round (1 .. $rounds)
+		{
+			my $name = "$server, $strategy, copy $round";
+			$node->safe_psql('postgres',
+				"CREATE DATABASE copy TEMPLATE model STRATEGY $strategy OID = 50000");
+			is_right($node, 'copy', 2500, $name);
+			has_buffered($node, 'copy', $name);
+			# Other keys in each round, on as many pages.
+			$node->safe_psql('copy',
+				"CALL add_rows('copy', 20000 * $round, 12)");
+			is_right($node, 'copy', 3700, "$name, more rows");
+			flush($node, 'copy') if $round == 2;
+			$node->safe_psql('copy', "CALL add_rows('copy again', 20000 * $round + 110000, 12)");
+			is_right($node, 'copy', 4900, "$name, even more");
+			$node->stop('immediate'), $node->start if $round == $rounds;
+			is_right($node, 'copy', 4900, "$name, once more");
+			$node->safe_psql('postgres', 'DROP DATABASE copy');
+		}
 	}
+	is_right($node, 'model', 2500, "$server, template after all");
+	return;
 }
-is_right($node, 'model', 2500, 'template after all');
 
 # A database moves to another tablespace and back.
-$node->safe_psql('postgres', q{CREATE TABLESPACE elsewhere LOCATION ''});
-$node->safe_psql('postgres', 'ALTER DATABASE model SET TABLESPACE elsewhere');
-is_right($node, 'model', 2500, 'moved database');
-has_buffered($node, 'model', 'moved database');
-$node->safe_psql('model', q{CALL add_rows('elsewhere', 20000, 12)});
-flush($node, 'model');
-$node->safe_psql('model', q{CALL add_rows('elsewhere', 40000, 12)});
-is_right($node, 'model', 4900, 'moved database, more rows');
-$node->safe_psql('postgres', 'ALTER DATABASE model SET TABLESPACE pg_default');
-is_right($node, 'model', 4900, 'database moved back');
-$node->safe_psql('model', q{CALL add_rows('back', 60000, 12)});
-$node->stop('immediate');
-$node->start;
-is_right($node, 'model', 6100, 'database moved back, and a crash');
+sub move_database
+{
+	my ($node) = @_;
+	my $name = $node->name;
+	$node->safe_psql('postgres', q{CREATE TABLESPACE elsewhere LOCATION ''});
+	$node->safe_psql('postgres', 'ALTER DATABASE model SET TABLESPACE elsewhere');
+	is_right($node, 'model', 2500, "$name, moved database");
+	has_buffered($node, 'model', "$name, moved database");
+	$node->safe_psql('model', q{CALL add_rows('elsewhere', 20000, 12)});
+	flush($node, 'model');
+	$node->safe_psql('model', q{CALL add_rows('elsewhere', 40000, 12)});
+	is_right($node, 'model', 4900, "$name, moved database, more rows");
+	$node->safe_psql('postgres', 'ALTER DATABASE model SET TABLESPACE pg_default');
+	is_right($node, 'model', 4900, "$name, database moved back");
+	$node->safe_psql('model', q{CALL add_rows('back', 60000, 12)});
+	$node->stop('immediate');
+	$node->start;
+	is_right($node, 'model', 6100, "$name, database moved back, and a crash");
+	return;
+}
+
+# An unlogged table with entries in the buffer of its index.
+sub make_unlogged
+{
+	my ($node) = @_;
+	$node->safe_psql('postgres', <<"SQL");
+CREATE UNLOGGED TABLE unlogged (id int, key int);
+CREATE INDEX unlogged_key ON unlogged USING $am (key);
+INSERT INTO unlogged SELECT i, i FROM generate_series(1, 1000) i;
+INSERT INTO unlogged SELECT i, i FROM generate_series(1001, 1200) i;
+SQL
+	cmp_ok(buffered($node, 'postgres', 'unlogged'), '>', 0, 'unlogged: there are entries in the buffer')
+	  if $am eq 'sware';
+	return;
+}
+
+sub unlogged_is_right
+{
+	my ($node, $rows, $name) = @_;
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM unlogged'), $rows, "unlogged, $name: $rows rows");
+	check_index($node, 'unlogged_key', "unlogged, $name");
+	index_agrees($node, 'unlogged', 'key', "unlogged, $name") if $rows > 0;
+	return;
+}
+
+my $node = start_server('main', $preload);
+restart_and_crash($node);
+end_prepared($node);
+copy_databases($node, 3);
+move_database($node);
 
 # Dump and restore.
 my $dump = "$PostgreSQL::Test::Utils::tmp_check/model.sql";
@@ -224,27 +285,16 @@ $node->safe_psql('restored', q{CALL add_rows('restored', 80000, 3)});
 is_right($node, 'restored', 6400, 'restored, more rows');
 
 # Unlogged tables: kept over a clean restart, reset by a crash.
-$node->safe_psql('postgres', <<"SQL");
-CREATE UNLOGGED TABLE unlogged (id int, key int);
-CREATE INDEX unlogged_key ON unlogged USING $am (key);
-INSERT INTO unlogged SELECT i, i FROM generate_series(1, 1000) i;
-INSERT INTO unlogged SELECT i, i FROM generate_series(1001, 1200) i;
-SQL
-cmp_ok(buffered($node, 'postgres', 'unlogged'), '>', 0, 'unlogged: there are entries in the buffer')
-  if $am eq 'sware';
+make_unlogged($node);
 $node->restart;
-check_index($node, 'unlogged_key', 'unlogged, clean restart');
-index_agrees($node, 'unlogged', 'key', 'unlogged, clean restart');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM unlogged'), '1200', 'unlogged, clean restart: all rows');
+unlogged_is_right($node, 1200, 'clean restart');
 foreach my $round (1, 2)
 {
 	$node->stop('immediate');
 	$node->start;
-	is($node->safe_psql('postgres', 'SELECT count(*) FROM unlogged'), '0', 'unlogged, crash: no row');
-	check_index($node, 'unlogged_key', 'unlogged, crash');
+	unlogged_is_right($node, 0, 'crash');
 	$node->safe_psql('postgres', 'INSERT INTO unlogged SELECT i, -i FROM generate_series(1, 200) i');
-	index_agrees($node, 'unlogged', 'key', 'unlogged, filled again');
-	check_index($node, 'unlogged_key', 'unlogged, filled again');
+	unlogged_is_right($node, 200, 'filled again');
 }
 $node->safe_psql('postgres', 'DROP TABLE unlogged');
 
@@ -301,6 +351,74 @@ is(scalar(grep_log($_, qr/PANIC|TRAP|was terminated by signal|inconsistent page/
 	$_->name . ' did not crash')
   foreach ($node, $standby, $recovered);
 $node->stop;
+
+# pg_upgrade takes files over as they are: here to servers of the same version,
+# by copying them, and from there by linking them.
+my $old = start_server('old', $preload);
+make_unlogged($old);
+my $upgraded_rows = 2500;
+foreach my $mode ('copy', 'link')
+{
+	my $name = "pg_upgrade, $mode";
+	my $new = PostgreSQL::Test::Cluster->new($mode);
+	$new->init;
+	$new->append_conf('postgresql.conf', "$common_settings$preload");
+	my @buffered = map { buffered($old, 'postgres', $_) } ('data', 'unlogged');
+	$old->stop;
+	$old->command_ok(
+		[
+			'pg_upgrade', '--no-sync', '--old-datadir', $old->data_dir, '--new-datadir', $new->data_dir,
+			'--old-bindir', $old->config_data('--bindir'), '--new-bindir', $new->config_data('--bindir'),
+			'--socketdir', $new->host, '--old-port', $old->port, '--new-port', $new->port,
+			$mode eq 'link' ? ('--link') : ()
+		],
+		$name);
+	$new->start;
+	is_deeply([ map { buffered($new, 'postgres', $_) } ('data', 'unlogged') ],
+		\@buffered, "$name: the entries are in the buffer");
+	is_right($new, 'postgres', $upgraded_rows, $name);
+	unlogged_is_right($new, 1200, $name);
+	$new->safe_psql('postgres', "CALL add_rows('$mode', $upgraded_rows * 10, 12)");
+	is_right($new, 'postgres', $upgraded_rows + 1200, "$name, more rows");
+	flush($new, 'postgres');
+	$new->safe_psql('postgres', "CALL add_rows('$mode again', $upgraded_rows * 10 + 2000, 12)");
+	$upgraded_rows += 2400;
+	is_right($new, 'postgres', $upgraded_rows, "$name, flushed, more rows");
+	has_buffered($new, 'postgres', "$name, flushed, more rows");
+	$old = $new;
+}
+$old->stop('immediate');
+$old->start;
+is_right($old, 'postgres', $upgraded_rows, 'pg_upgrade, crash');
+unlogged_is_right($old, 0, 'pg_upgrade, crash');
+$old->stop;
+
+# Where the library is not preloaded, nothing is in shared memory, and the buffer
+# is small.
+my $plain = start_server('not-preloaded', '');
+restart_and_crash($plain);
+end_prepared($plain);
+copy_databases($plain, 1);
+move_database($plain);
+SKIP:
+{
+	skip 'this is about another access method', 1 if $am ne 'sware';
+	my $tests = "$FindBin::RealBin/../..";
+	my $output = PostgreSQL::Test::Utils::tempdir();
+	$plain->safe_psql('postgres', 'CREATE DATABASE regression');
+	$plain->safe_psql('regression', 'CREATE EXTENSION sware');
+	$plain->command_ok(
+		[
+			$ENV{PG_REGRESS}, '--use-existing', '--dbname', 'regression', '--host', $plain->host, '--port', $plain->port,
+			'--bindir', $plain->config_data('--bindir'), '--inputdir', $tests, '--outputdir', $output, 'setup', 'buffer_life'
+		],
+		'not preloaded: sql/buffer_life')
+	  || diag(-e "$output/regression.diffs" ? slurp_file("$output/regression.diffs") : '');
+}
+is(scalar(grep_log($_, qr/PANIC|TRAP|was terminated by signal|inconsistent page/)), 0,
+	$_->name . ' did not crash')
+  foreach ($old, $plain);
+$plain->stop;
 
 # wal_level = minimal: what is made in a transaction is not logged, but synced.
 my $minimal = PostgreSQL::Test::Cluster->new('minimal');
