@@ -65,6 +65,15 @@ sware_chunk_make_room(SwareBufferCursor *cursor, Size size)
 	return result;
 }
 
+/* Give back the end of the memory got last. */
+void
+sware_chunk_give_back(SwareBufferCursor *cursor, Size size)
+{
+	cursor->room -= size;
+	cursor->roomLeft += size;
+	cursor->bytes -= size;
+}
+
 /*
  * Find the runs of entries that are in order, and drop entries that are equal
  * to the one before.  Returns the number of runs.
@@ -166,6 +175,7 @@ sort_and_cut(SwareBufferCursor *cursor)
 {
 	int			limit;
 
+	cursor->lastIsOfSource = false;
 	sort(cursor);
 	limit = Min(cursor->limit, cursor->count);
 	if (cursor->bytes > MAX_CHUNK_BYTES)
@@ -182,6 +192,11 @@ sort_and_cut(SwareBufferCursor *cursor)
 	if (cursor->count > limit)
 		cursor->isCut = true;
 	cursor->count = cursor->sorted = limit;
+
+#ifdef USE_ASSERT_CHECKING
+	for (int i = 1; i < limit; i++)
+		Assert(compare_buffered(cursor, &cursor->entries[i - 1], &cursor->entries[i]) < 0);
+#endif
 }
 
 /*
@@ -378,12 +393,10 @@ sware_chunk_take_candidates(SwareBufferCursor *cursor, const SwareCandidates *ca
 /*
  * Take an entry of a source that is in order.  It is in the chunk's memory,
  * unless it is only visited, and has been found to lie in a range, with an
- * abbreviation that is wanted.  `follows` says that it is the next one of the
- * same source, and nothing was cut in between.  False if it does not qualify.
+ * abbreviation that is wanted.  False if it does not qualify.
  */
 bool
-sware_chunk_take_in_order(SwareBufferCursor *cursor, const SwareBufferedEntry *found,
-						  bool follows)
+sware_chunk_take_in_order(SwareBufferCursor *cursor, const SwareBufferedEntry *found)
 {
 	if (!sware_is_beyond_place(cursor, found->entry, found->abbreviation) ||
 		(cursor->keys->filterCount > 0 &&
@@ -398,10 +411,11 @@ sware_chunk_take_in_order(SwareBufferCursor *cursor, const SwareBufferedEntry *f
 
 	/* if everything is in order so far, is it still? */
 	if (cursor->sorted == cursor->count - 1 &&
-		(cursor->sorted == 0 || follows ||
+		(cursor->sorted == 0 || cursor->lastIsOfSource ||
 		 compare_buffered(cursor, &cursor->entries[cursor->count - 2],
 						  &cursor->entries[cursor->count - 1]) < 0))
 		cursor->sorted = cursor->count;
+	cursor->lastIsOfSource = true;
 	if (is_full(cursor))
 		sware_chunk_keep_the_best(cursor);
 	return true;

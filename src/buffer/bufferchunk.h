@@ -26,8 +26,9 @@ extern void sware_chunk_begin(SwareBufferCursor *cursor, IndexTuple after);
 extern void sware_chunk_take_candidates(SwareBufferCursor *cursor,
 										const SwareCandidates *candidates);
 extern IndexTuple sware_chunk_make_room(SwareBufferCursor *cursor, Size size);
+extern void sware_chunk_give_back(SwareBufferCursor *cursor, Size size);
 extern bool sware_chunk_take_in_order(SwareBufferCursor *cursor,
-									  const SwareBufferedEntry *found, bool follows);
+									  const SwareBufferedEntry *found);
 extern void sware_chunk_keep_the_best(SwareBufferCursor *cursor);
 extern void sware_chunk_save_memory(SwareBufferCursor *cursor);
 extern void sware_chunk_finish(SwareBufferCursor *cursor);

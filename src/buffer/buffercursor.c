@@ -400,6 +400,7 @@ copy_entries(SwareBufferCursor *cursor, const SwareSortedBlock *block, int64 num
 	Size		size = block->entrySize > 0 ? block->entrySize :
 		MAXALIGN(SWARE_MAX_ENTRY_SIZE);
 	int			step = cursor->forward ? 1 : -1;
+	char	   *start;
 	int64		first;
 	int			count;
 
@@ -408,6 +409,7 @@ copy_entries(SwareBufferCursor *cursor, const SwareSortedBlock *block, int64 num
 	most = cursor->needsPages ? 1 : Min(most, (int) (BLCKSZ / size));
 	if (cursor->visit == NULL)
 		memory = (char *) sware_chunk_make_room(cursor, most * size);
+	start = memory;
 	if (cursor->needsPages)
 	{
 		entries[0] = (IndexTuple) memory;
@@ -424,6 +426,8 @@ copy_entries(SwareBufferCursor *cursor, const SwareSortedBlock *block, int64 num
 		memory += MAXALIGN(IndexTupleSize(entries[count]));
 		count += step;
 	}
+	if (cursor->visit == NULL)
+		sware_chunk_give_back(cursor, start + most * size - memory);
 	return most;
 }
 
@@ -443,6 +447,7 @@ read_block(SwareBufferCursor *cursor, const SwareSortedBlock *block)
 	int64		number;
 
 	CHECK_FOR_INTERRUPTS();
+	cursor->lastIsOfSource = false;
 	if (cursor->hasHash && !sware_block_may_contain(block, cursor->hash))
 		return true;
 	if (!begin_block(cursor, block, &number))
@@ -486,8 +491,7 @@ read_block(SwareBufferCursor *cursor, const SwareSortedBlock *block)
 				continue;
 
 			/* of these, those beyond the limit would be cut off */
-			if (sware_chunk_take_in_order(cursor, &found,
-										  taken > 0 && cursor->worst == NULL) &&
+			if (sware_chunk_take_in_order(cursor, &found) &&
 				++taken > cursor->limit)
 			{
 				cursor->isCut = true;

@@ -72,6 +72,8 @@ typedef struct SwareBufferCursor
 	SwareBufferedEntry *entries;	/* in the direction of the scan */
 	int			allocated;
 	int			sorted;			/* so many of them are in order, none twice */
+	bool		lastIsOfSource; /* was the last one taken last, from the source
+								 * that is being read, which is in order? */
 
 	/* the ranges as abbreviations; set if isAnalyzed */
 	bool		isAnalyzed;
