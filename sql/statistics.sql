@@ -111,3 +111,28 @@ SELECT sware_flush(0);
 SELECT sware_flush(NULL);
 DROP TABLE twin_sware.t CASCADE;
 DROP FUNCTION twin_sware.load(text);
+
+-- Bloom filters: keys that come scrambled, and look-ups of some of them and of
+-- others. What comes first finds the pages unsorted, and sorts them.
+CREATE TABLE twin_sware.bloom (k int);
+CREATE INDEX bloom_k ON twin_sware.bloom USING sware (k);
+DO $$
+BEGIN
+	FOR i IN 1 .. 100 LOOP
+		INSERT INTO twin_sware.bloom SELECT (i * 100 + j) * 7919 % 20011 * 2 FROM generate_series(1, 100) j;
+		COMMIT;
+	END LOOP;
+END $$;
+SET enable_seqscan = off;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_material = off;
+SELECT count(*) FROM twin_sware.bloom WHERE k > 0;
+SELECT count(*) > 0 AS found_some FROM generate_series(1, 300) i, LATERAL (SELECT FROM twin_sware.bloom WHERE k = i * 2) x;
+SELECT count(*) AS found_others FROM generate_series(1, 300) i, LATERAL (SELECT FROM twin_sware.bloom WHERE k = i * 2 + 1) x;
+SELECT bloom_probes >= 300 AS probed, bloom_false_positives < bloom_probes / 10 AS mostly_right FROM sware_stats('twin_sware.bloom_k');
+RESET enable_seqscan;
+RESET enable_hashjoin;
+RESET enable_mergejoin;
+RESET enable_material;
+DROP TABLE twin_sware.bloom;

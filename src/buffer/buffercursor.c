@@ -20,6 +20,7 @@
 #include "utils/memutils.h"
 
 #include "buffer/bufferchunk.h"
+#include "buffer/statistics.h"
 #include "faultpoint.h"
 #include "tree/corruption.h"
 
@@ -52,6 +53,7 @@ sware_buffer_cursor_init(SwareBufferCursor *cursor, IndexScanDesc scan,
 	cursor->hasView = false;
 	cursor->isAnalyzed = false;
 	cursor->exhausted = true;
+	cursor->bloomProbes = cursor->bloomFalsePositives = 0;
 	cursor->count = cursor->current = 0;
 	cursor->entries = NULL;
 	cursor->allocated = 0;
@@ -433,23 +435,21 @@ copy_entries(SwareBufferCursor *cursor, const SwareSortedBlock *block, int64 num
 
 /*
  * Read a block, as far as its entries are wanted: they are in order, and none is
- * there twice.  False if the block is gone.
+ * there twice.  Tells how many were taken.  False if the block is gone.
  */
 static bool
-read_block(SwareBufferCursor *cursor, const SwareSortedBlock *block)
+take_from_block(SwareBufferCursor *cursor, const SwareSortedBlock *block, int *taken)
 {
 	PGAlignedBlock memory;
 	IndexTuple	entries[MAX_BATCH];
 	bool		is_retired[MAX_BATCH];
 	int			step = cursor->forward ? 1 : -1;
 	int			batch = FIRST_BATCH;
-	int			taken = 0;
 	int64		number;
 
 	CHECK_FOR_INTERRUPTS();
+	*taken = 0;
 	cursor->lastIsOfSource = false;
-	if (cursor->hasHash && !sware_block_may_contain(block, cursor->hash))
-		return true;
 	if (!begin_block(cursor, block, &number))
 		return false;
 
@@ -492,7 +492,7 @@ read_block(SwareBufferCursor *cursor, const SwareSortedBlock *block)
 
 			/* of these, those beyond the limit would be cut off */
 			if (sware_chunk_take_in_order(cursor, &found) &&
-				++taken > cursor->limit)
+				++*taken > cursor->limit)
 			{
 				cursor->isCut = true;
 				return true;
@@ -501,6 +501,26 @@ read_block(SwareBufferCursor *cursor, const SwareSortedBlock *block)
 		batch = Min(2 * batch, MAX_BATCH);
 	}
 	return true;
+}
+
+/* Read a block, unless its Bloom filter says no.  False if it is gone. */
+static bool
+read_block(SwareBufferCursor *cursor, const SwareSortedBlock *block)
+{
+	bool		has_filter = cursor->hasHash &&
+		sware_block_has_filter(block, cursor->hash);
+	bool		is_there;
+	int			taken;
+
+	cursor->bloomProbes += has_filter;
+	if (has_filter && !sware_block_may_contain(block, cursor->hash))
+		return true;
+	is_there = take_from_block(cursor, block, &taken);
+
+	/* what comes behind a place may have been all */
+	cursor->bloomFalsePositives += has_filter && is_there && taken == 0 &&
+		!cursor->hasPlace;
+	return is_there;
 }
 
 /* Let a source sink to its place in the heap. */
@@ -693,6 +713,9 @@ read_chunk(SwareBufferCursor *cursor, IndexTuple after, bool same_generation)
 	}
 
 	sware_chunk_finish(cursor);
+	if (cursor->bloomProbes > 0)
+		sware_count_bloom(index, cursor->bloomProbes, cursor->bloomFalsePositives);
+	cursor->bloomProbes = cursor->bloomFalsePositives = 0;
 	return true;
 }
 

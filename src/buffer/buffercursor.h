@@ -89,6 +89,8 @@ typedef struct SwareBufferCursor
 	int64		endMayMatter;	/* and only from this one on, with the upper end */
 	bool		hasHash;		/* for Bloom filters */
 	uint64		hash;
+	int			bloomProbes;	/* not counted yet */
+	int			bloomFalsePositives;
 
 	/* while a chunk is read: what is still wanted */
 	int64		smallest;		/* abbreviations that an entry may have */

@@ -54,10 +54,6 @@ typedef struct HashMethod
 
 static HTAB *hash_methods = NULL;
 
-/* what sware_zones_take_bloom_counts gives away */
-static uint64 bloom_probes = 0;
-static uint64 bloom_negatives = 0;
-
 static void
 forget_hash_methods(Datum argument, int cache, uint32 hash)
 {
@@ -163,25 +159,15 @@ sware_block_may_contain(const SwareSortedBlock *block, uint64 hash)
 	uint8		line[SWARE_FILTER_LINE_BYTES];
 	Size		start;
 
-	if (block->filterLines == 0 || block->hashFunction != (Oid) (hash >> 32))
+	if (!sware_block_has_filter(block, hash))
 		return true;
-	bloom_probes++;
 	start = block->filterStart +
 		(Size) sware_filter_line((uint32) hash, block->filterLines) * sizeof(line);
 	if (!sware_segment_read(&block->segment, start, line, sizeof(line)) ||
 		!sware_segment_has_stamp(&block->segment, block->stamp) ||
 		sware_filter_has(line, (uint32) hash, block->filterProbes))
 		return true;
-	bloom_negatives++;
 	return false;
-}
-
-void
-sware_zones_take_bloom_counts(uint64 *probes, uint64 *negatives)
-{
-	*probes = bloom_probes;
-	*negatives = bloom_negatives;
-	bloom_probes = bloom_negatives = 0;
 }
 
 /*

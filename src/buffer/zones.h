@@ -163,11 +163,12 @@ extern bool sware_block_find_retired(const SwareSortedBlock *block, uint32 first
 extern bool sware_bloom_hash(Relation index, Datum value, uint64 *hash);
 extern bool sware_block_may_contain(const SwareSortedBlock *block, uint64 hash);
 
-/*
- * How often this backend has asked Bloom filters since it was asked this last,
- * and how often they said no.
- */
-extern void sware_zones_take_bloom_counts(uint64 *probes, uint64 *negatives);
+/* Has a block a filter that knows of such hashes? */
+static inline bool
+sware_block_has_filter(const SwareSortedBlock *block, uint64 hash)
+{
+	return block->filterLines > 0 && block->hashFunction == (Oid) (hash >> 32);
+}
 
 /* forget what is known of a database's indexes, which has been dropped */
 extern void sware_zones_forget_database(Oid database);
