@@ -116,15 +116,10 @@ static bool
 gather_page(Gathered *gathered, SwareLink link, int number)
 {
 	PGAlignedBlock copy;
-	Buffer		buffer;
 
 	CHECK_FOR_INTERRUPTS();
-	buffer = sware_read_buffer_page(gathered->index, link, BUFFER_LOCK_SHARE);
-	if (!BufferIsValid(buffer))
+	if (!sware_copy_buffer_page(gathered->index, link, copy.data))
 		return false;
-	memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
-	sware_release_buffer(buffer);
-
 	for (Size offset = SWARE_BUFFER_START; offset < sware_buffer_page_end(copy.data);)
 	{
 		Size		start = offset;

@@ -174,6 +174,39 @@ sware_read_buffer_page(Relation index, SwareLink link, int lockmode)
 	return buffer;
 }
 
+/*
+ * Copy a buffer page, whose lock is held for a moment only.  False if the page
+ * is not the one meant any more.
+ */
+bool
+sware_copy_buffer_page(Relation index, SwareLink link, Page copy)
+{
+	Buffer		buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_SHARE);
+
+	if (!BufferIsValid(buffer))
+		return false;
+	memcpy(copy, BufferGetPage(buffer), BLCKSZ);
+	sware_release_buffer(buffer);
+	return true;
+}
+
+/*
+ * How many entries are on a buffer page, on which the caller has a lock or of
+ * which it owns a copy?
+ */
+int
+sware_buffer_page_entry_count(Relation index, BlockNumber block, Page page)
+{
+	int			count = 0;
+
+	for (Size offset = SWARE_BUFFER_START; offset < sware_buffer_page_end(page);)
+	{
+		sware_buffer_entry(index, block, page, &offset);
+		count++;
+	}
+	return count;
+}
+
 /* Raise an error about an entry that is not within its buffer page. */
 void
 sware_report_buffer_entry(Relation index, BlockNumber block, Size offset)

@@ -74,18 +74,14 @@ sorted_entries(Relation index, const SwareListedPage *pages, int page_count,
 	{
 		Page		copy = palloc(BLCKSZ);
 		BlockNumber block = pages[i].page.block;
-		Buffer		buffer = sware_read_buffer_page(index, pages[i].page,
-													BUFFER_LOCK_SHARE);
 		int			on_page = 0;
 
-		if (!BufferIsValid(buffer))
+		if (!sware_copy_buffer_page(index, pages[i].page, copy))
 			ereport(ERROR,
 					(errcode(ERRCODE_INDEX_CORRUPTED),
 					 errmsg("slot %d of the buffer directory of index \"%s\" lists block %u, which is not the buffer page meant",
 							pages[i].slot, RelationGetRelationName(index), block),
 					 errhint("Please REINDEX it.")));
-		memcpy(copy, BufferGetPage(buffer), BLCKSZ);
-		sware_release_buffer(buffer);
 
 		for (Size offset = SWARE_BUFFER_START; offset < sware_buffer_page_end(copy);)
 		{

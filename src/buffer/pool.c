@@ -80,12 +80,6 @@ sware_pool_attach(void *memory, int kilobytes, bool initialize, LWLock *pool_loc
 	}
 }
 
-bool
-sware_pool_is_attached(void)
-{
-	return head != NULL;
-}
-
 int
 sware_pool_chunk_count(void)
 {

@@ -39,7 +39,6 @@ typedef struct SwareSegment
 
 extern Size sware_pool_memory(int kilobytes);
 extern void sware_pool_attach(void *memory, int kilobytes, bool initialize, LWLock *lock);
-extern bool sware_pool_is_attached(void);
 extern int	sware_pool_chunk_count(void);
 extern int	sware_pool_free_count(void);
 

@@ -54,6 +54,8 @@ extern bool sware_buffer_read_state(Relation index, SwareBufferState *state);
 extern uint64 sware_buffer_generation(Relation index);
 extern int	sware_buffer_list_pages(Relation index, uint16 state, SwareListedPage **pages);
 extern Buffer sware_read_buffer_page(Relation index, SwareLink link, int lockmode);
+extern bool sware_copy_buffer_page(Relation index, SwareLink link, Page copy);
+extern int	sware_buffer_page_entry_count(Relation index, BlockNumber block, Page page);
 extern void sware_report_buffer_entry(Relation index, BlockNumber block, Size offset);
 
 /* bufferinsert.c */

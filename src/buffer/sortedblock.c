@@ -178,26 +178,23 @@ bool
 sware_page_make_zonemap(Relation index, SwareUnsortedPage *page)
 {
 	TupleDesc	descriptor = RelationGetDescr(index);
-	Buffer		buffer = sware_read_buffer_page(index, page->page, BUFFER_LOCK_SHARE);
 	SwareKeyColumn column;
-	Page		contents;
+	PGAlignedBlock copy;
 
-	if (!BufferIsValid(buffer))
+	if (!sware_copy_buffer_page(index, page->page, copy.data))
 		return false;
-	contents = BufferGetPage(buffer);
 	sware_key_column_init(&column, index, 1, (Datum) 0, true);
 	page->smallest = PG_INT64_MAX;
 	page->largest = PG_INT64_MIN;
-	for (Size offset = SWARE_BUFFER_START; offset < sware_buffer_page_end(contents);)
+	for (Size offset = SWARE_BUFFER_START; offset < sware_buffer_page_end(copy.data);)
 	{
-		IndexTuple	entry = sware_buffer_entry(index, page->page.block, contents, &offset);
+		IndexTuple	entry = sware_buffer_entry(index, page->page.block, copy.data, &offset);
 		int64		abbreviation = sware_abbreviate(&column, descriptor, entry);
 
 		page->smallest = Min(page->smallest, abbreviation);
 		page->largest = Max(page->largest, abbreviation);
 	}
 	page->hasZonemap = true;
-	sware_release_buffer(buffer);
 	return true;
 }
 

@@ -223,21 +223,6 @@ tail_number(SwareMetaPage meta, SwareLink page)
 	return -1;
 }
 
-/* How many entries are on a buffer page? */
-static int
-count_entries(Relation index, Buffer buffer)
-{
-	Page		page = BufferGetPage(buffer);
-	int			count = 0;
-
-	for (Size offset = SWARE_BUFFER_START; offset < sware_buffer_page_end(page);)
-	{
-		sware_buffer_entry(index, BufferGetBlockNumber(buffer), page, &offset);
-		count++;
-	}
-	return count;
-}
-
 /* A place among the tails of the metapage, which the caller has locked. */
 static int
 free_tail(SwareMetaPage meta)
@@ -293,7 +278,8 @@ seal(Relation index, Buffer buffer, Buffer successor, uint32 incarnation,
 	 SlotPlace *place)
 {
 	SwareLink	link = sware_page_link(buffer);
-	int			entries = count_entries(index, buffer);
+	int			entries = sware_buffer_page_entry_count(index, link.block,
+														BufferGetPage(buffer));
 	Buffer		meta_buffer = sware_read_buffer(index, SWARE_METAPAGE,
 												BUFFER_LOCK_EXCLUSIVE);
 	SwareWal   *wal = sware_wal_begin(index);

@@ -546,13 +546,9 @@ put_open_page(ReturnSetInfo *result, Relation index, SwareLink link)
 {
 	SwareSlot	slot = {.page = link};
 	PGAlignedBlock copy;
-	Buffer		buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_SHARE);
 
-	if (!BufferIsValid(buffer))
-		return;
-	memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
-	sware_release_buffer(buffer);
-	if (sware_buffer_page_is_sealed(copy.data))
+	if (!sware_copy_buffer_page(index, link, copy.data) ||
+		sware_buffer_page_is_sealed(copy.data))
 		return;
 	slot.entries = sware_validate_buffer_entries(index, link.block, copy.data);
 	put_buffer_page(result, &slot, -1);

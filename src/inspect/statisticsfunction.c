@@ -40,20 +40,10 @@ typedef struct BufferContent
 static int
 entries_of_open_page(Relation index, SwareLink link)
 {
-	Buffer		buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_SHARE);
 	PGAlignedBlock copy;
-	int			count = 0;
 
-	if (!BufferIsValid(buffer))
-		return 0;
-	memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
-	sware_release_buffer(buffer);
-	for (Size offset = SWARE_BUFFER_START; offset < sware_buffer_page_end(copy.data);)
-	{
-		sware_buffer_entry(index, link.block, copy.data, &offset);
-		count++;
-	}
-	return count;
+	return sware_copy_buffer_page(index, link, copy.data) ?
+		sware_buffer_page_entry_count(index, link.block, copy.data) : 0;
 }
 
 /*
