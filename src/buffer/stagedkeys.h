@@ -13,8 +13,8 @@
  * key looks there in this order.
  *
  *	direct insert of key k				stager's insert of key k
- *	 1 raise the index's activity		 1 register k
- *	 2 lock k							 2 memory barrier
+ *	 1 lock k							 1 register k
+ *	 2 raise the index's activity		 2 memory barrier
  *	 3 k registered by another? unlock,	 3 fast path: the activity is what it was
  *	   wait for its transaction, go to 1	when the bound was found, no other
  *	 4 look k up: a conflict is waited		stager was there, and k > bound and
@@ -24,6 +24,10 @@
  *										   stored: withdraw k, unlock, wait or
  *										   raise the error
  *										 5 unlock k
+ *
+ * A direct insert raises the activity under the key's lock: whoever has raised
+ * it before a stager reads it, and may still store something, is then waited
+ * for when the stager looks for its bound.
  *
  * The *bound* is the largest key stored in the index: read the activity,
  * see that there is no other stager, wait until everybody who holds a key lock

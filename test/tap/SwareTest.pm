@@ -14,10 +14,11 @@ use warnings;
 use Exporter 'import';
 use Fcntl qw(SEEK_SET);
 use Test::More;
+use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(am choose pick prepare_database preload check_statement check_index
   index_agrees make_disagreements
-  sequential_summary ordered_summary grep_log $ordered_scan
+  sequential_summary ordered_summary grep_log $ordered_scan start_after_crash
   read_page write_page $page_size);
 
 my $am = $ENV{SWARE_TEST_AM} // 'sware';
@@ -211,6 +212,19 @@ BEGIN
 END $$;
 SQL
 	return;
+}
+
+# Starts a server when the last process of its predecessor, of which the number
+# of the first is given, is gone.
+sub start_after_crash
+{
+	my ($node, $postmaster) = @_;
+	foreach my $attempt (1 .. 3000)
+	{
+		return 1 if !kill(0, $postmaster) && $node->start(fail_ok => 1);
+		usleep(20_000);
+	}
+	return 0;
 }
 
 # The lines of a server's log, from an offset on, that match.

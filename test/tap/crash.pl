@@ -206,12 +206,7 @@ sub start_again
 	$conf = '' if choose(1, 4) == 1;
 	unlink $node->data_dir . '/preload.conf';
 	append_to_file($node->data_dir . '/preload.conf', $conf);
-	foreach my $attempt (1 .. 3000)
-	{
-		return 1 if !kill(0, $postmaster) && $node->start(fail_ok => 1);
-		usleep(20_000);
-	}
-	return 0;
+	return start_after_crash($node, $postmaster);
 }
 
 $node->append_conf('postgresql.conf', "include_if_exists = 'preload.conf'\n");
