@@ -22,6 +22,7 @@
 #include "utils/syscache.h"
 
 #include "am/callbacks.h"
+#include "am/duplicates.h"
 #include "am/entrysort.h"
 #include "buffer/staging.h"
 #include "buffer/zones.h"
@@ -41,6 +42,7 @@
 typedef struct BuildState
 {
 	SwareEntrySort *sort;
+	SwareDuplicateCheck *duplicateCheck;	/* NULL unless the index is unique */
 	int64		entries;
 } BuildState;
 
@@ -157,7 +159,8 @@ add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 {
 	BuildState *build = state;
 
-	sware_entry_sort_put(build->sort, values, isnull, tid);
+	sware_entry_sort_put(build->sort, values, isnull, tid,
+						 build->duplicateCheck != NULL && !tuple_is_alive);
 	build->entries++;
 }
 
@@ -187,7 +190,11 @@ scan_table(BuildState *build, Relation heap, Relation index, IndexInfo *index_in
 	return rows;
 }
 
-/* Make the tree of the sorted entries. */
+/*
+ * Make the tree of the sorted entries.  The keys of a unique index are looked
+ * at here, where equal ones meet.  Dead rows, whose old versions somebody may
+ * still see, have entries, and share their keys with others.
+ */
 static void
 load_tree(BuildState *build, Relation index)
 {
@@ -198,6 +205,10 @@ load_tree(BuildState *build, Relation index)
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_LOAD);
 	while ((entry = sware_entry_sort_next(build->sort)) != NULL)
 	{
+		bool		is_dead = sware_take_dead_mark(entry);
+
+		if (build->duplicateCheck && !is_dead)
+			sware_duplicate_check_next(build->duplicateCheck, entry);
 		sware_bulkload_add(load, entry);
 		if (++done % ENTRIES_PER_REPORT == 0)
 			pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
@@ -224,10 +235,16 @@ sware_build(Relation heap, Relation index, IndexInfo *index_info)
 	sware_supersede_staged(index);
 
 	build.sort = sware_entry_sort_begin(index, heap, maintenance_work_mem);
+	if (index_info->ii_Unique)
+		build.duplicateCheck =
+			sware_duplicate_check_begin(index, heap, index_info->ii_NullsNotDistinct,
+										build.sort);
 	rows = scan_table(&build, heap, index, index_info);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SORT);
 	sware_entry_sort_perform(build.sort);
 	load_tree(&build, index);
+	if (build.duplicateCheck)
+		sware_duplicate_check_end(build.duplicateCheck);
 	sware_entry_sort_end(build.sort);
 
 	result = palloc(sizeof(IndexBuildResult));

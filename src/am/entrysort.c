@@ -14,7 +14,8 @@
  *
  * Outliers are sorted as rows, since a tuplesort of index tuples is for btree
  * indexes only; or as pairs of numbers, if the index has a single column that
- * is compared like an integer.
+ * is compared like an integer.  Both take the mark of a dead row as the lowest
+ * bit of the TID's number, where it does not change the order.
  *
  *-------------------------------------------------------------------------
  */
@@ -64,7 +65,7 @@ struct SwareEntrySort
 	int			windowEntries;	/* in the running window */
 	int			windowOutliers;
 
-	/* rows have the index columns, and the TID as a number */
+	/* rows have the index columns, and the TID and mark as a number */
 	TupleDesc	rowDescriptor;
 	TupleTableSlot *putSlot;
 	TupleTableSlot *getSlot;
@@ -179,9 +180,9 @@ sware_entry_sort_begin(Relation index, Relation heap, int memory)
 	return sort;
 }
 
-/* Is an entry below another one?  They are not equal. */
-static bool
-is_below(SwareEntrySort *sort, IndexTuple a, IndexTuple b)
+/* Compare the keys of two entries, as the index orders them. */
+int
+sware_entry_sort_compare_keys(SwareEntrySort *sort, IndexTuple a, IndexTuple b)
 {
 	TupleDesc	descriptor = RelationGetDescr(sort->index);
 	int			keys = IndexRelationGetNumberOfKeyAttributes(sort->index);
@@ -196,9 +197,20 @@ is_below(SwareEntrySort *sort, IndexTuple a, IndexTuple b)
 		column->value = index_getattr(a, i + 1, descriptor, &column->isNull);
 		order = sware_compare_column(column, value, is_null);
 		if (order != 0)
-			return order < 0;
+			return order;
 	}
-	return ItemPointerCompare(&a->t_tid, &b->t_tid) < 0;
+	return 0;
+}
+
+/* Is an entry below another one?  They are not equal. */
+static bool
+is_below(SwareEntrySort *sort, IndexTuple a, IndexTuple b)
+{
+	int			order = sware_entry_sort_compare_keys(sort, a, b);
+
+	if (order == 0)
+		order = ItemPointerCompare(&a->t_tid, &b->t_tid);
+	return order < 0;
 }
 
 static bool
@@ -212,15 +224,29 @@ has_nulls(TupleDesc descriptor, bool *isnull)
 	return false;
 }
 
-/* Make an entry of fixed size in a given place. */
+/* The number that stands for TID and mark. */
+static int64
+number_from_tid(ItemPointer tid, bool is_dead)
+{
+	return (int64) (itemptr_encode(tid) << 1) | (is_dead ? 1 : 0);
+}
+
+/* Set an entry's TID and mark. */
 static void
-fill_fixed_entry(SwareEntrySort *sort, IndexTuple entry, Datum *values, bool *isnull,
-				 ItemPointer tid)
+set_tid_from_number(IndexTuple entry, int64 number)
+{
+	itemptr_decode(&entry->t_tid, number >> 1);
+	if (number & 1)
+		entry->t_info |= SWARE_DEAD_ROW;
+}
+
+/* Make an entry of fixed size in a given place, but for its TID. */
+static void
+fill_fixed_entry(SwareEntrySort *sort, IndexTuple entry, Datum *values, bool *isnull)
 {
 	uint16		unused;
 
 	memset(entry, 0, sort->fixedSize);
-	entry->t_tid = *tid;
 	entry->t_info = sort->fixedSize;
 	heap_fill_tuple(RelationGetDescr(sort->index), values, isnull,
 					(char *) entry + sizeof(IndexTupleData),
@@ -269,7 +295,7 @@ value_from_number(const SwareKeyColumn *column, int64 number)
 
 /* Sort an entry, given by its columns, with the outliers. */
 static void
-put_outlier_values(SwareEntrySort *sort, Datum *values, bool *isnull, ItemPointer tid)
+put_outlier_values(SwareEntrySort *sort, Datum *values, bool *isnull, int64 tid_number)
 {
 	int			columns = RelationGetDescr(sort->index)->natts;
 	TupleTableSlot *slot = sort->putSlot;
@@ -279,7 +305,7 @@ put_outlier_values(SwareEntrySort *sort, Datum *values, bool *isnull, ItemPointe
 	{
 		sware_pair_sort_put(sort->pairs,
 							number_from_value(&sort->columns[0], values[0]),
-							itemptr_encode(tid));
+							tid_number);
 		return;
 	}
 
@@ -290,7 +316,7 @@ put_outlier_values(SwareEntrySort *sort, Datum *values, bool *isnull, ItemPointe
 	ExecClearTuple(slot);
 	memcpy(slot->tts_values, values, columns * sizeof(Datum));
 	memcpy(slot->tts_isnull, isnull, columns * sizeof(bool));
-	slot->tts_values[columns] = Int64GetDatum(itemptr_encode(tid));
+	slot->tts_values[columns] = Int64GetDatum(tid_number);
 	slot->tts_isnull[columns] = false;
 	ExecStoreVirtualTuple(slot);
 	tuplesort_puttupleslot(sort->rows, slot);
@@ -304,7 +330,9 @@ put_outlier(SwareEntrySort *sort, IndexTuple entry)
 	bool		isnull[INDEX_MAX_KEYS];
 
 	index_deform_tuple(entry, RelationGetDescr(sort->index), values, isnull);
-	put_outlier_values(sort, values, isnull, &entry->t_tid);
+	put_outlier_values(sort, values, isnull,
+					   number_from_tid(&entry->t_tid,
+									   (entry->t_info & SWARE_DEAD_ROW) != 0));
 }
 
 /* Set an entry aside for which room was reserved, or sort it. */
@@ -334,9 +362,11 @@ divide(SwareEntrySort *sort, IndexTuple entry)
 
 /* Add an entry to be sorted.  An entry too large for the index is an error. */
 void
-sware_entry_sort_put(SwareEntrySort *sort, Datum *values, bool *isnull, ItemPointer tid)
+sware_entry_sort_put(SwareEntrySort *sort, Datum *values, bool *isnull, ItemPointer tid,
+					 bool is_dead)
 {
 	TupleDesc	descriptor = RelationGetDescr(sort->index);
+	uint16		mark = is_dead ? SWARE_DEAD_ROW : 0;
 	IndexTuple	entry;
 
 	if (sort->fixedSize > 0 && !has_nulls(descriptor, isnull))
@@ -344,11 +374,13 @@ sware_entry_sort_put(SwareEntrySort *sort, Datum *values, bool *isnull, ItemPoin
 		if (sort->setsAside)
 		{
 			entry = sware_ordered_list_reserve(sort->list, sort->fixedSize);
-			fill_fixed_entry(sort, entry, values, isnull, tid);
+			fill_fixed_entry(sort, entry, values, isnull);
+			entry->t_tid = *tid;
+			entry->t_info |= mark;
 			divide(sort, entry);
 		}
 		else
-			put_outlier_values(sort, values, isnull, tid);
+			put_outlier_values(sort, values, isnull, number_from_tid(tid, is_dead));
 		return;
 	}
 
@@ -356,6 +388,7 @@ sware_entry_sort_put(SwareEntrySort *sort, Datum *values, bool *isnull, ItemPoin
 	entry = index_form_tuple(descriptor, values, isnull);
 	entry->t_tid = *tid;
 	sware_check_entry_size(sort->index, sort->heap, entry);
+	entry->t_info |= mark;
 	if (sort->setsAside)
 	{
 		Size		size = IndexTupleSize(entry);
@@ -375,24 +408,21 @@ fetch_row(SwareEntrySort *sort)
 {
 	TupleDesc	descriptor = RelationGetDescr(sort->index);
 	TupleTableSlot *slot = sort->getSlot;
-	ItemPointerData tid;
 
 	if (sort->rows == NULL ||
 		!tuplesort_gettupleslot(sort->rows, true, false, slot, NULL))
 		return false;
 
 	slot_getallattrs(slot);
-	itemptr_decode(&tid, DatumGetInt64(slot->tts_values[descriptor->natts]));
 	if (sort->fixedSize > 0 && !has_nulls(descriptor, slot->tts_isnull))
 	{
 		sort->nextOutlier = sort->outlierSpace;
-		fill_fixed_entry(sort, sort->nextOutlier, slot->tts_values, slot->tts_isnull, &tid);
+		fill_fixed_entry(sort, sort->nextOutlier, slot->tts_values, slot->tts_isnull);
 	}
 	else
-	{
 		sort->nextOutlier = index_form_tuple(descriptor, slot->tts_values, slot->tts_isnull);
-		sort->nextOutlier->t_tid = tid;
-	}
+	set_tid_from_number(sort->nextOutlier,
+						DatumGetInt64(slot->tts_values[descriptor->natts]));
 	return true;
 }
 
@@ -403,15 +433,14 @@ fetch_pair(SwareEntrySort *sort)
 	SwarePair	pair;
 	Datum		value;
 	bool		isnull = false;
-	ItemPointerData tid;
 
 	if (sort->pairs == NULL || !sware_pair_sort_next(sort->pairs, &pair))
 		return false;
 
 	value = value_from_number(&sort->columns[0], pair.major);
-	itemptr_decode(&tid, pair.minor);
 	sort->nextOutlier = sort->outlierSpace;
-	fill_fixed_entry(sort, sort->nextOutlier, &value, &isnull, &tid);
+	fill_fixed_entry(sort, sort->nextOutlier, &value, &isnull);
+	set_tid_from_number(sort->nextOutlier, pair.minor);
 	return true;
 }
 
@@ -443,7 +472,10 @@ sware_entry_sort_perform(SwareEntrySort *sort)
 	sort->returned = FROM_BOTH;
 }
 
-/* The next entry, valid until the next call, or NULL at the end. */
+/*
+ * The next entry, perhaps marked, valid until the next call, or NULL at the
+ * end.
+ */
 IndexTuple
 sware_entry_sort_next(SwareEntrySort *sort)
 {
