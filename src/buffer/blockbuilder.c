@@ -109,11 +109,11 @@ gather_block(Gathered *gathered, const SwareSortedBlock *block, int number)
 }
 
 /*
- * Gather the entries of a page with a number; false if the page is gone.  Locks
- * it for a moment.
+ * Gather the entries of a page with a number, and tell its LSN; false if the
+ * page is gone.  Locks it for a moment.
  */
 static bool
-gather_page(Gathered *gathered, SwareLink link, int number)
+gather_page(Gathered *gathered, SwareLink link, int number, XLogRecPtr *lsn)
 {
 	PGAlignedBlock copy;
 
@@ -130,6 +130,7 @@ gather_page(Gathered *gathered, SwareLink link, int number)
 			sware_report_buffer_entry(gathered->index, link.block, start);
 		gather(gathered, entry, number);
 	}
+	*lsn = PageGetLSN(copy.data);
 	return true;
 }
 
@@ -344,12 +345,13 @@ sware_block_build(Relation index, const SwareSortedBlock *blocks, int block_coun
 			return false;
 		memcpy(all_links + pages, own + blocks[i].retiredPages, live * sizeof(SwareLink));
 		pages += live;
+		block->lastLsn = blocks[i].lastLsn;
 	}
 	Assert(pages + link_count <= SWARE_MAX_BLOCK_PAGES);
 	begins[block_count] = gathered.count;
 	for (int i = 0; i < link_count; i++)
 	{
-		if (!gather_page(&gathered, links[i], pages))
+		if (!gather_page(&gathered, links[i], pages, &block->lastLsn))
 			return false;
 		all_links[pages++] = links[i];
 	}

@@ -194,6 +194,7 @@ sware_page_make_zonemap(Relation index, SwareUnsortedPage *page)
 		page->smallest = Min(page->smallest, abbreviation);
 		page->largest = Max(page->largest, abbreviation);
 	}
+	page->lsn = PageGetLSN(copy.data);
 	page->hasZonemap = true;
 	return true;
 }

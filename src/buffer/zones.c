@@ -481,6 +481,48 @@ find_listed(const SwareListedPage *listed, int count, uint32 sequence)
 	return low;
 }
 
+/* Is a page that is known by its LSN still what it was?  Locks it for a moment. */
+static bool
+has_lsn(Relation index, SwareLink page, XLogRecPtr lsn)
+{
+	Buffer		buffer = sware_read_buffer_page(index, page, BUFFER_LOCK_SHARE);
+	bool		result;
+
+	if (!BufferIsValid(buffer))
+		return false;
+	result = PageGetLSN(BufferGetPage(buffer)) == lsn;
+	sware_release_buffer(buffer);
+	return result;
+}
+
+/*
+ * Are the listed pages those that a view knows, and later ones?  Or is it of a
+ * database that was dropped, whose files another one has got?  The newest
+ * listed page that is known tells, see zones.h.  Locks it for a moment.
+ */
+static bool
+is_same_history(const SwareZoneView *view, const SwareListedPage *listed, int count)
+{
+	int			block = view->blockCount - 1;
+	int			page = view->pageCount - 1;
+
+	for (int i = count - 1; i >= 0; i--)
+	{
+		while (block >= 0 &&
+			   (int32) (view->blocks[block].lastSequence - listed[i].sequence) > 0)
+			block--;
+		while (page >= 0 &&
+			   (!view->pages[page].hasZonemap ||
+				(int32) (view->pages[page].sequence - listed[i].sequence) > 0))
+			page--;
+		if (block >= 0 && view->blocks[block].lastSequence == listed[i].sequence)
+			return has_lsn(view->index, listed[i].page, view->blocks[block].lastLsn);
+		if (page >= 0 && view->pages[page].sequence == listed[i].sequence)
+			return has_lsn(view->index, listed[i].page, view->pages[page].lsn);
+	}
+	return true;
+}
+
 /*
  * Keep the blocks whose last pages are listed, and mark these.  Pages before one
  * that is not have retired, or are to be found outside the block.  Its other
@@ -499,7 +541,8 @@ keep_listed_blocks(SwareZoneView *view, const SwareListedPage *listed, int count
 		int			end = find_listed(listed, count, block.lastSequence + 1);
 		uint32		live = 0;
 
-		if (!sware_block_copy_links(&block, links))
+		if (end == 0 || listed[end - 1].sequence != block.lastSequence ||
+			!sware_block_copy_links(&block, links))
 			continue;
 		while (live < block.pages - block.retiredPages && live < (uint32) end &&
 			   sware_links_equal(links[block.pages - 1 - live],
@@ -594,6 +637,8 @@ read_directory(SwareZoneView *view, const SwareBufferState *state, bool with_zon
 	{
 		bool	   *is_sorted = palloc0(Max(count, 1));
 
+		if (!is_same_history(view, listed, count))
+			view->blockCount = view->pageCount = 0;
 		keep_listed_blocks(view, listed, count, is_sorted);
 		list_unsorted(view, listed, count, is_sorted);
 		if (with_zonemaps)

@@ -27,6 +27,12 @@
  * Pages retire oldest first.  A block some of whose pages have retired stays,
  * and readers skip these pages' entries, until they are the rule in it.
  *
+ * Another database can get the files' numbers, and from the same template the
+ * same index incarnation, without a word to shared memory on a standby.  The
+ * record that seals a page gives it an LSN that no other page ever has: while
+ * the newest page that is known and still listed has the one that it had, all
+ * that is older is of this database.
+ *
  * Blocks are read without locks: an entry is copied, and then it is checked
  * that the block was still there.  So no lock is held when a comparator runs,
  * and an error leaves nothing behind.
@@ -57,6 +63,7 @@ typedef struct SwareUnsortedPage
 	bool		hasZonemap;
 	int64		smallest;		/* abbreviations, if there is a zonemap */
 	int64		largest;
+	XLogRecPtr	lsn;			/* of the page, too */
 } SwareUnsortedPage;
 
 /* A sorted block, as a reader sees it: a place in shared memory. */
@@ -69,6 +76,7 @@ typedef struct SwareSortedBlock
 	uint32		retiredPages;	/* the first so many; their entries are in the tree */
 	uint32		firstSequence;	/* of the others */
 	uint32		lastSequence;
+	XLogRecPtr	lastLsn;		/* of the last page */
 	uint32		firstEntry;		/* all entries of pages that have not retired are */
 	uint32		endEntry;		/* behind the former, and before the latter */
 	uint16		entrySize;		/* 0: they differ */

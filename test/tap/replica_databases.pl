@@ -1,0 +1,107 @@
+# A database is dropped on the primary, and another one made with its number, from
+# the same template: nothing tells a standby's shared memory, where zones are left
+# of files that have the same numbers, index incarnations, and pages with the same
+# block numbers, incarnations and sequence numbers as those of the new database.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SwareTest;
+use Test::More;
+
+my $am = am();
+
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+$primary->init(allows_streaming => 1);
+$primary->append_conf('postgresql.conf', "autovacuum = off\nfsync = off\n" . preload());
+$primary->start;
+$primary->backup('copy');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'copy', has_streaming => 1);
+$standby->start;
+
+# Rows of small transactions fill pages of the buffer. Numbers have zonemaps, texts have
+# sorted blocks only.
+sub add_rows
+{
+	my ($database, $first, $transactions) = @_;
+	$primary->safe_psql($database, <<"SQL");
+DO \$\$ BEGIN
+  FOR n IN 1 .. $transactions LOOP
+    INSERT INTO data SELECT $first + n * 100 + i, ($first + n * 100 + i)::text COLLATE "C"
+      FROM generate_series(0, 99) i;
+    COMMIT;
+  END LOOP;
+END \$\$;
+SQL
+	return;
+}
+
+# What is found by each of these settings.
+sub answers
+{
+	my ($node, $settings) = @_;
+	return $node->safe_psql('changing', $settings . <<'SQL');
+SELECT count(*), sum(key), min(key), max(key) FROM data WHERE key > 0;
+SELECT count(*), min(label), max(label) FROM data WHERE label > '';
+SELECT string_agg(coalesce((SELECT label FROM data WHERE key = k), 'none'), ' ')
+  FROM generate_series(1000, 40000, 750) k;
+SELECT string_agg(coalesce((SELECT key FROM data WHERE label = k::text)::text, 'none'), ' ')
+  FROM generate_series(1000, 40000, 750) k;
+SQL
+}
+
+sub is_right
+{
+	my ($name) = @_;
+	$primary->wait_for_catchup($standby);
+	my $expected = answers($primary,
+		'SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off;');
+	foreach my $node ($primary, $standby)
+	{
+		# more than once: what is read often gets sorted
+		is(answers($node, 'SET enable_seqscan = off;'), $expected, "$name, on the " . $node->name)
+		  foreach 1 .. 2;
+	}
+	return;
+}
+
+foreach my $strategy (qw(file_copy wal_log))
+{
+	my $make = "CREATE DATABASE changing OID 90000 TEMPLATE model STRATEGY $strategy";
+
+	$primary->safe_psql('postgres', 'CREATE DATABASE model');
+	$primary->safe_psql('model', $am eq 'btree' ? '' : "CREATE EXTENSION $am");
+	$primary->safe_psql('model', <<"SQL");
+CREATE TABLE data (key int, label text COLLATE "C");
+CREATE INDEX data_key ON data USING $am (key);
+CREATE INDEX data_label ON data USING $am (label);
+SQL
+	add_rows('model', 900, 20);
+	$primary->safe_psql('postgres', $make);
+	is_right("$strategy: copied");
+
+	# Each copy gets other rows than the template does, in as many pages.
+	foreach my $round (1 .. 3)
+	{
+		add_rows('changing', 10000 * $round, 30);
+		is_right("$strategy, round $round: changed");
+		$primary->safe_psql('postgres', 'DROP DATABASE changing');
+		add_rows('model', 10000 * $round + 5000, 30 + ($round - 2));
+		$primary->safe_psql('postgres', $make);
+		# Some are read at once, others after more changes.
+		is_right("$strategy, round $round: made again") if $round == 1;
+		add_rows('changing', 10000 * $round + 9000, 5) if $round == 2;
+		is_right("$strategy, round $round: made again and changed");
+	}
+	$primary->safe_psql('postgres', $_) foreach 'DROP DATABASE changing', 'DROP DATABASE model';
+}
+
+$standby->stop;
+$primary->stop;
+done_testing();
