@@ -76,4 +76,21 @@ SELECT sware_check(c.oid, true) IS NOT NULL AS checked, c.relname
 FROM pg_class c JOIN pg_am a ON a.oid = c.relam
 WHERE a.amname = 'sware' AND c.relnamespace = 'public'::regnamespace ORDER BY c.relname;
 DROP TABLE rising, risen;
+
+-- The least fill factor: an entry that is larger than its share of a page has
+-- a leaf of its own, in builds and in bulk appends.
+CREATE TABLE large (a text COLLATE "C");
+ALTER TABLE large ALTER a SET STORAGE plain;
+INSERT INTO large SELECT lpad(i::text, 2600, '0') FROM generate_series(1, 40) i;
+CREATE INDEX large_a ON large USING sware (a) WITH (fillfactor = 10);
+INSERT INTO large SELECT lpad(i::text, 2600, '0') FROM generate_series(1001, 1500) i;
+INSERT INTO large SELECT lpad(i::text, 2600, '0') FROM generate_series(500, 900, 10) i;
+SELECT sware_check('large_a', true) IS NOT NULL AS checked;
+DROP TABLE large;
+CREATE TABLE small (a int8);
+CREATE INDEX small_a ON small USING sware (a) WITH (fillfactor = 10);
+INSERT INTO small SELECT generate_series(1, 20000);
+INSERT INTO small SELECT generate_series(20000, 1, -2);
+SELECT sware_check('small_a', true) IS NOT NULL AS checked;
+DROP TABLE small;
 SELECT drop_twins();

@@ -26,7 +26,7 @@ SELECT sware_check('t_a', true);
 DROP INDEX t_a;
 
 -- Options out of bounds, of a wrong kind, or unknown.
-CREATE INDEX ON t USING sware (a) WITH (fillfactor = 49);
+CREATE INDEX ON t USING sware (a) WITH (fillfactor = 9);
 CREATE INDEX ON t USING sware (a) WITH (fillfactor = 101);
 CREATE INDEX ON t USING sware (a) WITH (fillfactor = 'much');
 CREATE INDEX ON t USING sware (a) WITH (split_ratio = 49);

@@ -17,6 +17,7 @@
 #include "buffer/zones.h"
 
 #define FILLFACTOR_DEFAULT		95
+#define FILLFACTOR_MIN			10	/* as nbtree's */
 #define SPLIT_RATIO_DEFAULT		80
 #define BUFFER_SIZE_DEFAULT		(16 * 1024) /* all in kilobytes */
 #define BUFFER_SIZE_MIN			64
@@ -54,7 +55,7 @@ sware_register_options(void)
 
 	add_int_reloption(options_kind, "fillfactor",
 					  "Percentage to which builds and bulk appends fill leaf pages",
-					  FILLFACTOR_DEFAULT, PERCENT_MIN, PERCENT_MAX, lockmode);
+					  FILLFACTOR_DEFAULT, FILLFACTOR_MIN, PERCENT_MAX, lockmode);
 	add_int_reloption(options_kind, "split_ratio",
 					  "Percentage of a leaf page that stays left when its level's rightmost page is split",
 					  SPLIT_RATIO_DEFAULT, PERCENT_MIN, PERCENT_MAX, lockmode);

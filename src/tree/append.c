@@ -153,7 +153,9 @@ take_leaf(Append *append, NewLeaf *leaf, IndexTuple *entries, int count, Size fi
 	{
 		Size		more = sware_item_space(entries[taken]);
 
-		if (space + more > fill || leaf->count == SWARE_MAX_ITEMS_PER_PAGE)
+		/* one entry fits, whatever the fill factor */
+		if (leaf->count > 0 &&
+			(space + more > fill || leaf->count == SWARE_MAX_ITEMS_PER_PAGE))
 		{
 			int			before = leaf->count;
 
