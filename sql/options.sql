@@ -35,7 +35,6 @@ CREATE INDEX ON t USING sware (a) WITH (deduplicate_items = maybe);
 CREATE INDEX ON t USING sware (a) WITH (no_such_option = 1);
 
 -- What the access method does not do.
-CREATE UNIQUE INDEX ON t USING sware (a);
 CREATE INDEX ON t USING sware (p);
 CREATE INDEX ON t USING sware (a text_ops);
 CREATE VIEW v AS SELECT a FROM t;

@@ -50,7 +50,7 @@ sware_handler(PG_FUNCTION_ARGS)
 	routine->amoptsprocnum = BTOPTIONS_PROC;
 	routine->amcanorder = true;
 	routine->amcanbackward = true;
-	routine->amcanunique = false;
+	routine->amcanunique = true;
 	routine->amcanmulticol = true;
 	routine->amoptionalkey = true;
 	routine->amsearcharray = true;

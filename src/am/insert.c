@@ -7,22 +7,117 @@
  */
 #include "postgres.h"
 
+#include "storage/lmgr.h"
 #include "storage/predicate.h"
 
 #include "am/callbacks.h"
+#include "am/unique.h"
+#include "buffer/keylock.h"
 #include "buffer/sharedbuffer.h"
+#include "buffer/stagedkeys.h"
 #include "buffer/staging.h"
 #include "faultpoint.h"
 #include "buffer/statistics.h"
 #include "tree/entry.h"
 #include "tree/tree.h"
 
+/*
+ * Store an entry where others find it.  Tells whether a piece of the shared
+ * buffer should be flushed, when no key is locked.
+ */
+static void
+store(Relation index, Relation heap, IndexTuple entry, bool *over_quota)
+{
+	*over_quota = false;
+	if (!sware_enable_buffer || sware_buffer_add(index, &entry, 1, over_quota) == 0)
+	{
+		int			appended = sware_tree_insert_run(index, heap, &entry, 1);
+
+		sware_count_tree_run(index, appended, 1 - appended);
+	}
+	SWARE_FAULT_POINT("insert-stored");
+}
+
+/* Wait until it is known what becomes of another transaction's row. */
+static void
+wait_for_other(Relation index, TransactionId other, uint32 speculative_token,
+			   ItemPointer tid)
+{
+	if (speculative_token != 0)
+		SpeculativeInsertionWait(other, speculative_token);
+	else
+		XactLockTableWait(other, index, tid, XLTW_InsertIndex);
+}
+
+/*
+ * Lock a key when no live row of it is stored or staged, as far as that must
+ * be known; waits for transactions that have to decide, without the lock.
+ * With UNIQUE_CHECK_PARTIAL it is locked in any case, and *is_unique tells.
+ */
+static void
+lock_free_key(Relation index, Relation heap, const Datum *values, const bool *isnull,
+			  uint64 fingerprint, ItemPointer tid, IndexUniqueCheck check_unique,
+			  bool *is_unique)
+{
+	for (;;)
+	{
+		TransactionId other;
+		uint32		speculative_token = 0;
+
+		sware_lock_key(index, fingerprint);
+		sware_raise_activity(index);
+		SWARE_FAULT_POINT("unique-locked");
+		*is_unique = true;
+		other = sware_find_staged_key(index, fingerprint);
+		if (TransactionIdIsValid(other) && check_unique == UNIQUE_CHECK_PARTIAL)
+		{
+			*is_unique = false;
+			return;
+		}
+		if (!TransactionIdIsValid(other))
+			other = sware_look_up_key(index, heap, values, isnull, tid, check_unique,
+									  is_unique, &speculative_token);
+		SWARE_FAULT_POINT("unique-looked-up");
+		if (!TransactionIdIsValid(other))
+			return;
+		sware_unlock_key(index, fingerprint);
+		wait_for_other(index, other, speculative_token, tid);
+	}
+}
+
+/*
+ * Insert an entry whose key must be unique.  What this session has staged is
+ * published.  Returns what aminsert is to return.
+ */
+static bool
+insert_unique(Relation index, Relation heap, const Datum *values, const bool *isnull,
+			  IndexTuple entry, IndexUniqueCheck check_unique, bool *over_quota)
+{
+	uint64		fingerprint = sware_fingerprint(index, values, isnull).value;
+	bool		is_unique;
+
+	sware_publish_index(index);
+	lock_free_key(index, heap, values, isnull, fingerprint, &entry->t_tid, check_unique,
+				  &is_unique);
+	*over_quota = false;
+	if (check_unique != UNIQUE_CHECK_EXISTING)
+		store(index, heap, entry, over_quota);
+	sware_unlock_key(index, fingerprint);
+	return is_unique;
+}
+
+/*
+ * With UNIQUE_CHECK_EXISTING nothing is inserted.  Returns whether the key is
+ * known to be unique, which matters for UNIQUE_CHECK_PARTIAL only.
+ */
 bool
 sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 			 Relation heap, IndexUniqueCheck check_unique, bool index_unchanged,
 			 IndexInfo *index_info)
 {
 	IndexTuple	entry;
+	bool		over_quota;
+	bool		is_unique;
 
 	if (sware_stage(index, heap, values, isnull, heap_tid, index_info))
 		return false;
@@ -31,14 +126,17 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	entry = index_form_tuple(RelationGetDescr(index), values, isnull);
 	entry->t_tid = *heap_tid;
 	sware_check_entry_size(index, heap, entry);
-	if (!sware_enable_buffer || sware_buffer_insert(index, &entry, 1) == 0)
+	if (sware_key_is_checked(index, isnull, check_unique))
+		is_unique = insert_unique(index, heap, values, isnull, entry, check_unique,
+								  &over_quota);
+	else
 	{
-		int			appended = sware_tree_insert_run(index, heap, &entry, 1);
-
-		sware_count_tree_run(index, appended, 1 - appended);
+		store(index, heap, entry, &over_quota);
+		is_unique = check_unique != UNIQUE_CHECK_NO;
 	}
 	pfree(entry);
-	SWARE_FAULT_POINT("insert-stored");
+	if (over_quota)
+		sware_buffer_flush_piece(index);
 
 	/*
 	 * Core has checked for serialization conflicts before it called us.  A
@@ -46,7 +144,7 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	 * has neither seen this entry nor been seen by that check, so check again
 	 * now that readers can see the entry.
 	 */
-	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
-
-	return false;				/* says nothing, without unique indexes */
+	if (check_unique != UNIQUE_CHECK_EXISTING)
+		CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
+	return is_unique;
 }

@@ -34,7 +34,6 @@ extern bool sware_key_is_checked(Relation index, const bool *isnull,
 extern TransactionId sware_look_up_key(Relation index, Relation heap,
 									   const Datum *values, const bool *isnull,
 									   ItemPointer tid, IndexUniqueCheck check_unique,
-									   IndexInfo *index_info, bool *is_unique,
-									   uint32 *speculative_token);
+									   bool *is_unique, uint32 *speculative_token);
 
 #endif							/* SWARE_UNIQUE_H */

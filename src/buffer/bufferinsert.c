@@ -215,19 +215,19 @@ check_comparable(Relation index, IndexTuple *entries, int count)
 /*
  * Add entries, in any order, to the shared buffer of an index.  Returns how
  * many were added, from the first on; the others do not fit, and go to the
- * tree.  When the buffer has grown beyond its quota, a part of it is flushed,
- * unless somebody else is at it.
+ * tree.  Tells whether the buffer has grown beyond its quota, so that a piece
+ * of it should be flushed.
  *
- * The caller holds no locks, and has checked the size of the entries.
+ * The caller holds no content locks, and has checked the size of the entries.
  */
 int
-sware_buffer_insert(Relation index, IndexTuple *entries, int count)
+sware_buffer_add(Relation index, IndexTuple *entries, int count, bool *over_quota)
 {
 	int			quota = sware_buffer_quota(index);
-	bool		over_quota = false;
 	int			done = 0;
 	Buffer		buffer;
 
+	*over_quota = false;
 	if (quota == 0)
 		return 0;
 
@@ -242,12 +242,25 @@ sware_buffer_insert(Relation index, IndexTuple *entries, int count)
 			break;
 		}
 		SWARE_FAULT_POINT("buffer-page-full");
-		buffer = replace_full(index, buffer, quota, &over_quota);
+		buffer = replace_full(index, buffer, quota, over_quota);
 		if (!BufferIsValid(buffer))
 			break;
 	}
 
 	sware_count_buffered(index, done);
+	return done;
+}
+
+/*
+ * The same; when the buffer has grown beyond its quota, a piece of it is
+ * flushed, unless somebody else is at it.  The caller holds no key lock.
+ */
+int
+sware_buffer_insert(Relation index, IndexTuple *entries, int count)
+{
+	bool		over_quota;
+	int			done = sware_buffer_add(index, entries, count, &over_quota);
+
 	if (over_quota)
 		sware_buffer_flush_piece(index);
 	return done;

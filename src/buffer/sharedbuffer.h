@@ -60,6 +60,8 @@ extern void sware_report_buffer_entry(Relation index, BlockNumber block, Size of
 
 /* bufferinsert.c */
 extern int	sware_buffer_quota(Relation index);
+extern int	sware_buffer_add(Relation index, IndexTuple *entries, int count,
+							 bool *over_quota);
 extern int	sware_buffer_insert(Relation index, IndexTuple *entries, int count);
 
 /* flush.c */

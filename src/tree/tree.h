@@ -215,6 +215,9 @@ extern int	sware_find_split_point(Relation index, Page page, SwareItems *items,
 extern Size sware_pivot_space(IndexTuple first_right);
 extern void sware_insert_downlink(Relation index, Buffer left, SwareStack *stack);
 
+/* keysearch.c */
+extern bool sware_tree_may_have(const SwareSearchKey *low, const SwareSearchKey *high);
+
 /* unlink.c, vacuum.c */
 extern void sware_mark_deleted(Page page);
 extern int	sware_delete_page(Relation index, SwareLink target, int level);

@@ -8,7 +8,7 @@ CREATE INDEX of_btree ON readings USING btree (taken, value DESC NULLS LAST) INC
 
 SELECT is(pg_indexam_has_property((SELECT oid FROM pg_am WHERE amname = 'sware'), name), value,
           format('access method: %s', name))
-FROM (VALUES ('can_order', true), ('can_unique', false), ('can_multi_col', true),
+FROM (VALUES ('can_order', true), ('can_unique', true), ('can_multi_col', true),
              ('can_exclude', true), ('can_include', true)) AS expected (name, value);
 
 SELECT is(pg_index_has_property('of_sware'::regclass, name), true, format('index: %s', name))
@@ -27,8 +27,6 @@ FROM generate_series(1, 3) AS number,
                   'returnable', 'search_array', 'search_nulls']) AS name;
 
 -- What they mean in practice.
-SELECT throws_ok('CREATE UNIQUE INDEX ON readings USING sware (taken)', '0A000',
-                 'access method "sware" does not support unique indexes', 'unique indexes are refused');
 SELECT throws_ok('CREATE INDEX ON readings USING sware (point(taken, taken))', '42704',
                  'data type point has no default operator class for access method "sware"',
                  'a type without an order is refused');
