@@ -132,15 +132,12 @@ BEGIN
 END
 $$;
 
--- The entries that others can see in an index: those that wait in this session's
--- private memory are not among them.
-CREATE FUNCTION stored_entries(index regclass) RETURNS bigint LANGUAGE sql AS $$
-	SELECT coalesce(sum(s.heap_tids), 0)::bigint +
-	       (SELECT buffer_entries FROM sware_stats(index))
-	FROM generate_series(1, pg_relation_size(index) / current_setting('block_size')::int - 1) block,
-		 sware_page_stats(index, block) s
-	WHERE s.kind = 'leaf';
-$$;
+-- verdict_on(table, ...), and what it needs: stored_entries(index) and more.
+\getenv directory PG_ABS_SRCDIR
+\set verdict_file :directory '/test/lib/verdict.sql'
+\set ECHO none
+\i :verdict_file
+\set ECHO all
 
 -- Removes all twins.
 CREATE FUNCTION drop_twins() RETURNS void LANGUAGE plpgsql AS $$

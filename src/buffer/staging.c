@@ -315,6 +315,8 @@ staging_for_insert(Relation index, IndexInfo *index_info)
 		Staging    *staging = find_staging(RelationGetRelid(index));
 
 		reference->staging = staging ? staging : make_staging(index);
+		/* what ALTER INDEX or SET changed counts from this statement on */
+		reference->staging->limit = sware_index_buffer_size(index);
 		reference->generation = generation;
 	}
 	return reference->staging;
