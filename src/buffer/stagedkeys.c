@@ -9,6 +9,8 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
+
 #include "buffer/stagedkeys.h"
 
 void
