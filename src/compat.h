@@ -112,6 +112,22 @@ typedef int16 SwareOrderingKind;
 #endif
 
 /*
+ * 17 asks the access method whether workers can help to build an index, and
+ * then plans them; before, it plans them for btree only.
+ */
+#if PG_VERSION_NUM >= 170000
+#define sware_plan_build_workers(heap, index, index_info) \
+	((void) (heap), (void) (index), (index_info)->ii_ParallelWorkers)
+#define sware_set_can_build_parallel(routine)	((routine)->amcanbuildparallel = true)
+#else
+#include "optimizer/optimizer.h"
+#define sware_plan_build_workers(heap, index, index_info) \
+	((void) (index_info), \
+	 plan_create_index_workers(RelationGetRelid(heap), RelationGetRelid(index)))
+#define sware_set_can_build_parallel(routine)	((void) (routine))
+#endif
+
+/*
  * 18 asks the access method what only btree could say before: what its
  * strategies mean, and how high a tree is.
  */

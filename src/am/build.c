@@ -9,7 +9,6 @@
 
 #include "access/genam.h"
 #include "access/nbtree.h"
-#include "access/tableam.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_opclass.h"
 #include "commands/progress.h"
@@ -22,8 +21,11 @@
 #include "utils/syscache.h"
 
 #include "am/callbacks.h"
+#include "am/collect.h"
 #include "am/duplicates.h"
+#include "am/entrymerge.h"
 #include "am/entrysort.h"
+#include "am/parallelbuild.h"
 #include "buffer/staging.h"
 #include "buffer/zones.h"
 #include "compat.h"
@@ -41,9 +43,9 @@
 
 typedef struct BuildState
 {
-	SwareEntrySort *sort;
+	SwareParallelBuild *parallel;	/* NULL: there are no workers */
+	SwareEntrySort *sort;		/* all entries, or the leader's part */
 	SwareDuplicateCheck *duplicateCheck;	/* NULL unless the index is unique */
-	int64		entries;
 } BuildState;
 
 /* the ambuildphasename callback */
@@ -152,21 +154,11 @@ hint_at_preload(Relation index)
 			 errhint("Add \"sware\" to shared_preload_libraries.")));
 }
 
-/* called for each row of the table */
-static void
-add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
-		bool tuple_is_alive, void *state)
-{
-	BuildState *build = state;
-
-	sware_entry_sort_put(build->sort, values, isnull, tid,
-						 build->duplicateCheck != NULL && !tuple_is_alive);
-	build->entries++;
-}
-
-/* Read the table's rows; returns their number. */
-static double
-scan_table(BuildState *build, Relation heap, Relation index, IndexInfo *index_info)
+/*
+ * Read and sort the table's rows, with the help of workers, if there are any.
+ */
+static SwareCollected
+collect_and_sort(BuildState *build, Relation heap, Relation index, IndexInfo *index_info)
 {
 	const int	counters[] = {
 		PROGRESS_CREATEIDX_TUPLES_TOTAL,
@@ -174,20 +166,21 @@ scan_table(BuildState *build, Relation heap, Relation index, IndexInfo *index_in
 		PROGRESS_SCAN_BLOCKS_DONE
 	};
 	int64		values[] = {0, 0, 0};
-	double		rows;
+	SwareParallelBuild *parallel = build->parallel;
+	SwareCollected collected;
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SCAN);
+	collected = sware_collect_entries(build->sort, heap, index, index_info,
+									  parallel ? sware_parallel_build_scan(parallel) : NULL);
 
-	/*
-	 * From the first block on: a synchronized scan, which starts anywhere,
-	 * would put the lower half of an ordered table behind the upper one.
-	 */
-	rows = table_index_build_scan(heap, index, index_info, false, true,
-								  add_row, build, NULL);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SORT);
+	sware_entry_sort_perform(build->sort);
+	if (parallel)
+		sware_parallel_build_wait(parallel, &collected, index_info);
 
-	values[0] = build->entries;
+	values[0] = collected.entries;
 	pgstat_progress_update_multi_param(lengthof(counters), counters, values);
-	return rows;
+	return collected;
 }
 
 /*
@@ -198,12 +191,16 @@ scan_table(BuildState *build, Relation heap, Relation index, IndexInfo *index_in
 static void
 load_tree(BuildState *build, Relation index)
 {
+	SwareEntryMerge *merge = sware_entry_merge_begin(build->sort);
 	SwareBulkload *load = sware_bulkload_begin(index);
 	IndexTuple	entry;
 	int64		done = 0;
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_LOAD);
-	while ((entry = sware_entry_sort_next(build->sort)) != NULL)
+	if (build->parallel)
+		sware_parallel_build_add_lists(build->parallel, merge);
+	sware_entry_merge_perform(merge);
+	while ((entry = sware_entry_merge_next(merge)) != NULL)
 	{
 		bool		is_dead = sware_take_dead_mark(entry);
 
@@ -215,6 +212,7 @@ load_tree(BuildState *build, Relation index)
 	}
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
 	sware_bulkload_finish(load);
+	sware_entry_merge_end(merge);
 }
 
 /* the ambuild callback */
@@ -223,7 +221,8 @@ sware_build(Relation heap, Relation index, IndexInfo *index_info)
 {
 	IndexBuildResult *result;
 	BuildState	build = {0};
-	double		rows;
+	SwareCollected collected;
+	int			participants = 1;
 
 	if (RelationGetNumberOfBlocks(index) != 0)
 		elog(ERROR, "index \"%s\" already contains data",
@@ -234,22 +233,25 @@ sware_build(Relation heap, Relation index, IndexInfo *index_info)
 	sware_cache_forget(index);
 	sware_supersede_staged(index);
 
-	build.sort = sware_entry_sort_begin(index, heap, maintenance_work_mem);
+	build.parallel = sware_parallel_build_begin(heap, index, index_info);
+	if (build.parallel)
+		participants = sware_parallel_build_participants(build.parallel);
+	build.sort = sware_entry_sort_begin(index, heap, maintenance_work_mem / participants);
 	if (index_info->ii_Unique)
 		build.duplicateCheck =
 			sware_duplicate_check_begin(index, heap, index_info->ii_NullsNotDistinct,
 										build.sort);
-	rows = scan_table(&build, heap, index, index_info);
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SORT);
-	sware_entry_sort_perform(build.sort);
+	collected = collect_and_sort(&build, heap, index, index_info);
 	load_tree(&build, index);
 	if (build.duplicateCheck)
 		sware_duplicate_check_end(build.duplicateCheck);
 	sware_entry_sort_end(build.sort);
+	if (build.parallel)
+		sware_parallel_build_end(build.parallel);
 
 	result = palloc(sizeof(IndexBuildResult));
-	result->heap_tuples = rows;
-	result->index_tuples = build.entries;
+	result->heap_tuples = collected.rows;
+	result->index_tuples = collected.entries;
 	return result;
 }
 

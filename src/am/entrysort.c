@@ -17,6 +17,10 @@
  * is compared like an integer.  Both take the mark of a dead row as the lowest
  * bit of the TID's number, where it does not change the order.
  *
+ * In a parallel build, each worker sorts its part.  What it exports is the list
+ * and the sorted outliers, two files, since there is no use in merging them
+ * before the leader merges everything.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -58,6 +62,8 @@ struct SwareEntrySort
 	Size		fixedDataSize;	/* of its columns alone */
 	SwareKeyColumn columns[INDEX_MAX_KEYS]; /* for comparisons */
 	SwareOrderedList *list;		/* entries in order */
+	FileSet    *files;			/* for others to read, or NULL */
+	int			participant;	/* number of this process, if shared */
 	bool		setsAside;
 	Tuplesortstate *rows;		/* outliers, or NULL if there is none */
 	SwarePairSort *pairs;		/* outliers without nulls, or NULL if pairs
@@ -156,9 +162,9 @@ begin_rows(SwareEntrySort *sort, int memory)
 								collations, nulls_first, memory, NULL, TUPLESORT_NONE);
 }
 
-/* Start to sort; `memory` in kilobytes. */
-SwareEntrySort *
-sware_entry_sort_begin(Relation index, Relation heap, int memory)
+/* Start to sort into a given list. */
+static SwareEntrySort *
+begin_sort(Relation index, Relation heap, int memory, SwareOrderedList *list)
 {
 	SwareEntrySort *sort = palloc0(sizeof(SwareEntrySort));
 
@@ -166,7 +172,7 @@ sware_entry_sort_begin(Relation index, Relation heap, int memory)
 	sort->heap = heap;
 	sort->memory = memory;
 	set_fixed_size(sort);
-	sort->list = sware_ordered_list_begin((Size) memory * 1024 / LIST_SHARE);
+	sort->list = list;
 	sort->setsAside = true;
 	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
 		sware_key_column_init(&sort->columns[i], index, i + 1, (Datum) 0, true);
@@ -177,6 +183,42 @@ sware_entry_sort_begin(Relation index, Relation heap, int memory)
 	sort->rowDescriptor = make_row_descriptor(index);
 	sort->putSlot = MakeSingleTupleTableSlot(sort->rowDescriptor, &TTSOpsVirtual);
 	sort->getSlot = MakeSingleTupleTableSlot(sort->rowDescriptor, &TTSOpsMinimalTuple);
+	return sort;
+}
+
+/* Start to sort; `memory` in kilobytes. */
+SwareEntrySort *
+sware_entry_sort_begin(Relation index, Relation heap, int memory)
+{
+	return begin_sort(index, heap, memory,
+					  sware_ordered_list_begin((Size) memory * 1024 / LIST_SHARE));
+}
+
+/* Names of the files that a participant exports. */
+static void
+list_file_name(char *name, int participant)
+{
+	snprintf(name, MAXPGPATH, "%d.list", participant);
+}
+
+static void
+outliers_file_name(char *name, int participant)
+{
+	snprintf(name, MAXPGPATH, "%d.outliers", participant);
+}
+
+/* Start to sort what another process will read. */
+SwareEntrySort *
+sware_entry_sort_begin_shared(Relation index, Relation heap, int memory,
+							  FileSet *files, int participant)
+{
+	char		name[MAXPGPATH];
+	SwareEntrySort *sort;
+
+	list_file_name(name, participant);
+	sort = begin_sort(index, heap, memory, sware_ordered_list_begin_shared(files, name));
+	sort->files = files;
+	sort->participant = participant;
 	return sort;
 }
 
@@ -203,8 +245,8 @@ sware_entry_sort_compare_keys(SwareEntrySort *sort, IndexTuple a, IndexTuple b)
 }
 
 /* Is an entry below another one?  They are not equal. */
-static bool
-is_below(SwareEntrySort *sort, IndexTuple a, IndexTuple b)
+bool
+sware_entry_sort_is_below(SwareEntrySort *sort, IndexTuple a, IndexTuple b)
 {
 	int			order = sware_entry_sort_compare_keys(sort, a, b);
 
@@ -341,7 +383,7 @@ divide(SwareEntrySort *sort, IndexTuple entry)
 {
 	IndexTuple	last = sware_ordered_list_last(sort->list);
 
-	if (last == NULL || is_below(sort, last, entry))
+	if (last == NULL || sware_entry_sort_is_below(sort, last, entry))
 		sware_ordered_list_append(sort->list);
 	else
 	{
@@ -459,17 +501,62 @@ fetch_outlier(SwareEntrySort *sort)
 		(void) (fetch_pair(sort) || fetch_row(sort));
 }
 
-/* Sort; then next returns the entries in order. */
-void
-sware_entry_sort_perform(SwareEntrySort *sort)
+static void
+sort_outliers(SwareEntrySort *sort)
 {
 	if (sort->rows)
 		tuplesort_performsort(sort->rows);
 	if (sort->pairs)
 		sware_pair_sort_perform(sort->pairs);
-	sware_ordered_list_rewind(sort->list);
 	sort->outlierSpace = palloc(Max(sort->fixedSize, sizeof(IndexTupleData)));
+}
+
+/* Sort; then next returns the entries in order. */
+void
+sware_entry_sort_perform(SwareEntrySort *sort)
+{
+	sort_outliers(sort);
+	sware_ordered_list_rewind(sort->list);
 	sort->returned = FROM_BOTH;
+}
+
+/*
+ * Sort, and let another process read the result, from two lists; nothing more
+ * comes from a shared sort.
+ */
+void
+sware_entry_sort_export(SwareEntrySort *sort)
+{
+	char		name[MAXPGPATH];
+	SwareOrderedList *outliers;
+
+	sware_ordered_list_export(sort->list);
+
+	sort_outliers(sort);
+	outliers_file_name(name, sort->participant);
+	outliers = sware_ordered_list_begin_shared(sort->files, name);
+	for (fetch_outlier(sort); sort->nextOutlier != NULL; fetch_outlier(sort))
+	{
+		Size		size = IndexTupleSize(sort->nextOutlier);
+
+		memcpy(sware_ordered_list_reserve(outliers, size), sort->nextOutlier, size);
+		sware_ordered_list_append(outliers);
+	}
+	sware_ordered_list_export(outliers);
+	sware_ordered_list_end(outliers);
+}
+
+/* Open what a participant has exported: ordered lists, to be merged. */
+List *
+sware_entry_sort_open_exported(FileSet *files, int participant)
+{
+	char		list[MAXPGPATH];
+	char		outliers[MAXPGPATH];
+
+	list_file_name(list, participant);
+	outliers_file_name(outliers, participant);
+	return list_make2(sware_ordered_list_open_shared(files, list),
+					  sware_ordered_list_open_shared(files, outliers));
 }
 
 /*
@@ -487,7 +574,7 @@ sware_entry_sort_next(SwareEntrySort *sort)
 
 	if (sort->nextOutlier == NULL ||
 		(sort->nextListed != NULL &&
-		 is_below(sort, sort->nextListed, sort->nextOutlier)))
+		 sware_entry_sort_is_below(sort, sort->nextListed, sort->nextOutlier)))
 	{
 		sort->returned = FROM_LIST;
 		return sort->nextListed;

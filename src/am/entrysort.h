@@ -9,6 +9,8 @@
 #define SWARE_ENTRYSORT_H
 
 #include "access/itup.h"
+#include "nodes/pg_list.h"
+#include "storage/fileset.h"
 #include "utils/rel.h"
 
 #include "tree/entry.h"
@@ -22,11 +24,16 @@
 typedef struct SwareEntrySort SwareEntrySort;
 
 extern SwareEntrySort *sware_entry_sort_begin(Relation index, Relation heap, int memory);
+extern SwareEntrySort *sware_entry_sort_begin_shared(Relation index, Relation heap, int memory,
+													 FileSet *files, int participant);
 extern void sware_entry_sort_put(SwareEntrySort *sort, Datum *values, bool *isnull,
 								 ItemPointer tid, bool is_dead);
 extern void sware_entry_sort_perform(SwareEntrySort *sort);
 extern IndexTuple sware_entry_sort_next(SwareEntrySort *sort);
+extern void sware_entry_sort_export(SwareEntrySort *sort);
+extern List *sware_entry_sort_open_exported(FileSet *files, int participant);
 extern int	sware_entry_sort_compare_keys(SwareEntrySort *sort, IndexTuple a, IndexTuple b);
+extern bool sware_entry_sort_is_below(SwareEntrySort *sort, IndexTuple a, IndexTuple b);
 extern void sware_entry_sort_end(SwareEntrySort *sort);
 
 /* Remove the mark of a dead row; was it there? */

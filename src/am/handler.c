@@ -84,6 +84,7 @@ sware_handler(PG_FUNCTION_ARGS)
 	routine->ammarkpos = sware_markpos;
 	routine->amrestrpos = sware_restrpos;
 
+	sware_set_can_build_parallel(routine);
 	sware_set_version_properties(routine, sware_tree_height);
 
 	PG_RETURN_POINTER(routine);

@@ -4,13 +4,16 @@
  *	  Entries set aside in the order in which they came.
  *
  * The entries are packed into chunks.  Full chunks are kept as long as memory
- * lasts; then they are written to a temporary file, in order, and from then
- * on there is one chunk in memory, which is written whenever it is full.
+ * lasts (in a shared list, not at all); then they are written to a temporary
+ * file, in order, and from then on there is one chunk in memory, which is
+ * written whenever it is full.
  * Only the entries of the latest chunk can be taken back.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
+
+#include <fcntl.h>
 
 #include "commands/tablespace.h"
 #include "storage/buffile.h"
@@ -54,8 +57,8 @@ struct SwareOrderedList
 	int			nextFull;
 };
 
-SwareOrderedList *
-sware_ordered_list_begin(Size memory)
+static SwareOrderedList *
+make_list(int max_chunks)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "sware ordered list",
@@ -63,9 +66,27 @@ sware_ordered_list_begin(Size memory)
 	SwareOrderedList *list = MemoryContextAllocZero(context, sizeof(SwareOrderedList));
 
 	list->context = context;
-	list->maxChunks = Max(memory / sizeof(Chunk), 1);
+	list->maxChunks = max_chunks;
 	list->latest = MemoryContextAlloc(context, sizeof(Chunk));
 	list->latest->used = 0;
+	return list;
+}
+
+SwareOrderedList *
+sware_ordered_list_begin(Size memory)
+{
+	return make_list(Max(memory / sizeof(Chunk), 1));
+}
+
+/* Start a list that other processes will read, under this name. */
+SwareOrderedList *
+sware_ordered_list_begin_shared(FileSet *files, const char *name)
+{
+	SwareOrderedList *list = make_list(1);
+	MemoryContext old_context = MemoryContextSwitchTo(list->context);
+
+	list->file = BufFileCreateFileSet(files, name);
+	MemoryContextSwitchTo(old_context);
 	return list;
 }
 
@@ -161,6 +182,29 @@ sware_ordered_list_take_back(SwareOrderedList *list)
 	else
 		list->last = list->hasBefore ? &list->before.entry : NULL;
 	return taken;
+}
+
+/*
+ * Let others read a shared list.  It is the last that is done to it here, but
+ * for its end.
+ */
+void
+sware_ordered_list_export(SwareOrderedList *list)
+{
+	write_chunk(list, list->latest);
+	BufFileExportFileSet(list->file);
+}
+
+/* Open a list that was exported, to read it. */
+SwareOrderedList *
+sware_ordered_list_open_shared(FileSet *files, const char *name)
+{
+	SwareOrderedList *list = make_list(1);
+	MemoryContext old_context = MemoryContextSwitchTo(list->context);
+
+	list->file = BufFileOpenFileSet(files, name, O_RDONLY, false);
+	MemoryContextSwitchTo(old_context);
+	return list;
 }
 
 /* Start to read; nothing is appended any more. */
