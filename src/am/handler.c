@@ -57,7 +57,7 @@ sware_handler(PG_FUNCTION_ARGS)
 	routine->amsearchnulls = true;
 	routine->amstorage = true;	/* name_ops stores cstring */
 	routine->amclusterable = true;
-	routine->ampredlocks = false;
+	routine->ampredlocks = true;
 	routine->amcanparallel = false;
 	routine->amcaninclude = true;
 	routine->amusemaintenanceworkmem = false;

@@ -8,9 +8,9 @@
 #include "postgres.h"
 
 #include "storage/lmgr.h"
-#include "storage/predicate.h"
 
 #include "am/callbacks.h"
+#include "am/predicatelocks.h"
 #include "am/unique.h"
 #include "buffer/keylock.h"
 #include "buffer/sharedbuffer.h"
@@ -134,17 +134,12 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 		store(index, heap, entry, &over_quota);
 		is_unique = check_unique != UNIQUE_CHECK_NO;
 	}
-	pfree(entry);
 	if (over_quota)
 		sware_buffer_flush_piece(index);
 
-	/*
-	 * Core has checked for serialization conflicts before it called us.  A
-	 * reader that took its predicate lock and searched the index since then
-	 * has neither seen this entry nor been seen by that check, so check again
-	 * now that readers can see the entry.
-	 */
+	/* now that readers can see the entry, look for those that have not */
 	if (check_unique != UNIQUE_CHECK_EXISTING)
-		CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
+		sware_check_conflicts(index, &entry, 1);
+	pfree(entry);
 	return is_unique;
 }

@@ -10,6 +10,7 @@
 #include "access/genam.h"
 
 #include "am/mergescan.h"
+#include "am/predicatelocks.h"
 #include "am/scan.h"
 #include "buffer/staging.h"
 
@@ -64,6 +65,7 @@ sware_rescan(IndexScanDesc descriptor, ScanKey keys, int key_count,
 	if (keys || descriptor->numberOfKeys == 0)
 		sware_scan_keys_analyze(&scan->tree.keys, descriptor->keyData,
 								descriptor->numberOfKeys);
+	sware_lock_predicates(descriptor, &scan->tree.keys);
 }
 
 /*

@@ -15,13 +15,13 @@
 
 #include "access/nbtree.h"
 #include "access/tableam.h"
-#include "storage/predicate.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 #include "am/mergescan.h"
+#include "am/predicatelocks.h"
 #include "am/scan.h"
 #include "am/unique.h"
 #include "compat.h"
@@ -249,10 +249,13 @@ examine_rows(IndexScanDesc scan, Relation heap, Examination *examination)
 static void
 report_conflict(Relation index, Relation heap, const Datum *values, const bool *isnull)
 {
+	IndexTuple	entry = index_form_tuple(RelationGetDescr(index),
+										 unconstify(Datum *, values),
+										 unconstify(bool *, isnull));
 	char	   *key;
 
 	/* report a serialization failure rather, which this may come from */
-	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
+	sware_check_conflicts(index, &entry, 1);
 
 	key = BuildIndexValueDescription(index, unconstify(Datum *, values),
 									 unconstify(bool *, isnull));

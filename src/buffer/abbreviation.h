@@ -68,17 +68,15 @@ sware_abbreviate(const SwareKeyColumn *column, TupleDesc descriptor, IndexTuple 
 }
 
 /*
- * The value of a search key's first column as a number of the order of
+ * A value to compare the first column with, `own`, as a number of the order of
  * abbreviations, of which `column` says how they are compared.  False if it has
  * none.  Values of another integer type than the column's have one too.
  */
 static inline bool
-sware_abbreviate_end(const SwareKeyColumn *column, const SwareSearchKey *end,
-					 int64 *number)
+sware_abbreviate_other(const SwareKeyColumn *column, const SwareKeyColumn *own,
+					   int64 *number)
 {
-	const SwareKeyColumn *own = &end->columns[0];
-
-	if (end->columnCount == 0 || !sware_has_abbreviations(column))
+	if (!sware_has_abbreviations(column))
 		return false;
 	if (own->isNull || own->comparison != SWARE_COMPARE_FUNCTION)
 	{
@@ -106,6 +104,15 @@ sware_abbreviate_end(const SwareKeyColumn *column, const SwareSearchKey *end,
 	if (own->descending)
 		*number = ~*number;
 	return true;
+}
+
+/* The same of a search key's first column; false also if it has no columns. */
+static inline bool
+sware_abbreviate_end(const SwareKeyColumn *column, const SwareSearchKey *end,
+					 int64 *number)
+{
+	return end->columnCount > 0 &&
+		sware_abbreviate_other(column, &end->columns[0], number);
 }
 
 #endif							/* SWARE_ABBREVIATION_H */

@@ -21,13 +21,13 @@
 #include "access/xact.h"
 #include "lib/ilist.h"
 #include "miscadmin.h"
-#include "storage/predicate.h"
 #include "utils/memutils.h"
 #include "utils/hsearch.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "am/options.h"
+#include "am/predicatelocks.h"
 #include "buffer/sharedbuffer.h"
 #include "buffer/sorter.h"
 #include "buffer/staging.h"
@@ -554,18 +554,15 @@ send(Staging *staging, Relation index, Relation heap, int percent)
 	}
 	PG_END_TRY();
 
+	/* now that readers can see the entries, look for those that have not */
+	sware_check_conflicts(index, entries, sent);
+
 	if (sent == count)
 		clear(staging);
 	else if (!were_in_order || !drop_front(staging, entries[sent], count - sent))
 		keep(staging, entries + sent, count - sent);
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
-
-	/*
-	 * A serializable reader that took its lock on the index after core's own
-	 * check, before the entries were stored, has missed them.
-	 */
-	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
 }
 
 /* Is there something that waits to be published? */
