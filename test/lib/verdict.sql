@@ -57,7 +57,10 @@ BEGIN
 		FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || format(digest, tbl, format(scan.column1, key, tbl)) LOOP
 			plan := plan || line;
 		END LOOP;
-		IF plan !~ ('Index Scan (Backward )?(using|on) ' || (SELECT relname FROM pg_class WHERE oid = index)) THEN
+		-- with another index on the same key, either may be
+		IF plan !~ ('Index Scan (Backward )?(using|on) ' || (SELECT relname FROM pg_class WHERE oid = index)) AND
+			NOT EXISTS (SELECT FROM pg_index WHERE indrelid = tbl AND indexrelid <> index AND pg_get_indexdef(indexrelid, 1, true) = key)
+		THEN
 			RETURN NEXT format('%s, %s: not used: %s', index, scan.column1, plan);
 		END IF;
 	END LOOP;
@@ -65,7 +68,7 @@ BEGIN
 	IF leaked_pages(index) > 0 THEN
 		RETURN NEXT format('%s: %s pages leaked', index, leaked_pages(index));
 	END IF;
-	IF pg_relation_size(index) / current_setting('block_size')::int > 20 + stored_entries(index) / 50 THEN
+	IF pg_relation_size(index) / current_setting('block_size')::int > 20 + stored_entries(index) / 30 THEN
 		RETURN NEXT format('%s: %s bytes for %s entries', index, pg_relation_size(index), stored_entries(index));
 	END IF;
 END

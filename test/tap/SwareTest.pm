@@ -17,7 +17,7 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(am choose pick prepare_database preload check_statement check_index
-  index_agrees make_disagreements
+  index_agrees make_disagreements make_verdicts has_good_indexes
   sequential_summary ordered_summary grep_log $ordered_scan start_after_crash
   read_page write_page $page_size);
 
@@ -225,6 +225,26 @@ sub start_after_crash
 		usleep(20_000);
 	}
 	return 0;
+}
+
+# Makes verdict_on(table, ...) in a database, see test/lib/verdict.sql.
+sub make_verdicts
+{
+	my ($node, $database) = @_;
+	my $directory = $INC{'SwareTest.pm'} =~ s{[^/]*$}{}r;
+	$node->safe_psql($database, PostgreSQL::Test::Utils::slurp_file("$directory/../lib/verdict.sql"));
+	return;
+}
+
+# Fails the test unless all sware indexes of tables (separated by commas) are right;
+# those of dead rows may be in them.
+sub has_good_indexes
+{
+	my ($node, $database, $tables, $name, $rows) = @_;
+	my $names = join(', ', map { "'$_'" } split /, */, $tables);
+	my $verdict = $node->safe_psql($database, "SELECT verdict_on($names)");
+	my $expected = defined $rows ? qr/^$rows rows, [1-9]\d* indexes/ : qr/^\d+ rows, [1-9]\d* indexes/;
+	return like($verdict, $expected, "$name: indexes of $tables");
 }
 
 # The lines of a server's log, from an offset on, that match.
