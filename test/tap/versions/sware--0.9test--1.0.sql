@@ -1,0 +1,13 @@
+/* sware--0.9test--1.0.sql: from an earlier version, as the tests have it */
+
+-- complain if script is sourced in psql, rather than via ALTER EXTENSION
+\echo Use "ALTER EXTENSION sware UPDATE" to load this file. \quit
+
+CREATE FUNCTION sware_sortedness(IN "table" regclass, IN "column" name,
+    OUT rows_measured bigint,
+    OUT k double precision,
+    OUT l double precision,
+    OUT recommendation text,
+    OUT buffer_size text)
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT;
