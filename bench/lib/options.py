@@ -28,6 +28,13 @@ def positive_list(text):
     return [positive(part) for part in text.split(",")]
 
 
+def number_list(text):
+    numbers = [int(part) for part in text.split(",")]
+    if min(numbers) < 0:
+        raise argparse.ArgumentTypeError(f"negative numbers: {text}")
+    return numbers
+
+
 def degree(text):
     try:
         return sortedness.parse_degree(text)

@@ -55,40 +55,54 @@ def write_keys(chosen, place, degree, later_rows=0):
 def time_builds(chosen, place, connection, degree, everyone):
     results.step(f"CREATE INDEX, {degree.name}, {chosen.rows:,} rows")
     load(place, connection, "built", None)
-    server.execute(connection, "SET max_parallel_maintenance_workers = 0")
     raw = []
     for memory in chosen.memory:
         server.execute(connection, "SET maintenance_work_mem = %s", [memory])
-        for number in range(chosen.rounds):
-            for subject in subjects.in_turn(everyone, number):
-                server.execute(connection, "CHECKPOINT")
-                wal_before = server.wal_position(connection)
-                processor_before = server.processor_seconds(connection)
-                begin = time.perf_counter()
-                server.execute(connection, subject.create_index("built"))
-                seconds = time.perf_counter() - begin
-                processor_seconds = (
-                    server.processor_seconds(connection) - processor_before
-                )
-                raw.append(
-                    {
-                        "what": f"CREATE INDEX, {memory}", "degree": degree.name,
-                        "made": "", "round": number + 1, "subject": subject.label,
-                        "microseconds": seconds * 1e6,
-                        "processor_microseconds": processor_seconds * 1e6,
-                        "wal_bytes": server.wal_position(connection) - wal_before,
-                        "index_bytes": server.relation_bytes(connection, "built_k"),
-                        "plan": "",
-                    }
-                )
-                server.execute(connection, "DROP INDEX built_k")
-                print(
-                    f"{memory}, round {number + 1}, {subject.label}: {seconds:.3f} s",
-                    flush=True,
-                )
+        for workers in chosen.workers:
+            server.execute(
+                connection, "SET max_parallel_maintenance_workers = %s", [workers]
+            )
+            server.execute(connection, f"ALTER TABLE built SET (parallel_workers = {workers})")
+            what = f"CREATE INDEX, {memory}" + (f", {workers} workers" if workers else "")
+            for number in range(chosen.rounds):
+                for subject in subjects.in_turn(everyone, number):
+                    raw.append(
+                        {
+                            "what": what, "degree": degree.name, "made": "",
+                            "round": number + 1, "subject": subject.label,
+                        }
+                        | time_build(place, connection, subject, what)
+                    )
     server.execute(connection, "DROP TABLE built")
     server.execute(connection, "RESET maintenance_work_mem")
     return raw
+
+
+def time_build(place, connection, subject, what):
+    """Makes the index once, and removes it."""
+    server.execute(connection, "CHECKPOINT")
+    wal_before = server.wal_position(connection)
+    processor_before = server.processor_seconds(connection)
+    workers = server.Sessions(place)
+    begin = time.perf_counter()
+    server.execute(connection, subject.create_index("built"))
+    seconds = time.perf_counter() - begin
+    processor_seconds = server.processor_seconds(connection) - processor_before
+    workers_seconds = workers.processor_seconds()
+    print(
+        f"{what}, {subject.label}: {seconds:.3f} s; of the processor "
+        f"{processor_seconds:.3f} s, workers {workers_seconds:.2f} s", flush=True,
+    )
+    outcome = {
+        "microseconds": seconds * 1e6,
+        "processor_microseconds": processor_seconds * 1e6,
+        "workers_processor_microseconds": workers_seconds * 1e6,
+        "wal_bytes": server.wal_position(connection) - wal_before,
+        "index_bytes": server.relation_bytes(connection, "built_k"),
+        "plan": "",
+    }
+    server.execute(connection, "DROP INDEX built_k")
+    return outcome
 
 
 def load(place, connection, table, subject):
@@ -147,6 +161,7 @@ def time_queries(chosen, place, connection, degree, made, description, tables):
                         "microseconds": outcome.typical_microseconds,
                         "processor_microseconds": 1e6
                         * outcome.processor_seconds / outcome.transactions,
+                        "workers_processor_microseconds": 0,
                         "wal_bytes": 0,
                         "index_bytes": server.relation_bytes(connection, f"{table}_k"),
                         "plan": plans[what, table],

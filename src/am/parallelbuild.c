@@ -184,6 +184,7 @@ sware_parallel_build_begin(Relation heap, Relation index, IndexInfo *index_info)
 		leave(build);
 		return NULL;
 	}
+	SWARE_FAULT_POINT("build-leader");
 	return build;
 }
 
