@@ -8,7 +8,7 @@ SET client_min_messages = warning;
 
 -- Makes a table whose column a is computed from i, and its index by one process
 -- and by several.
-CREATE FUNCTION build_twice(type text, value text, clauses text DEFAULT '(a)', rows int DEFAULT 20000, memory text DEFAULT '256MB') RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION build_twice(type text, value text, clauses text DEFAULT '(a)', rows int DEFAULT 10000, memory text DEFAULT '256MB') RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	answer text;
 BEGIN
@@ -99,6 +99,27 @@ INSERT INTO temporary SELECT generate_series(1, 1000);
 SELECT build_with_workers('CREATE INDEX temporary_a ON temporary USING sware (a)');
 SELECT sware_check('temporary_a', true);
 DROP TABLE temporary;
+
+-- A table in order is not sorted, also where other scans of it left a synchronized
+-- scan to begin in its middle.
+CREATE TABLE twin_sware.in_order (a int, b int) WITH (parallel_workers = 1, fillfactor = 10);
+INSERT INTO twin_sware.in_order SELECT i, i * 7919::bigint % 120011 FROM generate_series(1, 120000) i;
+SELECT pg_relation_size('twin_sware.in_order') > pg_size_bytes(current_setting('shared_buffers')) / 4 AS is_synchronized;
+BEGIN;
+DECLARE first_half CURSOR FOR SELECT FROM twin_sware.in_order;
+MOVE 60000 FROM first_half;
+SET sware.fault_points = 'build-sorts-all=notice';
+SET client_min_messages = notice;
+SET LOCAL max_parallel_maintenance_workers = 1;
+CLOSE first_half;
+CREATE INDEX in_order_a ON twin_sware.in_order USING sware (a);
+SET LOCAL max_parallel_maintenance_workers = 0;
+REINDEX INDEX twin_sware.in_order_a;
+CREATE INDEX in_order_b ON twin_sware.in_order USING sware (b);
+COMMIT;
+RESET sware.fault_points;
+SET client_min_messages = warning;
+DROP TABLE twin_sware.in_order;
 
 -- TRUNCATE builds an index on nothing; rewrites build what there is.
 BEGIN;

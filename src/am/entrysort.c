@@ -39,6 +39,7 @@
 #include "am/entrysort.h"
 #include "am/orderedlist.h"
 #include "am/pairsort.h"
+#include "faultpoint.h"
 #include "tree/entry.h"
 #include "tree/tree.h"
 
@@ -396,7 +397,10 @@ divide(SwareEntrySort *sort, IndexTuple entry)
 	if (++sort->windowEntries == WINDOW_ENTRIES)
 	{
 		if (sort->windowOutliers > WINDOW_ENTRIES / 2)
+		{
+			SWARE_FAULT_POINT("build-sorts-all");
 			sort->setsAside = false;
+		}
 		sort->windowEntries = 0;
 		sort->windowOutliers = 0;
 	}
