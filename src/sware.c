@@ -11,6 +11,7 @@
 
 #include "am/options.h"
 #include "buffer/hooks.h"
+#include "buffer/stagedkeys.h"
 #include "buffer/statistics.h"
 #include "buffer/zones.h"
 #include "faultpoint.h"
@@ -26,6 +27,7 @@ _PG_init(void)
 	sware_define_fault_points();
 	sware_define_settings();	/* the last: it reserves the prefix */
 	sware_zones_request_memory();
+	sware_staged_keys_request_memory();
 	sware_statistics_request_memory();
 	sware_install_hooks();
 }

@@ -7,10 +7,9 @@
  */
 #include "postgres.h"
 
-#include "storage/lmgr.h"
-
 #include "am/callbacks.h"
 #include "am/predicatelocks.h"
+#include "am/stager.h"
 #include "am/unique.h"
 #include "buffer/keylock.h"
 #include "buffer/sharedbuffer.h"
@@ -36,17 +35,6 @@ store(Relation index, Relation heap, IndexTuple entry, bool *over_quota)
 		sware_count_tree_run(index, appended, 1 - appended);
 	}
 	SWARE_FAULT_POINT("insert-stored");
-}
-
-/* Wait until it is known what becomes of another transaction's row. */
-static void
-wait_for_other(Relation index, TransactionId other, uint32 speculative_token,
-			   ItemPointer tid)
-{
-	if (speculative_token != 0)
-		SpeculativeInsertionWait(other, speculative_token);
-	else
-		XactLockTableWait(other, index, tid, XLTW_InsertIndex);
 }
 
 /*
@@ -81,13 +69,13 @@ lock_free_key(Relation index, Relation heap, const Datum *values, const bool *is
 		if (!TransactionIdIsValid(other))
 			return;
 		sware_unlock_key(index, fingerprint);
-		wait_for_other(index, other, speculative_token, tid);
+		sware_wait_for_other(index, other, speculative_token, tid);
 	}
 }
 
 /*
- * Insert an entry whose key must be unique.  What this session has staged is
- * published.  Returns what aminsert is to return.
+ * Insert an entry whose key must be unique.  This session has staged nothing for
+ * the index.  Returns what aminsert is to return.
  */
 static bool
 insert_unique(Relation index, Relation heap, const Datum *values, const bool *isnull,
@@ -96,7 +84,6 @@ insert_unique(Relation index, Relation heap, const Datum *values, const bool *is
 	uint64		fingerprint = sware_fingerprint(index, values, isnull).value;
 	bool		is_unique;
 
-	sware_publish_index(index);
 	lock_free_key(index, heap, values, isnull, fingerprint, &entry->t_tid, check_unique,
 				  &is_unique);
 	*over_quota = false;
@@ -119,8 +106,10 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	bool		over_quota;
 	bool		is_unique;
 
-	if (sware_stage(index, heap, values, isnull, heap_tid, index_info))
-		return false;
+	if (index_info->ii_Unique ?
+		sware_stage_unique(index, heap, values, isnull, heap_tid, check_unique, index_info) :
+		sware_stage(index, heap, values, isnull, heap_tid, index_info))
+		return check_unique != UNIQUE_CHECK_NO;
 	SWARE_FAULT_POINT("insert-begins");
 
 	entry = index_form_tuple(RelationGetDescr(index), values, isnull);

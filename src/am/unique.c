@@ -15,6 +15,7 @@
 
 #include "access/nbtree.h"
 #include "access/tableam.h"
+#include "storage/lmgr.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -331,4 +332,14 @@ sware_look_up_key(Relation index, Relation heap, const Datum *values, const bool
 	*speculative_token = examination.snapshot.speculativeToken;
 	return TransactionIdIsValid(examination.snapshot.xmin) ?
 		examination.snapshot.xmin : examination.snapshot.xmax;
+}
+
+void
+sware_wait_for_other(Relation index, TransactionId other, uint32 speculative_token,
+					 ItemPointer tid)
+{
+	if (speculative_token != 0)
+		SpeculativeInsertionWait(other, speculative_token);
+	else
+		XactLockTableWait(other, index, tid, XLTW_InsertIndex);
 }

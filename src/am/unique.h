@@ -36,4 +36,8 @@ extern TransactionId sware_look_up_key(Relation index, Relation heap,
 									   ItemPointer tid, IndexUniqueCheck check_unique,
 									   bool *is_unique, uint32 *speculative_token);
 
+/* Wait until it is known what becomes of another transaction's row. */
+extern void sware_wait_for_other(Relation index, TransactionId other,
+								 uint32 speculative_token, ItemPointer tid);
+
 #endif							/* SWARE_UNIQUE_H */

@@ -118,6 +118,13 @@ chunk_address(uint32 number)
 	return chunks + (Size) number * SWARE_CHUNK_SIZE;
 }
 
+/* How many bytes of a segment fill so many chunks? */
+Size
+sware_segment_bytes(uint32 chunk_count)
+{
+	return chunk_count * (Size) SWARE_CHUNK_SIZE - segment_start(chunk_count);
+}
+
 /*
  * Get a segment; false if there is no room, or if so much is not possible.
  * It must be freed, or put where others find it, before anything can fail or
@@ -236,6 +243,34 @@ sware_segment_read(const SwareSegment *segment, Size offset, void *bytes, Size l
 		length -= part;
 	}
 	return true;
+}
+
+/*
+ * Where a byte of a segment is that nobody can free meanwhile.  The bytes up to
+ * the next multiple of SWARE_SEGMENT_ALIGNMENT follow it.
+ */
+void *
+sware_segment_address(const SwareSegment *segment, Size offset)
+{
+	Size		available;
+
+	return find_byte(segment, offset, &available);
+}
+
+/* Set all bytes of a segment, which is the caller's, to zero. */
+void
+sware_segment_clear(const SwareSegment *segment)
+{
+	Size		length = sware_segment_bytes(segment->chunks);
+
+	for (Size offset = 0; offset < length;)
+	{
+		Size		available;
+		char	   *address = find_byte(segment, offset, &available);
+
+		memset(address, 0, available);
+		offset += available;
+	}
 }
 
 /* Let readers without locks read a segment that has been written. */

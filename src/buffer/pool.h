@@ -43,12 +43,15 @@ extern int	sware_pool_chunk_count(void);
 extern int	sware_pool_free_count(void);
 
 extern uint64 sware_new_stamp(void);
+extern Size sware_segment_bytes(uint32 chunk_count);
 extern bool sware_segment_allocate(Size length, SwareSegment *segment);
 extern void sware_segment_free(const SwareSegment *segment);
 extern void sware_segment_write(const SwareSegment *segment, Size offset,
 								const void *bytes, Size length);
 extern bool sware_segment_read(const SwareSegment *segment, Size offset,
 							   void *bytes, Size length);
+extern void *sware_segment_address(const SwareSegment *segment, Size offset);
+extern void sware_segment_clear(const SwareSegment *segment);
 extern void sware_segment_set_stamp(const SwareSegment *segment, uint64 stamp);
 extern bool sware_segment_has_stamp(const SwareSegment *segment, uint64 stamp);
 

@@ -13,27 +13,26 @@
  * key looks there in this order.
  *
  *	direct insert of key k				stager's insert of key k
- *	 1 lock k							 1 register k
- *	 2 raise the index's activity		 2 memory barrier
- *	 3 k registered by another? unlock,	 3 fast path: the activity is what it was
- *	   wait for its transaction, go to 1	when the bound was found, no other
- *	 4 look k up: a conflict is waited		stager was there, and k > bound and
- *	   for (unlocked) or an error			all that is staged: done
+ *	 1 lock k							 1 register k; if it is there already,
+ *	 2 raise the index's activity		   publish all, and insert directly
+ *	 3 k registered by another? unlock,	 2 memory barrier
+ *	   wait for its transaction, go to 1 3 fast path: k > bound, no other stager
+ *	 4 look k up: a conflict is waited	   has k, and then the activity is what
+ *	   for (unlocked) or an error		   it was when the bound was found: done
  *	 5 store the entry					 4 otherwise: lock k; registered by
  *	 6 unlock k							   another, or in conflict with what is
- *										   stored: withdraw k, unlock, wait or
- *										   raise the error
+ *										   stored: withdraw k, unlock, wait (and
+ *										   go to 1) or raise the error
  *										 5 unlock k
  *
  * A direct insert raises the activity under the key's lock: whoever has raised
  * it before a stager reads it, and may still store something, is then waited
  * for when the stager looks for its bound.
  *
- * The *bound* is the largest key stored in the index: read the activity,
- * see that there is no other stager, wait until everybody who holds a key lock
- * now has let go of it, then read the largest entry of buffer and tree.  With
- * another stager about, 4 is done without a look-up if the activity is still
- * the same after looking at what the others have registered and k > bound.
+ * The *bound* is the largest key stored in the index: read the activity, wait
+ * until everybody who holds a key lock now has let go of it, then read the
+ * largest entry of buffer and tree.  If there was no other stager then, there
+ * is none as long as the activity is the same.
  *
  * Activity is raised: by a direct insert (1); by a stager when it has made
  * itself known, before its first key; and by a stager that has published
@@ -41,15 +40,54 @@
  *
  * Only top-level transactions stage for unique indexes (waiters wait for the
  * transaction, and what a subtransaction has inserted may be void long before
- * its end).  Registration is given up when the staging has been published, and
- * by the abort callback.
+ * its end).  Keys leave the register when their entries have been published;
+ * the stager stays known until its transaction ends.
+ *
+ * A stager waits for no transaction while it has a key that is neither staged
+ * nor withdrawn, and nobody waits for a transaction, or for the memory of keys,
+ * with a key lock.  Registered keys are held as rows inserted are: until the end
+ * of the transaction, and for the deadlock detector to see.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef SWARE_STAGEDKEYS_H
 #define SWARE_STAGEDKEYS_H
 
+#include "access/itup.h"
 #include "utils/rel.h"
+
+#include "buffer/abbreviation.h"
+#include "buffer/keylock.h"
+#include "buffer/keyset.h"
+#include "tree/tree.h"
+
+/* What a session that stages for a unique index knows of it. */
+typedef struct SwareStager
+{
+	/* in shared memory */
+	int			slot;
+	SwareKeySet *keys;
+	LWLock	   *lock;			/* of the keys, see keyset.h */
+	pg_atomic_uint64 *activity;
+
+	Oid			index;
+	SwareComparison comparison; /* of the only key column, or FUNCTION */
+	bool		descending;
+
+	/* the bound */
+	bool		hasBound;
+	uint64		boundActivity;	/* the activity that it holds for */
+	bool		hasCompany;		/* were other stagers there then? */
+	bool		isUnbounded;	/* is nothing stored? */
+	int64		boundNumber;	/* the abbreviation, if columns are integers */
+	IndexTuple	bound;			/* in memory of the transaction; NULL if it is a
+								 * number, or nothing */
+
+	/* when to look for it */
+	int			rowsBeforeSearch;	/* so many slow ones more */
+	int			pause;			/* that many, after the last search */
+	int			rowsSaved;		/* by the bound that there was last */
+} SwareStager;
 
 /* called when the library is loaded; without preloading there are no stagers */
 extern void sware_staged_keys_request_memory(void);
@@ -63,5 +101,40 @@ extern void sware_raise_activity(Relation index);
  * with activity raised before.
  */
 extern TransactionId sware_find_staged_key(Relation index, uint64 fingerprint);
+
+/* for stagers */
+extern SwareStager *sware_become_stager(Relation index);
+extern SwareKeySetResult sware_register_key(SwareStager *stager, uint64 fingerprint);
+extern void sware_withdraw_key(SwareStager *stager, uint64 fingerprint);
+extern bool sware_key_needs_no_look_up(SwareStager *stager, Relation index,
+									   const Datum *values, const bool *isnull,
+									   uint64 fingerprint);
+extern uint64 sware_begin_bound(SwareStager *stager, bool *has_company);
+extern void sware_set_bound(SwareStager *stager, Relation index, IndexTuple largest,
+							uint64 activity, bool has_company);
+extern bool sware_bound_is_valid(SwareStager *stager);
+extern void sware_forget_bound(SwareStager *stager);
+
+/* after entries have been stored: all of them, or the first of those in order */
+extern void sware_tell_of_stored(SwareStager *stager, Relation index,
+								 IndexTuple *entries, int64 count, bool in_order);
+extern void sware_keep_keys(SwareStager *stager, Relation index,
+							IndexTuple *entries, int64 count);
+extern void sware_forget_keys(SwareStager *stager);
+
+extern bool sware_has_null_key(Relation index, const bool *isnull);
+extern bool sware_has_staged_key_itself(Relation index, uint64 fingerprint);
+extern void sware_staged_keys_transaction_ends(void);
+
+/* The fingerprint of a key that is one integer, as sware_fingerprint tells it. */
+static inline uint64
+sware_integer_fingerprint(const SwareStager *stager, Datum value)
+{
+	SwareKeyColumn column;
+
+	column.comparison = stager->comparison;
+	column.descending = false;
+	return (uint64) sware_abbreviate_value(&column, value, false);
+}
 
 #endif							/* SWARE_STAGEDKEYS_H */

@@ -77,6 +77,7 @@ typedef struct Segment
  */
 typedef struct Staging
 {
+	SwareStaging shown;			/* must be first */
 	Oid			index;
 	SwareFile	file;			/* of the index, when the first entry came */
 	EntryChain	entries;
@@ -218,6 +219,8 @@ clear(Staging *staging)
 	set_count(staging, 0);
 	clear_chain(&staging->entries);
 	staging->segmentCount = 0;
+	if (staging->shown.stager)
+		sware_forget_keys(staging->shown.stager);
 }
 
 /* Set what depends on the index's definition and options. */
@@ -504,6 +507,22 @@ check_file(Staging *staging, Relation index)
 }
 
 /*
+ * Of the entries of a unique index, the first `sent` have been stored.  Let others
+ * know, before the keys leave the register; clear sees to it if all were sent.
+ */
+static void
+tell_of_stored(Staging *staging, Relation index, IndexTuple *entries, int64 sent,
+			   bool in_order)
+{
+	SwareStager *stager = staging->shown.stager;
+
+	sware_tell_of_stored(stager, index, entries, sent, in_order);
+	SWARE_FAULT_POINT("staged-keys-published");
+	if (sent < staging->count)
+		sware_keep_keys(stager, index, entries + sent, staging->count - sent);
+}
+
+/*
  * Send the lower `percent` of what is staged to the tree, or to the shared
  * buffer if it is little.  What remains is kept in order.  An error leaves all
  * of it staged; storing an entry again does no harm.
@@ -519,6 +538,7 @@ send(Staging *staging, Relation index, Relation heap, int percent)
 	int64		sent;
 	IndexTuple *entries;
 	bool		were_in_order = true;
+	bool		are_in_order = false;
 
 	/* what is kept becomes one segment, so it must have been one */
 	if (staging->segmentCount > 1)
@@ -542,11 +562,14 @@ send(Staging *staging, Relation index, Relation heap, int percent)
 			if (count - stored > 1)
 				were_in_order = sware_sort_arrivals(index, entries + stored,
 													count - stored);
+			are_in_order = stored == 0;
 			SWARE_FAULT_POINT("publish-sorted");
 			appended = sware_tree_insert_run(index, heap, entries + stored, sent - stored);
 			sware_count_tree_run(index, appended, sent - stored - appended);
 		}
 		SWARE_FAULT_POINT("publish-stored");
+		if (staging->shown.stager)
+			tell_of_stored(staging, index, entries, sent, are_in_order);
 	}
 	PG_FINALLY();
 	{
@@ -663,35 +686,41 @@ may_stage(Relation heap, ItemPointer tid, IndexInfo *index_info)
 	return sware_enable_buffer && !is_ending && sware_utility_depth == 0 &&
 		heap->rd_tableam == GetHeapamTableAmRoutine() &&
 		/* others must see what an exclusion constraint is about */
-		index_info->ii_ExclusionOps == NULL && !index_info->ii_Unique &&
+		index_info->ii_ExclusionOps == NULL &&
 		!IsParallelWorker() &&
 		(likely(sware_statement_kind == SWARE_STATEMENT_STAGES) ||
 		 (sware_statement_kind == SWARE_STATEMENT_UNKNOWN && !is_speculative(heap, tid)));
 }
 
 /*
- * Stage an entry, given by its columns; false if that is not possible, and
- * the caller must store it.  An entry too large for the index is an error.
+ * What is staged for an index, if an insert into it may be staged; NULL if not.
+ * Publishing may void it, but not free it before the transaction ends.
  */
-bool
-sware_stage(Relation index, Relation heap, Datum *values, bool *isnull,
-			ItemPointer tid, IndexInfo *index_info)
+SwareStaging *
+sware_staging_for_insert(Relation index, Relation heap, ItemPointer tid,
+						 IndexInfo *index_info)
 {
 	Staging    *staging;
+
+	if (!may_stage(heap, tid, index_info))
+		return NULL;
+	staging = staging_for_insert(index, index_info);
+	if (unlikely(staging->isBusy))
+		return NULL;
+	if (staging->count == 0)
+		prepare(staging, index);
+	return unlikely(staging->limit == 0) ? NULL : &staging->shown;
+}
+
+/* Stage an entry.  One too large for the index is an error. */
+static inline void
+stage(Staging *staging, Relation index, Relation heap, Datum *values, bool *isnull,
+	  ItemPointer tid)
+{
 	IndexTuple	entry;
 	Size		size;
 
-	if (!may_stage(heap, tid, index_info))
-		return false;
-	staging = staging_for_insert(index, index_info);
-	if (unlikely(staging->isBusy))
-		return false;
-	if (staging->count == 0)
-		prepare(staging, index);
-	if (unlikely(staging->limit == 0))
-		return false;
 	begin_segment(staging);
-
 	if (staging->fixedColumnSize > 0 && !isnull[0])
 	{
 		size = staging->fixedSize;
@@ -722,7 +751,53 @@ sware_stage(Relation index, Relation heap, Datum *values, bool *isnull,
 	if (unlikely(staging->entries.bytes >= staging->limit ||
 				 total_bytes >= (Size) sware_buffer_size * 1024))
 		make_room(staging, index, heap);
+}
+
+/* The same, for what sware_staging_for_insert has returned. */
+void
+sware_stage_entry(SwareStaging *staging, Relation index, Relation heap,
+				  Datum *values, bool *isnull, ItemPointer tid)
+{
+	stage((Staging *) staging, index, heap, values, isnull, tid);
+}
+
+/*
+ * Stage an entry of an index that is not unique, given by its columns; false if
+ * that is not possible, and the caller must store it.
+ */
+bool
+sware_stage(Relation index, Relation heap, Datum *values, bool *isnull,
+			ItemPointer tid, IndexInfo *index_info)
+{
+	SwareStaging *staging = sware_staging_for_insert(index, heap, tid, index_info);
+
+	if (staging == NULL)
+		return false;
+	stage((Staging *) staging, index, heap, values, isnull, tid);
 	return true;
+}
+
+/* Publish what a full staging would, because its keys have no more room. */
+void
+sware_staging_publish_lower_part(SwareStaging *shown, Relation index, Relation heap)
+{
+	Staging    *staging = (Staging *) shown;
+
+	if (is_publishable(staging))
+		send(staging, index, heap, sware_flush_fraction(index));
+}
+
+/* Is this session publishing entries of an index? */
+bool
+sware_is_publishing(Relation index)
+{
+	for (Staging *staging = stagings_of(RelationGetRelid(index)); staging;
+		 staging = staging->sameIndex)
+	{
+		if (staging->isBusy)
+			return true;
+	}
+	return false;
 }
 
 /* Publish what is staged for an index. */
@@ -807,6 +882,8 @@ sware_supersede_staged(Relation index)
 	for (Staging *staging = stagings_of(RelationGetRelid(index)); staging;
 		 staging = staging->sameIndex)
 	{
+		if (staging->shown.stager)
+			sware_forget_bound(staging->shown.stager);
 		if (staging->count > 0 && staging->supersededBy == InvalidSubTransactionId)
 			supersede(staging, current);
 	}
@@ -827,6 +904,8 @@ sware_staging_transaction_prepares_to_end(void)
 void
 sware_staging_transaction_ends(void)
 {
+	sware_staged_keys_transaction_ends();
+
 	/* the memory goes with the transaction's */
 	stagings = NULL;
 	dlist_init(&filled);

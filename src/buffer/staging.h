@@ -12,6 +12,8 @@
  *	  the ancestor that this one has been committed into;
  *	- an entry leaves staging only once it is stored, or when its
  *	  subtransaction aborts;
+ *	- for a unique index, the key of an entry is registered (stagedkeys.h) until
+ *	  the entry has left staging;
  *	- nothing is staged after the pre-commit callback has run, in a parallel
  *	  worker, or for a statement whose tuples may be killed while the
  *	  transaction runs (ON CONFLICT).
@@ -23,6 +25,8 @@
 
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
+
+#include "buffer/stagedkeys.h"
 
 /* settings */
 extern int	sware_buffer_size;	/* in kilobytes */
@@ -49,8 +53,21 @@ extern int	sware_utility_depth;
 /* number of indexes for which something is staged; for cheap tests */
 extern int	sware_staged_indexes;
 
+/* what is staged for an index, as others see it */
+typedef struct SwareStaging
+{
+	SwareStager *stager;		/* if its keys are registered, or NULL */
+} SwareStaging;
+
 extern bool sware_stage(Relation index, Relation heap, Datum *values, bool *isnull,
 						ItemPointer tid, IndexInfo *index_info);
+extern SwareStaging *sware_staging_for_insert(Relation index, Relation heap,
+											  ItemPointer tid, IndexInfo *index_info);
+extern void sware_stage_entry(SwareStaging *staging, Relation index, Relation heap,
+							  Datum *values, bool *isnull, ItemPointer tid);
+extern void sware_staging_publish_lower_part(SwareStaging *staging, Relation index,
+											 Relation heap);
+extern bool sware_is_publishing(Relation index);
 extern void sware_publish_index_slowly(Relation index);
 extern void sware_publish_all(void);
 extern void sware_supersede_staged(Relation index);

@@ -1,0 +1,247 @@
+/*-------------------------------------------------------------------------
+ *
+ * stager.c
+ *	  Staging for unique indexes.  buffer/stagedkeys.h tells the protocol.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "utils/snapmgr.h"
+
+#include "am/mergescan.h"
+#include "am/scan.h"
+#include "am/stager.h"
+#include "am/unique.h"
+#include "buffer/stagedkeys.h"
+#include "buffer/staging.h"
+#include "faultpoint.h"
+
+/*
+ * To make oneself known costs about as much as so many direct inserts gain by
+ * being staged.
+ */
+#define ROWS_BEFORE_STAGING	64
+
+/* a bound that has saved so many look-ups was worth its search */
+#define ROWS_WORTH_A_SEARCH	64
+
+/* after one that was not, so many rows are looked up before the next search */
+#define FIRST_PAUSE			32
+#define LONGEST_PAUSE		4096
+
+/*
+ * How many rows this transaction has inserted into unique indexes without
+ * staging.  Some indexes may share a number.
+ */
+#define ARRIVAL_COUNTS		64
+
+static int	arrivals[ARRIVAL_COUNTS];
+static TransactionId arrivals_transaction = InvalidTransactionId;
+
+/* Has this transaction inserted so much that the next row is worth staging? */
+static bool
+is_worth_staging(Relation index)
+{
+	TransactionId current = GetTopTransactionIdIfAny();
+
+	if (arrivals_transaction != current)
+	{
+		memset(arrivals, 0, sizeof(arrivals));
+		arrivals_transaction = current;
+	}
+	return ++arrivals[RelationGetRelid(index) % ARRIVAL_COUNTS] > ROWS_BEFORE_STAGING;
+}
+
+/* The bound of an index: its largest entry whose first column is not null. */
+static void
+search_bound(SwareStager *stager, Relation index)
+{
+	ScanKeyData not_null;
+	IndexScanDesc descriptor;
+	SwareScan  *scan;
+	bool		has_company;
+	bool		found;
+	uint64		activity = sware_begin_bound(stager, &has_company);
+
+	stager->pause = stager->rowsSaved >= ROWS_WORTH_A_SEARCH ? 0 :
+		Min(Max(stager->pause * 2, FIRST_PAUSE), LONGEST_PAUSE);
+	stager->rowsBeforeSearch = stager->pause;
+	stager->rowsSaved = 0;
+
+	sware_wait_for_key_locks(index);
+	SWARE_FAULT_POINT("bound-begins");
+	ScanKeyEntryInitialize(&not_null, SK_ISNULL | SK_SEARCHNOTNULL, 1, InvalidStrategy,
+						   InvalidOid, InvalidOid, InvalidOid, (Datum) 0);
+	descriptor = sware_beginscan(index, 1, 0);
+	descriptor->xs_snapshot = SnapshotAny;
+	descriptor->xs_want_itup = true;
+	sware_rescan(descriptor, &not_null, 1, NULL, 0);
+	scan = descriptor->opaque;
+	/* what this session has staged stays where it is */
+	scan->beforePage = NULL;
+	scan->tree.beforePage = NULL;
+	found = sware_gettuple(descriptor, BackwardScanDirection);
+	sware_set_bound(stager, index, found ? descriptor->xs_itup : NULL, activity,
+					has_company);
+	sware_endscan(descriptor);
+	IndexScanEnd(descriptor);
+	SWARE_FAULT_POINT("bound-found");
+}
+
+/*
+ * A registered key that is not above the bound, or for which there is none: look
+ * it up.  Returns the transaction to be waited for; or InvalidTransactionId, and
+ * the entry may be staged.
+ */
+static TransactionId
+look_up(SwareStager *stager, Relation index, Relation heap, const Datum *values,
+		const bool *isnull, ItemPointer tid, uint64 fingerprint,
+		uint32 *speculative_token)
+{
+	TransactionId other;
+	bool		is_unique;
+
+	*speculative_token = 0;
+	if (!sware_bound_is_valid(stager))
+	{
+		if (stager->rowsBeforeSearch == 0)
+		{
+			search_bound(stager, index);
+			if (sware_key_needs_no_look_up(stager, index, values, isnull, fingerprint))
+				return InvalidTransactionId;
+		}
+		else
+			stager->rowsBeforeSearch--;
+	}
+
+	sware_lock_key(index, fingerprint);
+	SWARE_FAULT_POINT("staged-key-locked");
+	other = sware_find_staged_key(index, fingerprint);
+	if (!TransactionIdIsValid(other))
+		other = sware_look_up_key(index, heap, values, isnull, tid, UNIQUE_CHECK_YES,
+								  &is_unique, speculative_token);
+	if (TransactionIdIsValid(other))
+		sware_withdraw_key(stager, fingerprint);
+	sware_unlock_key(index, fingerprint);
+	return other;
+}
+
+/*
+ * Register a key, making room for it if need be.  False if it cannot be, or is
+ * registered already.
+ */
+static bool
+register_key(SwareStaging *staging, Relation index, Relation heap, uint64 fingerprint)
+{
+	SwareKeySetResult result = sware_register_key(staging->stager, fingerprint);
+
+	if (unlikely(result == SWARE_KEY_HAS_NO_ROOM))
+	{
+		sware_staging_publish_lower_part(staging, index, heap);
+		result = sware_register_key(staging->stager, fingerprint);
+	}
+	return result == SWARE_KEY_ADDED;
+}
+
+/* Register a key, and see to it that there is no other row that has it. */
+static bool
+admit_key(SwareStaging *staging, Relation index, Relation heap, const Datum *values,
+		  const bool *isnull, ItemPointer tid, uint64 fingerprint)
+{
+	SwareStager *stager = staging->stager;
+
+	for (;;)
+	{
+		TransactionId other;
+		uint32		speculative_token;
+
+		if (!register_key(staging, index, heap, fingerprint))
+			return false;
+		SWARE_FAULT_POINT("key-registered");
+		if (likely(sware_key_needs_no_look_up(stager, index, values, isnull, fingerprint)))
+			return true;
+		other = look_up(stager, index, heap, values, isnull, tid, fingerprint,
+						&speculative_token);
+		if (!TransactionIdIsValid(other))
+			return true;
+
+		sware_wait_for_other(index, other, speculative_token, tid);
+	}
+}
+
+/* May an entry be staged, as far as its key is concerned? */
+static bool
+admit(SwareStaging *staging, Relation index, Relation heap, const Datum *values,
+	  const bool *isnull, ItemPointer tid)
+{
+	SwareStager *stager = staging->stager;
+	uint64		fingerprint;
+
+	if (likely(stager && stager->comparison != SWARE_COMPARE_FUNCTION && !isnull[0]))
+		fingerprint = sware_integer_fingerprint(stager, values[0]);
+	else
+	{
+		SwareFingerprint any;
+
+		if (!sware_key_is_checked(index, isnull, UNIQUE_CHECK_YES))
+			return true;
+		any = sware_fingerprint(index, values, isnull);
+		/* with nulls that are equal to each other, it is not exact */
+		if (!any.tells || sware_has_null_key(index, isnull))
+			return false;
+		if (stager == NULL)
+		{
+			if (!is_worth_staging(index))
+				return false;
+			stager = staging->stager = sware_become_stager(index);
+			if (stager == NULL)
+				return false;
+		}
+		fingerprint = any.value;
+	}
+	return admit_key(staging, index, heap, values, isnull, tid, fingerprint);
+}
+
+/*
+ * A comparator may insert into the index whose entries are being published, and
+ * then these cannot be published first.
+ */
+static void
+refuse_while_publishing(Relation index, const Datum *values, const bool *isnull)
+{
+	if (sware_is_publishing(index) &&
+		sware_has_staged_key_itself(index, sware_fingerprint(index, values, isnull).value))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("cannot insert a key into index \"%s\" while it is being stored there",
+						RelationGetRelationName(index))));
+}
+
+bool
+sware_stage_unique(Relation index, Relation heap, Datum *values, bool *isnull,
+				   ItemPointer tid, IndexUniqueCheck check_unique,
+				   IndexInfo *index_info)
+{
+	/* others wait for the top-level transaction */
+	if (check_unique == UNIQUE_CHECK_YES && GetCurrentTransactionNestLevel() == 1 &&
+		index->rd_rel->relpersistence != RELPERSISTENCE_TEMP)
+	{
+		SwareStaging *staging = sware_staging_for_insert(index, heap, tid, index_info);
+
+		if (staging && admit(staging, index, heap, values, isnull, tid))
+		{
+			sware_stage_entry(staging, index, heap, values, isnull, tid);
+			return true;
+		}
+	}
+	if (sware_staged_indexes > 0)
+	{
+		sware_publish_index(index);
+		refuse_while_publishing(index, values, isnull);
+	}
+	return false;
+}
