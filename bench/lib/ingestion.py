@@ -56,6 +56,8 @@ def measure(chosen, place):
 
 def describe(chosen, degree, clients):
     text = f"{chosen.mode}, {degree.name}"
+    if chosen.unique:
+        text += ", unique"
     if chosen.mode != "copy":
         text += f", {clients} client" + ("s" if clients > 1 else "")
     return text
@@ -75,7 +77,7 @@ def load(chosen, place, connection, degree, clients, subject):
     server.execute(connection, "DROP TABLE IF EXISTS t")
     server.execute(connection, "CREATE TABLE t (k bigint, v integer)")
     if subject.access_method is not None:
-        server.execute(connection, subject.create_index("t"))
+        server.execute(connection, subject.create_index("t", chosen.unique))
     # Each run pays for its own full-page images and for nobody's writes.
     server.execute(connection, "CHECKPOINT")
     wal_before = server.wal_position(connection)

@@ -11,7 +11,7 @@ class Subject:
     access_method: str | None
     options: tuple = ()
 
-    def create_index(self, table):
+    def create_index(self, table, unique=False):
         """The command that makes the index of this subject on a table."""
         options = ""
         if self.options:
@@ -19,7 +19,7 @@ class Subject:
                 f"{name} = '{value}'" for name, value in self.options
             ) + ")"
         return (
-            f"CREATE INDEX {table}_k ON {table} "
+            f"CREATE {'UNIQUE ' if unique else ''}INDEX {table}_k ON {table} "
             f"USING {self.access_method} (k){options}"
         )
 
