@@ -12,6 +12,7 @@
 #include "am/mergescan.h"
 #include "am/predicatelocks.h"
 #include "am/scan.h"
+#include "am/stager.h"
 #include "buffer/staging.h"
 
 /*
@@ -82,7 +83,12 @@ sware_gettuple(IndexScanDesc descriptor, ScanDirection direction)
 
 	descriptor->xs_recheck = false;
 	if (scan->mode == SWARE_SCAN_UNDECIDED)
+	{
+		/* an insert looks its key up in this way, too, but has it locked */
+		if (scan->beforePage)
+			sware_wait_for_staged_keys(descriptor);
 		sware_merge_begin(scan, direction);
+	}
 	if (scan->mode == SWARE_SCAN_MERGE)
 		return sware_merge_next(scan, direction);
 

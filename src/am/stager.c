@@ -7,9 +7,11 @@
  */
 #include "postgres.h"
 
+#include "access/stratnum.h"
 #include "access/transam.h"
 #include "access/xact.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/snapmgr.h"
 
 #include "am/mergescan.h"
@@ -244,4 +246,48 @@ sware_stage_unique(Relation index, Relation heap, Datum *values, bool *isnull,
 		refuse_while_publishing(index, values, isnull);
 	}
 	return false;
+}
+
+/*
+ * Get the key of which a scan asks for all rows.  False if it asks for others,
+ * too, or compares with values of another type.
+ */
+static bool
+get_key(IndexScanDesc scan, Datum *values, bool *isnull)
+{
+	int			columns = IndexRelationGetNumberOfKeyAttributes(scan->indexRelation);
+
+	if (scan->numberOfKeys != columns)
+		return false;
+	for (int i = 0; i < columns; i++)
+	{
+		ScanKey		key = &scan->keyData[i];
+
+		if (key->sk_attno != i + 1 || key->sk_flags != 0 ||
+			key->sk_strategy != BTEqualStrategyNumber ||
+			(OidIsValid(key->sk_subtype) &&
+			 key->sk_subtype != scan->indexRelation->rd_opcintype[i]))
+			return false;
+		values[i] = key->sk_argument;
+		isnull[i] = false;
+	}
+	return true;
+}
+
+/* Who inserts speculatively looks for conflicts in this way, and so do appliers. */
+void
+sware_wait_for_stagers_of_key(IndexScanDesc scan)
+{
+	Relation	index = scan->indexRelation;
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	SwareFingerprint fingerprint;
+	TransactionId other;
+
+	if (!index->rd_index->indisunique || !sware_there_are_stagers(index) ||
+		!get_key(scan, values, isnull))
+		return;
+	fingerprint = sware_fingerprint(index, values, isnull);
+	while (TransactionIdIsValid(other = sware_find_staged_key(index, fingerprint.value)))
+		XactLockTableWait(other, NULL, NULL, XLTW_None);
 }

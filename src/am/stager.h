@@ -10,6 +10,7 @@
 
 #include "access/genam.h"
 #include "nodes/execnodes.h"
+#include "utils/snapshot.h"
 
 /*
  * Stage an entry of a unique index; raises an error if its key is there
@@ -19,5 +20,19 @@
 extern bool sware_stage_unique(Relation index, Relation heap, Datum *values,
 							   bool *isnull, ItemPointer tid,
 							   IndexUniqueCheck check_unique, IndexInfo *index_info);
+
+extern void sware_wait_for_stagers_of_key(IndexScanDesc scan);
+
+/*
+ * A scan with a dirty snapshot, which looks for rows of a key that others are
+ * inserting, can see none that is staged.  Before it reads, wait until nobody has
+ * staged a row of the key.
+ */
+static inline void
+sware_wait_for_staged_keys(IndexScanDesc scan)
+{
+	if (unlikely(scan->xs_snapshot && scan->xs_snapshot->snapshot_type == SNAPSHOT_DIRTY))
+		sware_wait_for_stagers_of_key(scan);
+}
 
 #endif							/* SWARE_STAGER_H */

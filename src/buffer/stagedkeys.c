@@ -189,6 +189,12 @@ has_other_stagers(Activity *activity)
 	return count > 0;
 }
 
+bool
+sware_there_are_stagers(Relation index)
+{
+	return activities != NULL && has_other_stagers(activity_of(RelationGetRelid(index)));
+}
+
 /*
  * The transaction of a slot's stager, if that has staged a key of an index.
  * Takes the slot's lock.
@@ -212,7 +218,7 @@ sware_find_staged_key(Relation index, uint64 fingerprint)
 	uint64		number = index_number(RelationGetRelid(index));
 	TransactionId result = InvalidTransactionId;
 
-	if (activities == NULL || !has_other_stagers(activity_of(RelationGetRelid(index))))
+	if (!sware_there_are_stagers(index))
 		return InvalidTransactionId;
 	for (int i = 0; i < slot_count() && !TransactionIdIsValid(result); i++)
 	{

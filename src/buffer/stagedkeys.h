@@ -102,6 +102,9 @@ extern void sware_raise_activity(Relation index);
  */
 extern TransactionId sware_find_staged_key(Relation index, uint64 fingerprint);
 
+/* Does another session stage for the index?  It may also be for another index. */
+extern bool sware_there_are_stagers(Relation index);
+
 /* for stagers */
 extern SwareStager *sware_become_stager(Relation index);
 extern SwareKeySetResult sware_register_key(SwareStager *stager, uint64 fingerprint);
