@@ -23,7 +23,7 @@
 
 #include "utils/rel.h"
 
-#define SWARE_KEY_STRIPES	64
+#define SWARE_KEY_STRIPES	1024
 
 typedef struct SwareFingerprint
 {
