@@ -1,11 +1,19 @@
 """Runs pgbench and reads what it tells."""
 
+import contextlib
 import os
 import re
 import subprocess
+import time
 from dataclasses import dataclass
 
 import server
+
+
+IS_RUNNING = """
+    SELECT count(*) > 0 FROM pg_stat_activity
+    WHERE application_name = 'background' AND query ~ '^INSERT'
+"""
 
 
 @dataclass
@@ -52,8 +60,9 @@ def run(place, script, *arguments, clients=1, seed=1, settings=(), log=False):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env=os.environ
         | {
+            "PGHOST": place.host,
             "PGOPTIONS": server.session_options(settings)
-            + " " + os.environ["PGOPTIONS"]
+            + " " + os.environ["PGOPTIONS"],
         },
     )
     transactions = re.search(
@@ -70,6 +79,35 @@ def run(place, script, *arguments, clients=1, seed=1, settings=(), log=False):
         transactions, transactions / float(rate[1]), sessions.processor_seconds(),
         latencies,
     )
+
+
+@contextlib.contextmanager
+def running(place, connection, script, *arguments):
+    """Runs the text of a script as long as the block does.
+
+    It has begun before the block does, or its session would be taken for one of
+    the block's.
+    """
+    path = place.data / "background.sql"
+    path.write_text(script)
+    process = subprocess.Popen(
+        [
+            place.programs / "pgbench", "--no-vacuum", "--protocol=prepared",
+            "--time=1000000", f"--file={path}", *arguments,
+        ],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"PGHOST": place.host, "PGAPPNAME": "background"},
+    )
+    try:
+        # An earlier session of pgbench's looks around.
+        while process.poll() is None and not server.value(connection, IS_RUNNING):
+            time.sleep(0.01)
+        yield
+        if process.poll() is not None:
+            raise RuntimeError(f"pgbench failed:\n{process.stderr.read()}")
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def read_latencies(prefix):

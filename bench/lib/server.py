@@ -5,28 +5,31 @@ its start installs.
 """
 
 import contextlib
+import dataclasses
 import os
 import pathlib
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 
 
-@dataclass
+@dataclasses.dataclass
 class Place:
     """Where the server is, and where its data files go."""
 
     programs: pathlib.Path
     data: pathlib.Path
     log: pathlib.Path
+    host: str
+    standby: "Place | None" = None
 
 
 @contextlib.contextmanager
-def running(chosen, extension=""):
+def running(chosen, extension="", with_standby=False):
     """Runs a private server; sessions find it through the environment.
 
     The extension is a directory below the checkout, built and installed too.
+    A standby is a place of its own.
     """
     serve = pathlib.Path(__file__).resolve().parent / "serve"
     # The server's user reads what is installed and written here.
@@ -35,7 +38,10 @@ def running(chosen, extension=""):
     # In a session of its own, so that the terminal's interrupt reaches this
     # process only, which then ends the server in order.
     process = subprocess.Popen(
-        [serve, chosen.am, extension, "yes" if chosen.keep else "", *lines],
+        [
+            serve, chosen.am, extension, "yes" if with_standby else "",
+            "yes" if chosen.keep else "", *lines,
+        ],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         start_new_session=True,
     )
@@ -53,13 +59,20 @@ def running(chosen, extension=""):
             programs=pathlib.Path(told["PRIVATE_BIN"]),
             data=pathlib.Path(told["DATA"]),
             log=pathlib.Path(told["SERVER_LOG"]),
+            host=told["PGHOST"],
         )
+        if with_standby:
+            place.standby = dataclasses.replace(
+                place, log=pathlib.Path(told["STANDBY_LOG"]), host=told["STANDBY_HOST"]
+            )
         import psycopg2
 
         try:
             yield place
         except (psycopg2.Error, RuntimeError) as error:
-            show_crashes(place.log)
+            for one in (place, place.standby):
+                if one is not None:
+                    show_crashes(one.log)
             raise SystemExit(f"error: {str(error).strip()}") from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
@@ -98,6 +111,24 @@ def connect(chosen):
     if chosen.am != "btree":
         execute(connection, f"CREATE EXTENSION IF NOT EXISTS {chosen.am}")
     return connection
+
+
+def connect_to_standby(place):
+    """A session on the standby, in autocommit mode."""
+    import psycopg2
+
+    connection = psycopg2.connect(host=place.standby.host)
+    connection.autocommit = True
+    return connection
+
+
+def wait_for_replay(connection, standby_connection):
+    """Waits until a standby has replayed all that there is now."""
+    end = value(connection, "SELECT pg_current_wal_flush_lsn()")
+    while value(
+        standby_connection, "SELECT pg_last_wal_replay_lsn() < %s::pg_lsn", [end]
+    ):
+        time.sleep(0.01)
 
 
 def execute(connection, command, parameters=None):

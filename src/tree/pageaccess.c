@@ -9,8 +9,10 @@
 #include "postgres.h"
 
 #include "access/nbtree.h"
+#include "access/xlog.h"
 #include "common/pg_prng.h"
 #include "miscadmin.h"
+#include "storage/buf_internals.h"
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
 
@@ -166,10 +168,24 @@ sware_check_page(Relation index, BlockNumber block, Page page)
 	}
 }
 
-/* Lock a pinned buffer. */
+#ifdef USE_ASSERT_CHECKING
+/* Has this backend locked any page? */
+static bool
+holds_page_lock(void)
+{
+	return LWLockAnyHeldByMe(&GetBufferDescriptor(0)->content_lock, NBuffers,
+							 sizeof(BufferDescPadded));
+}
+#endif
+
+/*
+ * Lock a pinned buffer.  In recovery, when there are readers only, the caller has
+ * locked no other: redo locks all pages of a record, in any order.
+ */
 void
 sware_lock_buffer(Buffer buffer, int lockmode)
 {
+	Assert(!RecoveryInProgress() || !holds_page_lock());
 	LockBuffer(buffer, lockmode);
 }
 
