@@ -167,7 +167,8 @@ $load->kill_kill;
 $primary->poll_query_until('postgres',
 	"SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
 my $end = $primary->lsn('insert');
-my $segment = $primary->safe_psql('postgres', "SELECT pg_walfile_name('$events[0]{begin}')");
+my @segments = split /\n/, $primary->safe_psql('postgres',
+	"SELECT pg_walfile_name('$events[0]{begin}'); SELECT pg_walfile_name('$end')");
 $primary->stop;
 
 # All records, and among them those of generic WAL and of commits.
@@ -180,7 +181,7 @@ sub number
 my $wal = $primary->data_dir . '/pg_wal';
 my @records;
 my $dump = PostgreSQL::Test::Utils::tempdir() . '/records';
-IPC::Run::run([ 'pg_waldump', '-s', $events[0]{begin}, '-e', $end, "$wal/$segment" ],
+IPC::Run::run([ 'pg_waldump', '-s', $events[0]{begin}, '-e', $end, map { "$wal/$_" } @segments ],
 	'>', $dump, '2>', \$errors);
 open my $lines, '<', $dump or die "could not open $dump: $!";
 while (<$lines>)
