@@ -159,6 +159,25 @@ RESET sware.fault_points;
 SET client_min_messages = warning;
 SELECT check_all();
 
+-- Unique indexes: the two rows of a key are far apart, so as a rule two
+-- processes have them.
+CREATE TABLE twin_sware.far (a int, b text) WITH (parallel_workers = 2);
+INSERT INTO twin_sware.far SELECT i, 'b' || i FROM generate_series(1, 20000) i;
+INSERT INTO twin_sware.far VALUES (1, 'b1'), (NULL, NULL), (NULL, NULL);
+SELECT build_with_workers('CREATE UNIQUE INDEX far_a ON twin_sware.far USING sware (a)');
+SELECT build_with_workers('CREATE UNIQUE INDEX far_b ON twin_sware.far USING sware (b)');
+BEGIN;
+DELETE FROM twin_sware.far WHERE a = 1 AND ctid > '(1,1)';
+UPDATE twin_sware.far SET b = lower(b) WHERE a % 3 = 0;
+SELECT build_with_workers('CREATE UNIQUE INDEX far_a ON twin_sware.far USING sware (a)');
+SELECT build_with_workers('CREATE UNIQUE INDEX far_b ON twin_sware.far USING sware (b)');
+COMMIT;
+SELECT build_with_workers('CREATE UNIQUE INDEX far_null ON twin_sware.far USING sware (a) NULLS NOT DISTINCT');
+SELECT check_all();
+INSERT INTO twin_sware.far VALUES (1, 'c');
+INSERT INTO twin_sware.far VALUES (-1, 'b1');
+DROP TABLE twin_sware.far;
+
 -- Errors of workers are errors of the statement, which leaves nothing behind.
 SET sware.fault_points = 'build-worker=error';
 CREATE INDEX fails ON twin_sware.fresh USING sware (a);
