@@ -90,6 +90,32 @@ typedef int16 SwareOrderingKind;
 #define sware_count_index_search(scan)	((void) (scan))
 #endif
 
+/* and so a scan is begun with a place to count them in */
+#if PG_VERSION_NUM >= 180000
+#define sware_index_beginscan(heap, index, snapshot, keys) \
+	index_beginscan(heap, index, snapshot, NULL, keys, 0)
+#else
+#define sware_index_beginscan(heap, index, snapshot, keys) \
+	index_beginscan(heap, index, snapshot, keys, 0)
+#endif
+
+/* 17 and 18 tell more of a parallel scan of which the shared state is to be made */
+#if PG_VERSION_NUM >= 180000
+#define SWARE_ESTIMATE_PARALLEL_SCAN_PARAMETERS \
+	Relation index, int key_count, int order_by_count
+#elif PG_VERSION_NUM >= 170000
+#define SWARE_ESTIMATE_PARALLEL_SCAN_PARAMETERS	int key_count, int order_by_count
+#else
+#define SWARE_ESTIMATE_PARALLEL_SCAN_PARAMETERS	void
+#endif
+
+/* 18 renamed where in dynamic shared memory that state is */
+#if PG_VERSION_NUM >= 180000
+#define SwareParallelScanOffset(parallel)	((parallel)->ps_offset_am)
+#else
+#define SwareParallelScanOffset(parallel)	((parallel)->ps_offset)
+#endif
+
 /* 18 dropped an argument of ExecutorRun */
 #if PG_VERSION_NUM >= 180000
 #define SWARE_EXECUTOR_RUN_PARAMETERS \

@@ -15,6 +15,7 @@
 
 #include "am/callbacks.h"
 #include "am/options.h"
+#include "am/parallelscan.h"
 #include "am/scan.h"
 #include "compat.h"
 
@@ -58,7 +59,7 @@ sware_handler(PG_FUNCTION_ARGS)
 	routine->amstorage = true;	/* name_ops stores cstring */
 	routine->amclusterable = true;
 	routine->ampredlocks = true;
-	routine->amcanparallel = false;
+	routine->amcanparallel = true;
 	routine->amcaninclude = true;
 	routine->amusemaintenanceworkmem = false;
 	routine->amparallelvacuumoptions =
@@ -83,6 +84,9 @@ sware_handler(PG_FUNCTION_ARGS)
 	routine->amendscan = sware_endscan;
 	routine->ammarkpos = sware_markpos;
 	routine->amrestrpos = sware_restrpos;
+	routine->amestimateparallelscan = sware_estimateparallelscan;
+	routine->aminitparallelscan = sware_initparallelscan;
+	routine->amparallelrescan = sware_parallelrescan;
 
 	sware_set_can_build_parallel(routine);
 	sware_set_version_properties(routine, sware_tree_height);

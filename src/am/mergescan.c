@@ -30,6 +30,7 @@ sware_merge_init(SwareScan *scan)
 	scan->last.size = 0;
 	scan->bufferPin = InvalidBuffer;
 	scan->slot = NULL;
+	scan->claim = NULL;
 	scan->markMode = SWARE_SCAN_UNDECIDED;
 	scan->markState = SWARE_CURSOR_UNPOSITIONED;
 	scan->marked.tuple = NULL;
@@ -66,6 +67,8 @@ sware_merge_end(SwareScan *scan)
 		pfree(scan->last.tuple);
 	if (scan->marked.tuple)
 		pfree(scan->marked.tuple);
+	if (scan->claim)
+		pfree(scan->claim);
 }
 
 /* Keep a copy of an entry: a tuple with the key columns, and a TID. */

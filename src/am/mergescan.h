@@ -75,6 +75,9 @@ typedef struct SwareScan
 								 * returned last, or InvalidBuffer */
 	TupleTableSlot *slot;		/* for looking at the heap; made when needed */
 
+	struct SwareClaim *claim;	/* of a parallel scan: the interval (parallelscan.c);
+								 * made when needed */
+
 	SwareScanMode markMode;
 	SwareCursorState markState;
 	SwareSavedEntry marked;

@@ -10,6 +10,7 @@
 #include "access/genam.h"
 
 #include "am/mergescan.h"
+#include "am/parallelscan.h"
 #include "am/predicatelocks.h"
 #include "am/scan.h"
 #include "am/stager.h"
@@ -37,8 +38,18 @@ sware_beginscan(Relation index, int key_count, int order_by_count)
 							 CurrentMemoryContext);
 	sware_merge_init(scan);
 	descriptor->xs_itupdesc = RelationGetDescr(index);
+	descriptor->parallel_scan = NULL;	/* core sets it afterwards */
 	descriptor->opaque = scan;
 	return descriptor;
+}
+
+/* Let go of what the scan is on; its keys may change then. */
+static void
+rewind_scan(SwareScan *scan)
+{
+	sware_merge_rewind(scan);
+	sware_buffer_cursor_rewind(&scan->buffer);
+	sware_tree_cursor_rewind(&scan->tree);
 }
 
 /*
@@ -50,9 +61,7 @@ sware_rescan(IndexScanDesc descriptor, ScanKey keys, int key_count,
 {
 	SwareScan  *scan = descriptor->opaque;
 
-	sware_merge_rewind(scan);
-	sware_buffer_cursor_rewind(&scan->buffer);
-	sware_tree_cursor_rewind(&scan->tree);
+	rewind_scan(scan);
 
 	/* the planner, which asks for extreme values, can do without ours */
 	if (descriptor->xs_snapshot &&
@@ -66,22 +75,18 @@ sware_rescan(IndexScanDesc descriptor, ScanKey keys, int key_count,
 	if (keys || descriptor->numberOfKeys == 0)
 		sware_scan_keys_analyze(&scan->tree.keys, descriptor->keyData,
 								descriptor->numberOfKeys);
+	else
+		sware_scan_keys_lift_restriction(&scan->tree.keys);
 	sware_lock_predicates(descriptor, &scan->tree.keys);
 }
 
-/*
- * The next entry.
- *
- * kill_prior_tuple is ignored: without a conflict horizon in WAL, dropping
- * entries outside VACUUM would take rows from a standby's older snapshots.
- */
-bool
-sware_gettuple(IndexScanDesc descriptor, ScanDirection direction)
+/* The next entry of the whole scan, or of the interval that it is restricted to. */
+static bool
+next_entry(SwareScan *scan, ScanDirection direction)
 {
-	SwareScan  *scan = descriptor->opaque;
+	IndexScanDesc descriptor = scan->scan;
 	SwareTreeCursor *tree = &scan->tree;
 
-	descriptor->xs_recheck = false;
 	if (scan->mode == SWARE_SCAN_UNDECIDED)
 	{
 		/* an insert looks its key up in this way, too, but has it locked */
@@ -100,6 +105,31 @@ sware_gettuple(IndexScanDesc descriptor, ScanDirection direction)
 	return true;
 }
 
+/*
+ * The next entry.
+ *
+ * kill_prior_tuple is ignored: without a conflict horizon in WAL, dropping
+ * entries outside VACUUM would take rows from a standby's older snapshots.
+ */
+bool
+sware_gettuple(IndexScanDesc descriptor, ScanDirection direction)
+{
+	SwareScan  *scan = descriptor->opaque;
+
+	descriptor->xs_recheck = false;
+	if (descriptor->parallel_scan == NULL)
+		return next_entry(scan, direction);
+
+	for (;;)
+	{
+		if (scan->mode == SWARE_SCAN_UNDECIDED && !sware_claim_interval(scan, direction))
+			return false;
+		if (next_entry(scan, direction))
+			return true;
+		rewind_scan(scan);
+	}
+}
+
 static void
 add_to_bitmap(ItemPointer tid, void *bitmap)
 {
@@ -107,7 +137,8 @@ add_to_bitmap(ItemPointer tid, void *bitmap)
 }
 
 /*
- * Add all entries to a bitmap; returns their number.
+ * Add all entries to a bitmap; returns their number.  In a parallel plan, one
+ * process makes the bitmap for all.
  *
  * What pages have retired since the buffer was read makes no difference here:
  * the whole tree is read afterwards.  An entry that is added twice is in the

@@ -595,6 +595,17 @@ list_sources(SwareBufferCursor *cursor, int *count)
 	}
 }
 
+bool
+sware_buffer_cursor_refresh_view(SwareBufferCursor *cursor, const SwareBufferState *state)
+{
+	if (!cursor->hasView)
+	{
+		sware_zone_view_init(&cursor->view, cursor->scan->indexRelation, cursor->context);
+		cursor->hasView = true;
+	}
+	return sware_zone_view_refresh(&cursor->view, state);
+}
+
 /*
  * Collect the chunk of a state.  False if the pages are not those of the state
  * any more; `strange` then gets a page that has been found to be another one.
@@ -607,12 +618,7 @@ collect(SwareBufferCursor *cursor, const SwareBufferState *state, SwareLink *str
 
 	strange->block = InvalidBlockNumber;
 	free_tails(cursor);
-	if (!cursor->hasView)
-	{
-		sware_zone_view_init(view, cursor->scan->indexRelation, cursor->context);
-		cursor->hasView = true;
-	}
-	if (!sware_zone_view_refresh(view, state))
+	if (!sware_buffer_cursor_refresh_view(cursor, state))
 		return false;
 
 	reserve_sources(cursor, view->blockCount + view->pageCount + state->tailCount);

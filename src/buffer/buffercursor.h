@@ -129,6 +129,12 @@ extern void sware_buffer_cursor_rewind(SwareBufferCursor *cursor);
 extern void sware_buffer_cursor_end(SwareBufferCursor *cursor);
 
 /*
+ * Let the view be that of a state.  False if the directory has changed since.
+ */
+extern bool sware_buffer_cursor_refresh_view(SwareBufferCursor *cursor,
+											 const SwareBufferState *state);
+
+/*
  * Read the first chunk in a direction: of everything (`after` NULL), or of
  * what lies beyond an entry, exclusively.  The chunk may be empty: then
  * nothing qualifies.

@@ -41,6 +41,12 @@ sware_get_root(Relation index, int *level)
 /* how often to look for the parent of a page, which must have one */
 #define MAX_PARENT_ATTEMPTS		100
 
+/*
+ * Pages that a step left walks right, looking for the left sibling after it
+ * was split, before it seeks from the root instead.
+ */
+#define MAX_STEPS_RIGHT		4
+
 /* Steps along a level before it is looked at how many there can be. */
 #define MANY_STEPS		10000
 
@@ -328,6 +334,29 @@ sware_descend_to_edge(Relation index, int level, bool rightmost)
 		buffer = try_descend_to_edge(index, level, rightmost);
 	} while (!BufferIsValid(buffer));
 	return buffer;
+}
+
+/*
+ * Step from `page` of a level to its left sibling: the page whose right link leads to
+ * `page`.  It is the one that the left link names, or further right if that
+ * one was split.  Returns it pinned and share-locked, or InvalidBuffer, with
+ * nothing held, if it was not found.
+ */
+Buffer
+sware_step_left(Relation index, SwareLink sibling, SwareLink page, int level)
+{
+	for (int steps = 0; steps <= MAX_STEPS_RIGHT && sware_link_is_valid(sibling); steps++)
+	{
+		Buffer		buffer = sware_read_linked(index, sibling, level, BUFFER_LOCK_SHARE);
+
+		if (!BufferIsValid(buffer))
+			break;
+		sibling = SwarePageGetOpaque(BufferGetPage(buffer))->right;
+		if (sware_links_equal(sibling, page))
+			return buffer;
+		sware_release_buffer(buffer);
+	}
+	return InvalidBuffer;
 }
 
 /* The offset of the downlink to a page; InvalidOffsetNumber if not there. */

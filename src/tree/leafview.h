@@ -80,17 +80,25 @@ sware_view_entry(const SwareLeafView *view, OffsetNumber offset)
 	return tuple;
 }
 
-/* the same for the high key of a page that is not the rightmost */
+/* the same for a pivot */
 static inline IndexTuple
-sware_view_high_key(const SwareLeafView *view)
+sware_view_pivot(const SwareLeafView *view, OffsetNumber offset)
 {
-	IndexTuple	tuple = sware_view_item(view, SWARE_HIGH_KEY);
+	IndexTuple	tuple = sware_view_item(view, offset);
 
 	if (unlikely(!sware_tuple_is_pivot(tuple) ||
 				 IndexTupleSize(tuple) < sizeof(IndexTupleData) +
-				 (sware_pivot_has_tid(tuple) ? SWARE_TAIL_SIZE : 0)))
-		sware_view_report_item(view, SWARE_HIGH_KEY);
+				 (sware_pivot_has_tid(tuple) ? SWARE_TAIL_SIZE : 0) +
+				 (sware_pivot_has_link(tuple) ? SWARE_TAIL_SIZE : 0)))
+		sware_view_report_item(view, offset);
 	return tuple;
+}
+
+/* the high key of a page that is not the rightmost */
+static inline IndexTuple
+sware_view_high_key(const SwareLeafView *view)
+{
+	return sware_view_pivot(view, SWARE_HIGH_KEY);
 }
 
 /* the tuple at a place of the view, 0 <= i < count */

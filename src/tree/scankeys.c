@@ -46,6 +46,7 @@ sware_scan_keys_init(SwareScanKeys *keys, Relation index, int count)
 	keys->crossTypeFunctions = NULL;
 	keys->rangeCount = 0;
 	keys->filterCount = 0;
+	keys->interval = keys->intervalMemory = NULL;
 	keys->filters = count > 0 ? palloc(count * sizeof(SwareFilter)) : NULL;
 }
 
@@ -66,6 +67,8 @@ sware_scan_keys_free(SwareScanKeys *keys)
 		MemoryContextDelete(keys->arrayContext);
 	if (keys->filters)
 		pfree(keys->filters);
+	if (keys->intervalMemory)
+		pfree(keys->intervalMemory);
 }
 
 /*
@@ -619,6 +622,7 @@ sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification, int count)
 	keys->high.after = true;
 	keys->arrayCount = 0;
 	keys->filterCount = 0;
+	keys->interval = NULL;
 	keys->range = -1;
 	keys->prefixColumns = 0;
 	keys->rangeCount = 0;
@@ -676,18 +680,55 @@ sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification, int count)
 		keys->range = 0;
 }
 
+/* Copy a search key, without what it has no columns for. */
+static inline void
+copy_search_key(SwareSearchKey *to, const SwareSearchKey *from)
+{
+	memcpy(to, from, offsetof(SwareSearchKey, columns) +
+		   from->columnCount * sizeof(SwareKeyColumn));
+}
+
+/* Let `low` and `high` be what they are in ranges that an interval does not cut. */
+static void
+uncut_range(SwareScanKeys *keys, SwareInterval *interval)
+{
+	if (interval->lowIsCut)
+		copy_search_key(&keys->low, &interval->low);
+	if (interval->highIsCut)
+		copy_search_key(&keys->high, &interval->high);
+	interval->lowIsCut = interval->highIsCut = false;
+}
+
+/* Let the range that is set end where the interval does. */
+static void
+cut_range(SwareScanKeys *keys, SwareInterval *interval)
+{
+	interval->lowIsCut = interval->cutsFirst && keys->range == 0;
+	interval->highIsCut = interval->cutsLast && keys->range == keys->rangeCount - 1;
+	if (interval->lowIsCut)
+		copy_search_key(&keys->low, &interval->begin);
+	if (interval->highIsCut)
+		copy_search_key(&keys->high, &interval->end);
+}
+
 /*
  * Set `low` and `high` to the ends of a range.
  */
 void
 sware_scan_keys_set_range(SwareScanKeys *keys, int64 range)
 {
+	SwareInterval *interval = keys->interval;
 	int64		rest = range;
 
 	Assert(range >= 0 && range < keys->rangeCount);
 	if (range == keys->range)
 		return;
 
+	if (unlikely(interval != NULL))
+	{
+		uncut_range(keys, interval);
+		rest += interval->firstRange;
+	}
 	for (int i = keys->arrayCount - 1; i >= 0; i--)
 	{
 		SwareRangeArray *array = &keys->arrays[i];
@@ -698,20 +739,40 @@ sware_scan_keys_set_range(SwareScanKeys *keys, int64 range)
 		rest /= array->elements.count;
 	}
 	keys->range = range;
+	if (unlikely(interval != NULL))
+		cut_range(keys, interval);
 }
 
+/*
+ * Does a range's upper end lie above an entry or pivot, or above the first
+ * entry of a posting list?
+ */
 static bool
 range_ends_above(SwareScanKeys *keys, int64 range, IndexTuple tuple)
 {
+	int			order;
+
 	sware_scan_keys_set_range(keys, range);
-	return keys->high.columnCount == 0 || sware_compare_key(&keys->high, tuple) > 0;
+	if (keys->high.columnCount == 0)
+		return true;
+	order = sware_compare_key(&keys->high, tuple);
+	return order > 0 ||
+		(order == 0 && keys->high.hasTid && sware_tuple_is_posting(tuple) &&
+		 ItemPointerCompare(&keys->high.tid, sware_posting_tids(tuple)) > 0);
+}
+
+/* How does a range's lower end compare with an entry or pivot? */
+static int
+compare_range_begin(SwareScanKeys *keys, int64 range, IndexTuple tuple)
+{
+	sware_scan_keys_set_range(keys, range);
+	return keys->low.columnCount == 0 ? -1 : sware_compare_key(&keys->low, tuple);
 }
 
 static bool
 range_begins_below(SwareScanKeys *keys, int64 range, IndexTuple tuple)
 {
-	sware_scan_keys_set_range(keys, range);
-	return keys->low.columnCount == 0 || sware_compare_key(&keys->low, tuple) <= 0;
+	return compare_range_begin(keys, range, tuple) <= 0;
 }
 
 /*
@@ -780,6 +841,72 @@ sware_scan_keys_last_range_below(SwareScanKeys *keys, int64 from, IndexTuple tup
 			high = middle - 1;
 	}
 	return low;
+}
+
+/*
+ * Restrict the scan to what lies not below `begin` and below `end`, each a pivot
+ * or an entry; where one is NULL, there is no such end.  The tuples stay where
+ * they are as long as the restriction lasts: until the next one, or until it is
+ * lifted, or the next analysis.
+ */
+void
+sware_scan_keys_restrict(SwareScanKeys *keys, IndexTuple begin, IndexTuple end)
+{
+	SwareInterval *interval;
+	int64		first = 0;
+	int64		last;
+
+	sware_scan_keys_lift_restriction(keys);
+	if (keys->rangeCount == 0)
+		return;
+	if (keys->intervalMemory == NULL)
+		keys->intervalMemory = MemoryContextAlloc(keys->scanContext, sizeof(SwareInterval));
+	interval = keys->intervalMemory;
+
+	last = keys->rangeCount - 1;
+	interval->allRanges = keys->rangeCount;
+	interval->cutsFirst = interval->cutsLast = false;
+	interval->lowIsCut = interval->highIsCut = false;
+	copy_search_key(&interval->low, &keys->low);
+	copy_search_key(&interval->high, &keys->high);
+
+	if (begin)
+		first = sware_scan_keys_first_range_above(keys, 0, begin);
+	if (end)
+	{
+		last = sware_scan_keys_last_range_below(keys, last, end);
+		if (last >= 0 && compare_range_begin(keys, last, end) == 0)
+			last--;
+	}
+	if (begin && first <= last)
+	{
+		interval->cutsFirst = compare_range_begin(keys, first, begin) < 0;
+		sware_search_key_from_tuple(&interval->begin, keys->index, begin);
+	}
+	if (end && first <= last)
+	{
+		interval->cutsLast = range_ends_above(keys, last, end);
+		sware_search_key_from_tuple(&interval->end, keys->index, end);
+	}
+
+	interval->firstRange = first;
+	keys->interval = interval;
+	keys->rangeCount = Max(last - first + 1, 0);
+	keys->range = -1;
+}
+
+/* Let the scan go through all that the qualification asks for. */
+void
+sware_scan_keys_lift_restriction(SwareScanKeys *keys)
+{
+	SwareInterval *interval = keys->interval;
+
+	if (interval == NULL)
+		return;
+	uncut_range(keys, interval);
+	keys->interval = NULL;
+	keys->rangeCount = interval->allRanges;
+	keys->range = -1;
 }
 
 /*

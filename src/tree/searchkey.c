@@ -118,6 +118,16 @@ sware_search_key_from_pivot(SwareSearchKey *key, Relation index, IndexTuple pivo
 		sware_search_key_set_tid(key, sware_pivot_tid(pivot));
 }
 
+/* The place of a pivot, an entry, or the first one of a posting list. */
+void
+sware_search_key_from_tuple(SwareSearchKey *key, Relation index, IndexTuple tuple)
+{
+	if (sware_tuple_is_pivot(tuple))
+		sware_search_key_from_pivot(key, index, tuple);
+	else
+		sware_search_key_from_entry(key, index, tuple);
+}
+
 /*
  * Compare a column of a search key with a value of the index: negative if
  * the key's place is before it, zero if they are equal.

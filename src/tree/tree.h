@@ -89,6 +89,8 @@ extern void sware_search_key_from_entry(SwareSearchKey *key, Relation index,
 										IndexTuple entry);
 extern void sware_search_key_from_pivot(SwareSearchKey *key, Relation index,
 										IndexTuple pivot);
+extern void sware_search_key_from_tuple(SwareSearchKey *key, Relation index,
+										IndexTuple tuple);
 extern void sware_search_key_set_tid(SwareSearchKey *key, ItemPointer tid);
 extern SwareComparison sware_comparison_kind(FmgrInfo *function);
 extern int	sware_compare_key(const SwareSearchKey *key, IndexTuple tuple);
@@ -199,9 +201,14 @@ extern SwareLink sware_get_root(Relation index, int *level);
 extern Buffer sware_descend(const SwareSearchKey *key, int level, int lockmode,
 							SwareStack **stack);
 extern Buffer sware_descend_to_edge(Relation index, int level, bool rightmost);
+extern Buffer sware_step_left(Relation index, SwareLink sibling, SwareLink page, int level);
 extern Buffer sware_find_parent(Relation index, Buffer child, SwareStack *stack,
 								OffsetNumber *offset);
 extern void sware_free_stack(SwareStack *stack);
+
+/* cut.c */
+extern bool sware_find_cut(const SwareSearchKey *place, bool forward, int leaves,
+						   IndexTuple pivot);
 
 /* insert.c, split.c, splitpoint.c, append.c */
 extern int	sware_tree_insert_run(Relation index, Relation heap,

@@ -31,12 +31,6 @@
 #include "tree/treescan.h"
 
 /*
- * Pages that a step left walks right, looking for the left sibling after it
- * was split, before it seeks from the root instead.
- */
-#define MAX_STEPS_RIGHT		4
-
-/*
  * Leaves that are read in a row without finding anything, before it is looked
  * at whether the index has that many at all.
  */
@@ -272,6 +266,17 @@ read_forward(SwareTreeCursor *cursor, Buffer buffer)
 			add_tids(cursor, tuple, i == begin ? skip : 0,
 					 sware_leaf_tuple_tid_count(tuple), true);
 		}
+
+		/* the range may end within a posting list */
+		if (end < view.count)
+		{
+			int			keep = tids_before(&keys->high, sware_view_tuple(&view, end));
+
+			if (end > begin)
+				skip = 0;
+			if (keep > skip)
+				add_tids(cursor, sware_view_tuple(&view, end), skip, keep, true);
+		}
 		skip = 0;
 
 		if (view.missingAbove)
@@ -348,23 +353,35 @@ read_backward(SwareTreeCursor *cursor, Buffer buffer)
 	nothing_below = end == 0 && keep == 0;
 	continue_where_entered(cursor, &position->right, false,
 						   end < view.count || view.missingAbove);
-	if (keep > 0)
-		add_tids(cursor, sware_view_tuple(&view, end), 0, keep, false);
-
 	left->more = left->linked = false;
+	if (keep > 0)
+	{
+		IndexTuple	tuple = sware_view_tuple(&view, end);
+		int			skip = tids_before(&keys->low, tuple);
+
+		if (keep > skip)
+			add_tids(cursor, tuple, skip, keep, false);
+		if (skip > 0)
+			return;				/* the range begins within the posting list */
+	}
+
 	for (;;)
 	{
 		int			begin = sware_view_search_begin(&view, &keys->low, end);
+		int			skip = 0;
 
 		for (int i = end - 1; i >= begin; i--)
 		{
 			IndexTuple	tuple = sware_view_tuple(&view, i);
 
-			add_tids(cursor, tuple, 0, sware_leaf_tuple_tid_count(tuple), false);
+			/* the range may begin within a posting list */
+			if (i == begin)
+				skip = tids_before(&keys->low, tuple);
+			add_tids(cursor, tuple, skip, sware_leaf_tuple_tid_count(tuple), false);
 		}
 
-		if (view.missingBelow)
-			return;				/* there is only this range, and it begins here */
+		if (view.missingBelow || skip > 0)
+			return;				/* there is only this range left, and it begins here */
 		if (begin == 0)
 			break;
 
@@ -416,12 +433,8 @@ arrival_place(SwareTreeCursor *cursor, bool forward)
 		sware_scan_keys_set_range(&cursor->keys, arrival->range);
 		return forward ? &cursor->keys.low : &cursor->keys.high;
 	}
-	if (sware_tuple_is_pivot(arrival->tuple))
-		sware_search_key_from_pivot(&cursor->arrivalKey, cursor->scan->indexRelation,
-									arrival->tuple);
-	else
-		sware_search_key_from_entry(&cursor->arrivalKey, cursor->scan->indexRelation,
-									arrival->tuple);
+	sware_search_key_from_tuple(&cursor->arrivalKey, cursor->scan->indexRelation,
+								arrival->tuple);
 	return &cursor->arrivalKey;
 }
 
@@ -434,7 +447,9 @@ seek(SwareTreeCursor *cursor, SwareSearchKey *place, bool forward)
 {
 	Buffer		buffer;
 
-	pgstat_count_index_scan(cursor->scan->indexRelation);
+	/* parts of a parallel scan are no scans */
+	if (cursor->keys.interval == NULL)
+		pgstat_count_index_scan(cursor->scan->indexRelation);
 	sware_count_index_search(cursor->scan);
 
 	if (!cursor->arrival.hasTuple && place->columnCount == 0)
@@ -444,29 +459,6 @@ seek(SwareTreeCursor *cursor, SwareSearchKey *place, bool forward)
 	buffer = sware_descend(place, 0, BUFFER_LOCK_SHARE, NULL);
 	place->below = false;
 	return buffer;
-}
-
-/*
- * Step from `page` to its left sibling: the page whose right link leads to
- * `page`.  It is the one that the left link names, or further right if that
- * one was split.  Returns it pinned and share-locked, or InvalidBuffer, with
- * nothing held, if it was not found.
- */
-static Buffer
-step_left(Relation index, SwareLink sibling, SwareLink page)
-{
-	for (int steps = 0; steps <= MAX_STEPS_RIGHT && sware_link_is_valid(sibling); steps++)
-	{
-		Buffer		buffer = sware_read_linked(index, sibling, 0, BUFFER_LOCK_SHARE);
-
-		if (!BufferIsValid(buffer))
-			break;
-		sibling = SwarePageGetOpaque(BufferGetPage(buffer))->right;
-		if (sware_links_equal(sibling, page))
-			return buffer;
-		sware_release_buffer(buffer);
-	}
-	return InvalidBuffer;
 }
 
 /*
@@ -643,8 +635,8 @@ go_on(SwareTreeCursor *cursor, bool forward)
 			buffer = sware_read_linked(cursor->scan->indexRelation, side->sibling, 0,
 									   BUFFER_LOCK_SHARE);
 		else if (side->linked)
-			buffer = step_left(cursor->scan->indexRelation, side->sibling,
-							   position->page);
+			buffer = sware_step_left(cursor->scan->indexRelation, side->sibling,
+									 position->page, 0);
 		if (!BufferIsValid(buffer))
 			buffer = seek(cursor, place, forward);
 		read_leaf(cursor, buffer, forward);

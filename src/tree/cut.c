@@ -1,0 +1,148 @@
+/*-------------------------------------------------------------------------
+ *
+ * cut.c
+ *	  Where the order of entries can be cut into intervals of a few leaves each.
+ *
+ * Any place will do for the end of an interval: who goes through it asks which
+ * entries lie in it, not on which pages.  The downlinks just above the leaves are
+ * good places, since an interval then begins and ends with a leaf; that others
+ * change the tree while they are looked up does no harm.
+ *
+ * One content lock is held at a time.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "tree/cache.h"
+#include "tree/corruption.h"
+#include "tree/leafview.h"
+
+/*
+ * How often a step to the left is tried, while others change the tree, before the
+ * rest of the tree counts as one interval.
+ */
+#define MAX_ATTEMPTS	10
+
+/* Has the tree a level above the leaves? */
+static bool
+has_downlinks(Relation index)
+{
+	int			level;
+
+	(void) sware_get_root(index, &level);
+	if (level == 0)
+	{
+		/* it may have grown */
+		sware_cache_refresh_root(index);
+		(void) sware_get_root(index, &level);
+	}
+	return level > 0;
+}
+
+/*
+ * The page just above the leaves that has the downlink for what lies next to the
+ * place in the direction, or at the tree's edge.  Pinned and share-locked.
+ */
+static Buffer
+read_parent(const SwareSearchKey *place, bool forward)
+{
+	if (place->columnCount == 0)
+		return sware_descend_to_edge(place->index, 1, !forward);
+	return sware_descend(place, 1, BUFFER_LOCK_SHARE, NULL);
+}
+
+/* Copy a pivot of a page, which the caller has locked. */
+static void
+copy_pivot(Relation index, Buffer buffer, OffsetNumber offset, IndexTuple to)
+{
+	SwareLeafView view;
+	IndexTuple	pivot;
+
+	view.index = index;
+	view.block = BufferGetBlockNumber(buffer);
+	view.page = BufferGetPage(buffer);
+	pivot = sware_view_pivot(&view, offset);
+	if (IndexTupleSize(pivot) > SWARE_MAX_PIVOT_SIZE || sware_tuple_count(pivot) == 0)
+		sware_view_report_item(&view, offset);
+	memcpy(to, pivot, IndexTupleSize(pivot));
+}
+
+/* Look for the pivot above the next leaves. */
+static bool
+find_above(const SwareSearchKey *place, int leaves, IndexTuple pivot)
+{
+	Buffer		buffer = read_parent(place, true);
+	Page		page = BufferGetPage(buffer);
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+	OffsetNumber offset = SWARE_FIRST_DATA;
+	bool		found = true;
+
+	if (place->columnCount > 0 && last >= SWARE_FIRST_DATA)
+		offset = sware_search_internal(place, page);
+	if (offset + leaves <= last)
+		copy_pivot(place->index, buffer, offset + leaves, pivot);
+	else if (!sware_page_is_rightmost(page))
+		copy_pivot(place->index, buffer, SWARE_HIGH_KEY, pivot);
+	else
+		found = false;
+	sware_release_buffer(buffer);
+	return found;
+}
+
+/* Look for the pivot below the next leaves. */
+static bool
+find_below(const SwareSearchKey *place, int leaves, IndexTuple pivot)
+{
+	for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++)
+	{
+		Buffer		buffer = read_parent(place, false);
+		Page		page = BufferGetPage(buffer);
+		OffsetNumber offset = PageGetMaxOffsetNumber(page);
+		SwareLink	sibling = SwarePageGetOpaque(page)->left;
+		SwareLink	link = sware_page_link(buffer);
+
+		if (place->columnCount > 0 && offset >= SWARE_FIRST_DATA)
+			offset = sware_search_internal(place, page);
+
+		/* the first downlink has no key: it begins where the page does */
+		if (offset >= SWARE_FIRST_DATA + leaves)
+		{
+			copy_pivot(place->index, buffer, offset - leaves + 1, pivot);
+			sware_release_buffer(buffer);
+			return true;
+		}
+		sware_release_buffer(buffer);
+		if (!sware_link_is_valid(sibling))
+			return false;
+
+		CHECK_FOR_INTERRUPTS();
+		buffer = sware_step_left(place->index, sibling, link, 1);
+		if (BufferIsValid(buffer))
+		{
+			copy_pivot(place->index, buffer, SWARE_HIGH_KEY, pivot);
+			sware_release_buffer(buffer);
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Find a pivot that lies about so many leaves, or fewer, beyond a place in the
+ * direction, or beyond the edge from which the direction leads, if the place has no
+ * columns.  Going backward, the place is `below`.  `pivot` has room for
+ * SWARE_MAX_PIVOT_SIZE bytes.
+ *
+ * False if the tree ends there, or if it is not known where to cut it.
+ */
+bool
+sware_find_cut(const SwareSearchKey *place, bool forward, int leaves, IndexTuple pivot)
+{
+	Assert(place->columnCount == 0 || place->below == !forward);
+	if (!has_downlinks(place->index))
+		return false;
+	return forward ? find_above(place, leaves, pivot) : find_below(place, leaves, pivot);
+}

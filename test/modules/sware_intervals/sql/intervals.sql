@@ -1,0 +1,39 @@
+-- Scans in intervals that end anywhere.
+LOAD 'sware';
+CREATE EXTENSION sware_intervals;
+
+CREATE TABLE t (a int, b int) WITH (autovacuum_enabled = off);
+INSERT INTO t SELECT i * 7919 % 300, i FROM generate_series(1, 20000) i;
+CREATE INDEX t_a ON t USING sware (a);
+CREATE INDEX t_a_b ON t USING sware (a, b);
+-- All in all ways, with many intervals and few.
+CREATE VIEW outcomes AS
+	SELECT sware_scan_intervals(index, low, high, intervals, backward, index_only, seed) AS outcome, low, high
+	FROM (VALUES (-1, 1000), (100, 199), (150, 150), (1000, 2000)) ranges (low, high),
+		 unnest('{t_a,t_a_b}'::regclass[]) index, unnest('{5,300}'::int[]) intervals,
+		 unnest('{t,f}'::boolean[]) backward, unnest('{t,f}'::boolean[]) index_only,
+		 (VALUES (0.5)) seeds (seed)
+	UNION ALL
+	SELECT sware_scan_intervals_any(index, keys, intervals, backward, index_only, seed), NULL, NULL
+	FROM (VALUES (ARRAY[7, 9, 10, 150, 151, 152, 299]), (ARRAY[150]), (ARRAY(SELECT generate_series(0, 400, 3)))) lists (keys),
+		 unnest('{t_a,t_a_b}'::regclass[]) index, unnest('{5,300}'::int[]) intervals,
+		 unnest('{t,f}'::boolean[]) backward, unnest('{t,f}'::boolean[]) index_only,
+		 (VALUES (0.5)) seeds (seed);
+SELECT outcome, count(*) FROM outcomes GROUP BY 1 ORDER BY 1;
+
+-- With entries in the shared buffer, in append areas, and among posting lists.
+DO $$
+BEGIN
+	FOR i IN 1 .. 30 LOOP
+		INSERT INTO t SELECT (i * 31 + n * 7919) % 400, n FROM generate_series(1, 100) n;
+		COMMIT;
+	END LOOP;
+END
+$$;
+SELECT (sware_stats('t_a')).buffer_entries, (sware_stats('t_a_b')).buffer_entries;
+SELECT outcome, count(*) FROM outcomes GROUP BY 1 ORDER BY 1;
+SELECT sware_flush('t_a'), sware_flush('t_a_b');
+SELECT outcome, count(*) FROM outcomes GROUP BY 1 ORDER BY 1;
+DROP VIEW outcomes;
+DROP TABLE t;
+DROP EXTENSION sware_intervals;
