@@ -4,7 +4,7 @@
 # time, promotion; dumps; pg_upgrade; wal_level = minimal; and a disk that is full.
 #
 # The library is preloaded, but in one part. What a single session can show is in
-# sql/buffer_life, which this part runs as well.
+# sql/buffer_life and sql/life_*, which this part runs as well.
 
 use strict;
 use warnings;
@@ -410,9 +410,10 @@ SKIP:
 	$plain->command_ok(
 		[
 			$ENV{PG_REGRESS}, '--use-existing', '--dbname', 'regression', '--host', $plain->host, '--port', $plain->port,
-			'--bindir', $plain->config_data('--bindir'), '--inputdir', $tests, '--outputdir', $output, 'setup', 'buffer_life'
+			'--bindir', $plain->config_data('--bindir'), '--inputdir', $tests, '--outputdir', $output, 'setup', 'buffer_life',
+			'life_tables', 'life_partitions', 'life_unique'
 		],
-		'not preloaded: sql/buffer_life')
+		'not preloaded: sql/buffer_life, sql/life_*')
 	  || diag(-e "$output/regression.diffs" ? slurp_file("$output/regression.diffs") : '');
 }
 is(scalar(grep_log($_, qr/PANIC|TRAP|was terminated by signal|inconsistent page/)), 0,
