@@ -148,6 +148,35 @@ ok( $subscriber->poll_query_until('postgres',
 		"SELECT pg_stat_get_numscans('whole_key'::regclass) - $uses_before " . ($version >= 180000 ? '>' : '<') . " $rows_changed"),
 	'replica identity FULL: the rows are found by ' . ($version >= 180000 ? 'the index' : 'reading the table'));
 
+# A row that a local transaction has deleted and inserted again, but not committed:
+# with a scan of the table, or an nbtree index, the worker waits for it. What is staged
+# it does not see.
+$publisher->safe_psql('postgres', "INSERT INTO whole VALUES (9999, 'contested')");
+$publisher->wait_for_catchup('most');
+my $local = $subscriber->background_psql('postgres');
+$local->query_safe("DELETE FROM whole WHERE key = 9999");
+$local->query_safe("BEGIN; INSERT INTO whole VALUES (9999, 'contested')");
+my $before_conflict = -s $subscriber->logfile;
+$publisher->safe_psql('postgres', "UPDATE whole SET label = 'changed' WHERE key = 9999");
+if ($version >= 180000)
+{
+	$publisher->wait_for_catchup('most');
+	$subscriber->wait_for_log(qr/conflict detected on relation "public.whole": conflict=update_missing/, $before_conflict);
+	$local->query_safe('COMMIT');
+	is($subscriber->safe_psql('postgres', 'SELECT label FROM whole WHERE key = 9999'), 'contested', 'a staged row is missing');
+	$subscriber->safe_psql('postgres', "UPDATE whole SET label = 'changed' WHERE key = 9999");
+}
+else
+{
+	ok($subscriber->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted"),
+		'the worker waits for a local transaction');
+	$local->query_safe('COMMIT');
+	$publisher->wait_for_catchup('most');
+	is($subscriber->safe_psql('postgres', 'SELECT label FROM whole WHERE key = 9999'), 'changed', 'then it finds the row');
+}
+$local->quit;
+is_right('contested row');
+
 # Transactions beyond logical_decoding_work_mem are applied while they run.
 my $many = 'SELECT i, i * 7919 % 10007, md5(i::text) FROM generate_series';
 replicate('streaming', <<"SQL");
