@@ -69,8 +69,9 @@ def insert_singly(run):
         return insert_one(run)
     count = room(run.rng, run.table, run.rng.choice((20, 100, 300)))
     rows = new_rows(run.rng, run.table, count)
-    # A key that is too large takes back its own row only.
-    steps = ("BEGIN INSERT INTO @S.t VALUES %s; EXCEPTION WHEN program_limit_exceeded THEN END; COMMIT;"
+    # A key that is refused takes back its own row only.
+    steps = ("BEGIN INSERT INTO @S.t VALUES %s; EXCEPTION WHEN program_limit_exceeded OR unique_violation "
+             "THEN END; COMMIT;"
              if run.may_fail() else "INSERT INTO @S.t VALUES %s; COMMIT;")
     run.pair.run(run.main, "DO $do$ BEGIN %s END $do$" % " ".join(
         steps % write_row(row) for row in rows))
@@ -108,7 +109,9 @@ def insert_select(run):
 def insert_conflicting(run):
     """Rows some of whose identifiers are taken, where a unique index says so."""
     rng, table = run.rng, run.table
-    if not table.unique:
+    # before 18, core refuses ON CONFLICT where any unique index is not nbtree's
+    if not table.unique or (table.may_collide and
+                            run.main.connection.server_version < 180000):
         return insert_one(run)
     rows = new_rows(rng, table, room(rng, table, rng.choice((1, 3, 30))))
     new = int(rows[0][0])
@@ -124,6 +127,27 @@ def insert_conflicting(run):
     if rng.random() < 0.2:
         insert = "WITH new AS (%s RETURNING id) SELECT count(*) FROM new" % insert
     run.change(insert)
+
+
+def collide(run):
+    """Rows that are there already, in part or as a whole: unique indexes refuse them."""
+    rng, table = run.rng, run.table
+    if not table.may_collide or table.next_id < 3:
+        return insert_one(run)
+    taken = rng.randrange(1, table.next_id)
+    kind = rng.random()
+    if kind < 0.3:
+        rows = new_rows(rng, table, rng.choice((1, 1, 5, 50)))
+        rng.choice(rows)[0] = str(taken)
+        run.change("INSERT INTO @S.t VALUES %s" % ", ".join(map(write_row, rows)))
+    elif kind < 0.6:
+        run.change("INSERT INTO @S.t SELECT * FROM @S.t WHERE id = %d" % taken)
+    elif kind < 0.7:
+        run.change("INSERT INTO @S.t (id) VALUES (%d)" % taken)
+    else:
+        # to an identifier that is taken, or that a deleted row had, or a new one
+        run.change("UPDATE @S.t SET id = %d WHERE id = %d" % (
+            rng.randrange(1, table.next_id + 5), taken))
 
 
 def some_rows(rng, table):
@@ -318,7 +342,7 @@ def rewrite(run):
 # Weight, function.  "Blocking" ones need a lock that an old reader would keep from them, and
 # those "outside" cannot run in a transaction block.
 ROW_CHANGES = ((8, insert_one), (5, insert_singly), (6, insert_rows), (2, copy_rows), (1, insert_select),
-               (3, insert_conflicting),
+               (3, insert_conflicting), (4, collide),
                (5, update_keys), (3, update_pad), (4, delete_some), (2, delete_left))
 OUTSIDE = ((6, vacuum), (4, flush), (1, analyze))
 RARE = ((3, create_index), (2, set_options), (1, delete_most), (2, set_buffer), (4, burst))

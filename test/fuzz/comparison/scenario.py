@@ -111,8 +111,8 @@ class Scenario:
         return not self.main.in_transaction and not self.old_snapshot
 
     def may_fail(self):
-        """Only a key that is too large may be refused."""
-        return self.table.wide
+        """Only a key that is too large may be refused, or one that is there already."""
+        return self.table.wide or self.table.may_collide
 
     def change(self, sql):
         self.changed(self.pair.run(self.main, sql, self.may_fail()), sql)

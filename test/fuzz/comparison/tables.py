@@ -62,6 +62,8 @@ class Index:
 
     def __init__(self, name, keys, include, predicate, options, test_options):
         self.name = name
+        self.unique = False
+        self.nulls_distinct = True
         self.keys = keys
         self.include = include
         self.predicate = predicate
@@ -75,9 +77,10 @@ class Index:
                 key.expression, key.opclass, "DESC" if key.descending else "ASC",
                 "NULLS FIRST" if key.nulls_first else "NULLS LAST"))))
         options = self.options + (self.test_options if tested else [])
-        return "CREATE INDEX %s%s ON %s.t USING %s (%s)%s%s%s" % (
-            "CONCURRENTLY " if concurrently else "", self.name, schema, method, ", ".join(parts),
+        return "CREATE %sINDEX %s%s ON %s.t USING %s (%s)%s%s%s%s" % (
+            "UNIQUE " if self.unique else "", "CONCURRENTLY " if concurrently else "", self.name, schema, method, ", ".join(parts),
             " INCLUDE (%s)" % ", ".join(c.name for c in self.include) if self.include else "",
+            "" if self.nulls_distinct else " NULLS NOT DISTINCT",
             " WITH (%s)" % ", ".join(options) if options else "",
             " WHERE %s" % self.predicate if self.predicate else "")
 
@@ -105,6 +108,7 @@ class Table:
         self.rows = 0
         self.next_id = 1
         self.copies = 0
+        self.may_collide = False            # may an index refuse rows with equal keys?
         self.indexes = []
         self.next_index = 1
 
@@ -124,6 +128,14 @@ class Table:
         count = min(rng.choice((1, 1, 1, 2, 2, 3, 4)), len(self.columns) + 1)
         for column in rng.sample(self.columns, min(count, len(self.columns))):
             keys.append(self.random_key(rng, column))
+        unique = rng.random() < 0.25
+        if unique:
+            # with what differs from row to row, but not always
+            keys = keys[:rng.choice((0, 0, 1, 2))]
+            identifier = Column(rng, "id", values.BY_NAME["int8"])
+            key = Key("id", identifier.type, identifier)
+            key.descending = key.nulls_first = rng.random() < 0.3
+            keys.insert(rng.randint(0, len(keys)), key)
         include = []
         if rng.random() < 0.25:
             include = rng.sample(self.columns, rng.randint(1, min(2, len(self.columns))))
@@ -147,7 +159,11 @@ class Table:
             test_options += self.buffer_options(rng)
         name = "i%d" % self.next_index
         self.next_index += 1
-        return Index(name, keys, include, predicate, options, test_options)
+        index = Index(name, keys, include, predicate, options, test_options)
+        if unique:
+            index.unique = self.may_collide = True
+            index.nulls_distinct = rng.random() < 0.5
+        return index
 
     @staticmethod
     def buffer_options(rng):
