@@ -53,7 +53,7 @@ lock_free_key(Relation index, Relation heap, const Datum *values, const bool *is
 		uint32		speculative_token = 0;
 
 		sware_lock_key(index, fingerprint);
-		sware_raise_activity(index);
+		sware_begin_direct_insert(index, fingerprint);
 		SWARE_FAULT_POINT("unique-locked");
 		*is_unique = true;
 		other = sware_find_staged_key(index, fingerprint);
@@ -68,6 +68,7 @@ lock_free_key(Relation index, Relation heap, const Datum *values, const bool *is
 		SWARE_FAULT_POINT("unique-looked-up");
 		if (!TransactionIdIsValid(other))
 			return;
+		sware_end_direct_insert();
 		sware_unlock_key(index, fingerprint);
 		sware_wait_for_other(index, other, speculative_token, tid);
 	}
@@ -89,6 +90,7 @@ insert_unique(Relation index, Relation heap, const Datum *values, const bool *is
 	*over_quota = false;
 	if (check_unique != UNIQUE_CHECK_EXISTING)
 		store(index, heap, entry, over_quota);
+	sware_end_direct_insert();
 	sware_unlock_key(index, fingerprint);
 	return is_unique;
 }

@@ -74,7 +74,7 @@ search_bound(SwareStager *stager, Relation index)
 	stager->rowsBeforeSearch = stager->pause;
 	stager->rowsSaved = 0;
 
-	sware_wait_for_key_locks(index);
+	sware_wait_for_direct_inserts(index);
 	SWARE_FAULT_POINT("bound-begins");
 	ScanKeyEntryInitialize(&not_null, SK_ISNULL | SK_SEARCHNOTNULL, 1, InvalidStrategy,
 						   InvalidOid, InvalidOid, InvalidOid, (Datum) 0);

@@ -235,11 +235,8 @@ sware_unlock_key(Relation index, uint64 fingerprint)
 }
 
 void
-sware_wait_for_key_locks(Relation index)
+sware_wait_for_key_lock(Relation index, uint64 fingerprint)
 {
-	for (int i = 0; i < SWARE_KEY_STRIPES; i++)
-	{
-		LockPage(index, FIRST_KEY_LOCK_PAGE + i, ShareLock);
-		UnlockPage(index, FIRST_KEY_LOCK_PAGE + i, ShareLock);
-	}
+	LockPage(index, lock_page(fingerprint), ShareLock);
+	UnlockPage(index, lock_page(fingerprint), ShareLock);
 }

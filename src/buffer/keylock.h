@@ -39,9 +39,9 @@ extern void sware_lock_key(Relation index, uint64 fingerprint);
 extern void sware_unlock_key(Relation index, uint64 fingerprint);
 
 /*
- * Wait until everybody who holds a key lock of the index now has let go of it.
- * The caller holds no lock but on the relation.
+ * Wait until whoever holds the lock of a key now has let go of it.  The caller
+ * holds no lock but on the relation.
  */
-extern void sware_wait_for_key_locks(Relation index);
+extern void sware_wait_for_key_lock(Relation index, uint64 fingerprint);
 
 #endif							/* SWARE_KEYLOCK_H */

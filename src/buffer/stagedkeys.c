@@ -19,6 +19,7 @@
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
+#include "storage/proc.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"
 
@@ -40,6 +41,13 @@ typedef struct Activity
 						sizeof(pg_atomic_uint32)];
 } Activity;
 
+/* The key that a session is inserting directly; the session alone writes. */
+typedef struct DirectInsert
+{
+	pg_atomic_uint64 index;		/* its number; 0: none */
+	pg_atomic_uint64 fingerprint;
+} DirectInsert;
+
 typedef struct Slot
 {
 	/* guarded by the slot's lock; only the owner writes, see keyset.h */
@@ -49,6 +57,7 @@ typedef struct Slot
 
 /* where things are in shared memory; NULL if there is none */
 static Activity *activities = NULL;
+static DirectInsert *direct_inserts;	/* of each session */
 static pg_atomic_uint64 *slot_indexes;	/* of each slot, see index_number; 0: free.
 										 * Changed under the slot's lock */
 static Slot *slots;
@@ -61,6 +70,7 @@ static shmem_startup_hook_type previous_startup = NULL;
 static SwareStager own_stagers[MAX_OWN_STAGERS];
 static int	own_count = 0;
 
+/* There are as many slots as sessions, though one may need several. */
 static inline int
 slot_count(void)
 {
@@ -85,6 +95,7 @@ memory_size(void)
 	Size		size = CACHELINEALIGN(sizeof(pg_atomic_uint32));
 
 	size = add_size(size, CACHELINEALIGN(mul_size(ACTIVITIES, sizeof(Activity))));
+	size = add_size(size, CACHELINEALIGN(mul_size(MaxBackends, sizeof(DirectInsert))));
 	size = add_size(size, CACHELINEALIGN(mul_size(slot_count(), sizeof(pg_atomic_uint64))));
 	return add_size(size, mul_size(slot_count(), sizeof(Slot)));
 }
@@ -118,6 +129,8 @@ find_memory(void)
 	memory += CACHELINEALIGN(sizeof(pg_atomic_uint32));
 	activities = (Activity *) memory;
 	memory += CACHELINEALIGN(ACTIVITIES * sizeof(Activity));
+	direct_inserts = (DirectInsert *) memory;
+	memory += CACHELINEALIGN(MaxBackends * sizeof(DirectInsert));
 	slot_indexes = (pg_atomic_uint64 *) memory;
 	memory += CACHELINEALIGN(slot_count() * sizeof(pg_atomic_uint64));
 	slots = (Slot *) memory;
@@ -129,6 +142,11 @@ find_memory(void)
 		{
 			pg_atomic_init_u64(&activities[i].raised, 0);
 			pg_atomic_init_u32(&activities[i].stagers, 0);
+		}
+		for (int i = 0; i < MaxBackends; i++)
+		{
+			pg_atomic_init_u64(&direct_inserts[i].index, 0);
+			pg_atomic_init_u64(&direct_inserts[i].fingerprint, 0);
 		}
 		for (int i = 0; i < slot_count(); i++)
 			pg_atomic_init_u64(&slot_indexes[i], 0);
@@ -155,12 +173,58 @@ raise_activity(pg_atomic_uint64 *activity)
 	return pg_atomic_fetch_add_u64(activity, 1);
 }
 
-/* Tell the stagers of an index that something may be stored in it. */
+/* where this session says what it is inserting */
+static inline DirectInsert *
+own_direct_insert(void)
+{
+	return &direct_inserts[MyProc - ProcGlobal->allProcs];
+}
+
+/*
+ * A stager that has not seen the activity raised notices that it has been; one
+ * that has seen it sees the key, too, and waits.
+ */
 void
-sware_raise_activity(Relation index)
+sware_begin_direct_insert(Relation index, uint64 fingerprint)
+{
+	if (activities == NULL)
+		return;
+	pg_atomic_write_u64(&own_direct_insert()->fingerprint, fingerprint);
+	pg_write_barrier();
+	pg_atomic_write_u64(&own_direct_insert()->index, index_number(RelationGetRelid(index)));
+	(void) raise_activity(&activity_of(RelationGetRelid(index))->raised);
+}
+
+void
+sware_end_direct_insert(void)
 {
 	if (activities != NULL)
-		(void) raise_activity(&activity_of(RelationGetRelid(index))->raised);
+		pg_atomic_write_u64(&own_direct_insert()->index, 0);
+}
+
+/*
+ * Wait until all direct inserts into an index that are under way have stored
+ * their entries, or given up.  The caller holds no lock but on the relation.
+ *
+ * If a session goes on to another insert while we look at it, the one before has
+ * come to its end.
+ */
+void
+sware_wait_for_direct_inserts(Relation index)
+{
+	uint64		number = index_number(RelationGetRelid(index));
+
+	for (int i = 0; i < MaxBackends; i++)
+	{
+		uint64		fingerprint;
+
+		if (pg_atomic_read_u64(&direct_inserts[i].index) != number ||
+			&direct_inserts[i] == own_direct_insert())
+			continue;
+		pg_read_barrier();
+		fingerprint = pg_atomic_read_u64(&direct_inserts[i].fingerprint);
+		sware_wait_for_key_lock(index, fingerprint);
+	}
 }
 
 /* Has this session a slot? */

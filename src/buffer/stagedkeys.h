@@ -30,9 +30,9 @@
  * for when the stager looks for its bound.
  *
  * The *bound* is the largest key stored in the index: read the activity, wait
- * until everybody who holds a key lock now has let go of it, then read the
- * largest entry of buffer and tree.  If there was no other stager then, there
- * is none as long as the activity is the same.
+ * until all direct inserts that are under way have let go of their keys' locks,
+ * then read the largest entry of buffer and tree.  If there was no other stager
+ * then, there is none as long as the activity is the same.
  *
  * Activity is raised: by a direct insert (1); by a stager when it has made
  * itself known, before its first key; and by a stager that has published
@@ -92,8 +92,13 @@ typedef struct SwareStager
 /* called when the library is loaded; without preloading there are no stagers */
 extern void sware_staged_keys_request_memory(void);
 
-/* for direct inserts */
-extern void sware_raise_activity(Relation index);
+/*
+ * For direct inserts, with the key locked: raise the activity, and say which key
+ * that is until the entry has been stored.  After an error it may stay said: who
+ * waits for it finds the lock free.
+ */
+extern void sware_begin_direct_insert(Relation index, uint64 fingerprint);
+extern void sware_end_direct_insert(void);
 
 /*
  * Which running transaction, other than this session's, has staged a key of
@@ -112,6 +117,7 @@ extern void sware_withdraw_key(SwareStager *stager, uint64 fingerprint);
 extern bool sware_key_needs_no_look_up(SwareStager *stager, Relation index,
 									   const Datum *values, const bool *isnull,
 									   uint64 fingerprint);
+extern void sware_wait_for_direct_inserts(Relation index);
 extern uint64 sware_begin_bound(SwareStager *stager, bool *has_company);
 extern void sware_set_bound(SwareStager *stager, Relation index, IndexTuple largest,
 							uint64 activity, bool has_company);
