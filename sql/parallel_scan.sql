@@ -65,7 +65,7 @@ INSERT INTO questions (query) VALUES
 	('SELECT a FROM t WHERE a IS NOT NULL AND a % 5 = 0'),
 	('SELECT b, a FROM t WHERE b = 3 AND a BETWEEN 1000 AND 3500 ORDER BY b, a DESC'),
 	('SELECT b, a FROM t WHERE b IN (2, 3, 8, 11) AND a > 3000 ORDER BY b, a DESC'),
-	('SELECT b, a FROM t WHERE b IN (2, 3, 8, 11) AND a IN (1502, 3002, 3003, 4008) ORDER BY b DESC, a'),
+	('SELECT b, a FROM t WHERE b IN (2, 3, 8, 11) AND a = ANY (fives()) ORDER BY b DESC, a'),
 	('SELECT b, a FROM t WHERE b >= 7 AND a % 5 = 0 ORDER BY b, a DESC'),
 	('SELECT b, a FROM t WHERE b IS NULL AND a < 100'),
 	('SELECT c FROM t WHERE c > ''f'' ORDER BY c'),
