@@ -69,6 +69,8 @@ class Session:
         # A wrong pin or lock would make a statement wait for ever: make that an error.
         self.execute("SET statement_timeout = '60s'; SET lock_timeout = '60s'; "
                      "SET TimeZone = 'UTC'; SET max_parallel_workers_per_gather = 0; "
+                     "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; "
+                     "SET min_parallel_table_scan_size = 0; "
                      "SET client_min_messages = error; SET random_page_cost = 1.1; "
                      "SET min_parallel_index_scan_size = 0; SET jit = off")
 

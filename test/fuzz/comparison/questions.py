@@ -272,8 +272,11 @@ def random_toggles(rng):
     join = rng.choice(("enable_mergejoin", "enable_nestloop", "enable_hashjoin"))
     for name in ("enable_mergejoin", "enable_nestloop", "enable_hashjoin"):
         result[name] = "on" if name == join else switch(0.3)
+    result["max_parallel_workers_per_gather"] = rng.choice("0000002")
+    result["parallel_leader_participation"] = switch(0.5)
     return result
 
 
 SEQUENTIAL = {"enable_indexscan": "off", "enable_indexonlyscan": "off",
-              "enable_bitmapscan": "off", "enable_seqscan": "on"}
+              "enable_bitmapscan": "off", "enable_seqscan": "on",
+              "max_parallel_workers_per_gather": "0"}
