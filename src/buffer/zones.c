@@ -713,7 +713,8 @@ publish_view(SwareZoneView *view, const SwareBufferState *state)
 	zones->pages = pages;
 	zones->pageCount = view->pageCount;
 	zones->blockCount = view->blockCount;
-	memcpy(zones->blocks, view->blocks, view->blockCount * sizeof(SwareSortedBlock));
+	if (view->blockCount > 0)
+		memcpy(zones->blocks, view->blocks, view->blockCount * sizeof(SwareSortedBlock));
 	pg_atomic_write_u32(&zones->isUsed, 1);
 	view->place = zones - all_zones;
 	view->stamp = set_new_stamp(zones);
