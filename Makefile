@@ -34,6 +34,14 @@ PG_CPPFLAGS = -Isrc -isystem $(includedir_server)
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter $(if $(WERROR),-Werror) \
 	$(if $(FAULT_POINTS),-DSWARE_FAULT_POINTS)
 
+# Calls of these go to functions of faultrequest.c, which can fail.
+WRAPPED = palloc palloc0 repalloc repalloc_huge MemoryContextAlloc MemoryContextAllocZero \
+	MemoryContextAllocHuge MemoryContextAllocExtended pstrdup AllocSetContextCreateInternal \
+	hash_create hash_search index_form_tuple CopyIndexTuple GenericXLogStart LockPage \
+	ReadBuffer ReadBufferExtended smgrextend
+SHLIB_LINK = $(if $(FAULT_POINTS),$(addprefix -Wl$(comma)--wrap=,$(WRAPPED)))
+comma = ,
+
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)

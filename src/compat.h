@@ -182,4 +182,15 @@ sware_set_version_properties(IndexAmRoutine *routine,
 }
 #endif
 
+/* 16 made constants of what some functions only read */
+#if PG_VERSION_NUM >= 160000
+#define SWARE_VALUES_TYPE	const Datum *
+#define SWARE_NULLS_TYPE	const bool *
+#define SWARE_PAGE_TYPE		const void *
+#else
+#define SWARE_VALUES_TYPE	Datum *
+#define SWARE_NULLS_TYPE	bool *
+#define SWARE_PAGE_TYPE		char *
+#endif
+
 #endif							/* SWARE_COMPAT_H */

@@ -72,7 +72,7 @@ sware_fault_point(const char *name)
 		if (action == NULL)
 			elog(ERROR, "fault point \"%s\" has no action", item);
 		*action++ = '\0';
-		if (strcmp(item, name) == 0)
+		if (strcmp(item, name) == 0 || strcmp(item, "*") == 0)
 			act(name, action);
 	}
 	pfree(list);

@@ -12,6 +12,8 @@
  *			for places where no content locks are held
  *	notice	says that it was there
  *
+ * The name "*" stands for every point.
+ *
  * No point lies between the first and the last store to shared state.
  *
  *-------------------------------------------------------------------------
@@ -24,6 +26,7 @@
 #define SWARE_FAULT_LOCK	23265
 
 extern void sware_define_fault_points(void);
+extern void sware_define_fault_requests(void);	/* faultrequest.c */
 extern void sware_fault_point(const char *name);
 
 #define SWARE_FAULT_POINT(name)	sware_fault_point(name)
@@ -31,6 +34,7 @@ extern void sware_fault_point(const char *name);
 #else
 
 #define sware_define_fault_points()	((void) 0)
+#define sware_define_fault_requests()	((void) 0)
 #define SWARE_FAULT_POINT(name)	((void) 0)
 
 #endif

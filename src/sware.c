@@ -25,6 +25,7 @@ _PG_init(void)
 {
 	sware_register_options();
 	sware_define_fault_points();
+	sware_define_fault_requests();
 	sware_define_settings();	/* the last: it reserves the prefix */
 	sware_zones_request_memory();
 	sware_staged_keys_request_memory();

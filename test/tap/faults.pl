@@ -1,0 +1,427 @@
+# Faults within every operation: an error and a kill at each named point of the
+# source, each request for memory and for disk space refused, and sessions
+# cancelled and terminated wherever they wait.  After each of them the index
+# passes its check and agrees with its table, and takes further rows.
+#
+# By default, requests for memory that come late in an operation are sampled, and
+# each point meets its fault in the first operation that passes it.
+#
+# SWARE_FAULTS_EXHAUSTIVE=1 refuses each request for memory, and lets each
+# operation meet its fault at each point that it passes.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SwareTest;
+use Test::More;
+
+my $exhaustive = $ENV{SWARE_FAULTS_EXHAUSTIVE};
+
+my $node = PostgreSQL::Test::Cluster->new('faults');
+$node->init;
+$node->append_conf('postgresql.conf', preload() . <<'CONF');
+autovacuum = off
+fsync = off
+max_prepared_transactions = 5
+restart_after_crash = on
+log_statement = none
+sware.buffer_size = 64kB
+CONF
+$node->start;
+prepare_database($node);
+make_disagreements($node);
+
+# The table is made anew before each fault: some of its rows are in the tree,
+# some in the shared buffer.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE t (id int, key int, note text);
+CREATE INDEX t_key ON t USING sware (key) INCLUDE (id) WITH (buffer_size = 64);
+CREATE INDEX t_note ON t USING sware (note, key) WITH (buffer_size = 64);
+CREATE TABLE u (id int, key int, note text);
+CREATE UNIQUE INDEX u_key ON u USING sware (key) WITH (buffer_size = 64);
+
+CREATE PROCEDURE prepare_tables() LANGUAGE plpgsql AS $$
+BEGIN
+	TRUNCATE t, u;
+	INSERT INTO u SELECT i, i * 2, 'before' FROM generate_series(1, 400) i;
+	INSERT INTO t SELECT i, i * 2, 'tree' FROM generate_series(1, 1500) i;
+	COMMIT;
+	FOR round IN 1 .. 4 LOOP
+		INSERT INTO t SELECT 2000 + round * 100 + i, i * 20 + 1, 'buffer' FROM generate_series(1, 100) i;
+		COMMIT;
+	END LOOP;
+END $$;
+
+-- What is wrong with the table, or "fine".
+CREATE FUNCTION verdict() RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	wrong text;
+BEGIN
+	PERFORM sware_check(index, true) FROM unnest('{t_key,t_note,u_key}'::regclass[]) index;
+	SELECT string_agg(line, '; ') INTO wrong
+	FROM (SELECT disagreements('t', 'key') AS line
+	      UNION ALL SELECT disagreements('t', 'note')
+	      UNION ALL SELECT disagreements('u', 'key')) AS lines;
+	RETURN coalesce(wrong, 'fine');
+END $$;
+
+-- More rows, in every way that leads into an index.
+CREATE PROCEDURE use_tables(number int) LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO u SELECT 1000000 + i, 9000 + i, 'later' FROM generate_series(400, 420) i;
+	INSERT INTO t SELECT 1000000 + number * 1000 + i, i * 7, 'later' FROM generate_series(1, 20) i;
+	COMMIT;
+	INSERT INTO t SELECT 1000020 + number * 1000 + i, 100000 + i, 'above' FROM generate_series(1, 300) i;
+	COMMIT;
+	DELETE FROM t WHERE key % 10 = 0;
+	COMMIT;
+END $$;
+SQL
+
+# The operations: what comes before the fault is armed, and the statements that
+# meet it.
+my $ordered = 'SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off;';
+my %operations = (
+	insert => [ '', <<'SQL' ],
+INSERT INTO t SELECT 5000 + i, i * 30, 'new' FROM generate_series(1, 40) i;
+SQL
+	insert_at_once => [ 'SET sware.enable_buffer = off;', <<'SQL' ],
+INSERT INTO t SELECT 5000 + i, i * 30, 'at once' FROM generate_series(1, 5) i;
+SQL
+	insert_unique => [ '', <<'SQL' ],
+INSERT INTO u SELECT 5000 + i, i * 30 + 1, 'new' FROM generate_series(1, 30) i;
+INSERT INTO u SELECT 6000 + i, 5000 - i, 'new' FROM generate_series(1, 30) i;
+SQL
+	split => [ '', <<'SQL' ],
+INSERT INTO t SELECT 5000 + i, 1000 + i % 7, 'split' || i FROM generate_series(1, 900) i;
+SQL
+	append => [ '', <<'SQL' ],
+INSERT INTO t SELECT 5000 + i, 50000 + i, 'zzz' || i FROM generate_series(1, 2000) i;
+SQL
+	load => [ 'SET sware.buffer_size = 64;', <<'SQL' ],
+INSERT INTO t SELECT 5000 + i, 50000 + i + (i % 7) * 10, 'load' FROM generate_series(1, 4000) i;
+SQL
+	fill_buffer => [ '', <<'SQL' ],
+DO $$ BEGIN FOR n IN 1 .. 20 LOOP
+  INSERT INTO t SELECT 5000 + n * 200 + i, (n * 37 + i * 11) % 3000, 'page' FROM generate_series(1, 200) i;
+  COMMIT;
+END LOOP; END $$;
+SQL
+	savepoints => [ '', <<'SQL' ],
+BEGIN;
+INSERT INTO t SELECT 5000 + i, i * 30, 'kept' FROM generate_series(1, 40) i;
+SAVEPOINT a;
+INSERT INTO t SELECT 6000 + i, i * 30, 'dropped' FROM generate_series(1, 40) i;
+ROLLBACK TO a;
+INSERT INTO t SELECT 7000 + i, i * 30, 'kept' FROM generate_series(1, 40) i;
+COMMIT;
+SQL
+	prepare => [ '', <<'SQL' ],
+BEGIN;
+INSERT INTO t SELECT 5000 + i, i * 30, 'prepared' FROM generate_series(1, 40) i;
+PREPARE TRANSACTION 'p';
+SQL
+	update => [ '', <<'SQL' ],
+UPDATE t SET key = key + 1 WHERE key % 20 = 2;
+SQL
+	flush => [ '', <<'SQL' ],
+SELECT sware_flush('t_key') + sware_flush('t_note');
+SQL
+	vacuum => [ 'DELETE FROM t WHERE key % 3 = 0 OR key BETWEEN 500 AND 2000;', <<'SQL' ],
+VACUUM (INDEX_CLEANUP ON) t;
+SQL
+	scan => [ $ordered, <<'SQL' ],
+SELECT count(*) FROM (SELECT key, note FROM t WHERE key > 10 ORDER BY key OFFSET 0) s;
+SQL
+	scan_index_only => [ $ordered, <<'SQL' ],
+SELECT count(*) FROM (SELECT key FROM t WHERE key = ANY ('{1,21,41,100,200}') ORDER BY key DESC OFFSET 0) s;
+SQL
+	scan_bitmap => [ 'SET enable_seqscan = off; SET enable_indexscan = off; SET enable_indexonlyscan = off;', <<'SQL' ],
+SELECT count(*) FROM t WHERE key BETWEEN 10 AND 900;
+SQL
+	scan_staged => [ $ordered, <<'SQL' ],
+BEGIN;
+INSERT INTO t SELECT 5000 + i, i * 30, 'staged' FROM generate_series(1, 40) i;
+SELECT count(*) FROM (SELECT key, note FROM t WHERE key > 10 ORDER BY key OFFSET 0) s;
+COMMIT;
+SQL
+	exclude => [ 'CREATE TABLE e (id int, key int, EXCLUDE USING sware (key WITH =)); INSERT INTO e SELECT i, i FROM generate_series(1, 20) i;', <<'SQL' ],
+INSERT INTO e VALUES (21, 21);
+SQL
+	build => [ '', <<'SQL' ],
+CREATE INDEX t_other ON t USING sware (note, id);
+SQL
+	rebuild => [ '', <<'SQL' ],
+REINDEX TABLE t;
+SQL
+);
+# What ends a prepared transaction, and drops what an operation may have made.
+my $clean = <<'SQL';
+ROLLBACK;
+SELECT format('ROLLBACK PREPARED %L', gid) FROM pg_prepared_xacts \gexec
+DROP INDEX IF EXISTS t_other;
+DROP TABLE IF EXISTS e;
+SQL
+
+# Runs SQL in a session of its own; returns its status and its output.
+sub run_sql
+{
+	my ($sql) = @_;
+	my ($stdout, $stderr) = ('', '');
+	my $status = $node->psql('postgres', $sql,
+		stdout => \$stdout, stderr => \$stderr, on_error_stop => 0);
+	return ($status, $stdout, $stderr);
+}
+
+# The state that operations start from.
+sub prepare_sql
+{
+	my ($operation) = @_;
+	return "SET client_min_messages = warning;\nCALL prepare_tables();\n$operations{$operation}[0]\n";
+}
+
+# Fails the test unless the table is well, and stays so when it is used.
+sub is_well
+{
+	my ($name) = @_;
+	run_sql($clean);
+	my ($status, $stdout, $stderr) = run_sql(<<'SQL');
+SELECT verdict();
+CALL use_tables(1);
+SELECT verdict();
+VACUUM (INDEX_CLEANUP ON) t;
+SELECT verdict();
+SQL
+	return is("$stdout$stderr", "fine\nfine\nfine", $name);
+}
+
+sub wait_for_server
+{
+	return $node->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()')
+	  || BAIL_OUT('the server did not come back');
+}
+
+# The points that are named in the source.
+my $source = "$FindBin::RealBin/../../src";
+my %points;
+foreach my $file (glob("$source/*.c $source/*/*.c"))
+{
+	my $text = slurp_file($file);
+	$points{$1} = 1 while $text =~ /SWARE_FAULT_POINT\("([^"]+)"\)/g;
+}
+cmp_ok(scalar keys %points, '>', 20, 'the source names fault points');
+
+# Which operation passes which points.
+my %passing;
+foreach my $operation (sort keys %operations)
+{
+	my ($status, $stdout, $stderr) = run_sql(prepare_sql($operation)
+		  . "SET client_min_messages = notice; SET sware.fault_points = '*=notice';\n"
+		  . "$operations{$operation}[1]\nRESET sware.fault_points; SET client_min_messages = warning; $clean");
+	my %passed = map { $_ => 1 } $stderr =~ /NOTICE:  fault point "([^"]+)" was reached/g;
+	note("$operation passes " . join(' ', sort keys %passed));
+	unlike($stderr, qr/ERROR/, "$operation succeeds");
+	push @{ $passing{$_} }, $operation foreach keys %passed;
+}
+foreach my $point (sort keys %points)
+{
+	ok($passing{$point}, "point $point is passed");
+}
+
+# An error and a kill at each point, in the first operation that passes it.
+foreach my $point (sort keys %passing)
+{
+	my @operations = @{ $passing{$point} };
+	@operations = ($operations[0]) if !$exhaustive;
+	foreach my $operation (@operations)
+	{
+		my ($status, $stdout, $stderr) = run_sql(prepare_sql($operation)
+			  . "SET sware.fault_points = '$point=error';\n$operations{$operation}[1]");
+		like($stderr, qr/fault point "$point" was reached/, "$operation fails at $point");
+		is_well("all is well after an error at $point in $operation");
+
+		($status, $stdout, $stderr) = run_sql(prepare_sql($operation)
+			  . "SET sware.fault_points = '$point=kill';\n$operations{$operation}[1]");
+		is($status, 2, "$operation is killed at $point");
+		wait_for_server();
+		is_well("all is well after a kill at $point in $operation");
+	}
+}
+
+# The numbers of the requests that are refused, one at a time: all, or the first
+# ones and a sample of the others.
+sub numbers
+{
+	my ($all) = @_;
+	my @numbers = (1);
+	while ($numbers[-1] < 50_000)
+	{
+		push @numbers, $all || $numbers[-1] < 8 ? $numbers[-1] + 1 : int($numbers[-1] * 1.6);
+	}
+	return @numbers;
+}
+
+# Refuses requests until an operation meets none that is refused. All this is
+# one script for psql, in one session.
+sub refuse_requests
+{
+	my ($setting, $operation, $error, @numbers) = @_;
+	my ($prepare, $statements) = (prepare_sql($operation), $operations{$operation}[1]);
+	my $script = "\\set done false\n" . join('', map { <<"SQL" } @numbers);
+\\if :done
+\\else
+$prepare
+SET $setting = $_;
+$statements
+ROLLBACK;
+SELECT current_setting('$setting')::int > 0 AS done \\gset
+RESET $setting;
+$clean
+SELECT 'request $_: ' || CASE WHEN :'done' THEN 'not made, ' ELSE '' END || verdict();
+CALL use_tables(1);
+SELECT 'request $_, later: ' || verdict();
+\\endif
+SQL
+	my ($status, $stdout, $stderr) = run_sql($script);
+	my @verdicts = split /\n/, $stdout;
+	my $refused = grep { /^request \d+: fine$/ } @verdicts;
+	cmp_ok($refused, '>', 0, "$setting: $operation is refused $refused requests");
+	like($stdout, qr/^request \d+: not made, fine$/m, "$setting: $operation succeeds in the end");
+	is(join("\n", grep { !/^request \d+(: |: not made, |, later: )fine$/ && /^request/ } @verdicts),
+		'', "$setting: all is well after each of them");
+	my @unexpected = grep { /ERROR|FATAL|PANIC|closed/ && !/ERROR:  ($error|current transaction is aborted)/ }
+	   split /\n/, $stderr;
+	is(join("\n", @unexpected), '', "$setting: $operation raises the errors that it should");
+	is(scalar(() = $stderr =~ /ERROR:  $error/g), $refused, "$setting: one error for each");
+	return;
+}
+
+# Those that make an index longer, or a new one.
+my %extending = map { $_ => 1 } qw(split append load fill_buffer build rebuild);
+foreach my $operation (sort keys %operations)
+{
+	refuse_requests('sware.fail_allocation', $operation, 'out of memory', numbers($exhaustive));
+	refuse_requests('sware.fail_extension', $operation, 'no space left on device', numbers($exhaustive))
+	  if $extending{$operation};
+}
+
+# Starts a session in the background.
+sub start_session
+{
+	my ($name, $sql) = @_;
+	local $ENV{PGAPPNAME} = $name;
+	my $session = { name => $name, in => $sql, out => '', err => '' };
+	$session->{run} = IPC::Run::start(
+		[ 'psql', '-XqAt', '-d', $node->connstr('postgres'), '-f', '-' ],
+		'<', \$session->{in}, '>', \$session->{out}, '2>', \$session->{err});
+	return $session;
+}
+
+sub wait_until
+{
+	my ($name, $condition) = @_;
+	return $node->poll_query_until('postgres',
+		"SELECT count(*) > 0 FROM pg_stat_activity WHERE application_name = '$name' AND $condition")
+	  || BAIL_OUT("$name never was: $condition");
+}
+
+sub signal_session
+{
+	my ($name, $function) = @_;
+	return $node->safe_psql('postgres',
+		"SELECT $function(pid) FROM pg_stat_activity WHERE application_name = '$name'");
+}
+
+# A session that does something, and keeps what it has.
+sub start_holder
+{
+	my ($sql) = @_;
+	my $holder = start_session('holder', "$sql\nSELECT pg_sleep(3600);\n");
+	wait_until('holder', "wait_event = 'PgSleep'");
+	return $holder;
+}
+
+sub end_session
+{
+	my ($session) = @_;
+	signal_session($session->{name}, 'pg_terminate_backend');
+	$session->{run}->finish;
+	return;
+}
+
+# Cancels or terminates a session that waits.
+sub interrupt
+{
+	my ($function, $event, $sql, $release, $name) = @_;
+	my $victim = start_session('victim', $sql);
+	wait_until('victim', $event);
+	signal_session('victim', $function);
+	# where locks on pages are held it waits on, until it is let go
+	end_session($release) if $release;
+	$victim->{run}->finish;
+	like($victim->{err}, $function eq 'pg_cancel_backend' ? qr/canceling statement/ : qr/terminating connection/, $name);
+	return;
+}
+
+my @interrupts = qw(pg_cancel_backend pg_terminate_backend);
+foreach my $point (sort keys %passing)
+{
+	my $operation = $passing{$point}[0];
+	foreach my $function (@interrupts)
+	{
+		run_sql(prepare_sql($operation));
+		my $holder = start_holder('SELECT pg_advisory_lock(23265);');
+		my $settings = $operations{$operation}[0] =~ /^(DELETE|CREATE)/ ? '' : $operations{$operation}[0];
+		interrupt($function, "wait_event = 'advisory'",
+			"$settings\nSET sware.fault_points = '$point=wait';\n$operations{$operation}[1]",
+			$holder, "$function at $point in $operation");
+		is_well("all is well after $function at $point in $operation");
+	}
+}
+
+# The waits that there are without any fault point.
+my %waits = (
+	'for the flush lock' => [ 'flush-sealed', 'SELECT sware_flush(\'t_key\');',
+		'SELECT sware_flush(\'t_key\');', "wait_event_type = 'Lock' AND wait_event = 'page'" ],
+	'for the flush lock in VACUUM' => [ 'flush-sealed', 'SELECT sware_flush(\'t_key\');',
+		'VACUUM (INDEX_CLEANUP ON) t;', "wait_event_type = 'Lock' AND wait_event = 'page'" ],
+	'for a key' => [ 'unique-locked', 'INSERT INTO u VALUES (1, 5001);',
+		'INSERT INTO u VALUES (2, 5001);', "wait_event_type <> 'Client' AND state = 'active'" ],
+	'for another transaction' => [ undef, 'BEGIN; INSERT INTO u VALUES (1, 5001);',
+		'INSERT INTO u VALUES (2, 5001);', "wait_event_type = 'Lock' AND wait_event = 'transactionid'" ],
+	'for a pin, in VACUUM' => [ undef, "BEGIN; $ordered DECLARE c CURSOR FOR SELECT key, id FROM t WHERE key > 1000 ORDER BY key; FETCH 1 FROM c;",
+		'VACUUM (INDEX_CLEANUP ON) t;', "wait_event = 'BufferPin'" ],
+);
+foreach my $wait (sort keys %waits)
+{
+	my ($point, $before, $statement, $event) = @{ $waits{$wait} };
+	foreach my $function (@interrupts)
+	{
+		run_sql('CALL prepare_tables(); VACUUM t; DELETE FROM t WHERE key % 3 = 0;');
+		my ($barrier, $holder);
+		if ($point)
+		{
+			$barrier = start_holder('SELECT pg_advisory_lock(23265);');
+			$holder = start_session('at point', "SET sware.fault_points = '$point=wait';\n$before\n");
+			wait_until('at point', "wait_event = 'advisory'");
+		}
+		else
+		{
+			$holder = start_holder($before);
+		}
+		interrupt($function, $event, $statement, undef, "$function while waiting $wait");
+		end_session($barrier) if $barrier;
+		end_session($holder);
+		is_well("all is well after $function while waiting $wait");
+	}
+}
+
+$node->stop;
+is(join("\n", grep_log($node, qr/TRAP:|PANIC:|signal (6|11):/)), '', 'no process failed an assertion');
+done_testing();
