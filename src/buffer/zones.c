@@ -406,7 +406,8 @@ static void
 copy_under_lock(SwareZoneView *view, IndexZones *zones)
 {
 	view->blockCount = zones->blockCount;
-	memcpy(view->blocks, zones->blocks, zones->blockCount * sizeof(SwareSortedBlock));
+	if (zones->blockCount > 0)
+		memcpy(view->blocks, zones->blocks, zones->blockCount * sizeof(SwareSortedBlock));
 	view->pageCount = zones->pageCount;
 	(void) sware_segment_read(&zones->pages, 0, view->pages,
 							  zones->pageCount * sizeof(SwareUnsortedPage));
@@ -590,7 +591,8 @@ list_unsorted(SwareZoneView *view, const SwareListedPage *listed, int count,
 		found++;
 	}
 	reserve(view, 0, found);
-	memcpy(view->pages, pages, found * sizeof(SwareUnsortedPage));
+	if (found > 0)
+		memcpy(view->pages, pages, found * sizeof(SwareUnsortedPage));
 	view->pageCount = found;
 	pfree(pages);
 }

@@ -19,6 +19,8 @@
 # What it reads:
 #   PG_CONFIG          pg_config of the server to copy; default: that of
 #                      Debian's PostgreSQL 15
+#   SERVER_WRAPPER     a command that runs the server, such as valgrind with its
+#                      options; default: none
 # What it sets:
 #   SERVER_PACKAGES    Debian packages that the default server and a build need
 #   SERVER_USER        the user that runs the server
@@ -163,11 +165,28 @@ make_private_server()
 	ln -s "$includedir" "$root$includedir"
 
 	PRIVATE_BIN=$root$bindir
+	[ -z "${SERVER_WRAPPER:-}" ] || wrap_server
 	PRIVATE_PG_CONFIG=$PRIVATE_BIN/pg_config
 	PATH=$PRIVATE_BIN:$PATH
 	# A server that cannot be moved would show the original's place here.
 	[ "$("$PRIVATE_PG_CONFIG" --sharedir)" = "$root$sharedir" ] ||
 		fail "the server of $PG_CONFIG does not work from a copy"
+}
+
+# Lets a command run the private server, but not what only makes a cluster or
+# tells something and ends.
+wrap_server()
+{
+	mv "$PRIVATE_BIN/postgres" "$PRIVATE_BIN/postgres-unwrapped"
+	cat >"$PRIVATE_BIN/postgres" <<-END
+		#!/bin/sh
+		case \$1 in
+			--boot | --check | --single | -V | --version | -C) wrapper= ;;
+			*) wrapper='$SERVER_WRAPPER' ;;
+		esac
+		exec \$wrapper '$PRIVATE_BIN/postgres-unwrapped' "\$@"
+	END
+	chmod a+x "$PRIVATE_BIN/postgres"
 }
 
 # Builds a copy of the checkout and installs it into the private server.
