@@ -8,6 +8,8 @@
 #
 # SWARE_FAULTS_EXHAUSTIVE=1 refuses each request for memory, and lets each
 # operation meet its fault at each point that it passes.
+#
+# SWARE_FAULTS_PARTS chooses from "points requests waits".
 
 use strict;
 use warnings;
@@ -22,6 +24,7 @@ use SwareTest;
 use Test::More;
 
 my $exhaustive = $ENV{SWARE_FAULTS_EXHAUSTIVE};
+my %parts = map { $_ => 1 } split / /, $ENV{SWARE_FAULTS_PARTS} // 'points requests waits';
 
 my $node = PostgreSQL::Test::Cluster->new('faults');
 $node->init;
@@ -235,7 +238,7 @@ foreach my $point (sort keys %points)
 }
 
 # An error and a kill at each point, in the first operation that passes it.
-foreach my $point (sort keys %passing)
+foreach my $point ($parts{points} ? sort keys %passing : ())
 {
 	my @operations = @{ $passing{$point} };
 	@operations = ($operations[0]) if !$exhaustive;
@@ -295,7 +298,7 @@ SQL
 	like($stdout, qr/^request \d+: not made, fine$/m, "$setting: $operation succeeds in the end");
 	is(join("\n", grep { !/^request \d+(: |: not made, |, later: )fine$/ && /^request/ } @verdicts),
 		'', "$setting: all is well after each of them");
-	my @unexpected = grep { /ERROR|FATAL|PANIC|closed/ && !/ERROR:  ($error|current transaction is aborted)/ }
+	my @unexpected = grep { /ERROR|FATAL|PANIC|closed/ && !/ERROR:  ($error|current transaction is aborted|savepoint "a" does not exist)/ }
 	   split /\n/, $stderr;
 	is(join("\n", @unexpected), '', "$setting: $operation raises the errors that it should");
 	is(scalar(() = $stderr =~ /ERROR:  $error/g), $refused, "$setting: one error for each");
@@ -304,7 +307,7 @@ SQL
 
 # Those that make an index longer, or a new one.
 my %extending = map { $_ => 1 } qw(split append load fill_buffer build rebuild);
-foreach my $operation (sort keys %operations)
+foreach my $operation ($parts{requests} ? sort keys %operations : ())
 {
 	refuse_requests('sware.fail_allocation', $operation, 'out of memory', numbers($exhaustive));
 	refuse_requests('sware.fail_extension', $operation, 'no space left on device', numbers($exhaustive))
@@ -316,10 +319,13 @@ sub start_session
 {
 	my ($name, $sql) = @_;
 	local $ENV{PGAPPNAME} = $name;
-	my $session = { name => $name, in => $sql, out => '', err => '' };
+	my $session = { name => $name, out => '', err => '' };
+	# from a file: IPC::Run feeds a program only while somebody waits for it
+	my $file = PostgreSQL::Test::Utils::tempdir() . '/session.sql';
+	append_to_file($file, $sql);
 	$session->{run} = IPC::Run::start(
-		[ 'psql', '-XqAt', '-d', $node->connstr('postgres'), '-f', '-' ],
-		'<', \$session->{in}, '>', \$session->{out}, '2>', \$session->{err});
+		[ 'psql', '-XqAt', '-d', $node->connstr('postgres'), '-f', $file ],
+		'>', \$session->{out}, '2>', \$session->{err});
 	return $session;
 }
 
@@ -370,7 +376,7 @@ sub interrupt
 }
 
 my @interrupts = qw(pg_cancel_backend pg_terminate_backend);
-foreach my $point (sort keys %passing)
+foreach my $point ($parts{waits} ? sort keys %passing : ())
 {
 	my $operation = $passing{$point}[0];
 	foreach my $function (@interrupts)
@@ -398,7 +404,7 @@ my %waits = (
 	'for a pin, in VACUUM' => [ undef, "BEGIN; $ordered DECLARE c CURSOR FOR SELECT key, id FROM t WHERE key > 1000 ORDER BY key; FETCH 1 FROM c;",
 		'VACUUM (INDEX_CLEANUP ON) t;', "wait_event = 'BufferPin'" ],
 );
-foreach my $wait (sort keys %waits)
+foreach my $wait ($parts{waits} ? sort keys %waits : ())
 {
 	my ($point, $before, $statement, $event) = @{ $waits{$wait} };
 	foreach my $function (@interrupts)
