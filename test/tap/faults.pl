@@ -3,11 +3,12 @@
 # cancelled and terminated wherever they wait.  After each of them the index
 # passes its check and agrees with its table, and takes further rows.
 #
-# By default, requests for memory that come late in an operation are sampled, and
-# each point meets its fault in the first operation that passes it.
+# By default, requests that come late in an operation are sampled, each point
+# meets its fault in the first operation that passes it, and sessions that wait
+# at a point are cancelled or terminated in turn.
 #
-# SWARE_FAULTS_EXHAUSTIVE=1 refuses each request for memory, and lets each
-# operation meet its fault at each point that it passes.
+# SWARE_FAULTS_EXHAUSTIVE=1 refuses each request, lets each operation meet its
+# fault at each point that it passes, and cancels and terminates.
 #
 # SWARE_FAULTS_PARTS chooses from "points requests waits".
 
@@ -98,8 +99,11 @@ SQL
 INSERT INTO t SELECT 5000 + i, i * 30, 'at once' FROM generate_series(1, 5) i;
 SQL
 	insert_unique => [ '', <<'SQL' ],
-INSERT INTO u SELECT 5000 + i, i * 30 + 1, 'new' FROM generate_series(1, 30) i;
-INSERT INTO u SELECT 6000 + i, 5000 - i, 'new' FROM generate_series(1, 30) i;
+INSERT INTO u SELECT 5000 + i, 20000 + i, 'above' FROM generate_series(1, 400) i;
+INSERT INTO u SELECT 6000 + i, (400 - i) * 2 + 1, 'between' FROM generate_series(1, 200) i;
+SQL
+	insert_unique_at_once => [ 'SET sware.enable_buffer = off;', <<'SQL' ],
+INSERT INTO u SELECT 5000 + i, i * 30 + 1, 'at once' FROM generate_series(1, 5) i;
 SQL
 	split => [ '', <<'SQL' ],
 INSERT INTO t SELECT 5000 + i, 1000 + i % 7, 'split' || i FROM generate_series(1, 900) i;
@@ -160,6 +164,12 @@ SQL
 	build => [ '', <<'SQL' ],
 CREATE INDEX t_other ON t USING sware (note, id);
 SQL
+	build_of_disorder => [ "INSERT INTO t SELECT i, i * 7919::bigint % 20011, 'disorder' FROM generate_series(1, 20000) i;", <<'SQL' ],
+CREATE INDEX t_other ON t USING sware (key, id);
+SQL
+	build_in_parallel => [ 'ALTER TABLE t SET (parallel_workers = 2); SET max_parallel_maintenance_workers = 2;', <<'SQL' ],
+CREATE INDEX t_other ON t USING sware (key, id);
+SQL
 	rebuild => [ '', <<'SQL' ],
 REINDEX TABLE t;
 SQL
@@ -170,6 +180,7 @@ ROLLBACK;
 SELECT format('ROLLBACK PREPARED %L', gid) FROM pg_prepared_xacts \gexec
 DROP INDEX IF EXISTS t_other;
 DROP TABLE IF EXISTS e;
+ALTER TABLE t RESET (parallel_workers);
 SQL
 
 # Runs SQL in a session of its own; returns its status and its output.
@@ -376,14 +387,15 @@ sub interrupt
 }
 
 my @interrupts = qw(pg_cancel_backend pg_terminate_backend);
+my $turn = 0;
 foreach my $point ($parts{waits} ? sort keys %passing : ())
 {
 	my $operation = $passing{$point}[0];
-	foreach my $function (@interrupts)
+	foreach my $function ($exhaustive ? @interrupts : $interrupts[ $turn++ % 2 ])
 	{
 		run_sql(prepare_sql($operation));
 		my $holder = start_holder('SELECT pg_advisory_lock(23265);');
-		my $settings = $operations{$operation}[0] =~ /^(DELETE|CREATE)/ ? '' : $operations{$operation}[0];
+		my $settings = $operations{$operation}[0] =~ /^(DELETE|CREATE|INSERT|ALTER)/ ? '' : $operations{$operation}[0];
 		interrupt($function, "wait_event = 'advisory'",
 			"$settings\nSET sware.fault_points = '$point=wait';\n$operations{$operation}[1]",
 			$holder, "$function at $point in $operation");
@@ -397,8 +409,8 @@ my %waits = (
 		'SELECT sware_flush(\'t_key\');', "wait_event_type = 'Lock' AND wait_event = 'page'" ],
 	'for the flush lock in VACUUM' => [ 'flush-sealed', 'SELECT sware_flush(\'t_key\');',
 		'VACUUM (INDEX_CLEANUP ON) t;', "wait_event_type = 'Lock' AND wait_event = 'page'" ],
-	'for a key' => [ 'unique-locked', 'INSERT INTO u VALUES (1, 5001);',
-		'INSERT INTO u VALUES (2, 5001);', "wait_event_type <> 'Client' AND state = 'active'" ],
+	'for a key' => [ 'unique-locked', 'SET sware.enable_buffer = off; INSERT INTO u VALUES (1, 5001);',
+		'SET sware.enable_buffer = off; INSERT INTO u VALUES (2, 5001);', "wait_event_type <> 'Client' AND state = 'active'" ],
 	'for another transaction' => [ undef, 'BEGIN; INSERT INTO u VALUES (1, 5001);',
 		'INSERT INTO u VALUES (2, 5001);', "wait_event_type = 'Lock' AND wait_event = 'transactionid'" ],
 	'for a pin, in VACUUM' => [ undef, "BEGIN; $ordered DECLARE c CURSOR FOR SELECT key, id FROM t WHERE key > 1000 ORDER BY key; FETCH 1 FROM c;",
@@ -409,7 +421,8 @@ foreach my $wait ($parts{waits} ? sort keys %waits : ())
 	my ($point, $before, $statement, $event) = @{ $waits{$wait} };
 	foreach my $function (@interrupts)
 	{
-		run_sql('CALL prepare_tables(); VACUUM t; DELETE FROM t WHERE key % 3 = 0;');
+		run_sql("CALL prepare_tables(); VACUUM t; DELETE FROM t WHERE key % 3 = 0;"
+		  . "INSERT INTO t SELECT 9000 + i, i * 3, 'buffer' FROM generate_series(1, 50) i;");
 		my ($barrier, $holder);
 		if ($point)
 		{
