@@ -281,8 +281,8 @@ sub numbers
 	return @numbers;
 }
 
-# Refuses requests until an operation meets none that is refused. All this is
-# one script for psql, in one session.
+# Refuses requests until an operation meets none that is refused; parallel
+# workers count their own. All this is one script for psql, in one session.
 sub refuse_requests
 {
 	my ($setting, $operation, $error, @numbers) = @_;
@@ -293,8 +293,9 @@ sub refuse_requests
 $prepare
 SET $setting = $_;
 $statements
+\\set failed :ERROR
 ROLLBACK;
-SELECT current_setting('$setting')::int > 0 AS done \\gset
+SELECT current_setting('$setting')::int > 0 AND NOT :'failed' AS done \\gset
 RESET $setting;
 $clean
 SELECT 'request $_: ' || CASE WHEN :'done' THEN 'not made, ' ELSE '' END || verdict();
