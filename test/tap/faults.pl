@@ -152,6 +152,9 @@ SQL
 	scan_bitmap => [ 'SET enable_seqscan = off; SET enable_indexscan = off; SET enable_indexonlyscan = off;', <<'SQL' ],
 SELECT count(*) FROM t WHERE key BETWEEN 10 AND 900;
 SQL
+	scan_in_parallel => [ 'SET enable_seqscan = off; SET enable_bitmapscan = off; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_index_scan_size = 0; SET min_parallel_table_scan_size = 0;', <<'SQL' ],
+SELECT count(*), sum(length(note)) FROM t WHERE key > 10;
+SQL
 	scan_staged => [ $ordered, <<'SQL' ],
 BEGIN;
 INSERT INTO t SELECT 5000 + i, i * 30, 'staged' FROM generate_series(1, 40) i;
