@@ -131,13 +131,15 @@ def make_script(chosen, degree, clients):
     else:
         rows_a_turn = STATEMENTS_A_TRANSACTION
 
+    expression = pgbench.key_expression(":n", degree, chosen.rows, chosen.seed)
+    if chosen.unique:
+        # what keys have in common with others, the arrival's number tells apart
+        expression = f"({expression}) * {chosen.rows} + :n"
     keys, statements = [], []
     for number in range(rows_a_turn):
         keys.append(
             f"\\set n :arrival * {rows_a_turn} + {number}\n"
-            f"\\set k{number} "
-            + pgbench.key_expression(":n", degree, chosen.rows, chosen.seed)
-            + "\n"
+            f"\\set k{number} {expression}\n"
         )
         if chosen.mode == "exceptions":
             statements.append(f"SELECT insert_guarded(:k{number}, {number});\n")
