@@ -35,8 +35,11 @@ note("unique indexes are of $unique_am");
 my @points = $am eq 'btree' ? () : qw(publish-begins publish-sorted publish-stored
   insert-stored buffer-page-full flush-sealed flush-sorted flush-inserted flush-retiring
   flush-retired retired-freeing vacuum-flushed vacuum-waited append-written split-downlink);
-push @points, qw(unique-looked-up key-registered staged-keys-published)
-  if @points && $unique_am eq $am;
+push @points, 'unique-looked-up' if @points && $unique_am eq $am;
+# Without preloading, keys of unique indexes are not staged.
+my @preloaded_points =
+  @points && $unique_am eq $am ? qw(key-registered staged-keys-published) : ();
+push @points, @preloaded_points;
 my @signals = ('SIGKILL', 'immediate stop', 'SIGKILL of a session', 'SIGKILL of a session');
 
 my $node = PostgreSQL::Test::Cluster->new('crash');
@@ -240,6 +243,8 @@ my %died_of;
 foreach my $cycle (1 .. $cycles)
 {
 	my $how = next_way();
+	$how = 'SIGKILL of a session'
+	  if (grep { $_ eq $how } @preloaded_points) && -z $node->data_dir . '/preload.conf';
 	my $point = (grep { $_ eq $how } @points) ? $how : undef;
 	my $consistency = pick(0, 0, 1);
 	my $wal = int(2**(11 + rand(11)));
