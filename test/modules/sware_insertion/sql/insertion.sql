@@ -1,0 +1,102 @@
+-- The checks that an index is asked for, also those that the server wants for
+-- deferrable constraints only, which are reserved for nbtree.
+CREATE EXTENSION sware_insertion;
+
+-- Rows that an index does not know: it is not ready while they come.
+CREATE FUNCTION insert_unindexed(index regclass, statement text) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+	UPDATE pg_index SET indisready = false WHERE indexrelid = index;
+	EXECUTE statement;
+	UPDATE pg_index SET indisready = true WHERE indexrelid = index;
+END $$;
+SET allow_system_table_mods = on;
+
+CREATE TABLE t (n int, k int, v text) WITH (autovacuum_enabled = off);
+CREATE FUNCTION place(number int) RETURNS tid LANGUAGE sql AS $$ SELECT ctid FROM t WHERE n = number $$;
+CREATE UNIQUE INDEX t_k ON t USING sware (k);
+INSERT INTO t SELECT i, i, 'first' FROM generate_series(1, 300) i;
+
+-- A row alone, of the tree and of the buffer: nothing is inserted.
+SELECT sware_insert_row('t_k', place(7), 'existing');
+SELECT sware_flush('t_k') >= 0 AS flushed;
+SELECT sware_insert_row('t_k', place(7), 'existing');
+INSERT INTO t VALUES (301, 301);
+SELECT sware_insert_row('t_k', place(301), 'existing');
+SELECT sware_check('t_k', true);
+
+-- Entries that are missing, one of them beside one of another row.
+SELECT insert_unindexed('t_k', 'INSERT INTO t VALUES (1000, 1000), (1007, 7), (2007, 7)');
+SELECT sware_insert_row('t_k', place(1000), 'existing');
+SELECT sware_insert_row('t_k', place(1007), 'existing');
+
+-- A duplicate is found by each check that wants to know; 'partial' inserts it.
+SELECT sware_insert_row('t_k', place(1007), 'yes');
+SELECT sware_insert_row('t_k', place(1007), 'partial');
+SELECT sware_insert_row('t_k', place(1000), 'partial');
+SELECT sware_insert_row('t_k', place(2007), 'no');
+-- Now there are twins, of whom each sees the others.
+SELECT sware_insert_row('t_k', place(7), 'existing');
+SELECT sware_insert_row('t_k', place(1007), 'existing');
+SELECT sware_insert_row('t_k', place(2007), 'existing');
+SELECT sware_insert_row('t_k', place(1000), 'existing');
+
+-- Twins that are dead: deleted by this transaction, or by one that has committed,
+-- and not if that rolled back.
+DELETE FROM t WHERE n = 2007;
+SELECT sware_insert_row('t_k', place(7), 'existing');
+BEGIN;
+DELETE FROM t WHERE n = 1007;
+SELECT sware_insert_row('t_k', place(7), 'existing');
+ROLLBACK;
+SELECT sware_insert_row('t_k', place(7), 'existing');
+BEGIN;
+DELETE FROM t WHERE n = 7;
+SELECT sware_insert_row('t_k', place(1007), 'existing');
+COMMIT;
+SELECT sware_insert_row('t_k', place(1007), 'existing');
+SELECT sware_insert_row('t_k', place(1007), 'existing') FROM generate_series(1, 3);
+
+-- A dead row has nothing to complain about, whoever has its key.
+SELECT place(1000) AS dead_row \gset
+DELETE FROM t WHERE n = 1000;
+INSERT INTO t VALUES (1001, 1000);
+SELECT sware_insert_row('t_k', :'dead_row', 'existing');
+SELECT sware_insert_row('t_k', place(1001), 'existing');
+
+-- The index knows a row that has been changed by the place of its first version.
+SELECT place(200) AS first_version \gset
+UPDATE t SET v = 'second' WHERE n = 200;
+SELECT sware_insert_row('t_k', :'first_version', 'existing');
+UPDATE t SET v = 'third', k = -k WHERE n = 200;
+SELECT sware_insert_row('t_k', place(200), 'existing');
+
+-- Nulls are equal to each other, or are not looked at.
+INSERT INTO t VALUES (400, NULL), (401, NULL);
+SELECT sware_insert_row('t_k', place(400), 'existing'), sware_insert_row('t_k', place(400), 'partial');
+CREATE UNIQUE INDEX t_v ON t USING sware (v) NULLS NOT DISTINCT WHERE n IN (402, 403);
+INSERT INTO t VALUES (402, 402);
+SELECT sware_insert_row('t_v', place(402), 'existing');
+SELECT insert_unindexed('t_v', 'INSERT INTO t VALUES (403, 403)');
+SELECT sware_insert_row('t_v', place(403), 'partial');
+SELECT sware_insert_row('t_v', place(402), 'existing');
+DELETE FROM t WHERE n = 403;
+DROP INDEX t_v;
+
+-- What this transaction has staged is looked at, too.
+BEGIN;
+INSERT INTO t SELECT i, i FROM generate_series(10001, 10200) i;
+SELECT sware_insert_row('t_k', place(10200), 'existing');
+INSERT INTO t SELECT i, i FROM generate_series(10201, 10300) i;
+SELECT insert_unindexed('t_k', 'INSERT INTO t VALUES (20300, 10300)');
+INSERT INTO t VALUES (10301, 10301);
+SELECT sware_insert_row('t_k', place(20300), 'partial');
+SAVEPOINT s;
+SELECT sware_insert_row('t_k', place(10300), 'existing');
+ROLLBACK TO s;
+DELETE FROM t WHERE n = 20300;
+SELECT sware_insert_row('t_k', place(10300), 'existing');
+COMMIT;
+
+VACUUM (INDEX_CLEANUP ON) t;
+SELECT sware_check('t_k', true);
