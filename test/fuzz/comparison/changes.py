@@ -150,6 +150,42 @@ def collide(run):
             rng.randrange(1, table.next_id + 5), taken))
 
 
+def load(run):
+    """Many rows in one transaction without subtransactions, in several statements: unique indexes
+    stage them, too.  Some keys are deleted on the way and come back, or are there twice."""
+    if run.main.in_transaction:
+        return insert_rows(run)
+    rng, table = run.rng, run.table
+    rows = new_rows(rng, table, room(rng, table, rng.choice((150, 400, 1500))))
+    for _ in range(rng.choice((0, 0, 1, 3)) if table.may_collide else 0):
+        taken = rng.choice(rows)[0] if rng.random() < 0.6 else str(rng.randrange(1, table.next_id + 5))
+        rng.choice(rows)[0] = taken
+    if rng.random() < 0.4:
+        rng.shuffle(rows)
+    statements, done = [], 0
+    while done < len(rows):
+        step = rng.choice((1, 2, 50, 100, 500))
+        statements.append("INSERT INTO @S.t VALUES %s" % ", ".join(
+            map(write_row, rows[done:done + step])))
+        done += step
+        some = rng.choice(rows[:done])
+        kind = rng.random()
+        if kind < 0.1:
+            statements.append("DELETE FROM @S.t WHERE id = %s" % some[0])
+            if rng.random() < 0.7:
+                statements.append("INSERT INTO @S.t VALUES %s" % write_row(some))
+        elif kind < 0.15:
+            statements.append("UPDATE @S.t SET pad = pad + 1, id = id + %d WHERE id = %s" % (
+                rng.choice((0, 0, 1, 3)) if table.may_collide else 0, some[0]))
+        elif kind < 0.2:
+            statements.append("DELETE FROM @S.t WHERE %s" % some_rows(rng, table))
+    statements.append("SELECT count(*), sum(id), sum(pad) FROM @S.t")
+    # Statements that are sent together are one transaction.
+    if run.pair.run(run.main, "; ".join(statements), run.may_fail()) is not None:
+        table.rows += len(rows)
+    run.operations += len(statements) - 1
+
+
 def some_rows(rng, table):
     """A condition that picks some rows, the same on both sides."""
     kind = rng.random()
@@ -342,7 +378,7 @@ def rewrite(run):
 # Weight, function.  "Blocking" ones need a lock that an old reader would keep from them, and
 # those "outside" cannot run in a transaction block.
 ROW_CHANGES = ((8, insert_one), (5, insert_singly), (6, insert_rows), (2, copy_rows), (1, insert_select),
-               (3, insert_conflicting), (4, collide),
+               (3, insert_conflicting), (4, collide), (2, load),
                (5, update_keys), (3, update_pad), (4, delete_some), (2, delete_left))
 OUTSIDE = ((6, vacuum), (4, flush), (1, analyze))
 RARE = ((3, create_index), (2, set_options), (1, delete_most), (2, set_buffer), (4, burst))

@@ -5,11 +5,17 @@ in t and has an index of the access method under test.  Several sessions change 
 row to a transaction, and ask: a question is written once, with @ for the last letter, and must
 have the same answer on both sides in the same snapshot.  One more session flushes and vacuums.
 
+Keys of a third pair of columns are unique in most seeds.  Of the two unique indexes, the one that
+was made first refuses whatever is there already, and the other one must never have to: so it shows
+what the access method under test has overlooked in some seeds, and in the others what it refuses
+for no reason.
+
 Each session draws from random numbers of its own, so a seed decides what every session does, but
 not how the sessions interleave.  A writer changes only rows that it wrote, so none waits for rows
-of another one.
+of another one, but for those with the same unique key.
 """
 
+import itertools
 import random
 import threading
 
@@ -18,16 +24,17 @@ import psycopg2
 from . import questions
 from .pair import Difference, Pair, ServerLost, Session
 
-# Declaration, and the value at a place, which is a bigint.
-KEY_TYPES = (
-    ("int8", "place"), ("int8", "place"), ("int4", "place::int4"), ("int2", "(place % 30000)::int2"),
-    ("numeric", "place / 4.0"), ("float8", "place / 4.0::float8"),
+# Declaration, and the value at a place, which is a bigint: another one at each place, or not.
+UNIQUE_TYPES = (
+    ("int8", "place"), ("int8", "place"), ("int4", "place::int4"), ("numeric", "place / 4.0"),
+    ("float8", "place / 4.0::float8"),
     ("timestamptz", "timestamptz '2020-01-01 00:00+00' + place * interval '1 minute'"),
-    ("date", "date '2020-01-01' + (place / 20)::int4"),
     ("text", "'w' || lpad((place + 100000)::text, 8, '0')"),
     ('text COLLATE "C"', "'w' || (place % 97) || ' ' || place"),
     ('text COLLATE "C"', "lpad((place + 100000)::text, 8, '0') || repeat('long', 60)"),
     ("uuid", "md5(place::text)::uuid"))
+KEY_TYPES = UNIQUE_TYPES + (
+    ("int2", "(place % 30000)::int2"), ("date", "date '2020-01-01' + (place / 20)::int4"))
 
 # Finds the first question whose answers differ.  A question that begins with "!" is answered by a
 # sequential scan on the base side.
@@ -68,24 +75,26 @@ END $$;
 
 # Rows whose places stand in arrays: a transaction for each row, or one for all.
 WRITE = """
-CREATE PROCEDURE crowd.insert_each(writer int, places1 int8[], places2 int8[], conflict bool)
+CREATE PROCEDURE crowd.insert_each(writer int, places1 int8[], places2 int8[], unique_places int8[],
+                                   conflict bool)
 LANGUAGE plpgsql AS $$
 BEGIN
   FOR i IN 1 .. cardinality(places1) LOOP
     IF conflict THEN
-      INSERT INTO crowd.t SELECT * FROM crowd.new_row(writer, places1[i], places2[i])
+      INSERT INTO crowd.t SELECT * FROM crowd.new_row(writer, places1[i], places2[i], unique_places[i])
         ON CONFLICT DO NOTHING;
     ELSE
-      INSERT INTO crowd.t SELECT * FROM crowd.new_row(writer, places1[i], places2[i]);
+      INSERT INTO crowd.t SELECT * FROM crowd.new_row(writer, places1[i], places2[i], unique_places[i]);
     END IF;
     COMMIT;
   END LOOP;
 END $$;
 
-CREATE FUNCTION crowd.insert_all(writer int, places1 int8[], places2 int8[]) RETURNS void
-LANGUAGE sql AS $$
-  INSERT INTO crowd.t SELECT row.* FROM unnest(places1, places2) AS place (first, second),
-    crowd.new_row(writer, first, second) AS row
+CREATE FUNCTION crowd.insert_all(writer int, places1 int8[], places2 int8[], unique_places int8[])
+RETURNS void LANGUAGE sql AS $$
+  INSERT INTO crowd.t SELECT row.*
+  FROM unnest(places1, places2, unique_places) AS place (first, second, third),
+    crowd.new_row(writer, first, second, third) AS row
 $$;
 """
 
@@ -106,12 +115,17 @@ class Crowd:
         self.with_buffer = self.looked = 0     # how often entries were in the shared buffer
         self.high = 100                        # about the largest place so far
         self.indexes = []
+        self.refuses = None                    # the unique index that was made first
+        self.unique_index = None               # the one of the access method under test
+        self.unique_places = itertools.count(100)
+        self.refused = 0                       # how often a key was there already
         self.working = 0                       # sessions that have something left to do
         self.waiting = 0                       # those of them that wait for operations of others
 
     def summary(self):
-        return "%d comparisons by several sessions, entries in the shared buffer at %d of %d looks" % (
-            self.comparisons, self.with_buffer, self.looked)
+        return ("%d comparisons by several sessions, entries in the shared buffer at %d of %d looks%s" % (
+            self.comparisons, self.with_buffer, self.looked,
+            ", %d times refused by %s" % (self.refused, self.refuses) if self.refuses else ""))
 
     # What sessions tell.
 
@@ -177,19 +191,21 @@ class Crowd:
         execute("DROP SCHEMA IF EXISTS crowd CASCADE")
         execute("CREATE SCHEMA crowd")
         first, second = rng.choice(KEY_TYPES), rng.choice(KEY_TYPES)
+        third = rng.choice(UNIQUE_TYPES)
         execute("CREATE SEQUENCE crowd.ids")
-        execute("CREATE %sTABLE crowd.t (id int8, w int2, pad int4, kb %s, kt %s, mb %s, mt %s) "
+        execute("CREATE %sTABLE crowd.t (id int8, w int2, pad int4, kb %s, kt %s, mb %s, mt %s, ub %s, ut %s) "
                 "WITH (autovacuum_enabled = %s, fillfactor = %d)" % (
                     "UNLOGGED " if rng.random() < 0.1 else "", first[0], first[0], second[0],
-                    second[0], rng.choice(("on", "off", "off")), rng.choice((100, 100, 70))))
+                    second[0], third[0], third[0], rng.choice(("on", "off", "off")),
+                    rng.choice((100, 100, 70))))
         execute("CREATE UNIQUE INDEX ON crowd.t (id)")
-        for name, (declaration, value) in (("k", first), ("m", second)):
+        for name, (declaration, value) in (("k", first), ("m", second), ("u", third)):
             execute("CREATE FUNCTION crowd.%s(place int8) RETURNS %s IMMUTABLE LANGUAGE sql "
                     "AS $$ SELECT (%s)::%s $$" % (
                         name, declaration.partition(" ")[0], value, declaration.partition(" ")[0]))
-        execute("CREATE FUNCTION crowd.new_row(writer int, p1 int8, p2 int8) RETURNS crowd.t "
-                "LANGUAGE sql AS $$ SELECT nextval('crowd.ids'), writer::int2, 0, k, k, m, m "
-                "FROM (SELECT crowd.k(p1) AS k, crowd.m(p2) AS m OFFSET 0) AS keys $$")
+        execute("CREATE FUNCTION crowd.new_row(writer int, p1 int8, p2 int8, p3 int8) RETURNS crowd.t "
+                "LANGUAGE sql AS $$ SELECT nextval('crowd.ids'), writer::int2, 0, k, k, m, m, u, u "
+                "FROM (SELECT crowd.k(p1) AS k, crowd.m(p2) AS m, crowd.u(p3) AS u OFFSET 0) AS keys $$")
         execute(COMPARE)
         execute(WRITE)
         shapes = [("k@", "")] + rng.sample(
@@ -197,27 +213,66 @@ class Crowd:
              ("m@ DESC, k@", ""), ("k@ DESC NULLS LAST", "WHERE id % 3 <> 0"),
              ("(k@ IS NULL), m@", "")], rng.randint(1, 3))
         for number, (keys, rest) in enumerate(shapes):
-            options = []
-            if method == "sware":
-                options = rng.choice((["buffer_size = 64"], ["buffer_size = 64"],
-                                      ["buffer_size = 128"], ["buffer_size = 1024"], []))
-                options = options + (["flush_fraction = %d" % rng.choice((1, 50, 100))]
-                                     if rng.random() < 0.3 else [])
-            for side, using, extra in (("b", "btree", []), ("t", method, options)):
-                include, _, where = rest.partition("WHERE")
-                execute("CREATE INDEX i%d%s ON crowd.t USING %s (%s) %s %s %s" % (
-                    number, side, using, keys.replace("@", side), include,
-                    "WITH (%s)" % ", ".join(extra) if extra else "",
-                    "WHERE " + where if where else ""))
+            options = self.random_options()
+            for side in "bt":
+                self.create_index("i%d%s" % (number, side), side, "", keys, rest, options)
             self.indexes.append("crowd.i%dt" % number)
+        if rng.random() < 0.7:
+            self.create_unique_indexes()
         if rng.random() < 0.5:
-            execute("SELECT crowd.insert_all(0, array_agg(p), array_agg(p * 7919 %% 1000)) "
+            execute("SELECT crowd.insert_all(0, array_agg(p), array_agg(p * 7919 %% 1000), array_agg(-p)) "
                     "FROM generate_series(1, %d) p" % rng.choice((100, 1000, 4000)))
+
+    def random_options(self):
+        """Options of an index of the access method under test."""
+        rng = self.rng
+        if self.settings.am != "sware":
+            return []
+        options = rng.choice((["buffer_size = 64"], ["buffer_size = 64"], ["buffer_size = 128"],
+                              ["buffer_size = 1024"], []))
+        return options + (["flush_fraction = %d" % rng.choice((1, 50, 100))]
+                          if rng.random() < 0.3 else [])
+
+    def create_index(self, name, side, unique, keys, rest, options):
+        include, _, where = rest.partition("WHERE")
+        self.main.execute("CREATE %s INDEX %s ON crowd.t USING %s (%s) %s %s %s" % (
+            unique, name, self.settings.am if side == "t" else "btree", keys.replace("@", side),
+            include, "WITH (%s)" % ", ".join(options) if options and side == "t" else "",
+            "WHERE " + where if where else ""))
+
+    def create_unique_indexes(self):
+        """Two with the same keys.  Rows are inserted into the one with the lower number first."""
+        rng = self.rng
+        keys, rest = rng.choice((
+            ("u@", ""), ("u@", ""), ("u@", "INCLUDE (id)"), ("u@ DESC", ""), ("w, u@", ""),
+            ("u@, (id IS NULL)", ""), ("u@", "NULLS NOT DISTINCT"), ("u@", "WHERE id % 3 <> 0")))
+        options = self.random_options()
+        for side in rng.choice(("bt", "tb")):
+            self.create_index("u" + side, side, "UNIQUE", keys, rest, options)
+            self.refuses = self.refuses or "u" + side
+        self.unique_index = "crowd.ut"
+        self.indexes.append(self.unique_index)
+
+    def may_skip_conflicts(self):
+        """Before 18, core refuses ON CONFLICT where any unique index is not nbtree's."""
+        return (self.unique_index is None or self.settings.am == "btree" or
+                self.main.connection.server_version >= 180000)
+
+    def is_refusal(self, error):
+        """Has a transaction failed because others insert the same keys?"""
+        if self.refuses is None or error.pgcode not in ("23505", "40P01"):
+            return False
+        if error.pgcode == "23505" and error.diag.constraint_name != self.refuses:
+            raise Difference("%s refuses a key, and %s has not refused it before: %s" % (
+                error.diag.constraint_name, self.refuses, error))
+        with self.moved:
+            self.refused += 1
+        return True
 
     def final_comparison(self):
         session = self.main
         session.begin("ISOLATION LEVEL REPEATABLE READ")
-        for key in "km":
+        for key in self.key_columns():
             for direction in ("ASC", "DESC"):
                 self.same(session, ["!" + whole_order(key, direction)], {
                     "enable_seqscan": "off", "enable_sort": "off", "enable_bitmapscan": "off"})
@@ -229,6 +284,10 @@ class Crowd:
                 session.execute("SELECT %s_check('%s', true)" % (self.settings.am, index))
             except psycopg2.Error as error:
                 raise Difference("check of %s failed: %s" % (index, error))
+
+    def key_columns(self):
+        """Those that all have an index of their own, or nearly so."""
+        return "kmu" if self.unique_index else "km"
 
     def same(self, session, asked, toggles):
         """The answers are equal on both sides; the session is in a transaction with one
@@ -308,8 +367,8 @@ def random_range(rng, high, key):
         key, key, low, key, rng.choice(("", "=")), key, low + width)
 
 
-def random_question(rng, high):
-    key, other = rng.choice(("km", "km", "mk"))
+def random_question(rng, high, columns):
+    key, other = rng.choice(("km", "km", "mk") if columns == "km" else ("km", "km", "mk", "uk", "mu"))
     direction = rng.choice(("ASC", "DESC", "ASC NULLS LAST", "DESC NULLS FIRST"))
     kind = rng.randrange(13)
     where = random_range(rng, high, key)
@@ -396,7 +455,7 @@ class Member:
     def ask(self, count):
         """Some questions in the open transaction's snapshot."""
         rng = self.rng
-        asked = [random_question(rng, self.crowd.high) for _ in range(count)]
+        asked = [random_question(rng, self.crowd.high, self.crowd.key_columns()) for _ in range(count)]
         if rng.random() < 0.1:
             self.crowd.look_at_plan(self.session, rng.choice(asked))
         self.crowd.same(self.session, asked, random_toggles(rng))
@@ -422,7 +481,7 @@ class Reader(Member):
     def read_cursors(self):
         """Two cursors side by side, in steps, while others change and flush."""
         rng, execute = self.rng, self.session.execute
-        key = rng.choice("km")
+        key = rng.choice(self.crowd.key_columns())
         direction = rng.choice(("ASC", "DESC"))
         where = rng.choice(("true", random_range(rng, self.crowd.high, key)))
         query = "SELECT %s@::text FROM crowd.t WHERE %s ORDER BY %s@ %s" % (
@@ -472,23 +531,51 @@ class Writer(Member):
         self.crowd.high = max(self.crowd.high, self.place)
         return "ARRAY[%s]::int8[]" % ", ".join(result)
 
+    def unique_places(self, count):
+        """New ones, nearly in order; in every second list some that may be there already, or that
+        another session is about to take."""
+        rng = self.rng
+        result = [next(self.crowd.unique_places) for _ in range(count)]
+        self.crowd.high = max(self.crowd.high, result[-1])
+        if rng.random() < 0.3:
+            rng.shuffle(result)
+        for _ in range(rng.choice((0, 0, 1, 1 + count // 20))):
+            at, other = rng.randrange(count), rng.choice((
+                rng.choice(result), result[-1] - rng.randint(0, 300), result[-1] + rng.randint(1, 2000),
+                -rng.randint(1, 5000)))
+            if rng.random() < 0.5:
+                result.insert(at, result.pop())
+            else:
+                result[at] = other
+        if rng.random() < 0.1:
+            result[rng.randrange(count)] = "NULL"
+        return "ARRAY[%s]::int8[]" % ", ".join(map(str, result))
+
     def insert_each(self):
         count = self.rng.choice((1, 3, 10, 30, 30, 100))
-        self.session.execute("CALL crowd.insert_each(%d, %s, %s, %s)" % (
-            self.number, self.places(count), self.places(count),
-            self.rng.choice(("false", "false", "true"))))
+        conflict = self.rng.random() < 1 / 3 and self.crowd.may_skip_conflicts()
+        self.session.execute("CALL crowd.insert_each(%d, %s, %s, %s, %s)" % (
+            self.number, self.places(count), self.places(count), self.unique_places(count), conflict))
         self.did(count)
 
     def insert_together(self):
         count = self.rng.choice((2, 10, 10, 100, 400, 1500))
-        self.session.execute("SELECT crowd.insert_all(%d, %s, %s)" % (
-            self.number, self.places(count), self.places(count)))
+        self.session.execute("SELECT crowd.insert_all(%d, %s, %s, %s)" % (
+            self.number, self.places(count), self.places(count), self.unique_places(count)))
         self.did(1)
 
     def update_keys(self):
         self.session.execute(
             "UPDATE crowd.t SET (kb, kt) = (SELECT k, k FROM (SELECT crowd.k(%d) AS k OFFSET 0) q) "
             "WHERE w = %d AND %s" % (self.place - self.rng.randint(0, 200), self.number, self.own_rows()))
+        self.did(1)
+
+    def update_unique(self):
+        self.session.execute(
+            "UPDATE crowd.t SET (ub, ut) = (SELECT u, u FROM (SELECT crowd.u(%d) AS u OFFSET 0) q) "
+            "WHERE w = %d AND id = (SELECT max(id) FROM crowd.t WHERE w = %d)" % (
+                next(self.crowd.unique_places) - self.rng.choice((0, 0, self.rng.randint(0, 500))),
+                self.number, self.number))
         self.did(1)
 
     def update_pad(self):
@@ -518,7 +605,7 @@ class Writer(Member):
             if guarded:
                 session.execute("SAVEPOINT s%d" % number)
             rng.choice((self.insert_together, self.insert_together, self.update_keys,
-                        self.delete))()
+                        self.update_unique, self.delete))()
             if one_snapshot and rng.random() < 0.5:
                 self.ask(rng.randint(1, 4))
             if guarded:
@@ -543,10 +630,17 @@ class Writer(Member):
         self.did(1)
 
     def step(self):
-        self.rng.choices(
-            (self.insert_each, self.insert_together, self.update_keys, self.update_pad,
-             self.delete, self.transaction, self.compare, self.settings),
-            (12, 2, 2, 1, 2, 3, 4, 0.3))[0]()
+        try:
+            self.rng.choices(
+                (self.insert_each, self.insert_together, self.update_keys, self.update_unique,
+                 self.update_pad, self.delete, self.transaction, self.compare, self.settings),
+                (12, 2, 2, 1, 1, 2, 3, 4, 0.3))[0]()
+        except psycopg2.Error as error:
+            if not self.crowd.is_refusal(error):
+                raise
+            if self.session.in_transaction:
+                self.session.end("ROLLBACK")
+            self.did(1)
 
 
 class Caretaker(Member):
@@ -578,4 +672,9 @@ class Caretaker(Member):
         if kind < 0.93 and tested:
             return "ALTER INDEX %s SET (buffer_size = %d)" % (
                 index, rng.choice((0, 64, 64, 128, 1024, 16384)))
-        return rng.choice(("ANALYZE crowd.t", "CHECKPOINT", "REINDEX INDEX CONCURRENTLY %s" % index))
+        return rng.choice(("ANALYZE crowd.t", "CHECKPOINT", self.rebuild(index)))
+
+    def rebuild(self, index):
+        # A new index would no longer be the one that is asked first, or second.
+        return ("ANALYZE crowd.t" if index == self.crowd.unique_index else
+                "REINDEX INDEX CONCURRENTLY %s" % index)
