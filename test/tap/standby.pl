@@ -309,6 +309,56 @@ SQL
 	return;
 }
 
+# The participants of a parallel scan on the standby, and look-ups in a unique index,
+# find what is in the tree and what is in the shared buffer.
+sub parallel_scans_and_look_ups
+{
+	my $sequential = 'SET enable_indexscan = off; SET enable_indexonlyscan = off; '
+	  . 'SET enable_bitmapscan = off; SET max_parallel_workers_per_gather = 0; ';
+	my $parallel = "$ordered_scan SET max_parallel_workers_per_gather = 2; "
+	  . join(' ', map { "SET $_ = 0;" }
+		  qw(parallel_setup_cost parallel_tuple_cost min_parallel_index_scan_size min_parallel_table_scan_size))
+	  . ' SET cpu_tuple_cost = 1; ';
+	my $look_up = 'SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; '
+	  . 'SET enable_bitmapscan = off; ';
+	my $in_order = "SELECT count(*), md5(string_agg(key || ' ' || id, ',')) FROM "
+	  . '(SELECT key, id FROM numbers WHERE key > 50 ORDER BY key OFFSET 0) found';
+	my $in_any = 'SELECT count(*), sum(key), sum(hashint8(id)) FROM numbers WHERE key > 50';
+	my $one_by_one = 'SELECT count(*), sum(key), sum(hashint8(id)) FROM generate_series(51, 50000) AS key JOIN numbers USING (key)';
+
+	$primary->safe_psql('postgres', <<"SQL");
+CREATE TABLE numbers (id int, key int) WITH (parallel_workers = 2);
+CREATE UNIQUE INDEX numbers_key ON numbers USING $am (key) $large;
+INSERT INTO numbers SELECT n, 2 * n FROM generate_series(1, 20000) n ORDER BY hashint4(n);
+@{[ flush_statement('numbers_key') ]};
+SQL
+	# Rows between the others, and then behind them.
+	foreach my $round ([ 'between', '26 * n + 1' ], [ 'behind', '40000 + n' ])
+	{
+		my ($where, $key) = @$round;
+		my $name = "parallel scans, rows in the buffer lie $where those in the tree";
+		$primary->safe_psql('postgres', "SELECT ${am}_flush('numbers_key'); "
+			  . "DO \$\$ BEGIN FOR n IN 1 .. 1500 LOOP INSERT INTO numbers VALUES (-n, $key); COMMIT; END LOOP; END \$\$");
+		$primary->wait_for_catchup($standby);
+		cmp_ok(buffered($standby, 'numbers_key'), '>=', 1500, "$name: the standby sees them");
+		my $expected = $standby->safe_psql('postgres', "$sequential $in_any");
+		foreach my $query ($in_order, $in_any)
+		{
+			like(
+				$standby->safe_psql('postgres', "$parallel EXPLAIN (ANALYZE, COSTS OFF) $query"),
+				qr/Workers Launched: [12].*Parallel Index Scan using numbers_key/s,
+				"$name: and uses several processes");
+			is( $standby->safe_psql('postgres', "$parallel $query"),
+				$standby->safe_psql('postgres', "$sequential $query"),
+				"$name: they find what a sequential scan finds");
+		}
+		like($standby->safe_psql('postgres', "$look_up EXPLAIN (COSTS OFF) $one_by_one"),
+			qr/Index Cond: \(key = key\.key\)/, "$name: keys are looked up one by one");
+		is($standby->safe_psql('postgres', "$look_up $one_by_one"), $expected, "$name: and found");
+	}
+	return;
+}
+
 # Queries that compare index scans in both directions with a sequential scan of
 # the same snapshot, while replay goes on.
 foreach my $key (@keys)
@@ -379,6 +429,8 @@ foreach my $round (1 .. $rounds)
 	same_answers($name);
 	$primary->safe_psql('postgres', insert_statement(4000));
 }
+
+parallel_scans_and_look_ups() if $am ne 'btree';
 
 is(scalar(grep_log($standby, qr/FATAL|PANIC|TRAP|inconsistent page|was terminated/)),
 	0, 'the standby had nothing to complain about')
