@@ -189,6 +189,8 @@ restart(IndexScanDesc scan, const Datum *values, const bool *isnull)
 	}
 	sware_rescan(scan, scan->keyData, scan->numberOfKeys, NULL, 0);
 
+	state->buffer.asksForKeys = true;
+
 	/* what this session has staged was published before */
 	state->beforePage = state->tree.beforePage = NULL;
 }

@@ -20,6 +20,7 @@
 #include "utils/memutils.h"
 
 #include "buffer/bufferchunk.h"
+#include "buffer/keylock.h"
 #include "buffer/statistics.h"
 #include "faultpoint.h"
 #include "tree/corruption.h"
@@ -51,6 +52,7 @@ sware_buffer_cursor_init(SwareBufferCursor *cursor, IndexScanDesc scan,
 	cursor->context = context;
 	cursor->chunkContext = NULL;
 	cursor->hasView = false;
+	cursor->asksForKeys = false;
 	cursor->isAnalyzed = false;
 	cursor->exhausted = true;
 	cursor->bloomProbes = cursor->bloomFalsePositives = 0;
@@ -96,7 +98,47 @@ sware_buffer_cursor_end(SwareBufferCursor *cursor)
 }
 
 /*
- * Find out what the ranges mean for abbreviations and Bloom filters.
+ * If the ranges are those entries that equal one key in all columns, find out
+ * the key's fingerprint.  Where abbreviations tell entries apart, it does not pay
+ * to hash these, unless one key after another is looked up.
+ */
+static void
+analyze_key(SwareBufferCursor *cursor)
+{
+	SwareScanKeys *keys = cursor->keys;
+	Relation	index = cursor->scan->indexRelation;
+	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	SwareFingerprint fingerprint;
+
+	cursor->hasKey = false;
+	if (sware_has_abbreviations(&cursor->column) && !cursor->asksForKeys)
+		return;
+	if (keys->rangeCount != 1 || keys->prefixColumns != columns || keys->interval ||
+		keys->low.columnCount != columns)
+		return;
+	for (int i = 0; i < columns; i++)
+	{
+		SwareKeyColumn *column = &keys->low.columns[i];
+
+		/* what equals a value of another type may be hashed in another way */
+		if (!column->isNull &&
+			(column->function != index_getprocinfo(index, i + 1, BTORDER_PROC) ||
+			 column->collation != index->rd_indcollation[i]))
+			return;
+		values[i] = column->value;
+		isnull[i] = column->isNull;
+	}
+	fingerprint = sware_fingerprint(index, values, isnull);
+	cursor->hasKey = fingerprint.tells;
+	cursor->key.fingerprint = fingerprint.value;
+	cursor->key.methods = sware_hash_methods();
+}
+
+/*
+ * Find out what the ranges mean for abbreviations, Bloom filters and the key
+ * cache.
  */
 static void
 analyze_ranges(SwareBufferCursor *cursor)
@@ -128,6 +170,7 @@ analyze_ranges(SwareBufferCursor *cursor)
 		!keys->low.columns[0].isNull &&
 		keys->low.columns[0].function == index_getprocinfo(index, 1, BTORDER_PROC) &&
 		sware_bloom_hash(index, keys->low.columns[0].value, &cursor->hash);
+	analyze_key(cursor);
 	cursor->isAnalyzed = true;
 }
 
@@ -272,6 +315,17 @@ find_candidates(SwareBufferCursor *cursor, SwareLink link, char *bytes,
 	return true;
 }
 
+/*
+ * May a page have something, as far as the key cache knows?  The page is an open
+ * one, or of the view.
+ */
+static inline bool
+may_have_key(SwareBufferCursor *cursor, SwareLink link)
+{
+	return !cursor->hasKey || cursor->view.pageCount > SWARE_KEY_CACHE_REACH ||
+		sware_page_may_have_key(cursor->scan->indexRelation, link, &cursor->key);
+}
+
 /* Read a sealed page.  False if it is not the one that the link means any more. */
 static bool
 read_page(SwareBufferCursor *cursor, SwareLink link)
@@ -280,6 +334,8 @@ read_page(SwareBufferCursor *cursor, SwareLink link)
 	SwareCandidates candidates;
 	int64		order;
 
+	if (!may_have_key(cursor, link))
+		return true;
 	if (!find_candidates(cursor, link, memory.data, &candidates, &order))
 		return false;
 	sware_chunk_take_candidates(cursor, &candidates);
@@ -297,6 +353,8 @@ read_tail(SwareBufferCursor *cursor, SwareLink link, int number, int *source_cou
 	SwareCandidates *tail = &cursor->tails[number];
 	int64		order;
 
+	if (!may_have_key(cursor, link))
+		return true;
 	if (!find_candidates(cursor, link, memory.data, tail, &order))
 		return false;
 	tail->bytes = NULL;
@@ -617,6 +675,7 @@ collect(SwareBufferCursor *cursor, const SwareBufferState *state, SwareLink *str
 	int			count = 0;
 
 	strange->block = InvalidBlockNumber;
+	cursor->key.indexIncarnation = state->indexIncarnation;
 	free_tails(cursor);
 	if (!sware_buffer_cursor_refresh_view(cursor, state))
 		return false;

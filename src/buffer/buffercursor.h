@@ -17,6 +17,7 @@
 
 #include "access/relscan.h"
 
+#include "buffer/keycache.h"
 #include "buffer/sharedbuffer.h"
 #include "buffer/zones.h"
 #include "tree/scankeys.h"
@@ -61,6 +62,7 @@ typedef struct SwareBufferCursor
 	MemoryContext chunkContext; /* of the chunk's entries; NULL until needed */
 	bool		hasView;
 	SwareZoneView view;
+	bool		asksForKeys;	/* is it there to look up one key after another? */
 
 	/* the chunk */
 	uint64		generation;		/* under which it was read */
@@ -89,6 +91,8 @@ typedef struct SwareBufferCursor
 	int64		endMayMatter;	/* and only from this one on, with the upper end */
 	bool		hasHash;		/* for Bloom filters */
 	uint64		hash;
+	bool		hasKey;			/* for the key cache */
+	SwareSoughtKey key;
 	int			bloomProbes;	/* not counted yet */
 	int			bloomFalsePositives;
 

@@ -47,11 +47,14 @@ typedef struct HashMethod
 {
 	HashKey		key;
 	bool		isValid;		/* catalogs have not changed since */
-	bool		exists;
+	RegProcedure procedure;		/* InvalidOid if there is none */
 	FmgrInfo	function;
 } HashMethod;
 
 static HTAB *hash_methods = NULL;
+
+/* how often another function than before has been found for a column */
+static uint64 methods_changed = 0;
 
 static void
 forget_hash_methods(Datum argument, int cache, uint32 hash)
@@ -141,12 +144,21 @@ find_hash_method(Relation index, int column)
 	{
 		method = hash_search(hash_methods, &key, HASH_ENTER, NULL);
 		method->isValid = false;
+		method->procedure = function;
 	}
-	method->exists = OidIsValid(function);
-	if (method->exists)
+	if (method->procedure != function)
+		methods_changed++;
+	method->procedure = function;
+	if (OidIsValid(function))
 		fmgr_info_cxt(function, &method->function, CacheMemoryContext);
 	method->isValid = true;
 	return method;
+}
+
+uint64
+sware_hash_methods(void)
+{
+	return methods_changed;
 }
 
 /* Values that are compared as integers are equal if these are. */
@@ -191,7 +203,7 @@ sware_fingerprint(Relation index, const Datum *values, const bool *isnull)
 		{
 			HashMethod *method = find_hash_method(index, i);
 
-			if (method->exists)
+			if (OidIsValid(method->procedure))
 				hash = DatumGetUInt64(FunctionCall2Coll(&method->function,
 														index->rd_indcollation[i],
 														values[i], UInt64GetDatum(0)));
