@@ -53,7 +53,7 @@ lock_free_key(Relation index, Relation heap, const Datum *values, const bool *is
 		uint32		speculative_token = 0;
 
 		sware_lock_key(index, fingerprint);
-		sware_begin_direct_insert(index, fingerprint);
+		sware_announce_direct_insert();
 		SWARE_FAULT_POINT("unique-locked");
 		*is_unique = true;
 		other = sware_find_staged_key(index, fingerprint);
@@ -68,7 +68,7 @@ lock_free_key(Relation index, Relation heap, const Datum *values, const bool *is
 		SWARE_FAULT_POINT("unique-looked-up");
 		if (!TransactionIdIsValid(other))
 			return;
-		sware_end_direct_insert();
+		sware_revoke_direct_insert();
 		sware_unlock_key(index, fingerprint);
 		sware_wait_for_other(index, other, speculative_token, tid);
 	}
@@ -83,14 +83,23 @@ insert_unique(Relation index, Relation heap, const Datum *values, const bool *is
 			  IndexTuple entry, IndexUniqueCheck check_unique, bool *over_quota)
 {
 	uint64		fingerprint = sware_fingerprint(index, values, isnull).value;
+	SwareDirectInsert insert;
 	bool		is_unique;
 
-	lock_free_key(index, heap, values, isnull, fingerprint, &entry->t_tid, check_unique,
-				  &is_unique);
 	*over_quota = false;
-	if (check_unique != UNIQUE_CHECK_EXISTING)
-		store(index, heap, entry, over_quota);
-	sware_end_direct_insert();
+	sware_begin_direct_insert(&insert, index, fingerprint);
+	PG_TRY();
+	{
+		lock_free_key(index, heap, values, isnull, fingerprint, &entry->t_tid,
+					  check_unique, &is_unique);
+		if (check_unique != UNIQUE_CHECK_EXISTING)
+			store(index, heap, entry, over_quota);
+	}
+	PG_FINALLY();
+	{
+		sware_end_direct_insert();
+	}
+	PG_END_TRY();
 	sware_unlock_key(index, fingerprint);
 	return is_unique;
 }

@@ -58,7 +58,10 @@ is_worth_staging(Relation index)
 	return ++arrivals[RelationGetRelid(index) % ARRIVAL_COUNTS] > ROWS_BEFORE_STAGING;
 }
 
-/* The bound of an index: its largest entry whose first column is not null. */
+/*
+ * The bound of an index: its largest entry whose first column is not null.  There
+ * may be none afterwards.
+ */
 static void
 search_bound(SwareStager *stager, Relation index)
 {
@@ -74,7 +77,8 @@ search_bound(SwareStager *stager, Relation index)
 	stager->rowsBeforeSearch = stager->pause;
 	stager->rowsSaved = 0;
 
-	sware_wait_for_direct_inserts(index);
+	if (!sware_wait_for_direct_inserts(index))
+		return;
 	SWARE_FAULT_POINT("bound-begins");
 	ScanKeyEntryInitialize(&not_null, SK_ISNULL | SK_SEARCHNOTNULL, 1, InvalidStrategy,
 						   InvalidOid, InvalidOid, InvalidOid, (Datum) 0);
@@ -97,12 +101,13 @@ search_bound(SwareStager *stager, Relation index)
 /*
  * A registered key that is not above the bound, or for which there is none: look
  * it up.  Returns the transaction to be waited for; or InvalidTransactionId, and
- * the entry may be staged.
+ * the entry may be staged, if there have been no disturbances since the key was
+ * registered.
  */
 static TransactionId
 look_up(SwareStager *stager, Relation index, Relation heap, const Datum *values,
 		const bool *isnull, ItemPointer tid, uint64 fingerprint,
-		uint32 *speculative_token)
+		uint64 disturbances, uint32 *speculative_token)
 {
 	TransactionId other;
 	bool		is_unique;
@@ -126,7 +131,8 @@ look_up(SwareStager *stager, Relation index, Relation heap, const Datum *values,
 	if (!TransactionIdIsValid(other))
 		other = sware_look_up_key(index, heap, values, isnull, tid, UNIQUE_CHECK_YES,
 								  &is_unique, speculative_token);
-	if (TransactionIdIsValid(other))
+	/* after a disturbance, it may be an inner insert that has registered it */
+	if (TransactionIdIsValid(other) && stager->disturbances == disturbances)
 		sware_withdraw_key(stager, fingerprint);
 	sware_unlock_key(index, fingerprint);
 	return other;
@@ -149,7 +155,10 @@ register_key(SwareStaging *staging, Relation index, Relation heap, uint64 finger
 	return result == SWARE_KEY_ADDED;
 }
 
-/* Register a key, and see to it that there is no other row that has it. */
+/*
+ * Register a key, and see to it that there is no other row that has it.  False if
+ * it is registered already, cannot be, or may not be any more.
+ */
 static bool
 admit_key(SwareStaging *staging, Relation index, Relation heap, const Datum *values,
 		  const bool *isnull, ItemPointer tid, uint64 fingerprint)
@@ -158,17 +167,21 @@ admit_key(SwareStaging *staging, Relation index, Relation heap, const Datum *val
 
 	for (;;)
 	{
-		TransactionId other;
+		TransactionId other = InvalidTransactionId;
 		uint32		speculative_token;
+		uint64		disturbances;
 
 		if (!register_key(staging, index, heap, fingerprint))
 			return false;
+		disturbances = stager->disturbances;
 		SWARE_FAULT_POINT("key-registered");
-		if (likely(sware_key_needs_no_look_up(stager, index, values, isnull, fingerprint)))
-			return true;
-		other = look_up(stager, index, heap, values, isnull, tid, fingerprint,
-						&speculative_token);
-		if (!TransactionIdIsValid(other))
+		if (unlikely(!sware_key_needs_no_look_up(stager, index, values, isnull,
+												 fingerprint)))
+			other = look_up(stager, index, heap, values, isnull, tid, fingerprint,
+							disturbances, &speculative_token);
+		if (unlikely(stager->disturbances != disturbances))
+			return false;
+		if (likely(!TransactionIdIsValid(other)))
 			return true;
 
 		sware_wait_for_other(index, other, speculative_token, tid);
@@ -230,7 +243,8 @@ sware_stage_unique(Relation index, Relation heap, Datum *values, bool *isnull,
 {
 	/* others wait for the top-level transaction */
 	if (check_unique == UNIQUE_CHECK_YES && GetCurrentTransactionNestLevel() == 1 &&
-		index->rd_rel->relpersistence != RELPERSISTENCE_TEMP)
+		index->rd_rel->relpersistence != RELPERSISTENCE_TEMP &&
+		!sware_is_inserting_directly())
 	{
 		SwareStaging *staging = sware_staging_for_insert(index, heap, tid, index_info);
 

@@ -44,9 +44,12 @@ typedef struct Activity
 /* The key that a session is inserting directly; the session alone writes. */
 typedef struct DirectInsert
 {
-	pg_atomic_uint64 index;		/* its number; 0: none */
+	pg_atomic_uint64 index;		/* its number; 0: none; or SEVERAL_INSERTS */
 	pg_atomic_uint64 fingerprint;
 } DirectInsert;
+
+/* no index has this number */
+#define SEVERAL_INSERTS	PG_UINT64_MAX
 
 typedef struct Slot
 {
@@ -69,6 +72,9 @@ static shmem_startup_hook_type previous_startup = NULL;
 /* this session's, of the running transaction */
 static SwareStager own_stagers[MAX_OWN_STAGERS];
 static int	own_count = 0;
+
+/* the innermost one of this session; NULL if there is none */
+static SwareDirectInsert *direct_insert = NULL;
 
 /* There are as many slots as sessions, though one may need several. */
 static inline int
@@ -180,51 +186,110 @@ own_direct_insert(void)
 	return &direct_inserts[MyProc - ProcGlobal->allProcs];
 }
 
+/* Has this session, besides, a direct insert of the key under way? */
+static bool
+is_inserting(const SwareDirectInsert *insert, Oid index, uint64 fingerprint)
+{
+	for (; insert; insert = insert->outer)
+	{
+		if (insert->index == index && insert->fingerprint == fingerprint)
+			return true;
+	}
+	return false;
+}
+
+void
+sware_begin_direct_insert(SwareDirectInsert *insert, Relation index, uint64 fingerprint)
+{
+	if (is_inserting(direct_insert, RelationGetRelid(index), fingerprint))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("cannot insert a key into index \"%s\" while it is being stored there",
+						RelationGetRelationName(index))));
+	for (int i = 0; i < own_count; i++)
+	{
+		if (own_stagers[i].index == RelationGetRelid(index))
+			own_stagers[i].disturbances++;
+	}
+	insert->index = RelationGetRelid(index);
+	insert->fingerprint = fingerprint;
+	insert->outer = direct_insert;
+	direct_insert = insert;
+}
+
 /*
  * A stager that has not seen the activity raised notices that it has been; one
- * that has seen it sees the key, too, and waits.
+ * that has seen it sees the key, too, and waits.  There is room to say one key:
+ * with one insert within another, nobody can wait for them.
  */
 void
-sware_begin_direct_insert(Relation index, uint64 fingerprint)
+sware_announce_direct_insert(void)
 {
+	DirectInsert *shown;
+
 	if (activities == NULL)
 		return;
-	pg_atomic_write_u64(&own_direct_insert()->fingerprint, fingerprint);
-	pg_write_barrier();
-	pg_atomic_write_u64(&own_direct_insert()->index, index_number(RelationGetRelid(index)));
-	(void) raise_activity(&activity_of(RelationGetRelid(index))->raised);
+	shown = own_direct_insert();
+	if (direct_insert->outer)
+		pg_atomic_write_u64(&shown->index, SEVERAL_INSERTS);
+	else
+	{
+		pg_atomic_write_u64(&shown->fingerprint, direct_insert->fingerprint);
+		pg_write_barrier();
+		pg_atomic_write_u64(&shown->index, index_number(direct_insert->index));
+	}
+	(void) raise_activity(&activity_of(direct_insert->index)->raised);
+}
+
+/* What was said while there were several stays until the outermost one ends. */
+void
+sware_revoke_direct_insert(void)
+{
+	if (activities != NULL && direct_insert->outer == NULL)
+		pg_atomic_write_u64(&own_direct_insert()->index, 0);
 }
 
 void
 sware_end_direct_insert(void)
 {
-	if (activities != NULL)
-		pg_atomic_write_u64(&own_direct_insert()->index, 0);
+	sware_revoke_direct_insert();
+	direct_insert = direct_insert->outer;
+}
+
+bool
+sware_is_inserting_directly(void)
+{
+	return direct_insert != NULL;
 }
 
 /*
  * Wait until all direct inserts into an index that are under way have stored
  * their entries, or given up.  The caller holds no lock but on the relation.
+ * False if there are some that cannot be waited for.
  *
  * If a session goes on to another insert while we look at it, the one before has
  * come to its end.
  */
-void
+bool
 sware_wait_for_direct_inserts(Relation index)
 {
 	uint64		number = index_number(RelationGetRelid(index));
 
 	for (int i = 0; i < MaxBackends; i++)
 	{
+		uint64		shown = pg_atomic_read_u64(&direct_inserts[i].index);
 		uint64		fingerprint;
 
-		if (pg_atomic_read_u64(&direct_inserts[i].index) != number ||
+		if ((shown != number && shown != SEVERAL_INSERTS) ||
 			&direct_inserts[i] == own_direct_insert())
 			continue;
+		if (shown == SEVERAL_INSERTS)
+			return false;
 		pg_read_barrier();
 		fingerprint = pg_atomic_read_u64(&direct_inserts[i].fingerprint);
 		sware_wait_for_key_lock(index, fingerprint);
 	}
+	return true;
 }
 
 /* Has this session a slot? */
@@ -426,12 +491,16 @@ abbreviate(const SwareStager *stager, Datum value)
 	return sware_abbreviate_value(&column, value, false);
 }
 
-/* Is a key, of an entry that is to be inserted, above the bound? */
+/*
+ * Is a key, of an entry that is to be inserted, above the bound?  What the
+ * comparison does may mean that there is none any more.
+ */
 static inline bool
 is_above_bound(SwareStager *stager, Relation index, const Datum *values,
 			   const bool *isnull)
 {
 	SwareSearchKey key;
+	bool		result;
 
 	if (stager->isUnbounded)
 		return true;
@@ -441,8 +510,14 @@ is_above_bound(SwareStager *stager, Relation index, const Datum *values,
 	sware_search_key_init(&key, index);
 	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
 		sware_search_key_set_column(&key, i + 1, values[i], isnull[i]);
-	/* a place before the entries that are equal to it */
-	return sware_compare_key(&key, stager->bound) > 0;
+	/*
+	 * A place before the entries that are equal to it.  After an error, which
+	 * ends the transaction as a rule, the bound counts as used for good.
+	 */
+	stager->boundUses++;
+	result = sware_compare_key(&key, stager->bound) > 0;
+	stager->boundUses--;
+	return result;
 }
 
 /* Is there a bound, and has nobody stored anything since it was found? */
@@ -463,6 +538,8 @@ sware_key_needs_no_look_up(SwareStager *stager, Relation index,
 						   uint64 fingerprint)
 {
 	if (!sware_bound_is_valid(stager) || !is_above_bound(stager, index, values, isnull))
+		return false;
+	if (stager->comparison == SWARE_COMPARE_FUNCTION && !sware_bound_is_valid(stager))
 		return false;
 	if (stager->hasCompany)
 	{
@@ -493,13 +570,18 @@ sware_begin_bound(SwareStager *stager, bool *has_company)
 	return activity;
 }
 
-/* Remember a stored entry as the bound.  If it cannot be copied, there is none. */
+/*
+ * Remember a stored entry as the bound.  If it cannot be copied, or a comparison
+ * with the bound before has led here, there is none.
+ */
 static void
 remember_bound(SwareStager *stager, Relation index, IndexTuple largest)
 {
 	SwareKeyColumn column;
 
 	stager->hasBound = false;
+	if (stager->boundUses > 0)
+		return;
 	if (stager->bound)
 		pfree(stager->bound);
 	stager->bound = NULL;
@@ -633,6 +715,7 @@ sware_keep_keys(SwareStager *stager, Relation index, IndexTuple *entries, int64 
 				sware_fingerprint(index, values, isnull).value :
 				sware_integer_fingerprint(stager, values[0]);
 	}
+	stager->disturbances++;
 	(void) sware_key_set_fill(stager->keys, stager->lock, fingerprints, kept);
 	pfree(fingerprints);
 }
@@ -641,6 +724,7 @@ sware_keep_keys(SwareStager *stager, Relation index, IndexTuple *entries, int64 
 void
 sware_forget_keys(SwareStager *stager)
 {
+	stager->disturbances++;
 	sware_key_set_empty(stager->keys, stager->lock);
 }
 

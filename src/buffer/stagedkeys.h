@@ -34,6 +34,11 @@
  * then read the largest entry of buffer and tree.  If there was no other stager
  * then, there is none as long as the activity is the same.
  *
+ * Functions that compare keys may run SQL of their own.  If that has published
+ * entries, or inserted directly, a key that is being admitted may have left the
+ * register, or be stored: the stager's *disturbances* have changed, and the row is
+ * inserted directly.
+ *
  * Activity is raised: by a direct insert (1); by a stager when it has made
  * itself known, before its first key; and by a stager that has published
  * entries, after they are stored and before their keys leave the register.
@@ -74,8 +79,12 @@ typedef struct SwareStager
 	SwareComparison comparison; /* of the only key column, or FUNCTION */
 	bool		descending;
 
+	uint64		disturbances;	/* how often keys have left the register, or were
+								 * inserted directly by this session */
+
 	/* the bound */
 	bool		hasBound;
+	int			boundUses;		/* comparisons with it that are going on */
 	uint64		boundActivity;	/* the activity that it holds for */
 	bool		hasCompany;		/* were other stagers there then? */
 	bool		isUnbounded;	/* is nothing stored? */
@@ -92,13 +101,28 @@ typedef struct SwareStager
 /* called when the library is loaded; without preloading there are no stagers */
 extern void sware_staged_keys_request_memory(void);
 
+/* a direct insert of this session */
+typedef struct SwareDirectInsert
+{
+	Oid			index;
+	uint64		fingerprint;
+	struct SwareDirectInsert *outer;	/* whose comparison has led to this one */
+} SwareDirectInsert;
+
 /*
- * For direct inserts, with the key locked: raise the activity, and say which key
- * that is until the entry has been stored.  After an error it may stay said: who
- * waits for it finds the lock free.
+ * For direct inserts: begin one, before its key is locked, and end it when the
+ * entry has been stored, or on an error.  Say that it is going on with the key
+ * locked, which raises the activity, and that it is not, before the lock is let
+ * go of to wait for a transaction.
  */
-extern void sware_begin_direct_insert(Relation index, uint64 fingerprint);
+extern void sware_begin_direct_insert(SwareDirectInsert *insert, Relation index,
+									  uint64 fingerprint);
+extern void sware_announce_direct_insert(void);
+extern void sware_revoke_direct_insert(void);
 extern void sware_end_direct_insert(void);
+
+/* Is this session inserting directly, and so calls us from a comparison? */
+extern bool sware_is_inserting_directly(void);
 
 /*
  * Which running transaction, other than this session's, has staged a key of
@@ -117,7 +141,7 @@ extern void sware_withdraw_key(SwareStager *stager, uint64 fingerprint);
 extern bool sware_key_needs_no_look_up(SwareStager *stager, Relation index,
 									   const Datum *values, const bool *isnull,
 									   uint64 fingerprint);
-extern void sware_wait_for_direct_inserts(Relation index);
+extern bool sware_wait_for_direct_inserts(Relation index);
 extern uint64 sware_begin_bound(SwareStager *stager, bool *has_company);
 extern void sware_set_bound(SwareStager *stager, Relation index, IndexTuple largest,
 							uint64 activity, bool has_company);
