@@ -21,6 +21,10 @@ INSERT INTO t SELECT i, i, 'first' FROM generate_series(1, 300) i;
 SELECT sware_insert_row('t_k', place(7), 'existing');
 SELECT sware_flush('t_k') >= 0 AS flushed;
 SELECT sware_insert_row('t_k', place(7), 'existing');
+SELECT buffer_entries, (SELECT sum(heap_tids)
+	FROM generate_series(1, pg_relation_size('t_k') / current_setting('block_size')::int - 1) AS block,
+		sware_page_stats('t_k', block) AS page WHERE page.kind = 'leaf') AS tree_entries
+FROM sware_stats('t_k');
 INSERT INTO t VALUES (301, 301);
 SELECT sware_insert_row('t_k', place(301), 'existing');
 SELECT sware_check('t_k', true);
