@@ -1,5 +1,6 @@
 """Times CREATE INDEX and reads."""
 
+import dataclasses
 import statistics
 import time
 
@@ -19,6 +20,18 @@ READ_SETTINGS = (
     ("max_parallel_workers_per_gather", "0"),
 )
 
+# Planned each time, which takes no time beside the scan: so what EXPLAIN shows is
+# what is run.
+SCAN_SETTINGS = (
+    ("plan_cache_mode", "force_custom_plan"),
+    ("enable_seqscan", "off"),
+    ("enable_bitmapscan", "off"),
+    ("min_parallel_table_scan_size", "0"),
+    ("min_parallel_index_scan_size", "0"),
+    ("parallel_setup_cost", "0"),
+    ("parallel_tuple_cost", "0"),
+)
+
 SHORT_RANGE = 100
 LONG_RANGE = 10_000
 
@@ -26,6 +39,33 @@ POINT = "SELECT v FROM {table} WHERE k = {key}"
 RANGE = "SELECT sum(v) FROM {table} WHERE k BETWEEN {key} AND {key} + {width}"
 KEYS_ONLY = "SELECT count(*) FROM {table} WHERE k BETWEEN {key} AND {key} + {width}"
 LARGEST = "SELECT k FROM {table} ORDER BY k DESC LIMIT 1"
+
+
+@dataclasses.dataclass(frozen=True)
+class Query:
+    """What is timed, and the first and last key it begins at."""
+
+    name: str
+    text: str
+    first: int
+    last: int
+    workers: int | None = None  # None: it is not to be run in parallel
+
+    @property
+    def what(self):
+        return named(self.name, self.workers)
+
+    @property
+    def settings(self):
+        if self.workers is None:
+            return READ_SETTINGS
+        return (*SCAN_SETTINGS, ("max_parallel_workers_per_gather", str(self.workers)))
+
+
+def named(name, workers):
+    if not workers:
+        return name
+    return f"{name}, {workers} worker" + ("s" if workers > 1 else "")
 
 
 def measure(chosen, place):
@@ -38,7 +78,7 @@ def measure(chosen, place):
         if "build" in chosen.parts:
             write_keys(chosen, place, degree)
             raw += time_builds(chosen, place, connection, degree, everyone)
-        if "read" in chosen.parts:
+        if "read" in chosen.parts or "scan" in chosen.parts:
             for made in chosen.made:
                 raw += time_reads(chosen, place, connection, degree, made, everyone)
     connection.close()
@@ -63,12 +103,14 @@ def time_builds(chosen, place, connection, degree, everyone):
                 connection, "SET max_parallel_maintenance_workers = %s", [workers]
             )
             server.execute(connection, f"ALTER TABLE built SET (parallel_workers = {workers})")
-            what = f"CREATE INDEX, {memory}" + (f", {workers} workers" if workers else "")
+            name = f"CREATE INDEX, {memory}"
+            what = named(name, workers)
             for number in range(chosen.rounds):
                 for subject in subjects.in_turn(everyone, number):
                     raw.append(
                         {
-                            "what": what, "degree": degree.name, "made": "",
+                            "what": what, "name": name, "workers": workers,
+                            "degree": degree.name, "made": "",
                             "round": number + 1, "subject": subject.label,
                         }
                         | time_build(place, connection, subject, what)
@@ -120,6 +162,9 @@ def time_reads(chosen, place, connection, degree, made, everyone):
     tables = {subject: f"read_{i}" for i, subject in enumerate(everyone)}
     for subject, table in tables.items():
         make(place, connection, made, subject, table)
+        if "scan" in chosen.parts:
+            workers = max(chosen.scan_workers)
+            server.execute(connection, f"ALTER TABLE {table} SET (parallel_workers = {workers})")
     if made != "trickle":
         return time_queries(chosen, place, connection, degree, made, made, tables)
     raw = []
@@ -144,19 +189,20 @@ def time_queries(chosen, place, connection, degree, made, description, tables):
     plans = compare_answers(connection, queries, list(tables.values()))
     raw = []
     for number in range(chosen.rounds):
-        for what, query, first, last in queries:
+        for query in queries:
             for subject in subjects.in_turn(list(tables), number):
                 table = tables[subject]
                 outcome = pgbench.run(
                     place,
-                    f"\\set key random({first}, {last})\n"
-                    + query.format(table=table, key=":key") + ";\n",
+                    f"\\set key random({query.first}, {query.last})\n"
+                    + query.text.format(table=table, key=":key") + ";\n",
                     f"--time={chosen.seconds}",
-                    seed=chosen.seed + number, settings=READ_SETTINGS, log=True,
+                    seed=chosen.seed + number, settings=query.settings, log=True,
                 )
                 raw.append(
                     {
-                        "what": what, "degree": degree.name, "made": description,
+                        "what": query.what, "name": query.name, "workers": query.workers,
+                        "degree": degree.name, "made": description,
                         "round": number + 1, "subject": subject.label,
                         "microseconds": outcome.typical_microseconds,
                         "processor_microseconds": 1e6
@@ -164,7 +210,7 @@ def time_queries(chosen, place, connection, degree, made, description, tables):
                         "workers_processor_microseconds": 0,
                         "wal_bytes": 0,
                         "index_bytes": server.relation_bytes(connection, f"{table}_k"),
-                        "plan": plans[what, table],
+                        "plan": plans[query.what, table],
                     }
                 )
         print(f"round {number + 1} of {chosen.rounds}", flush=True)
@@ -191,57 +237,70 @@ def make(place, connection, made, subject, table):
 
 
 def list_queries(chosen, degree, made):
-    """What is timed: a name, the query, and the first and last key it begins at."""
     rows = chosen.rows
     later_rows = chosen.trickle_rows if made == "trickle" else 0
-    queries = regional_queries("", 0, rows + later_rows - 1)
-    # Scrambled, the recent rows are everywhere.
-    if later_rows > 0 and not degree.scrambled:
-        queries += regional_queries(", recent", rows, rows + later_rows - 1)
-    return queries + [("largest key", LARGEST, 0, 0)]
+    queries = []
+    if "read" in chosen.parts:
+        queries += regional_queries("", 0, rows + later_rows - 1)
+        # Scrambled, the recent rows are everywhere.
+        if later_rows > 0 and not degree.scrambled:
+            queries += regional_queries(", recent", rows, rows + later_rows - 1)
+        queries.append(Query("largest key", LARGEST, 0, 0))
+    if "scan" in chosen.parts:
+        queries += scan_queries(rows + later_rows, chosen.scan_workers)
+    return queries
 
 
 def regional_queries(suffix, first, last):
-    queries = [(f"point{suffix}", POINT, first, last)]
+    queries = [Query(f"point{suffix}", POINT, first, last)]
     for name, query, width in (
         ("rows", RANGE, SHORT_RANGE),
         ("rows", RANGE, LONG_RANGE),
         ("keys only", KEYS_ONLY, LONG_RANGE),
     ):
         if first + width <= last:
-            queries.append(
-                (
-                    f"{width:,} {name}{suffix}",
-                    query.replace("{width}", str(width - 1)),
-                    first, last - width + 1,
-                )
-            )
+            queries.append(range_query(f"{width:,} {name}{suffix}", query, width, first, last))
     return queries
+
+
+def scan_queries(rows, workers):
+    """Half of the table, with each number of workers."""
+    return [
+        dataclasses.replace(range_query(name, query, rows // 2, 0, rows - 1), workers=number)
+        for name, query in (("half of the rows", RANGE), ("half, keys only", KEYS_ONLY))
+        for number in workers
+    ]
+
+
+def range_query(name, query, width, first, last):
+    return Query(name, query.replace("{width}", str(width - 1)), first, last - width + 1)
 
 
 def compare_answers(connection, queries, tables):
     """Fails if the tables answer differently; returns the kinds of plans."""
-    for name, value in READ_SETTINGS:
-        server.execute(connection, f"SET {name} = {value}")
     plans = {}
-    for what, query, first, last in queries:
-        for key in (first, (first + last) // 2, last):
+    for query in queries:
+        for name, value in query.settings:
+            server.execute(connection, f"SET {name} = {value}")
+        for key in (query.first, (query.first + query.last) // 2, query.last):
             one, *others = (
-                sorted(server.query(connection, query.format(table=table, key=key)))
+                sorted(server.query(connection, query.text.format(table=table, key=key)))
                 for table in tables
             )
             if any(other != one for other in others):
-                raise RuntimeError(f"different answers: {what} at {key}")
+                raise RuntimeError(f"different answers: {query.what} at {key}")
         for table in tables:
-            plans[what, table] = plan(connection, query, first, table)
-        if len({plans[what, table] for table in tables}) > 1:
+            plans[query.what, table] = plan(connection, query.text, query.first, table)
+            if query.workers and not plans[query.what, table].startswith("Parallel"):
+                raise RuntimeError(f"no parallel plan: {query.what}")
+        if len({plans[query.what, table] for table in tables}) > 1:
             print(
-                f"warning: different plans for {what}: "
-                + ", ".join(plans[what, table] for table in tables),
+                f"warning: different plans for {query.what}: "
+                + ", ".join(plans[query.what, table] for table in tables),
                 flush=True,
             )
-    for name, _ in READ_SETTINGS:
-        server.execute(connection, f"RESET {name}")
+        for name, _ in query.settings:
+            server.execute(connection, f"RESET {name}")
     return plans
 
 
@@ -261,11 +320,18 @@ def summarise(raw, labels):
     summary = []
     for case in dict.fromkeys((r["what"], r["degree"], r["made"]) for r in raw):
         runs = [r for r in raw if (r["what"], r["degree"], r["made"]) == case]
-        summary += [summarise_one(runs, nbtree, label) for label in compared]
+        alone = [
+            r for r in raw
+            if (r["name"], r["degree"], r["made"]) == (runs[0]["name"], *case[1:])
+            and r["workers"] == 0
+        ]
+        summary += [summarise_one(runs, alone, nbtree, label) for label in compared]
     return summary
 
 
-def summarise_one(runs, nbtree, label):
+def summarise_one(runs, alone, nbtree, label):
+    """The runs are of one case; those alone are of the same without workers."""
+
     def figures(subject, figure):
         return [run[figure] for run in runs if run["subject"] == subject]
 
@@ -279,6 +345,8 @@ def summarise_one(runs, nbtree, label):
         "share": statistics.median(other) / statistics.median(one),
         "median_share": statistics.median(shares),
         "smallest_share": min(shares), "largest_share": max(shares),
+        "nbtree_speedup": speedup(runs, alone, nbtree),
+        "compared_speedup": speedup(runs, alone, label),
         "share_of_processor_time":
             statistics.median(figures(label, "processor_microseconds"))
             / statistics.median(figures(nbtree, "processor_microseconds")),
@@ -289,12 +357,22 @@ def summarise_one(runs, nbtree, label):
     return row
 
 
+def speedup(runs, alone, label):
+    """By what workers divide the time; None without them."""
+
+    def typical(runs):
+        return statistics.median(r["microseconds"] for r in runs if r["subject"] == label)
+
+    return typical(alone) / typical(runs) if alone and runs[0]["workers"] else None
+
+
 def tell(chosen, raw, everyone):
     nbtree, *labels = (subject.label for subject in everyone)
     summary = summarise(raw, [nbtree, *labels])
     titles = [
         "", "order", "index made by", "", "nbtree µs", "its µs", "its / nbtree",
-        "in single rounds", "of processor time", "nbtree MB", "its MB",
+        "in single rounds", "of processor time", "nbtree's speedup", "its speedup",
+        "nbtree MB", "its MB",
     ]
     table = [
         [
@@ -302,6 +380,7 @@ def tell(chosen, raw, everyone):
             row["nbtree_microseconds"], row["compared_microseconds"], row["share"],
             f"{row['smallest_share']:.2f} to {row['largest_share']:.2f}",
             row["share_of_processor_time"],
+            row["nbtree_speedup"], row["compared_speedup"],
             row["nbtree_index_bytes"] / 2**20, row["compared_index_bytes"] / 2**20,
         ]
         for row in summary

@@ -44,20 +44,14 @@ def measure(chosen, place):
 
 
 def list_queries(chosen, degree):
-    """What is timed: a name, the query, and the first and last key it begins at."""
     last = chosen.rows + chosen.trickle_rows - 1
     width = speed.SHORT_RANGE
-    queries = [("point", speed.POINT, 0, last)]
+    queries = [speed.Query("point", speed.POINT, 0, last)]
     if not degree.scrambled:
-        queries.append(("point, recent", speed.POINT, chosen.rows, last))
+        queries.append(speed.Query("point, recent", speed.POINT, chosen.rows, last))
     for name, query in (("rows", speed.RANGE), ("keys only", speed.KEYS_ONLY)):
-        queries.append(
-            (
-                f"{width} {name}", query.replace("{width}", str(width - 1)), 0,
-                last - width + 1,
-            )
-        )
-    return queries + [("largest key", speed.LARGEST, 0, 0)]
+        queries.append(speed.range_query(f"{width} {name}", query, width, 0, last))
+    return queries + [speed.Query("largest key", speed.LARGEST, 0, 0)]
 
 
 def time_queries(chosen, place, connection, standby, degree, activity, tables):
@@ -67,22 +61,22 @@ def time_queries(chosen, place, connection, standby, degree, activity, tables):
     raw = []
     with going_on(chosen, place, connection, degree, activity, tables):
         for number in range(chosen.rounds):
-            for what, query, first, last in queries:
+            for query in queries:
                 for subject in subjects.in_turn(list(tables), number):
                     script = (
-                        f"\\set key random({first}, {last})\n"
-                        + query.format(table=tables[subject], key=":key") + ";\n"
+                        f"\\set key random({query.first}, {query.last})\n"
+                        + query.text.format(table=tables[subject], key=":key") + ";\n"
                     )
                     for node in subjects.in_turn(["primary", "standby"], number):
                         outcome = pgbench.run(
                             place if node == "primary" else place.standby,
                             script, f"--time={chosen.seconds}",
-                            seed=chosen.seed + number, settings=speed.READ_SETTINGS,
+                            seed=chosen.seed + number, settings=query.settings,
                             log=True,
                         )
                         raw.append(
                             {
-                                "what": what, "degree": degree.name,
+                                "what": query.what, "degree": degree.name,
                                 "activity": activity, "round": number + 1,
                                 "subject": subject.label, "node": node,
                                 "microseconds": outcome.typical_microseconds,
