@@ -32,6 +32,7 @@
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type_d.h"
 #include "executor/tuptable.h"
+#include "miscadmin.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/tuplesort.h"
@@ -543,6 +544,7 @@ sware_entry_sort_export(SwareEntrySort *sort)
 	{
 		Size		size = IndexTupleSize(sort->nextOutlier);
 
+		CHECK_FOR_INTERRUPTS();
 		memcpy(sware_ordered_list_reserve(outliers, size), sort->nextOutlier, size);
 		sware_ordered_list_append(outliers);
 	}
