@@ -17,7 +17,7 @@ $$;
 
 -- The values at the bounds and inside.
 SELECT lives_ok(make(option) || '; DROP INDEX readings_taken', format('%s is taken', option))
-FROM unnest(array['fillfactor = 50', 'fillfactor = 95', 'fillfactor = 100',
+FROM unnest(array['fillfactor = 10', 'fillfactor = 95', 'fillfactor = 100',
                   'split_ratio = 50', 'split_ratio = 80', 'split_ratio = 100',
                   'deduplicate_items = on', 'deduplicate_items = false', 'deduplicate_items',
                   'fillfactor = 70, split_ratio = 60, deduplicate_items = off']) AS option;
@@ -26,8 +26,8 @@ FROM unnest(array['fillfactor = 50', 'fillfactor = 95', 'fillfactor = 100',
 SELECT throws_ok(make(format('%s = %s', name, value)), '22023',
                  format('value %s out of bounds for option "%s"', value, name),
                  format('%s = %s is refused', name, value))
-FROM unnest(array['fillfactor', 'split_ratio']) AS name,
-     unnest(array['49', '101', '-1', '0']) AS value;
+FROM (VALUES ('fillfactor', '9'), ('split_ratio', '49')) AS smallest (name, too_small),
+     unnest(array[too_small, '101', '-1', '0']) AS value;
 SELECT throws_ok(make(option || ' = much'), '22023',
                  format('invalid value for integer option "%s": much', option), format('%s = much is refused', option))
 FROM unnest(array['fillfactor', 'split_ratio']) AS option;
