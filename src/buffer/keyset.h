@@ -47,6 +47,10 @@ typedef enum SwareKeySetResult
 } SwareKeySetResult;
 
 extern void sware_key_sets_attach(pg_atomic_uint32 *chunks_of_all_sets);
+
+/* test modules call these, too */
+#pragma GCC visibility push(default)
+
 extern void sware_key_set_init(SwareKeySet *set, bool is_exact);
 extern SwareKeySetResult sware_key_set_add(SwareKeySet *set, LWLock *lock,
 										   uint64 fingerprint);
@@ -55,5 +59,7 @@ extern bool sware_key_set_contains(const SwareKeySet *set, uint64 fingerprint);
 extern bool sware_key_set_fill(SwareKeySet *set, LWLock *lock,
 							   const uint64 *fingerprints, int64 count);
 extern void sware_key_set_empty(SwareKeySet *set, LWLock *lock);
+
+#pragma GCC visibility pop
 
 #endif							/* SWARE_KEYSET_H */

@@ -1,0 +1,479 @@
+/*-------------------------------------------------------------------------
+ *
+ * sware_keysets.c
+ *	  Compares sets of fingerprints with a plain hash table, for tests.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "common/hashfn.h"
+#include "common/pg_prng.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+
+#include "buffer/keyset.h"
+#include "buffer/zones.h"
+
+PG_MODULE_MAGIC;
+
+PG_FUNCTION_INFO_V1(sware_compare_key_set);
+PG_FUNCTION_INFO_V1(sware_exhaust_key_sets);
+PG_FUNCTION_INFO_V1(sware_check_company);
+PG_FUNCTION_INFO_V1(sware_key_set_chunks);
+
+typedef enum Shape
+{
+	DENSE,
+	DESCENDING,
+	STRIDED,
+	RANDOM,
+	NEAR,
+	EXTREME,
+	FEW
+} Shape;
+
+static const char *const shape_names[] =
+{"dense", "descending", "strided", "random", "near", "extreme", "few"};
+
+/* A set, and what should be in it. */
+typedef struct Comparison
+{
+	SwareKeySet set;
+	LWLock		lock;
+	HTAB	   *expected;		/* of uint64 */
+	pg_prng_state random;
+	Shape		shape;
+} Comparison;
+
+static Shape
+shape_of(const char *name)
+{
+	for (size_t i = 0; i < lengthof(shape_names); i++)
+	{
+		if (strcmp(name, shape_names[i]) == 0)
+			return i;
+	}
+	elog(ERROR, "there is no shape \"%s\"", name);
+}
+
+static void
+init_lock(LWLock *lock)
+{
+	static int	tranche = 0;
+
+	if (tranche == 0)
+		tranche = LWLockNewTrancheId();
+	LWLockInitialize(lock, tranche);
+}
+
+static HTAB *
+make_table(void)
+{
+	HASHCTL		control = {.keysize = sizeof(uint64),.entrysize = sizeof(uint64),
+	.hcxt = CurrentMemoryContext};
+
+	return hash_create("expected fingerprints", 1024, &control,
+					   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
+static uint64
+random_below(Comparison *comparison, uint64 limit)
+{
+	return pg_prng_uint64(&comparison->random) % limit;
+}
+
+/* A fingerprint of a step, of negative numbers, too. */
+static uint64
+draw_any(Comparison *comparison, int64 step)
+{
+	static const uint64 extremes[] = {0, 1, UINT64CONST(0x7FFFFFFFFFFFFFFF),
+	UINT64CONST(0x8000000000000000), UINT64CONST(0xFFFFFFFFFFFFFFFF)};
+
+	switch (comparison->shape)
+	{
+		case DENSE:
+			return step - 1000;
+		case DESCENDING:
+			return 1000 - step;
+		case STRIDED:
+			return (step - 1000) * 1000;
+		case RANDOM:
+			return pg_prng_uint64(&comparison->random);
+		case NEAR:
+			return step - 1000 + random_below(comparison, 500);
+		case EXTREME:
+			return extremes[random_below(comparison, lengthof(extremes))] +
+				random_below(comparison, 2000) - 1000;
+		case FEW:
+			return random_below(comparison, 50) * 7 + 100;
+	}
+	return 0;
+}
+
+/* The same, without those that share a place with others. */
+static uint64
+draw(Comparison *comparison, int64 step)
+{
+	uint64		fingerprint = draw_any(comparison, step);
+
+	return fingerprint == 2 || fingerprint == 3 ? fingerprint + 4 : fingerprint;
+}
+
+static bool
+is_expected(Comparison *comparison, uint64 fingerprint)
+{
+	return hash_search(comparison->expected, &fingerprint, HASH_FIND, NULL) != NULL;
+}
+
+static void
+check_contains(Comparison *comparison, uint64 fingerprint)
+{
+	bool		expected = is_expected(comparison, fingerprint);
+
+	if (sware_key_set_contains(&comparison->set, fingerprint) != expected)
+		elog(ERROR, expected ? "fingerprint " UINT64_FORMAT " is not found" :
+			 "fingerprint " UINT64_FORMAT " is found, but not there", fingerprint);
+}
+
+/* Everything that should be there is, and its neighbours are only if they should be. */
+static void
+check_all(Comparison *comparison)
+{
+	HASH_SEQ_STATUS status;
+	uint64	   *fingerprint;
+
+	if (comparison->set.segment.chunks > 0 &&
+		comparison->set.count != (uint64) hash_get_num_entries(comparison->expected))
+		elog(ERROR, "the set counts " UINT64_FORMAT " fingerprints instead of %ld",
+			 comparison->set.count, (long) hash_get_num_entries(comparison->expected));
+	hash_seq_init(&status, comparison->expected);
+	while ((fingerprint = hash_seq_search(&status)) != NULL)
+	{
+		check_contains(comparison, *fingerprint);
+		if (*fingerprint < UINT64_MAX && *fingerprint > 3)
+			check_contains(comparison, *fingerprint + 1);
+		if (*fingerprint > 4)
+			check_contains(comparison, *fingerprint - 1);
+	}
+}
+
+static void
+add(Comparison *comparison, uint64 fingerprint)
+{
+	bool		found;
+
+	(void) hash_search(comparison->expected, &fingerprint, HASH_ENTER, &found);
+	if (sware_key_set_add(&comparison->set, &comparison->lock, fingerprint) !=
+		(found ? SWARE_KEY_IS_THERE : SWARE_KEY_ADDED))
+		elog(ERROR, "to add fingerprint " UINT64_FORMAT " had the wrong result", fingerprint);
+	check_contains(comparison, fingerprint);
+}
+
+static void
+remove_if_there(Comparison *comparison, uint64 fingerprint)
+{
+	bool		found;
+
+	(void) hash_search(comparison->expected, &fingerprint, HASH_REMOVE, &found);
+	if (found)
+		sware_key_set_remove(&comparison->set, fingerprint);
+	check_contains(comparison, fingerprint);
+}
+
+/* Let the set have one in so many of what it has. */
+static void
+keep_some(Comparison *comparison, int every)
+{
+	uint64	   *kept = palloc(sizeof(uint64) * hash_get_num_entries(comparison->expected));
+	HTAB	   *expected = make_table();
+	int64		count = 0;
+	HASH_SEQ_STATUS status;
+	uint64	   *fingerprint;
+
+	hash_seq_init(&status, comparison->expected);
+	while ((fingerprint = hash_seq_search(&status)) != NULL)
+	{
+		if (random_below(comparison, every) == 0)
+		{
+			kept[count++] = *fingerprint;
+			(void) hash_search(expected, fingerprint, HASH_ENTER, NULL);
+		}
+	}
+	if (!sware_key_set_fill(&comparison->set, &comparison->lock, kept, count))
+		elog(ERROR, "a set could not be filled with part of what it has had");
+
+	/* the other table is looked at once more: for what must be gone */
+	hash_seq_init(&status, comparison->expected);
+	while ((fingerprint = hash_seq_search(&status)) != NULL)
+	{
+		if (sware_key_set_contains(&comparison->set, *fingerprint) !=
+			(hash_search(expected, fingerprint, HASH_FIND, NULL) != NULL))
+			elog(ERROR, "a filled set is wrong about fingerprint " UINT64_FORMAT, *fingerprint);
+	}
+	hash_destroy(comparison->expected);
+	comparison->expected = expected;
+	pfree(kept);
+}
+
+static void
+run_steps(Comparison *comparison, int steps)
+{
+	for (int step = 0; step < steps; step++)
+	{
+		uint64		fingerprint = draw(comparison, step);
+
+		CHECK_FOR_INTERRUPTS();
+		switch (random_below(comparison, 16))
+		{
+			case 0:
+				/* as if it had to be waited for: withdrawn, and added again */
+				add(comparison, fingerprint);
+				remove_if_there(comparison, fingerprint);
+				if (random_below(comparison, 2) == 0)
+					add(comparison, fingerprint);
+				break;
+			case 1:
+				remove_if_there(comparison, fingerprint);
+				break;
+			case 2:
+				check_contains(comparison, fingerprint);
+				break;
+			default:
+				add(comparison, fingerprint);
+				break;
+		}
+		/* rarely, in the middle of a run, but not at its end */
+		if (step % (steps / 3) == steps / 4 && hash_get_num_entries(comparison->expected) > 0)
+		{
+			check_all(comparison);
+			keep_some(comparison, 1 + random_below(comparison, 4));
+			check_all(comparison);
+		}
+	}
+	check_all(comparison);
+}
+
+Datum
+sware_compare_key_set(PG_FUNCTION_ARGS)
+{
+	int64		seed = PG_GETARG_INT64(3);
+	Comparison	comparison;
+	TupleDesc	descriptor;
+	Datum		values[3];
+	bool		isnull[3] = {false};
+
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	comparison.shape = shape_of(text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	comparison.expected = make_table();
+	pg_prng_seed(&comparison.random, seed);
+	init_lock(&comparison.lock);
+	sware_key_set_init(&comparison.set, PG_GETARG_BOOL(0));
+	PG_TRY();
+	{
+		run_steps(&comparison, PG_GETARG_INT32(2));
+		values[0] = BoolGetDatum(comparison.set.hasGroups);
+		values[1] = Int32GetDatum(comparison.set.segment.chunks);
+		values[2] = Int64GetDatum((int64) comparison.set.count);
+		sware_key_set_empty(&comparison.set, &comparison.lock);
+		if (sware_key_set_contains(&comparison.set, draw(&comparison, 0)))
+			elog(ERROR, "something is found in an empty set");
+		/* it can be used again */
+		hash_destroy(comparison.expected);
+		comparison.expected = make_table();
+		for (int step = 0; step < 100; step++)
+			add(&comparison, draw(&comparison, step));
+		check_all(&comparison);
+	}
+	PG_CATCH();
+	{
+		sware_key_set_empty(&comparison.set, &comparison.lock);
+		ereport(NOTICE, errmsg("the seed was " INT64_FORMAT, seed));
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	sware_key_set_empty(&comparison.set, &comparison.lock);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
+}
+
+/* The chunks of the pool that are neither unused nor those of zones. */
+static int
+count_chunks(int *total)
+{
+	int			unused;
+	int			used;
+
+	sware_zones_count_chunks(total, &unused, &used);
+	return *total - unused - used;
+}
+
+/* A set's fingerprints are these, from number 0 on. */
+static uint64
+numbered_fingerprint(int set, int64 number)
+{
+	return hash_bytes_extended((const unsigned char *) &number, sizeof(number), set);
+}
+
+/* Add fingerprints to all sets in turn, until all of them refuse. */
+static void
+add_until_refused(SwareKeySet *sets, LWLock *lock, int set_count, int64 *counts)
+{
+	bool	   *is_full = palloc0(set_count * sizeof(bool));
+
+	for (int full = 0; full < set_count;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		for (int i = 0; i < set_count; i++)
+		{
+			uint64		fingerprint = numbered_fingerprint(i, counts[i]);
+
+			if (is_full[i])
+				continue;
+			if (sware_key_set_add(&sets[i], lock, fingerprint) == SWARE_KEY_ADDED)
+				counts[i]++;
+			else
+			{
+				is_full[i] = true;
+				full++;
+			}
+		}
+	}
+	pfree(is_full);
+}
+
+/* A set has the first of its fingerprints, and not the one that was refused. */
+static void
+check_set(SwareKeySet *set, LWLock *lock, int number, int64 count)
+{
+	for (int64 i = 0; i <= count; i++)
+	{
+		if (sware_key_set_contains(set, numbered_fingerprint(number, i)) != (i < count))
+			elog(ERROR, "set %d is wrong about number " INT64_FORMAT, number, i);
+	}
+	if (set->count != (uint64) count)
+		elog(ERROR, "set %d has a wrong count", number);
+	if (count > 0 &&
+		sware_key_set_add(set, lock, numbered_fingerprint(number, 0)) != SWARE_KEY_IS_THERE)
+		elog(ERROR, "what is there could be added once more");
+}
+
+/* Fill full sets with part of what they have; if that is refused, nothing changes. */
+static void
+keep_first_half(SwareKeySet *set, LWLock *lock, int number, int64 *count)
+{
+	int64		half = *count / 2;
+	uint64	   *fingerprints = palloc_extended(Max(half, 1) * sizeof(uint64), MCXT_ALLOC_HUGE);
+
+	for (int64 i = 0; i < half; i++)
+		fingerprints[i] = numbered_fingerprint(number, i);
+	if (sware_key_set_fill(set, lock, fingerprints, half))
+		*count = half;
+	pfree(fingerprints);
+}
+
+Datum
+sware_exhaust_key_sets(PG_FUNCTION_ARGS)
+{
+	int			set_count = PG_GETARG_INT32(1);
+	SwareKeySet *sets = palloc(set_count * sizeof(SwareKeySet));
+	int64	   *counts = palloc0(set_count * sizeof(int64));
+	LWLock		lock;
+	int			total;
+	int			used = 0;
+
+	init_lock(&lock);
+	for (int i = 0; i < set_count; i++)
+		sware_key_set_init(&sets[i], PG_GETARG_BOOL(0));
+	PG_TRY();
+	{
+		add_until_refused(sets, &lock, set_count, counts);
+		used = count_chunks(&total);
+		for (int i = 0; i < set_count; i++)
+			check_set(&sets[i], &lock, i, counts[i]);
+		for (int i = 0; i < set_count; i++)
+		{
+			keep_first_half(&sets[i], &lock, i, &counts[i]);
+			check_set(&sets[i], &lock, i, counts[i]);
+		}
+
+		/* one set gives its memory back, and another one grows */
+		if (set_count > 1)
+		{
+			int64		before = counts[1];
+
+			sware_key_set_empty(&sets[0], &lock);
+			counts[0] = 0;
+			while (sware_key_set_add(&sets[1], &lock,
+									 numbered_fingerprint(1, counts[1])) == SWARE_KEY_ADDED)
+				counts[1]++;
+			if (counts[1] == before)
+				elog(ERROR, "memory that was given back is of no use");
+			check_set(&sets[1], &lock, 1, counts[1]);
+		}
+	}
+	PG_FINALLY();
+	{
+		for (int i = 0; i < set_count; i++)
+			sware_key_set_empty(&sets[i], &lock);
+	}
+	PG_END_TRY();
+	PG_RETURN_FLOAT8((double) used / total);
+}
+
+Datum
+sware_key_set_chunks(PG_FUNCTION_ARGS)
+{
+	int			total;
+
+	PG_RETURN_INT32(count_chunks(&total));
+}
+
+/*
+ * In a plain set, fingerprints 0 and 1 share their places with 2 and 3: who adds
+ * the other one is told that it is there, and both are found.
+ */
+Datum
+sware_check_company(PG_FUNCTION_ARGS)
+{
+	LWLock		lock;
+
+	init_lock(&lock);
+	for (int is_exact = 0; is_exact <= 1; is_exact++)
+	{
+		for (uint64 first = 0; first < 4; first++)
+		{
+			uint64		other = first ^ 2;
+			SwareKeySet set;
+			bool		is_right;
+
+			sware_key_set_init(&set, is_exact);
+			is_right = sware_key_set_add(&set, &lock, first) == SWARE_KEY_ADDED &&
+				sware_key_set_add(&set, &lock, first) == SWARE_KEY_IS_THERE &&
+				sware_key_set_contains(&set, first) &&
+				sware_key_set_contains(&set, other) == !is_exact &&
+				!sware_key_set_contains(&set, first ^ 1) &&
+				sware_key_set_add(&set, &lock, other) ==
+				(is_exact ? SWARE_KEY_ADDED : SWARE_KEY_IS_THERE) &&
+				sware_key_set_contains(&set, other);
+			if (is_right && is_exact)
+			{
+				/* once it has become plain, both are still found */
+				for (uint64 i = 1; set.hasGroups; i++)
+					(void) sware_key_set_add(&set, &lock, i << 32);
+				is_right = sware_key_set_contains(&set, first) &&
+					sware_key_set_contains(&set, other) &&
+					!sware_key_set_contains(&set, first ^ 1);
+			}
+			sware_key_set_empty(&set, &lock);
+			if (!is_right)
+				elog(ERROR, "fingerprints " UINT64_FORMAT " and " UINT64_FORMAT
+					 " are in each other's way", first, other);
+		}
+	}
+	PG_RETURN_VOID();
+}
