@@ -204,6 +204,107 @@ INSERT INTO parts SELECT i::bigint * 1000003 FROM generate_series(100, 20000) i;
 INSERT INTO parts SELECT i::bigint * 1000003 + 1 FROM generate_series(100, 20000) i UNION ALL SELECT 1000003000;
 CALL check_rows('parts', 'parts_k');
 
+-- More unique columns than a session can register the keys of at a time: each is
+-- checked, against older rows and those of the same statement.
+\set ECHO none
+SELECT format('CREATE TABLE many (%s)', string_agg(format('c%s int', i), ', ')) FROM generate_series(1, 20) i \gexec
+SELECT format('CREATE UNIQUE INDEX many_%s ON many USING sware (c%s)', i, i) FROM generate_series(1, 20) i \gexec
+SELECT string_agg('&', ',') AS all FROM generate_series(1, 20) i \gset
+SELECT format('COPY many FROM PROGRAM %L (FORMAT csv)', 'seq 1 300 | sed "s/.*/' || :'all' || '/"') AS load \gset
+:load;
+SELECT format('COPY many FROM PROGRAM %L (FORMAT csv)', 'seq 301 400 | sed "s/.*/' || :'all' || '/"; echo ' ||
+	(SELECT string_agg((CASE WHEN i = j THEN k ELSE 1000 END)::text, ',' ORDER BY j) FROM generate_series(1, 20) j))
+FROM generate_series(1, 20) i, unnest(ARRAY[150, 390]) k ORDER BY i, k \gexec
+SELECT format('COPY many FROM PROGRAM %L (FORMAT csv)', 'seq 301 400 | sed "s/.*/' || :'all' || '/"') AS load \gset
+:load;
+\set ECHO all
+SELECT count(*), count(DISTINCT c1), count(DISTINCT c20) FROM many;
+SELECT count(sware_check(indexrelid, true)::text) FROM pg_index WHERE indrelid = 'many'::regclass;
+DROP TABLE many;
+
+-- Downwards, all of it between what is stored.
+CREATE TABLE downwards (k bigint);
+CREATE UNIQUE INDEX downwards_k ON downwards USING sware (k);
+INSERT INTO downwards VALUES (0), (20000);
+INSERT INTO downwards SELECT 10000 - i FROM generate_series(1, 5000) i;
+INSERT INTO downwards SELECT 5000 - i FROM generate_series(1, 4000) i UNION ALL SELECT 3000;
+INSERT INTO downwards SELECT 5000 - i FROM generate_series(1, 4000) i UNION ALL SELECT 7000;
+INSERT INTO downwards SELECT 5000 - i FROM generate_series(1, 4000) i;
+CALL check_rows('downwards', 'downwards_k');
+DROP TABLE downwards;
+
+-- Rebuilt while nothing is stored; what was found by the build is refused.
+CREATE TABLE rebuilt (k bigint);
+CREATE UNIQUE INDEX rebuilt_k ON rebuilt USING sware (k);
+BEGIN;
+INSERT INTO rebuilt SELECT generate_series(1, 200);
+REINDEX INDEX rebuilt_k;
+INSERT INTO rebuilt SELECT generate_series(201, 300);
+INSERT INTO rebuilt VALUES (150);
+ROLLBACK;
+BEGIN;
+INSERT INTO rebuilt SELECT generate_series(1, 200);
+TRUNCATE rebuilt;
+INSERT INTO rebuilt SELECT generate_series(51, 250);
+INSERT INTO rebuilt VALUES (150);
+ROLLBACK;
+DROP TABLE rebuilt;
+
+-- A temporary table.
+CREATE TEMPORARY TABLE own (k bigint);
+CREATE UNIQUE INDEX own_k ON own USING sware (k);
+BEGIN;
+INSERT INTO own SELECT generate_series(1, 300);
+SAVEPOINT s;
+INSERT INTO own SELECT generate_series(301, 600) UNION ALL SELECT 500;
+ROLLBACK TO s;
+INSERT INTO own SELECT generate_series(301, 600);
+COMMIT;
+INSERT INTO own SELECT generate_series(601, 900) UNION ALL SELECT 300;
+CALL check_rows('own', 'own_k');
+DROP TABLE own;
+
+-- A comparator that inserts into the table whose entries are compared: while they
+-- are sorted at COMMIT, a key that is among them, and in mid-transaction.
+CREATE TABLE noisy (k int);
+CREATE FUNCTION compare_noisily(x int, y int) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+	IF x = current_setting('noisy.at')::int AND y <> x THEN
+		PERFORM set_config('noisy.at', '0', false);
+		INSERT INTO noisy VALUES (current_setting('noisy.key')::int);
+	END IF;
+	RETURN btint4cmp(x, y);
+END $$;
+SET noisy.at = 0;
+CREATE OPERATOR CLASS noisy_ops FOR TYPE int USING sware AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+	FUNCTION 1 compare_noisily(int, int), FUNCTION 2 hashint4extended(int, bigint);
+CREATE UNIQUE INDEX noisy_k ON noisy USING sware (k noisy_ops);
+BEGIN;
+INSERT INTO noisy SELECT i * 7919 % 1009 FROM generate_series(1, 1008) i;
+SELECT set_config('noisy.at', '150', false), set_config('noisy.key', '2000', false);
+COMMIT;
+SELECT current_setting('noisy.at') AS at;
+SET noisy.at = 0;
+CALL check_rows('noisy', 'noisy_k');
+BEGIN;
+INSERT INTO noisy SELECT 3000 + i * 7919 % 1009 FROM generate_series(1, 1008) i;
+SELECT set_config('noisy.at', '3150', false), set_config('noisy.key', '3950', false);
+COMMIT;
+SET noisy.at = 0;
+CALL check_rows('noisy', 'noisy_k');
+BEGIN;
+INSERT INTO noisy SELECT 5000 + i * 7919 % 1009 FROM generate_series(1, 1008) i;
+SELECT set_config('noisy.at', '5150', false), set_config('noisy.key', '7000', false);
+SELECT count(*) FROM noisy WHERE k = 5150;
+SELECT current_setting('noisy.at') AS at;
+INSERT INTO noisy VALUES (7001);
+COMMIT;
+INSERT INTO noisy VALUES (7000);
+CALL check_rows('noisy', 'noisy_k');
+DROP TABLE noisy;
+DROP OPERATOR CLASS noisy_ops USING sware;
+
 DROP TABLE st, bt, nested, parts;
 DROP TABLE kinds CASCADE;
 DROP FUNCTION stored, note, nest;

@@ -26,6 +26,7 @@
 #include "buffer/abbreviation.h"
 #include "buffer/stagedkeys.h"
 #include "buffer/zones.h"
+#include "faultpoint.h"
 
 /* of indexes; those with the same hash share one */
 #define ACTIVITIES		256
@@ -543,6 +544,7 @@ sware_key_needs_no_look_up(SwareStager *stager, Relation index,
 		return false;
 	if (stager->hasCompany)
 	{
+		SWARE_FAULT_POINT("above-bound");
 		if (TransactionIdIsValid(sware_find_staged_key(index, fingerprint)))
 			return false;
 

@@ -24,7 +24,8 @@ my $am = am();
 
 my $node = PostgreSQL::Test::Cluster->new('stagers');
 $node->init;
-$node->append_conf('postgresql.conf', "autovacuum = off\nfsync = off\ndeadlock_timeout = '100ms'\n");
+$node->append_conf('postgresql.conf', "autovacuum = off\nfsync = off\ndeadlock_timeout = '100ms'\n"
+	  . "max_connections = 20\nmax_worker_processes = 4\n");
 $node->start;
 prepare_database($node);
 
@@ -193,6 +194,45 @@ sub terminated_stager
 	return;
 }
 
+# Sessions that are terminated in the middle of a COPY leave no slot behind: there
+# are as many as sessions can be.
+sub terminated_copies
+{
+	my ($name) = @_;
+	new_table('bigint');
+	$node->safe_psql('postgres', <<'SQL');
+CREATE OR REPLACE FUNCTION terminate() RETURNS trigger LANGUAGE plpgsql AS
+	'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW; END';
+CREATE TRIGGER terminate BEFORE INSERT ON t FOR EACH ROW WHEN (NEW.k = 900) EXECUTE FUNCTION terminate();
+SQL
+	my $sessions = 3 + $node->safe_psql('postgres',
+		"SELECT sum(setting::int) FROM pg_settings WHERE name IN ('max_connections', "
+		  . "'autovacuum_max_workers', 'max_worker_processes', 'max_wal_senders')");
+	my $terminated = 0;
+	foreach (1 .. $sessions)
+	{
+		my $errors = '';
+		$node->psql('postgres', copy('gone', 1 .. 1000), stderr => \$errors);
+		$terminated++ if $errors =~ /terminating connection due to administrator command/;
+	}
+	is($terminated, $sessions, "$name: $sessions sessions were terminated");
+
+	# the first rows are stored, the others staged
+	is( $node->safe_psql('postgres', <<'SQL'),
+SELECT entries_buffered + entries_appended + entries_inserted AS before FROM sware_stats('t_k') \gset
+BEGIN;
+INSERT INTO t SELECT i FROM generate_series(1001, 1500) i;
+SELECT entries_buffered + entries_appended + entries_inserted - :before < 200 FROM sware_stats('t_k');
+COMMIT;
+SQL
+		't', "$name: and the next one can stage");
+	my $errors = '';
+	$node->psql('postgres', "INSERT INTO t VALUES (899), (1499)", stderr => \$errors);
+	like($errors, qr/Key \(k\)=\(1499\) already exists/, "$name: whose keys are respected");
+	check_table($name, {});
+	return;
+}
+
 my $number = sub { return $_[0] };
 my $sparse = sub { return 1_000_003 * $_[0] };
 my $word = sub { return sprintf('key %09d', $_[0]) };
@@ -215,6 +255,7 @@ foreach my $server (
 	  if $name eq 'much memory';
 	overlapping_loads("$name, overlapping words", 'text', $word);
 	terminated_stager($name);
+	terminated_copies($name) if $name eq 'much memory';
 }
 $node->stop;
 
