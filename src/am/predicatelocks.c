@@ -15,7 +15,7 @@
 #include "am/predicatelocks.h"
 #include "buffer/abbreviation.h"
 #include "buffer/bloomfilter.h"
-#include "buffer/sortedblock.h"
+#include "buffer/hashfunction.h"
 
 #define SCALE_BITS			64
 
@@ -121,10 +121,10 @@ point_of(Relation index, const SwareKeyColumn *column, const SwareKeyColumn *own
 	}
 
 	/* another type's values may be hashed in another way, or be none of ours */
-	function = sware_hash_function(index);
+	function = sware_hash_function(index, 0);
 	if (function == NULL || own->function != index_getprocinfo(index, 1, BTORDER_PROC))
 		return false;
-	*block = point_block(sware_hash_value(index, function, own->value));
+	*block = point_block(sware_hash_value(index, 0, function, own->value));
 	return true;
 }
 
@@ -330,7 +330,7 @@ point_of_entry(Relation index, const SwareKeyColumn *column, FmgrInfo *function,
 		return point_block(sware_abbreviate_value(column, value, false));
 	if (function == NULL)
 		return POINT_MARKER;
-	return point_block(sware_hash_value(index, function, value));
+	return point_block(sware_hash_value(index, 0, function, value));
 }
 
 /* Check for locks on points. */
@@ -338,7 +338,7 @@ static void
 check_points(Relation index, const SwareKeyColumn *column, IndexTuple *entries, int64 count)
 {
 	FmgrInfo   *function = sware_has_abbreviations(column) ? NULL :
-		sware_hash_function(index);
+		sware_hash_function(index, 0);
 	BlockNumber previous = InvalidBlockNumber;
 
 	for (int64 i = 0; i < count; i++)

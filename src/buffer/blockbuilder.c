@@ -18,6 +18,7 @@
 #include "am/options.h"
 #include "buffer/abbreviation.h"
 #include "buffer/bloomfilter.h"
+#include "buffer/hashfunction.h"
 #include "buffer/sortedblock.h"
 #include "buffer/sorter.h"
 
@@ -210,7 +211,7 @@ lay_out(Relation index, const SwareKeyColumn *column, IndexTuple *entries,
 {
 	SwareSortedBlock *block = &image->block;
 	int			filter_bits = sware_bloom_bits(index);
-	FmgrInfo   *function = filter_bits > 0 ? sware_hash_function(index) : NULL;
+	FmgrInfo   *function = filter_bits > 0 ? sware_hash_function(index, 0) : NULL;
 	Size		first_size = MAXALIGN(IndexTupleSize(entries[0]));
 	Size		total = 0;
 	bool		same_size = true;
@@ -253,7 +254,7 @@ static void
 fill_filter(Relation index, IndexTuple *entries, SwareBlockImage *image)
 {
 	SwareSortedBlock *block = &image->block;
-	FmgrInfo   *function = sware_hash_function(index);
+	FmgrInfo   *function = sware_hash_function(index, 0);
 	uint8	   *filter = (uint8 *) image->bytes + block->filterStart;
 	MemoryContext context;
 	MemoryContext caller;
@@ -277,7 +278,7 @@ fill_filter(Relation index, IndexTuple *entries, SwareBlockImage *image)
 		value = index_getattr(entries[i], 1, RelationGetDescr(index), &is_null);
 		if (is_null)
 			continue;
-		hash = sware_hash_value(index, function, value);
+		hash = (uint32) sware_hash_value(index, 0, function, value);
 		sware_filter_add(filter + (Size) sware_filter_line(hash, block->filterLines) *
 						 SWARE_FILTER_LINE_BYTES, hash, block->filterProbes);
 		if (i % 1024 == 0)

@@ -20,6 +20,7 @@
 #include "utils/memutils.h"
 
 #include "buffer/bufferchunk.h"
+#include "buffer/hashfunction.h"
 #include "buffer/keylock.h"
 #include "buffer/statistics.h"
 #include "faultpoint.h"

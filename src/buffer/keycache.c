@@ -21,6 +21,7 @@
 
 #include "buffer/directory.h"
 #include "buffer/keycache.h"
+#include "buffer/hashfunction.h"
 #include "buffer/keylock.h"
 #include "buffer/sharedbuffer.h"
 #include "compat.h"

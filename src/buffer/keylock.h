@@ -36,12 +36,6 @@ typedef struct SwareFingerprint
 extern SwareFingerprint sware_fingerprint(Relation index, const Datum *values,
 										  const bool *isnull);
 
-/*
- * Fingerprints can be compared if this was the same after each of them had been
- * made: it changes when another hash function than before is found.
- */
-extern uint64 sware_hash_methods(void);
-
 extern void sware_lock_key(Relation index, uint64 fingerprint);
 extern void sware_unlock_key(Relation index, uint64 fingerprint);
 

@@ -11,17 +11,11 @@
 #include "postgres.h"
 
 #include "access/nbtree.h"
-#include "catalog/pg_type.h"
 #include "miscadmin.h"
-#include "parser/parse_coerce.h"
-#include "utils/hsearch.h"
-#include "utils/inval.h"
-#include "utils/lsyscache.h"
-#include "utils/memutils.h"
-#include "utils/syscache.h"
 
 #include "buffer/abbreviation.h"
 #include "buffer/bloomfilter.h"
+#include "buffer/hashfunction.h"
 #include "buffer/sortedblock.h"
 
 /* as often is a place between fences interpolated before the rest is halved */
@@ -36,105 +30,6 @@ typedef union EntryCopy
 	double		forAlignment;
 } EntryCopy;
 
-/* how an operator class hashes, if it does; remembered by the backend */
-typedef struct HashKey
-{
-	Oid			family;
-	Oid			inputType;
-	Oid			storedType;
-} HashKey;
-
-typedef struct HashMethod
-{
-	HashKey		key;
-	bool		isValid;		/* catalogs have not changed since */
-	bool		exists;
-	FmgrInfo	function;
-} HashMethod;
-
-static HTAB *hash_methods = NULL;
-
-static void
-forget_hash_methods(Datum argument, int cache, uint32 hash)
-{
-	HASH_SEQ_STATUS status;
-	HashMethod *method;
-
-	hash_seq_init(&status, hash_methods);
-	while ((method = hash_seq_search(&status)) != NULL)
-		method->isValid = false;
-}
-
-/*
- * The function that goes with the equality of an operator class; false if
- * there is none, or if it might refuse values.
- */
-static bool
-look_up_hash_function(const HashKey *key, RegProcedure *function)
-{
-	Oid			equality;
-
-	/*
-	 * Some classes store another type.  Those of containers rely on hash
-	 * functions of what they contain, which may not exist.
-	 */
-	if (IsPolymorphicType(key->inputType) || key->inputType == RECORDOID ||
-		!IsBinaryCoercible(key->storedType, key->inputType))
-		return false;
-	equality = get_opfamily_member(key->family, key->inputType, key->inputType,
-								   BTEqualStrategyNumber);
-	return OidIsValid(equality) && get_op_hash_functions(equality, function, NULL);
-}
-
-/* The method of an index's first column, looked up unless it is known. */
-static HashMethod *
-find_hash_method(Relation index)
-{
-	HashKey		key = {
-		.family = index->rd_opfamily[0],
-		.inputType = index->rd_opcintype[0],
-		.storedType = TupleDescAttr(RelationGetDescr(index), 0)->atttypid,
-	};
-	HashMethod *method;
-	RegProcedure function;
-	bool		exists;
-
-	if (hash_methods == NULL)
-	{
-		HASHCTL		control = {.keysize = sizeof(HashKey),.entrysize = sizeof(HashMethod)};
-
-		hash_methods = hash_create("sware hash functions", 16, &control,
-								   HASH_ELEM | HASH_BLOBS);
-		CacheRegisterSyscacheCallback(AMOPOPID, forget_hash_methods, (Datum) 0);
-		CacheRegisterSyscacheCallback(AMPROCNUM, forget_hash_methods, (Datum) 0);
-	}
-	method = hash_search(hash_methods, &key, HASH_FIND, NULL);
-	if (method != NULL && method->isValid)
-		return method;
-
-	/* whatever fails here leaves no entry behind */
-	exists = look_up_hash_function(&key, &function);
-	if (method == NULL)
-	{
-		method = hash_search(hash_methods, &key, HASH_ENTER, NULL);
-		method->isValid = false;
-	}
-	method->exists = exists;
-	if (exists)
-		fmgr_info_cxt(function, &method->function, CacheMemoryContext);
-	method->isValid = true;
-	return method;
-}
-
-/* The hash function of an index's first column; NULL if there is none. */
-FmgrInfo *
-sware_hash_function(Relation index)
-{
-	HashMethod *method = find_hash_method(index);
-
-	return method->exists ? &method->function : NULL;
-}
-
 /*
  * Hash a value of the first column.  The function is part of the result: a
  * filter knows nothing of other functions' hashes.
@@ -142,14 +37,14 @@ sware_hash_function(Relation index)
 bool
 sware_bloom_hash(Relation index, Datum value, uint64 *hash)
 {
-	FmgrInfo   *function = sware_hash_function(index);
+	FmgrInfo   *function = sware_hash_function(index, 0);
 	Oid			function_oid;
 
 	if (function == NULL)
 		return false;
 	function_oid = function->fn_oid;
 	*hash = (uint64) function_oid << 32 |
-		sware_hash_value(index, function, value);
+		(uint32) sware_hash_value(index, 0, function, value);
 	return true;
 }
 

@@ -51,12 +51,5 @@ extern bool sware_block_copy_origins(const SwareSortedBlock *block, uint32 first
 									 uint32 count, uint16 *origins);
 extern bool sware_block_retire(SwareSortedBlock *block, uint32 pages);
 extern bool sware_page_make_zonemap(Relation index, SwareUnsortedPage *page);
-extern FmgrInfo *sware_hash_function(Relation index);
-
-static inline uint32
-sware_hash_value(Relation index, FmgrInfo *function, Datum value)
-{
-	return DatumGetUInt32(FunctionCall1Coll(function, index->rd_indcollation[0], value));
-}
 
 #endif							/* SWARE_SORTEDBLOCK_H */
