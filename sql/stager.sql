@@ -278,7 +278,7 @@ END $$;
 SET noisy.at = 0;
 CREATE OPERATOR CLASS noisy_ops FOR TYPE int USING sware AS
 	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
-	FUNCTION 1 compare_noisily(int, int), FUNCTION 2 hashint4extended(int, bigint);
+	FUNCTION 1 compare_noisily(int, int);
 CREATE UNIQUE INDEX noisy_k ON noisy USING sware (k noisy_ops);
 BEGIN;
 INSERT INTO noisy SELECT i * 7919 % 1009 FROM generate_series(1, 1008) i;
