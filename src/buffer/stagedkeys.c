@@ -542,9 +542,9 @@ sware_key_needs_no_look_up(SwareStager *stager, Relation index,
 		return false;
 	if (stager->comparison == SWARE_COMPARE_FUNCTION && !sware_bound_is_valid(stager))
 		return false;
+	SWARE_FAULT_POINT("above-bound");
 	if (stager->hasCompany)
 	{
-		SWARE_FAULT_POINT("above-bound");
 		if (TransactionIdIsValid(sware_find_staged_key(index, fingerprint)))
 			return false;
 
