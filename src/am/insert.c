@@ -8,15 +8,15 @@
 #include "postgres.h"
 
 #include "am/callbacks.h"
-#include "am/predicatelocks.h"
 #include "am/stager.h"
 #include "am/unique.h"
 #include "buffer/keylock.h"
+#include "buffer/predicatelocks.h"
 #include "buffer/sharedbuffer.h"
 #include "buffer/stagedkeys.h"
 #include "buffer/staging.h"
-#include "faultpoint.h"
 #include "buffer/statistics.h"
+#include "faultpoint.h"
 #include "tree/entry.h"
 #include "tree/tree.h"
 

@@ -11,9 +11,9 @@
 
 #include "am/mergescan.h"
 #include "am/parallelscan.h"
-#include "am/predicatelocks.h"
 #include "am/scan.h"
 #include "am/stager.h"
+#include "buffer/predicatelocks.h"
 #include "buffer/staging.h"
 
 /*

@@ -9,6 +9,7 @@
 #define SWARE_STAGER_H
 
 #include "access/genam.h"
+#include "access/relscan.h"
 #include "nodes/execnodes.h"
 #include "utils/snapshot.h"
 

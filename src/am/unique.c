@@ -22,9 +22,9 @@
 #include "utils/snapmgr.h"
 
 #include "am/mergescan.h"
-#include "am/predicatelocks.h"
 #include "am/scan.h"
 #include "am/unique.h"
+#include "buffer/predicatelocks.h"
 #include "compat.h"
 #include "tree/tree.h"
 

@@ -27,7 +27,7 @@
 #include "utils/syscache.h"
 
 #include "am/options.h"
-#include "am/predicatelocks.h"
+#include "buffer/predicatelocks.h"
 #include "buffer/sharedbuffer.h"
 #include "buffer/sorter.h"
 #include "buffer/staging.h"

@@ -12,10 +12,10 @@
 #include "port/pg_bitutils.h"
 #include "storage/predicate.h"
 
-#include "am/predicatelocks.h"
 #include "buffer/abbreviation.h"
 #include "buffer/bloomfilter.h"
 #include "buffer/hashfunction.h"
+#include "buffer/predicatelocks.h"
 
 #define SCALE_BITS			64
 
