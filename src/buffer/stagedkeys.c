@@ -425,7 +425,7 @@ sware_become_stager(Relation index)
 		return NULL;
 	if (!is_registered)
 	{
-		/* a session that exits has aborted by then, unless that failed */
+		/* a session that exits in mid-transaction aborts: what it has staged is void */
 		before_shmem_exit(give_up_slots_at_exit, (Datum) 0);
 		is_registered = true;
 	}
