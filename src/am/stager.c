@@ -230,10 +230,7 @@ refuse_while_publishing(Relation index, const Datum *values, const bool *isnull)
 {
 	if (sware_is_publishing(index) &&
 		sware_has_staged_key_itself(index, sware_fingerprint(index, values, isnull).value))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("cannot insert a key into index \"%s\" while it is being stored there",
-						RelationGetRelationName(index))));
+		sware_report_nested_insert(index);
 }
 
 bool

@@ -24,6 +24,7 @@
 #include "am/mergescan.h"
 #include "am/scan.h"
 #include "am/unique.h"
+#include "buffer/keylock.h"
 #include "buffer/predicatelocks.h"
 #include "compat.h"
 #include "tree/tree.h"
@@ -66,14 +67,8 @@ static MemoryContextCallback forget_callback;
 bool
 sware_key_is_checked(Relation index, const bool *isnull, IndexUniqueCheck check_unique)
 {
-	if (check_unique == UNIQUE_CHECK_NO)
-		return false;
-	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
-	{
-		if (isnull[i])
-			return index->rd_index->indnullsnotdistinct;
-	}
-	return true;
+	return check_unique != UNIQUE_CHECK_NO &&
+		(index->rd_index->indnullsnotdistinct || !sware_has_null_key(index, isnull));
 }
 
 /* The transaction's memory goes away. */

@@ -23,6 +23,18 @@
 #define HASH_OF_NULL			UINT64CONST(0x9AE16A3B2F90404F)
 #define HASH_OF_ANYTHING		UINT64CONST(0xC949C7DEFEBF6CA7)
 
+/* Is there a null among the key columns? */
+bool
+sware_has_null_key(Relation index, const bool *isnull)
+{
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+	{
+		if (isnull[i])
+			return true;
+	}
+	return false;
+}
+
 /* Values that are compared as integers are equal if these are. */
 static inline uint64
 integer_value(SwareComparison comparison, Datum value)

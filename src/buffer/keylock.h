@@ -36,6 +36,7 @@ typedef struct SwareFingerprint
 extern SwareFingerprint sware_fingerprint(Relation index, const Datum *values,
 										  const bool *isnull);
 
+extern bool sware_has_null_key(Relation index, const bool *isnull);
 extern void sware_lock_key(Relation index, uint64 fingerprint);
 extern void sware_unlock_key(Relation index, uint64 fingerprint);
 

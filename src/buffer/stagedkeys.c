@@ -200,13 +200,19 @@ is_inserting(const SwareDirectInsert *insert, Oid index, uint64 fingerprint)
 }
 
 void
+sware_report_nested_insert(Relation index)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_IN_USE),
+			 errmsg("cannot insert a key into index \"%s\" while it is being stored there",
+					RelationGetRelationName(index))));
+}
+
+void
 sware_begin_direct_insert(SwareDirectInsert *insert, Relation index, uint64 fingerprint)
 {
 	if (is_inserting(direct_insert, RelationGetRelid(index), fingerprint))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("cannot insert a key into index \"%s\" while it is being stored there",
-						RelationGetRelationName(index))));
+		sware_report_nested_insert(index);
 	for (int i = 0; i < own_count; i++)
 	{
 		if (own_stagers[i].index == RelationGetRelid(index))
@@ -680,18 +686,6 @@ sware_tell_of_stored(SwareStager *stager, Relation index,
 	if (largest && entry_is_above_bound(stager, index, largest))
 		remember_bound(stager, index, largest);
 	stager->boundActivity++;
-}
-
-/* Is there a null among the key columns? */
-bool
-sware_has_null_key(Relation index, const bool *isnull)
-{
-	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
-	{
-		if (isnull[i])
-			return true;
-	}
-	return false;
 }
 
 /*

@@ -121,6 +121,9 @@ extern void sware_announce_direct_insert(void);
 extern void sware_revoke_direct_insert(void);
 extern void sware_end_direct_insert(void);
 
+/* Raise the error for a comparison that inserts the key it was called for. */
+extern void sware_report_nested_insert(Relation index);
+
 /* Is this session inserting directly, and so calls us from a comparison? */
 extern bool sware_is_inserting_directly(void);
 
@@ -155,7 +158,6 @@ extern void sware_keep_keys(SwareStager *stager, Relation index,
 							IndexTuple *entries, int64 count);
 extern void sware_forget_keys(SwareStager *stager);
 
-extern bool sware_has_null_key(Relation index, const bool *isnull);
 extern bool sware_has_staged_key_itself(Relation index, uint64 fingerprint);
 extern void sware_staged_keys_transaction_ends(void);
 

@@ -511,3 +511,40 @@ sware_free_stack(SwareStack *stack)
 		stack = parent;
 	}
 }
+
+/*
+ * The leaf of a place, pinned and locked in a mode: the rightmost one, if that is
+ * known and fits, else by a descent, whose ancestors are remembered if `stack` is
+ * not NULL.  Locked exclusively, it has no incomplete split.
+ */
+Buffer
+sware_find_leaf(const SwareSearchKey *key, int lockmode, SwareStack **stack)
+{
+	Relation	index = key->index;
+	const SwareLink unknown = {InvalidBlockNumber, 0};
+	SwareLink	rightmost = sware_cache(index)->rightmost;
+	Buffer		buffer;
+
+	if (stack)
+		*stack = NULL;
+	if (sware_link_is_valid(rightmost))
+	{
+		buffer = sware_read_linked(index, rightmost, 0, lockmode);
+		if (BufferIsValid(buffer))
+		{
+			Page		page = BufferGetPage(buffer);
+
+			if (sware_page_is_rightmost(page) &&
+				sware_page_last_sorted(page) >= SWARE_FIRST_DATA &&
+				sware_compare_key(key, sware_page_tuple(page, SWARE_FIRST_DATA)) > 0)
+				return buffer;
+			sware_release_buffer(buffer);
+		}
+		sware_cache_set_rightmost(index, unknown);
+	}
+
+	buffer = sware_descend(key, 0, lockmode, stack);
+	if (sware_page_is_rightmost(BufferGetPage(buffer)))
+		sware_cache_set_rightmost(index, sware_page_link(buffer));
+	return buffer;
+}

@@ -404,41 +404,6 @@ store_with_rearrangement(Relation index, Buffer buffer, IndexTuple *entries,
 }
 
 /*
- * The leaf for an entry, pinned and exclusively locked, without an incomplete
- * split: the rightmost one, if that is known and fits, else by a descent.
- */
-static Buffer
-find_leaf(const SwareSearchKey *key, SwareStack **stack)
-{
-	Relation	index = key->index;
-	const SwareLink unknown = {InvalidBlockNumber, 0};
-	SwareLink	rightmost = sware_cache(index)->rightmost;
-	Buffer		buffer;
-
-	*stack = NULL;
-	if (sware_link_is_valid(rightmost))
-	{
-		buffer = sware_read_linked(index, rightmost, 0, BUFFER_LOCK_EXCLUSIVE);
-		if (BufferIsValid(buffer))
-		{
-			Page		page = BufferGetPage(buffer);
-
-			if (sware_page_is_rightmost(page) &&
-				sware_page_last_sorted(page) >= SWARE_FIRST_DATA &&
-				sware_compare_key(key, sware_page_tuple(page, SWARE_FIRST_DATA)) > 0)
-				return buffer;
-			sware_release_buffer(buffer);
-		}
-		sware_cache_set_rightmost(index, unknown);
-	}
-
-	buffer = sware_descend(key, 0, BUFFER_LOCK_EXCLUSIVE, stack);
-	if (sware_page_is_rightmost(BufferGetPage(buffer)))
-		sware_cache_set_rightmost(index, sware_page_link(buffer));
-	return buffer;
-}
-
-/*
  * How many entries of a run, the first of which belongs into a leaf, belong
  * there with it?  The rightmost leaf takes what fills it, since the others
  * may become leaves of their own.
@@ -519,7 +484,7 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries, int co
 		}
 
 		sware_search_key_from_entry(&key, index, entries[done]);
-		buffer = find_leaf(&key, &stack);
+		buffer = sware_find_leaf(&key, BUFFER_LOCK_EXCLUSIVE, &stack);
 		here = entries_of_leaf(index, BufferGetPage(buffer), entries + done, count - done);
 		stored = store_in_room(index, buffer, entries + done, here);
 		if (stored > 0)

@@ -200,6 +200,8 @@ extern int	sware_deduplicate(Relation index, IndexTuple *tuples, int count);
 extern SwareLink sware_get_root(Relation index, int *level);
 extern Buffer sware_descend(const SwareSearchKey *key, int level, int lockmode,
 							SwareStack **stack);
+extern Buffer sware_find_leaf(const SwareSearchKey *key, int lockmode,
+							  SwareStack **stack);
 extern Buffer sware_descend_to_edge(Relation index, int level, bool rightmost);
 extern Buffer sware_step_left(Relation index, SwareLink sibling, SwareLink page, int level);
 extern Buffer sware_find_parent(Relation index, Buffer child, SwareStack *stack,
