@@ -202,6 +202,32 @@ INSERT INTO volatile SELECT generate_series(1, 5000);
 INSERT INTO volatile VALUES (4000);
 DROP TABLE volatile;
 
+-- More unique indexes than a session keeps scans for; those of dropped ones go.
+\connect -
+CREATE TABLE crowded (a int);
+DO $$
+BEGIN
+	FOR i IN 1..70 LOOP
+		EXECUTE format('CREATE UNIQUE INDEX crowded_%s ON crowded USING sware ((a + %s))', i, i);
+	END LOOP;
+END
+$$;
+INSERT INTO crowded VALUES (1);
+INSERT INTO crowded VALUES (2);
+INSERT INTO crowded VALUES (1);
+DO $$
+BEGIN
+	FOR i IN 1..69 LOOP
+		EXECUTE format('DROP INDEX crowded_%s', i);
+	END LOOP;
+END
+$$;
+INSERT INTO crowded VALUES (2);
+INSERT INTO crowded VALUES (3);
+SELECT count(*), sware_check('crowded_70', true) FROM crowded;
+SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'sware look-up';
+DROP TABLE crowded;
+
 -- An index is built, or built again, in the transaction that inserts.
 BEGIN;
 CREATE TABLE young (a int, b text);

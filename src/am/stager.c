@@ -45,17 +45,21 @@ static int	arrivals[ARRIVAL_COUNTS];
 static TransactionId arrivals_transaction = InvalidTransactionId;
 
 /* Has this transaction inserted so much that the next row is worth staging? */
-static bool
+static inline bool
 is_worth_staging(Relation index)
 {
 	TransactionId current = GetTopTransactionIdIfAny();
+	int		   *count = &arrivals[RelationGetRelid(index) % ARRIVAL_COUNTS];
 
-	if (arrivals_transaction != current)
+	if (unlikely(arrivals_transaction != current))
 	{
 		memset(arrivals, 0, sizeof(arrivals));
 		arrivals_transaction = current;
 	}
-	return ++arrivals[RelationGetRelid(index) % ARRIVAL_COUNTS] > ROWS_BEFORE_STAGING;
+	if (likely(*count == ROWS_BEFORE_STAGING))
+		return true;
+	++*count;
+	return false;
 }
 
 /*
@@ -209,13 +213,9 @@ admit(SwareStaging *staging, Relation index, Relation heap, const Datum *values,
 		if (!any.tells || sware_has_null_key(index, isnull))
 			return false;
 		if (stager == NULL)
-		{
-			if (!is_worth_staging(index))
-				return false;
 			stager = staging->stager = sware_become_stager(index);
-			if (stager == NULL)
-				return false;
-		}
+		if (stager == NULL)
+			return false;
 		fingerprint = any.value;
 	}
 	return admit_key(staging, index, heap, values, isnull, tid, fingerprint);
@@ -241,7 +241,7 @@ sware_stage_unique(Relation index, Relation heap, Datum *values, bool *isnull,
 	/* others wait for the top-level transaction */
 	if (check_unique == UNIQUE_CHECK_YES && GetCurrentTransactionNestLevel() == 1 &&
 		index->rd_rel->relpersistence != RELPERSISTENCE_TEMP &&
-		!sware_is_inserting_directly())
+		!sware_is_inserting_directly() && is_worth_staging(index))
 	{
 		SwareStaging *staging = sware_staging_for_insert(index, heap, tid, index_info);
 

@@ -7,7 +7,8 @@
  * no entry of the shared buffer has the key, and then none of the tree.  Only
  * if one has, all of them are scanned, and their rows looked at.
  *
- * The scan that this takes is kept for the rest of the transaction.
+ * The scan that this takes is kept for the session's next look-ups, until the
+ * index's relation cache entry changes.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,6 +18,7 @@
 #include "access/tableam.h"
 #include "storage/lmgr.h"
 #include "utils/hsearch.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -29,7 +31,7 @@
 #include "compat.h"
 #include "tree/tree.h"
 
-/* Scans are kept for so many indexes. */
+/* Scans are kept for so many indexes; then all are made anew. */
 #define MAX_KEPT_SCANS	64
 
 /* a scan for look-ups in an index, which is kept between them */
@@ -37,7 +39,7 @@ typedef struct KeptScan
 {
 	Oid			index;			/* hash key */
 	SwareFile	file;			/* of the index */
-	MemoryContext context;		/* of the scan; NULL while it is used */
+	MemoryContext context;		/* of the scan */
 	IndexScanDesc scan;
 } KeptScan;
 
@@ -60,9 +62,8 @@ typedef struct Examination
 	bool		foundItself;	/* an entry with that TID */
 } Examination;
 
-/* of the running transaction; NULL if there is none */
+/* those that are not in use; NULL if there never were any */
 static HTAB *kept_scans = NULL;
-static MemoryContextCallback forget_callback;
 
 bool
 sware_key_is_checked(Relation index, const bool *isnull, IndexUniqueCheck check_unique)
@@ -71,11 +72,37 @@ sware_key_is_checked(Relation index, const bool *isnull, IndexUniqueCheck check_
 		(index->rd_index->indnullsnotdistinct || !sware_has_null_key(index, isnull));
 }
 
-/* The transaction's memory goes away. */
+/* Free the scan that is kept for an index, if there is one. */
 static void
-forget_kept_scans(void *argument)
+free_kept_scan(Oid index)
 {
-	kept_scans = NULL;
+	KeptScan   *kept = hash_search(kept_scans, &index, HASH_FIND, NULL);
+
+	if (kept == NULL)
+		return;
+	MemoryContextDelete(kept->context);
+	(void) hash_search(kept_scans, &index, HASH_REMOVE, NULL);
+}
+
+static void
+free_kept_scans(void)
+{
+	HASH_SEQ_STATUS status;
+	KeptScan   *kept;
+
+	hash_seq_init(&status, kept_scans);
+	while ((kept = hash_seq_search(&status)) != NULL)
+		free_kept_scan(kept->index);
+}
+
+/* A relation cache entry has changed, or all may have. */
+static void
+forget_relation(Datum argument, Oid relation)
+{
+	if (OidIsValid(relation))
+		free_kept_scan(relation);
+	else
+		free_kept_scans();
 }
 
 /* Make a scan with an equality on each key column, in the current memory context. */
@@ -114,22 +141,22 @@ take_scan(Relation index, MemoryContext *context)
 	MemoryContext caller;
 	IndexScanDesc scan;
 
-	if (kept != NULL && kept->context != NULL)
+	if (kept != NULL)
 	{
-		*context = kept->context;
-		kept->context = NULL;
-
 		/* what is known of zones is of a file */
 		if (kept->scan->indexRelation == index &&
 			memcmp(&kept->file, &SwareRelationLocator(index), sizeof(SwareFile)) == 0)
 		{
-			kept->scan->xs_itupdesc = RelationGetDescr(index);
-			return kept->scan;
+			*context = kept->context;
+			scan = kept->scan;
+			(void) hash_search(kept_scans, &key, HASH_REMOVE, NULL);
+			scan->xs_itupdesc = RelationGetDescr(index);
+			return scan;
 		}
-		MemoryContextDelete(*context);
+		free_kept_scan(key);
 	}
 
-	*context = AllocSetContextCreate(TopTransactionContext, "sware look-up",
+	*context = AllocSetContextCreate(CurrentMemoryContext, "sware look-up",
 									 ALLOCSET_SMALL_SIZES);
 	caller = MemoryContextSwitchTo(*context);
 	scan = make_scan(index);
@@ -147,21 +174,16 @@ keep_scan(IndexScanDesc scan, MemoryContext context)
 
 	if (kept_scans == NULL)
 	{
-		HASHCTL		control = {.keysize = sizeof(Oid),.entrysize = sizeof(KeptScan),
-		.hcxt = TopTransactionContext};
+		HASHCTL		control = {.keysize = sizeof(Oid),.entrysize = sizeof(KeptScan)};
 
-		kept_scans = hash_create("sware kept scans", 16, &control,
-								 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-		forget_callback.func = forget_kept_scans;
-		MemoryContextRegisterResetCallback(TopTransactionContext, &forget_callback);
+		kept_scans = hash_create("sware kept scans", MAX_KEPT_SCANS, &control,
+								 HASH_ELEM | HASH_BLOBS);
+		CacheRegisterRelcacheCallback(forget_relation, (Datum) 0);
 	}
-	kept = hash_search(kept_scans, &key, HASH_FIND, NULL);
-	if (kept == NULL && hash_get_num_entries(kept_scans) < MAX_KEPT_SCANS)
-	{
-		kept = hash_search(kept_scans, &key, HASH_ENTER, &found);
-		kept->context = NULL;
-	}
-	if (kept == NULL || kept->context != NULL)
+	if (hash_get_num_entries(kept_scans) >= MAX_KEPT_SCANS)
+		free_kept_scans();
+	kept = hash_search(kept_scans, &key, HASH_ENTER, &found);
+	if (found)
 	{
 		MemoryContextDelete(context);
 		return;
@@ -169,6 +191,7 @@ keep_scan(IndexScanDesc scan, MemoryContext context)
 	kept->file = SwareRelationLocator(scan->indexRelation);
 	kept->context = context;
 	kept->scan = scan;
+	MemoryContextSetParent(context, CacheMemoryContext);
 }
 
 /* Start a scan anew, for all entries that have a key. */
