@@ -25,6 +25,7 @@
 
 /* 17 dropped old_snapshot_threshold */
 #if PG_VERSION_NUM < 170000
+#define SWARE_SNAPSHOTS_GET_TOO_OLD
 #define sware_test_for_old_snapshot(snapshot, rel, page) \
 	TestForOldSnapshot(snapshot, rel, page)
 #else
