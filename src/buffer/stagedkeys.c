@@ -25,7 +25,6 @@
 
 #include "buffer/abbreviation.h"
 #include "buffer/stagedkeys.h"
-#include "buffer/zones.h"
 #include "faultpoint.h"
 
 /* of indexes; those with the same hash share one */
@@ -67,9 +66,6 @@ static pg_atomic_uint64 *slot_indexes;	/* of each slot, see index_number; 0: fre
 static Slot *slots;
 static LWLockPadded *locks;		/* of the slots, and one for taking them */
 
-static shmem_request_hook_type previous_request = NULL;
-static shmem_startup_hook_type previous_startup = NULL;
-
 /* this session's, of the running transaction */
 static SwareStager own_stagers[MAX_OWN_STAGERS];
 static int	own_count = 0;
@@ -107,32 +103,20 @@ memory_size(void)
 	return add_size(size, mul_size(slot_count(), sizeof(Slot)));
 }
 
-static void
-request_memory(void)
+void
+sware_staged_keys_request_memory(void)
 {
-	if (previous_request)
-		previous_request();
-	if (sware_buffer_pool_size == 0)
-		return;
 	RequestAddinShmemSpace(memory_size());
 	RequestNamedLWLockTranche("sware_stagers", slot_count() + 1);
 }
 
-static void
-find_memory(void)
+void
+sware_staged_keys_attach(void)
 {
-	pg_atomic_uint32 *chunks;
-	char	   *memory;
 	bool		found;
+	char	   *memory = ShmemInitStruct("sware staged keys", memory_size(), &found);
+	pg_atomic_uint32 *chunks = (pg_atomic_uint32 *) memory;
 
-	if (previous_startup)
-		previous_startup();
-	if (sware_buffer_pool_size == 0)
-		return;
-
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	memory = ShmemInitStruct("sware staged keys", memory_size(), &found);
-	chunks = (pg_atomic_uint32 *) memory;
 	memory += CACHELINEALIGN(sizeof(pg_atomic_uint32));
 	activities = (Activity *) memory;
 	memory += CACHELINEALIGN(ACTIVITIES * sizeof(Activity));
@@ -159,18 +143,6 @@ find_memory(void)
 			pg_atomic_init_u64(&slot_indexes[i], 0);
 	}
 	sware_key_sets_attach(chunks);
-	LWLockRelease(AddinShmemInitLock);
-}
-
-void
-sware_staged_keys_request_memory(void)
-{
-	if (!process_shared_preload_libraries_in_progress)
-		return;
-	previous_request = shmem_request_hook;
-	shmem_request_hook = request_memory;
-	previous_startup = shmem_startup_hook;
-	shmem_startup_hook = find_memory;
 }
 
 /* Raise an activity, and tell what it was. */

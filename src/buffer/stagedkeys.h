@@ -98,8 +98,9 @@ typedef struct SwareStager
 	int			rowsSaved;		/* by the bound that there was last */
 } SwareStager;
 
-/* called when the library is loaded; without preloading there are no stagers */
+/* As those of zones.h; if they are not called, there are no stagers. */
 extern void sware_staged_keys_request_memory(void);
+extern void sware_staged_keys_attach(void);
 
 /* a direct insert of this session */
 typedef struct SwareDirectInsert

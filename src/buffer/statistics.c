@@ -74,9 +74,6 @@ typedef struct SharedAccount
 	TimestampTz latest;			/* when something was added last */
 } SharedAccount;
 
-static shmem_request_hook_type previous_request = NULL;
-static shmem_startup_hook_type previous_startup = NULL;
-
 /* of SharedAccount; NULL if the library was not preloaded */
 static HTAB *shared_accounts = NULL;
 static LWLock *shared_lock = NULL;
@@ -394,36 +391,19 @@ sware_statistics_read(Oid index, SwareStatistics *statistics)
 	statistics->since = sum.since;
 }
 
-static void
-request_memory(void)
+void
+sware_statistics_request_memory(void)
 {
-	if (previous_request)
-		previous_request();
 	RequestAddinShmemSpace(hash_estimate_size(MAX_ACCOUNTS, sizeof(SharedAccount)));
 	RequestNamedLWLockTranche("sware statistics", 1);
 }
 
-static void
-find_memory(void)
+void
+sware_statistics_attach(void)
 {
 	HASHCTL		control = {.keysize = sizeof(AccountKey),.entrysize = sizeof(SharedAccount)};
 
-	if (previous_startup)
-		previous_startup();
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	shared_accounts = ShmemInitHash("sware statistics", MAX_ACCOUNTS, MAX_ACCOUNTS,
 									&control, HASH_ELEM | HASH_BLOBS | HASH_FIXED_SIZE);
 	shared_lock = &GetNamedLWLockTranche("sware statistics")->lock;
-	LWLockRelease(AddinShmemInitLock);
-}
-
-void
-sware_statistics_request_memory(void)
-{
-	if (!process_shared_preload_libraries_in_progress)
-		return;
-	previous_request = shmem_request_hook;
-	shmem_request_hook = request_memory;
-	previous_startup = shmem_startup_hook;
-	shmem_startup_hook = find_memory;
 }

@@ -53,8 +53,9 @@ typedef struct SwareStatistics
 	TimestampTz since;			/* when counting began; 0: nothing counted */
 } SwareStatistics;
 
-/* called when the library is loaded */
+/* As those of zones.h, but the pool does not matter. */
 extern void sware_statistics_request_memory(void);
+extern void sware_statistics_attach(void);
 
 /* These only add to private memory, and need nothing but an open index. */
 extern void sware_count_buffered(Relation index, int64 entries);

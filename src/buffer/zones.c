@@ -103,9 +103,6 @@ typedef enum PublishResult
 
 int			sware_buffer_pool_size = 0;
 
-static shmem_request_hook_type previous_request = NULL;
-static shmem_startup_hook_type previous_startup = NULL;
-
 /* where things are in shared memory */
 static ZoneTable *table = NULL;
 static uint32 *hashes;			/* of the files; guarded like the zones */
@@ -136,35 +133,26 @@ table_memory(void)
 		CACHELINEALIGN(zone_count() * sizeof(IndexZones));
 }
 
-static void
-request_memory(void)
+static Size
+memory_size(void)
 {
-	if (previous_request)
-		previous_request();
-	if (sware_buffer_pool_size == 0)
-		return;
-	RequestAddinShmemSpace(add_size(table_memory(),
-									sware_pool_memory(sware_buffer_pool_size)));
+	return add_size(table_memory(), sware_pool_memory(sware_buffer_pool_size));
+}
+
+void
+sware_zones_request_memory(void)
+{
+	RequestAddinShmemSpace(memory_size());
 	RequestNamedLWLockTranche("sware_zones", PARTITIONS + 1);
 }
 
-static void
-find_memory(void)
+void
+sware_zones_attach(void)
 {
-	char	   *memory;
 	int			count = zone_count();
 	bool		found;
+	char	   *memory = ShmemInitStruct("sware zones", memory_size(), &found);
 
-	if (previous_startup)
-		previous_startup();
-	if (sware_buffer_pool_size == 0)
-		return;
-
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	memory = ShmemInitStruct("sware zones",
-							 add_size(table_memory(),
-									  sware_pool_memory(sware_buffer_pool_size)),
-							 &found);
 	locks = GetNamedLWLockTranche("sware_zones");
 	sware_pool_attach(memory + table_memory(), sware_buffer_pool_size, !found,
 					  &locks[PARTITIONS].lock);
@@ -187,19 +175,6 @@ find_memory(void)
 			pg_atomic_init_u32(&all_zones[i].pagesRead, 0);
 		}
 	}
-	LWLockRelease(AddinShmemInitLock);
-}
-
-/* Called once, when the library is loaded: only preloading gives memory. */
-void
-sware_zones_request_memory(void)
-{
-	if (!process_shared_preload_libraries_in_progress)
-		return;
-	previous_request = shmem_request_hook;
-	shmem_request_hook = request_memory;
-	previous_startup = shmem_startup_hook;
-	shmem_startup_hook = find_memory;
 }
 
 static uint32

@@ -119,8 +119,13 @@ typedef struct SwareZoneView
 /* Is the pool there, or are views only lists of pages? */
 extern bool sware_zones_are_available(void);
 
-/* called when the library is loaded */
+/*
+ * Called from the server's hooks for shared memory, if there is a pool:
+ * request it, and find it, or make it if it was not there.  The latter with
+ * AddinShmemInitLock held.
+ */
 extern void sware_zones_request_memory(void);
+extern void sware_zones_attach(void);
 
 /*
  * Make a view of the pages that were sealed in a state.  False if the
