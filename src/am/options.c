@@ -43,6 +43,17 @@ typedef struct SwareOptions
 	int			bloomBits;
 } SwareOptions;
 
+/* of an index without options */
+static const SwareOptions defaults = {
+	.fillfactor = FILLFACTOR_DEFAULT,
+	.splitRatio = SPLIT_RATIO_DEFAULT,
+	.deduplicateItems = true,
+	.bufferSize = -1,
+	.flushFraction = FLUSH_FRACTION_DEFAULT,
+	.sortThreshold = SORT_THRESHOLD_DEFAULT,
+	.bloomBits = BLOOM_BITS_DEFAULT
+};
+
 static relopt_kind options_kind;
 
 void
@@ -130,60 +141,54 @@ sware_options(Datum reloptions, bool validate)
 									  elements, lengthof(elements));
 }
 
+static inline const SwareOptions *
+options_of(Relation index)
+{
+	return index->rd_options ? (const SwareOptions *) index->rd_options : &defaults;
+}
+
 /* percentage to which leaves are filled in bulk work */
 int
 sware_fillfactor(Relation index)
 {
-	SwareOptions *options = (SwareOptions *) index->rd_options;
-
-	return options ? options->fillfactor : FILLFACTOR_DEFAULT;
+	return options_of(index)->fillfactor;
 }
 
 /* percentage that stays on the left in a split at the right edge */
 int
 sware_split_ratio(Relation index)
 {
-	SwareOptions *options = (SwareOptions *) index->rd_options;
-
-	return options ? options->splitRatio : SPLIT_RATIO_DEFAULT;
+	return options_of(index)->splitRatio;
 }
 
 /* size of the SWARE-buffer, in bytes */
 Size
 sware_index_buffer_size(Relation index)
 {
-	SwareOptions *options = (SwareOptions *) index->rd_options;
-	int			kilobytes = options && options->bufferSize >= 0 ?
-		options->bufferSize : sware_buffer_size;
+	int			kilobytes = options_of(index)->bufferSize;
 
-	return (Size) kilobytes * 1024;
+	return (Size) (kilobytes >= 0 ? kilobytes : sware_buffer_size) * 1024;
 }
 
 /* percentage of a full buffer that a flush sends to the tree */
 int
 sware_flush_fraction(Relation index)
 {
-	SwareOptions *options = (SwareOptions *) index->rd_options;
-
-	return options ? options->flushFraction : FLUSH_FRACTION_DEFAULT;
+	return options_of(index)->flushFraction;
 }
 
 /* percentage of the buffer that scans leave unsorted; at 100, all of it */
 int
 sware_sort_threshold(Relation index)
 {
-	SwareOptions *options = (SwareOptions *) index->rd_options;
-
-	return options ? options->sortThreshold : SORT_THRESHOLD_DEFAULT;
+	return options_of(index)->sortThreshold;
 }
 
 /* size of Bloom filters in bits per entry; 0 if none are wanted */
 int
 sware_bloom_bits(Relation index)
 {
-	SwareOptions *options = (SwareOptions *) index->rd_options;
-
-	return options ? options->bloomBits : BLOOM_BITS_DEFAULT;
+	return options_of(index)->bloomBits;
 }
 
 /*
@@ -194,9 +199,7 @@ sware_bloom_bits(Relation index)
 bool
 sware_option_deduplicate(Relation index)
 {
-	SwareOptions *options = (SwareOptions *) index->rd_options;
-
-	return (options == NULL || options->deduplicateItems) &&
+	return options_of(index)->deduplicateItems &&
 		IndexRelationGetNumberOfAttributes(index) ==
 		IndexRelationGetNumberOfKeyAttributes(index);
 }
