@@ -36,19 +36,21 @@ typedef struct SlotPlace
 /* What a search for a slot has to know of the metapage. */
 typedef struct DirectorySummary
 {
-	SwareLink  *links;
+	SwareLink	links[SWARE_MAX_DIRECTORY_PAGES];
 	int			pages;
 	int			nextSlot;
 } DirectorySummary;
 
+/* Locks the metapage for a moment. */
 static void
 read_summary(Relation index, DirectorySummary *summary)
 {
-	Buffer		buffer;
+	Buffer		buffer = sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_SHARE);
+	SwareMetaPage meta = SwarePageGetMeta(BufferGetPage(buffer));
 
-	summary->pages = sware_buffer_directory(index, &summary->links);
-	buffer = sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_SHARE);
-	summary->nextSlot = SwarePageGetMeta(BufferGetPage(buffer))->nextSlot;
+	summary->pages = meta->directoryPages;
+	memcpy(summary->links, meta->directory, summary->pages * sizeof(SwareLink));
+	summary->nextSlot = meta->nextSlot;
 	sware_release_buffer(buffer);
 }
 
@@ -204,7 +206,6 @@ find_slot(Relation index, bool recycle, SlotPlace *place)
 			find_slot_at_end(index, &summary, place);
 		if (!found && summary.pages < SWARE_MAX_DIRECTORY_PAGES)
 			add_directory_page(index, &summary);
-		pfree(summary.links);
 		if (found || summary.pages == SWARE_MAX_DIRECTORY_PAGES)
 			return found;
 	}
