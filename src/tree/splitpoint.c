@@ -142,12 +142,30 @@ pivot_cost(const SplitContext *split, int first_right)
 									  split->items->tuples[first_right - 1], right);
 }
 
-/* Do both halves fit, with `left` bytes of items before `first_right`? */
-static inline bool
-both_fit(const SplitContext *split, int first_right, Size left)
+/*
+ * The next split point behind another (at first, 0) at which both halves fit; 0
+ * if there is none.  `left` is the space of the items before the former, and
+ * becomes that of those before the latter.
+ */
+static inline int
+next_split_point(const SplitContext *split, int point, Size *left)
 {
-	return left + sware_pivot_space(split->items->tuples[first_right]) <= split->leftRoom &&
-		split->total - left <= split->rightRoom;
+	IndexTuple *tuples = split->items->tuples;
+
+	while (++point < split->items->count)
+	{
+		*left += sware_item_space(tuples[point - 1]);
+		if (*left + sware_pivot_space(tuples[point]) <= split->leftRoom &&
+			split->total - *left <= split->rightRoom)
+			return point;
+	}
+	return 0;
+}
+
+static inline Size
+distance(Size a, Size b)
+{
+	return a > b ? a - b : b - a;
 }
 
 /*
@@ -158,59 +176,50 @@ both_fit(const SplitContext *split, int first_right, Size left)
 static int
 best_split_point(const SplitContext *split, Size target, Size tolerance, int *cost)
 {
-	const SwareItems *items = split->items;
 	Size		left = 0;
 	int			best = 0;
-	Size		best_distance = 0;
+	Size		best_left = 0;
 
 	*cost = 0;
-	for (int i = 1; i < items->count; i++)
+	for (int i = next_split_point(split, 0, &left); i != 0;
+		 i = next_split_point(split, i, &left))
 	{
-		Size		distance;
 		int			this_cost;
 
-		left += sware_item_space(items->tuples[i - 1]);
-		if (!both_fit(split, i, left))
-			continue;
-		distance = left > target ? left - target : target - left;
-		if (distance > tolerance)
+		if (distance(left, target) > tolerance)
 			continue;
 		this_cost = pivot_cost(split, i);
 		if (best == 0 || this_cost < *cost ||
-			(this_cost == *cost && distance < best_distance))
+			(this_cost == *cost && distance(left, target) < distance(best_left, target)))
 		{
 			best = i;
-			best_distance = distance;
+			best_left = left;
 			*cost = this_cost;
 		}
 	}
 	return best;
 }
 
-/* The possible split point closest to the target; 0 if none is possible. */
-static int
-closest_split_point(const SplitContext *split, Size target)
+/*
+ * The space of the items before the possible split point that is closest to the
+ * target, which itself may lie out of reach.
+ */
+static Size
+reachable_target(const SplitContext *split, Size target)
 {
-	const SwareItems *items = split->items;
 	Size		left = 0;
-	int			best = 0;
-	Size		best_distance = 0;
+	Size		closest = 0;
 
-	for (int i = 1; i < items->count; i++)
+	for (int i = next_split_point(split, 0, &left); i != 0;
+		 i = next_split_point(split, i, &left))
 	{
-		Size		distance;
-
-		left += sware_item_space(items->tuples[i - 1]);
-		if (!both_fit(split, i, left))
-			continue;
-		distance = left > target ? left - target : target - left;
-		if (best == 0 || distance < best_distance)
-		{
-			best = i;
-			best_distance = distance;
-		}
+		if (closest == 0 || distance(left, target) < distance(closest, target))
+			closest = left;
 	}
-	return best;
+	if (closest == 0)
+		elog(ERROR, "found no way to split a page of index \"%s\"",
+			 RelationGetRelationName(split->index));
+	return closest;
 }
 
 /*
@@ -251,25 +260,12 @@ cut_posting_list(SplitContext *split, Size target)
 		sware_item_space(items->tuples[i + 1]);
 }
 
-/* Choose the closest split point, and better ones in its neighbourhood. */
+/* Choose the closest split point, or a better one in its neighbourhood. */
 static int
 choose_split_point(const SplitContext *split, Size target, int *cost)
 {
-	int			closest = closest_split_point(split, target);
-	int			best;
-	Size		reachable = 0;
-
-	if (closest == 0)
-		elog(ERROR, "found no way to split a page of index \"%s\"",
-			 RelationGetRelationName(split->index));
-
-	/* the target itself may lie out of reach */
-	for (int i = 0; i < closest; i++)
-		reachable += sware_item_space(split->items->tuples[i]);
-
-	best = best_split_point(split, reachable,
+	return best_split_point(split, reachable_target(split, target),
 							SWARE_PAGE_CAPACITY * TOLERANCE / 100, cost);
-	return best != 0 ? best : closest;
 }
 
 /*
