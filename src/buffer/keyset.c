@@ -294,7 +294,8 @@ sware_key_set_contains(const SwareKeySet *set, uint64 fingerprint)
 
 /*
  * Let a set have these fingerprints, and no others.  False, with nothing changed,
- * if there is no room.
+ * if there is no room.  There is, as far as the table goes, for any of those that
+ * the set has.
  */
 bool
 sware_key_set_fill(SwareKeySet *set, LWLock *lock,
@@ -322,6 +323,11 @@ sware_key_set_fill(SwareKeySet *set, LWLock *lock,
 		return false;
 	for (int64 i = 0; i < count; i++)
 	{
+		if (other.usedPlaces > FILLED(other.places))
+		{
+			free_segment(&other.segment);
+			return false;
+		}
 		widen_fences(&other, fingerprints[i]);
 		copy_to_table(&other, fingerprints[i]);
 	}

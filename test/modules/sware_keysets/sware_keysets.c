@@ -24,6 +24,7 @@ PG_MODULE_MAGIC;
 PG_FUNCTION_INFO_V1(sware_compare_key_set);
 PG_FUNCTION_INFO_V1(sware_exhaust_key_sets);
 PG_FUNCTION_INFO_V1(sware_check_company);
+PG_FUNCTION_INFO_V1(sware_overfill_key_set);
 PG_FUNCTION_INFO_V1(sware_key_set_chunks);
 
 typedef enum Shape
@@ -475,5 +476,37 @@ sware_check_company(PG_FUNCTION_ARGS)
 					 " are in each other's way", first, other);
 		}
 	}
+	PG_RETURN_VOID();
+}
+
+/* A set refuses more fingerprints than its table holds, and is what it was. */
+Datum
+sware_overfill_key_set(PG_FUNCTION_ARGS)
+{
+	int64		few = 10;
+	SwareKeySet set;
+	LWLock		lock;
+	int64		many;
+	uint64	   *fingerprints;
+
+	init_lock(&lock);
+	sware_key_set_init(&set, PG_GETARG_BOOL(0));
+	for (int64 i = 0; i < few; i++)
+		(void) sware_key_set_add(&set, &lock, numbered_fingerprint(0, i));
+	many = 2 * (int64) set.places;
+	fingerprints = palloc(many * sizeof(uint64));
+	for (int64 i = 0; i < many; i++)
+		fingerprints[i] = numbered_fingerprint(0, few + i);
+	PG_TRY();
+	{
+		if (sware_key_set_fill(&set, &lock, fingerprints, many))
+			elog(ERROR, "a set has more fingerprints than places");
+		check_set(&set, &lock, 0, few);
+	}
+	PG_FINALLY();
+	{
+		sware_key_set_empty(&set, &lock);
+	}
+	PG_END_TRY();
 	PG_RETURN_VOID();
 }
