@@ -102,61 +102,99 @@ search_bound(SwareStager *stager, Relation index)
 	SWARE_FAULT_POINT("bound-found");
 }
 
-/*
- * A registered key that is not above the bound, or for which there is none: look
- * it up.  Returns the transaction to be waited for; or InvalidTransactionId, and
- * the entry may be staged, if there have been no disturbances since the key was
- * registered.
- */
-static TransactionId
-look_up(SwareStager *stager, Relation index, Relation heap, const Datum *values,
-		const bool *isnull, ItemPointer tid, uint64 fingerprint,
-		uint64 disturbances, uint32 *speculative_token)
+/* Is a key, which is not registered, above the bound?  This may search for that. */
+static bool
+is_above_bound(SwareStager *stager, Relation index, const Datum *values,
+			   const bool *isnull)
 {
-	TransactionId other;
-	bool		is_unique;
-
-	*speculative_token = 0;
-	if (!sware_bound_is_valid(stager))
+	if (unlikely(!sware_bound_is_valid(stager)))
 	{
-		if (stager->rowsBeforeSearch == 0)
+		if (stager->rowsBeforeSearch > 0)
 		{
-			search_bound(stager, index);
-			if (sware_key_needs_no_look_up(stager, index, values, isnull, fingerprint))
-				return InvalidTransactionId;
-		}
-		else
 			stager->rowsBeforeSearch--;
+			return false;
+		}
+		search_bound(stager, index);
 	}
+	return sware_key_is_above_bound(stager, index, values, isnull);
+}
 
-	sware_lock_key(index, fingerprint);
-	SWARE_FAULT_POINT("staged-key-locked");
-	other = sware_find_staged_key(index, fingerprint);
-	if (!TransactionIdIsValid(other))
-		other = sware_look_up_key(index, heap, values, isnull, tid, UNIQUE_CHECK_YES,
-								  &is_unique, speculative_token);
-	/* after a disturbance, it may be an inner insert that has registered it */
-	if (TransactionIdIsValid(other) && stager->disturbances == disturbances)
+/* what becomes of a key that is to be registered */
+typedef enum Admission
+{
+	KEY_IS_ADMITTED,			/* it is registered, and its entry can be staged */
+	KEY_IS_REFUSED,				/* it is registered already, or may not be any more */
+	KEY_NEEDS_ROOM,				/* it is not registered: make room first */
+	KEY_MUST_WAIT,				/* it is not: for a transaction */
+	KEY_NEEDS_LOOK_UP			/* it is not, and all that is known is not enough */
+} Admission;
+
+static Admission
+register_key(SwareStager *stager, uint64 fingerprint)
+{
+	switch (sware_register_key(stager, fingerprint))
+	{
+		case SWARE_KEY_ADDED:
+			SWARE_FAULT_POINT("key-registered");
+			return KEY_IS_ADMITTED;
+		case SWARE_KEY_IS_THERE:
+			return KEY_IS_REFUSED;
+		case SWARE_KEY_HAS_NO_ROOM:
+			return KEY_NEEDS_ROOM;
+	}
+	pg_unreachable();
+}
+
+/* Register a key that is above the bound. */
+static Admission
+admit_above_bound(SwareStager *stager, Relation index, uint64 fingerprint)
+{
+	Admission	result = register_key(stager, fingerprint);
+
+	if (likely(result == KEY_IS_ADMITTED) &&
+		unlikely(!sware_key_needs_no_look_up(stager, index, fingerprint)))
+	{
 		sware_withdraw_key(stager, fingerprint);
-	sware_unlock_key(index, fingerprint);
-	return other;
+		result = KEY_NEEDS_LOOK_UP;
+	}
+	return result;
 }
 
 /*
- * Register a key, making room for it if need be.  False if it cannot be, or is
- * registered already.
+ * Register a key, and look it up.  It is locked meanwhile, so that nobody who has
+ * it locked takes it for staged before that is decided.
  */
-static bool
-register_key(SwareStaging *staging, Relation index, Relation heap, uint64 fingerprint)
+static Admission
+admit_with_look_up(SwareStager *stager, Relation index, Relation heap,
+				   const Datum *values, const bool *isnull, ItemPointer tid,
+				   uint64 fingerprint, TransactionId *other,
+				   uint32 *speculative_token)
 {
-	SwareKeySetResult result = sware_register_key(staging->stager, fingerprint);
+	uint64		disturbances;
+	bool		is_unique;
+	Admission	result;
 
-	if (unlikely(result == SWARE_KEY_HAS_NO_ROOM))
+	sware_lock_key(index, fingerprint);
+	SWARE_FAULT_POINT("staged-key-locked");
+	result = register_key(stager, fingerprint);
+	if (result == KEY_IS_ADMITTED)
 	{
-		sware_staging_publish_lower_part(staging, index, heap);
-		result = sware_register_key(staging->stager, fingerprint);
+		disturbances = stager->disturbances;
+		*other = sware_find_staged_key(index, fingerprint);
+		if (!TransactionIdIsValid(*other))
+			*other = sware_look_up_key(index, heap, values, isnull, tid, UNIQUE_CHECK_YES,
+									   &is_unique, speculative_token);
+		/* after a disturbance, it may be an inner insert that has registered it */
+		if (unlikely(stager->disturbances != disturbances))
+			result = KEY_IS_REFUSED;
+		else if (TransactionIdIsValid(*other))
+		{
+			sware_withdraw_key(stager, fingerprint);
+			result = KEY_MUST_WAIT;
+		}
 	}
-	return result == SWARE_KEY_ADDED;
+	sware_unlock_key(index, fingerprint);
+	return result;
 }
 
 /*
@@ -168,27 +206,31 @@ admit_key(SwareStaging *staging, Relation index, Relation heap, const Datum *val
 		  const bool *isnull, ItemPointer tid, uint64 fingerprint)
 {
 	SwareStager *stager = staging->stager;
+	bool		room_was_made = false;
 
 	for (;;)
 	{
+		Admission	result = KEY_NEEDS_LOOK_UP;
 		TransactionId other = InvalidTransactionId;
-		uint32		speculative_token;
-		uint64		disturbances;
+		uint32		speculative_token = 0;
 
-		if (!register_key(staging, index, heap, fingerprint))
-			return false;
-		disturbances = stager->disturbances;
-		SWARE_FAULT_POINT("key-registered");
-		if (unlikely(!sware_key_needs_no_look_up(stager, index, values, isnull,
-												 fingerprint)))
-			other = look_up(stager, index, heap, values, isnull, tid, fingerprint,
-							disturbances, &speculative_token);
-		if (unlikely(stager->disturbances != disturbances))
-			return false;
-		if (likely(!TransactionIdIsValid(other)))
+		if (likely(is_above_bound(stager, index, values, isnull)))
+			result = admit_above_bound(stager, index, fingerprint);
+		if (unlikely(result == KEY_NEEDS_LOOK_UP))
+			result = admit_with_look_up(stager, index, heap, values, isnull, tid,
+										fingerprint, &other, &speculative_token);
+		if (likely(result == KEY_IS_ADMITTED))
 			return true;
 
-		sware_wait_for_other(index, other, speculative_token, tid);
+		if (result == KEY_IS_REFUSED || (result == KEY_NEEDS_ROOM && room_was_made))
+			return false;
+		if (result == KEY_NEEDS_ROOM)
+		{
+			sware_staging_publish_lower_part(staging, index, heap);
+			room_was_made = true;
+		}
+		else
+			sware_wait_for_other(index, other, speculative_token, tid);
 	}
 }
 
@@ -299,6 +341,13 @@ sware_wait_for_stagers_of_key(IndexScanDesc scan)
 		!get_key(scan, values, isnull))
 		return;
 	fingerprint = sware_fingerprint(index, values, isnull);
-	while (TransactionIdIsValid(other = sware_find_staged_key(index, fingerprint.value)))
-		XactLockTableWait(other, NULL, NULL, XLTW_None);
+	while (TransactionIdIsValid(sware_find_staged_key(index, fingerprint.value)))
+	{
+		/* it may be withdrawn soon, by who has it locked */
+		sware_lock_key(index, fingerprint.value);
+		other = sware_find_staged_key(index, fingerprint.value);
+		sware_unlock_key(index, fingerprint.value);
+		if (TransactionIdIsValid(other))
+			XactLockTableWait(other, NULL, NULL, XLTW_None);
+	}
 }

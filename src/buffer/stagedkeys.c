@@ -507,18 +507,22 @@ sware_bound_is_valid(SwareStager *stager)
 		pg_atomic_read_u64(stager->activity) == stager->boundActivity;
 }
 
+/* Is a key above the bound, and has nobody stored anything since that was found? */
+bool
+sware_key_is_above_bound(SwareStager *stager, Relation index,
+						 const Datum *values, const bool *isnull)
+{
+	return sware_bound_is_valid(stager) && is_above_bound(stager, index, values, isnull);
+}
+
 /*
- * Is there certainly no other row with a key, which has been registered?  That
- * is the protocol's step 3.
+ * Is there certainly no other row with a key that was above the bound, and has been
+ * registered since then?  That is the protocol's step 3.
  */
 bool
-sware_key_needs_no_look_up(SwareStager *stager, Relation index,
-						   const Datum *values, const bool *isnull,
-						   uint64 fingerprint)
+sware_key_needs_no_look_up(SwareStager *stager, Relation index, uint64 fingerprint)
 {
-	if (!sware_bound_is_valid(stager) || !is_above_bound(stager, index, values, isnull))
-		return false;
-	if (stager->comparison == SWARE_COMPARE_FUNCTION && !sware_bound_is_valid(stager))
+	if (!sware_bound_is_valid(stager))
 		return false;
 	SWARE_FAULT_POINT("above-bound");
 	if (stager->hasCompany)

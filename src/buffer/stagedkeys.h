@@ -13,17 +13,25 @@
  * key looks there in this order.
  *
  *	direct insert of key k				stager's insert of key k
- *	 1 lock k							 1 register k; if it is there already,
- *	 2 raise the index's activity		   publish all, and insert directly
- *	 3 k registered by another? unlock,	 2 memory barrier
- *	   wait for its transaction, go to 1 3 fast path: k > bound, no other stager
- *	 4 look k up: a conflict is waited	   has k, and then the activity is what
- *	   for (unlocked) or an error		   it was when the bound was found: done
- *	 5 store the entry					 4 otherwise: lock k; registered by
- *	 6 unlock k							   another, or in conflict with what is
- *										   stored: withdraw k, unlock, wait (and
- *										   go to 1) or raise the error
+ *	 1 lock k							 1 fast path, if k > bound: register k
+ *	 2 raise the index's activity		   (if it is there already, publish
+ *	 3 k registered by another? unlock,	   all, and insert directly); memory
+ *	   wait for its transaction, go to 1   barrier; no other stager has k, and
+ *	 4 look k up: a conflict is waited	   then the activity is what it was
+ *	   for (unlocked) or an error		   when the bound was found: done;
+ *	 5 store the entry					   if not, withdraw k
+ *	 6 unlock k							 2 lock k
+ *										 3 register k, memory barrier
+ *										 4 registered by another, or in conflict
+ *										   with what is stored: withdraw k,
+ *										   unlock, wait (and go to 1) or raise
+ *										   the error
  *										 5 unlock k
+ *
+ * What is registered in step 3 may be withdrawn again, after waits for pages and
+ * whatever comparisons take.  Nobody who has k locked finds it before that is
+ * decided: it would wait for a stager that waits for its own transaction, which
+ * has deleted the row of that key and inserts another one.
  *
  * A direct insert raises the activity under the key's lock: whoever has raised
  * it before a stager reads it, and may still store something, is then waited
@@ -142,8 +150,9 @@ extern bool sware_there_are_stagers(Relation index);
 extern SwareStager *sware_become_stager(Relation index);
 extern SwareKeySetResult sware_register_key(SwareStager *stager, uint64 fingerprint);
 extern void sware_withdraw_key(SwareStager *stager, uint64 fingerprint);
+extern bool sware_key_is_above_bound(SwareStager *stager, Relation index,
+									 const Datum *values, const bool *isnull);
 extern bool sware_key_needs_no_look_up(SwareStager *stager, Relation index,
-									   const Datum *values, const bool *isnull,
 									   uint64 fingerprint);
 extern bool sware_wait_for_direct_inserts(Relation index);
 extern uint64 sware_begin_bound(SwareStager *stager, bool *has_company);
