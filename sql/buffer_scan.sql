@@ -81,33 +81,6 @@ SELECT compare('SELECT ctid, b FROM t WHERE a > 1490 AND a < 1510');
 SELECT compare('SELECT ctid FROM t WHERE a < 100 OR a > 4900');
 
 -- Cursors that turn around, at the ends too.
-CREATE FUNCTION walk(twin text, query text, steps text[]) RETURNS text[] LANGUAGE plpgsql AS $$
-DECLARE
-	saved_path text := current_setting('search_path');
-	c refcursor;
-	r record;
-	step text;
-	lines text[] := '{}';
-BEGIN
-	PERFORM set_config('search_path', twin || ', public', true);
-	OPEN c SCROLL FOR EXECUTE query;
-	FOREACH step IN ARRAY steps LOOP
-		CASE step
-			WHEN 'next' THEN FETCH NEXT FROM c INTO r;
-			WHEN 'prior' THEN FETCH PRIOR FROM c INTO r;
-			WHEN 'first' THEN FETCH FIRST FROM c INTO r;
-			WHEN 'last' THEN FETCH LAST FROM c INTO r;
-			WHEN '+500' THEN FETCH RELATIVE 500 FROM c INTO r;
-			WHEN '-500' THEN FETCH RELATIVE -500 FROM c INTO r;
-			WHEN 'end' THEN MOVE FORWARD ALL IN c; r := NULL;
-		END CASE;
-		lines := lines || format('%s %s', step, r);
-	END LOOP;
-	CLOSE c;
-	PERFORM set_config('search_path', saved_path, true);
-	RETURN lines;
-END
-$$;
 SELECT allow_scans('index', 'indexonly');
 SELECT query, walk('twin_sware', query, steps) = walk('twin_nbtree', query, steps) AS same
 FROM (SELECT '{next,next,prior,prior,prior,next,+500,prior,next,-500,next,end,prior,prior,next,next,next,prior,last,prior,first,prior,next,+500,+500,-500,first,next,+500,+500,+500,+500,+500,+500,+500,+500,+500,prior}'::text[]) s(steps),
@@ -175,5 +148,4 @@ DROP TABLE excluding;
 
 DROP VIEW buffered;
 DROP FUNCTION all_questions;
-DROP FUNCTION walk;
 SELECT drop_twins();

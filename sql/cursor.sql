@@ -4,36 +4,6 @@ SELECT on_both('INSERT INTO t SELECT (i * 7) % 3001, i FROM generate_series(1, 3
 SELECT on_both('CREATE INDEX t_a ON t USING @am (a)');
 SELECT on_both('ANALYZE t');
 
--- A walk over a cursor: each step is a FETCH or MOVE, and the rows it returns
--- are collected.
-CREATE FUNCTION walk(twin text, query text, steps text[]) RETURNS text[] LANGUAGE plpgsql AS $$
-DECLARE
-	saved_path text := current_setting('search_path');
-	c refcursor;
-	r record;
-	step text;
-	lines text[] := '{}';
-BEGIN
-	PERFORM set_config('search_path', twin || ', public', true);
-	OPEN c SCROLL FOR EXECUTE query;
-	FOREACH step IN ARRAY steps LOOP
-		CASE step
-			WHEN 'next' THEN FETCH NEXT FROM c INTO r;
-			WHEN 'prior' THEN FETCH PRIOR FROM c INTO r;
-			WHEN 'first' THEN FETCH FIRST FROM c INTO r;
-			WHEN 'last' THEN FETCH LAST FROM c INTO r;
-			WHEN '+500' THEN FETCH RELATIVE 500 FROM c INTO r;
-			WHEN '-500' THEN FETCH RELATIVE -500 FROM c INTO r;
-			WHEN 'start' THEN MOVE ABSOLUTE 0 FROM c; r := NULL;
-			WHEN 'end' THEN MOVE FORWARD ALL IN c; r := NULL;
-		END CASE;
-		lines := lines || format('%s %s', step, r);
-	END LOOP;
-	CLOSE c;
-	PERFORM set_config('search_path', saved_path, true);
-	RETURN lines;
-END
-$$;
 SELECT allow_scans('index');
 SELECT plan_of('twin_sware', 'SELECT a, b FROM t ORDER BY a');
 SELECT unnest(walk('twin_sware', 'SELECT a, b FROM t ORDER BY a', steps)) AS sware,
@@ -110,5 +80,4 @@ FETCH BACKWARD 1 FROM outer_one;
 COMMIT;
 SELECT check_all();
 
-DROP FUNCTION walk;
 SELECT drop_twins();

@@ -39,6 +39,37 @@ BEGIN
 END
 $$;
 
+-- What one twin returns in a walk over a cursor of a query: each step is a FETCH, or
+-- a MOVE to one end.
+CREATE FUNCTION walk(twin text, query text, steps text[]) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE
+	saved_path text := current_setting('search_path');
+	c refcursor;
+	r record;
+	step text;
+	lines text[] := '{}';
+BEGIN
+	PERFORM set_config('search_path', twin || ', public', true);
+	OPEN c SCROLL FOR EXECUTE query;
+	FOREACH step IN ARRAY steps LOOP
+		CASE step
+			WHEN 'next' THEN FETCH NEXT FROM c INTO r;
+			WHEN 'prior' THEN FETCH PRIOR FROM c INTO r;
+			WHEN 'first' THEN FETCH FIRST FROM c INTO r;
+			WHEN 'last' THEN FETCH LAST FROM c INTO r;
+			WHEN '+500' THEN FETCH RELATIVE 500 FROM c INTO r;
+			WHEN '-500' THEN FETCH RELATIVE -500 FROM c INTO r;
+			WHEN 'start' THEN MOVE ABSOLUTE 0 FROM c; r := NULL;
+			WHEN 'end' THEN MOVE FORWARD ALL IN c; r := NULL;
+		END CASE;
+		lines := lines || format('%s %s', step, r);
+	END LOOP;
+	CLOSE c;
+	PERFORM set_config('search_path', saved_path, true);
+	RETURN lines;
+END
+$$;
+
 -- The plan of a query for one twin, without costs and without what only some
 -- versions of PostgreSQL say.
 CREATE FUNCTION plan_of(twin text, query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
