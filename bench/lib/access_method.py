@@ -188,14 +188,7 @@ def tell(chosen, raw, everyone):
     for degree in dict.fromkeys(row["degree"] for row in summary):
         rows = [row for row in summary if row["degree"] == degree]
         panels.append(
-            (
-                degree, "times as fast as nbtree",
-                list(dict.fromkeys(row["workload"] for row in rows)),
-                {
-                    label: [r["ratio"] for r in rows if r["subject"] == label]
-                    for label in others
-                },
-            )
+            charts.panel(degree, "times as fast as nbtree", rows, "workload", "ratio")
         )
     charts.bars(
         chosen.out / f"{chosen.name}.png",

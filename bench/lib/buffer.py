@@ -84,3 +84,10 @@ def entries(connection, subject, index):
     return server.value(
         connection, "SELECT buffer_entries FROM sware_stats(%s::regclass)", [index]
     )
+
+
+def tell_entries(connection, tables):
+    """Prints that of the indexes of tables, which are given by subject."""
+    for subject, table in tables.items():
+        count = entries(connection, subject, f"{table}_k")
+        print(f"in the buffer of {subject.label}: {count:,} entries", flush=True)

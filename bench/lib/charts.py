@@ -11,6 +11,19 @@ COLOURS = (
 )
 
 
+def panel(title, unit, rows, group, figure, whole=None):
+    """A panel for `bars` of a summary's rows, whose subjects are next to each other.
+
+    A group is what rows have in one column, and the length of a bar what they
+    have in another. If these are shares, the label of the whole may have bars, too.
+    """
+    groups = list(dict.fromkeys(row[group] for row in rows))
+    values = {whole: [1.0] * len(groups)} if whole is not None else {}
+    for row in rows:
+        values.setdefault(row["subject"], []).append(row[figure])
+    return title, unit, groups, values
+
+
 def bars(path, title, panels):
     """Writes groups of bars, one panel below the other.
 

@@ -67,13 +67,7 @@ def time_inserts(chosen, place, connection, degree, clients, everyone):
 
 def insert(chosen, place, degree, clients, table, first_turn, turns):
     """Inserts rows; the first turn says where an earlier run has ended."""
-    before = chosen.rows + chosen.fill_rows
-    if degree.scrambled:
-        key = f"random(0, {before - 1})"
-    else:
-        key = pgbench.key_expression(
-            f"(:arrival + {before})", degree, before, chosen.seed
-        )
+    key = pgbench.later_key(degree, chosen.rows + chosen.fill_rows, chosen.seed)
     return pgbench.run(
         place,
         pgbench.numbering(clients)
@@ -110,7 +104,7 @@ def value(runs, label, figure):
 
 
 def tell(chosen, raw, labels):
-    nbtree, *others = labels
+    nbtree = labels[0]
     summary = summarise(raw, labels)
     units = {"per_second": "inserts/s"}
     for row in summary:
@@ -132,15 +126,10 @@ def tell(chosen, raw, labels):
     panels = []
     for case in dict.fromkeys((row["degree"], row["clients"]) for row in summary):
         rows = [row for row in summary if (row["degree"], row["clients"]) == case]
-        names = list(dict.fromkeys(row["name"] for row in rows))
         panels.append(
-            (
-                f"{case[0]}, clients: {case[1]}", "share of nbtree's", names,
-                {nbtree: [1.0] * len(names)}
-                | {
-                    label: [row["share"] for row in rows if row["subject"] == label]
-                    for label in others
-                },
+            charts.panel(
+                f"{case[0]}, clients: {case[1]}", "share of nbtree's", rows,
+                "name", "share", nbtree,
             )
         )
     charts.bars(

@@ -147,3 +147,13 @@ def key_expression(number, degree, rows, seed):
         f"case when random(1, 1000000) <= {round(degree.k * 10_000)} "
         f"then {number} + random(-{reach}, {reach}) else {number} end"
     )
+
+
+def later_key(degree, rows, seed):
+    """The key of an arrival behind so many rows, numbered from 0 again.
+
+    Scrambled, it falls anywhere among those that there are.
+    """
+    if degree.scrambled:
+        return f"random(0, {rows - 1})"
+    return key_expression(f"(:arrival + {rows})", degree, rows, seed)

@@ -174,9 +174,7 @@ def time_reads(chosen, place, connection, degree, made, everyone):
         if state == "empty":
             for subject, table in tables.items():
                 buffer.flush(connection, subject, f"{table}_k")
-        for subject, table in tables.items():
-            entries = buffer.entries(connection, subject, f"{table}_k")
-            print(f"in the buffer of {subject.label}: {entries:,} entries", flush=True)
+        buffer.tell_entries(connection, tables)
         server.execute(connection, "CHECKPOINT")
         raw += time_queries(
             chosen, place, connection, degree, made, f"trickle, buffer {state}", tables
@@ -192,21 +190,14 @@ def time_queries(chosen, place, connection, degree, made, description, tables):
         for query in queries:
             for subject in subjects.in_turn(list(tables), number):
                 table = tables[subject]
-                outcome = pgbench.run(
-                    place,
-                    f"\\set key random({query.first}, {query.last})\n"
-                    + query.text.format(table=table, key=":key") + ";\n",
-                    f"--time={chosen.seconds}",
-                    seed=chosen.seed + number, settings=query.settings, log=True,
-                )
                 raw.append(
                     {
                         "what": query.what, "name": query.name, "workers": query.workers,
                         "degree": degree.name, "made": description,
                         "round": number + 1, "subject": subject.label,
-                        "microseconds": outcome.typical_microseconds,
-                        "processor_microseconds": 1e6
-                        * outcome.processor_seconds / outcome.transactions,
+                    }
+                    | time_query(chosen, place, query, table, number)
+                    | {
                         "workers_processor_microseconds": 0,
                         "wal_bytes": 0,
                         "index_bytes": server.relation_bytes(connection, f"{table}_k"),
@@ -215,6 +206,22 @@ def time_queries(chosen, place, connection, degree, made, description, tables):
                 )
         print(f"round {number + 1} of {chosen.rounds}", flush=True)
     return raw
+
+
+def time_query(chosen, place, query, table, number):
+    """Runs a query over and over, with keys of the round; returns what one takes."""
+    outcome = pgbench.run(
+        place,
+        f"\\set key random({query.first}, {query.last})\n"
+        + query.text.format(table=table, key=":key") + ";\n",
+        f"--time={chosen.seconds}",
+        seed=chosen.seed + number, settings=query.settings, log=True,
+    )
+    return {
+        "microseconds": outcome.typical_microseconds,
+        "processor_microseconds": 1e6
+        * outcome.processor_seconds / outcome.transactions,
+    }
 
 
 def make(place, connection, made, subject, table):
@@ -389,16 +396,11 @@ def tell(chosen, raw, everyone):
     panels = []
     for made, degree in dict.fromkeys((row["made"], row["degree"]) for row in summary):
         rows = [r for r in summary if (r["made"], r["degree"]) == (made, degree)]
-        names = list(dict.fromkeys(row["what"] for row in rows))
         title = f"index made by {made}" if made else "building"
         panels.append(
-            (
-                f"{title}, {degree}", "time, share of nbtree's", names,
-                {nbtree: [1.0] * len(names)}
-                | {
-                    label: [row["share"] for row in rows if row["subject"] == label]
-                    for label in labels
-                },
+            charts.panel(
+                f"{title}, {degree}", "time, share of nbtree's", rows,
+                "what", "share", nbtree,
             )
         )
     charts.bars(

@@ -27,11 +27,8 @@ def measure(chosen, place):
             speed.make(place, connection, "trickle", subject, table)
         server.wait_for_replay(connection, standby)
         for node in (connection, standby):
-            for subject, table in tables.items():
-                entries = buffer.entries(node, subject, f"{table}_k")
-                print(
-                    f"in the buffer of {subject.label}: {entries:,} entries", flush=True
-                )
+            buffer.tell_entries(node, tables)
+            for table in tables.values():
                 # Marks in the rows whose transactions have committed.
                 server.query(node, f"SELECT count(v) FROM {table}")
         for activity in chosen.activities:
@@ -63,26 +60,15 @@ def time_queries(chosen, place, connection, standby, degree, activity, tables):
         for number in range(chosen.rounds):
             for query in queries:
                 for subject in subjects.in_turn(list(tables), number):
-                    script = (
-                        f"\\set key random({query.first}, {query.last})\n"
-                        + query.text.format(table=tables[subject], key=":key") + ";\n"
-                    )
                     for node in subjects.in_turn(["primary", "standby"], number):
-                        outcome = pgbench.run(
-                            place if node == "primary" else place.standby,
-                            script, f"--time={chosen.seconds}",
-                            seed=chosen.seed + number, settings=query.settings,
-                            log=True,
-                        )
+                        at = place if node == "primary" else place.standby
                         raw.append(
                             {
                                 "what": query.what, "degree": degree.name,
                                 "activity": activity, "round": number + 1,
                                 "subject": subject.label, "node": node,
-                                "microseconds": outcome.typical_microseconds,
-                                "processor_microseconds": 1e6
-                                * outcome.processor_seconds / outcome.transactions,
                             }
+                            | speed.time_query(chosen, at, query, tables[subject], number)
                         )
             print(f"{activity}, round {number + 1} of {chosen.rounds}", flush=True)
     return raw
@@ -92,11 +78,7 @@ def going_on(chosen, place, connection, degree, activity, tables):
     """What happens on the primary meanwhile."""
     if activity == "idle":
         return contextlib.nullcontext()
-    before = chosen.rows + chosen.trickle_rows
-    if degree.scrambled:
-        key = f"random(0, {before - 1})"
-    else:
-        key = pgbench.key_expression(f"(:arrival + {before})", degree, before, chosen.seed)
+    key = pgbench.later_key(degree, chosen.rows + chosen.trickle_rows, chosen.seed)
     # Both in turn, so that the reads of all have the same beside them.
     inserts = "".join(
         f"INSERT INTO {table} VALUES (:k, :arrival);\n" for table in tables.values()
@@ -168,15 +150,10 @@ def tell(chosen, raw, everyone):
     panels = []
     for activity, degree in dict.fromkeys((r["activity"], r["degree"]) for r in summary):
         rows = [r for r in summary if (r["activity"], r["degree"]) == (activity, degree)]
-        names = list(dict.fromkeys(row["what"] for row in rows))
         panels.append(
-            (
+            charts.panel(
                 f"{activity}, {degree}", "time on the standby, share of the primary's",
-                names,
-                {
-                    label: [row["share"] for row in rows if row["subject"] == label]
-                    for label in labels
-                },
+                rows, "what", "share",
             )
         )
     charts.bars(
