@@ -1,5 +1,5 @@
 # What the TAP tests share: the access method under test, seeds, the structural
-# check, and the comparison of index scans with sequential scans.
+# check, the comparison of index scans with sequential scans, and load by pgbench.
 #
 # Environment:
 #   SWARE_TEST_AM     access method under test (default sware; with btree the
@@ -13,13 +13,15 @@ use warnings;
 
 use Exporter 'import';
 use Fcntl qw(SEEK_SET);
+use IPC::Run ();
 use Test::More;
 use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(am choose pick prepare_database preload check_statement check_index
-  index_agrees make_disagreements make_verdicts has_good_indexes
-  sequential_summary ordered_summary grep_log $ordered_scan start_after_crash
-  read_page write_page $page_size);
+  flush_statement index_agrees make_disagreements make_verdicts has_good_indexes
+  sequential_summary ordered_summary grep_log did_not_crash unlogged_is_empty
+  script_files start_load stop_load $ordered_scan $sequential_scan start_after_crash
+  turn_off_checksums read_page write_page $page_size);
 
 my $am = $ENV{SWARE_TEST_AM} // 'sware';
 my $seed = $ENV{SWARE_TEST_SEED} // int(rand(2**31));
@@ -29,6 +31,10 @@ note("seed: repeat with SWARE_TEST_SEED=$seed");
 # Settings that leave the planner ordered index scans only.
 our $ordered_scan = join(' ',
 	map { "SET enable_$_ = off;" } qw(seqscan bitmapscan sort));
+
+# Settings that leave the planner sequential scans only.
+our $sequential_scan =
+  join(' ', map { "SET enable_$_ = off;" } qw(indexscan indexonlyscan bitmapscan));
 
 our $page_size = 8192;
 
@@ -86,6 +92,13 @@ sub check_index
 	return ok($status == 0, "$name: check of $index") || diag($stderr);
 }
 
+# A statement that moves everything from the buffers of indexes to their trees; nothing
+# for nbtree to do.
+sub flush_statement
+{
+	return $am eq 'btree' ? 'SELECT 1' : join('; ', map { "SELECT ${am}_flush('$_')" } @_);
+}
+
 # A query for count, distinct identifiers, whether the keys come in order, and
 # a digest that does not depend on the order of equal keys.  Input is any
 # SELECT of "key" and "id".
@@ -105,8 +118,7 @@ SQL
 sub sequential_summary
 {
 	my ($table, $key) = @_;
-	return 'SET enable_indexscan = off; SET enable_indexonlyscan = off; '
-	  . 'SET enable_bitmapscan = off; '
+	return $sequential_scan
 	  . summary_query("SELECT $key AS key, id FROM $table ORDER BY 1");
 }
 
@@ -254,6 +266,77 @@ sub grep_log
 	my $log =
 	  PostgreSQL::Test::Utils::slurp_file($node->logfile, $offset // 0);
 	return grep { /$pattern/ } split /\n/, $log;
+}
+
+# Fails the test if a server's log tells of a crash, or of a page that replay made
+# differently; or if there are lines of another pattern in it.
+sub did_not_crash
+{
+	my ($node, $name, $also) = @_;
+	my $crash = qr/PANIC|TRAP|inconsistent page|was terminated by signal/;
+	my @lines = grep_log($node, defined $also ? qr/$crash|$also/ : $crash);
+	return is(scalar(@lines), 0, $name) || diag(join("\n", @lines));
+}
+
+# Fails the test unless table "unlogged", which has had rows and an index on its key,
+# is empty after recovery, and works.
+sub unlogged_is_empty
+{
+	my ($node, $name) = @_;
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM unlogged'), '0',
+		"$name: an unlogged table is empty");
+	$node->safe_psql('postgres', 'INSERT INTO unlogged SELECT generate_series(1, 3000)');
+	return check_index($node, 'unlogged_key', $name);
+}
+
+# Writes scripts for pgbench.  Returns its arguments, in the order of the names, which
+# may end in "@" and the script's weight.
+sub script_files
+{
+	my (%scripts) = @_;
+	my $directory = PostgreSQL::Test::Utils::tempdir();
+	my @arguments;
+	foreach my $name (sort keys %scripts)
+	{
+		my ($file) = $name =~ /^([^@]*)/;
+		PostgreSQL::Test::Utils::append_to_file("$directory/$file", $scripts{$name});
+		push @arguments, '-f', "$directory/$name";
+	}
+	return @arguments;
+}
+
+# Starts sessions that run pgbench's scripts until they are killed, or their server is
+# gone.  What they say about errors goes to a string, if a reference to one comes last.
+sub start_load
+{
+	my ($node, $clients, @arguments) = @_;
+	my $errors = ref $arguments[-1] ? pop @arguments : \my $unread;
+	return IPC::Run::start(
+		[
+			'pgbench', '-n', '-h', $node->host, '-p', $node->port, '-c', $clients, '-T', '100000',
+			'--random-seed', choose(1, 1_000_000), @arguments, 'postgres'
+		],
+		'<', \undef, '>', \my $output, '2>', $errors, IPC::Run::timeout(1200));
+}
+
+# Kills them, and waits until the server has no sessions left.
+sub stop_load
+{
+	my ($node, $load) = @_;
+	$load->kill_kill;
+	$node->poll_query_until('postgres',
+		"SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
+	return;
+}
+
+# For tests that damage pages: checksums would find it before the index gets to see it.
+# The server is not running.
+sub turn_off_checksums
+{
+	my ($node) = @_;
+	$node->command_ok([ 'pg_checksums', '--disable', '-D', $node->data_dir ], 'checksums are off')
+	  if $node->pg_version >= 18;
+	return;
 }
 
 # A page of a file.

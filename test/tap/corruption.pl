@@ -25,12 +25,7 @@ my $endless = 'runs for ever and cannot be cancelled';
 
 my $node = PostgreSQL::Test::Cluster->new('corruption');
 $node->init;
-# Page checksums would find everything before the index gets to see it.
-if ($node->pg_version >= 18)
-{
-	$node->command_ok([ 'pg_checksums', '--disable', '-D', $node->data_dir ],
-		'checksums are off');
-}
+turn_off_checksums($node);
 $node->append_conf('postgresql.conf', <<'CONF');
 autovacuum = off
 fsync = off

@@ -22,12 +22,7 @@ my %field = (
 
 my $node = PostgreSQL::Test::Cluster->new('damaged_leaf');
 $node->init;
-# Page checksums would find everything before the index gets to see it.
-if ($node->pg_version >= 18)
-{
-	$node->command_ok([ 'pg_checksums', '--disable', '-D', $node->data_dir ],
-		'checksums are off');
-}
+turn_off_checksums($node);
 $node->append_conf('postgresql.conf', <<'CONF');
 autovacuum = off
 fsync = off

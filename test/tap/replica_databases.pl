@@ -60,8 +60,7 @@ sub is_right
 {
 	my ($name) = @_;
 	$primary->wait_for_catchup($standby);
-	my $expected = answers($primary,
-		'SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off;');
+	my $expected = answers($primary, $sequential_scan);
 	foreach my $node ($primary, $standby)
 	{
 		# more than once: what is read often gets sorted

@@ -92,9 +92,7 @@ sub check_table
 	my ($name, $expected) = @_;
 	is( $node->safe_psql(
 			'postgres',
-			'SET enable_indexscan = off; SET enable_indexonlyscan = off; '
-			  . 'SET enable_bitmapscan = off; '
-			  . 'SELECT k FROM t GROUP BY k HAVING count(*) > 1 LIMIT 5'),
+			$sequential_scan . 'SELECT k FROM t GROUP BY k HAVING count(*) > 1 LIMIT 5'),
 		'', "$name: no key is there twice");
 	foreach my $line (split /\n/,
 		$node->safe_psql('postgres',
