@@ -302,6 +302,7 @@ sware_buffer_wait_for_readers(Relation index, BufferAccessStrategy strategy)
 	SwareListedPage *pages;
 	int			count = sware_buffer_list_pages(index, SWARE_SLOT_RETIRED, &pages);
 
+	Assert(!is_flushing(index));
 	for (int i = 0; i < count; i++)
 	{
 		Buffer		buffer;

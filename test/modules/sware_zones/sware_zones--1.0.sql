@@ -18,3 +18,8 @@ AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 -- for zones.
 CREATE FUNCTION sware_count_chunks(OUT total int, OUT unused int, OUT used int)
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+
+-- The quota of an index's shared buffer, in pages, and the number of slots that its
+-- directory can have.
+CREATE FUNCTION sware_quota(index regclass, OUT quota int, OUT slots int)
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT;

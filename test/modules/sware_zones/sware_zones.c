@@ -22,6 +22,7 @@ PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(sware_compare_zones);
 PG_FUNCTION_INFO_V1(sware_count_chunks);
+PG_FUNCTION_INFO_V1(sware_quota);
 
 /* places that are searched for in each block */
 #define SEARCHES	40
@@ -387,5 +388,21 @@ sware_count_chunks(PG_FUNCTION_ARGS)
 	values[0] = Int32GetDatum(total);
 	values[1] = Int32GetDatum(unused);
 	values[2] = Int32GetDatum(used);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
+}
+
+Datum
+sware_quota(PG_FUNCTION_ARGS)
+{
+	Relation	index = index_open(PG_GETARG_OID(0), AccessShareLock);
+	TupleDesc	descriptor;
+	Datum		values[2];
+	bool		isnull[2] = {false};
+
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	values[0] = Int32GetDatum(sware_buffer_quota(index));
+	values[1] = Int32GetDatum(SWARE_MAX_DIRECTORY_PAGES * SWARE_SLOTS_PER_PAGE);
+	index_close(index, AccessShareLock);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
 }

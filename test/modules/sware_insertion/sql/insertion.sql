@@ -104,3 +104,28 @@ COMMIT;
 
 VACUUM (INDEX_CLEANUP ON) t;
 SELECT sware_check('t_k', true);
+
+-- A parallel worker, which a server might let insert some day, adds to the shared
+-- buffer and flushes nothing, over the quota of 8 pages and at its limit: the leader's
+-- locks do not keep it off.
+CREATE TABLE w (k int) WITH (autovacuum_enabled = off, parallel_workers = 2);
+CREATE INDEX w_k ON w USING sware (k) WITH (buffer_size = 64);
+SELECT insert_unindexed('w_k', 'INSERT INTO w SELECT i FROM generate_series(1, 12000) i');
+ALTER FUNCTION sware_insert_row PARALLEL SAFE COST 10000;
+SET enable_indexscan = off;
+SET enable_indexonlyscan = off;
+SET enable_bitmapscan = off;
+ANALYZE w;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET parallel_leader_participation = off;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM w WHERE k <= 11000 AND NOT sware_insert_row('w_k', ctid, 'no');
+SELECT count(*) FROM w WHERE k <= 11000 AND NOT sware_insert_row('w_k', ctid, 'no');
+SELECT sealed_pages >= 16 AS at_limit, buffer_generation FROM sware_metapage('w_k');
+-- Without workers, there is a flush.
+SET max_parallel_workers_per_gather = 0;
+SELECT count(*) FROM w WHERE k > 11000 AND NOT sware_insert_row('w_k', ctid, 'no');
+INSERT INTO w SELECT i FROM generate_series(12001, 13000) i ON CONFLICT DO NOTHING;
+SELECT sealed_pages < 16 AND buffer_generation > 1 AS flushed FROM sware_metapage('w_k');
+SELECT sware_check('w_k', true);

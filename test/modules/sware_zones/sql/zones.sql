@@ -100,6 +100,13 @@ SELECT * FROM compare_zones('zone_options_never');
 CREATE INDEX ON zone_options USING sware (k) WITH (sort_threshold = 0);
 CREATE INDEX ON zone_options USING sware (k) WITH (bloom_bits = 33);
 
+-- A buffer may have twice its quota, and then a third of its directory is left for
+-- pages that have retired.
+SELECT quota FROM sware_quota('zone_options_small');
+ALTER INDEX zone_options_small SET (buffer_size = 4194304);
+SELECT quota > 100000 AS is_large, slots - 2 * quota >= slots / 3 AS leaves_room FROM sware_quota('zone_options_small');
+ALTER INDEX zone_options_small RESET (buffer_size);
+
 -- Flushes take the oldest pages; blocks of others stay.
 CREATE TABLE zone_flushed (k int, t text);
 CREATE INDEX zone_flushed_k ON zone_flushed USING sware (k) INCLUDE (t) WITH (buffer_size = 512);
