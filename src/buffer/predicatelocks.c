@@ -16,6 +16,7 @@
 #include "buffer/bloomfilter.h"
 #include "buffer/hashfunction.h"
 #include "buffer/predicatelocks.h"
+#include "faultpoint.h"
 
 #define SCALE_BITS			64
 
@@ -402,6 +403,7 @@ sware_check_entries(Relation index, IndexTuple *entries, int64 count)
 	sware_key_column_init(&column, index, 1, (Datum) 0, false);
 	if (PageIsPredicateLocked(index, POINT_MARKER))
 		check_points(index, &column, entries, count);
+	SWARE_FAULT_POINT("conflicts-points");
 	for (int i = 0; i < GRANULE_MARKERS; i++)
 	{
 		has_locks[i] = sware_has_abbreviations(&column) &&

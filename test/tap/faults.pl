@@ -98,6 +98,11 @@ SQL
 	insert_at_once => [ 'SET sware.enable_buffer = off;', <<'SQL' ],
 INSERT INTO t SELECT 5000 + i, i * 30, 'at once' FROM generate_series(1, 5) i;
 SQL
+	insert_serializable => [ '', <<'SQL' ],
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+INSERT INTO t SELECT 5000 + i, i * 30, 'new' FROM generate_series(1, 40) i;
+COMMIT;
+SQL
 	insert_unique => [ '', <<'SQL' ],
 INSERT INTO u SELECT 5000 + i, 20000 + i, 'above' FROM generate_series(1, 400) i;
 INSERT INTO u SELECT 6000 + i, (400 - i) * 2 + 1, 'between' FROM generate_series(1, 200) i;
