@@ -129,8 +129,8 @@ make_scan(Relation index)
 }
 
 /*
- * Take the scan that is kept for an index, or make one.  It belongs to the
- * caller, and so does its memory context, until it is kept again.
+ * Take the scan that is kept for an index, or make one.  Until it is kept again, its
+ * memory context belongs to the current one, and goes with that after an error.
  */
 static IndexScanDesc
 take_scan(Relation index, MemoryContext *context)
@@ -150,6 +150,7 @@ take_scan(Relation index, MemoryContext *context)
 			*context = kept->context;
 			scan = kept->scan;
 			(void) hash_search(kept_scans, &key, HASH_REMOVE, NULL);
+			MemoryContextSetParent(*context, CurrentMemoryContext);
 			scan->xs_itupdesc = RelationGetDescr(index);
 			return scan;
 		}
@@ -298,22 +299,13 @@ examine_key(IndexScanDesc scan, MemoryContext context, Relation heap,
 {
 	SwareScan  *state = scan->opaque;
 
-	PG_TRY();
-	{
-		scan->xs_snapshot = &examination->snapshot;
-		restart(scan, values, isnull);
-		if (examination->check == UNIQUE_CHECK_EXISTING || may_be_there(scan))
-			examine_rows(scan, heap, examination);
-		sware_merge_rewind(state);
-		sware_tree_cursor_rewind(&state->tree);
-		scan->xs_snapshot = InvalidSnapshot;
-	}
-	PG_CATCH();
-	{
-		MemoryContextDelete(context);
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
+	scan->xs_snapshot = &examination->snapshot;
+	restart(scan, values, isnull);
+	if (examination->check == UNIQUE_CHECK_EXISTING || may_be_there(scan))
+		examine_rows(scan, heap, examination);
+	sware_merge_rewind(state);
+	sware_tree_cursor_rewind(&state->tree);
+	scan->xs_snapshot = InvalidSnapshot;
 	keep_scan(scan, context);
 }
 

@@ -337,6 +337,25 @@ foreach my $operation ($parts{requests} ? sort keys %operations : ())
 	  if $extending{$operation};
 }
 
+# What a look-up has when a request is refused, in whichever of its steps, does not
+# stay with the session: only the scan that is kept does.
+if ($parts{requests})
+{
+	my $script = "CREATE TABLE looked_up (k int); CREATE UNIQUE INDEX looked_up_key ON looked_up USING sware (k);\n"
+	  . "INSERT INTO looked_up SELECT generate_series(1, 20);\n"
+	  . join('', map { <<"SQL" } 1 .. 60)
+INSERT INTO looked_up VALUES (1);
+SET sware.fail_allocation = $_;
+INSERT INTO looked_up VALUES (100 + $_);
+RESET sware.fail_allocation;
+SQL
+	  . "SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'sware look-up';\n"
+	  . "DROP TABLE looked_up;";
+	my ($status, $stdout, $stderr) = run_sql($script);
+	like($stderr, qr/out of memory/, 'requests for memory are refused');
+	is($stdout, '1', 'one scan for look-ups stays');
+}
+
 # Starts a session in the background.
 sub start_session
 {
