@@ -173,7 +173,8 @@ try_seek(SwareCheck *check, const SwareSearchKey *key, int level, TreePage *resu
 			return current == level;
 		else
 		{
-			OffsetNumber offset = key ? sware_search_internal(key, page) : SWARE_FIRST_DATA;
+			OffsetNumber offset = key ? sware_search_internal(key, result->block, page) :
+				SWARE_FIRST_DATA;
 
 			link = sware_pivot_link(sware_page_tuple(page, offset));
 			current--;

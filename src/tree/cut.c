@@ -17,8 +17,8 @@
 #include "miscadmin.h"
 
 #include "tree/cache.h"
-#include "tree/corruption.h"
-#include "tree/leafview.h"
+#include "tree/pageitem.h"
+#include "tree/tree.h"
 
 /*
  * How often a step to the left is tried, while others change the tree, before the
@@ -58,15 +58,12 @@ read_parent(const SwareSearchKey *place, bool forward)
 static void
 copy_pivot(Relation index, Buffer buffer, OffsetNumber offset, IndexTuple to)
 {
-	SwareLeafView view;
-	IndexTuple	pivot;
+	BlockNumber block = BufferGetBlockNumber(buffer);
+	Page		page = BufferGetPage(buffer);
+	IndexTuple	pivot = sware_checked_pivot(index, block, page, offset);
 
-	view.index = index;
-	view.block = BufferGetBlockNumber(buffer);
-	view.page = BufferGetPage(buffer);
-	pivot = sware_view_pivot(&view, offset);
 	if (IndexTupleSize(pivot) > SWARE_MAX_PIVOT_SIZE || sware_tuple_count(pivot) == 0)
-		sware_view_report_item(&view, offset);
+		sware_report_item(index, block, page, offset);
 	memcpy(to, pivot, IndexTupleSize(pivot));
 }
 
@@ -81,7 +78,7 @@ find_above(const SwareSearchKey *place, int leaves, IndexTuple pivot)
 	bool		found = true;
 
 	if (place->columnCount > 0 && last >= SWARE_FIRST_DATA)
-		offset = sware_search_internal(place, page);
+		offset = sware_search_internal(place, BufferGetBlockNumber(buffer), page);
 	if (offset + leaves <= last)
 		copy_pivot(place->index, buffer, offset + leaves, pivot);
 	else if (!sware_page_is_rightmost(page))
@@ -105,7 +102,7 @@ find_below(const SwareSearchKey *place, int leaves, IndexTuple pivot)
 		SwareLink	link = sware_page_link(buffer);
 
 		if (place->columnCount > 0 && offset >= SWARE_FIRST_DATA)
-			offset = sware_search_internal(place, page);
+			offset = sware_search_internal(place, BufferGetBlockNumber(buffer), page);
 
 		/* the first downlink has no key: it begins where the page does */
 		if (offset >= SWARE_FIRST_DATA + leaves)

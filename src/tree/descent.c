@@ -17,6 +17,7 @@
 
 #include "tree/cache.h"
 #include "tree/corruption.h"
+#include "tree/pageitem.h"
 #include "tree/tree.h"
 
 /* The root and its level, from the cache; to be checked when used. */
@@ -105,15 +106,27 @@ read_root(Relation index, int lockmode, int *level)
 	return buffer;
 }
 
+/* The page that a downlink of a locked page leads to. */
+static inline SwareLink
+downlink(Relation index, Buffer buffer, OffsetNumber offset)
+{
+	return sware_checked_downlink(index, BufferGetBlockNumber(buffer),
+								  BufferGetPage(buffer), offset);
+}
+
 /* Must a search for the place go on to the right sibling? */
 static bool
-is_right_of_page(const SwareSearchKey *key, Page page)
+is_right_of_page(const SwareSearchKey *key, Buffer buffer)
 {
+	Page		page = BufferGetPage(buffer);
+
 	if (sware_page_is_rightmost(page))
 		return false;
 	if (!sware_page_is_leaf(page) && sware_page_data_count(page) == 0)
 		return true;
-	return sware_compare_key(key, sware_page_high_key(page)) >= 0;
+	return sware_compare_key(key, sware_checked_pivot(key->index,
+													  BufferGetBlockNumber(buffer),
+													  page, SWARE_HIGH_KEY)) >= 0;
 }
 
 /* Complete the split of a page that was seen to be flagged, if it still is. */
@@ -152,7 +165,7 @@ move_right(const SwareSearchKey *key, Buffer buffer, int level, int lockmode,
 			(SwarePageGetOpaque(page)->flags & SWARE_INCOMPLETE_SPLIT) != 0;
 		SwareLink	next;
 
-		if (!is_incomplete && !is_right_of_page(key, page))
+		if (!is_incomplete && !is_right_of_page(key, buffer))
 			return buffer;
 
 		next = is_incomplete ? sware_page_link(buffer) : SwarePageGetOpaque(page)->right;
@@ -230,8 +243,8 @@ try_descend(const SwareSearchKey *key, int level, int lockmode, SwareStack **sta
 					 errmsg("index \"%s\" has no downlink on rightmost internal block %u",
 							RelationGetRelationName(index),
 							BufferGetBlockNumber(buffer))));
-		offset = sware_search_internal(key, page);
-		child = sware_pivot_link(sware_page_tuple(page, offset));
+		offset = sware_search_internal(key, BufferGetBlockNumber(buffer), page);
+		child = downlink(index, buffer, offset);
 		if (stack)
 		{
 			SwareStack *ancestor = palloc(sizeof(SwareStack));
@@ -304,9 +317,8 @@ try_descend_to_edge(Relation index, int level, bool rightmost)
 							BufferGetBlockNumber(buffer))));
 		else
 		{
-			next = sware_pivot_link(sware_page_tuple(page, rightmost ?
-													 PageGetMaxOffsetNumber(page) :
-													 SWARE_FIRST_DATA));
+			next = downlink(index, buffer, rightmost ?
+							PageGetMaxOffsetNumber(page) : SWARE_FIRST_DATA);
 			current--;
 		}
 
@@ -361,16 +373,16 @@ sware_step_left(Relation index, SwareLink sibling, SwareLink page, int level)
 
 /* The offset of the downlink to a page; InvalidOffsetNumber if not there. */
 static OffsetNumber
-find_downlink(Page page, SwareLink child, OffsetNumber hint)
+find_downlink(Relation index, Buffer buffer, SwareLink child, OffsetNumber hint)
 {
-	OffsetNumber last = PageGetMaxOffsetNumber(page);
+	OffsetNumber last = PageGetMaxOffsetNumber(BufferGetPage(buffer));
 
 	if (hint >= SWARE_FIRST_DATA && hint <= last &&
-		sware_links_equal(sware_pivot_link(sware_page_tuple(page, hint)), child))
+		sware_links_equal(downlink(index, buffer, hint), child))
 		return hint;
 	for (OffsetNumber offset = SWARE_FIRST_DATA; offset <= last; offset++)
 	{
-		if (sware_links_equal(sware_pivot_link(sware_page_tuple(page, offset)), child))
+		if (sware_links_equal(downlink(index, buffer, offset), child))
 			return offset;
 	}
 	return InvalidOffsetNumber;
@@ -398,7 +410,7 @@ find_downlink_to_the_right(Relation index, Buffer buffer, int level, int64 steps
 		}
 		else
 		{
-			*offset = find_downlink(page, child, hint);
+			*offset = find_downlink(index, buffer, child, hint);
 			if (*offset != InvalidOffsetNumber)
 				return buffer;
 			next = SwarePageGetOpaque(page)->right;

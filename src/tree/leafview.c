@@ -7,22 +7,7 @@
  */
 #include "postgres.h"
 
-#include "tree/corruption.h"
 #include "tree/leafview.h"
-
-/* Raise the error for a damaged item. */
-void
-sware_view_report_item(const SwareLeafView *view, OffsetNumber offset)
-{
-	ItemId		line_pointer = PageGetItemId(view->page, offset);
-
-	sware_report_corruption(view->index, view->block,
-							"Item %u is damaged, or its line pointer is: "
-							"offset %u, length %u, flags %u.",
-							offset, ItemIdGetOffset(line_pointer),
-							ItemIdGetLength(line_pointer),
-							(unsigned) line_pointer->lp_flags);
-}
 
 /*
  * The first of the page's offsets first..end-1, all in the sorted part or all
@@ -139,8 +124,8 @@ view_merge(SwareLeafView *view, OffsetNumber first, OffsetNumber end,
 }
 
 /*
- * Look at a leaf, whose frame has been checked.  `low` and `high`, if given, are the places between which
- * tuples are wanted.
+ * Look at a leaf, whose frame has been checked.  `low` and `high`, if given, are
+ * the places between which tuples are wanted.
  */
 void
 sware_view_init(SwareLeafView *view, Relation index, Buffer buffer,

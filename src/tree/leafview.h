@@ -4,10 +4,7 @@
  *	  A leaf as scans look at it: its tuples in index order.
  *
  * A view points into its page; whoever uses it holds a content lock on that.
- *
- * Scans copy what they see into memory of limited size, and see many pages, so
- * here nothing is trusted to lie within the page.  The inside of a key is: only
- * sware_check looks at that.
+ * Items are checked (see pageitem.h), and posting lists, too.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,6 +13,7 @@
 
 #include "storage/bufmgr.h"
 
+#include "tree/pageitem.h"
 #include "tree/tree.h"
 
 /*
@@ -35,8 +33,6 @@ typedef struct SwareLeafView
 	OffsetNumber offsets[SWARE_MAX_ITEMS_PER_PAGE];
 } SwareLeafView;
 
-extern void sware_view_report_item(const SwareLeafView *view, OffsetNumber offset);
-
 /* Is a special tuple a posting list whose TIDs are within it? */
 static inline bool
 sware_view_is_posting(IndexTuple tuple)
@@ -50,47 +46,14 @@ sware_view_is_posting(IndexTuple tuple)
 		sware_tuple_count(tuple) * sizeof(ItemPointerData) <= size - keySize;
 }
 
-/* the item at an offset that the page has; an error if it is damaged */
-static inline IndexTuple
-sware_view_item(const SwareLeafView *view, OffsetNumber offset)
-{
-	ItemId		line_pointer = PageGetItemId(view->page, offset);
-	unsigned	start = ItemIdGetOffset(line_pointer);
-	unsigned	length = ItemIdGetLength(line_pointer);
-	IndexTuple	tuple = (IndexTuple) ((char *) view->page + start);
-
-	if (unlikely(!ItemIdIsNormal(line_pointer) ||
-				 start < ((PageHeader) view->page)->pd_upper ||
-				 start != MAXALIGN(start) ||
-				 length < sizeof(IndexTupleData) ||
-				 start + length > BLCKSZ - sizeof(SwarePageOpaqueData) ||
-				 IndexTupleSize(tuple) != length))
-		sware_view_report_item(view, offset);
-	return tuple;
-}
-
-/* the same for an entry or posting list */
+/* the entry or posting list at an offset that the page has */
 static inline IndexTuple
 sware_view_entry(const SwareLeafView *view, OffsetNumber offset)
 {
-	IndexTuple	tuple = sware_view_item(view, offset);
+	IndexTuple	tuple = sware_checked_item(view->index, view->block, view->page, offset);
 
 	if (unlikely(sware_tuple_is_special(tuple) && !sware_view_is_posting(tuple)))
-		sware_view_report_item(view, offset);
-	return tuple;
-}
-
-/* the same for a pivot */
-static inline IndexTuple
-sware_view_pivot(const SwareLeafView *view, OffsetNumber offset)
-{
-	IndexTuple	tuple = sware_view_item(view, offset);
-
-	if (unlikely(!sware_tuple_is_pivot(tuple) ||
-				 IndexTupleSize(tuple) < sizeof(IndexTupleData) +
-				 (sware_pivot_has_tid(tuple) ? SWARE_TAIL_SIZE : 0) +
-				 (sware_pivot_has_link(tuple) ? SWARE_TAIL_SIZE : 0)))
-		sware_view_report_item(view, offset);
+		sware_report_item(view->index, view->block, view->page, offset);
 	return tuple;
 }
 
@@ -98,7 +61,7 @@ sware_view_pivot(const SwareLeafView *view, OffsetNumber offset)
 static inline IndexTuple
 sware_view_high_key(const SwareLeafView *view)
 {
-	return sware_view_pivot(view, SWARE_HIGH_KEY);
+	return sware_checked_pivot(view->index, view->block, view->page, SWARE_HIGH_KEY);
 }
 
 /* the tuple at a place of the view, 0 <= i < count */

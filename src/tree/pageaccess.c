@@ -17,6 +17,7 @@
 #include "storage/lmgr.h"
 
 #include "tree/corruption.h"
+#include "tree/pageitem.h"
 #include "tree/tree.h"
 
 bool
@@ -105,6 +106,19 @@ check_directory_links(Relation index, Page page)
 		sware_report_corruption(index, SWARE_METAPAGE,
 								"The directory has %u pages, and their links end at %u.",
 								meta->directoryPages, ((PageHeader) page)->pd_lower);
+}
+
+void
+sware_report_item(Relation index, BlockNumber block, Page page, OffsetNumber offset)
+{
+	ItemId		line_pointer = PageGetItemId(page, offset);
+
+	sware_report_corruption(index, block,
+							"Item %u is damaged, or its line pointer is: "
+							"offset %u, length %u, flags %u.",
+							offset, ItemIdGetOffset(line_pointer),
+							ItemIdGetLength(line_pointer),
+							(unsigned) line_pointer->lp_flags);
 }
 
 /*

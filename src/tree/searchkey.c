@@ -15,6 +15,7 @@
 #include "common/int.h"
 #include "utils/fmgroids.h"
 
+#include "tree/pageitem.h"
 #include "tree/tree.h"
 
 /* How a comparison function compares, if that can be done without a call. */
@@ -328,10 +329,10 @@ sware_search_leaf(const SwareSearchKey *key, Page page,
 
 /*
  * The offset of the downlink to follow: the last whose pivot is not above
- * the place.  The page has at least one downlink.
+ * the place.  The page is locked, or a copy, and has at least one downlink.
  */
 OffsetNumber
-sware_search_internal(const SwareSearchKey *key, Page page)
+sware_search_internal(const SwareSearchKey *key, BlockNumber block, Page page)
 {
 	OffsetNumber low = SWARE_FIRST_DATA;
 	OffsetNumber high = PageGetMaxOffsetNumber(page) + 1;
@@ -341,7 +342,7 @@ sware_search_internal(const SwareSearchKey *key, Page page)
 	{
 		OffsetNumber middle = low + (high - low) / 2;
 
-		if (sware_compare_key(key, sware_page_tuple(page, middle)) >= 0)
+		if (sware_compare_key(key, sware_checked_pivot(key->index, block, page, middle)) >= 0)
 			low = middle;
 		else
 			high = middle;

@@ -100,7 +100,8 @@ extern int	sware_compare_columns(Relation index, IndexTuple a, IndexTuple b,
 extern int	sware_compare_entries(Relation index, IndexTuple a, IndexTuple b);
 extern OffsetNumber sware_search_leaf(const SwareSearchKey *key, Page page,
 									  OffsetNumber first, OffsetNumber last);
-extern OffsetNumber sware_search_internal(const SwareSearchKey *key, Page page);
+extern OffsetNumber sware_search_internal(const SwareSearchKey *key, BlockNumber block,
+										  Page page);
 extern int	sware_ordered_offsets(Relation index, Page page, OffsetNumber *offsets);
 
 /* pageaccess.c: getting at pages; the only place that reads or locks them */

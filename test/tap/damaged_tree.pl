@@ -1,4 +1,4 @@
-# Scans of damaged leaves and of links that form circles.  A scan that meets one
+# Scans of damaged pages and of links that form circles.  A scan that meets one
 # gives an error that names a block, or the right answer where it finds its way
 # all the same; it ends, and never crashes the server.
 
@@ -20,7 +20,7 @@ my %field = (
 	right => [ 8, 'L L' ],
 	append_items => [ 18, 'S' ]);
 
-my $node = PostgreSQL::Test::Cluster->new('damaged_leaf');
+my $node = PostgreSQL::Test::Cluster->new('damaged_tree');
 $node->init;
 turn_off_checksums($node);
 $node->append_conf('postgresql.conf', <<'CONF');
@@ -168,6 +168,42 @@ my @damages = (
 		'forward'
 	]);
 
+# The same for the root, an internal page; only searches for keys read the item.
+my @root_damages = (
+	[
+		'a downlink that leads off the page',
+		sub {
+			my ($page) = @_;
+			my (undef, $flags, $length) = line_pointer($page, 20);
+			set_line_pointer($page, 20, 32760, $flags, $length);
+		},
+	],
+	[
+		'a downlink larger than its line pointer says',
+		sub {
+			my ($page) = @_;
+			my ($start) = line_pointer($page, 20);
+			substr($$page, $start + 6, 2) |= pack('S', 0x1fff);
+		},
+	],
+	[
+		'a downlink that has become an entry',
+		sub {
+			my ($page) = @_;
+			my ($start) = line_pointer($page, 20);
+			substr($$page, $start + 4, 2) = pack('S', 1);
+			substr($$page, $start + 6, 2) &= pack('S', 0xdfff);
+		},
+	],
+	[
+		'a downlink without a link',
+		sub {
+			my ($page) = @_;
+			my ($start) = line_pointer($page, 20);
+			substr($$page, $start + 4, 2) &= pack('S', 0xdfff);
+		},
+	]);
+
 # Changes a link of a leaf, counted from 0 on the left, to lead to another one.
 sub link_leaf
 {
@@ -245,6 +281,14 @@ my @cases = (
 			} } @damages),
 	(map { {
 				name => $_->[0],
+				damage => $_->[1],
+				of_root => 1,
+				reason => qr/Item 20 is damaged/,
+				scans => 'look-ups',
+				rows_per_key => 1
+			} } @root_damages),
+	(map { {
+				name => $_->[0],
 				misleading => $_->[1],
 				scans => '',
 				rows_per_key => 1
@@ -260,6 +304,7 @@ CREATE INDEX i$number ON t$number USING sware (key);
 VACUUM t$number;
 SQL
 	$case->{leaves} = [ leaves("i$number") ];
+	$case->{root} = $node->safe_psql('postgres', "SELECT root FROM sware_metapage('i$number')");
 	$case->{file} = $node->data_dir . '/'
 	  . $node->safe_psql('postgres', "SELECT pg_relation_filepath('i$number')");
 }
@@ -275,7 +320,7 @@ foreach my $number (0 .. $#cases)
 		$case->{misleading}->($case->{file}, $leaves, "i$number");
 		next;
 	}
-	my $block = $leaves->[2][0];
+	my $block = $case->{of_root} ? $case->{root} : $leaves->[2][0];
 	my $page = read_page($case->{file}, $block);
 	$case->{damage}->(\$page);
 	write_page($case->{file}, $block, $page);
