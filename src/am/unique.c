@@ -112,6 +112,7 @@ make_scan(Relation index)
 	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
 	IndexScanDesc scan = sware_beginscan(index, columns, 0);
 
+	((SwareScan *) scan->opaque)->buffer.asksForKeys = true;
 	for (int i = 0; i < columns; i++)
 	{
 		Oid			type = index->rd_opcintype[i];
@@ -207,8 +208,6 @@ restart(IndexScanDesc scan, const Datum *values, const bool *isnull)
 		scan->keyData[i].sk_argument = isnull[i] ? (Datum) 0 : values[i];
 	}
 	sware_rescan(scan, scan->keyData, scan->numberOfKeys, NULL, 0);
-
-	state->buffer.asksForKeys = true;
 
 	/* what this session has staged was published before */
 	state->beforePage = state->tree.beforePage = NULL;

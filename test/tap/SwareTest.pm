@@ -21,7 +21,7 @@ our @EXPORT = qw(am choose pick prepare_database preload check_statement check_i
   flush_statement index_agrees make_disagreements make_verdicts has_good_indexes
   sequential_summary ordered_summary grep_log did_not_crash unlogged_is_empty
   script_files start_load stop_load $ordered_scan $sequential_scan start_after_crash
-  turn_off_checksums read_page write_page $page_size);
+  start_server_to_damage read_page write_page $page_size);
 
 my $am = $ENV{SWARE_TEST_AM} // 'sware';
 my $seed = $ENV{SWARE_TEST_SEED} // int(rand(2**31));
@@ -329,14 +329,24 @@ sub stop_load
 	return;
 }
 
-# For tests that damage pages: checksums would find it before the index gets to see it.
-# The server is not running.
-sub turn_off_checksums
+# A server for tests that damage pages. It has no checksums, which would find that
+# before the index gets to see it.
+sub start_server_to_damage
 {
-	my ($node) = @_;
+	my ($name) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init;
 	$node->command_ok([ 'pg_checksums', '--disable', '-D', $node->data_dir ], 'checksums are off')
 	  if $node->pg_version >= 18;
-	return;
+	$node->append_conf('postgresql.conf', <<'CONF');
+autovacuum = off
+fsync = off
+statement_timeout = '60s'
+log_statement = none
+CONF
+	$node->start;
+	prepare_database($node);
+	return $node;
 }
 
 # A page of a file.

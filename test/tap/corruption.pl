@@ -23,17 +23,7 @@ my $copies = 36;
 my $am = am();
 my $endless = 'runs for ever and cannot be cancelled';
 
-my $node = PostgreSQL::Test::Cluster->new('corruption');
-$node->init;
-turn_off_checksums($node);
-$node->append_conf('postgresql.conf', <<'CONF');
-autovacuum = off
-fsync = off
-statement_timeout = '60s'
-log_statement = none
-CONF
-$node->start;
-prepare_database($node);
+my $node = start_server_to_damage('corruption');
 
 # Equal tables, each with one index, so that a restart serves many corruptions.
 # Long keys make trees of three levels; half the keys have duplicates.  The shared

@@ -20,16 +20,7 @@ my %field = (
 	right => [ 8, 'L L' ],
 	append_items => [ 18, 'S' ]);
 
-my $node = PostgreSQL::Test::Cluster->new('damaged_tree');
-$node->init;
-turn_off_checksums($node);
-$node->append_conf('postgresql.conf', <<'CONF');
-autovacuum = off
-fsync = off
-statement_timeout = '60s'
-CONF
-$node->start;
-prepare_database($node);
+my $node = start_server_to_damage('damaged_tree');
 
 # The leaves of an index from left to right: block and incarnation of each.
 sub leaves
