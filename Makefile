@@ -3,9 +3,12 @@
 #   make                 builds against the pg_config found in PATH
 #   make PG_CONFIG=...   builds against another server
 #   make WERROR=1        turns every warning into an error
-#   make FAULT_POINTS=1  lets tests stop or fail at named points (src/faultpoint.h)
+#   make FAULT_POINTS=1  lets tests stop or fail at named points (src/base/faultpoint.h)
 #   make install         installs into that server
-#   make installcheck    runs the SQL and isolation tests on a running server
+#   make installcheck    runs the SQL and isolation tests on a running server, which
+#                        has the settings of test/regress.conf
+#   make indent          lays the sources out as pgindent does (test/indent)
+#   make dist            makes an archive of the last commit, for PGXN
 #
 # test/run builds and runs everything, on a private copy of the server.
 
@@ -20,11 +23,13 @@ REGRESS = setup $(filter-out setup,$(patsubst sql/%.sql,%,$(sort $(wildcard sql/
 ISOLATION = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
 # Tests that name fault points need a library that has them.
 ifndef FAULT_POINTS
-NEED_FAULT_POINTS := $(basename $(notdir $(shell grep -l sware.fault_points sql/*.sql test/isolation/specs/*.spec)))
+NEED_FAULT_POINTS := $(basename $(notdir $(shell \
+	grep -l sware.fault_points sql/*.sql test/isolation/specs/*.spec)))
 REGRESS := $(filter-out $(NEED_FAULT_POINTS),$(REGRESS))
 ISOLATION := $(filter-out $(NEED_FAULT_POINTS),$(ISOLATION))
 endif
-ISOLATION_OPTS = --inputdir=test/isolation --outputdir=output_iso --load-extension=sware
+REGRESS_OPTS = --encoding=UTF8 --no-locale --load-extension=sware
+ISOLATION_OPTS = $(REGRESS_OPTS) --inputdir=test/isolation --outputdir=output_iso
 EXTRA_CLEAN = output_iso results regression.diffs regression.out
 
 # The server's headers count as system headers, so that -Wextra speaks of this
@@ -49,6 +54,14 @@ include $(PGXS)
 # PGXS tracks header dependencies only if the server was configured to.
 HEADERS_OF_SWARE = $(wildcard src/*.h src/*/*.h)
 $(OBJS) $(OBJS:.o=.bc): $(HEADERS_OF_SWARE)
+
+DISTRIBUTION = sware-$(shell sed -n 's/^   "version": "\(.*\)",$$/\1/p' META.json)
+.PHONY: dist indent
+indent:
+	test/indent
+
+dist:
+	git archive --format=zip --prefix=$(DISTRIBUTION)/ --output=$(DISTRIBUTION).zip HEAD
 
 # clang is handed the warning options of the compiler that built the server.
 ifneq (,$(findstring clang,$(CC)))

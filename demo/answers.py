@@ -166,7 +166,7 @@ WHOLE_RUNS = ("BACKWARD ALL", "FORWARD ALL", "BACKWARD ALL")
 
 
 def compare_cursors(connection, subjects, verdict):
-    """Compares what a cursor returns that turns round in mid-scan."""
+    """Compares what a cursor returns when it changes its direction in mid-scan."""
     plain, *indexed = subjects
     truth = cursor_answer(connection, plain)
     verdict.queries += 1

@@ -1,4 +1,4 @@
-"""Shows what sware tells of its buffers and of what happened to its indexes."""
+"""Shows sware's statistics: what is in its buffers, and what happened to its indexes."""
 
 COLUMNS = (
     ("buffer_entries", "in the buffer", 0),

@@ -54,7 +54,7 @@ KINDS = (
 
 
 def ship_days(connection, table, first="-infinity", last="infinity"):
-    """The days on which something of a table was shipped."""
+    """The days on which rows of a table were shipped."""
     rows = connection.execute(
         f"SELECT DISTINCT l_shipdate FROM {table} "
         f"WHERE l_shipdate BETWEEN '{first}' AND '{last}' ORDER BY 1"
@@ -92,7 +92,7 @@ def time_kind(connection, subjects, kind, days):
             break
         column = INDEXED_COLUMNS[number % len(INDEXED_COLUMNS)]
         day = generator.choice(days)
-        # Who comes second may profit from the first one's warm caches.
+        # The second one may profit from the caches that the first one has warmed.
         order = subjects if (number // len(INDEXED_COLUMNS)) % 2 else subjects[::-1]
         for subject in order:
             text = kind.sql.format(table=subject.table, column=column, day="%(day)s::date")

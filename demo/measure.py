@@ -98,14 +98,14 @@ def count_rows(connection, compared):
 
 
 def show_buffer(connection, subject, verdict, column, expected, when):
-    """Shows the statistics of sware's indexes, of which one must be above zero or not."""
+    """Shows the statistics of sware's indexes; one column must be above zero, or must not."""
     if subject.access_method == "sware":
         figures = buffer.show(connection, subject)
         buffer.check(figures, verdict, column, expected, when)
 
 
 def check_indexes(connection, subject, verdict):
-    """Has the access method's own check look at every index of the subject."""
+    """Runs the access method's own check on every index of the subject."""
     function = (
         "bt_index_parent_check" if subject.access_method == "btree"
         else f"{subject.access_method}_check"

@@ -69,7 +69,7 @@ def lookup_rows(lookups):
 
 
 def trickle_rows(outcome, lookups):
-    """What rows cost that arrive one by one, and look-ups among them."""
+    """The cost of rows that arrive one by one, and of look-ups among them."""
     microseconds, wal_bytes = outcome.medians()
     section = "rows one by one"
     return [

@@ -119,7 +119,7 @@ def load(connection, subject, data, title):
             f"CREATE INDEX {subject.index(column)} ON {subject.table} "
             f"USING {subject.access_method} ({column})"
         )
-    # Each load pays for its own full-page images and for nobody's writes.
+    # Each load pays for its own full-page images, and not for the writes of another.
     connection.execute("CHECKPOINT")
 
     wal_before = wal_position(connection)

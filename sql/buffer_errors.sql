@@ -1,12 +1,12 @@
--- Errors in the middle of publishing, flushing, vacuuming and scanning, at each of
--- the named points: what was committed is found, once, what was rolled back is
--- not, and the next attempt succeeds.
+-- Errors in the middle of publishing, flushing, vacuuming and scanning, at each fault
+-- point. Rows that were committed are found, once; rows that were rolled back are not;
+-- and the next attempt succeeds.
 \set VERBOSITY terse
 SET search_path = twin_sware, public;
 CREATE TABLE t (a int, b text);
 CREATE INDEX t_a ON t USING sware (a) WITH (buffer_size = 64);
 
--- Whether scans of the index find what a sequential scan does.
+-- Says whether scans of the index find the rows that a sequential scan finds.
 CREATE FUNCTION verdict() RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	found_rows text[];
@@ -14,7 +14,8 @@ DECLARE
 BEGIN
 	FOREACH way IN ARRAY '{seq,index,indexonly,bitmap}'::text[] LOOP
 		PERFORM allow_scans(way);
-		found_rows := found_rows || (SELECT count(*) || coalesce(md5(string_agg(a || ' ' || b, ',' ORDER BY a, b)), '')
+		found_rows := found_rows
+			|| (SELECT count(*) || coalesce(md5(string_agg(a || ' ' || b, ',' ORDER BY a, b)), '')
 									 FROM (SELECT a, b FROM t WHERE a >= 0) s);
 	END LOOP;
 	FOREACH way IN ARRAY found_rows LOOP
@@ -27,7 +28,7 @@ BEGIN
 END
 $$;
 
--- Runs a statement that is to fail at a point; a subtransaction is rolled back.
+-- Runs a statement that is to fail at a fault point, in a subtransaction.
 CREATE FUNCTION failing(point text, statement text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM set_config('sware.fault_points', point || '=error', true);
@@ -55,7 +56,7 @@ INSERT INTO t SELECT i * 3 + 1, 'more' FROM generate_series(401, 600) i;
 SELECT failing('flush-retired', 'SELECT sware_flush(''t_a'')'), verdict();
 SELECT sware_flush('t_a'), verdict();
 
--- In the tree, on behalf of a flush: a leaf was split, and its parent does not know.
+-- A flush fails in the tree, when a leaf has been split but has no downlink yet.
 INSERT INTO t SELECT 1500, 'split ' || i FROM generate_series(1, 250) i;
 INSERT INTO t SELECT 1501 + i % 3, 'split ' || i FROM generate_series(1, 250) i;
 SELECT failing('split-downlink', 'SELECT sware_flush(''t_a'')'), verdict();
@@ -98,8 +99,8 @@ PREPARE TRANSACTION 'sware_errors';
 RESET sware.fault_points;
 SELECT verdict();
 
--- Publishing by a scan, in a subtransaction: what is staged stays so. When a part
--- of it has been stored already, it is stored again.
+-- Publishing by a scan, in a subtransaction: the entries stay staged. Those that have
+-- been stored already are stored again.
 BEGIN;
 INSERT INTO t SELECT i * 3, 'kept' FROM generate_series(1, 100) i;
 SELECT point, failing(point, 'SELECT count(*) FROM t WHERE a = 10')
@@ -113,14 +114,20 @@ SELECT failing('publish-stored', 'SELECT count(*) FROM t WHERE a = 10');
 ROLLBACK;
 SELECT verdict();
 
--- While a page is replaced by the next one, in a piece of a flush that an insert
--- makes, and right after an entry was stored without being staged.
+-- While a full page is replaced by the next one; in a flush of a piece, by an insert;
+-- and right after an entry was stored without being staged.
 SET sware.fault_points = 'buffer-page-full=error';
-DO $$ BEGIN FOR n IN 1 .. 5 LOOP INSERT INTO t SELECT n * 250 + i, 'page' FROM generate_series(1, 250) i; COMMIT; END LOOP; END $$;
+DO $$ BEGIN FOR n IN 1 .. 5 LOOP
+	INSERT INTO t SELECT n * 250 + i, 'page' FROM generate_series(1, 250) i;
+	COMMIT;
+END LOOP; END $$;
 RESET sware.fault_points;
 SELECT verdict();
 SET sware.fault_points = 'flush-inserted=error';
-DO $$ BEGIN FOR n IN 1 .. 30 LOOP INSERT INTO t SELECT n * 250 + i, 'piece' FROM generate_series(1, 250) i; COMMIT; END LOOP; END $$;
+DO $$ BEGIN FOR n IN 1 .. 30 LOOP
+	INSERT INTO t SELECT n * 250 + i, 'piece' FROM generate_series(1, 250) i;
+	COMMIT;
+END LOOP; END $$;
 RESET sware.fault_points;
 SELECT verdict();
 SELECT failing('insert-stored', 'INSERT INTO t VALUES (5, ''lost'') ON CONFLICT DO NOTHING');
@@ -129,14 +136,25 @@ SELECT verdict();
 -- Scans.
 SELECT allow_scans('index', 'indexonly');
 SELECT point, failing(point, 'SELECT count(*) FROM t WHERE a > 0')
-FROM unnest('{chunk-begins,chunk-read,scan-buffer-read}'::text[]) point;
+FROM unnest('{batch-begins,batch-read,scan-buffer-read}'::text[]) point;
 SELECT verdict();
 
--- In the end nothing is left over.
+-- A flush drops entries of dead rows, including those that are there twice.
+BEGIN;
+INSERT INTO t SELECT 100000 + i, 'twice' FROM generate_series(1, 100) i;
+SELECT failing('publish-stored', 'SELECT count(*) FROM t WHERE a = 10');
+COMMIT;
+DELETE FROM t WHERE b = 'twice';
+SELECT entries_dropped AS dropped_before FROM sware_stats('t_a') \gset
+SELECT failing('flush-dead-dropped', 'SELECT sware_flush(''t_a'')'), verdict();
+
+-- In the end the indexes are sound.
 SELECT sware_flush('t_a') > 0 AS moved, verdict();
+SELECT entries_dropped - :dropped_before >= 200 AS dropped FROM sware_stats('t_a');
 DELETE FROM t;
 VACUUM (INDEX_CLEANUP ON) t;
 SELECT verdict(), buffer_entries, buffer_pages FROM sware_stats('t_a');
-SELECT sum(heap_tids) FROM generate_series(1, pg_relation_size('t_a') / 8192 - 1) block, sware_page_stats('t_a', block);
+SELECT sum(heap_tids) FROM generate_series(1, pg_relation_size('t_a') / 8192 - 1) block,
+	sware_page_stats('t_a', block);
 DROP TABLE t;
 DROP FUNCTION verdict, failing;

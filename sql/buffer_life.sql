@@ -1,12 +1,12 @@
--- What can happen to an index in its life, with entries in its tree, in its shared
--- buffer, and staged by the transaction in which it happens: committed, rolled
--- back, and rolled back to a savepoint.
+-- What can happen to an index in its life, with entries in its tree, in its buffer, and
+-- staged by the same transaction: committed, rolled back, and rolled back to a
+-- savepoint.
 \set VERBOSITY terse
 SET search_path = twin_sware, public;
 SET allow_in_place_tablespaces = on;
 CREATE TABLESPACE sware_life LOCATION '';
 
--- Whether scans of the indexes find what a sequential scan does.
+-- Says whether scans of the indexes find the rows that a sequential scan finds.
 CREATE FUNCTION verdict() RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	found_rows text[];
@@ -19,7 +19,8 @@ BEGIN
 	END IF;
 	FOREACH way IN ARRAY '{seq,index,indexonly,bitmap}'::text[] LOOP
 		PERFORM allow_scans(way);
-		found_rows := found_rows || (SELECT count(*) || coalesce(md5(string_agg(a::text, ',' ORDER BY a)), '') FROM t WHERE a >= 0)
+		found_rows := found_rows
+			|| (SELECT count(*) || coalesce(md5(string_agg(a::text, ',' ORDER BY a)), '') FROM t WHERE a >= 0)
 			|| (SELECT count(*) || coalesce(md5(string_agg(b, ',' ORDER BY b)), '') FROM t WHERE b >= '');
 	END LOOP;
 	FOR i IN 3 .. 8 LOOP
@@ -35,7 +36,7 @@ BEGIN
 END
 $$;
 
--- 1000 rows in the tree, 200 in the shared buffer.
+-- 1000 rows in the tree, 200 in the buffer.
 CREATE PROCEDURE fill(persistence text DEFAULT '') LANGUAGE plpgsql AS $$
 BEGIN
 	SET LOCAL client_min_messages = warning;
@@ -61,7 +62,7 @@ BEGIN
 END
 $$;
 
--- An event, in the middle of a transaction, that ends in each way.
+-- An event in the middle of a transaction, once for each way in which that can end.
 CREATE PROCEDURE live_through(event text, persistence text DEFAULT '') LANGUAGE plpgsql AS $$
 BEGIN
 	CALL fill(persistence);
@@ -118,7 +119,7 @@ CALL live_through('UPDATE t SET a = a + 1');
 CALL live_through('ALTER INDEX t_a SET (buffer_size = 64)');
 CALL live_through('ALTER TABLE t RENAME TO dropped; DROP TABLE dropped');
 
--- What has only one way to end.
+-- Commands that cannot run in a transaction block.
 CALL fill();
 VACUUM FULL t;
 SELECT verdict();
@@ -140,7 +141,7 @@ SELECT verdict();
 DROP INDEX t_b, t_c;
 SELECT verdict();
 
--- Made, filled and truncated in one transaction, where the file stays the same.
+-- A table is made, filled and truncated in one transaction: it keeps its file.
 DROP TABLE t;
 BEGIN;
 CREATE TABLE t (a int, b text);
@@ -190,7 +191,7 @@ SELECT verdict();
 SELECT insert_some(4000);
 SELECT verdict();
 
--- Temporary tables have no shared buffer.
+-- Temporary tables have no buffer.
 CREATE TEMPORARY TABLE temporary_t (a int);
 CREATE INDEX temporary_a ON temporary_t USING sware (a);
 INSERT INTO temporary_t SELECT generate_series(1, 100);

@@ -1,13 +1,12 @@
--- Scans of indexes whose entries are partly in the shared buffer and partly in
+-- Scans of indexes whose entries are partly in the buffer and partly in
 -- the tree.
 SELECT on_both('CREATE TABLE t (a int, b int, c text)');
 SELECT on_both('INSERT INTO t SELECT i * 7 % 3001, i % 10, md5(i::text) FROM generate_series(1, 3000) i');
 SELECT on_both('CREATE INDEX t_a ON t USING @am (a)');
 SELECT on_both('CREATE INDEX t_b_a ON t USING @am (b, a DESC)');
 SELECT on_both('CREATE INDEX t_c ON t USING @am (c)');
--- What small transactions insert stays in the buffer: in no order, some of it
--- among the tree's entries and some above, with nulls and many duplicates of one
--- key.
+-- Entries of small transactions stay in the buffer: in no order, some of them between
+-- the tree's entries and some above, with nulls and many duplicates of one key.
 DO $$
 DECLARE
 	twin text;
@@ -15,8 +14,10 @@ DECLARE
 BEGIN
 	FOR i IN 1 .. 40 LOOP
 		FOREACH twin IN ARRAY '{twin_nbtree,twin_sware}'::text[] LOOP
-			EXECUTE format('INSERT INTO %I.t SELECT %s FROM generate_series(1, 40) n, (VALUES (%s)) v(i)', twin, one_row, i);
-			EXECUTE format('INSERT INTO %I.t VALUES (NULL, %s, NULL), (1500, 3, ''same''), (%s, NULL, ''same'')', twin, i, i);
+			EXECUTE format('INSERT INTO %I.t SELECT %s FROM generate_series(1, 40) n, (VALUES (%s)) v(i)',
+				twin, one_row, i);
+			EXECUTE format('INSERT INTO %I.t
+				VALUES (NULL, %s, NULL), (1500, 3, ''same''), (%s, NULL, ''same'')', twin, i, i);
 			EXECUTE format('UPDATE %I.t SET b = b + 1 WHERE a = %s', twin, 3000 + i);
 		END LOOP;
 		COMMIT;
@@ -26,13 +27,13 @@ $$;
 SELECT on_both('DELETE FROM t WHERE a % 13 = 4');
 SELECT on_both('ANALYZE t');
 SET max_parallel_workers_per_gather = 0;
--- How many entries are in the buffer.
+-- The number of entries in the buffer.
 CREATE VIEW buffered AS
 	SELECT relname, buffer_entries FROM pg_class, sware_stats(oid)
 	WHERE relnamespace = 'twin_sware'::regnamespace AND relname LIKE 't\__%';
 SELECT * FROM buffered ORDER BY 1;
 
--- The same questions in all ways to scan.
+-- The same queries by each kind of scan.
 CREATE FUNCTION all_questions(VARIADIC ways text[]) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM allow_scans(VARIADIC ways);
@@ -64,8 +65,8 @@ SELECT all_questions('index');
 SELECT all_questions('indexonly');
 SELECT all_questions('bitmap');
 
--- These scans are what they are called; with equal keys, rows come in the order
--- of the table.
+-- The plans are the kinds of scan that are meant. Rows with equal keys are returned in
+-- the order of the table.
 SELECT allow_scans('index');
 SELECT compare('SELECT ctid, a FROM t ORDER BY a');
 SELECT compare('SELECT ctid, c FROM t ORDER BY c');
@@ -80,10 +81,12 @@ SELECT allow_scans('bitmap');
 SELECT compare('SELECT ctid, b FROM t WHERE a > 1490 AND a < 1510');
 SELECT compare('SELECT ctid FROM t WHERE a < 100 OR a > 4900');
 
--- Cursors that turn around, at the ends too.
+-- Cursors that change their direction, at both ends too.
 SELECT allow_scans('index', 'indexonly');
 SELECT query, walk('twin_sware', query, steps) = walk('twin_nbtree', query, steps) AS same
-FROM (SELECT '{next,next,prior,prior,prior,next,+500,prior,next,-500,next,end,prior,prior,next,next,next,prior,last,prior,first,prior,next,+500,+500,-500,first,next,+500,+500,+500,+500,+500,+500,+500,+500,+500,prior}'::text[]) s(steps),
+FROM (SELECT '{next,next,prior,prior,prior,next,+500,prior,next,-500,next,end,prior,prior,next,next,next,
+	prior,last,prior,first,prior,next,+500,+500,-500,first,next,+500,
+	+500,+500,+500,+500,+500,+500,+500,+500,prior}'::text[]) s(steps),
 	 unnest('{SELECT a FROM t ORDER BY a,
 			  SELECT a FROM t ORDER BY a DESC,
 			  SELECT c FROM t ORDER BY c,
@@ -93,7 +96,7 @@ FROM (SELECT '{next,next,prior,prior,prior,next,+500,prior,next,-500,next,end,pr
 			  SELECT a FROM t WHERE a > 9000 ORDER BY a,
 			  SELECT a FROM t WHERE a IN (1\, 1500\, 4000\, 4001) ORDER BY a DESC}'::text[]) query;
 
--- A cursor that is open when everything moves to the tree.
+-- A cursor is open while all entries are moved to the tree.
 BEGIN;
 DECLARE before_flush SCROLL CURSOR FOR SELECT a FROM twin_sware.t WHERE a > 2980 ORDER BY a;
 FETCH 5 FROM before_flush;
@@ -118,13 +121,15 @@ RESET enable_nestloop;
 RESET enable_material;
 RESET enable_sort;
 
--- A flush that dies before pages retire leaves entries in both places.
-SELECT buffer_entries > 0 AS are_in_buffer, stored_entries('twin_sware.t_c') AS in_tree FROM buffered WHERE relname = 't_c';
+-- A flush that fails before it retires pages leaves entries in both places.
+SELECT buffer_entries > 0 AS are_in_buffer, stored_entries('twin_sware.t_c') AS in_tree
+FROM buffered WHERE relname = 't_c';
 SET sware.fault_points = 'flush-inserted=error';
 SELECT sware_flush('twin_sware.t_c');
 SELECT sware_flush('twin_sware.t_b_a');
 RESET sware.fault_points;
-SELECT buffer_entries > 0 AS are_in_buffer, stored_entries('twin_sware.t_c') AS in_tree FROM buffered WHERE relname = 't_c';
+SELECT buffer_entries > 0 AS are_in_buffer, stored_entries('twin_sware.t_c') AS in_tree
+FROM buffered WHERE relname = 't_c';
 SELECT all_questions('index');
 SELECT all_questions('indexonly');
 SELECT all_questions('bitmap');
@@ -132,11 +137,12 @@ SELECT allow_scans('index');
 SELECT compare('SELECT ctid, c FROM t ORDER BY c');
 SELECT mirrored('SELECT ctid, b, a FROM t ORDER BY b, a DESC', 'SELECT ctid, b, a FROM t ORDER BY b DESC, a');
 SELECT walk('twin_sware', query, steps) = walk('twin_nbtree', query, steps) AS same
-FROM (SELECT '{next,next,prior,+500,prior,next,-500,next,end,prior,prior,next,next,next,prior,last,prior,first,next}'::text[]) s(steps),
+FROM (SELECT '{next,next,prior,+500,prior,next,-500,next,end,prior,
+	prior,next,next,next,prior,last,prior,first,next}'::text[]) s(steps),
 	 unnest('{SELECT c FROM t ORDER BY c, SELECT c FROM t ORDER BY c DESC}'::text[]) query;
 SELECT check_all();
 
--- A constraint looks at entries of running transactions, in the buffer too.
+-- An exclusion constraint finds entries of running transactions, in the buffer too.
 CREATE TABLE excluding (a int, EXCLUDE USING sware (a WITH =));
 INSERT INTO excluding VALUES (1), (2);
 INSERT INTO excluding VALUES (3), (2);

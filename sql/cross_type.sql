@@ -1,8 +1,10 @@
 -- Comparisons between types of one operator family use the index.
-SELECT on_both('CREATE TABLE t (i2 smallint, i4 int, i8 bigint, f4 real, f8 float8, d date, ts timestamp, tz timestamptz, n name, x text)');
+SELECT on_both('CREATE TABLE t (i2 smallint, i4 int, i8 bigint, f4 real,
+	f8 float8, d date, ts timestamp, tz timestamptz, n name, x text)');
 SELECT on_both($$INSERT INTO t
 	SELECT i, i, i, i / 4.0, i / 4.0, date '2020-01-01' + i,
-		   timestamp '2020-01-01' + i * interval '1 day', timestamptz '2020-01-01 00:00 UTC' + i * interval '1 day',
+		   timestamp '2020-01-01' + i * interval '1 day',
+		   timestamptz '2020-01-01 00:00 UTC' + i * interval '1 day',
 		   'n' || i, 'n' || i
 	FROM generate_series(-1000, 1000) i$$);
 SELECT on_both(format('CREATE INDEX t_%s ON t USING @am (%s)', name, name))
@@ -11,21 +13,24 @@ SELECT on_both('ANALYZE t');
 SET TIME ZONE 'UTC';
 SELECT allow_scans('index');
 
--- Every pair of types of a family with every operator; the plan must have the
--- comparison as its index condition.
+-- Every pair of types of a family with every operator. The comparison must be an index
+-- condition of the plan.
 SELECT name, type,
 	   string_agg(operator || ' ' || substring(same_rows(query) FROM 'same \d+|.*'), ', ' ORDER BY n) AS rows,
-	   bool_and(EXISTS (SELECT 1 FROM plan_of('twin_sware', query) line WHERE line LIKE '%Index Cond%')) AS by_index
+	   bool_and(EXISTS (SELECT 1 FROM plan_of('twin_sware', query) line WHERE line LIKE '%Index Cond%'))
+	       AS by_index
 FROM (VALUES ('i2', 'int4', '7'), ('i2', 'int8', '7'), ('i2', 'int8', '90000000000'),
 			 ('i4', 'int2', '7'), ('i4', 'int8', '7'), ('i4', 'int8', '-90000000000'),
 			 ('i8', 'int2', '-7'), ('i8', 'int4', '-7'),
-			 ('f4', 'float8', '7.5'), ('f4', 'float8', 'NaN'), ('f8', 'float4', '7.5'), ('f8', 'float4', '-infinity'),
+			 ('f4', 'float8', '7.5'), ('f4', 'float8', 'NaN'),
+			 ('f8', 'float4', '7.5'), ('f8', 'float4', '-infinity'),
 			 ('d', 'timestamp', '2020-02-01 12:00'), ('d', 'timestamptz', '2020-02-01'),
 			 ('ts', 'date', '2020-02-01'), ('ts', 'timestamptz', '2020-02-01'),
 			 ('tz', 'date', '2020-02-01'), ('tz', 'timestamp', '2020-02-01'), ('tz', 'date', 'infinity'),
 			 ('n', 'text', 'n500'), ('x', 'name', 'n500')) pairs(name, type, value),
 	 unnest('{<,<=,=,>=,>}'::text[]) WITH ORDINALITY AS operators(operator, n),
-	 LATERAL (SELECT format('SELECT ctid FROM t WHERE %s %s %L::%s ORDER BY %s %s', name, operator, value, type, name,
+	 LATERAL (SELECT format('SELECT ctid FROM t WHERE %s %s %L::%s ORDER BY %s %s',
+	     name, operator, value, type, name,
 							CASE WHEN n % 2 = 0 THEN 'DESC' ELSE '' END) AS query) q
 GROUP BY name, type, value ORDER BY name, type, value;
 

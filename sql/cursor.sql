@@ -8,10 +8,14 @@ SELECT allow_scans('index');
 SELECT plan_of('twin_sware', 'SELECT a, b FROM t ORDER BY a');
 SELECT unnest(walk('twin_sware', 'SELECT a, b FROM t ORDER BY a', steps)) AS sware,
 	   unnest(walk('twin_nbtree', 'SELECT a, b FROM t ORDER BY a', steps)) AS nbtree
-FROM (SELECT '{next,next,prior,prior,prior,next,+500,prior,next,-500,next,end,prior,prior,next,next,next,prior,last,prior,first,prior,next,+500,+500,-500,start,next,+500,+500,+500,+500,+500,+500,prior}'::text[]) s(steps);
--- The same for other scans; only whether the walks agree.
+FROM (SELECT '{next,next,prior,prior,prior,next,+500,prior,next,-500,next,end,prior,prior,next,next,next,
+	prior,last,prior,first,prior,next,+500,+500,-500,start,next,
+	+500,+500,+500,+500,+500,+500,prior}'::text[]) s(steps);
+-- The same for other scans: shows only whether both twins agree.
 SELECT query, walk('twin_sware', query, steps) = walk('twin_nbtree', query, steps) AS same
-FROM (SELECT '{next,next,prior,prior,prior,next,+500,prior,next,-500,next,end,prior,prior,next,next,next,prior,last,prior,first,prior,next,+500,+500,-500,start,next,+500,+500,+500,+500,+500,+500,prior}'::text[]) s(steps),
+FROM (SELECT '{next,next,prior,prior,prior,next,+500,prior,next,-500,next,end,prior,prior,next,next,next,
+	prior,last,prior,first,prior,next,+500,+500,-500,start,next,
+	+500,+500,+500,+500,+500,+500,prior}'::text[]) s(steps),
 	 unnest('{SELECT a\, b FROM t ORDER BY a DESC,
 			  SELECT a\, b FROM t WHERE a > 700 AND a < 1400 ORDER BY a,
 			  SELECT a\, b FROM t WHERE a > 700 AND a < 1400 ORDER BY a DESC,
@@ -19,8 +23,8 @@ FROM (SELECT '{next,next,prior,prior,prior,next,+500,prior,next,-500,next,end,pr
 			  SELECT a\, b FROM t WHERE a = 70 ORDER BY a,
 			  SELECT a\, b FROM t WHERE a IN (1\, 70\, 71\, 2999) ORDER BY a}'::text[]) query;
 
--- Inserts around an open cursor split its page and the pages on both sides. The
--- cursor's snapshot does not show the new rows: it returns what it would have.
+-- Inserts around an open cursor split its page and the pages on both sides. The cursor's
+-- snapshot does not see the new rows, so it returns the same rows as before.
 BEGIN;
 DECLARE before_split SCROLL CURSOR FOR SELECT a FROM twin_sware.t ORDER BY a;
 FETCH 3 FROM before_split;
@@ -49,7 +53,8 @@ ROLLBACK;
 
 -- An update through the cursor's own index does not make it run for ever.
 BEGIN;
-DECLARE for_update CURSOR FOR SELECT a FROM twin_sware.t WHERE a BETWEEN 10 AND 12 AND b > 0 ORDER BY a FOR UPDATE;
+DECLARE for_update CURSOR FOR SELECT a FROM twin_sware.t
+	WHERE a BETWEEN 10 AND 12 AND b > 0 ORDER BY a FOR UPDATE;
 FETCH for_update;
 UPDATE twin_sware.t SET a = a + 1 WHERE CURRENT OF for_update;
 FETCH for_update;

@@ -1,6 +1,7 @@
--- Indexes on expressions, and of a part of the table.
+-- Indexes on expressions, and partial indexes.
 SELECT on_both('CREATE TABLE t (a int, b text, state text)');
-SELECT on_both($$INSERT INTO t SELECT i, 'Name ' || i % 500, CASE WHEN i % 20 = 0 THEN 'open' ELSE 'done' END FROM generate_series(1, 5000) i$$);
+SELECT on_both($$INSERT INTO t SELECT i, 'Name ' || i % 500, CASE WHEN i % 20 = 0 THEN 'open' ELSE 'done' END
+	FROM generate_series(1, 5000) i$$);
 SELECT on_both('CREATE INDEX t_lower ON t USING @am (lower(b))');
 SELECT on_both('CREATE INDEX t_sum ON t USING @am ((a % 100), b)');
 SELECT on_both('CREATE INDEX t_open ON t USING @am (a) WHERE state = ''open''');
@@ -14,7 +15,7 @@ SELECT compare('SELECT a, b FROM t WHERE a % 100 = 5 AND b > ''Name 3'' ORDER BY
 SELECT compare('SELECT a FROM t WHERE state = ''open'' AND a < 500 ORDER BY a');
 SELECT compare('SELECT a FROM t WHERE state = ''open'' ORDER BY a DESC LIMIT 5');
 
--- Rows enter and leave the part, by HOT and other updates.
+-- Rows enter and leave a partial index, by HOT and other updates.
 SELECT on_both('UPDATE t SET state = ''done'' WHERE a % 40 = 0');
 SELECT on_both('UPDATE t SET state = ''open'' WHERE a % 30 = 1');
 SELECT on_both('UPDATE t SET b = ''Other '' || a WHERE a % 50 = 7');

@@ -1,6 +1,7 @@
 -- INCLUDE columns: returned by index-only scans, not part of the key.
 SELECT on_both('CREATE TABLE t (a int, b text, p point, c int)');
-SELECT on_both($$INSERT INTO t SELECT i, repeat('b', i % 50), point(i, -i), nullif(i % 10, 0) FROM generate_series(1, 5000) i$$);
+SELECT on_both($$INSERT INTO t SELECT i, repeat('b', i % 50), point(i, -i), nullif(i % 10, 0)
+	FROM generate_series(1, 5000) i$$);
 SELECT on_both('CREATE INDEX t_a ON t USING @am (a) INCLUDE (b, p, c)');
 VACUUM (ANALYZE) twin_nbtree.t, twin_sware.t;
 SELECT check_all();
@@ -20,7 +21,8 @@ SELECT compare('SELECT a, b, c FROM t WHERE a >= 2499 AND a < 2502');
 SELECT compare('SELECT a, b, c FROM t WHERE a < 52 ORDER BY a');
 SELECT check_all();
 
--- Not all visible: the heap is asked, also in an aborted transaction's wake.
+-- The table is not all-visible, also after an aborted transaction: index-only scans look
+-- at its rows.
 BEGIN;
 INSERT INTO twin_nbtree.t VALUES (7, 'gone', NULL, 0);
 INSERT INTO twin_sware.t VALUES (7, 'gone', NULL, 0);
@@ -38,7 +40,7 @@ VACUUM (ANALYZE) twin_nbtree.l, twin_sware.l;
 SELECT compare('SELECT a, b FROM l WHERE a > 50 ORDER BY a DESC');
 SELECT check_all();
 
--- What INCLUDE does not take.
+-- Commands with INCLUDE that are refused.
 CREATE INDEX ON twin_sware.t USING sware (a) INCLUDE (b DESC);
 CREATE INDEX ON twin_sware.t USING sware (a) INCLUDE (b text_ops);
 CREATE INDEX ON twin_sware.t USING sware (a) INCLUDE ((c + 1));

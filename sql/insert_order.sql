@@ -10,18 +10,22 @@ SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
 SELECT on_both('INSERT INTO t SELECT i * 10 + 1, 2 FROM generate_series(10000, 1, -1) i');
 SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
 SELECT on_both('INSERT INTO t SELECT i * 10 + 2, 3 FROM generate_series(-5000, 5000) i');
-SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a'), mirrored('SELECT ctid, a FROM t ORDER BY a', 'SELECT ctid, a FROM t ORDER BY a DESC');
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a'),
+	mirrored('SELECT ctid, a FROM t ORDER BY a', 'SELECT ctid, a FROM t ORDER BY a DESC');
 SELECT on_both('INSERT INTO t SELECT (i * 7919::bigint) % 100003, 4 FROM generate_series(1, 20000) i');
 SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
--- Nearly sorted: each tenth key a long way off.
-SELECT on_both('INSERT INTO t SELECT CASE WHEN i % 10 = 0 THEN 200000 + (i * 37) % 20000 ELSE 200000 + i END, 5 FROM generate_series(1, 20000) i');
-SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a'), mirrored('SELECT ctid, a FROM t ORDER BY a', 'SELECT ctid, a FROM t ORDER BY a DESC');
+-- Nearly sorted: each tenth key is far from its place.
+SELECT on_both('INSERT INTO t SELECT CASE WHEN i % 10 = 0 THEN 200000 + (i * 37) % 20000 ELSE 200000 + i END,
+	5 FROM generate_series(1, 20000) i');
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a'),
+	mirrored('SELECT ctid, a FROM t ORDER BY a', 'SELECT ctid, a FROM t ORDER BY a DESC');
 
--- Two ends at once.
-SELECT on_both('INSERT INTO t SELECT CASE WHEN i % 2 = 0 THEN 300000 + i ELSE -300000 - i END, 6 FROM generate_series(1, 10000) i');
+-- Keys are added at both ends in turn.
+SELECT on_both('INSERT INTO t SELECT CASE WHEN i % 2 = 0 THEN 300000 + i ELSE -300000 - i END, 6
+	FROM generate_series(1, 10000) i');
 SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
 
--- The same from COPY's many-row inserts and from single statements.
+-- The same by COPY, which inserts many rows at once, and by single statements.
 SELECT on_both('CREATE TABLE single (a int)');
 SELECT on_both('CREATE INDEX single_a ON single USING @am (a)');
 DO $$
@@ -34,32 +38,38 @@ END
 $$;
 SELECT check_all(), same_rows('SELECT ctid, a FROM single ORDER BY a');
 
--- Wide keys: a tree of more levels, its inner pages split too.
+-- Wide keys make a tree of more levels, whose internal pages are split, too.
 SELECT on_both('CREATE TABLE wide (a text COLLATE "C")');
 SELECT on_both('ALTER TABLE wide ALTER a SET STORAGE EXTERNAL');
 SELECT on_both('CREATE INDEX wide_a ON wide USING @am (a)');
-SELECT on_both($$INSERT INTO wide SELECT repeat('p', 1200) || lpad(((i * 7919) % 6007)::text, 10, '0') FROM generate_series(1, 6000) i$$);
+SELECT on_both($$INSERT INTO wide SELECT repeat('p', 1200) || lpad(((i * 7919) % 6007)::text, 10, '0')
+	FROM generate_series(1, 6000) i$$);
 SELECT check_all(), same_rows('SELECT ctid, right(a, 10) FROM wide ORDER BY a');
 SELECT same_rows('SELECT ctid FROM wide WHERE a = repeat(''p'', 1200) || lpad(''77'', 10, ''0'')');
-SELECT on_both($$INSERT INTO wide SELECT repeat('q', 2000) || lpad(i::text, 10, '0') FROM generate_series(1, 2000) i$$);
-SELECT check_all(), same_rows('SELECT ctid, right(a, 10) FROM wide ORDER BY a'), mirrored('SELECT ctid FROM wide ORDER BY a', 'SELECT ctid FROM wide ORDER BY a DESC');
+SELECT on_both($$INSERT INTO wide SELECT repeat('q', 2000) || lpad(i::text, 10, '0')
+	FROM generate_series(1, 2000) i$$);
+SELECT check_all(), same_rows('SELECT ctid, right(a, 10) FROM wide ORDER BY a'),
+	mirrored('SELECT ctid FROM wide ORDER BY a', 'SELECT ctid FROM wide ORDER BY a DESC');
 SELECT on_both('REINDEX INDEX wide_a');
 SELECT check_all(), same_rows('SELECT ctid, right(a, 10) FROM wide ORDER BY a');
 SELECT on_both('DELETE FROM wide WHERE right(a, 10)::int % 10 <> 0');
 VACUUM twin_nbtree.wide, twin_sware.wide;
 SELECT check_all(), same_rows('SELECT ctid, right(a, 10) FROM wide ORDER BY a');
-SELECT on_both($$INSERT INTO wide SELECT repeat('p', 1200) || lpad(((i * 7919) % 6007)::text, 10, '0') FROM generate_series(1, 6000) i$$);
-SELECT check_all(), same_rows('SELECT ctid, right(a, 10) FROM wide ORDER BY a'), mirrored('SELECT ctid FROM wide ORDER BY a', 'SELECT ctid FROM wide ORDER BY a DESC');
+SELECT on_both($$INSERT INTO wide SELECT repeat('p', 1200) || lpad(((i * 7919) % 6007)::text, 10, '0')
+	FROM generate_series(1, 6000) i$$);
+SELECT check_all(), same_rows('SELECT ctid, right(a, 10) FROM wide ORDER BY a'),
+	mirrored('SELECT ctid FROM wide ORDER BY a', 'SELECT ctid FROM wide ORDER BY a DESC');
 
 -- Keys of very different widths.
 SELECT on_both('CREATE TABLE mixed (a text COLLATE "C")');
 SELECT on_both('ALTER TABLE mixed ALTER a SET STORAGE EXTERNAL');
 SELECT on_both('CREATE INDEX mixed_a ON mixed USING @am (a)');
-SELECT on_both($$INSERT INTO mixed SELECT md5(i::text) || repeat('x', CASE WHEN i % 13 = 0 THEN 2500 WHEN i % 5 = 0 THEN 700 ELSE 0 END) FROM generate_series(1, 5000) i$$);
+SELECT on_both($$INSERT INTO mixed SELECT md5(i::text) || repeat('x',
+	CASE WHEN i % 13 = 0 THEN 2500 WHEN i % 5 = 0 THEN 700 ELSE 0 END) FROM generate_series(1, 5000) i$$);
 SELECT check_all(), same_rows('SELECT ctid, left(a, 32) FROM mixed ORDER BY a');
 
--- Fill factors and split ratios, in builds and in inserts: rising keys leave
--- pages as full as asked for.
+-- Fill factors and split ratios, in builds and in inserts: rising keys fill pages as
+-- the options say.
 CREATE TABLE rising (a int8);
 INSERT INTO rising SELECT generate_series(1, 50000);
 CREATE INDEX full_pages ON rising USING sware (a) WITH (fillfactor = 100);
@@ -77,8 +87,8 @@ FROM pg_class c JOIN pg_am a ON a.oid = c.relam
 WHERE a.amname = 'sware' AND c.relnamespace = 'public'::regnamespace ORDER BY c.relname;
 DROP TABLE rising, risen;
 
--- The least fill factor: an entry that is larger than its share of a page has
--- a leaf of its own, in builds and in bulk appends.
+-- The smallest fill factor: an entry that is larger than this share of a page gets a
+-- leaf of its own, in builds and in bulk appends.
 CREATE TABLE large (a text COLLATE "C");
 ALTER TABLE large ALTER a SET STORAGE plain;
 INSERT INTO large SELECT lpad(i::text, 2600, '0') FROM generate_series(1, 40) i;

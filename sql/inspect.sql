@@ -1,5 +1,4 @@
--- Inspection functions: what they show is in accordance with the index, and
--- what they refuse.
+-- Inspection functions: what they show agrees with the index; and what they refuse.
 CREATE TABLE twin_sware.t (a int, b text);
 CREATE INDEX t_a ON twin_sware.t USING sware (a);
 CREATE INDEX t_b ON twin_sware.t USING sware (b);
@@ -9,7 +8,7 @@ INSERT INTO twin_sware.t SELECT i, 'b' || i % 3 FROM generate_series(1, 20000) i
 SELECT sware_check('twin_sware.t_a'), sware_check('twin_sware.t_a', true);
 SELECT sware_check(index => 'twin_sware.t_b', heapallindexed => true);
 
--- Values whose upper bytes differ in the table and in the index.
+-- Values that are passed by value, and whose unused bytes differ in table and index.
 CREATE TABLE twin_sware.h (x bigint);
 INSERT INTO twin_sware.h SELECT 3000000000 + i FROM generate_series(1, 100) i;
 CREATE INDEX h_hash ON twin_sware.h USING sware (hashint8(x));
@@ -19,12 +18,13 @@ SELECT sware_check('twin_sware.h_hash', true), sware_check('twin_sware.h_oid', t
        sware_check('twin_sware.h_part', true);
 DROP TABLE twin_sware.h;
 
--- The shared buffer: its pages, by state and by kind.
+-- The buffer: its pages, by state and by kind.
 CREATE TABLE twin_sware.s (a int, b text);
 CREATE INDEX s_a ON twin_sware.s USING sware (a);
 CREATE VIEW twin_sware.s_kinds AS
     SELECT kind, flags, count(*), sum(live_items) AS items, sum(heap_tids) AS tids
-    FROM generate_series(1, pg_relation_size('twin_sware.s_a') / current_setting('block_size')::int - 1) AS block,
+    FROM generate_series(1, pg_relation_size('twin_sware.s_a') / current_setting('block_size')::int - 1)
+        AS block,
          sware_page_stats('twin_sware.s_a', block)
     GROUP BY kind, flags
     ORDER BY kind, flags;
@@ -49,7 +49,7 @@ FROM sware_metapage('twin_sware.s_a');
 SELECT state, entries, slot, sequence FROM sware_buffer_pages('twin_sware.s_a');
 SELECT * FROM twin_sware.s_kinds;
 SELECT sware_check('twin_sware.s_a', true);
--- What the pages hold is what the table holds.
+-- The pages have an entry for each row of the table.
 SELECT count(*), count(DISTINCT items.htid), count(s.ctid) AS in_table
 FROM sware_buffer_pages('twin_sware.s_a') AS pages,
      sware_page_items('twin_sware.s_a', pages.block) AS items
@@ -75,6 +75,33 @@ SELECT sware_page_stats('twin_sware.t_nbtree', 1);
 SELECT sware_page_items('twin_sware.t_nbtree', 1);
 SELECT sware_buffer_pages('twin_sware.t');
 SELECT sware_buffer_pages('twin_sware.t_nbtree');
+
+-- A partitioned index has no pages; the indexes of its partitions do.
+CREATE TABLE twin_sware."by year" (a int, b text) PARTITION BY RANGE (a);
+CREATE TABLE twin_sware.y1 PARTITION OF twin_sware."by year" FOR VALUES FROM (0) TO (100);
+CREATE TABLE twin_sware.y2 PARTITION OF twin_sware."by year"
+	FOR VALUES FROM (100) TO (200) PARTITION BY RANGE (a);
+CREATE TABLE twin_sware.y21 PARTITION OF twin_sware.y2 FOR VALUES FROM (100) TO (150);
+CREATE INDEX "y's a" ON twin_sware."by year" USING sware (a);
+CREATE INDEX y_nbtree ON twin_sware."by year" USING btree (a);
+INSERT INTO twin_sware."by year" SELECT i, 'b' FROM generate_series(0, 149) i;
+SELECT sware_check('twin_sware."y''s a"', true);
+SELECT * FROM sware_stats('twin_sware."y''s a"');
+SELECT sware_flush('twin_sware."y''s a"');
+SELECT * FROM sware_metapage('twin_sware."y''s a"');
+SELECT * FROM sware_buffer_pages('twin_sware."y''s a"');
+SELECT * FROM sware_page_stats('twin_sware."y''s a"', 1);
+SELECT * FROM sware_page_items('twin_sware."y''s a"', 1);
+-- A partitioned index of another access method is not a sware index.
+SELECT sware_check('twin_sware.y_nbtree');
+SELECT sware_flush('twin_sware.y_nbtree');
+-- The indexes that the hint lists can be looked at.
+SELECT relid, sware_check(relid, true), (sware_stats(relid)).buffer_entries
+FROM pg_partition_tree('twin_sware."y''s a"') WHERE isleaf;
+SELECT indexrelname FROM pg_stat_sware WHERE relid IN ('twin_sware.y1'::regclass,
+	'twin_sware.y2'::regclass, 'twin_sware.y21'::regclass, 'twin_sware."by year"'::regclass) ORDER BY 1;
+DROP TABLE twin_sware."by year";
+
 -- Wrong blocks.
 SELECT sware_page_stats('twin_sware.t_a', -1);
 SELECT sware_page_stats('twin_sware.t_a', 100000);
@@ -94,9 +121,10 @@ SELECT sware_page_stats('twin_sware.t_a', 1);
 SELECT sware_page_items('twin_sware.t_a', 1);
 SELECT sware_buffer_pages('twin_sware.t_a');
 SELECT sware_flush('twin_sware.t_a');
--- Except for these.
+-- Ordinary users may call these.
 SELECT entries_buffered >= 0 AS counts FROM sware_stats('twin_sware.t_a');
-SELECT indexrelname, entries_buffered >= 0 AS counts FROM pg_stat_sware WHERE indexrelid = 'twin_sware.t_a'::regclass;
+SELECT indexrelname, entries_buffered >= 0 AS counts
+FROM pg_stat_sware WHERE indexrelid = 'twin_sware.t_a'::regclass;
 RESET ROLE;
 REVOKE USAGE ON SCHEMA twin_sware FROM regress_sware_user;
 DROP ROLE regress_sware_user;

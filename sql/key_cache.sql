@@ -1,10 +1,11 @@
--- A session remembers fingerprints of entries. They are made by a hash function,
--- which may be exchanged, and may fail; no duplicate gets in for that.
--- isolation/key-cache has the other cases.
+-- A session remembers fingerprints of entries. A hash function makes them; it can be
+-- replaced by another, and can fail. No duplicate is let in for that. The other cases
+-- are in isolation/key-cache.
 \set VERBOSITY terse
 CREATE SCHEMA key_cache;
 SET search_path = key_cache, public;
-CREATE FUNCTION hash_one(text, bigint) RETURNS bigint IMMUTABLE STRICT LANGUAGE sql AS 'SELECT hashtextextended($1, 1)';
+CREATE FUNCTION hash_one(text, bigint) RETURNS bigint IMMUTABLE STRICT
+	LANGUAGE sql AS 'SELECT hashtextextended($1, 1)';
 CREATE FUNCTION hash_two(text, bigint) RETURNS bigint IMMUTABLE STRICT LANGUAGE plpgsql AS $$
 BEGIN
 	IF $1 = current_setting('hashing.fails_for', true) THEN
@@ -15,10 +16,12 @@ END
 $$;
 CREATE OPERATOR === (FUNCTION = texteq, LEFTARG = text, RIGHTARG = text, COMMUTATOR = ===, HASHES, MERGES);
 CREATE OPERATOR FAMILY hash_family USING hash;
-CREATE OPERATOR CLASS hash_class FOR TYPE text USING hash FAMILY hash_family AS OPERATOR 1 ===, FUNCTION 1 hashtext(text);
+CREATE OPERATOR CLASS hash_class FOR TYPE text USING hash FAMILY hash_family AS OPERATOR 1 ===,
+	FUNCTION 1 hashtext(text);
 ALTER OPERATOR FAMILY hash_family USING hash ADD FUNCTION 2 (text, text) hash_one(text, bigint);
 CREATE OPERATOR CLASS order_class FOR TYPE text USING sware AS
-	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 ===, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 bttextcmp(text, text);
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 ===, OPERATOR 4 >=,
+	OPERATOR 5 >, FUNCTION 1 bttextcmp(text, text);
 
 CREATE TABLE t (v text) WITH (autovacuum_enabled = off);
 CREATE UNIQUE INDEX t_v ON t USING sware (v order_class);
@@ -27,7 +30,7 @@ INSERT INTO t VALUES ('key 7');
 INSERT INTO t VALUES ('key 51');
 SELECT buffer_entries FROM sware_stats('t_v');
 
--- Another function: what is remembered means nothing now. It fails half-way.
+-- Another function, which fails half-way: the fingerprints of the first are useless.
 ALTER OPERATOR FAMILY hash_family USING hash DROP FUNCTION 2 (text, text);
 ALTER OPERATOR FAMILY hash_family USING hash ADD FUNCTION 2 (text, text) hash_two(text, bigint);
 SET hashing.fails_for = 'key 30';
@@ -40,12 +43,12 @@ INSERT INTO t VALUES ('key 40');
 INSERT INTO t VALUES ('key 51');
 INSERT INTO t VALUES ('key 52');
 INSERT INTO t VALUES ('key 52');
--- And back.
+-- The first function is used again.
 ALTER OPERATOR FAMILY hash_family USING hash DROP FUNCTION 2 (text, text);
 ALTER OPERATOR FAMILY hash_family USING hash ADD FUNCTION 2 (text, text) hash_one(text, bigint);
 INSERT INTO t VALUES ('key 7');
 INSERT INTO t VALUES ('key 52');
--- No function: all keys are compared.
+-- Without a function, keys are compared with all entries.
 ALTER OPERATOR FAMILY hash_family USING hash DROP FUNCTION 2 (text, text);
 INSERT INTO t VALUES ('key 7');
 INSERT INTO t VALUES ('key 53');

@@ -1,12 +1,12 @@
--- Partitioned and inherited tables whose indexes have entries in the tree, in the
--- shared buffer and, in a transaction, staged: attached, detached, truncated,
--- clustered, loaded by COPY, with rows that move between partitions. What is
--- planned for them is in sql/partition.
+-- Partitioned and inherited tables whose indexes have entries in the tree, in the buffer
+-- and, in a transaction, staged. They are attached, detached, truncated, clustered and
+-- loaded by COPY, and rows move between partitions. Plans for them are in
+-- sql/partition.
 \set VERBOSITY terse
 SET search_path = twin_sware, public;
 SET client_min_messages = warning;
 
--- Of each partition, rows in the tree and in the buffer.
+-- Each partition has rows with entries in the tree and rows with entries in the buffer.
 CREATE PROCEDURE fill() LANGUAGE plpgsql AS $$
 BEGIN
 	DROP TABLE IF EXISTS p, p1, p2, p3;
@@ -39,7 +39,8 @@ BEGIN
 	FOREACH event IN ARRAY events LOOP
 		EXECUTE event;
 	END LOOP;
-	IF to_regclass('p2') IS NOT NULL AND (SELECT relispartition FROM pg_class WHERE oid = to_regclass('p2')) THEN
+	IF to_regclass('p2') IS NOT NULL AND (SELECT relispartition
+		FROM pg_class WHERE oid = to_regclass('p2')) THEN
 		PERFORM add(3);
 	END IF;
 	COMMIT;
@@ -76,19 +77,24 @@ CALL live_through('DELETE FROM p WHERE a % 3 = 0');
 CALL live_through('REINDEX INDEX p1_a_idx');
 CALL live_through('CREATE INDEX p_x ON p USING sware ((a % 7), b)');
 CALL live_through('DROP INDEX p_a');
-CALL live_through('DROP INDEX p_b', 'CREATE INDEX p_b ON ONLY p USING sware (b)', 'CREATE INDEX p1_b_new ON p1 USING sware (b)',
-	'ALTER INDEX p_b ATTACH PARTITION p1_b_new', 'INSERT INTO p VALUES (1, ''here'')', 'CREATE INDEX p2_b_new ON p2 USING sware (b)',
+CALL live_through('DROP INDEX p_b', 'CREATE INDEX p_b ON ONLY p USING sware (b)',
+	'CREATE INDEX p1_b_new ON p1 USING sware (b)',
+	'ALTER INDEX p_b ATTACH PARTITION p1_b_new', 'INSERT INTO p VALUES (1, ''here'')',
+	'CREATE INDEX p2_b_new ON p2 USING sware (b)',
 	'ALTER INDEX p_b ATTACH PARTITION p2_b_new');
 CALL live_through('ALTER TABLE p ALTER b TYPE varchar');
 CALL live_through('CLUSTER p1 USING p1_a_idx');
-CALL live_through('CREATE TABLE p_default PARTITION OF p DEFAULT', 'INSERT INTO p SELECT 90000 + i, ''default'' FROM generate_series(1, 50) i');
+CALL live_through('CREATE TABLE p_default PARTITION OF p DEFAULT',
+	'INSERT INTO p SELECT 90000 + i, ''default'' FROM generate_series(1, 50) i');
 CALL live_through('CREATE TABLE p4 PARTITION OF p FOR VALUES FROM (40000) TO (50000) PARTITION BY LIST (b)',
-	'CREATE TABLE p41 PARTITION OF p4 FOR VALUES IN (''one'')', 'INSERT INTO p SELECT 40000 + i, ''one'' FROM generate_series(1, 50) i');
+	'CREATE TABLE p41 PARTITION OF p4 FOR VALUES IN (''one'')',
+	'INSERT INTO p SELECT 40000 + i, ''one'' FROM generate_series(1, 50) i');
 CALL live_through('MERGE INTO p USING (SELECT i * 10 AS i FROM generate_series(990, 1010) i) s ON p.a = s.i
-	WHEN MATCHED AND s.i < 10000 THEN UPDATE SET a = 19999 - a WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (s.i, ''merged'')');
+	WHEN MATCHED AND s.i < 10000 THEN UPDATE SET a = 19999 - a WHEN MATCHED THEN DELETE
+		WHEN NOT MATCHED THEN INSERT VALUES (s.i, ''merged'')');
 
--- Options of the parent's index are those of its partitions' indexes, when these
--- are made; later each has its own.
+-- The partitions' indexes get the options of the parent's index when they are made;
+-- later each has its own.
 CALL fill();
 SELECT relname, reloptions FROM pg_class WHERE relname ~ '^p[0-9]?_b' ORDER BY 1;
 ALTER INDEX p_b SET (buffer_size = 64);
@@ -96,7 +102,7 @@ ALTER INDEX p1_b_idx SET (buffer_size = 64);
 ALTER TABLE p ATTACH PARTITION p3 FOR VALUES FROM (20000) TO (30000);
 SELECT relname, reloptions, relispartition FROM pg_class WHERE relname ~ '^p[0-9]?_b' ORDER BY 1;
 
--- COPY keeps rows of several partitions back and inserts them together.
+-- COPY collects rows of several partitions, and inserts many of them at a time.
 BEGIN;
 SELECT add(5);
 COPY p FROM stdin;
@@ -121,8 +127,7 @@ COPY p FROM stdin;
 COMMIT;
 SELECT verdict_on('p');
 SELECT tableoid::regclass, count(*) FROM p WHERE b = 'copied' GROUP BY 1 ORDER BY 1;
--- A partition made, or truncated, in the transaction: its rows may be frozen when
--- they come.
+-- A partition was made, or truncated, in the transaction: COPY can freeze its rows.
 BEGIN;
 CREATE TABLE p5 PARTITION OF p FOR VALUES FROM (50000) TO (60000);
 COPY p5 FROM stdin (FREEZE);

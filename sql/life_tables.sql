@@ -1,7 +1,7 @@
--- More events in the life of tables, with entries in the tree, in the shared
--- buffer and staged: materialized views, tables made of queries, COPY with FREEZE,
--- REINDEX of schemas and into other tablespaces, and event triggers, which insert
--- while a command runs. The rest is in sql/buffer_life and sql/rebuild.
+-- More events in the life of tables, with entries in the tree, in the buffer and staged:
+-- materialized views, tables made from queries, COPY with FREEZE, REINDEX of schemas and
+-- into other tablespaces, and event triggers, which insert while a command runs. Other
+-- events are in sql/buffer_life and sql/rebuild.
 \set VERBOSITY terse
 SET client_min_messages = warning;
 SET allow_in_place_tablespaces = on;
@@ -39,7 +39,7 @@ SELECT verdict_on('m', 't');
 REFRESH MATERIALIZED VIEW m WITH NO DATA;
 REFRESH MATERIALIZED VIEW m;
 SELECT verdict_on('m', 't');
--- CONCURRENTLY changes the rows that differ, and wants a unique index.
+-- CONCURRENTLY changes only the rows that differ, and needs a unique index.
 REFRESH MATERIALIZED VIEW CONCURRENTLY m;
 CREATE UNIQUE INDEX m_nbtree ON m USING btree (n);
 UPDATE t SET a = a + 1 WHERE a % 20 = 0;
@@ -57,7 +57,7 @@ VACUUM FULL m;
 SELECT verdict_on('m');
 DROP MATERIALIZED VIEW m;
 
--- Tables made of queries that find rows by the index, staged ones among them.
+-- Tables made from queries that find rows by the index, including staged ones.
 BEGIN;
 SELECT add(5000);
 SELECT allow_scans('index');
@@ -72,12 +72,13 @@ COMMIT;
 SELECT verdict_on('made', 'made_too', 't');
 CREATE TABLE like_t (LIKE t INCLUDING INDEXES INCLUDING STORAGE);
 INSERT INTO like_t SELECT * FROM t;
-SELECT verdict_on('like_t'), (SELECT count(*) FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN pg_am m ON m.oid = relam
+SELECT verdict_on('like_t'),
+	(SELECT count(*) FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN pg_am m ON m.oid = relam
 	WHERE indrelid = 'like_t'::regclass AND amname = 'sware') AS indexes;
 DROP TABLE made, made_too, like_t;
 
--- Rows that are frozen when they come, in a table made or truncated by the
--- transaction; pages are all-visible from the beginning.
+-- COPY freezes rows of a table that the transaction made or truncated: its pages are
+-- all-visible from the beginning.
 BEGIN;
 CREATE TABLE frozen (a int, b text);
 CREATE INDEX frozen_a ON frozen USING sware (a);
@@ -125,7 +126,8 @@ REINDEX SCHEMA CONCURRENTLY twin_sware;
 SELECT verdict_on('t');
 SELECT add(8000);
 REINDEX (TABLESPACE sware_tables) TABLE t;
-SELECT verdict_on('t'), (SELECT count(*) FROM pg_class WHERE relname IN ('t_a', 't_b') AND reltablespace <> 0) AS moved;
+SELECT verdict_on('t'),
+	(SELECT count(*) FROM pg_class WHERE relname IN ('t_a', 't_b') AND reltablespace <> 0) AS moved;
 SELECT add(9000);
 REINDEX (TABLESPACE pg_default, CONCURRENTLY) INDEX t_a;
 BEGIN;
@@ -146,7 +148,7 @@ SELECT add(13000);
 ALTER INDEX ALL IN TABLESPACE sware_tables SET TABLESPACE pg_default;
 SELECT verdict_on('t');
 
--- Event triggers that insert into the very tables, at each point they can.
+-- Event triggers that insert into the tables of the command, at each of their events.
 CREATE TABLE log (n int GENERATED ALWAYS AS IDENTITY, happened text);
 CREATE INDEX log_happened ON log USING sware (happened);
 CREATE INDEX log_n ON log USING sware (n);
@@ -172,7 +174,8 @@ END
 $$;
 CREATE FUNCTION note_drop() RETURNS event_trigger LANGUAGE plpgsql AS $$
 BEGIN
-	INSERT INTO log (happened) SELECT tg_event || ' ' || object_identity FROM pg_event_trigger_dropped_objects() WHERE object_type IN ('index', 'table');
+	INSERT INTO log (happened) SELECT tg_event || ' ' || object_identity
+		FROM pg_event_trigger_dropped_objects() WHERE object_type IN ('index', 'table');
 	IF to_regclass('t') IS NOT NULL THEN
 		INSERT INTO t SELECT 20000 + i, 'drop' FROM generate_series(1, 10) i;
 	END IF;

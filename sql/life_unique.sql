@@ -1,6 +1,6 @@
--- Events in the life of unique indexes, with entries in the tree, in the shared
--- buffer, and of the running transaction: afterwards each index finds each row, and
--- lets in no second one, wherever the first one's entry is.
+-- Events in the life of unique indexes, with entries in the tree, in the buffer, and of
+-- the running transaction. Afterwards each index finds each row, and refuses a second
+-- one with its key, wherever the first one's entry is.
 \set VERBOSITY terse
 SET search_path = twin_sware, public;
 SET client_min_messages = warning;
@@ -27,12 +27,13 @@ CALL fill();
 CREATE FUNCTION add(low int) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	IF to_regclass('t') IS NOT NULL THEN
-		INSERT INTO t SELECT i, nullif(i % 10, 0) * 0 + i, 'Row ' || i FROM generate_series(low + 1, low + 40) i;
+		INSERT INTO t SELECT i, nullif(i % 10, 0) * 0 + i, 'Row ' || i
+			FROM generate_series(low + 1, low + 40) i;
 	END IF;
 END
 $$;
--- Inserts each row a second time, as it looks to each of the indexes: how often that
--- is not refused, apart from nulls.
+-- Inserts each row a second time, with a key that one of the indexes must refuse.
+-- Returns how often a key that is not null was let in.
 CREATE FUNCTION let_in() RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	one_row t;
@@ -58,7 +59,7 @@ BEGIN
 	RETURN CASE WHEN wrong = 0 THEN 'unique' ELSE wrong || ' LET IN' END;
 END
 $$;
--- What was let in is undone.
+-- Rows that were let in are removed again.
 CREATE FUNCTION verdict() RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	result text;
@@ -110,16 +111,17 @@ CALL live_through('ALTER TABLE t SET LOGGED', 'UNLOGGED');
 CALL live_through('SELECT', 'UNLOGGED');
 CALL live_through('ALTER INDEX t_a SET (buffer_size = 0)');
 CALL live_through('ALTER INDEX t_a RENAME TO t_x; ALTER INDEX t_x RENAME TO t_a');
-CALL live_through('DROP INDEX t_b; CREATE UNIQUE INDEX t_b ON t USING sware (b) INCLUDE (a) WITH (fillfactor = 50)');
+CALL live_through('DROP INDEX t_b;
+	CREATE UNIQUE INDEX t_b ON t USING sware (b) INCLUDE (a) WITH (fillfactor = 50)');
 CALL live_through('SELECT sware_flush(''t_a''), sware_flush(''t_c'')');
 CALL live_through('SET LOCAL sware.enable_buffer = off');
 
--- What has only one way to end.
+-- Commands that are tried in one way only.
 CALL fill();
 VACUUM FULL t;
 SELECT verdict();
--- Undone, this would not do: what was inserted since then has entries with TIDs of a
--- file that is gone. nbtree is no better.
+-- This is not rolled back: entries that were inserted afterwards would have TIDs of a
+-- file that is gone. nbtree has the same problem.
 BEGIN;
 SELECT add(5000);
 ALTER TABLE t SET TABLESPACE sware_unique;
@@ -136,7 +138,7 @@ DELETE FROM t WHERE a > 1000;
 VACUUM (INDEX_CLEANUP ON) t;
 SELECT add(5000), add(1000), verdict();
 
--- COPY, with several rows at once, of which one is there already.
+-- COPY inserts several rows at once, one of which is there already.
 COPY t FROM stdin;
 20001	20001	copied
 20002	20002	copied too

@@ -1,5 +1,5 @@
--- Merge joins go back to marked positions; duplicates on both sides make them
--- do so again and again, within a page and across pages.
+-- Merge joins go back to marked positions. Duplicates on both sides make them do so many
+-- times, within a page and across pages.
 SELECT on_both('CREATE TABLE x (a int, b int)');
 SELECT on_both('CREATE TABLE y (a int, b int)');
 SELECT on_both('INSERT INTO x SELECT i / 3, i FROM generate_series(1, 3000) i');
@@ -30,8 +30,8 @@ SELECT allow_scans('indexonly', 'index');
 SELECT compare('SELECT a, x.b FROM x JOIN y USING (a)');
 SELECT compare('SELECT count(*) FROM x JOIN y USING (a)');
 
--- The marked page is split between mark and restore: a function called for each
--- row inserts into the inner table's pages while the join runs.
+-- The marked page is split between mark and restore: a function that is called for each
+-- row inserts into the inner table while the join runs.
 CREATE FUNCTION disturb(key int) RETURNS int LANGUAGE plpgsql AS $$
 BEGIN
 	IF key % 10 = 0 THEN

@@ -1,6 +1,7 @@
 -- Several columns, in mixed orders.
 SELECT on_both('CREATE TABLE t (a int, b text, c numeric)');
-SELECT on_both($$INSERT INTO t SELECT i % 17, 'b' || (i * 31) % 101, (i % 7) / 2.0 FROM generate_series(1, 10000) i$$);
+SELECT on_both($$INSERT INTO t SELECT i % 17, 'b' || (i * 31) % 101, (i % 7) / 2.0
+	FROM generate_series(1, 10000) i$$);
 SELECT on_both('CREATE INDEX t_abc ON t USING @am (a, b DESC, c)');
 VACUUM (ANALYZE) twin_nbtree.t;
 VACUUM (ANALYZE) twin_sware.t;
@@ -28,11 +29,11 @@ SELECT mirrored('SELECT ctid FROM t ORDER BY a, b DESC, c', 'SELECT ctid FROM t 
 SELECT allow_scans('bitmap');
 SELECT compare('SELECT ctid FROM t WHERE a > 3 AND b > ''b7'' AND c = 1.5');
 
--- An order that the index has as a prefix only.
+-- An order of which the index has only the first columns.
 SELECT allow_scans('index', 'indexonly');
 SELECT compare('SELECT a, b FROM t ORDER BY a, b LIMIT 10');
 
--- Row comparisons, on which only nbtree can position: the rows agree.
+-- Row comparisons, by which only nbtree can position a scan: the rows agree.
 SELECT same_rows('SELECT a, b, c FROM t WHERE (a, b) = (3, ''b7'') ORDER BY a, b DESC, c');
 SELECT same_rows('SELECT a, b, c FROM t WHERE (a, b) >= (3, ''b7'') ORDER BY a, b DESC, c');
 SELECT same_rows('SELECT a, b, c FROM t WHERE (a, c) < (3, 1.5) ORDER BY a, b DESC, c');

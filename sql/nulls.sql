@@ -8,15 +8,20 @@ SET max_parallel_workers_per_gather = 0;
 CREATE FUNCTION every_null_test() RETURNS SETOF text LANGUAGE sql AS $$
 	SELECT format('%s: %s', condition, CASE WHEN direction LIKE forward || '%'
 			THEN same_rows(format('SELECT ctid, a, b FROM t WHERE %s ORDER BY a %s', condition, direction))
-			ELSE mirrored(format('SELECT ctid FROM t WHERE %s ORDER BY a %s', condition, reverse), format('SELECT ctid FROM t WHERE %s ORDER BY a %s', condition, direction))
+			ELSE mirrored(format('SELECT ctid FROM t WHERE %s ORDER BY a %s', condition, reverse),
+				format('SELECT ctid FROM t WHERE %s ORDER BY a %s', condition, direction))
 		END)
-		|| CASE WHEN 'Sort' = ANY (ARRAY(SELECT trim(plan_of('twin_sware', format('SELECT a FROM t WHERE %s ORDER BY a %s', condition, direction)))))
+		|| CASE WHEN 'Sort' = ANY (ARRAY(SELECT trim(plan_of('twin_sware',
+			format('SELECT a FROM t WHERE %s ORDER BY a %s', condition, direction)))))
 				THEN ', SORTED' ELSE '' END
-	FROM unnest('{a IS NULL,a IS NOT NULL,a > 50,a < 50,a >= 50 AND a <= 50,a IS NOT NULL AND a < 3,a IS NULL AND b = 3,true}'::text[]) WITH ORDINALITY AS c(condition, n),
-		 (SELECT CASE WHEN pg_index_column_has_property('twin_sware.t_a', 1, 'desc') THEN 'DESC' ELSE 'ASC' END,
+	FROM unnest('{a IS NULL,a IS NOT NULL,a > 50,a < 50,a >= 50 AND a <= 50,a IS NOT NULL AND a < 3,
+		a IS NULL AND b = 3,true}'::text[]) WITH ORDINALITY AS c(condition, n),
+		 (SELECT CASE
+		     WHEN pg_index_column_has_property('twin_sware.t_a', 1, 'desc') THEN 'DESC' ELSE 'ASC' END,
 				 pg_index_column_has_property('twin_sware.t_a', 1, 'nulls_first')) o(forward, first),
 		 LATERAL (SELECT forward || CASE WHEN first THEN ' NULLS FIRST' ELSE ' NULLS LAST' END AS one,
-						 CASE forward WHEN 'ASC' THEN 'DESC' ELSE 'ASC' END || CASE WHEN first THEN ' NULLS LAST' ELSE ' NULLS FIRST' END AS other) e,
+						 CASE forward WHEN 'ASC' THEN 'DESC' ELSE 'ASC' END || CASE
+						     WHEN first THEN ' NULLS LAST' ELSE ' NULLS FIRST' END AS other) e,
 		 LATERAL (VALUES (one, other), (other, one)) d(direction, reverse)
 	ORDER BY n, direction = other;
 $$;
@@ -54,9 +59,10 @@ SELECT compare('SELECT a, b FROM t WHERE a = 5 AND b IS NULL');
 SELECT compare('SELECT a, b FROM t WHERE a < 5 AND b IS NOT NULL ORDER BY a NULLS FIRST, b DESC');
 SELECT compare('SELECT ctid, a, b FROM t ORDER BY a NULLS FIRST, b DESC');
 SELECT compare('SELECT a, b FROM t ORDER BY a DESC NULLS LAST, b NULLS FIRST');
-SELECT mirrored('SELECT ctid FROM t ORDER BY a NULLS FIRST, b DESC', 'SELECT ctid FROM t ORDER BY a DESC NULLS LAST, b');
+SELECT mirrored('SELECT ctid FROM t ORDER BY a NULLS FIRST, b DESC',
+	'SELECT ctid FROM t ORDER BY a DESC NULLS LAST, b');
 
--- Nulls only: duplicates by the thousand.
+-- Thousands of nulls, and nothing else.
 SELECT on_both('CREATE TABLE only_nulls (a int)');
 SELECT on_both('CREATE INDEX only_nulls_a ON only_nulls USING @am (a)');
 SELECT on_both('INSERT INTO only_nulls SELECT NULL FROM generate_series(1, 5000)');

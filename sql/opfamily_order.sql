@@ -1,7 +1,8 @@
--- A copy of an operator family that is older than its original is reported:
--- PostgreSQL 18 takes the oldest family for what ORDER BY means.
+-- A copy of an operator family that is older than its original is reported: PostgreSQL
+-- 18 takes the oldest family as the one that ORDER BY means.
 CREATE TYPE rank AS (number int);
-CREATE FUNCTION rank_compare(rank, rank) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT btint4cmp($1.number, $2.number)';
+CREATE FUNCTION rank_compare(rank, rank) RETURNS int
+	LANGUAGE sql IMMUTABLE AS 'SELECT btint4cmp($1.number, $2.number)';
 CREATE FUNCTION rank_lt(rank, rank) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT $1.number < $2.number';
 CREATE FUNCTION rank_le(rank, rank) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT $1.number <= $2.number';
 CREATE FUNCTION rank_eq(rank, rank) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT $1.number = $2.number';
@@ -13,8 +14,8 @@ CREATE OPERATOR = (LEFTARG = rank, RIGHTARG = rank, FUNCTION = rank_eq);
 CREATE OPERATOR >= (LEFTARG = rank, RIGHTARG = rank, FUNCTION = rank_ge);
 CREATE OPERATOR > (LEFTARG = rank, RIGHTARG = rank, FUNCTION = rank_gt);
 
--- The original goes away and comes back, as another extension's update or a
--- dump may have it.
+-- The original is dropped and made again, as an update of another extension or a dump
+-- may do.
 CREATE OPERATOR CLASS rank_ops DEFAULT FOR TYPE rank USING btree AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 rank_compare(rank, rank);

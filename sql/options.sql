@@ -11,7 +11,8 @@ CREATE INDEX t_a ON t USING sware (a);
 SELECT p.name,
        pg_index_column_has_property('t_a'::regclass, 1, p.name) AS of_column,
        pg_index_has_property('t_a'::regclass, p.name) AS of_index
-FROM unnest('{asc,desc,nulls_first,nulls_last,orderable,distance_orderable,returnable,search_array,search_nulls,clusterable,index_scan,bitmap_scan,backward_scan}'::text[]) p(name);
+FROM unnest('{asc,desc,nulls_first,nulls_last,orderable,distance_orderable,returnable,
+	search_array,search_nulls,clusterable,index_scan,bitmap_scan,backward_scan}'::text[]) p(name);
 DROP INDEX t_a;
 
 -- Options within their bounds.
@@ -25,7 +26,7 @@ REINDEX INDEX t_a;
 SELECT sware_check('t_a', true);
 DROP INDEX t_a;
 
--- Options out of bounds, of a wrong kind, or unknown.
+-- Options that are out of bounds, of a wrong kind, or unknown.
 CREATE INDEX ON t USING sware (a) WITH (fillfactor = 9);
 CREATE INDEX ON t USING sware (a) WITH (fillfactor = 101);
 CREATE INDEX ON t USING sware (a) WITH (fillfactor = 'much');
@@ -40,7 +41,7 @@ CREATE INDEX ON t USING sware (a text_ops);
 CREATE VIEW v AS SELECT a FROM t;
 CREATE INDEX ON v USING sware (a);
 
--- Exclusion constraints are core's work, through scans that see rows of open
+-- The server checks exclusion constraints, by scans that see rows of running
 -- transactions.
 ALTER TABLE t ADD CONSTRAINT t_excluded EXCLUDE USING sware (a WITH =);
 INSERT INTO t VALUES (2000, 'new'), (1000, 'taken');
@@ -56,7 +57,7 @@ ROLLBACK;
 INSERT INTO t VALUES (2001, 'stays');
 SELECT a, b FROM t WHERE a >= 1000 ORDER BY a;
 SELECT sware_check('t_excluded', true);
--- One that waits to the end of the transaction.
+-- An exclusion constraint that is checked at the end of the transaction.
 ALTER TABLE t DROP CONSTRAINT t_excluded;
 ALTER TABLE t ADD CONSTRAINT t_excluded EXCLUDE USING sware (a WITH =) DEFERRABLE INITIALLY DEFERRED;
 UPDATE t SET a = a + 1;
@@ -70,8 +71,8 @@ COMMIT;
 SELECT a, b FROM t WHERE a = 5;
 ALTER TABLE t DROP CONSTRAINT t_excluded;
 
--- Pattern operator classes compare bytes: useless and wrong under a collation
--- for which different bytes may be equal.
+-- Pattern operator classes compare bytes, so they are refused with a collation for which
+-- different bytes may be equal.
 CREATE COLLATION ignore_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 CREATE INDEX ON t USING sware (b COLLATE ignore_case text_pattern_ops);
 CREATE INDEX ON t USING sware ((b::varchar) COLLATE ignore_case varchar_pattern_ops);

@@ -1,5 +1,5 @@
--- Builds with parallel workers make the index that one process makes. Each
--- worker says that it was there.
+-- Builds with parallel workers make the same index as one process. Each worker reports
+-- that it took part.
 SET max_parallel_maintenance_workers = 2;
 SET min_parallel_table_scan_size = 0;
 SET maintenance_work_mem = '256MB';
@@ -8,7 +8,8 @@ SET client_min_messages = warning;
 
 -- Makes a table whose column a is computed from i, and its index by one process
 -- and by several.
-CREATE FUNCTION build_twice(type text, value text, clauses text DEFAULT '(a)', rows int DEFAULT 10000, memory text DEFAULT '256MB') RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION build_twice(type text, value text, clauses text DEFAULT '(a)',
+	rows int DEFAULT 10000, memory text DEFAULT '256MB') RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	answer text;
 BEGIN
@@ -26,7 +27,8 @@ BEGIN
 	SELECT format('%s, %s, %s entries, %s, ', check_all(),
 				  CASE WHEN pg_relation_size('twin_sware.one') = pg_relation_size('twin_sware.several')
 				  THEN 'same size' ELSE 'DIFFERENT SIZE' END, i.reltuples,
-				  CASE WHEN (SELECT reltuples FROM pg_class WHERE oid = 'twin_nbtree.t'::regclass) = (SELECT reltuples FROM pg_class WHERE oid = 'twin_sware.t'::regclass)
+				  CASE WHEN (SELECT reltuples FROM pg_class WHERE oid = 'twin_nbtree.t'::regclass)
+				      = (SELECT reltuples FROM pg_class WHERE oid = 'twin_sware.t'::regclass)
 				  THEN 'same reltuples' ELSE 'DIFFERENT RELTUPLES' END)
 		INTO answer FROM pg_class i WHERE i.oid = 'twin_sware.several'::regclass;
 	DROP INDEX twin_sware.one;
@@ -55,13 +57,13 @@ SELECT build_twice('text', $$'k' || i$$, '(upper(a), a)');
 SELECT build_twice('int', 'i', '(a) WHERE b % 7 = 0');
 SELECT build_twice('int', 'i', '(a) WHERE b < 0');
 
--- With memory for a part only.
+-- With too little memory for all entries.
 SELECT build_twice('int', 'i * 7919::bigint % 60013', '(a)', 60000, '1MB');
 SELECT build_twice('text', $$'k' || i * 7919::bigint % 60013$$, '(a)', 60000, '1MB');
 DROP FUNCTION build_twice;
 
--- Whether and how many workers there are is decided as for nbtree: by the size
--- of the table, memory, the table's parallel_workers, and what is parallel safe.
+-- The number of workers is the same as for nbtree. It depends on the size of the table,
+-- on memory, on the table's parallel_workers, and on what is parallel safe.
 CREATE FUNCTION build_with_workers(statement text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	SET LOCAL sware.fault_points = 'build-worker=notice';
@@ -88,8 +90,10 @@ SELECT build_with_workers('REINDEX TABLE twin_sware.t');
 SET max_parallel_maintenance_workers = 0;
 SELECT build_with_workers('REINDEX TABLE twin_sware.t');
 SET max_parallel_maintenance_workers = 2;
-CREATE FUNCTION twice_safe(x int) RETURNS int IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS 'BEGIN RETURN 2 * x; END';
-CREATE FUNCTION half_unsafe(x int) RETURNS int IMMUTABLE PARALLEL UNSAFE LANGUAGE plpgsql AS 'BEGIN RETURN x / 2; END';
+CREATE FUNCTION twice_safe(x int) RETURNS int IMMUTABLE PARALLEL SAFE
+	LANGUAGE plpgsql AS 'BEGIN RETURN 2 * x; END';
+CREATE FUNCTION half_unsafe(x int) RETURNS int IMMUTABLE PARALLEL UNSAFE
+	LANGUAGE plpgsql AS 'BEGIN RETURN x / 2; END';
 SELECT build_with_workers('CREATE INDEX t_2 ON twin_sware.t USING sware (half_unsafe(a))');
 SELECT build_with_workers('CREATE INDEX t_3 ON twin_sware.t USING sware (a) WHERE half_unsafe(a) > 5');
 SELECT build_with_workers('CREATE INDEX t_4 ON twin_sware.t USING sware (twice_safe(a))');
@@ -100,11 +104,12 @@ SELECT build_with_workers('CREATE INDEX temporary_a ON temporary USING sware (a)
 SELECT sware_check('temporary_a', true);
 DROP TABLE temporary;
 
--- A table in order is not sorted, also where other scans of it left a synchronized
--- scan to begin in its middle.
+-- A table that is in order is not sorted, also if other scans of it make a synchronized
+-- scan begin in its middle.
 CREATE TABLE twin_sware.in_order (a int, b int) WITH (parallel_workers = 1, fillfactor = 10);
 INSERT INTO twin_sware.in_order SELECT i, i * 7919::bigint % 120011 FROM generate_series(1, 120000) i;
-SELECT pg_relation_size('twin_sware.in_order') > pg_size_bytes(current_setting('shared_buffers')) / 4 AS is_synchronized;
+SELECT pg_relation_size('twin_sware.in_order') > pg_size_bytes(current_setting('shared_buffers')) / 4
+	AS is_synchronized;
 BEGIN;
 DECLARE first_half CURSOR FOR SELECT FROM twin_sware.in_order;
 MOVE 60000 FROM first_half;
@@ -121,7 +126,7 @@ RESET sware.fault_points;
 SET client_min_messages = warning;
 DROP TABLE twin_sware.in_order;
 
--- TRUNCATE builds an index on nothing; rewrites build what there is.
+-- TRUNCATE builds an index on an empty table; rewrites build one on all rows.
 BEGIN;
 CREATE TABLE twin_sware.fresh (a int) WITH (parallel_workers = 2);
 CREATE INDEX fresh_a ON twin_sware.fresh USING sware (a);
@@ -134,11 +139,12 @@ SELECT build_with_workers('REINDEX TABLE twin_sware.fresh');
 SELECT count(*) FROM twin_sware.fresh WHERE a > 4000;
 COMMIT;
 SELECT check_all();
-SELECT build_with_workers('CREATE UNLOGGED TABLE twin_sware.copied WITH (parallel_workers = 2) AS SELECT * FROM twin_sware.fresh');
+SELECT build_with_workers('CREATE UNLOGGED TABLE twin_sware.copied
+	WITH (parallel_workers = 2) AS SELECT * FROM twin_sware.fresh');
 SELECT build_with_workers('CREATE INDEX copied_a ON twin_sware.copied USING sware (a)');
 SELECT check_all();
 
--- Rows that this transaction, or a part of it, has written, and deleted.
+-- Rows that this transaction, or a subtransaction, has inserted and deleted.
 BEGIN;
 DELETE FROM twin_sware.fresh WHERE a % 3 = 0;
 SAVEPOINT s;
@@ -159,8 +165,8 @@ RESET sware.fault_points;
 SET client_min_messages = warning;
 SELECT check_all();
 
--- Unique indexes: the two rows of a key are far apart, so as a rule two
--- processes have them.
+-- Unique indexes: the two rows of a key are far apart, so two processes have them as a
+-- rule.
 CREATE TABLE twin_sware.far (a int, b text) WITH (parallel_workers = 2);
 INSERT INTO twin_sware.far SELECT i, 'b' || i FROM generate_series(1, 20000) i;
 INSERT INTO twin_sware.far VALUES (1, 'b1'), (NULL, NULL), (NULL, NULL);
@@ -172,7 +178,8 @@ UPDATE twin_sware.far SET b = lower(b) WHERE a % 3 = 0;
 SELECT build_with_workers('CREATE UNIQUE INDEX far_a ON twin_sware.far USING sware (a)');
 SELECT build_with_workers('CREATE UNIQUE INDEX far_b ON twin_sware.far USING sware (b)');
 COMMIT;
-SELECT build_with_workers('CREATE UNIQUE INDEX far_null ON twin_sware.far USING sware (a) NULLS NOT DISTINCT');
+SELECT build_with_workers('CREATE UNIQUE INDEX far_null
+	ON twin_sware.far USING sware (a) NULLS NOT DISTINCT');
 SELECT check_all();
 INSERT INTO twin_sware.far VALUES (1, 'c');
 INSERT INTO twin_sware.far VALUES (-1, 'b1');
@@ -185,7 +192,8 @@ RESET sware.fault_points;
 CREATE INDEX fails ON twin_sware.t USING sware ((1 / (a - 20000)));
 CREATE TABLE twin_sware.wide (a text) WITH (parallel_workers = 2);
 ALTER TABLE twin_sware.wide ALTER a SET STORAGE EXTERNAL;
-INSERT INTO twin_sware.wide SELECT CASE WHEN i = 15000 THEN repeat('x', 5000) ELSE i::text END FROM generate_series(1, 20000) i;
+INSERT INTO twin_sware.wide SELECT CASE WHEN i = 15000 THEN repeat('x', 5000) ELSE i::text END
+	FROM generate_series(1, 20000) i;
 CREATE INDEX fails ON twin_sware.wide USING sware (a);
 DO $$
 BEGIN

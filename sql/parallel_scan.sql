@@ -1,19 +1,19 @@
--- Parallel index scans: the participants share the entries of an index, those in
--- the shared buffer as well as those in the tree. What a sequential scan finds is
--- right.
+-- Parallel index scans: the participants share the entries of an index, those in the
+-- buffer as well as those in the tree. The results are compared with those of a
+-- sequential scan.
 SET search_path = twin_sware, public;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_index_scan_size = 0;
 SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 2;
--- Rows are dear and comparisons cheap, so that merging what several participants
--- return pays even for few rows.
+-- Tuples cost much and comparisons little, so that the planner chooses parallel plans
+-- even for few rows.
 SET cpu_tuple_cost = 1;
 SET cpu_operator_cost = 0;
 SET enable_sort = off;
 
--- What an expression of many rows is in a sequential scan.
+-- Returns the value of an aggregate over many rows, by a sequential scan.
 CREATE FUNCTION in_sequence(query text) RETURNS text[] LANGUAGE plpgsql
 SET max_parallel_workers_per_gather = 0 SET enable_seqscan = on SET enable_sort = on
 SET enable_indexscan = off SET enable_indexonlyscan = off SET enable_bitmapscan = off AS $$
@@ -25,9 +25,9 @@ BEGIN
 END
 $$;
 
--- Runs a query in parallel and in sequence. Says how it scanned in parallel, and
--- whether the rows were the same, in the same order if the query has one. The
--- rows go into an array: a loop over them would not run in parallel.
+-- Runs a query in parallel and sequentially. Returns the kind of parallel scan, and
+-- whether the rows were the same, in the same order if the query has one. The rows go
+-- into an array, since a loop over them would not run in parallel.
 CREATE FUNCTION in_parallel(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	rows text := format('SELECT coalesce(array_agg(q::text%s), ''{}'') FROM (%s) q',
@@ -75,7 +75,7 @@ INSERT INTO questions (query) VALUES
 	('SELECT d, a FROM t WHERE d = 1'),
 	('SELECT d FROM t WHERE d IN (0, 2) ORDER BY d DESC'),
 	('SELECT d FROM t WHERE d > 0 ORDER BY d');
--- Some of them, in short.
+-- A few of these queries.
 CREATE VIEW answers AS
 	SELECT regexp_replace(in_parallel(query), '\d+ ', '') AS answer, count(*)
 	FROM questions WHERE n IN (2, 3, 5, 8, 9, 12, 15, 20, 22, 24) GROUP BY 1;
@@ -85,7 +85,7 @@ CREATE INDEX t_a ON t USING sware (a);
 CREATE INDEX t_b_a ON t USING sware (b, a DESC);
 CREATE INDEX t_c ON t USING sware (c);
 CREATE INDEX t_d ON t USING sware (d);
--- How many entries are in the buffers, and how high the trees are.
+-- The numbers of entries in the buffers, and the heights of the trees.
 CREATE VIEW places AS
 	SELECT relname, (sware_stats(oid)).buffer_entries, (sware_metapage(oid)).level
 	FROM pg_class WHERE relnamespace = 'twin_sware'::regnamespace AND relname LIKE 't\__%' ORDER BY relname;
@@ -94,11 +94,12 @@ CREATE VIEW places AS
 SELECT allow_scans('indexonly');
 SELECT * FROM answers ORDER BY 1;
 
--- All in the buffer, and nothing in the tree.
+-- All entries are in the buffer, and none in the tree.
 DO $$
 BEGIN
 	FOR i IN 0 .. 19 LOOP
-		INSERT INTO t SELECT n * 7 % 3001, n % 10, md5(n::text), n % 3 FROM generate_series(i * 150 + 1, i * 150 + 150) n;
+		INSERT INTO t SELECT n * 7 % 3001, n % 10, md5(n::text), n % 3
+			FROM generate_series(i * 150 + 1, i * 150 + 150) n;
 		COMMIT;
 	END LOOP;
 END
@@ -106,7 +107,8 @@ $$;
 SELECT * FROM places;
 SELECT * FROM answers ORDER BY 1;
 -- More workers than leaves.
-SELECT sum(sware_flush(oid)) FROM pg_class WHERE relnamespace = 'twin_sware'::regnamespace AND relname LIKE 't\__%';
+SELECT sum(sware_flush(oid)) FROM pg_class
+WHERE relnamespace = 'twin_sware'::regnamespace AND relname LIKE 't\__%';
 SET max_parallel_workers_per_gather = 6;
 ALTER TABLE t SET (parallel_workers = 6);
 SELECT * FROM places;
@@ -115,19 +117,21 @@ SET max_parallel_workers_per_gather = 2;
 ALTER TABLE t SET (parallel_workers = 2);
 
 -- A tree of many leaves; posting lists of one key on several of them.
-INSERT INTO t SELECT i * 7919 % 18000, i % 10, md5((i * 7919 % 18000)::text), i % 3 FROM generate_series(1, 12000) i;
+INSERT INTO t SELECT i * 7919 % 18000, i % 10, md5((i * 7919 % 18000)::text), i % 3
+	FROM generate_series(1, 12000) i;
 INSERT INTO t SELECT NULL, i % 3, NULL, NULL FROM generate_series(1, 500) i;
 DELETE FROM t WHERE a % 17 = 5;
 REINDEX TABLE t;
 VACUUM ANALYZE t;
 SELECT * FROM places;
 SELECT n, in_parallel(query) FROM questions ORDER BY n;
--- The same with small transactions in the buffer: some among the tree's entries,
--- some above.
+-- The same with entries of small transactions in the buffer: some between the tree's
+-- entries, some above.
 DO $$
 BEGIN
 	FOR i IN 1 .. 70 LOOP
-		INSERT INTO t SELECT (i * 31 + n * 7919) % 20000, n % 10, md5((i * n)::text), n % 4 FROM generate_series(1, 40) n;
+		INSERT INTO t SELECT (i * 31 + n * 7919) % 20000, n % 10, md5((i * n)::text), n % 4
+			FROM generate_series(1, 40) n;
 		INSERT INTO t VALUES (NULL, i, NULL, NULL), (1500, 3, 'same', 1), (i, NULL, 'same', 0);
 		COMMIT;
 	END LOOP;
@@ -164,25 +168,29 @@ SELECT * FROM answers ORDER BY 1;
 -- Scans that are run again.
 SET enable_material = off;
 SET enable_memoize = off;
-EXPLAIN (COSTS OFF) SELECT * FROM (SELECT count(a), sum(a) FROM t WHERE a < 9000) s RIGHT JOIN (VALUES (1), (2), (3)) v (x) ON true;
-SELECT x, count = wanted AS same FROM (SELECT count(a) FROM t WHERE a < 9000) s RIGHT JOIN (VALUES (1), (2), (3)) v (x) ON true,
+EXPLAIN (COSTS OFF) SELECT * FROM (SELECT count(a), sum(a) FROM t WHERE a < 9000) s
+	RIGHT JOIN (VALUES (1), (2), (3)) v (x) ON true;
+SELECT x, count = wanted AS same FROM (SELECT count(a) FROM t WHERE a < 9000) s
+	RIGHT JOIN (VALUES (1), (2), (3)) v (x) ON true,
 	(SELECT cardinality(in_sequence('SELECT array_agg(a::text) FROM t WHERE a < 9000')) AS wanted) w;
--- One that has not read everything the time before.
-SELECT x, first FROM (VALUES (1), (2), (3)) v (x) LEFT JOIN (SELECT a AS first FROM t WHERE a BETWEEN 7 AND 9000 ORDER BY a LIMIT 1) s ON true;
+-- A rescan of a scan that did not read all rows before.
+SELECT x, first FROM (VALUES (1), (2), (3)) v (x)
+	LEFT JOIN (SELECT a AS first FROM t WHERE a BETWEEN 7 AND 9000 ORDER BY a LIMIT 1) s ON true;
 -- A statement with parameters.
 SET plan_cache_mode = force_generic_plan;
-PREPARE between_two(int, int) AS SELECT count(*), min(a) >= $1 AND max(a) <= $2 AS within FROM t WHERE a BETWEEN $1 AND $2;
+PREPARE between_two(int, int) AS SELECT count(*), min(a) >= $1 AND max(a) <= $2 AS within
+	FROM t WHERE a BETWEEN $1 AND $2;
 EXECUTE between_two(100, 199);
 EXECUTE between_two(5000, 4000);
 EXECUTE between_two(NULL, 4000);
 EXECUTE between_two(0, 4);
 
--- A transaction in which reads are tracked.
+-- A serializable transaction, in which reads are tracked.
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT * FROM answers ORDER BY 1;
 COMMIT;
 
--- A worker's error ends the query, and no more.
+-- An error of a worker ends the query, but not the session.
 CREATE FUNCTION fail_at(a int, at int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
 BEGIN
 	IF a = at THEN
@@ -198,11 +206,12 @@ SELECT count(fail_at(a, 12000)) FROM t WHERE a > 100;
 SELECT * FROM answers ORDER BY 1;
 
 
--- Three levels and more: the pages above the leaves are several.
+-- Trees of three levels or more: there are several pages on the level above the leaves.
 CREATE TABLE wide (a int, e text) WITH (autovacuum_enabled = off, parallel_workers = 2);
 ALTER TABLE wide ALTER e SET STORAGE plain;
 CREATE INDEX wide_e ON wide USING sware (e);
-INSERT INTO wide SELECT i, (SELECT string_agg(md5((i * n)::text), '') FROM generate_series(1, 20) n) FROM generate_series(1, 1500) i;
+INSERT INTO wide SELECT i, (SELECT string_agg(md5((i * n)::text), '') FROM generate_series(1, 20) n)
+	FROM generate_series(1, 1500) i;
 INSERT INTO wide SELECT * FROM wide WHERE a % 3 = 0;
 VACUUM ANALYZE wide;
 INSERT INTO wide SELECT * FROM wide WHERE a % 20 = 0;
@@ -213,7 +222,7 @@ SET parallel_leader_participation = on;
 SELECT in_parallel('SELECT e FROM wide ORDER BY e'), in_parallel('SELECT e FROM wide ORDER BY e DESC'),
 	in_parallel('SELECT e, a FROM wide WHERE e BETWEEN ''2'' AND ''d''');
 
--- At the usual costs: groups are made by the participants.
+-- With the default costs: the participants make groups.
 RESET cpu_tuple_cost;
 RESET cpu_operator_cost;
 SELECT plan_of('twin_sware', 'SELECT count(*) FROM t WHERE a > 100');
@@ -226,7 +235,8 @@ BEGIN
 	RETURN pg_backend_pid() <> leader;
 END
 $$;
-SELECT bool_and(is_worker(:leader, a)) AS by_workers, count(*) = (SELECT count(*) FROM t WHERE a > 100) AS all FROM t WHERE a > 100;
+SELECT bool_and(is_worker(:leader, a)) AS by_workers, count(*) = (SELECT count(*) FROM t WHERE a > 100) AS all
+FROM t WHERE a > 100;
 
 RESET parallel_leader_participation;
 RESET plan_cache_mode;

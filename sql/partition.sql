@@ -25,15 +25,17 @@ SELECT on_both(format('ALTER INDEX t_b ATTACH PARTITION t%s_b', n)) FROM generat
 SELECT indisvalid FROM pg_index WHERE indexrelid = 'twin_sware.t_b'::regclass;
 REINDEX INDEX twin_sware.t_b;
 
--- Rows that move between partitions; partitions that go.
+-- Rows move between partitions; partitions are dropped.
 SELECT on_both('UPDATE t SET a = a + 1000 WHERE a < 500');
 SELECT on_both('DROP TABLE t2');
 SELECT on_both('ALTER TABLE t DETACH PARTITION t3');
-SELECT check_all(), same_rows('SELECT a, b FROM t ORDER BY a, b'), same_rows('SELECT a, b FROM t3 ORDER BY b');
+SELECT check_all(), same_rows('SELECT a, b FROM t ORDER BY a, b'),
+	same_rows('SELECT a, b FROM t3 ORDER BY b');
 
 -- An nbtree index of a partition does not stand in for a sware one.
 CREATE TABLE twin_sware.t5 (a int, b int);
 CREATE INDEX t5_nbtree ON twin_sware.t5 USING btree (a);
 ALTER TABLE twin_sware.t ATTACH PARTITION twin_sware.t5 FOR VALUES FROM (5000) TO (6000);
-SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = 'twin_sware.t5'::regclass;
+SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+WHERE i.indrelid = 'twin_sware.t5'::regclass;
 SELECT drop_twins();

@@ -3,7 +3,7 @@ SELECT n, pg_indexam_progress_phasename(a.oid, n) AS phase
 FROM pg_am a, generate_series(1, 8) n
 WHERE a.amname = 'sware' AND pg_indexam_progress_phasename(a.oid, n) IS NOT NULL ORDER BY n;
 
--- A build that is seen from inside: an index expression tells the phase.
+-- An index expression looks at the phase of the build that calls it.
 CREATE TABLE watched (a int);
 INSERT INTO watched SELECT generate_series(1, 2000);
 CREATE FUNCTION tell_phase(a int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$

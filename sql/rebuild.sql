@@ -1,11 +1,13 @@
--- What makes an index anew, or gives it a new file, and what undoes that.
+-- Commands that build an index anew, or give it a new file; and rollbacks of these.
 SELECT on_both('CREATE TABLE t (a int, b text)');
 SELECT on_both($$INSERT INTO t SELECT (i * 7) % 10007, 'b' || i FROM generate_series(1, 10000) i$$);
 SELECT on_both('CREATE INDEX t_a ON t USING @am (a)');
 SELECT on_both('CREATE INDEX t_b ON t USING @am (b)');
 SELECT allow_scans('index');
 CREATE FUNCTION all_well() RETURNS text LANGUAGE sql AS $$
-	SELECT check_all() || ', ' || same_rows('SELECT ctid, a FROM t ORDER BY a') || ', ' || same_rows('SELECT ctid, a FROM t ORDER BY b') || ', ' || mirrored('SELECT ctid FROM t ORDER BY b', 'SELECT ctid FROM t ORDER BY b DESC');
+	SELECT check_all() || ', ' || same_rows('SELECT ctid, a FROM t ORDER BY a') || ', '
+		|| same_rows('SELECT ctid, a FROM t ORDER BY b') || ', '
+		|| mirrored('SELECT ctid FROM t ORDER BY b', 'SELECT ctid FROM t ORDER BY b DESC');
 $$;
 SELECT all_well();
 
@@ -91,8 +93,8 @@ ALTER TABLE twin_sware.t SET TABLESPACE pg_default;
 SELECT check_all(), same_rows('SELECT a FROM t ORDER BY a');
 DROP TABLESPACE sware_other;
 
--- TRUNCATE: alone, rolled back, and of a table made in the same transaction,
--- where the index is built again in the same file.
+-- TRUNCATE: alone, rolled back, and of a table made in the same transaction, whose index
+-- is built again in the same file.
 SELECT on_both('TRUNCATE t');
 SELECT on_both('INSERT INTO t SELECT i, i::text, i FROM generate_series(1, 3000) i');
 SELECT all_well();
@@ -127,7 +129,7 @@ SELECT check_all(), same_rows('SELECT a FROM fresh ORDER BY a');
 COMMIT;
 SELECT check_all(), same_rows('SELECT a FROM fresh ORDER BY a');
 
--- Subtransactions: what is undone is not found again, what stays is.
+-- Subtransactions: rows that are rolled back are not found, others are.
 BEGIN;
 SELECT on_both('INSERT INTO fresh VALUES (-1)');
 SAVEPOINT one;
@@ -150,14 +152,17 @@ SELECT on_both('CREATE INDEX hot_a ON hot USING @am (a)');
 SELECT on_both('UPDATE hot SET b = b + 1');
 SELECT on_both('UPDATE hot SET a = a + 1000 WHERE a % 2 = 0');
 SELECT on_both('CREATE INDEX hot_b ON hot USING @am (b)');
-SELECT check_all(), same_rows('SELECT ctid, a, b FROM hot WHERE b > 100 ORDER BY b'), same_rows('SELECT ctid, a, b FROM hot ORDER BY a');
+SELECT check_all(), same_rows('SELECT ctid, a, b FROM hot WHERE b > 100 ORDER BY b'),
+	same_rows('SELECT ctid, a, b FROM hot ORDER BY a');
 
 -- ON CONFLICT, COPY FROM, MERGE, INSERT ... RETURNING through a subquery.
 SELECT on_both('CREATE TABLE up (id int PRIMARY KEY, a int)');
 SELECT on_both('CREATE INDEX up_a ON up USING @am (a)');
 SELECT on_both('INSERT INTO up SELECT i, i FROM generate_series(1, 100) i ON CONFLICT DO NOTHING');
-SELECT on_both('INSERT INTO up SELECT i, -i FROM generate_series(51, 150) i ON CONFLICT (id) DO UPDATE SET a = excluded.a');
-SELECT on_both('MERGE INTO up USING (SELECT i FROM generate_series(141, 160) i) s ON up.id = s.i WHEN MATCHED THEN UPDATE SET a = 0 WHEN NOT MATCHED THEN INSERT VALUES (s.i, s.i)');
+SELECT on_both('INSERT INTO up SELECT i, -i FROM generate_series(51, 150) i
+	ON CONFLICT (id) DO UPDATE SET a = excluded.a');
+SELECT on_both('MERGE INTO up USING (SELECT i FROM generate_series(141, 160) i) s ON up.id = s.i
+	WHEN MATCHED THEN UPDATE SET a = 0 WHEN NOT MATCHED THEN INSERT VALUES (s.i, s.i)');
 COPY twin_nbtree.up FROM stdin;
 201	-5
 202	\N
@@ -173,7 +178,7 @@ SELECT check_all(), same_rows('SELECT * FROM up ORDER BY a DESC, id');
 DROP FUNCTION all_well;
 SELECT drop_twins();
 
--- The extension goes only with its indexes, and comes back.
+-- The extension can only be dropped with its indexes; it can be made again.
 CREATE TABLE needs_it (a int);
 CREATE INDEX needs_it_a ON needs_it USING sware (a);
 DROP EXTENSION sware;

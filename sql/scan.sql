@@ -7,7 +7,7 @@ VACUUM (ANALYZE) twin_sware.t;
 SET max_parallel_workers_per_gather = 0;
 SELECT check_all();
 
--- What the planner prefers when it may choose.
+-- The plans that the planner chooses freely.
 SELECT compare('SELECT b FROM t WHERE a = 100');
 SELECT compare('SELECT a FROM t WHERE a BETWEEN 100 AND 110');
 SELECT compare('SELECT count(b) FROM t WHERE a BETWEEN 1000 AND 1500');
@@ -26,8 +26,10 @@ BEGIN
 		SELECT format('%s %s: %s', condition, ending,
 					  same_rows(format('SELECT %s FROM t WHERE %s %s', columns, condition, ending)))
 		FROM unnest('{a = 5000,a = -1,a < 10,a <= 10,a > 20000,a >= 20000,a > 20010,a < 0,
-					  a > 10 AND a < 3000,a >= 10 AND a <= 3000,a > 3000 AND a < 10,a >= 7 AND a <= 7,a > 7 AND a <= 7,
-					  a > 5 AND a >= 5 AND a < 900 AND a <= 899,a = 5 AND a = 6,a = 5 AND a > 4,a IS NULL,a IS NOT NULL}'::text[])
+					  a > 10 AND a < 3000,a >= 10 AND a <= 3000,
+					  a > 3000 AND a < 10,a >= 7 AND a <= 7,a > 7 AND a <= 7,
+					  a > 5 AND a >= 5 AND a < 900 AND a <= 899,a = 5 AND a = 6,
+					  a = 5 AND a > 4,a IS NULL,a IS NOT NULL}'::text[])
 				WITH ORDINALITY AS conditions(condition, n),
 			 unnest(CASE WHEN 'bitmap' = ANY (ways) THEN '{ORDER BY a}'::text[]
 						 ELSE '{ORDER BY a,ORDER BY a DESC}'::text[] END) ending,
@@ -39,7 +41,7 @@ SELECT every_operator('index');
 SELECT every_operator('indexonly');
 SELECT every_operator('bitmap');
 
--- These scans are what they are called.
+-- The plans are the kinds of scan that are meant.
 SELECT allow_scans('index');
 SELECT compare('SELECT b FROM t WHERE a > 10 AND a < 15 ORDER BY a');
 SELECT compare('SELECT b FROM t WHERE a > 10 AND a < 15 ORDER BY a DESC');
@@ -65,12 +67,13 @@ SET enable_mergejoin = off;
 SET enable_memoize = off;
 SELECT allow_scans('seq', 'index', 'indexonly');
 SELECT compare('SELECT v.i, t.b FROM generate_series(1, 20000, 997) v(i) JOIN t ON t.a = v.i ORDER BY v.i');
-SELECT compare('SELECT v.i, (SELECT max(a) FROM t WHERE a < v.i) FROM generate_series(0, 20000, 997) v(i) ORDER BY v.i');
+SELECT compare('SELECT v.i, (SELECT max(a) FROM t WHERE a < v.i)
+	FROM generate_series(0, 20000, 997) v(i) ORDER BY v.i');
 RESET enable_memoize;
 RESET enable_hashjoin;
 RESET enable_mergejoin;
 
--- Keys known at execution only.
+-- Keys that are known only at execution.
 SELECT allow_scans('index');
 PREPARE by_range(int, int) AS SELECT count(*) FROM twin_sware.t WHERE a > $1 AND a < $2;
 SET plan_cache_mode = force_generic_plan;
@@ -85,7 +88,7 @@ DEALLOCATE by_range;
 SELECT same_rows('SELECT a, b FROM t WHERE (a, b) > (19990, 5) ORDER BY a');
 SELECT same_rows('SELECT a, b FROM t WHERE (a, b) <= (20, 5) ORDER BY a DESC');
 
--- An empty index, one with a single row, one with all pages emptied.
+-- An empty index, an index of a single row, and one whose pages have all become empty.
 SELECT on_both('CREATE TABLE small (a int)');
 SELECT on_both('CREATE INDEX small_a ON small USING @am (a)');
 SELECT allow_scans('index', 'indexonly');

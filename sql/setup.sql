@@ -1,8 +1,8 @@
 -- The helpers of all other tests.
 --
--- Every test works on twins: equal tables in two schemas, with equal names,
--- whose indexes differ in their access method only. What nbtree answers is
--- right; so is its choice of plans.
+-- Every test works on twins: equal tables in two schemas, with equal names, whose
+-- indexes differ in their access method only. nbtree's answers are taken as right, and
+-- so are its plans.
 \set VERBOSITY terse
 SELECT extversion FROM pg_extension WHERE extname = 'sware';
 
@@ -23,7 +23,7 @@ BEGIN
 END
 $$;
 
--- The rows that a query returns for one twin, as text, in the order returned.
+-- Returns the rows of a query for one twin, as text, in the order of the query.
 CREATE FUNCTION rows_of(twin text, query text) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
 	saved_path text := current_setting('search_path');
@@ -39,8 +39,8 @@ BEGIN
 END
 $$;
 
--- What one twin returns in a walk over a cursor of a query: each step is a FETCH, or
--- a MOVE to one end.
+-- Returns what one twin returns in a walk over a cursor of a query: each step is a FETCH,
+-- or a MOVE to one end.
 CREATE FUNCTION walk(twin text, query text, steps text[]) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
 	saved_path text := current_setting('search_path');
@@ -70,8 +70,8 @@ BEGIN
 END
 $$;
 
--- The plan of a query for one twin, without costs and without what only some
--- versions of PostgreSQL say.
+-- Returns the plan of a query for one twin, without costs, and without the lines that
+-- only some versions of PostgreSQL show.
 CREATE FUNCTION plan_of(twin text, query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	saved_path text := current_setting('search_path');
@@ -86,7 +86,7 @@ BEGIN
 END
 $$;
 
--- Whether both twins answer a query with the same rows in the same order.
+-- Says whether both twins answer a query with the same rows in the same order.
 CREATE FUNCTION same_rows(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	wanted text[] := rows_of('twin_nbtree', query);
@@ -105,12 +105,13 @@ BEGIN
 END
 $$;
 
--- Whether the sware twin answers the second query with the rows of the first one
--- in reverse order. It is for backward scans over equal keys, where nbtree is
--- no example: it returns the rows of one posting list in forward order.
+-- Says whether the sware twin answers the second query with the rows of the first one
+-- in reverse order. It is for backward scans over equal keys, which cannot be compared
+-- with nbtree's: nbtree returns the rows of one posting list in forward order.
 CREATE FUNCTION mirrored(forward text, backward text) RETURNS text LANGUAGE sql AS $$
 	SELECT CASE WHEN rows_of('twin_sware', backward)
-		= ARRAY(SELECT line FROM unnest(rows_of('twin_sware', forward)) WITH ORDINALITY r(line, n) ORDER BY n DESC)
+		= ARRAY(SELECT line FROM unnest(rows_of('twin_sware', forward))
+			WITH ORDINALITY r(line, n) ORDER BY n DESC)
 		THEN 'mirrored' ELSE 'NOT MIRRORED' END;
 $$;
 
@@ -130,22 +131,23 @@ BEGIN
 END
 $$;
 
--- The same without the plan itself, for plans that depend on the version of
--- PostgreSQL.
+-- Like the function above, without showing the plan: for plans that depend on the
+-- version of PostgreSQL.
 CREATE FUNCTION compare_briefly(query text) RETURNS text LANGUAGE sql AS $$
 	SELECT CASE WHEN ARRAY(SELECT plan_of('twin_sware', query)) = ARRAY(SELECT plan_of('twin_nbtree', query))
 				THEN 'same plan, ' ELSE 'DIFFERENT PLAN, ' END || same_rows(query);
 $$;
 
--- Lets the planner choose only among the named ways to scan a table:
--- any of seq, index, indexonly, bitmap. To the planner, index-only scans are a
--- kind of index scans, so indexonly means index, too.
+-- Lets the planner choose only among the named kinds of scan: any of seq, index,
+-- indexonly, bitmap. The setting that allows index-only scans needs the one that allows
+-- index scans, so indexonly allows both.
 CREATE FUNCTION allow_scans(VARIADIC ways text[]) RETURNS void LANGUAGE sql AS $$
-	SELECT set_config('enable_' || way || 'scan', (way = ANY (ways) OR (way = 'index' AND 'indexonly' = ANY (ways)))::text, false)
+	SELECT set_config('enable_' || way || 'scan',
+		(way = ANY (ways) OR (way = 'index' AND 'indexonly' = ANY (ways)))::text, false)
 	FROM unnest('{seq,index,indexonly,bitmap}'::text[]) way;
 $$;
 
--- Checks every index that the sware twins have, structure and contents.
+-- Checks the structure and the contents of every index of the sware twins.
 CREATE FUNCTION check_all() RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	index_oid oid;
@@ -163,7 +165,7 @@ BEGIN
 END
 $$;
 
--- verdict_on(table, ...), and what it needs: stored_entries(index) and more.
+-- Defines verdict_on(table, ...), stored_entries(index) and others.
 \getenv directory PG_ABS_SRCDIR
 \set verdict_file :directory '/test/lib/verdict.sql'
 \set ECHO none
@@ -180,7 +182,7 @@ BEGIN
 END
 $$;
 
--- The helpers notice differences: these twins do differ.
+-- The helpers must notice differences: these twins differ.
 SELECT on_both('CREATE TABLE t (a int)');
 INSERT INTO twin_nbtree.t VALUES (1), (2);
 INSERT INTO twin_sware.t VALUES (1), (3);

@@ -1,4 +1,4 @@
--- How nearly rows are in order.
+-- sware_sortedness: how nearly rows are in order.
 \set VERBOSITY terse
 CREATE TABLE twin_sware.r (id int, ordered int8, late int8, early int8, swapped int8, backwards int8,
                            scrambled int8, same int, words text, "no value" int, gone int);
@@ -10,14 +10,16 @@ INSERT INTO twin_sware.r
            CASE i WHEN 5000 THEN 7000 ELSE i END,
            i # 1, -i, i * 7919::int8 % 10007, 1, to_char(i, 'FM00000'), NULL
     FROM generate_series(0, 9999) i;
--- An index must not lead the way.
+-- The table is measured in its own order, even if the planner prefers an index.
 CREATE INDEX ON twin_sware.r (scrambled);
 VACUUM ANALYZE twin_sware.r;
-SELECT attname, rows_measured, round(k::numeric, 2) AS k, round(l::numeric, 2) AS l, recommendation, buffer_size
+SELECT attname, rows_measured, round(k::numeric, 2) AS k,
+	round(l::numeric, 2) AS l, recommendation, buffer_size
 FROM pg_attribute, sware_sortedness('twin_sware.r', attname)
 WHERE attrelid = 'twin_sware.r'::regclass AND attnum > 0 AND NOT attisdropped AND attname <> 'scrambled'
 ORDER BY attnum;
-SELECT k > 90 AS k, l > 90 AS l, recommendation, buffer_size FROM sware_sortedness('twin_sware.r', 'scrambled');
+SELECT k > 90 AS k, l > 90 AS l, recommendation, buffer_size
+FROM sware_sortedness('twin_sware.r', 'scrambled');
 
 -- Wrong objects.
 SELECT sware_sortedness('twin_sware.r', 'nothing');
@@ -30,6 +32,17 @@ CREATE TABLE twin_sware.p (a int) PARTITION BY RANGE (a);
 SELECT sware_sortedness('twin_sware.p', 'a');
 CREATE TABLE twin_sware.points (a point);
 SELECT sware_sortedness('twin_sware.points', 'a');
+CREATE MATERIALIZED VIEW twin_sware.m AS SELECT k FROM generate_series(1, 10) k WITH NO DATA;
+SELECT sware_sortedness('twin_sware.m', 'k');
+REFRESH MATERIALIZED VIEW twin_sware.m;
+SELECT rows_measured FROM sware_sortedness('twin_sware.m', 'k');
+-- Changes of the same transaction count; rows without a new column have its default.
+BEGIN;
+DELETE FROM twin_sware.r WHERE id >= 100;
+ALTER TABLE twin_sware.r ADD added int DEFAULT 7;
+UPDATE twin_sware.r SET added = -1 WHERE id = 0;
+SELECT rows_measured, k, l FROM sware_sortedness('twin_sware.r', 'added');
+ROLLBACK;
 -- With the caller's permissions.
 CREATE ROLE regress_sware_user;
 GRANT USAGE ON SCHEMA twin_sware TO regress_sware_user;
@@ -38,6 +51,12 @@ SET ROLE regress_sware_user;
 SELECT sware_sortedness('twin_sware.r', 'early');
 SELECT rows_measured FROM sware_sortedness('twin_sware.r', 'late');
 RESET ROLE;
+ALTER TABLE twin_sware.r ENABLE ROW LEVEL SECURITY;
+SET ROLE regress_sware_user;
+SELECT rows_measured FROM sware_sortedness('twin_sware.r', 'late');
+RESET ROLE;
+SELECT rows_measured FROM sware_sortedness('twin_sware.r', 'late');
+DROP MATERIALIZED VIEW twin_sware.m;
 DROP TABLE twin_sware.r, twin_sware.p, twin_sware.points;
 REVOKE USAGE ON SCHEMA twin_sware FROM regress_sware_user;
 DROP ROLE regress_sware_user;

@@ -1,7 +1,7 @@
--- Rows of unique indexes that are staged: what is refused, and with which error.
--- A transaction stages for a unique index after its first 64 rows.
+-- Staged rows of unique indexes: which rows are refused, and with which error. A
+-- transaction stages for a unique index after its first 64 rows.
 
--- How many entries this session has stored; the others are staged.
+-- Returns how many entries this session has stored; the others are staged.
 CREATE FUNCTION stored(index regclass) RETURNS bigint LANGUAGE sql AS $$
 	SELECT entries_buffered + entries_appended + entries_inserted FROM sware_stats(index)
 $$;
@@ -22,7 +22,7 @@ CREATE UNIQUE INDEX st_k ON st USING sware (k);
 INSERT INTO st SELECT i, 'old' FROM generate_series(1, 1000) i;
 SELECT stored('st_k');
 
--- Staged: above what is stored, in any order, and between.
+-- Keys are staged above the stored ones, in any order, and between them.
 BEGIN;
 INSERT INTO st SELECT 2000 - i, 'descending' FROM generate_series(1, 500) i;
 INSERT INTO st SELECT 10 * i + 5000, 'step' FROM generate_series(1, 500) i;
@@ -32,7 +32,7 @@ COMMIT;
 SELECT stored('st_k');
 CALL check_rows('st', 'st_k');
 
--- The error is the row's own, and nbtree's.
+-- The error is raised at the row itself, and is the same as nbtree's.
 CREATE TABLE bt (k bigint, v text);
 CREATE UNIQUE INDEX st_k_bt ON bt (k);
 INSERT INTO bt TABLE st;
@@ -78,7 +78,7 @@ ROLLBACK TO s;
 INSERT INTO st VALUES (21201, 'taken');
 COMMIT;
 CALL check_rows('st', 'st_k');
--- each key is in its successor's way
+-- each new key is the old key of the next row
 BEGIN;
 INSERT INTO st SELECT i, 'new' FROM generate_series(22001, 22200) i;
 UPDATE st SET k = k + 1 WHERE k > 22000;
@@ -150,8 +150,9 @@ INSERT INTO nested SELECT i, 0 FROM generate_series(1001, 1300) i;
 INSERT INTO nested SELECT i, 0 FROM generate_series(2001, 2100) i UNION ALL SELECT 10011, 1;
 CALL check_rows('nested', 'nested_k');
 
--- More indexes than a session can register the keys of; other kinds of keys.
-CREATE TABLE kinds (k int, d int, n numeric, t text, c text COLLATE "C", f float8, p int, x int, i int, y text);
+-- More indexes than those whose keys a session can register; other kinds of keys.
+CREATE TABLE kinds (k int, d int, n numeric, t text,
+	c text COLLATE "C", f float8, p int, x int, i int, y text);
 CREATE UNIQUE INDEX kinds_1 ON kinds USING sware (k);
 CREATE UNIQUE INDEX kinds_2 ON kinds USING sware (d DESC NULLS LAST);
 CREATE UNIQUE INDEX kinds_3 ON kinds USING sware (n);
@@ -171,7 +172,8 @@ CREATE UNIQUE INDEX kinds_16 ON kinds USING sware (k, x);
 CREATE UNIQUE INDEX kinds_17 ON kinds USING sware (k, y);
 CREATE UNIQUE INDEX kinds_18 ON kinds USING sware (k, p);
 CREATE FUNCTION kinds(first int, last int) RETURNS SETOF kinds LANGUAGE sql AS $$
-	SELECT i, i, i / 10.0, 'text ' || i, 'text ' || i, i / 8.0, i / 2 * 2 + (i % 2), 2 * i, i, 'y' FROM generate_series(first, last) i
+	SELECT i, i, i / 10.0, 'text ' || i, 'text ' || i, i / 8.0, i / 2 * 2 + (i % 2), 2 * i, i, 'y'
+	FROM generate_series(first, last) i
 $$;
 INSERT INTO kinds SELECT * FROM kinds(1, 300);
 CREATE PROCEDURE try_kind(change text) LANGUAGE plpgsql AS $$
@@ -179,50 +181,69 @@ BEGIN
 	CREATE TEMPORARY TABLE row ON COMMIT DROP AS SELECT * FROM kinds(1000, 1000);
 	EXECUTE 'UPDATE row SET ' || change;
 END $$;
-BEGIN; CALL try_kind('k = 500'); INSERT INTO kinds SELECT * FROM kinds(301, 600) UNION ALL SELECT * FROM row; ROLLBACK;
-BEGIN; CALL try_kind('d = 500'); INSERT INTO kinds SELECT * FROM kinds(301, 600) UNION ALL SELECT * FROM row; ROLLBACK;
-BEGIN; CALL try_kind('n = 50.000'); INSERT INTO kinds SELECT * FROM kinds(301, 600) UNION ALL SELECT * FROM row; ROLLBACK;
-BEGIN; CALL try_kind('c = ''text 500'''); INSERT INTO kinds SELECT * FROM kinds(301, 600) UNION ALL SELECT * FROM row; ROLLBACK;
-BEGIN; CALL try_kind('f = 62.5'); INSERT INTO kinds SELECT * FROM kinds(301, 600) UNION ALL SELECT * FROM row; ROLLBACK;
-BEGIN; CALL try_kind('p = 500'); INSERT INTO kinds SELECT * FROM kinds(301, 600) UNION ALL SELECT * FROM row; ROLLBACK;
-BEGIN; CALL try_kind('x = 1001'); INSERT INTO kinds SELECT * FROM kinds(301, 600) UNION ALL SELECT * FROM row; ROLLBACK;
-BEGIN; CALL try_kind('i = 500'); INSERT INTO kinds SELECT * FROM kinds(301, 600) UNION ALL SELECT * FROM row; ROLLBACK;
--- nulls differ from each other, except where they do not
-BEGIN; CALL try_kind('k = NULL'); INSERT INTO kinds SELECT * FROM kinds(301, 600) UNION ALL SELECT * FROM row; INSERT INTO kinds SELECT * FROM row; ROLLBACK;
-BEGIN; CALL try_kind('k = NULL'); INSERT INTO kinds SELECT * FROM kinds(301, 600) UNION ALL SELECT * FROM row; UPDATE row SET d = 1001, p = 1001, n = 1001, f = 1001, c = '', i = 1001, x = 3000; INSERT INTO kinds SELECT * FROM row; ROLLBACK;
+BEGIN; CALL try_kind('k = 500');
+INSERT INTO kinds SELECT * FROM kinds(301, 600) UNION ALL SELECT * FROM row; ROLLBACK;
+BEGIN; CALL try_kind('d = 500');
+INSERT INTO kinds SELECT * FROM kinds(301, 600) UNION ALL SELECT * FROM row; ROLLBACK;
+BEGIN; CALL try_kind('n = 50.000');
+INSERT INTO kinds SELECT * FROM kinds(301, 600) UNION ALL SELECT * FROM row; ROLLBACK;
+BEGIN; CALL try_kind('c = ''text 500''');
+INSERT INTO kinds SELECT * FROM kinds(301, 600) UNION ALL SELECT * FROM row; ROLLBACK;
+BEGIN; CALL try_kind('f = 62.5');
+INSERT INTO kinds SELECT * FROM kinds(301, 600) UNION ALL SELECT * FROM row; ROLLBACK;
+BEGIN; CALL try_kind('p = 500');
+INSERT INTO kinds SELECT * FROM kinds(301, 600) UNION ALL SELECT * FROM row; ROLLBACK;
+BEGIN; CALL try_kind('x = 1001');
+INSERT INTO kinds SELECT * FROM kinds(301, 600) UNION ALL SELECT * FROM row; ROLLBACK;
+BEGIN; CALL try_kind('i = 500');
+INSERT INTO kinds SELECT * FROM kinds(301, 600) UNION ALL SELECT * FROM row; ROLLBACK;
+-- nulls differ from each other, unless the index says NULLS NOT DISTINCT
+BEGIN; CALL try_kind('k = NULL'); INSERT INTO kinds SELECT * FROM kinds(301, 600) UNION ALL SELECT * FROM row;
+INSERT INTO kinds SELECT * FROM row; ROLLBACK;
+BEGIN; CALL try_kind('k = NULL'); INSERT INTO kinds SELECT * FROM kinds(301, 600) UNION ALL SELECT * FROM row;
+UPDATE row SET d = 1001, p = 1001, n = 1001, f = 1001, c = '', i = 1001, x = 3000;
+INSERT INTO kinds SELECT * FROM row; ROLLBACK;
 INSERT INTO kinds SELECT * FROM kinds(301, 600);
 SELECT count(*), count(DISTINCT k) FROM kinds;
 SELECT count(sware_check(indexrelid, true)::text) FROM pg_index WHERE indrelid = 'kinds'::regclass;
 
--- A small staging is flushed in parts, and goes on.
+-- Little private memory: parts of the staged entries are published, and staging goes on.
 CREATE TABLE parts (k bigint);
-CREATE UNIQUE INDEX parts_k ON parts USING sware (k) WITH (buffer_size = 64);
+CREATE UNIQUE INDEX parts_k ON parts USING sware (k);
+SET sware.staging_size = '64kB';
 INSERT INTO parts SELECT i FROM generate_series(1, 30000) i
 	ORDER BY i + CASE WHEN i % 10 = 0 THEN 500 WHEN i % 10 = 5 THEN -500 ELSE 0 END;
 CALL check_rows('parts', 'parts_k');
 INSERT INTO parts SELECT i::bigint * 1000003 FROM generate_series(100, 20000) i;
-INSERT INTO parts SELECT i::bigint * 1000003 + 1 FROM generate_series(100, 20000) i UNION ALL SELECT 1000003000;
+INSERT INTO parts SELECT i::bigint * 1000003 + 1
+	FROM generate_series(100, 20000) i UNION ALL SELECT 1000003000;
 CALL check_rows('parts', 'parts_k');
+RESET sware.staging_size;
 
--- More unique columns than a session can register the keys of at a time: each is
+-- More unique columns than those whose keys a session can register at a time: each is
 -- checked, against older rows and those of the same statement.
 \set ECHO none
-SELECT format('CREATE TABLE many (%s)', string_agg(format('c%s int', i), ', ')) FROM generate_series(1, 20) i \gexec
-SELECT format('CREATE UNIQUE INDEX many_%s ON many USING sware (c%s)', i, i) FROM generate_series(1, 20) i \gexec
+SELECT format('CREATE TABLE many (%s)', string_agg(format('c%s int', i), ', '))
+FROM generate_series(1, 20) i \gexec
+SELECT format('CREATE UNIQUE INDEX many_%s ON many USING sware (c%s)', i, i)
+FROM generate_series(1, 20) i \gexec
 SELECT string_agg('&', ',') AS all FROM generate_series(1, 20) i \gset
-SELECT format('COPY many FROM PROGRAM %L (FORMAT csv)', 'seq 1 300 | sed "s/.*/' || :'all' || '/"') AS load \gset
+SELECT format('COPY many FROM PROGRAM %L (FORMAT csv)',
+	'seq 1 300 | sed "s/.*/' || :'all' || '/"') AS load \gset
 :load;
 SELECT format('COPY many FROM PROGRAM %L (FORMAT csv)', 'seq 301 400 | sed "s/.*/' || :'all' || '/"; echo ' ||
-	(SELECT string_agg((CASE WHEN i = j THEN k ELSE 1000 END)::text, ',' ORDER BY j) FROM generate_series(1, 20) j))
+	(SELECT string_agg((CASE WHEN i = j THEN k ELSE 1000 END)::text, ',' ORDER BY j)
+		FROM generate_series(1, 20) j))
 FROM generate_series(1, 20) i, unnest(ARRAY[150, 390]) k ORDER BY i, k \gexec
-SELECT format('COPY many FROM PROGRAM %L (FORMAT csv)', 'seq 301 400 | sed "s/.*/' || :'all' || '/"') AS load \gset
+SELECT format('COPY many FROM PROGRAM %L (FORMAT csv)',
+	'seq 301 400 | sed "s/.*/' || :'all' || '/"') AS load \gset
 :load;
 \set ECHO all
 SELECT count(*), count(DISTINCT c1), count(DISTINCT c20) FROM many;
 SELECT count(sware_check(indexrelid, true)::text) FROM pg_index WHERE indrelid = 'many'::regclass;
 DROP TABLE many;
 
--- Downwards, all of it between what is stored.
+-- Keys arrive in falling order, all of them between stored keys.
 CREATE TABLE downwards (k bigint);
 CREATE UNIQUE INDEX downwards_k ON downwards USING sware (k);
 INSERT INTO downwards VALUES (0), (20000);
@@ -233,7 +254,7 @@ INSERT INTO downwards SELECT 5000 - i FROM generate_series(1, 4000) i;
 CALL check_rows('downwards', 'downwards_k');
 DROP TABLE downwards;
 
--- Rebuilt while nothing is stored; what was found by the build is refused.
+-- An index is rebuilt while all keys are staged; keys that the build found are refused.
 CREATE TABLE rebuilt (k bigint);
 CREATE UNIQUE INDEX rebuilt_k ON rebuilt USING sware (k);
 BEGIN;
@@ -264,8 +285,9 @@ INSERT INTO own SELECT generate_series(601, 900) UNION ALL SELECT 300;
 CALL check_rows('own', 'own_k');
 DROP TABLE own;
 
--- A comparator that inserts into the table whose entries are compared: while they
--- are sorted at COMMIT, a key that is among them, and in mid-transaction.
+-- A comparator that inserts into the table whose entries it compares is refused: when
+-- they are sorted at COMMIT, with a key that is among them or not; in mid-transaction;
+-- and in a subtransaction, after which everything can be published.
 CREATE TABLE noisy (k int);
 CREATE FUNCTION compare_noisily(x int, y int) RETURNS int LANGUAGE plpgsql AS $$
 BEGIN
@@ -300,7 +322,17 @@ SELECT count(*) FROM noisy WHERE k = 5150;
 SELECT current_setting('noisy.at') AS at;
 INSERT INTO noisy VALUES (7001);
 COMMIT;
-INSERT INTO noisy VALUES (7000);
+BEGIN;
+INSERT INTO noisy SELECT 5000 + i * 7919 % 1009 FROM generate_series(1, 1008) i;
+SELECT set_config('noisy.at', '5150', false), set_config('noisy.key', '7000', false);
+SAVEPOINT s;
+SELECT count(*) FROM noisy WHERE k = 5150;
+ROLLBACK TO s;
+SET noisy.at = 0;
+SELECT count(*) FROM noisy WHERE k = 5150;
+INSERT INTO noisy VALUES (7001);
+COMMIT;
+INSERT INTO noisy VALUES (7001);
 CALL check_rows('noisy', 'noisy_k');
 DROP TABLE noisy;
 DROP OPERATOR CLASS noisy_ops USING sware;

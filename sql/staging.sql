@@ -1,6 +1,5 @@
--- Entries of the running transaction wait in private memory. Its own statements
--- do not notice: each sees the rows of those before it, whatever way it looks
--- for them.
+-- Entries of the running transaction are staged in private memory. Its own statements
+-- see no difference: each sees the rows of the statements before it, by any kind of scan.
 SELECT on_both('CREATE TABLE t (a int, b text)');
 SELECT on_both('CREATE INDEX t_a ON t USING @am (a) INCLUDE (b)');
 SELECT on_both('CREATE INDEX t_b ON t USING @am (b)');
@@ -9,17 +8,19 @@ SELECT on_both('ANALYZE t');
 SELECT on_both('CREATE TABLE u (a int)');
 SELECT on_both('CREATE INDEX u_a ON u USING @am (a)');
 CREATE SEQUENCE added START 2000;
--- Rows above, between and equal to those that are there.
+-- Rows with keys above, between and equal to those that are there.
 CREATE FUNCTION add_rows() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	base int := nextval('added') * 100;
 BEGIN
-	PERFORM on_both(format('INSERT INTO t SELECT i, ''b'' || i %% 50 FROM generate_series(%s, %s) i', base, base + 49));
-	PERFORM on_both(format('INSERT INTO t SELECT i * 7 %% 1000, ''new'' || %s FROM generate_series(1, 50) i', base));
+	PERFORM on_both(format('INSERT INTO t SELECT i, ''b'' || i %% 50 FROM generate_series(%s, %s) i',
+		base, base + 49));
+	PERFORM on_both(format('INSERT INTO t SELECT i * 7 %% 1000, ''new'' || %s FROM generate_series(1, 50) i',
+		base));
 END
 $$;
 
--- They do wait, until somebody of this session reads the index.
+-- The entries are staged until this session reads the index.
 BEGIN;
 SELECT add_rows();
 SELECT stored_entries('twin_sware.t_a') AS a, stored_entries('twin_sware.t_b') AS b;
@@ -29,14 +30,14 @@ SELECT stored_entries('twin_sware.t_a') AS a, stored_entries('twin_sware.t_b') A
 COMMIT;
 SELECT stored_entries('twin_sware.t_a') AS a, stored_entries('twin_sware.t_b') AS b;
 
--- Not if the setting says no.
+-- They are not staged if the setting is off.
 BEGIN;
 SET LOCAL sware.enable_buffer = off;
 SELECT add_rows();
 SELECT stored_entries('twin_sware.t_a') AS a, stored_entries('twin_sware.t_b') AS b;
 ROLLBACK;
 
--- Each kind of scan, right after an insert, in one transaction.
+-- Each kind of scan runs right after an insert of the same transaction.
 BEGIN;
 SELECT allow_scans('index');
 SELECT add_rows();
@@ -77,7 +78,8 @@ SELECT same_rows('SELECT a, b FROM t WHERE a BETWEEN 90 AND 230 ORDER BY a, b');
 COMMIT;
 SELECT check_all(), same_rows('SELECT a, b FROM t ORDER BY a, b'), same_rows('SELECT a FROM u ORDER BY a');
 
--- A cursor sees what was there when it was opened, whether it has begun or not.
+-- A cursor sees the rows that were there when it was opened, whether it has returned any
+-- or not.
 CREATE TABLE twin_sware.v (a int);
 CREATE INDEX v_a ON twin_sware.v USING sware (a);
 BEGIN;
@@ -92,7 +94,7 @@ FETCH ALL FROM waiting;
 SELECT count(*) FROM twin_sware.v WHERE a > 0;
 ROLLBACK;
 
--- A function inserts while a scan of the same index runs, and looks at once.
+-- A function inserts while a scan of the same index runs, and reads the index at once.
 CREATE FUNCTION insert_and_count(x int) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
 	INSERT INTO t VALUES (x, 'volatile'), (x + 1, 'volatile');
@@ -102,8 +104,8 @@ $$;
 SELECT same_rows('SELECT a, insert_and_count(a) FROM t WHERE a BETWEEN 300 AND 400 ORDER BY a');
 SELECT check_all(), same_rows('SELECT a, b FROM t WHERE a BETWEEN 290 AND 410 ORDER BY a, b');
 
--- A statement does not see its own rows: neither what it inserts where it reads
--- nor where it moves a row to.
+-- A statement does not see its own rows: neither those that it inserts into the table
+-- that it reads, nor those that it updates, at their new places.
 BEGIN;
 SELECT on_both('INSERT INTO t SELECT a, ''self'' FROM t WHERE a BETWEEN 400 AND 500');
 SELECT on_both('INSERT INTO t SELECT a + 1, ''self'' FROM t WHERE a BETWEEN 400 AND 500');

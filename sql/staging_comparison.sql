@@ -1,6 +1,6 @@
--- Comparison functions written in SQL or PL/pgSQL: entries are sorted when they
--- are published, at COMMIT as well, and such functions need a snapshot, may
--- raise errors, and may do what they should not.
+-- Comparison functions written in SQL or PL/pgSQL. They are called when entries are
+-- published, at COMMIT too. They need a snapshot, may raise errors, and may do things
+-- that they should not do.
 \set VERBOSITY terse
 SET search_path = twin_sware, public;
 CREATE TABLE rank_of (word text PRIMARY KEY, rank int NOT NULL);
@@ -16,11 +16,16 @@ BEGIN
 	RETURN a - b;
 END
 $$;
-CREATE FUNCTION rank_below(text, text) RETURNS boolean LANGUAGE sql STABLE STRICT AS 'SELECT compare_ranks($1, $2) < 0';
-CREATE FUNCTION rank_not_above(text, text) RETURNS boolean LANGUAGE sql STABLE STRICT AS 'SELECT compare_ranks($1, $2) <= 0';
-CREATE FUNCTION rank_equal(text, text) RETURNS boolean LANGUAGE sql STABLE STRICT AS 'SELECT compare_ranks($1, $2) = 0';
-CREATE FUNCTION rank_not_below(text, text) RETURNS boolean LANGUAGE sql STABLE STRICT AS 'SELECT compare_ranks($1, $2) >= 0';
-CREATE FUNCTION rank_above(text, text) RETURNS boolean LANGUAGE sql STABLE STRICT AS 'SELECT compare_ranks($1, $2) > 0';
+CREATE FUNCTION rank_below(text, text) RETURNS boolean
+	LANGUAGE sql STABLE STRICT AS 'SELECT compare_ranks($1, $2) < 0';
+CREATE FUNCTION rank_not_above(text, text) RETURNS boolean
+	LANGUAGE sql STABLE STRICT AS 'SELECT compare_ranks($1, $2) <= 0';
+CREATE FUNCTION rank_equal(text, text) RETURNS boolean
+	LANGUAGE sql STABLE STRICT AS 'SELECT compare_ranks($1, $2) = 0';
+CREATE FUNCTION rank_not_below(text, text) RETURNS boolean
+	LANGUAGE sql STABLE STRICT AS 'SELECT compare_ranks($1, $2) >= 0';
+CREATE FUNCTION rank_above(text, text) RETURNS boolean
+	LANGUAGE sql STABLE STRICT AS 'SELECT compare_ranks($1, $2) > 0';
 CREATE OPERATOR <# (LEFTARG = text, RIGHTARG = text, FUNCTION = rank_below);
 CREATE OPERATOR <=# (LEFTARG = text, RIGHTARG = text, FUNCTION = rank_not_above);
 CREATE OPERATOR =# (LEFTARG = text, RIGHTARG = text, FUNCTION = rank_equal);
@@ -39,7 +44,7 @@ CREATE VIEW numbers AS
 		   stored_entries('t_word') AS words, stored_entries('t_number') AS numbers;
 SELECT allow_scans('index');
 
--- At COMMIT of one statement and of several, and at PREPARE.
+-- At COMMIT after one statement and after several, and at PREPARE.
 INSERT INTO t VALUES ('three', 1), ('one', 2), ('two', 3);
 SELECT word FROM t WHERE word >=# 'one' ORDER BY word USING <#;
 BEGIN;
@@ -64,7 +69,7 @@ INSERT INTO t VALUES ('five', 11), ('four', 12);
 COMMIT;
 SELECT * FROM numbers;
 
--- An error fails the transaction, and leaves nothing of it; the next is fine.
+-- An error makes the transaction fail, which leaves nothing behind; the next one works.
 BEGIN;
 INSERT INTO t VALUES ('five', 13), ('eight', 14);
 COMMIT;
@@ -78,7 +83,7 @@ SELECT count(*) FROM t WHERE number > 12;
 INSERT INTO t VALUES ('none', 17), ('two', 18);
 VACUUM (INDEX_CLEANUP ON) t;
 SELECT * FROM numbers;
--- A scan that fails publishes nothing; what is left is published later.
+-- A scan fails and publishes nothing; the entries are published later.
 BEGIN;
 INSERT INTO t VALUES ('five', 19), ('eight', 20);
 SAVEPOINT s;
@@ -100,7 +105,7 @@ SELECT number FROM t WHERE word ># 'four' ORDER BY word USING <#;
 COMMIT;
 SELECT * FROM numbers;
 
--- One that inserts rows itself: these must be found, too.
+-- A comparison function inserts rows into another table: these must be found, too.
 CREATE TABLE calls (x int);
 CREATE INDEX calls_x ON calls USING sware (x);
 CREATE FUNCTION compare_and_log(int, int) RETURNS int LANGUAGE plpgsql AS $$

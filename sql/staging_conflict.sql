@@ -1,6 +1,6 @@
--- Rows of statements with ON CONFLICT are not staged: such a row may be taken
--- back in the middle of the transaction, when another session was faster. So
--- their entries are stored at once; those of other statements are not.
+-- Rows of statements with ON CONFLICT are not staged, since such a row may be taken back
+-- in the middle of the transaction, if another session was faster. So their entries are
+-- stored at once, and those of other statements are staged.
 \set VERBOSITY terse
 SELECT on_both('CREATE TABLE t (a int CONSTRAINT t_key UNIQUE, b int, c text)');
 SELECT on_both('CREATE INDEX t_b ON t USING @am (b)');
@@ -16,19 +16,24 @@ SELECT on_both('INSERT INTO t SELECT i, i, ''nothing'' FROM generate_series(6, 1
 SELECT * FROM stored;
 SELECT on_both('INSERT INTO t SELECT i, i, ''plain'' FROM generate_series(101, 110) i');
 SELECT * FROM stored;
-SELECT on_both('INSERT INTO t SELECT i, i, ''nothing'' FROM generate_series(105, 115) i ON CONFLICT (a) DO NOTHING');
+SELECT on_both('INSERT INTO t SELECT i, i, ''nothing''
+	FROM generate_series(105, 115) i ON CONFLICT (a) DO NOTHING');
 SELECT * FROM stored;
-SELECT on_both('INSERT INTO t SELECT i, i, ''update'' FROM generate_series(111, 120) i ON CONFLICT (a) DO UPDATE SET b = -t.b, c = ''updated''');
+SELECT on_both('INSERT INTO t SELECT i, i, ''update'' FROM generate_series(111, 120) i
+	ON CONFLICT (a) DO UPDATE SET b = -t.b, c = ''updated''');
 SELECT * FROM stored;
 -- In a CTE, with and without a plain INSERT around it.
-SELECT on_both('WITH new AS (INSERT INTO t SELECT i, i, ''cte'' FROM generate_series(119, 130) i ON CONFLICT (a) DO UPDATE SET b = t.b + 1000 RETURNING b)
+SELECT on_both('WITH new AS (INSERT INTO t SELECT i, i, ''cte''
+	FROM generate_series(119, 130) i ON CONFLICT (a) DO UPDATE SET b = t.b + 1000 RETURNING b)
 				SELECT count(*) FROM new');
 SELECT * FROM stored;
-SELECT on_both('WITH new AS (INSERT INTO t SELECT i, i, ''cte'' FROM generate_series(129, 140) i ON CONFLICT DO NOTHING RETURNING b)
+SELECT on_both('WITH new AS (INSERT INTO t SELECT i, i, ''cte''
+	FROM generate_series(129, 140) i ON CONFLICT DO NOTHING RETURNING b)
 				INSERT INTO audit SELECT b FROM new');
 SELECT * FROM stored;
--- One that nobody reads from runs when the statement is done otherwise.
-SELECT on_both('WITH new AS (INSERT INTO t SELECT i, i, ''unread'' FROM generate_series(139, 145) i ON CONFLICT DO NOTHING) SELECT 1');
+-- A CTE that no part of the statement reads runs at the end of the statement.
+SELECT on_both('WITH new AS (INSERT INTO t SELECT i, i, ''unread''
+	FROM generate_series(139, 145) i ON CONFLICT DO NOTHING) SELECT 1');
 SELECT * FROM stored;
 -- Prepared.
 PREPARE add (int) AS INSERT INTO twin_sware.t VALUES ($1, $1, 'prepared') ON CONFLICT DO NOTHING;
@@ -38,12 +43,15 @@ INSERT INTO twin_nbtree.t VALUES (151, 151, 'prepared');
 SELECT * FROM stored;
 SELECT same_rows('SELECT b, a FROM t ORDER BY b, a'), same_rows('SELECT b FROM audit ORDER BY b');
 COMMIT;
-SELECT check_all(), same_rows('SELECT b, a FROM t ORDER BY b, a'), same_rows('SELECT b FROM audit ORDER BY b');
+SELECT check_all(), same_rows('SELECT b, a FROM t ORDER BY b, a'),
+	same_rows('SELECT b FROM audit ORDER BY b');
 
--- In functions and triggers: a statement's kind is its own, inside and outside.
+-- In functions and triggers: each statement is staged or not by its own kind, inside and
+-- outside.
 CREATE FUNCTION add_conflicting(low int, high int) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-	INSERT INTO t SELECT i, i, 'function' FROM generate_series(low, high) i ON CONFLICT (a) DO UPDATE SET b = t.b;
+	INSERT INTO t SELECT i, i, 'function' FROM generate_series(low, high) i
+		ON CONFLICT (a) DO UPDATE SET b = t.b;
 END
 $$;
 SET check_function_bodies = off;
@@ -98,7 +106,7 @@ COMMIT;
 SELECT * FROM stored;
 SELECT check_all(), (SELECT count(*) FROM t) AS t, (SELECT count(*) FROM audit) AS audit;
 
--- The error of a statement does not leave its kind behind.
+-- After an error in a statement, the next one is staged by its own kind.
 DROP TRIGGER to_t ON audit;
 BEGIN;
 SAVEPOINT s;
@@ -110,7 +118,7 @@ INSERT INTO t VALUES (101, 101, '') ON CONFLICT DO NOTHING;
 SELECT * FROM stored;
 COMMIT;
 
--- A session's first statement: the library is loaded when it runs already.
+-- A session's first statement loads the library while it is running.
 \c -
 SET search_path = twin_sware, public;
 BEGIN;

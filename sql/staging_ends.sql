@@ -1,4 +1,4 @@
--- The many ways in which a transaction ends, and what runs while it does.
+-- The ways in which a transaction can end, and functions that run while it ends.
 \set VERBOSITY terse
 SET search_path = twin_sware, public;
 CREATE TABLE t (a int, b text);
@@ -74,12 +74,13 @@ INSERT INTO t VALUES (5003, 'chain');
 COMMIT;
 SELECT array_agg(a) FROM t WHERE a > 5000;
 -- Several statements in one message are one transaction.
-INSERT INTO t VALUES (6001, 'message')\; INSERT INTO t VALUES (6002, 'message')\; SELECT array_agg(a) FROM t WHERE a > 6000;
+INSERT INTO t VALUES (6001, 'message')\; INSERT INTO t VALUES (6002, 'message')\;
+SELECT array_agg(a) FROM t WHERE a > 6000;
 INSERT INTO t VALUES (6003, 'message')\; SELECT 1 / 0;
 SELECT array_agg(a) FROM t WHERE a > 6000;
 SELECT * FROM numbers;
 
--- Deferred triggers insert at the very end, and look at what they did.
+-- Deferred triggers insert at the end of the transaction, and read what they inserted.
 TRUNCATE t;
 CREATE TABLE audit (a int, found bigint);
 CREATE INDEX audit_a ON audit USING sware (a);
@@ -111,7 +112,7 @@ COMMIT PREPARED 'sware_deferred';
 SELECT stored_entries('audit_a'), numbers.* FROM numbers;
 DROP TRIGGER at_end ON t;
 
--- WITH HOLD cursors run at the end of the transaction, as does what they call.
+-- WITH HOLD cursors run at the end of the transaction, and so do the functions in them.
 CREATE FUNCTION insert_and_return(x int) RETURNS int LANGUAGE plpgsql AS $$
 BEGIN
 	INSERT INTO t VALUES (x, 'cursor');
@@ -120,7 +121,8 @@ END
 $$;
 BEGIN;
 INSERT INTO t VALUES (101, 'before');
-DECLARE held NO SCROLL CURSOR WITH HOLD FOR SELECT x, insert_and_return(x) FROM unnest(ARRAY[201, 202, 203]) x;
+DECLARE held NO SCROLL CURSOR WITH HOLD FOR
+	SELECT x, insert_and_return(x) FROM unnest(ARRAY[201, 202, 203]) x;
 DECLARE plain SCROLL CURSOR WITH HOLD FOR SELECT a FROM t WHERE a > 100 ORDER BY a;
 INSERT INTO t VALUES (102, 'after');
 FETCH 1 FROM held;
@@ -200,7 +202,8 @@ INSERT INTO exclusive VALUES (2, 2);
 INSERT INTO exclusive VALUES (2, 3), (4, 3) ON CONFLICT DO NOTHING;
 COMMIT;
 SELECT a, b FROM exclusive WHERE a > 0 ORDER BY a;
-CREATE TABLE exclusive_later (a int, CONSTRAINT exclusive_later_a EXCLUDE USING sware (a WITH =) DEFERRABLE INITIALLY DEFERRED);
+CREATE TABLE exclusive_later (a int, CONSTRAINT exclusive_later_a EXCLUDE
+	USING sware (a WITH =) DEFERRABLE INITIALLY DEFERRED);
 BEGIN;
 INSERT INTO exclusive_later VALUES (1), (1), (2);
 DELETE FROM exclusive_later WHERE ctid = (SELECT min(ctid) FROM exclusive_later);

@@ -1,5 +1,5 @@
--- Indexes whose files are exchanged in mid-transaction by what no hook sees, as
--- extensions do that rebuild tables: here, by hand. Entries that wait are not
+-- The files of two indexes are exchanged in mid-transaction, in a way that no hook sees:
+-- here by hand, as extensions that rebuild tables do it. Staged entries must not be
 -- stored in the file of another index.
 \set VERBOSITY terse
 CREATE TABLE t (a int, b int) WITH (autovacuum_enabled = off);
@@ -18,15 +18,15 @@ CREATE FUNCTION verdict() RETURNS text LANGUAGE sql AS $$
 				  stored_entries('t_a'), stored_entries('t_b'))
 $$;
 
--- Nothing waits: the files can be exchanged, and exchanged back.
+-- Nothing is staged: the files can be exchanged, and exchanged back.
 BEGIN;
 SELECT exchange_files();
 SELECT exchange_files();
 COMMIT;
 SELECT verdict();
 
--- At the end of the transaction, by a scan, by a utility command, and where more
--- comes than can wait.
+-- Entries are published at the end of the transaction, by a scan, by a utility command,
+-- and when private memory is full.
 BEGIN;
 INSERT INTO t SELECT i, -i FROM generate_series(101, 110) i;
 SELECT exchange_files();
@@ -43,13 +43,13 @@ SELECT exchange_files();
 CREATE TABLE other ();
 ROLLBACK;
 BEGIN;
-SET LOCAL sware.buffer_size = '64kB';
+SET LOCAL sware.staging_size = '64kB';
 INSERT INTO t SELECT i, -i FROM generate_series(101, 110) i;
 SELECT exchange_files();
 INSERT INTO t SELECT i, -i FROM generate_series(111, 10000) i;
 ROLLBACK;
 
--- What a subtransaction has exchanged, its abort puts back.
+-- A subtransaction exchanges the files, and its abort exchanges them back.
 BEGIN;
 INSERT INTO t SELECT i, -i FROM generate_series(101, 110) i;
 SAVEPOINT s;
@@ -59,8 +59,7 @@ ROLLBACK TO s;
 COMMIT;
 SELECT verdict(), sware_check('t_a', true), sware_check('t_b', true);
 
--- Without staging there is nothing to go astray: each entry goes where its index
--- is stored at that moment.
+-- Without staging, each entry goes to the file that its index has at that moment.
 SET sware.enable_buffer = off;
 BEGIN;
 INSERT INTO t SELECT i, -i FROM generate_series(111, 120) i;

@@ -1,6 +1,6 @@
--- Entries that come out of order are distributed by their first column before
--- they are sorted.  Nulls, extreme values and equal keys have to be in their
--- places, whatever the order of the columns.
+-- Entries that arrive out of order are distributed by their first column before they are
+-- sorted. Nulls, extreme values and equal keys must be in their places, for each order
+-- of the columns.
 CREATE TABLE scattered (a bigint, b integer, c smallint, d date);
 CREATE INDEX scattered_a ON scattered USING sware (a);
 CREATE INDEX scattered_a_desc ON scattered USING sware (a DESC);
@@ -25,7 +25,7 @@ FROM generate_series(1, 20000) AS i;
 SELECT relname, sware_check(oid, true) FROM pg_class
 WHERE relname LIKE 'scattered\__%' ORDER BY relname;
 
--- Outliers are, when there are many, and TIDs in disorder too.
+-- So are outliers, if there are many, and entries whose TIDs are out of order.
 CREATE TABLE nearly (a bigint, filler text);
 INSERT INTO nearly SELECT 0, repeat('x', 500) FROM generate_series(1, 20000);
 DELETE FROM nearly WHERE ctid < '(600,1)';

@@ -7,7 +7,7 @@ CREATE TABLE big (a int);
 INSERT INTO big SELECT generate_series(1, 20000);
 ANALYZE big;
 SELECT allow_scans('index', 'indexonly', 'bitmap');
--- Looks into the index in whatever process it is called.
+-- Reads the index, in the process in which it is called.
 CREATE FUNCTION in_index(x int) RETURNS boolean LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET enable_seqscan = off AS $$
 BEGIN
@@ -22,7 +22,8 @@ $$;
 SELECT pg_backend_pid() AS leader \gset
 
 -- One worker runs the whole query.
-SELECT FROM set_config((SELECT name FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')), 'on', false);
+SELECT FROM set_config((SELECT name FROM pg_settings
+	WHERE name IN ('force_parallel_mode', 'debug_parallel_query')), 'on', false);
 BEGIN;
 INSERT INTO t SELECT i, 'staged' FROM generate_series(1, 1000) i;
 SELECT is_worker(:leader), in_index(5), in_index(1000), in_index(1001);
@@ -33,7 +34,7 @@ ROLLBACK TO s;
 SELECT is_worker(:leader), in_index(1000), in_index(1001);
 INSERT INTO t VALUES (3000, 'staged');
 SELECT is_worker(:leader), count(*) FROM t WHERE a > 990;
--- By way of a function, a cursor, and a prepared statement.
+-- By a function, a cursor, and a prepared statement.
 CREATE FUNCTION insert_and_look(x int, leader int) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
 	INSERT INTO t VALUES (x, 'function');
@@ -48,7 +49,8 @@ INSERT INTO t VALUES (6000, 'staged');
 DECLARE c CURSOR FOR SELECT in_index(6000);
 FETCH c;
 COMMIT;
-SELECT FROM set_config((SELECT name FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')), 'off', false);
+SELECT FROM set_config((SELECT name FROM pg_settings
+	WHERE name IN ('force_parallel_mode', 'debug_parallel_query')), 'off', false);
 
 -- Workers and leader share the rows of a table.
 SET parallel_setup_cost = 0;

@@ -1,10 +1,10 @@
--- Entries of a rolled back subtransaction are never stored: each row that is
--- left has one entry, and no entry leads anywhere else.
+-- Entries of a subtransaction that was rolled back are never stored: each row that is
+-- left has one entry, and there are no others.
 SET search_path = twin_sware, public;
 CREATE TABLE t (a int, b text);
 CREATE INDEX t_a ON t USING sware (a);
 CREATE INDEX t_b ON t USING sware (b);
--- The numbers are equal where nothing was stored in vain.
+-- Both numbers are equal if no entry was stored in vain.
 CREATE VIEW numbers AS
 	SELECT check_all() AS indexes, (SELECT count(*) FROM t) AS rows,
 		   stored_entries('t_a') AS entries_a, stored_entries('t_b') AS entries_b;
@@ -37,7 +37,7 @@ ROLLBACK TO one;
 COMMIT;
 SELECT * FROM numbers;
 
--- Nested: what is released into a savepoint goes with it.
+-- Nested: entries of a savepoint that was released are dropped with the outer one.
 BEGIN;
 SELECT add_rows(1001, 1010);
 SAVEPOINT one;
@@ -107,7 +107,7 @@ SELECT count(*), sum(a) FROM t WHERE b > 'b';
 COMMIT;
 SELECT * FROM numbers;
 
--- They do not destroy the batching: nothing is stored yet.
+-- Savepoints do not make entries be published: nothing is stored yet.
 TRUNCATE t;
 BEGIN;
 SAVEPOINT one;
@@ -134,8 +134,8 @@ SELECT stored_entries('t_a') AS entries_a, stored_entries('t_b') AS entries_b;
 COMMIT;
 SELECT * FROM numbers;
 
--- What was stored for a statement's sake, or for want of room, stays when it is
--- rolled back, until VACUUM comes.
+-- Entries that were stored since a statement needed them, or since memory was full, stay
+-- when their rows are rolled back, until VACUUM removes them.
 TRUNCATE t;
 BEGIN;
 SELECT add_rows(1, 10);
@@ -149,7 +149,7 @@ COMMIT;
 SELECT * FROM numbers;
 VACUUM (INDEX_CLEANUP ON) t;
 SELECT * FROM numbers;
-SET sware.buffer_size = '64kB';
+SET sware.staging_size = '64kB';
 BEGIN;
 SELECT add_rows(31, 5000);
 SAVEPOINT one;
@@ -161,7 +161,7 @@ SELECT add_rows(20001, 25000);
 RELEASE one;
 SELECT add_rows(25001, 30000);
 COMMIT;
-RESET sware.buffer_size;
+RESET sware.staging_size;
 VACUUM (INDEX_CLEANUP ON) t;
 SELECT * FROM numbers;
 SELECT count(*) FROM t WHERE a > 0;
@@ -185,7 +185,7 @@ SELECT add_rows(-50, -41);
 SELECT count(*) FROM t WHERE a < 0;
 SELECT * FROM numbers;
 
--- Indexes that a subtransaction made go with it.
+-- Indexes that a subtransaction made are gone when it is rolled back.
 TRUNCATE t;
 BEGIN;
 SELECT add_rows(1, 10);

@@ -1,5 +1,5 @@
--- Commands that move rows, or make and drop indexes, in the transaction that
--- has just inserted; and what undoes them.
+-- Commands that move rows, or make and drop indexes, in a transaction that has just
+-- inserted rows; and rollbacks of these.
 SET search_path = twin_sware, public;
 SET allow_in_place_tablespaces = on;
 CREATE TABLESPACE sware_staging LOCATION '';
@@ -8,8 +8,7 @@ CREATE INDEX t_a ON t USING sware (a);
 CREATE INDEX t_b ON t USING sware (b);
 SELECT allow_scans('index', 'bitmap');
 
--- What does not fit: an index must find each row once, and have no entry for
--- anything else.
+-- Lists faults: an index must find each row once, and must have no other entries.
 CREATE FUNCTION verdict() RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	result text;
@@ -27,7 +26,8 @@ BEGIN
 		WHERE indrelid = 't'::regclass AND amname = 'sware'
 	LOOP
 		IF stored_entries(index_oid) <> rows THEN
-			result := concat_ws(', ', result, format('%s has %s entries for %s rows', index_oid, stored_entries(index_oid), rows));
+			result := concat_ws(', ', result,
+				format('%s has %s entries for %s rows', index_oid, stored_entries(index_oid), rows));
 		END IF;
 	END LOOP;
 	PERFORM set_config('enable_sort', 'off', true);
@@ -43,7 +43,8 @@ BEGIN
 END
 $$;
 -- Each command is put into each of these transactions.
-CREATE TABLE public.commands (number int GENERATED ALWAYS AS IDENTITY, command text, rows_before int DEFAULT 100);
+CREATE TABLE public.commands (number int GENERATED ALWAYS AS IDENTITY,
+	command text, rows_before int DEFAULT 100);
 INSERT INTO commands (command, rows_before) VALUES
 	('CREATE INDEX t_c ON t USING sware (a, b)', 100),
 	('CREATE INDEX t_c ON t USING btree (a)', 100),
@@ -87,30 +88,37 @@ CREATE TABLE public.verdicts (number int, verdict text);
 \set ECHO none
 -- Committed.
 SELECT 'SELECT reset()', 'BEGIN', 'SELECT add_rows(51, 100)', command, 'SELECT add_rows(101, 130)', 'COMMIT',
-	   format('SET staging.rows = %s', rows_before + 30), format('INSERT INTO verdicts VALUES (%s, verdict())', number)
+	   format('SET staging.rows = %s', rows_before + 30),
+	   format('INSERT INTO verdicts VALUES (%s, verdict())', number)
 FROM commands ORDER BY number \gexec
 -- Rolled back to before the command, and more inserted.
-SELECT 'SELECT reset()', 'BEGIN', 'SELECT add_rows(51, 100)', 'SAVEPOINT s', command, 'SELECT add_rows(101, 120)',
+SELECT 'SELECT reset()', 'BEGIN', 'SELECT add_rows(51, 100)',
+	'SAVEPOINT s', command, 'SELECT add_rows(101, 120)',
 	   'ROLLBACK TO s', 'SELECT add_rows(121, 150)', 'COMMIT',
 	   'SET staging.rows = 130', format('INSERT INTO verdicts VALUES (%s, verdict())', number)
 FROM commands ORDER BY number \gexec
--- In a savepoint that is released; others follow and are rolled back.
-SELECT 'SELECT reset()', 'BEGIN', 'SELECT add_rows(51, 80)', 'SAVEPOINT s', 'SELECT add_rows(81, 100)', command, 'RELEASE s',
-	   'SELECT add_rows(101, 120)', 'SAVEPOINT s', 'REINDEX TABLE t', 'SELECT add_rows(121, 150)', 'TRUNCATE t',
+-- In a savepoint that is released; later savepoints are rolled back.
+SELECT 'SELECT reset()', 'BEGIN', 'SELECT add_rows(51, 80)',
+	'SAVEPOINT s', 'SELECT add_rows(81, 100)', command, 'RELEASE s',
+	   'SELECT add_rows(101, 120)', 'SAVEPOINT s', 'REINDEX TABLE t',
+	   'SELECT add_rows(121, 150)', 'TRUNCATE t',
 	   'SELECT add_rows(1, 10)', 'ROLLBACK TO s', 'SELECT add_rows(151, 160)', 'COMMIT',
-	   format('SET staging.rows = %s', rows_before + 30), format('INSERT INTO verdicts VALUES (%s, verdict())', number)
+	   format('SET staging.rows = %s', rows_before + 30),
+	   format('INSERT INTO verdicts VALUES (%s, verdict())', number)
 FROM commands ORDER BY number \gexec
--- All rolled back; what was stored by then is left for VACUUM.
-SELECT 'SELECT reset()', 'BEGIN', 'SELECT add_rows(51, 100)', command, 'SELECT add_rows(101, 120)', 'ROLLBACK',
+-- The transaction is rolled back; entries that were stored by then are left for VACUUM.
+SELECT 'SELECT reset()', 'BEGIN', 'SELECT add_rows(51, 100)',
+	command, 'SELECT add_rows(101, 120)', 'ROLLBACK',
 	   'SELECT add_rows(51, 100)', 'VACUUM (INDEX_CLEANUP ON) t',
 	   'SET staging.rows = 100', format('INSERT INTO verdicts VALUES (%s, verdict())', number)
 FROM commands ORDER BY number \gexec
 \set ECHO all
 \o
-SELECT command, array_agg(verdict) AS verdicts FROM commands LEFT JOIN verdicts USING (number) GROUP BY number, command ORDER BY number;
+SELECT command, array_agg(verdict) AS verdicts FROM commands
+	LEFT JOIN verdicts USING (number) GROUP BY number, command ORDER BY number;
 
--- A trigger on TRUNCATE inserts into the next table that is truncated: what it
--- staged is void, and the same TIDs are given to other rows.
+-- A trigger on TRUNCATE inserts into the next table that is truncated. Its staged entries
+-- must be dropped, since other rows get the same TIDs.
 SELECT reset();
 CREATE TABLE x (a int);
 CREATE FUNCTION audit_truncate() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -136,8 +144,8 @@ ROLLBACK TO s;
 SELECT add_rows(41, 50);
 COMMIT;
 SET staging.rows = 50;
--- What a command's triggers insert is not staged: what was rolled back is left
--- in the index, for VACUUM.
+-- Rows that a command's triggers insert are not staged: if they are rolled back, their
+-- entries are left in the index, for VACUUM.
 VACUUM (INDEX_CLEANUP ON) t;
 SELECT verdict();
 BEGIN;

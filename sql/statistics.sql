@@ -1,23 +1,25 @@
--- What is counted of an index, and flushing on demand.
+-- The statistics of an index, and sware_flush.
 CREATE TABLE twin_sware.t (a int, b text);
 CREATE INDEX t_a ON twin_sware.t USING sware (a);
 CREATE INDEX t_nbtree ON twin_sware.t USING btree (a);
--- What is counted, but for times.
+-- The counters of an index, without times.
 CREATE VIEW twin_sware.counted AS
-    SELECT buffer_entries, buffer_pages, round(estimated_k::numeric, 2) AS k, round(estimated_l::numeric, 2) AS l,
+    SELECT buffer_entries, buffer_pages, round(estimated_k::numeric, 2) AS k,
+        round(estimated_l::numeric, 2) AS l,
            entries_buffered AS buffered, entries_appended + entries_inserted AS stored,
            flushes, flushed_pages, flushed_entries
     FROM sware_stats('twin_sware.t_a');
 SELECT * FROM sware_stats('twin_sware.t_a');
 
--- A few rows stay in the shared buffer until they are flushed.
+-- A few rows stay in the buffer until they are flushed.
 INSERT INTO twin_sware.t SELECT i FROM generate_series(1, 100) i;
 SELECT * FROM twin_sware.counted;
 SELECT sware_flush('twin_sware.t_a');
 SELECT * FROM twin_sware.counted;
 SELECT sware_flush('twin_sware.t_a');
-SELECT flush_time > 0 AS took_time, stats_since <= now() AS was_counted_since FROM sware_stats('twin_sware.t_a');
--- What this transaction has staged is flushed as well, rolled back or not.
+SELECT flush_time > 0 AS took_time, stats_since <= now() AS was_counted_since
+FROM sware_stats('twin_sware.t_a');
+-- Entries that this transaction has staged are flushed as well, rolled back or not.
 BEGIN;
 INSERT INTO twin_sware.t SELECT i FROM generate_series(101, 110) i;
 SELECT sware_flush('twin_sware.t_a');
@@ -25,7 +27,7 @@ ROLLBACK;
 SELECT * FROM twin_sware.counted;
 SELECT sware_check('twin_sware.t_a', true);
 
--- Entries from several pages of the buffer, one of which is late.
+-- Entries from several pages of the buffer, of which one is out of order.
 DO $$
 BEGIN
     FOR i IN 1..30 LOOP
@@ -60,41 +62,47 @@ BEGIN
 END
 $$;
 SET client_min_messages = warning;
--- In order.
+-- Rows in order.
 SELECT k, l, appended + inserted AS stored, appended > 19000 AS mostly_appended, buffered
 FROM twin_sware.load('SELECT i FROM generate_series(1, 20000) i');
--- One of ten thousand is two thousand places late, or early.
-SELECT k, l FROM twin_sware.load('SELECT CASE i WHEN 7000 THEN 5000 ELSE i END FROM generate_series(1, 10000) i');
-SELECT k, l FROM twin_sware.load('SELECT CASE i WHEN 5000 THEN 7000 ELSE i END FROM generate_series(1, 10000) i');
--- Every hundredth is 500 places late.
-SELECT k, l FROM twin_sware.load('SELECT CASE i % 100 WHEN 0 THEN i - 500 ELSE i END FROM generate_series(1, 10000) i');
--- All neighbours changed places: many out of order, though not by much.
+-- One of 10,000 rows is 2,000 places too late, or too early.
+SELECT k, l FROM twin_sware.load('SELECT CASE i WHEN 7000 THEN 5000 ELSE i END
+	FROM generate_series(1, 10000) i');
+SELECT k, l FROM twin_sware.load('SELECT CASE i WHEN 5000 THEN 7000 ELSE i END
+	FROM generate_series(1, 10000) i');
+-- Every hundredth row is 500 places too late.
+SELECT k, l FROM twin_sware.load('SELECT CASE i % 100 WHEN 0 THEN i - 500 ELSE i END
+	FROM generate_series(1, 10000) i');
+-- All neighbours have changed places: many rows are out of order, but not by much.
 SELECT k, l FROM twin_sware.load('SELECT i # 1 FROM generate_series(0, 9999) i');
--- Backwards, and in no order at all.
+-- Rows in falling order, and in no order at all.
 SELECT k, l FROM twin_sware.load('SELECT -i FROM generate_series(1, 10000) i');
-SELECT k > 50 AS k, l > 50 AS l FROM twin_sware.load('SELECT i * 7919::int8 % 10007 FROM generate_series(1, 10000) i');
+SELECT k > 50 AS k, l > 50 AS l
+FROM twin_sware.load('SELECT i * 7919::int8 % 10007 FROM generate_series(1, 10000) i');
 
 -- Averages of several sorts, weighted by their entries.
 CREATE TABLE twin_sware.mixed (a int8);
 CREATE INDEX mixed_a ON twin_sware.mixed USING sware (a);
 INSERT INTO twin_sware.mixed SELECT i FROM generate_series(1, 30000) i;
 INSERT INTO twin_sware.mixed SELECT -i FROM generate_series(1, 10000) i;
-SELECT estimated_k BETWEEN 25 AND 27 AS k, estimated_l BETWEEN 25 AND 27 AS l FROM sware_stats('twin_sware.mixed_a');
+SELECT estimated_k BETWEEN 25 AND 27 AS k, estimated_l BETWEEN 25 AND 27 AS l
+FROM sware_stats('twin_sware.mixed_a');
 DROP TABLE twin_sware.mixed, twin_sware.loaded;
 
 -- The view has every sware index, and no other.
 CREATE TEMP TABLE own (a int);
 CREATE INDEX own_a ON own USING sware (a);
-SELECT schemaname ~ '^pg_temp' AS is_temporary, indexrelname, indexrelid::regclass = 'own_a'::regclass AS is_own_a,
+SELECT schemaname ~ '^pg_temp' AS is_temporary, indexrelname,
+	indexrelid::regclass = 'own_a'::regclass AS is_own_a,
        relid = 'own'::regclass AS is_own, buffer_entries
 FROM pg_stat_sware
 WHERE relid IN ('own'::regclass, 'twin_sware.t'::regclass)
 ORDER BY indexrelname;
--- A temporary index has no shared buffer.
+-- A temporary index has no buffer.
 INSERT INTO own VALUES (1), (2);
 SELECT sware_flush('own_a');
 SELECT buffer_entries, entries_buffered, entries_inserted FROM sware_stats('own_a');
--- Nor has an index that is not built yet any page.
+-- An index that is not built yet has no pages.
 UPDATE twin_sware.t SET b = a;
 CREATE INDEX CONCURRENTLY t_failed ON twin_sware.t USING sware ((a / (a - 2500)));
 SELECT indisready, indisvalid FROM pg_index WHERE indexrelid = 'twin_sware.t_failed'::regclass;
@@ -112,8 +120,8 @@ SELECT sware_flush(NULL);
 DROP TABLE twin_sware.t CASCADE;
 DROP FUNCTION twin_sware.load(text);
 
--- Bloom filters: keys that come scrambled, and look-ups of some of them and of
--- others. What comes first finds the pages unsorted, and sorts them.
+-- Bloom filters: keys arrive scrambled, and some of them and some other keys are looked
+-- up. The first look-up finds unsorted pages, and sorts them.
 CREATE TABLE twin_sware.bloom (k int);
 CREATE INDEX bloom_k ON twin_sware.bloom USING sware (k);
 DO $$
@@ -128,9 +136,12 @@ SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 SET enable_material = off;
 SELECT count(*) FROM twin_sware.bloom WHERE k > 0;
-SELECT count(*) > 0 AS found_some FROM generate_series(1, 300) i, LATERAL (SELECT FROM twin_sware.bloom WHERE k = i * 2) x;
-SELECT count(*) AS found_others FROM generate_series(1, 300) i, LATERAL (SELECT FROM twin_sware.bloom WHERE k = i * 2 + 1) x;
-SELECT bloom_probes >= 300 AS probed, bloom_false_positives < bloom_probes / 10 AS mostly_right FROM sware_stats('twin_sware.bloom_k');
+SELECT count(*) > 0 AS found_some FROM generate_series(1, 300) i,
+	LATERAL (SELECT FROM twin_sware.bloom WHERE k = i * 2) x;
+SELECT count(*) AS found_others FROM generate_series(1, 300) i,
+	LATERAL (SELECT FROM twin_sware.bloom WHERE k = i * 2 + 1) x;
+SELECT bloom_probes >= 300 AS probed, bloom_false_positives < bloom_probes / 10 AS mostly_right
+FROM sware_stats('twin_sware.bloom_k');
 RESET enable_seqscan;
 RESET enable_hashjoin;
 RESET enable_mergejoin;

@@ -1,11 +1,12 @@
--- Every kind of key: fixed and variable width, by value and by reference, with
--- collations. For each type a table of values, its index scanned both ways,
--- by each operator, in index-only and in plain scans.
+-- Every kind of key: of fixed and variable width, passed by value and by reference, with
+-- collations. For each type there is a table of values; its index is scanned in both
+-- directions, by each operator, in index-only and in plain scans.
 CREATE TYPE colour AS ENUM ('red', 'green', 'blue');
 CREATE TYPE pair AS (x int, y text);
 CREATE DOMAIN small_int AS int CHECK (value < 100000);
 CREATE COLLATION IF NOT EXISTS german (provider = icu, locale = 'de-DE');
-CREATE COLLATION IF NOT EXISTS ignore_accents (provider = icu, locale = 'und-u-ks-level1', deterministic = false);
+CREATE COLLATION IF NOT EXISTS ignore_accents (provider = icu,
+	locale = 'und-u-ks-level1', deterministic = false);
 
 CREATE FUNCTION try_type(type text, value text, probe text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
@@ -19,12 +20,16 @@ BEGIN
 	RETURN NEXT type || ': ' || check_all();
 	PERFORM allow_scans('index', 'indexonly');
 	RETURN QUERY
-		SELECT format('%s: %s', condition, same_rows(format('SELECT %s FROM t WHERE %s ORDER BY a %s', columns, condition, direction)))
+		SELECT format('%s: %s', condition,
+			same_rows(format('SELECT %s FROM t WHERE %s ORDER BY a %s', columns, condition, direction)))
 		FROM unnest(ARRAY['a < ', 'a <= ', 'a = ', 'a >= ', 'a > ']) WITH ORDINALITY o(operator, n),
-			 LATERAL (SELECT operator || probe AS condition, CASE n % 2 WHEN 0 THEN 'DESC' ELSE '' END AS direction) c,
+			 LATERAL (SELECT operator || probe AS condition,
+			     CASE n % 2 WHEN 0 THEN 'DESC' ELSE '' END AS direction) c,
 			 LATERAL (SELECT CASE direction WHEN 'DESC' THEN 'a' ELSE 'ctid, a' END AS columns) d;
-	RETURN NEXT same_rows('SELECT ctid, a FROM t ORDER BY a') || ', ' || mirrored('SELECT ctid FROM t ORDER BY a', 'SELECT ctid FROM t ORDER BY a DESC');
-	IF NOT EXISTS (SELECT 1 FROM plan_of('twin_sware', format('SELECT a FROM t WHERE a <= %s ORDER BY a', probe)) line
+	RETURN NEXT same_rows('SELECT ctid, a FROM t ORDER BY a') || ', '
+		|| mirrored('SELECT ctid FROM t ORDER BY a', 'SELECT ctid FROM t ORDER BY a DESC');
+	IF NOT EXISTS (SELECT 1
+		FROM plan_of('twin_sware', format('SELECT a FROM t WHERE a <= %s ORDER BY a', probe)) line
 				   WHERE line LIKE '%Index Cond%') THEN
 		RETURN NEXT 'the index is NOT USED';
 	END IF;
@@ -39,14 +44,19 @@ SELECT try_type('integer', 'i * 7919 % 3001', '1000');
 SELECT try_type('bigint', 'i * 12345678901', '12345678901000');
 SELECT try_type('small_int', 'i', '700');
 SELECT try_type('oid', 'i', '700');
-SELECT try_type('real', '(CASE i % 10 WHEN 0 THEN ''NaN'' WHEN 1 THEN ''-Infinity'' ELSE (i / 8.0)::text END)::real', '100::real');
-SELECT try_type('double precision', '(CASE i % 10 WHEN 0 THEN ''NaN'' WHEN 1 THEN ''Infinity'' ELSE (i / 8.0)::text END)::float8', '100::float8');
-SELECT try_type('numeric', '(CASE i % 10 WHEN 0 THEN ''NaN'' WHEN 1 THEN ''-Infinity'' ELSE (i / 7.0)::text END)::numeric', '100');
+SELECT try_type('real', '(CASE i % 10 WHEN 0 THEN ''NaN''
+	WHEN 1 THEN ''-Infinity'' ELSE (i / 8.0)::text END)::real', '100::real');
+SELECT try_type('double precision', '(CASE i % 10 WHEN 0 THEN ''NaN''
+	WHEN 1 THEN ''Infinity'' ELSE (i / 8.0)::text END)::float8', '100::float8');
+SELECT try_type('numeric',
+	'(CASE i % 10 WHEN 0 THEN ''NaN'' WHEN 1 THEN ''-Infinity'' ELSE (i / 7.0)::text END)::numeric', '100');
 SELECT try_type('money', '(i / 4.0)::numeric::money', '100::money');
 SELECT try_type('text', '''key '' || i', '''key 2''');
 SELECT try_type('text COLLATE "C"', 'chr(200 + i) || i', 'chr(1000)');
-SELECT try_type('text COLLATE german', '(ARRAY[''Zoo'',''Äpfel'',''apfel'',''ähre'',''zoo''])[1 + i % 5] || i % 100', '''b''');
-SELECT try_type('text COLLATE ignore_accents', '(ARRAY[''e'',''é'',''E'',''f'',''Ê''])[1 + i % 5] || i % 10', '''e5''');
+SELECT try_type('text COLLATE german',
+	'(ARRAY[''Zoo'',''Äpfel'',''apfel'',''ähre'',''zoo''])[1 + i % 5] || i % 100', '''b''');
+SELECT try_type('text COLLATE ignore_accents',
+	'(ARRAY[''e'',''é'',''E'',''f'',''Ê''])[1 + i % 5] || i % 10', '''e5''');
 SELECT try_type('varchar(20)', '''key '' || i', '''key 2''');
 SELECT try_type('char(20)', '''key '' || i', '''key 2''');
 SELECT try_type('name', '(''key '' || i)::name', '''key 2''::name');
@@ -54,13 +64,17 @@ SELECT try_type('bytea', 'decode(md5(i::text), ''hex'')', '''\x80''');
 SELECT try_type('uuid', 'md5(i::text)::uuid', '''80000000-0000-0000-0000-000000000000''');
 SELECT try_type('date', 'date ''2000-01-01'' + i', '''2001-01-01''');
 SELECT try_type('time', 'time ''00:00'' + i * interval ''7 seconds''', '''01:00''');
-SELECT try_type('timetz', '((time ''00:00'' + i * interval ''7 seconds'')::text || ''+00'')::timetz', '''01:00+00''');
+SELECT try_type('timetz',
+	'((time ''00:00'' + i * interval ''7 seconds'')::text || ''+00'')::timetz', '''01:00+00''');
 SELECT try_type('timestamp', 'timestamp ''2000-01-01'' + i * interval ''1 hour''', '''2000-02-01''');
-SELECT try_type('timestamptz', 'timestamptz ''2000-01-01 00:00+00'' + i * interval ''1 hour''', '''2000-02-01 00:00+00''');
+SELECT try_type('timestamptz', 'timestamptz ''2000-01-01 00:00+00'' + i * interval ''1 hour''',
+	'''2000-02-01 00:00+00''');
 SELECT try_type('interval', 'i * interval ''1 hour''', '''30 days''');
 SELECT try_type('inet', '''10.0.0.0''::inet + i', '''10.0.2.0''');
-SELECT try_type('macaddr', '(''08:00:2b:01:'' || to_hex(16 + i / 100) || '':'' || 10 + i % 90)::macaddr', '''08:00:2b:01:20:00''');
-SELECT try_type('macaddr8', '(''08:00:2b:01:02:03:'' || to_hex(16 + i / 100) || '':'' || 10 + i % 90)::macaddr8', '''08:00:2b:01:02:03:20:00''');
+SELECT try_type('macaddr', '(''08:00:2b:01:'' || to_hex(16 + i / 100) || '':'' || 10 + i % 90)::macaddr',
+	'''08:00:2b:01:20:00''');
+SELECT try_type('macaddr8', '(''08:00:2b:01:02:03:'' || to_hex(16 + i / 100)
+	|| '':'' || 10 + i % 90)::macaddr8', '''08:00:2b:01:02:03:20:00''');
 SELECT try_type('bit(12)', 'i::bit(12)', '''001111111111''');
 SELECT try_type('varbit', 'i::bit(12)::varbit', '''001111111111''');
 SELECT try_type('colour', '(ARRAY[''red'',''green'',''blue''])[1 + i % 3]::colour', '''green''');
@@ -85,8 +99,8 @@ SELECT on_both('CREATE INDEX t_b ON t USING @am (b)');
 SELECT on_both('ANALYZE t');
 SELECT allow_scans('index');
 SELECT compare('SELECT ctid, a FROM t WHERE a ~>~ ''w5'' AND a ~<=~ ''w7'' ORDER BY a USING ~<~');
--- Conditions for LIKE are derived by the planner, which knows its own pattern
--- operator families only; under collation C the usual operators serve.
+-- The planner derives index conditions from LIKE, but for its own pattern operator
+-- families only; with collation C the usual operators do.
 SELECT same_rows('SELECT ctid, a FROM t WHERE a LIKE ''w12%'' ORDER BY ctid');
 SELECT compare('SELECT ctid, b FROM t WHERE b LIKE ''w12%'' ORDER BY b');
 SELECT check_all();
@@ -98,11 +112,11 @@ DROP DOMAIN small_int;
 DROP COLLATION german;
 DROP COLLATION ignore_accents;
 
--- An order that no btree operator family knows: version 18 can sort by it.
--- Before, it is refused at once, not when the first table comes that needs
--- sorting.
+-- An order that no btree operator family has. From version 18 on it can be sorted by.
+-- Before, it is refused at once, even for a table that needs no sorting.
 CREATE FUNCTION abs_less(int, int) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT abs($1) < abs($2)';
-CREATE FUNCTION abs_compare(int, int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT btint4cmp(abs($1), abs($2))';
+CREATE FUNCTION abs_compare(int, int) RETURNS int
+	LANGUAGE sql IMMUTABLE AS 'SELECT btint4cmp(abs($1), abs($2))';
 CREATE OPERATOR |<| (LEFTARG = int, RIGHTARG = int, FUNCTION = abs_less);
 CREATE OPERATOR CLASS abs_ops FOR TYPE int USING sware AS OPERATOR 1 |<|, FUNCTION 1 abs_compare(int, int);
 CREATE TABLE unordered (a int);

@@ -1,8 +1,8 @@
--- Unique indexes say what nbtree's say: the same rows are refused, with the same
--- error, wherever the row that is in their way has its entry.
+-- Unique indexes do as nbtree's: they refuse the same rows with the same errors, wherever
+-- the entry of the conflicting row is.
 \set VERBOSITY terse
 
--- What a statement does to one twin: how many rows, or which error.
+-- Runs a statement for one twin, and returns its number of rows, or its error.
 CREATE FUNCTION outcome_of(twin text, statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	count bigint;
@@ -19,7 +19,8 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN
 	GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT,
 		constraint_name = CONSTRAINT_NAME, table_name = TABLE_NAME;
-	RETURN concat_ws('; ', SQLSTATE, message, nullif(detail, ''), nullif(hint, ''), constraint_name, table_name);
+	RETURN concat_ws('; ', SQLSTATE, message, nullif(detail, ''),
+		nullif(hint, ''), constraint_name, table_name);
 END
 $$;
 
@@ -34,8 +35,8 @@ BEGIN
 END
 $$;
 
--- Inserts each of some rows three times: when none has been flushed, when all
--- have, and when every second one has been deleted. Shows what became of them.
+-- Inserts each of some rows three times: when none has been flushed, when all have been
+-- flushed, and when every second one has been deleted. Shows the results.
 CREATE FUNCTION try_rows(columns text, definition text, VARIADIC rows text[])
 RETURNS TABLE (round text, result text, times bigint) LANGUAGE plpgsql AS $$
 DECLARE
@@ -55,9 +56,11 @@ BEGIN
 		FOREACH one_row IN ARRAY rows LOOP
 			got := outcome('INSERT INTO tried VALUES (' || one_row || ')');
 			-- shows each kind of error once
-			outcomes := outcomes || CASE WHEN got LIKE '23505; %already exists.; tried_key; tried' THEN '23505' ELSE got END;
+			outcomes := outcomes || CASE
+				WHEN got LIKE '23505; %already exists.; tried_key; tried' THEN '23505' ELSE got END;
 		END LOOP;
-		RETURN QUERY SELECT try_rows.round, kind, count(*) FROM unnest(outcomes) kind GROUP BY kind ORDER BY kind COLLATE "C";
+		RETURN QUERY SELECT try_rows.round, kind, count(*)
+			FROM unnest(outcomes) kind GROUP BY kind ORDER BY kind COLLATE "C";
 	END LOOP;
 	RETURN QUERY SELECT 'all', same_rows('SELECT tried::text FROM tried ORDER BY number'), NULL::bigint;
 	PERFORM sware_check('twin_sware.tried_key', true);
@@ -88,7 +91,7 @@ SELECT outcome('INSERT INTO t VALUES (500, -1)');
 SELECT outcome('INSERT INTO t VALUES (500, -2)');
 SELECT outcome('INSERT INTO t VALUES (NULL, 1), (NULL, 2), (NULL, 2)');
 SELECT same_rows('SELECT a, b FROM t ORDER BY a, b');
--- Without help from functions and savepoints.
+-- Plain statements, without functions and savepoints.
 INSERT INTO twin_sware.t VALUES (3, 0);
 \set VERBOSITY default
 INSERT INTO twin_sware.t VALUES (4, 0);
@@ -114,7 +117,7 @@ INSERT INTO twin_sware.t VALUES (4002, 3);
 ROLLBACK;
 INSERT INTO twin_sware.t VALUES (4001, 0), (4002, 0);
 DELETE FROM twin_sware.t WHERE a IN (4001, 4002);
--- Straight into the tree.
+-- Inserts straight into the tree.
 SET sware.enable_buffer = off;
 SELECT outcome('INSERT INTO t SELECT i, i FROM generate_series(5001, 7000) i');
 SELECT outcome('INSERT INTO t VALUES (6000, 0)');
@@ -123,46 +126,61 @@ SELECT outcome('INSERT INTO t VALUES (7001, 0)');
 RESET sware.enable_buffer;
 SELECT outcome('INSERT INTO t VALUES (7001, 0)');
 SELECT same_rows('SELECT a, b FROM t ORDER BY a, b');
--- Many dead rows of one key, and live ones of others among them.
+-- Many dead rows of one key, with live rows of other keys between them.
 SELECT count(on_both('UPDATE t SET b = b + 1, a = a WHERE a IN (1, 2, 3)')) FROM generate_series(1, 300);
 SELECT outcome('INSERT INTO t VALUES (1, 0)');
 SELECT outcome('UPDATE t SET a = 2 WHERE a = 1');
 SELECT check_all();
 
 -- Types whose equal values look different.
-SELECT * FROM try_rows('a numeric', '(a)', '1.0', '1', '1.00', '10', '1e1', '0', '-0.000', '''NaN''', '''NaN''', '''Infinity''', '123456789012345678901234567890.10', '123456789012345678901234567890.1');
-SELECT * FROM try_rows('a float8', '(a)', '0', '''-0''', '1', '''NaN''', '''NaN''', '''Infinity''', '''-Infinity''', '1.0000000001');
-SELECT * FROM try_rows('a float4', '(a DESC)', '0', '''-0''', '1', '''NaN''', '''NaN''', '16777216', '16777217');
-SELECT * FROM try_rows('a interval', '(a)', '''1 day''', '''24 hours''', '''1 month''', '''30 days''', '''0''');
+SELECT * FROM try_rows('a numeric', '(a)', '1.0', '1', '1.00', '10', '1e1', '0', '-0.000', '''NaN''',
+	'''NaN''', '''Infinity''', '123456789012345678901234567890.10', '123456789012345678901234567890.1');
+SELECT * FROM try_rows('a float8', '(a)', '0', '''-0''', '1', '''NaN''',
+	'''NaN''', '''Infinity''', '''-Infinity''', '1.0000000001');
+SELECT * FROM try_rows('a float4', '(a DESC)', '0', '''-0''',
+	'1', '''NaN''', '''NaN''', '16777216', '16777217');
+SELECT * FROM try_rows('a interval', '(a)', '''1 day''',
+	'''24 hours''', '''1 month''', '''30 days''', '''0''');
 SELECT * FROM try_rows('a timetz', '(a)', '''12:00+00''', '''13:00+01''', '''12:00+00''');
 SELECT * FROM try_rows('a char(5)', '(a)', '''a''', '''a  ''', '''b''', '''''', '''  ''');
 SELECT * FROM try_rows('a varchar', '(a)', '''a''', '''a  ''', '''b''', '''''', '''a''');
-SELECT * FROM try_rows('a jsonb', '(a)', '''{"a": 1, "b": 2}''', '''{"b": 2, "a": 1.0}''', '''[]''', '''{}''', '''[1.00]''', '''[1]''');
-SELECT * FROM try_rows('a numeric[]', '(a)', '''{1.0, 2}''', '''{1, 2.0}''', '''{}''', '''{1, NULL}''', '''{1.00, NULL}''', '''{{1}, {2}}''', '''{1, 2}''');
-SELECT * FROM try_rows('a numrange', '(a)', '''[1, 2)''', '''[1.0, 2.00)''', '''[1, 2]''', '''empty''', '''(3, 3)''', '''[0,)''');
-SELECT * FROM try_rows('a int4multirange', '(a)', '''{[1, 2)}''', '''{[1, 1]}''', '''{[1, 2), [2, 3)}''', '''{[1, 3)}''', '''{}''');
+SELECT * FROM try_rows('a jsonb', '(a)', '''{"a": 1, "b": 2}''',
+	'''{"b": 2, "a": 1.0}''', '''[]''', '''{}''', '''[1.00]''', '''[1]''');
+SELECT * FROM try_rows('a numeric[]', '(a)', '''{1.0, 2}''', '''{1, 2.0}''',
+	'''{}''', '''{1, NULL}''', '''{1.00, NULL}''', '''{{1}, {2}}''', '''{1, 2}''');
+SELECT * FROM try_rows('a numrange', '(a)', '''[1, 2)''',
+	'''[1.0, 2.00)''', '''[1, 2]''', '''empty''', '''(3, 3)''', '''[0,)''');
+SELECT * FROM try_rows('a int4multirange', '(a)', '''{[1, 2)}''',
+	'''{[1, 1]}''', '''{[1, 2), [2, 3)}''', '''{[1, 3)}''', '''{}''');
 CREATE COLLATION ignoring_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 SELECT * FROM try_rows('a text COLLATE ignoring_case', '(a)', '''a''', '''A''', '''b''', '''B ''', '''B''');
 SELECT * FROM try_rows('a text COLLATE ignoring_case', '(a COLLATE "C")', '''a''', '''A''', '''b''', '''A''');
-SELECT * FROM try_rows('a text[] COLLATE ignoring_case', '(a)', '''{a}''', '''{A}''', '''{a, B}''', '''{A, b}''');
+SELECT * FROM try_rows('a text[] COLLATE ignoring_case',
+	'(a)', '''{a}''', '''{A}''', '''{a, B}''', '''{A, b}''');
 CREATE TYPE pair AS (a numeric, b text);
-SELECT * FROM try_rows('a pair', '(a)', 'ROW(1, ''x'')', 'ROW(1.0, ''x'')', 'ROW(1, ''y'')', 'ROW(NULL, ''x'')', 'ROW(NULL, ''x'')');
--- Types without any hash function, within others too.
+SELECT * FROM try_rows('a pair', '(a)', 'ROW(1, ''x'')', 'ROW(1.0, ''x'')',
+	'ROW(1, ''y'')', 'ROW(NULL, ''x'')', 'ROW(NULL, ''x'')');
+-- Types without a hash function, alone and within other types.
 SELECT * FROM try_rows('a bit varying', '(a)', 'B''1''', 'B''10''', 'B''10''', 'B''''');
 SELECT * FROM try_rows('a tsvector', '(a)', '''a b''', '''b a''', '''a''');
 SELECT * FROM try_rows('a varbit[]', '(a)', '''{1}''', '''{10}''', '''{1}''');
 CREATE TYPE bits AS (a varbit, b int);
 SELECT * FROM try_rows('a bits', '(a)', 'ROW(B''1'', 1)', 'ROW(B''1'', 1)', 'ROW(B''1'', 2)');
--- Others.
+-- Other types.
 SELECT * FROM try_rows('a int2', '(a)', '1', '-1', '1', '32767', '-32768');
-SELECT * FROM try_rows('a int8', '(a DESC NULLS LAST)', '1', '-1', '1', '9223372036854775807', '-9223372036854775808', '9223372036854775807', 'NULL', 'NULL');
+SELECT * FROM try_rows('a int8', '(a DESC NULLS LAST)', '1', '-1', '1',
+	'9223372036854775807', '-9223372036854775808', '9223372036854775807', 'NULL', 'NULL');
 SELECT * FROM try_rows('a oid', '(a)', '1', '4294967295', '1', '0');
 SELECT * FROM try_rows('a bool', '(a)', 'true', 'false', 'true');
-SELECT * FROM try_rows('a date', '(a)', '''2024-01-01''', '''infinity''', '''2024-01-01''', '''-infinity''', '''infinity''');
-SELECT * FROM try_rows('a timestamptz', '(a)', '''2024-01-01 00:00+00''', '''2024-01-01 01:00+01''', '''infinity''');
-SELECT * FROM try_rows('a uuid', '(a)', '''00000000-0000-0000-0000-000000000001''', '''{00000000-0000-0000-0000-000000000001}''', '''00000000-0000-0000-0000-000000000002''');
+SELECT * FROM try_rows('a date', '(a)', '''2024-01-01''',
+	'''infinity''', '''2024-01-01''', '''-infinity''', '''infinity''');
+SELECT * FROM try_rows('a timestamptz', '(a)', '''2024-01-01 00:00+00''',
+	'''2024-01-01 01:00+01''', '''infinity''');
+SELECT * FROM try_rows('a uuid', '(a)', '''00000000-0000-0000-0000-000000000001''',
+	'''{00000000-0000-0000-0000-000000000001}''', '''00000000-0000-0000-0000-000000000002''');
 SELECT * FROM try_rows('a bytea', '(a)', '''\x00''', '''\x0000''', '''\x''', '''\x00''');
-SELECT * FROM try_rows('a text', '(a)', '''a''', '''A''', '''a''', '''''', 'repeat(''a'', 2000)', 'repeat(''a'', 2001)', 'repeat(''a'', 2000)');
+SELECT * FROM try_rows('a text', '(a)', '''a''', '''A''', '''a''', '''''',
+	'repeat(''a'', 2000)', 'repeat(''a'', 2001)', 'repeat(''a'', 2000)');
 SELECT * FROM try_rows('a name', '(a)', '''a''', '''b''', '''a''', 'repeat(''a'', 63)', 'repeat(''a'', 63)');
 SELECT * FROM try_rows('a "char"', '(a)', '''a''', '''b''', '''a''');
 SELECT * FROM try_rows('a inet', '(a)', '''10.0.0.1''', '''10.0.0.1/32''', '''10.0.0.1/24''');
@@ -173,20 +191,27 @@ CREATE DOMAIN positive AS int CHECK (VALUE > 0);
 SELECT * FROM try_rows('a positive', '(a)', '1', '2', '1', '0');
 
 -- Several columns, included ones, expressions, predicates, operator classes.
-SELECT * FROM try_rows('a int, b text', '(a, b DESC)', '1, ''x''', '1, ''y''', '2, ''x''', '1, ''x''', '1, NULL', '1, NULL', 'NULL, NULL');
+SELECT * FROM try_rows('a int, b text', '(a, b DESC)', '1, ''x''',
+	'1, ''y''', '2, ''x''', '1, ''x''', '1, NULL', '1, NULL', 'NULL, NULL');
 SELECT * FROM try_rows('a varbit, b int', '(a, b)', 'B''1'', 1', 'B''1'', 2', 'B''1'', 1', 'B''0'', 1');
-SELECT * FROM try_rows('a int, b text', '(a) INCLUDE (b)', '1, ''x''', '1, ''y''', '2, ''x''', 'NULL, ''x''', 'NULL, ''x''');
+SELECT * FROM try_rows('a int, b text', '(a) INCLUDE (b)',
+	'1, ''x''', '1, ''y''', '2, ''x''', 'NULL, ''x''', 'NULL, ''x''');
 SELECT * FROM try_rows('a text', '(lower(a))', '''a''', '''A''', '''b''');
-SELECT * FROM try_rows('a int, b int', '((a + b), (a IS NULL))', '1, 2', '2, 1', '2, 2', 'NULL, 1', 'NULL, 2');
-SELECT * FROM try_rows('a int, b bool', '(a) WHERE b', '1, true', '1, false', '1, false', '1, true', '2, NULL', '2, NULL');
+SELECT * FROM try_rows('a int, b int', '((a + b), (a IS NULL))',
+	'1, 2', '2, 1', '2, 2', 'NULL, 1', 'NULL, 2');
+SELECT * FROM try_rows('a int, b bool', '(a) WHERE b', '1, true',
+	'1, false', '1, false', '1, true', '2, NULL', '2, NULL');
 SELECT * FROM try_rows('a text COLLATE "C"', '(a text_pattern_ops)', '''a''', '''A''', '''a''');
-SELECT * FROM try_rows('a int, b int', '(a) NULLS NOT DISTINCT', '1, 1', 'NULL, 1', 'NULL, 2', '2, 1', '1, 1');
-SELECT * FROM try_rows('a int, b text', '(a NULLS FIRST, b) NULLS NOT DISTINCT', '1, ''x''', 'NULL, ''x''', '1, NULL', 'NULL, NULL', 'NULL, ''x''', '1, NULL', 'NULL, NULL');
+SELECT * FROM try_rows('a int, b int', '(a) NULLS NOT DISTINCT',
+	'1, 1', 'NULL, 1', 'NULL, 2', '2, 1', '1, 1');
+SELECT * FROM try_rows('a int, b text', '(a NULLS FIRST, b) NULLS NOT DISTINCT', '1, ''x''',
+	'NULL, ''x''', '1, NULL', 'NULL, NULL', 'NULL, ''x''', '1, NULL', 'NULL, NULL');
 SELECT * FROM try_rows('a int8', '(a DESC) NULLS NOT DISTINCT', 'NULL', '1', 'NULL', '-7377949855155370625');
-SELECT * FROM try_rows('a text', '(a) NULLS NOT DISTINCT WHERE a IS DISTINCT FROM ''x''', 'NULL', '''x''', 'NULL', '''x''', '''y''');
+SELECT * FROM try_rows('a text', '(a) NULLS NOT DISTINCT WHERE a IS DISTINCT FROM ''x''',
+	'NULL', '''x''', 'NULL', '''x''', '''y''');
 
--- Several unique indexes, of both access methods, on one table; temporary and
--- unlogged ones.
+-- Several unique indexes of both access methods on one table; temporary and unlogged
+-- tables.
 SELECT on_both('CREATE UNIQUE INDEX t_b_a ON t USING @am (b, a)');
 CREATE UNIQUE INDEX t_b_a_too ON twin_sware.t USING btree (b, a);
 SELECT outcome('INSERT INTO t VALUES (NULL, NULL), (9001, NULL), (9001, NULL)');
@@ -202,7 +227,7 @@ INSERT INTO volatile SELECT generate_series(1, 5000);
 INSERT INTO volatile VALUES (4000);
 DROP TABLE volatile;
 
--- More unique indexes than a session keeps scans for; those of dropped ones go.
+-- More unique indexes than a session keeps scans for; scans of dropped indexes are freed.
 \connect -
 CREATE TABLE crowded (a int);
 DO $$

@@ -1,9 +1,9 @@
--- Unique indexes on tables that have rows: which rows are duplicates, and what
--- is said about them.
+-- Unique indexes on tables that have rows: which rows are duplicates, and which errors
+-- they raise.
 SET client_min_messages = warning;
 
--- What a statement that is to fail for each twin says, apart from the names
--- of the twins; or "built", with the index checked.
+-- Runs a statement for each twin, and returns its error without the names of the twins;
+-- or "built", after checking the index.
 CREATE FUNCTION said_by(twin text, statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	saved_path text := current_setting('search_path');
@@ -18,7 +18,8 @@ BEGIN
 	BEGIN
 		EXECUTE replace(statement, '@am', CASE twin WHEN 'twin_sware' THEN 'sware' ELSE 'btree' END);
 	EXCEPTION WHEN OTHERS THEN
-		GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL,
+		GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE,
+		message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL,
 			tablename = TABLE_NAME, constraintname = CONSTRAINT_NAME;
 		answer := concat_ws(' | ', code, message, detail, tablename, constraintname);
 	END;
@@ -54,9 +55,10 @@ BEGIN
 END
 $$;
 
-CREATE COLLATION IF NOT EXISTS ignore_accents (provider = icu, locale = 'und-u-ks-level1', deterministic = false);
+CREATE COLLATION IF NOT EXISTS ignore_accents (provider = icu,
+	locale = 'und-u-ks-level1', deterministic = false);
 
--- Types, also those with keys that are equal and look different.
+-- Types, including those with keys that are equal but look different.
 SELECT type, build_of(type, rows) FROM (VALUES
 	('int', '(1), (2), (1)'),
 	('int', '(1), (2), (3)'),
@@ -94,10 +96,12 @@ SELECT build_of('text', '(NULL), (NULL)', 'NULLS NOT DISTINCT');
 
 -- Several columns, directions, INCLUDE columns, expressions, predicates.
 SELECT on_both('CREATE TABLE t (a int, b text, c int)');
-SELECT on_both($$INSERT INTO t VALUES (1, 'x', 1), (1, 'y', 1), (2, 'x', 2), (2, NULL, 3), (2, NULL, 4), (NULL, 'x', 5), (NULL, 'x', 6)$$);
+SELECT on_both($$INSERT INTO t VALUES (1, 'x', 1), (1, 'y', 1), (2, 'x', 2),
+	(2, NULL, 3), (2, NULL, 4), (NULL, 'x', 5), (NULL, 'x', 6)$$);
 SELECT said_by_both('CREATE UNIQUE INDEX t_1 ON t USING @am (a, b)');
 SELECT said_by_both('CREATE UNIQUE INDEX t_2 ON t USING @am (a, b) NULLS NOT DISTINCT WHERE a IS NOT NULL');
-SELECT said_by_both('CREATE UNIQUE INDEX t_3 ON t USING @am (a DESC, b NULLS FIRST) NULLS NOT DISTINCT WHERE b IS NOT NULL');
+SELECT said_by_both('CREATE UNIQUE INDEX t_3 ON t USING @am (a DESC, b NULLS FIRST) NULLS NOT DISTINCT
+	WHERE b IS NOT NULL');
 SELECT said_by_both('CREATE UNIQUE INDEX t_4 ON t USING @am (a, b DESC) INCLUDE (c)');
 SELECT said_by_both('CREATE UNIQUE INDEX t_5 ON t USING @am (a) INCLUDE (b) WHERE c = 1');
 SELECT said_by_both('CREATE UNIQUE INDEX t_6 ON t USING @am (c) INCLUDE (b) WHERE c > 1');
@@ -107,20 +111,23 @@ SELECT said_by_both('CREATE UNIQUE INDEX t_9 ON t USING @am (upper(b), c) WHERE 
 SELECT check_all();
 SELECT on_both('DROP TABLE t');
 
--- Many rows: the duplicate is among those in order, among outliers, or one of
--- each; with memory enough and without.
-CREATE FUNCTION among_many(type text, first int, second int, scrambled bool) RETURNS text LANGUAGE plpgsql AS $$
+-- Many rows: the two duplicates are among rows in order, among outliers, or one of them
+-- is among each; with enough memory and without.
+CREATE FUNCTION among_many(type text, first int, second int, scrambled bool) RETURNS text
+	LANGUAGE plpgsql AS $$
 DECLARE
 	key text := CASE type WHEN 'text' THEN $x$lpad((%s)::text, 12, 'x')$x$ ELSE '%s' END;
 	answer text;
 BEGIN
 	PERFORM on_both(format('CREATE TABLE many (a %s)', type));
 	PERFORM on_both(format('INSERT INTO many SELECT %s FROM generate_series(1, 60000) i',
-		format(key, CASE WHEN scrambled THEN 'i * 7919::bigint % 60013' ELSE 'CASE WHEN i % 50 = 0 THEN 60000 - i ELSE i END' END)));
+		format(key, CASE WHEN scrambled THEN 'i * 7919::bigint % 60013'
+			ELSE 'CASE WHEN i % 50 = 0 THEN 60000 - i ELSE i END' END)));
 	PERFORM on_both('DELETE FROM many m USING many o WHERE m.a = o.a AND m.ctid > o.ctid');
 	answer := said_by_both('CREATE UNIQUE INDEX many_a ON many USING @am (a)') || ', ' || check_all();
 	PERFORM on_both('DROP INDEX IF EXISTS many_a');
-	PERFORM on_both(format('INSERT INTO many SELECT a FROM many WHERE a IN (%s, %s)', format(key, first), format(key, second)));
+	PERFORM on_both(format('INSERT INTO many SELECT a FROM many WHERE a IN (%s, %s)',
+		format(key, first), format(key, second)));
 	answer := answer || ', ' || said_by_both('CREATE UNIQUE INDEX many_a ON many USING @am (a)');
 	PERFORM on_both('DROP TABLE many');
 	RETURN answer;
@@ -134,8 +141,8 @@ SELECT among_many('int', 31, 31, true), among_many('text', 59950, 59950, true);
 RESET maintenance_work_mem;
 DROP FUNCTION among_many;
 
--- Dead rows do not count, although they get entries: those that this
--- transaction deleted or updated, and those that others may still see.
+-- Dead rows do not count, although they get entries: rows that this transaction has
+-- deleted or updated, and rows that other transactions may still see.
 SELECT on_both('CREATE TABLE t (a int, b int)');
 SELECT on_both('INSERT INTO t SELECT i % 10, i FROM generate_series(1, 11) i');
 BEGIN;
@@ -158,7 +165,7 @@ COMMIT;
 SELECT check_all(), same_rows('SELECT a, b FROM t ORDER BY a');
 SELECT on_both('DROP TABLE t');
 
--- A prepared transaction keeps deleted rows from being dead to all.
+-- Because of a prepared transaction, deleted rows are not dead to all.
 BEGIN;
 CREATE TABLE keeps_rows (a int);
 PREPARE TRANSACTION 'keeps_rows';
@@ -169,7 +176,8 @@ SELECT on_both('UPDATE t SET b = -b WHERE b IN (2, 4)');
 SELECT said_by_both('CREATE UNIQUE INDEX t_a ON t USING @am (a)');
 SELECT said_by_both('CREATE UNIQUE INDEX t_b ON t USING @am (b)');
 SELECT entries > 7 AS dead_rows_have_entries
-	FROM (SELECT count(*) AS entries FROM generate_series(1, 1) block, sware_page_items('twin_sware.t_b', block)) n;
+	FROM (SELECT count(*) AS entries FROM generate_series(1, 1) block,
+		sware_page_items('twin_sware.t_b', block)) n;
 SELECT check_all(), same_rows('SELECT * FROM t ORDER BY a'), same_rows('SELECT * FROM t ORDER BY b');
 ROLLBACK PREPARED 'keeps_rows';
 VACUUM twin_sware.t;
@@ -191,8 +199,8 @@ COMMIT;
 SELECT same_rows('SELECT * FROM hot ORDER BY b');
 SELECT on_both('DROP TABLE hot');
 
--- CONCURRENTLY: the first phase finds what is there, and leaves an invalid
--- index. REINDEX, too, says what it finds.
+-- CONCURRENTLY: the first phase finds the duplicates, and leaves an invalid index.
+-- REINDEX reports them, too.
 \set VERBOSITY default
 \set SHOW_CONTEXT never
 CREATE TABLE twin_sware.t (a int, b text);
@@ -213,7 +221,7 @@ SELECT check_all();
 DROP TABLE twin_sware.t;
 \set VERBOSITY terse
 
--- Who may not read the key is not told it.
+-- An error does not show the key to a user without the right to read it.
 CREATE ROLE regress_sware_owner;
 GRANT CREATE ON SCHEMA twin_nbtree, twin_sware TO regress_sware_owner;
 GRANT USAGE ON SCHEMA twin_nbtree, twin_sware TO regress_sware_owner;

@@ -1,5 +1,5 @@
--- What core reserves for nbtree says so, or is left undone, in core's own way;
--- and what it gives to unique indexes of any access method works.
+-- Features that the server reserves for nbtree are refused, or not used, by the server
+-- itself. Features that it gives to unique indexes of all access methods work.
 \set VERBOSITY terse
 SELECT current_setting('server_version_num')::int >= 180000 AS is_18 \gset
 CREATE TABLE t (a int NOT NULL, b int NOT NULL, c text);
@@ -12,7 +12,7 @@ ALTER TABLE t ADD CONSTRAINT t_unique UNIQUE USING INDEX t_key;
 ALTER TABLE t ADD CONSTRAINT t_unique UNIQUE USING INDEX t_key DEFERRABLE;
 CREATE TABLE u (a int PRIMARY KEY USING sware);
 CREATE TABLE u (a int, UNIQUE USING sware (a));
--- An exclusion constraint is another way to say it.
+-- An exclusion constraint can be used instead.
 CREATE TABLE u (a int, CONSTRAINT u_key EXCLUDE USING sware (a WITH =) DEFERRABLE INITIALLY DEFERRED);
 INSERT INTO u VALUES (1), (1);
 INSERT INTO u VALUES (1);
@@ -27,7 +27,7 @@ DELETE FROM t WHERE a = 3;
 DROP TABLE IF EXISTS u;
 \endif
 
--- ON CONFLICT, also where another index is meant.
+-- ON CONFLICT, also with another index as its arbiter.
 CREATE UNIQUE INDEX t_b ON t USING btree (b);
 INSERT INTO t VALUES (1, 100, 'again') ON CONFLICT DO NOTHING;
 INSERT INTO t VALUES (1, 100, 'again') ON CONFLICT (a) DO NOTHING;
@@ -36,7 +36,7 @@ INSERT INTO t VALUES (100, 1, 'again') ON CONFLICT (b) DO NOTHING;
 INSERT INTO t VALUES (100, 1, 'again') ON CONFLICT (b) DO UPDATE SET c = excluded.c || ' by b';
 INSERT INTO t VALUES (1, 100, 'again') ON CONFLICT (a int4_ops) DO NOTHING;
 SELECT * FROM t WHERE c <> 'first' ORDER BY a;
--- Not so with an index that is not unique.
+-- The same with an index that is not unique.
 CREATE TABLE plain (a int UNIQUE, b int);
 CREATE INDEX ON plain USING sware (b);
 INSERT INTO plain VALUES (1, 1) ON CONFLICT DO NOTHING;
@@ -74,7 +74,7 @@ INSERT INTO t SELECT a + 1000, b + 1000 FROM t;
 REFRESH MATERIALIZED VIEW m;
 SELECT count(*), sware_check('m_key', true), sware_check('t_key', true) FROM m;
 
--- The planner knows what is unique.
+-- The planner makes use of unique indexes.
 EXPLAIN (COSTS OFF) SELECT t.b FROM t LEFT JOIN m USING (a);
 
 DROP TABLE plain, p, t CASCADE;

@@ -1,4 +1,4 @@
--- VACUUM: entries go, emptied pages are unlinked and used again.
+-- VACUUM removes entries; pages that become empty are unlinked and used again.
 SELECT on_both('CREATE TABLE t (a int, b int)');
 SELECT on_both('INSERT INTO t SELECT i, i % 10 FROM generate_series(1, 50000) i');
 SELECT on_both('CREATE INDEX t_a ON t USING @am (a)');
@@ -9,15 +9,19 @@ SELECT allow_scans('index');
 CREATE FUNCTION pages(index regclass) RETURNS bigint LANGUAGE sql
 	AS 'SELECT pg_relation_size(index) / current_setting(''block_size'')::bigint';
 
--- Nothing to do; then single rows; then whole ranges: middle, left, right.
+-- There is nothing to do; then single rows are deleted; then whole ranges of rows: in
+-- the middle, on the left, and on the right.
 VACUUM twin_sware.t;
 SELECT check_all();
 SELECT on_both('DELETE FROM t WHERE a % 7 = 0');
 VACUUM twin_nbtree.t, twin_sware.t;
-SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a'), same_rows('SELECT ctid FROM t WHERE b = 3 ORDER BY b'), mirrored('SELECT ctid FROM t WHERE b <= 3 ORDER BY b', 'SELECT ctid FROM t WHERE b <= 3 ORDER BY b DESC');
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a'),
+	same_rows('SELECT ctid FROM t WHERE b = 3 ORDER BY b'),
+	mirrored('SELECT ctid FROM t WHERE b <= 3 ORDER BY b', 'SELECT ctid FROM t WHERE b <= 3 ORDER BY b DESC');
 SELECT on_both('DELETE FROM t WHERE a BETWEEN 20000 AND 30000');
 VACUUM twin_nbtree.t, twin_sware.t;
-SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a'), same_rows('SELECT ctid, a FROM t WHERE a > 19000 AND a < 31000 ORDER BY a DESC');
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a'),
+	same_rows('SELECT ctid, a FROM t WHERE a > 19000 AND a < 31000 ORDER BY a DESC');
 SELECT on_both('DELETE FROM t WHERE a < 10000');
 VACUUM twin_nbtree.t, twin_sware.t;
 SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
@@ -31,15 +35,17 @@ SELECT on_both('INSERT INTO t SELECT i, i % 10 FROM generate_series(20000, 30000
 SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
 SELECT pages('twin_sware.t_a') <= :pages_before AS did_not_grow;
 
--- All rows go, and come back.
+-- All rows are deleted, and inserted again.
 SELECT on_both('DELETE FROM t');
 VACUUM twin_nbtree.t, twin_sware.t;
 SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
 SELECT on_both('INSERT INTO t SELECT i, i % 10 FROM generate_series(1, 20000) i');
-SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a'), same_rows('SELECT ctid, a FROM t ORDER BY a DESC');
+SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a'),
+	same_rows('SELECT ctid, a FROM t ORDER BY a DESC');
 SELECT pages('twin_sware.t_a') <= :pages_before AS did_not_grow;
 
--- A queue: inserted on the right, deleted on the left, keeps its size.
+-- A queue: rows are inserted on the right and deleted on the left; the index keeps its
+-- size.
 SELECT on_both('CREATE TABLE queue (a int)');
 SELECT on_both('CREATE INDEX queue_a ON queue USING @am (a)');
 SELECT format('INSERT INTO twin_sware.queue SELECT generate_series(%s, %s)', n * 2000 + 1, n * 2000 + 2000),
@@ -57,12 +63,14 @@ SELECT check_all();
 
 -- A queue in the other direction.
 SELECT on_both('TRUNCATE queue');
-SELECT format('INSERT INTO twin_sware.queue SELECT generate_series(%s, %s, -1)', -n * 2000 - 1, -n * 2000 - 2000),
+SELECT format('INSERT INTO twin_sware.queue SELECT generate_series(%s, %s, -1)',
+	-n * 2000 - 1, -n * 2000 - 2000),
 	   format('DELETE FROM twin_sware.queue WHERE a >= %s', -n * 2000 + 2000),
 	   'VACUUM twin_sware.queue'
 FROM generate_series(0, 4) n \gexec
 SELECT pages('twin_sware.queue_a') AS pages_before \gset
-SELECT format('INSERT INTO twin_sware.queue SELECT generate_series(%s, %s, -1)', -n * 2000 - 1, -n * 2000 - 2000),
+SELECT format('INSERT INTO twin_sware.queue SELECT generate_series(%s, %s, -1)',
+	-n * 2000 - 1, -n * 2000 - 2000),
 	   format('DELETE FROM twin_sware.queue WHERE a >= %s', -n * 2000 + 2000),
 	   'VACUUM twin_sware.queue'
 FROM generate_series(5, 30) n \gexec
@@ -70,7 +78,7 @@ SELECT pages('twin_sware.queue_a') <= 1.5 * :pages_before AS queue_keeps_its_siz
 SELECT count(*), min(a), max(a) FROM twin_sware.queue WHERE a < 0;
 SELECT check_all();
 
--- Other ways to vacuum.
+-- Options of VACUUM.
 SELECT on_both('DELETE FROM t WHERE a % 3 = 0');
 VACUUM (INDEX_CLEANUP off) twin_sware.t;
 VACUUM (INDEX_CLEANUP off) twin_nbtree.t;
@@ -101,13 +109,15 @@ VACUUM FULL twin_nbtree.t;
 SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');
 
 -- The statistics that VACUUM leaves.
-SELECT c.relname, c.reltuples = (SELECT count(*) FROM twin_sware.t) AS tuples, c.relpages = pages(c.oid) AS pages
+SELECT c.relname, c.reltuples = (SELECT count(*) FROM twin_sware.t) AS tuples,
+	c.relpages = pages(c.oid) AS pages
 FROM pg_class c WHERE c.oid IN ('twin_sware.t_a'::regclass, 'twin_sware.t_b'::regclass) ORDER BY c.relname;
 VACUUM twin_sware.t;
-SELECT c.relname, c.reltuples = (SELECT count(*) FROM twin_sware.t) AS tuples, c.relpages = pages(c.oid) AS pages
+SELECT c.relname, c.reltuples = (SELECT count(*) FROM twin_sware.t) AS tuples,
+	c.relpages = pages(c.oid) AS pages
 FROM pg_class c WHERE c.oid IN ('twin_sware.t_a'::regclass, 'twin_sware.t_b'::regclass) ORDER BY c.relname;
 
--- Rows of an aborted transaction are removed like others.
+-- Rows of an aborted transaction are removed like other dead rows.
 BEGIN;
 INSERT INTO twin_sware.t SELECT i, i FROM generate_series(1, 5000) i;
 ROLLBACK;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * sware.c
- *	  What happens when the library is loaded.
+ *	  Initialisation when the library is loaded.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,12 +12,12 @@
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 
-#include "am/options.h"
-#include "buffer/hooks.h"
-#include "buffer/stagedkeys.h"
-#include "buffer/statistics.h"
-#include "buffer/zones.h"
-#include "faultpoint.h"
+#include "base/options.h"
+#include "staging/hooks.h"
+#include "locks/stagedkeys.h"
+#include "shared/statistics.h"
+#include "zones/zones.h"
+#include "base/faultpoint.h"
 
 PG_MODULE_MAGIC;
 
@@ -26,13 +26,13 @@ PGDLLEXPORT void _PG_init(void);
 static shmem_request_hook_type previous_request = NULL;
 static shmem_startup_hook_type previous_startup = NULL;
 
-/* What is in shared memory, and the locks that come with it. */
+/* Request shared memory and lightweight locks. */
 static void
 request_shared_memory(void)
 {
 	if (previous_request)
 		previous_request();
-	if (sware_buffer_pool_size > 0)
+	if (sware_shared_memory > 0)
 	{
 		sware_zones_request_memory();
 		sware_staged_keys_request_memory();
@@ -40,13 +40,14 @@ request_shared_memory(void)
 	sware_statistics_request_memory();
 }
 
+/* Find the shared memory, or initialise it. */
 static void
 attach_shared_memory(void)
 {
 	if (previous_startup)
 		previous_startup();
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	if (sware_buffer_pool_size > 0)
+	if (sware_shared_memory > 0)
 	{
 		sware_zones_attach();
 		sware_staged_keys_attach();
@@ -55,7 +56,10 @@ attach_shared_memory(void)
 	LWLockRelease(AddinShmemInitLock);
 }
 
-/* Only preloading gives shared memory. */
+/*
+ * Install the hooks that ask for shared memory.  A library has shared memory
+ * only if it is named in shared_preload_libraries.
+ */
 static void
 install_shared_memory_hooks(void)
 {
@@ -73,7 +77,7 @@ _PG_init(void)
 	sware_register_options();
 	sware_define_fault_points();
 	sware_define_fault_requests();
-	sware_define_settings();	/* the last: it reserves the prefix */
+	sware_define_settings();	/* last, since it reserves the prefix "sware" */
 	install_shared_memory_hooks();
 	sware_install_hooks();
 }

@@ -4,7 +4,7 @@
  *	  Calls an index access method directly, without executor and heap.
  *
  * The index has one column, a bigint.  Its entries get the TIDs of rows that
- * do not exist, which nobody notices as long as no scan goes on to the heap.
+ * do not exist, which does no harm as long as no scan goes on to the heap.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,7 +29,9 @@
 
 PG_MODULE_MAGIC;
 
-/* About as many rows as a heap page has that are as short as the benchmark's. */
+/*
+ * About as many rows as a heap page has that are as short as the benchmark's.
+ */
 #define TIDS_PER_BLOCK 200
 
 /* The keys in their order of arrival; they live as long as the session. */
@@ -227,5 +229,6 @@ drive_index(PG_FUNCTION_ARGS)
 
 	values[0] = Float8GetDatum(INSTR_TIME_GET_DOUBLE(duration));
 	values[1] = Int64GetDatum(drive.found);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(tuple_desc, values, nulls)));
+	PG_RETURN_DATUM(
+					HeapTupleGetDatum(heap_form_tuple(tuple_desc, values, nulls)));
 }

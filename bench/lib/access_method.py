@@ -17,8 +17,8 @@ WIDTHS = {"short": 100, "long": 10_000}
 class Work:
     """What one run does: the keys before it, its inserts and its reads.
 
-    A read asks for so many neighbouring keys, and for so many entries at most;
-    zero is no limit.
+    A read asks for "width" neighbouring keys, and takes "limit" entries at most; zero
+    is no limit.
     """
 
     preloaded: int
@@ -93,31 +93,34 @@ def time_work(chosen, connection, work, everyone):
     for number in range(chosen.rounds):
         found = {}
         for subject in subjects.in_turn(everyone, number):
-            server.execute(connection, subject.create_index("t"))
-            drive(chosen, connection, Work(0, work.preloaded, 0))
-            server.execute(connection, "CHECKPOINT")
-            processor_before = server.processor_seconds(connection)
-            seconds, found[subject.label] = drive(
-                chosen, connection, work, chosen.seed + number
-            )
-            processor_seconds = server.processor_seconds(connection) - processor_before
-            index_bytes = server.relation_bytes(connection, "t_k")
-            server.execute(connection, "DROP INDEX t_k")
-            raw.append(
-                {
-                    "round": number + 1, "subject": subject.label,
-                    "inserts": work.inserts, "reads": work.reads,
-                    "seconds": seconds, "processor_seconds": processor_seconds,
-                    "found": found[subject.label],
-                    "index_bytes": index_bytes,
-                }
-            )
+            with server.settings_of(subject, chosen, connection):
+                run = time_run(chosen, connection, work, subject, number)
+            found[subject.label] = run["found"]
+            raw.append({"round": number + 1, "subject": subject.label} | run)
             print(
-                f"round {number + 1}, {subject.label}: {seconds:.3f} s", flush=True
+                f"round {number + 1}, {subject.label}: {run['seconds']:.3f} s",
+                flush=True,
             )
         if len(set(found.values())) > 1:
             raise RuntimeError(f"not the same entries were found: {found}")
     return raw
+
+
+def time_run(chosen, connection, work, subject, number):
+    """Makes an index, does the work, and drops it."""
+    server.execute(connection, subject.create_index("t"))
+    drive(chosen, connection, Work(0, work.preloaded, 0))
+    server.execute(connection, "CHECKPOINT")
+    processor_before = server.processor_seconds(connection)
+    seconds, found = drive(chosen, connection, work, chosen.seed + number)
+    processor_seconds = server.processor_seconds(connection) - processor_before
+    index_bytes = server.relation_bytes(connection, "t_k")
+    server.execute(connection, "DROP INDEX t_k")
+    return {
+        "inserts": work.inserts, "reads": work.reads,
+        "seconds": seconds, "processor_seconds": processor_seconds,
+        "found": found, "index_bytes": index_bytes,
+    }
 
 
 def drive(chosen, connection, work, seed=0):
@@ -139,7 +142,7 @@ def drive(chosen, connection, work, seed=0):
                 seed + end,
             ],
         )[0]
-        # What an access method puts off until the commit is its cost, too.
+        # Work that an access method puts off until the commit counts, too.
         begin = time.perf_counter()
         server.execute(connection, "COMMIT")
         seconds += part + time.perf_counter() - begin
@@ -174,7 +177,7 @@ def tell(chosen, raw, everyone):
             )
     results.report(
         chosen.out, chosen.name, raw, summary,
-        ["", "", "", "nbtree µs", "its µs", "nbtree / it", "of processor time"],
+        ["", "", "", "nbtree µs", "compared µs", "nbtree / compared", "of processor time"],
         [
             [
                 row["degree"], row["workload"], row["subject"],

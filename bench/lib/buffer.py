@@ -1,4 +1,4 @@
-"""The SWARE-buffer of an index: filling it, emptying it, and what is in it."""
+"""The buffer of an index: filling it, emptying it, and counting what is in it."""
 
 import server
 import sortedness
@@ -7,7 +7,7 @@ import sortedness
 ENTRIES_A_PAGE = 508
 PAGE_KILOBYTES = 8
 
-# What is taken for the size of the buffer if sware is not there.
+# The size of the buffer that is assumed if sware is not there.
 USUAL_KILOBYTES = 16 * 1024
 
 # Each row is a transaction of its own.
@@ -45,7 +45,7 @@ def rows_to_fill(chosen, connection):
 
 
 def write_keys(place, keys, first_part):
-    """Writes keys to two files: the first so many, and the rest."""
+    """Writes keys to two files: a number of keys to the first, the rest to the other."""
     for name, part, number in (
         ("keys", keys[:first_part], 0),
         ("arrivals", keys[first_part:], first_part),
@@ -87,7 +87,7 @@ def entries(connection, subject, index):
 
 
 def tell_entries(connection, tables):
-    """Prints that of the indexes of tables, which are given by subject."""
+    """Prints the number of entries in the buffer of each table's index."""
     for subject, table in tables.items():
         count = entries(connection, subject, f"{table}_k")
         print(f"in the buffer of {subject.label}: {count:,} entries", flush=True)

@@ -1,4 +1,4 @@
-"""Loads rows in several ways, and tells what the index costs."""
+"""Loads rows in several ways, and reports what the index costs."""
 
 import statistics
 import time
@@ -36,7 +36,10 @@ def measure(chosen, place):
             results.step(f"{describe(chosen, degree, clients)}, {chosen.rows:,} rows")
             for number in range(chosen.rounds):
                 for subject in subjects.in_turn(everyone, number):
-                    figures = load(chosen, place, connection, degree, clients, subject)
+                    with server.settings_of(subject, chosen, connection):
+                        figures = load(
+                            chosen, place, connection, degree, clients, subject
+                        )
                     raw.append(
                         {
                             "mode": chosen.mode, "degree": degree.name,
@@ -78,7 +81,7 @@ def load(chosen, place, connection, degree, clients, subject):
     server.execute(connection, "CREATE TABLE t (k bigint, v integer)")
     if subject.access_method is not None:
         server.execute(connection, subject.create_index("t", chosen.unique))
-    # Each run pays for its own full-page images and for nobody's writes.
+    # Each run pays for its own full-page images, and not for the writes of another.
     server.execute(connection, "CHECKPOINT")
     wal_before = server.wal_position(connection)
     if chosen.mode == "copy":
@@ -92,7 +95,7 @@ def load(chosen, place, connection, degree, clients, subject):
         outcome, rows = insert(chosen, place, degree, clients)
         seconds, processor_seconds = outcome.seconds, outcome.processor_seconds
     wal_bytes = server.wal_position(connection) - wal_before
-    # What was put off is a cost, too; it is told apart.
+    # What was put off is a cost, too, and has a column of its own.
     begin = time.perf_counter()
     buffer.flush(connection, subject, "t_k")
     flush_seconds = time.perf_counter() - begin
@@ -133,7 +136,7 @@ def make_script(chosen, degree, clients):
 
     expression = pgbench.key_expression(":n", degree, chosen.rows, chosen.seed)
     if chosen.unique:
-        # what keys have in common with others, the arrival's number tells apart
+        # the number of the arrival makes equal keys different
         expression = f"({expression}) * {chosen.rows} + :n"
     keys, statements = [], []
     for number in range(rows_a_turn):
@@ -208,9 +211,10 @@ def summarise_one(runs, plain, nbtree, compared):
 
 def tell(chosen, raw, summary):
     titles = [
-        "", "", "no index s", "nbtree net s", "its net s", "its flush s", "net ratio",
+        "", "", "no index s", "nbtree net s", "compared net s", "compared flush s",
+        "net ratio",
         "of processor time", "throughput ratio", "nbtree WAL B/entry",
-        "its WAL B/entry", "nbtree MB", "its MB",
+        "compared WAL B/entry", "nbtree MB", "compared MB",
     ]
     table = [
         [

@@ -96,7 +96,7 @@ def summarise(raw, labels):
 
 
 def value(runs, label, figure):
-    """The median of a figure; of the largest latencies also the largest."""
+    """The median of a figure; of "largest max" the maximum."""
     column, choose = figure, statistics.median
     if figure == "largest max":
         column, choose = "max", max
@@ -114,7 +114,7 @@ def tell(chosen, raw, labels):
         )
     results.report(
         chosen.out, chosen.name, raw, summary,
-        ["", "", "", "nbtree", "its", "its / nbtree"],
+        ["", "", "", "nbtree", "compared", "compared / nbtree"],
         [
             [
                 f"{row['degree']} x{row['clients']}", row["subject"], row["name"],

@@ -16,7 +16,7 @@ import subjects
 
 REQUIREMENTS = pathlib.Path(__file__).resolve().parents[2] / "demo/requirements.txt"
 
-# What an entry with a key of 8 bytes takes in the buffer, and the least buffer.
+# The size of an entry with a key of 8 bytes in the buffer, and of the smallest buffer.
 ENTRY_BYTES = 16
 SMALLEST_KILOBYTES = 64
 
@@ -31,7 +31,7 @@ DATES = """
 def measure(chosen, place):
     results.step(f"TPC-H lineitem at scale factor {chosen.scale:g}")
     keys = receipt_dates(chosen, place)
-    tell_sortedness(keys)
+    print_sortedness(keys)
     connection = access_method.prepare(chosen)
     access_method.give_keys(place, connection, keys)
     everyone = {"nbtree": subjects.NBTREE} | with_buffers(chosen, len(keys))
@@ -39,7 +39,9 @@ def measure(chosen, place):
     for number in range(chosen.rounds):
         found = {}
         for name in subjects.in_turn(list(everyone), number):
-            runs = time_mixes(chosen, connection, everyone[name], len(keys), number)
+            subject = everyone[name]
+            with server.settings_of(subject, chosen, connection):
+                runs = time_mixes(chosen, connection, subject, len(keys), number)
             found[name] = [run["found"] for run in runs]
             raw += [{"round": number + 1, "buffer": name} | run for run in runs]
             print(
@@ -54,7 +56,7 @@ def measure(chosen, place):
 
 
 def receipt_dates(chosen, place):
-    """The keys as numbers of days, from a generator out of PyPI."""
+    """The keys as numbers of days, made by a generator from PyPI."""
     environment = place.data / "python"
     # Debian's own Python, whatever else is in PATH.
     subprocess.run(["/usr/bin/python3", "-m", "venv", environment], check=True)
@@ -79,8 +81,8 @@ def receipt_dates(chosen, place):
     return numpy.array(dates.decode().split(), dtype="datetime64[D]").astype("int64")
 
 
-def tell_sortedness(keys):
-    """K and L: who is not where a stable sort would put it, and how far off."""
+def print_sortedness(keys):
+    """Prints K and L: the share of keys that a stable sort would move, and how far."""
     places = numpy.empty(len(keys), dtype="int64")
     places[numpy.argsort(keys, kind="stable")] = numpy.arange(len(keys))
     k, l = sortedness.measured(places)  # noqa: E741
@@ -88,7 +90,7 @@ def tell_sortedness(keys):
 
 
 def with_buffers(chosen, count):
-    """One subject for each size of the buffer, by what to call it."""
+    """One subject for each size of buffer and staging, by its name in the report."""
     (subject,) = subjects.compared(chosen)
     percentages = {}
     for percentage in chosen.percentages:
@@ -97,7 +99,8 @@ def with_buffers(chosen, count):
         percentages[max(kilobytes, SMALLEST_KILOBYTES)] = percentage
     everyone = {
         f"{percentage:g} %, {size} kB": dataclasses.replace(
-            subject, options=(*subject.options, ("buffer_size", size))
+            subject, options=(*subject.options, ("buffer_size", size)),
+            settings=(("sware.staging_size", f"{size}kB"),),
         )
         for size, percentage in percentages.items()
     }
@@ -166,7 +169,7 @@ def tell(chosen, raw, names, count):
             for name in names[1:]
         ]
     ratios = table_of(summary, chosen.mixes, "ratio")
-    print("\nnbtree's processor time / its")
+    print(f"\nnbtree's processor time / {chosen.am}'s")
     print(
         results.as_table(
             ["reads:writes", *names[1:]],
@@ -178,7 +181,7 @@ def tell(chosen, raw, names, count):
             ],
         )
     )
-    print("\nnbtree's time / its", end="")
+    print(f"\nnbtree's time / {chosen.am}'s", end="")
     nbtree = {row["mix"]: row["nbtree_microseconds"] for row in summary}
     results.report(
         chosen.out, chosen.name, raw, summary,
@@ -190,7 +193,7 @@ def tell(chosen, raw, names, count):
         f"receipt dates of TPC-H lineitem, {count:,} keys: nbtree's time / "
         f"{chosen.am}'s\nmedians of {chosen.rounds} rounds",
         chosen.mixes, names[1:], ratios, "reads:writes",
-        "size of the buffer, share of all entries",
+        "size of buffer and staging, share of all entries",
     )
 
 

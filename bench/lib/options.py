@@ -107,7 +107,7 @@ def add_server(parser):
     group = parser.add_argument_group("server and results")
     group.add_argument(
         "--am", type=access_method, default="sware", metavar="NAME",
-        help="access method to set beside nbtree (default: %(default)s); with "
+        help="access method to compare with nbtree (default: %(default)s); with "
         "btree, nbtree is compared with itself, which shows how much the "
         "figures of this machine vary",
     )
@@ -119,7 +119,8 @@ def add_server(parser):
     group.add_argument(
         "--vary", type=variation, metavar="NAME=VALUE,...",
         help="measure the compared access method with each of these values of "
-        "an index option, in turn",
+        "an index option, in turn; or of a setting, whose name has a dot, such as "
+        "sware.staging_size=64kB,1MB, in ingestion and access_method",
     )
     group.add_argument(
         "--setting", type=setting, action="append", default=[], dest="settings",
@@ -138,13 +139,13 @@ def add_server(parser):
     )
     group.add_argument(
         "--name", metavar="NAME",
-        help="how the files of results are named (default: as the benchmark)",
+        help="name of the files of results (default: that of the benchmark)",
     )
     group.add_argument(
         "--keep", action="store_true", help="leave the cluster running at the end"
     )
     parser.epilog = (
-        "Run it as root, or as a user who may use sudo if Debian packages are\n"
+        "Run it as root, or as a user with sudo if Debian packages are\n"
         "missing. Nothing outside a temporary directory and the directory of\n"
         "results is changed, except that missing Debian packages are installed.\n"
         "PG_CONFIG may name the pg_config of another server; TMPDIR another\n"
@@ -152,9 +153,11 @@ def add_server(parser):
     )
 
 
-def parse(parser):
+def parse(parser, varies_settings=False):
     """Parses, and fills in what depends on other options."""
     chosen = parser.parse_args()
+    if chosen.vary is not None and "." in chosen.vary[0] and not varies_settings:
+        parser.error("--vary takes options of indexes here, and no settings")
     if hasattr(chosen, "default_degrees"):
         chosen.degrees = chosen.degrees or chosen.default_degrees
     if chosen.name is None:

@@ -1,4 +1,4 @@
-"""Runs pgbench and reads what it tells."""
+"""Runs pgbench and reads its output."""
 
 import contextlib
 import os
@@ -99,7 +99,7 @@ def running(place, connection, script, *arguments):
         env=os.environ | {"PGHOST": place.host, "PGAPPNAME": "background"},
     )
     try:
-        # An earlier session of pgbench's looks around.
+        # pgbench has an earlier session, which only queries the catalog.
         while process.poll() is None and not server.value(connection, IS_RUNNING):
             time.sleep(0.01)
         yield
@@ -150,7 +150,7 @@ def key_expression(number, degree, rows, seed):
 
 
 def later_key(degree, rows, seed):
-    """The key of an arrival behind so many rows, numbered from 0 again.
+    """The key of an arrival that follows a number of rows, numbered from 0 again.
 
     Scrambled, it falls anywhere among those that there are.
     """

@@ -96,6 +96,18 @@ def session_options(settings):
     )
 
 
+@contextlib.contextmanager
+def settings_of(subject, chosen, connection):
+    """A session, and those that begin meanwhile, have the settings of a subject."""
+    os.environ["PGOPTIONS"] = session_options([*chosen.settings, *subject.settings])
+    for name, value in subject.settings:
+        execute(connection, f"SET {name} = %s", [value])
+    yield
+    for name, _ in subject.settings:
+        execute(connection, f"RESET {name}")
+    os.environ["PGOPTIONS"] = session_options(chosen.settings)
+
+
 def show_crashes(log):
     for line in log.read_text(errors="replace").splitlines():
         if any(sign in line for sign in ("PANIC", "TRAP", "terminated by signal")):

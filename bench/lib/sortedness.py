@@ -10,7 +10,7 @@ before to L behind: (1, 1) spreads them evenly, (5, 5) keeps them close, and
 
 from dataclasses import dataclass
 
-# How often sources without a partner draw again, before those that are left
+# How many times sources without a partner draw again, before those that are left
 # are matched in order.
 ROUNDS_OF_DRAWING = 60
 
@@ -89,7 +89,7 @@ def draw_pairs(rows, pairs, reach, alpha, beta, random):
         highest = numpy.minimum(pending + reach, rows - 1)
         shares = random.beta(alpha, beta, len(pending))
         drawn = lowest + numpy.rint((highest - lowest) * shares).astype(numpy.int64)
-        # Of those who drew the same free position, one gets it.
+        # One of the sources that drew the same free position gets it.
         _, first = numpy.unique(drawn, return_index=True)
         first = first[~taken[drawn[first]]]
         matched.append((pending[first], drawn[first]))

@@ -377,9 +377,9 @@ def tell(chosen, raw, everyone):
     nbtree, *labels = (subject.label for subject in everyone)
     summary = summarise(raw, [nbtree, *labels])
     titles = [
-        "", "order", "index made by", "", "nbtree µs", "its µs", "its / nbtree",
-        "in single rounds", "of processor time", "nbtree's speedup", "its speedup",
-        "nbtree MB", "its MB",
+        "", "order", "index made by", "", "nbtree µs", "compared µs", "compared / nbtree",
+        "in single rounds", "of processor time", "nbtree speedup", "compared speedup",
+        "nbtree MB", "compared MB",
     ]
     table = [
         [

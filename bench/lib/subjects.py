@@ -10,6 +10,7 @@ class Subject:
     label: str
     access_method: str | None
     options: tuple = ()
+    settings: tuple = ()
 
     def create_index(self, table, unique=False):
         """The command that makes the index of this subject on a table."""
@@ -29,16 +30,20 @@ NBTREE = Subject("nbtree", "btree")
 
 
 def compared(chosen):
-    """What is set beside nbtree: one subject for each value of a varied option."""
+    """What is set beside nbtree: one subject for each value that is varied."""
     label = chosen.am if chosen.am != "btree" else "nbtree again"
     options = tuple(chosen.index_options)
     if chosen.vary is None:
         return [Subject(label, chosen.am, options)]
     name, values = chosen.vary
-    return [
-        Subject(f"{label}, {name}={value}", chosen.am, (*options, (name, value)))
-        for value in values
-    ]
+    everyone = []
+    for value in values:
+        varied = Subject(f"{label}, {name}={value}", chosen.am, options)
+        # The name of a setting of an extension has a dot, that of an option has none.
+        what = "settings" if "." in name else "options"
+        added = (*getattr(varied, what), (name, value))
+        everyone.append(dataclasses.replace(varied, **{what: added}))
+    return everyone
 
 
 def in_turn(subjects, round_number):

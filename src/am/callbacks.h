@@ -1,8 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * callbacks.h
- *	  The access method's callbacks that no other layer calls, except those
- *	  of scans (scan.h) and options (options.h).
+ *	  The access method's callbacks, except those of builds (build.h), scans
+ *	  (scan.h, parallelscan.h) and options (options.h).
+ *
+ * PostgreSQL's amapi.h and its chapter "Index Access Method Interface
+ * Definition" say what each callback does.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,19 +17,19 @@
 #include "nodes/execnodes.h"
 #include "nodes/pathnodes.h"
 
-/* build.c */
-extern IndexBuildResult *sware_build(Relation heap, Relation index,
-									 IndexInfo *index_info);
-extern void sware_buildempty(Relation index);
-extern char *sware_buildphasename(int64 phase);
-
-/* insert.c */
+/*
+ * insert.c: aminsert.  The caller holds RowExclusiveLock on the index, and no
+ * content locks.
+ */
 extern bool sware_insert(Relation index, Datum *values, bool *isnull,
 						 ItemPointer heap_tid, Relation heap,
 						 IndexUniqueCheck check_unique, bool index_unchanged,
 						 IndexInfo *index_info);
 
-/* vacuum.c */
+/*
+ * vacuum.c: ambulkdelete and amvacuumcleanup.  VACUUM holds
+ * ShareUpdateExclusiveLock on the table, and RowExclusiveLock on the index.
+ */
 extern IndexBulkDeleteResult *sware_bulkdelete(IndexVacuumInfo *info,
 											   IndexBulkDeleteResult *stats,
 											   IndexBulkDeleteCallback callback,
@@ -34,14 +37,16 @@ extern IndexBulkDeleteResult *sware_bulkdelete(IndexVacuumInfo *info,
 extern IndexBulkDeleteResult *sware_vacuumcleanup(IndexVacuumInfo *info,
 												  IndexBulkDeleteResult *stats);
 
-/* cost.c */
-extern void sware_costestimate(PlannerInfo *root, IndexPath *path, double loop_count,
-							   Cost *startup_cost, Cost *total_cost,
-							   Selectivity *selectivity, double *correlation,
-							   double *pages);
+/* cost.c: amcostestimate; the planner has locked the index */
+extern void sware_costestimate(PlannerInfo *root, IndexPath *path,
+							   double loop_count, Cost *startup_cost,
+							   Cost *total_cost, Selectivity *selectivity,
+							   double *correlation, double *pages);
+
+/* cost.c: amgettreeheight, the number of levels above the leaves */
 extern int	sware_tree_height(Relation index);
 
-/* opclass.c */
+/* opclass.c: amvalidate */
 extern bool sware_validate(Oid opclass_oid);
 
 #endif							/* SWARE_CALLBACKS_H */

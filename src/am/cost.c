@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * cost.c
- *	  What a scan is expected to cost: what it would cost with btree, except
- *	  for what only btree scans do.
+ *	  The cost of a scan for the planner: that of an nbtree scan, plus that of
+ *	  the buffer.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,17 +17,17 @@
 #include "utils/lsyscache.h"
 
 #include "am/callbacks.h"
-#include "buffer/zones.h"
-#include "compat.h"
-#include "tree/tree.h"
+#include "base/compat.h"
+#include "pages/bufferpages.h"
+#include "tree/descent.h"
+#include "zones/zones.h"
 
-/* how many entries a buffer page has, about */
+/* an estimate of the number of entries on a buffer page */
 #define ENTRIES_PER_PAGE		400
 
-/* what a look at all entries of a page costs: comparisons of integers */
+/* to look at all entries of a page costs as much as this number of operators */
 #define PAGE_LOOK_OPERATORS		20
 
-/* number of levels above the leaves */
 int
 sware_tree_height(Relation index)
 {
@@ -37,7 +37,7 @@ sware_tree_height(Relation index)
 	return level;
 }
 
-/* Does the condition fix the value of the index column it is about? */
+/* Does a condition on an index column allow one value only? */
 static bool
 is_equality(Expr *clause, Oid opfamily)
 {
@@ -52,13 +52,14 @@ is_equality(Expr *clause, Oid opfamily)
 	else
 		return false;
 
-	return get_op_opfamily_strategy(operator, opfamily) == BTEqualStrategyNumber;
+	return get_op_opfamily_strategy(operator, opfamily) ==
+		BTEqualStrategyNumber;
 }
 
 /*
- * How many of the clauses, which come in the order of index columns, bound
- * the part of the index that a scan reads?  Those up to the first column that
- * has no equality.
+ * How many of a path's clauses bound the part of the index that a scan reads?
+ * They are in the order of index columns; those up to the first column without
+ * an equality do.
  */
 static int
 count_bounding_clauses(IndexPath *path)
@@ -95,9 +96,9 @@ count_bounding_clauses(IndexPath *path)
 }
 
 /*
- * What the shared buffer adds to the cost of a scan: a look at open pages, and
- * at sealed ones too if they have no zones; a comparison or two for each
- * qualifying entry in it.
+ * Add what the buffer adds to the cost of a scan: a look at its open pages,
+ * and at sealed ones too if there are no zones; and two comparisons for each
+ * qualifying entry of the buffer.
  */
 static void
 add_buffer_cost(Relation index, Selectivity selectivity, Cost *startup_cost,
@@ -109,7 +110,8 @@ add_buffer_cost(Relation index, Selectivity selectivity, Cost *startup_cost,
 
 	if (!sware_buffer_read_state(index, &state))
 		return;
-	pages_read = state.tailCount + (sware_zones_are_available() ? 0 : state.sealedPages);
+	pages_read = state.tailCount +
+		(sware_zones_are_available() ? 0 : state.sealedPages);
 	entries = (double) ENTRIES_PER_PAGE * (state.sealedPages + state.tailCount);
 
 	*startup_cost += pages_read * PAGE_LOOK_OPERATORS * cpu_operator_cost;
@@ -117,7 +119,7 @@ add_buffer_cost(Relation index, Selectivity selectivity, Cost *startup_cost,
 		selectivity * entries * 2 * cpu_operator_cost;
 }
 
-/* What a scan of the tree costs. */
+/* Estimate the cost of a scan of the tree. */
 static void
 estimate_tree_scan(PlannerInfo *root, IndexPath *path, double loop_count,
 				   Cost *startup_cost, Cost *total_cost,
@@ -133,10 +135,11 @@ estimate_tree_scan(PlannerInfo *root, IndexPath *path, double loop_count,
 		return;
 
 	/*
-	 * What was estimated may be a scan that skips over the values of columns
-	 * without equality.  Ours reads all that the bounding clauses bound, and
-	 * filters by the others: estimate a scan by the former alone, and add the
-	 * cost of the filter.  The selectivity stays that of all clauses.
+	 * The estimate may be that of a scan that skips over the values of
+	 * columns without equality.  A sware scan reads everything that the
+	 * bounding clauses allow, and checks the other clauses for each entry. So
+	 * estimate a scan with the bounding clauses only, and add the cost of
+	 * these checks. The selectivity stays that of all clauses.
 	 */
 	bounding = count_bounding_clauses(path);
 	if (bounding < list_length(path->indexclauses))
@@ -155,9 +158,6 @@ estimate_tree_scan(PlannerInfo *root, IndexPath *path, double loop_count,
 	}
 }
 
-/*
- * The amcostestimate callback.
- */
 void
 sware_costestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 				   Cost *startup_cost, Cost *total_cost,
@@ -170,12 +170,12 @@ sware_costestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	if (!index->hypothetical)
 		relation = index_open(index->indexoid, NoLock);
 
-	/* Before version 18, core knows the height of btrees only. */
+	/* before version 18, the server finds out the height of btrees only */
 	if (index->tree_height < 0 && relation)
 		index->tree_height = sware_tree_height(relation);
 
-	estimate_tree_scan(root, path, loop_count,
-					   startup_cost, total_cost, selectivity, correlation, pages);
+	estimate_tree_scan(root, path, loop_count, startup_cost, total_cost,
+					   selectivity, correlation, pages);
 	if (relation)
 	{
 		add_buffer_cost(relation, *selectivity, startup_cost, total_cost);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * handler.c
- *	  What the access method can do, and where its callbacks are.
+ *	  The access method's handler: its properties and its callbacks.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,19 +14,20 @@
 #include "fmgr.h"
 
 #include "am/callbacks.h"
-#include "am/options.h"
-#include "am/parallelscan.h"
-#include "am/scan.h"
-#include "compat.h"
+#include "build/build.h"
+#include "base/options.h"
+#include "scan/parallelscan.h"
+#include "scan/scan.h"
+#include "base/compat.h"
 
 PG_FUNCTION_INFO_V1(sware_handler);
 
 /*
  * The amcanreturn callback.
  *
- * An index-only scan relies on VACUUM to wait for its pin of the leaf before
- * TIDs are reused.  Generic WAL's redo does not wait for pins, so there is no
- * such scan during recovery.
+ * An index-only scan keeps the leaf pinned, so that VACUUM waits for it before
+ * TIDs can be reused.  Redo of generic records does not wait for pins, so there
+ * are no index-only scans during recovery.
  */
 static bool
 sware_canreturn(Relation index, int column)
@@ -35,11 +36,13 @@ sware_canreturn(Relation index, int column)
 }
 
 /*
- * Called several times while a query is planned: must stay trivial.
+ * The handler function.  It must stay cheap: it is called several times while a
+ * query is planned.
  *
- * Strategies and support functions are btree's, so btree's own callbacks
- * adjust and, with one test more, validate operator classes.  There is no amproperty callback: core then asks
- * amcanreturn about "returnable", while btree's callback always says yes.
+ * Strategies and support functions are btree's.  So btree's own callbacks
+ * adjust operator classes and, with one more check (opclass.c), validate them.
+ * There is no amproperty callback: so the server asks amcanreturn about
+ * "returnable", while btree's callback always says yes.
  */
 Datum
 sware_handler(PG_FUNCTION_ARGS)

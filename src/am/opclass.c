@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * opclass.c
- *	  Are operator classes fit for the access method?
+ *	  Validation of operator classes.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,14 +17,16 @@
 #include "am/callbacks.h"
 
 /*
- * Is the type stored one whose values the class's operators and functions can
- * take?  The handler allows others, because of name, which is stored as cstring
- * to save its padding.
+ * Does an operator class store values of its input type, so that its operators
+ * and functions can take them?  The server does not check that, since the
+ * handler sets amstorage.  It does so for one class only: type name is stored
+ * as cstring, which saves its padding.
  */
 static bool
 has_valid_storage(Form_pg_opclass opclass)
 {
-	if (!OidIsValid(opclass->opckeytype) || opclass->opckeytype == opclass->opcintype ||
+	if (!OidIsValid(opclass->opckeytype) ||
+		opclass->opckeytype == opclass->opcintype ||
 		(opclass->opcintype == NAMEOID && opclass->opckeytype == CSTRINGOID))
 		return true;
 
@@ -37,9 +39,7 @@ has_valid_storage(Form_pg_opclass opclass)
 	return false;
 }
 
-/*
- * The amvalidate callback.  Strategies and support functions are btree's.
- */
+/* Strategies and support functions are btree's. */
 bool
 sware_validate(Oid opclass_oid)
 {
@@ -51,6 +51,6 @@ sware_validate(Oid opclass_oid)
 	result = has_valid_storage((Form_pg_opclass) GETSTRUCT(tuple));
 	ReleaseSysCache(tuple);
 
-	/* both tell all that is wrong */
+	/* both report everything that is wrong */
 	return btvalidate(opclass_oid) && result;
 }

@@ -8,24 +8,25 @@
 #include "postgres.h"
 
 #include "am/callbacks.h"
-#include "buffer/sharedbuffer.h"
-#include "buffer/staging.h"
-#include "faultpoint.h"
+#include "base/faultpoint.h"
+#include "buffer/buffer.h"
+#include "staging/staging.h"
 #include "tree/tree.h"
 
 /*
- * Remove the entries whose TIDs the callback says are dead.
+ * Remove the entries whose TIDs the callback calls dead.
  *
- * They may be in the shared buffer, and a scan may be about to return one from
- * there: so everything goes to the tree, and then each page that it was on is
- * waited for.
+ * They may be in the buffer, and a scan may be about to return one from there.
+ * So the whole buffer is flushed first, and then VACUUM waits until no backend
+ * has a pin on the pages that it was on.
  */
 IndexBulkDeleteResult *
 sware_bulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 				 IndexBulkDeleteCallback callback, void *callback_state)
 {
 	if (stats == NULL)
-		stats = (IndexBulkDeleteResult *) palloc0(sizeof(IndexBulkDeleteResult));
+		stats =
+			(IndexBulkDeleteResult *) palloc0(sizeof(IndexBulkDeleteResult));
 
 	sware_publish_index(info->index);
 	sware_buffer_flush_all(info->index);
@@ -38,7 +39,8 @@ sware_bulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 }
 
 /*
- * Finish a VACUUM, that had no dead entries to remove if `stats` is NULL.
+ * Finish a VACUUM.  If `stats` is NULL, there were no dead entries to remove,
+ * and sware_bulkdelete was not called.
  */
 IndexBulkDeleteResult *
 sware_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
@@ -48,7 +50,8 @@ sware_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 
 	if (stats == NULL)
 	{
-		stats = (IndexBulkDeleteResult *) palloc0(sizeof(IndexBulkDeleteResult));
+		stats =
+			(IndexBulkDeleteResult *) palloc0(sizeof(IndexBulkDeleteResult));
 		stats->estimated_count = true;
 		sware_publish_index(info->index);
 		sware_buffer_flush_all(info->index);
@@ -58,8 +61,8 @@ sware_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 	sware_tree_cleanup(info, stats);
 
 	/*
-	 * Splits that happened meanwhile can make entries count twice.  There
-	 * are not more of them than rows.
+	 * If leaves were split meanwhile, some entries were counted twice.  There
+	 * cannot be more entries than rows.
 	 */
 	if (!info->estimated_count &&
 		stats->num_index_tuples > info->num_heap_tuples)

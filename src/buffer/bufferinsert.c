@@ -1,10 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * bufferinsert.c
- *	  Adding entries to the shared buffer.
+ *	  Adding entries to the buffer.
  *
- * Each session keeps to an open page of its own as long as it meets nobody
- * there, and goes to another one if it does.
+ * A session adds entries to the open page that it used last.  If another
+ * session has locked that page, it takes another one.  So sessions that insert
+ * at the same time use different pages, and a single session fills one after
+ * another.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,34 +14,36 @@
 
 #include "miscadmin.h"
 
-#include "am/options.h"
-#include "buffer/directory.h"
-#include "buffer/statistics.h"
-#include "buffer/zones.h"
-#include "faultpoint.h"
+#include "base/faultpoint.h"
+#include "base/options.h"
+#include "buffer/buffer.h"
+#include "buffer/tails.h"
+#include "keys/searchkey.h"
+#include "layout/page.h"
+#include "pages/bufferpages.h"
+#include "pages/pageaccess.h"
+#include "shared/statistics.h"
 #include "tree/cache.h"
-#include "tree/tree.h"
 #include "wal/wal.h"
+#include "zones/zones.h"
 
 /*
- * Pages that a buffer may have if each scan has to read all entries in them: so
- * few that a look-up stays cheap, though inserts gain little then.
+ * Inserts go to the tree when the buffer has twice its quota, or as many pages
+ * as can have zones.
  */
-#define QUOTA_WITHOUT_ZONES		2
-
-/* Inserts go to the tree when the buffer has so many times its quota. */
 #define HARD_LIMIT				2
 
 /*
  * A buffer must not fill its directory: then nothing could be sealed, and so
  * not flushed either.  Retired pages that wait for readers need room, too.
  */
-#define MAX_QUOTA \
-	(SWARE_MAX_DIRECTORY_PAGES * SWARE_SLOTS_PER_PAGE / (HARD_LIMIT + 1))
+#define MAX_QUOTA() \
+	((Size) sware_directory_limit() / (HARD_LIMIT + 1))
 
 /*
- * How many pages an index's shared buffer is to have; zero if it has none.
- * What is temporary has one user, and needs none.
+ * Returns the quota of an index's buffer: how many sealed pages it may have
+ * before inserters flush.  It is 0 if entries are not to be buffered, as for a
+ * temporary index, which has one user.
  */
 int
 sware_buffer_quota(Relation index)
@@ -49,25 +53,33 @@ sware_buffer_quota(Relation index)
 	if (index->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
 		return 0;
 	if (!sware_zones_are_available())
-		pages = Min(pages, QUOTA_WITHOUT_ZONES);
-	return (int) Min(pages, MAX_QUOTA);
+		pages = Min(pages, SWARE_PAGES_WITHOUT_ZONES / HARD_LIMIT);
+	return (int) Min(pages, MAX_QUOTA());
 }
 
-/* Has the open page, that the caller has locked, room for so many bytes? */
+/*
+ * Does an open page, which the caller has locked, have room for this number of
+ * bytes?
+ */
 static inline bool
 has_room(Page page, Size size)
 {
-	return (Size) (((PageHeader) page)->pd_upper - ((PageHeader) page)->pd_lower) >= size;
+	return (Size) (((PageHeader) page)->pd_upper -
+				   ((PageHeader) page)->pd_lower) >= size;
 }
 
+/* What came of an attempt to lock an open page. */
 typedef enum LockResult
 {
 	LOCKED,
-	BUSY,
-	NOT_OPEN
+	BUSY,						/* another backend has locked it */
+	NOT_OPEN					/* it has been sealed */
 } LockResult;
 
-/* Try to lock an open page exclusively, waiting for it or not. */
+/*
+ * Lock an open page exclusively.  Sets *result if the page is LOCKED; otherwise
+ * nothing is pinned or locked.  BUSY is possible only if not `wait`.
+ */
 static LockResult
 lock_open_page(Relation index, SwareLink link, bool wait, Buffer *result)
 {
@@ -92,7 +104,8 @@ lock_open_page(Relation index, SwareLink link, bool wait, Buffer *result)
 }
 
 /*
- * Lock any open page, opening one if there is none or all are busy.
+ * Lock any open page exclusively.  If there is none, or all are busy, open one
+ * more; if there may be no more, wait for one.
  */
 static Buffer
 lock_any_tail(Relation index)
@@ -115,13 +128,17 @@ lock_any_tail(Relation index)
 			if (BufferIsValid(buffer))
 				return buffer;
 		}
-		else if (lock_open_page(index, state.tails[MyProcPid % state.tailCount], true,
+		else if (lock_open_page(index,
+								state.tails[MyProcPid % state.tailCount], true,
 								&buffer) == LOCKED)
 			return buffer;
 	}
 }
 
-/* Lock the open page used last, or else any. */
+/*
+ * Lock the open page that this session used last, exclusively, or another one
+ * if that is busy or sealed.
+ */
 static Buffer
 lock_tail(Relation index)
 {
@@ -138,19 +155,24 @@ lock_tail(Relation index)
 }
 
 /*
- * Replace a full open page, which the caller has locked, by another one, which
- * is locked in turn.  InvalidBuffer, with nothing locked, if the buffer is to
- * have no more pages.
+ * Replace a full open page, which the caller has locked exclusively, by a new
+ * one, and return that, locked exclusively; the full one is released.  Returns
+ * InvalidBuffer, with nothing locked, if the buffer may have no more pages.
+ * Sets
+ * *over_quota if the buffer has reached its quota.
  */
 static Buffer
 replace_full(Relation index, Buffer full, int quota, bool *over_quota)
 {
 	SwareBufferState state;
 	Buffer		buffer;
+	int			most;
 
 	sware_buffer_read_state(index, &state);
-	*over_quota = state.sealedPages >= quota;
-	if (state.sealedPages >= quota * HARD_LIMIT)
+	most = Min(quota * HARD_LIMIT,
+			   sware_zones_claim(index, state.sealedPages + 1));
+	*over_quota = state.sealedPages >= Min(quota, most);
+	if (state.sealedPages >= most)
 	{
 		sware_release_buffer(full);
 		return InvalidBuffer;
@@ -162,8 +184,8 @@ replace_full(Relation index, Buffer full, int quota, bool *over_quota)
 }
 
 /*
- * Add as many of the entries to an open page as have room, in one record.
- * Returns their number.
+ * Add as many of the entries as have room to an open page, which the caller has
+ * locked exclusively, in one record.  Returns their number.
  */
 static int
 append(Relation index, Buffer buffer, IndexTuple *entries, int count)
@@ -189,8 +211,9 @@ append(Relation index, Buffer buffer, IndexTuple *entries, int count)
 }
 
 /*
- * Call the comparators for each entry.  Some raise errors for some values;
- * these must not get into the buffer, where each flush would fail on them.
+ * Compare each entry with itself.  If the comparator raises an error for a
+ * value, it does so here: the value must not get into the buffer, where each
+ * flush would fail on it.
  */
 static void
 check_comparable(Relation index, IndexTuple *entries, int count)
@@ -213,15 +236,17 @@ check_comparable(Relation index, IndexTuple *entries, int count)
 }
 
 /*
- * Add entries, in any order, to the shared buffer of an index.  Returns how
- * many were added, from the first on; the others do not fit, and go to the
- * tree.  Tells whether the buffer has grown beyond its quota, so that a piece
+ * Add entries, in any order, to the buffer of an index.  Returns how many were
+ * added, from the first on; the caller sends the others to the tree.  Sets
+ * *over_quota to whether the buffer has grown beyond its quota, so that a piece
  * of it should be flushed.
  *
  * The caller holds no content locks, and has checked the size of the entries.
+ * Runs comparators, which may raise errors; nothing has been added then.
  */
 int
-sware_buffer_add(Relation index, IndexTuple *entries, int count, bool *over_quota)
+sware_buffer_add(Relation index, IndexTuple *entries, int count,
+				 bool *over_quota)
 {
 	int			quota = sware_buffer_quota(index);
 	int			done = 0;
@@ -252,8 +277,9 @@ sware_buffer_add(Relation index, IndexTuple *entries, int count, bool *over_quot
 }
 
 /*
- * The same; when the buffer has grown beyond its quota, a piece of it is
- * flushed, unless somebody else is at it.  The caller holds no key lock.
+ * Like sware_buffer_add, but if the buffer has grown beyond its quota, flushes
+ * a piece of it, unless another backend is flushing.  The caller holds no key
+ * lock, either.
  */
 int
 sware_buffer_insert(Relation index, IndexTuple *entries, int count)

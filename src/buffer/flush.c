@@ -1,43 +1,55 @@
 /*-------------------------------------------------------------------------
  *
  * flush.c
- *	  Moving entries from the shared buffer to the tree.
+ *	  Moving entries from the buffer to the tree.
  *
- * One session at a time flushes an index, under a heavyweight lock.  It seals
- * what it takes, sorts a private copy, sends that to the tree, and retires the
- * pages.  If it dies in between, entries are in both places; the next flush
- * sends them again, and the tree skips what it has.
+ * One session at a time flushes an index, under the flush lock, a heavyweight
+ * lock.  It copies the entries of sealed pages, sorts them, sends them to the
+ * tree, and then retires the pages.  If it dies in between, entries are in
+ * both places; the next flush sends them again, and the tree skips those that
+ * it has.
  *
- * Whole pages are flushed, the oldest first, so a page that was flushed needs
- * no second look.  Who finds the buffer over its quota flushes a piece of it;
- * it never waits for another flusher.
+ * Whole pages are flushed, the oldest first, so that each page that was read
+ * can retire.  A backend that opens a page and finds the quota exceeded
+ * flushes a piece of the buffer, and never waits for another flusher.  VACUUM
+ * and sware_flush seal the open pages too, and flush everything.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/parallel.h"
+#include "access/table.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
 #include "storage/freespace.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 
-#include "buffer/directory.h"
-#include "buffer/sorter.h"
-#include "buffer/statistics.h"
-#include "compat.h"
-#include "faultpoint.h"
+#include "base/compat.h"
+#include "base/faultpoint.h"
+#include "buffer/buffer.h"
+#include "buffer/dropdead.h"
+#include "buffer/tails.h"
+#include "keys/searchkey.h"
+#include "keys/sorter.h"
+#include "layout/page.h"
+#include "locks/changes.h"
+#include "pages/bufferpages.h"
+#include "pages/pageaccess.h"
+#include "shared/statistics.h"
 #include "tree/tree.h"
 #include "wal/wal.h"
+#include "zones/zones.h"
 
-/* The flush lock of an index is that of a page that no index has. */
+/* the flush lock of an index is a lock on this page number, which none has */
 #define FLUSH_LOCK_PAGE			MaxBlockNumber
 
 /*
- * Pages of a piece, at most: they bound how long an insert can take.  If
- * entries arrive scrambled (estimated K and L are above these), a piece meets
- * each leaf with an entry or two, and is worth nothing unless it is large.
+ * The most pages of a piece, which bound how long an insert can take.  If
+ * entries arrive scrambled, that is, if the estimates of K and L
+ * (statistics.h) are above these percentages, a small piece would have only an
+ * entry or two for each leaf that it changes; so a piece is larger then.
  */
 #define MAX_PIECE_PAGES			32
 #define MAX_SCRAMBLED_PIECE_PAGES	256
@@ -45,20 +57,22 @@
 #define SCRAMBLED_L				50
 
 /*
- * A flush of everything goes in batches of so many pages, or as many as
- * maintenance_work_mem allows, with so much memory for each: copy, pointers,
- * sorting.
+ * A flush of everything moves this number of pages at once, or as many as
+ * maintenance_work_mem allows.  For each page it needs this number of bytes,
+ * for a copy, for pointers, and for sorting.
  */
 #define MAX_BATCH_PAGES			512
 #define MEMORY_PER_PAGE			((Size) 4 * BLCKSZ)
 
 /*
- * All entries of sealed pages in order, without duplicates, in the current
- * memory context; returns their number.
+ * Copy the entries of sealed pages, in order, without duplicates and without
+ * those of rows that are dead to everybody, to the current memory context.
+ * Returns their number; `dropped` gets the number of the dead ones.  Locks one
+ * page at a time; runs comparators without locks.
  */
 static int
-sorted_entries(Relation index, const SwareListedPage *pages, int page_count,
-			   IndexTuple **result)
+sorted_entries(Relation index, Relation heap, const SwareListedPage *pages,
+			   int page_count, IndexTuple **result, int *dropped)
 {
 	int64		count = 0;
 	int			distinct = 0;
@@ -79,11 +93,14 @@ sorted_entries(Relation index, const SwareListedPage *pages, int page_count,
 		if (!sware_copy_buffer_page(index, pages[i].page, copy))
 			ereport(ERROR,
 					(errcode(ERRCODE_INDEX_CORRUPTED),
-					 errmsg("slot %d of the buffer directory of index \"%s\" lists block %u, which is not the buffer page meant",
-							pages[i].slot, RelationGetRelationName(index), block),
+					 errmsg("index \"%s\" contains corrupted buffer directory",
+							RelationGetRelationName(index)),
+					 errdetail("Slot %d lists block %u, which is another page now.",
+							   pages[i].slot, block),
 					 errhint("Please REINDEX it.")));
 
-		for (Size offset = SWARE_BUFFER_START; offset < sware_buffer_page_end(copy);)
+		for (Size offset = SWARE_BUFFER_START;
+			 offset < sware_buffer_page_end(copy);)
 		{
 			IndexTuple	entry = sware_buffer_entry(index, block, copy, &offset);
 
@@ -93,18 +110,22 @@ sorted_entries(Relation index, const SwareListedPage *pages, int page_count,
 		if (on_page != pages[i].entries)
 			ereport(ERROR,
 					(errcode(ERRCODE_INDEX_CORRUPTED),
-					 errmsg("buffer page %u of index \"%s\" has %d entries, but its slot says %u",
-							block, RelationGetRelationName(index), on_page,
-							pages[i].entries),
+					 errmsg("index \"%s\" contains corrupted page at block %u",
+							RelationGetRelationName(index), block),
+					 errdetail("The buffer page has %d entries, but its slot says %u.",
+							   on_page, pages[i].entries),
 					 errhint("Please REINDEX it.")));
 	}
 
+	*dropped = sware_drop_dead(index, heap, entries, count);
+	count -= *dropped;
 	if (count > 1)
 		sware_sort_arrivals(index, entries, count);
 	for (int64 i = 0; i < count; i++)
 	{
 		if (distinct == 0 ||
-			sware_compare_entries(index, entries[distinct - 1], entries[i]) != 0)
+			sware_compare_entries(index, entries[distinct - 1], entries[i]) !=
+			0)
 			entries[distinct++] = entries[i];
 	}
 	*result = entries;
@@ -112,8 +133,9 @@ sorted_entries(Relation index, const SwareListedPage *pages, int page_count,
 }
 
 /*
- * Say in the directory that the entries of pages are in the tree.  One record
- * for each directory page.
+ * Mark the slots of pages as retired in the directory: their entries are in the
+ * tree.  Writes one record for each directory page.  The caller has the flush
+ * lock, and holds no content locks.
  */
 static void
 retire(Relation index, const SwareListedPage *pages, int count)
@@ -135,8 +157,10 @@ retire(Relation index, const SwareListedPage *pages, int count)
 		if (retired == 0)
 			continue;
 
-		directory = sware_read_directory_page(index, links[i], BUFFER_LOCK_EXCLUSIVE);
-		meta_buffer = sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_EXCLUSIVE);
+		directory =
+			sware_read_directory_page(index, links[i], BUFFER_LOCK_EXCLUSIVE);
+		meta_buffer =
+			sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_EXCLUSIVE);
 		wal = sware_wal_begin(index);
 		slots = SwarePageGetSlots(sware_wal_change(wal, directory));
 		retired = 0;
@@ -164,25 +188,28 @@ retire(Relation index, const SwareListedPage *pages, int count)
 }
 
 /*
- * Move the entries of sealed pages to the tree.  The caller has the flush
- * lock.  Returns the number of entries.
+ * Move the entries of sealed pages to the tree, drop those of dead rows, and
+ * retire the pages.  Returns the number of entries.  The caller has the flush
+ * lock, and holds no content locks.
  */
 static int64
-flush_pages(Relation index, const SwareListedPage *pages, int count)
+flush_pages(Relation index, Relation heap, const SwareListedPage *pages,
+			int count)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "sware flush",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(context);
 	IndexTuple *entries;
 	int			entry_count;
+	int			dropped;
 	int			appended;
 	instr_time	start;
 	instr_time	time;
 
 	INSTR_TIME_SET_CURRENT(start);
-	entry_count = sorted_entries(index, pages, count, &entries);
+	entry_count = sorted_entries(index, heap, pages, count, &entries, &dropped);
 	SWARE_FAULT_POINT("flush-sorted");
-	appended = sware_tree_insert_run(index, NULL, entries, entry_count);
+	appended = sware_tree_insert_run(index, heap, entries, entry_count, false);
 	SWARE_FAULT_POINT("flush-inserted");
 	retire(index, pages, count);
 	SWARE_FAULT_POINT("flush-retired");
@@ -190,31 +217,37 @@ flush_pages(Relation index, const SwareListedPage *pages, int count)
 	INSTR_TIME_SET_CURRENT(time);
 	INSTR_TIME_SUBTRACT(time, start);
 	sware_count_tree_run(index, appended, entry_count - appended);
+	sware_count_dropped(index, dropped);
 	sware_count_flush(index, entry_count, count, INSTR_TIME_GET_MICROSEC(time));
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
-	return entry_count;
+	return entry_count + dropped;
+}
+
+/* The table of an index, on which the caller has a lock. */
+static Relation
+open_table(Relation index)
+{
+	return table_open(index->rd_index->indrelid, NoLock);
 }
 
 /*
- * Is this session flushing the index already?  A comparator has brought us
- * here; the lock alone would let us pass, and what we retired and used again
- * would be retired once more in the end.
+ * Is this session flushing the index already?  That is so if a comparison
+ * function that the flush called runs SQL of its own.  A session can take a
+ * heavyweight lock twice, so the flush lock would not stop it.  Pages that an
+ * inner flush had retired, and that were used again, would be retired once
+ * more by the outer one.
  */
 static bool
 is_flushing(Relation index)
 {
-	LOCKTAG		tag;
-
-	SET_LOCKTAG_PAGE(tag, index->rd_lockInfo.lockRelId.dbId,
-					 index->rd_lockInfo.lockRelId.relId, FLUSH_LOCK_PAGE);
-	return sware_lock_is_held_by_me(&tag, ExclusiveLock);
+	return sware_is_changing(RelationGetRelid(index), SWARE_FLUSHES);
 }
 
 /*
- * Flush everything that is in the buffer now.  Waits for another flusher, and
- * takes locks on pages; the caller holds none.  Returns the number of entries
- * moved.
+ * Flush everything that is in the buffer now.  Waits for another flusher.
+ * Returns the number of entries that were moved.  Runs comparators, which may
+ * raise errors.  The caller holds no locks on pages.
  */
 int64
 sware_buffer_flush_all(Relation index)
@@ -222,9 +255,11 @@ sware_buffer_flush_all(Relation index)
 	SwareBufferState state;
 	SwareListedPage *pages;
 	int			count;
-	int			at_once = Min(maintenance_work_mem * (Size) 1024 / MEMORY_PER_PAGE,
-							  MAX_BATCH_PAGES);
+	int			at_once =
+		Min(maintenance_work_mem * (Size) 1024 / MEMORY_PER_PAGE,
+			MAX_BATCH_PAGES);
 	int64		moved = 0;
+	Relation	heap;
 
 	if (is_flushing(index))
 		ereport(ERROR,
@@ -232,46 +267,59 @@ sware_buffer_flush_all(Relation index)
 				 errmsg("index \"%s\" is being flushed by this session",
 						RelationGetRelationName(index))));
 
-	/* entries that somebody else is moving have to be in the tree, too */
+	/* entries that another session is moving must be in the tree afterwards */
 	LockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
+	sware_begin_change(index, SWARE_FLUSHES);
 	if (sware_buffer_read_state(index, &state))
 	{
 		for (int i = 0; i < state.tailCount; i++)
 			sware_seal_tail(index, state.tails[i]);
 		SWARE_FAULT_POINT("flush-sealed");
 
+		heap = open_table(index);
 		count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
 		for (int i = 0; i < count; i += at_once)
 		{
 			CHECK_FOR_INTERRUPTS();
-			moved += flush_pages(index, pages + i, Min(at_once, count - i));
+			moved +=
+				flush_pages(index, heap, pages + i, Min(at_once, count - i));
 
-			/* the next ones find room where these were */
+			/* what is inserted from now on can use the pages again */
 			sware_buffer_free_retired(index);
 		}
+		table_close(heap, NoLock);
+		(void) sware_zones_claim(index, 0);
 		if (pages)
 			pfree(pages);
 	}
+	sware_end_change();
 	UnlockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
 	return moved;
 }
 
-/* How many pages is a piece? */
+/*
+ * How many pages does a piece have, if the buffer has this number of sealed
+ * pages? A quarter of the quota, or of what can have zones, or the excess over
+ * it if that is more, up to a limit.
+ */
 static int
-piece_size(Relation index)
+piece_size(Relation index, int pages)
 {
+	int			quota =
+		Min(sware_buffer_quota(index), sware_zones_claim(index, pages));
 	int			limit = MAX_PIECE_PAGES;
 	double		k;
 	double		l;
 
 	if (sware_estimates(index, &k, &l) && k > SCRAMBLED_K && l > SCRAMBLED_L)
 		limit = MAX_SCRAMBLED_PIECE_PAGES;
-	return Max(Min(sware_buffer_quota(index) / 4, limit), 1);
+	return Max(Min(Max(quota / 4, pages - quota), limit), 1);
 }
 
 /*
- * Flush the oldest pages, a bounded number, unless somebody else is flushing.
- * The caller holds no locks on pages.
+ * Flush a piece of the buffer, which is a bounded number of its oldest pages,
+ * unless another session is flushing, or this is a parallel worker.  Runs
+ * comparators, which may raise errors.  The caller holds no locks on pages.
  */
 void
 sware_buffer_flush_piece(Relation index)
@@ -282,25 +330,34 @@ sware_buffer_flush_piece(Relation index)
 	if (IsParallelWorker() || is_flushing(index) ||
 		!ConditionalLockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock))
 		return;
+	sware_begin_change(index, SWARE_FLUSHES);
 	count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
 	if (count > 0)
 	{
-		flush_pages(index, pages, Min(count, piece_size(index)));
+		Relation	heap = open_table(index);
+		int			piece = Min(count, piece_size(index, count));
+
+		flush_pages(index, heap, pages, piece);
+		table_close(heap, NoLock);
+		(void) sware_zones_claim(index, count - piece);
 		pfree(pages);
 	}
+	sware_end_change();
 	UnlockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
 }
 
 /*
- * Wait until nobody has a pin on any page that is retired now: until then, a
- * scan may be about to return one of its entries.  The caller does not have
- * the flush lock: who waits for a pin is invisible to the deadlock detector.
+ * Wait until no backend has a pin on any page that is retired now.  Until
+ * then, a scan with such a pin may return one of the page's entries.  The
+ * caller must not have the flush lock, since the deadlock detector does not
+ * see waits for pins.
  */
 void
 sware_buffer_wait_for_readers(Relation index, BufferAccessStrategy strategy)
 {
 	SwareListedPage *pages;
-	int			count = sware_buffer_list_pages(index, SWARE_SLOT_RETIRED, &pages);
+	int			count =
+		sware_buffer_list_pages(index, SWARE_SLOT_RETIRED, &pages);
 
 	Assert(!is_flushing(index));
 	for (int i = 0; i < count; i++)
@@ -318,15 +375,16 @@ sware_buffer_wait_for_readers(Relation index, BufferAccessStrategy strategy)
 }
 
 /*
- * Free the retired pages that nobody has a pin on.  The caller holds no locks
- * on pages.
+ * Free the retired pages that no backend has a pin on.  The caller holds no
+ * locks on pages.
  */
 void
 sware_buffer_free_retired(Relation index)
 {
 	SwareLink  *links;
 	SwareListedPage *pages;
-	int			count = sware_buffer_list_pages(index, SWARE_SLOT_RETIRED, &pages);
+	int			count =
+		sware_buffer_list_pages(index, SWARE_SLOT_RETIRED, &pages);
 	BlockNumber first = InvalidBlockNumber; /* of those freed */
 	BlockNumber last = 0;
 
@@ -338,7 +396,8 @@ sware_buffer_free_retired(Relation index)
 		CHECK_FOR_INTERRUPTS();
 		SWARE_FAULT_POINT("retired-freeing");
 		if (!sware_free_retired_page(index, pages[i].page,
-									 links[pages[i].slot / SWARE_SLOTS_PER_PAGE],
+									 links[pages[i].slot /
+										   SWARE_SLOTS_PER_PAGE],
 									 pages[i].slot % SWARE_SLOTS_PER_PAGE))
 			continue;
 		first = Min(first, block);

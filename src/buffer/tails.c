@@ -3,13 +3,14 @@
  * tails.c
  *	  Opening, sealing and freeing buffer pages.
  *
- * Slots are used in a ring: the pages sealed first are retired first, as a
- * rule, so their slots are found by going on where the last one was.  A
- * retired page is used again, for the page to be opened, together with its
- * slot, which then lists the page that is sealed: one record does all.
+ * The directory is a ring of slots.  Pages that were sealed first are retired
+ * first, as a rule, so the next slot that can be used is the one behind the
+ * slot that was used last.  When an open page is full, one record seals it,
+ * lists it in that slot, and reinitialises the retired page that the slot
+ * listed as the new open page.
  *
- * Locks are taken in the order buffer pages, directory, metapage; those on
- * retired pages conditionally, so it does not matter when.
+ * Locks are taken in the order buffer pages, directory page, metapage.  Locks
+ * on retired pages are taken at any time, but never waited for.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,11 +18,14 @@
 
 #include "storage/indexfsm.h"
 
-#include "buffer/directory.h"
-#include "tree/tree.h"
+#include "buffer/buffer.h"
+#include "buffer/tails.h"
+#include "layout/page.h"
+#include "pages/bufferpages.h"
+#include "pages/pageaccess.h"
 #include "wal/wal.h"
 
-/* In how many slots after the next one is looked for one to use? */
+/* from the next slot on, this number of slots is looked at */
 #define SLOTS_TO_TRY	16
 
 /* A slot that is about to list a page. */
@@ -29,11 +33,12 @@ typedef struct SlotPlace
 {
 	Buffer		directory;		/* exclusively locked */
 	int			slot;			/* its number */
-	Buffer		retired;		/* the retired page that it lists, with a cleanup
-								 * lock; or InvalidBuffer if it is free */
+	Buffer		retired;		/* the retired page that it lists, with a
+								 * cleanup lock; or InvalidBuffer if it is
+								 * free */
 } SlotPlace;
 
-/* What a search for a slot has to know of the metapage. */
+/* What a search for a slot needs of the metapage. */
 typedef struct DirectorySummary
 {
 	SwareLink	links[SWARE_MAX_DIRECTORY_PAGES];
@@ -41,11 +46,12 @@ typedef struct DirectorySummary
 	int			nextSlot;
 } DirectorySummary;
 
-/* Locks the metapage for a moment. */
+/* Read what a search for a slot needs.  Locks the metapage for a moment. */
 static void
 read_summary(Relation index, DirectorySummary *summary)
 {
-	Buffer		buffer = sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_SHARE);
+	Buffer		buffer =
+		sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_SHARE);
 	SwareMetaPage meta = SwarePageGetMeta(BufferGetPage(buffer));
 
 	summary->pages = meta->directoryPages;
@@ -55,8 +61,9 @@ read_summary(Relation index, DirectorySummary *summary)
 }
 
 /*
- * A retired page with a cleanup lock; InvalidBuffer, with nothing pinned, if
- * somebody else has a pin: a scan may still be about to return its entries.
+ * Get a cleanup lock on a retired page, which is to be used again.  Returns
+ * InvalidBuffer, with nothing pinned, if another backend has a pin, since a
+ * scan may still return the page's entries.
  */
 static Buffer
 try_retired_page(Relation index, SwareLink page)
@@ -74,11 +81,13 @@ try_retired_page(Relation index, SwareLink page)
 }
 
 /*
- * Find a slot to use among the next ones.  Those with retired pages are
- * wanted only if `recycle`.
+ * Find a slot that can be used among the next ones: a free one, or, if
+ * `recycle`, one whose retired page can be used again.  Returns false, with
+ * nothing locked, if there is none.
  */
 static bool
-find_next_slot(Relation index, DirectorySummary *summary, bool recycle, SlotPlace *place)
+find_next_slot(Relation index, DirectorySummary *summary, bool recycle,
+			   SlotPlace *place)
 {
 	int			slot = summary->nextSlot;
 
@@ -93,7 +102,8 @@ find_next_slot(Relation index, DirectorySummary *summary, bool recycle, SlotPlac
 			slot = 0;
 		place->directory =
 			sware_read_directory_page(index,
-									  summary->links[slot / SWARE_SLOTS_PER_PAGE],
+									  summary
+									  ->links[slot / SWARE_SLOTS_PER_PAGE],
 									  BUFFER_LOCK_EXCLUSIVE);
 		number = slot % SWARE_SLOTS_PER_PAGE;
 		if (number >= sware_slot_count(BufferGetPage(place->directory)))
@@ -122,7 +132,10 @@ find_next_slot(Relation index, DirectorySummary *summary, bool recycle, SlotPlac
 	return false;
 }
 
-/* The slot behind the last one, if the last directory page has room. */
+/*
+ * Find the slot behind the last one, if the last directory page has room for
+ * it. Returns false, with nothing locked, if it has not.
+ */
 static bool
 find_slot_at_end(Relation index, DirectorySummary *summary, SlotPlace *place)
 {
@@ -130,11 +143,13 @@ find_slot_at_end(Relation index, DirectorySummary *summary, SlotPlace *place)
 
 	if (summary->pages == 0)
 		return false;
-	place->directory = sware_read_directory_page(index,
-												 summary->links[summary->pages - 1],
-												 BUFFER_LOCK_EXCLUSIVE);
+	place->directory =
+		sware_read_directory_page(index, summary->links[summary->pages - 1],
+								  BUFFER_LOCK_EXCLUSIVE);
 	count = sware_slot_count(BufferGetPage(place->directory));
-	if (count == SWARE_SLOTS_PER_PAGE)
+	if (count == SWARE_SLOTS_PER_PAGE ||
+		(summary->pages - 1) * SWARE_SLOTS_PER_PAGE + count >=
+		sware_directory_limit())
 	{
 		sware_release_buffer(place->directory);
 		return false;
@@ -142,6 +157,41 @@ find_slot_at_end(Relation index, DirectorySummary *summary, SlotPlace *place)
 	place->slot = (summary->pages - 1) * SWARE_SLOTS_PER_PAGE + count;
 	place->retired = InvalidBuffer;
 	return true;
+}
+
+/*
+ * Like find_next_slot, but look at all slots.  That takes long, and is done
+ * only if the directory can have no more pages.
+ */
+static bool
+find_any_slot(Relation index, DirectorySummary *summary, bool recycle,
+			  SlotPlace *place)
+{
+	for (int i = 0; i < summary->pages; i++)
+	{
+		SwareSlot  *slots;
+		int			count;
+
+		place->directory = sware_read_directory_page(index, summary->links[i],
+													 BUFFER_LOCK_EXCLUSIVE);
+		slots = SwarePageGetSlots(BufferGetPage(place->directory));
+		count = sware_slot_count(BufferGetPage(place->directory));
+		for (int j = 0; j < count; j++)
+		{
+			place->slot = i * SWARE_SLOTS_PER_PAGE + j;
+			place->retired = InvalidBuffer;
+			if (slots[j].state == SWARE_SLOT_FREE)
+				return true;
+			if (slots[j].state == SWARE_SLOT_RETIRED && recycle)
+			{
+				place->retired = try_retired_page(index, slots[j].page);
+				if (BufferIsValid(place->retired))
+					return true;
+			}
+		}
+		sware_release_buffer(place->directory);
+	}
+	return false;
 }
 
 /* Give back a page that was allocated, but is not needed. */
@@ -154,7 +204,10 @@ give_back(Relation index, Buffer buffer)
 	RecordFreeIndexPage(index, block);
 }
 
-/* Add a directory page, unless somebody else did so since the summary was read. */
+/*
+ * Add a directory page, unless another backend did so since the summary was
+ * read.
+ */
 static void
 add_directory_page(Relation index, const DirectorySummary *summary)
 {
@@ -178,7 +231,8 @@ add_directory_page(Relation index, const DirectorySummary *summary)
 					incarnation);
 	page = sware_wal_change(wal, meta_buffer);
 	meta = SwarePageGetMeta(page);
-	meta->directory[meta->directoryPages].block = BufferGetBlockNumber(directory);
+	meta->directory[meta->directoryPages].block =
+		BufferGetBlockNumber(directory);
 	meta->directory[meta->directoryPages].incarnation = incarnation;
 	meta->directoryPages++;
 	((PageHeader) page)->pd_lower =
@@ -189,9 +243,10 @@ add_directory_page(Relation index, const DirectorySummary *summary)
 }
 
 /*
- * Find a slot, and lock its directory page.  With `recycle`, one that lists a
- * retired page may be found too.  False if the directory has no room at all.
- * The caller may hold locks on buffer pages.
+ * Find a slot that can be used, and lock its directory page: a free one, or,
+ * if `recycle`, one whose retired page can be used again, which gets a cleanup
+ * lock.  Returns false, with nothing locked, if the directory has no room at
+ * all.  The caller may hold locks on buffer pages.
  */
 static bool
 find_slot(Relation index, bool recycle, SlotPlace *place)
@@ -204,14 +259,15 @@ find_slot(Relation index, bool recycle, SlotPlace *place)
 		read_summary(index, &summary);
 		found = find_next_slot(index, &summary, recycle, place) ||
 			find_slot_at_end(index, &summary, place);
-		if (!found && summary.pages < SWARE_MAX_DIRECTORY_PAGES)
-			add_directory_page(index, &summary);
-		if (found || summary.pages == SWARE_MAX_DIRECTORY_PAGES)
-			return found;
+		if (found)
+			return true;
+		if (summary.pages * SWARE_SLOTS_PER_PAGE >= sware_directory_limit())
+			return find_any_slot(index, &summary, recycle, place);
+		add_directory_page(index, &summary);
 	}
 }
 
-/* Which of the metapage's tails is a page? */
+/* Which of the metapage's tails links to a page?  -1 if none does. */
 static int
 tail_number(SwareMetaPage meta, SwareLink page)
 {
@@ -224,7 +280,10 @@ tail_number(SwareMetaPage meta, SwareLink page)
 	return -1;
 }
 
-/* A place among the tails of the metapage, which the caller has locked. */
+/*
+ * Find an unused place among the tails of the metapage, which the caller has
+ * locked; -1 if there is none.
+ */
 static int
 free_tail(SwareMetaPage meta)
 {
@@ -237,8 +296,8 @@ free_tail(SwareMetaPage meta)
 }
 
 /*
- * Open one more page.  Returns it exclusively locked, or InvalidBuffer if
- * there are as many open pages as there may be.  The caller holds no locks.
+ * Open one more page.  Returns it exclusively locked, or InvalidBuffer if there
+ * are SWARE_MAX_TAILS open pages already.  The caller holds no content locks.
  */
 Buffer
 sware_open_tail(Relation index)
@@ -259,7 +318,8 @@ sware_open_tail(Relation index)
 	}
 
 	wal = sware_wal_begin(index);
-	sware_init_page(sware_wal_new_page(wal, buffer), SWARE_KIND_BUFFER, 0, incarnation);
+	sware_init_page(sware_wal_new_page(wal, buffer), SWARE_KIND_BUFFER, 0,
+					incarnation);
 	meta = SwarePageGetMeta(sware_wal_change(wal, meta_buffer));
 	meta->tails[number].block = BufferGetBlockNumber(buffer);
 	meta->tails[number].incarnation = incarnation;
@@ -270,9 +330,10 @@ sware_open_tail(Relation index)
 }
 
 /*
- * Seal an open page that the caller has locked exclusively, and, if there is a
- * `successor`, open that in its place.  `place` is the slot to list it in.
- * Releases the locks of the place, and keeps those of the two pages.
+ * Seal an open page, list it in the slot `place`, and, if `successor` is
+ * valid, open that page in its place, with a new incarnation.  The caller has
+ * locked the pages and the slot's directory page exclusively.  Releases the
+ * directory page, and keeps the locks of the two pages.
  */
 static void
 seal(Relation index, Buffer buffer, Buffer successor, uint32 incarnation,
@@ -292,8 +353,8 @@ seal(Relation index, Buffer buffer, Buffer successor, uint32 incarnation,
 
 	SwarePageGetOpaque(sware_wal_change(wal, buffer))->flags |= SWARE_SEALED;
 	if (BufferIsValid(successor))
-		sware_init_page(sware_wal_new_page(wal, successor), SWARE_KIND_BUFFER, 0,
-						incarnation);
+		sware_init_page(sware_wal_new_page(wal, successor), SWARE_KIND_BUFFER,
+						0, incarnation);
 
 	page = sware_wal_change(wal, place->directory);
 	if (number == sware_slot_count(page))
@@ -327,8 +388,9 @@ seal(Relation index, Buffer buffer, Buffer successor, uint32 incarnation,
 
 /*
  * Seal a full open page, which the caller has locked exclusively, and open
- * another in its place.  Returns that exclusively locked, and releases the
- * full one.  InvalidBuffer if the directory is full.
+ * another one in its place.  Releases the full page, and returns the new one,
+ * exclusively locked; InvalidBuffer, with nothing locked and the page still
+ * open, if the directory is full.
  */
 Buffer
 sware_replace_tail(Relation index, Buffer full)
@@ -349,7 +411,10 @@ sware_replace_tail(Relation index, Buffer full)
 	}
 	else
 	{
-		/* a buffer page is locked before the directory: look again */
+		/*
+		 * There is no page to use again, so allocate one.  It must be locked
+		 * before the directory page is, so the slot is looked for again.
+		 */
 		sware_release_buffer(place.directory);
 		successor = sware_allocate_buffer(index, &incarnation);
 		if (!find_slot(index, false, &place))
@@ -365,38 +430,60 @@ sware_replace_tail(Relation index, Buffer full)
 }
 
 /*
- * Seal an open page, if it still is one, so that it takes no more entries.  An
- * empty one stays open.  The caller holds no locks.
+ * Seal an open page, without opening another one.  Does nothing if the page is
+ * not open any more, or if it is empty.  Returns false if the directory has no
+ * free slot.
  */
-void
-sware_seal_tail(Relation index, SwareLink tail)
+static bool
+try_to_seal_tail(Relation index, SwareLink tail)
 {
-	Buffer		buffer = sware_read_buffer_page(index, tail, BUFFER_LOCK_EXCLUSIVE);
+	Buffer		buffer =
+		sware_read_buffer_page(index, tail, BUFFER_LOCK_EXCLUSIVE);
+	bool		done = true;
 	Page		page;
 	SlotPlace	place;
 
 	if (!BufferIsValid(buffer))
-		return;
+		return true;
 	page = BufferGetPage(buffer);
 	if (!(SwarePageGetOpaque(page)->flags & SWARE_SEALED) &&
 		sware_buffer_page_end(page) > SWARE_BUFFER_START)
 	{
-		if (!find_slot(index, false, &place))
-			ereport(ERROR,
-					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					 errmsg("the buffer directory of index \"%s\" is full",
-							RelationGetRelationName(index))));
-		seal(index, buffer, InvalidBuffer, 0, &place);
+		done = find_slot(index, false, &place);
+		if (done)
+			seal(index, buffer, InvalidBuffer, 0, &place);
 	}
 	sware_release_buffer(buffer);
+	return done;
 }
 
 /*
- * Free a retired page and its slot; false if somebody has a pin on it, or it
- * is not retired any more.  The caller holds no locks.
+ * Seal an open page, without opening another one.  Does nothing if the page is
+ * not open any more, or if it is empty.  If the directory has no free slot,
+ * frees retired pages; raises an error if there is still none.  The caller has
+ * the flush lock, and holds no locks on pages.
+ */
+void
+sware_seal_tail(Relation index, SwareLink tail)
+{
+	if (try_to_seal_tail(index, tail))
+		return;
+	sware_buffer_free_retired(index);
+	if (!try_to_seal_tail(index, tail))
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("the buffer directory of index \"%s\" is full",
+						RelationGetRelationName(index))));
+}
+
+/*
+ * Free a retired page and its slot, which is slot `number` of a directory
+ * page.  Returns false if another backend has a pin on the page, or if it is
+ * not retired any more.  The caller holds no content locks.
  */
 bool
-sware_free_retired_page(Relation index, SwareLink page, SwareLink directory, int number)
+sware_free_retired_page(Relation index, SwareLink page, SwareLink directory,
+						int number)
 {
 	Buffer		buffer = try_retired_page(index, page);
 	Buffer		directory_buffer;
@@ -405,15 +492,18 @@ sware_free_retired_page(Relation index, SwareLink page, SwareLink directory, int
 
 	if (!BufferIsValid(buffer))
 		return false;
-	directory_buffer = sware_read_directory_page(index, directory, BUFFER_LOCK_EXCLUSIVE);
+	directory_buffer =
+		sware_read_directory_page(index, directory, BUFFER_LOCK_EXCLUSIVE);
 	slot = &SwarePageGetSlots(BufferGetPage(directory_buffer))[number];
-	is_retired = slot->state == SWARE_SLOT_RETIRED && sware_links_equal(slot->page, page);
+	is_retired = slot->state == SWARE_SLOT_RETIRED &&
+		sware_links_equal(slot->page, page);
 	if (is_retired)
 	{
 		SwareWal   *wal = sware_wal_begin(index);
 
 		sware_mark_deleted(sware_wal_change(wal, buffer));
-		slot = &SwarePageGetSlots(sware_wal_change(wal, directory_buffer))[number];
+		slot = &SwarePageGetSlots(
+								  sware_wal_change(wal, directory_buffer))[number];
 		slot->state = SWARE_SLOT_FREE;
 		sware_wal_finish(wal);
 	}

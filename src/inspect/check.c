@@ -3,7 +3,7 @@
  * check.c
  *	  The SQL function sware_check.
  *
- * Who may call it is a matter of GRANT, as for amcheck.
+ * Superusers may call it, and users who were granted EXECUTE, as with amcheck.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,16 +18,17 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#include "buffer/staging.h"
+#include "staging/staging.h"
 #include "inspect/check.h"
 #include "inspect/relation.h"
 
 PG_FUNCTION_INFO_V1(sware_check);
 
-/* Raise an error if the index is none that can be checked. */
+/* Raise an error if a relation is not an index that can be checked. */
 static void
 require_checkable(Relation index)
 {
+	sware_refuse_partitioned(index);
 	if (!sware_is_sware_index(index))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -42,11 +43,14 @@ require_checkable(Relation index)
 				 errdetail("Index is not valid.")));
 }
 
-/* Is there anything to check? */
+/*
+ * Is there anything to check?  Raises an error if the index has lost its file.
+ */
 static bool
 has_main_fork(Relation index)
 {
-	if (index->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED && RecoveryInProgress())
+	if (index->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED &&
+		RecoveryInProgress())
 	{
 		ereport(NOTICE,
 				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
@@ -64,8 +68,9 @@ has_main_fork(Relation index)
 }
 
 /*
- * A snapshot whose tuples must all be in the index.  An old one may see
- * tuples that the index has a right not to hold.
+ * Returns a registered snapshot; the index must have all tuples that it sees.
+ * If the snapshot is older than the index, which may then lack tuples of
+ * broken HOT chains, raises an error.
  */
 static Snapshot
 heap_snapshot(Relation index)
@@ -73,7 +78,8 @@ heap_snapshot(Relation index)
 	Snapshot	snapshot = RegisterSnapshot(GetTransactionSnapshot());
 
 	if (IsolationUsesXactSnapshot() && index->rd_index->indcheckxmin &&
-		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
+		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(
+													  index->rd_indextuple->t_data),
 							   snapshot->xmin))
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
@@ -82,7 +88,7 @@ heap_snapshot(Relation index)
 	return snapshot;
 }
 
-/* Tell which block a comparator's complaint is about. */
+/* An error callback: say which block is being checked. */
 static void
 add_error_context(void *arg)
 {
@@ -93,13 +99,14 @@ add_error_context(void *arg)
 				   RelationGetRelationName(check->index));
 }
 
+/* Check an index, and, if `heap_all_indexed`, its table. */
 static void
 check_index(Relation heap, Relation index, bool heap_all_indexed)
 {
 	SwareCheck	check = {0};
 	Snapshot	snapshot = InvalidSnapshot;
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "sware_check",
+												  "sware check",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext outer = MemoryContextSwitchTo(context);
 	ErrorContextCallback callback;
@@ -108,7 +115,7 @@ check_index(Relation heap, Relation index, bool heap_all_indexed)
 	check.heap = heap;
 	check.block = InvalidBlockNumber;
 	check.strategy = GetAccessStrategy(BAS_BULKREAD);
-	check.pageContext = AllocSetContextCreate(context, "sware_check page",
+	check.pageContext = AllocSetContextCreate(context, "sware check page",
 											  ALLOCSET_DEFAULT_SIZES);
 
 	callback.callback = add_error_context;
@@ -121,7 +128,7 @@ check_index(Relation heap, Relation index, bool heap_all_indexed)
 		snapshot = heap_snapshot(index);
 		sware_check_start_fingerprint(&check);
 	}
-	/* entries move from the buffer to the tree */
+	/* the buffer first, since entries move from there to the tree */
 	sware_check_buffer(&check);
 	sware_check_tree(&check);
 	check.block = InvalidBlockNumber;
@@ -140,8 +147,9 @@ check_index(Relation heap, Relation index, bool heap_all_indexed)
 /*
  * sware_check(index regclass, heapallindexed boolean)
  *
- * Check the structure of an index, and perhaps that every tuple of the table
- * is in it.  Raises an error at the first fault found.
+ * Checks the structure of an index, and, if wanted, that it has an entry for
+ * every tuple of the table.  Raises an error for the first fault that is
+ * found.
  */
 Datum
 sware_check(PG_FUNCTION_ARGS)

@@ -3,26 +3,33 @@
  * check.h
  *	  The parts of sware_check.
  *
- * Other sessions may insert, flush and VACUUM meanwhile.  Every page is copied under
- * a share lock, one at a time, and judged as a copy.  What relates several
- * pages is true of one moment, while the copies come from several: when a
- * relation seems violated, the pages are read again, and it counts only if
- * the first of them was the same before and after (checktree.c).
+ * Other sessions may insert, flush and VACUUM meanwhile.  Every page is copied
+ * under a share lock, one at a time, and the copies are checked.  Copies of
+ * several pages are of different moments, so a rule that relates them may seem
+ * broken when it is not.  Then the pages are read again, and the finding
+ * counts only if the first of them was the same before and after
+ * (checktree.c).
+ *
+ * A fault is reported as an error, ERRCODE_INDEX_CORRUPTED as a rule.  The
+ * functions hold no locks when they are called and when they return, except the
+ * locks on index and table, and allocate in the current memory context.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef SWARE_CHECK_H
 #define SWARE_CHECK_H
 
+#include "access/itup.h"
 #include "lib/bloomfilter.h"
 #include "lib/stringinfo.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 
-#include "tree/entry.h"
-#include "tree/page.h"
+#include "layout/page.h"
 
+
+/* The state of a check. */
 typedef struct SwareCheck
 {
 	Relation	index;
@@ -32,37 +39,45 @@ typedef struct SwareCheck
 	SwareLink	root;			/* as the metapage has it */
 	int			rootLevel;
 	bool		allEqualImage;
-	BlockNumber block;			/* what is looked at, for error messages */
+	BlockNumber block;			/* the page being checked, for messages */
 
-	BlockNumber indexBlocks;	/* blocks known to be in the index */
-	BlockNumber heapBlocks;		/* blocks known to be in the table */
-	uint32	   *visited;		/* incarnation in which a block was visited */
+	BlockNumber indexBlocks;	/* the index has at least this many blocks */
+	BlockNumber heapBlocks;		/* the table has at least this many blocks */
+	uint32	   *visited;		/* for each block, the incarnation in which it
+								 * was visited; 0: not yet */
 	BlockNumber visitedSize;	/* length of that array */
-	bool		retracing;		/* may pages come along that were visited? */
-	int64		retraced;		/* how many did, since the last new one */
+	bool		retracing;		/* may the next page have been visited? */
+	int64		retraced;		/* visited pages since the last new one */
 
-	bloom_filter *filter;		/* what the index holds, or NULL */
+	bloom_filter *filter;		/* of all entries of the index; NULL if the
+								 * table is not checked */
 	StringInfoData fingerprint; /* of the entry that is being added */
 } SwareCheck;
 
-/* checktree.c */
-extern void sware_check_copy_block(SwareCheck *check, BlockNumber from, BlockNumber block,
-								   Page copy);
+/*
+ * checktree.c: copy a block that something on the page `from` refers to; copy
+ * the metapage, and check it; check the whole tree
+ */
+extern void sware_check_copy_block(SwareCheck *check, BlockNumber from,
+								   BlockNumber block, Page copy);
 extern void sware_check_copy_metapage(SwareCheck *check, Page copy);
 extern void sware_check_tree(SwareCheck *check);
 
-/* checkbuffer.c */
+/* checkbuffer.c: check the whole buffer */
 extern void sware_check_buffer(SwareCheck *check);
 
-/* checkorder.c */
+/* checkorder.c: the order on a page, and of a page and its right sibling */
 extern void sware_check_leaf_order(SwareCheck *check, Page page);
 extern bool sware_pivot_is_below(SwareCheck *check, IndexTuple a, IndexTuple b);
-extern const char *sware_siblings_disorder(SwareCheck *check, Page left, Page right);
+extern IndexTuple sware_check_last_pivot(Page page);
+extern const char *sware_siblings_disorder(SwareCheck *check, Page left,
+										   Page right);
 
-/* checkheap.c */
+/* checkheap.c: whether the entries of index and table are the same */
 extern void sware_check_start_fingerprint(SwareCheck *check);
 extern void sware_check_fingerprint(SwareCheck *check, IndexTuple tuple);
-extern void sware_check_heap_tids(SwareCheck *check, IndexTuple tuple, OffsetNumber offset);
+extern void sware_check_heap_tids(SwareCheck *check, IndexTuple tuple,
+								  OffsetNumber offset);
 extern void sware_check_heap(SwareCheck *check, Snapshot snapshot);
 
 #endif							/* SWARE_CHECK_H */

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * checkbuffer.c
- *	  Is the shared buffer what the metapage and the directory say?
+ *	  Checking the buffer against the metapage and the directory.
  *
- * Others insert and flush meanwhile.  What relates the metapage to the
- * directory counts only if the directory's version was the same before and
- * after they were copied.  What relates a page to its slot, or to the
- * metapage's link to it, counts only if that is still there afterwards: a
- * link has an incarnation, in which a page is opened, sealed and retired
- * once.
+ * Other sessions insert and flush meanwhile.  Rules that relate the metapage
+ * to the directory are checked only if the directory's version was the same
+ * before and after both were copied.  If a page does not match its slot, or
+ * the metapage's link to it, that counts only if slot or link are still there
+ * afterwards.  That is enough, since a link has an incarnation, and a page is
+ * opened, sealed and retired only once in an incarnation.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,19 +16,20 @@
 
 #include "utils/memutils.h"
 
-#include "buffer/directory.h"
 #include "inspect/check.h"
 #include "inspect/validate.h"
-#include "tree/tree.h"
+#include "layout/page.h"
+#include "pages/bufferpages.h"
+#include "pages/pageaccess.h"
 
-/* How often a directory that keeps changing is copied again. */
+/* how often a directory is copied at most, if it keeps changing */
 #define MAX_ATTEMPTS	100
 
-/* what uses a block, for messages */
+/* a block that a slot or the metapage links to */
 typedef struct BlockUse
 {
 	BlockNumber block;
-	int64		slot;			/* -1: something else than a slot */
+	int64		slot;			/* -1: the metapage */
 } BlockUse;
 
 /* The metapage and the slots of the directory that are not free. */
@@ -41,14 +42,15 @@ typedef struct Directory
 	int			slotsAllocated;
 } Directory;
 
-/* Check what the metapage says of the shared buffer. */
+/* Check the metapage's numbers of pages and slots. */
 static void
 check_metapage(SwareCheck *check, SwareMetaPage meta)
 {
 	int64		slots = (int64) meta->directoryPages * SWARE_SLOTS_PER_PAGE;
 
 	if (meta->sealedPages > slots || meta->nextSlot > slots)
-		sware_report_corruption(check->index, SWARE_METAPAGE,
+		sware_report_corruption(
+								check->index, SWARE_METAPAGE,
 								"There are %u sealed pages, and slot %u is next, "
 								"but the directory has %u pages.",
 								meta->sealedPages, meta->nextSlot, meta->directoryPages);
@@ -64,19 +66,22 @@ copy_directory_page(SwareCheck *check, SwareLink link, Page copy)
 	check->block = link.block;
 	sware_validate_frame(check->index, link.block, copy);
 	opaque = SwarePageGetOpaque(copy);
-	if (link.block == SWARE_METAPAGE ||
-		opaque->kind != SWARE_KIND_DIRECTORY || opaque->incarnation != link.incarnation)
-		sware_report_corruption(check->index, link.block,
+	if (link.block == SWARE_METAPAGE || opaque->kind != SWARE_KIND_DIRECTORY ||
+		opaque->incarnation != link.incarnation)
+		sware_report_corruption(
+								check->index, link.block,
 								"The metapage links to it as a directory page of incarnation %u, "
 								"but it has kind %u and incarnation %u.",
 								link.incarnation, opaque->kind, opaque->incarnation);
 	sware_validate_slots(check->index, link.block, copy);
 }
 
+/* Add a slot that is not free to the copy of the directory. */
 static void
 add_slot(Directory *directory, const SwareSlot *slot, uint32 number)
 {
-	SwareListedPage listed = {slot->page, slot->sequence, number, slot->state, slot->entries};
+	SwareListedPage listed = {slot->page, slot->sequence, number, slot->state,
+	slot->entries};
 
 	if (directory->slotCount == directory->slotsAllocated)
 	{
@@ -90,8 +95,8 @@ add_slot(Directory *directory, const SwareSlot *slot, uint32 number)
 }
 
 /*
- * Copy the metapage and the slots.  False if the directory has changed
- * meanwhile.
+ * Copy the metapage and the slots, and check the pages that have them.  Returns
+ * false if the directory has changed meanwhile.
  */
 static bool
 try_copy_directory(SwareCheck *check, Directory *directory)
@@ -130,8 +135,8 @@ compare_uses(const void *a, const void *b)
 }
 
 /*
- * Check that no block is used twice by what the metapage and the directory
- * link to.
+ * Check that the metapage and the directory together link to each block only
+ * once.
  */
 static void
 check_uses(SwareCheck *check, Directory *directory)
@@ -142,15 +147,27 @@ check_uses(SwareCheck *check, Directory *directory)
 	int			count = 0;
 
 	for (int i = 0; i < directory->slotCount; i++)
-		uses[count++] = (BlockUse) {directory->slots[i].page.block, directory->slots[i].slot};
+		uses[count++] = (BlockUse)
+	{
+		directory->slots[i].page.block, directory->slots[i].slot
+	};
 	for (int i = 0; i < SWARE_MAX_TAILS; i++)
 	{
 		if (sware_link_is_valid(meta->tails[i]))
-			uses[count++] = (BlockUse) {meta->tails[i].block, -1};
+			uses[count++] = (BlockUse)
+		{
+			meta->tails[i].block, -1
+		};
 	}
 	for (uint32 i = 0; i < meta->directoryPages; i++)
-		uses[count++] = (BlockUse) {meta->directory[i].block, -1};
-	uses[count++] = (BlockUse) {meta->root.block, -1};
+		uses[count++] = (BlockUse)
+	{
+		meta->directory[i].block, -1
+	};
+	uses[count++] = (BlockUse)
+	{
+		meta->root.block, -1
+	};
 
 	qsort(uses, count, sizeof(BlockUse), compare_uses);
 	for (int i = 1; i < count; i++)
@@ -158,11 +175,13 @@ check_uses(SwareCheck *check, Directory *directory)
 		if (uses[i].block != uses[i - 1].block)
 			continue;
 		if (uses[i].slot >= 0 && uses[i - 1].slot >= 0)
-			sware_report_corruption(check->index, uses[i].block,
+			sware_report_corruption(
+									check->index, uses[i].block,
 									"The slots %lld and %lld of the buffer's directory list it.",
 									(long long) uses[i - 1].slot, (long long) uses[i].slot);
 		if (uses[i].slot >= 0 || uses[i - 1].slot >= 0)
-			sware_report_corruption(check->index, uses[i].block,
+			sware_report_corruption(
+									check->index, uses[i].block,
 									"Slot %lld of the buffer's directory lists it, "
 									"and the metapage links to it.",
 									(long long) Max(uses[i].slot, uses[i - 1].slot));
@@ -175,18 +194,21 @@ check_uses(SwareCheck *check, Directory *directory)
 static int
 compare_ages(const void *a, const void *b, void *next)
 {
-	uint32		first = *(uint32 *) next - ((const SwareListedPage *) a)->sequence;
-	uint32		second = *(uint32 *) next - ((const SwareListedPage *) b)->sequence;
+	uint32		first =
+		*(uint32 *) next - ((const SwareListedPage *) a)->sequence;
+	uint32		second =
+		*(uint32 *) next - ((const SwareListedPage *) b)->sequence;
 
 	return first < second ? -1 : first > second;
 }
 
-/* Check how many pages are sealed, and in which order. */
+/* Check the number of sealed pages, and their sequence numbers. */
 static void
 check_sequences(SwareCheck *check, Directory *directory)
 {
 	SwareMetaPage meta = directory->meta;
-	SwareListedPage *sealed = palloc(Max(directory->slotCount, 1) * sizeof(SwareListedPage));
+	SwareListedPage *sealed =
+		palloc(Max(directory->slotCount, 1) * sizeof(SwareListedPage));
 	uint32		count = 0;
 
 	for (int i = 0; i < directory->slotCount; i++)
@@ -199,13 +221,15 @@ check_sequences(SwareCheck *check, Directory *directory)
 								"There are %u sealed pages, but the directory lists %u.",
 								meta->sealedPages, count);
 
-	qsort_arg(sealed, count, sizeof(SwareListedPage), compare_ages, &meta->nextSequence);
+	qsort_arg(sealed, count, sizeof(SwareListedPage), compare_ages,
+			  &meta->nextSequence);
 	for (uint32 i = 0; i < count; i++)
 	{
 		int32		age = (int32) (meta->nextSequence - sealed[i].sequence);
 
 		if (age <= 0)
-			sware_report_corruption(check->index, sealed[i].page.block,
+			sware_report_corruption(
+									check->index, sealed[i].page.block,
 									"Slot %u of the buffer's directory gives it the sequence number %u, "
 									"but the next one is %u.",
 									sealed[i].slot, sealed[i].sequence, meta->nextSequence);
@@ -234,22 +258,25 @@ is_still_open(SwareCheck *check, SwareLink link)
 
 /* Does a slot still list a page? */
 static bool
-is_still_listed(SwareCheck *check, Directory *directory, const SwareListedPage *listed)
+is_still_listed(SwareCheck *check, Directory *directory,
+				const SwareListedPage *listed)
 {
 	PGAlignedBlock copy;
 	SwareSlot  *slot;
 
 	copy_directory_page(check,
-						directory->meta->directory[listed->slot / SWARE_SLOTS_PER_PAGE],
+						directory->meta
+						->directory[listed->slot / SWARE_SLOTS_PER_PAGE],
 						copy.data);
 	check->block = InvalidBlockNumber;
 	slot = &SwarePageGetSlots(copy.data)[listed->slot % SWARE_SLOTS_PER_PAGE];
-	return slot->state != SWARE_SLOT_FREE && sware_links_equal(slot->page, listed->page);
+	return slot->state != SWARE_SLOT_FREE &&
+		sware_links_equal(slot->page, listed->page);
 }
 
 /*
- * Copy the page that a link from `from` means, and check its frame.  False if
- * the page is not that one.
+ * Copy the page that a link on the page `from` means, and check its frame.
+ * Returns false if the block is not that page any more.
  */
 static bool
 copy_buffer_page(SwareCheck *check, BlockNumber from, SwareLink link, Page copy)
@@ -257,7 +284,7 @@ copy_buffer_page(SwareCheck *check, BlockNumber from, SwareLink link, Page copy)
 	sware_check_copy_block(check, from, link.block, copy);
 	check->block = link.block;
 
-	/* a page that was freed and is being used again may be new */
+	/* a page that was freed, and is being used again, may be new */
 	if (PageIsNew(copy))
 		return false;
 	sware_validate_frame(check->index, link.block, copy);
@@ -268,12 +295,14 @@ copy_buffer_page(SwareCheck *check, BlockNumber from, SwareLink link, Page copy)
 static int
 check_entries(SwareCheck *check, BlockNumber block, Page page)
 {
-	int			count = sware_validate_buffer_entries(check->index, block, page);
+	int			count =
+		sware_validate_buffer_entries(check->index, block, page);
 	Size		offset = SWARE_BUFFER_START;
 
 	for (int i = 1; i <= count; i++)
 	{
-		IndexTuple	entry = sware_buffer_entry(check->index, block, page, &offset);
+		IndexTuple	entry =
+			sware_buffer_entry(check->index, block, page, &offset);
 
 		sware_check_heap_tids(check, entry, i);
 		if (check->filter)
@@ -302,9 +331,10 @@ check_open_page(SwareCheck *check, SwareLink link)
 	(void) check_entries(check, link.block, page);
 }
 
-/* Check a page that the directory lists.  A retired one may hold anything. */
+/* Check a page that the directory lists; of a retired one, not its entries. */
 static void
-check_listed_page(SwareCheck *check, Directory *directory, const SwareListedPage *listed)
+check_listed_page(SwareCheck *check, Directory *directory,
+				  const SwareListedPage *listed)
 {
 	PGAlignedBlock copy;
 	Page		page = copy.data;
@@ -312,7 +342,9 @@ check_listed_page(SwareCheck *check, Directory *directory, const SwareListedPage
 	uint32		directory_page = listed->slot / SWARE_SLOTS_PER_PAGE;
 	int			count;
 
-	if (!copy_buffer_page(check, directory->meta->directory[directory_page].block, link, page) ||
+	if (!copy_buffer_page(check,
+						  directory->meta->directory[directory_page].block,
+						  link, page) ||
 		!sware_buffer_page_is_sealed(page))
 	{
 		if (is_still_listed(check, directory, listed))
@@ -331,9 +363,10 @@ check_listed_page(SwareCheck *check, Directory *directory, const SwareListedPage
 }
 
 /*
- * Check the whole shared buffer.  Pages that open later are not looked at, nor
- * the entries of pages that retire meanwhile: the former are none of a snapshot
- * taken before, the latter are in the tree.
+ * Check the whole buffer.  Pages that are opened after the metapage was copied
+ * are not checked: no row of theirs is visible to the snapshot, which is
+ * older.  Nor are entries of pages that retire meanwhile; they are checked in
+ * the tree.
  */
 void
 sware_check_buffer(SwareCheck *check)

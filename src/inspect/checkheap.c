@@ -1,12 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * checkheap.c
- *	  Do the index and its table belong together?
+ *	  Checking the index against its table.
  *
- * While buffer pages and leaves are walked, every (key, TID) goes into a Bloom filter;
- * then the table is scanned and every tuple looked up there.  A filter never
- * lacks what went in, so what it lacks is missing in the index; a small share
- * of what is missing may go unnoticed.
+ * While the pages of buffer and tree are checked, a fingerprint of each (key,
+ * TID) is added to a Bloom filter.  Then the table is scanned, and each tuple
+ * is looked up in the filter.  A filter never lacks what was added, so a tuple
+ * that it lacks has no entry in the index.  A small share of missing entries
+ * may go unnoticed.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,7 +25,8 @@
 
 #include "inspect/check.h"
 #include "inspect/validate.h"
-#include "tree/tree.h"
+#include "layout/page.h"
+#include "layout/tuple.h"
 
 /* what the callback of the table scan needs */
 typedef struct HeapCheck
@@ -33,7 +35,7 @@ typedef struct HeapCheck
 	MemoryContext tupleContext;
 } HeapCheck;
 
-/* Make the filter, as large as the index may need. */
+/* Make the filter, as large as all entries of the index may need. */
 void
 sware_check_start_fingerprint(SwareCheck *check)
 {
@@ -47,12 +49,14 @@ sware_check_start_fingerprint(SwareCheck *check)
 }
 
 /*
- * Append what identifies a column's value, no matter whether it is stored
- * compressed, with a short header, or out of line; and of a value passed by
- * value only what is stored, as the rest of the Datum depends on who made it.
+ * Append a column's value to a fingerprint.  The result is the same whether
+ * the value is stored compressed, with a short header, or out of line.  Of a
+ * value that is passed by value only the bytes that are stored count: the
+ * others can have any contents.
  */
 static void
-append_value(StringInfo fingerprint, Form_pg_attribute attribute, Datum value, bool is_null)
+append_value(StringInfo fingerprint, Form_pg_attribute attribute, Datum value,
+			 bool is_null)
 {
 	appendStringInfoChar(fingerprint, is_null ? 'n' : 'v');
 	if (is_null)
@@ -63,7 +67,8 @@ append_value(StringInfo fingerprint, Form_pg_attribute attribute, Datum value, b
 		Datum		stored = 0;
 
 		store_att_byval(&stored, value, attribute->attlen);
-		appendBinaryStringInfo(fingerprint, (char *) &stored, attribute->attlen);
+		appendBinaryStringInfo(fingerprint, (char *) &stored,
+							   attribute->attlen);
 	}
 	else if (attribute->attlen == -1)
 	{
@@ -79,22 +84,25 @@ append_value(StringInfo fingerprint, Form_pg_attribute attribute, Datum value, b
 		appendBinaryStringInfo(fingerprint, DatumGetCString(value),
 							   strlen(DatumGetCString(value)) + 1);
 	else
-		appendBinaryStringInfo(fingerprint, DatumGetPointer(value), attribute->attlen);
+		appendBinaryStringInfo(fingerprint, DatumGetPointer(value),
+							   attribute->attlen);
 }
 
 /* Make the fingerprint of all columns, with room for a TID before it. */
 static void
-make_fingerprint(StringInfo fingerprint, TupleDesc descriptor, Datum *values, bool *nulls)
+make_fingerprint(StringInfo fingerprint, TupleDesc descriptor, Datum *values,
+				 bool *nulls)
 {
 	static const ItemPointerData none = {0};
 
 	resetStringInfo(fingerprint);
 	appendBinaryStringInfo(fingerprint, (const char *) &none, sizeof(none));
 	for (int i = 0; i < descriptor->natts; i++)
-		append_value(fingerprint, TupleDescAttr(descriptor, i), values[i], nulls[i]);
+		append_value(fingerprint, TupleDescAttr(descriptor, i), values[i],
+					 nulls[i]);
 }
 
-/* Put an entry, or all of a posting list, into the filter. */
+/* Add an entry, or all entries of a posting list, to the filter. */
 void
 sware_check_fingerprint(SwareCheck *check, IndexTuple tuple)
 {
@@ -115,9 +123,9 @@ sware_check_fingerprint(SwareCheck *check, IndexTuple tuple)
 }
 
 /*
- * Check that the TIDs of an item of check->block can be some of the table's:
- * index entries are made after their tuples, and go before the table is
- * truncated.
+ * Check that the TIDs of item `offset` of check->block can be TIDs of the
+ * table. They must be within its blocks: an entry is inserted after its tuple,
+ * and removed before the table is truncated.
  */
 void
 sware_check_heap_tids(SwareCheck *check, IndexTuple tuple, OffsetNumber offset)
@@ -144,7 +152,7 @@ sware_check_heap_tids(SwareCheck *check, IndexTuple tuple, OffsetNumber offset)
 	}
 }
 
-/* Look a tuple of the table up in the filter. */
+/* Look up a tuple of the table in the filter: a callback of the table scan. */
 static void
 check_heap_tuple(Relation index, ItemPointer tid, Datum *values, bool *nulls,
 				 bool is_alive, void *state)
@@ -175,8 +183,8 @@ check_heap_tuple(Relation index, ItemPointer tid, Datum *values, bool *nulls,
 }
 
 /*
- * Check that every tuple the snapshot sees is in the filter.  The snapshot
- * was taken before the first page of the index was looked at.
+ * Check that the filter has every tuple that a snapshot sees.  The snapshot was
+ * taken before the first page of the index was copied.
  */
 void
 sware_check_heap(SwareCheck *check, Snapshot snapshot)
@@ -188,7 +196,10 @@ sware_check_heap(SwareCheck *check, Snapshot snapshot)
 	heap_check.check = check;
 	heap_check.tupleContext = check->pageContext;
 
-	/* as the first scan of CREATE INDEX CONCURRENTLY: by the snapshot alone */
+	/*
+	 * With ii_Concurrent the scan returns what the snapshot sees, as in the
+	 * first phase of CREATE INDEX CONCURRENTLY.
+	 */
 	index_info->ii_Concurrent = true;
 	index_info->ii_Unique = false;
 	index_info->ii_ExclusionOps = NULL;

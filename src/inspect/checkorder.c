@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * checkorder.c
- *	  Is a leaf in order, and is a page in order with its right sibling?
+ *	  Checking the order on a leaf, and of a page and its right sibling.
  *
- * All pages are validated private copies.
+ * All pages are private copies that have passed validation (validate.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -11,9 +11,12 @@
 
 #include "inspect/check.h"
 #include "inspect/validate.h"
-#include "tree/tree.h"
+#include "keys/searchkey.h"
+#include "layout/page.h"
+#include "layout/tuple.h"
+#include "pages/pageaccess.h"
 
-/* The place of the last TID of a leaf tuple. */
+/* Make a search key for the place of a leaf tuple's last TID. */
 static void
 key_of_last_tid(SwareSearchKey *key, SwareCheck *check, IndexTuple tuple)
 {
@@ -32,11 +35,12 @@ sware_pivot_is_below(SwareCheck *check, IndexTuple a, IndexTuple b)
 }
 
 /*
- * Check that the tuples first..last of a leaf are in order and below the
- * high key.
+ * Check that the tuples of a leaf from `first` to `last` are in order, and
+ * below the high key.
  */
 static void
-check_leaf_part(SwareCheck *check, Page page, OffsetNumber first, OffsetNumber last)
+check_leaf_part(SwareCheck *check, Page page, OffsetNumber first,
+				OffsetNumber last)
 {
 	for (OffsetNumber offset = first; offset <= last; offset++)
 	{
@@ -57,8 +61,9 @@ check_leaf_part(SwareCheck *check, Page page, OffsetNumber first, OffsetNumber l
 }
 
 /*
- * Check that nothing in the append area is in the sorted part as well, or
- * within the range of one of its posting lists.  Both are in order.
+ * Check that no entry of the append area is in the sorted part as well, or has
+ * a TID within the range of a posting list there.  Both parts are known to be
+ * in order.
  */
 static void
 check_append_area(SwareCheck *check, Page page)
@@ -97,7 +102,7 @@ sware_check_leaf_order(SwareCheck *check, Page page)
 	check_append_area(check, page);
 }
 
-/* Is a tuple of the right sibling where the left one's high key allows it? */
+/* Is a tuple of a page not below the high key of its left sibling? */
 static bool
 is_right_of(SwareCheck *check, IndexTuple high_key, IndexTuple tuple)
 {
@@ -110,28 +115,47 @@ is_right_of(SwareCheck *check, IndexTuple high_key, IndexTuple tuple)
 }
 
 /*
- * What is wrong with the order of two neighbours, NULL if nothing.  It is
- * enough to look at where the parts of the right one begin: a pivot and its
- * first tuples.
+ * Returns the last pivot of a page that is not rightmost: its high key or, if
+ * it has given that up, its last downlink.  NULL if it has neither.
+ */
+IndexTuple
+sware_check_last_pivot(Page page)
+{
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+
+	if (sware_page_has_high_key(page))
+		return sware_page_high_key(page);
+	return last >= SWARE_FIRST_DATA ? sware_page_tuple(page, last) : NULL;
+}
+
+/*
+ * Returns what is wrong with the order of two siblings, as a sentence; NULL if
+ * nothing is.  Each page is known to be in order, so it is enough to compare
+ * the left one's last pivot with the right one's high key, and with the first
+ * tuples of its sorted part and append area.
  */
 const char *
 sware_siblings_disorder(SwareCheck *check, Page left, Page right)
 {
-	IndexTuple	high_key = sware_page_high_key(left);
+	IndexTuple	high_key = sware_check_last_pivot(left);
 	OffsetNumber last = PageGetMaxOffsetNumber(right);
 	OffsetNumber first = SWARE_FIRST_DATA;
 	OffsetNumber first_appended = sware_page_last_sorted(right) + 1;
 
-	if (!sware_page_is_rightmost(right) &&
+	if (high_key == NULL)
+		return NULL;
+	if (sware_page_has_high_key(right) &&
 		!is_right_of(check, high_key, sware_page_high_key(right)))
 		return "The high key is not above that of the left sibling.";
 
 	/* the first downlink is minus infinity */
 	if (!sware_page_is_leaf(right))
 		first++;
-	if ((first <= last && !is_right_of(check, high_key, sware_page_tuple(right, first))) ||
+	if ((first <= last &&
+		 !is_right_of(check, high_key, sware_page_tuple(right, first))) ||
 		(first_appended <= last &&
-		 !is_right_of(check, high_key, sware_page_tuple(right, first_appended))))
+		 !is_right_of(check, high_key,
+					  sware_page_tuple(right, first_appended))))
 		return "The first item is below the high key of the left sibling.";
 	return NULL;
 }

@@ -1,30 +1,28 @@
 /*-------------------------------------------------------------------------
  *
  * checktree.c
- *	  Are the pages of the tree linked as they should be?
+ *	  Checking the tree: its pages, and the links between them.
  *
- * Each level is walked from left to right, from the root's down to the
- * leaves.  These facts make conclusions possible while others change the
- * tree:
+ * Each level is walked from left to right, from the root's level down to the
+ * leaves.  Other sessions change the tree meanwhile, but these facts hold:
  *
- *	 - A link that a live page holds leads to a live page, of the same
- *	   incarnation, at any moment: one record deletes a page and changes the
- *	   links to it.  Deletion is final for an incarnation.
- *	 - Entries move right only.  High keys never rise.  A page that is not
- *	   the rightmost of its level never becomes it, nor the other way round
- *	   without a new page.
- *	 - A child loses or gets its downlink only together with a change of the
- *	   parent; so do the pages between two downlinks, except for splits, which
+ *	 - At any moment, a link on a live page leads to a live page of the
+ *	   incarnation that is meant: one record deletes a page and changes the
+ *	   links to it.  A deleted page stays deleted in this incarnation.
+ *	 - Entries move to the right only.  High keys never become larger.  A page
+ *	   that is not the rightmost of its level never becomes the rightmost, and
+ *	   the rightmost gets a right sibling only when a new page is added.
+ *	 - If a child loses or gets its downlink, the parent changes.  The same is
+ *	   true of the children between two downlinks, except for splits, which
  *	   show in flags and right links.
+ *	 - If the last page under a downlink is an empty internal page, its key
+ *	   range has gone to the right, and pivots to its right may be below the
+ *	   one that separates the two.  Searches are still correct, since the empty
+ *	   page sends them to the right.  It stays empty until it is deleted, which
+ *	   changes the parent.
  *
- *	 - Where the last page under a downlink is an empty internal page, what
- *	   follows has taken over its key range, and the pivots to the right may
- *	   lie below the one that separates the two.  Searches come to no harm:
- *	   the empty page sends them to the right.  An internal page that is empty
- *	   stays so until it is deleted, which changes the parent.
- *
- * So a contradiction between pages that were read one after the other counts
- * if the first of them is, byte by byte, the same before and after.
+ * So if pages that were read one after the other contradict each other, that
+ * is a fault if the first of them is the same before and after, byte by byte.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,21 +33,26 @@
 
 #include "inspect/check.h"
 #include "inspect/validate.h"
-#include "tree/tree.h"
+#include "keys/entry.h"
+#include "keys/searchkey.h"
+#include "layout/page.h"
+#include "layout/tuple.h"
+#include "pages/pageaccess.h"
 
 /*
- * How often pages that keep changing are read again, before the relation
- * between them is left unchecked.
+ * How often pages that keep changing are read at most.  The rule that relates
+ * them is left unchecked then.
  */
 #define MAX_ATTEMPTS	1000
 
-/* where in the tree a page stands, together with a copy of it */
+/* a copy of a page of the tree, with its block number */
 typedef struct TreePage
 {
 	BlockNumber block;
 	Page		page;
 } TreePage;
 
+/* Make room for a copy, in the current memory context. */
 static TreePage *
 make_tree_page(void)
 {
@@ -60,6 +63,7 @@ make_tree_page(void)
 	return result;
 }
 
+/* the link that leads to a page that was copied */
 static SwareLink
 link_of(TreePage *page)
 {
@@ -71,11 +75,12 @@ link_of(TreePage *page)
 }
 
 /*
- * Copy a block that something on `from` leads to.  Files of indexes never
- * shrink, so the block must be there.
+ * Copy a block that something on the page `from` refers to.  Raises an error
+ * if the index does not have that block; its file never shrinks.
  */
 void
-sware_check_copy_block(SwareCheck *check, BlockNumber from, BlockNumber block, Page copy)
+sware_check_copy_block(SwareCheck *check, BlockNumber from, BlockNumber block,
+					   Page copy)
 {
 	CHECK_FOR_INTERRUPTS();
 	if (block >= check->indexBlocks)
@@ -88,8 +93,9 @@ sware_check_copy_block(SwareCheck *check, BlockNumber from, BlockNumber block, P
 }
 
 /*
- * Copy the page a link means, and check its frame.  False if the page is not
- * that one, which may be somebody else's work.
+ * Copy the tree page that a link on the page `from` means, and check its
+ * frame. Returns false if the block is not that page, which may be so since
+ * another session has deleted it.
  */
 static bool
 copy_linked(SwareCheck *check, BlockNumber from, SwareLink link, int level,
@@ -127,7 +133,7 @@ sware_check_copy_metapage(SwareCheck *check, Page copy)
 	check->allEqualImage = meta->allEqualImage;
 }
 
-/* Is a page still what a copy of it says, byte by byte? */
+/* Is a page still the same as its copy, byte by byte? */
 static bool
 is_unchanged(SwareCheck *check, TreePage *page)
 {
@@ -138,11 +144,13 @@ is_unchanged(SwareCheck *check, TreePage *page)
 }
 
 /*
- * Go down to a level.  Without a key, find its leftmost page; with one, the
- * page whose range holds the key's place.  False if the way was lost.
+ * Descend to a level, to the page that the key belongs on, or, if `key` is
+ * NULL, to the leftmost page.  Returns false if a link on the way did not lead
+ * to the page that is meant.
  */
 static bool
-try_seek(SwareCheck *check, const SwareSearchKey *key, int level, TreePage *result)
+try_seek(SwareCheck *check, const SwareSearchKey *key, int level,
+		 TreePage *result)
 {
 	PGAlignedBlock metapage;
 	BlockNumber from = SWARE_METAPAGE;
@@ -159,7 +167,7 @@ try_seek(SwareCheck *check, const SwareSearchKey *key, int level, TreePage *resu
 		Page		page = result->page;
 		bool		is_empty = sware_page_data_count(page) == 0;
 
-		/* a circle of right links would hold us forever */
+		/* right links that form a circle would never end */
 		if (steps++ > check->indexBlocks)
 			return false;
 		sware_validate_page(check->index, result->block, page);
@@ -167,13 +175,15 @@ try_seek(SwareCheck *check, const SwareSearchKey *key, int level, TreePage *resu
 
 		if (!sware_page_is_rightmost(page) &&
 			((current > level && is_empty) ||
-			 (key && sware_compare_key(key, sware_page_high_key(page)) >= 0)))
+			 (key && sware_page_has_high_key(page) &&
+			  sware_compare_key(key, sware_page_high_key(page)) >= 0)))
 			link = SwarePageGetOpaque(page)->right;
 		else if (current <= level)
 			return current == level;
 		else
 		{
-			OffsetNumber offset = key ? sware_search_internal(key, result->block, page) :
+			OffsetNumber offset =
+				key ? sware_search_internal(key, result->block, page) :
 				SWARE_FIRST_DATA;
 
 			link = sware_pivot_link(sware_page_tuple(page, offset));
@@ -183,6 +193,7 @@ try_seek(SwareCheck *check, const SwareSearchKey *key, int level, TreePage *resu
 	return false;
 }
 
+/* Like try_seek, but tries again, and raises an error in the end. */
 static void
 seek(SwareCheck *check, const SwareSearchKey *key, int level, TreePage *result)
 {
@@ -196,16 +207,19 @@ seek(SwareCheck *check, const SwareSearchKey *key, int level, TreePage *result)
 }
 
 /*
- * Look at the child that a downlink, or the metapage, leads to, and at the
- * right siblings that have no downlink yet.  The last of them must end where
- * the next downlink begins, at `bound`; without one, at the right edge.
+ * Check the child that a downlink, or the metapage, leads to, and those of its
+ * right siblings that have no downlink yet.  The last of them must be the
+ * rightmost of its level, if at_right_edge.  Otherwise its high key must be
+ * `bound`, which is the next downlink, or the parent's high key; NULL if it is
+ * not known.
  *
- * Returns what is wrong, NULL if nothing.  `child` is then the last page
- * looked at.
+ * Returns what is wrong, as a sentence; NULL if nothing is.  Sets *child to
+ * the last page that was checked.
  */
 static const char *
-children_problem(SwareCheck *check, BlockNumber parent, SwareLink link, int level,
-				 IndexTuple bound, TreePage *child)
+children_problem(SwareCheck *check, BlockNumber parent, SwareLink link,
+				 int level, bool at_right_edge, IndexTuple bound,
+				 TreePage *child)
 {
 	BlockNumber from = parent;
 	BlockNumber steps = 0;
@@ -215,8 +229,10 @@ children_problem(SwareCheck *check, BlockNumber parent, SwareLink link, int leve
 	{
 		if (!copy_linked(check, from, link, level, child))
 			return "The page is not the one that a link to it means.";
-		sware_validate_item(check->index, child->block, child->page, SWARE_HIGH_KEY);
-		if ((SwarePageGetOpaque(child->page)->flags & SWARE_INCOMPLETE_SPLIT) == 0)
+		sware_validate_item(check->index, child->block, child->page,
+							SWARE_HIGH_KEY);
+		if ((SwarePageGetOpaque(child->page)->flags &
+			 SWARE_INCOMPLETE_SPLIT) == 0)
 			break;
 		if (steps++ > check->indexBlocks)
 			return "Its right siblings form a circle.";
@@ -224,11 +240,13 @@ children_problem(SwareCheck *check, BlockNumber parent, SwareLink link, int leve
 		from = child->block;
 	}
 
-	if (bound == NULL)
+	if (at_right_edge)
 		return sware_page_is_rightmost(child->page) ? NULL :
 			"It is the last child of the rightmost parent, but it has a right sibling.";
 	if (sware_page_is_rightmost(child->page))
-		return "It has no high key, but the parent has a downlink or high key to its right.";
+		return "It has no right sibling, but the parent has one, or a downlink to its right.";
+	if (bound == NULL || !sware_page_has_high_key(child->page))
+		return NULL;
 	sware_search_key_from_pivot(&key, check->index, bound);
 	if (sware_compare_key(&key, sware_page_high_key(child->page)) != 0)
 		return "Its high key is not equal to the parent's next downlink or high key.";
@@ -236,8 +254,9 @@ children_problem(SwareCheck *check, BlockNumber parent, SwareLink link, int leve
 }
 
 /*
- * The first downlink to the right of an internal page.  False if the way was
- * lost.
+ * Find the first downlink on the pages to the right of an internal page.
+ * Returns false if there is none, or if a right link did not lead to the page
+ * that is meant.
  */
 static bool
 next_cousin(SwareCheck *check, TreePage *parent, int level, SwareLink *cousin)
@@ -260,15 +279,18 @@ next_cousin(SwareCheck *check, TreePage *parent, int level, SwareLink *cousin)
 		link = SwarePageGetOpaque(next->page)->right;
 	}
 
-	sware_validate_item(check->index, next->block, next->page, SWARE_FIRST_DATA);
+	sware_validate_item(check->index, next->block, next->page,
+						SWARE_FIRST_DATA);
 	*cousin = sware_pivot_link(sware_page_tuple(next->page, SWARE_FIRST_DATA));
 	return true;
 }
 
 /*
- * Does the right sibling of a parent's last child have a downlink, the first
- * to the right of this parent?  The last child has been found in order; it is
- * looked at once more afterwards, for its right link must stand still.
+ * Check that the right sibling of a parent's last child has a downlink: the
+ * first one to the right of this parent.  The last child has been checked.  If
+ * the two links differ, it is read once more, since its right link may have
+ * changed meanwhile.  Returns what is wrong, as a sentence; NULL if nothing
+ * is.
  */
 static const char *
 boundary_problem(SwareCheck *check, TreePage *parent, int level, SwareLink last,
@@ -283,10 +305,12 @@ boundary_problem(SwareCheck *check, TreePage *parent, int level, SwareLink last,
 
 		if (found && sware_links_equal(right, cousin))
 			return NULL;
-		problem = children_problem(check, parent->block, last, level - 1, bound, child);
+		problem = children_problem(check, parent->block, last, level - 1,
+								   false, bound, child);
 		if (problem)
 			return problem;
-		if (found && sware_links_equal(right, SwarePageGetOpaque(child->page)->right))
+		if (found &&
+			sware_links_equal(right, SwarePageGetOpaque(child->page)->right))
 			return "Its right sibling has no downlink.";
 		if (!is_unchanged(check, parent))
 			return "The parent has changed meanwhile.";
@@ -294,16 +318,18 @@ boundary_problem(SwareCheck *check, TreePage *parent, int level, SwareLink last,
 	return NULL;
 }
 
-/* the answers of try_gave_range_away */
+/* the results of try_gave_range_away */
 typedef enum RangeFate
 {
 	RANGE_KEPT,
 	RANGE_GIVEN_AWAY,
-	RANGE_UNKNOWN				/* the way was lost */
+	RANGE_UNKNOWN				/* a link did not lead to the page meant */
 } RangeFate;
 
+/* Do the work of gave_range_away once. */
 static RangeFate
-try_gave_range_away(SwareCheck *check, BlockNumber from, SwareLink link, int level)
+try_gave_range_away(SwareCheck *check, BlockNumber from, SwareLink link,
+					int level)
 {
 	TreePage   *page = make_tree_page();
 	BlockNumber steps = 0;
@@ -316,7 +342,8 @@ try_gave_range_away(SwareCheck *check, BlockNumber from, SwareLink link, int lev
 				steps++ > check->indexBlocks)
 				return RANGE_UNKNOWN;
 			from = page->block;
-			if ((SwarePageGetOpaque(page->page)->flags & SWARE_INCOMPLETE_SPLIT) == 0)
+			if ((SwarePageGetOpaque(page->page)->flags &
+				 SWARE_INCOMPLETE_SPLIT) == 0)
 				break;
 			link = SwarePageGetOpaque(page->page)->right;
 		}
@@ -324,15 +351,16 @@ try_gave_range_away(SwareCheck *check, BlockNumber from, SwareLink link, int lev
 			return RANGE_GIVEN_AWAY;
 		sware_validate_item(check->index, page->block, page->page,
 							PageGetMaxOffsetNumber(page->page));
-		link = sware_pivot_link(sware_page_tuple(page->page,
+		link = sware_pivot_link(
+								sware_page_tuple(page->page,
 												 PageGetMaxOffsetNumber(page->page)));
 	}
 	return RANGE_KEPT;
 }
 
 /*
- * Is the last page under a downlink, on any level, an empty internal page?
- * A benefit of the doubt is given if that cannot be found out.
+ * Is the last page under a downlink, on any level, an empty internal page,
+ * whose range has gone to the right?  True also if that cannot be found out.
  */
 static bool
 gave_range_away(SwareCheck *check, BlockNumber from, SwareLink link, int level)
@@ -348,7 +376,8 @@ gave_range_away(SwareCheck *check, BlockNumber from, SwareLink link, int level)
 }
 
 /*
- * Is a downlink of a page below what follows it, at `bound`?  NULL if so.
+ * Check that a downlink is below `bound`, which is the next downlink or the
+ * page's high key.  Returns what is wrong, as a sentence; NULL if nothing is.
  */
 static const char *
 downlink_disorder(SwareCheck *check, TreePage *parent, OffsetNumber offset,
@@ -359,31 +388,35 @@ downlink_disorder(SwareCheck *check, TreePage *parent, OffsetNumber offset,
 
 	/* the first downlink is minus infinity */
 	if (offset == SWARE_FIRST_DATA || bound == NULL ||
-		sware_pivot_is_below(check, sware_page_tuple(parent->page, offset), bound))
+		sware_pivot_is_below(check, sware_page_tuple(parent->page, offset),
+							 bound))
 		return NULL;
 	if (gave_range_away(check, parent->block,
-						sware_pivot_link(sware_page_tuple(parent->page, before)),
+						sware_pivot_link(
+										 sware_page_tuple(parent->page, before)),
 						level - 1))
 		return NULL;
 	return "The downlink to it is not below the parent's next downlink or high key.";
 }
 
-/* The offset of the downlink to a page; InvalidOffsetNumber if not there. */
+/* Find the downlink to a page; InvalidOffsetNumber if it is not there. */
 static OffsetNumber
 offset_of_downlink(Page page, SwareLink child)
 {
 	for (OffsetNumber offset = SWARE_FIRST_DATA;
 		 offset <= PageGetMaxOffsetNumber(page); offset++)
 	{
-		if (sware_links_equal(sware_pivot_link(sware_page_tuple(page, offset)), child))
+		if (sware_links_equal(sware_pivot_link(sware_page_tuple(page, offset)),
+							  child))
 			return offset;
 	}
 	return InvalidOffsetNumber;
 }
 
 /*
- * Check what the downlinks of a page lead to.  A newer version of the page
- * takes the place of `parent` if that turns out to be out of date.
+ * Check what the downlinks of a page lead to.  If the page has changed
+ * meanwhile,
+ * *parent becomes a newer copy of it.
  */
 static void
 check_downlinks(SwareCheck *check, TreePage *parent)
@@ -400,17 +433,20 @@ check_downlinks(SwareCheck *check, TreePage *parent)
 	{
 		SwareLink	link = sware_pivot_link(sware_page_tuple(page, offset));
 		bool		is_last = offset == PageGetMaxOffsetNumber(page);
+		bool		at_right_edge = is_last && sware_page_is_rightmost(page);
 		IndexTuple	bound = NULL;
 		const char *problem;
 
 		if (!is_last)
 			bound = sware_page_tuple(page, offset + 1);
-		else if (!sware_page_is_rightmost(page))
+		else if (sware_page_has_high_key(page))
 			bound = sware_page_high_key(page);
 
-		problem = children_problem(check, parent->block, link, level - 1, bound, child);
-		if (problem == NULL && is_last && bound)
-			problem = boundary_problem(check, parent, level, link, bound, child);
+		problem = children_problem(check, parent->block, link, level - 1,
+								   at_right_edge, bound, child);
+		if (problem == NULL && is_last && !at_right_edge)
+			problem =
+				boundary_problem(check, parent, level, link, bound, child);
 		if (problem == NULL)
 			problem = downlink_disorder(check, parent, offset, bound);
 		if (problem == NULL || attempts++ > MAX_ATTEMPTS)
@@ -434,7 +470,7 @@ check_downlinks(SwareCheck *check, TreePage *parent)
 	}
 }
 
-/* Check what the metapage leads to. */
+/* Check the root, and what the metapage says of the tree. */
 static void
 check_root(SwareCheck *check)
 {
@@ -448,7 +484,7 @@ check_root(SwareCheck *check)
 
 		sware_check_copy_metapage(check, metapage->page);
 		problem = children_problem(check, SWARE_METAPAGE, check->root,
-								   check->rootLevel, NULL, root);
+								   check->rootLevel, true, NULL, root);
 		if (problem == NULL)
 			break;
 		if (is_unchanged(check, metapage))
@@ -462,7 +498,10 @@ check_root(SwareCheck *check)
 								"Posting lists are allowed, but equal keys may differ.");
 }
 
-/* What is wrong between two neighbours, NULL if nothing. */
+/*
+ * Returns what is wrong with the links and the order of two siblings, as a
+ * sentence; NULL if nothing is.
+ */
 static const char *
 siblings_problem(SwareCheck *check, TreePage *left, TreePage *right)
 {
@@ -470,7 +509,8 @@ siblings_problem(SwareCheck *check, TreePage *left, TreePage *right)
 	OffsetNumber last = PageGetMaxOffsetNumber(left->page);
 	const char *problem;
 
-	if (!sware_links_equal(SwarePageGetOpaque(right->page)->left, link_of(left)))
+	if (!sware_links_equal(SwarePageGetOpaque(right->page)->left,
+						   link_of(left)))
 		return "The left link does not lead to the left sibling.";
 
 	problem = sware_siblings_disorder(check, left->page, right->page);
@@ -484,22 +524,23 @@ siblings_problem(SwareCheck *check, TreePage *left, TreePage *right)
 }
 
 /*
- * Step to the right sibling, and check that it is one.  The current page may
- * be out of date; then a newer version takes its place.  If it is gone, go on
- * where it ended.
+ * Copy the right sibling of a page to *next, and check that it is one.  If the
+ * current page has changed meanwhile, *current becomes a newer copy of it.  If
+ * it has been deleted, *next becomes the page where its key range ended.
  */
 static void
 step_right(SwareCheck *check, int level, TreePage *current, TreePage *next)
 {
 	SwareLink	self = link_of(current);
 	SwareSearchKey place;
+	IndexTuple	pivot;
 
 	for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++)
 	{
 		const char *problem = "The page is not the one that its left sibling means.";
 
-		if (copy_linked(check, current->block, SwarePageGetOpaque(current->page)->right,
-						level, next))
+		if (copy_linked(check, current->block,
+						SwarePageGetOpaque(current->page)->right, level, next))
 		{
 			sware_validate_page(check->index, next->block, next->page);
 			problem = siblings_problem(check, current, next);
@@ -511,7 +552,7 @@ step_right(SwareCheck *check, int level, TreePage *current, TreePage *next)
 									"%s Reached from block %u on level %d.",
 									problem, current->block, level);
 
-		/* `next` is free to hold the newer version while it is judged */
+		/* `next` has room for the newer copy while that is checked */
 		if (!copy_linked(check, current->block, self, level, next))
 			break;
 		sware_validate_page(check->index, next->block, next->page);
@@ -521,16 +562,19 @@ step_right(SwareCheck *check, int level, TreePage *current, TreePage *next)
 		memcpy(current->page, next->page, BLCKSZ);
 	}
 
-	/* the search may end a little to the left, on a page seen before */
+	/* the search may end further left, on a page that was visited before */
 	check->retracing = true;
-	sware_search_key_from_pivot(&place, check->index, sware_page_high_key(current->page));
-	seek(check, &place, level, next);
+	pivot = sware_check_last_pivot(current->page);
+	if (pivot)
+		sware_search_key_from_pivot(&place, check->index, pivot);
+	seek(check, pivot ? &place : NULL, level, next);
 }
 
 /*
- * Remember a page, and complain if it was here before.  After the way was lost,
- * pages may come along again until there is a new one, but no more than there
- * are: however often the way is lost, a circle has no new ones.
+ * Mark a page as visited; if it was visited before, raise an error.  After
+ * step_right has searched for a page anew (retracing), visited pages are
+ * allowed until a new one comes, but no more of them than the index has
+ * blocks: then right links form a circle, which has no new pages.
  */
 static void
 mark_visited(SwareCheck *check, TreePage *page)
@@ -542,10 +586,12 @@ mark_visited(SwareCheck *check, TreePage *page)
 		BlockNumber size = Max(check->indexBlocks, page->block + 1);
 
 		if (check->visited == NULL)
-			check->visited = MemoryContextAllocHuge(CurrentMemoryContext,
-													(Size) size * sizeof(uint32));
+			check->visited =
+				MemoryContextAllocHuge(CurrentMemoryContext,
+									   (Size) size * sizeof(uint32));
 		else
-			check->visited = repalloc_huge(check->visited, (Size) size * sizeof(uint32));
+			check->visited =
+				repalloc_huge(check->visited, (Size) size * sizeof(uint32));
 		memset(check->visited + check->visitedSize, 0,
 			   (Size) (size - check->visitedSize) * sizeof(uint32));
 		check->visitedSize = size;
@@ -563,7 +609,7 @@ mark_visited(SwareCheck *check, TreePage *page)
 								"The page is linked twice, or right links form a circle.");
 }
 
-/* Check what concerns a single page of a level. */
+/* Check what concerns a single page of a level: a leaf's order and entries. */
 static void
 check_single_page(SwareCheck *check, TreePage *page)
 {
@@ -587,7 +633,7 @@ check_single_page(SwareCheck *check, TreePage *page)
 	}
 }
 
-/* Walk a level from left to right. */
+/* Check all pages of a level, from left to right. */
 static void
 check_level(SwareCheck *check, int level)
 {
@@ -595,10 +641,11 @@ check_level(SwareCheck *check, int level)
 	TreePage   *next = make_tree_page();
 	MemoryContext outer = CurrentMemoryContext;
 
-	/* what was leftmost stays so until it is deleted */
+	/* the leftmost page of a level stays leftmost until it is deleted */
 	seek(check, NULL, level, current);
 	if (!sware_page_is_leftmost(current->page))
-		sware_report_corruption(check->index, current->block,
+		sware_report_corruption(
+								check->index, current->block,
 								"The leftmost page of level %d has block %u for a left sibling.",
 								level, SwarePageGetOpaque(current->page)->left.block);
 
@@ -625,8 +672,8 @@ check_level(SwareCheck *check, int level)
 }
 
 /*
- * Look at the pages that no level has: they are not used, free, or leaked,
- * but must be recognisable as such.
+ * Check the frames of the pages that are on no level: pages of the buffer, and
+ * unused, deleted or leaked ones.
  */
 static void
 check_other_pages(SwareCheck *check)
@@ -634,7 +681,8 @@ check_other_pages(SwareCheck *check)
 	Page		page = palloc(BLCKSZ);
 
 	check->indexBlocks = RelationGetNumberOfBlocks(check->index);
-	for (BlockNumber block = SWARE_METAPAGE + 1; block < check->indexBlocks; block++)
+	for (BlockNumber block = SWARE_METAPAGE + 1; block < check->indexBlocks;
+		 block++)
 	{
 		if (block < check->visitedSize && check->visited[block] != 0)
 			continue;

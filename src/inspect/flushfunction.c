@@ -12,19 +12,19 @@
 #include "fmgr.h"
 #include "utils/acl.h"
 
-#include "buffer/sharedbuffer.h"
-#include "buffer/staging.h"
-#include "compat.h"
+#include "base/compat.h"
+#include "buffer/buffer.h"
 #include "inspect/relation.h"
+#include "staging/staging.h"
 
 PG_FUNCTION_INFO_V1(sware_flush);
 
 /*
  * sware_flush(index regclass)
  *
- * Move all entries of the shared buffer to the tree, those that this session
- * has staged included; returns the number of those that were in the shared
- * buffer.  Equal ones count once.
+ * Publishes what this session has staged for the index, and moves all entries
+ * of the buffer to the tree.  Returns the number of entries that were in the
+ * buffer; an entry that was there twice counts once.
  */
 Datum
 sware_flush(PG_FUNCTION_ARGS)

@@ -3,9 +3,10 @@
  * pagefunctions.c
  *	  The SQL functions that show single pages: sware_metapage,
  *	  sware_page_stats and sware_page_items; and sware_buffer_pages, which
- *	  shows which pages the shared buffer has.
+ *	  shows which pages the buffer has.
  *
- * They are for superusers only: pages hold what nobody is asked about.
+ * They are for superusers only: pages have values of rows that a user may not
+ * be allowed to read.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,21 +21,23 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 
-#include "buffer/directory.h"
 #include "inspect/relation.h"
 #include "inspect/validate.h"
-#include "tree/tree.h"
+#include "layout/page.h"
+#include "layout/tuple.h"
+#include "pages/bufferpages.h"
+#include "pages/pageaccess.h"
 
 PG_FUNCTION_INFO_V1(sware_metapage);
 PG_FUNCTION_INFO_V1(sware_page_stats);
 PG_FUNCTION_INFO_V1(sware_page_items);
 PG_FUNCTION_INFO_V1(sware_buffer_pages);
 
-/* columns of results: of the widest one, and of sware_page_stats */
+/* numbers of columns: of the widest result, and of sware_page_stats */
 #define MAX_COLUMNS			14
 #define PAGE_STATS_COLUMNS	14
 
-/* a row being put together */
+/* a row that is being built */
 typedef struct Row
 {
 	int			count;
@@ -74,7 +77,7 @@ add_link(Row *row, SwareLink link)
 	}
 }
 
-/* The row as a value of the function's result type. */
+/* Make a row a value of the function's result type. */
 static Datum
 row_datum(FunctionCallInfo fcinfo, Row *row)
 {
@@ -84,7 +87,8 @@ row_datum(FunctionCallInfo fcinfo, Row *row)
 		elog(ERROR, "return type must be a row type");
 	Assert(descriptor->natts == row->count);
 	descriptor = BlessTupleDesc(descriptor);
-	return HeapTupleGetDatum(heap_form_tuple(descriptor, row->values, row->nulls));
+	return HeapTupleGetDatum(
+							 heap_form_tuple(descriptor, row->values, row->nulls));
 }
 
 static void
@@ -96,7 +100,10 @@ require_superuser(const char *function)
 				 errmsg("must be superuser to use %s", function)));
 }
 
-/* A copy of a block of an index, its existence checked but nothing else. */
+/*
+ * Copy a block of an index to the current memory context.  Raises an error if
+ * it does not exist; the page is not checked.
+ */
 static Page
 copy_of_block(Relation index, int64 block)
 {
@@ -126,7 +133,10 @@ open_sware_index(Oid oid)
 	return index;
 }
 
-/* A copy of a page of an index other than the metapage, validated unless new. */
+/*
+ * Like copy_of_block, but not for the metapage; the page is validated unless
+ * it is new.
+ */
 static Page
 validated_copy(Relation index, int64 block)
 {
@@ -147,7 +157,8 @@ validated_copy(Relation index, int64 block)
 	switch (SwarePageGetOpaque(page)->kind)
 	{
 		case SWARE_KIND_BUFFER:
-			(void) sware_validate_buffer_entries(index, (BlockNumber) block, page);
+			(void) sware_validate_buffer_entries(index, (BlockNumber) block,
+												 page);
 			break;
 		case SWARE_KIND_DIRECTORY:
 			sware_validate_slots(index, (BlockNumber) block, page);
@@ -159,7 +170,7 @@ validated_copy(Relation index, int64 block)
 	return page;
 }
 
-/* The blocks of links, those that lead nowhere left out, as an array. */
+/* Make an array of the blocks that links lead to, without invalid links. */
 static Datum
 block_array(const SwareLink *links, int count)
 {
@@ -171,8 +182,9 @@ block_array(const SwareLink *links, int count)
 		if (sware_link_is_valid(links[i]))
 			blocks[valid++] = Int64GetDatum((int64) links[i].block);
 	}
-	return PointerGetDatum(construct_array(blocks, valid, INT8OID, sizeof(int64),
-										   FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+	return PointerGetDatum(construct_array(blocks, valid, INT8OID,
+										   sizeof(int64), FLOAT8PASSBYVAL,
+										   TYPALIGN_DOUBLE));
 }
 
 /* sware_metapage(index regclass) */
@@ -205,7 +217,7 @@ sware_metapage(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(row_datum(fcinfo, &row));
 }
 
-/* The names of the flags that a page has. */
+/* Make an array of the names of a page's flags. */
 static Datum
 flag_names(uint16 flags)
 {
@@ -218,10 +230,11 @@ flag_names(uint16 flags)
 		names[count++] = CStringGetTextDatum("deleted");
 	if ((flags & SWARE_SEALED) != 0)
 		names[count++] = CStringGetTextDatum("sealed");
-	return PointerGetDatum(construct_array(names, count, TEXTOID, -1, false, TYPALIGN_INT));
+	return PointerGetDatum(construct_array(names, count, TEXTOID, -1,
+										   false, TYPALIGN_INT));
 }
 
-/* What a page has, in numbers. */
+/* numbers of things on a page */
 typedef struct PageCounts
 {
 	int			items;
@@ -339,7 +352,7 @@ sware_page_stats(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(row_datum(fcinfo, &row));
 }
 
-/* What an item of a tree page is. */
+/* the name of the kind of an item of a tree page */
 static const char *
 item_kind(Page page, OffsetNumber offset)
 {
@@ -351,7 +364,7 @@ item_kind(Page page, OffsetNumber offset)
 		"posting list" : "entry";
 }
 
-/* Bytes from..to of a tuple, as pairs of digits with blanks between them. */
+/* Show the bytes of a tuple from `from` to `to` - 1 as hexadecimal digits. */
 static Datum
 hex_dump(IndexTuple tuple, Size from, Size to)
 {
@@ -364,7 +377,7 @@ hex_dump(IndexTuple tuple, Size from, Size to)
 	return CStringGetTextDatum(dump.data);
 }
 
-/* The TIDs of a posting list as an array. */
+/* Make an array of the TIDs of a posting list. */
 static Datum
 tid_array(IndexTuple posting)
 {
@@ -373,13 +386,18 @@ tid_array(IndexTuple posting)
 
 	for (int i = 0; i < count; i++)
 		tids[i] = PointerGetDatum(&sware_posting_tids(posting)[i]);
-	return PointerGetDatum(construct_array(tids, count, TIDOID, sizeof(ItemPointerData),
-										   false, TYPALIGN_SHORT));
+	return PointerGetDatum(construct_array(tids, count, TIDOID,
+										   sizeof(ItemPointerData), false,
+										   TYPALIGN_SHORT));
 }
 
-/* Describe an item of a validated tree page or buffer page. */
+/*
+ * Describe an item of a validated tree page or buffer page.  Only entries and
+ * posting lists can be marked as dead.
+ */
 static void
-describe_item(Row *row, IndexTuple tuple, int number, const char *kind, int key_columns)
+describe_item(Row *row, IndexTuple tuple, int number, const char *kind,
+			  bool is_dead, int key_columns)
 {
 	bool		is_pivot = sware_tuple_is_pivot(tuple);
 	Size		data_end = IndexTupleSize(tuple);
@@ -413,7 +431,12 @@ describe_item(Row *row, IndexTuple tuple, int number, const char *kind, int key_
 	add_value(row, Int32GetDatum(key_columns));
 	add_value(row, BoolGetDatum(IndexTupleHasNulls(tuple)));
 	add_value(row, BoolGetDatum(IndexTupleHasVarwidths(tuple)));
-	add_value(row, hex_dump(tuple, IndexInfoFindDataOffset(tuple->t_info), data_end));
+	add_value(row, hex_dump(tuple, IndexInfoFindDataOffset(tuple->t_info),
+							data_end));
+	if (tid)
+		add_value(row, BoolGetDatum(is_dead));
+	else
+		add_null(row);
 	if (tid)
 		add_value(row, PointerGetDatum(tid));
 	else
@@ -430,7 +453,8 @@ static void
 put_row(ReturnSetInfo *result, Row *row)
 {
 	Assert(row->count == result->setDesc->natts);
-	tuplestore_putvalues(result->setResult, result->setDesc, row->values, row->nulls);
+	tuplestore_putvalues(result->setResult, result->setDesc, row->values,
+						 row->nulls);
 }
 
 static void
@@ -442,27 +466,32 @@ put_tree_items(ReturnSetInfo *result, Relation index, Page page)
 		Row			row = {0};
 
 		CHECK_FOR_INTERRUPTS();
-		/* the rightmost page of a level has no high key */
+		/* the line pointer of the high key is unused if there is none */
 		if (!ItemIdIsUsed(PageGetItemId(page, offset)))
 			continue;
-		describe_item(&row, sware_page_tuple(page, offset), offset, item_kind(page, offset),
+		describe_item(&row, sware_page_tuple(page, offset), offset,
+					  item_kind(page, offset),
+					  ItemIdIsDead(PageGetItemId(page, offset)),
 					  IndexRelationGetNumberOfKeyAttributes(index));
 		put_row(result, &row);
 	}
 }
 
 static void
-put_buffer_items(ReturnSetInfo *result, Relation index, BlockNumber block, Page page)
+put_buffer_items(ReturnSetInfo *result, Relation index, BlockNumber block,
+				 Page page)
 {
 	int			number = 1;
 
-	for (Size offset = SWARE_BUFFER_START; offset < sware_buffer_page_end(page); number++)
+	for (Size offset = SWARE_BUFFER_START;
+		 offset < sware_buffer_page_end(page); number++)
 	{
 		Row			row = {0};
 
 		CHECK_FOR_INTERRUPTS();
-		describe_item(&row, sware_buffer_entry(index, block, page, &offset), number,
-					  "entry", IndexRelationGetNumberOfKeyAttributes(index));
+		describe_item(&row, sware_buffer_entry(index, block, page, &offset),
+					  number, "entry", false,
+					  IndexRelationGetNumberOfKeyAttributes(index));
 		put_row(result, &row);
 	}
 }
@@ -500,7 +529,7 @@ sware_page_items(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* Add a row about a page of the shared buffer; `number` is -1 without a slot. */
+/* Add a row about a buffer page; `number` is its slot's, -1 if it has none. */
 static void
 put_buffer_page(ReturnSetInfo *result, const SwareSlot *slot, int64 number)
 {
@@ -523,13 +552,18 @@ put_buffer_page(ReturnSetInfo *result, const SwareSlot *slot, int64 number)
 	put_row(result, &row);
 }
 
-/* Add rows about what a directory page lists. */
+/*
+ * Add rows about the pages that a directory page lists; `first` is the number
+ * of its first slot.
+ */
 static void
-put_directory_page(ReturnSetInfo *result, Relation index, SwareLink link, int64 first)
+put_directory_page(ReturnSetInfo *result, Relation index, SwareLink link,
+				   int64 first)
 {
 	PGAlignedBlock copy;
 	SwareSlot  *slots = SwarePageGetSlots(copy.data);
-	Buffer		buffer = sware_read_directory_page(index, link, BUFFER_LOCK_SHARE);
+	Buffer		buffer =
+		sware_read_directory_page(index, link, BUFFER_LOCK_SHARE);
 
 	memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
 	sware_release_buffer(buffer);
@@ -557,8 +591,8 @@ put_open_page(ReturnSetInfo *result, Relation index, SwareLink link)
 /*
  * sware_buffer_pages(index regclass)
  *
- * Pages that open, seal or retire meanwhile may be missing, or shown as they
- * were.
+ * Lists the pages of the buffer.  Pages that are opened, sealed or retired
+ * meanwhile may be missing, or shown as they were before.
  */
 Datum
 sware_buffer_pages(PG_FUNCTION_ARGS)
@@ -580,7 +614,8 @@ sware_buffer_pages(PG_FUNCTION_ARGS)
 	for (int i = 0; i < count; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		put_directory_page(result, index, links[i], (int64) i * SWARE_SLOTS_PER_PAGE);
+		put_directory_page(result, index, links[i],
+						   (int64) i * SWARE_SLOTS_PER_PAGE);
 	}
 	relation_close(index, AccessShareLock);
 	return (Datum) 0;

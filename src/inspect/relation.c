@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * relation.c
- *	  Opening the relations that functions look into.
+ *	  Opening the index and the table that an SQL function looks into.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,12 +13,14 @@
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
 #include "miscadmin.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 
-#include "compat.h"
+#include "base/compat.h"
 #include "inspect/relation.h"
 
-/* Is it an index of this access method, and one with pages? */
+/* Is a relation an index of this access method, and not a partitioned one? */
 bool
 sware_is_sware_index(Relation relation)
 {
@@ -26,10 +28,42 @@ sware_is_sware_index(Relation relation)
 		relation->rd_rel->relam == get_index_am_oid("sware", true);
 }
 
-/* Raise an error if a relation is none. */
+/*
+ * Raise an error if a relation is a partitioned index of this access method.
+ * It has no pages; the indexes of its partitions do.
+ */
+void
+sware_refuse_partitioned(Relation relation)
+{
+	char	   *name;
+
+	if (relation->rd_rel->relkind != RELKIND_PARTITIONED_INDEX ||
+		relation->rd_rel->relam != get_index_am_oid("sware", true))
+		return;
+
+	name =
+		quote_qualified_identifier(get_namespace_name(
+													  RelationGetNamespace(relation)),
+								   RelationGetRelationName(relation));
+	ereport(ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 errmsg("\"%s\" is a partitioned index",
+					RelationGetRelationName(relation)),
+			 errdetail("A partitioned index has no pages of its own."),
+			 errhint("Call the function for the index of each partition. "
+					 "To list them: "
+					 "SELECT relid FROM pg_partition_tree(%s) WHERE isleaf;",
+					 quote_literal_cstr(name))));
+}
+
+/*
+ * Raise an error if a relation is not an index of this access method, or if it
+ * is a partitioned one.
+ */
 void
 sware_require_sware_index(Relation relation)
 {
+	sware_refuse_partitioned(relation);
 	if (!sware_is_sware_index(relation))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
@@ -52,30 +86,36 @@ sware_refuse_other_temp(Relation relation)
 }
 
 /*
- * Open and lock an index and its table, and become the table's owner:
- * comparators and the expressions of the index are run as that user.
+ * Open and lock an index and its table, and become the table's owner, so that
+ * comparators and the expressions of the index are run as that user.  Raises an
+ * error if the relation is not an index.
  */
 void
 sware_open_target(SwareTarget *target, Oid index_oid, LOCKMODE lockmode)
 {
 	Oid			heap_oid;
 
-	/* the table first, as everybody does; index_open complains if it is none */
+	/*
+	 * Lock the table first, as all commands do.  If the relation is not an
+	 * index, index_open raises an error.
+	 */
 	heap_oid = IndexGetRelation(index_oid, true);
 	target->lockmode = lockmode;
 	target->heap = NULL;
 	if (OidIsValid(heap_oid))
 	{
 		target->heap = table_open(heap_oid, lockmode);
-		GetUserIdAndSecContext(&target->savedUser, &target->savedSecurityContext);
+		GetUserIdAndSecContext(&target->savedUser,
+							   &target->savedSecurityContext);
 		SetUserIdAndSecContext(target->heap->rd_rel->relowner,
-							   target->savedSecurityContext | SECURITY_RESTRICTED_OPERATION);
+							   target->savedSecurityContext |
+							   SECURITY_RESTRICTED_OPERATION);
 		target->gucLevel = NewGUCNestLevel();
 		sware_restrict_search_path();
 	}
 	target->index = index_open(index_oid, lockmode);
 
-	/* it may have been dropped, and its OID used again, before it was locked */
+	/* the index may have been dropped, and its OID reused, before the lock */
 	if (target->heap == NULL || heap_oid != IndexGetRelation(index_oid, false))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
@@ -83,7 +123,7 @@ sware_open_target(SwareTarget *target, Oid index_oid, LOCKMODE lockmode)
 						RelationGetRelationName(target->index))));
 }
 
-/* Become oneself again, and close what was opened. */
+/* Become the calling user again, and close and unlock index and table. */
 void
 sware_close_target(SwareTarget *target)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * relation.h
- *	  Opening the relations that functions look into.
+ *	  Opening the index and the table that an SQL function looks into.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,7 +11,7 @@
 #include "storage/lockdefs.h"
 #include "utils/rel.h"
 
-/* An index and its table, opened, and what to undo at the end. */
+/* An open index and its table, and what sware_close_target restores. */
 typedef struct SwareTarget
 {
 	Relation	heap;
@@ -22,9 +22,11 @@ typedef struct SwareTarget
 	int			gucLevel;
 } SwareTarget;
 
-extern void sware_open_target(SwareTarget *target, Oid index_oid, LOCKMODE lockmode);
+extern void sware_open_target(SwareTarget *target, Oid index_oid,
+							  LOCKMODE lockmode);
 extern void sware_close_target(SwareTarget *target);
 extern bool sware_is_sware_index(Relation relation);
+extern void sware_refuse_partitioned(Relation relation);
 extern void sware_require_sware_index(Relation relation);
 extern void sware_refuse_other_temp(Relation relation);
 

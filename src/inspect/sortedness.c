@@ -3,10 +3,12 @@
  * sortedness.c
  *	  The SQL function sware_sortedness.
  *
- * Rows are numbered in the order of the table, and read back in the order of
- * the column's values, equal ones in the order of the table.  The difference
- * between a row's number and its place is its displacement; what is missing
- * from the longest run of ascending numbers is out of order.
+ * The rows are numbered in the order of the table, and then sorted by the
+ * column's values; rows with equal values stay in the order of the table.  The
+ * displacement of a row is the difference between its number and its place in
+ * the sorted order.  Rows that do not belong to the longest ascending
+ * subsequence of numbers are out of order.  K and L are computed from these
+ * (statistics.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -14,47 +16,57 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "catalog/pg_class_d.h"
-#include "executor/spi.h"
+#include "access/tableam.h"
+#include "catalog/objectaddress.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type_d.h"
+#include "executor/tuptable.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "parser/parse_oper.h"
 #include "storage/bufmgr.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/rls.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplesort.h"
+
+#include "base/compat.h"
 
 PG_FUNCTION_INFO_V1(sware_sortedness);
 
 #define COLUMNS				5
 
-/* about so many rows are looked at, out of more */
+/* of a larger table, about this number of rows is measured */
 #define ROWS_WANTED			4000000
 
-/* rows of a block, where nobody knows */
+/* an estimate of the rows of a block, if the table has no statistics */
 #define ROWS_PER_BLOCK		60
 
-#define FETCHED_AT_ONCE		10000
-
-/* Entries of values of varying size are taken to have so many bytes of them. */
+/* an estimate of the bytes of a value, if their sizes differ */
 #define VARYING_SIZE		16
 
 /* buffer sizes that are recommended, in megabytes */
 #define SMALLEST_BUFFER		16
 #define LARGEST_BUFFER		256
 
+/* What is known of the rows that have been read from the sort. */
 typedef struct Measurement
 {
 	int64		rows;
 	int64		inOrder;		/* length of the longest ascending run */
 	int64		largestDisplacement;
-	int64	   *lasts;			/* the smallest last number of the runs of each
-								 * length */
-	int64		allocated;
+	int64	   *lasts;			/* lasts[n]: the smallest last number of an
+								 * ascending subsequence of length n + 1 */
+	int64		allocated;		/* elements that lasts has room for */
 } Measurement;
 
-/* The next row, in the order of values, has a number. */
+/* Add the next row, in the order of values, which has this number. */
 static void
 measure_row(Measurement *measurement, int64 number)
 {
@@ -64,7 +76,8 @@ measure_row(Measurement *measurement, int64 number)
 
 	if (displacement < 0)
 		displacement = -displacement;
-	measurement->largestDisplacement = Max(measurement->largestDisplacement, displacement);
+	measurement->largestDisplacement =
+		Max(measurement->largestDisplacement, displacement);
 
 	if (high > 0 && measurement->lasts[high - 1] < number)
 		low = high;
@@ -82,15 +95,16 @@ measure_row(Measurement *measurement, int64 number)
 		if (measurement->inOrder == measurement->allocated)
 		{
 			measurement->allocated *= 2;
-			measurement->lasts = repalloc_huge(measurement->lasts,
-											   measurement->allocated * sizeof(int64));
+			measurement->lasts =
+				repalloc_huge(measurement->lasts,
+							  measurement->allocated * sizeof(int64));
 		}
 		measurement->inOrder++;
 	}
 	measurement->lasts[low] = number;
 }
 
-/* Of so many rows one is looked at. */
+/* Returns a distance: one of this number of rows is measured. */
 static int64
 sampling_distance(Relation table)
 {
@@ -103,87 +117,10 @@ sampling_distance(Relation table)
 	return (int64) (rows / ROWS_WANTED) + 1;
 }
 
-/* Run the query, with the caller's permissions. */
+/* Raise an error if a relation or a column cannot be measured. */
 static void
-measure(Measurement *measurement, Relation table, const char *column, int64 distance)
+require_measurable(Relation table, const char *column, AttrNumber number)
 {
-	StringInfoData query;
-	SPIPlanPtr	plan;
-	Portal		portal;
-
-	initStringInfo(&query);
-	appendStringInfo(&query,
-					 "SELECT number OPERATOR(pg_catalog./) " INT64_FORMAT
-					 " FROM (SELECT %s AS value, pg_catalog.row_number() OVER () AS number"
-					 " FROM ONLY %s WHERE %s IS NOT NULL) AS numbered"
-					 " WHERE number OPERATOR(pg_catalog.%%) " INT64_FORMAT " OPERATOR(pg_catalog.=) 0"
-					 " ORDER BY value, number",
-					 distance, quote_identifier(column),
-					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(table)),
-												RelationGetRelationName(table)),
-					 quote_identifier(column), distance);
-
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	plan = SPI_prepare(query.data, 0, NULL);
-	if (plan == NULL)
-		elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
-	portal = SPI_cursor_open(NULL, plan, NULL, NULL, true);
-	do
-	{
-		SPI_cursor_fetch(portal, true, FETCHED_AT_ONCE);
-		for (uint64 i = 0; i < SPI_processed; i++)
-		{
-			bool		is_null;
-
-			measure_row(measurement,
-						DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[i],
-													SPI_tuptable->tupdesc, 1, &is_null)));
-		}
-		SPI_freetuptable(SPI_tuptable);
-	} while (SPI_processed > 0);
-	SPI_cursor_close(portal);
-	SPI_finish();
-}
-
-/* The size of an entry of a column. */
-static Size
-entry_size(Relation table, AttrNumber column)
-{
-	int			size = TupleDescAttr(RelationGetDescr(table), column - 1)->attlen;
-
-	return sizeof(IndexTupleData) + MAXALIGN(size > 0 ? size : VARYING_SIZE);
-}
-
-/*
- * What to recommend, given K and L in percent, and the buffer, in megabytes,
- * half of which is as large as the displacement.
- */
-static const char *
-recommend(double k, double l, double megabytes)
-{
-	/* the buffer orders little, and many entries go everywhere into the tree */
-	if (k > 50 && l > 50)
-		return "nbtree";
-	if (megabytes > LARGEST_BUFFER && k > 10)
-		return "nbtree";
-	/* ranges of blocks have narrow ranges of values */
-	return l <= 1 ? "sware or brin" : "sware";
-}
-
-/* sware_sortedness(table regclass, column name) */
-Datum
-sware_sortedness(PG_FUNCTION_ARGS)
-{
-	char	   *column = NameStr(*PG_GETARG_NAME(1));
-	Relation	table = relation_open(PG_GETARG_OID(0), AccessShareLock);
-	AttrNumber	number = get_attnum(RelationGetRelid(table), column);
-	Measurement measurement = {.allocated = 1024};
-	int64		distance;
-	TupleDesc	descriptor;
-	Datum		values[COLUMNS] = {0};
-	bool		nulls[COLUMNS] = {false, true, true, true, true};
-
 	if (table->rd_rel->relkind != RELKIND_RELATION &&
 		table->rd_rel->relkind != RELKIND_MATVIEW)
 		ereport(ERROR,
@@ -197,22 +134,182 @@ sware_sortedness(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column \"%s\" of relation \"%s\" does not exist",
 						column, RelationGetRelationName(table))));
+	if (SwareIsVirtualColumn(TupleDescAttr(RelationGetDescr(table),
+										   number - 1)))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("column \"%s\" of relation \"%s\" is not stored",
+						column, RelationGetRelationName(table))));
+	if (!RelationIsPopulated(table))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("materialized view \"%s\" has not been populated",
+						RelationGetRelationName(table)),
+				 errhint("Use the REFRESH MATERIALIZED VIEW command.")));
+}
 
-	/* an error that speaks of the type, and not of the query below */
-	get_sort_group_operators(TupleDescAttr(RelationGetDescr(table), number - 1)->atttypid,
-							 true, false, false, NULL, NULL, NULL, NULL);
+/* Raise an error unless the caller may read all values of a column. */
+static void
+require_permission(Relation table, AttrNumber column)
+{
+	Oid			table_oid = RelationGetRelid(table);
+	Oid			user = GetUserId();
+
+	if (pg_class_aclcheck(table_oid, user, ACL_SELECT) != ACLCHECK_OK &&
+		pg_attribute_aclcheck(table_oid, column, user, ACL_SELECT) !=
+		ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV,
+					   get_relkind_objtype(table->rd_rel->relkind),
+					   RelationGetRelationName(table));
+	if (check_enable_rls(table_oid, InvalidOid, false) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("row-level security may hide rows of table \"%s\"",
+						RelationGetRelationName(table)),
+				 errdetail("Only a user who is not subject to it can measure the table.")));
+}
+
+/* Begin a sort of rows that have a value and a number, by both. */
+static Tuplesortstate *
+begin_sort(TupleDesc row)
+{
+	Form_pg_attribute value = TupleDescAttr(row, 0);
+	AttrNumber	columns[] = {1, 2};
+	Oid			operators[] = {InvalidOid, Int8LessOperator};
+	Oid			collations[] = {value->attcollation, InvalidOid};
+	bool		nulls_first[] = {false, false};
+
+	/* raises an error if the type has no ordering operator */
+	get_sort_group_operators(value->atttypid, true, false, false,
+							 &operators[0], NULL, NULL, NULL);
+	return tuplesort_begin_heap(row, lengthof(columns), columns, operators,
+								collations, nulls_first, work_mem, NULL,
+								TUPLESORT_NONE);
+}
+
+/*
+ * Number the values of a column that are not null, in the order of the table,
+ * and put one of every `distance` values into a sort.
+ */
+static void
+number_rows(Tuplesortstate *sort, TupleTableSlot *row, Relation table,
+			AttrNumber column, int64 distance)
+{
+	TupleTableSlot *slot = table_slot_create(table, NULL);
+	TableScanDesc scan = table_beginscan_strat(table, GetActiveSnapshot(), 0,
+											   NULL, true, false);
+	int64		number = 0;
+
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		bool		is_null;
+		Datum		value = slot_getattr(slot, column, &is_null);
+
+		if (is_null || ++number % distance != 0)
+			continue;
+		ExecClearTuple(row);
+		row->tts_values[0] = value;
+		row->tts_isnull[0] = false;
+		row->tts_values[1] = Int64GetDatum(number / distance);
+		row->tts_isnull[1] = false;
+		ExecStoreVirtualTuple(row);
+		tuplesort_puttupleslot(sort, row);
+	}
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+}
+
+/*
+ * Measure a column.  This runs no SQL, which would name the table: its name
+ * could be another relation's by then.
+ */
+static void
+measure(Measurement *measurement, Relation table, AttrNumber column,
+		int64 distance)
+{
+	TupleDesc	descriptor = CreateTemplateTupleDesc(2);
+	Tuplesortstate *sort;
+	TupleTableSlot *row;
+
+	TupleDescCopyEntry(descriptor, 1, RelationGetDescr(table), column);
+	TupleDescInitEntry(descriptor, 2, "number", INT8OID, -1, 0);
+	sort = begin_sort(descriptor);
+	row = MakeSingleTupleTableSlot(descriptor, &TTSOpsMinimalTuple);
+
+	number_rows(sort, row, table, column, distance);
+	tuplesort_performsort(sort);
+	while (tuplesort_gettupleslot(sort, true, false, row, NULL))
+	{
+		bool		is_null;
+
+		CHECK_FOR_INTERRUPTS();
+		measure_row(measurement, DatumGetInt64(slot_getattr(row, 2, &is_null)));
+	}
+	tuplesort_end(sort);
+	ExecDropSingleTupleTableSlot(row);
+}
+
+/* Estimate the size of an index entry for a value of a column, in bytes. */
+static Size
+entry_size(Relation table, AttrNumber column)
+{
+	int			size =
+		TupleDescAttr(RelationGetDescr(table), column - 1)->attlen;
+
+	return sizeof(IndexTupleData) + MAXALIGN(size > 0 ? size : VARYING_SIZE);
+}
+
+/*
+ * Recommend access methods, given K and L in percent, and the size of a
+ * buffer, in megabytes, which is twice as large as the entries of the largest
+ * displacement.
+ */
+static const char *
+recommend(double k, double l, double megabytes)
+{
+	/* the buffer would order little, and entries go to all parts of the tree */
+	if (k > 50 && l > 50)
+		return "nbtree";
+	if (megabytes > LARGEST_BUFFER && k > 10)
+		return "nbtree";
+	/* neighbouring blocks of the table have similar values, as BRIN needs */
+	return l <= 1 ? "sware or brin" : "sware";
+}
+
+/*
+ * sware_sortedness(table regclass, column name)
+ *
+ * Returns the number of rows measured, K, L, and recommendations.
+ */
+Datum
+sware_sortedness(PG_FUNCTION_ARGS)
+{
+	char	   *column = NameStr(*PG_GETARG_NAME(1));
+	Relation	table = relation_open(PG_GETARG_OID(0), AccessShareLock);
+	AttrNumber	number = get_attnum(RelationGetRelid(table), column);
+	Measurement measurement = {.allocated = 1024};
+	int64		distance;
+	TupleDesc	descriptor;
+	Datum		values[COLUMNS] = {0};
+	bool		nulls[COLUMNS] = {false, true, true, true, true};
+
+	require_measurable(table, column, number);
+	require_permission(table, number);
 
 	measurement.lasts = palloc(measurement.allocated * sizeof(int64));
 	distance = sampling_distance(table);
-	measure(&measurement, table, column, distance);
+	measure(&measurement, table, number, distance);
 
 	values[0] = Int64GetDatum(measurement.rows);
 	if (measurement.rows > 0)
 	{
-		double		k = 100.0 * (measurement.rows - measurement.inOrder) / measurement.rows;
-		double		l = 100.0 * measurement.largestDisplacement / measurement.rows;
-		double		megabytes = 2.0 * measurement.largestDisplacement * distance *
-			entry_size(table, number) / (1024 * 1024);
+		double		k = 100.0 * (measurement.rows - measurement.inOrder) /
+			measurement.rows;
+		double		l =
+			100.0 * measurement.largestDisplacement / measurement.rows;
+		double		megabytes = 2.0 * measurement.largestDisplacement *
+			distance * entry_size(table, number) /
+			(1024 * 1024);
 		const char *recommendation = recommend(k, l, megabytes);
 		int			buffer = SMALLEST_BUFFER;
 
@@ -230,6 +327,6 @@ sware_sortedness(PG_FUNCTION_ARGS)
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	Assert(descriptor->natts == COLUMNS);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor),
-													  values, nulls)));
+	PG_RETURN_DATUM(HeapTupleGetDatum(
+									  heap_form_tuple(BlessTupleDesc(descriptor), values, nulls)));
 }

@@ -14,19 +14,19 @@
 #include "funcapi.h"
 #include "utils/timestamp.h"
 
-#include "buffer/directory.h"
-#include "buffer/statistics.h"
 #include "inspect/relation.h"
-#include "tree/tree.h"
+#include "layout/page.h"
+#include "pages/bufferpages.h"
+#include "shared/statistics.h"
 
 PG_FUNCTION_INFO_V1(sware_stats);
 
-#define COLUMNS			14
+#define COLUMNS			16
 
-/* How often the listing of a buffer that keeps changing is read again. */
+/* how often a directory is read at most, if it keeps changing */
 #define MAX_ATTEMPTS	10
 
-/* what is in the shared buffer */
+/* how much is in the buffer */
 typedef struct BufferContent
 {
 	int64		entries;
@@ -34,8 +34,8 @@ typedef struct BufferContent
 } BufferContent;
 
 /*
- * The number of entries of an open page.  They are in order of arrival, so
- * one that was sealed meanwhile counts as well.
+ * Returns the number of entries of an open page, or of one that has been sealed
+ * meanwhile; 0 if the page has been used again.
  */
 static int
 entries_of_open_page(Relation index, SwareLink link)
@@ -47,8 +47,8 @@ entries_of_open_page(Relation index, SwareLink link)
 }
 
 /*
- * Count what is in the shared buffer, by the directory.  If that keeps
- * changing, the numbers are those of several moments.
+ * Count what is in the buffer, by the directory and its open pages.  If the
+ * directory keeps changing, the numbers are those of several moments.
  */
 static BufferContent
 count_buffer(Relation index)
@@ -81,20 +81,22 @@ count_buffer(Relation index)
 }
 
 /*
- * Has an index pages?  One that is not built yet has none, nor has an
- * unlogged one on a standby.
+ * Does an index have pages?  It has none if it is not built yet, or if it is
+ * unlogged and this is a standby.
  */
 static bool
 has_pages(Relation index)
 {
 	return index->rd_index->indisready &&
-		(index->rd_rel->relpersistence != RELPERSISTENCE_UNLOGGED || !RecoveryInProgress());
+		(index->rd_rel->relpersistence != RELPERSISTENCE_UNLOGGED ||
+		 !RecoveryInProgress());
 }
 
 /*
  * sware_stats(index regclass)
  *
- * NULL if the index has just been dropped.
+ * Returns the statistics of an index, or NULL if the index has been dropped
+ * while the query was running.
  */
 Datum
 sware_stats(PG_FUNCTION_ARGS)
@@ -130,18 +132,20 @@ sware_stats(PG_FUNCTION_ARGS)
 	values[4] = Int64GetDatum(counters->buffered);
 	values[5] = Int64GetDatum(counters->appended);
 	values[6] = Int64GetDatum(counters->inserted);
-	values[7] = Int64GetDatum(counters->flushes);
-	values[8] = Float8GetDatum(counters->flushTime / 1000.0);
-	values[9] = Int64GetDatum(counters->flushedPages);
-	values[10] = Int64GetDatum(counters->flushedEntries);
-	values[11] = Int64GetDatum(counters->bloomProbes);
-	values[12] = Int64GetDatum(counters->bloomFalsePositives);
-	values[13] = TimestampTzGetDatum(statistics.since);
-	nulls[13] = statistics.since == 0;
+	values[7] = Int64GetDatum(counters->deleted);
+	values[8] = Int64GetDatum(counters->dropped);
+	values[9] = Int64GetDatum(counters->flushes);
+	values[10] = Float8GetDatum(counters->flushTime / 1000.0);
+	values[11] = Int64GetDatum(counters->flushedPages);
+	values[12] = Int64GetDatum(counters->flushedEntries);
+	values[13] = Int64GetDatum(counters->bloomProbes);
+	values[14] = Int64GetDatum(counters->bloomFalsePositives);
+	values[15] = TimestampTzGetDatum(statistics.since);
+	nulls[15] = statistics.since == 0;
 
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	Assert(descriptor->natts == COLUMNS);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor),
-													  values, nulls)));
+	PG_RETURN_DATUM(HeapTupleGetDatum(
+									  heap_form_tuple(BlessTupleDesc(descriptor), values, nulls)));
 }

@@ -1,28 +1,31 @@
 /*-------------------------------------------------------------------------
  *
  * validate.c
- *	  Is a page what a page of a sware index can be?
+ *	  Validation of single pages.  See validate.h.
  *
- * Whatever is wrong is reported as ERRCODE_INDEX_CORRUPTED, with the index
- * and the block in the message and the reason in its detail.
+ * The error for a fault names the index and the block; its detail gives the
+ * reason.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/toast_compression.h"
 #include "access/tupmacs.h"
 #include "utils/memutils.h"
 
-#include "buffer/directory.h"
 #include "inspect/validate.h"
-#include "tree/tree.h"
+#include "layout/page.h"
+#include "layout/tuple.h"
+#include "pages/bufferpages.h"
+#include "pages/pageaccess.h"
 
 /* an upper limit on the entries of a buffer page */
 #define MAX_BUFFER_ENTRIES \
 	((int) (SWARE_PAGE_CAPACITY / MAXALIGN(sizeof(IndexTupleData) + 1)))
 
-/* an item under inspection */
+/* an item that is being checked */
 typedef struct PageItem
 {
 	Relation	index;
@@ -32,12 +35,12 @@ typedef struct PageItem
 } PageItem;
 
 /*
- * Copy a page, whatever it holds, under a share lock.  That the block exists
- * must be known.
+ * Copy a page, whatever it holds, under a share lock.  The caller knows that
+ * the block exists.
  */
 void
-sware_copy_page(Relation index, BlockNumber block, BufferAccessStrategy strategy,
-				Page copy)
+sware_copy_page(Relation index, BlockNumber block,
+				BufferAccessStrategy strategy, Page copy)
 {
 	Buffer		buffer = ReadBufferExtended(index, MAIN_FORKNUM, block,
 											RBM_NORMAL, strategy);
@@ -47,7 +50,7 @@ sware_copy_page(Relation index, BlockNumber block, BufferAccessStrategy strategy
 	sware_release_buffer(buffer);
 }
 
-/* Check that a page's kind, level and flags go together. */
+/* Check that a page's level and flags are possible for its kind. */
 static void
 validate_kind(Relation index, BlockNumber block, Page page)
 {
@@ -90,10 +93,12 @@ validate_tree_frame(Relation index, BlockNumber block, Page page)
 	uint16		lower = ((PageHeader) page)->pd_lower;
 
 	if (opaque->left.block == block || opaque->right.block == block ||
-		opaque->left.block == SWARE_METAPAGE || opaque->right.block == SWARE_METAPAGE)
+		opaque->left.block == SWARE_METAPAGE ||
+		opaque->right.block == SWARE_METAPAGE)
 		sware_report_corruption(index, block, "The siblings are blocks %u and %u.",
 								opaque->left.block, opaque->right.block);
-	if ((opaque->flags & SWARE_INCOMPLETE_SPLIT) != 0 && sware_page_is_rightmost(page))
+	if ((opaque->flags & SWARE_INCOMPLETE_SPLIT) != 0 &&
+		sware_page_is_rightmost(page))
 		sware_report_corruption(index, block,
 								"The rightmost page of level %u is marked as incompletely split.",
 								opaque->level);
@@ -108,34 +113,38 @@ validate_buffer_frame(Relation index, BlockNumber block, Page page)
 	PageHeader	header = (PageHeader) page;
 	SwarePageOpaque opaque = SwarePageGetOpaque(page);
 
-	if (sware_link_is_valid(opaque->left) || sware_link_is_valid(opaque->right) ||
-		opaque->appendItems != 0)
-		sware_report_corruption(index, block,
+	if (sware_link_is_valid(opaque->left) ||
+		sware_link_is_valid(opaque->right) || opaque->appendItems != 0)
+		sware_report_corruption(
+								index, block,
 								"A page of kind %u has siblings, blocks %u and %u, or an append area of %u items.",
 								opaque->kind, opaque->left.block, opaque->right.block,
 								opaque->appendItems);
 	if (header->pd_upper != header->pd_special ||
 		header->pd_lower != MAXALIGN(header->pd_lower))
-		sware_report_corruption(index, block,
+		sware_report_corruption(
+								index, block,
 								"A page of kind %u has data up to %u and from %u on.",
 								opaque->kind, header->pd_lower, header->pd_upper);
 }
 
 /*
- * Check the header and the special space of a page, and for pages other than
- * the metapage, that they go with its kind.
+ * Check the frame of a page, which is its header and special space; except for
+ * the metapage, also that they are possible for its kind.
  */
 void
 sware_validate_frame(Relation index, BlockNumber block, Page page)
 {
 	PageHeader	header = (PageHeader) page;
 
-	/* the only thing that a misplaced special space could upset */
+	/* sware_check_page reports this, too, but without the reason */
 	if (!PageIsNew(page) &&
 		header->pd_special != BLCKSZ - sizeof(SwarePageOpaqueData))
-		sware_report_corruption(index, block, "The special space starts at %u, not at %u.",
+		sware_report_corruption(index, block,
+								"The special space starts at %u, not at %u.",
 								header->pd_special,
-								(unsigned) (BLCKSZ - sizeof(SwarePageOpaqueData)));
+								(unsigned) (BLCKSZ -
+											sizeof(SwarePageOpaqueData)));
 	sware_check_page(index, block, page);
 
 	if (PageGetPageLayoutVersion(page) != PG_PAGE_LAYOUT_VERSION)
@@ -161,7 +170,9 @@ validate_line_pointer(PageItem *item, Page page)
 	unsigned	start = ItemIdGetOffset(line_pointer);
 	unsigned	length = ItemIdGetLength(line_pointer);
 
-	if (!ItemIdIsNormal(line_pointer) ||
+	if (!(ItemIdIsNormal(line_pointer) ||
+		  (ItemIdIsDead(line_pointer) && sware_page_is_leaf(page) &&
+		   item->offset != SWARE_HIGH_KEY)) ||
 		start < ((PageHeader) page)->pd_upper ||
 		start != MAXALIGN(start) ||
 		length != MAXALIGN(length) ||
@@ -174,11 +185,13 @@ validate_line_pointer(PageItem *item, Page page)
 
 	item->tuple = (IndexTuple) PageGetItem(page, line_pointer);
 	if (IndexTupleSize(item->tuple) != length)
-		sware_report_corruption(item->index, item->block,
+		sware_report_corruption(
+								item->index, item->block,
 								"Item %u has %zu bytes, but its line pointer says %u.",
 								item->offset, (Size) IndexTupleSize(item->tuple), length);
 }
 
+/* Report that a column does not fit into its item. */
 static void
 report_column(PageItem *item, int column)
 {
@@ -188,8 +201,8 @@ report_column(PageItem *item, int column)
 }
 
 /*
- * Check a varlena value at `start`, of which at most `room` bytes may be
- * read, and return its size.
+ * Check the varlena value at `start`, and return its size.  The item ends
+ * `room` bytes later; nothing behind it is read.
  */
 static Size
 validate_varlena(PageItem *item, int column, char *start, Size room)
@@ -222,8 +235,10 @@ validate_varlena(PageItem *item, int column, char *start, Size room)
 		if (size < VARHDRSZ_COMPRESSED)
 			report_column(item, column);
 		method = VARDATA_COMPRESSED_GET_COMPRESS_METHOD(start);
-		if ((method != TOAST_PGLZ_COMPRESSION_ID && method != TOAST_LZ4_COMPRESSION_ID) ||
-			!AllocSizeIsValid(VARDATA_COMPRESSED_GET_EXTSIZE(start) + VARHDRSZ))
+		if ((method != TOAST_PGLZ_COMPRESSION_ID &&
+			 method != TOAST_LZ4_COMPRESSION_ID) ||
+			!AllocSizeIsValid(VARDATA_COMPRESSED_GET_EXTSIZE(start) +
+							  VARHDRSZ))
 			sware_report_corruption(item->index, item->block,
 									"Column %d of item %u is not compressed in a known way.",
 									column, item->offset);
@@ -232,8 +247,8 @@ validate_varlena(PageItem *item, int column, char *start, Size room)
 }
 
 /*
- * Check that the first columns of the index are exactly what a tuple holds
- * before its byte `end`.
+ * Check that a tuple has the values of this number of columns, and that they
+ * end at its byte `end`.
  */
 static void
 validate_columns(PageItem *item, int columns, Size end)
@@ -261,7 +276,10 @@ validate_columns(PageItem *item, int columns, Size end)
 			continue;
 		}
 
-		/* a short varlena is not aligned, and does not look like padding */
+		/*
+		 * a varlena with a short header is not aligned; its first byte is not
+		 * 0
+		 */
 		if (attribute->attlen != -1 ||
 			(position < end && *((char *) tuple + position) == 0))
 			position = att_align_nominal(position, attribute->attalign);
@@ -284,7 +302,8 @@ validate_columns(PageItem *item, int columns, Size end)
 	if (MAXALIGN(position) != end ||
 		has_null != (IndexTupleHasNulls(tuple) != 0) ||
 		has_variable != (IndexTupleHasVarwidths(tuple) != 0))
-		sware_report_corruption(item->index, item->block,
+		sware_report_corruption(
+								item->index, item->block,
 								"Item %u does not hold the columns it should: "
 								"%d columns end at %zu, not at %zu, flags 0x%04x.",
 								item->offset, columns, position, end, tuple->t_info);
@@ -295,9 +314,11 @@ static void
 validate_pivot(PageItem *item, bool is_downlink)
 {
 	IndexTuple	tuple = item->tuple;
-	int			key_columns = IndexRelationGetNumberOfKeyAttributes(item->index);
+	int			key_columns =
+		IndexRelationGetNumberOfKeyAttributes(item->index);
 	int			columns = sware_tuple_count(tuple);
-	bool		first_downlink = is_downlink && item->offset == SWARE_FIRST_DATA;
+	bool		first_downlink = is_downlink &&
+		item->offset == SWARE_FIRST_DATA;
 	Size		tails;
 
 	if (!sware_tuple_is_pivot(tuple) ||
@@ -305,20 +326,23 @@ validate_pivot(PageItem *item, bool is_downlink)
 		columns > key_columns ||
 		(columns == 0) != first_downlink ||
 		(sware_pivot_has_tid(tuple) && columns != key_columns))
-		sware_report_corruption(item->index, item->block,
+		sware_report_corruption(
+								item->index, item->block,
 								"Item %u is no %s: %d columns, flags 0x%04x and 0x%04x.",
 								item->offset, is_downlink ? "downlink" : "high key",
 								columns, tuple->t_info,
 								ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid));
 
-	tails = ((sware_pivot_has_tid(tuple) ? 1 : 0) + (is_downlink ? 1 : 0)) * SWARE_TAIL_SIZE;
+	tails = ((sware_pivot_has_tid(tuple) ? 1 : 0) + (is_downlink ? 1 : 0)) *
+		SWARE_TAIL_SIZE;
 	if (IndexTupleSize(tuple) < sizeof(IndexTupleData) + tails)
 		sware_report_corruption(item->index, item->block,
 								"Item %u is too small: %zu bytes.",
 								item->offset, (Size) IndexTupleSize(tuple));
 	validate_columns(item, columns, IndexTupleSize(tuple) - tails);
 
-	if (sware_pivot_has_tid(tuple) && !ItemPointerIsValid(sware_pivot_tid(tuple)))
+	if (sware_pivot_has_tid(tuple) &&
+		!ItemPointerIsValid(sware_pivot_tid(tuple)))
 		sware_report_corruption(item->index, item->block,
 								"Item %u has no valid TID.", item->offset);
 	if (is_downlink &&
@@ -352,7 +376,8 @@ validate_leaf_tuple(PageItem *item)
 			key_size > size ||
 			MAXALIGN(key_size + count * sizeof(ItemPointerData)) != size ||
 			columns != IndexRelationGetNumberOfKeyAttributes(item->index))
-			sware_report_corruption(item->index, item->block,
+			sware_report_corruption(
+									item->index, item->block,
 									"Item %u is no posting list: %zu bytes, %d TIDs at %zu, "
 									"flags 0x%04x and 0x%04x.",
 									item->offset, size, count, key_size, tuple->t_info,
@@ -377,10 +402,11 @@ validate_leaf_tuple(PageItem *item)
 }
 
 /*
- * Check one item of a live tree page whose frame is known to be good.
+ * Check one item of a live tree page whose frame has been checked.
  */
 void
-sware_validate_item(Relation index, BlockNumber block, Page page, OffsetNumber offset)
+sware_validate_item(Relation index, BlockNumber block, Page page,
+					OffsetNumber offset)
 {
 	PageItem	item;
 
@@ -388,7 +414,7 @@ sware_validate_item(Relation index, BlockNumber block, Page page, OffsetNumber o
 	item.block = block;
 	item.offset = offset;
 
-	if (offset == SWARE_HIGH_KEY && sware_page_is_rightmost(page))
+	if (offset == SWARE_HIGH_KEY && !sware_page_has_high_key(page))
 	{
 		if (ItemIdIsUsed(PageGetItemId(page, offset)))
 			sware_report_corruption(index, block,
@@ -407,8 +433,7 @@ sware_validate_item(Relation index, BlockNumber block, Page page, OffsetNumber o
 }
 
 /*
- * Check a tree page with all its items.  Of a deleted page nothing but its
- * frame matters.
+ * Check the frame of a tree page, and, unless it is deleted, all its items.
  */
 void
 sware_validate_page(Relation index, BlockNumber block, Page page)
@@ -449,8 +474,8 @@ sware_validate_page(Relation index, BlockNumber block, Page page)
 }
 
 /*
- * Check the entries of a live buffer page whose frame is known to be good.
- * Returns their number.  Errors give them numbers, from 1 on.
+ * Check the entries of a live buffer page whose frame has been checked.
+ * Returns their number.  Errors call the first of them item 1.
  */
 int
 sware_validate_buffer_entries(Relation index, BlockNumber block, Page page)
@@ -462,14 +487,18 @@ sware_validate_buffer_entries(Relation index, BlockNumber block, Page page)
 	{
 		Size		size;
 
-		/* `end` and every `start` are aligned, as headers of entries are long */
+		/*
+		 * `end` and `start` are aligned, so an entry's header fits between
+		 * them
+		 */
 		item.offset++;
 		item.tuple = (IndexTuple) ((char *) page + start);
 		size = IndexTupleSize(item.tuple);
 		if (size < sizeof(IndexTupleData) || size != MAXALIGN(size) ||
 			size > SWARE_MAX_ENTRY_SIZE || start + size > end ||
 			sware_tuple_is_special(item.tuple))
-			sware_report_corruption(index, block,
+			sware_report_corruption(
+									index, block,
 									"Item %u, at byte %zu, is no entry: %zu bytes, flags 0x%04x.",
 									item.offset, start, size, item.tuple->t_info);
 		validate_leaf_tuple(&item);
@@ -479,7 +508,7 @@ sware_validate_buffer_entries(Relation index, BlockNumber block, Page page)
 }
 
 /*
- * Check the slots of a directory page whose frame is known to be good.
+ * Check the slots of a directory page whose frame has been checked.
  */
 void
 sware_validate_slots(Relation index, BlockNumber block, Page page)
@@ -492,11 +521,13 @@ sware_validate_slots(Relation index, BlockNumber block, Page page)
 
 		if (slot->state == SWARE_SLOT_FREE)
 			continue;
-		if ((slot->state != SWARE_SLOT_SEALED && slot->state != SWARE_SLOT_RETIRED) ||
+		if ((slot->state != SWARE_SLOT_SEALED &&
+			 slot->state != SWARE_SLOT_RETIRED) ||
 			slot->page.block == SWARE_METAPAGE || slot->page.block == block ||
-			!sware_link_is_valid(slot->page) ||
-			slot->entries == 0 || slot->entries > MAX_BUFFER_ENTRIES)
-			sware_report_corruption(index, block,
+			!sware_link_is_valid(slot->page) || slot->entries == 0 ||
+			slot->entries > MAX_BUFFER_ENTRIES)
+			sware_report_corruption(
+									index, block,
 									"Slot %d is damaged: block %u, state %u, %u entries.",
 									i, slot->page.block, slot->state, slot->entries);
 	}

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * validate.h
- *	  Is a page what a page of a sware index can be?
+ *	  Validation of single pages.
  *
- * The functions work on private copies of pages and trust nothing in them.
- * A page that has passed can be given to the rest of the code: every item is
- * within the page and every column within its item.  The inside of a value
- * is not looked at, nor the order of items; no comparator is called.  What is
- * wrong is reported by sware_report_corruption.
+ * The functions work on private copies of pages, and trust nothing in them.
+ * Other code can work with a page that has passed: every item is within the
+ * page, and every column within its item.  They do not look at the contents of
+ * values or at the order of items, and call no comparator.  A fault is
+ * reported by sware_report_corruption, with ERRCODE_INDEX_CORRUPTED.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,11 +17,10 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
-#include "tree/corruption.h"
-#include "tree/entry.h"
-#include "tree/page.h"
+#include "layout/page.h"
+#include "pages/corruption.h"
 
-/* Is a page of the tree, and not of the shared buffer? */
+/* Is a page one of the tree, and not of the buffer? */
 static inline bool
 sware_page_is_of_tree(Page page)
 {
@@ -35,7 +34,8 @@ extern void sware_validate_frame(Relation index, BlockNumber block, Page page);
 extern void sware_validate_item(Relation index, BlockNumber block, Page page,
 								OffsetNumber offset);
 extern void sware_validate_page(Relation index, BlockNumber block, Page page);
-extern int	sware_validate_buffer_entries(Relation index, BlockNumber block, Page page);
+extern int	sware_validate_buffer_entries(Relation index, BlockNumber block,
+										  Page page);
 extern void sware_validate_slots(Relation index, BlockNumber block, Page page);
 
 #endif							/* SWARE_VALIDATE_H */

@@ -11,8 +11,9 @@
  * over goes in by splits, which also makes room in the parent.
  *
  * A crash before the last record leaks the new leaves.  VACUUM's physical
- * pass finds them, unless an append is under way, which it learns from a
- * heavyweight lock that an append holds on the metapage's number.
+ * pass finds them.  It leaves the leaves of an append that is under way alone:
+ * an append holds a heavyweight lock on the metapage's number until they are
+ * linked or given back, and VACUUM takes it for each leaf that it looks at.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,10 +24,18 @@
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 
-#include "am/options.h"
+#include "base/faultpoint.h"
+#include "base/options.h"
+#include "keys/entry.h"
+#include "keys/searchkey.h"
+#include "layout/page.h"
+#include "layout/tuple.h"
+#include "pages/pageaccess.h"
+#include "tree/append.h"
 #include "tree/cache.h"
-#include "faultpoint.h"
-#include "tree/tree.h"
+#include "tree/descent.h"
+#include "tree/pagewrite.h"
+#include "tree/split.h"
 #include "wal/wal.h"
 
 /* leaves appended with one link record, at most */
@@ -60,7 +69,8 @@ largest_tuple(Relation index, Page page)
 	IndexTuple	tuple = sware_page_tuple(page, last);
 
 	if (last_sorted >= SWARE_FIRST_DATA && last_sorted < last &&
-		sware_compare_entries(index, sware_page_tuple(page, last_sorted), tuple) > 0)
+		sware_compare_entries(index, sware_page_tuple(page, last_sorted),
+							  tuple) > 0)
 		tuple = sware_page_tuple(page, last_sorted);
 	return tuple;
 }
@@ -84,7 +94,8 @@ is_above_leaf(Relation index, Page page, IndexTuple entry)
 static bool
 is_filled(Relation index, Page page, IndexTuple next)
 {
-	Size		unused = SWARE_PAGE_CAPACITY * (100 - sware_fillfactor(index)) / 100;
+	Size		unused =
+		SWARE_PAGE_CAPACITY * (100 - sware_fillfactor(index)) / 100;
 	Size		room = PageGetExactFreeSpace(page);
 
 	return room >= sware_pivot_space(next) &&
@@ -96,7 +107,8 @@ static bool
 has_last_downlink(Page page, SwareLink child)
 {
 	return sware_page_data_count(page) > 0 &&
-		sware_links_equal(sware_pivot_link(sware_page_tuple(page, PageGetMaxOffsetNumber(page))),
+		sware_links_equal(sware_pivot_link(sware_page_tuple(
+															page, PageGetMaxOffsetNumber(page))),
 						  child);
 }
 
@@ -139,7 +151,8 @@ look_at_right_edge(Append *append, IndexTuple first)
  * number of entries taken.
  */
 static int
-take_leaf(Append *append, NewLeaf *leaf, IndexTuple *entries, int count, Size fill)
+take_leaf(Append *append, NewLeaf *leaf, IndexTuple *entries, int count,
+		  Size fill)
 {
 	bool		deduplicate = sware_option_deduplicate(append->index) &&
 		sware_cache(append->index)->allEqualImage;
@@ -161,7 +174,8 @@ take_leaf(Append *append, NewLeaf *leaf, IndexTuple *entries, int count, Size fi
 
 			if (!deduplicate)
 				break;
-			leaf->count = sware_deduplicate(append->index, leaf->tuples, leaf->count);
+			leaf->count =
+				sware_deduplicate(append->index, leaf->tuples, leaf->count);
 			space = 0;
 			for (int i = 0; i < leaf->count; i++)
 				space += sware_item_space(leaf->tuples[i]);
@@ -191,7 +205,8 @@ take_leaf(Append *append, NewLeaf *leaf, IndexTuple *entries, int count, Size fi
 static int
 cut_into_leaves(Append *append, IndexTuple *entries, int count)
 {
-	Size		fill = SWARE_PAGE_CAPACITY * sware_fillfactor(append->index) / 100;
+	Size		fill =
+		SWARE_PAGE_CAPACITY * sware_fillfactor(append->index) / 100;
 	Size		parent_space = 0;
 	IndexTuple	last = append->largest;
 	int			taken = 0;
@@ -200,7 +215,8 @@ cut_into_leaves(Append *append, IndexTuple *entries, int count)
 	while (taken < count && append->count < MAX_APPENDED_LEAVES)
 	{
 		NewLeaf    *leaf = &append->leaves[append->count];
-		int			more = take_leaf(append, leaf, entries + taken, count - taken, fill);
+		int			more =
+			take_leaf(append, leaf, entries + taken, count - taken, fill);
 
 		leaf->pivot = sware_form_pivot(append->index, last, leaf->tuples[0]);
 		parent_space += sware_item_space(leaf->pivot) + SWARE_TAIL_SIZE;
@@ -218,7 +234,8 @@ allocate_leaf(Append *append, int i)
 {
 	NewLeaf    *leaf = &append->leaves[i];
 
-	leaf->buffer = sware_allocate_buffer(append->index, &leaf->link.incarnation);
+	leaf->buffer =
+		sware_allocate_buffer(append->index, &leaf->link.incarnation);
 	leaf->link.block = BufferGetBlockNumber(leaf->buffer);
 }
 
@@ -323,8 +340,10 @@ try_to_link(Append *append)
 	page = BufferGetPage(buffer);
 	if (sware_page_is_rightmost(page) &&
 		is_above_leaf(index, page, append->leaves[0].tuples[0]) &&
-		PageGetExactFreeSpace(page) >= MAXALIGN(IndexTupleSize(append->leaves[0].pivot)) &&
-		sware_compare_pivot(index, append->leaves[0].pivot, largest_tuple(index, page)) > 0)
+		PageGetExactFreeSpace(page) >=
+		MAXALIGN(IndexTupleSize(append->leaves[0].pivot)) &&
+		sware_compare_pivot(index, append->leaves[0].pivot,
+							largest_tuple(index, page)) > 0)
 		parent = lock_parent(append);
 
 	if (BufferIsValid(parent))
@@ -402,8 +421,9 @@ sware_tree_append_run(Relation index, IndexTuple *entries, int count)
 	if (look_at_right_edge(append, entries[0]))
 		taken = cut_into_leaves(append, entries, count);
 
-	/* VACUUM may be long at looking for leaves that are not linked */
-	if (append->count > 0 && !ConditionalLockPage(index, SWARE_METAPAGE, ShareLock))
+	/* if VACUUM looks at a leaf just now, insert some entries one by one */
+	if (append->count > 0 &&
+		!ConditionalLockPage(index, SWARE_METAPAGE, ShareLock))
 		taken = 0;
 	else if (append->count > 0)
 	{

@@ -17,16 +17,19 @@
  */
 #include "postgres.h"
 
-#include "access/xloginsert.h"
 #include "miscadmin.h"
 #include "storage/checksum.h"
 #include "storage/smgr.h"
 #include "utils/memutils.h"
 
-#include "am/options.h"
+#include "base/options.h"
+#include "keys/entry.h"
+#include "layout/page.h"
+#include "layout/tuple.h"
+#include "pages/pageaccess.h"
 #include "tree/bulkload.h"
 #include "tree/cache.h"
-#include "tree/tree.h"
+#include "tree/pagewrite.h"
 #include "wal/wal.h"
 
 /* to which internal pages are filled, in percent */
@@ -88,9 +91,10 @@ write_batch(SwareBulkload *load)
 
 	if (load->written < load->batchFirst)
 	{
-		char	   *zeroes = (char *) TYPEALIGN(IO_ALIGNMENT,
-												MemoryContextAllocZero(load->scratch,
-																	   BLCKSZ + IO_ALIGNMENT));
+		char	   *zeroes =
+			(char *) TYPEALIGN(IO_ALIGNMENT,
+							   MemoryContextAllocZero(load->scratch,
+													  BLCKSZ + IO_ALIGNMENT));
 
 		while (load->written < load->batchFirst)
 			smgrextend(RelationGetSmgr(load->index), MAIN_FORKNUM,
@@ -136,7 +140,8 @@ finish_write(SwareBulkload *load, BlockNumber block)
 	Assert(load->batchCount == 0);
 	sware_wal_write_new_pages(load->index, MAIN_FORKNUM, block, &page, 1);
 	PageSetChecksumInplace(page, block);
-	smgrwrite(RelationGetSmgr(load->index), MAIN_FORKNUM, block, (char *) page, true);
+	smgrwrite(RelationGetSmgr(load->index), MAIN_FORKNUM, block, (char *) page,
+			  true);
 }
 
 /* Write the page of a level; the high key is NULL if it is the rightmost. */
@@ -147,7 +152,8 @@ write_level_page(SwareBulkload *load, LoadLevel *level, IndexTuple high_key,
 	Page		page = begin_write(load, level->link.block);
 	SwarePageOpaque opaque;
 
-	sware_init_page(page, level->level == 0 ? SWARE_KIND_LEAF : SWARE_KIND_INTERNAL,
+	sware_init_page(page,
+					level->level == 0 ? SWARE_KIND_LEAF : SWARE_KIND_INTERNAL,
 					level->level, BUILD_INCARNATION);
 	opaque = SwarePageGetOpaque(page);
 	opaque->left = level->left;
@@ -189,7 +195,8 @@ static LoadLevel *
 new_level(SwareBulkload *load, uint16 number)
 {
 	LoadLevel  *level = MemoryContextAlloc(load->context, sizeof(LoadLevel));
-	int			percent = number == 0 ? sware_fillfactor(load->index) : INTERNAL_FILLFACTOR;
+	int			percent = number == 0 ? sware_fillfactor(load->index) :
+		INTERNAL_FILLFACTOR;
 
 	level->level = number;
 	level->link = new_page(load);
@@ -231,11 +238,13 @@ has_room(LoadLevel *level, Size more, Size key_size)
 		used + key_size + SWARE_TAIL_SIZE <= SWARE_PAGE_CAPACITY;
 }
 
-static void add_downlink(SwareBulkload *load, LoadLevel *level, IndexTuple downlink);
+static void add_downlink(SwareBulkload *load, LoadLevel *level,
+						 IndexTuple downlink);
 
 /* The pivot between two neighbours of a level. */
 static IndexTuple
-pivot_between(SwareBulkload *load, LoadLevel *level, IndexTuple left, IndexTuple right)
+pivot_between(SwareBulkload *load, LoadLevel *level, IndexTuple left,
+			  IndexTuple right)
 {
 	return level->level == 0 ?
 		sware_form_pivot(load->index, left, right) :
@@ -262,7 +271,8 @@ next_page(SwareBulkload *load, LoadLevel *level, IndexTuple next)
 		IndexTuple	last = level->tuples[level->count - 1];
 
 		pivot = pivot_between(load, level, last, next);
-		if (level->space + MAXALIGN(IndexTupleSize(pivot)) <= SWARE_PAGE_CAPACITY)
+		if (level->space + MAXALIGN(IndexTupleSize(pivot)) <=
+			SWARE_PAGE_CAPACITY)
 			break;
 		if (level->count <= keep_at_least)
 			elog(ERROR, "high key of index \"%s\" does not fit on its page",
@@ -306,7 +316,8 @@ add_downlink(SwareBulkload *load, LoadLevel *level, IndexTuple downlink)
 {
 	Size		size = MAXALIGN(IndexTupleSize(downlink));
 
-	while (level->count >= 2 && !has_room(level, size + sizeof(ItemIdData), size))
+	while (level->count >= 2 &&
+		   !has_room(level, size + sizeof(ItemIdData), size))
 		next_page(load, level, downlink);
 
 	if (level->count == 0)
@@ -370,7 +381,8 @@ sware_bulkload_begin(Relation index)
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "sware bulk load",
 												  ALLOCSET_DEFAULT_SIZES);
-	SwareBulkload *load = MemoryContextAllocZero(context, sizeof(SwareBulkload));
+	SwareBulkload *load =
+		MemoryContextAllocZero(context, sizeof(SwareBulkload));
 	char	   *pages;
 
 	load->index = index;
@@ -380,9 +392,10 @@ sware_bulkload_begin(Relation index)
 	load->scratch = AllocSetContextCreate(context, "sware bulk load scratch",
 										  ALLOCSET_DEFAULT_SIZES);
 
-	pages = (char *) TYPEALIGN(IO_ALIGNMENT,
-							   MemoryContextAlloc(context,
-												  BATCH_PAGES * BLCKSZ + IO_ALIGNMENT));
+	pages =
+		(char *) TYPEALIGN(IO_ALIGNMENT,
+						   MemoryContextAlloc(context, BATCH_PAGES * BLCKSZ +
+											  IO_ALIGNMENT));
 	for (int i = 0; i < BATCH_PAGES; i++)
 		load->batch[i] = (Page) (pages + i * BLCKSZ);
 
@@ -448,20 +461,14 @@ sware_bulkload_finish(SwareBulkload *load)
 static void
 add_init_fork_page(Relation index, Page contents, BlockNumber block)
 {
-	Buffer		buffer = ReadBufferExtended(index, INIT_FORKNUM, P_NEW, RBM_NORMAL, NULL);
+	Buffer		buffer =
+		ReadBufferExtended(index, INIT_FORKNUM, P_NEW, RBM_NORMAL, NULL);
 
 	if (BufferGetBlockNumber(buffer) != block)
 		elog(ERROR, "initialization fork of index \"%s\" is not empty",
 			 RelationGetRelationName(index));
 	sware_lock_buffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-
-	/* generic WAL would not log this, as the relation is unlogged */
-	START_CRIT_SECTION();
-	memcpy(BufferGetPage(buffer), contents, BLCKSZ);
-	MarkBufferDirty(buffer);
-	log_newpage_buffer(buffer, true);
-	END_CRIT_SECTION();
-
+	sware_wal_fill_init_page(buffer, contents);
 	sware_release_buffer(buffer);
 }
 
@@ -469,7 +476,8 @@ add_init_fork_page(Relation index, Page contents, BlockNumber block)
 void
 sware_bulkload_empty_init_fork(Relation index)
 {
-	SwareLink	root = {.block = SWARE_FIRST_ROOT,.incarnation = BUILD_INCARNATION};
+	SwareLink	root = {.block = SWARE_FIRST_ROOT,
+	.incarnation = BUILD_INCARNATION};
 	PGAlignedBlock contents;
 	Page		page = (Page) contents.data;
 

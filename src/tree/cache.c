@@ -9,14 +9,16 @@
 
 #include "utils/memutils.h"
 
+#include "layout/page.h"
+#include "pages/pageaccess.h"
 #include "tree/cache.h"
-#include "tree/tree.h"
 
 /* Copy what the metapage says; locks it for a moment. */
 static void
 read_metapage(Relation index, SwareCache *cache)
 {
-	Buffer		buffer = sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_SHARE);
+	Buffer		buffer =
+		sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_SHARE);
 	SwareMetaPage meta = SwarePageGetMeta(BufferGetPage(buffer));
 
 	cache->root = meta->root;
@@ -37,7 +39,8 @@ sware_cache(Relation index)
 		cache.rightmost.block = InvalidBlockNumber;
 		cache.rightmost.incarnation = 0;
 		cache.tail = cache.rightmost;
-		index->rd_amcache = MemoryContextAlloc(index->rd_indexcxt, sizeof(SwareCache));
+		index->rd_amcache =
+			MemoryContextAlloc(index->rd_indexcxt, sizeof(SwareCache));
 		memcpy(index->rd_amcache, &cache, sizeof(SwareCache));
 	}
 	return (SwareCache *) index->rd_amcache;
@@ -69,7 +72,7 @@ sware_cache_set_rightmost(Relation index, SwareLink rightmost)
 		((SwareCache *) index->rd_amcache)->rightmost = rightmost;
 }
 
-/* Remember the open page of the shared buffer that took entries last. */
+/* Remember the open page of the buffer that took entries last. */
 void
 sware_cache_set_tail(Relation index, SwareLink tail)
 {

@@ -14,7 +14,8 @@
 
 #include "utils/rel.h"
 
-#include "tree/page.h"
+#include "layout/page.h"
+
 
 typedef struct SwareCache
 {
@@ -22,7 +23,7 @@ typedef struct SwareCache
 	int			level;			/* of the root */
 	bool		allEqualImage;	/* never changes while the file is the same */
 	SwareLink	rightmost;		/* rightmost leaf, or no link if not known */
-	SwareLink	tail;			/* open page of the shared buffer, or no link */
+	SwareLink	tail;			/* open page of the buffer, or no link */
 } SwareCache;
 
 extern SwareCache *sware_cache(Relation index);

@@ -4,9 +4,9 @@
  *	  Where the order of entries can be cut into intervals of a few leaves each.
  *
  * Any place will do for the end of an interval: who goes through it asks which
- * entries lie in it, not on which pages.  The downlinks just above the leaves are
- * good places, since an interval then begins and ends with a leaf; that others
- * change the tree while they are looked up does no harm.
+ * entries lie in it, not on which pages.  The downlinks just above the leaves
+ * are good places, since an interval then begins and ends with a leaf; that
+ * others change the tree while they are looked up does no harm.
  *
  * One content lock is held at a time.
  *
@@ -16,13 +16,18 @@
 
 #include "miscadmin.h"
 
+#include "keys/searchkey.h"
+#include "layout/page.h"
+#include "layout/tuple.h"
+#include "pages/pageaccess.h"
+#include "pages/pageitem.h"
 #include "tree/cache.h"
-#include "tree/pageitem.h"
+#include "tree/descent.h"
 #include "tree/tree.h"
 
 /*
- * How often a step to the left is tried, while others change the tree, before the
- * rest of the tree counts as one interval.
+ * How often a step to the left is tried, while others change the tree, before
+ * the rest of the tree counts as one interval.
  */
 #define MAX_ATTEMPTS	10
 
@@ -43,8 +48,8 @@ has_downlinks(Relation index)
 }
 
 /*
- * The page just above the leaves that has the downlink for what lies next to the
- * place in the direction, or at the tree's edge.  Pinned and share-locked.
+ * The page just above the leaves that has the downlink for what lies next to
+ * the place in the direction, or at the tree's edge.  Pinned and share-locked.
  */
 static Buffer
 read_parent(const SwareSearchKey *place, bool forward)
@@ -62,7 +67,8 @@ copy_pivot(Relation index, Buffer buffer, OffsetNumber offset, IndexTuple to)
 	Page		page = BufferGetPage(buffer);
 	IndexTuple	pivot = sware_checked_pivot(index, block, page, offset);
 
-	if (IndexTupleSize(pivot) > SWARE_MAX_PIVOT_SIZE || sware_tuple_count(pivot) == 0)
+	if (IndexTupleSize(pivot) > SWARE_MAX_PIVOT_SIZE ||
+		sware_tuple_count(pivot) == 0)
 		sware_report_item(index, block, page, offset);
 	memcpy(to, pivot, IndexTupleSize(pivot));
 }
@@ -78,11 +84,14 @@ find_above(const SwareSearchKey *place, int leaves, IndexTuple pivot)
 	bool		found = true;
 
 	if (place->columnCount > 0 && last >= SWARE_FIRST_DATA)
-		offset = sware_search_internal(place, BufferGetBlockNumber(buffer), page);
+		offset =
+			sware_search_internal(place, BufferGetBlockNumber(buffer), page);
 	if (offset + leaves <= last)
 		copy_pivot(place->index, buffer, offset + leaves, pivot);
-	else if (!sware_page_is_rightmost(page))
+	else if (sware_page_has_high_key(page))
 		copy_pivot(place->index, buffer, SWARE_HIGH_KEY, pivot);
+	else if (offset < last)
+		copy_pivot(place->index, buffer, last, pivot);
 	else
 		found = false;
 	sware_release_buffer(buffer);
@@ -102,7 +111,8 @@ find_below(const SwareSearchKey *place, int leaves, IndexTuple pivot)
 		SwareLink	link = sware_page_link(buffer);
 
 		if (place->columnCount > 0 && offset >= SWARE_FIRST_DATA)
-			offset = sware_search_internal(place, BufferGetBlockNumber(buffer), page);
+			offset = sware_search_internal(place, BufferGetBlockNumber(buffer),
+										   page);
 
 		/* the first downlink has no key: it begins where the page does */
 		if (offset >= SWARE_FIRST_DATA + leaves)
@@ -119,9 +129,12 @@ find_below(const SwareSearchKey *place, int leaves, IndexTuple pivot)
 		buffer = sware_step_left(place->index, sibling, link, 1);
 		if (BufferIsValid(buffer))
 		{
-			copy_pivot(place->index, buffer, SWARE_HIGH_KEY, pivot);
+			bool		found = sware_page_has_high_key(BufferGetPage(buffer));
+
+			if (found)
+				copy_pivot(place->index, buffer, SWARE_HIGH_KEY, pivot);
 			sware_release_buffer(buffer);
-			return true;
+			return found;
 		}
 	}
 	return false;
@@ -129,17 +142,19 @@ find_below(const SwareSearchKey *place, int leaves, IndexTuple pivot)
 
 /*
  * Find a pivot that lies about so many leaves, or fewer, beyond a place in the
- * direction, or beyond the edge from which the direction leads, if the place has no
- * columns.  Going backward, the place is `below`.  `pivot` has room for
+ * direction, or beyond the edge from which the direction leads, if the place
+ * has no columns.  Going backward, the place is `below`.  `pivot` has room for
  * SWARE_MAX_PIVOT_SIZE bytes.
  *
  * False if the tree ends there, or if it is not known where to cut it.
  */
 bool
-sware_find_cut(const SwareSearchKey *place, bool forward, int leaves, IndexTuple pivot)
+sware_find_cut(const SwareSearchKey *place, bool forward, int leaves,
+			   IndexTuple pivot)
 {
 	Assert(place->columnCount == 0 || place->below == !forward);
 	if (!has_downlinks(place->index))
 		return false;
-	return forward ? find_above(place, leaves, pivot) : find_below(place, leaves, pivot);
+	return forward ? find_above(place, leaves, pivot) :
+		find_below(place, leaves, pivot);
 }

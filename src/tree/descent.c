@@ -15,10 +15,14 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "keys/searchkey.h"
+#include "layout/page.h"
+#include "pages/corruption.h"
+#include "pages/pageaccess.h"
+#include "pages/pageitem.h"
 #include "tree/cache.h"
-#include "tree/corruption.h"
-#include "tree/pageitem.h"
-#include "tree/tree.h"
+#include "tree/descent.h"
+#include "tree/split.h"
 
 /* The root and its level, from the cache; to be checked when used. */
 SwareLink
@@ -124,20 +128,26 @@ is_right_of_page(const SwareSearchKey *key, Buffer buffer)
 		return false;
 	if (!sware_page_is_leaf(page) && sware_page_data_count(page) == 0)
 		return true;
-	return sware_compare_key(key, sware_checked_pivot(key->index,
-													  BufferGetBlockNumber(buffer),
-													  page, SWARE_HIGH_KEY)) >= 0;
+	/* a place to the right is found on a lower level */
+	if (!sware_page_has_high_key(page))
+		return false;
+	return sware_compare_key(key,
+							 sware_checked_pivot(key->index,
+												 BufferGetBlockNumber(buffer),
+												 page, SWARE_HIGH_KEY)) >= 0;
 }
 
 /* Complete the split of a page that was seen to be flagged, if it still is. */
 static void
 finish_split(Relation index, SwareLink link, int level, SwareStack *stack)
 {
-	Buffer		buffer = sware_read_linked(index, link, level, BUFFER_LOCK_EXCLUSIVE);
+	Buffer		buffer =
+		sware_read_linked(index, link, level, BUFFER_LOCK_EXCLUSIVE);
 
 	if (!BufferIsValid(buffer))
 		return;
-	if ((SwarePageGetOpaque(BufferGetPage(buffer))->flags & SWARE_INCOMPLETE_SPLIT) != 0)
+	if ((SwarePageGetOpaque(BufferGetPage(buffer))->flags &
+		 SWARE_INCOMPLETE_SPLIT) != 0)
 		sware_insert_downlink(index, buffer, stack);
 	else
 		sware_release_buffer(buffer);
@@ -168,7 +178,8 @@ move_right(const SwareSearchKey *key, Buffer buffer, int level, int lockmode,
 		if (!is_incomplete && !is_right_of_page(key, buffer))
 			return buffer;
 
-		next = is_incomplete ? sware_page_link(buffer) : SwarePageGetOpaque(page)->right;
+		next = is_incomplete ? sware_page_link(buffer) :
+			SwarePageGetOpaque(page)->right;
 		sware_release_buffer(buffer);
 		CHECK_FOR_INTERRUPTS();
 		count_step(index, next.block, &steps);
@@ -182,7 +193,8 @@ move_right(const SwareSearchKey *key, Buffer buffer, int level, int lockmode,
 
 /* one try of sware_descend; InvalidBuffer if the way was lost */
 static Buffer
-try_descend(const SwareSearchKey *key, int level, int lockmode, SwareStack **stack)
+try_descend(const SwareSearchKey *key, int level, int lockmode,
+			SwareStack **stack)
 {
 	Relation	index = key->index;
 	int			current;
@@ -198,10 +210,13 @@ try_descend(const SwareSearchKey *key, int level, int lockmode, SwareStack **sta
 		sware_release_buffer(buffer);
 		sware_cache_refresh_root(index);
 		if (sware_links_equal(sware_get_root(index, &current), root))
-			ereport(ERROR,
+			ereport(
+					ERROR,
 					(errcode(ERRCODE_INDEX_CORRUPTED),
-					 errmsg("index \"%s\" has no level %d above its root, block %u",
-							RelationGetRelationName(index), level, root.block)));
+					 errmsg(
+							"index \"%s\" has no level %d above its root, block %u",
+							RelationGetRelationName(index), level,
+							root.block)));
 		return InvalidBuffer;
 	}
 
@@ -276,7 +291,8 @@ try_descend(const SwareSearchKey *key, int level, int lockmode, SwareStack **sta
  * The caller may hold locks on lower levels.
  */
 Buffer
-sware_descend(const SwareSearchKey *key, int level, int lockmode, SwareStack **stack)
+sware_descend(const SwareSearchKey *key, int level, int lockmode,
+			  SwareStack **stack)
 {
 	Buffer		buffer;
 	int			attempts = 0;
@@ -349,17 +365,19 @@ sware_descend_to_edge(Relation index, int level, bool rightmost)
 }
 
 /*
- * Step from `page` of a level to its left sibling: the page whose right link leads to
- * `page`.  It is the one that the left link names, or further right if that
- * one was split.  Returns it pinned and share-locked, or InvalidBuffer, with
- * nothing held, if it was not found.
+ * Step from `page` of a level to its left sibling: the page whose right link
+ * leads to `page`.  It is the one that the left link names, or further right
+ * if that one was split.  Returns it pinned and share-locked, or
+ * InvalidBuffer, with nothing held, if it was not found.
  */
 Buffer
 sware_step_left(Relation index, SwareLink sibling, SwareLink page, int level)
 {
-	for (int steps = 0; steps <= MAX_STEPS_RIGHT && sware_link_is_valid(sibling); steps++)
+	for (int steps = 0;
+		 steps <= MAX_STEPS_RIGHT && sware_link_is_valid(sibling); steps++)
 	{
-		Buffer		buffer = sware_read_linked(index, sibling, level, BUFFER_LOCK_SHARE);
+		Buffer		buffer =
+			sware_read_linked(index, sibling, level, BUFFER_LOCK_SHARE);
 
 		if (!BufferIsValid(buffer))
 			break;
@@ -394,8 +412,8 @@ find_downlink(Relation index, Buffer buffer, SwareLink child, OffsetNumber hint)
  * with nothing held.
  */
 static Buffer
-find_downlink_to_the_right(Relation index, Buffer buffer, int level, int64 steps,
-						   SwareLink child, OffsetNumber hint,
+find_downlink_to_the_right(Relation index, Buffer buffer, int level,
+						   int64 steps, SwareLink child, OffsetNumber hint,
 						   SwareStack *ancestors, OffsetNumber *offset)
 {
 	while (BufferIsValid(buffer))
@@ -424,7 +442,8 @@ find_downlink_to_the_right(Relation index, Buffer buffer, int level, int64 steps
 }
 
 /*
- * Look for a downlink by the high key of the page that it leads to.
+ * Look for a downlink by the high key of the page that it leads to, if that
+ * has one.
  *
  * Who searches from the root with pages locked must know where the root is: the
  * cached one may be among the pages locked, after the tree has grown.
@@ -437,19 +456,23 @@ find_parent_by_high_key(Relation index, Page page, int level, SwareLink child,
 	SwareStack *ancestors = NULL;
 	Buffer		buffer;
 
+	if (!sware_page_has_high_key(page))
+		return InvalidBuffer;
 	sware_cache_refresh_root(index);
 	sware_search_key_from_pivot(&key, index, sware_page_high_key(page));
 	key.below = true;
 	buffer = sware_descend(&key, level, BUFFER_LOCK_EXCLUSIVE, &ancestors);
-	buffer = find_downlink_to_the_right(index, buffer, level, HINTED_STEPS, child,
-										InvalidOffsetNumber, ancestors, offset);
+	buffer = find_downlink_to_the_right(index, buffer, level, HINTED_STEPS,
+										child, InvalidOffsetNumber, ancestors,
+										offset);
 	sware_free_stack(ancestors);
 	return buffer;
 }
 
 /* Look for a downlink on all pages of a level. */
 static Buffer
-find_parent_by_walk(Relation index, int level, SwareLink child, OffsetNumber *offset)
+find_parent_by_walk(Relation index, int level, SwareLink child,
+					OffsetNumber *offset)
 {
 	Buffer		buffer;
 	SwareLink	leftmost;
@@ -473,7 +496,8 @@ find_parent_by_walk(Relation index, int level, SwareLink child, OffsetNumber *of
  * split.  The stack is a hint.
  */
 Buffer
-sware_find_parent(Relation index, Buffer child, SwareStack *stack, OffsetNumber *offset)
+sware_find_parent(Relation index, Buffer child, SwareStack *stack,
+				  OffsetNumber *offset)
 {
 	Page		page = BufferGetPage(child);
 	SwareLink	link = sware_page_link(child);
@@ -482,9 +506,11 @@ sware_find_parent(Relation index, Buffer child, SwareStack *stack, OffsetNumber 
 
 	if (stack)
 	{
-		parent = sware_read_linked(index, stack->page, level, BUFFER_LOCK_EXCLUSIVE);
-		parent = find_downlink_to_the_right(index, parent, level, HINTED_STEPS, link,
-											stack->offset, stack->parent, offset);
+		parent = sware_read_linked(index, stack->page, level,
+								   BUFFER_LOCK_EXCLUSIVE);
+		parent = find_downlink_to_the_right(index, parent, level, HINTED_STEPS,
+											link, stack->offset, stack->parent,
+											offset);
 		if (BufferIsValid(parent))
 			return parent;
 	}
@@ -525,9 +551,9 @@ sware_free_stack(SwareStack *stack)
 }
 
 /*
- * The leaf of a place, pinned and locked in a mode: the rightmost one, if that is
- * known and fits, else by a descent, whose ancestors are remembered if `stack` is
- * not NULL.  Locked exclusively, it has no incomplete split.
+ * The leaf of a place, pinned and locked in a mode: the rightmost one, if that
+ * is known and fits, else by a descent, whose ancestors are remembered if
+ * `stack` is not NULL.  Locked exclusively, it has no incomplete split.
  */
 Buffer
 sware_find_leaf(const SwareSearchKey *key, int lockmode, SwareStack **stack)
@@ -548,7 +574,8 @@ sware_find_leaf(const SwareSearchKey *key, int lockmode, SwareStack **stack)
 
 			if (sware_page_is_rightmost(page) &&
 				sware_page_last_sorted(page) >= SWARE_FIRST_DATA &&
-				sware_compare_key(key, sware_page_tuple(page, SWARE_FIRST_DATA)) > 0)
+				sware_compare_key(key, sware_page_tuple(page,
+														SWARE_FIRST_DATA)) > 0)
 				return buffer;
 			sware_release_buffer(buffer);
 		}

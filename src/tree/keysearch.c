@@ -7,16 +7,30 @@
  */
 #include "postgres.h"
 
+#include "keys/searchkey.h"
+#include "layout/page.h"
+#include "pages/pageaccess.h"
+#include "tree/descent.h"
 #include "tree/tree.h"
 
-/* Is there an item between two places at offsets first..last, which are in order? */
+/*
+ * Is there an item between two places at offsets first..last, which are in
+ * order? Those that are marked as dead to everybody do not count.
+ */
 static bool
-has_item_between(const SwareSearchKey *low, const SwareSearchKey *high, Page page,
-				 OffsetNumber first, OffsetNumber last)
+has_item_between(const SwareSearchKey *low, const SwareSearchKey *high,
+				 Page page, OffsetNumber first, OffsetNumber last)
 {
 	OffsetNumber offset = sware_search_leaf(low, page, first, last);
 
-	return offset <= last && sware_compare_key(high, sware_page_tuple(page, offset)) > 0;
+	for (; offset <= last; offset++)
+	{
+		if (sware_compare_key(high, sware_page_tuple(page, offset)) <= 0)
+			return false;
+		if (!ItemIdIsDead(PageGetItemId(page, offset)))
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -32,8 +46,10 @@ sware_tree_may_have(const SwareSearchKey *low, const SwareSearchKey *high)
 	OffsetNumber last_sorted = sware_page_last_sorted(page);
 	bool		result;
 
-	result = has_item_between(low, high, page, SWARE_FIRST_DATA, last_sorted) ||
-		has_item_between(low, high, page, last_sorted + 1, PageGetMaxOffsetNumber(page)) ||
+	result =
+		has_item_between(low, high, page, SWARE_FIRST_DATA, last_sorted) ||
+		has_item_between(low, high, page, last_sorted + 1,
+						 PageGetMaxOffsetNumber(page)) ||
 		(!sware_page_is_rightmost(page) &&
 		 sware_compare_key(high, sware_page_high_key(page)) > 0);
 	sware_release_buffer(buffer);

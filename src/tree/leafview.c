@@ -7,7 +7,34 @@
  */
 #include "postgres.h"
 
+#include "keys/searchkey.h"
+#include "layout/page.h"
+#include "pages/corruption.h"
+#include "pages/pageaccess.h"
 #include "tree/leafview.h"
+
+/*
+ * The number of TIDs on a leaf, whose frame has been checked: at most
+ * SWARE_MAX_TIDS_PER_PAGE, or there is an error.
+ */
+int
+sware_leaf_tid_count(Relation index, BlockNumber block, Page page)
+{
+	SwareLeafView view;
+	int			count = 0;
+
+	view.index = index;
+	view.block = block;
+	view.page = page;
+	for (OffsetNumber offset = SWARE_FIRST_DATA;
+		 offset <= PageGetMaxOffsetNumber(page); offset++)
+	{
+		count += sware_leaf_tuple_tid_count(sware_view_entry(&view, offset));
+		if (unlikely(count > SWARE_MAX_TIDS_PER_PAGE))
+			sware_report_corruption(index, block, "Items overlap.");
+	}
+	return count;
+}
 
 /*
  * The first of the page's offsets first..end-1, all in the sorted part or all
@@ -35,7 +62,8 @@ search_page(const SwareLeafView *view, const SwareSearchKey *key,
  * `to` if there is none.
  */
 int
-sware_view_search(const SwareLeafView *view, const SwareSearchKey *key, int from, int to)
+sware_view_search(const SwareLeafView *view, const SwareSearchKey *key,
+				  int from, int to)
 {
 	while (from < to)
 	{
@@ -54,7 +82,8 @@ sware_view_search(const SwareLeafView *view, const SwareSearchKey *key, int from
  * covers either all that is left of the page or only a few tuples.
  */
 int
-sware_view_search_end(const SwareLeafView *view, const SwareSearchKey *key, int from)
+sware_view_search_end(const SwareLeafView *view, const SwareSearchKey *key,
+					  int from)
 {
 	int			to = view->count;
 
@@ -78,7 +107,8 @@ sware_view_search_end(const SwareLeafView *view, const SwareSearchKey *key, int 
  * The same for the lower end of a range that ends at `to`.
  */
 int
-sware_view_search_begin(const SwareLeafView *view, const SwareSearchKey *key, int to)
+sware_view_search_begin(const SwareLeafView *view, const SwareSearchKey *key,
+						int to)
 {
 	int			from = 0;
 
@@ -113,7 +143,8 @@ view_merge(SwareLeafView *view, OffsetNumber first, OffsetNumber end,
 		SwareSearchKey key;
 		OffsetNumber place;
 
-		sware_search_key_from_entry(&key, view->index, sware_view_entry(view, added));
+		sware_search_key_from_entry(&key, view->index,
+									sware_view_entry(view, added));
 		place = search_page(view, &key, first, end);
 		while (first < place)
 			view->offsets[view->count++] = first++;
@@ -124,8 +155,8 @@ view_merge(SwareLeafView *view, OffsetNumber first, OffsetNumber end,
 }
 
 /*
- * Look at a leaf, whose frame has been checked.  `low` and `high`, if given, are
- * the places between which tuples are wanted.
+ * Look at a leaf, whose frame has been checked.  `low` and `high`, if given,
+ * are the places between which tuples are wanted.
  */
 void
 sware_view_init(SwareLeafView *view, Relation index, Buffer buffer,
@@ -150,7 +181,8 @@ sware_view_init(SwareLeafView *view, Relation index, Buffer buffer,
 	if (low && low->columnCount > 0)
 	{
 		OffsetNumber wanted = search_page(view, low, first, end);
-		OffsetNumber wanted_added = search_page(view, low, first_added, end_added);
+		OffsetNumber wanted_added =
+			search_page(view, low, first_added, end_added);
 
 		view->missingBelow = wanted > first || wanted_added > first_added;
 		first = wanted;
@@ -159,7 +191,8 @@ sware_view_init(SwareLeafView *view, Relation index, Buffer buffer,
 	if (high && high->columnCount > 0)
 	{
 		OffsetNumber wanted = search_page(view, high, first, end);
-		OffsetNumber wanted_added = search_page(view, high, first_added, end_added);
+		OffsetNumber wanted_added =
+			search_page(view, high, first_added, end_added);
 
 		/* keep a posting list that `high` is within: a part of it is wanted */
 		if (high->hasTid && wanted < end)

@@ -13,8 +13,10 @@
 
 #include "storage/bufmgr.h"
 
-#include "tree/pageitem.h"
-#include "tree/tree.h"
+#include "keys/searchkey.h"
+#include "layout/page.h"
+#include "layout/tuple.h"
+#include "pages/pageitem.h"
 
 /*
  * The tuples of a leaf in index order, append area merged in.  Index 0 is
@@ -50,9 +52,11 @@ sware_view_is_posting(IndexTuple tuple)
 static inline IndexTuple
 sware_view_entry(const SwareLeafView *view, OffsetNumber offset)
 {
-	IndexTuple	tuple = sware_checked_item(view->index, view->block, view->page, offset);
+	IndexTuple	tuple =
+		sware_checked_item(view->index, view->block, view->page, offset);
 
-	if (unlikely(sware_tuple_is_special(tuple) && !sware_view_is_posting(tuple)))
+	if (unlikely(sware_tuple_is_special(tuple) &&
+				 !sware_view_is_posting(tuple)))
 		sware_report_item(view->index, view->block, view->page, offset);
 	return tuple;
 }
@@ -61,24 +65,41 @@ sware_view_entry(const SwareLeafView *view, OffsetNumber offset)
 static inline IndexTuple
 sware_view_high_key(const SwareLeafView *view)
 {
-	return sware_checked_pivot(view->index, view->block, view->page, SWARE_HIGH_KEY);
+	return sware_checked_pivot(view->index, view->block, view->page,
+							   SWARE_HIGH_KEY);
 }
 
-/* the tuple at a place of the view, 0 <= i < count */
+/* the offset of the tuple at a place of the view, 0 <= i < count */
+static inline OffsetNumber
+sware_view_offset(const SwareLeafView *view, int i)
+{
+	return view->merged ? view->offsets[i] :
+		(OffsetNumber) (SWARE_FIRST_DATA + i);
+}
+
+/* the tuple at a place of the view */
 static inline IndexTuple
 sware_view_tuple(const SwareLeafView *view, int i)
 {
-	return sware_view_entry(view, view->merged ? view->offsets[i] :
-							(OffsetNumber) (SWARE_FIRST_DATA + i));
+	return sware_view_entry(view, sware_view_offset(view, i));
 }
 
+/* is that tuple marked as dead to everybody? */
+static inline bool
+sware_view_is_marked(const SwareLeafView *view, int i)
+{
+	return ItemIdIsDead(PageGetItemId(view->page, sware_view_offset(view, i)));
+}
+
+extern int	sware_leaf_tid_count(Relation index, BlockNumber block, Page page);
 extern void sware_view_init(SwareLeafView *view, Relation index, Buffer buffer,
-							const SwareSearchKey *low, const SwareSearchKey *high);
-extern int	sware_view_search(const SwareLeafView *view, const SwareSearchKey *key,
-							  int from, int to);
-extern int	sware_view_search_end(const SwareLeafView *view, const SwareSearchKey *key,
-								  int from);
-extern int	sware_view_search_begin(const SwareLeafView *view, const SwareSearchKey *key,
-									int to);
+							const SwareSearchKey *low,
+							const SwareSearchKey *high);
+extern int	sware_view_search(const SwareLeafView *view,
+							  const SwareSearchKey *key, int from, int to);
+extern int	sware_view_search_end(const SwareLeafView *view,
+								  const SwareSearchKey *key, int from);
+extern int	sware_view_search_begin(const SwareLeafView *view,
+									const SwareSearchKey *key, int to);
 
 #endif							/* SWARE_LEAFVIEW_H */

@@ -9,7 +9,13 @@
  */
 #include "postgres.h"
 
-#include "tree/tree.h"
+#include "keys/entry.h"
+#include "keys/searchkey.h"
+#include "layout/page.h"
+#include "layout/tuple.h"
+#include "pages/pageaccess.h"
+#include "tree/pagewrite.h"
+
 
 /* size of an entry of one column of at most 8 bytes */
 #define SMALL_ENTRY_SIZE	(sizeof(IndexTupleData) + sizeof(Datum))
@@ -46,7 +52,8 @@ push_item(Page page, IndexTuple tuple)
  * into this page.  The rest of the special space stays as it is.
  */
 void
-sware_write_items(Page page, IndexTuple high_key, const IndexTuple *tuples, int count)
+sware_write_items(Page page, IndexTuple high_key, const IndexTuple *tuples,
+				  int count)
 {
 	PageHeader	header = (PageHeader) page;
 
@@ -108,9 +115,61 @@ sware_remove_item(Page page, OffsetNumber offset)
 	{
 		ItemId		line_pointer = PageGetItemId(page, other);
 
-		if (ItemIdHasStorage(line_pointer) && ItemIdGetOffset(line_pointer) < start)
+		if (ItemIdHasStorage(line_pointer) &&
+			ItemIdGetOffset(line_pointer) < start)
 			line_pointer->lp_off += size;
 	}
+}
+
+/*
+ * Take TIDs from the entries and posting lists of a leaf.  `gone` tells which:
+ * all TIDs of the page are numbered through, by the offsets of their items.
+ * What remains stays where it is, so there are gaps afterwards (compact.h).
+ * The page is a private copy.
+ */
+void
+sware_remove_tids(Page page, const bool *gone)
+{
+	PageHeader	header = (PageHeader) page;
+	SwarePageOpaque opaque = SwarePageGetOpaque(page);
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+	OffsetNumber last_sorted = sware_page_last_sorted(page);
+	OffsetNumber next = SWARE_FIRST_DATA;
+	int			number = 0;
+
+	for (OffsetNumber offset = SWARE_FIRST_DATA; offset <= last; offset++)
+	{
+		ItemIdData	line_pointer = *PageGetItemId(page, offset);
+		IndexTuple	tuple = sware_page_tuple(page, offset);
+		ItemPointer tids = sware_leaf_tuple_tids(tuple);
+		int			count = sware_leaf_tuple_tid_count(tuple);
+		ItemPointerData live[SWARE_MAX_TIDS_PER_PAGE];
+		int			live_count = 0;
+
+		for (int i = 0; i < count; i++)
+		{
+			if (!gone[number++])
+				live[live_count++] = tids[i];
+		}
+		if (live_count == 0)
+		{
+			if (offset > last_sorted)
+				opaque->appendItems--;
+			continue;
+		}
+		if (live_count < count)
+		{
+			IndexTuple	smaller = sware_form_posting(tuple, live, live_count);
+
+			memcpy(tuple, smaller, IndexTupleSize(smaller));
+			ItemIdSetNormal(&line_pointer, ItemIdGetOffset(&line_pointer),
+							IndexTupleSize(smaller));
+			pfree(smaller);
+		}
+		*PageGetItemId(page, next) = line_pointer;
+		next++;
+	}
+	header->pd_lower = (char *) PageGetItemId(page, next) - (char *) page;
 }
 
 /*
@@ -158,7 +217,8 @@ sware_deduplicate(Relation index, IndexTuple *tuples, int count)
 			int			more = sware_leaf_tuple_tid_count(tuples[next]);
 
 			if (next > first &&
-				(MAXALIGN(key_size + (tid_count + more) * sizeof(ItemPointerData)) >
+				(MAXALIGN(key_size +
+						  (tid_count + more) * sizeof(ItemPointerData)) >
 				 SWARE_MAX_POSTING_SIZE ||
 				 !sware_keys_equal_image(index, base, tuples[next])))
 				break;

@@ -15,8 +15,14 @@
 
 #include "miscadmin.h"
 
-#include "faultpoint.h"
-#include "tree/tree.h"
+#include "base/faultpoint.h"
+#include "keys/entry.h"
+#include "layout/page.h"
+#include "layout/tuple.h"
+#include "pages/pageaccess.h"
+#include "tree/descent.h"
+#include "tree/pagewrite.h"
+#include "tree/split.h"
 #include "wal/wal.h"
 
 /*
@@ -65,14 +71,16 @@ complete_split(SwareWal *wal, Buffer child)
  * comes next.
  */
 void
-sware_split(Relation index, Buffer buffer, SwareItems *items, int new_item, Buffer child)
+sware_split(Relation index, Buffer buffer, SwareItems *items, int new_item,
+			Buffer child)
 {
 	Page		page = BufferGetPage(buffer);
 	int			level = SwarePageGetOpaque(page)->level;
 	bool		is_leaf = level == 0;
-	IndexTuple	old_high_key = sware_page_is_rightmost(page) ? NULL :
-		sware_page_high_key(page);
-	int			left_count = sware_find_split_point(index, page, items, new_item);
+	IndexTuple	old_high_key = sware_page_has_high_key(page) ?
+		sware_page_high_key(page) : NULL;
+	int			left_count =
+		sware_find_split_point(index, page, items, new_item);
 	IndexTuple	first_right = items->tuples[left_count];
 	IndexTuple	pivot;
 	SwareLink	left_link = sware_page_link(buffer);
@@ -84,7 +92,8 @@ sware_split(Relation index, Buffer buffer, SwareItems *items, int new_item, Buff
 	Page		right_page;
 
 	if (is_leaf)
-		pivot = sware_form_pivot(index, items->tuples[left_count - 1], first_right);
+		pivot = sware_form_pivot(index, items->tuples[left_count - 1],
+								 first_right);
 	else
 	{
 		/* the pivot moves up: its downlink becomes the right page's first */
@@ -130,7 +139,8 @@ sware_split(Relation index, Buffer buffer, SwareItems *items, int new_item, Buff
 static Buffer
 lock_metapage_if_root(Relation index, Buffer buffer)
 {
-	Buffer		meta_buffer = sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_SHARE);
+	Buffer		meta_buffer =
+		sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_SHARE);
 	SwareMetaPage meta = SwarePageGetMeta(BufferGetPage(meta_buffer));
 
 	if (!sware_links_equal(meta->root, sware_page_link(buffer)))
@@ -167,7 +177,8 @@ grow_root(Relation index, Buffer left, Buffer meta_buffer)
 	wal = sware_wal_begin(index);
 	complete_split(wal, left);
 	root_page = sware_wal_new_page(wal, root);
-	sware_init_page(root_page, SWARE_KIND_INTERNAL, level, root_link.incarnation);
+	sware_init_page(root_page, SWARE_KIND_INTERNAL, level,
+					root_link.incarnation);
 	sware_write_items(root_page, NULL, downlinks, 2);
 	meta = SwarePageGetMeta(sware_wal_change(wal, meta_buffer));
 	meta->root = root_link;
@@ -175,6 +186,42 @@ grow_root(Relation index, Buffer left, Buffer meta_buffer)
 	sware_wal_finish(wal);
 
 	sware_release_buffer(root);
+}
+
+/*
+ * Insert a downlink into an exclusively locked parent that has too little room
+ * for it: in place of the high key, if the parent has few downlinks, or else by
+ * a split.  Returns whether the parent was split.  `child` is the exclusively
+ * locked page whose split is completed.
+ */
+static bool
+make_room_for_downlink(Relation index, Buffer parent, IndexTuple downlink,
+					   OffsetNumber offset, Buffer child)
+{
+	SwareItems *items = palloc(sizeof(SwareItems));
+	int			position = offset - SWARE_FIRST_DATA;
+	bool		is_split;
+
+	sware_collect_items(index, BufferGetPage(parent), items);
+	memmove(&items->tuples[position + 1], &items->tuples[position],
+			(items->count - position) * sizeof(IndexTuple));
+	items->tuples[position] = downlink;
+	items->count++;
+
+	is_split = items->count > SWARE_MIN_FANOUT;
+	if (is_split)
+		sware_split(index, parent, items, position, child);
+	else
+	{
+		SwareWal   *wal = sware_wal_begin(index);
+
+		complete_split(wal, child);
+		sware_write_items(sware_wal_change(wal, parent), NULL, items->tuples,
+						  items->count);
+		sware_wal_finish(wal);
+	}
+	pfree(items);
+	return is_split;
 }
 
 /*
@@ -211,7 +258,8 @@ sware_insert_downlink(Relation index, Buffer left, SwareStack *stack)
 	downlink = sware_form_downlink(sware_page_high_key(left_page),
 								   SwarePageGetOpaque(left_page)->right);
 	parent = sware_find_parent(index, left, stack, &offset);
-	if (PageGetFreeSpace(BufferGetPage(parent)) >= MAXALIGN(IndexTupleSize(downlink)))
+	if (PageGetFreeSpace(BufferGetPage(parent)) >=
+		MAXALIGN(IndexTupleSize(downlink)))
 	{
 		SwareWal   *wal = sware_wal_begin(index);
 
@@ -223,18 +271,14 @@ sware_insert_downlink(Relation index, Buffer left, SwareStack *stack)
 	}
 	else
 	{
-		SwareItems *items = palloc(sizeof(SwareItems));
-		int			position = offset + 1 - SWARE_FIRST_DATA;
+		bool		is_split = make_room_for_downlink(index, parent, downlink,
+													  offset + 1, left);
 
-		sware_collect_items(index, BufferGetPage(parent), items);
-		memmove(&items->tuples[position + 1], &items->tuples[position],
-				(items->count - position) * sizeof(IndexTuple));
-		items->tuples[position] = downlink;
-		items->count++;
-		sware_split(index, parent, items, position, left);
 		sware_release_buffer(left);
-		sware_insert_downlink(index, parent, stack ? stack->parent : NULL);
-		pfree(items);
+		if (is_split)
+			sware_insert_downlink(index, parent, stack ? stack->parent : NULL);
+		else
+			sware_release_buffer(parent);
 	}
 	pfree(downlink);
 }

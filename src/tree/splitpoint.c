@@ -11,8 +11,13 @@
  */
 #include "postgres.h"
 
-#include "am/options.h"
-#include "tree/tree.h"
+#include "base/options.h"
+#include "keys/entry.h"
+#include "layout/page.h"
+#include "layout/tuple.h"
+#include "pages/pageaccess.h"
+#include "tree/pagewrite.h"
+#include "tree/split.h"
 
 /* internal pages are left this full (in %) where they grow at the right */
 #define INTERNAL_FILLFACTOR		90
@@ -139,7 +144,24 @@ pivot_cost(const SplitContext *split, int first_right)
 	if (!split->isLeaf)
 		return sware_tuple_count(right) + (sware_pivot_has_tid(right) ? 1 : 0);
 	return sware_pivot_columns_needed(split->index,
-									  split->items->tuples[first_right - 1], right);
+									  split->items->tuples[first_right - 1],
+									  right);
+}
+
+/*
+ * The space on the right of a split before the item `first`; that on its left
+ * is `left`.
+ */
+static inline Size
+right_space(const SplitContext *split, int first, Size left)
+{
+	Size		space = split->total - left;
+
+	/* of the first downlink, nothing but the link remains */
+	if (!split->isLeaf)
+		space -= IndexTupleSize(split->items->tuples[first]) -
+			SWARE_MINUS_INFINITY_SIZE;
+	return space;
 }
 
 /*
@@ -156,7 +178,7 @@ next_split_point(const SplitContext *split, int point, Size *left)
 	{
 		*left += sware_item_space(tuples[point - 1]);
 		if (*left + sware_pivot_space(tuples[point]) <= split->leftRoom &&
-			split->total - *left <= split->rightRoom)
+			right_space(split, point, *left) <= split->rightRoom)
 			return point;
 	}
 	return 0;
@@ -174,7 +196,8 @@ distance(Size a, Size b)
  * Returns 0 if none is possible.
  */
 static int
-best_split_point(const SplitContext *split, Size target, Size tolerance, int *cost)
+best_split_point(const SplitContext *split, Size target, Size tolerance,
+				 int *cost)
 {
 	Size		left = 0;
 	int			best = 0;
@@ -190,7 +213,8 @@ best_split_point(const SplitContext *split, Size target, Size tolerance, int *co
 			continue;
 		this_cost = pivot_cost(split, i);
 		if (best == 0 || this_cost < *cost ||
-			(this_cost == *cost && distance(left, target) < distance(best_left, target)))
+			(this_cost == *cost &&
+			 distance(left, target) < distance(best_left, target)))
 		{
 			best = i;
 			best_left = left;
@@ -236,14 +260,17 @@ cut_posting_list(SplitContext *split, Size target)
 	ItemPointer tids;
 	int64		fitting;
 
-	while (i < items->count - 1 && left + sware_item_space(items->tuples[i]) <= target)
+	while (i < items->count - 1 &&
+		   left + sware_item_space(items->tuples[i]) <= target)
 		left += sware_item_space(items->tuples[i++]);
 
 	list = items->tuples[i];
-	if (!sware_tuple_is_posting(list) || items->count == (int) lengthof(items->tuples))
+	if (!sware_tuple_is_posting(list) ||
+		items->count == (int) lengthof(items->tuples))
 		return;
 	fitting = ((int64) target - (int64) left - (int64) sizeof(ItemIdData) -
-			   (int64) sware_leaf_tuple_key_size(list)) / (int64) sizeof(ItemPointerData);
+			   (int64) sware_leaf_tuple_key_size(list)) /
+		(int64) sizeof(ItemPointerData);
 	fitting = Min(fitting, sware_tuple_count(list) - 2);
 	if (fitting < 2)
 		return;
@@ -253,8 +280,9 @@ cut_posting_list(SplitContext *split, Size target)
 	memmove(&items->tuples[i + 2], &items->tuples[i + 1],
 			(items->count - i - 1) * sizeof(IndexTuple));
 	items->tuples[i] = sware_form_posting(list, tids, fitting);
-	items->tuples[i + 1] = sware_form_posting(list, tids + fitting,
-											  sware_tuple_count(list) - fitting);
+	items->tuples[i + 1] =
+		sware_form_posting(list, tids + fitting,
+						   sware_tuple_count(list) - fitting);
 	items->count++;
 	split->total += sware_item_space(items->tuples[i]) +
 		sware_item_space(items->tuples[i + 1]);
@@ -275,7 +303,8 @@ choose_split_point(const SplitContext *split, Size target, int *cost)
  * exclusive lock on the page.
  */
 int
-sware_find_split_point(Relation index, Page page, SwareItems *items, int new_item)
+sware_find_split_point(Relation index, Page page, SwareItems *items,
+					   int new_item)
 {
 	SplitContext split;
 	int			key_columns = IndexRelationGetNumberOfKeyAttributes(index);
@@ -291,8 +320,8 @@ sware_find_split_point(Relation index, Page page, SwareItems *items, int new_ite
 		split.total += sware_item_space(items->tuples[i]);
 	split.leftRoom = SWARE_PAGE_CAPACITY;
 	split.rightRoom = SWARE_PAGE_CAPACITY -
-		(sware_page_is_rightmost(page) ? sizeof(ItemIdData) :
-		 sware_item_space(sware_page_high_key(page)));
+		(sware_page_has_high_key(page) ?
+		 sware_item_space(sware_page_high_key(page)) : sizeof(ItemIdData));
 
 	target = left_target(&split, page, new_item);
 	best = choose_split_point(&split, target, &cost);

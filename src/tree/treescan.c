@@ -25,8 +25,13 @@
 #include "pgstat.h"
 #include "utils/memutils.h"
 
-#include "compat.h"
-#include "tree/corruption.h"
+#include "base/compat.h"
+#include "keys/searchkey.h"
+#include "layout/page.h"
+#include "layout/tuple.h"
+#include "pages/corruption.h"
+#include "pages/pageaccess.h"
+#include "tree/descent.h"
 #include "tree/leafview.h"
 #include "tree/treescan.h"
 
@@ -60,8 +65,8 @@ tids_before(const SwareSearchKey *key, IndexTuple tuple)
 static void
 report_overlap(SwareTreeCursor *cursor)
 {
-	sware_report_corruption(cursor->scan->indexRelation, cursor->position.page.block,
-							"Items overlap.");
+	sware_report_corruption(cursor->scan->indexRelation,
+							cursor->position.page.block, "Items overlap.");
 }
 
 /*
@@ -90,20 +95,26 @@ copy_tuple(SwareTreeCursor *cursor, IndexTuple tuple)
 }
 
 /*
- * Take over the TIDs skip..end-1 of a tuple, at the end of the items or, when
- * going backward, before them.
+ * Take over the TIDs skip..end-1 of the tuple at a place of the view, at the
+ * end of the items or, when going backward, before them.
  */
 static inline void
-add_tids(SwareTreeCursor *cursor, IndexTuple tuple, int skip, int end, bool forward)
+add_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
+		 int end, bool forward)
 {
 	SwarePosition *position = &cursor->position;
+	IndexTuple	tuple = sware_view_tuple(view, i);
 	int			count = end - skip;
 	int			to;
 
-	if (cursor->keys.filterCount > 0 && !sware_scan_keys_filter(&cursor->keys, tuple))
+	if (cursor->usesMarks && sware_view_is_marked(view, i))
+		return;
+	if (cursor->keys.conditionCount > 0 &&
+		!sware_scan_keys_satisfy(&cursor->keys, tuple))
 		return;
 
-	if (unlikely(count > (forward ? SWARE_MAX_TIDS_PER_PAGE - 1 - position->last :
+	if (unlikely(count > (forward ?
+						  SWARE_MAX_TIDS_PER_PAGE - 1 - position->last :
 						  position->first)))
 		report_overlap(cursor);
 	if (forward)
@@ -119,12 +130,14 @@ add_tids(SwareTreeCursor *cursor, IndexTuple tuple, int skip, int end, bool forw
 	else
 		memcpy(&position->tids[to], &sware_leaf_tuple_tids(tuple)[skip],
 			   count * sizeof(ItemPointerData));
+	for (int j = 0; j < count; j++)
+		position->pageOffsets[to + j] = sware_view_offset(view, i);
 	if (cursor->wantTuples)
 	{
 		uint16		offset = copy_tuple(cursor, tuple);
 
-		for (int i = 0; i < count; i++)
-			position->tupleOffsets[to + i] = offset;
+		for (int j = 0; j < count; j++)
+			position->tupleOffsets[to + j] = offset;
 	}
 }
 
@@ -136,12 +149,17 @@ set_range_fence(SwareFence *fence, int64 range)
 	fence->hasTuple = false;
 }
 
-/* Make a fence the place of an entry, of a posting list's first one, or of a pivot. */
+/*
+ * Make a fence the place of an entry, of a posting list's first one, or of a
+ * pivot.
+ */
 static void
-set_tuple_fence(SwareTreeCursor *cursor, SwareFence *fence, int64 range, IndexTuple tuple)
+set_tuple_fence(SwareTreeCursor *cursor, SwareFence *fence, int64 range,
+				IndexTuple tuple)
 {
 	bool		is_posting = sware_tuple_is_posting(tuple);
-	Size		size = is_posting ? sware_posting_offset(tuple) : IndexTupleSize(tuple);
+	Size		size = is_posting ? sware_posting_offset(tuple) :
+		IndexTupleSize(tuple);
 
 	if (fence->size < size)
 	{
@@ -243,7 +261,8 @@ read_forward(SwareTreeCursor *cursor, Buffer buffer)
 	sware_scan_keys_set_range(keys, range);
 	arrival = at_tuple ? &cursor->arrivalKey : &keys->low;
 	if (keys->rangeCount == 1)
-		sware_view_init(&view, cursor->scan->indexRelation, buffer, arrival, &keys->high);
+		sware_view_init(&view, cursor->scan->indexRelation, buffer, arrival,
+						&keys->high);
 	else
 		sware_view_init(&view, cursor->scan->indexRelation, buffer, NULL, NULL);
 
@@ -263,19 +282,20 @@ read_forward(SwareTreeCursor *cursor, Buffer buffer)
 		{
 			IndexTuple	tuple = sware_view_tuple(&view, i);
 
-			add_tids(cursor, tuple, i == begin ? skip : 0,
+			add_tids(cursor, &view, i, i == begin ? skip : 0,
 					 sware_leaf_tuple_tid_count(tuple), true);
 		}
 
 		/* the range may end within a posting list */
 		if (end < view.count)
 		{
-			int			keep = tids_before(&keys->high, sware_view_tuple(&view, end));
+			int			keep =
+				tids_before(&keys->high, sware_view_tuple(&view, end));
 
 			if (end > begin)
 				skip = 0;
 			if (keep > skip)
-				add_tids(cursor, sware_view_tuple(&view, end), skip, keep, true);
+				add_tids(cursor, &view, end, skip, keep, true);
 		}
 		skip = 0;
 
@@ -342,7 +362,8 @@ read_backward(SwareTreeCursor *cursor, Buffer buffer)
 	sware_scan_keys_set_range(keys, range);
 	arrival = at_tuple ? &cursor->arrivalKey : &keys->high;
 	if (keys->rangeCount == 1)
-		sware_view_init(&view, cursor->scan->indexRelation, buffer, &keys->low, arrival);
+		sware_view_init(&view, cursor->scan->indexRelation, buffer, &keys->low,
+						arrival);
 	else
 		sware_view_init(&view, cursor->scan->indexRelation, buffer, NULL, NULL);
 
@@ -360,7 +381,7 @@ read_backward(SwareTreeCursor *cursor, Buffer buffer)
 		int			skip = tids_before(&keys->low, tuple);
 
 		if (keep > skip)
-			add_tids(cursor, tuple, skip, keep, false);
+			add_tids(cursor, &view, end, skip, keep, false);
 		if (skip > 0)
 			return;				/* the range begins within the posting list */
 	}
@@ -377,17 +398,20 @@ read_backward(SwareTreeCursor *cursor, Buffer buffer)
 			/* the range may begin within a posting list */
 			if (i == begin)
 				skip = tids_before(&keys->low, tuple);
-			add_tids(cursor, tuple, skip, sware_leaf_tuple_tid_count(tuple), false);
+			add_tids(cursor, &view, i, skip, sware_leaf_tuple_tid_count(tuple),
+					 false);
 		}
 
 		if (view.missingBelow || skip > 0)
-			return;				/* there is only this range left, and it begins here */
+			return;				/* there is only this range left, and it
+								 * begins here */
 		if (begin == 0)
 			break;
 
 		/* this range begins here; the next one that may hold something? */
 		range = sware_scan_keys_last_range_below(keys, range - 1,
-												 sware_view_tuple(&view, begin - 1));
+												 sware_view_tuple(&view,
+																  begin - 1));
 		if (range < 0)
 			return;
 		sware_scan_keys_set_range(keys, range);
@@ -409,7 +433,8 @@ read_backward(SwareTreeCursor *cursor, Buffer buffer)
 			  sware_compare_key(&keys->high, sware_view_tuple(&view, 0)) >= 0))
 	{
 		left->linked = true;
-		set_tuple_fence(cursor, &left->fence, range, sware_view_tuple(&view, 0));
+		set_tuple_fence(cursor, &left->fence, range,
+						sware_view_tuple(&view, 0));
 	}
 	else
 	{
@@ -433,8 +458,8 @@ arrival_place(SwareTreeCursor *cursor, bool forward)
 		sware_scan_keys_set_range(&cursor->keys, arrival->range);
 		return forward ? &cursor->keys.low : &cursor->keys.high;
 	}
-	sware_search_key_from_tuple(&cursor->arrivalKey, cursor->scan->indexRelation,
-								arrival->tuple);
+	sware_search_key_from_tuple(&cursor->arrivalKey,
+								cursor->scan->indexRelation, arrival->tuple);
 	return &cursor->arrivalKey;
 }
 
@@ -478,17 +503,18 @@ read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 	SwarePageOpaque opaque = SwarePageGetOpaque(page);
 
 	/*
-	 * It is enough to look at leaves here, and not at pages that descents pass.
-	 * What an old snapshot may miss was removed from a leaf by VACUUM, which
-	 * raised that leaf's LSN.  If the leaf was deleted then, its range went to
-	 * its right sibling, the LSN of which was raised by its new left link; a
-	 * split raises the LSNs of both halves.  So whoever reads the range now
-	 * reads a leaf with a higher LSN.
+	 * It is enough to look at leaves here, and not at pages that descents
+	 * pass. What an old snapshot may miss was removed from a leaf, by VACUUM
+	 * or to make room, which raised that leaf's LSN.  If the leaf was deleted
+	 * then, its range went to its right sibling, the LSN of which was raised
+	 * by its new left link; a split raises the LSNs of both halves.  So
+	 * whoever reads the range now reads a leaf with a higher LSN.
 	 */
 	sware_test_for_old_snapshot(cursor->scan->xs_snapshot,
 								cursor->scan->indexRelation, page);
 
 	position->page = sware_page_link(buffer);
+	position->lsn = BufferGetLSNAtomic(buffer);
 	position->left.sibling = opaque->left;
 	position->right.sibling = opaque->right;
 	position->tuplesUsed = 0;
@@ -519,6 +545,136 @@ unpin(SwarePosition *position)
 	}
 }
 
+/*
+ * Lock the position's leaf, share, to mark entries; InvalidBuffer if none may
+ * be marked.  Without a pin, VACUUM may have removed an entry and let its TID
+ * be reused, and the same key may have been inserted with it; an unchanged LSN
+ * says that this has not happened.  Pages that are not logged have no LSN, and
+ * so are kept pinned.
+ */
+static Buffer
+lock_leaf_to_mark(SwareTreeCursor *cursor)
+{
+	SwarePosition *position = &cursor->position;
+	Relation	index = cursor->scan->indexRelation;
+	Buffer		buffer;
+
+	if (BufferIsValid(position->buffer))
+	{
+		sware_lock_buffer(position->buffer, BUFFER_LOCK_SHARE);
+		if (sware_links_equal(sware_page_link(position->buffer),
+							  position->page))
+			return position->buffer;
+
+		/*
+		 * a pin does not keep an empty leaf from being deleted, and used
+		 * again
+		 */
+		sware_unlock_buffer(position->buffer);
+		return InvalidBuffer;
+	}
+	if (!RelationNeedsWAL(index))
+		return InvalidBuffer;
+	buffer = sware_read_linked(index, position->page, 0, BUFFER_LOCK_SHARE);
+	if (BufferIsValid(buffer) && BufferGetLSNAtomic(buffer) != position->lsn)
+	{
+		sware_release_buffer(buffer);
+		return InvalidBuffer;
+	}
+	return buffer;
+}
+
+/*
+ * Are all TIDs of the tuple at an offset of the leaf among the position's dead
+ * items from `item` on?  If the page has changed, something else may be there.
+ */
+static bool
+is_all_dead(SwareTreeCursor *cursor, Page page, OffsetNumber offset, int item)
+{
+	SwarePosition *position = &cursor->position;
+	IndexTuple	tuple;
+	int			count;
+
+	if (offset > PageGetMaxOffsetNumber(page))
+		return false;
+	tuple = sware_page_tuple(page, offset);
+	count = sware_leaf_tuple_tid_count(tuple);
+	if (count > position->last - item + 1)
+		return false;
+	for (int i = 0; i < count; i++)
+	{
+		if (!cursor->dead[item + i] ||
+			!ItemPointerEquals(&sware_leaf_tuple_tids(tuple)[i],
+							   &position->tids[item + i]))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Mark what has been noted as dead.  To be called before the position changes,
+ * or loses its pin.
+ */
+static void
+mark_dead_items(SwareTreeCursor *cursor)
+{
+	SwarePosition *position = &cursor->position;
+	bool		has_marked = false;
+	Buffer		buffer;
+	Page		page;
+
+	if (likely(cursor->firstDead > cursor->lastDead))
+		return;
+	buffer = lock_leaf_to_mark(cursor);
+	if (BufferIsValid(buffer))
+	{
+		page = BufferGetPage(buffer);
+		for (int item = cursor->firstDead; item <= cursor->lastDead; item++)
+		{
+			OffsetNumber offset = position->pageOffsets[item];
+
+			/* a posting list's first TID stands for it */
+			if (!cursor->dead[item] ||
+				!is_all_dead(cursor, page, offset, item) ||
+				ItemIdIsDead(PageGetItemId(page, offset)))
+				continue;
+			ItemIdMarkDead(PageGetItemId(page, offset));
+			has_marked = true;
+		}
+		if (has_marked)
+			MarkBufferDirtyHint(buffer, true);
+		if (BufferIsValid(position->buffer))
+			sware_unlock_buffer(buffer);
+		else
+			sware_release_buffer(buffer);
+	}
+	memset(&cursor->dead[cursor->firstDead], 0,
+		   cursor->lastDead - cursor->firstDead + 1);
+	cursor->firstDead = SWARE_MAX_TIDS_PER_PAGE;
+	cursor->lastDead = -1;
+}
+
+/*
+ * Note that the row of the item that the cursor is on is dead to everybody.
+ * Does nothing in a scan that does not use marks.
+ */
+void
+sware_tree_cursor_note_dead(SwareTreeCursor *cursor)
+{
+	int			item = cursor->position.current;
+
+	Assert(cursor->state == SWARE_CURSOR_ON_ITEM);
+	if (!cursor->usesMarks)
+		return;
+	if (cursor->dead == NULL)
+		cursor->dead =
+			MemoryContextAllocZero(cursor->context,
+								   SWARE_MAX_TIDS_PER_PAGE * sizeof(bool));
+	cursor->dead[item] = true;
+	cursor->firstDead = Min(cursor->firstDead, item);
+	cursor->lastDead = Max(cursor->lastDead, item);
+}
+
 /* Make a position without pin or memory; the items are left undefined. */
 static void
 init_position(SwarePosition *position)
@@ -547,7 +703,8 @@ static void
 make_room_for_tuples(SwareTreeCursor *cursor, SwarePosition *position)
 {
 	if (cursor->wantTuples && position->tuples == NULL)
-		position->tuples = MemoryContextAlloc(cursor->context, BLCKSZ + NAMEDATALEN);
+		position->tuples =
+			MemoryContextAlloc(cursor->context, BLCKSZ + NAMEDATALEN);
 }
 
 /*
@@ -555,13 +712,15 @@ make_room_for_tuples(SwareTreeCursor *cursor, SwarePosition *position)
  * the marked page, and back.
  */
 static void
-copy_position(SwareTreeCursor *cursor, SwarePosition *to, const SwarePosition *from)
+copy_position(SwareTreeCursor *cursor, SwarePosition *to,
+			  const SwarePosition *from)
 {
 	unpin(to);
 	to->buffer = from->buffer;
 	if (BufferIsValid(to->buffer))
 		IncrBufferRefCount(to->buffer);
 	to->page = from->page;
+	to->lsn = from->lsn;
 	copy_continuation(cursor, &to->left, &from->left);
 	copy_continuation(cursor, &to->right, &from->right);
 	to->first = from->first;
@@ -569,6 +728,8 @@ copy_position(SwareTreeCursor *cursor, SwarePosition *to, const SwarePosition *f
 	to->current = from->current;
 	memcpy(&to->tids[to->first], &from->tids[to->first],
 		   (to->last - to->first + 1) * sizeof(ItemPointerData));
+	memcpy(&to->pageOffsets[to->first], &from->pageOffsets[to->first],
+		   (to->last - to->first + 1) * sizeof(OffsetNumber));
 	if (cursor->wantTuples)
 	{
 		make_room_for_tuples(cursor, to);
@@ -608,6 +769,7 @@ go_on(SwareTreeCursor *cursor, bool forward)
 	SwareContinuation *side = forward ? &position->right : &position->left;
 	int64		fruitless = 0;
 
+	mark_dead_items(cursor);
 	if (cursor->markItem >= 0)
 	{
 		position->current = cursor->markItem;
@@ -625,15 +787,16 @@ go_on(SwareTreeCursor *cursor, bool forward)
 		unpin(position);
 		if (!side->more)
 		{
-			cursor->state = forward ? SWARE_CURSOR_AFTER_LAST : SWARE_CURSOR_BEFORE_FIRST;
+			cursor->state = forward ? SWARE_CURSOR_AFTER_LAST :
+				SWARE_CURSOR_BEFORE_FIRST;
 			return false;
 		}
 
 		swap_fences(&cursor->arrival, &side->fence);
 		place = arrival_place(cursor, forward);
 		if (side->linked && forward)
-			buffer = sware_read_linked(cursor->scan->indexRelation, side->sibling, 0,
-									   BUFFER_LOCK_SHARE);
+			buffer = sware_read_linked(cursor->scan->indexRelation,
+									   side->sibling, 0, BUFFER_LOCK_SHARE);
 		else if (side->linked)
 			buffer = sware_step_left(cursor->scan->indexRelation, side->sibling,
 									 position->page, 0);
@@ -647,14 +810,33 @@ go_on(SwareTreeCursor *cursor, bool forward)
 	return true;
 }
 
+/*
+ * May a scan leave out marked entries, and mark others?  Not in recovery, nor
+ * in a transaction that began in it: the snapshot may be older than what the
+ * primary took for dead to everybody.  A parallel worker has a transaction of
+ * its own, but the snapshot of its leader.
+ */
+static bool
+may_use_marks(IndexScanDesc scan)
+{
+	return scan->ignore_killed_tuples &&
+		!(IsMVCCSnapshot(scan->xs_snapshot) &&
+		  scan->xs_snapshot->takenDuringRecovery);
+}
+
 /* What does the scan need besides TIDs? */
 static void
 learn_what_is_wanted(SwareTreeCursor *cursor)
 {
-	bool		index_only = cursor->scan->xs_want_itup;
+	IndexScanDesc scan = cursor->scan;
 
-	cursor->wantTuples = index_only || cursor->isMerged;
-	cursor->keepPin = index_only || !IsMVCCSnapshot(cursor->scan->xs_snapshot);
+	cursor->wantTuples = scan->xs_want_itup || cursor->isMerged;
+	cursor->usesMarks = may_use_marks(scan);
+
+	/* pages that are not logged have no LSN, see lock_leaf_to_mark */
+	cursor->keepPin = scan->xs_want_itup ||
+		!IsMVCCSnapshot(scan->xs_snapshot) ||
+		!RelationNeedsWAL(scan->indexRelation);
 	make_room_for_tuples(cursor, &cursor->position);
 }
 
@@ -665,7 +847,8 @@ learn_what_is_wanted(SwareTreeCursor *cursor)
 static bool
 begin(SwareTreeCursor *cursor, bool forward)
 {
-	SwareContinuation *side = forward ? &cursor->position.right : &cursor->position.left;
+	SwareContinuation *side = forward ? &cursor->position.right :
+		&cursor->position.left;
 
 	learn_what_is_wanted(cursor);
 	side->more = cursor->keys.rangeCount > 0;
@@ -678,12 +861,19 @@ begin(SwareTreeCursor *cursor, bool forward)
  * Make a cursor for an index scan.
  */
 void
-sware_tree_cursor_init(SwareTreeCursor *cursor, IndexScanDesc scan)
+sware_tree_cursor_init(SwareTreeCursor *cursor, IndexScanDesc scan,
+					   SwareBeforePage before_page)
 {
 	cursor->scan = scan;
+	cursor->beforePage = before_page;
 	cursor->context = CurrentMemoryContext;
-	sware_scan_keys_init(&cursor->keys, scan->indexRelation, scan->numberOfKeys);
+	sware_scan_keys_init(&cursor->keys, scan->indexRelation,
+						 scan->numberOfKeys);
 	cursor->isMerged = cursor->wantTuples = cursor->keepPin = false;
+	cursor->usesMarks = false;
+	cursor->dead = NULL;
+	cursor->firstDead = SWARE_MAX_TIDS_PER_PAGE;
+	cursor->lastDead = -1;
 	cursor->state = SWARE_CURSOR_UNPOSITIONED;
 	cursor->markState = SWARE_CURSOR_UNPOSITIONED;
 	cursor->markItem = -1;
@@ -698,6 +888,7 @@ sware_tree_cursor_init(SwareTreeCursor *cursor, IndexScanDesc scan)
 void
 sware_tree_cursor_rewind(SwareTreeCursor *cursor)
 {
+	mark_dead_items(cursor);
 	unpin(&cursor->position);
 	if (cursor->marked)
 		unpin(cursor->marked);
@@ -713,6 +904,9 @@ sware_tree_cursor_rewind(SwareTreeCursor *cursor)
 void
 sware_tree_cursor_end(SwareTreeCursor *cursor)
 {
+	mark_dead_items(cursor);
+	if (cursor->dead)
+		pfree(cursor->dead);
 	free_position(&cursor->position);
 	if (cursor->marked)
 	{
@@ -735,7 +929,7 @@ sware_tree_cursor_next_page(SwareTreeCursor *cursor, ScanDirection direction)
 	bool		forward = ScanDirectionIsForward(direction);
 
 	if (cursor->beforePage)
-		cursor->beforePage(cursor->scan->indexRelation);
+		cursor->beforePage(cursor->scan);
 
 	switch (cursor->state)
 	{
@@ -762,13 +956,15 @@ sware_tree_cursor_next(SwareTreeCursor *cursor, ScanDirection direction)
 
 	if (ScanDirectionIsForward(direction))
 	{
-		if (cursor->state == SWARE_CURSOR_ON_ITEM && position->current < position->last)
+		if (cursor->state == SWARE_CURSOR_ON_ITEM &&
+			position->current < position->last)
 		{
 			position->current++;
 			return true;
 		}
 	}
-	else if (cursor->state == SWARE_CURSOR_ON_ITEM && position->current > position->first)
+	else if (cursor->state == SWARE_CURSOR_ON_ITEM &&
+			 position->current > position->first)
 	{
 		position->current--;
 		return true;
@@ -787,10 +983,12 @@ sware_tree_cursor_next(SwareTreeCursor *cursor, ScanDirection direction)
  * The cursor is not on any entry yet.  It has no mark.
  */
 bool
-sware_tree_cursor_seek(SwareTreeCursor *cursor, IndexTuple entry, ScanDirection direction)
+sware_tree_cursor_seek(SwareTreeCursor *cursor, IndexTuple entry,
+					   ScanDirection direction)
 {
 	bool		forward = ScanDirectionIsForward(direction);
-	SwareContinuation *side = forward ? &cursor->position.right : &cursor->position.left;
+	SwareContinuation *side = forward ? &cursor->position.right :
+		&cursor->position.left;
 
 	Assert(cursor->markState == SWARE_CURSOR_UNPOSITIONED);
 	if (entry == NULL)
@@ -800,7 +998,8 @@ sware_tree_cursor_seek(SwareTreeCursor *cursor, IndexTuple entry, ScanDirection 
 	side->more = true;
 	side->linked = false;
 	set_tuple_fence(cursor, &side->fence,
-					sware_scan_keys_first_range_above(&cursor->keys, 0, entry), entry);
+					sware_scan_keys_first_range_above(&cursor->keys, 0, entry),
+					entry);
 	return go_on(cursor, forward);
 }
 
@@ -812,12 +1011,14 @@ sware_tree_cursor_mark(SwareTreeCursor *cursor)
 {
 	if (cursor->marked == NULL)
 	{
-		cursor->marked = MemoryContextAlloc(cursor->context, sizeof(SwarePosition));
+		cursor->marked =
+			MemoryContextAlloc(cursor->context, sizeof(SwarePosition));
 		init_position(cursor->marked);
 	}
 	unpin(cursor->marked);
 	cursor->markState = cursor->state;
-	cursor->markItem = cursor->state == SWARE_CURSOR_ON_ITEM ? cursor->position.current : -1;
+	cursor->markItem =
+		cursor->state == SWARE_CURSOR_ON_ITEM ? cursor->position.current : -1;
 }
 
 /*
@@ -831,6 +1032,7 @@ sware_tree_cursor_restore(SwareTreeCursor *cursor)
 		cursor->position.current = cursor->markItem;
 		return;
 	}
+	mark_dead_items(cursor);
 	unpin(&cursor->position);
 	cursor->state = cursor->markState;
 	if (cursor->state == SWARE_CURSOR_ON_ITEM)

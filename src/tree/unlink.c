@@ -23,7 +23,13 @@
 #include "miscadmin.h"
 #include "storage/indexfsm.h"
 
-#include "tree/tree.h"
+#include "layout/page.h"
+#include "layout/tuple.h"
+#include "pages/pageaccess.h"
+#include "tree/descent.h"
+#include "tree/pagewrite.h"
+#include "tree/split.h"
+#include "tree/unlink.h"
 #include "wal/wal.h"
 
 /* The pages that a deletion changes, all exclusively locked. */
@@ -97,7 +103,8 @@ lock_left_sibling(Relation index, SwareLink left, SwareLink target, int level)
 static bool
 lock_siblings(Relation index, SwareLink target, int level, Deletion *deletion)
 {
-	Buffer		buffer = sware_read_linked(index, target, level, BUFFER_LOCK_SHARE);
+	Buffer		buffer =
+		sware_read_linked(index, target, level, BUFFER_LOCK_SHARE);
 	SwareLink	left;
 	Page		page;
 	SwarePageOpaque opaque;
@@ -120,7 +127,8 @@ lock_siblings(Relation index, SwareLink target, int level, Deletion *deletion)
 			return false;
 	}
 
-	deletion->target = sware_read_linked(index, target, level, BUFFER_LOCK_EXCLUSIVE);
+	deletion->target =
+		sware_read_linked(index, target, level, BUFFER_LOCK_EXCLUSIVE);
 	if (!BufferIsValid(deletion->target))
 	{
 		release_if_valid(deletion->left);
@@ -136,9 +144,12 @@ lock_siblings(Relation index, SwareLink target, int level, Deletion *deletion)
 		return false;
 	}
 
-	deletion->right = sware_read_linked(index, opaque->right, level, BUFFER_LOCK_EXCLUSIVE);
+	deletion->right =
+		sware_read_linked(index, opaque->right, level, BUFFER_LOCK_EXCLUSIVE);
 	if (!BufferIsValid(deletion->right) ||
-		!sware_links_equal(SwarePageGetOpaque(BufferGetPage(deletion->right))->left, target))
+		!sware_links_equal(SwarePageGetOpaque(BufferGetPage(deletion->right))
+						   ->left,
+						   target))
 		ereport(ERROR,
 				(errcode(ERRCODE_INDEX_CORRUPTED),
 				 errmsg("right sibling %u of block %u does not link back in index \"%s\"",
@@ -152,7 +163,8 @@ lock_siblings(Relation index, SwareLink target, int level, Deletion *deletion)
  * case (a) nor (b) holds; the copy is unchanged then.
  */
 static bool
-remove_downlink(Relation index, Page parent, OffsetNumber offset, SwareLink right)
+remove_downlink(Relation index, Page parent, OffsetNumber offset,
+				SwareLink right)
 {
 	OffsetNumber last = PageGetMaxOffsetNumber(parent);
 
@@ -178,32 +190,21 @@ remove_downlink(Relation index, Page parent, OffsetNumber offset, SwareLink righ
 	return false;
 }
 
-/* Make a page a deleted one, which keeps its level and incarnation. */
-void
-sware_mark_deleted(Page page)
-{
-	SwarePageOpaque opaque = SwarePageGetOpaque(page);
-
-	((PageHeader) page)->pd_lower = SizeOfPageHeaderData;
-	((PageHeader) page)->pd_upper = ((PageHeader) page)->pd_special;
-	opaque->flags = SWARE_DELETED;
-	opaque->appendItems = 0;
-	opaque->left.block = InvalidBlockNumber;
-	opaque->right.block = InvalidBlockNumber;
-}
-
 /* Unlink the target; false if that is not possible.  Everything is locked. */
 static bool
 unlink_target(Relation index, Deletion *deletion)
 {
-	SwareLink	left_link = SwarePageGetOpaque(BufferGetPage(deletion->target))->left;
+	SwareLink	left_link =
+		SwarePageGetOpaque(BufferGetPage(deletion->target))->left;
 	SwareLink	right_link = sware_page_link(deletion->right);
 	SwareWal   *wal = sware_wal_begin(index);
 
 	if (BufferIsValid(deletion->left))
-		SwarePageGetOpaque(sware_wal_change(wal, deletion->left))->right = right_link;
+		SwarePageGetOpaque(sware_wal_change(wal, deletion->left))->right =
+			right_link;
 	sware_mark_deleted(sware_wal_change(wal, deletion->target));
-	SwarePageGetOpaque(sware_wal_change(wal, deletion->right))->left = left_link;
+	SwarePageGetOpaque(sware_wal_change(wal, deletion->right))->left =
+		left_link;
 	if (!remove_downlink(index, sware_wal_change(wal, deletion->parent),
 						 deletion->offset, right_link))
 	{
@@ -235,10 +236,12 @@ sware_delete_page(Relation index, SwareLink target, int level)
 	if (!lock_siblings(index, target, level, &deletion))
 		return 0;
 
-	deletion.parent = sware_find_parent(index, deletion.target, NULL, &deletion.offset);
+	deletion.parent =
+		sware_find_parent(index, deletion.target, NULL, &deletion.offset);
 	parent = sware_page_link(deletion.parent);
 	is_deleted = unlink_target(index, &deletion);
-	parent_is_empty = sware_page_data_count(BufferGetPage(deletion.parent)) == 0;
+	parent_is_empty = sware_page_data_count(BufferGetPage(deletion.parent)) ==
+		0;
 	right = sware_page_link(deletion.right);
 	right_is_empty = sware_page_data_count(BufferGetPage(deletion.right)) == 0;
 

@@ -1,9 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * wal.c
- *	  The only place that makes WAL records.
+ *	  The only room that makes WAL records.
  *
- * All records are generic WAL, so replay needs none of this library's code.
+ * Records are generic WAL (resource manager "Generic"), made by the server or
+ * put together here in the same form; or they are whole images of new pages, as
+ * the server logs them (resource manager "XLOG").  So replay needs none of this
+ * library's code.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,12 +14,44 @@
 
 #include "access/itup.h"
 #include "access/rmgr.h"
+#include "access/xlog.h"
 #include "access/xloginsert.h"
 #include "miscadmin.h"
 
-#include "compat.h"
-#include "tree/page.h"
+#include "base/compat.h"
+#include "layout/page.h"
 #include "wal/wal.h"
+
+/*
+ * Marks of dead entries are hints: they are not logged, so a standby may lack
+ * them.  Where the images of pages are compared (wal_consistency_checking),
+ * and generic WAL masks nothing, a record takes the marks of its pages away.
+ */
+static inline bool
+images_are_compared(void)
+{
+	return wal_consistency_checking[RM_GENERIC_ID];
+}
+
+/*
+ * Take the marks of dead entries away from a page that is about to be logged.
+ */
+static void
+clear_marks(Page page)
+{
+	if (PageIsNew(page) ||
+		SwarePageGetOpaque(page)->kind != SWARE_KIND_LEAF)
+		return;
+	for (OffsetNumber offset = SWARE_FIRST_DATA;
+		 offset <= PageGetMaxOffsetNumber(page); offset++)
+	{
+		ItemId		line_pointer = PageGetItemId(page, offset);
+
+		if (ItemIdIsDead(line_pointer))
+			ItemIdSetNormal(line_pointer, ItemIdGetOffset(line_pointer),
+							ItemIdGetLength(line_pointer));
+	}
+}
 
 /* Start a record. */
 SwareWal *
@@ -32,7 +67,11 @@ sware_wal_begin(Relation index)
 Page
 sware_wal_change(SwareWal *wal, Buffer buffer)
 {
-	return GenericXLogRegisterBuffer(wal, buffer, 0);
+	Page		page = GenericXLogRegisterBuffer(wal, buffer, 0);
+
+	if (unlikely(images_are_compared()))
+		clear_marks(page);
+	return page;
 }
 
 /* The same for a page whose former content does not matter. */
@@ -72,11 +111,32 @@ add_fragment(char *delta, Page page, const void *start, Size length)
 {
 	DeltaFragment fragment;
 
-	fragment.offset = (OffsetNumber) ((const char *) start - (const char *) page);
+	fragment.offset =
+		(OffsetNumber) ((const char *) start - (const char *) page);
 	fragment.length = (OffsetNumber) length;
 	memcpy(delta, &fragment, sizeof(fragment));
 	memcpy(delta + sizeof(fragment), start, length);
 	return delta + sizeof(fragment) + length;
+}
+
+/*
+ * Like sware_wal_add_item, by a record that is found by comparing two images,
+ * marks among them.
+ */
+static void
+add_item_by_comparison(Relation index, Buffer buffer, IndexTuple tuple,
+					   OffsetNumber offset, bool to_append_area)
+{
+	SwareWal   *wal = sware_wal_begin(index);
+	Page		page = sware_wal_change(wal, buffer);
+
+	if (PageAddItem(page, (Item) tuple, IndexTupleSize(tuple), offset,
+					false, false) != offset)
+		elog(ERROR, "failed to add item to block %u of index \"%s\"",
+			 BufferGetBlockNumber(buffer), RelationGetRelationName(index));
+	if (to_append_area)
+		SwarePageGetOpaque(page)->appendItems++;
+	sware_wal_finish(wal);
 }
 
 /*
@@ -98,6 +158,12 @@ sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 	PGAlignedBlock delta;
 	char	   *end = delta.data;
 
+	if (unlikely(images_are_compared()))
+	{
+		add_item_by_comparison(index, buffer, tuple, offset, to_append_area);
+		return;
+	}
+
 	START_CRIT_SECTION();
 
 	if (PageAddItem(page, (Item) tuple, size, offset, false, false) != offset)
@@ -113,12 +179,16 @@ sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 		XLogRecPtr	lsn;
 
 		StaticAssertStmt(offsetof(PageHeaderData, pd_upper) ==
-						 offsetof(PageHeaderData, pd_lower) + sizeof(LocationIndex),
+						 offsetof(PageHeaderData, pd_lower) +
+						 sizeof(LocationIndex),
 						 "pd_upper must follow pd_lower");
-		end = add_fragment(end, page, &header->pd_lower, 2 * sizeof(LocationIndex));
+		end = add_fragment(end, page, &header->pd_lower,
+						   2 * sizeof(LocationIndex));
 		end = add_fragment(end, page, line_pointer,
-						   (char *) page + header->pd_lower - (char *) line_pointer);
-		end = add_fragment(end, page, (char *) page + header->pd_upper, MAXALIGN(size));
+						   (char *) page + header->pd_lower -
+						   (char *) line_pointer);
+		end = add_fragment(end, page, (char *) page + header->pd_upper,
+						   MAXALIGN(size));
 		if (to_append_area)
 			end = add_fragment(end, page, &opaque->appendItems, sizeof(uint16));
 
@@ -137,7 +207,8 @@ sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
  * made sure that they fit.  By hand, as above.
  */
 void
-sware_wal_append_data(Relation index, Buffer buffer, const char *data, Size size)
+sware_wal_append_data(Relation index, Buffer buffer, const char *data,
+					  Size size)
 {
 	Page		page = BufferGetPage(buffer);
 	PageHeader	header = (PageHeader) page;
@@ -183,6 +254,20 @@ sware_wal_fill_page(Relation index, Buffer buffer, Page image)
 }
 
 /*
+ * The same for a page of an initialisation fork, which is logged although its
+ * relation is unlogged.
+ */
+void
+sware_wal_fill_init_page(Buffer buffer, Page image)
+{
+	START_CRIT_SECTION();
+	memcpy(BufferGetPage(buffer), image, BLCKSZ);
+	MarkBufferDirty(buffer);
+	log_newpage_buffer(buffer, true);
+	END_CRIT_SECTION();
+}
+
+/*
  * Log pages that were written past the buffer manager, in a file that nobody
  * else can see yet.  `fork` and `first` say where; the pages follow each
  * other.
@@ -199,6 +284,7 @@ sware_wal_write_new_pages(Relation index, ForkNumber fork, BlockNumber first,
 	blocks = palloc(count * sizeof(BlockNumber));
 	for (int i = 0; i < count; i++)
 		blocks[i] = first + i;
-	log_newpages(&SwareRelationLocator(index), fork, count, blocks, pages, true);
+	log_newpages(&SwareRelationLocator(index), fork, count, blocks, pages,
+				 true);
 	pfree(blocks);
 }

@@ -1,7 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * wal.h
- *	  The only place that makes WAL records.
+ *	  The only room that makes WAL records.
+ *
+ * Changes of pages are generic WAL.  Pages that are new to everybody are logged
+ * whole.  Both kinds are replayed by the server alone.
  *
  * A record changes up to SWARE_WAL_MAX_PAGES pages at once.  Between
  * sware_wal_begin and sware_wal_finish the caller changes private copies;
@@ -37,8 +40,10 @@ extern void sware_wal_append_data(Relation index, Buffer buffer,
 								  const char *data, Size size);
 
 extern void sware_wal_fill_page(Relation index, Buffer buffer, Page image);
+extern void sware_wal_fill_init_page(Buffer buffer, Page image);
 extern void sware_wal_write_new_pages(Relation index, ForkNumber fork,
-									  BlockNumber first, Page *pages, int count);
+									  BlockNumber first, Page *pages,
+									  int count);
 
 #pragma GCC visibility pop
 

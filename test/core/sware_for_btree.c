@@ -53,7 +53,8 @@ unique_indexes_stay(void)
 		size_t		length = strlen(item);
 
 		if (strcmp(item, "*") == 0 ||
-			(strncmp(item, test, length) == 0 && (test[length] == '\0' || test[length] == '/')))
+			(strncmp(item, test, length) == 0 &&
+			 (test[length] == '\0' || test[length] == '/')))
 			stay = true;
 	}
 	pfree(list);
@@ -75,7 +76,8 @@ is_reserved(IndexStmt *statement)
 #if PG_VERSION_NUM < 180000
 	/* core finds the operator that the partition key needs for btree only */
 	table = RangeVarGetRelid(statement->relation, NoLock, true);
-	if (OidIsValid(table) && get_rel_relkind(table) == RELKIND_PARTITIONED_TABLE)
+	if (OidIsValid(table) &&
+		get_rel_relkind(table) == RELKIND_PARTITIONED_TABLE)
 		return true;
 #else
 	(void) table;
@@ -111,9 +113,10 @@ process_utility(PlannedStmt *plan, const char *queryString, bool readOnlyTree,
 		IndexStmt  *statement = castNode(IndexStmt, plan->utilityStmt);
 		Oid			accessMethod = get_index_am_oid("sware", true);
 
-		if (OidIsValid(accessMethod) &&
-			statement->accessMethod != NULL && strcmp(statement->accessMethod, "btree") == 0 &&
-			!is_reserved(statement) && has_operator_classes(statement, accessMethod))
+		if (OidIsValid(accessMethod) && statement->accessMethod != NULL &&
+			strcmp(statement->accessMethod, "btree") == 0 &&
+			!is_reserved(statement) &&
+			has_operator_classes(statement, accessMethod))
 		{
 			/* the statement may belong to a cached plan */
 			plan = copyObject(plan);
@@ -121,16 +124,19 @@ process_utility(PlannedStmt *plan, const char *queryString, bool readOnlyTree,
 		}
 	}
 
-	(next_process_utility ? next_process_utility : standard_ProcessUtility)
-		(plan, queryString, readOnlyTree, context, params, queryEnvironment, dest, completion);
+	(next_process_utility ?
+	 next_process_utility :
+	 standard_ProcessUtility) (plan, queryString, readOnlyTree, context,
+							   params, queryEnvironment, dest, completion);
 }
 
 void
 _PG_init(void)
 {
-	DefineCustomBoolVariable("sware_for_btree.enabled",
-							 "Makes sware indexes where commands ask for btree ones.",
-							 NULL, &enabled, false, PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable(
+							 "sware_for_btree.enabled",
+							 "Makes sware indexes where commands ask for btree ones.", NULL,
+							 &enabled, false, PGC_SUSET, 0, NULL, NULL, NULL);
 	DefineCustomStringVariable("sware_for_btree.unique_stays",
 							   "Lists tests whose unique indexes stay with btree.",
 							   NULL, &unique_stays, "", PGC_SUSET, 0, NULL, NULL, NULL);

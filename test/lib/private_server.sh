@@ -19,6 +19,7 @@
 # What it reads:
 #   PG_CONFIG          pg_config of the server to copy; default: that of
 #                      Debian's PostgreSQL 15
+#   CC                 compiler for sware; default: the one that built the server
 #   SERVER_WRAPPER     a command that runs the server, such as valgrind with its
 #                      options; default: none
 # What it sets:
@@ -41,7 +42,7 @@ if [ "$PG_CONFIG" = "$DEBIAN_SERVER_PG_CONFIG" ]; then
 	SERVER_PACKAGES+=(postgresql-15 postgresql-server-dev-15)
 fi
 
-# runuser is in a directory that is not in everybody's PATH.
+# runuser is in a directory that is not in every user's PATH.
 PATH=$PATH:/usr/sbin:/sbin
 
 # Settings of the caller's that would lead a client to some other server.
@@ -97,7 +98,7 @@ install_packages()
 	local package missing=()
 
 	command -v dpkg-query >/dev/null ||
-		fail "this is not Debian; install the like of these and set PG_CONFIG: $*"
+		fail "this is not Debian; install packages like these and set PG_CONFIG: $*"
 	for package in "$@"; do
 		is_installed "$package" || missing+=("$package")
 	done
@@ -128,7 +129,7 @@ install_without_cluster()
 	apt_get install "$@"
 )
 
-# apt-get, which says something only if it fails.
+# apt-get; its output is shown only if it fails.
 apt_get()
 {
 	local output
@@ -174,7 +175,7 @@ make_private_server()
 }
 
 # Lets a command run the private server, but not what only makes a cluster or
-# tells something and ends.
+# prints something and ends.
 wrap_server()
 {
 	mv "$PRIVATE_BIN/postgres" "$PRIVATE_BIN/postgres-unwrapped"
@@ -190,6 +191,14 @@ wrap_server()
 	chmod a+x "$PRIVATE_BIN/postgres"
 }
 
+# Copies the checkout into a directory.
+copy_checkout()
+{
+	tar -C "$checkout_directory" -cf - --exclude=./.git --exclude=./demo/out \
+		--exclude=./bench/out --exclude=./packaging/out . |
+		tar -C "$1" -xf - --no-same-owner
+}
+
 # Builds a copy of the checkout and installs it into the private server.
 # Further arguments go to make.  What the compiler says is shown on failure.
 build_and_install_sware()
@@ -201,16 +210,15 @@ build_and_install_sware()
 	SWARE_BUILD=$root/build
 	log=$root/build.log
 	mkdir "$SWARE_BUILD"
-	tar -C "$checkout_directory" -cf - --exclude=./.git --exclude=./demo/out . |
-		tar -C "$SWARE_BUILD" -xf - --no-same-owner
+	copy_checkout "$SWARE_BUILD"
 	(
 		# "set -e" has no effect here, because of the "||" below.
 		# Objects that were made for another server may have come along.
 		# Bitcode for the JIT compiler would double the time of the build.
 		cd "$SWARE_BUILD" &&
 		make -s clean PG_CONFIG="$PRIVATE_PG_CONFIG" with_llvm=no &&
-		make -s -j "$(nproc)" PG_CONFIG="$PRIVATE_PG_CONFIG" with_llvm=no "$@" &&
-		make -s install PG_CONFIG="$PRIVATE_PG_CONFIG" with_llvm=no "$@"
+		make -s -j "$(nproc)" PG_CONFIG="$PRIVATE_PG_CONFIG" with_llvm=no ${CC:+CC="$CC"} "$@" &&
+		make -s install PG_CONFIG="$PRIVATE_PG_CONFIG" with_llvm=no ${CC:+CC="$CC"} "$@"
 	) >"$log" 2>&1 || {
 		cat "$log" >&2
 		fail "sware could not be built"

@@ -13,11 +13,13 @@ $$;
 -- Pages that look alive, although nothing leads to them.
 CREATE FUNCTION leaked_pages(index regclass) RETURNS bigint LANGUAGE sql AS $$
 	WITH pages AS MATERIALIZED (
-		SELECT s.* FROM generate_series(1, pg_relation_size(index) / current_setting('block_size')::int - 1) block,
+		SELECT s.* FROM generate_series(1,
+			pg_relation_size(index) / current_setting('block_size')::int - 1) block,
 			 sware_page_stats(index, block) s
 		WHERE s.kind IN ('leaf', 'internal') AND NOT 'deleted' = ANY (s.flags)),
 	linked AS (
-		SELECT i.child FROM pages p, sware_page_items(index, p.blkno) i WHERE p.kind = 'internal' AND i.child IS NOT NULL
+		SELECT i.child FROM pages p, sware_page_items(index, p.blkno) i
+		WHERE p.kind = 'internal' AND i.child IS NOT NULL
 		UNION ALL SELECT root FROM sware_metapage(index))
 	SELECT count(*) FROM pages WHERE blkno NOT IN (SELECT child FROM linked);
 $$;
@@ -33,7 +35,8 @@ CREATE FUNCTION faults_of(index regclass) RETURNS SETOF text LANGUAGE plpgsql AS
 DECLARE
 	tbl regclass := (SELECT indrelid FROM pg_index WHERE indexrelid = index);
 	key text := pg_get_indexdef(index, 1, true);
-	digest text := 'SELECT count(*) || '' rows, digest '' || coalesce(sum(hashtextextended(ctid || line, 0)), 0)
+	digest text := 'SELECT count(*) || '' rows, digest ''
+		|| coalesce(sum(hashtextextended(ctid || line, 0)), 0)
 					FROM (SELECT ctid, t::text AS line FROM ONLY %s t %s) s';
 	expected text;
 	found text;
@@ -58,8 +61,10 @@ BEGIN
 			plan := plan || line;
 		END LOOP;
 		-- with another index on the same key, either may be
-		IF plan !~ ('Index Scan (Backward )?(using|on) ' || (SELECT relname FROM pg_class WHERE oid = index)) AND
-			NOT EXISTS (SELECT FROM pg_index WHERE indrelid = tbl AND indexrelid <> index AND pg_get_indexdef(indexrelid, 1, true) = key)
+		IF plan !~ ('Index Scan (Backward )?(using|on) '
+			|| (SELECT relname FROM pg_class WHERE oid = index)) AND
+			NOT EXISTS (SELECT FROM pg_index
+				WHERE indrelid = tbl AND indexrelid <> index AND pg_get_indexdef(indexrelid, 1, true) = key)
 		THEN
 			RETURN NEXT format('%s, %s: not used: %s', index, scan.column1, plan);
 		END IF;
@@ -69,7 +74,8 @@ BEGIN
 		RETURN NEXT format('%s: %s pages leaked', index, leaked_pages(index));
 	END IF;
 	IF pg_relation_size(index) / current_setting('block_size')::int > 20 + stored_entries(index) / 30 THEN
-		RETURN NEXT format('%s: %s bytes for %s entries', index, pg_relation_size(index), stored_entries(index));
+		RETURN NEXT format('%s: %s bytes for %s entries', index,
+			pg_relation_size(index), stored_entries(index));
 	END IF;
 END
 $$;
@@ -94,7 +100,8 @@ BEGIN
 		EXECUTE format('SELECT count(*) FROM ONLY %s', tbl) INTO only_rows;
 		rows := rows + only_rows;
 		FOR index IN
-			SELECT indexrelid FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN pg_am a ON a.oid = relam
+			SELECT indexrelid FROM pg_index JOIN pg_class c ON c.oid = indexrelid
+				JOIN pg_am a ON a.oid = relam
 			WHERE indrelid = tbl AND amname = 'sware' AND indisvalid AND indpred IS NULL AND c.relkind = 'i'
 		LOOP
 			faults := faults || ARRAY(SELECT faults_of(index));
@@ -105,6 +112,7 @@ BEGIN
 	IF cardinality(faults) > 0 THEN
 		RETURN 'WRONG: ' || array_to_string(faults, '; ');
 	END IF;
-	RETURN format('%s rows, %s indexes', rows, indexes) || CASE WHEN stale <> 0 THEN format(', %s stale', stale) ELSE '' END;
+	RETURN format('%s rows, %s indexes', rows, indexes) || CASE
+		WHEN stale <> 0 THEN format(', %s stale', stale) ELSE '' END;
 END
 $$;

@@ -54,18 +54,22 @@ SELECT is(sware_clone_opfamily('citext_ops'), 'public.citext_ops', 'citext_ops i
 SELECT bag_eq('SELECT members_of(''citext_ops'', ''sware'')', 'SELECT members_of(''citext_ops'', ''btree'')',
               'with all members');
 SELECT bag_eq(
-    'SELECT opcname, type, storage, opcdefault, schema FROM class_of WHERE amname = ''sware'' AND type = ''citext''::regtype',
-    'SELECT opcname, type, storage, opcdefault, schema FROM class_of WHERE amname = ''btree'' AND opfname = ''citext_ops''',
+    'SELECT opcname, type, storage, opcdefault, schema FROM class_of
+        WHERE amname = ''sware'' AND type = ''citext''::regtype',
+    'SELECT opcname, type, storage, opcdefault, schema FROM class_of
+        WHERE amname = ''btree'' AND opfname = ''citext_ops''',
     'and all classes');
 SELECT ok(amvalidate(oid), format('%s is valid', opcname))
 FROM class_of WHERE amname = 'sware' AND opfname = 'citext_ops';
 SELECT is_empty(
     $$SELECT FROM pg_depend JOIN class_of ON objid = oid
-      WHERE classid = 'pg_opclass'::regclass AND amname = 'sware' AND opfname = 'citext_ops' AND deptype = 'e'$$,
+      WHERE classid = 'pg_opclass'::regclass AND amname = 'sware'
+          AND opfname = 'citext_ops' AND deptype = 'e'$$,
     'they are the user''s, so pg_dump includes them');
 SELECT lives_ok('CREATE INDEX person_name ON person USING sware (name)', 'an index on citext is made');
 
-SELECT matches(plan_for_person(), 'Index.* using person_name .*Index Cond', 'a query on citext uses the index');
+SELECT matches(plan_for_person(), 'Index.* using person_name .*Index Cond',
+    'a query on citext uses the index');
 SELECT bag_eq('SELECT name::text FROM person WHERE name = ''Person 7''',
               'VALUES (''PERSON 7''), (''person 7'')', 'and finds what is equal in the eyes of citext');
 
@@ -109,7 +113,8 @@ SELECT is_empty('SELECT FROM members_of(''citext_ops'', ''sware'')', 'dropping a
 CREATE SCHEMA "Copies, ""quoted""";
 SELECT is(sware_clone_opfamily('public.citext_ops', 'Copies, "quoted"'),
           '"Copies, ""quoted""".citext_ops', 'a family is cloned into the schema that is named');
-SELECT bag_eq('SELECT opcname FROM class_of WHERE amname = ''sware'' AND schema = ''"Copies, ""quoted"""''::regnamespace',
+SELECT bag_eq('SELECT opcname FROM class_of
+    WHERE amname = ''sware'' AND schema = ''"Copies, ""quoted"""''::regnamespace',
               'VALUES (''citext_ops''::name)', 'with its classes');
 SELECT throws_ok('SELECT sware_clone_opfamily(''citext_ops'')', '42710',
                  'type public.citext already has a default operator class for access method "sware"',
@@ -117,7 +122,8 @@ SELECT throws_ok('SELECT sware_clone_opfamily(''citext_ops'')', '42710',
 ROLLBACK TO cloned;
 ALTER OPERATOR FAMILY contrib.ltree_ops USING btree RENAME TO "Tree ""family""";
 DROP OPERATOR FAMILY contrib.ltree_ops USING sware CASCADE;
-SELECT is(sware_clone_opfamily('contrib."Tree ""family"""'), 'contrib."Tree ""family"""', 'quoted names are understood');
+SELECT is(sware_clone_opfamily('contrib."Tree ""family"""'),
+    'contrib."Tree ""family"""', 'quoted names are understood');
 ROLLBACK TO cloned;
 
 -- Functions in search_path do not get in the way.
@@ -161,8 +167,10 @@ SELECT throws_ok('SELECT sware_clone_opfamily(''citext_ops'', ''nowhere'')', '3F
 CREATE ROLE sware_test_user;
 GRANT ALL ON SCHEMA contrib TO sware_test_user;
 DROP OPERATOR FAMILY contrib.ltree_ops USING sware CASCADE;
-SELECT throws_ok('SET LOCAL ROLE sware_test_user; SELECT sware_clone_opfamily(''contrib.ltree_ops'')', '42501',
-                 'must be superuser to create an operator family', 'a user who may not make operator families');
+SELECT throws_ok('SET LOCAL ROLE sware_test_user;
+    SELECT sware_clone_opfamily(''contrib.ltree_ops'')', '42501',
+                 'must be superuser to create an operator family',
+                 'a user who may not make operator families');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -12,7 +12,8 @@ CREATE TABLE words (text text COLLATE ignore_case,
 INSERT INTO words VALUES ('a', 'a', 'a', 'a'), ('A', 'A', 'A', 'A'), ('b', 'b', 'b', 'b');
 
 SELECT throws_ok(format('CREATE INDEX ON words USING %s (%2$s %2$s_pattern_ops)', method, type), '0A000',
-                 format('nondeterministic collations are not supported for operator class "%s_pattern_ops"', type),
+                 format('nondeterministic collations are not supported for operator class "%s_pattern_ops"',
+                     type),
                  format('%s refuses %s_pattern_ops with a nondeterministic collation', method, type))
 FROM unnest(array['btree', 'sware']) AS method,
      unnest(array['text', 'varchar', 'bpchar']) AS type;
@@ -33,7 +34,8 @@ SELECT throws_ok('CREATE INDEX ON unlogged_words USING sware (text text_pattern_
                  'also on an unlogged one');
 
 INSERT INTO words VALUES ('a', 'a', 'a', 'a'), ('A', 'A', 'A', 'A'), ('b', 'b', 'b', 'b');
-SELECT lives_ok('CREATE INDEX words_text ON words USING sware (text)', 'the ordinary classes take such a collation');
+SELECT lives_ok('CREATE INDEX words_text ON words USING sware (text)',
+    'the ordinary classes take such a collation');
 SELECT lives_ok('CREATE INDEX words_pattern ON words USING sware (plain text_pattern_ops)',
                 'and the pattern classes any other');
 
@@ -67,7 +69,8 @@ CREATE INDEX words_c ON words USING sware (plain COLLATE "C");
 SELECT matches(plan_of('SELECT plain FROM words WHERE plain LIKE ''a%'''),
                'using words_c .*Index Cond: .*>= ''a''.* AND .*< ''b''',
                'LIKE uses an index with collation "C"');
-SELECT results_eq('SELECT plain FROM words WHERE plain LIKE ''a%''', 'VALUES (''a''::text)', 'and finds its rows');
+SELECT results_eq('SELECT plain FROM words WHERE plain LIKE ''a%''',
+    'VALUES (''a''::text)', 'and finds its rows');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -27,7 +27,8 @@ SELECT bag_eq(
 
 SELECT bag_eq(
     'SELECT opcname, type, storage, opcdefault, opfname FROM class_of WHERE amname = ''sware''',
-    'SELECT opcname, type, storage, opcdefault, opfname FROM class_of WHERE amname = ''btree'' AND oid < 16384',
+    'SELECT opcname, type, storage, opcdefault, opfname
+        FROM class_of WHERE amname = ''btree'' AND oid < 16384',
     'every btree class has a copy with its type, storage, family and default flag');
 
 -- Members, family by family.
@@ -70,7 +71,8 @@ SELECT ok(NOT amvalidate((SELECT oid FROM class_of WHERE amname = 'sware' AND op
           'amvalidate notices a missing cross-type operator');
 SELECT bag_eq('SELECT * FROM sware_sync_opfamilies()',
               $$VALUES (format('%I.float_ops: OPERATOR 4 >=(real,double precision)',
-                               (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'sware')))$$,
+                               (SELECT extnamespace::regnamespace
+                                   FROM pg_extension WHERE extname = 'sware')))$$,
               'sware_sync_opfamilies adds what is missing, and says so');
 SELECT ok(amvalidate((SELECT oid FROM class_of WHERE amname = 'sware' AND opcname = 'float4_ops')),
           'then the class is valid again');
@@ -98,7 +100,7 @@ ROLLBACK TO no_class;
 SELECT ok(NOT stores('cstring', 'text'), 'nor one that stores another type than name as cstring');
 ROLLBACK TO no_class;
 
--- Whose they are.
+-- Which extension owns them.
 SELECT is_empty(
     $$SELECT opcname FROM class_of
       WHERE amname = 'sware'
@@ -125,9 +127,11 @@ SELECT is_empty(
 
 -- Default classes are found in any schema, others through search_path.
 CREATE TABLE words (word text);
-SELECT lives_ok('SET LOCAL search_path = pg_catalog; CREATE INDEX ON public.words USING sware (word); RESET search_path',
+SELECT lives_ok('SET LOCAL search_path = pg_catalog;
+    CREATE INDEX ON public.words USING sware (word); RESET search_path',
                 'a default class is found without search_path');
-SELECT throws_ok('SET LOCAL search_path = pg_catalog; CREATE INDEX ON public.words USING sware (word text_pattern_ops)',
+SELECT throws_ok('SET LOCAL search_path = pg_catalog;
+    CREATE INDEX ON public.words USING sware (word text_pattern_ops)',
                  '42704', 'operator class "text_pattern_ops" does not exist for access method "sware"',
                  'another class is not');
 SELECT lives_ok('SET LOCAL search_path = pg_catalog;
@@ -153,7 +157,8 @@ BEGIN
     RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || query;
 END
 $$;
-SELECT matches((SELECT string_agg(line, ' ') FROM plan_of('SELECT person FROM people WHERE person >= ''m'' ORDER BY 1') AS line),
+SELECT matches((SELECT string_agg(line, ' ')
+    FROM plan_of('SELECT person FROM people WHERE person >= ''m'' ORDER BY 1') AS line),
                '^Index Only Scan using people_sware', 'a query on names scans the index only');
 SELECT results_eq('SELECT person, length(person::text) FROM people WHERE person >= ''m'' ORDER BY 1',
                   'SELECT person, length(person::text) FROM people_of_btree WHERE person >= ''m'' ORDER BY 1',
@@ -163,15 +168,20 @@ SELECT cmp_ok(pg_relation_size('people_sware'), '<=', pg_relation_size('people_b
 RESET enable_seqscan;
 RESET enable_bitmapscan;
 
--- A type that somebody else adds to a built-in family.
+-- A type that another extension adds to a built-in family.
 CREATE TYPE ordinal AS (number int4);
 CREATE FUNCTION ordinal_compare(ordinal, ordinal) RETURNS int4 LANGUAGE sql IMMUTABLE AS
     'SELECT btint4cmp($1.number, $2.number)';
-CREATE FUNCTION ordinal_lt(ordinal, ordinal) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT $1.number < $2.number';
-CREATE FUNCTION ordinal_le(ordinal, ordinal) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT $1.number <= $2.number';
-CREATE FUNCTION ordinal_eq(ordinal, ordinal) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT $1.number = $2.number';
-CREATE FUNCTION ordinal_ge(ordinal, ordinal) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT $1.number >= $2.number';
-CREATE FUNCTION ordinal_gt(ordinal, ordinal) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT $1.number > $2.number';
+CREATE FUNCTION ordinal_lt(ordinal, ordinal) RETURNS bool
+    LANGUAGE sql IMMUTABLE AS 'SELECT $1.number < $2.number';
+CREATE FUNCTION ordinal_le(ordinal, ordinal) RETURNS bool
+    LANGUAGE sql IMMUTABLE AS 'SELECT $1.number <= $2.number';
+CREATE FUNCTION ordinal_eq(ordinal, ordinal) RETURNS bool
+    LANGUAGE sql IMMUTABLE AS 'SELECT $1.number = $2.number';
+CREATE FUNCTION ordinal_ge(ordinal, ordinal) RETURNS bool
+    LANGUAGE sql IMMUTABLE AS 'SELECT $1.number >= $2.number';
+CREATE FUNCTION ordinal_gt(ordinal, ordinal) RETURNS bool
+    LANGUAGE sql IMMUTABLE AS 'SELECT $1.number > $2.number';
 CREATE OPERATOR < (LEFTARG = ordinal, RIGHTARG = ordinal, FUNCTION = ordinal_lt);
 CREATE OPERATOR <= (LEFTARG = ordinal, RIGHTARG = ordinal, FUNCTION = ordinal_le);
 CREATE OPERATOR = (LEFTARG = ordinal, RIGHTARG = ordinal, FUNCTION = ordinal_eq);
@@ -207,14 +217,19 @@ SELECT bag_eq(
     'SELECT opcname FROM class_of WHERE amname = ''btree'' AND oid < 16384',
     'and takes the classes there');
 SELECT bag_eq(
-    format('SELECT operators_of(%s)', (SELECT oid FROM family_of WHERE amname = 'sware' AND opfname = 'integer_ops')),
-    format('SELECT operators_of(%s)', (SELECT oid FROM family_of WHERE amname = 'btree' AND opfname = 'integer_ops')),
+    format('SELECT operators_of(%s)',
+        (SELECT oid FROM family_of WHERE amname = 'sware' AND opfname = 'integer_ops')),
+    format('SELECT operators_of(%s)',
+        (SELECT oid FROM family_of WHERE amname = 'btree' AND opfname = 'integer_ops')),
     'operators that others have added to a built-in family are in its copy');
 SELECT lives_ok('DROP TYPE ordinal CASCADE', 'and do not keep their type from being dropped');
-SELECT is((SELECT count(*)::int FROM pg_extension WHERE extname = 'sware'), 1, 'nor take the extension with them');
+SELECT is((SELECT count(*)::int FROM pg_extension WHERE extname = 'sware'),
+    1, 'nor take the extension with them');
 SELECT bag_eq(
-    format('SELECT operators_of(%s)', (SELECT oid FROM family_of WHERE amname = 'sware' AND opfname = 'integer_ops')),
-    format('SELECT operators_of(%s)', (SELECT oid FROM family_of WHERE amname = 'btree' AND opfname = 'integer_ops')),
+    format('SELECT operators_of(%s)',
+        (SELECT oid FROM family_of WHERE amname = 'sware' AND opfname = 'integer_ops')),
+    format('SELECT operators_of(%s)',
+        (SELECT oid FROM family_of WHERE amname = 'btree' AND opfname = 'integer_ops')),
     'then the family and its copy are equal again');
 
 SELECT * FROM finish();

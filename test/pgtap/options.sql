@@ -29,10 +29,12 @@ SELECT throws_ok(make(format('%s = %s', name, value)), '22023',
 FROM (VALUES ('fillfactor', '9'), ('split_ratio', '49')) AS smallest (name, too_small),
      unnest(array[too_small, '101', '-1', '0']) AS value;
 SELECT throws_ok(make(option || ' = much'), '22023',
-                 format('invalid value for integer option "%s": much', option), format('%s = much is refused', option))
+                 format('invalid value for integer option "%s": much', option),
+                 format('%s = much is refused', option))
 FROM unnest(array['fillfactor', 'split_ratio']) AS option;
 SELECT throws_ok(make('deduplicate_items = much'), '22023',
-                 'invalid value for boolean option "deduplicate_items": much', 'deduplicate_items = much is refused');
+                 'invalid value for boolean option "deduplicate_items": much',
+                 'deduplicate_items = much is refused');
 
 -- No such option; those of other access methods are none of ours.
 SELECT throws_ok(make(name || ' = 1'), '22023', format('unrecognized parameter "%s"', name),
@@ -53,16 +55,19 @@ SELECT throws_ok(alter('SET (no_such_option = 1)'), '22023', 'unrecognized param
 SELECT is(options(), '{fillfactor=60,split_ratio=90}', 'nothing was changed by that');
 SELECT lives_ok(alter('RESET (fillfactor)'), 'an option can be reset');
 SELECT is(options(), '{split_ratio=90}', 'and is forgotten');
-SELECT lives_ok('INSERT INTO readings SELECT i, i FROM generate_series(1001, 2000) AS i; REINDEX INDEX readings_taken',
+SELECT lives_ok('INSERT INTO readings SELECT i, i FROM generate_series(1001, 2000) AS i;
+    REINDEX INDEX readings_taken',
                 'the index works on');
-SELECT matches(pg_get_indexdef('readings_taken'::regclass), 'USING sware \(taken\) WITH \(split_ratio=''90''\)',
+SELECT matches(pg_get_indexdef('readings_taken'::regclass),
+    'USING sware \(taken\) WITH \(split_ratio=''90''\)',
                'and is dumped with its options');
 
 -- Options do something: fewer entries a page, more pages.
 SELECT lives_ok('CREATE INDEX dense ON readings USING sware (value) WITH (fillfactor = 100);
                  CREATE INDEX loose ON readings USING sware (value) WITH (fillfactor = 50)',
                 'indexes of both extremes are made');
-SELECT cmp_ok(pg_relation_size('loose'), '>', pg_relation_size('dense'), 'a smaller fillfactor makes a larger index');
+SELECT cmp_ok(pg_relation_size('loose'), '>', pg_relation_size('dense'),
+    'a smaller fillfactor makes a larger index');
 CREATE TABLE repeated AS SELECT 1 AS value FROM generate_series(1, 10000);
 SELECT lives_ok('CREATE INDEX folded ON repeated USING sware (value);
                  CREATE INDEX plain ON repeated USING sware (value) WITH (deduplicate_items = off)',

@@ -148,11 +148,14 @@ FROM (VALUES ('int2', 'int4'), ('int2', 'int8'), ('int4', 'int8'), ('int4', 'int
          'SELECT a.id FROM sample a, sample b, sample c WHERE a.@1 = b.@2 AND b.@2 = c.@1',
          'SELECT a.id FROM sample a, sample b, sample c WHERE a.@1 = b.@2 AND b.@2 = c.@2',
          'SELECT a.id FROM sample a, sample b, heap_only c WHERE a.@1 = b.@2 AND a.@1 = c.@1 ORDER BY c.@1',
-         'SELECT a.id FROM sample a, sample b WHERE a.@1 = b.@2 AND b.@2 = (SELECT max(id) FROM sample)::text::@2',
-         'SELECT a.id FROM sample a, heap_only b, heap_only c WHERE a.@1 = b.@2 AND b.@2 = c.@2 AND c.@2 = a.@2',
+         'SELECT a.id FROM sample a, sample b '
+         'WHERE a.@1 = b.@2 AND b.@2 = (SELECT max(id) FROM sample)::text::@2',
+         'SELECT a.id FROM sample a, heap_only b, heap_only c '
+         'WHERE a.@1 = b.@2 AND b.@2 = c.@2 AND c.@2 = a.@2',
          'SELECT id FROM sample WHERE @1 = @2 ORDER BY @1, @2',
          'SELECT id FROM sample WHERE @1 IN (SELECT @2 FROM heap_only)',
-         'SELECT id FROM sample a WHERE NOT EXISTS (SELECT FROM heap_only b WHERE a.@1 = b.@2 AND b.@2 = a.@2)',
+         'SELECT id FROM sample a '
+         'WHERE NOT EXISTS (SELECT FROM heap_only b WHERE a.@1 = b.@2 AND b.@2 = a.@2)',
          'SELECT a.@1, count(*) FROM sample a JOIN heap_only b ON a.@1 = b.@2 GROUP BY a.@1',
          'SELECT a.id FROM sample a JOIN heap_only b ON a.@1 < b.@2 AND a.id = b.id'
      ]) AS template
@@ -188,18 +191,21 @@ INSERT INTO query (text) VALUES
     ('SELECT * FROM part WHERE key > 600::int8 AND key < 1500::int2 ORDER BY key'),
     ('SELECT * FROM part a JOIN part b ON a.key = b.key ORDER BY a.key'),
     ('SELECT a.key, count(*) FROM part a JOIN part b USING (key) GROUP BY a.key'),
-    ('SELECT p.key FROM part p JOIN sample s ON p.key = s.int8 JOIN heap_only h ON s.int8 = h.int8 WHERE p.key = 7'),
+    ('SELECT p.key FROM part p JOIN sample s ON p.key = s.int8 '
+     'JOIN heap_only h ON s.int8 = h.int8 WHERE p.key = 7'),
     ('SELECT c.note FROM child c JOIN sample s ON c.parent = s.id JOIN heap_only h ON h.id = c.id'),
     ('SELECT c.note FROM child c LEFT JOIN sample s ON c.parent = s.id'),
     ('SELECT c.note FROM child c LEFT JOIN sample s ON c.id = s.id WHERE c.parent = 5'),
     ('SELECT c.note FROM child c JOIN sample s ON c.id = s.id AND c.parent = s.int8 ORDER BY c.parent'),
-    ('SELECT * FROM child c, LATERAL (SELECT * FROM sample s WHERE s.int8 = c.parent ORDER BY s.int4 LIMIT 2) x'),
+    ('SELECT * FROM child c, '
+     'LATERAL (SELECT * FROM sample s WHERE s.int8 = c.parent ORDER BY s.int4 LIMIT 2) x'),
     ('SELECT id FROM sample WHERE int4 = (SELECT max(parent) FROM child)'),
     ('SELECT id FROM sample WHERE int4 > ALL (SELECT parent FROM child)'),
     ('SELECT DISTINCT a.int8, b.int4 FROM sample a, heap_only b WHERE a.int8 = b.int4 AND b.int4 < 10'),
     ('SELECT int4 FROM sample UNION ALL SELECT id FROM child ORDER BY 1'),
     ('SELECT int4 FROM sample UNION SELECT id FROM child'),
-    ('WITH RECURSIVE r AS (SELECT 1::int8 AS id UNION SELECT s.int4 FROM sample s JOIN r ON s.int8 = r.id + 1) TABLE r'),
+    ('WITH RECURSIVE r AS (SELECT 1::int8 AS id '
+     'UNION SELECT s.int4 FROM sample s JOIN r ON s.int8 = r.id + 1) TABLE r'),
     ('INSERT INTO child VALUES (1, 1, NULL) ON CONFLICT (id) DO UPDATE SET note = ''again'''),
     ('UPDATE sample s SET text = c.note FROM child c WHERE s.int8 = c.parent'),
     ('DELETE FROM child c USING sample s WHERE s.int4 = c.id AND s.int8 = c.id');

@@ -171,7 +171,8 @@ sub make_disagreements
 	my ($node) = @_;
 	$node->safe_psql('postgres', <<'SQL');
 CREATE FUNCTION use_scans(kinds text) RETURNS void LANGUAGE sql AS $$
-  SELECT set_config('enable_' || name, CASE WHEN name = ANY (string_to_array(kinds, ' ')) THEN 'on' ELSE 'off' END, true)
+  SELECT set_config('enable_' || name,
+      CASE WHEN name = ANY (string_to_array(kinds, ' ')) THEN 'on' ELSE 'off' END, true)
   FROM unnest(ARRAY['seqscan', 'indexscan', 'indexonlyscan', 'bitmapscan', 'sort']) AS name
 $$;
 
@@ -268,8 +269,8 @@ sub grep_log
 	return grep { /$pattern/ } split /\n/, $log;
 }
 
-# Fails the test if a server's log tells of a crash, or of a page that replay made
-# differently; or if there are lines of another pattern in it.
+# Fails the test if a server's log reports a crash, or a page that replay made
+# differently, or if it has lines of a further pattern.
 sub did_not_crash
 {
 	my ($node, $name, $also) = @_;
@@ -325,7 +326,8 @@ sub stop_load
 	my ($node, $load) = @_;
 	$load->kill_kill;
 	$node->poll_query_until('postgres',
-		"SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
+		"SELECT count(*) = 0 FROM pg_stat_activity
+			WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
 	return;
 }
 

@@ -60,7 +60,7 @@ $fill
 SQL
 }
 
-# What is where (src/tree/page.h): the special space and the kind in it, which is
+# What is where (src/layout/page.h): the special space and the kind in it, which is
 # 4 for buffer pages and 5 for those of their directory, and slots.
 my $special_space = 8160;
 my $kind_offset = $special_space + 22;
@@ -78,7 +78,7 @@ sub choose_of_kind
 	return @found ? pick(@found) : choose(0, $blocks - 1);
 }
 
-# Each corrupts a file of so many blocks, and returns what it did.
+# Each corrupts a file of the given number of blocks, and returns what it did.
 my @corruptions = (
 	sub {
 		my ($file, $blocks) = @_;

@@ -136,7 +136,8 @@ SQL
 	checkpoint => [ 1, "CHECKPOINT;\n" ],
 );
 $scripts{flush} = [ 2, <<"SQL" ] if $am ne 'btree';
-SELECT ${am}_flush(('<table>_' || (ARRAY['near', 'scrambled', 'few', 'label'])[1 + floor(random() * 4)])::regclass);
+SELECT ${am}_flush(('<table>_'
+	|| (ARRAY['near', 'scrambled', 'few', 'label'])[1 + floor(random() * 4)])::regclass);
 SQL
 # It would wait for a transaction that stays prepared.
 my $rebuild = <<'SQL';
@@ -258,6 +259,9 @@ foreach my $cycle (1 .. $cycles)
 	{
 		$setup .= "ALTER INDEX logged_$_ SET (buffer_size = " . pick(64, 64, 64, 256, -1) . ");\n"
 		  foreach grep { $_ ne 'id' || $unique_am eq $am } @keys;
+		# The settings are known to sessions that have loaded the library.
+		$setup .= "LOAD '$am';\nALTER SYSTEM SET sware.staging_size = "
+		  . pick(64, 64, 64, 256, 16384) . ";\n";
 	}
 	# A transaction that is prepared before the crash, and what it inserts.
 	my $survivor = pick(0, 1);
@@ -303,7 +307,8 @@ SQL
 	elsif ($how eq 'SIGKILL of a session')
 	{
 		my $pid = $node->safe_psql('postgres',
-			"SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() ORDER BY hashint4(pid + $cycle) LIMIT 1");
+			"SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'
+				AND pid <> pg_backend_pid() ORDER BY hashint4(pid + $cycle) LIMIT 1");
 		kill 'KILL', $pid;
 	}
 	else
@@ -347,7 +352,8 @@ SQL
 
 	# What an interrupted REINDEX CONCURRENTLY leaves.
 	my $leftover = $node->safe_psql('postgres',
-		"SELECT indexrelid::regclass FROM pg_index WHERE NOT indisvalid OR indexrelid::regclass::text LIKE '%\\_cc%'");
+		"SELECT indexrelid::regclass FROM pg_index
+			WHERE NOT indisvalid OR indexrelid::regclass::text LIKE '%\\_cc%'");
 	$node->safe_psql('postgres', "DROP INDEX $_") foreach split /\n/, $leftover;
 
 	# The index works on.

@@ -13,7 +13,7 @@ use PostgreSQL::Test::Utils;
 use SwareTest;
 use Test::More;
 
-# Where the special space begins, and what is where in it (src/tree/page.h).
+# Where the special space begins, and what is where in it (src/layout/page.h).
 my $special = 8160;
 my %field = (
 	left => [ 0, 'L L' ],
@@ -325,7 +325,8 @@ my %scans = (
 	'forward' => 'SELECT count(*), count(DISTINCT id) FROM (SELECT id FROM %s ORDER BY key OFFSET 0) s',
 	'backward' => 'SELECT count(*), count(DISTINCT id) FROM (SELECT id FROM %s ORDER BY key DESC OFFSET 0) s',
 	'forward, index only' => 'SELECT count(*), count(*) FROM (SELECT key FROM %s ORDER BY key OFFSET 0) s',
-	'backward, index only' => 'SELECT count(*), count(*) FROM (SELECT key FROM %s ORDER BY key DESC OFFSET 0) s',
+	'backward, index only'
+		=> 'SELECT count(*), count(*) FROM (SELECT key FROM %s ORDER BY key DESC OFFSET 0) s',
 	'look-ups' => 'SELECT count(*), count(DISTINCT id) FROM (SELECT DISTINCT key FROM %1$s) a, '
 	  . 'LATERAL (SELECT id FROM %1$s b WHERE b.key = a.key OFFSET 0) s');
 
@@ -359,6 +360,20 @@ foreach my $number (0 .. $#cases)
 				"$name: an error says that a link is wrong");
 		}
 	}
+}
+# VACUUM, too, when it looks for entries of dead rows on a damaged leaf.
+foreach my $number (grep { $cases[$_]->{reason} && !$cases[$_]->{of_root} } 0 .. $#cases)
+{
+	my $case = $cases[$number];
+	next if $case->{scans} eq 'forward';	# of the high key
+	my $stderr = '';
+	$node->safe_psql('postgres', "$sequential_scan DELETE FROM t$number WHERE id % 1000 = 0");
+	$node->psql(
+		'postgres', "VACUUM (INDEX_CLEANUP ON) t$number",
+		stderr => \$stderr,
+		extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+	like($stderr, qr/ERROR:  XX002: .* at block $case->{block}\n.*$case->{reason}/s,
+		"$case->{name}: VACUUM says what is wrong");
 }
 is(slurp_file($node->data_dir . '/postmaster.pid'), $postmaster, 'it is still the same postmaster');
 ok(!grep_log($node, qr/TRAP|PANIC|was terminated by signal/, 0), 'no backend has crashed');

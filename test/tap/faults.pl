@@ -35,6 +35,7 @@ fsync = off
 max_prepared_transactions = 5
 restart_after_crash = on
 log_statement = none
+sware.staging_size = 64kB
 sware.buffer_size = 64kB
 CONF
 $node->start;
@@ -42,7 +43,7 @@ prepare_database($node);
 make_disagreements($node);
 
 # The table is made anew before each fault: some of its rows are in the tree,
-# some in the shared buffer.
+# some in the buffer.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE t (id int, key int, note text);
 CREATE INDEX t_key ON t USING sware (key) INCLUDE (id) WITH (buffer_size = 64);
@@ -116,7 +117,7 @@ SQL
 	append => [ '', <<'SQL' ],
 INSERT INTO t SELECT 5000 + i, 50000 + i, 'zzz' || i FROM generate_series(1, 2000) i;
 SQL
-	load => [ 'SET sware.buffer_size = 64;', <<'SQL' ],
+	load => [ 'SET sware.staging_size = 64;', <<'SQL' ],
 INSERT INTO t SELECT 5000 + i, 50000 + i + (i % 7) * 10, 'load' FROM generate_series(1, 4000) i;
 SQL
 	fill_buffer => [ '', <<'SQL' ],
@@ -139,6 +140,11 @@ BEGIN;
 INSERT INTO t SELECT 5000 + i, i * 30, 'prepared' FROM generate_series(1, 40) i;
 PREPARE TRANSACTION 'p';
 SQL
+	make_room => [ "DELETE FROM t WHERE key BETWEEN 1000 AND 1200; $ordered
+		SELECT count(note) FROM t WHERE key BETWEEN 1000 AND 1200; RESET ALL;", <<'SQL' ],
+SET sware.enable_buffer = off;
+INSERT INTO t SELECT 5000 + i, 1000 + i, 'room' FROM generate_series(1, 200) i;
+SQL
 	update => [ '', <<'SQL' ],
 UPDATE t SET key = key + 1 WHERE key % 20 = 2;
 SQL
@@ -154,10 +160,13 @@ SQL
 	scan_index_only => [ $ordered, <<'SQL' ],
 SELECT count(*) FROM (SELECT key FROM t WHERE key = ANY ('{1,21,41,100,200}') ORDER BY key DESC OFFSET 0) s;
 SQL
-	scan_bitmap => [ 'SET enable_seqscan = off; SET enable_indexscan = off; SET enable_indexonlyscan = off;', <<'SQL' ],
+	scan_bitmap => [
+		'SET enable_seqscan = off; SET enable_indexscan = off; SET enable_indexonlyscan = off;', <<'SQL' ],
 SELECT count(*) FROM t WHERE key BETWEEN 10 AND 900;
 SQL
-	scan_in_parallel => [ 'SET enable_seqscan = off; SET enable_bitmapscan = off; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_index_scan_size = 0; SET min_parallel_table_scan_size = 0;', <<'SQL' ],
+	scan_in_parallel => [ 'SET enable_seqscan = off; SET enable_bitmapscan = off;
+		SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;
+		SET min_parallel_index_scan_size = 0; SET min_parallel_table_scan_size = 0;', <<'SQL' ],
 SELECT count(*), sum(length(note)) FROM t WHERE key > 10;
 SQL
 	scan_staged => [ $ordered, <<'SQL' ],
@@ -166,16 +175,19 @@ INSERT INTO t SELECT 5000 + i, i * 30, 'staged' FROM generate_series(1, 40) i;
 SELECT count(*) FROM (SELECT key, note FROM t WHERE key > 10 ORDER BY key OFFSET 0) s;
 COMMIT;
 SQL
-	exclude => [ 'CREATE TABLE e (id int, key int, EXCLUDE USING sware (key WITH =)); INSERT INTO e SELECT i, i FROM generate_series(1, 20) i;', <<'SQL' ],
+	exclude => [ 'CREATE TABLE e (id int, key int, EXCLUDE USING sware (key WITH =));
+		INSERT INTO e SELECT i, i FROM generate_series(1, 20) i;', <<'SQL' ],
 INSERT INTO e VALUES (21, 21);
 SQL
 	build => [ '', <<'SQL' ],
 CREATE INDEX t_other ON t USING sware (note, id);
 SQL
-	build_of_disorder => [ "INSERT INTO t SELECT i, i * 7919::bigint % 20011, 'disorder' FROM generate_series(1, 20000) i;", <<'SQL' ],
+	build_of_disorder => [ "INSERT INTO t SELECT i, i * 7919::bigint % 20011, 'disorder'
+		FROM generate_series(1, 20000) i;", <<'SQL' ],
 CREATE INDEX t_other ON t USING sware (key, id);
 SQL
-	build_in_parallel => [ 'ALTER TABLE t SET (parallel_workers = 2); SET max_parallel_maintenance_workers = 2;', <<'SQL' ],
+	build_in_parallel => [ 'ALTER TABLE t SET (parallel_workers = 2);
+		SET max_parallel_maintenance_workers = 2;', <<'SQL' ],
 CREATE INDEX t_other ON t USING sware (key, id);
 SQL
 	rebuild => [ '', <<'SQL' ],
@@ -247,7 +259,8 @@ foreach my $operation (sort keys %operations)
 {
 	my ($status, $stdout, $stderr) = run_sql(prepare_sql($operation)
 		  . "SET client_min_messages = notice; SET sware.fault_points = '*=notice';\n"
-		  . "$operations{$operation}[1]\nRESET sware.fault_points; SET client_min_messages = warning; $clean");
+		  . "$operations{$operation}[1]\nRESET sware.fault_points; "
+		  . "SET client_min_messages = warning; $clean");
 	my %passed = map { $_ => 1 } $stderr =~ /NOTICE:  fault point "([^"]+)" was reached/g;
 	note("$operation passes " . join(' ', sort keys %passed));
 	unlike($stderr, qr/ERROR/, "$operation succeeds");
@@ -321,7 +334,8 @@ SQL
 	like($stdout, qr/^request \d+: not made, fine$/m, "$setting: $operation succeeds in the end");
 	is(join("\n", grep { !/^request \d+(: |: not made, |, later: )fine$/ && /^request/ } @verdicts),
 		'', "$setting: all is well after each of them");
-	my @unexpected = grep { /ERROR|FATAL|PANIC|closed/ && !/ERROR:  ($error|current transaction is aborted|savepoint "a" does not exist)/ }
+	my @unexpected = grep { /ERROR|FATAL|PANIC|closed/
+		&& !/ERROR:  ($error|current transaction is aborted|savepoint "a" does not exist)/ }
 	   split /\n/, $stderr;
 	is(join("\n", @unexpected), '', "$setting: $operation raises the errors that it should");
 	is(scalar(() = $stderr =~ /ERROR:  $error/g), $refused, "$setting: one error for each");
@@ -341,7 +355,8 @@ foreach my $operation ($parts{requests} ? sort keys %operations : ())
 # stay with the session: only the scan that is kept does.
 if ($parts{requests})
 {
-	my $script = "CREATE TABLE looked_up (k int); CREATE UNIQUE INDEX looked_up_key ON looked_up USING sware (k);\n"
+	my $script = "CREATE TABLE looked_up (k int);
+		CREATE UNIQUE INDEX looked_up_key ON looked_up USING sware (k);\n"
 	  . "INSERT INTO looked_up SELECT generate_series(1, 20);\n"
 	  . join('', map { <<"SQL" } 1 .. 60)
 INSERT INTO looked_up VALUES (1);
@@ -362,7 +377,7 @@ sub start_session
 	my ($name, $sql) = @_;
 	local $ENV{PGAPPNAME} = $name;
 	my $session = { name => $name, out => '', err => '' };
-	# from a file: IPC::Run feeds a program only while somebody waits for it
+	# from a file: IPC::Run feeds a program only while it is waited for
 	my $file = PostgreSQL::Test::Utils::tempdir() . '/session.sql';
 	append_to_file($file, $sql);
 	$session->{run} = IPC::Run::start(
@@ -413,7 +428,8 @@ sub interrupt
 	# where locks on pages are held it waits on, until it is let go
 	end_session($release) if $release;
 	$victim->{run}->finish;
-	like($victim->{err}, $function eq 'pg_cancel_backend' ? qr/canceling statement/ : qr/terminating connection/, $name);
+	like($victim->{err}, $function eq 'pg_cancel_backend'
+		? qr/canceling statement/ : qr/terminating connection/, $name);
 	return;
 }
 
@@ -426,7 +442,8 @@ foreach my $point ($parts{waits} ? sort keys %passing : ())
 	{
 		run_sql(prepare_sql($operation));
 		my $holder = start_holder('SELECT pg_advisory_lock(23265);');
-		my $settings = $operations{$operation}[0] =~ /^(DELETE|CREATE|INSERT|ALTER)/ ? '' : $operations{$operation}[0];
+		my $settings = $operations{$operation}[0];
+		$settings = '' if $settings =~ /^(DELETE|CREATE|INSERT|ALTER)/;
 		interrupt($function, "wait_event = 'advisory'",
 			"$settings\nSET sware.fault_points = '$point=wait';\n$operations{$operation}[1]",
 			$holder, "$function at $point in $operation");
@@ -441,10 +458,12 @@ my %waits = (
 	'for the flush lock in VACUUM' => [ 'flush-sealed', 'SELECT sware_flush(\'t_key\');',
 		'VACUUM (INDEX_CLEANUP ON) t;', "wait_event_type = 'Lock' AND wait_event = 'page'" ],
 	'for a key' => [ 'unique-locked', 'SET sware.enable_buffer = off; INSERT INTO u VALUES (1, 5001);',
-		'SET sware.enable_buffer = off; INSERT INTO u VALUES (2, 5001);', "wait_event_type <> 'Client' AND state = 'active'" ],
+		'SET sware.enable_buffer = off; INSERT INTO u VALUES (2, 5001);',
+			"wait_event_type <> 'Client' AND state = 'active'" ],
 	'for another transaction' => [ undef, 'BEGIN; INSERT INTO u VALUES (1, 5001);',
 		'INSERT INTO u VALUES (2, 5001);', "wait_event_type = 'Lock' AND wait_event = 'transactionid'" ],
-	'for a pin, in VACUUM' => [ undef, "BEGIN; $ordered DECLARE c CURSOR FOR SELECT key, id FROM t WHERE key > 1000 ORDER BY key; FETCH 1 FROM c;",
+	'for a pin, in VACUUM' => [ undef, "BEGIN; $ordered
+		DECLARE c CURSOR FOR SELECT key, id FROM t WHERE key > 1000 ORDER BY key; FETCH 1 FROM c;",
 		'VACUUM (INDEX_CLEANUP ON) t;', "wait_event = 'BufferPin'" ],
 );
 foreach my $wait ($parts{waits} ? sort keys %waits : ())

@@ -1,4 +1,4 @@
-# What can happen to an index with entries in its shared buffer where only a whole
+# What can happen to an index with entries in its buffer where only a whole
 # server, or several, show it: databases copied, moved and dropped; crashes, clean
 # restarts, prepared transactions across them; backups, recovery to a point in
 # time, promotion; dumps; pg_upgrade; wal_level = minimal; and a disk that is full.
@@ -59,21 +59,28 @@ DECLARE
 BEGIN
 	FOREACH way IN ARRAY '{seqscan,indexscan,indexonlyscan,bitmapscan}'::text[] LOOP
 		FOREACH other IN ARRAY '{seqscan,indexscan,indexonlyscan,bitmapscan}'::text[] LOOP
-			PERFORM set_config('enable_' || other, (way = other OR (way = 'indexonlyscan' AND other = 'indexscan'))::text, true);
+			PERFORM set_config('enable_' || other,
+				(way = other OR (way = 'indexonlyscan' AND other = 'indexscan'))::text, true);
 		END LOOP;
 		answers := answers ||
-			((SELECT count(*) || ' ' || coalesce(md5(string_agg(key || ' ' || id, ',' ORDER BY key, id)), '') FROM data WHERE key >= 0)
-			 || (SELECT count(*) || ' ' || coalesce(md5(string_agg(label || ' ' || id, ',' ORDER BY label, id)), '') FROM data WHERE label >= ''));
+			((SELECT count(*) || ' ' || coalesce(md5(string_agg(key || ' ' || id, ',' ORDER BY key, id)), '')
+				FROM data WHERE key >= 0)
+			 || (SELECT count(*) || ' '
+			     || coalesce(md5(string_agg(label || ' ' || id, ',' ORDER BY label, id)), '')
+			     FROM data WHERE label >= ''));
 	END LOOP;
 	PERFORM set_config('enable_indexscan', 'on', true), set_config('enable_bitmapscan', 'off', true),
 		set_config('enable_sort', 'off', true);
 	FOREACH column_name IN ARRAY '{key,label}'::text[] LOOP
-		EXECUTE format('SELECT coalesce(bool_and(o), true) FROM (SELECT lag(%1\$I, 1, %1\$I) OVER () <= %1\$I AS o FROM (SELECT %1\$I FROM data ORDER BY %1\$I) s) w', column_name) INTO ordered;
+		EXECUTE format('SELECT coalesce(bool_and(o), true) FROM (
+			SELECT lag(%1\$I, 1, %1\$I) OVER () <= %1\$I AS o
+			FROM (SELECT %1\$I FROM data ORDER BY %1\$I) s) w', column_name) INTO ordered;
 		IF NOT ordered THEN
 			RETURN column_name || ' is out of order';
 		END IF;
 	END LOOP;
-	IF cardinality(answers) <> 4 OR answers[2] <> answers[1] OR answers[3] <> answers[1] OR answers[4] <> answers[1] THEN
+	IF cardinality(answers) <> 4 OR answers[2] <> answers[1] OR answers[3] <> answers[1]
+		OR answers[4] <> answers[1] THEN
 		RETURN 'different: ' || answers::text;
 	END IF;
 	RETURN split_part(answers[1], ' ', 1) || ' rows';
@@ -96,7 +103,7 @@ sub is_right
 	return;
 }
 
-# So many entries are in the buffer of a table's index on its key.
+# The number of entries in the buffer of a table's index on its key.
 sub buffered
 {
 	my ($node, $database, $table) = @_;
@@ -407,8 +414,10 @@ SKIP:
 	$plain->safe_psql('regression', 'CREATE EXTENSION sware');
 	$plain->command_ok(
 		[
-			$ENV{PG_REGRESS}, '--use-existing', '--dbname', 'regression', '--host', $plain->host, '--port', $plain->port,
-			'--bindir', $plain->config_data('--bindir'), '--inputdir', $tests, '--outputdir', $output, 'setup', 'buffer_life',
+			$ENV{PG_REGRESS}, '--use-existing', '--dbname', 'regression',
+				'--host', $plain->host, '--port', $plain->port,
+			'--bindir', $plain->config_data('--bindir'), '--inputdir',
+				$tests, '--outputdir', $output, 'setup', 'buffer_life',
 			'life_tables', 'life_partitions', 'life_unique'
 		],
 		'not preloaded: sql/buffer_life, sql/life_*')
@@ -469,7 +478,8 @@ SQL
 	$minimal->stop('immediate');
 	$minimal->start;
 	is_right($minimal, $database, 300, "$name, truncated");
-	$minimal->safe_psql($database, "$insert(3001, 3100) i; BEGIN; TRUNCATE data; $insert(1, 99) i; $publish ROLLBACK;");
+	$minimal->safe_psql($database,
+		"$insert(3001, 3100) i; BEGIN; TRUNCATE data; $insert(1, 99) i; $publish ROLLBACK;");
 	$minimal->stop('immediate');
 	$minimal->start;
 	is_right($minimal, $database, 400, "$name, truncated and rolled back");
@@ -526,7 +536,8 @@ SQL
 		my ($name) = @_;
 		my $count = $full->safe_psql('postgres', 'SELECT count(*) FROM data');
 		is( $full->safe_psql('postgres',
-				"SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT count(*), count(DISTINCT wide(key)) FROM data WHERE wide(key) >= ''"),
+				"SET enable_seqscan = off; SET enable_bitmapscan = off;
+					SELECT count(*), count(DISTINCT wide(key)) FROM data WHERE wide(key) >= ''"),
 			"$count|$count", "$name: the index has all $count rows");
 		check_index($full, 'data_wide', $name);
 		return $count;
@@ -563,7 +574,8 @@ SQL
 		$limit->('unlimited');
 		($moved, $said) = $query->("SELECT sware_flush('data_wide')");
 		is($moved, $entries, 'the next flush succeeds');
-		is($full->safe_psql('postgres', "SELECT buffer_entries FROM sware_stats('data_wide')"), '0', 'and leaves nothing');
+		is($full->safe_psql('postgres', "SELECT buffer_entries FROM sware_stats('data_wide')"),
+			'0', 'and leaves nothing');
 		$right->('flushed');
 	}
 	$session->quit;

@@ -71,12 +71,13 @@ CREATE TABLE parts_1 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 1)
 CREATE INDEX parts_key ON parts USING sware (key);
 SQL
 
-# Rows in the tree and, of a small transaction, in the shared buffer.
+# Rows in the tree and, of a small transaction, in the buffer.
 my $fill = join '', map {
 	my ($table, $columns) = @$_;
 	"INSERT INTO $table SELECT $columns, 'tree ' || i FROM generate_series(1, 2000) i;"
 	  . "INSERT INTO $table SELECT $columns, 'buffer ' || i FROM generate_series(2001, 2100) i;"
-} ([ 'data', 'i, i * 7919 % 10007' ], [ 'parts', 'i, i * 7919 % 10007' ], [ 'single', 'i' ], [ 'whole', 'i % 500' ]);
+} ([ 'data', 'i, i * 7919 % 10007' ], [ 'parts', 'i, i * 7919 % 10007' ],
+	[ 'single', 'i' ], [ 'whole', 'i % 500' ]);
 $publisher->safe_psql('postgres', $fill);
 $publisher->safe_psql('postgres', <<'SQL');
 ALTER TABLE single REPLICA IDENTITY USING INDEX single_code;
@@ -93,16 +94,19 @@ sub is_right
 	foreach my $table (@tables, @more)
 	{
 		my $query = "SELECT count(*), sum(hashtextextended(t::text, 0)) FROM $table t";
-		is($subscriber->safe_psql('postgres', $query), $publisher->safe_psql('postgres', $query), "$name: $table has the same rows");
+		is($subscriber->safe_psql('postgres', $query),
+			$publisher->safe_psql('postgres', $query), "$name: $table has the same rows");
 	}
-	has_good_indexes($_, 'postgres', join(', ', @tables, @more), $_->name . ", $name") foreach ($publisher, $subscriber);
+	has_good_indexes($_, 'postgres', join(', ', @tables, @more), $_->name . ", $name")
+		foreach ($publisher, $subscriber);
 	return;
 }
 
 my $connection = $publisher->connstr . ' dbname=postgres';
 my $streaming = $version >= 160000 ? 'parallel' : 'on';
 $subscriber->safe_psql('postgres',
-	"CREATE SUBSCRIPTION most CONNECTION '$connection' PUBLICATION most WITH (streaming = $streaming, two_phase = on)");
+	"CREATE SUBSCRIPTION most CONNECTION '$connection' PUBLICATION most
+		WITH (streaming = $streaming, two_phase = on)");
 $subscriber->wait_for_subscription_sync($publisher, 'most');
 is_right('initial copy');
 
@@ -145,8 +149,10 @@ COMMIT;
 SQL
 my $rows_changed = 100;
 ok( $subscriber->poll_query_until('postgres',
-		"SELECT pg_stat_get_numscans('whole_key'::regclass) - $uses_before " . ($version >= 180000 ? '>' : '<') . " $rows_changed"),
-	'replica identity FULL: the rows are found by ' . ($version >= 180000 ? 'the index' : 'reading the table'));
+		"SELECT pg_stat_get_numscans('whole_key'::regclass) - $uses_before "
+			. ($version >= 180000 ? '>' : '<') . " $rows_changed"),
+	'replica identity FULL: the rows are found by '
+		. ($version >= 180000 ? 'the index' : 'reading the table'));
 
 # A row that a local transaction has deleted and inserted again, but not committed:
 # with a scan of the table, or an nbtree index, the worker waits for it. What is staged
@@ -161,18 +167,22 @@ $publisher->safe_psql('postgres', "UPDATE whole SET label = 'changed' WHERE key 
 if ($version >= 180000)
 {
 	$publisher->wait_for_catchup('most');
-	$subscriber->wait_for_log(qr/conflict detected on relation "public.whole": conflict=update_missing/, $before_conflict);
+	$subscriber->wait_for_log(qr/conflict detected on relation "public.whole": conflict=update_missing/,
+		$before_conflict);
 	$local->query_safe('COMMIT');
-	is($subscriber->safe_psql('postgres', 'SELECT label FROM whole WHERE key = 9999'), 'contested', 'a staged row is missing');
+	is($subscriber->safe_psql('postgres', 'SELECT label FROM whole WHERE key = 9999'),
+		'contested', 'a staged row is missing');
 	$subscriber->safe_psql('postgres', "UPDATE whole SET label = 'changed' WHERE key = 9999");
 }
 else
 {
-	ok($subscriber->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted"),
+	ok($subscriber->poll_query_until('postgres',
+		"SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted"),
 		'the worker waits for a local transaction');
 	$local->query_safe('COMMIT');
 	$publisher->wait_for_catchup('most');
-	is($subscriber->safe_psql('postgres', 'SELECT label FROM whole WHERE key = 9999'), 'changed', 'then it finds the row');
+	is($subscriber->safe_psql('postgres', 'SELECT label FROM whole WHERE key = 9999'),
+		'changed', 'then it finds the row');
 }
 $local->quit;
 is_right('contested row');
@@ -196,7 +206,8 @@ BEGIN;
 INSERT INTO data $many(50000, 53000) i;
 ROLLBACK;
 SQL
-ok($publisher->poll_query_until('postgres', q{SELECT stream_txns > 0 FROM pg_stat_replication_slots WHERE slot_name = 'most'}),
+ok($publisher->poll_query_until('postgres',
+	q{SELECT stream_txns > 0 FROM pg_stat_replication_slots WHERE slot_name = 'most'}),
 	'transactions were streamed');
 
 # Prepared transactions, small and streamed, ended after a crash of the subscriber.
@@ -216,13 +227,15 @@ UPDATE data SET label = 'prepared' WHERE id % 100 = 3;
 PREPARE TRANSACTION 'life';
 SQL
 		$publisher->wait_for_catchup('most');
-		is($subscriber->safe_psql('postgres', 'SELECT count(*) FROM pg_prepared_xacts'), '1', "$name: it is prepared");
+		is($subscriber->safe_psql('postgres', 'SELECT count(*) FROM pg_prepared_xacts'),
+			'1', "$name: it is prepared");
 		has_good_indexes($subscriber, 'postgres', 'data', $name);
 		if ($end eq 'COMMIT')
 		{
 			$subscriber->stop('immediate');
 			$subscriber->start;
-			is($subscriber->safe_psql('postgres', 'SELECT count(*) FROM pg_prepared_xacts'), '1', "$name: it is prepared, after a crash");
+			is($subscriber->safe_psql('postgres', 'SELECT count(*) FROM pg_prepared_xacts'),
+				'1', "$name: it is prepared, after a crash");
 			has_good_indexes($subscriber, 'postgres', 'data', "$name, after a crash");
 		}
 		replicate($name, "$end PREPARED 'life'; DELETE FROM data WHERE id BETWEEN $low AND $low + $count");
@@ -248,7 +261,8 @@ SQL
 # The subscriber crashes while changes arrive; nothing comes twice.
 foreach my $round (1 .. 2)
 {
-	$publisher->safe_psql('postgres', join('', map { my $low = 100000 * $round + 100 * $_; "INSERT INTO data $many($low, $low + 40) i;" } (1 .. 30)));
+	$publisher->safe_psql('postgres', join('', map { my $low = 100000 * $round + 100 * $_;
+		"INSERT INTO data $many($low, $low + 40) i;" } (1 .. 30)));
 	$subscriber->stop('immediate');
 	$subscriber->start;
 	replicate("crash while changes arrive, $round", 'UPDATE data SET key = key + 1 WHERE id % 7 = 0');
@@ -261,16 +275,21 @@ $subscriber->wait_for_subscription_sync($publisher, 'one');
 is_right('unique, initial copy', 'single');
 my $offset = -s $subscriber->logfile;
 $subscriber->safe_psql('postgres', "INSERT INTO single SELECT 5000 + i, 'own' FROM generate_series(1, 3) i");
-$publisher->safe_psql('postgres', "INSERT INTO single SELECT 4990 + i, 'published' FROM generate_series(1, 20) i");
-$subscriber->wait_for_log(qr/duplicate key value violates unique constraint "single_code"|conflict detected on relation "public.single"/, $offset);
-is($subscriber->safe_psql('postgres', "SELECT count(*) FROM single WHERE label = 'published'"), '0', 'unique: the transaction is not applied');
+$publisher->safe_psql('postgres',
+	"INSERT INTO single SELECT 4990 + i, 'published' FROM generate_series(1, 20) i");
+my $conflict = 'duplicate key value violates unique constraint "single_code"'
+  . '|conflict detected on relation "public.single"';
+$subscriber->wait_for_log(qr/$conflict/, $offset);
+is($subscriber->safe_psql('postgres', "SELECT count(*) FROM single WHERE label = 'published'"),
+	'0', 'unique: the transaction is not applied');
 $subscriber->safe_psql('postgres', "DELETE FROM single WHERE label = 'own'");
 $publisher->wait_for_catchup('one');
 is_right('unique, conflict resolved', 'single');
 
 # Changes are found by the replica identity. Where the subscriber's index is nbtree's,
 # any version applies them; what core does with one of ours depends on the version.
-$subscriber->safe_psql('postgres', 'CREATE UNIQUE INDEX single_nbtree ON single (code); ALTER TABLE single REPLICA IDENTITY USING INDEX single_nbtree');
+$subscriber->safe_psql('postgres', 'CREATE UNIQUE INDEX single_nbtree ON single (code);
+	ALTER TABLE single REPLICA IDENTITY USING INDEX single_nbtree');
 my $changes = <<'SQL';
 UPDATE single SET label = label || '!' WHERE code % 50 = 1;
 UPDATE single SET code = -code WHERE code % 50 = 2;
@@ -285,14 +304,16 @@ SKIP:
 	# It is an assertion of core's that fails there.
 	skip 'version 17 with assertions crashes when it finds rows by a unique index of sware', 1
 	  if !$finds_rows && $subscriber->safe_psql('postgres', 'SHOW debug_assertions') eq 'on';
-	$subscriber->safe_psql('postgres', 'ALTER TABLE single REPLICA IDENTITY USING INDEX single_code; DROP INDEX single_nbtree');
+	$subscriber->safe_psql('postgres', 'ALTER TABLE single REPLICA IDENTITY USING INDEX single_code;
+		DROP INDEX single_nbtree');
 	$offset = -s $subscriber->logfile;
 	$publisher->safe_psql('postgres', $changes);
 	if (!$finds_rows)
 	{
 		$subscriber->wait_for_log(qr/ERROR: .*missing operator 0\(23,23\) in opfamily/, $offset);
 		# The way out.
-		$subscriber->safe_psql('postgres', 'CREATE UNIQUE INDEX single_nbtree ON single (code); ALTER TABLE single REPLICA IDENTITY USING INDEX single_nbtree');
+		$subscriber->safe_psql('postgres', 'CREATE UNIQUE INDEX single_nbtree ON single (code);
+			ALTER TABLE single REPLICA IDENTITY USING INDEX single_nbtree');
 	}
 	$publisher->wait_for_catchup('one');
 	is_right('unique, sware is the identity on both sides', 'single');
@@ -303,7 +324,8 @@ foreach my $node ($publisher, $subscriber)
 {
 	$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON)');
 	my $verdict = $node->safe_psql('postgres', "SELECT verdict_on('data', 'parts', 'whole', 'single')");
-	like($verdict, qr/^\d+ rows, \d+ indexes$/, $node->name . ': after VACUUM no entry is stale') || diag($verdict);
+	like($verdict, qr/^\d+ rows, \d+ indexes$/,
+		$node->name . ': after VACUUM no entry is stale') || diag($verdict);
 	did_not_crash($node, $node->name . ' did not crash');
 	$node->stop;
 }

@@ -1,4 +1,4 @@
-# Who inserts a key that a prepared transaction has inserted into a unique index
+# A session that inserts a key that a prepared transaction has inserted into a unique index
 # waits for it, however the entry was stored, and over a restart of the server: a
 # commit refuses the key, and a rollback lets it go.
 
@@ -23,15 +23,17 @@ $node->append_conf('postgresql.conf',
 $node->start;
 prepare_database($node);
 
-# What is prepared inserts key 1100, and so do those who wait for it.
+# What is prepared inserts key 1100, and so do the sessions that wait for it.
 my %inserts = (
 	'a single row' => 'INSERT INTO t VALUES (1100);',
 	'a load' => 'INSERT INTO t SELECT generate_series(1001, 1100);',
 	'a load of equal rows that are deleted' =>
-	  'INSERT INTO t SELECT generate_series(1001, 1100); DELETE FROM t WHERE k = 1100; INSERT INTO t VALUES (1100);',
+	  'INSERT INTO t SELECT generate_series(1001, 1100);
+	      DELETE FROM t WHERE k = 1100; INSERT INTO t VALUES (1100);',
 	'a load in parts' => 'INSERT INTO t SELECT generate_series(1001, 1080); SAVEPOINT s; '
 	  . 'INSERT INTO t VALUES (2000); ROLLBACK TO s; INSERT INTO t SELECT generate_series(1081, 1100);',
-	'a load in disorder' => 'INSERT INTO t SELECT k FROM generate_series(1001, 1100) k ORDER BY hashint4(k);');
+	'a load in disorder'
+		=> 'INSERT INTO t SELECT k FROM generate_series(1001, 1100) k ORDER BY hashint4(k);');
 my %waiters = (
 	'a single row' => 'INSERT INTO t VALUES (1100)',
 	'a load' => 'INSERT INTO t SELECT generate_series(1100, 1001, -1)',

@@ -42,7 +42,10 @@ foreach my $round (1 .. $rounds)
 	# the key, but for a little displacement.
 	my $sizes = $node->safe_psql('postgres', <<"SQL");
 INSERT INTO queue SELECT n, n, $label FROM generate_series($low + 1, $bulk) n;
-DO \$\$ BEGIN FOR n IN $bulk + 1 .. $low + $batch LOOP INSERT INTO queue VALUES (n, n, $label); COMMIT; END LOOP; END \$\$;
+DO \$\$ BEGIN FOR n IN $bulk + 1 .. $low + $batch LOOP
+	INSERT INTO queue VALUES (n, n, $label);
+	COMMIT;
+END LOOP; END \$\$;
 DELETE FROM queue WHERE key <= $low - $batch;
 VACUUM (INDEX_CLEANUP ON) queue;
 SELECT pg_relation_size('queue_key'), pg_relation_size('queue_label');

@@ -1,5 +1,5 @@
 # A database is dropped on the primary, and another one made with its number, from
-# the same template: nothing tells a standby's shared memory, where zones are left
+# the same template: nothing informs a standby's shared memory, where zones are left
 # of files that have the same numbers, index incarnations, and pages with the same
 # block numbers, incarnations and sequence numbers as those of the new database.
 

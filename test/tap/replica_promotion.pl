@@ -99,7 +99,8 @@ sub promote
 	my ($node, $name, @load) = @_;
 	my $readers = start_load($node, 2, @reads);
 	$node->poll_query_until('postgres',
-		"SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE '%disagreements%' AND pid <> pg_backend_pid()");
+		"SELECT count(*) > 0 FROM pg_stat_activity
+			WHERE query LIKE '%disagreements%' AND pid <> pg_backend_pid()");
 	ok($_->pumpable, "$name: the load is going on") foreach @load;
 	$node->safe_psql('postgres', 'SELECT pg_promote(false)');
 	$_->kill_kill foreach @load;
@@ -118,7 +119,8 @@ foreach my $round (1 .. $rounds)
 {
 	my $primary = PostgreSQL::Test::Cluster->new("primary_$round");
 	$primary->init(allows_streaming => 1);
-	$primary->append_conf('postgresql.conf', preload() . <<'CONF');
+	$primary->append_conf('postgresql.conf',
+		preload() . ($am eq 'sware' ? "sware.staging_size = '128kB'\n" : '') . <<'CONF');
 autovacuum = off
 fsync = off
 wal_consistency_checking = 'generic'

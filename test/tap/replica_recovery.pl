@@ -26,7 +26,8 @@ my @keys = qw(queue scrambled few label);
 
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf', preload() . <<'CONF');
+$primary->append_conf('postgresql.conf',
+	preload() . ($am eq 'sware' ? "sware.staging_size = '128kB'\n" : '') . <<'CONF');
 autovacuum = off
 fsync = off
 max_prepared_transactions = 10
@@ -137,7 +138,7 @@ SQL
 		"ROLLBACK PREPARED 'rolls_back$round'");
 	event('reindex concurrently', 'REINDEX INDEX CONCURRENTLY data_' . pick(@keys));
 	event('bulk append', insert_statement(3000));
-	# Nobody can look at the index in the middle of this.
+	# No session can look at the index in the middle of this.
 	$primary->safe_psql('postgres', 'REINDEX INDEX data_' . pick(@keys));
 	event('checkpoint', 'CHECKPOINT', insert_statement(10));
 	event('restore point', "SELECT pg_create_restore_point('round $round')", insert_statement(10));
@@ -218,7 +219,8 @@ while (@chosen < $targets - 2)
 	}
 }
 push @chosen,
-  { name => 'restore point', at => (map { $_->{at} } grep { $_->{text} =~ /^RESTORE_POINT round $rounds/ } @records)[0],
+  { name => 'restore point',
+      at => (map { $_->{at} } grep { $_->{text} =~ /^RESTORE_POINT round $rounds/ } @records)[0],
 	setting => "recovery_target_name = 'round $rounds'" };
 my $commit = pick(grep { $_->{kind} eq 'Transaction' && $_->{text} =~ /^COMMIT \d/ } @usable);
 push @chosen, { name => "commit of $commit->{xid}", at => $commit->{at},

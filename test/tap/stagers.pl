@@ -106,7 +106,7 @@ sub check_table
 	return;
 }
 
-# Keys of which no two sessions have the same: nobody waits, or fails.
+# Keys of which no two sessions have the same: no session waits, or fails.
 sub disjoint_loads
 {
 	my ($name, $definition, $key) = @_;
@@ -159,7 +159,9 @@ sub overlapping_loads
 	}
 	my @errors = run_sessions($name, @scripts);
 	is( join("\n",
-			grep { /ERROR|FATAL|PANIC/ && !/duplicate key value|deadlock detected|transaction is aborted|savepoint "s" does not exist/ }
+			grep { /ERROR|FATAL|PANIC/
+				&& !/duplicate key value|deadlock detected|transaction is aborted/
+				&& !/savepoint "s" does not exist/ }
 			  split /\n/, join('', @errors)),
 		'', "$name: no errors but those of equal keys");
 	check_table($name, \%expected);
@@ -173,7 +175,8 @@ sub terminated_stager
 	new_table('bigint');
 	my $stager = IPC::Run::start(
 		[ 'psql', '-XAqt', '-d', $node->connstr('postgres'), '-c',
-			"BEGIN; INSERT INTO t SELECT i FROM generate_series(1, 1000) i; SELECT pg_advisory_lock(1); SELECT pg_sleep(300)" ],
+			"BEGIN; INSERT INTO t SELECT i FROM generate_series(1, 1000) i;
+				SELECT pg_advisory_lock(1); SELECT pg_sleep(300)" ],
 		'<', \undef, '>', '/dev/null', '2>', '/dev/null', IPC::Run::timeout(300));
 	$node->poll_query_until('postgres',
 		"SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND granted");
@@ -186,7 +189,7 @@ sub terminated_stager
 		"SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'");
 	$stager->finish;
 	$waiter->finish;
-	is($errors, '', "$name: who has waited for a terminated stager goes on");
+	is($errors, '', "$name: a session that has waited for a terminated stager goes on");
 	is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), '1',
 		"$name: and its row is the only one");
 	return;
@@ -237,13 +240,13 @@ my $word = sub { return sprintf('key %09d', $_[0]) };
 
 foreach my $server (
 	[ 'not preloaded', '' ],
-	[ 'little memory', preload() . "sware.buffer_pool_size = '128kB'\n" ],
+	[ 'little memory', preload() . "sware.shared_memory = '128kB'\n" ],
 	[ 'much memory', preload() ])
 {
 	my ($name, $settings) = @$server;
 	last if $am ne 'sware' && $name ne 'not preloaded';
 	$node->append_conf('postgresql.conf', $settings);
-	$node->append_conf('postgresql.conf', "sware.buffer_pool_size = '64MB'\n")
+	$node->append_conf('postgresql.conf', "sware.shared_memory = '64MB'\n")
 	  if $name eq 'much memory';
 	$node->restart;
 	disjoint_loads("$name, numbers", 'bigint', $number);

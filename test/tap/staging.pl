@@ -25,7 +25,8 @@ DECLARE
 BEGIN
 	FOR block IN 1 .. pg_relation_size(index) / current_setting('block_size')::int - 1 LOOP
 		BEGIN
-			count := count + (SELECT heap_tids FROM sware_page_stats(index, block) WHERE kind = 'leaf' UNION ALL SELECT 0 LIMIT 1);
+			count := count + (SELECT heap_tids FROM sware_page_stats(index, block)
+				WHERE kind = 'leaf' UNION ALL SELECT 0 LIMIT 1);
 		EXCEPTION WHEN index_corrupted THEN
 			IF SQLERRM NOT LIKE '%zero page%' THEN
 				RAISE;
@@ -84,8 +85,11 @@ sub no_entry_besides
 my $insert = 'INSERT INTO data SELECT i, i * 7919 % 10007, \'label \' || i FROM generate_series';
 foreach my $step (
 	[ 'insert', "$insert(1, 2000) i" ],
-	[ 'several statements', "BEGIN; $insert(2001, 3000) i; UPDATE data SET key = key + 1 WHERE id % 5 = 0; COMMIT;" ],
-	[ 'savepoints', "BEGIN; $insert(3001, 3100) i; SAVEPOINT s; $insert(3101, 3200) i; ROLLBACK TO s; $insert(3201, 3300) i; COMMIT;" ],
+	[ 'several statements',
+		"BEGIN; $insert(2001, 3000) i; UPDATE data SET key = key + 1 WHERE id % 5 = 0; COMMIT;" ],
+	[ 'savepoints',
+		"BEGIN; $insert(3001, 3100) i; SAVEPOINT s; $insert(3101, 3200) i; "
+		  . "ROLLBACK TO s; $insert(3201, 3300) i; COMMIT;" ],
 	[ 'rollback', "BEGIN; $insert(5001, 5100) i; ROLLBACK; $insert(5101, 5200) i;" ])
 {
 	my ($name, $sql) = @$step;
@@ -153,7 +157,7 @@ SQL
 my $rows = 0;
 foreach my $load (
 	[ 'a load that fits', 3000, '' ],
-	[ 'a load beyond the memory', 30000, "SET sware.buffer_size = '64kB';" ],
+	[ 'a load beyond the memory', 30000, "SET sware.staging_size = '64kB';" ],
 	[ 'a single row', 1, '' ],
 	[ 'a load without staging', 3000, 'SET sware.enable_buffer = off;' ])
 {
@@ -198,7 +202,7 @@ foreach my $how ('immediate stop', 'backend killed')
 {
 	my $before = $node->safe_psql('postgres', "SELECT pg_relation_size('data_key')");
 	my $load = $node->background_psql('postgres');
-	$load->query_safe("SET sware.buffer_size = '64kB'") if $am eq 'sware';
+	$load->query_safe("SET sware.staging_size = '64kB'") if $am eq 'sware';
 	my $pid = $load->query_safe('SELECT pg_backend_pid()');
 	$load->query_safe('BEGIN');
 	$load->query_safe(<<"SQL");
@@ -261,12 +265,17 @@ my $expected = 0;
 foreach my $statement (
 	[ 'INSERT', 'INSERT INTO late SELECT i, i FROM generate_series(1, 100) i', 100 ],
 	[ 'COPY', "COPY late FROM stdin;\n101\t101\n102\t102\n\\.\n", 2 ],
-	[ 'ON CONFLICT', 'INSERT INTO late SELECT i, i FROM generate_series(91, 110) i ON CONFLICT DO NOTHING', 8 ],
+	[ 'ON CONFLICT',
+		'INSERT INTO late SELECT i, i FROM generate_series(91, 110) i ON CONFLICT DO NOTHING', 8 ],
 	[ 'a function', 'SET enable_seqscan = off; SELECT insert_late(201, 300)', 100 ],
 	[ 'a trigger', 'INSERT INTO plain SELECT generate_series(291, 310)', 10 ],
-	[ 'a CTE', 'WITH new AS (INSERT INTO late SELECT i, i FROM generate_series(401, 410) i RETURNING key) SELECT count(*) FROM new', 10 ],
-	[ 'DO', 'DO $$ BEGIN PERFORM insert_late(501, 510); BEGIN PERFORM insert_late(511, 520); PERFORM 1 / 0; EXCEPTION WHEN division_by_zero THEN END; END $$', 10 ],
-	[ 'a failing statement', 'BEGIN; SAVEPOINT s; INSERT INTO late VALUES (601, 601), (1, 1); ROLLBACK TO s; INSERT INTO late VALUES (602, 602); COMMIT', 1 ])
+	[ 'a CTE', 'WITH new AS (INSERT INTO late SELECT i, i FROM generate_series(401, 410) i RETURNING key)
+		SELECT count(*) FROM new', 10 ],
+	[ 'DO', 'DO $$ BEGIN PERFORM insert_late(501, 510);
+		BEGIN PERFORM insert_late(511, 520); PERFORM 1 / 0;
+		EXCEPTION WHEN division_by_zero THEN END; END $$', 10 ],
+	[ 'a failing statement', 'BEGIN; SAVEPOINT s; INSERT INTO late VALUES (601, 601), (1, 1);
+		ROLLBACK TO s; INSERT INTO late VALUES (602, 602); COMMIT', 1 ])
 {
 	my ($name, $sql, $count) = @$statement;
 	# The error of the last one is expected.

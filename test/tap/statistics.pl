@@ -70,14 +70,32 @@ CREATE INDEX many_a ON many USING sware (a);
 SELECT format('CREATE TABLE many_%s PARTITION OF many FOR VALUES IN (%s)', n, n)
 FROM generate_series(1, 2100) n \gexec
 SQL
-$node->safe_psql('postgres', "INSERT INTO many SELECT generate_series($_ * 300 + 1, $_ * 300 + 300)")
-  foreach 0 .. 6;
+foreach my $part (0 .. 6)
+{
+	$node->safe_psql('postgres',
+		"INSERT INTO many SELECT generate_series($part * 300 + 1, $part * 300 + 300)");
+
+	# news of indexes whose accounts are old
+	$node->safe_psql('postgres', 'INSERT INTO many SELECT generate_series(1, 60)');
+}
 ok( $node->poll_query_until(
 		'postgres', "SELECT entries_buffered = 1 FROM sware_stats('many_2100_a_idx')"),
 	'the latest index has statistics');
 is(counted('entries_buffered'), 0, 'those of the index that had no news for longest made room');
 is( $node->safe_psql(
-		'postgres', "SELECT count(*) > 2000 AND count(*) <= 2048 FROM pg_stat_sware WHERE entries_buffered > 0"),
+		'postgres', <<'SQL'), 't', 'and only those of the first session of many');
+SELECT count(*) FILTER (WHERE n <= 300) > 40 AND count(*) FILTER (WHERE n > 300) = 0
+FROM generate_series(1, 2100) n, sware_stats(('many_' || n || '_a_idx')::regclass)
+WHERE entries_buffered = 0
+SQL
+is( $node->safe_psql(
+		'postgres', <<'SQL'), '8|8', 'but not those of indexes with later news');
+SELECT min(entries_buffered), max(entries_buffered)
+FROM generate_series(1, 60) n, sware_stats(('many_' || n || '_a_idx')::regclass)
+SQL
+is( $node->safe_psql(
+		'postgres', "SELECT count(*) > 2000 AND count(*) <= 2048
+			FROM pg_stat_sware WHERE entries_buffered > 0"),
 	't', 'and there are as many as fit');
 
 # A standby counts for itself, and flushes nothing.
@@ -92,7 +110,8 @@ is( $standby->safe_psql(
 	'10|0', 'a standby shows the buffer');
 is( $standby->safe_psql(
 		'postgres',
-		"SELECT indexrelname, buffer_entries FROM pg_stat_sware WHERE indexrelname IN ('t_a', 'u_a') ORDER BY 1"),
+		"SELECT indexrelname, buffer_entries FROM pg_stat_sware
+			WHERE indexrelname IN ('t_a', 'u_a') ORDER BY 1"),
 	"t_a|10\nu_a|", 'and that it knows nothing of unlogged indexes');
 $standby->safe_psql('postgres', "SELECT sware_check('t_a', true)");
 my ($status, $stdout, $stderr) = $standby->psql('postgres', "SELECT sware_flush('t_a')");

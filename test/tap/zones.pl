@@ -20,7 +20,7 @@ my $am = am();
 my $node = PostgreSQL::Test::Cluster->new('zones');
 $node->init;
 $node->append_conf('postgresql.conf', "autovacuum = off\nfsync = off\n" . preload());
-$node->append_conf('postgresql.conf', "sware.buffer_pool_size = '160kB'\n")
+$node->append_conf('postgresql.conf', "sware.shared_memory = '160kB'\n")
   if $am eq 'sware';
 $node->start;
 prepare_database($node);

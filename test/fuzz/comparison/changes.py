@@ -64,7 +64,7 @@ def insert_one(run):
 
 
 def insert_singly(run):
-    """Transactions of one row each: they fill the shared buffer."""
+    """Transactions of one row each: they fill the buffer."""
     if run.main.in_transaction:
         return insert_one(run)
     count = room(run.rng, run.table, run.rng.choice((20, 100, 300)))
@@ -95,7 +95,7 @@ def copy_rows(run):
 
 
 def insert_select(run):
-    """Rows of the table once more: exact duplicates of its keys."""
+    """Inserts rows of the table again: exact duplicates of its keys."""
     table = run.table
     if table.copies >= 12 or table.rows * 2 > table.row_limit:
         return insert_rows(run)
@@ -107,7 +107,7 @@ def insert_select(run):
 
 
 def insert_conflicting(run):
-    """Rows some of whose identifiers are taken, where a unique index says so."""
+    """Inserts rows with ON CONFLICT; a unique index has some of their identifiers already."""
     rng, table = run.rng, run.table
     # before 18, core refuses ON CONFLICT where any unique index is not nbtree's
     if not table.unique or (table.may_collide and
@@ -223,7 +223,7 @@ def update_keys(run):
 
 
 def update_pad(run):
-    """Touches no index, so HOT where the page has room."""
+    """Updates no indexed column, so the update is HOT where the page has room."""
     run.change("UPDATE @S.t SET pad = pad + 1 WHERE %s" % some_rows(run.rng, run.table))
 
 
@@ -232,7 +232,7 @@ def delete_some(run):
 
 
 def delete_left(run):
-    """Queue-like: what is smallest in one column goes."""
+    """Deletes the smallest values of a column, as a queue does."""
     rng, table = run.rng, run.table
     column = rng.choice(table.columns)
     position = column.low + (column.high - column.low) * rng.choice((0.1, 0.3, 0.6, 1.0))
@@ -260,7 +260,7 @@ def vacuum(run):
 
 
 def flush(run):
-    """What is in the shared buffer goes to the tree."""
+    """Moves what is in the buffer to the tree."""
     if run.table.test_method == "sware" and run.table.indexes:
         index = run.rng.choice(run.table.indexes)
         run.main.execute("SELECT sware_flush('%s.%s')" % (TEST, index.name))
@@ -317,12 +317,20 @@ def set_options(run):
                 TEST, rng.choice(table.indexes).name, rng.choice(table.buffer_options(rng))))
 
 
+def set_staging_size(rng, session):
+    session.execute("SET sware.staging_size = %d" % rng.choice((64, 64, 64, 100, 1024, 16384)))
+
+
 def set_buffer(run):
-    """The session's settings that say which entries are staged."""
-    if run.table.test_method == "sware":
+    """The session's settings that say which entries wait."""
+    if run.table.test_method != "sware":
+        return
+    if run.rng.random() < 0.25:
+        set_staging_size(run.rng, run.main)
+    else:
         run.main.execute("SET %s" % run.rng.choice((
             "sware.enable_buffer = on", "sware.enable_buffer = on", "sware.enable_buffer = off",
-            "sware.buffer_size = %d" % run.rng.choice((64, 64, 100, 1024, 16384)))))
+            "sware.buffer_size = %d" % run.rng.choice((64, 64, 1024, 16384)))))
 
 
 def burst(run):

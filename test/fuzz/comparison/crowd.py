@@ -22,6 +22,7 @@ import threading
 import psycopg2
 
 from . import questions
+from .changes import set_staging_size
 from .pair import Difference, Pair, ServerLost, Session
 
 # Declaration, and the value at a place, which is a bigint: another one at each place, or not.
@@ -112,7 +113,7 @@ class Crowd:
         self.problem = None
         self.operations = self.comparisons = 0
         self.explained = self.with_index = 0
-        self.with_buffer = self.looked = 0     # how often entries were in the shared buffer
+        self.with_buffer = self.looked = 0     # how many times entries were in the buffer
         self.high = 100                        # about the largest place so far
         self.indexes = []
         self.refuses = None                    # the unique index that was made first
@@ -123,7 +124,7 @@ class Crowd:
         self.waiting = 0                       # those of them that wait for operations of others
 
     def summary(self):
-        return ("%d comparisons by several sessions, entries in the shared buffer at %d of %d looks%s" % (
+        return ("%d comparisons by several sessions, entries in the buffer at %d of %d looks%s" % (
             self.comparisons, self.with_buffer, self.looked,
             ", %d times refused by %s" % (self.refused, self.refuses) if self.refuses else ""))
 
@@ -142,14 +143,14 @@ class Crowd:
             self.moved.notify_all()
 
     def wait_for_operations(self, number):
-        """Wait until there are so many; false if nobody is left to do them."""
+        """Wait until this number is reached; false if no session is left to reach it."""
         with self.moved:
             self.moved.wait_for(lambda: self.operations >= number or
                                 self.working == self.waiting or self.problem)
             return self.working > self.waiting and self.problem is None
 
     def let_others_work(self, count):
-        """A session waits until others have done so many operations."""
+        """A session waits until others have done this number of operations."""
         with self.moved:
             self.waiting += 1
             self.moved.notify_all()
@@ -193,8 +194,8 @@ class Crowd:
         first, second = rng.choice(KEY_TYPES), rng.choice(KEY_TYPES)
         third = rng.choice(UNIQUE_TYPES)
         execute("CREATE SEQUENCE crowd.ids")
-        execute("CREATE %sTABLE crowd.t (id int8, w int2, pad int4, kb %s, kt %s, mb %s, mt %s, ub %s, ut %s) "
-                "WITH (autovacuum_enabled = %s, fillfactor = %d)" % (
+        execute("CREATE %sTABLE crowd.t (id int8, w int2, pad int4, kb %s, kt %s, "
+                "mb %s, mt %s, ub %s, ut %s) WITH (autovacuum_enabled = %s, fillfactor = %d)" % (
                     "UNLOGGED " if rng.random() < 0.1 else "", first[0], first[0], second[0],
                     second[0], third[0], third[0], rng.choice(("on", "off", "off")),
                     rng.choice((100, 100, 70))))
@@ -241,7 +242,10 @@ class Crowd:
             "WHERE " + where if where else ""))
 
     def create_unique_indexes(self):
-        """Two with the same keys.  Rows are inserted into the one with the lower number first."""
+        """Makes two indexes with the same keys.
+
+        Rows are inserted into the one with the lower number first.
+        """
         rng = self.rng
         keys, rest = rng.choice((
             ("u@", ""), ("u@", ""), ("u@", "INCLUDE (id)"), ("u@ DESC", ""), ("w, u@", ""),
@@ -381,11 +385,13 @@ def random_question(rng, high, columns):
             key_text(key, "found"), key, rng.choice(("", " WHERE " + where)), key, direction,
             rng.choice((1, 1, 10, 300)))
     elif kind == 5:
-        question = "SELECT (SELECT coalesce(%s(%s@::text)::text, '~') FROM (SELECT %s@ FROM crowd.t%s) q), ''" % (
-            rng.choice(("min", "max", "count")), key, key, " WHERE " + where)
+        question = ("SELECT (SELECT coalesce(%s(%s@::text)::text, '~') "
+                    "FROM (SELECT %s@ FROM crowd.t%s) q), ''" % (
+                        rng.choice(("min", "max", "count")), key, key, " WHERE " + where))
         if rng.random() < 0.7:
-            question = ("SELECT (SELECT found::text FROM (SELECT %s@ AS found FROM crowd.t WHERE %s@ IS NOT NULL "
-                        "ORDER BY %s@ %s LIMIT 1) q), ''" % (key, key, key, direction.split()[0]))
+            question = ("SELECT (SELECT found::text FROM (SELECT %s@ AS found FROM crowd.t "
+                        "WHERE %s@ IS NOT NULL ORDER BY %s@ %s LIMIT 1) q), ''" % (
+                            key, key, key, direction.split()[0]))
     elif kind == 6:
         question = "SELECT '', %s FROM crowd.t WHERE %s" % (key_text(key), where)
     elif kind == 7:
@@ -399,8 +405,9 @@ def random_question(rng, high, columns):
                     "JOIN crowd.t b ON a.%s@ = b.%s@ WHERE b.id %% 5 = 0" % (
                         rng.choice((5, 60)), key, key))
     elif kind == 10:
-        question = ("SELECT '', a.id || ' ' || coalesce((SELECT b.%s@::text FROM crowd.t b WHERE b.%s@ > a.%s@ "
-                    "ORDER BY b.%s@ LIMIT 1), '~') FROM (SELECT * FROM crowd.t ORDER BY id DESC LIMIT 15) a" % (
+        question = ("SELECT '', a.id || ' ' || coalesce((SELECT b.%s@::text FROM crowd.t b "
+                    "WHERE b.%s@ > a.%s@ ORDER BY b.%s@ LIMIT 1), '~') "
+                    "FROM (SELECT * FROM crowd.t ORDER BY id DESC LIMIT 15) a" % (
                         key, key, key, key))
     elif kind == 11:
         question = "SELECT '', %s || ' ' || count(*) || ' ' || min(id) FROM crowd.t WHERE %s GROUP BY %s@" % (
@@ -415,7 +422,7 @@ def random_question(rng, high, columns):
 
 def random_toggles(rng):
     toggles = questions.random_toggles(rng)
-    if rng.random() < 0.6:      # what was in the shared buffer has to come in order
+    if rng.random() < 0.6:      # what was in the buffer has to come in order
         toggles["enable_sort"] = toggles["enable_bitmapscan"] = "off"
         toggles["enable_indexscan"] = "on"
     return toggles
@@ -464,7 +471,7 @@ class Member:
 
 
 class Reader(Member):
-    """Asks in snapshots of different ages."""
+    """Queries in snapshots of different ages."""
 
     def step(self):
         self.session.begin(self.rng.choice((
@@ -511,13 +518,15 @@ class Reader(Member):
 
 
 class Writer(Member):
-    """Changes rows of its own, and asks inside its transactions."""
+    """Changes rows of its own, and queries inside its transactions."""
 
     def __init__(self, crowd, name, number, share):
         super().__init__(crowd, name, share)
         self.number = number
         self.place = 100
         self.prepared = 0
+        if crowd.settings.am == "sware":
+            set_staging_size(self.rng, self.session)
 
     def places(self, count):
         rng = self.rng
@@ -533,7 +542,7 @@ class Writer(Member):
         return "ARRAY[%s]::int8[]" % ", ".join(result)
 
     def unique_places(self, count):
-        """New ones, nearly in order; in every second list some that may be there already, or that
+        """Returns new ones, nearly in order; in every second list some that may be there already, or that
         another session is about to take."""
         rng = self.rng
         result = [next(self.crowd.unique_places) for _ in range(count)]

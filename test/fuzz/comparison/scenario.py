@@ -166,6 +166,8 @@ class Scenario:
         for schema in (BASE, TEST):
             self.main.execute("DROP TABLE IF EXISTS %s.t" % schema)
         self.table = Table(self.rng, self.settings.am)
+        if self.settings.am == "sware":
+            changes.set_staging_size(self.rng, self.main)
         for schema in (BASE, TEST):
             for statement in self.table.create_statements(schema):
                 self.main.execute(statement)

@@ -78,7 +78,8 @@ class Index:
                 "NULLS FIRST" if key.nulls_first else "NULLS LAST"))))
         options = self.options + (self.test_options if tested else [])
         return "CREATE %sINDEX %s%s ON %s.t USING %s (%s)%s%s%s%s" % (
-            "UNIQUE " if self.unique else "", "CONCURRENTLY " if concurrently else "", self.name, schema, method, ", ".join(parts),
+            "UNIQUE " if self.unique else "", "CONCURRENTLY " if concurrently else "",
+            self.name, schema, method, ", ".join(parts),
             " INCLUDE (%s)" % ", ".join(c.name for c in self.include) if self.include else "",
             "" if self.nulls_distinct else " NULLS NOT DISTINCT",
             " WITH (%s)" % ", ".join(options) if options else "",

@@ -3,10 +3,10 @@
  * sware_comparisons.c
  *	  Comparison and hash functions that look at the locks held, for tests.
  *
- * A comparison may be made while pages of the tree are locked, and nothing else:
- * no page of the shared buffer, no metapage, and no shared memory.  A hash is made
- * with no lock at all.  Neither is made in a critical section, or where interrupts
- * are held off for another reason.
+ * A comparison may be made while pages of the tree are locked, and nothing
+ * else: no page of the buffer, no metapage, and no shared memory.  A hash is
+ * made with no lock at all.  Neither is made in a critical section, or where
+ * interrupts are held off for another reason.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,7 +22,8 @@
 #include "storage/lwlock.h"
 #include "utils/wait_event.h"
 
-#include "tree/page.h"
+#include "layout/page.h"
+
 
 PG_MODULE_MAGIC;
 
@@ -139,7 +140,8 @@ Datum
 sware_hash_extended_watching(PG_FUNCTION_ARGS)
 {
 	look_around_for_hash();
-	PG_RETURN_UINT64(hash_bytes_uint32_extended(PG_GETARG_UINT32(0), PG_GETARG_INT64(1)));
+	PG_RETURN_UINT64(hash_bytes_uint32_extended(PG_GETARG_UINT32(0),
+												PG_GETARG_INT64(1)));
 }
 
 Datum
@@ -159,5 +161,6 @@ sware_watched(PG_FUNCTION_ARGS)
 	comparisons_unlocked = 0;
 	hashes = 0;
 	most_locked_pages = 0;
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
+	PG_RETURN_DATUM(
+					HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
 }

@@ -42,8 +42,10 @@ sware_insert_row(PG_FUNCTION_ARGS)
 {
 	Oid			index_oid = PG_GETARG_OID(0);
 	ItemPointer tid = (ItemPointer) PG_GETARG_POINTER(1);
-	IndexUniqueCheck check = check_of_name(text_to_cstring(PG_GETARG_TEXT_PP(2)));
-	Relation	heap = table_open(IndexGetRelation(index_oid, false), RowExclusiveLock);
+	IndexUniqueCheck check =
+		check_of_name(text_to_cstring(PG_GETARG_TEXT_PP(2)));
+	Relation	heap =
+		table_open(IndexGetRelation(index_oid, false), RowExclusiveLock);
 	Relation	index = index_open(index_oid, RowExclusiveLock);
 	IndexInfo  *info = BuildIndexInfo(index);
 	TupleTableSlot *slot = table_slot_create(heap, NULL);
@@ -56,7 +58,8 @@ sware_insert_row(PG_FUNCTION_ARGS)
 		elog(ERROR, "there is no row");
 	GetPerTupleExprContext(estate)->ecxt_scantuple = slot;
 	FormIndexDatum(info, slot, estate, values, isnull);
-	is_unique = index_insert(index, values, isnull, tid, heap, check, false, info);
+	is_unique =
+		index_insert(index, values, isnull, tid, heap, check, false, info);
 
 	FreeExecutorState(estate);
 	ExecDropSingleTupleTableSlot(slot);

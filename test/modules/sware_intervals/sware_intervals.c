@@ -4,7 +4,7 @@
  *	  Scans indexes in intervals, as parallel scans do, for tests.
  *
  * Parallel scans cut where leaves begin.  Here it is done anywhere: within
- * posting lists, and at entries of the shared buffer.
+ * posting lists, and at entries of the buffer.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,8 +22,8 @@
 #include "utils/fmgroids.h"
 #include "utils/snapmgr.h"
 
-#include "am/mergescan.h"
-#include "compat.h"
+#include "cursor/mergescan.h"
+#include "base/compat.h"
 
 PG_MODULE_MAGIC;
 
@@ -47,10 +47,12 @@ collect(IndexScanDesc scan, ScanDirection direction, Found *found)
 		if (found->count == found->allocated)
 		{
 			found->allocated *= 2;
-			found->tids = repalloc_huge(found->tids,
-										found->allocated * sizeof(ItemPointerData));
-			found->entries = repalloc_huge(found->entries,
-										   found->allocated * sizeof(IndexTuple));
+			found->tids =
+				repalloc_huge(found->tids,
+							  found->allocated * sizeof(ItemPointerData));
+			found->entries =
+				repalloc_huge(found->entries,
+							  found->allocated * sizeof(IndexTuple));
 		}
 		found->tids[found->count] = scan->xs_heaptid;
 		if (scan->xs_want_itup)
@@ -74,17 +76,22 @@ make_found(void)
 static int
 compare_numbers(const void *a, const void *b)
 {
-	return *(const int64 *) a < *(const int64 *) b ? -1 : *(const int64 *) a > *(const int64 *) b;
+	return *(const int64 *) a < *(const int64 *) b ?
+		-1 :
+		*(const int64 *) a > *(const int64 *) b;
 }
 
 static Datum
 scan_intervals(Oid index_oid, ScanKey keys, int key_count, int intervals,
 			   bool backward, bool index_only, double seed)
 {
-	Relation	heap = table_open(IndexGetRelation(index_oid, false), AccessShareLock);
+	Relation	heap =
+		table_open(IndexGetRelation(index_oid, false), AccessShareLock);
 	Relation	index = index_open(index_oid, AccessShareLock);
-	ScanDirection direction = backward ? BackwardScanDirection : ForwardScanDirection;
-	IndexScanDesc scan = sware_index_beginscan(heap, index, GetActiveSnapshot(), key_count);
+	ScanDirection direction = backward ? BackwardScanDirection :
+		ForwardScanDirection;
+	IndexScanDesc scan =
+		sware_index_beginscan(heap, index, GetActiveSnapshot(), key_count);
 	SwareScanKeys *scan_keys = &((SwareScan *) scan->opaque)->tree.keys;
 	Found		all = make_found();
 	Found		whole = make_found();
@@ -111,8 +118,10 @@ scan_intervals(Oid index_oid, ScanKey keys, int key_count, int intervals,
 
 	for (int i = 0; i < intervals; i++)
 	{
-		IndexTuple	begin = i == 0 || all.count == 0 ? NULL : all.entries[cuts[i - 1]];
-		IndexTuple	end = i == intervals - 1 || all.count == 0 ? NULL : all.entries[cuts[i]];
+		IndexTuple	begin = i == 0 || all.count == 0 ? NULL :
+			all.entries[cuts[i - 1]];
+		IndexTuple	end =
+			i == intervals - 1 || all.count == 0 ? NULL : all.entries[cuts[i]];
 
 		if (all.count == 0 && i > 0)
 			break;
@@ -140,10 +149,13 @@ sware_scan_intervals(PG_FUNCTION_ARGS)
 {
 	ScanKeyData keys[2];
 
-	ScanKeyInit(&keys[0], 1, BTGreaterEqualStrategyNumber, F_INT4GE, PG_GETARG_DATUM(1));
-	ScanKeyInit(&keys[1], 1, BTLessEqualStrategyNumber, F_INT4LE, PG_GETARG_DATUM(2));
+	ScanKeyInit(&keys[0], 1, BTGreaterEqualStrategyNumber, F_INT4GE,
+				PG_GETARG_DATUM(1));
+	ScanKeyInit(&keys[1], 1, BTLessEqualStrategyNumber, F_INT4LE,
+				PG_GETARG_DATUM(2));
 	return scan_intervals(PG_GETARG_OID(0), keys, 2, PG_GETARG_INT32(3),
-						  PG_GETARG_BOOL(4), PG_GETARG_BOOL(5), PG_GETARG_FLOAT8(6));
+						  PG_GETARG_BOOL(4), PG_GETARG_BOOL(5),
+						  PG_GETARG_FLOAT8(6));
 }
 
 Datum
@@ -155,5 +167,6 @@ sware_scan_intervals_any(PG_FUNCTION_ARGS)
 				PointerGetDatum(PG_GETARG_ARRAYTYPE_P(1)));
 	key.sk_flags |= SK_SEARCHARRAY;
 	return scan_intervals(PG_GETARG_OID(0), &key, 1, PG_GETARG_INT32(2),
-						  PG_GETARG_BOOL(3), PG_GETARG_BOOL(4), PG_GETARG_FLOAT8(5));
+						  PG_GETARG_BOOL(3), PG_GETARG_BOOL(4),
+						  PG_GETARG_FLOAT8(5));
 }

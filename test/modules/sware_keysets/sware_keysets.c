@@ -16,8 +16,8 @@
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 
-#include "buffer/keyset.h"
-#include "buffer/zones.h"
+#include "locks/keyset.h"
+#include "zones/zones.h"
 
 PG_MODULE_MAGIC;
 
@@ -75,7 +75,8 @@ init_lock(LWLock *lock)
 static HTAB *
 make_table(void)
 {
-	HASHCTL		control = {.keysize = sizeof(uint64),.entrysize = sizeof(uint64),
+	HASHCTL		control = {.keysize = sizeof(uint64),
+		.entrysize = sizeof(uint64),
 	.hcxt = CurrentMemoryContext};
 
 	return hash_create("expected fingerprints", 1024, &control,
@@ -128,7 +129,8 @@ draw(Comparison *comparison, int64 step)
 static bool
 is_expected(Comparison *comparison, uint64 fingerprint)
 {
-	return hash_search(comparison->expected, &fingerprint, HASH_FIND, NULL) != NULL;
+	return hash_search(comparison->expected, &fingerprint, HASH_FIND, NULL) !=
+		NULL;
 }
 
 static void
@@ -141,17 +143,23 @@ check_contains(Comparison *comparison, uint64 fingerprint)
 			 "fingerprint " UINT64_FORMAT " is found, but not there", fingerprint);
 }
 
-/* Everything that should be there is, and its neighbours are only if they should be. */
+/*
+ * Everything that should be there is, and its neighbours are only if they
+ * should be.
+ */
 static void
 check_all(Comparison *comparison)
 {
 	HASH_SEQ_STATUS status;
 	uint64	   *fingerprint;
 
-	if (comparison->set.segment.chunks > 0 &&
-		comparison->set.count != (uint64) hash_get_num_entries(comparison->expected))
-		elog(ERROR, "the set counts " UINT64_FORMAT " fingerprints instead of %ld",
-			 comparison->set.count, (long) hash_get_num_entries(comparison->expected));
+	if (comparison->set.allocation.chunks > 0 &&
+		comparison->set.count !=
+		(uint64) hash_get_num_entries(comparison->expected))
+		elog(ERROR,
+			 "the set counts " UINT64_FORMAT " fingerprints instead of %ld",
+			 comparison->set.count,
+			 (long) hash_get_num_entries(comparison->expected));
 	hash_seq_init(&status, comparison->expected);
 	while ((fingerprint = hash_seq_search(&status)) != NULL)
 	{
@@ -186,11 +194,12 @@ remove_if_there(Comparison *comparison, uint64 fingerprint)
 	check_contains(comparison, fingerprint);
 }
 
-/* Let the set have one in so many of what it has. */
+/* Keep each fingerprint of the set with a chance of one in "every". */
 static void
 keep_some(Comparison *comparison, int every)
 {
-	uint64	   *kept = palloc(sizeof(uint64) * hash_get_num_entries(comparison->expected));
+	uint64	   *kept =
+		palloc(sizeof(uint64) * hash_get_num_entries(comparison->expected));
 	HTAB	   *expected = make_table();
 	int64		count = 0;
 	HASH_SEQ_STATUS status;
@@ -249,7 +258,8 @@ run_steps(Comparison *comparison, int steps)
 				break;
 		}
 		/* rarely, in the middle of a run, but not at its end */
-		if (step % (steps / 3) == steps / 4 && hash_get_num_entries(comparison->expected) > 0)
+		if (step % (steps / 3) == steps / 4 &&
+			hash_get_num_entries(comparison->expected) > 0)
 		{
 			check_all(comparison);
 			keep_some(comparison, 1 + random_below(comparison, 4));
@@ -279,7 +289,7 @@ sware_compare_key_set(PG_FUNCTION_ARGS)
 	{
 		run_steps(&comparison, PG_GETARG_INT32(2));
 		values[0] = BoolGetDatum(comparison.set.hasGroups);
-		values[1] = Int32GetDatum(comparison.set.segment.chunks);
+		values[1] = Int32GetDatum(comparison.set.allocation.chunks);
 		values[2] = Int64GetDatum((int64) comparison.set.count);
 		sware_key_set_empty(&comparison.set, &comparison.lock);
 		if (sware_key_set_contains(&comparison.set, draw(&comparison, 0)))
@@ -299,7 +309,8 @@ sware_compare_key_set(PG_FUNCTION_ARGS)
 	}
 	PG_END_TRY();
 	sware_key_set_empty(&comparison.set, &comparison.lock);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
+	PG_RETURN_DATUM(
+					HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
 }
 
 /* The chunks of the pool that are neither unused nor those of zones. */
@@ -317,7 +328,8 @@ count_chunks(int *total)
 static uint64
 numbered_fingerprint(int set, int64 number)
 {
-	return hash_bytes_extended((const unsigned char *) &number, sizeof(number), set);
+	return hash_bytes_extended((const unsigned char *) &number, sizeof(number),
+							   set);
 }
 
 /* Add fingerprints to all sets in turn, until all of them refuse. */
@@ -335,7 +347,8 @@ add_until_refused(SwareKeySet *sets, LWLock *lock, int set_count, int64 *counts)
 
 			if (is_full[i])
 				continue;
-			if (sware_key_set_add(&sets[i], lock, fingerprint) == SWARE_KEY_ADDED)
+			if (sware_key_set_add(&sets[i], lock, fingerprint) ==
+				SWARE_KEY_ADDED)
 				counts[i]++;
 			else
 			{
@@ -353,22 +366,28 @@ check_set(SwareKeySet *set, LWLock *lock, int number, int64 count)
 {
 	for (int64 i = 0; i <= count; i++)
 	{
-		if (sware_key_set_contains(set, numbered_fingerprint(number, i)) != (i < count))
+		if (sware_key_set_contains(set, numbered_fingerprint(number, i)) !=
+			(i < count))
 			elog(ERROR, "set %d is wrong about number " INT64_FORMAT, number, i);
 	}
 	if (set->count != (uint64) count)
 		elog(ERROR, "set %d has a wrong count", number);
 	if (count > 0 &&
-		sware_key_set_add(set, lock, numbered_fingerprint(number, 0)) != SWARE_KEY_IS_THERE)
+		sware_key_set_add(set, lock, numbered_fingerprint(number, 0)) !=
+		SWARE_KEY_IS_THERE)
 		elog(ERROR, "what is there could be added once more");
 }
 
-/* Fill full sets with part of what they have; if that is refused, nothing changes. */
+/*
+ * Fill full sets with part of what they have; if that is refused, nothing
+ * changes.
+ */
 static void
 keep_first_half(SwareKeySet *set, LWLock *lock, int number, int64 *count)
 {
 	int64		half = *count / 2;
-	uint64	   *fingerprints = palloc_extended(Max(half, 1) * sizeof(uint64), MCXT_ALLOC_HUGE);
+	uint64	   *fingerprints =
+		palloc_extended(Max(half, 1) * sizeof(uint64), MCXT_ALLOC_HUGE);
 
 	for (int64 i = 0; i < half; i++)
 		fingerprints[i] = numbered_fingerprint(number, i);
@@ -410,7 +429,8 @@ sware_exhaust_key_sets(PG_FUNCTION_ARGS)
 			sware_key_set_empty(&sets[0], &lock);
 			counts[0] = 0;
 			while (sware_key_set_add(&sets[1], &lock,
-									 numbered_fingerprint(1, counts[1])) == SWARE_KEY_ADDED)
+									 numbered_fingerprint(1, counts[1])) ==
+				   SWARE_KEY_ADDED)
 				counts[1]++;
 			if (counts[1] == before)
 				elog(ERROR, "memory that was given back is of no use");
@@ -435,8 +455,8 @@ sware_key_set_chunks(PG_FUNCTION_ARGS)
 }
 
 /*
- * In a plain set, fingerprints 0 and 1 share their places with 2 and 3: who adds
- * the other one is told that it is there, and both are found.
+ * In a plain set, fingerprints 0 and 1 share their places with 2 and 3: adding
+ * the other one reports that it is there, and both are found.
  */
 Datum
 sware_check_company(PG_FUNCTION_ARGS)
@@ -453,7 +473,8 @@ sware_check_company(PG_FUNCTION_ARGS)
 			bool		is_right;
 
 			sware_key_set_init(&set, is_exact);
-			is_right = sware_key_set_add(&set, &lock, first) == SWARE_KEY_ADDED &&
+			is_right =
+				sware_key_set_add(&set, &lock, first) == SWARE_KEY_ADDED &&
 				sware_key_set_add(&set, &lock, first) == SWARE_KEY_IS_THERE &&
 				sware_key_set_contains(&set, first) &&
 				sware_key_set_contains(&set, other) == !is_exact &&

@@ -16,6 +16,12 @@
 #include "fmgr.h"
 #include "utils/snapmgr.h"
 
+#include "keys/searchkey.h"
+#include "layout/page.h"
+#include "pages/pageaccess.h"
+#include "tree/append.h"
+#include "tree/descent.h"
+#include "tree/pagewrite.h"
 #include "tree/tree.h"
 #include "wal/wal.h"
 
@@ -37,14 +43,16 @@ collect_entry(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 			  bool tuple_is_alive, void *state)
 {
 	Collector  *collector = state;
-	IndexTuple	entry = index_form_tuple(RelationGetDescr(index), values, isnull);
+	IndexTuple	entry =
+		index_form_tuple(RelationGetDescr(index), values, isnull);
 
 	entry->t_tid = *tid;
 	if (collector->count == collector->allocated)
 	{
 		collector->allocated *= 2;
-		collector->entries = repalloc_huge(collector->entries,
-										   collector->allocated * sizeof(IndexTuple));
+		collector->entries =
+			repalloc_huge(collector->entries,
+						  collector->allocated * sizeof(IndexTuple));
 	}
 	collector->entries[collector->count++] = entry;
 }
@@ -63,7 +71,8 @@ collect_sorted(Relation heap, Relation index)
 	Collector	collector = {palloc(1024 * sizeof(IndexTuple)), 0, 1024};
 	IndexInfo  *info = BuildIndexInfo(index);
 	Snapshot	snapshot = RegisterSnapshot(GetTransactionSnapshot());
-	TableScanDesc scan = table_beginscan_strat(heap, snapshot, 0, NULL, true, true);
+	TableScanDesc scan =
+		table_beginscan_strat(heap, snapshot, 0, NULL, true, true);
 
 	info->ii_Concurrent = true;
 	info->ii_Unique = false;
@@ -101,7 +110,8 @@ sware_insert_runs(PG_FUNCTION_ARGS)
 	collector = collect_sorted(heap, index);
 	for (int64 start = 0; start < collector.count; start += run_length)
 		sware_tree_insert_run(index, heap, collector.entries + start,
-							  Min(run_length, collector.count - start));
+							  Min(run_length, collector.count - start),
+							  false);
 	close_index(heap, index);
 	PG_RETURN_INT64(collector.count);
 }
@@ -118,15 +128,16 @@ sware_append_runs(PG_FUNCTION_ARGS)
 	open_index(PG_GETARG_OID(0), &heap, &index);
 	collector = collect_sorted(heap, index);
 	for (int64 start = 0; start < collector.count; start += run_length)
-		appended += sware_tree_append_run(index, collector.entries + start,
-										  Min(run_length, collector.count - start));
+		appended +=
+			sware_tree_append_run(index, collector.entries + start,
+								  Min(run_length, collector.count - start));
 	close_index(heap, index);
 	PG_RETURN_INT64(appended);
 }
 
 /*
- * What a crash in the middle of a bulk append leaves: a leaf that nobody links
- * to, holding an entry of the table's.
+ * What a crash in the middle of a bulk append leaves: a leaf to which no
+ * page links, holding an entry of the table's.
  */
 Datum
 sware_leak_leaves(PG_FUNCTION_ARGS)

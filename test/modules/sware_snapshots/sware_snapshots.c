@@ -14,7 +14,7 @@
 #include "storage/bufmgr.h"
 #include "utils/snapmgr.h"
 
-#include "compat.h"
+#include "base/compat.h"
 
 PG_MODULE_MAGIC;
 

@@ -2,15 +2,15 @@
 
 -- Compares what shared memory knows about an index's sealed pages with the
 -- pages, and raises an error where the two contradict each other.  Returns
--- what there is; blocks and unsorted together have all sealed pages.
+-- what there is; sorted zones and unsorted pages together have all sealed pages.
 CREATE FUNCTION sware_compare_zones(index regclass,
 	OUT sealed int,			-- pages
-	OUT blocks int,
-	OUT sorted int,			-- pages in blocks
+	OUT zones int,			-- sorted ones
+	OUT sorted int,			-- pages in sorted zones
 	OUT unsorted int,		-- pages
 	OUT zonemaps int,		-- of unsorted pages
-	OUT filters int,		-- of blocks
-	OUT retired int,		-- pages in blocks, whose entries are skipped
+	OUT filters int,		-- of sorted zones
+	OUT retired int,		-- pages in sorted zones, whose entries are skipped
 	OUT false_positives float8)	-- share of what the filters should deny
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
@@ -19,7 +19,7 @@ AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 CREATE FUNCTION sware_count_chunks(OUT total int, OUT unused int, OUT used int)
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- The quota of an index's shared buffer, in pages, and the number of slots that its
+-- The quota of an index's buffer, in pages, and the number of slots that its
 -- directory can have.
 CREATE FUNCTION sware_quota(index regclass, OUT quota int, OUT slots int)
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;

@@ -13,10 +13,13 @@
 #include "fmgr.h"
 #include "funcapi.h"
 
-#include "buffer/abbreviation.h"
-#include "buffer/sharedbuffer.h"
-#include "buffer/zones.h"
-#include "tree/tree.h"
+#include "buffer/buffer.h"
+#include "keys/abbreviation.h"
+#include "keys/searchkey.h"
+#include "layout/page.h"
+#include "pages/bufferpages.h"
+#include "pages/pageaccess.h"
+#include "zones/zones.h"
 
 PG_MODULE_MAGIC;
 
@@ -24,7 +27,7 @@ PG_FUNCTION_INFO_V1(sware_compare_zones);
 PG_FUNCTION_INFO_V1(sware_count_chunks);
 PG_FUNCTION_INFO_V1(sware_quota);
 
-/* places that are searched for in each block */
+/* places that are searched for in each zone */
 #define SEARCHES	40
 
 typedef struct Entries
@@ -40,9 +43,11 @@ add_entry(Entries *entries, IndexTuple tuple)
 	if (entries->count == entries->allocated)
 	{
 		entries->allocated = Max(1024, entries->allocated * 2);
-		entries->tuples = entries->tuples == NULL ?
+		entries->tuples =
+			entries->tuples == NULL ?
 			palloc(entries->allocated * sizeof(IndexTuple)) :
-			repalloc_huge(entries->tuples, entries->allocated * sizeof(IndexTuple));
+			repalloc_huge(entries->tuples,
+						  entries->allocated * sizeof(IndexTuple));
 	}
 	entries->tuples[entries->count++] = CopyIndexTuple(tuple);
 }
@@ -59,10 +64,12 @@ sort_and_drop_equal(Relation index, Entries *entries)
 {
 	int			kept = Min(entries->count, 1);
 
-	qsort_arg(entries->tuples, entries->count, sizeof(IndexTuple), compare_entries, index);
+	qsort_arg(entries->tuples, entries->count, sizeof(IndexTuple),
+			  compare_entries, index);
 	for (int i = 1; i < entries->count; i++)
 	{
-		if (sware_compare_entries(index, entries->tuples[i], entries->tuples[kept - 1]) != 0)
+		if (sware_compare_entries(index, entries->tuples[i],
+								  entries->tuples[kept - 1]) != 0)
 			entries->tuples[kept++] = entries->tuples[i];
 	}
 	entries->count = kept;
@@ -84,8 +91,8 @@ make_view(Relation index, SwareZoneView *view)
 }
 
 /*
- * Add a page's entries to those of unsorted pages, or of pages in blocks.  A
- * zonemap must cover the entries exactly.
+ * Add a page's entries to those of unsorted pages, or of pages in sorted
+ * zones.  A zonemap must cover the entries exactly.
  */
 static void
 read_page(Relation index, SwareLink link, const SwareUnsortedPage *unsorted,
@@ -101,10 +108,13 @@ read_page(Relation index, SwareLink link, const SwareUnsortedPage *unsorted,
 		elog(ERROR, "page %u is not what the directory says", link.block);
 	page = BufferGetPage(buffer);
 	sware_key_column_init(&column, index, 1, (Datum) 0, true);
-	for (Size offset = SWARE_BUFFER_START; offset < sware_buffer_page_end(page);)
+	for (Size offset = SWARE_BUFFER_START;
+		 offset < sware_buffer_page_end(page);)
 	{
-		IndexTuple	entry = sware_buffer_entry(index, link.block, page, &offset);
-		int64		abbreviation = sware_abbreviate(&column, RelationGetDescr(index), entry);
+		IndexTuple	entry =
+			sware_buffer_entry(index, link.block, page, &offset);
+		int64		abbreviation =
+			sware_abbreviate(&column, RelationGetDescr(index), entry);
 
 		smallest = Min(smallest, abbreviation);
 		largest = Max(largest, abbreviation);
@@ -139,83 +149,85 @@ is_listed(const SwareListedPage *listed, int count, SwareLink link)
 }
 
 /*
- * Read a block from first to last.  Entries are from listed pages, unless these
+ * Read a zone from first to last.  Entries are from listed pages, unless these
  * have retired; then they are not among those that are live.
  */
 static void
-read_block(Relation index, const SwareZoneView *view, const SwareSortedBlock *block,
-		   const SwareListedPage *listed, int listed_count, Entries *entries,
-		   Entries *live)
+read_zone(Relation index, const SwareZoneView *view,
+		  const SwareSortedZone *zone, const SwareListedPage *listed,
+		  int listed_count, Entries *entries, Entries *live)
 {
 	IndexTuple	entry = palloc(SWARE_MAX_ENTRY_SIZE);
 	int			first = entries->count;
 	SwareKeyColumn column;
 
-	for (uint32 i = 0; i < block->entries; i++)
+	for (uint32 i = 0; i < zone->entries; i++)
 	{
 		SwareLink	page;
 		bool		is_retired[4];
-		uint32		count = Min(lengthof(is_retired), block->entries - i);
+		uint32		count = Min(lengthof(is_retired), zone->entries - i);
 
-		if (!sware_block_copy_entry(block, i, entry, &page) ||
-			!sware_block_find_retired(block, i, count, is_retired))
-			elog(ERROR, "a block is gone");
+		if (!sware_sorted_zone_copy_entry(zone, i, entry, &page) ||
+			!sware_sorted_zone_find_retired(zone, i, count, is_retired))
+			elog(ERROR, "a sorted zone is gone");
 		if (find_unsorted(view, page) != NULL)
-			elog(ERROR, "page %u is in a block and unsorted", page.block);
+			elog(ERROR, "page %u is in a sorted zone and unsorted", page.block);
 		if (is_retired[0] == is_listed(listed, listed_count, page))
-			elog(ERROR, "a block is wrong about whether page %u has retired", page.block);
-		if (!is_retired[0] && (i < block->firstEntry || i >= block->endEntry))
-			elog(ERROR, "an entry that has not retired is outside of its block's bounds");
+			elog(ERROR, "a sorted zone is wrong about whether page %u has retired", page.block);
+		if (!is_retired[0] && (i < zone->firstEntry || i >= zone->endEntry))
+			elog(ERROR, "an entry that has not retired is outside of its sorted zone's bounds");
 		add_entry(entries, entry);
 		if (!is_retired[0])
 			add_entry(live, entry);
-		if (i > 0 && sware_compare_entries(index, entries->tuples[first + i - 1],
-										   entries->tuples[first + i]) >= 0)
-			elog(ERROR, "a block is not in order");
+		if (i > 0 &&
+			sware_compare_entries(index, entries->tuples[first + i - 1],
+								  entries->tuples[first + i]) >= 0)
+			elog(ERROR, "a sorted zone is not in order");
 	}
 	sware_key_column_init(&column, index, 1, (Datum) 0, true);
-	if (block->smallest != sware_abbreviate(&column, RelationGetDescr(index),
-											entries->tuples[first]) ||
-		block->largest != sware_abbreviate(&column, RelationGetDescr(index),
-										   entries->tuples[entries->count - 1]))
-		elog(ERROR, "a block has a wrong zonemap");
+	if (zone->smallest != sware_abbreviate(&column, RelationGetDescr(index),
+										   entries->tuples[first]) ||
+		zone->largest != sware_abbreviate(&column, RelationGetDescr(index),
+										  entries->tuples[entries->count - 1]))
+		elog(ERROR, "a sorted zone has a wrong zonemap");
 }
 
-/* Look for a place in a block, and compare with a search from first to last. */
+/* Look for a place in a zone, and compare with a search from first to last. */
 static void
-search_block(const SwareZoneView *view, const SwareSortedBlock *block,
-			 const Entries *own, const SwareSearchKey *place)
+search_zone(const SwareZoneView *view, const SwareSortedZone *zone,
+			const Entries *own, const SwareSearchKey *place)
 {
 	int			expected = 0;
 
-	while (expected < own->count && sware_compare_key(place, own->tuples[expected]) > 0)
+	while (expected < own->count &&
+		   sware_compare_key(place, own->tuples[expected]) > 0)
 		expected++;
-	if (sware_block_search(view, block, place) != expected)
+	if (sware_sorted_zone_search(view->index, zone, place) != expected)
 		elog(ERROR, "a search found " INT64_FORMAT " instead of %d",
-			 sware_block_search(view, block, place), expected);
+			 sware_sorted_zone_search(view->index, zone, place), expected);
 }
 
 static void
-search_for_entry(const SwareZoneView *view, const SwareSortedBlock *block,
+search_for_entry(const SwareZoneView *view, const SwareSortedZone *zone,
 				 const Entries *own, IndexTuple entry)
 {
 	SwareSearchKey place;
 
 	sware_search_key_from_entry(&place, view->index, entry);
-	search_block(view, block, own, &place);
+	search_zone(view, zone, own, &place);
 	place.after = true;
-	search_block(view, block, own, &place);
+	search_zone(view, zone, own, &place);
 	place.hasTid = false;
-	search_block(view, block, own, &place);
+	search_zone(view, zone, own, &place);
 	place.after = false;
-	search_block(view, block, own, &place);
+	search_zone(view, zone, own, &place);
 	place.columnCount = 1;
-	search_block(view, block, own, &place);
+	search_zone(view, zone, own, &place);
 	place.after = true;
-	search_block(view, block, own, &place);
+	search_zone(view, zone, own, &place);
 }
 
-/* Is a value among those of a block's first column? */
+/* Is a value among those of a zone's first column? */
 static bool
 has_value(Relation index, const Entries *own, Datum value)
 {
@@ -238,65 +250,69 @@ has_value(Relation index, const Entries *own, Datum value)
 	}
 	if (low == own->count)
 		return false;
-	found = index_getattr(own->tuples[low], 1, RelationGetDescr(index), &is_null);
+	found =
+		index_getattr(own->tuples[low], 1, RelationGetDescr(index), &is_null);
 	return sware_compare_column(&place.columns[0], found, is_null) == 0;
 }
 
-/* Ask a block's filter for some entries' values. */
+/* Ask a zone's filter for some entries' values. */
 static void
-probe_filter(Relation index, const SwareSortedBlock *block, const Entries *own,
+probe_filter(Relation index, const SwareSortedZone *zone, const Entries *own,
 			 const Entries *asked, int64 *absent, int64 *false_positives)
 {
 	for (int i = 0; i < asked->count; i++)
 	{
 		uint64		hash;
 		bool		is_null;
-		Datum		value = index_getattr(asked->tuples[i], 1, RelationGetDescr(index), &is_null);
+		Datum		value = index_getattr(asked->tuples[i], 1,
+										  RelationGetDescr(index), &is_null);
 		bool		is_there;
 		bool		may_be_there;
 
 		if (is_null)
 			continue;
 		if (!sware_bloom_hash(index, value, &hash))
-			elog(ERROR, "a block has a filter, but its column has no hash function");
+			elog(ERROR, "a sorted zone has a filter, but its column has no hash function");
 		is_there = has_value(index, own, value);
-		may_be_there = sware_block_may_contain(block, hash);
+		may_be_there = sware_sorted_zone_may_contain(zone, hash);
 		if (is_there && !may_be_there)
-			elog(ERROR, "a filter denies an entry of its block");
+			elog(ERROR, "a filter denies an entry of its sorted zone");
 		if (!is_there)
 		{
 			++*absent;
 			if (may_be_there)
-				++*false_positives;
+				++* false_positives;
 		}
 	}
 }
 
-/* Look for entries of all blocks, and of unsorted pages, in each block. */
+/* Look for entries of all sorted zones, and of unsorted pages, in each zone. */
 static void
-compare_blocks(Relation index, const SwareZoneView *view, const Entries *all,
-			   const Entries *unsorted, int64 *absent, int64 *false_positives)
+compare_zones(Relation index, const SwareZoneView *view, const Entries *all,
+			  const Entries *unsorted, int64 *absent, int64 *false_positives)
 {
 	int			first = 0;
 
-	for (int i = 0; i < view->blockCount; i++)
+	for (int i = 0; i < view->sortedCount; i++)
 	{
-		const SwareSortedBlock *block = &view->blocks[i];
-		Entries		own = {all->tuples + first, block->entries, 0};
+		const SwareSortedZone *zone = &view->sorted[i];
+		Entries		own = {all->tuples + first, zone->entries, 0};
 
 		for (int j = 0; j <= SEARCHES; j++)
 		{
-			search_for_entry(view, block, &own,
-							 all->tuples[(int64) (all->count - 1) * j / SEARCHES]);
-			search_for_entry(view, block, &own,
-							 own.tuples[(int64) (own.count - 1) * j / SEARCHES]);
+			search_for_entry(view, zone, &own,
+							 all->tuples[(int64) (all->count - 1) * j /
+										 SEARCHES]);
+			search_for_entry(view, zone, &own,
+							 own.tuples[(int64) (own.count - 1) * j /
+										SEARCHES]);
 		}
-		if (block->filterLines > 0)
+		if (zone->filterLines > 0)
 		{
-			probe_filter(index, block, &own, all, absent, false_positives);
-			probe_filter(index, block, &own, unsorted, absent, false_positives);
+			probe_filter(index, zone, &own, all, absent, false_positives);
+			probe_filter(index, zone, &own, unsorted, absent, false_positives);
 		}
-		first += block->entries;
+		first += zone->entries;
 	}
 }
 
@@ -325,12 +341,13 @@ sware_compare_zones(PG_FUNCTION_ARGS)
 		elog(ERROR, "sware is not preloaded");
 	make_view(index, &view);
 	listed_count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &listed);
-	for (int i = 0; i < view.blockCount; i++)
+	for (int i = 0; i < view.sortedCount; i++)
 	{
-		read_block(index, &view, &view.blocks[i], listed, listed_count, &all, &found);
-		sorted += view.blocks[i].pages - view.blocks[i].retiredPages;
-		retired += view.blocks[i].retiredPages;
-		filters += view.blocks[i].filterLines > 0;
+		read_zone(index, &view, &view.sorted[i], listed, listed_count, &all,
+				  &found);
+		sorted += view.sorted[i].pages - view.sorted[i].retiredPages;
+		retired += view.sorted[i].retiredPages;
+		filters += view.sorted[i].filterLines > 0;
 	}
 	for (int i = 0; i < view.pageCount; i++)
 		zonemaps += view.pages[i].hasZonemap;
@@ -338,38 +355,42 @@ sware_compare_zones(PG_FUNCTION_ARGS)
 	{
 		const SwareUnsortedPage *page = find_unsorted(&view, listed[i].page);
 
-		read_page(index, listed[i].page, page, page != NULL ? &unsorted : &expected);
+		read_page(index, listed[i].page, page,
+				  page != NULL ? &unsorted : &expected);
 	}
 	if (sorted + view.pageCount != listed_count)
 		elog(ERROR, "%d pages are sorted and %d unsorted, but %d are listed",
 			 sorted, view.pageCount, listed_count);
 	if (all.count > 0)
-		compare_blocks(index, &view, &all, &unsorted, &absent, &false_positives);
+		compare_zones(index, &view, &all, &unsorted, &absent, &false_positives);
 
 	sort_and_drop_equal(index, &expected);
 	sort_and_drop_equal(index, &found);
 	if (expected.count != found.count)
-		elog(ERROR, "blocks have %d different entries, and their pages have %d",
+		elog(ERROR, "sorted zones have %d different entries, and their pages have %d",
 			 found.count, expected.count);
 	for (int i = 0; i < found.count; i++)
 	{
-		if (sware_compare_entries(index, found.tuples[i], expected.tuples[i]) != 0)
-			elog(ERROR, "blocks and their pages have different entries");
+		if (sware_compare_entries(index, found.tuples[i],
+								  expected.tuples[i]) != 0)
+			elog(ERROR, "sorted zones and their pages have different entries");
 	}
 	index_close(index, AccessShareLock);
 
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	values[0] = Int32GetDatum(listed_count);
-	values[1] = Int32GetDatum(view.blockCount);
+	values[1] = Int32GetDatum(view.sortedCount);
 	values[2] = Int32GetDatum(sorted);
 	values[3] = Int32GetDatum(view.pageCount);
 	values[4] = Int32GetDatum(zonemaps);
 	values[5] = Int32GetDatum(filters);
 	values[6] = Int32GetDatum(retired);
 	isnull[7] = absent == 0;
-	values[7] = Float8GetDatum(isnull[7] ? 0 : (double) false_positives / absent);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
+	values[7] =
+		Float8GetDatum(isnull[7] ? 0 : (double) false_positives / absent);
+	PG_RETURN_DATUM(
+					HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
 }
 
 Datum
@@ -388,7 +409,8 @@ sware_count_chunks(PG_FUNCTION_ARGS)
 	values[0] = Int32GetDatum(total);
 	values[1] = Int32GetDatum(unused);
 	values[2] = Int32GetDatum(used);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
+	PG_RETURN_DATUM(
+					HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
 }
 
 Datum
@@ -404,5 +426,6 @@ sware_quota(PG_FUNCTION_ARGS)
 	values[0] = Int32GetDatum(sware_buffer_quota(index));
 	values[1] = Int32GetDatum(SWARE_MAX_DIRECTORY_PAGES * SWARE_SLOTS_PER_PAGE);
 	index_close(index, AccessShareLock);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
+	PG_RETURN_DATUM(
+					HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
 }

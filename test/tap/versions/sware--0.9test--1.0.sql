@@ -3,7 +3,9 @@
 -- complain if script is sourced in psql, rather than via ALTER EXTENSION
 \echo Use "ALTER EXTENSION sware UPDATE" to load this file. \quit
 
-CREATE FUNCTION sware_sortedness(IN "table" regclass, IN "column" name,
+SET LOCAL search_path = pg_catalog, pg_temp;
+
+CREATE FUNCTION @extschema@.sware_sortedness(IN "table" regclass, IN "column" name,
     OUT rows_measured bigint,
     OUT k double precision,
     OUT l double precision,

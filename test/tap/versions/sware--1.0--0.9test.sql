@@ -3,5 +3,7 @@
 -- complain if script is sourced in psql, rather than via ALTER EXTENSION
 \echo Use "ALTER EXTENSION sware UPDATE" to load this file. \quit
 
-ALTER EXTENSION sware DROP FUNCTION sware_sortedness(regclass, name);
-DROP FUNCTION sware_sortedness(regclass, name);
+SET LOCAL search_path = pg_catalog, pg_temp;
+
+ALTER EXTENSION sware DROP FUNCTION @extschema@.sware_sortedness(regclass, name);
+DROP FUNCTION @extschema@.sware_sortedness(regclass, name);

@@ -3,7 +3,9 @@
 -- complain if script is sourced in psql, rather than via ALTER EXTENSION
 \echo Use "ALTER EXTENSION sware UPDATE" to load this file. \quit
 
-CREATE FUNCTION sware_entries(index regclass)
+SET LOCAL search_path = pg_catalog, pg_temp;
+
+CREATE FUNCTION @extschema@.sware_entries(index regclass)
 RETURNS bigint
 LANGUAGE sql
 RETURN (SELECT buffer_entries FROM @extschema@.sware_stats(index));

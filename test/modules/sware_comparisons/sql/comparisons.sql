@@ -10,8 +10,9 @@ CREATE FUNCTION watched(OUT compared bool, OUT unlocked bool, OUT hashed bool, O
 LANGUAGE sql AS $$
 	SELECT comparisons > 0, comparisons_unlocked > 0, hashes > 0, most_locked_pages <= 1 FROM sware_watched()
 $$;
--- Each statement commits, so that the rows go to the shared buffer.
-CREATE PROCEDURE insert_numbers(target text, first int, last int, at_once int DEFAULT 20) LANGUAGE plpgsql AS $$
+-- Each statement commits, so that the rows go to the buffer.
+CREATE PROCEDURE insert_numbers(target text, first int, last int, at_once int DEFAULT 20)
+	LANGUAGE plpgsql AS $$
 BEGIN
 	FOR i IN 0 .. (last - first) / at_once LOOP
 		EXECUTE format('INSERT INTO %s SELECT i * 7919 %% 100003, i FROM generate_series(%s, %s) i',
@@ -25,7 +26,8 @@ DECLARE
 	line text;
 	found bigint;
 BEGIN
-	PERFORM set_config('enable_' || name, (name = way OR name = 'indexscan' AND way = 'indexonlyscan')::text, true)
+	PERFORM set_config('enable_' || name,
+		(name = way OR name = 'indexscan' AND way = 'indexonlyscan')::text, true)
 	FROM unnest('{seqscan,indexscan,indexonlyscan,bitmapscan}'::text[]) name;
 	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
 		EXIT WHEN line ~ '(Index|Bitmap|Index Only) Scan';
@@ -47,7 +49,8 @@ SELECT sware_check('t_k', true);
 SELECT * FROM watched();
 
 -- A load: runs to the tree, above and below what is there, and a rest to the buffer.
-INSERT INTO t SELECT i + CASE WHEN i % 100 = 0 THEN -1000 ELSE 200000 END, i FROM generate_series(2061, 10000) i;
+INSERT INTO t SELECT i + CASE WHEN i % 100 = 0 THEN -1000 ELSE 200000 END, i
+	FROM generate_series(2061, 10000) i;
 CALL insert_numbers('t', 10001, 14000);
 SELECT * FROM watched();
 
@@ -156,7 +159,7 @@ SELECT * FROM watched();
 VACUUM u;
 SELECT sware_check('u_k', true);
 
--- What nobody else sees, or a crash empties.
+-- Temporary and unlogged tables.
 CREATE TEMP TABLE p (k int, v int);
 CREATE INDEX p_k ON p USING sware (k watching_ops);
 CALL insert_numbers('p', 1, 2000);

@@ -39,7 +39,7 @@ SELECT sware_insert_row('t_k', place(1007), 'yes');
 SELECT sware_insert_row('t_k', place(1007), 'partial');
 SELECT sware_insert_row('t_k', place(1000), 'partial');
 SELECT sware_insert_row('t_k', place(2007), 'no');
--- Now there are twins, of whom each sees the others.
+-- Now there are rows with equal keys, and each insert sees the other rows.
 SELECT sware_insert_row('t_k', place(7), 'existing');
 SELECT sware_insert_row('t_k', place(1007), 'existing');
 SELECT sware_insert_row('t_k', place(2007), 'existing');
@@ -61,7 +61,7 @@ COMMIT;
 SELECT sware_insert_row('t_k', place(1007), 'existing');
 SELECT sware_insert_row('t_k', place(1007), 'existing') FROM generate_series(1, 3);
 
--- A dead row has nothing to complain about, whoever has its key.
+-- A dead row is no error, even if another row has its key.
 SELECT place(1000) AS dead_row \gset
 DELETE FROM t WHERE n = 1000;
 INSERT INTO t VALUES (1001, 1000);
@@ -105,7 +105,7 @@ COMMIT;
 VACUUM (INDEX_CLEANUP ON) t;
 SELECT sware_check('t_k', true);
 
--- A parallel worker, which a server might let insert some day, adds to the shared
+-- A parallel worker, which a server might let insert some day, adds to the
 -- buffer and flushes nothing, over the quota of 8 pages and at its limit: the leader's
 -- locks do not keep it off.
 CREATE TABLE w (k int) WITH (autovacuum_enabled = off, parallel_workers = 2);

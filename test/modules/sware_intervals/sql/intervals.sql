@@ -15,13 +15,14 @@ CREATE VIEW outcomes AS
 		 (VALUES (0.5)) seeds (seed)
 	UNION ALL
 	SELECT sware_scan_intervals_any(index, keys, intervals, backward, index_only, seed), NULL, NULL
-	FROM (VALUES (ARRAY[7, 9, 10, 150, 151, 152, 299]), (ARRAY[150]), (ARRAY(SELECT generate_series(0, 400, 3)))) lists (keys),
+	FROM (VALUES (ARRAY[7, 9, 10, 150, 151, 152, 299]), (ARRAY[150]),
+		(ARRAY(SELECT generate_series(0, 400, 3)))) lists (keys),
 		 unnest('{t_a,t_a_b}'::regclass[]) index, unnest('{5,300}'::int[]) intervals,
 		 unnest('{t,f}'::boolean[]) backward, unnest('{t,f}'::boolean[]) index_only,
 		 (VALUES (0.5)) seeds (seed);
 SELECT outcome, count(*) FROM outcomes GROUP BY 1 ORDER BY 1;
 
--- With entries in the shared buffer, in append areas, and among posting lists.
+-- With entries in the buffer, in append areas, and among posting lists.
 DO $$
 BEGIN
 	FOR i IN 1 .. 30 LOOP

@@ -13,7 +13,8 @@ END $$;
 
 CREATE FUNCTION leaf_pages(index regclass) RETURNS bigint
 LANGUAGE sql AS $$
-	SELECT count(*) FROM generate_series(1, pg_relation_size(index) / current_setting('block_size')::int - 1) AS block,
+	SELECT count(*)
+	FROM generate_series(1, pg_relation_size(index) / current_setting('block_size')::int - 1) AS block,
 		sware_page_stats(index, block) AS page
 	WHERE page.kind = 'leaf' AND NOT 'deleted' = ANY (page.flags)
 $$;
@@ -41,15 +42,18 @@ SELECT leaf_pages('run_test_k') = :leaves AS same_leaves;
 SELECT sware_check('run_test_k', true);
 
 -- Runs above the tree, of lengths around those of pages and parents.
-SELECT insert_unindexed('run_test_k', 'INSERT INTO run_test SELECT i, i FROM generate_series(100001, 400000) i');
+SELECT insert_unindexed('run_test_k',
+	'INSERT INTO run_test SELECT i, i FROM generate_series(100001, 400000) i');
 SELECT sware_insert_runs('run_test_k', 50000);
 SELECT sware_check('run_test_k', true);
-SELECT insert_unindexed('run_test_k', 'INSERT INTO run_test SELECT i, i FROM generate_series(400001, 420000) i');
+SELECT insert_unindexed('run_test_k',
+	'INSERT INTO run_test SELECT i, i FROM generate_series(400001, 420000) i');
 SELECT sware_insert_runs('run_test_k', 811);
 SELECT sware_check('run_test_k', true);
 
 -- Runs that fall among the entries of the tree, some of them new.
-SELECT insert_unindexed('run_test_k', 'INSERT INTO run_test SELECT i * 7 % 420000, i FROM generate_series(1, 60000) i');
+SELECT insert_unindexed('run_test_k',
+	'INSERT INTO run_test SELECT i * 7 % 420000, i FROM generate_series(1, 60000) i');
 SELECT sware_insert_runs('run_test_k', 300);
 SELECT sware_check('run_test_k', true);
 
@@ -59,16 +63,19 @@ CREATE INDEX run_duplicates_k ON run_duplicates USING sware (k);
 INSERT INTO run_duplicates SELECT i % 10, i FROM generate_series(1, 20000) i;
 DELETE FROM run_duplicates WHERE v % 3 = 0;
 VACUUM run_duplicates;
-SELECT insert_unindexed('run_duplicates_k', 'INSERT INTO run_duplicates SELECT i % 10, -i FROM generate_series(1, 30000) i');
+SELECT insert_unindexed('run_duplicates_k',
+	'INSERT INTO run_duplicates SELECT i % 10, -i FROM generate_series(1, 30000) i');
 SELECT sware_insert_runs('run_duplicates_k', 5000);
 SELECT sware_check('run_duplicates_k', true);
 SELECT sware_insert_runs('run_duplicates_k', 1);
 SELECT sware_check('run_duplicates_k', true);
-SELECT sum(heap_tids) FROM generate_series(1, pg_relation_size('run_duplicates_k') / current_setting('block_size')::int - 1) AS block,
+SELECT sum(heap_tids) FROM generate_series(1,
+	pg_relation_size('run_duplicates_k') / current_setting('block_size')::int - 1) AS block,
 	sware_page_stats('run_duplicates_k', block) AS page WHERE page.kind = 'leaf';
 
 -- Appended duplicates become posting lists.
-SELECT insert_unindexed('run_duplicates_k', 'INSERT INTO run_duplicates SELECT 100 + i / 10000, i FROM generate_series(1, 100000) i');
+SELECT insert_unindexed('run_duplicates_k',
+	'INSERT INTO run_duplicates SELECT 100 + i / 10000, i FROM generate_series(1, 100000) i');
 SELECT sware_insert_runs('run_duplicates_k', 1000000);
 SELECT sware_check('run_duplicates_k', true);
 SELECT pg_relation_size('run_duplicates_k') < 1100000 AS is_small;
@@ -88,12 +95,14 @@ SELECT sware_check('run_empty_k', true);
 CREATE TABLE run_wide (k text, n int);
 CREATE INDEX run_wide_k ON run_wide USING sware (k, n);
 SELECT insert_unindexed('run_wide_k', $$
-	INSERT INTO run_wide SELECT (SELECT string_agg(md5(j::text || i), '') FROM generate_series(1, i % 80 + 1) j), i
+	INSERT INTO run_wide
+		SELECT (SELECT string_agg(md5(j::text || i), '') FROM generate_series(1, i % 80 + 1) j), i
 	FROM generate_series(1, 3000) i $$);
 SELECT sware_insert_runs('run_wide_k', 700);
 SELECT sware_check('run_wide_k', true);
 SELECT insert_unindexed('run_wide_k', $$
-	INSERT INTO run_wide SELECT 'z' || to_char(i, '0000000') || repeat('x', i % 2500), i FROM generate_series(1, 5000) i $$);
+	INSERT INTO run_wide SELECT 'z' || to_char(i, '0000000') || repeat('x', i % 2500), i
+		FROM generate_series(1, 5000) i $$);
 SELECT sware_insert_runs('run_wide_k', 10000);
 SELECT sware_check('run_wide_k', true);
 

@@ -85,3 +85,10 @@ ROLLBACK;
 -- A snapshot that is young enough sees all that.
 SELECT count(*) FROM t WHERE k BETWEEN 1 AND 1800;
 SELECT sware_check('t_k', true);
+
+-- A flush drops no entries of dead rows: leaves would not show it.
+RESET sware.enable_buffer;
+INSERT INTO t SELECT 3000 + i, 0 FROM generate_series(1, 100) i;
+DELETE FROM t WHERE k > 3000;
+SELECT sware_flush('t_k') AS flushed;
+SELECT entries_dropped FROM sware_stats('t_k');

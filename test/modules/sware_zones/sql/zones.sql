@@ -2,7 +2,7 @@
 LOAD 'sware';
 CREATE EXTENSION sware_zones;
 
--- Each statement commits, so that the rows go to the shared buffer.
+-- Each statement commits, so that the rows go to the buffer.
 CREATE PROCEDURE insert_numbers(target text, expression text, first int, last int)
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -14,16 +14,16 @@ BEGIN
 END $$;
 
 -- What a test can show: counts depend on where pages became full.
-CREATE FUNCTION compare_zones(index regclass, OUT has_blocks bool, OUT is_crowded bool,
+CREATE FUNCTION compare_zones(index regclass, OUT has_zones bool, OUT is_crowded bool,
 	OUT has_zonemaps bool, OUT has_filters bool, OUT filters_work bool)
 LANGUAGE sql AS $$
-	SELECT blocks > 0, unsorted > greatest(1, least(16, sealed / 10)),
+	SELECT zones > 0, unsorted > greatest(1, least(16, sealed / 10)),
 		CASE WHEN unsorted > 0 THEN zonemaps = unsorted END,
-		blocks > 0 AND filters = blocks, false_positives < 0.04
+		zones > 0 AND filters = zones, false_positives < 0.04
 	FROM sware_compare_zones(index)
 $$;
 
--- Keys of fixed size, scrambled; in several blocks.
+-- Keys of fixed size, scrambled; in several sorted zones.
 CREATE TABLE zone_numbers (k bigint);
 CREATE INDEX zone_numbers_k ON zone_numbers USING sware (k) WITH (buffer_size = 8192);
 SELECT * FROM sware_compare_zones('zone_numbers_k');
@@ -35,16 +35,19 @@ CALL insert_numbers('zone_numbers', 'i::bigint * 7919 % 1000003 * 4000000007', 3
 SELECT * FROM compare_zones('zone_numbers_k');
 CALL insert_numbers('zone_numbers', 'i::bigint * 7919 % 1000003 * 4000000007', 40001, 45000);
 SELECT * FROM compare_zones('zone_numbers_k');
-SELECT blocks FROM sware_compare_zones('zone_numbers_k');
+SELECT zones FROM sware_compare_zones('zone_numbers_k');
 
 -- In order; far from evenly spread; extreme and equal values; nulls.
 CREATE TABLE zone_shapes (k int, n int8);
 CREATE INDEX zone_shapes_asc ON zone_shapes USING sware (k) WITH (buffer_size = 8192);
 CREATE INDEX zone_shapes_desc ON zone_shapes USING sware (k DESC, n) WITH (buffer_size = 8192);
-CREATE INDEX zone_shapes_nulls ON zone_shapes USING sware (k NULLS FIRST) INCLUDE (n) WITH (buffer_size = 8192);
+CREATE INDEX zone_shapes_nulls ON zone_shapes USING sware (k NULLS FIRST)
+	INCLUDE (n) WITH (buffer_size = 8192);
 CALL insert_numbers('zone_shapes', 'i, i', 1, 4000);
-CALL insert_numbers('zone_shapes', '(CASE i % 3 WHEN 0 THEN 1 ELSE -1 END * exp(i / 200.0))::int, i', 1, 4000);
-CALL insert_numbers('zone_shapes', 'CASE i % 4 WHEN 0 THEN 2147483647 WHEN 1 THEN -2147483648 WHEN 2 THEN 7 END, i', 1, 4000);
+CALL insert_numbers('zone_shapes',
+	'(CASE i % 3 WHEN 0 THEN 1 ELSE -1 END * exp(i / 200.0))::int, i', 1, 4000);
+CALL insert_numbers('zone_shapes',
+	'CASE i % 4 WHEN 0 THEN 2147483647 WHEN 1 THEN -2147483648 WHEN 2 THEN 7 END, i', 1, 4000);
 SELECT * FROM compare_zones('zone_shapes_asc');
 SELECT * FROM compare_zones('zone_shapes_desc');
 SELECT * FROM compare_zones('zone_shapes_nulls');
@@ -59,7 +62,8 @@ SELECT * FROM compare_zones('zone_same_k');
 CREATE TABLE zone_texts (k text, n int);
 CREATE INDEX zone_texts_k ON zone_texts USING sware (k, n) WITH (buffer_size = 8192);
 CALL insert_numbers('zone_texts', $$repeat(md5(i::text), i % 7) || repeat('y', i % 300), i$$, 1, 5000);
-CALL insert_numbers('zone_texts', $$(SELECT string_agg(md5(i::text || j), '') FROM generate_series(1, 70) j), i$$, 1, 40);
+CALL insert_numbers('zone_texts',
+	$$(SELECT string_agg(md5(i::text || j), '') FROM generate_series(1, 70) j), i$$, 1, 40);
 SELECT * FROM compare_zones('zone_texts_k');
 CALL insert_numbers('zone_texts', $$i, i$$, 1, 1000);
 SELECT * FROM compare_zones('zone_texts_k');
@@ -74,7 +78,8 @@ CREATE INDEX zone_types_e ON zone_types USING sware (e);
 CREATE INDEX zone_types_f ON zone_types USING sware (f);
 CALL insert_numbers('zone_types', $$md5(i::text), ARRAY[i % 100, i], md5(i::text), i / 7.0,
 	'2000-01-01Z'::timestamptz + (i * 7919 % 4000) * interval '1 hour', i::money$$, 1, 4000);
-SELECT count(compare_zones(('zone_types_' || letter)::regclass)) FROM unnest(ARRAY['a', 'b', 'c', 'd', 'e', 'f']) AS letter;
+SELECT count(compare_zones(('zone_types_' || letter)::regclass))
+FROM unnest(ARRAY['a', 'b', 'c', 'd', 'e', 'f']) AS letter;
 CALL insert_numbers('zone_types', $$md5(i::text), ARRAY[i % 100, i], md5(i::text), i / 7.0,
 	'2000-01-01Z'::timestamptz + (i * 7919 % 4000) * interval '1 minute', i::money$$, 4001, 4420);
 SELECT index, zones.* FROM unnest(ARRAY['a', 'b', 'c', 'd', 'e', 'f']) AS letter,
@@ -87,14 +92,16 @@ CREATE INDEX zone_options_small ON zone_options USING sware (k) WITH (bloom_bits
 CREATE INDEX zone_options_large ON zone_options USING sware (k) WITH (bloom_bits = 32);
 CREATE INDEX zone_options_none ON zone_options USING sware (k) WITH (bloom_bits = 0);
 CALL insert_numbers('zone_options', 'i::bigint * 7919 % 1000003', 1, 10000);
-SELECT blocks, unsorted = sealed AS all_unsorted, zonemaps = unsorted AS has_zonemaps
+SELECT zones, unsorted = sealed AS all_unsorted, zonemaps = unsorted AS has_zonemaps
 FROM sware_compare_zones('zone_options_never');
-SELECT blocks > 0 AS has_blocks, filters FROM sware_compare_zones('zone_options_none');
+SELECT zones > 0 AS has_zones, filters FROM sware_compare_zones('zone_options_none');
 SELECT has_filters FROM compare_zones('zone_options_small');
 SELECT has_filters FROM compare_zones('zone_options_large');
 CALL insert_numbers('zone_options', 'i::bigint * 7919 % 1000003', 10001, 10800);
-SELECT filters > 0 AS has_filters, false_positives BETWEEN 0.5 AND 0.8 AS filters_work FROM sware_compare_zones('zone_options_small');
-SELECT filters > 0 AS has_filters, false_positives < 0.002 AS filters_work FROM sware_compare_zones('zone_options_large');
+SELECT filters > 0 AS has_filters, false_positives BETWEEN 0.5 AND 0.8 AS filters_work
+FROM sware_compare_zones('zone_options_small');
+SELECT filters > 0 AS has_filters, false_positives < 0.002 AS filters_work
+FROM sware_compare_zones('zone_options_large');
 ALTER INDEX zone_options_never RESET (sort_threshold);
 SELECT * FROM compare_zones('zone_options_never');
 CREATE INDEX ON zone_options USING sware (k) WITH (sort_threshold = 0);
@@ -104,30 +111,31 @@ CREATE INDEX ON zone_options USING sware (k) WITH (bloom_bits = 33);
 -- pages that have retired.
 SELECT quota FROM sware_quota('zone_options_small');
 ALTER INDEX zone_options_small SET (buffer_size = 4194304);
-SELECT quota > 100000 AS is_large, slots - 2 * quota >= slots / 3 AS leaves_room FROM sware_quota('zone_options_small');
+SELECT quota > 100000 AS is_large, slots - 2 * quota >= slots / 3 AS leaves_room
+FROM sware_quota('zone_options_small');
 ALTER INDEX zone_options_small RESET (buffer_size);
 
--- Flushes take the oldest pages; blocks of others stay.
+-- Flushes take the oldest pages; sorted zones of other pages stay.
 CREATE TABLE zone_flushed (k int, t text);
 CREATE INDEX zone_flushed_k ON zone_flushed USING sware (k) INCLUDE (t) WITH (buffer_size = 512);
 CALL insert_numbers('zone_flushed', 'i * 31 % 5000, repeat(md5(i::text), 10)', 1, 1200);
-SELECT blocks > 0 AS has_blocks FROM sware_compare_zones('zone_flushed_k');
+SELECT zones > 0 AS has_zones FROM sware_compare_zones('zone_flushed_k');
 CALL insert_numbers('zone_flushed', 'i * 31 % 5000, repeat(md5(i::text), 10)', 1201, 2000);
 SELECT buffer_generation > 1 AS was_flushed FROM sware_metapage('zone_flushed_k');
-SELECT has_blocks, is_crowded, has_zonemaps FROM compare_zones('zone_flushed_k');
+SELECT has_zones, is_crowded, has_zonemaps FROM compare_zones('zone_flushed_k');
 CALL insert_numbers('zone_flushed', 'i * 31 % 5000, repeat(md5(i::text), 10)', 2001, 5000);
-SELECT has_blocks, is_crowded, has_zonemaps FROM compare_zones('zone_flushed_k');
+SELECT has_zones, is_crowded, has_zonemaps FROM compare_zones('zone_flushed_k');
 SELECT sware_flush('zone_flushed_k') > 0 AS flushed;
 SELECT * FROM sware_compare_zones('zone_flushed_k');
 CALL insert_numbers('zone_flushed', 'i * 31 % 5000, repeat(md5(i::text), 10)', 5001, 5800);
-SELECT has_blocks, is_crowded, has_zonemaps FROM compare_zones('zone_flushed_k');
+SELECT has_zones, is_crowded, has_zonemaps FROM compare_zones('zone_flushed_k');
 
--- Small blocks are merged with those before, entries of all sizes included; so
+-- Small sorted zones are merged with those before, entries of all sizes included; so
 -- there are few.
-CREATE TABLE zone_merged (k int, t text, blocks int);
+CREATE TABLE zone_merged (k int, t text, zones int);
 CREATE INDEX zone_merged_k ON zone_merged USING sware (k) WITH (buffer_size = 8192, sort_threshold = 1);
 CREATE INDEX zone_merged_t ON zone_merged USING sware (t, k) WITH (buffer_size = 8192, sort_threshold = 1);
-CREATE PROCEDURE merge_blocks(index regclass, rounds int, INOUT most int, INOUT has_merged bool)
+CREATE PROCEDURE merge_zones(index regclass, rounds int, INOUT most int, INOUT has_merged bool)
 LANGUAGE plpgsql AS $$
 DECLARE
 	before int := 0;
@@ -138,19 +146,20 @@ BEGIN
 	FOR i IN 1 .. rounds LOOP
 		CALL insert_numbers('zone_merged', 'i * 7919 % 100003, repeat(md5(i::text), i % 5)',
 			i * 800, i * 800 + 799);
-		SELECT blocks INTO now FROM sware_compare_zones(index);
+		SELECT zones INTO now FROM sware_compare_zones(index);
 		most := greatest(most, now);
 		has_merged := has_merged OR now < before;
 		before := now;
 	END LOOP;
 END $$;
-CALL merge_blocks('zone_merged_k', 24, NULL, NULL);
-CALL merge_blocks('zone_merged_t', 16, NULL, NULL);
+CALL merge_zones('zone_merged_k', 24, NULL, NULL);
+CALL merge_zones('zone_merged_t', 16, NULL, NULL);
 
--- The oldest pages of a block retire: it stays, and its entries that are in the
+-- The oldest pages of a sorted zone retire: it stays, and its entries that are in the
 -- tree are skipped, until there are too many of them.
 CREATE TABLE zone_retired (k int, t text);
-CREATE INDEX zone_retired_k ON zone_retired USING sware (k) INCLUDE (t) WITH (buffer_size = 512, flush_fraction = 5);
+CREATE INDEX zone_retired_k ON zone_retired USING sware (k)
+	INCLUDE (t) WITH (buffer_size = 512, flush_fraction = 5);
 -- What a scan of some kind finds, in both directions.
 CREATE FUNCTION found_by(kind text, low int, high int, OUT rows bigint, OUT up text, OUT down text)
 LANGUAGE plpgsql AS $$
@@ -206,7 +215,7 @@ REINDEX INDEX zone_flushed_k;
 SELECT * FROM sware_compare_zones('zone_flushed_k');
 TRUNCATE zone_flushed;
 CALL insert_numbers('zone_flushed', 'i * 31 % 5000, repeat(md5(i::text), 10)', 1, 1200);
-SELECT has_blocks, is_crowded, has_zonemaps FROM compare_zones('zone_flushed_k');
+SELECT has_zones, is_crowded, has_zonemaps FROM compare_zones('zone_flushed_k');
 SELECT sware_check('zone_flushed_k', true);
 
 -- A database's zones go with it; no memory is lost.
@@ -226,7 +235,7 @@ DO $$ BEGIN
 		COMMIT;
 	END LOOP;
 END $$;
-SELECT blocks > 0 AS has_blocks FROM sware_compare_zones('zone_elsewhere_k');
+SELECT zones > 0 AS has_zones FROM sware_compare_zones('zone_elsewhere_k');
 \c :this
 SELECT now.used > before.used AS more FROM sware_count_chunks() now, chunks_before before;
 DROP DATABASE zone_database;

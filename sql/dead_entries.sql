@@ -1,0 +1,172 @@
+--
+-- Entries of dead rows: scans mark them, and later scans skip them. Without VACUUM, they
+-- are removed from leaves that need room, or never get there.
+--
+\set VERBOSITY terse
+SET sware.enable_buffer = off;	-- leaves first
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+
+-- Returns the numbers of marked items of an index, and of all its items.
+CREATE FUNCTION marked(index regclass) RETURNS text LANGUAGE sql AS $$
+	SELECT format('%s of %s', count(*) FILTER (WHERE dead), count(dead))
+	FROM generate_series(1, pg_relation_size(index) / current_setting('block_size')::int - 1) AS block,
+		sware_page_stats(index, block) AS page, sware_page_items(index, block) AS item
+	WHERE page.kind = 'leaf'
+$$;
+
+CREATE TABLE twin_sware.d (k int, v text) WITH (fillfactor = 100);
+CREATE INDEX d_k ON twin_sware.d USING sware (k);
+INSERT INTO twin_sware.d SELECT i, 'x' FROM generate_series(1, 300) i;
+DELETE FROM twin_sware.d WHERE k <= 100;
+SELECT marked('twin_sware.d_k');
+-- An index scan that visits dead rows marks their entries ...
+SELECT count(v) FROM twin_sware.d WHERE k BETWEEN 51 AND 120;
+SELECT marked('twin_sware.d_k');
+-- ... backward, too, and once only.
+SELECT count(v) FROM (SELECT v FROM twin_sware.d WHERE k < 60 ORDER BY k DESC) AS backward;
+SELECT marked('twin_sware.d_k');
+SELECT count(v) FROM twin_sware.d WHERE k < 1000;
+SELECT marked('twin_sware.d_k');
+SELECT sware_check('twin_sware.d_k', true);
+-- An index-only scan marks, too.
+DELETE FROM twin_sware.d WHERE k BETWEEN 201 AND 210;
+SELECT count(k) FROM twin_sware.d WHERE k BETWEEN 195 AND 220;
+SELECT marked('twin_sware.d_k');
+-- A row that its own transaction has deleted is not dead to everybody.
+BEGIN;
+DELETE FROM twin_sware.d WHERE k BETWEEN 221 AND 230;
+SELECT count(v) FROM twin_sware.d WHERE k BETWEEN 221 AND 230;
+ROLLBACK;
+SELECT marked('twin_sware.d_k');
+-- Rows that were rolled back are dead to everybody.
+BEGIN;
+INSERT INTO twin_sware.d SELECT 1000 + i, 'x' FROM generate_series(1, 10) i;
+ROLLBACK;
+SELECT count(v) FROM twin_sware.d WHERE k > 1000;
+SELECT marked('twin_sware.d_k');
+
+-- Indexes that are not logged are marked as well.
+CREATE TEMP TABLE unlogged_rows (k int, v text);
+CREATE INDEX unlogged_rows_k ON unlogged_rows USING sware (k);
+INSERT INTO unlogged_rows SELECT i, 'x' FROM generate_series(1, 20) i;
+CREATE UNLOGGED TABLE twin_sware.unlogged_rows (k int, v text);
+CREATE INDEX unlogged_rows_k ON twin_sware.unlogged_rows USING sware (k);
+INSERT INTO twin_sware.unlogged_rows SELECT i, 'x' FROM generate_series(1, 20) i;
+DELETE FROM pg_temp.unlogged_rows WHERE k <= 5;
+DELETE FROM twin_sware.unlogged_rows WHERE k <= 5;
+SELECT count(v) FROM pg_temp.unlogged_rows WHERE k < 10;
+SELECT count(v) FROM twin_sware.unlogged_rows WHERE k < 10;
+SELECT marked('pg_temp.unlogged_rows_k'), marked('twin_sware.unlogged_rows_k');
+DROP TABLE pg_temp.unlogged_rows, twin_sware.unlogged_rows;
+
+-- A new entry of a marked key is found.
+INSERT INTO twin_sware.d SELECT i, 'new' FROM generate_series(1, 100) i;
+SELECT count(v), count(DISTINCT k) FROM twin_sware.d WHERE k BETWEEN 1 AND 100;
+SELECT sware_check('twin_sware.d_k', true);
+VACUUM twin_sware.d;
+SELECT marked('twin_sware.d_k');
+SELECT sware_check('twin_sware.d_k', true);
+
+-- A posting list is marked when all its rows are dead, and loses its mark when
+-- it gets another one.
+CREATE TABLE twin_sware.p (k int, v text);
+INSERT INTO twin_sware.p SELECT 1 + i / 50, 'x' FROM generate_series(0, 149) i;
+CREATE INDEX p_k ON twin_sware.p USING sware (k);
+SELECT marked('twin_sware.p_k');
+DELETE FROM twin_sware.p WHERE k = 1 AND ctid <> '(0,1)';
+SELECT count(v) FROM twin_sware.p WHERE k = 1;
+SELECT marked('twin_sware.p_k');
+DELETE FROM twin_sware.p WHERE k = 1;
+SELECT count(v) FROM twin_sware.p WHERE k = 1;
+SELECT marked('twin_sware.p_k');
+-- VACUUM takes the first 50 rows; those that follow have TIDs among the rest.
+DELETE FROM twin_sware.p WHERE k = 2 AND (ctid::text::point)[1]::int % 2 = 0;
+VACUUM twin_sware.p;
+DELETE FROM twin_sware.p WHERE k = 2;
+SELECT count(v) FROM twin_sware.p WHERE k = 2;
+SELECT marked('twin_sware.p_k');
+INSERT INTO twin_sware.p SELECT 2, 'new' FROM generate_series(1, 40);
+SELECT count(v) FROM twin_sware.p WHERE k = 2;
+SELECT sware_check('twin_sware.p_k', true);
+
+-- Hot rows of a unique index stay on their leaf.
+CREATE TABLE twin_sware.h (id int, n int) WITH (fillfactor = 50);
+INSERT INTO twin_sware.h SELECT i, 0 FROM generate_series(1, 20) i;
+CREATE UNIQUE INDEX h_id ON twin_sware.h USING sware (id);
+CREATE INDEX h_n ON twin_sware.h USING sware (n);	-- so that no update is HOT
+DO $$
+BEGIN
+	FOR i IN 1 .. 200 LOOP
+		UPDATE twin_sware.h SET n = i WHERE id = 1 + i % 20;
+		COMMIT;
+		PERFORM n FROM twin_sware.h WHERE id = 1 + i % 20;
+	END LOOP;
+	FOR i IN 1 .. 5000 LOOP
+		UPDATE twin_sware.h SET n = i WHERE id = 1 + i % 20;
+		COMMIT;
+	END LOOP;
+END $$;
+SELECT pg_relation_size('twin_sware.h_id') / current_setting('block_size')::int AS pages;
+SELECT entries_deleted > 4000 AS many_deleted FROM sware_stats('twin_sware.h_id');
+SELECT sware_check('twin_sware.h_id', true), sware_check('twin_sware.h_n', true);
+SELECT count(*), max(n) FROM twin_sware.h WHERE id BETWEEN 1 AND 20;
+
+-- No look-up marks entries: older versions of one row make room for the next one.
+CREATE TABLE twin_sware.b (id int, n int) WITH (fillfactor = 50);
+INSERT INTO twin_sware.b SELECT i, 0 FROM generate_series(1, 20) i;
+CREATE INDEX b_id ON twin_sware.b USING sware (id) WITH (deduplicate_items = off);
+CREATE INDEX b_n ON twin_sware.b USING sware (n);
+SET enable_indexscan = off;
+SET enable_indexonlyscan = off;
+SET enable_seqscan = on;
+DO $$
+BEGIN
+	FOR i IN 1 .. 5000 LOOP
+		UPDATE twin_sware.b SET n = i WHERE id = 1 + i % 20;
+		COMMIT;
+	END LOOP;
+END $$;
+RESET enable_indexscan;
+RESET enable_indexonlyscan;
+SET enable_seqscan = off;
+SELECT pg_relation_size('twin_sware.b_id') / current_setting('block_size')::int AS pages;
+SELECT entries_deleted > 4000 AS many_deleted FROM sware_stats('twin_sware.b_id');
+SELECT sware_check('twin_sware.b_id', true);
+SELECT count(*), max(n) FROM twin_sware.b WHERE id BETWEEN 1 AND 20;
+
+-- Entries that VACUUM removes leave gaps, which are used before a leaf is split.
+CREATE TABLE twin_sware.g (k int, t text COLLATE "C");
+INSERT INTO twin_sware.g SELECT i, repeat('x', i % 40) FROM generate_series(1, 2000) i;
+CREATE INDEX g_k ON twin_sware.g USING sware (k) WITH (fillfactor = 100);
+CREATE INDEX g_t ON twin_sware.g USING sware (t, k) WITH (fillfactor = 100);
+SELECT pg_relation_size('twin_sware.g_k') AS k_before, pg_relation_size('twin_sware.g_t') AS t_before \gset
+DELETE FROM twin_sware.g WHERE k % 3 = 0;
+VACUUM twin_sware.g;
+SELECT sware_check('twin_sware.g_k', true), sware_check('twin_sware.g_t', true);
+INSERT INTO twin_sware.g SELECT i, repeat('x', i % 40) FROM generate_series(3, 2000, 3) i;
+SELECT sware_check('twin_sware.g_k', true), sware_check('twin_sware.g_t', true);
+SELECT pg_relation_size('twin_sware.g_k') = :k_before AS k_as_large,
+	pg_relation_size('twin_sware.g_t') = :t_before AS t_as_large;
+SELECT count(*), count(DISTINCT k) FROM twin_sware.g WHERE k > 0;
+
+-- Rows that live shorter than their entries are in the buffer cost no leaf.
+RESET sware.enable_buffer;
+CREATE TABLE twin_sware.q (id int, v text);
+CREATE INDEX q_id ON twin_sware.q USING sware (id);
+DO $$
+BEGIN
+	FOR i IN 1 .. 3000 LOOP
+		INSERT INTO twin_sware.q VALUES (i, 'job');
+		DELETE FROM twin_sware.q WHERE id = i - 10;
+		COMMIT;
+	END LOOP;
+END $$;
+SELECT sware_flush('twin_sware.q_id') = 3000 AS all_flushed;
+SELECT entries_dropped >= 2900 AS nearly_all_dropped, entries_inserted + entries_appended <= 100 AS few_stored
+FROM sware_stats('twin_sware.q_id');
+SELECT sware_check('twin_sware.q_id', true);
+SELECT count(v), min(id), max(id) FROM twin_sware.q WHERE id > 0;
+
+DROP TABLE twin_sware.d, twin_sware.p, twin_sware.h, twin_sware.b, twin_sware.g, twin_sware.q;
+DROP FUNCTION marked(regclass);

@@ -1,0 +1,218 @@
+/*-------------------------------------------------------------------------
+ *
+ * compat.h
+ *	  Differences between the supported server versions.
+ *
+ * Every test of PG_VERSION_NUM is here.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_COMPAT_H
+#define SWARE_COMPAT_H
+
+#include "access/amapi.h"
+#if PG_VERSION_NUM >= 180000
+#include "access/cmptype.h"
+#endif
+#include "access/relscan.h"
+#include "commands/vacuum.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+#if PG_VERSION_NUM < 150000
+#error "sware needs PostgreSQL 15 or later"
+#endif
+
+/* 17 dropped old_snapshot_threshold */
+#if PG_VERSION_NUM < 170000
+#define SWARE_SNAPSHOTS_GET_TOO_OLD
+#define sware_test_for_old_snapshot(snapshot, rel, page) \
+	TestForOldSnapshot(snapshot, rel, page)
+#define sware_snapshots_get_too_old()	OldSnapshotThresholdActive()
+#else
+#define sware_test_for_old_snapshot(snapshot, rel, page) \
+	((void) (snapshot), (void) (rel), (void) (page))
+#define sware_snapshots_get_too_old()	false
+#endif
+
+/* 18 passes whether the delay is ANALYZE's; an index's delays are VACUUM's */
+#if PG_VERSION_NUM >= 180000
+#define sware_vacuum_delay_point()	vacuum_delay_point(false)
+#else
+#define sware_vacuum_delay_point()	vacuum_delay_point()
+#endif
+
+/* from 17 on, an owner's functions run with a search_path that is safe */
+#if PG_VERSION_NUM >= 170000
+#define sware_restrict_search_path()	RestrictSearchPath()
+#else
+#define sware_restrict_search_path()	((void) 0)
+#endif
+
+/* 16 replaced the functions that check ownership by one for all objects */
+#if PG_VERSION_NUM >= 160000
+#define sware_is_owner_of_relation(oid, user) \
+	object_ownercheck(RelationRelationId, oid, user)
+#else
+#define sware_is_owner_of_relation(oid, user)	pg_class_ownercheck(oid, user)
+#endif
+
+/* 16 renamed the struct that identifies a relation's file */
+#if PG_VERSION_NUM >= 160000
+#define SwareRelationLocator(rel)	((rel)->rd_locator)
+#define SwareFileDatabase(file)		((file).dbOid)
+typedef RelFileLocator SwareFile;
+#else
+#define SwareRelationLocator(rel)	((rel)->rd_node)
+#define SwareFileDatabase(file)		((file).dbNode)
+typedef RelFileNode SwareFile;
+#endif
+
+/*
+ * 16 renamed what nbtree's record of a conflict holds, and added whether the
+ * table is one that logical decoding on a standby reads.
+ */
+#if PG_VERSION_NUM >= 160000
+#define sware_fill_conflict(record, index, heap, horizon) \
+	((record)->locator = (index)->rd_locator, \
+	 (record)->snapshotConflictHorizon = (horizon), \
+	 (record)->isCatalogRel = RelationIsAccessibleInLogicalDecoding(heap))
+#else
+#define sware_fill_conflict(record, index, heap, horizon) \
+	((void) (heap), \
+	 (record)->node = (index)->rd_node, \
+	 (record)->latestRemovedFullXid = (horizon))
+#endif
+
+/* 18 has generated columns that are computed when they are read */
+#if PG_VERSION_NUM >= 180000
+#define SwareIsVirtualColumn(attribute) \
+	((attribute)->attgenerated == ATTRIBUTE_GENERATED_VIRTUAL)
+#else
+#define SwareIsVirtualColumn(attribute)	((void) (attribute), false)
+#endif
+
+/* 18 passes the meaning of an ordering operator as a CompareType */
+#if PG_VERSION_NUM >= 180000
+typedef CompareType SwareOrderingKind;
+#else
+typedef int16 SwareOrderingKind;
+#endif
+
+/* 18 shows the number of descents in EXPLAIN ANALYZE */
+#if PG_VERSION_NUM >= 180000
+#define sware_count_index_search(scan) \
+	do { \
+		if ((scan)->instrument) \
+			(scan)->instrument->nsearches++; \
+	} while (0)
+#else
+#define sware_count_index_search(scan)	((void) (scan))
+#endif
+
+/* 18 begins a scan with a place to count its descents in; none is wanted */
+#if PG_VERSION_NUM >= 180000
+#define sware_index_beginscan(heap, index, snapshot, keys) \
+	index_beginscan(heap, index, snapshot, NULL, keys, 0)
+#else
+#define sware_index_beginscan(heap, index, snapshot, keys) \
+	index_beginscan(heap, index, snapshot, keys, 0)
+#endif
+
+/* 17 and 18 give amestimateparallelscan more parameters */
+#if PG_VERSION_NUM >= 180000
+#define SWARE_ESTIMATE_PARALLEL_SCAN_PARAMETERS \
+	Relation index, int key_count, int order_by_count
+#elif PG_VERSION_NUM >= 170000
+#define SWARE_ESTIMATE_PARALLEL_SCAN_PARAMETERS \
+	int key_count, int order_by_count
+#else
+#define SWARE_ESTIMATE_PARALLEL_SCAN_PARAMETERS	void
+#endif
+
+/* 18 renamed the offset of an access method's state in a parallel scan's */
+#if PG_VERSION_NUM >= 180000
+#define SwareParallelScanOffset(parallel)	((parallel)->ps_offset_am)
+#else
+#define SwareParallelScanOffset(parallel)	((parallel)->ps_offset)
+#endif
+
+/* 18 dropped an argument of ExecutorRun */
+#if PG_VERSION_NUM >= 180000
+#define SWARE_EXECUTOR_RUN_PARAMETERS \
+	QueryDesc *query, ScanDirection direction, uint64 count
+#define SWARE_EXECUTOR_RUN_ARGUMENTS	query, direction, count
+#else
+#define SWARE_EXECUTOR_RUN_PARAMETERS \
+	QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once
+#define SWARE_EXECUTOR_RUN_ARGUMENTS	query, direction, count, execute_once
+#endif
+
+/*
+ * From 18 on, nbtree's scans skip over columns without a condition, and
+ * btcostestimate assumes such scans.
+ */
+#if PG_VERSION_NUM >= 180000
+#define SWARE_BTCOST_ASSUMES_SKIP_SCAN	true
+#else
+#define SWARE_BTCOST_ASSUMES_SKIP_SCAN	false
+#endif
+
+/*
+ * From 17 on, the server plans parallel workers for an index build if the
+ * access method says that it can use them.  Before, it does so for btree only.
+ */
+#if PG_VERSION_NUM >= 170000
+#define sware_plan_build_workers(heap, index, index_info) \
+	((void) (heap), (void) (index), (index_info)->ii_ParallelWorkers)
+#define sware_set_can_build_parallel(routine) \
+	((routine)->amcanbuildparallel = true)
+#else
+#include "optimizer/optimizer.h"
+#define sware_plan_build_workers(heap, index, index_info) \
+	((void) (index_info), \
+	 plan_create_index_workers(RelationGetRelid(heap), RelationGetRelid(index)))
+#define sware_set_can_build_parallel(routine)	((void) (routine))
+#endif
+
+/*
+ * From 18 on, the access method says what its strategies mean, and how high a
+ * tree is.  Before, the server knows that of btree only.
+ */
+#if PG_VERSION_NUM >= 180000
+#include "access/nbtree.h"
+
+static inline void
+sware_set_version_properties(IndexAmRoutine *routine,
+							 int (*tree_height) (Relation index))
+{
+	routine->amcanhash = false;
+	routine->amconsistentequality = true;
+	routine->amconsistentordering = true;
+	routine->amgettreeheight = tree_height;
+	routine->amtranslatestrategy = bttranslatestrategy;
+	routine->amtranslatecmptype = bttranslatecmptype;
+}
+#else
+static inline void
+sware_set_version_properties(IndexAmRoutine *routine,
+							 int (*tree_height) (Relation index))
+{
+	/* sware_costestimate finds the height out by itself */
+	(void) routine;
+	(void) tree_height;
+}
+#endif
+
+/* 16 made parameters const that some functions only read */
+#if PG_VERSION_NUM >= 160000
+#define SWARE_VALUES_TYPE	const Datum *
+#define SWARE_NULLS_TYPE	const bool *
+#define SWARE_PAGE_TYPE		const void *
+#else
+#define SWARE_VALUES_TYPE	Datum *
+#define SWARE_NULLS_TYPE	bool *
+#define SWARE_PAGE_TYPE		char *
+#endif
+
+#endif							/* SWARE_COMPAT_H */

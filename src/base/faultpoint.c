@@ -1,0 +1,87 @@
+/*-------------------------------------------------------------------------
+ *
+ * faultpoint.c
+ *	  Fault points.  See faultpoint.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "base/faultpoint.h"
+
+#ifdef SWARE_FAULT_POINTS
+
+#include <signal.h>
+
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/guc.h"
+
+int			sware_fault_directory_slots = 0;
+
+static char *fault_points = NULL;
+
+void
+sware_define_fault_points(void)
+{
+	DefineCustomStringVariable("sware.fault_points",
+							   "Lists what happens at named places, for tests.",
+							   NULL, &fault_points, "",
+							   PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("sware.fault_directory_slots",
+							"Limits the slots of the buffer's directory, for tests.",
+							NULL, &sware_fault_directory_slots, 0, 0, 100000,
+							PGC_SUSET, 0, NULL, NULL, NULL);
+}
+
+/* Perform an action at a fault point. */
+static void
+act(const char *name, const char *action)
+{
+	if (strcmp(action, "error") == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("fault point \"%s\" was reached", name)));
+	else if (strcmp(action, "kill") == 0)
+		kill(MyProcPid, SIGKILL);
+	else if (strcmp(action, "wait") == 0)
+	{
+		DirectFunctionCall1(pg_advisory_lock_shared_int8,
+							Int64GetDatum(SWARE_FAULT_LOCK));
+		DirectFunctionCall1(pg_advisory_unlock_shared_int8,
+							Int64GetDatum(SWARE_FAULT_LOCK));
+	}
+	else if (strcmp(action, "notice") == 0)
+		ereport(NOTICE,
+				(errmsg("fault point \"%s\" was reached", name)));
+	else
+		elog(ERROR, "unrecognized action \"%s\" at fault point \"%s\"", action, name);
+}
+
+void
+sware_fault_point(const char *name)
+{
+	char	   *list;
+	char	   *rest;
+	char	   *item;
+
+	if (fault_points == NULL || fault_points[0] == '\0')
+		return;
+
+	list = pstrdup(fault_points);
+	for (item = strtok_r(list, ", ", &rest); item; item = strtok_r(NULL, ", ", &rest))
+	{
+		char	   *action = strchr(item, '=');
+
+		if (action == NULL)
+			elog(ERROR, "fault point \"%s\" has no action", item);
+		*action++ = '\0';
+		if (strcmp(item, name) == 0 || strcmp(item, "*") == 0)
+			act(name, action);
+	}
+	pfree(list);
+}
+
+#endif							/* SWARE_FAULT_POINTS */

@@ -1,0 +1,53 @@
+/*-------------------------------------------------------------------------
+ *
+ * faultpoint.h
+ *	  Fault points: named places at which tests make a session fail, die or
+ *	  wait.
+ *
+ * They are compiled in only with "make FAULT_POINTS=1".  The setting
+ * sware.fault_points is a list of names with actions, such as
+ * "flush-inserted=error, split=kill".  The actions are:
+ *
+ *	error	raises an error
+ *	kill	sends SIGKILL to the session (and so crashes the server)
+ *	wait	waits for the advisory lock SWARE_FAULT_LOCK, shared, and releases
+ *			it; only for places where no content locks are held
+ *	notice	reports that the place was reached
+ *
+ * The name "*" stands for every fault point.
+ *
+ * No fault point may lie between the first and the last store to shared state
+ * that belong together.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_FAULTPOINT_H
+#define SWARE_FAULTPOINT_H
+
+#ifdef SWARE_FAULT_POINTS
+
+#define SWARE_FAULT_LOCK	23265
+
+/* a setting: how many slots a directory may have; 0: as many as otherwise */
+extern int	sware_fault_directory_slots;
+
+/* Define the settings of fault points, in _PG_init. */
+extern void sware_define_fault_points(void);
+
+/* Define the settings of requests that fail (faultrequest.c), in _PG_init. */
+extern void sware_define_fault_requests(void);
+
+/* Do what sware.fault_points asks for at the fault point of this name. */
+extern void sware_fault_point(const char *name);
+
+#define SWARE_FAULT_POINT(name)	sware_fault_point(name)
+
+#else
+
+#define sware_define_fault_points()	((void) 0)
+#define sware_define_fault_requests()	((void) 0)
+#define SWARE_FAULT_POINT(name)	((void) 0)
+
+#endif
+
+#endif							/* SWARE_FAULTPOINT_H */

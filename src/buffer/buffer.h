@@ -1,0 +1,45 @@
+/*-------------------------------------------------------------------------
+ *
+ * buffer.h
+ *	  The buffer: WAL-logged pages of the index that take entries before the
+ *	  tree does.  layout/page.h draws them.
+ *
+ * Entries move from the buffer to the tree, never back.  A backend that looks
+ * into the buffer first, and into the tree second, finds every entry, some of
+ * them perhaps twice.
+ *
+ * Lock order: flush lock, buffer pages, directory pages, metapage.  A backend
+ * that has locked one of these pages locks no page of the tree, and a reader
+ * locks one page at a time.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_BUFFER_H
+#define SWARE_BUFFER_H
+
+#include "access/itup.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+/*
+ * test modules call these; servers from 16 on hide what is not said to be
+ * visible
+ */
+#pragma GCC visibility push(default)
+
+/* bufferinsert.c */
+extern int	sware_buffer_quota(Relation index);
+extern int	sware_buffer_add(Relation index, IndexTuple *entries, int count,
+							 bool *over_quota);
+extern int	sware_buffer_insert(Relation index, IndexTuple *entries, int count);
+
+/* flush.c */
+extern int64 sware_buffer_flush_all(Relation index);
+extern void sware_buffer_flush_piece(Relation index);
+extern void sware_buffer_wait_for_readers(Relation index,
+										  BufferAccessStrategy strategy);
+extern void sware_buffer_free_retired(Relation index);
+
+#pragma GCC visibility pop
+
+#endif							/* SWARE_BUFFER_H */

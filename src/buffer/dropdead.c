@@ -1,0 +1,141 @@
+/*-------------------------------------------------------------------------
+ *
+ * dropdead.c
+ *	  Leaving out what need not go to the tree.  See dropdead.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "base/compat.h"
+#include "base/faultpoint.h"
+#include "buffer/dropdead.h"
+#include "tree/deadrows.h"
+#include "wal/conflict.h"
+
+/*
+ * Entries that the table is asked about at once.  They come in the order of
+ * their arrival, so many of them are of the same block of the table.
+ */
+#define ENTRIES_AT_ONCE		1024
+
+/*
+ * If the share of dead ones among the entries asked about is below one in
+ * this many, as many entries are passed over, then twice as many and so on.
+ */
+#define WORTHWHILE_SHARE	32
+#define MAX_PASSED_OVER		(15 * ENTRIES_AT_ONCE)
+
+/*
+ * Find out which entries' rows are dead to everybody: dead[i] tells of entry i.
+ * Returns their number.
+ */
+static int
+find_dead(SwareRowCheck *check, IndexTuple *entries, int count, bool *dead)
+{
+	int			found = 0;
+
+	for (int i = 0; i < count; i++)
+	{
+		dead[i] = sware_row_is_dead(check, &entries[i]->t_tid);
+		found += dead[i];
+	}
+	return found;
+}
+
+/* qsort comparator */
+static int
+compare_tids(const void *a, const void *b)
+{
+	return ItemPointerCompare(unconstify(ItemPointerData *,
+										 (const ItemPointerData *) a),
+							  unconstify(ItemPointerData *,
+										 (const ItemPointerData *) b));
+}
+
+/*
+ * Tell standbys of the dead ones among entries, one at least.  An entry may be
+ * there twice, if publishing it had failed; the table is asked about it once.
+ */
+static void
+log_conflict(Relation index, Relation heap, IndexTuple *entries, int count,
+			 const bool *dead)
+{
+	ItemPointerData tids[ENTRIES_AT_ONCE];
+	TM_IndexDelete asked[ENTRIES_AT_ONCE];
+	TM_IndexStatus status[ENTRIES_AT_ONCE];
+	TM_IndexDeleteOp operation;
+	int			dead_count = 0;
+
+	for (int i = 0; i < count; i++)
+	{
+		if (dead[i])
+			tids[dead_count++] = entries[i]->t_tid;
+	}
+	qsort(tids, dead_count, sizeof(ItemPointerData), compare_tids);
+
+	operation.irel = index;
+	operation.iblknum = InvalidBlockNumber;
+	operation.bottomup = false;
+	operation.bottomupfreespace = 0;
+	operation.ndeltids = 0;
+	operation.deltids = asked;
+	operation.status = status;
+	for (int i = 0; i < dead_count; i++)
+	{
+		int			id = operation.ndeltids;
+
+		if (i > 0 && ItemPointerEquals(&tids[i - 1], &tids[i]))
+			continue;
+		asked[id].tid = tids[i];
+		asked[id].id = id;
+		status[id].idxoffnum = FirstOffsetNumber;
+		status[id].knowndeletable = true;
+		status[id].promising = false;
+		status[id].freespace = 0;
+		operation.ndeltids++;
+	}
+	sware_wal_log_conflict(index, heap,
+						   table_index_delete_tuples(heap, &operation));
+}
+
+int
+sware_drop_dead(Relation index, Relation heap, IndexTuple *entries, int count)
+{
+	bool		dead[ENTRIES_AT_ONCE];
+	SwareRowCheck check;
+	int			kept = 0;
+	int			next = 0;
+	int			pass_over = 0;
+
+	/* old snapshots fail by the LSNs of leaves, which this would not raise */
+	if (!sware_table_tells_dead(heap) || sware_snapshots_get_too_old())
+		return 0;
+
+	sware_row_check_begin(&check, heap);
+	while (next < count)
+	{
+		int			asked = Min(count - next, ENTRIES_AT_ONCE);
+		int			found = find_dead(&check, entries + next, asked, dead);
+
+		CHECK_FOR_INTERRUPTS();
+		if (found > 0)
+			log_conflict(index, heap, entries + next, asked, dead);
+		for (int i = 0; i < asked; i++)
+		{
+			if (!dead[i])
+				entries[kept++] = entries[next + i];
+		}
+		next += asked;
+
+		pass_over = found >= asked / WORTHWHILE_SHARE ? 0 :
+			Min(2 * pass_over + ENTRIES_AT_ONCE, MAX_PASSED_OVER);
+		for (int i = 0; i < pass_over && next < count; i++)
+			entries[kept++] = entries[next++];
+	}
+	sware_row_check_end(&check);
+	SWARE_FAULT_POINT("flush-dead-dropped");
+	return count - kept;
+}

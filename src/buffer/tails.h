@@ -1,0 +1,34 @@
+/*-------------------------------------------------------------------------
+ *
+ * tails.h
+ *	  Opening, sealing and freeing buffer pages.  A tail is an open one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_TAILS_H
+#define SWARE_TAILS_H
+
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+#include "base/faultpoint.h"
+#include "layout/page.h"
+
+/* how many slots a directory may have */
+static inline int
+sware_directory_limit(void)
+{
+#ifdef SWARE_FAULT_POINTS
+	if (sware_fault_directory_slots > 0)
+		return sware_fault_directory_slots;
+#endif
+	return SWARE_MAX_DIRECTORY_PAGES * SWARE_SLOTS_PER_PAGE;
+}
+
+extern Buffer sware_open_tail(Relation index);
+extern Buffer sware_replace_tail(Relation index, Buffer full);
+extern void sware_seal_tail(Relation index, SwareLink tail);
+extern bool sware_free_retired_page(Relation index, SwareLink page,
+									SwareLink directory, int number);
+
+#endif							/* SWARE_TAILS_H */

@@ -1,0 +1,277 @@
+/*-------------------------------------------------------------------------
+ *
+ * build.c
+ *	  The callbacks of CREATE INDEX and REINDEX.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/nbtree.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_opclass.h"
+#include "commands/progress.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "utils/backend_progress.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "build/build.h"
+#include "build/collect.h"
+#include "build/duplicates.h"
+#include "build/entrymerge.h"
+#include "build/entrysort.h"
+#include "build/parallelbuild.h"
+#include "staging/staging.h"
+#include "zones/zones.h"
+#include "base/compat.h"
+#include "tree/bulkload.h"
+#include "tree/cache.h"
+
+/* Phases of a build.  PostgreSQL itself reports the first. */
+#define PHASE_INITIALIZE	PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE
+#define PHASE_SCAN			2
+#define PHASE_SORT			3
+#define PHASE_LOAD			4
+
+/* progress is reported each time this number of entries has been loaded */
+#define ENTRIES_PER_REPORT	1024
+
+typedef struct BuildState
+{
+	SwareParallelBuild *parallel;	/* NULL if there are no workers */
+	SwareEntrySort *sort;		/* sorts all entries, or the leader's part */
+	SwareDuplicateCheck *duplicateCheck;	/* NULL if not unique */
+} BuildState;
+
+/*
+ * The ambuildphasename callback: the name of a phase for
+ * pg_stat_progress_create_index.
+ */
+char *
+sware_buildphasename(int64 phase)
+{
+	switch (phase)
+	{
+		case PHASE_INITIALIZE:
+			return "initializing";
+		case PHASE_SCAN:
+			return "scanning table";
+		case PHASE_SORT:
+			return "sorting entries";
+		case PHASE_LOAD:
+			return "loading tree";
+		default:
+			return NULL;
+	}
+}
+
+/* The name of the operator class of an index column (from 0 on). */
+static char *
+operator_class_name(Relation index, int column)
+{
+	bool		isnull;
+	oidvector  *classes;
+	HeapTuple	tuple;
+	char	   *name;
+
+	classes = (oidvector *)
+		DatumGetPointer(SysCacheGetAttr(INDEXRELID, index->rd_indextuple,
+										Anum_pg_index_indclass, &isnull));
+	tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(classes->values[column]));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for operator class %u", classes->values[column]);
+	name = pstrdup(NameStr(((Form_pg_opclass) GETSTRUCT(tuple))->opcname));
+	ReleaseSysCache(tuple);
+	return name;
+}
+
+/*
+ * Raise an error for operator classes that compare bytes under a collation for
+ * which different bytes may be equal: an index scan by the type's own equality
+ * would miss rows.  PostgreSQL itself refuses only its own classes for other
+ * access methods.
+ */
+static void
+check_collations(Relation index)
+{
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+	{
+		Oid			collation = index->rd_indcollation[i];
+		RegProcedure comparison = index_getprocid(index, i + 1, BTORDER_PROC);
+
+		if ((comparison == F_BTTEXT_PATTERN_CMP ||
+			 comparison == F_BTBPCHAR_PATTERN_CMP) &&
+			OidIsValid(collation) && !get_collation_isdeterministic(collation))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("nondeterministic collations are not supported for operator class \"%s\"",
+							operator_class_name(index, i))));
+	}
+}
+
+/*
+ * Raise an error for operator classes whose order no btree operator family
+ * knows: the planner would take the index for one without any order.
+ */
+static void
+check_ordering_operators(Relation index)
+{
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+	{
+		Oid			type = index->rd_opcintype[i];
+		Oid			less_than = get_opfamily_member(index->rd_opfamily[i], type,
+													type, BTLessStrategyNumber);
+		Oid			family;
+		Oid			input_type;
+		SwareOrderingKind kind;
+
+		if (!OidIsValid(less_than) ||
+			!get_ordering_op_properties(less_than, &family, &input_type, &kind))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("operator class \"%s\" has no btree counterpart",
+							operator_class_name(index, i)),
+					 errdetail("Its \"<\" operator is a member of no btree operator family."),
+					 errhint("Create a btree operator class with the same operators first.")));
+	}
+}
+
+/* Tell the user, once in a session, that the library should be preloaded. */
+static void
+hint_at_preload(Relation index)
+{
+	static bool hinted = false;
+
+	if (hinted || sware_zones_are_available() ||
+		index->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
+		return;
+	hinted = true;
+	ereport(NOTICE,
+			(errmsg("the buffers of sware indexes are small without a pool in shared memory"),
+			 errhint("Add \"sware\" to shared_preload_libraries.")));
+}
+
+/*
+ * Read the table's rows and sort their entries, together with the workers, if
+ * there are any.
+ */
+static SwareCollected
+collect_and_sort(BuildState *build, Relation heap, Relation index,
+				 IndexInfo *index_info)
+{
+	const int	counters[] = {
+		PROGRESS_CREATEIDX_TUPLES_TOTAL,
+		PROGRESS_SCAN_BLOCKS_TOTAL,
+		PROGRESS_SCAN_BLOCKS_DONE
+	};
+	int64		values[] = {0, 0, 0};
+	SwareParallelBuild *parallel = build->parallel;
+	SwareCollected collected;
+
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SCAN);
+	collected = sware_collect_entries(build->sort, heap, index, index_info,
+									  parallel ?
+									  sware_parallel_build_scan(parallel) :
+									  NULL);
+
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SORT);
+	sware_entry_sort_perform(build->sort);
+	if (parallel)
+		sware_parallel_build_wait(parallel, &collected, index_info);
+
+	values[0] = collected.entries;
+	pgstat_progress_update_multi_param(lengthof(counters), counters, values);
+	return collected;
+}
+
+/*
+ * Load the sorted entries into the tree.  Equal keys of a unique index meet
+ * here, so it is here that duplicates are found.  Dead rows that some snapshot
+ * may still see have entries, too; their keys are not checked, since other
+ * rows may have the same keys.
+ */
+static void
+load_tree(BuildState *build, Relation index)
+{
+	SwareEntryMerge *merge = sware_entry_sort_merge(build->sort);
+	SwareBulkload *load = sware_bulkload_begin(index);
+	IndexTuple	entry;
+	int64		done = 0;
+
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_LOAD);
+	if (build->parallel)
+		sware_parallel_build_add_lists(build->parallel, merge);
+	sware_entry_merge_perform(merge);
+	while ((entry = sware_entry_merge_next(merge)) != NULL)
+	{
+		bool		is_dead = sware_take_dead_mark(entry);
+
+		if (build->duplicateCheck && !is_dead)
+			sware_duplicate_check_next(build->duplicateCheck, entry);
+		sware_bulkload_add(load, entry);
+		if (++done % ENTRIES_PER_REPORT == 0)
+			pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
+	}
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
+	sware_bulkload_finish(load);
+	sware_entry_merge_end(merge);
+}
+
+/*
+ * The ambuild callback: builds an index that is empty.  The caller has locked
+ * table and index.  Raises an error if a unique index would have duplicates.
+ */
+IndexBuildResult *
+sware_build(Relation heap, Relation index, IndexInfo *index_info)
+{
+	IndexBuildResult *result;
+	BuildState	build = {0};
+	SwareCollected collected;
+	int			participants = 1;
+
+	if (RelationGetNumberOfBlocks(index) != 0)
+		elog(ERROR, "index \"%s\" already contains data",
+			 RelationGetRelationName(index));
+	check_collations(index);
+	check_ordering_operators(index);
+	hint_at_preload(index);
+	sware_cache_forget(index);
+	sware_supersede_staged(index);
+
+	build.parallel = sware_parallel_build_begin(heap, index, index_info);
+	if (build.parallel)
+		participants = sware_parallel_build_participants(build.parallel);
+	build.sort = sware_entry_sort_begin(index, heap,
+										maintenance_work_mem / participants);
+	if (index_info->ii_Unique)
+		build.duplicateCheck =
+			sware_duplicate_check_begin(index, heap,
+										index_info->ii_NullsNotDistinct,
+										sware_entry_sort_comparator(
+																	build.sort));
+	collected = collect_and_sort(&build, heap, index, index_info);
+	load_tree(&build, index);
+	if (build.duplicateCheck)
+		sware_duplicate_check_end(build.duplicateCheck);
+	sware_entry_sort_end(build.sort);
+	if (build.parallel)
+		sware_parallel_build_end(build.parallel);
+
+	result = palloc(sizeof(IndexBuildResult));
+	result->heap_tuples = collected.rows;
+	result->index_tuples = collected.entries;
+	return result;
+}
+
+/* The ambuildempty callback: writes an empty index to the init fork. */
+void
+sware_buildempty(Relation index)
+{
+	check_collations(index);
+	sware_bulkload_empty_init_fork(index);
+}

@@ -1,0 +1,110 @@
+/*-------------------------------------------------------------------------
+ *
+ * buffercut.c
+ *	  Where the entries of the buffer can be cut into intervals.  See
+ *	  buffercut.h.
+ *
+ * The numbers of entries are estimates, and any entry may be the cut: it does
+ * no harm if the entry has gone to the tree meanwhile, or was counted twice.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "cursor/buffercut.h"
+#include "keys/searchkey.h"
+#include "layout/page.h"
+#include "pages/bufferpages.h"
+
+/* a part of a sorted zone */
+typedef struct BlockPart
+{
+	SwareSortedZone *block;
+	int64		from;			/* number of its first entry */
+	int64		to;				/* number of the entry behind its last one */
+} BlockPart;
+
+/*
+ * Find the part of a sorted zone that lies between two places.  Returns false
+ * if the zone is gone.
+ */
+static bool
+find_part(const SwareZoneView *view, SwareSortedZone *block,
+		  const SwareSearchKey *begin, const SwareSearchKey *end,
+		  BlockPart *part)
+{
+	part->block = block;
+	part->from = begin->columnCount == 0 ?
+		0 :
+		sware_sorted_zone_search(view->index, block, begin);
+	part->to = end->columnCount == 0 ? block->entries :
+		sware_sorted_zone_search(view->index, block, end);
+	if (part->from < 0 || part->to < 0)
+		return false;
+	part->from = Max(part->from, block->firstEntry);
+	part->to = Max(Min(part->to, block->endEntry), part->from);
+	return true;
+}
+
+/*
+ * Count the entries of all sorted zones between two places, and find the zone
+ * that has most of them.  Returns false if there are none, or a zone is gone.
+ */
+static bool
+find_largest_part(const SwareZoneView *view, const SwareSearchKey *begin,
+				  const SwareSearchKey *end, int64 *total, BlockPart *largest)
+{
+	*total = 0;
+	for (int i = 0; i < view->sortedCount; i++)
+	{
+		BlockPart	part;
+
+		if (!find_part(view, &view->sorted[i], begin, end, &part))
+			return false;
+		if (i == 0 || part.to - part.from > largest->to - largest->from)
+			*largest = part;
+		*total += part.to - part.from;
+	}
+	return *total > 0;
+}
+
+bool
+sware_buffer_cursor_cut(SwareBufferCursor *cursor, bool forward,
+						const SwareSearchKey *place, IndexTuple end,
+						int entries, IndexTuple cut)
+{
+	SwareScanKeys *keys = cursor->keys;
+	SwareSearchKey begin_key = *place;
+	SwareSearchKey end_key;
+	SwareBufferState state;
+	PGAlignedBlock entry;
+	BlockPart	part;
+	SwareLink	page;
+	int64		total;
+	int64		distance;
+
+	if (!sware_buffer_read_state(cursor->scan->indexRelation, &state) ||
+		!sware_buffer_cursor_refresh_view(cursor, &state))
+		return false;
+
+	if (end)
+		sware_search_key_from_tuple(&end_key, keys->index, end);
+	else
+	{
+		sware_scan_keys_set_range(keys, forward ? keys->rangeCount - 1 : 0);
+		end_key = forward ? keys->high : keys->low;
+	}
+	if (!find_largest_part(&cursor->view, forward ? &begin_key : &end_key,
+						   forward ? &end_key : &begin_key, &total, &part) ||
+		total < 2 * entries)
+		return false;
+
+	distance = (part.to - part.from) * (double) entries / total;
+	if (!sware_sorted_zone_copy_entry(part.block,
+									  forward ? part.from + distance :
+									  part.to - 1 - distance,
+									  (IndexTuple) entry.data, &page))
+		return false;
+	memcpy(cut, entry.data, IndexTupleSize((IndexTuple) entry.data));
+	return true;
+}

@@ -1,0 +1,31 @@
+/*-------------------------------------------------------------------------
+ *
+ * buffercut.h
+ *	  Where the entries of the buffer can be cut into intervals.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_BUFFERCUT_H
+#define SWARE_BUFFERCUT_H
+
+#include "cursor/buffercursor.h"
+#include "keys/searchkey.h"
+
+/*
+ * Find an entry of the buffer that lies about `entries` entries beyond
+ * `place`, in the direction of the scan.  It is copied to `cut`, which has
+ * SWARE_MAX_ENTRY_SIZE bytes, and may be the memory of `end`.
+ *
+ * Only entries before `end` count, or, if that is NULL, before the end of the
+ * scan's last range; and only those of sorted zones, so that no buffer page
+ * has to be read.  Returns false if fewer than twice as many entries are known
+ * to be there.
+ *
+ * The cursor has been rewound.  Reads pages, and runs comparators; the caller
+ * holds no lock on a page.
+ */
+extern bool sware_buffer_cursor_cut(SwareBufferCursor *cursor, bool forward,
+									const SwareSearchKey *place, IndexTuple end,
+									int entries, IndexTuple cut);
+
+#endif							/* SWARE_BUFFERCUT_H */

@@ -1,0 +1,116 @@
+/*-------------------------------------------------------------------------
+ *
+ * mergescan.h
+ *	  A scan of the buffer and the tree together.
+ *
+ * Two cursors are merged in (key, TID) order; an entry that both have is
+ * returned once.  Entries move from the buffer to the tree and never back, so a
+ * scan that reads the buffer first misses none (buffer before tree):
+ *
+ *	- a batch of the buffer is read before the tree's leaf is sought;
+ *	- nothing of the tree is returned from beyond the batch's end before the
+ *	  next batch has been read;
+ *	- all batches are read under the generation of the first one.  If pages
+ *	  have retired since, their entries may have gone to leaves already read:
+ *	  both cursors seek again, buffer first, beyond the entry returned last.
+ *
+ * If the first batch is empty, only the tree is scanned, which costs as much as
+ * without a buffer.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_MERGESCAN_H
+#define SWARE_MERGESCAN_H
+
+#include "access/genam.h"
+#include "access/relscan.h"
+#include "access/sdir.h"
+#include "executor/tuptable.h"
+
+#include "cursor/buffercursor.h"
+#include "tree/treescan.h"
+
+typedef enum SwareScanMode
+{
+	SWARE_SCAN_UNDECIDED,		/* nothing has been read yet */
+	SWARE_SCAN_TREE,			/* nothing in the buffer qualifies, so only
+								 * the tree is read */
+	SWARE_SCAN_MERGE
+} SwareScanMode;
+
+/* a copy of an entry */
+typedef struct SwareSavedEntry
+{
+	IndexTuple	tuple;			/* allocated with `size` bytes, or NULL */
+	Size		size;
+} SwareSavedEntry;
+
+/*
+ * where the entry is that was returned last: in the leaf, in the batch, or in
+ * the saved copy
+ */
+typedef enum SwareLastReturned
+{
+	SWARE_LAST_IN_LEAF,
+	SWARE_LAST_IN_BATCH,
+	SWARE_LAST_SAVED
+} SwareLastReturned;
+
+typedef struct SwareScan
+{
+	IndexScanDesc scan;
+	MemoryContext context;		/* lives as long as the scan */
+	SwareScanMode mode;
+
+	/* The rest is for merging. */
+	SwareCursorState state;
+	bool		isSought;		/* are both cursors just beyond the entry
+								 * returned last, in this direction? */
+	bool		forward;
+	bool		treeIsDone;		/* is there no leaf beyond the present one? */
+	bool		boundaryIsKnown;
+	int			boundary;		/* first item of the leaf, in the direction,
+								 * that is not before the head */
+	bool		headIsAtBoundary;	/* are the two equal? */
+	SwareLastReturned lastReturned;
+	SwareSavedEntry last;
+	Buffer		bufferPin;		/* pin that keeps VACUUM from the TID of the
+								 * buffered entry returned last, or
+								 * InvalidBuffer */
+	TupleTableSlot *slot;		/* for reading heap tuples; made when needed */
+
+	struct SwareClaim *claim;	/* of a parallel scan: its interval
+								 * (parallelscan.c); made when needed */
+
+	SwareScanMode markMode;
+	SwareCursorState markState;
+	SwareSavedEntry marked;
+
+	SwareBufferCursor buffer;
+	SwareTreeCursor tree;		/* last, because it is large */
+} SwareScan;
+
+/*
+ * A scan from its beginning to its end, for all purposes. sware_scan_restart
+ * takes the keys from the descriptor; before they change, a scan must be
+ * rewound.
+ */
+extern IndexScanDesc sware_scan_begin(Relation index, int key_count,
+									  SwareBeforePage before_page);
+extern void sware_scan_rewind(SwareScan *scan);
+extern void sware_scan_restart(IndexScanDesc descriptor);
+extern bool sware_scan_next(IndexScanDesc descriptor, ScanDirection direction);
+extern void sware_scan_end(SwareScan *scan);
+
+/*
+ * Return the largest entry of buffer and tree whose first column is not null,
+ * as a copy in the current memory context; NULL if there is none.  Reads pages
+ * and runs comparators; the caller holds no lock on a page.
+ */
+extern IndexTuple sware_largest_entry(Relation index);
+
+extern void sware_merge_relieve_buffer(SwareScan *scan);
+extern void sware_merge_mark(SwareScan *scan);
+extern void sware_merge_restore(SwareScan *scan);
+
+#endif							/* SWARE_MERGESCAN_H */

@@ -1,0 +1,126 @@
+/*-------------------------------------------------------------------------
+ *
+ * abbreviation.h
+ *	  Entries' first columns as numbers that are in the same order.
+ *
+ * If the abbreviations of two entries differ, they order the entries; if
+ * not, nothing is known.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_ABBREVIATION_H
+#define SWARE_ABBREVIATION_H
+
+#include "access/itup.h"
+#include "utils/fmgroids.h"
+
+#include "keys/searchkey.h"
+
+
+/* Does a column have abbreviations?  If not, all are zero. */
+static inline bool
+sware_has_abbreviations(const SwareKeyColumn *column)
+{
+	return column->comparison != SWARE_COMPARE_FUNCTION;
+}
+
+/*
+ * The abbreviation of a value of an index's first column; `column` tells how
+ * it is compared, and its order.  Columns that are compared as integers have
+ * abbreviations.  That of a null is PG_INT64_MIN or PG_INT64_MAX, which a
+ * value may have, too.
+ */
+static inline int64
+sware_abbreviate_value(const SwareKeyColumn *column, Datum value, bool is_null)
+{
+	int64		number;
+
+	if (column->comparison == SWARE_COMPARE_FUNCTION)
+		return 0;
+	if (is_null)
+		return column->nullsFirst ? PG_INT64_MIN : PG_INT64_MAX;
+	number = column->comparison == SWARE_COMPARE_INT64 ? DatumGetInt64(value) :
+		column->comparison == SWARE_COMPARE_INT32 ? DatumGetInt32(value) :
+		DatumGetInt16(value);
+	return column->descending ? ~number : number;
+}
+
+/* The abbreviation of an entry (not of a pivot). */
+static inline int64
+sware_abbreviate(const SwareKeyColumn *column, TupleDesc descriptor,
+				 IndexTuple entry)
+{
+	const char *first = (const char *) entry + MAXALIGN(sizeof(IndexTupleData));
+	bool		is_null;
+	Datum		value;
+	int64		number;
+
+	if (column->comparison == SWARE_COMPARE_FUNCTION)
+		return 0;
+	if (IndexTupleHasNulls(entry))
+	{
+		value = index_getattr(entry, 1, descriptor, &is_null);
+		return sware_abbreviate_value(column, value, is_null);
+	}
+
+	/* the first column of an entry without nulls is at its beginning */
+	number =
+		column->comparison == SWARE_COMPARE_INT64 ? *(const int64 *) first :
+		column->comparison == SWARE_COMPARE_INT32 ? *(const int32 *) first :
+		*(const int16 *) first;
+	return column->descending ? ~number : number;
+}
+
+/*
+ * Find the abbreviation that a value of the first column would have, given a
+ * value that this column is compared with.  `column` tells how they are
+ * compared, `own` how two values of the first column are.  The value may be of
+ * another integer type.  Returns false if it has no abbreviation.
+ */
+static inline bool
+sware_abbreviate_other(const SwareKeyColumn *column, const SwareKeyColumn *own,
+					   int64 *number)
+{
+	if (!sware_has_abbreviations(column))
+		return false;
+	if (own->isNull || own->comparison != SWARE_COMPARE_FUNCTION)
+	{
+		*number = sware_abbreviate_value(column, own->value, own->isNull);
+		return true;
+	}
+
+	switch (own->function->fn_oid)
+	{
+		case F_BTINT42CMP:
+		case F_BTINT82CMP:
+			*number = DatumGetInt16(own->value);
+			break;
+		case F_BTINT24CMP:
+		case F_BTINT84CMP:
+			*number = DatumGetInt32(own->value);
+			break;
+		case F_BTINT28CMP:
+		case F_BTINT48CMP:
+			*number = DatumGetInt64(own->value);
+			break;
+		default:
+			return false;
+	}
+	if (own->descending)
+		*number = ~*number;
+	return true;
+}
+
+/*
+ * Like sware_abbreviate_other, for the first column of a search key.  Returns
+ * false also if the search key has no columns.
+ */
+static inline bool
+sware_abbreviate_end(const SwareKeyColumn *column, const SwareSearchKey *end,
+					 int64 *number)
+{
+	return end->columnCount > 0 &&
+		sware_abbreviate_other(column, &end->columns[0], number);
+}
+
+#endif							/* SWARE_ABBREVIATION_H */

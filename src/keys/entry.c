@@ -1,0 +1,329 @@
+/*-------------------------------------------------------------------------
+ *
+ * entry.c
+ *	  Making entries, posting lists and pivots (see tuple.h).
+ *
+ * All functions return tuples palloc'ed in the current memory context.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "utils/datum.h"
+
+#include "keys/entry.h"
+#include "keys/searchkey.h"
+#include "layout/page.h"
+#include "layout/tuple.h"
+
+
+/*
+ * Every row that can be stored in a table with an nbtree index can be stored
+ * with a sware index: nbtree needs room for three items and a TID on a page,
+ * whose special space is smaller than ours.
+ */
+StaticAssertDecl(SWARE_MAX_ENTRY_SIZE >=
+				 MAXALIGN_DOWN((BLCKSZ -
+								MAXALIGN(SizeOfPageHeaderData +
+										 3 * sizeof(ItemIdData)) -
+								MAXALIGN(sizeof(BTPageOpaqueData))) /
+							   3) -
+				 MAXALIGN(sizeof(ItemPointerData)),
+				 "entries must be allowed to be as large as nbtree's");
+
+/*
+ * An IndexTuple of `size` bytes that starts with the first `keep` of `source`.
+ */
+static IndexTuple
+copy_tuple_start(IndexTuple source, Size keep, Size size)
+{
+	IndexTuple	result = palloc0(size);
+
+	Assert(size <= INDEX_SIZE_MASK);
+	memcpy(result, source, keep);
+	result->t_info &= ~(INDEX_SIZE_MASK | SWARE_SPECIAL_TUPLE);
+	result->t_info |= (uint16) size;
+	return result;
+}
+
+/*
+ * Make a pivot of a tuple's columns, perhaps without a TID, and without a
+ * link.
+ */
+static IndexTuple
+make_pivot(IndexTuple source, Size columns_size, int columns,
+		   ItemPointer tid, const SwareLink *link)
+{
+	Size		size = MAXALIGN(columns_size);
+	IndexTuple	pivot;
+	uint16		flags = 0;
+
+	if (tid)
+	{
+		size += SWARE_TAIL_SIZE;
+		flags |= SWARE_PIVOT_TID;
+	}
+	if (link)
+	{
+		size += SWARE_TAIL_SIZE;
+		flags |= SWARE_PIVOT_LINK;
+	}
+
+	pivot = copy_tuple_start(source, columns_size, size);
+	pivot->t_info |= SWARE_SPECIAL_TUPLE;
+	ItemPointerSet(&pivot->t_tid, InvalidBlockNumber, flags | columns);
+	if (tid)
+		memcpy(sware_pivot_tid(pivot), tid, sizeof(ItemPointerData));
+	if (link)
+		sware_pivot_set_link(pivot, *link);
+	return pivot;
+}
+
+/* The size of a pivot's columns, without the TID and link behind them. */
+static Size
+pivot_columns_size(IndexTuple pivot)
+{
+	Size		size = IndexTupleSize(pivot);
+
+	if (sware_pivot_has_tid(pivot))
+		size -= SWARE_TAIL_SIZE;
+	if (sware_pivot_has_link(pivot))
+		size -= SWARE_TAIL_SIZE;
+	return size;
+}
+
+/* The first downlink of an internal page, which is below everything. */
+IndexTuple
+sware_form_minus_infinity(SwareLink child)
+{
+	IndexTupleData nothing = {0};
+
+	nothing.t_info = sizeof(IndexTupleData);
+	return make_pivot(&nothing, sizeof(IndexTupleData), 0, NULL, &child);
+}
+
+/* A downlink to `child`, whose entries are not below `pivot`. */
+IndexTuple
+sware_form_downlink(IndexTuple pivot, SwareLink child)
+{
+	Assert(sware_tuple_is_pivot(pivot));
+	return make_pivot(pivot, pivot_columns_size(pivot),
+					  sware_tuple_count(pivot),
+					  sware_pivot_has_tid(pivot) ? sware_pivot_tid(pivot) :
+					  NULL,
+					  &child);
+}
+
+/* A high key equal to `pivot`, which may be a downlink. */
+IndexTuple
+sware_form_high_key(IndexTuple pivot)
+{
+	Assert(sware_tuple_is_pivot(pivot));
+	return make_pivot(pivot, pivot_columns_size(pivot),
+					  sware_tuple_count(pivot),
+					  sware_pivot_has_tid(pivot) ? sware_pivot_tid(pivot) :
+					  NULL,
+					  NULL);
+}
+
+/*
+ * The number of key columns that a pivot between two leaf tuples must keep;
+ * one more than the index has if it needs the TID as well.  Runs comparators.
+ */
+int
+sware_pivot_columns_needed(Relation index, IndexTuple last_left,
+						   IndexTuple first_right)
+{
+	int			column;
+
+	(void) sware_compare_columns(index, last_left, first_right, &column);
+	return column;
+}
+
+/*
+ * The pivot between two neighbouring leaf tuples, with only the columns needed
+ * to tell them apart (suffix truncation).  Runs comparators.
+ */
+IndexTuple
+sware_form_pivot(Relation index, IndexTuple last_left, IndexTuple first_right)
+{
+	int			key_columns = IndexRelationGetNumberOfKeyAttributes(index);
+	int			keep =
+		sware_pivot_columns_needed(index, last_left, first_right);
+	ItemPointer tid = NULL;
+	IndexTuple	base;
+	IndexTuple	pivot;
+
+	if (keep > key_columns)
+	{
+		keep = key_columns;
+		tid = sware_leaf_tuple_tids(first_right);
+	}
+
+	/* The TIDs of a posting list are not part of the pivot. */
+	base = copy_tuple_start(first_right, sware_leaf_tuple_key_size(first_right),
+							sware_leaf_tuple_key_size(first_right));
+	if (keep < IndexRelationGetNumberOfAttributes(index))
+	{
+		IndexTuple	truncated =
+			index_truncate_tuple(RelationGetDescr(index), base, keep);
+
+		pfree(base);
+		base = truncated;
+	}
+	pivot = make_pivot(base, IndexTupleSize(base), keep, tid, NULL);
+	pfree(base);
+	return pivot;
+}
+
+/*
+ * A posting list with the key of `base` (an entry or posting list) and `count`
+ * ascending TIDs.  With a single TID, it is an entry.
+ */
+IndexTuple
+sware_form_posting(IndexTuple base, ItemPointer tids, int count)
+{
+	Size		key_size = sware_leaf_tuple_key_size(base);
+	IndexTuple	result;
+
+	Assert(key_size == MAXALIGN(key_size));
+	if (count == 1)
+	{
+		result = copy_tuple_start(base, key_size, key_size);
+		result->t_tid = tids[0];
+		return result;
+	}
+
+	result =
+		copy_tuple_start(base, key_size,
+						 MAXALIGN(key_size + count * sizeof(ItemPointerData)));
+	result->t_info |= SWARE_SPECIAL_TUPLE;
+	ItemPointerSet(&result->t_tid, key_size, SWARE_IS_POSTING | count);
+	memcpy(sware_posting_tids(result), tids, count * sizeof(ItemPointerData));
+	return result;
+}
+
+/* The index of a posting list's first TID that is not below `tid`. */
+static int
+posting_search(IndexTuple posting, ItemPointer tid)
+{
+	ItemPointer tids = sware_posting_tids(posting);
+	int			low = 0;
+	int			high = sware_tuple_count(posting);
+
+	while (low < high)
+	{
+		int			middle = low + (high - low) / 2;
+
+		if (ItemPointerCompare(&tids[middle], tid) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Does a posting list contain a TID that lies within its range? */
+bool
+sware_posting_contains(IndexTuple posting, ItemPointer tid)
+{
+	int			position = posting_search(posting, tid);
+
+	return position < sware_tuple_count(posting) &&
+		ItemPointerEquals(&sware_posting_tids(posting)[position], tid);
+}
+
+/*
+ * Return a copy of a posting list with a TID added that lies within its range.
+ * It is as large as the old list, since its largest TID is removed and
+ * returned in *evicted, as an entry to be stored right behind the list.
+ */
+IndexTuple
+sware_posting_insert(IndexTuple posting, ItemPointer tid, IndexTuple *evicted)
+{
+	int			count = sware_tuple_count(posting);
+	int			position = posting_search(posting, tid);
+	IndexTuple	result = CopyIndexTuple(posting);
+	ItemPointer tids = sware_posting_tids(result);
+
+	Assert(position > 0 && position < count);
+	*evicted = sware_form_posting(posting, &tids[count - 1], 1);
+	memmove(&tids[position + 1], &tids[position],
+			(count - 1 - position) * sizeof(ItemPointerData));
+	tids[position] = *tid;
+	return result;
+}
+
+/*
+ * Do two leaf tuples have bytewise equal keys?  Calls no comparator.
+ *
+ * Usually tuples differ in size or in some byte, so a comparison of the bytes
+ * is enough, unless the type can store equal values in several ways (short or
+ * long varlena headers).
+ */
+bool
+sware_keys_equal_image(Relation index, IndexTuple a, IndexTuple b)
+{
+	TupleDesc	descriptor = RelationGetDescr(index);
+	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
+	Size		key_size = sware_leaf_tuple_key_size(a);
+
+	if (key_size == sware_leaf_tuple_key_size(b) &&
+		((a->t_info ^ b->t_info) & INDEX_NULL_MASK) == 0 &&
+		memcmp((char *) a + sizeof(IndexTupleData),
+			   (char *) b + sizeof(IndexTupleData),
+			   key_size - sizeof(IndexTupleData)) == 0)
+		return true;
+	if (!IndexTupleHasVarwidths(b))
+		return false;
+
+	for (int column = 1; column <= columns; column++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(descriptor, column - 1);
+		bool		null_a;
+		bool		null_b;
+		Datum		value_a = index_getattr(a, column, descriptor, &null_a);
+		Datum		value_b = index_getattr(b, column, descriptor, &null_b);
+
+		if (null_a != null_b)
+			return false;
+		if (!null_a && !datum_image_eq(value_a, value_b, attribute->attbyval,
+									   attribute->attlen))
+			return false;
+	}
+	return true;
+}
+
+/* Raise an error: an entry is too large for the index.  `heap` may be NULL. */
+void
+sware_report_large_entry(Relation index, Relation heap, IndexTuple entry)
+{
+	Size		size = IndexTupleSize(entry);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			 errmsg("index row size %zu exceeds sware version %u maximum %zu for index \"%s\"",
+					size, SWARE_VERSION, (Size) SWARE_MAX_ENTRY_SIZE,
+					RelationGetRelationName(index)),
+			 heap == NULL ? 0 :
+			 errdetail("Index row references tuple (%u,%u) in relation \"%s\".",
+					   ItemPointerGetBlockNumber(&entry->t_tid),
+					   ItemPointerGetOffsetNumber(&entry->t_tid),
+					   RelationGetRelationName(heap)),
+			 errhint("Values larger than 1/3 of a buffer page cannot be indexed.\n"
+					 "Consider a function index of an MD5 hash of the value, "
+					 "or use full text indexing."),
+			 heap == NULL ? 0 :
+			 errtableconstraint(heap, RelationGetRelationName(index))));
+}
+
+/*
+ * Are equal keys of the index bytewise equal (support function 4), so that
+ * posting lists are possible?  With INCLUDE columns the answer is always no.
+ */
+bool
+sware_all_equal_image(Relation index)
+{
+	return _bt_allequalimage(index, false);
+}

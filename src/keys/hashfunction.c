@@ -1,0 +1,202 @@
+/*-------------------------------------------------------------------------
+ *
+ * hashfunction.c
+ *	  Which functions hash the values of an index's columns.  See
+ *	  hashfunction.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/hash.h"
+#include "access/nbtree.h"
+#include "access/stratnum.h"
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_amop.h"
+#include "catalog/pg_type.h"
+#include "parser/parse_coerce.h"
+#include "utils/catcache.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
+
+#include "keys/hashfunction.h"
+
+/*
+ * what identifies a column and its values' type in the backend's table of hash
+ * functions
+ */
+typedef struct HashKey
+{
+	Oid			family;
+	Oid			inputType;
+	Oid			columnType;
+} HashKey;
+
+/*
+ * A function that hashes values of a column, and what it keeps between calls.
+ * It is never freed, since it may be running when another one replaces it.
+ * There are only as many as functions were ever declared for the column.
+ */
+typedef struct HashFunction
+{
+	struct HashFunction *previous;	/* the one that the column had before */
+	FmgrInfo	info;
+} HashFunction;
+
+typedef struct HashMethod
+{
+	HashKey		key;
+	uint64		invalidation;	/* value of `invalidations` when `current` was
+								 * found; 0 if it has not been searched for */
+	FmgrInfo   *current;		/* NULL if the column has none */
+	HashFunction *functions;	/* all that the column has had, the latest one
+								 * first */
+} HashMethod;
+
+static HTAB *hash_methods = NULL;
+
+/* the number of changes of catalogs that were noticed, starting with 1 */
+static uint64 invalidations = 1;
+
+/* how often a column has got another function than it had */
+static uint64 methods_changed = 0;
+
+static void
+forget_hash_methods(Datum argument, int cache, uint32 hash)
+{
+	invalidations++;
+}
+
+/*
+ * The extended function of a hash operator family whose equality is the given
+ * operator; InvalidOid if there is none.
+ */
+static RegProcedure
+extended_hash_function(Oid equality)
+{
+	CatCList   *members =
+		SearchSysCacheList1(AMOPOPID, ObjectIdGetDatum(equality));
+	RegProcedure function = InvalidOid;
+
+	for (int i = 0; i < members->n_members && !OidIsValid(function); i++)
+	{
+		Form_pg_amop member =
+			(Form_pg_amop) GETSTRUCT(&members->members[i]->tuple);
+
+		if (member->amopmethod == HASH_AM_OID &&
+			member->amopstrategy == HTEqualStrategyNumber &&
+			member->amoplefttype == member->amoprighttype)
+			function =
+				get_opfamily_proc(member->amopfamily, member->amoplefttype,
+								  member->amoplefttype, HASHEXTENDED_PROC);
+	}
+	ReleaseSysCacheList(members);
+	return function;
+}
+
+/*
+ * Look up the hash function for the equality of an operator class; InvalidOid
+ * if there is none.
+ */
+static RegProcedure
+look_up_hash_function(const HashKey *key)
+{
+	Oid			equality = get_opfamily_member(key->family, key->inputType,
+											   key->inputType,
+											   BTEqualStrategyNumber);
+
+	if (!OidIsValid(equality))
+		return InvalidOid;
+
+	/*
+	 * Hash functions of arrays, ranges and records need those of their
+	 * elements' types, which may be missing.
+	 */
+	if ((IsPolymorphicType(key->inputType) ||
+		 key->inputType == RECORDOID) &&
+		!OidIsValid(lookup_type_cache(key->columnType,
+									  TYPECACHE_HASH_EXTENDED_PROC)
+					->hash_extended_proc))
+		return InvalidOid;
+	return extended_hash_function(equality);
+}
+
+/*
+ * Return a function of a column, ready to be called.  One that the column had
+ * before keeps its state.
+ */
+static FmgrInfo *
+use_function(HashMethod *method, RegProcedure procedure)
+{
+	HashFunction *function = method->functions;
+
+	while (function != NULL && function->info.fn_oid != procedure)
+		function = function->previous;
+	if (function == NULL)
+	{
+		function = MemoryContextAlloc(CacheMemoryContext, sizeof(HashFunction));
+		fmgr_info_cxt(procedure, &function->info, CacheMemoryContext);
+		function->previous = method->functions;
+		method->functions = function;
+	}
+	return &function->info;
+}
+
+/* Reads catalogs unless the function is known. */
+FmgrInfo *
+sware_hash_function(Relation index, int column)
+{
+	HashKey		key = {
+		.family = index->rd_opfamily[column],
+		.inputType = index->rd_opcintype[column],
+		.columnType = TupleDescAttr(RelationGetDescr(index), column)->atttypid,
+	};
+	HashMethod *method;
+	RegProcedure procedure;
+	FmgrInfo   *function;
+	uint64		invalidation;
+	bool		found;
+
+	if (hash_methods == NULL)
+	{
+		HASHCTL		control = {.keysize = sizeof(HashKey),
+		.entrysize = sizeof(HashMethod)};
+
+		hash_methods = hash_create("sware hash functions", 16, &control,
+								   HASH_ELEM | HASH_BLOBS);
+		CacheRegisterSyscacheCallback(AMOPOPID, forget_hash_methods, (Datum) 0);
+		CacheRegisterSyscacheCallback(AMPROCNUM, forget_hash_methods,
+									  (Datum) 0);
+		CacheRegisterSyscacheCallback(TYPEOID, forget_hash_methods, (Datum) 0);
+	}
+	method = hash_search(hash_methods, &key, HASH_FIND, NULL);
+	if (method != NULL && method->invalidation == invalidations)
+		return method->current;
+
+	/* A change while catalogs are read leads to another search next time. */
+	invalidation = invalidations;
+	procedure = look_up_hash_function(&key);
+	method = hash_search(hash_methods, &key, HASH_ENTER, &found);
+	if (!found)
+	{
+		method->invalidation = 0;
+		method->current = NULL;
+		method->functions = NULL;
+	}
+	function = OidIsValid(procedure) ? use_function(method, procedure) : NULL;
+	if (found && function != method->current)
+		methods_changed++;
+	method->current = function;
+	method->invalidation = invalidation;
+	return method->current;
+}
+
+uint64
+sware_hash_methods(void)
+{
+	return methods_changed;
+}

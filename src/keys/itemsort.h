@@ -1,0 +1,52 @@
+/*-------------------------------------------------------------------------
+ *
+ * itemsort.h
+ *	  Sorting entries in an array, with numbers that stand for their first
+ *	  columns.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_ITEMSORT_H
+#define SWARE_ITEMSORT_H
+
+#include "keys/abbreviation.h"
+#include "keys/comparator.h"
+
+typedef struct SwareSortItem
+{
+	int64		abbreviation;	/* orders two entries if theirs differ */
+	IndexTuple	entry;
+} SwareSortItem;
+
+extern SwareSortItem *sware_sort_items(SwareComparator *comparator,
+									   SwareSortItem *items, int64 count);
+
+/*
+ * Make an item of an entry and its abbreviation, which is zero if the first
+ * column is no integer.
+ */
+static inline SwareSortItem
+sware_make_item(const SwareComparator *comparator, IndexTuple entry)
+{
+	SwareSortItem item = {sware_abbreviate(&comparator->first,
+										   comparator->descriptor, entry),
+	entry};
+
+	return item;
+}
+
+/* Compare two items by (key, TID).  Runs comparators. */
+static inline int
+sware_compare_items(const SwareSortItem *a, const SwareSortItem *b,
+					SwareComparator *comparator)
+{
+	if (a->abbreviation != b->abbreviation)
+		return a->abbreviation < b->abbreviation ? -1 : 1;
+	/* A null has the abbreviation of an extreme value. */
+	if (comparator->isOneInteger &&
+		a->abbreviation != PG_INT64_MIN && a->abbreviation != PG_INT64_MAX)
+		return sware_compare_tids(&a->entry->t_tid, &b->entry->t_tid);
+	return sware_comparator_entries(comparator, a->entry, b->entry);
+}
+
+#endif							/* SWARE_ITEMSORT_H */

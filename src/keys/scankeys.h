@@ -1,0 +1,128 @@
+/*-------------------------------------------------------------------------
+ *
+ * scankeys.h
+ *	  What a scan's qualification means for the order of entries.
+ *
+ * A qualification is turned into *ranges* and *conditions*.  A range is an
+ * interval of the order of entries, given by the place before its first
+ * entry and the place behind its last one.  The ranges of a scan are
+ * disjoint and numbered from 0 in index order; there is one for each
+ * combination of array elements.  An entry qualifies if it lies in a range
+ * and passes all conditions, so a scan that goes through the ranges in order
+ * returns entries in order, and none twice.
+ *
+ * The leading columns with an equality (`=`, IS NULL or `= ANY`) are the
+ * *prefix*.  Equalities on them and bounds on the next column make the
+ * ranges; whatever else is asked becomes a condition.
+ *
+ * A scan may be restricted to an *interval* of the order of entries, between
+ * two places.  Then its ranges are those parts of the qualification's that lie
+ * in the interval, numbered from 0 on again, so that a cursor goes through them
+ * in the same way.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_SCANKEYS_H
+#define SWARE_SCANKEYS_H
+
+#include "access/skey.h"
+
+#include "keys/searchkey.h"
+
+
+/* the elements of an array, in index order, without nulls and duplicates */
+typedef struct SwareElements
+{
+	int			count;
+	Datum	   *values;
+	SwareKeyColumn column;		/* compares index column with an element */
+} SwareElements;
+
+/* an array on a prefix column */
+typedef struct SwareRangeArray
+{
+	int			column;			/* from 0 on */
+	SwareElements elements;
+} SwareRangeArray;
+
+/* a condition that is tested on each entry of the ranges */
+typedef struct SwareCondition
+{
+	ScanKey		key;
+	SwareElements *elements;	/* if the key has an array */
+} SwareCondition;
+
+/* a comparison function across types, looked up once per scan */
+typedef struct SwareCrossTypeFunction
+{
+	int			column;
+	Oid			left;
+	Oid			right;
+	bool		found;
+	FmgrInfo	function;
+	struct SwareCrossTypeFunction *next;
+} SwareCrossTypeFunction;
+
+/* what a scan is restricted to, and its ranges without the restriction */
+typedef struct SwareInterval
+{
+	int64		allRanges;		/* number of ranges of the qualification */
+	int64		firstRange;		/* the number there of the range now 0 */
+	bool		cutsFirst;		/* does the first range begin at `begin`? */
+	bool		cutsLast;		/* does the last range end at `end`? */
+	SwareSearchKey begin;		/* both point into the tuples of
+								 * sware_scan_keys_restrict */
+	SwareSearchKey end;
+	bool		lowIsCut;		/* is the scan's `low` a copy of `begin` now? */
+	bool		highIsCut;		/* is its `high` a copy of `end`? */
+	SwareSearchKey low;			/* `low` and `high` of ranges that are not
+								 * cut, except for the values of arrays */
+	SwareSearchKey high;
+} SwareInterval;
+
+typedef struct SwareScanKeys
+{
+	Relation	index;
+	MemoryContext scanContext;	/* lives as long as the scan */
+	MemoryContext arrayContext; /* reset by each analysis; made when needed */
+	SwareCrossTypeFunction *crossTypeFunctions;
+
+	int64		rangeCount;		/* 0 if nothing can qualify */
+	int64		range;			/* the current range: `low` and `high` are its
+								 * ends */
+	int			prefixColumns;	/* number of columns in the prefix */
+	SwareSearchKey low;			/* no columns: the range has no lower end */
+	SwareSearchKey high;		/* no columns: it has no upper end */
+	int			arrayCount;
+	SwareRangeArray arrays[INDEX_MAX_KEYS];
+
+	int			conditionCount;
+	SwareCondition *conditions;
+
+	SwareInterval *interval;	/* NULL if the scan is not restricted */
+	SwareInterval *intervalMemory;	/* memory for it; allocated when needed */
+} SwareScanKeys;
+
+extern void sware_scan_keys_init(SwareScanKeys *keys, Relation index,
+								 int count);
+extern void sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification,
+									int count);
+extern void sware_scan_keys_free(SwareScanKeys *keys);
+
+/*
+ * Test modules call these, which servers from version 16 on hide by default.
+ */
+#pragma GCC visibility push(default)
+extern void sware_scan_keys_restrict(SwareScanKeys *keys, IndexTuple begin,
+									 IndexTuple end);
+extern void sware_scan_keys_lift_restriction(SwareScanKeys *keys);
+#pragma GCC visibility pop
+
+extern void sware_scan_keys_set_range(SwareScanKeys *keys, int64 range);
+extern int64 sware_scan_keys_first_range_above(SwareScanKeys *keys, int64 from,
+											   IndexTuple tuple);
+extern int64 sware_scan_keys_last_range_below(SwareScanKeys *keys, int64 from,
+											  IndexTuple tuple);
+extern bool sware_scan_keys_satisfy(SwareScanKeys *keys, IndexTuple tuple);
+
+#endif							/* SWARE_SCANKEYS_H */

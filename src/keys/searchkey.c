@@ -1,0 +1,404 @@
+/*-------------------------------------------------------------------------
+ *
+ * searchkey.c
+ *	  Search keys: making them, comparing them with tuples, and finding their
+ *	  place on a page.
+ *
+ * Nothing here locks anything: where a page is given, the caller holds a
+ * content lock on it, or owns a copy.  Comparators may raise errors.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "common/int.h"
+#include "utils/fmgroids.h"
+
+#include "keys/searchkey.h"
+#include "layout/page.h"
+#include "layout/tuple.h"
+#include "pages/pageaccess.h"
+#include "pages/pageitem.h"
+
+/*
+ * Tell how a comparison function compares, if that can be done without calling
+ * it.
+ */
+SwareComparison
+sware_comparison_kind(FmgrInfo *function)
+{
+	switch (function->fn_oid)
+	{
+		case F_BTINT2CMP:
+			return SWARE_COMPARE_INT16;
+		case F_BTINT4CMP:
+		case F_DATE_CMP:
+			return SWARE_COMPARE_INT32;
+		case F_BTINT8CMP:
+		case F_TIMESTAMP_CMP:
+		case F_TIMESTAMPTZ_CMP:
+			return SWARE_COMPARE_INT64;
+		default:
+			return SWARE_COMPARE_FUNCTION;
+	}
+}
+
+/* Make a column of a search key from a value of the index's own type. */
+void
+sware_key_column_init(SwareKeyColumn *column, Relation index, int number,
+					  Datum value, bool is_null)
+{
+	int16		option = index->rd_indoption[number - 1];
+
+	column->value = value;
+	column->isNull = is_null;
+	column->descending = (option & INDOPTION_DESC) != 0;
+	column->nullsFirst = (option & INDOPTION_NULLS_FIRST) != 0;
+	column->function = index_getprocinfo(index, number, BTORDER_PROC);
+	column->comparison = sware_comparison_kind(column->function);
+	column->collation = index->rd_indcollation[number - 1];
+}
+
+/* Set up a search key without any column: the place before all entries. */
+void
+sware_search_key_init(SwareSearchKey *key, Relation index)
+{
+	key->index = index;
+	key->columnCount = 0;
+	key->hasTid = false;
+	key->after = false;
+	key->below = false;
+}
+
+/* Set a column.  Columns are set in order, from 1 on. */
+void
+sware_search_key_set_column(SwareSearchKey *key, int column, Datum value,
+							bool isNull)
+{
+	Assert(column <= key->columnCount + 1);
+	sware_key_column_init(&key->columns[column - 1], key->index, column, value,
+						  isNull);
+	if (column > key->columnCount)
+		key->columnCount = column;
+}
+
+/* Set the TID, after all key columns. */
+void
+sware_search_key_set_tid(SwareSearchKey *key, ItemPointer tid)
+{
+	Assert(key->columnCount ==
+		   IndexRelationGetNumberOfKeyAttributes(key->index));
+	key->hasTid = true;
+	key->tid = *tid;
+}
+
+static void
+set_columns(SwareSearchKey *key, IndexTuple tuple, int columns)
+{
+	for (int column = 1; column <= columns; column++)
+	{
+		bool		is_null;
+		Datum		value;
+
+		value = index_getattr(tuple, column, RelationGetDescr(key->index),
+							  &is_null);
+		sware_search_key_set_column(key, column, value, is_null);
+	}
+}
+
+/*
+ * Set a search key to the place of an entry, or of the first TID of a posting
+ * list.  The key points into the tuple.
+ */
+void
+sware_search_key_from_entry(SwareSearchKey *key, Relation index,
+							IndexTuple entry)
+{
+	sware_search_key_init(key, index);
+	set_columns(key, entry, IndexRelationGetNumberOfKeyAttributes(index));
+	sware_search_key_set_tid(key, sware_leaf_tuple_tids(entry));
+}
+
+/* Set a search key to the place of a pivot.  The key points into the tuple. */
+void
+sware_search_key_from_pivot(SwareSearchKey *key, Relation index,
+							IndexTuple pivot)
+{
+	sware_search_key_init(key, index);
+	set_columns(key, pivot, sware_tuple_count(pivot));
+	if (sware_pivot_has_tid(pivot))
+		sware_search_key_set_tid(key, sware_pivot_tid(pivot));
+}
+
+/*
+ * Set a search key to the place of a pivot, an entry, or the first entry of a
+ * posting list.  The key points into the tuple.
+ */
+void
+sware_search_key_from_tuple(SwareSearchKey *key, Relation index,
+							IndexTuple tuple)
+{
+	if (sware_tuple_is_pivot(tuple))
+		sware_search_key_from_pivot(key, index, tuple);
+	else
+		sware_search_key_from_entry(key, index, tuple);
+}
+
+/*
+ * Compare a column of a search key with a value of the index: negative if
+ * the key's place is before it, zero if they are equal.
+ */
+int
+sware_compare_column(const SwareKeyColumn *column, Datum value, bool is_null)
+{
+	int			result;
+
+	if (unlikely(is_null || column->isNull))
+	{
+		if (is_null && column->isNull)
+			return 0;
+		return (column->isNull == column->nullsFirst) ? -1 : 1;
+	}
+
+	switch (column->comparison)
+	{
+		case SWARE_COMPARE_INT16:
+			{
+				int16		a = DatumGetInt16(column->value);
+				int16		b = DatumGetInt16(value);
+
+				result = (a > b) - (a < b);
+				break;
+			}
+		case SWARE_COMPARE_INT32:
+			{
+				int32		a = DatumGetInt32(column->value);
+				int32		b = DatumGetInt32(value);
+
+				result = (a > b) - (a < b);
+				break;
+			}
+		case SWARE_COMPARE_INT64:
+			{
+				int64		a = DatumGetInt64(column->value);
+				int64		b = DatumGetInt64(value);
+
+				result = (a > b) - (a < b);
+				break;
+			}
+		default:
+			{
+				/* the index's value comes first: functions may be cross-type */
+				int32		order = DatumGetInt32(
+												  FunctionCall2Coll(column->function,
+																	column->collation, value,
+																	column->value));
+
+				result = (order < 0) - (order > 0);
+				break;
+			}
+	}
+	return column->descending ? -result : result;
+}
+
+/*
+ * Compare a place with a tuple of a tree page: negative if the place is
+ * before it, positive if behind.  Zero means "at it": an equal entry or
+ * pivot, or a posting list whose range holds the TID.
+ */
+int
+sware_compare_key(const SwareSearchKey *key, IndexTuple tuple)
+{
+	TupleDesc	descriptor = RelationGetDescr(key->index);
+	bool		is_pivot = sware_tuple_is_pivot(tuple);
+	int			tuple_columns = is_pivot ? sware_tuple_count(tuple) :
+		IndexRelationGetNumberOfKeyAttributes(key->index);
+	int			columns = Min(key->columnCount, tuple_columns);
+	bool		tuple_has_tid;
+	ItemPointer tids;
+	int			count;
+	int			result;
+
+	for (int i = 0; i < columns; i++)
+	{
+		bool		is_null;
+		Datum		value = index_getattr(tuple, i + 1, descriptor, &is_null);
+
+		result = sware_compare_column(&key->columns[i], value, is_null);
+		if (result != 0)
+			return result;
+	}
+
+	/* Columns or a TID that the tuple lacks count as minus infinity. */
+	tuple_has_tid = !is_pivot || sware_pivot_has_tid(tuple);
+	if (key->columnCount > tuple_columns || (key->hasTid && !tuple_has_tid))
+		return 1;
+
+	/*
+	 * Columns or a TID that the key lacks put it before or behind all tuples
+	 * that are equal so far.
+	 */
+	if (key->columnCount < tuple_columns || (!key->hasTid && tuple_has_tid))
+		return key->after ? 1 : -1;
+
+	if (key->hasTid)
+	{
+		if (is_pivot)
+		{
+			tids = sware_pivot_tid(tuple);
+			count = 1;
+		}
+		else
+		{
+			tids = sware_leaf_tuple_tids(tuple);
+			count = sware_leaf_tuple_tid_count(tuple);
+		}
+		result = ItemPointerCompare(unconstify(ItemPointerData *, &key->tid),
+									&tids[0]);
+		if (result < 0)
+			return -1;
+		if (count > 1)
+			result =
+				ItemPointerCompare(unconstify(ItemPointerData *, &key->tid),
+								   &tids[count - 1]);
+		if (result > 0)
+			return 1;
+		if (count > 1 && result < 0)
+			return 0;			/* within the range of a posting list */
+	}
+
+	if (key->after)
+		return 1;
+	return key->below ? -1 : 0;
+}
+
+/*
+ * Compare a pivot with a leaf tuple: not positive if the tuple belongs to the
+ * right of it.
+ */
+int
+sware_compare_pivot(Relation index, IndexTuple pivot, IndexTuple entry)
+{
+	SwareSearchKey key;
+
+	sware_search_key_from_pivot(&key, index, pivot);
+	return sware_compare_key(&key, entry);
+}
+
+/*
+ * Compare the key columns of two leaf tuples.  `column` gets the first one in
+ * which they differ, or the number of key columns plus one.
+ */
+int
+sware_compare_columns(Relation index, IndexTuple a, IndexTuple b, int *column)
+{
+	TupleDesc	descriptor = RelationGetDescr(index);
+	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
+
+	for (*column = 1; *column <= columns; ++*column)
+	{
+		SwareKeyColumn key;
+		bool		is_null;
+		Datum		value;
+		int			result;
+
+		value = index_getattr(a, *column, descriptor, &is_null);
+		sware_key_column_init(&key, index, *column, value, is_null);
+		value = index_getattr(b, *column, descriptor, &is_null);
+		result = sware_compare_column(&key, value, is_null);
+		if (result != 0)
+			return result;
+	}
+	return 0;
+}
+
+/*
+ * Compare two leaf tuples by (key, first TID).
+ */
+int
+sware_compare_entries(Relation index, IndexTuple a, IndexTuple b)
+{
+	int			column;
+	int			result = sware_compare_columns(index, a, b, &column);
+
+	return result != 0 ? result :
+		ItemPointerCompare(sware_leaf_tuple_tids(a), sware_leaf_tuple_tids(b));
+}
+
+/*
+ * The first of a leaf's offsets first..last whose tuple is not before the
+ * place; last + 1 if there is none.  The range lies within the sorted part,
+ * or within the append area.
+ */
+OffsetNumber
+sware_search_leaf(const SwareSearchKey *key, Page page,
+				  OffsetNumber first, OffsetNumber last)
+{
+	OffsetNumber low = first;
+	OffsetNumber high = last + 1;
+
+	while (low < high)
+	{
+		OffsetNumber middle = low + (high - low) / 2;
+
+		if (sware_compare_key(key, sware_page_tuple(page, middle)) > 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * The offset of the downlink to follow: the last whose pivot is not above
+ * the place.  The page is locked, or a copy, and has at least one downlink.
+ */
+OffsetNumber
+sware_search_internal(const SwareSearchKey *key, BlockNumber block, Page page)
+{
+	OffsetNumber low = SWARE_FIRST_DATA;
+	OffsetNumber high = PageGetMaxOffsetNumber(page) + 1;
+
+	/* the first downlink is minus infinity and needs no comparison */
+	while (high - low > 1)
+	{
+		OffsetNumber middle = low + (high - low) / 2;
+
+		if (sware_compare_key(key, sware_checked_pivot(key->index, block, page,
+													   middle)) >= 0)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * Collect all data offsets of a leaf in the order of entries, those of the
+ * append area included.  `offsets` has room for SWARE_MAX_ITEMS_PER_PAGE.
+ * Returns their number.
+ */
+int
+sware_ordered_offsets(Relation index, Page page, OffsetNumber *offsets)
+{
+	OffsetNumber last_sorted = sware_page_last_sorted(page);
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+	OffsetNumber next_sorted = SWARE_FIRST_DATA;
+	int			count = 0;
+
+	for (OffsetNumber added = last_sorted + 1; added <= last; added++)
+	{
+		SwareSearchKey key;
+		OffsetNumber place;
+
+		sware_search_key_from_entry(&key, index, sware_page_tuple(page, added));
+		place = sware_search_leaf(&key, page, next_sorted, last_sorted);
+		while (next_sorted < place)
+			offsets[count++] = next_sorted++;
+		offsets[count++] = added;
+	}
+	while (next_sorted <= last_sorted)
+		offsets[count++] = next_sorted++;
+	return count;
+}

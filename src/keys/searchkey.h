@@ -1,0 +1,95 @@
+/*-------------------------------------------------------------------------
+ *
+ * searchkey.h
+ *	  Search keys: places in the order of entries, and comparisons with them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_SEARCHKEY_H
+#define SWARE_SEARCHKEY_H
+
+#include "access/itup.h"
+#include "fmgr.h"
+#include "storage/bufpage.h"
+#include "utils/rel.h"
+
+#include "layout/tuple.h"
+
+/*
+ * test modules call these; servers from 16 on hide what is not said to be
+ * visible
+ */
+#pragma GCC visibility push(default)
+
+/* how a column's values are compared */
+typedef enum SwareComparison
+{
+	SWARE_COMPARE_FUNCTION,		/* through fmgr */
+	SWARE_COMPARE_INT16,
+	SWARE_COMPARE_INT32,
+	SWARE_COMPARE_INT64
+} SwareComparison;
+
+typedef struct SwareKeyColumn
+{
+	Datum		value;
+	bool		isNull;
+	bool		descending;
+	bool		nullsFirst;
+	SwareComparison comparison;
+	FmgrInfo   *function;		/* compares index column value (left) with
+								 * `value` (right): support function 1,
+								 * perhaps cross-type */
+	Oid			collation;
+} SwareKeyColumn;
+
+/*
+ * A place in the order of entries, given by the first columns of a key and
+ * perhaps a TID.  What is not given makes it lie before all entries that are
+ * equal in what is given, or behind them all if `after` is set.
+ *
+ * `below` moves the place just below where it would be: a descent then ends
+ * left of a pivot that equals it, not right of it.
+ */
+typedef struct SwareSearchKey
+{
+	Relation	index;
+	int			columnCount;
+	bool		hasTid;			/* only if all key columns are given */
+	bool		after;
+	bool		below;
+	ItemPointerData tid;
+	SwareKeyColumn columns[INDEX_MAX_KEYS];
+} SwareSearchKey;
+
+extern void sware_key_column_init(SwareKeyColumn *column, Relation index,
+								  int number, Datum value, bool is_null);
+extern int	sware_compare_column(const SwareKeyColumn *column, Datum value,
+								 bool is_null);
+extern void sware_search_key_init(SwareSearchKey *key, Relation index);
+extern void sware_search_key_set_column(SwareSearchKey *key, int column,
+										Datum value, bool isNull);
+extern void sware_search_key_from_entry(SwareSearchKey *key, Relation index,
+										IndexTuple entry);
+extern void sware_search_key_from_pivot(SwareSearchKey *key, Relation index,
+										IndexTuple pivot);
+extern void sware_search_key_from_tuple(SwareSearchKey *key, Relation index,
+										IndexTuple tuple);
+extern void sware_search_key_set_tid(SwareSearchKey *key, ItemPointer tid);
+extern SwareComparison sware_comparison_kind(FmgrInfo *function);
+extern int	sware_compare_key(const SwareSearchKey *key, IndexTuple tuple);
+extern int	sware_compare_pivot(Relation index, IndexTuple pivot,
+								IndexTuple entry);
+extern int	sware_compare_columns(Relation index, IndexTuple a, IndexTuple b,
+								  int *column);
+extern int	sware_compare_entries(Relation index, IndexTuple a, IndexTuple b);
+extern OffsetNumber sware_search_leaf(const SwareSearchKey *key, Page page,
+									  OffsetNumber first, OffsetNumber last);
+extern OffsetNumber sware_search_internal(const SwareSearchKey *key,
+										  BlockNumber block, Page page);
+extern int	sware_ordered_offsets(Relation index, Page page,
+								  OffsetNumber *offsets);
+
+#pragma GCC visibility pop
+
+#endif							/* SWARE_SEARCHKEY_H */

@@ -1,0 +1,317 @@
+/*-------------------------------------------------------------------------
+ *
+ * sorter.c
+ *	  Sorting entries in memory, cheaply if they come nearly in order.
+ *
+ * As for builds (entrysort.c), entries that come in order are set aside, the
+ * others are sorted, and the two are merged (Cook and Kim's division, which
+ * (K,L)-adaptive sorting builds on; SWARE, section IV).  If an entry is below
+ * the last one set aside, both become outliers.  If most entries are outliers,
+ * everything is sorted.
+ *
+ * To measure how far from being in order the entries were costs little:
+ * outliers are counted anyway, and only for a sample of them it is looked up
+ * where sorting has put them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/memutils.h"
+
+#include "keys/itemsort.h"
+#include "keys/searchkey.h"
+#include "keys/sorter.h"
+#include "shared/statistics.h"
+
+/*
+ * after this number of entries, look whether setting aside is worth its cost
+ */
+#define FIRST_LOOK		4096
+
+/* the largest number of outliers that are measured */
+#define MAX_SAMPLES		512
+
+/* An outlier and where it arrived. */
+typedef struct Sample
+{
+	SwareSortItem item;
+	int64		position;
+} Sample;
+
+/* Samples, taken at regular distances. */
+typedef struct Samples
+{
+	int64		distance;		/* one outlier of this number is taken */
+	int64		skipped;		/* outliers since the last sample */
+	int			count;
+	Sample		samples[MAX_SAMPLES];
+} Samples;
+
+typedef struct Sorter
+{
+	Relation	index;
+	SwareComparator *comparator;
+	IndexTuple *entries;
+	int64		count;
+	int64		inOrder;		/* number of entries set aside; they come
+								 * first */
+	SwareSortItem *outliers;
+	int64		outlierCount;
+	int64		outliersAllocated;
+	int64		divided;		/* entries that divide has looked at */
+	Samples    *samples;
+} Sorter;
+
+/* Take every `distance`-th outlier as a sample. */
+static inline void
+take_sample(Samples *samples, SwareSortItem item, int64 position)
+{
+	Sample		sample = {item, position};
+
+	if (++samples->skipped < samples->distance)
+		return;
+	samples->skipped = 0;
+	if (samples->count == MAX_SAMPLES)
+	{
+		samples->count = MAX_SAMPLES / 2;
+		samples->distance *= 2;
+		for (int i = 0; i < samples->count; i++)
+			samples->samples[i] = samples->samples[i * 2];
+	}
+	samples->samples[samples->count++] = sample;
+}
+
+static void
+add_outlier(Sorter *sorter, SwareSortItem item)
+{
+	if (sorter->outlierCount == sorter->outliersAllocated)
+	{
+		sorter->outliersAllocated *= 2;
+		sorter->outliers =
+			repalloc_huge(sorter->outliers,
+						  sorter->outliersAllocated * sizeof(SwareSortItem));
+	}
+	sorter->outliers[sorter->outlierCount++] = item;
+}
+
+/*
+ * Divide entries into those that are in order, which move to the front, and
+ * outliers.  Returns false if most are outliers; then all entries are still in
+ * the array.
+ */
+static bool
+divide(Sorter *sorter)
+{
+	IndexTuple *entries = sorter->entries;
+	SwareSortItem last;
+	bool		is_previous = false;	/* is `last` the previous entry? */
+
+	for (int64 i = 0; i < sorter->count; i++)
+	{
+		SwareSortItem item = sware_make_item(sorter->comparator, entries[i]);
+
+		if (sorter->inOrder == 0 ||
+			sware_compare_items(&last, &item, sorter->comparator) < 0)
+		{
+			entries[sorter->inOrder++] = item.entry;
+			last = item;
+			is_previous = true;
+			continue;
+		}
+		take_sample(sorter->samples, item, i);
+		if (is_previous)
+			take_sample(sorter->samples, last, i - 1);
+		is_previous = false;
+		sorter->inOrder--;
+		add_outlier(sorter, last);
+		add_outlier(sorter, item);
+		if (sorter->inOrder > 0)
+			last = sware_make_item(sorter->comparator,
+								   entries[sorter->inOrder - 1]);
+
+		if (sorter->outlierCount > Max(i, FIRST_LOOK) / 2)
+		{
+			for (int64 j = 0; j < sorter->outlierCount; j++)
+				entries[sorter->inOrder + j] = sorter->outliers[j].entry;
+			sorter->divided = i + 1;
+			return false;
+		}
+	}
+	sorter->divided = sorter->count;
+	return true;
+}
+
+/*
+ * Merge the entries in order with the sorted outliers, from the end to the
+ * beginning.
+ */
+static void
+merge(Sorter *sorter)
+{
+	IndexTuple *entries = sorter->entries;
+	int64		ordered = sorter->inOrder - 1;
+	int64		outlier = sorter->outlierCount - 1;
+	SwareSortItem last = {0};
+
+	if (ordered >= 0)
+		last = sware_make_item(sorter->comparator, entries[ordered]);
+	for (int64 place = sorter->count - 1; outlier >= 0; place--)
+	{
+		if (ordered >= 0 &&
+			sware_compare_items(&last, &sorter->outliers[outlier],
+								sorter->comparator) > 0)
+		{
+			entries[place] = entries[ordered--];
+			if (ordered >= 0)
+				last = sware_make_item(sorter->comparator, entries[ordered]);
+		}
+		else
+			entries[place] = sorter->outliers[outlier--].entry;
+	}
+}
+
+/* Sort all entries. */
+static void
+sort_all(Sorter *sorter)
+{
+	SwareSortItem *items =
+		MemoryContextAllocHuge(CurrentMemoryContext,
+							   sorter->count * sizeof(SwareSortItem));
+
+	for (int64 i = 0; i < sorter->count; i++)
+	{
+		items[i] = sware_make_item(sorter->comparator, sorter->entries[i]);
+		if (i >= sorter->divided)
+			take_sample(sorter->samples, items[i], i);
+	}
+	items = sware_sort_items(sorter->comparator, items, sorter->count);
+	for (int64 i = 0; i < sorter->count; i++)
+		sorter->entries[i] = items[i].entry;
+}
+
+/* The position of an entry among the sorted ones. */
+static int64
+place_of(Sorter *sorter, const SwareSortItem *item)
+{
+	int64		low = 0;
+	int64		high = sorter->count;
+
+	while (low < high)
+	{
+		int64		middle = low + (high - low) / 2;
+		SwareSortItem other =
+			sware_make_item(sorter->comparator, sorter->entries[middle]);
+
+		if (sware_compare_items(&other, item, sorter->comparator) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * The largest distance between arrival and sorted position among the samples.
+ * Called after sorting.
+ */
+static int64
+largest_displacement(Sorter *sorter)
+{
+	int64		largest = 0;
+
+	for (int i = 0; i < sorter->samples->count; i++)
+	{
+		Sample	   *sample = &sorter->samples->samples[i];
+		int64		displacement =
+			place_of(sorter, &sample->item) - sample->position;
+
+		largest = Max(largest, displacement < 0 ? -displacement : displacement);
+	}
+	return largest;
+}
+
+/* Sort all entries of a sorter.  Memory is taken from the current context. */
+static void
+sort(Sorter *sorter, SwareSortedness *sortedness)
+{
+	sorter->comparator = sware_make_comparator(sorter->index);
+	sorter->outliersAllocated = 1024;
+	sorter->outliers =
+		palloc(sorter->outliersAllocated * sizeof(SwareSortItem));
+	if (divide(sorter))
+	{
+		/* only one of each pair of outliers is out of place */
+		sortedness->outOfOrder = sorter->outlierCount / 2;
+		sorter->outliers = sware_sort_items(sorter->comparator,
+											sorter->outliers,
+											sorter->outlierCount);
+		merge(sorter);
+	}
+	else
+	{
+		sortedness->outOfOrder =
+			sorter->count * sorter->outlierCount / sorter->divided;
+		sort_all(sorter);
+	}
+	sortedness->largestDisplacement = largest_displacement(sorter);
+}
+
+/*
+ * Sort entries in place, and measure how far from being in order they were.
+ * Memory is taken from the current context and freed.  Comparators may raise
+ * errors; the order is undefined then.
+ */
+void
+sware_sort_and_measure(Relation index, IndexTuple *entries, int64 count,
+					   SwareSortedness *sortedness)
+{
+	MemoryContext context;
+	MemoryContext caller;
+	Samples		samples;
+	Sorter		sorter = {.index = index,
+		.entries = entries,
+		.count = count,
+	.samples = &samples};
+
+	if (count < 2)
+	{
+		sortedness->outOfOrder = 0;
+		sortedness->largestDisplacement = 0;
+		return;
+	}
+	context = AllocSetContextCreate(CurrentMemoryContext, "sware sort",
+									ALLOCSET_DEFAULT_SIZES);
+	caller = MemoryContextSwitchTo(context);
+	samples.distance = 1;
+	samples.skipped = 0;
+	samples.count = 0;
+	sort(&sorter, sortedness);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+}
+
+/* Like sware_sort_and_measure, without the measurement. */
+void
+sware_sort_entries(Relation index, IndexTuple *entries, int64 count)
+{
+	SwareSortedness unused;
+
+	sware_sort_and_measure(index, entries, count, &unused);
+}
+
+/*
+ * Like sware_sort_and_measure, for entries in the order of their arrival: the
+ * measurement is added to the index's statistics.  Returns whether they were
+ * in order, and so have not moved.
+ */
+bool
+sware_sort_arrivals(Relation index, IndexTuple *entries, int64 count)
+{
+	SwareSortedness sortedness;
+
+	sware_sort_and_measure(index, entries, count, &sortedness);
+	sware_note_sortedness(index, count, sortedness.outOfOrder,
+						  sortedness.largestDisplacement);
+	return sortedness.outOfOrder == 0;
+}

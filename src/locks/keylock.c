@@ -1,0 +1,140 @@
+/*-------------------------------------------------------------------------
+ *
+ * keylock.c
+ *	  Fingerprints of the keys of a unique index, and locks on keys.  See
+ *	  keylock.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "common/hashfn.h"
+#include "storage/lmgr.h"
+
+#include "keys/hashfunction.h"
+#include "keys/searchkey.h"
+#include "locks/keylock.h"
+
+/* the first of the page numbers; the one above them is the flush lock's */
+#define FIRST_KEY_LOCK_PAGE		(MaxBlockNumber - SWARE_KEY_STRIPES)
+
+/* stand for the hash of a null, and of any value that cannot be hashed */
+#define HASH_OF_NULL			UINT64CONST(0x9AE16A3B2F90404F)
+#define HASH_OF_ANYTHING		UINT64CONST(0xC949C7DEFEBF6CA7)
+
+/* Is there a null among the key columns? */
+bool
+sware_has_null_key(Relation index, const bool *isnull)
+{
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+	{
+		if (isnull[i])
+			return true;
+	}
+	return false;
+}
+
+/* Returns the number of a value that is compared as an integer. */
+static inline uint64
+integer_value(SwareComparison comparison, Datum value)
+{
+	switch (comparison)
+	{
+		case SWARE_COMPARE_INT16:
+			return (uint64) (int64) DatumGetInt16(value);
+		case SWARE_COMPARE_INT32:
+			return (uint64) (int64) DatumGetInt32(value);
+		default:
+			return (uint64) DatumGetInt64(value);
+	}
+}
+
+/*
+ * Add a column's hash, which may be a plain integer, to the fingerprint of the
+ * columns before it.  Both are mixed thoroughly: if the values of columns
+ * depend on each other, they must not cancel each other out.
+ */
+static inline uint64
+add_hash(uint64 fingerprint, uint64 hash)
+{
+	return hash_bytes_extended((const unsigned char *) &hash, sizeof(hash),
+							   fingerprint);
+}
+
+SwareFingerprint
+sware_fingerprint(Relation index, const Datum *values, const bool *isnull)
+{
+	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
+	SwareFingerprint fingerprint = {.value = 0,.tells = true};
+
+	for (int i = 0; i < columns; i++)
+	{
+		uint64		hash;
+		SwareComparison comparison = sware_comparison_kind(
+														   index_getprocinfo(index, i + 1, BTORDER_PROC));
+
+		if (isnull[i])
+			hash = HASH_OF_NULL;
+		else if (comparison != SWARE_COMPARE_FUNCTION)
+			hash = integer_value(comparison, values[i]);
+		else
+		{
+			FmgrInfo   *function = sware_hash_function(index, i);
+
+			if (function != NULL)
+				hash = sware_hash_value(index, i, function, values[i]);
+			else
+			{
+				hash = HASH_OF_ANYTHING;
+				fingerprint.tells = false;
+			}
+		}
+		fingerprint.value = columns == 1 ? hash :
+			add_hash(fingerprint.value, hash);
+	}
+	return fingerprint;
+}
+
+int
+sware_key_stripe(uint64 fingerprint)
+{
+	return hash_bytes((const unsigned char *) &fingerprint,
+					  sizeof(fingerprint)) %
+		SWARE_KEY_STRIPES;
+}
+
+/* the page number whose lock is that of a key */
+static BlockNumber
+lock_page(uint64 fingerprint)
+{
+	return FIRST_KEY_LOCK_PAGE + sware_key_stripe(fingerprint);
+}
+
+/*
+ * Lock a key, waiting for other backends.  A temporary index has one user, and
+ * needs no lock.  The lock is released when the (sub)transaction ends, if
+ * sware_unlock_key has not done so.  The caller holds no content locks, and no
+ * other key lock of the index.
+ */
+void
+sware_lock_key(Relation index, uint64 fingerprint)
+{
+	if (index->rd_rel->relpersistence != RELPERSISTENCE_TEMP)
+		LockPage(index, lock_page(fingerprint), ExclusiveLock);
+}
+
+/* Unlock a key that this backend has locked. */
+void
+sware_unlock_key(Relation index, uint64 fingerprint)
+{
+	if (index->rd_rel->relpersistence != RELPERSISTENCE_TEMP)
+		UnlockPage(index, lock_page(fingerprint), ExclusiveLock);
+}
+
+void
+sware_wait_for_key_lock(Relation index, uint64 fingerprint)
+{
+	LockPage(index, lock_page(fingerprint), ShareLock);
+	UnlockPage(index, lock_page(fingerprint), ShareLock);
+}

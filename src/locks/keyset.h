@@ -1,0 +1,76 @@
+/*-------------------------------------------------------------------------
+ *
+ * keyset.h
+ *	  Key sets: sets of fingerprints in the pool's shared memory.
+ *
+ * A key set belongs to one backend, its owner, which alone changes it.  Other
+ * backends look into it while they hold its lock, shared.  The owner takes the
+ * lock exclusively to replace the table by another one or to empty it, but not
+ * to add or remove a fingerprint.  So a backend that looks into the set at the
+ * same time may miss that fingerprint, or find one that is not there.
+ *
+ * The set is a hash table with open addressing, in one of two shapes:
+ *
+ *	groups	each place has the number of a group of 64 successive fingerprints,
+ *			and a bitmap of those that are there: 16 bytes
+ *	plain	each place has a fingerprint: 8 bytes
+ *
+ * Exact fingerprints are kept in groups at first: keys that lie close together
+ * share a group, so a load in order stays within the processor's cache.  When
+ * the set grows, and has fewer than two fingerprints in a group, it becomes
+ * plain.
+ *
+ * All key sets together use at most half of the pool.  No function here raises
+ * an error.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_KEYSET_H
+#define SWARE_KEYSET_H
+
+#include "shared/pool.h"
+
+/* A key set, in shared memory.  It has a table if it is not empty. */
+typedef struct SwareKeySet
+{
+	/* read by all backends */
+	SwareAllocation allocation; /* the table; no chunks: there is none */
+	uint32		places;			/* how many the table has */
+	bool		isExact;		/* the fingerprints are integer keys */
+	bool		hasGroups;		/* the shape of the table */
+	int64		smallest;		/* if isExact: no fingerprint is below this */
+	int64		largest;		/* ... or above this */
+
+	/* used by the owner only */
+	uint32		usedPlaces;		/* those of removed fingerprints included */
+	uint64		count;			/* of fingerprints */
+} SwareKeySet;
+
+typedef enum SwareKeySetResult
+{
+	SWARE_KEY_ADDED,
+	SWARE_KEY_IS_THERE,			/* it was there before */
+	SWARE_KEY_HAS_NO_ROOM		/* the key sets may have no more of the pool */
+} SwareKeySetResult;
+
+/* Set where in shared memory the chunks of all key sets are counted. */
+extern void sware_key_sets_attach(pg_atomic_uint32 *chunks_of_all_sets);
+
+/* How many chunks of the pool do all key sets have now?  Takes no lock. */
+extern uint32 sware_key_sets_chunk_count(void);
+
+/* test modules call these, too */
+#pragma GCC visibility push(default)
+
+extern void sware_key_set_init(SwareKeySet *set, bool is_exact);
+extern SwareKeySetResult sware_key_set_add(SwareKeySet *set, LWLock *lock,
+										   uint64 fingerprint);
+extern void sware_key_set_remove(SwareKeySet *set, uint64 fingerprint);
+extern bool sware_key_set_contains(const SwareKeySet *set, uint64 fingerprint);
+extern bool sware_key_set_fill(SwareKeySet *set, LWLock *lock,
+							   const uint64 *fingerprints, int64 count);
+extern void sware_key_set_empty(SwareKeySet *set, LWLock *lock);
+
+#pragma GCC visibility pop
+
+#endif							/* SWARE_KEYSET_H */

@@ -1,0 +1,719 @@
+/*-------------------------------------------------------------------------
+ *
+ * stagedkeys.c
+ *	  Which keys sessions have staged for unique indexes.  stagedkeys.h
+ *	  describes the protocol.
+ *
+ * A stager has a slot in shared memory, which holds its keys.  To find the
+ * slots of an index, a backend goes through the array slot_indexes.  The number
+ * of an index's stagers is stored beside its activity, so that a backend that
+ * inserts into an index without stagers reads only that number.  (Several
+ * indexes may share an activity.)
+ *
+ * No lightweight lock is held while an error can be raised.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/proc.h"
+#include "storage/shmem.h"
+#include "utils/memutils.h"
+
+#include "base/faultpoint.h"
+#include "keys/abbreviation.h"
+#include "keys/searchkey.h"
+#include "locks/changes.h"
+#include "locks/stagedkeys.h"
+
+/*
+ * Number of activities.  Indexes are distributed over them by hash, and may
+ * share one.
+ */
+#define ACTIVITIES		256
+
+/* the largest number of indexes that a session is a stager of at a time */
+#define MAX_OWN_STAGERS	16
+
+typedef struct Activity
+{
+	pg_atomic_uint64 raised;
+	pg_atomic_uint32 stagers;
+	char		padding[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64) -
+						sizeof(pg_atomic_uint32)];
+} Activity;
+
+/* A key that a session is inserting directly.  Only that session writes it. */
+typedef struct DirectInsert
+{
+	pg_atomic_uint64 index;		/* see index_number; 0 if there is no insert */
+	pg_atomic_uint64 fingerprint;
+} DirectInsert;
+
+/*
+ * Each session has one for each level of changes, one change within the other.
+ */
+#define DIRECT_INSERTS	(MaxBackends * SWARE_MAX_CHANGES)
+
+typedef struct Slot
+{
+	/* guarded by the slot's lock; only the owner writes, see keyset.h */
+	TransactionId transaction;	/* the stager's, top-level */
+	SwareKeySet keys;
+} Slot;
+
+/* parts of shared memory; NULL if the library was not preloaded */
+static Activity *activities = NULL;
+static DirectInsert *direct_inserts;	/* one for each session and level of
+										 * changes */
+static pg_atomic_uint64 *slot_indexes;	/* the index of each slot, see
+										 * index_number; 0 if the slot is
+										 * free. Changed under its lock */
+static Slot *slots;
+static LWLockPadded *locks;		/* one for each slot, and a last one for
+								 * taking slots */
+
+/* the indexes that this session is a stager of in the running transaction */
+static SwareStager own_stagers[MAX_OWN_STAGERS];
+static int	own_count = 0;
+
+/*
+ * The number of slots.  There are as many as sessions, though a session may
+ * use several and others none.
+ */
+static inline int
+slot_count(void)
+{
+	return MaxBackends;
+}
+
+static inline uint64
+index_number(Oid index)
+{
+	return (uint64) MyDatabaseId << 32 | index;
+}
+
+static inline Activity *
+activity_of(Oid index)
+{
+	return &activities[murmurhash32(MyDatabaseId ^ murmurhash32(index)) %
+					   ACTIVITIES];
+}
+
+static Size
+memory_size(void)
+{
+	Size		size = CACHELINEALIGN(sizeof(pg_atomic_uint32));
+
+	size =
+		add_size(size, CACHELINEALIGN(mul_size(ACTIVITIES, sizeof(Activity))));
+	size =
+		add_size(size, CACHELINEALIGN(mul_size(DIRECT_INSERTS,
+											   sizeof(DirectInsert))));
+	size = add_size(size, CACHELINEALIGN(mul_size(slot_count(),
+												  sizeof(pg_atomic_uint64))));
+	return add_size(size, mul_size(slot_count(), sizeof(Slot)));
+}
+
+void
+sware_staged_keys_request_memory(void)
+{
+	RequestAddinShmemSpace(memory_size());
+	RequestNamedLWLockTranche("sware_stagers", slot_count() + 1);
+}
+
+void
+sware_staged_keys_attach(void)
+{
+	bool		found;
+	char	   *memory = ShmemInitStruct("sware staged keys", memory_size(), &found);
+	pg_atomic_uint32 *chunks = (pg_atomic_uint32 *) memory;
+
+	memory += CACHELINEALIGN(sizeof(pg_atomic_uint32));
+	activities = (Activity *) memory;
+	memory += CACHELINEALIGN(ACTIVITIES * sizeof(Activity));
+	direct_inserts = (DirectInsert *) memory;
+	memory += CACHELINEALIGN(DIRECT_INSERTS * sizeof(DirectInsert));
+	slot_indexes = (pg_atomic_uint64 *) memory;
+	memory += CACHELINEALIGN(slot_count() * sizeof(pg_atomic_uint64));
+	slots = (Slot *) memory;
+	locks = GetNamedLWLockTranche("sware_stagers");
+	if (!found)
+	{
+		pg_atomic_init_u32(chunks, 0);
+		for (int i = 0; i < ACTIVITIES; i++)
+		{
+			pg_atomic_init_u64(&activities[i].raised, 0);
+			pg_atomic_init_u32(&activities[i].stagers, 0);
+		}
+		for (int i = 0; i < DIRECT_INSERTS; i++)
+		{
+			pg_atomic_init_u64(&direct_inserts[i].index, 0);
+			pg_atomic_init_u64(&direct_inserts[i].fingerprint, 0);
+		}
+		for (int i = 0; i < slot_count(); i++)
+			pg_atomic_init_u64(&slot_indexes[i], 0);
+	}
+	sware_key_sets_attach(chunks);
+}
+
+/* Raise an activity, and return its old value. */
+static uint64
+raise_activity(pg_atomic_uint64 *activity)
+{
+	return pg_atomic_fetch_add_u64(activity, 1);
+}
+
+/* where this session announces its direct insert in a change (from 0 on) */
+static inline DirectInsert *
+own_direct_insert(int change)
+{
+	return &direct_inserts[(MyProc - ProcGlobal->allProcs) *
+						   SWARE_MAX_CHANGES +
+						   change];
+}
+
+/*
+ * The key is written before the activity is raised.  A stager that has read
+ * the activity before notices that it was raised; one that reads it afterwards
+ * sees the key, and waits.
+ */
+void
+sware_announce_direct_insert(Relation index, uint64 fingerprint)
+{
+	DirectInsert *shown;
+
+	if (activities == NULL)
+		return;
+	shown = own_direct_insert(sware_change_count - 1);
+	pg_atomic_write_u64(&shown->fingerprint, fingerprint);
+	pg_write_barrier();
+	pg_atomic_write_u64(&shown->index, index_number(RelationGetRelid(index)));
+	(void) raise_activity(&activity_of(RelationGetRelid(index))->raised);
+}
+
+void
+sware_revoke_direct_insert(void)
+{
+	if (activities != NULL)
+		pg_atomic_write_u64(&own_direct_insert(sware_change_count - 1)->index,
+							0);
+}
+
+void
+sware_revoke_failed_direct_inserts(void)
+{
+	for (int i = sware_change_count;
+		 activities != NULL && i < SWARE_MAX_CHANGES; i++)
+	{
+		DirectInsert *shown = own_direct_insert(i);
+
+		if (pg_atomic_read_u64(&shown->index) != 0)
+			pg_atomic_write_u64(&shown->index, 0);
+	}
+}
+
+/*
+ * Wait until all direct inserts that are under way in an index have stored
+ * their entries, or failed.  The caller holds no lock but on the relation,
+ * since this waits for key locks.
+ *
+ * A session may begin another insert between the two reads.  Then the insert
+ * that was under way has ended, and waiting for the next one does no harm.
+ */
+void
+sware_wait_for_direct_inserts(Relation index)
+{
+	uint64		number = index_number(RelationGetRelid(index));
+
+	for (int i = 0; i < DIRECT_INSERTS; i++)
+	{
+		if (pg_atomic_read_u64(&direct_inserts[i].index) != number)
+			continue;
+		pg_read_barrier();
+		sware_wait_for_key_lock(index,
+								pg_atomic_read_u64(
+												   &direct_inserts[i].fingerprint));
+	}
+}
+
+/* Does a slot belong to this session? */
+static bool
+is_own_slot(int slot)
+{
+	for (int i = 0; i < own_count; i++)
+	{
+		if (own_stagers[i].slot == slot)
+			return true;
+	}
+	return false;
+}
+
+/* Does another session stage for an index of this activity? */
+static bool
+has_other_stagers(Activity *activity)
+{
+	uint32		count = pg_atomic_read_u32(&activity->stagers);
+
+	for (int i = 0; i < own_count && count > 0; i++)
+	{
+		if (own_stagers[i].activity == &activity->raised)
+			count--;
+	}
+	return count > 0;
+}
+
+bool
+sware_there_are_stagers(Relation index)
+{
+	return activities != NULL &&
+		has_other_stagers(activity_of(RelationGetRelid(index)));
+}
+
+/*
+ * Return the transaction of a slot's stager, if it has staged a key of the
+ * index; else InvalidTransactionId.  Takes the slot's lock.
+ */
+static TransactionId
+look_into_slot(int slot, uint64 index, uint64 fingerprint)
+{
+	TransactionId result = InvalidTransactionId;
+
+	LWLockAcquire(&locks[slot].lock, LW_SHARED);
+	if (pg_atomic_read_u64(&slot_indexes[slot]) == index &&
+		sware_key_set_contains(&slots[slot].keys, fingerprint))
+		result = slots[slot].transaction;
+	LWLockRelease(&locks[slot].lock);
+	return result;
+}
+
+TransactionId
+sware_find_staged_key(Relation index, uint64 fingerprint)
+{
+	uint64		number = index_number(RelationGetRelid(index));
+	TransactionId result = InvalidTransactionId;
+
+	if (!sware_there_are_stagers(index))
+		return InvalidTransactionId;
+	for (int i = 0; i < slot_count() && !TransactionIdIsValid(result); i++)
+	{
+		if (pg_atomic_read_u64(&slot_indexes[i]) == number && !is_own_slot(i))
+			result = look_into_slot(i, number, fingerprint);
+	}
+	return result;
+}
+
+/* Take a free slot for an index, and return its number; -1 if none is free. */
+static int
+take_slot(Oid index, bool is_exact)
+{
+	LWLock	   *lock = &locks[slot_count()].lock;
+	int			slot;
+
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	for (slot = 0; slot < slot_count(); slot++)
+	{
+		if (pg_atomic_read_u64(&slot_indexes[slot]) == 0)
+			break;
+	}
+	if (slot < slot_count())
+	{
+		LWLockAcquire(&locks[slot].lock, LW_EXCLUSIVE);
+		slots[slot].transaction = GetTopTransactionIdIfAny();
+		sware_key_set_init(&slots[slot].keys, is_exact);
+		pg_atomic_write_u64(&slot_indexes[slot], index_number(index));
+		LWLockRelease(&locks[slot].lock);
+	}
+	LWLockRelease(lock);
+	return slot < slot_count() ? slot : -1;
+}
+
+/* Free all slots of this session.  Raises no errors. */
+static void
+give_up_slots(void)
+{
+	while (own_count > 0)
+	{
+		SwareStager *stager = &own_stagers[--own_count];
+		Activity   *activity = activity_of(stager->index);
+
+		sware_key_set_empty(stager->keys, stager->lock);
+		LWLockAcquire(stager->lock, LW_EXCLUSIVE);
+		pg_atomic_write_u64(&slot_indexes[stager->slot], 0);
+		LWLockRelease(stager->lock);
+		pg_atomic_fetch_sub_u32(&activity->stagers, 1);
+	}
+}
+
+static void
+give_up_slots_at_exit(int code, Datum argument)
+{
+	give_up_slots();
+}
+
+/*
+ * Make this session a stager of an index until its transaction ends.  Returns
+ * NULL if the library was not preloaded, the transaction has no XID yet, or no
+ * slot is free.  The result is valid until the transaction ends.
+ */
+SwareStager *
+sware_become_stager(Relation index)
+{
+	static bool is_registered = false;
+	Activity   *activity;
+	SwareStager *stager;
+	SwareKeyColumn column;
+	int			slot;
+
+	if (activities == NULL || own_count == MAX_OWN_STAGERS ||
+		!TransactionIdIsValid(GetTopTransactionIdIfAny()))
+		return NULL;
+	if (!is_registered)
+	{
+		/*
+		 * A session that exits in a transaction aborts it, which voids what
+		 * it has staged.
+		 */
+		before_shmem_exit(give_up_slots_at_exit, (Datum) 0);
+		is_registered = true;
+	}
+
+	sware_key_column_init(&column, index, 1, (Datum) 0, true);
+	if (IndexRelationGetNumberOfKeyAttributes(index) > 1)
+		column.comparison = SWARE_COMPARE_FUNCTION;
+	slot = take_slot(RelationGetRelid(index),
+					 column.comparison != SWARE_COMPARE_FUNCTION);
+	if (slot < 0)
+		return NULL;
+
+	/* Nothing raises an error from here on. */
+	activity = activity_of(RelationGetRelid(index));
+	stager = &own_stagers[own_count++];
+	memset(stager, 0, sizeof(SwareStager));
+	stager->slot = slot;
+	stager->keys = &slots[slot].keys;
+	stager->lock = &locks[slot].lock;
+	stager->activity = &activity->raised;
+	stager->index = RelationGetRelid(index);
+	stager->comparison = column.comparison;
+	stager->descending = column.descending;
+
+	pg_atomic_fetch_add_u32(&activity->stagers, 1);
+	(void) raise_activity(stager->activity);
+	return stager;
+}
+
+/*
+ * Free the slots of this session: its transaction has ended, and its entries
+ * are stored, or void.  Raises no errors.
+ */
+void
+sware_staged_keys_transaction_ends(void)
+{
+	give_up_slots();
+}
+
+/*
+ * Register a key, and issue a memory barrier.  If the key is registered
+ * already, or there is no memory for it, nothing changes; the result tells
+ * which.
+ */
+SwareKeySetResult
+sware_register_key(SwareStager *stager, uint64 fingerprint)
+{
+	SwareKeySetResult result =
+		sware_key_set_add(stager->keys, stager->lock, fingerprint);
+
+	pg_memory_barrier();
+	return result;
+}
+
+/*
+ * Remove a registered key whose entry will not be staged.  Raises no errors.
+ */
+void
+sware_withdraw_key(SwareStager *stager, uint64 fingerprint)
+{
+	sware_key_set_remove(stager->keys, fingerprint);
+}
+
+/* Return the abbreviation of a value of the only key column. */
+static inline int64
+abbreviate(const SwareStager *stager, Datum value)
+{
+	SwareKeyColumn column;
+
+	column.comparison = stager->comparison;
+	column.descending = stager->descending;
+	return sware_abbreviate_value(&column, value, false);
+}
+
+/*
+ * Is a key above the bound?  A comparison function may run SQL that publishes,
+ * after which the bound may be unknown.
+ */
+static inline bool
+is_above_bound(SwareStager *stager, Relation index, const Datum *values,
+			   const bool *isnull)
+{
+	SwareSearchKey key;
+
+	if (stager->isUnbounded)
+		return true;
+	if (stager->comparison != SWARE_COMPARE_FUNCTION)
+		return abbreviate(stager, values[0]) > stager->boundNumber;
+
+	sware_search_key_init(&key, index);
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+		sware_search_key_set_column(&key, i + 1, values[i], isnull[i]);
+	/* a place before all entries with an equal key */
+	return sware_compare_key(&key, stager->bound) > 0;
+}
+
+/*
+ * Is the bound known, and has no backend stored anything since it was found?
+ */
+bool
+sware_bound_is_valid(SwareStager *stager)
+{
+	return stager->hasBound &&
+		pg_atomic_read_u64(stager->activity) == stager->boundActivity;
+}
+
+/*
+ * Is a key above the bound, and has no backend stored anything since the bound
+ * was found?  Runs comparison functions, so no lightweight lock may be held.
+ */
+bool
+sware_key_is_above_bound(SwareStager *stager, Relation index,
+						 const Datum *values, const bool *isnull)
+{
+	return sware_bound_is_valid(stager) &&
+		is_above_bound(stager, index, values, isnull);
+}
+
+/*
+ * Is it certain that no other row has a key that was above the bound, and is
+ * registered?  This is the end of step 1 of a stager's insert.  Takes slots'
+ * locks for a moment.
+ */
+bool
+sware_key_needs_no_look_up(SwareStager *stager, Relation index,
+						   uint64 fingerprint)
+{
+	if (!sware_bound_is_valid(stager))
+		return false;
+	SWARE_FAULT_POINT("above-bound");
+	if (stager->hasCompany)
+	{
+		if (TransactionIdIsValid(sware_find_staged_key(index, fingerprint)))
+			return false;
+
+		/*
+		 * A key that left the register before we looked is stored, and its
+		 * session raised the activity before.
+		 */
+		pg_memory_barrier();
+		if (pg_atomic_read_u64(stager->activity) != stager->boundActivity)
+			return false;
+	}
+	stager->rowsSaved++;
+	return true;
+}
+
+/*
+ * Begin to look for the bound: return the activity that it will hold for, and
+ * in *has_company whether there are other stagers.  The caller then calls
+ * sware_wait_for_direct_inserts, reads the largest entry, and calls
+ * sware_set_bound.
+ */
+uint64
+sware_begin_bound(SwareStager *stager, bool *has_company)
+{
+	uint64		activity = pg_atomic_read_u64(stager->activity);
+
+	/* a stager that comes from now on raises the activity after that read */
+	pg_memory_barrier();
+	*has_company = has_other_stagers(activity_of(stager->index));
+	return activity;
+}
+
+/*
+ * Remember a copy of a stored entry as the bound.  If memory runs out, an
+ * error is raised, and the bound is unknown.
+ */
+static void
+remember_bound(SwareStager *stager, Relation index, IndexTuple largest)
+{
+	SwareKeyColumn column;
+
+	stager->hasBound = false;
+	if (stager->bound)
+		pfree(stager->bound);
+	stager->bound = NULL;
+	stager->isUnbounded = largest == NULL;
+	if (stager->comparison != SWARE_COMPARE_FUNCTION)
+	{
+		sware_key_column_init(&column, index, 1, (Datum) 0, true);
+		if (largest)
+			stager->boundNumber =
+				sware_abbreviate(&column, RelationGetDescr(index), largest);
+	}
+	else if (largest)
+	{
+		stager->bound =
+			MemoryContextAlloc(TopTransactionContext, IndexTupleSize(largest));
+		memcpy(stager->bound, largest, IndexTupleSize(largest));
+	}
+	stager->hasBound = true;
+}
+
+/*
+ * Set the bound that was found: the largest stored entry whose first column is
+ * not null, or NULL if there is none.  The entry is copied.  `activity` and
+ * `has_company` are those of sware_begin_bound.
+ */
+void
+sware_set_bound(SwareStager *stager, Relation index, IndexTuple largest,
+				uint64 activity, bool has_company)
+{
+	stager->boundActivity = activity;
+	stager->hasCompany = has_company;
+	remember_bound(stager, index, largest);
+}
+
+/* Forget the bound, which is to be searched for again. */
+void
+sware_forget_bound(SwareStager *stager)
+{
+	stager->hasBound = false;
+}
+
+/* Is the first column of an entry null?  The bound disregards such entries. */
+static bool
+begins_with_null(Relation index, IndexTuple entry)
+{
+	bool		is_null;
+
+	(void) index_getattr(entry, 1, RelationGetDescr(index), &is_null);
+	return is_null;
+}
+
+/*
+ * Return the largest of the given entries; NULL if the first column of all is
+ * null.  `in_order` tells that they are in order.
+ */
+static IndexTuple
+largest_entry(Relation index, IndexTuple *entries, int64 count, bool in_order)
+{
+	IndexTuple	largest = NULL;
+	int			column;
+
+	for (int64 i = count - 1; i >= 0 && !(in_order && largest); i--)
+	{
+		if (begins_with_null(index, entries[i]))
+			continue;
+		if (largest == NULL ||
+			sware_compare_columns(index, entries[i], largest, &column) > 0)
+			largest = entries[i];
+	}
+	return largest;
+}
+
+/* Is an entry above the bound? */
+static bool
+entry_is_above_bound(SwareStager *stager, Relation index, IndexTuple entry)
+{
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+
+	index_deform_tuple(entry, RelationGetDescr(index), values, isnull);
+	return is_above_bound(stager, index, values, isnull);
+}
+
+/*
+ * Is this session admitting a key of the index?  Then a comparison function of
+ * the index has run SQL that reads the index, and the staged entries are being
+ * published for it.  In this case the bound and the registered keys stay as
+ * they are: the comparison may be one with the bound, and the key that is
+ * being admitted must stay registered.  Keys of stored entries may stay
+ * registered, since to wait for a transaction that has stored a key does no
+ * harm.
+ */
+static bool
+is_admitting(const SwareStager *stager)
+{
+	return sware_is_changing(stager->index, SWARE_INSERTS);
+}
+
+/*
+ * Note that staged entries have been stored, while their keys are still
+ * registered: raise the activity.  If no other backend has raised it since the
+ * bound was found, the new bound is known without a search.  Runs comparison
+ * functions.
+ */
+void
+sware_tell_of_stored(SwareStager *stager, Relation index,
+					 IndexTuple *entries, int64 count, bool in_order)
+{
+	IndexTuple	largest;
+
+	if (raise_activity(stager->activity) != stager->boundActivity ||
+		!stager->hasBound || is_admitting(stager))
+	{
+		stager->hasBound = false;
+		return;
+	}
+	largest = largest_entry(index, entries, count, in_order);
+	if (largest && entry_is_above_bound(stager, index, largest))
+		remember_bound(stager, index, largest);
+	stager->boundActivity++;
+}
+
+/*
+ * Remove registered keys, except those of the given entries, which are still
+ * staged.  If the pool has no room for a new table of keys, all stay
+ * registered, which does no harm: see is_admitting.  Runs hash functions.
+ */
+void
+sware_keep_keys(SwareStager *stager, Relation index, IndexTuple *entries,
+				int64 count)
+{
+	uint64	   *fingerprints;
+	int64		kept = 0;
+
+	if (is_admitting(stager))
+		return;
+	fingerprints = MemoryContextAllocHuge(CurrentMemoryContext,
+										  Max(count, 1) * sizeof(uint64));
+
+	for (int64 i = 0; i < count; i++)
+	{
+		Datum		values[INDEX_MAX_KEYS];
+		bool		isnull[INDEX_MAX_KEYS];
+
+		index_deform_tuple(entries[i], RelationGetDescr(index), values, isnull);
+		if (!sware_has_null_key(index, isnull))
+			fingerprints[kept++] =
+				stager->comparison == SWARE_COMPARE_FUNCTION ?
+				sware_fingerprint(index, values, isnull).value :
+				sware_integer_fingerprint(stager, values[0]);
+	}
+	(void) sware_key_set_fill(stager->keys, stager->lock, fingerprints, kept);
+	pfree(fingerprints);
+}
+
+/*
+ * Remove all registered keys of a stager, since nothing is staged any more.
+ * The session remains a stager.  Raises no errors.
+ */
+void
+sware_forget_keys(SwareStager *stager)
+{
+	if (!is_admitting(stager))
+		sware_key_set_empty(stager->keys, stager->lock);
+}

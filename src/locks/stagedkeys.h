@@ -1,0 +1,197 @@
+/*-------------------------------------------------------------------------
+ *
+ * stagedkeys.h
+ *	  Which keys sessions have staged for unique indexes, in shared memory.
+ *
+ * Other sessions must not insert a key that a running transaction has staged,
+ * but cannot see its staging.  So a session that stages for a unique index, a
+ * *stager*, registers the fingerprint of each key first.  A session that finds
+ * its key's fingerprint registered waits for the stager's transaction, as it
+ * would for a transaction that has inserted the key.
+ *
+ * Entries move from staging to buffer to tree, never back, so a session that
+ * looks for a key looks at these in the same order.
+ *
+ * The *activity* of an index is a count that each session raises when it stores
+ * a key in the index.  The *bound* is the largest key stored in the index, as a
+ * stager knows it: a larger key needs no look-up.
+ *
+ *	direct insert of key k				stager's insert of key k
+ *	 1 lock k							 1 fast path, if k > bound: register k
+ *	 2 raise the index's activity		   (if it is there already, publish
+ *	 3 k registered by another? unlock,	   all, and insert directly); memory
+ *	   wait for its transaction, go to 1   barrier; no other stager has k, and
+ *	 4 look k up: a conflict is waited	   then the activity is what it was
+ *	   for (unlocked) or an error		   when the bound was found: done;
+ *	 5 store the entry					   if not, withdraw k
+ *	 6 unlock k							 2 lock k
+ *										 3 register k, memory barrier
+ *										 4 registered by another, or in conflict
+ *										   with what is stored: withdraw k,
+ *										   unlock, wait (and go to 1) or raise
+ *										   the error
+ *										 5 unlock k
+ *
+ * A key that a stager registers in step 3 may be withdrawn again in step 4,
+ * after reading pages and comparing.  The key lock ensures that no session that
+ * inserts k directly finds it registered before that is decided.  Otherwise a
+ * transaction that has deleted the row of k and inserts another one could wait
+ * for a stager that waits for this same transaction.
+ *
+ * To find the bound, a stager reads the activity, waits until all direct
+ * inserts that are under way have released their keys' locks, and then reads
+ * the largest entry of buffer and tree.  A direct insert raises the activity
+ * while it holds its key's lock.  So if it has raised the activity before the
+ * stager reads it, but has not stored its entry yet, the stager waits for it.
+ * If there was no other stager when the activity was read, there is none as
+ * long as the activity stays the same.
+ *
+ * Functions that compare keys may run SQL of their own.  If that reads the
+ * index, staged entries are published first, even while a key is being
+ * admitted.  Then the keys of these stored entries stay registered, and the
+ * stager looks for its bound again.  This session can insert nothing into the
+ * index meanwhile (changes.h).
+ *
+ * The activity is raised by a direct insert (step 2); by a stager when it has
+ * taken its slot, before its first key; and by a stager that has published
+ * entries, after they are stored and before their keys leave the register.
+ *
+ * Only top-level transactions stage for unique indexes: other sessions wait for
+ * the end of the transaction, but the entries of a subtransaction may be void
+ * long before.  Keys leave the register when their entries have been published;
+ * the session remains a stager until its transaction ends.
+ *
+ * There are no undetected deadlocks.  A stager waits for no transaction while
+ * it has a key that is neither staged nor withdrawn, and no session waits for a
+ * transaction, or for memory for keys, while it holds a key lock.  To wait for
+ * a registered key is to wait for a transaction, as for an inserted row, which
+ * the deadlock detector sees.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_STAGEDKEYS_H
+#define SWARE_STAGEDKEYS_H
+
+#include "access/itup.h"
+#include "utils/rel.h"
+
+#include "keys/abbreviation.h"
+#include "keys/searchkey.h"
+#include "locks/keylock.h"
+#include "locks/keyset.h"
+
+/* What a stager knows of a unique index.  In private memory. */
+typedef struct SwareStager
+{
+	/* in shared memory */
+	int			slot;
+	SwareKeySet *keys;
+	LWLock	   *lock;			/* protects the keys, see keyset.h */
+	pg_atomic_uint64 *activity;
+
+	Oid			index;
+	SwareComparison comparison; /* how the only key column is compared, if it
+								 * is an integer; else FUNCTION */
+	bool		descending;
+
+	/* The bound. */
+	bool		hasBound;
+	uint64		boundActivity;	/* the bound is valid while the activity is
+								 * this */
+	bool		hasCompany;		/* were there other stagers when it was
+								 * searched for? */
+	bool		isUnbounded;	/* is nothing stored, so that every key is
+								 * above it? */
+	int64		boundNumber;	/* its abbreviation, if the only key column is
+								 * an integer */
+	IndexTuple	bound;			/* else a copy of the entry, in
+								 * TopTransactionContext */
+
+	/* When to search for it. */
+	int			rowsBeforeSearch;	/* rows still to insert by look-up before
+									 * the bound is searched for again */
+	int			pause;			/* the value of rowsBeforeSearch after the
+								 * last search */
+	int			rowsSaved;		/* look-ups saved by the last bound */
+} SwareStager;
+
+/*
+ * Request shared memory, and attach to it, when the server preloads the
+ * library.  If these are not called, there are no stagers.
+ */
+extern void sware_staged_keys_request_memory(void);
+extern void sware_staged_keys_attach(void);
+
+/*
+ * Announce a direct insert of a key into an index, which raises the index's
+ * activity; and revoke the announcement of the innermost change.  Both are
+ * called within a change (changes.h), with the key locked.  Raise no errors.
+ */
+extern void sware_announce_direct_insert(Relation index, uint64 fingerprint);
+extern void sware_revoke_direct_insert(void);
+
+/*
+ * Revoke the announcements of changes that an error has ended.  Called after
+ * sware_forget_changes.  Raises no errors.
+ */
+extern void sware_revoke_failed_direct_inserts(void);
+
+/*
+ * Return the running transaction of another session that has staged a key with
+ * this fingerprint; InvalidTransactionId if there is none.  The caller holds
+ * the key's lock, and has raised the activity before.  Takes slots' locks for
+ * a moment.
+ */
+extern TransactionId sware_find_staged_key(Relation index, uint64 fingerprint);
+
+/*
+ * Does another session stage for the index?  It may also be for an index that
+ * shares its activity.
+ */
+extern bool sware_there_are_stagers(Relation index);
+
+/* Functions for stagers. */
+extern SwareStager *sware_become_stager(Relation index);
+extern SwareKeySetResult sware_register_key(SwareStager *stager,
+											uint64 fingerprint);
+extern void sware_withdraw_key(SwareStager *stager, uint64 fingerprint);
+extern bool sware_key_is_above_bound(SwareStager *stager, Relation index,
+									 const Datum *values, const bool *isnull);
+extern bool sware_key_needs_no_look_up(SwareStager *stager, Relation index,
+									   uint64 fingerprint);
+extern void sware_wait_for_direct_inserts(Relation index);
+extern uint64 sware_begin_bound(SwareStager *stager, bool *has_company);
+extern void sware_set_bound(SwareStager *stager, Relation index,
+							IndexTuple largest, uint64 activity,
+							bool has_company);
+extern bool sware_bound_is_valid(SwareStager *stager);
+extern void sware_forget_bound(SwareStager *stager);
+
+/*
+ * Called after staged entries have been stored: all of them, or, if
+ * `in_order`, the first of those in order.
+ */
+extern void sware_tell_of_stored(SwareStager *stager, Relation index,
+								 IndexTuple *entries, int64 count,
+								 bool in_order);
+extern void sware_keep_keys(SwareStager *stager, Relation index,
+							IndexTuple *entries, int64 count);
+extern void sware_forget_keys(SwareStager *stager);
+
+extern void sware_staged_keys_transaction_ends(void);
+
+/*
+ * Return the fingerprint of a key that is one integer: the same as
+ * sware_fingerprint returns.
+ */
+static inline uint64
+sware_integer_fingerprint(const SwareStager *stager, Datum value)
+{
+	SwareKeyColumn column;
+
+	column.comparison = stager->comparison;
+	column.descending = false;
+	return (uint64) sware_abbreviate_value(&column, value, false);
+}
+
+#endif							/* SWARE_STAGEDKEYS_H */

@@ -1,0 +1,229 @@
+/*-------------------------------------------------------------------------
+ *
+ * bufferpages.c
+ *	  Reading the pages that make up the buffer.  See bufferpages.h.
+ *
+ * The functions hold one content lock at a time.  On a standby, redo holds the
+ * locks of all pages of a record, so a reader that held two could deadlock
+ * with it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "layout/page.h"
+#include "pages/bufferpages.h"
+#include "pages/corruption.h"
+#include "pages/pageaccess.h"
+
+/*
+ * Get what the metapage says of the buffer.  Returns false if the buffer has no
+ * pages.  Locks the metapage for a moment.
+ */
+bool
+sware_buffer_read_state(Relation index, SwareBufferState *state)
+{
+	Buffer		buffer =
+		sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_SHARE);
+	Page		page = BufferGetPage(buffer);
+	SwareMetaPage meta = SwarePageGetMeta(page);
+
+	state->indexIncarnation = meta->indexIncarnation;
+	state->generation = meta->bufferGeneration;
+	state->version = meta->directoryVersion;
+	state->lsn = PageGetLSN(page);
+	state->sealedPages = meta->sealedPages;
+	state->directoryPages = meta->directoryPages;
+	state->tailCount = 0;
+	for (int i = 0; i < SWARE_MAX_TAILS; i++)
+	{
+		if (sware_link_is_valid(meta->tails[i]))
+			state->tails[state->tailCount++] = meta->tails[i];
+	}
+	sware_release_buffer(buffer);
+	return !sware_buffer_state_is_empty(state);
+}
+
+/* Returns the buffer's generation.  Locks the metapage for a moment. */
+uint64
+sware_buffer_generation(Relation index)
+{
+	Buffer		buffer =
+		sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_SHARE);
+	uint64		generation =
+		SwarePageGetMeta(BufferGetPage(buffer))->bufferGeneration;
+
+	sware_release_buffer(buffer);
+	return generation;
+}
+
+/*
+ * Pin and lock a directory page.  A block that has become a directory page
+ * stays one as long as the file exists, so anything else there is an error.
+ */
+Buffer
+sware_read_directory_page(Relation index, SwareLink link, int lockmode)
+{
+	Buffer		buffer = sware_read_buffer(index, link.block, lockmode);
+	SwarePageOpaque opaque = SwarePageGetOpaque(BufferGetPage(buffer));
+
+	if (opaque->kind != SWARE_KIND_DIRECTORY ||
+		opaque->incarnation != link.incarnation ||
+		(opaque->flags & SWARE_DELETED) != 0)
+		sware_report_corruption(index, link.block,
+								"The metapage links to it as a page of the buffer's directory.");
+	return buffer;
+}
+
+/*
+ * Get the links to the directory pages, in the current memory context.  Returns
+ * their number.  Locks the metapage for a moment.
+ */
+int
+sware_buffer_directory(Relation index, SwareLink **links)
+{
+	SwareMetaPage meta;
+	Buffer		buffer;
+	int			count;
+	SwareLink	copy[SWARE_MAX_DIRECTORY_PAGES];
+
+	buffer = sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_SHARE);
+	meta = SwarePageGetMeta(BufferGetPage(buffer));
+	count = meta->directoryPages;
+	memcpy(copy, meta->directory, count * sizeof(SwareLink));
+	sware_release_buffer(buffer);
+
+	*links = palloc(Max(count, 1) * sizeof(SwareLink));
+	memcpy(*links, copy, count * sizeof(SwareLink));
+	return count;
+}
+
+static int
+compare_sequences(const void *a, const void *b)
+{
+	int32		difference = (int32) (((const SwareListedPage *) a)->sequence -
+									  ((const SwareListedPage *) b)->sequence);
+
+	return difference < 0 ? -1 : difference > 0;
+}
+
+/*
+ * Get the buffer pages that the directory lists in a state (SWARE_SLOT_SEALED
+ * or SWARE_SLOT_RETIRED), in the order of sealing, in the current memory
+ * context; *pages is NULL if there are none.  Returns their number.
+ *
+ * The directory can change meanwhile, so readers compare its version
+ * afterwards.  A flusher need not: no other backend retires pages while it has
+ * the flush lock.
+ */
+int
+sware_buffer_list_pages(Relation index, uint16 state, SwareListedPage **pages)
+{
+	SwareLink  *links;
+	int			link_count = sware_buffer_directory(index, &links);
+	int			count = 0;
+	int			allocated = 0;
+
+	*pages = NULL;
+	for (int i = 0; i < link_count; i++)
+	{
+		PGAlignedBlock copy;
+		Buffer		buffer =
+			sware_read_directory_page(index, links[i], BUFFER_LOCK_SHARE);
+		SwareSlot  *slots = SwarePageGetSlots(copy.data);
+		int			slot_count;
+
+		memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
+		sware_release_buffer(buffer);
+
+		slot_count = sware_slot_count(copy.data);
+		for (int j = 0; j < slot_count; j++)
+		{
+			SwareListedPage *listed;
+
+			if (slots[j].state != state)
+				continue;
+			if (count == allocated)
+			{
+				allocated = Max(allocated * 2, SWARE_SLOTS_PER_PAGE);
+				if (*pages == NULL)
+					*pages = palloc(allocated * sizeof(SwareListedPage));
+				else
+					*pages = repalloc_huge(*pages, allocated *
+										   sizeof(SwareListedPage));
+			}
+			listed = &(*pages)[count++];
+			listed->page = slots[j].page;
+			listed->sequence = slots[j].sequence;
+			listed->slot = i * SWARE_SLOTS_PER_PAGE + j;
+			listed->state = state;
+			listed->entries = slots[j].entries;
+		}
+	}
+	pfree(links);
+	if (count > 1)
+		qsort(*pages, count, sizeof(SwareListedPage), compare_sequences);
+	return count;
+}
+
+/*
+ * Pin and lock a buffer page.  Returns InvalidBuffer, with nothing pinned or
+ * locked, if the page is not the one any more that the link means.
+ */
+Buffer
+sware_read_buffer_page(Relation index, SwareLink link, int lockmode)
+{
+	Buffer		buffer = sware_read_buffer(index, link.block, lockmode);
+
+	if (!sware_is_buffer_page(BufferGetPage(buffer), link))
+	{
+		sware_release_buffer(buffer);
+		return InvalidBuffer;
+	}
+	return buffer;
+}
+
+/*
+ * Copy a buffer page, which is share-locked for a moment.  Returns false if
+ * the page is not the one any more that the link means.
+ */
+bool
+sware_copy_buffer_page(Relation index, SwareLink link, Page copy)
+{
+	Buffer		buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_SHARE);
+
+	if (!BufferIsValid(buffer))
+		return false;
+	memcpy(copy, BufferGetPage(buffer), BLCKSZ);
+	sware_release_buffer(buffer);
+	return true;
+}
+
+/*
+ * Returns the number of entries on a buffer page.  The caller has a lock on
+ * it, or owns a copy.
+ */
+int
+sware_buffer_page_entry_count(Relation index, BlockNumber block, Page page)
+{
+	int			count = 0;
+
+	for (Size offset = SWARE_BUFFER_START;
+		 offset < sware_buffer_page_end(page);)
+	{
+		sware_buffer_entry(index, block, page, &offset);
+		count++;
+	}
+	return count;
+}
+
+/*
+ * Raise an error about the entry at an offset of a buffer page, which is
+ * damaged.
+ */
+void
+sware_report_buffer_entry(Relation index, BlockNumber block, Size offset)
+{
+	sware_report_corruption(index, block, "The entry at byte %u is damaged.",
+							(unsigned) offset);
+}

@@ -1,0 +1,384 @@
+/*-------------------------------------------------------------------------
+ *
+ * pageaccess.c
+ *	  Reading, locking, allocating and initialising pages.  See pageaccess.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "access/xlog.h"
+#include "common/pg_prng.h"
+#include "miscadmin.h"
+#include "storage/buf_internals.h"
+#include "storage/indexfsm.h"
+#include "storage/lmgr.h"
+
+#include "layout/page.h"
+#include "pages/corruption.h"
+#include "pages/pageaccess.h"
+#include "pages/pageitem.h"
+
+/* Does a link lead to a page at all? */
+bool
+sware_link_is_valid(SwareLink link)
+{
+	return link.block != InvalidBlockNumber;
+}
+
+/* Do two links mean the same page in the same incarnation, or none at all? */
+bool
+sware_links_equal(SwareLink a, SwareLink b)
+{
+	return a.block == b.block &&
+		(a.incarnation == b.incarnation || a.block == InvalidBlockNumber);
+}
+
+/* The link that leads to a page now; the caller holds a lock on it. */
+SwareLink
+sware_page_link(Buffer buffer)
+{
+	SwareLink	link;
+
+	link.block = BufferGetBlockNumber(buffer);
+	link.incarnation = SwarePageGetOpaque(BufferGetPage(buffer))->incarnation;
+	return link;
+}
+
+/*
+ * Raise an error if a tree page has more line pointers than it can have, or
+ * more items in the append area than in all.  Other code has arrays with room
+ * for SWARE_MAX_ITEMS_PER_PAGE of them.
+ */
+static void
+check_line_pointers(Relation index, BlockNumber block, Page page)
+{
+	SwarePageOpaque opaque = SwarePageGetOpaque(page);
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+
+	if (last < SWARE_HIGH_KEY || last > SWARE_MAX_ITEMS_PER_PAGE)
+		sware_report_corruption(index, block, "The line pointer array ends at %u.",
+								((PageHeader) page)->pd_lower);
+	if (opaque->appendItems >
+		(opaque->level == 0 ? sware_page_data_count(page) : 0))
+		sware_report_corruption(
+								index, block,
+								"The append area has %u items, of %d on the page of level %u.",
+								opaque->appendItems, sware_page_data_count(page),
+								opaque->level);
+}
+
+/* Raise an error unless a directory page has a whole number of slots. */
+static void
+check_slots(Relation index, BlockNumber block, Page page)
+{
+	Size		size =
+		((PageHeader) page)->pd_lower - MAXALIGN(SizeOfPageHeaderData);
+
+	if (size % sizeof(SwareSlot) != 0)
+		sware_report_corruption(index, block, "The array of slots ends at %u.",
+								((PageHeader) page)->pd_lower);
+}
+
+/* Check what is particular to a page's kind; not for the metapage. */
+static void
+check_content(Relation index, BlockNumber block, Page page)
+{
+	switch (SwarePageGetOpaque(page)->kind)
+	{
+		case SWARE_KIND_LEAF:
+		case SWARE_KIND_INTERNAL:
+			check_line_pointers(index, block, page);
+			break;
+		case SWARE_KIND_DIRECTORY:
+			check_slots(index, block, page);
+			break;
+		default:
+			/* the entries of a buffer page are checked when they are read */
+			break;
+	}
+}
+
+/* Raise an error unless the metapage has as many links as directory pages. */
+static void
+check_directory_links(Relation index, Page page)
+{
+	SwareMetaPage meta = SwarePageGetMeta(page);
+
+	if (meta->directoryPages > SWARE_MAX_DIRECTORY_PAGES ||
+		(char *) &meta->directory[meta->directoryPages] - (char *) page !=
+		((PageHeader) page)->pd_lower)
+		sware_report_corruption(
+								index, SWARE_METAPAGE,
+								"The directory has %u pages, and their links end at %u.",
+								meta->directoryPages, ((PageHeader) page)->pd_lower);
+}
+
+void
+sware_report_item(Relation index, BlockNumber block, Page page,
+				  OffsetNumber offset)
+{
+	ItemId		line_pointer = PageGetItemId(page, offset);
+
+	sware_report_corruption(index, block,
+							"Item %u is damaged, or its line pointer is: "
+							"offset %u, length %u, flags %u.",
+							offset, ItemIdGetOffset(line_pointer),
+							ItemIdGetLength(line_pointer),
+							(unsigned) line_pointer->lp_flags);
+}
+
+/*
+ * Raise an error unless the frame of a page is sound: its header, its special
+ * space, and the numbers of its items.  The caller holds a lock on it, or owns
+ * a copy.
+ */
+void
+sware_check_page(Relation index, BlockNumber block, Page page)
+{
+	PageHeader	header = (PageHeader) page;
+
+	/* ReadBuffer accepts pages of zeroes, which a crash may leave */
+	if (PageIsNew(page))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" contains unexpected zero page at block %u",
+						RelationGetRelationName(index), block),
+				 errhint("Please REINDEX it.")));
+
+	/* check where the special space is before anything reads it */
+	if (header->pd_special != BLCKSZ - sizeof(SwarePageOpaqueData) ||
+		PageGetPageSize(page) != BLCKSZ ||
+		SwarePageGetOpaque(page)->pageId != SWARE_PAGE_ID)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" contains corrupted page at block %u",
+						RelationGetRelationName(index), block),
+				 errhint("Please REINDEX it.")));
+	if (header->pd_lower < SizeOfPageHeaderData ||
+		header->pd_lower > header->pd_upper ||
+		header->pd_upper > header->pd_special ||
+		header->pd_upper != MAXALIGN(header->pd_upper))
+		sware_report_corruption(
+								index, block,
+								"The page header is damaged: lower %u, upper %u, special %u.",
+								header->pd_lower, header->pd_upper, header->pd_special);
+
+	if (block != SWARE_METAPAGE)
+	{
+		if (sware_page_is_live(page))
+			check_content(index, block, page);
+	}
+	else
+	{
+		SwareMetaPage meta = SwarePageGetMeta(page);
+
+		if (SwarePageGetOpaque(page)->kind != SWARE_KIND_META ||
+			meta->magic != SWARE_META_MAGIC)
+			ereport(ERROR,
+					(errcode(ERRCODE_INDEX_CORRUPTED),
+					 errmsg("index \"%s\" is not a sware index",
+							RelationGetRelationName(index)),
+					 errdetail("Block %u holds no sware metapage.", block)));
+		if (meta->version != SWARE_VERSION)
+			ereport(ERROR,
+					(errcode(ERRCODE_INDEX_CORRUPTED),
+					 errmsg("version mismatch in index \"%s\": file version %u, "
+							"current version %u",
+							RelationGetRelationName(index), meta->version,
+							SWARE_VERSION),
+					 errdetail("Block %u holds the metapage.", block)));
+		check_directory_links(index, page);
+	}
+}
+
+#ifdef USE_ASSERT_CHECKING
+/* Does this backend hold a content lock? */
+static bool
+holds_page_lock(void)
+{
+	return LWLockAnyHeldByMe(&GetBufferDescriptor(0)->content_lock, NBuffers,
+							 sizeof(BufferDescPadded));
+}
+#endif
+
+/*
+ * Lock a pinned page.  On a standby the caller holds no other content lock,
+ * since redo locks all pages of a record, in any order.
+ */
+void
+sware_lock_buffer(Buffer buffer, int lockmode)
+{
+	Assert(!RecoveryInProgress() || !holds_page_lock());
+	LockBuffer(buffer, lockmode);
+}
+
+/* Unlock a page, and keep the pin. */
+void
+sware_unlock_buffer(Buffer buffer)
+{
+	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+}
+
+/* Unlock and unpin a page. */
+void
+sware_release_buffer(Buffer buffer)
+{
+	UnlockReleaseBuffer(buffer);
+}
+
+/*
+ * Pin and lock a page of any kind, and check its frame.
+ */
+Buffer
+sware_read_buffer(Relation index, BlockNumber block, int lockmode)
+{
+	Buffer		buffer = ReadBuffer(index, block);
+
+	sware_lock_buffer(buffer, lockmode);
+	sware_check_page(index, block, BufferGetPage(buffer));
+	return buffer;
+}
+
+/*
+ * Pin and lock the tree page that a link means, on a level.  Returns
+ * InvalidBuffer, with nothing pinned or locked, if the page is not that one
+ * any more; the caller then begins its search again.
+ */
+Buffer
+sware_read_linked(Relation index, SwareLink link, int level, int lockmode)
+{
+	Buffer		buffer = sware_read_buffer(index, link.block, lockmode);
+	SwarePageOpaque opaque = SwarePageGetOpaque(BufferGetPage(buffer));
+
+	if (opaque->incarnation != link.incarnation ||
+		opaque->kind != (level == 0 ? SWARE_KIND_LEAF : SWARE_KIND_INTERNAL) ||
+		opaque->level != level ||
+		(opaque->flags & SWARE_DELETED) != 0)
+	{
+		sware_release_buffer(buffer);
+		return InvalidBuffer;
+	}
+	return buffer;
+}
+
+/*
+ * Can a page, which the caller has locked, be reused?  Sets *incarnation to
+ * the one that it has to get then.  A deleted page can be reused at once,
+ * since links carry incarnations.
+ */
+static bool
+page_is_reusable(Relation index, Buffer buffer, uint32 *incarnation)
+{
+	Page		page = BufferGetPage(buffer);
+
+	*incarnation = 1;
+	if (PageIsNew(page))
+		return true;
+	sware_check_page(index, BufferGetBlockNumber(buffer), page);
+	*incarnation = SwarePageGetOpaque(page)->incarnation + 1;
+	return !sware_page_is_live(page);
+}
+
+/*
+ * Allocate a page: one that can be reused, or a new one at the end of the
+ * file.  Returns it pinned and exclusively locked, to be initialised with the
+ * incarnation that is set.  The caller may hold content locks on tree pages:
+ * no backend waits for another lock while it holds one on a free page.  Raises
+ * an error if there is no disk space.
+ */
+Buffer
+sware_allocate_buffer(Relation index, uint32 *incarnation)
+{
+	Buffer		buffer;
+	bool		need_lock;
+
+	for (;;)
+	{
+		BlockNumber block = GetFreeIndexPage(index);
+
+		if (block == InvalidBlockNumber)
+			break;
+		/* the free space map may be wrong: the page may be in use */
+		buffer = ReadBuffer(index, block);
+		if (ConditionalLockBuffer(buffer))
+		{
+			if (page_is_reusable(index, buffer, incarnation))
+				return buffer;
+			sware_unlock_buffer(buffer);
+		}
+		ReleaseBuffer(buffer);
+	}
+
+	/*
+	 * VACUUM takes the extension lock to get the file's size.  Keep it until
+	 * the new page is locked, so that VACUUM cannot lock the page first.
+	 */
+	need_lock = !RELATION_IS_LOCAL(index);
+	if (need_lock)
+		LockRelationForExtension(index, ExclusiveLock);
+	buffer = ReadBuffer(index, P_NEW);
+	sware_lock_buffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	if (need_lock)
+		UnlockRelationForExtension(index, ExclusiveLock);
+	*incarnation = 1;
+	return buffer;
+}
+
+/* Initialise a page of any kind, without items or siblings. */
+void
+sware_init_page(Page page, uint16 kind, uint16 level, uint32 incarnation)
+{
+	SwarePageOpaque opaque;
+
+	PageInit(page, BLCKSZ, sizeof(SwarePageOpaqueData));
+	opaque = SwarePageGetOpaque(page);
+	opaque->left.block = InvalidBlockNumber;
+	opaque->right.block = InvalidBlockNumber;
+	opaque->kind = kind;
+	opaque->level = level;
+	opaque->incarnation = incarnation;
+	opaque->pageId = SWARE_PAGE_ID;
+}
+
+/* Initialise the metapage of an index that is being built. */
+void
+sware_init_metapage(Page page, SwareLink root, int level, bool allEqualImage)
+{
+	SwareMetaPage meta;
+
+	sware_init_page(page, SWARE_KIND_META, 0, 1);
+	meta = SwarePageGetMeta(page);
+	memset(meta, 0, offsetof(SwareMetaPageData, directory));
+	meta->magic = SWARE_META_MAGIC;
+	meta->version = SWARE_VERSION;
+	if (!pg_strong_random(&meta->indexIncarnation,
+						  sizeof(meta->indexIncarnation)))
+		meta->indexIncarnation = pg_prng_uint64(&pg_global_prng_state);
+	meta->root = root;
+	meta->level = level;
+	meta->allEqualImage = allEqualImage;
+	meta->bufferGeneration = 1;
+	meta->directoryVersion = 1;
+	for (int i = 0; i < SWARE_MAX_TAILS; i++)
+		meta->tails[i].block = InvalidBlockNumber;
+
+	/* generic WAL neither logs nor keeps what lies behind pd_lower */
+	((PageHeader) page)->pd_lower =
+		(char *) &meta->directory[0] - (char *) page;
+}
+
+/* Mark a page as deleted; it keeps its kind, level and incarnation. */
+void
+sware_mark_deleted(Page page)
+{
+	SwarePageOpaque opaque = SwarePageGetOpaque(page);
+
+	((PageHeader) page)->pd_lower = SizeOfPageHeaderData;
+	((PageHeader) page)->pd_upper = ((PageHeader) page)->pd_special;
+	opaque->flags = SWARE_DELETED;
+	opaque->appendItems = 0;
+	opaque->left.block = InvalidBlockNumber;
+	opaque->right.block = InvalidBlockNumber;
+}

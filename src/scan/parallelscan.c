@@ -1,0 +1,300 @@
+/*-------------------------------------------------------------------------
+ *
+ * parallelscan.c
+ *	  Parallel index scans.  See parallelscan.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "pgstat.h"
+#include "storage/condition_variable.h"
+#include "storage/spin.h"
+
+#include "base/faultpoint.h"
+#include "cursor/buffercut.h"
+#include "keys/searchkey.h"
+#include "layout/page.h"
+#include "scan/parallelscan.h"
+#include "tree/tree.h"
+
+/*
+ * An interval has an eighth of the number of leaves that were claimed before
+ * it, and at least 1 and at most 16 of them.  So participants share a small
+ * range, too, and a large one takes few claims.
+ */
+#define PART_OF_CLAIMED		8
+#define MAX_LEAVES			16
+
+/*
+ * This number of the buffer's entries counts as a leaf, and an interval has at
+ * least MIN_BUFFERED of them before it is cut for their sake.
+ */
+#define ENTRIES_PER_LEAF	256
+#define MIN_BUFFERED		1024
+
+typedef enum SwareParallelState
+{
+	SWARE_PARALLEL_IDLE,		/* the next interval may be claimed */
+	SWARE_PARALLEL_CLAIMING,	/* a participant is claiming it */
+	SWARE_PARALLEL_DONE			/* no interval is left */
+} SwareParallelState;
+
+/* what the participants share, in dynamic shared memory */
+typedef struct SwareParallelScan
+{
+	slock_t		mutex;			/* guards the state */
+	SwareParallelState state;
+	ConditionVariable stateChanged;
+
+	/* used only by the participant that is claiming */
+	int64		leavesClaimed;	/* about how many leaves have been claimed */
+	bool		hasPlace;		/* has any interval been claimed? */
+	union
+	{
+		IndexTupleData tuple;
+		char		bytes[SWARE_MAX_PIVOT_SIZE];
+		double		forAlignment;
+	}			place;			/* if so, where the next one begins: a pivot
+								 * or an entry */
+} SwareParallelScan;
+
+/* The interval of a participant, between two pivots or entries. */
+struct SwareClaim
+{
+	bool		hasBegin;		/* false: it begins where the scan does */
+	bool		hasEnd;			/* false: it ends where the scan does */
+	SwareSearchKey key;			/* the place of either, for comparing */
+	PGAlignedBlock begin;		/* both in the direction of the scan */
+	PGAlignedBlock end;
+};
+
+/* the state of a parallel scan in dynamic shared memory */
+static inline SwareParallelScan *
+shared_state(IndexScanDesc descriptor)
+{
+	ParallelIndexScanDesc parallel = descriptor->parallel_scan;
+
+	return (SwareParallelScan *)
+		OffsetToPointer(parallel, SwareParallelScanOffset(parallel));
+}
+
+/* The amestimateparallelscan callback. */
+Size
+sware_estimateparallelscan(SWARE_ESTIMATE_PARALLEL_SCAN_PARAMETERS)
+{
+	return sizeof(SwareParallelScan);
+}
+
+/* The aminitparallelscan callback. */
+void
+sware_initparallelscan(void *target)
+{
+	SwareParallelScan *shared = target;
+
+	SpinLockInit(&shared->mutex);
+	ConditionVariableInit(&shared->stateChanged);
+	shared->state = SWARE_PARALLEL_IDLE;
+	shared->leavesClaimed = 0;
+	shared->hasPlace = false;
+}
+
+/* The amparallelrescan callback: no participant is scanning. */
+void
+sware_parallelrescan(IndexScanDesc descriptor)
+{
+	SwareParallelScan *shared = shared_state(descriptor);
+
+	SpinLockAcquire(&shared->mutex);
+	shared->state = SWARE_PARALLEL_IDLE;
+	SpinLockRelease(&shared->mutex);
+	shared->leavesClaimed = 0;
+	shared->hasPlace = false;
+}
+
+/*
+ * Wait until no other participant is claiming.  Returns true if the caller may
+ * claim now, and false if no interval is left.  The wait can be cancelled.
+ */
+static bool
+begin_claim(SwareParallelScan *shared)
+{
+	SwareParallelState state;
+
+	for (;;)
+	{
+		SpinLockAcquire(&shared->mutex);
+		state = shared->state;
+		if (state == SWARE_PARALLEL_IDLE)
+			shared->state = SWARE_PARALLEL_CLAIMING;
+		SpinLockRelease(&shared->mutex);
+
+		if (state != SWARE_PARALLEL_CLAIMING)
+			break;
+		ConditionVariableSleep(&shared->stateChanged, PG_WAIT_EXTENSION);
+	}
+	ConditionVariableCancelSleep();
+	return state == SWARE_PARALLEL_IDLE;
+}
+
+/*
+ * End a claim: set whether there are more intervals, and wake up those that
+ * wait.
+ */
+static void
+end_claim(SwareParallelScan *shared, SwareParallelState state)
+{
+	SpinLockAcquire(&shared->mutex);
+	Assert(shared->state == SWARE_PARALLEL_CLAIMING);
+	shared->state = state;
+	SpinLockRelease(&shared->mutex);
+	ConditionVariableBroadcast(&shared->stateChanged);
+}
+
+/*
+ * Do all of the scan's ranges end before a place, in the direction of the
+ * scan?  If not, the first range that goes on behind it becomes the current
+ * one.
+ */
+static bool
+is_beyond_ranges(SwareScanKeys *keys, IndexTuple tuple, bool forward)
+{
+	int64		range;
+
+	if (forward)
+		range = sware_scan_keys_first_range_above(keys, 0, tuple);
+	else
+		range = sware_scan_keys_last_range_below(keys, keys->rangeCount - 1,
+												 tuple);
+	if (range < 0 || range == keys->rangeCount)
+		return true;
+	sware_scan_keys_set_range(keys, range);
+	return false;
+}
+
+/*
+ * Returns the place where the first entry of the next interval can be: where
+ * the interval begins, or where the current range does, if that is further on.
+ */
+static SwareSearchKey *
+find_place(SwareScanKeys *keys, struct SwareClaim *claim, bool forward)
+{
+	SwareSearchKey *range_place = forward ? &keys->low : &keys->high;
+	IndexTuple	begin = (IndexTuple) claim->begin.data;
+	int			order;
+
+	if (!claim->hasBegin)
+		return range_place;
+	order = range_place->columnCount == 0 ? (forward ? -1 : 1) :
+		sware_compare_key(range_place, begin);
+	if (forward ? order >= 0 : order <= 0)
+		return range_place;
+	sware_search_key_from_tuple(&claim->key, keys->index, begin);
+	return &claim->key;
+}
+
+/* Does an interval end behind its beginning, in the direction of the scan? */
+static bool
+is_progress(SwareScanKeys *keys, struct SwareClaim *claim, bool forward)
+{
+	int			order;
+
+	if (!claim->hasBegin)
+		return true;
+	sware_search_key_from_tuple(&claim->key, keys->index,
+								(IndexTuple) claim->begin.data);
+	order = sware_compare_key(&claim->key, (IndexTuple) claim->end.data);
+	return forward ? order < 0 : order > 0;
+}
+
+/*
+ * Find the next interval, of about this number of leaves.  Returns false if
+ * there is none.  If claim->hasEnd, there may be others behind it.  The caller
+ * is the participant that is claiming.
+ */
+static bool
+find_interval(SwareScan *scan, SwareParallelScan *shared,
+			  struct SwareClaim *claim, int leaves, bool forward)
+{
+	SwareScanKeys *keys = &scan->tree.keys;
+	IndexTuple	begin = (IndexTuple) claim->begin.data;
+	IndexTuple	end = (IndexTuple) claim->end.data;
+	SwareSearchKey *place;
+
+	claim->hasBegin = shared->hasPlace;
+	if (claim->hasBegin)
+	{
+		memcpy(begin, &shared->place, IndexTupleSize(&shared->place.tuple));
+		if (is_beyond_ranges(keys, begin, forward))
+			return false;
+	}
+	else
+		sware_scan_keys_set_range(keys, forward ? 0 : keys->rangeCount - 1);
+
+	place = find_place(keys, claim, forward);
+	place->below = !forward;
+	claim->hasEnd = sware_find_cut(place, forward, leaves, end);
+	place->below = false;
+	if (sware_buffer_cursor_cut(&scan->buffer, forward, place,
+								claim->hasEnd ? end : NULL,
+								Max(leaves * ENTRIES_PER_LEAF, MIN_BUFFERED),
+								end))
+		claim->hasEnd = true;
+
+	/* if the end cannot be used, everything that is left is one interval */
+	if (claim->hasEnd && (!is_progress(keys, claim, forward) ||
+						  is_beyond_ranges(keys, end, forward)))
+		claim->hasEnd = false;
+	SWARE_FAULT_POINT("interval-found");
+	return true;
+}
+
+bool
+sware_claim_interval(SwareScan *scan, ScanDirection direction)
+{
+	SwareParallelScan *shared = shared_state(scan->scan);
+	SwareScanKeys *keys = &scan->tree.keys;
+	bool		forward = ScanDirectionIsForward(direction);
+	struct SwareClaim *claim = scan->claim;
+	IndexTuple	begin;
+	IndexTuple	end;
+	int			leaves;
+
+	sware_scan_keys_lift_restriction(keys);
+	if (keys->rangeCount == 0 || !begin_claim(shared))
+		return false;
+
+	/*
+	 * After an error the state stays SWARE_PARALLEL_CLAIMING.  That does no
+	 * harm: the error ends the query, and so the waits of all participants.
+	 */
+	if (claim == NULL)
+	{
+		claim = MemoryContextAlloc(scan->context, sizeof(struct SwareClaim));
+		scan->claim = claim;
+		pgstat_count_index_scan(scan->scan->indexRelation);
+	}
+	leaves = Min(Max(shared->leavesClaimed / PART_OF_CLAIMED, 1), MAX_LEAVES);
+	if (!find_interval(scan, shared, claim, leaves, forward))
+	{
+		end_claim(shared, SWARE_PARALLEL_DONE);
+		return false;
+	}
+
+	begin = claim->hasBegin ? (IndexTuple) claim->begin.data : NULL;
+	end = claim->hasEnd ? (IndexTuple) claim->end.data : NULL;
+	if (end)
+	{
+		memcpy(&shared->place, end, IndexTupleSize(end));
+		shared->hasPlace = true;
+		shared->leavesClaimed += leaves;
+	}
+	end_claim(shared, end ? SWARE_PARALLEL_IDLE : SWARE_PARALLEL_DONE);
+
+	if (forward)
+		sware_scan_keys_restrict(keys, begin, end);
+	else
+		sware_scan_keys_restrict(keys, end, begin);
+	SWARE_FAULT_POINT("interval-claimed");
+	return true;
+}

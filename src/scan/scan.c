@@ -1,0 +1,166 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan.c
+ *	  The access method's callbacks for scans.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+
+#include "cursor/mergescan.h"
+#include "scan/parallelscan.h"
+#include "scan/scan.h"
+#include "unique/stager.h"
+#include "locks/predicatelocks.h"
+#include "staging/staging.h"
+
+/*
+ * Publish what this session has staged for an index, before the index is read.
+ * That is not done for the planner, which looks for extreme values with a
+ * snapshot of its own kind: an estimate need not include them.
+ */
+static void
+publish_staged(IndexScanDesc descriptor)
+{
+	if (descriptor->xs_snapshot == NULL ||
+		descriptor->xs_snapshot->snapshot_type != SNAPSHOT_NON_VACUUMABLE)
+		sware_publish_index(descriptor->indexRelation);
+}
+
+/* The ambeginscan callback. */
+IndexScanDesc
+sware_beginscan(Relation index, int key_count, int order_by_count)
+{
+	/* no ordering operators are supported */
+	Assert(order_by_count == 0);
+	return sware_scan_begin(index, key_count, publish_staged);
+}
+
+/*
+ * The amrescan callback: start or restart a scan.  Without keys, the scan keeps
+ * those that it has.
+ */
+void
+sware_rescan(IndexScanDesc descriptor, ScanKey keys, int key_count,
+			 ScanKey order_bys, int order_by_count)
+{
+	SwareScan  *scan = descriptor->opaque;
+
+	if (keys && descriptor->numberOfKeys > 0)
+		memmove(descriptor->keyData, keys,
+				descriptor->numberOfKeys * sizeof(ScanKeyData));
+	if (keys || descriptor->numberOfKeys == 0)
+		sware_scan_restart(descriptor);
+	else
+	{
+		sware_scan_rewind(scan);
+		sware_scan_keys_lift_restriction(&scan->tree.keys);
+	}
+	sware_lock_predicates(descriptor, &scan->tree.keys);
+}
+
+/*
+ * The amgettuple callback: set xs_heaptid, and xs_itup if wanted, to the next
+ * entry.  Returns false if there is none.
+ */
+bool
+sware_gettuple(IndexScanDesc descriptor, ScanDirection direction)
+{
+	SwareScan  *scan = descriptor->opaque;
+
+	descriptor->xs_recheck = false;
+	if (descriptor->parallel_scan == NULL)
+	{
+		if (scan->mode == SWARE_SCAN_UNDECIDED)
+			sware_wait_for_staged_keys(descriptor);
+		return sware_scan_next(descriptor, direction);
+	}
+
+	for (;;)
+	{
+		if (scan->mode == SWARE_SCAN_UNDECIDED &&
+			!sware_claim_interval(scan, direction))
+			return false;
+		if (sware_scan_next(descriptor, direction))
+			return true;
+		sware_scan_rewind(scan);
+	}
+}
+
+/* Add the TID of a buffered entry to a bitmap. */
+static void
+add_to_bitmap(ItemPointer tid, void *bitmap)
+{
+	tbm_add_tuples(bitmap, tid, 1, false);
+}
+
+/*
+ * The amgetbitmap callback: add the TIDs of all entries to a bitmap, and return
+ * their number.  In a parallel plan, one process makes the bitmap for all.
+ *
+ * Buffer pages that retire while the buffer is read make no difference: their
+ * entries are found in the tree, all of which is read afterwards.  A TID that
+ * is added twice is in the bitmap once.
+ */
+int64
+sware_getbitmap(IndexScanDesc descriptor, TIDBitmap *bitmap)
+{
+	SwareScan  *scan = descriptor->opaque;
+	SwareTreeCursor *tree = &scan->tree;
+	SwarePosition *position = &tree->position;
+	int64		total;
+
+	scan->mode = SWARE_SCAN_TREE;
+	publish_staged(descriptor);
+	total = sware_buffer_cursor_visit_all(&scan->buffer, add_to_bitmap, bitmap);
+	sware_merge_relieve_buffer(scan);
+
+	while (sware_tree_cursor_next_page(tree, ForwardScanDirection))
+	{
+		int			count = position->last - position->first + 1;
+
+		tbm_add_tuples(bitmap, &position->tids[position->first], count, false);
+		total += count;
+	}
+	return total;
+}
+
+/* The amendscan callback. */
+void
+sware_endscan(IndexScanDesc descriptor)
+{
+	sware_scan_end(descriptor->opaque);
+}
+
+/* The ammarkpos callback: remember the position of the scan. */
+void
+sware_markpos(IndexScanDesc descriptor)
+{
+	SwareScan  *scan = descriptor->opaque;
+
+	if (scan->mode == SWARE_SCAN_TREE)
+		sware_tree_cursor_mark(&scan->tree);
+	sware_merge_mark(scan);
+}
+
+/* The amrestrpos callback: go back to the position that was marked. */
+void
+sware_restrpos(IndexScanDesc descriptor)
+{
+	SwareScan  *scan = descriptor->opaque;
+
+	switch (scan->markMode)
+	{
+		case SWARE_SCAN_UNDECIDED:
+			sware_scan_rewind(scan);
+			break;
+		case SWARE_SCAN_TREE:
+			sware_tree_cursor_restore(&scan->tree);
+			break;
+		case SWARE_SCAN_MERGE:
+			sware_merge_restore(scan);
+			break;
+	}
+}

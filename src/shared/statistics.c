@@ -1,0 +1,454 @@
+/*-------------------------------------------------------------------------
+ *
+ * statistics.c
+ *	  Statistics of indexes.  See statistics.h.
+ *
+ * An *account* has the statistics of one index.  A backend has accounts in
+ * private memory.  At the end of a transaction, if 100 ms have passed since
+ * the last time or there was a flush, it *empties* them: it adds them to the
+ * accounts in shared memory, if there are any, and removes its own.
+ *
+ * In shared memory, a lightweight lock guards which accounts there are, and
+ * the spinlock of an account guards its contents.  Another spinlock guards the
+ * list of accounts in the order of their latest changes.  So a backend that
+ * adds to an account needs the lightweight lock in shared mode only.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "lib/ilist.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "storage/spin.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "shared/statistics.h"
+
+/* indexes that shared memory has accounts for, at most */
+#define MAX_ACCOUNTS		2048
+
+/*
+ * Accounts that a backend has at most.  They are removed, and counting begins
+ * anew, if there is no shared memory that takes them.
+ */
+#define MAX_OWN_ACCOUNTS	1024
+
+/* accounts are not emptied more often than this, in ms */
+#define EMPTYING_INTERVAL	100
+
+/*
+ * Sorts of this number of entries in all reduce the weight of earlier sorts to
+ * about a third.
+ */
+#define SORTED_MEMORY		262144.0
+
+typedef struct AccountKey
+{
+	Oid			database;
+	Oid			index;
+} AccountKey;
+
+/* sums over all sorts, in which earlier sorts lose weight */
+typedef struct Sortedness
+{
+	double		entries;
+	double		outOfOrder;
+	double		displacement;	/* the largest one of each sort */
+} Sortedness;
+
+/* an account in private memory */
+typedef struct Account
+{
+	AccountKey	key;			/* hash key */
+	SwareCounters counters;
+	Sortedness	sortedness;
+	TimestampTz since;			/* when it was made */
+} Account;
+
+/* an account in shared memory */
+typedef struct SharedAccount
+{
+	AccountKey	key;			/* hash key */
+	dlist_node	node;			/* in the list of all */
+	slock_t		mutex;			/* guards the fields below */
+	SwareCounters counters;
+	Sortedness	sortedness;
+	TimestampTz since;
+} SharedAccount;
+
+/* all shared accounts; the one that was changed last is the first */
+typedef struct AccountList
+{
+	slock_t		mutex;			/* guards the list */
+	dlist_head	accounts;
+} AccountList;
+
+/* of SharedAccount; NULL if the library was not preloaded */
+static HTAB *shared_accounts = NULL;
+static AccountList *shared_list = NULL;
+static LWLock *shared_lock = NULL;
+
+static HTAB *own_accounts = NULL;	/* of Account */
+static Account *latest_account = NULL;	/* the one used last */
+static bool is_unemptied = false;	/* have own accounts changed since they
+									 * were emptied? */
+static bool is_urgent = false;	/* empty at the next transaction's end,
+								 * whatever the interval */
+static TimestampTz latest_emptying = 0;
+
+/* Add sums of later sorts; the earlier ones lose weight. */
+static void
+add_sortedness(Sortedness *sum, const Sortedness *more)
+{
+	double		remaining = SORTED_MEMORY / (SORTED_MEMORY + more->entries);
+
+	sum->entries = sum->entries * remaining + more->entries;
+	sum->outOfOrder = sum->outOfOrder * remaining + more->outOfOrder;
+	sum->displacement = sum->displacement * remaining + more->displacement;
+}
+
+static void
+add_counters(SwareCounters *sum, const SwareCounters *more)
+{
+	sum->buffered += more->buffered;
+	sum->appended += more->appended;
+	sum->inserted += more->inserted;
+	sum->deleted += more->deleted;
+	sum->dropped += more->dropped;
+	sum->flushes += more->flushes;
+	sum->flushedEntries += more->flushedEntries;
+	sum->flushedPages += more->flushedPages;
+	sum->flushTime += more->flushTime;
+	sum->bloomProbes += more->bloomProbes;
+	sum->bloomFalsePositives += more->bloomFalsePositives;
+}
+
+/*
+ * Make room for an account in shared memory, by removing the one that has not
+ * changed for longest.  The caller holds the lock exclusively.
+ */
+static void
+forget_stalest(void)
+{
+	SharedAccount *stalest = dlist_tail_element(SharedAccount, node,
+												&shared_list->accounts);
+
+	dlist_delete(&stalest->node);
+	hash_search(shared_accounts, &stalest->key, HASH_REMOVE, NULL);
+}
+
+/*
+ * Returns the account of an index in shared memory, which is made if it is not
+ * there; NULL if there is no memory.  The caller holds the lock exclusively.
+ */
+static SharedAccount *
+make_shared_account(const AccountKey *key, TimestampTz since)
+{
+	SharedAccount *account;
+	bool		found;
+
+	account = hash_search(shared_accounts, key, HASH_FIND, NULL);
+	if (account)
+		return account;
+	if (hash_get_num_entries(shared_accounts) >= MAX_ACCOUNTS)
+		forget_stalest();
+	account = hash_search(shared_accounts, key, HASH_ENTER_NULL, &found);
+	if (account)
+	{
+		SpinLockInit(&account->mutex);
+		memset(&account->counters, 0, sizeof(SwareCounters));
+		memset(&account->sortedness, 0, sizeof(Sortedness));
+		account->since = since;
+		dlist_push_head(&shared_list->accounts, &account->node);
+	}
+	return account;
+}
+
+/* Add an account of this backend to the index's account in shared memory. */
+static void
+empty_account(Account *account)
+{
+	SharedAccount *shared;
+
+	LWLockAcquire(shared_lock, LW_SHARED);
+	shared = hash_search(shared_accounts, &account->key, HASH_FIND, NULL);
+	if (shared == NULL)
+	{
+		LWLockRelease(shared_lock);
+		LWLockAcquire(shared_lock, LW_EXCLUSIVE);
+		shared = make_shared_account(&account->key, account->since);
+	}
+	if (shared)
+	{
+		SpinLockAcquire(&shared->mutex);
+		add_counters(&shared->counters, &account->counters);
+		add_sortedness(&shared->sortedness, &account->sortedness);
+		SpinLockRelease(&shared->mutex);
+		SpinLockAcquire(&shared_list->mutex);
+		dlist_move_head(&shared_list->accounts, &shared->node);
+		SpinLockRelease(&shared_list->mutex);
+	}
+	LWLockRelease(shared_lock);
+}
+
+/*
+ * Empty this backend's accounts into those in shared memory, if there are any.
+ * Raises no errors.
+ */
+static void
+empty_accounts(TimestampTz now)
+{
+	HASH_SEQ_STATUS status;
+	Account    *account;
+
+	if (!is_unemptied || shared_accounts == NULL)
+		return;
+	is_unemptied = false;
+	is_urgent = false;
+	latest_account = NULL;
+	latest_emptying = now;
+
+	hash_seq_init(&status, own_accounts);
+	while ((account = hash_seq_search(&status)) != NULL)
+	{
+		empty_account(account);
+		hash_search(own_accounts, &account->key, HASH_REMOVE, NULL);
+	}
+}
+
+/* A transaction callback, which may not raise errors. */
+static void
+empty_at_transaction_end(XactEvent event, void *arg)
+{
+	TimestampTz now;
+
+	if (!is_unemptied || shared_accounts == NULL ||
+		(event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT &&
+		 event != XACT_EVENT_PREPARE))
+		return;
+	now = GetCurrentTransactionStopTimestamp();
+	if (is_urgent ||
+		TimestampDifferenceExceeds(latest_emptying, now, EMPTYING_INTERVAL))
+		empty_accounts(now);
+}
+
+static void
+empty_at_exit(int code, Datum arg)
+{
+	empty_accounts(GetCurrentTimestamp());
+}
+
+static void
+make_own_accounts(void)
+{
+	static bool is_registered = false;
+	HASHCTL		control = {.keysize = sizeof(AccountKey),
+		.entrysize = sizeof(Account),
+	.hcxt = TopMemoryContext};
+
+	own_accounts = hash_create("sware statistics of this backend", 64, &control,
+							   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	if (!is_registered)
+	{
+		RegisterXactCallback(empty_at_transaction_end, NULL);
+		before_shmem_exit(empty_at_exit, (Datum) 0);
+		is_registered = true;
+	}
+}
+
+/* Returns this backend's account of an index, for adding to it. */
+static Account *
+account_of(Relation index)
+{
+	AccountKey	key = {MyDatabaseId, RelationGetRelid(index)};
+	bool		found;
+
+	is_unemptied = true;
+	if (likely(latest_account && latest_account->key.index == key.index))
+		return latest_account;
+
+	/* without shared memory, accounts are never emptied */
+	if (own_accounts && hash_get_num_entries(own_accounts) >= MAX_OWN_ACCOUNTS)
+	{
+		hash_destroy(own_accounts);
+		own_accounts = NULL;
+		latest_account = NULL;
+	}
+	if (own_accounts == NULL)
+		make_own_accounts();
+
+	latest_account = NULL;
+	latest_account = hash_search(own_accounts, &key, HASH_ENTER, &found);
+	if (!found)
+	{
+		memset(&latest_account->counters, 0, sizeof(SwareCounters));
+		memset(&latest_account->sortedness, 0, sizeof(Sortedness));
+		latest_account->since = GetCurrentTimestamp();
+	}
+	return latest_account;
+}
+
+void
+sware_count_buffered(Relation index, int64 entries)
+{
+	account_of(index)->counters.buffered += entries;
+}
+
+void
+sware_count_tree_run(Relation index, int64 appended, int64 inserted)
+{
+	SwareCounters *counters = &account_of(index)->counters;
+
+	counters->appended += appended;
+	counters->inserted += inserted;
+}
+
+void
+sware_count_deleted(Relation index, int64 entries)
+{
+	account_of(index)->counters.deleted += entries;
+}
+
+void
+sware_count_dropped(Relation index, int64 entries)
+{
+	account_of(index)->counters.dropped += entries;
+}
+
+void
+sware_count_flush(Relation index, int64 entries, int64 pages,
+				  int64 microseconds)
+{
+	SwareCounters *counters = &account_of(index)->counters;
+
+	counters->flushes++;
+	counters->flushedEntries += entries;
+	counters->flushedPages += pages;
+	counters->flushTime += microseconds;
+	is_urgent = true;
+}
+
+void
+sware_count_bloom(Relation index, int64 probes, int64 false_positives)
+{
+	SwareCounters *counters = &account_of(index)->counters;
+
+	counters->bloomProbes += probes;
+	counters->bloomFalsePositives += false_positives;
+}
+
+/* A sort of one entry says nothing. */
+void
+sware_note_sortedness(Relation index, int64 entries, int64 out_of_order,
+					  int64 largest_displacement)
+{
+	Sortedness	sort = {entries, out_of_order, largest_displacement};
+
+	if (entries > 1)
+		add_sortedness(&account_of(index)->sortedness, &sort);
+}
+
+/*
+ * Add up the accounts of an index in shared memory and of this backend.
+ * Returns false if there are none.
+ */
+static bool
+look_up(Oid index, Account *sum)
+{
+	AccountKey	key = {MyDatabaseId, index};
+	Account    *own =
+		own_accounts ? hash_search(own_accounts, &key, HASH_FIND, NULL) : NULL;
+	SharedAccount *shared = NULL;
+
+	memset(sum, 0, sizeof(Account));
+	if (shared_accounts)
+	{
+		LWLockAcquire(shared_lock, LW_SHARED);
+		shared = hash_search(shared_accounts, &key, HASH_FIND, NULL);
+		if (shared)
+		{
+			SpinLockAcquire(&shared->mutex);
+			sum->counters = shared->counters;
+			sum->sortedness = shared->sortedness;
+			sum->since = shared->since;
+			SpinLockRelease(&shared->mutex);
+		}
+		LWLockRelease(shared_lock);
+	}
+	if (own)
+	{
+		add_counters(&sum->counters, &own->counters);
+		add_sortedness(&sum->sortedness, &own->sortedness);
+		if (shared == NULL)
+			sum->since = own->since;
+	}
+	return own || shared;
+}
+
+/* Set K and L, in percent.  Returns false if nothing was sorted. */
+static bool
+estimate(const Sortedness *sortedness, double *k, double *l)
+{
+	*k = 0;
+	*l = 0;
+	if (sortedness->entries == 0)
+		return false;
+	*k = 100 * sortedness->outOfOrder / sortedness->entries;
+	*l = 100 * sortedness->displacement / sortedness->entries;
+	return true;
+}
+
+bool
+sware_estimates(Relation index, double *k, double *l)
+{
+	Account		sum;
+
+	(void) look_up(RelationGetRelid(index), &sum);
+	return estimate(&sum.sortedness, k, l);
+}
+
+void
+sware_statistics_read(Oid index, SwareStatistics *statistics)
+{
+	Account		sum;
+
+	(void) look_up(index, &sum);
+	statistics->counters = sum.counters;
+	statistics->hasSortedness =
+		estimate(&sum.sortedness, &statistics->k, &statistics->l);
+	statistics->since = sum.since;
+}
+
+void
+sware_statistics_request_memory(void)
+{
+	RequestAddinShmemSpace(
+						   hash_estimate_size(MAX_ACCOUNTS, sizeof(SharedAccount)));
+	RequestAddinShmemSpace(sizeof(AccountList));
+	RequestNamedLWLockTranche("SwareStatistics", 1);
+}
+
+void
+sware_statistics_attach(void)
+{
+	HASHCTL		control = {.keysize = sizeof(AccountKey),
+	.entrysize = sizeof(SharedAccount)};
+	bool		found;
+
+	shared_list = ShmemInitStruct("sware statistics list", sizeof(AccountList), &found);
+	if (!found)
+	{
+		SpinLockInit(&shared_list->mutex);
+		dlist_init(&shared_list->accounts);
+	}
+	shared_accounts = ShmemInitHash("sware statistics", MAX_ACCOUNTS,
+									MAX_ACCOUNTS, &control,
+									HASH_ELEM | HASH_BLOBS | HASH_FIXED_SIZE);
+	shared_lock = &GetNamedLWLockTranche("SwareStatistics")->lock;
+}

@@ -1,0 +1,230 @@
+/*-------------------------------------------------------------------------
+ *
+ * entrychain.c
+ *	  Entries in private memory, one behind another.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/memutils.h"
+
+#include "staging/entrychain.h"
+
+/*
+ * Each bin of a chain is twice as large as the one before, between these two
+ * sizes.  The first one is small, since a transaction may stage for thousands
+ * of indexes.
+ */
+#define FIRST_BIN_SIZE	((Size) 256)
+#define LAST_BIN_SIZE		((Size) 256 * 1024)
+
+Size		sware_staged_bytes = 0;
+
+/*
+ * The chains' memory in the running transaction; NULL if there are no chains.
+ */
+static MemoryContext context = NULL;
+static SwareEntryBin *spare_bins = NULL;	/* bins of the largest size that
+											 * no chain uses */
+
+/*
+ * The memory context of this transaction's chains, and of what refers to them.
+ * It lives until the transaction ends.
+ */
+MemoryContext
+sware_chain_context(void)
+{
+	if (context == NULL)
+		context = AllocSetContextCreate(TopTransactionContext, "sware staging",
+										ALLOCSET_DEFAULT_SIZES);
+	return context;
+}
+
+/*
+ * Forget all chains, once the transaction has ended and its memory is freed.
+ */
+void
+sware_chains_are_gone(void)
+{
+	context = NULL;
+	spare_bins = NULL;
+	sware_staged_bytes = 0;
+}
+
+/*
+ * Take bins out of use.  Those of the largest size are kept: a bulk load needs
+ * them again, and fresh memory costs page faults.
+ */
+static void
+recycle_bins(SwareEntryBin *bin)
+{
+	while (bin)
+	{
+		SwareEntryBin *next = bin->next;
+
+		if (bin->size == LAST_BIN_SIZE)
+		{
+			bin->next = spare_bins;
+			spare_bins = bin;
+		}
+		else
+			pfree(bin);
+		bin = next;
+	}
+}
+
+/*
+ * Add a bin to a chain, twice as large as the one before, and large enough for
+ * an entry.  Returns it.
+ */
+SwareEntryBin *
+sware_add_bin(SwareEntryChain *chain, Size entry_size)
+{
+	Size		size = chain->last == NULL ? FIRST_BIN_SIZE :
+		Min(chain->last->size * 2, LAST_BIN_SIZE);
+	SwareEntryBin *bin = spare_bins;
+
+	while (offsetof(SwareEntryBin, data) + entry_size > size)
+		size *= 2;
+	if (bin && size == LAST_BIN_SIZE)
+		spare_bins = bin->next;
+	else
+		bin = MemoryContextAlloc(sware_chain_context(), size);
+	bin->next = NULL;
+	bin->size = size;
+	bin->used = offsetof(SwareEntryBin, data);
+	if (chain->last)
+		chain->last->next = bin;
+	else
+		chain->first = bin;
+	chain->last = bin;
+	chain->bytes += size;
+	sware_staged_bytes += size;
+	return bin;
+}
+
+/* Remove all entries of a chain, and free its memory. */
+void
+sware_clear_chain(SwareEntryChain *chain)
+{
+	recycle_bins(chain->first);
+	sware_staged_bytes -= chain->bytes;
+	chain->first = NULL;
+	chain->last = NULL;
+	chain->bytes = 0;
+}
+
+/*
+ * Remove the entries that were added after `end` was taken by sware_chain_end.
+ */
+void
+sware_cut_chain(SwareEntryChain *chain, SwareChainEnd end)
+{
+	SwareEntryChain dropped = {NULL, NULL, 0};
+
+	if (end.bin == NULL)
+	{
+		sware_clear_chain(chain);
+		return;
+	}
+	dropped.first = end.bin->next;
+	for (SwareEntryBin *bin = dropped.first; bin; bin = bin->next)
+		dropped.bytes += bin->size;
+	chain->bytes -= dropped.bytes;
+	sware_clear_chain(&dropped);
+
+	end.bin->next = NULL;
+	end.bin->used = end.used;
+	chain->last = end.bin;
+}
+
+/*
+ * Return pointers to all entries, of which there are `count`, in their order.
+ * The array is allocated in the current memory context, the entries stay in
+ * the chain.
+ */
+IndexTuple *
+sware_chain_entries(SwareEntryChain *chain, int64 count)
+{
+	IndexTuple *entries = MemoryContextAllocHuge(CurrentMemoryContext,
+												 count * sizeof(IndexTuple));
+	int64		found = 0;
+
+	for (SwareEntryBin *bin = chain->first; bin; bin = bin->next)
+	{
+		for (Size offset = offsetof(SwareEntryBin, data); offset < bin->used;)
+		{
+			IndexTuple	entry = (IndexTuple) ((char *) bin + offset);
+
+			entries[found++] = entry;
+			offset += IndexTupleSize(entry);
+		}
+	}
+	Assert(found == count);
+	return entries;
+}
+
+/*
+ * Remove all entries before `first_kept`, and keep the order of the others.
+ * The entries removed are `dropped_share` of all.  Returns false, with nothing
+ * changed, if that would free much less memory than their share, because a
+ * large bin holds `first_kept` and entries before it: then the chain would be
+ * too large again with the next entry.
+ */
+bool
+sware_drop_chain_front(SwareEntryChain *chain, IndexTuple first_kept,
+					   double dropped_share)
+{
+	SwareEntryChain dropped = {NULL, NULL, 0};
+	SwareEntryBin *bin = chain->first;
+	Size		kept_size;
+
+	while ((char *) first_kept < bin->data ||
+		   (char *) first_kept >= (char *) bin + bin->used)
+	{
+		dropped.first = chain->first;
+		dropped.last = bin;
+		dropped.bytes += bin->size;
+		bin = bin->next;
+	}
+	if (dropped.bytes < chain->bytes * dropped_share * 2 / 3)
+		return false;
+
+	if (dropped.last)
+		dropped.last->next = NULL;
+	chain->first = bin;
+	chain->bytes -= dropped.bytes;
+	sware_clear_chain(&dropped);
+
+	kept_size = (char *) bin + bin->used - (char *) first_kept;
+	memmove(bin->data, first_kept, kept_size);
+	bin->used = offsetof(SwareEntryBin, data) + kept_size;
+	return true;
+}
+
+/*
+ * Make a chain of copies of entries.  If memory runs out, an error is raised,
+ * and the chain is empty.
+ */
+void
+sware_copy_to_chain(SwareEntryChain *chain, IndexTuple *entries, int64 count)
+{
+	memset(chain, 0, sizeof(SwareEntryChain));
+	PG_TRY();
+	{
+		for (int64 i = 0; i < count; i++)
+		{
+			Size		size = IndexTupleSize(entries[i]);
+
+			memcpy(sware_reserve(chain, size), entries[i], size);
+			chain->last->used += size;
+		}
+	}
+	PG_CATCH();
+	{
+		sware_clear_chain(chain);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+}

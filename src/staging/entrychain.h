@@ -1,0 +1,81 @@
+/*-------------------------------------------------------------------------
+ *
+ * entrychain.h
+ *	  Entries in private memory, one behind another.
+ *
+ * A chain is a list of pieces of memory called bins.  The first has a few
+ * hundred bytes, and each next one is larger: a transaction may have thousands
+ * of chains, or one of many megabytes.  All chains of a transaction are in one
+ * memory context, and the sizes of their bins are added up.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_ENTRYCHAIN_H
+#define SWARE_ENTRYCHAIN_H
+
+#include "access/itup.h"
+
+typedef struct SwareEntryBin
+{
+	struct SwareEntryBin *next;
+	Size		size;			/* of the bin, in bytes, this header included */
+	Size		used;			/* bytes in use, this header included */
+	char		data[FLEXIBLE_ARRAY_MEMBER];
+} SwareEntryBin;
+
+/*
+ * The entries, in the order in which they came.  All zero if there are none.
+ */
+typedef struct SwareEntryChain
+{
+	SwareEntryBin *first;
+	SwareEntryBin *last;
+	Size		bytes;			/* sum of the bins' sizes */
+} SwareEntryChain;
+
+/* The end of a chain at some time, to which it can be cut later. */
+typedef struct SwareChainEnd
+{
+	SwareEntryBin *bin;			/* the last one; NULL without entries */
+	Size		used;
+} SwareChainEnd;
+
+/* sum of the sizes of all chains' bins */
+extern Size sware_staged_bytes;
+
+extern MemoryContext sware_chain_context(void);
+extern void sware_chains_are_gone(void);
+extern SwareEntryBin *sware_add_bin(SwareEntryChain *chain, Size entry_size);
+extern void sware_clear_chain(SwareEntryChain *chain);
+extern void sware_cut_chain(SwareEntryChain *chain, SwareChainEnd end);
+extern IndexTuple *sware_chain_entries(SwareEntryChain *chain, int64 count);
+extern bool sware_drop_chain_front(SwareEntryChain *chain,
+								   IndexTuple first_kept,
+								   double dropped_share);
+extern void sware_copy_to_chain(SwareEntryChain *chain, IndexTuple *entries,
+								int64 count);
+
+/*
+ * Return room for an entry at the end of a chain.  The entry becomes part of
+ * the chain when the caller adds its size to `used` of the last bin.
+ */
+static inline IndexTuple
+sware_reserve(SwareEntryChain *chain, Size size)
+{
+	SwareEntryBin *bin = chain->last;
+
+	if (unlikely(bin == NULL || bin->used + size > bin->size))
+		bin = sware_add_bin(chain, size);
+	return (IndexTuple) ((char *) bin + bin->used);
+}
+
+/* The end of a chain as it is now, for sware_cut_chain. */
+static inline SwareChainEnd
+sware_chain_end(const SwareEntryChain *chain)
+{
+	SwareChainEnd end = {chain->last, chain->last ? chain->last->used : 0};
+
+	return end;
+}
+
+#endif							/* SWARE_ENTRYCHAIN_H */

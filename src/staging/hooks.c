@@ -1,0 +1,309 @@
+/*-------------------------------------------------------------------------
+ *
+ * hooks.c
+ *	  Callbacks and hooks through which the server reports the ends of
+ *	  (sub)transactions, statements, and utility commands.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "commands/dbcommands.h"
+#include "executor/executor.h"
+#include "nodes/plannodes.h"
+#include "tcop/pquery.h"
+#include "tcop/utility.h"
+
+#include "locks/changes.h"
+#include "staging/hooks.h"
+#include "staging/staging.h"
+#include "zones/zones.h"
+#include "base/compat.h"
+
+/*
+ * Does sware_statement describe a statement that began before the hooks were
+ * installed?  No hook will report its end either.
+ */
+static bool is_unseen = false;
+
+static ExecutorRun_hook_type previous_executor_run;
+static ExecutorFinish_hook_type previous_executor_finish;
+static ProcessUtility_hook_type previous_process_utility;
+
+/* An aborted (sub)transaction is not changing any index any more. */
+static void
+forget_changes(SubTransactionId subtransaction)
+{
+	if (sware_change_count == 0)
+		return;
+	sware_forget_changes(subtransaction);
+	sware_revoke_failed_direct_inserts();
+}
+
+static void
+transaction_event(XactEvent event, void *argument)
+{
+	switch (event)
+	{
+		case XACT_EVENT_PRE_COMMIT:
+		case XACT_EVENT_PRE_PREPARE:
+			sware_staging_transaction_prepares_to_end();
+			break;
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_PREPARE:
+		case XACT_EVENT_ABORT:
+			forget_changes(TopSubTransactionId);
+			sware_staging_transaction_ends();
+			if (is_unseen)
+			{
+				sware_statement.kind = SWARE_STATEMENT_UNKNOWN;
+				sware_statement.level = SWARE_NO_STATEMENT;
+			}
+			is_unseen = false;
+			break;
+		default:
+			/* parallel workers never stage */
+			break;
+	}
+}
+
+static void
+subtransaction_event(SubXactEvent event, SubTransactionId child,
+					 SubTransactionId parent, void *argument)
+{
+	if (event == SUBXACT_EVENT_COMMIT_SUB)
+		sware_staging_subtransaction_commits(child, parent);
+	else if (event == SUBXACT_EVENT_ABORT_SUB)
+	{
+		forget_changes(child);
+		sware_staging_subtransaction_aborts(child);
+	}
+}
+
+/*
+ * What does the root of a plan, or of a subplan, say about the statement?
+ * `writes` tells whether the plan may modify tables.
+ */
+static SwareStatementKind
+kind_of_plan(Plan *plan, bool writes)
+{
+	if (plan == NULL || !writes)
+		return SWARE_STATEMENT_STAGES;
+	if (IsA(plan, ModifyTable))
+		return ((ModifyTable *) plan)->onConflictAction == ONCONFLICT_NONE ?
+			SWARE_STATEMENT_STAGES : SWARE_STATEMENT_SPECULATES;
+
+	/* Some extensions put a node of their own around ModifyTable. */
+	return IsA(plan, CustomScan) ? SWARE_STATEMENT_UNKNOWN :
+		SWARE_STATEMENT_STAGES;
+}
+
+/*
+ * May the entries of a statement be staged?  Those of ON CONFLICT may not: its
+ * tuples may be killed, and vacuumed, before the transaction ends.
+ * Data-modifying CTEs are subplans, so these are examined, too.
+ */
+static SwareStatementKind
+kind_of_statement(PlannedStmt *statement)
+{
+	SwareStatementKind kind =
+		kind_of_plan(statement->planTree,
+					 statement->commandType != CMD_SELECT);
+	ListCell   *cell;
+
+	foreach(cell, statement->subplans)
+	{
+		SwareStatementKind other = kind_of_plan((Plan *) lfirst(cell),
+												statement->hasModifyingCTE);
+
+		if (kind == SWARE_STATEMENT_STAGES ||
+			other == SWARE_STATEMENT_SPECULATES)
+			kind = other;
+	}
+	return kind;
+}
+
+/* Note that a statement begins, perhaps within one that is running. */
+static void
+begin_statement(SwareStatementKind kind)
+{
+	sware_statement.kind = kind;
+	sware_statement.level++;
+}
+
+static void
+executor_run(SWARE_EXECUTOR_RUN_PARAMETERS)
+{
+	SwareStatement outer = sware_statement;
+
+	/*
+	 * Parallel workers belong to this transaction, but cannot see its memory.
+	 */
+	if (query->plannedstmt->parallelModeNeeded)
+		sware_publish_all();
+
+	begin_statement(kind_of_statement(query->plannedstmt));
+	PG_TRY();
+	{
+		if (previous_executor_run)
+			previous_executor_run(SWARE_EXECUTOR_RUN_ARGUMENTS);
+		else
+			standard_ExecutorRun(SWARE_EXECUTOR_RUN_ARGUMENTS);
+	}
+	PG_FINALLY();
+	{
+		sware_statement = outer;
+	}
+	PG_END_TRY();
+}
+
+static void
+executor_finish(QueryDesc *query)
+{
+	SwareStatement outer = sware_statement;
+
+	begin_statement(kind_of_statement(query->plannedstmt));
+	PG_TRY();
+	{
+		if (previous_executor_finish)
+			previous_executor_finish(query);
+		else
+			standard_ExecutorFinish(query);
+		sware_staging_statement_ends();
+	}
+	PG_FINALLY();
+	{
+		sware_statement = outer;
+	}
+	PG_END_TRY();
+}
+
+/*
+ * Is a utility command one that touches indexes only through statements of its
+ * own, which the executor hooks see?  Then entries may stay staged: publishing
+ * for a savepoint around every row would store rows one by one.
+ */
+static bool
+leaves_indexes_alone(Node *command)
+{
+	switch (nodeTag(command))
+	{
+		case T_TransactionStmt:
+		case T_VariableSetStmt:
+		case T_VariableShowStmt:
+		case T_PrepareStmt:
+		case T_ExecuteStmt:
+		case T_DeallocateStmt:
+		case T_DeclareCursorStmt:
+		case T_FetchStmt:
+		case T_ClosePortalStmt:
+		case T_ListenStmt:
+		case T_NotifyStmt:
+		case T_UnlistenStmt:
+		case T_DoStmt:
+		case T_CallStmt:
+		case T_CopyStmt:
+		case T_ExplainStmt:
+			return true;
+		default:
+			return false;
+	}
+}
+
+static void
+process_utility(PlannedStmt *statement, const char *query_string,
+				bool read_only_tree, ProcessUtilityContext context,
+				ParamListInfo parameters, QueryEnvironment *environment,
+				DestReceiver *destination, QueryCompletion *completion)
+{
+	SwareStatement outer = sware_statement;
+	Node	   *command = statement->utilityStmt;
+	bool		is_copy = IsA(command, CopyStmt);
+	volatile bool moves_data = !leaves_indexes_alone(command);
+	volatile Oid dropped_database = InvalidOid;
+
+	/* The OID may be given to another database. */
+	if (IsA(command, DropdbStmt))
+		dropped_database =
+			get_database_oid(((DropdbStmt *) command)->dbname, true);
+
+	if (moves_data)
+	{
+		sware_publish_all();
+		sware_utility_depth++;
+	}
+
+	if (is_copy)
+		begin_statement(SWARE_STATEMENT_STAGES);
+	else
+		sware_statement.kind = SWARE_STATEMENT_UNKNOWN;
+	PG_TRY();
+	{
+		if (previous_process_utility)
+			previous_process_utility(statement, query_string, read_only_tree,
+									 context, parameters, environment,
+									 destination, completion);
+		else
+			standard_ProcessUtility(statement, query_string, read_only_tree,
+									context, parameters, environment,
+									destination, completion);
+		if (is_copy)
+			sware_staging_statement_ends();
+	}
+	PG_FINALLY();
+	{
+		sware_statement = outer;
+		if (moves_data)
+			sware_utility_depth--;
+	}
+	PG_END_TRY();
+
+	if (OidIsValid(dropped_database))
+		sware_zones_forget_database(dropped_database);
+}
+
+/*
+ * Note the statement that is running when the library is loaded in the middle
+ * of it, so that no hook has seen it begin.  No hook will report its end, so
+ * it counts as running until the transaction ends.
+ *
+ * A session's first statement often is a COPY.  If it is, and no function that
+ * COPY calls has loaded the library (a function leaves an error context), its
+ * rows can be staged without is_speculative's look at each heap tuple, which
+ * costs as much as staging.
+ */
+static void
+look_at_running_statement(void)
+{
+	Node	   *command;
+
+	if (ActivePortal == NULL)
+		return;
+	is_unseen = true;
+	begin_statement(SWARE_STATEMENT_UNKNOWN);
+
+	if (error_context_stack != NULL || list_length(ActivePortal->stmts) != 1)
+		return;
+	command = linitial_node(PlannedStmt, ActivePortal->stmts)->utilityStmt;
+	if (command != NULL && IsA(command, CopyStmt))
+		sware_statement.kind = SWARE_STATEMENT_STAGES;
+}
+
+/*
+ * Install the hooks and callbacks.  Called once, when the library is loaded.
+ */
+void
+sware_install_hooks(void)
+{
+	look_at_running_statement();
+
+	RegisterXactCallback(transaction_event, NULL);
+	RegisterSubXactCallback(subtransaction_event, NULL);
+	previous_executor_run = ExecutorRun_hook;
+	ExecutorRun_hook = executor_run;
+	previous_executor_finish = ExecutorFinish_hook;
+	ExecutorFinish_hook = executor_finish;
+	previous_process_utility = ProcessUtility_hook;
+	ProcessUtility_hook = process_utility;
+}

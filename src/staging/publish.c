@@ -1,0 +1,480 @@
+/*-------------------------------------------------------------------------
+ *
+ * publish.c
+ *	  Publishing: moving staged entries to where other backends see them.
+ *
+ * A bulk load runs the cycle of the SWARE-buffer here (SWARE, section III):
+ * when the memory is used up, the entries are sorted, the lower part goes to
+ * the tree as a run, and the upper part is kept, so that later entries that
+ * overlap it are sorted together with it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/lock.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "base/options.h"
+#include "locks/changes.h"
+#include "locks/predicatelocks.h"
+#include "buffer/buffer.h"
+#include "keys/sorter.h"
+#include "staging/stagings.h"
+#include "shared/statistics.h"
+#include "base/faultpoint.h"
+#include "tree/tree.h"
+
+/*
+ * Up to this number of entries of a transaction go to the buffer.  More of
+ * them fill whole leaves, or leaves get several each, so they are sent to the
+ * tree.
+ */
+#define LARGEST_BUFFERED_RUN	256
+
+/*
+ * Publishing at least this number of entries of an index at once costs less
+ * than inserting them one by one.
+ */
+#define USEFUL_RUN			8
+
+/*
+ * When memory is spread over so many indexes that each has few entries, this
+ * number of rows is inserted directly for each index that was published.  It
+ * makes up for the cost of publishing.
+ */
+#define DIRECT_INSERTS_PER_RUN	32
+
+int64		sware_direct_inserts = 0;
+
+/*
+ * Note that only `count` entries are left of a staging, all of one
+ * subtransaction.  Its chain holds these and no others.
+ */
+static void
+begin_anew(SwareStaging *staging, int64 count)
+{
+	SwareStagedSegment *segment = &staging->segments[0];
+
+	Assert(staging->segmentCount == 1);
+	sware_reduce_staged(staging, count);
+	memset(&segment->start, 0, sizeof(SwareChainEnd));
+	segment->count = 0;
+}
+
+/*
+ * Remove all entries before `first_kept`, and keep the order of the others.
+ * Returns false, with nothing changed, if that would free too little memory.
+ */
+static bool
+drop_front(SwareStaging *staging, IndexTuple first_kept, int64 kept_count)
+{
+	double		dropped_share = 1 - (double) kept_count / staging->count;
+
+	if (!sware_drop_chain_front(&staging->entries, first_kept, dropped_share))
+		return false;
+	begin_anew(staging, kept_count);
+	return true;
+}
+
+/*
+ * Keep only the given entries, in the given order.  If memory runs out, an
+ * error is raised, and nothing has changed.
+ */
+static void
+keep(SwareStaging *staging, IndexTuple *entries, int64 count)
+{
+	SwareEntryChain kept;
+
+	sware_copy_to_chain(&kept, entries, count);
+	sware_clear_chain(&staging->entries);
+	staging->entries = kept;
+	begin_anew(staging, count);
+}
+
+/*
+ * Raise an error if the index has got another file since its entries were
+ * staged.  Other sessions cannot give it one, since they wait for our lock,
+ * and utility commands of this transaction publish first.  An extension that
+ * exchanges files in another way is not noticed earlier, and it is unknown
+ * whether the new file has the entries' rows.
+ */
+static void
+check_file(SwareStaging *staging, Relation index)
+{
+	if (memcmp(&staging->file, &SwareRelationLocator(index),
+			   sizeof(SwareFile)) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" was given another file while entries waited to be stored in it",
+						RelationGetRelationName(index)),
+				 errhint("Set sware.enable_buffer to off in sessions that exchange the files of indexes.")));
+}
+
+/*
+ * Tell other backends that the first `sent` entries of a unique index have
+ * been stored, before their keys leave the register.  If all were sent,
+ * sware_clear_staging removes the keys; if not, this does.
+ */
+static void
+tell_of_stored(SwareStaging *staging, Relation index, IndexTuple *entries,
+			   int64 sent, bool in_order)
+{
+	SwareStager *stager = staging->stager;
+
+	sware_tell_of_stored(stager, index, entries, sent, in_order);
+	SWARE_FAULT_POINT("staged-keys-published");
+	if (sent < staging->count)
+		sware_keep_keys(stager, index, entries + sent, staging->count - sent);
+}
+
+/*
+ * Send the lower `percent` of the staged entries to the tree, or, if that is
+ * few entries, to the buffer.  The rest is kept, in order.  After an error all
+ * entries are staged still; storing an entry twice does no harm.  Runs
+ * comparators, and takes locks on pages, so the caller holds none.
+ */
+static void
+send(SwareStaging *staging, Relation index, int percent)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "sware publish",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	int64		count = staging->count;
+	int64		sent;
+	IndexTuple *entries;
+	int			stored = 0;
+	bool		were_in_order = true;
+	bool		are_in_order = false;
+
+	/* What is kept becomes a single segment, so it must be one before. */
+	if (staging->segmentCount > 1)
+		percent = 100;
+	sent = count - count * (100 - percent) / 100;
+
+	check_file(staging, index);
+	sware_begin_change(index, SWARE_PUBLISHES);
+	SWARE_FAULT_POINT("publish-begins");
+	entries = sware_chain_entries(&staging->entries, count);
+	if (count <= LARGEST_BUFFERED_RUN && sent == count)
+		stored = sware_buffer_insert(index, entries, count);
+	if (stored < count)
+	{
+		/* which is locked by the statements that have staged */
+		Relation	heap = table_open(index->rd_index->indrelid, NoLock);
+		int			appended;
+
+		if (count - stored > 1)
+			were_in_order = sware_sort_arrivals(index, entries + stored,
+												count - stored);
+		are_in_order = stored == 0;
+		SWARE_FAULT_POINT("publish-sorted");
+		appended = sware_tree_insert_run(index, heap, entries + stored,
+										 sent - stored, false);
+		table_close(heap, NoLock);
+		sware_count_tree_run(index, appended, sent - stored - appended);
+	}
+	SWARE_FAULT_POINT("publish-stored");
+	if (staging->stager)
+		tell_of_stored(staging, index, entries, sent, are_in_order);
+
+	/*
+	 * Readers can see the entries from now on.  Look for serializable readers
+	 * that came too early.
+	 */
+	sware_check_conflicts(index, entries, sent);
+
+	if (sent == count)
+		sware_clear_staging(staging);
+	else if (!were_in_order ||
+			 !drop_front(staging, entries[sent], count - sent))
+		keep(staging, entries + sent, count - sent);
+	sware_end_change();
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+}
+
+/*
+ * Has a staging entries that can be published now?  Superseded ones are not
+ * stored, and an index that is being published already is left alone.
+ */
+static bool
+is_publishable(SwareStaging *staging)
+{
+	return staging->count > 0 &&
+		staging->supersededBy == InvalidSubTransactionId &&
+		!sware_is_changing(staging->index, SWARE_PUBLISHES);
+}
+
+/*
+ * Open the index of a staging.  Staging holds its lock.  Returns NULL if this
+ * transaction has dropped the index by a command that did not publish: then
+ * nothing has to be stored.
+ */
+static Relation
+open_index(SwareStaging *staging)
+{
+	Relation	index;
+
+	Assert(staging->isLocked);
+	index = RelationIdGetRelation(staging->index);
+	if (!RelationIsValid(index))
+		sware_clear_staging(staging);
+	return index;
+}
+
+/*
+ * Return a staging that can be published now and was filled by a statement of
+ * `highest_level` or a lower level; NULL if there is none.
+ */
+static SwareStaging *
+next_publishable(int highest_level)
+{
+	dlist_iter	iterator;
+
+	dlist_foreach(iterator, &sware_filled_stagings)
+	{
+		SwareStaging *staging =
+			dlist_container(SwareStaging, node, iterator.cur);
+
+		/*
+		 * The stagings of ended statements come first, and others in any
+		 * order.
+		 */
+		if (staging->level > highest_level)
+			break;
+		if (is_publishable(staging))
+			return staging;
+	}
+	return NULL;
+}
+
+/*
+ * What percentage of a staging is sent when memory is needed?  All of it, if
+ * it is so small that keeping a part is not worth while.
+ */
+static inline int
+lower_part(const SwareStaging *staging)
+{
+	return staging->count < USEFUL_RUN ? 100 : staging->flushFraction;
+}
+
+/* Publish the lower `percent` of what is staged for one index. */
+static void
+publish(SwareStaging *staging, int percent)
+{
+	Relation	index = open_index(staging);
+	bool		pushed = false;
+
+	if (index == NULL)
+		return;
+
+	/* Comparators and detoasting may need a snapshot. */
+	if (!ActiveSnapshotSet())
+	{
+		PushActiveSnapshot(GetTransactionSnapshot());
+		pushed = true;
+	}
+	send(staging, index, percent);
+	if (pushed)
+		PopActiveSnapshot();
+	index_close(index, NoLock);
+}
+
+/*
+ * Publish what was staged by statements of `highest_level` and of lower
+ * levels.  The lowest, SWARE_NO_STATEMENT, is that of statements that have
+ * ended.
+ */
+static void
+publish_staged(int highest_level)
+{
+	SwareStaging *staging;
+
+	/* A comparator may run SQL that stages entries for other indexes. */
+	while ((staging = next_publishable(highest_level)) != NULL)
+		publish(staging, 100);
+}
+
+/*
+ * Publish what ended statements have staged, if it is for too many indexes.
+ * Each such index stays locked, which nbtree does not need: it locks an index
+ * only while the statement runs.  All sessions together may use a quarter of
+ * the server's lock table for these locks.
+ */
+void
+sware_limit_lingering(void)
+{
+	if (unlikely(sware_lingering_stagings > max_locks_per_xact / 4))
+		publish_staged(SWARE_NO_STATEMENT);
+}
+
+/* qsort comparator: larger stagings come first */
+static int
+compare_sizes(const void *a, const void *b)
+{
+	Size		size_a = (*(SwareStaging *const *) a)->entries.bytes;
+	Size		size_b = (*(SwareStaging *const *) b)->entries.bytes;
+
+	return size_a > size_b ? -1 : size_a < size_b;
+}
+
+/*
+ * Return all stagings with entries, the largest first, in an array allocated
+ * in the current memory context.
+ */
+static SwareStaging **
+sorted_stagings(int *count)
+{
+	Size		size = sware_staged_indexes * sizeof(SwareStaging *);
+	SwareStaging **result = MemoryContextAllocHuge(CurrentMemoryContext, size);
+	dlist_iter	iterator;
+
+	*count = 0;
+	dlist_foreach(iterator, &sware_filled_stagings)
+		result[(*count)++] = dlist_container(SwareStaging, node, iterator.cur);
+	qsort(result, *count, sizeof(SwareStaging *), compare_sizes);
+	return result;
+}
+
+/*
+ * Publish the lower part of the largest stagings, each at most once, until all
+ * stagings together have shrunk to `size`.  Returns the number of runs sent,
+ * and in *entries the number of entries in them.  A comparator may run SQL
+ * that stages more entries; stagings are not freed before the transaction
+ * ends, so the array stays valid.
+ */
+static int
+shrink_to(Size size, int64 *entries)
+{
+	int			count;
+	SwareStaging **largest_first = sorted_stagings(&count);
+	int			runs = 0;
+
+	for (int i = 0; i < count && sware_staged_bytes > size; i++)
+	{
+		SwareStaging *staging = largest_first[i];
+		int64		before = staging->count;
+
+		if (!is_publishable(staging))
+			continue;
+		publish(staging, lower_part(staging));
+		*entries += before - staging->count;
+		runs++;
+	}
+	pfree(largest_first);
+	return runs;
+}
+
+/* Publish the stagings that have very few entries.  Returns their number. */
+static int64
+publish_small(void)
+{
+	int			count;
+	SwareStaging **all = sorted_stagings(&count);
+	int64		runs = 0;
+
+	for (int i = 0; i < count; i++)
+	{
+		if (is_publishable(all[i]) && all[i]->count < USEFUL_RUN)
+		{
+			publish(all[i], 100);
+			runs++;
+		}
+	}
+	pfree(all);
+	return runs;
+}
+
+/*
+ * Publish entries when all stagings together have become too large.  It
+ * publishes so many that small stagings do not reach the limit again with the
+ * next entry.  If most runs were too short to be worth publishing, memory does
+ * not suffice for so many indexes: then the stagings with very few entries are
+ * published, too, and a number of rows are inserted directly before anything
+ * is staged for another index.
+ */
+void
+sware_make_room(void)
+{
+	Size		limit = (Size) sware_staging_size * 1024;
+	int64		entries = 0;
+	int			runs = 0;
+	int			more;
+
+	do
+	{
+		more = shrink_to(limit / 4 * 3, &entries);
+		runs += more;
+	} while (more > 0 && sware_staged_bytes > limit / 4 * 3);
+
+	if (entries < (int64) runs * USEFUL_RUN)
+		sware_direct_inserts =
+			(runs + publish_small()) * DIRECT_INSERTS_PER_RUN;
+}
+
+/*
+ * Publish the lower part of a full staging.  The caller has the index open;
+ * errors are those of storing entries.
+ */
+void
+sware_publish_lower_part(SwareStaging *staging, Relation index)
+{
+	if (is_publishable(staging))
+		send(staging, index, lower_part(staging));
+}
+
+/*
+ * Publish what is staged for an index, which the caller has open; called
+ * through sware_publish_index.  No lightweight lock may be held.
+ */
+void
+sware_publish_index_slowly(Relation index)
+{
+	for (SwareStaging *staging = sware_stagings_of(RelationGetRelid(index));
+		 staging; staging = staging->sameIndex)
+	{
+		if (is_publishable(staging))
+			send(staging, index, 100);
+	}
+}
+
+/*
+ * Publish all that this backend has staged.  No lightweight lock may be held.
+ * An error leaves entries staged.
+ */
+void
+sware_publish_all(void)
+{
+	if (sware_staged_indexes > 0)
+		publish_staged(INT_MAX);
+}
+
+/*
+ * Note that a statement ends.  The executor is about to give up the locks of
+ * its indexes, but staging keeps its own.  What the statement staged was
+ * staged by no running statement from now on.
+ */
+void
+sware_staging_statement_ends(void)
+{
+	while (!dlist_is_empty(&sware_filled_stagings))
+	{
+		SwareStaging *staging = dlist_tail_element(SwareStaging, node,
+												   &sware_filled_stagings);
+
+		if (staging->level < sware_statement.level)
+			break;
+		staging->level = SWARE_NO_STATEMENT;
+		dlist_delete(&staging->node);
+		dlist_push_head(&sware_filled_stagings, &staging->node);
+		sware_lingering_stagings++;
+	}
+	sware_limit_lingering();
+}

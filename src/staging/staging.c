@@ -1,0 +1,600 @@
+/*-------------------------------------------------------------------------
+ *
+ * staging.c
+ *	  Entries of the running transaction, in its backend's private memory.
+ *
+ * What is staged for each index, and what becomes of it when transactions and
+ * subtransactions end.  publish.c moves entries to where other
+ * backends see them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/parallel.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "storage/lmgr.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+
+#include "base/options.h"
+#include "keys/entry.h"
+#include "staging/stagings.h"
+#include "tree/tree.h"
+
+/* entry of the hash table `stagings` */
+typedef struct StagingEntry
+{
+	Oid			index;			/* hash key */
+	SwareStaging *stagings;		/* the latest one first */
+} StagingEntry;
+
+/*
+ * What ii_AmCache of an IndexInfo points to: the staging of the index, so that
+ * it need not be looked up for each row.
+ */
+typedef struct StagingReference
+{
+	uint64		generation;		/* valid if equal to `generation` */
+	SwareStaging *staging;
+} StagingReference;
+
+SwareStatement sware_statement = {SWARE_STATEMENT_UNKNOWN, SWARE_NO_STATEMENT};
+int			sware_utility_depth = 0;
+
+/* These describe the running transaction. */
+static HTAB *stagings = NULL;	/* of StagingEntry; NULL if there is none */
+dlist_head	sware_filled_stagings = DLIST_STATIC_INIT(sware_filled_stagings);
+int			sware_staged_indexes = 0;
+int			sware_lingering_stagings = 0;
+
+/* the latest one that staged or superseded */
+static SubTransactionId latest_subtransaction = InvalidSubTransactionId;
+static bool is_ending = false;	/* has the pre-commit callback begun? */
+
+/* Raised when a StagingReference becomes invalid; never reset. */
+static uint64 generation = 1;
+
+/*
+ * Take the index's lock, which the caller of aminsert holds, for as long as
+ * there are entries: publishing must not have to wait for it.  The top-level
+ * transaction owns this lock, so an aborting subtransaction does not release
+ * it.
+ */
+static void
+lock_index(SwareStaging *staging)
+{
+	ResourceOwner caller = CurrentResourceOwner;
+
+	if (staging->isLocked)
+		return;
+	CurrentResourceOwner = TopTransactionResourceOwner;
+	LockRelationOid(staging->index, RowExclusiveLock);
+	CurrentResourceOwner = caller;
+	staging->isLocked = true;
+}
+
+static void
+unlock_index(SwareStaging *staging)
+{
+	ResourceOwner caller = CurrentResourceOwner;
+
+	CurrentResourceOwner = TopTransactionResourceOwner;
+	UnlockRelationOid(staging->index, RowExclusiveLock);
+	CurrentResourceOwner = caller;
+	staging->isLocked = false;
+}
+
+/* Note that a staging has got its first entry.  Its index is locked. */
+static void
+note_first_entry(SwareStaging *staging)
+{
+	Assert(staging->isLocked);
+	staging->level = sware_statement.level;
+	if (staging->level == SWARE_NO_STATEMENT)
+	{
+		dlist_push_head(&sware_filled_stagings, &staging->node);
+		sware_lingering_stagings++;
+	}
+	else
+		dlist_push_tail(&sware_filled_stagings, &staging->node);
+	sware_staged_indexes++;
+}
+
+/* Reduce the number of entries to `count`, after the chain was shortened. */
+void
+sware_reduce_staged(SwareStaging *staging, int64 count)
+{
+	if (staging->count > 0 && count == 0)
+	{
+		dlist_delete(&staging->node);
+		if (staging->level == SWARE_NO_STATEMENT)
+			sware_lingering_stagings--;
+		sware_staged_indexes--;
+		unlock_index(staging);
+	}
+	staging->count = count;
+}
+
+/*
+ * Remove all entries and forget their registered keys, but keep the staging
+ * itself.  Raises no errors.
+ */
+void
+sware_clear_staging(SwareStaging *staging)
+{
+	sware_reduce_staged(staging, 0);
+	sware_clear_chain(&staging->entries);
+	staging->segmentCount = 0;
+	if (staging->stager)
+		sware_forget_keys(staging->stager);
+}
+
+/* Read the index's options into a staging. */
+static void
+read_options(SwareStaging *staging, Relation index)
+{
+	staging->limit = sware_index_buffer_size(index) == 0 ?
+		0 :
+		(Size) sware_staging_size * 1024;
+	staging->flushFraction = sware_flush_fraction(index);
+}
+
+/*
+ * Prepare an empty staging for entries, by the index's definition and options.
+ */
+static void
+prepare(SwareStaging *staging, Relation index)
+{
+	TupleDesc	descriptor = RelationGetDescr(index);
+	Size		data_size;
+	Datum		values[INDEX_MAX_KEYS] = {0};
+	bool		isnull[INDEX_MAX_KEYS] = {0};
+
+	staging->segmentCount = 0;	/* an error may have left a segment without
+								 * entries */
+	staging->file = SwareRelationLocator(index);
+	read_options(staging, index);
+	staging->fixedSize = 0;
+	staging->fixedColumnSize = 0;
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		if (TupleDescAttr(descriptor, i)->attlen < 0)
+			return;
+	}
+	data_size = heap_compute_data_size(descriptor, values, isnull);
+	staging->fixedSize = MAXALIGN(sizeof(IndexTupleData) + data_size);
+	if (staging->fixedSize > SWARE_MAX_ENTRY_SIZE)
+		staging->fixedSize = 0;
+	else if (descriptor->natts == 1 && TupleDescAttr(descriptor, 0)->attbyval)
+		staging->fixedColumnSize = TupleDescAttr(descriptor, 0)->attlen;
+}
+
+/*
+ * Return the stagings of an index, the latest one first, linked by sameIndex;
+ * NULL if there are none.
+ */
+SwareStaging *
+sware_stagings_of(Oid index)
+{
+	StagingEntry *entry = stagings == NULL ? NULL :
+		hash_search(stagings, &index, HASH_FIND, NULL);
+
+	return entry ? entry->stagings : NULL;
+}
+
+static SwareStaging *
+make_staging(Relation index)
+{
+	Oid			key = RelationGetRelid(index);
+	SwareStaging *staging;
+	StagingEntry *entry;
+	bool		found;
+
+	if (stagings == NULL)
+	{
+		HASHCTL		control = {.keysize = sizeof(Oid),
+			.entrysize = sizeof(StagingEntry),
+		.hcxt = sware_chain_context()};
+
+		stagings = hash_create("sware stagings", 64, &control,
+							   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+
+	staging =
+		MemoryContextAllocZero(sware_chain_context(), sizeof(SwareStaging));
+	staging->index = key;
+	staging->supersededBy = InvalidSubTransactionId;
+	staging->segmentsAllocated = 1;
+	staging->segments = MemoryContextAlloc(sware_chain_context(),
+										   sizeof(SwareStagedSegment));
+
+	entry = hash_search(stagings, &key, HASH_ENTER, &found);
+	staging->sameIndex = found ? entry->stagings : NULL;
+	entry->stagings = staging;
+	return staging;
+}
+
+/*
+ * Return the staging of an index that is not superseded; NULL if there is
+ * none.
+ */
+static SwareStaging *
+find_staging(Oid index)
+{
+	for (SwareStaging *staging = sware_stagings_of(index); staging;
+		 staging = staging->sameIndex)
+	{
+		if (staging->supersededBy == InvalidSubTransactionId)
+			return staging;
+	}
+	return NULL;
+}
+
+/*
+ * Return the staging for an insert.  It is remembered in the statement's
+ * IndexInfo.
+ */
+static inline SwareStaging *
+staging_for_insert(Relation index, IndexInfo *index_info)
+{
+	StagingReference *reference = index_info->ii_AmCache;
+
+	if (unlikely(reference == NULL))
+	{
+		reference = MemoryContextAlloc(index_info->ii_Context,
+									   sizeof(StagingReference));
+		reference->generation = 0;
+		index_info->ii_AmCache = reference;
+	}
+	if (unlikely(reference->generation != generation))
+	{
+		SwareStaging *staging = find_staging(RelationGetRelid(index));
+
+		reference->staging = staging ? staging : make_staging(index);
+
+		/*
+		 * What ALTER INDEX or SET has changed takes effect with this
+		 * statement.
+		 */
+		read_options(reference->staging, index);
+		reference->generation = generation;
+	}
+	return reference->staging;
+}
+
+/* Begin a segment, unless the last one is the running subtransaction's. */
+static inline void
+begin_segment(SwareStaging *staging)
+{
+	SubTransactionId current = GetCurrentSubTransactionId();
+	SwareStagedSegment *segment;
+
+	if (likely(staging->segmentCount > 0 &&
+			   staging->segments[staging->segmentCount - 1].subtransaction ==
+			   current))
+		return;
+
+	if (staging->segmentCount == staging->segmentsAllocated)
+	{
+		staging->segmentsAllocated *= 2;
+		staging->segments = repalloc(staging->segments,
+									 staging->segmentsAllocated *
+									 sizeof(SwareStagedSegment));
+	}
+	segment = &staging->segments[staging->segmentCount++];
+	segment->subtransaction = current;
+	segment->start = sware_chain_end(&staging->entries);
+	segment->count = staging->count;
+	latest_subtransaction = Max(latest_subtransaction, current);
+}
+
+/* Remove the last segment and its entries. */
+static void
+drop_last_segment(SwareStaging *staging)
+{
+	SwareStagedSegment *segment = &staging->segments[--staging->segmentCount];
+
+	if (segment->count == 0)
+	{
+		sware_clear_staging(staging);
+		return;
+	}
+	sware_cut_chain(&staging->entries, segment->start);
+	sware_reduce_staged(staging, segment->count);
+}
+
+/* Was a tuple inserted speculatively, so that it may be killed soon? */
+static bool
+is_speculative(Relation heap, ItemPointer tid)
+{
+	Buffer		buffer = ReadBuffer(heap, ItemPointerGetBlockNumber(tid));
+	Page		page = BufferGetPage(buffer);
+	ItemId		line_pointer;
+	bool		result;
+
+	/*
+	 * CREATE INDEX inserts the TID of the root of a HOT chain, which may be a
+	 * redirecting line pointer.
+	 */
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	line_pointer = PageGetItemId(page, ItemPointerGetOffsetNumber(tid));
+	result = ItemIdIsNormal(line_pointer) &&
+		HeapTupleHeaderIsSpeculative(
+									 (HeapTupleHeader) PageGetItem(page, line_pointer));
+	UnlockReleaseBuffer(buffer);
+	return result;
+}
+
+/* May the entry of this row wait in private memory? */
+static inline bool
+may_stage(Relation heap, ItemPointer tid, IndexInfo *index_info)
+{
+	return sware_enable_buffer && !is_ending && sware_utility_depth == 0 &&
+		heap->rd_tableam == GetHeapamTableAmRoutine() &&
+
+	/*
+	 * Other backends must see the entries of an exclusion constraint at once.
+	 */
+		index_info->ii_ExclusionOps == NULL && !IsParallelWorker() &&
+		(likely(sware_statement.kind == SWARE_STATEMENT_STAGES) ||
+		 (sware_statement.kind == SWARE_STATEMENT_UNKNOWN &&
+		  !is_speculative(heap, tid)));
+}
+
+/*
+ * Return the staging for an insert into an index; NULL if the row may not be
+ * staged.  Publishing may empty the staging, but it is not freed before the
+ * transaction ends.
+ */
+SwareStaging *
+sware_staging_for_insert(Relation index, Relation heap, ItemPointer tid,
+						 IndexInfo *index_info)
+{
+	SwareStaging *staging;
+
+	if (!may_stage(heap, tid, index_info))
+		return NULL;
+	staging = staging_for_insert(index, index_info);
+	if (staging->count == 0)
+	{
+		if (unlikely(sware_direct_inserts > 0))
+		{
+			sware_direct_inserts--;
+			return NULL;
+		}
+		prepare(staging, index);
+	}
+	return unlikely(staging->limit == 0) ? NULL : staging;
+}
+
+/*
+ * Stage an entry.  Raises an error if it is too large for the index.
+ * Publishes if memory is used up.
+ */
+static inline void
+stage(SwareStaging *staging, Relation index, Relation heap, Datum *values,
+	  bool *isnull, ItemPointer tid)
+{
+	IndexTuple	entry;
+	Size		size;
+
+	if (unlikely(staging->count == 0))
+		lock_index(staging);
+	begin_segment(staging);
+	if (staging->fixedColumnSize > 0 && !isnull[0])
+	{
+		size = staging->fixedSize;
+		entry = sware_reserve(&staging->entries, size);
+		entry->t_tid = *tid;
+		entry->t_info = size;
+		*(Datum *) ((char *) entry + sizeof(IndexTupleData)) = 0;
+		store_att_byval((char *) entry + sizeof(IndexTupleData), values[0],
+						staging->fixedColumnSize);
+	}
+	else
+	{
+		IndexTuple	formed =
+			index_form_tuple(RelationGetDescr(index), values, isnull);
+
+		formed->t_tid = *tid;
+		sware_check_entry_size(index, heap, formed);
+		size = IndexTupleSize(formed);
+		entry = sware_reserve(&staging->entries, size);
+		memcpy(entry, formed, size);
+		pfree(formed);
+	}
+	staging->entries.last->used += size;
+	if (unlikely(staging->count++ == 0))
+	{
+		note_first_entry(staging);
+		sware_limit_lingering();
+	}
+	if (unlikely(staging->entries.bytes >= staging->limit))
+		sware_publish_lower_part(staging, index);
+	if (unlikely(sware_staged_bytes >= (Size) sware_staging_size * 1024))
+		sware_make_room();
+}
+
+/*
+ * Stage an entry in the staging that sware_staging_for_insert has returned.
+ * Raises an error if it is too large for the index.  If memory is used up,
+ * entries are published, which runs comparators and writes pages; no
+ * lightweight lock may be held.
+ */
+void
+sware_stage_entry(SwareStaging *staging, Relation index, Relation heap,
+				  Datum *values, bool *isnull, ItemPointer tid)
+{
+	stage(staging, index, heap, values, isnull, tid);
+}
+
+/*
+ * Stage an entry of an index that is not unique, like sware_stage_entry.
+ * Returns false if it may not be staged, and the caller must store it.
+ */
+bool
+sware_stage(Relation index, Relation heap, Datum *values, bool *isnull,
+			ItemPointer tid, IndexInfo *index_info)
+{
+	SwareStaging *staging =
+		sware_staging_for_insert(index, heap, tid, index_info);
+
+	if (staging == NULL)
+		return false;
+	stage(staging, index, heap, values, isnull, tid);
+	return true;
+}
+
+/*
+ * Return what this session knows of a unique index as its stager; NULL if it
+ * is not a stager of the index.
+ */
+SwareStager *
+sware_stager_of(SwareStaging *staging)
+{
+	return staging->stager;
+}
+
+/*
+ * Set what sware_stager_of returns: NULL, or a stager of the staging's index.
+ */
+void
+sware_set_stager(SwareStaging *staging, SwareStager *stager)
+{
+	staging->stager = stager;
+}
+
+/*
+ * Note that `subtransaction` has rebuilt the index, so that the entries of a
+ * staging are not needed unless it aborts.  If it is the top-level one, the
+ * entries are removed at once, since its end makes them void anyway.
+ */
+static void
+supersede(SwareStaging *staging, SubTransactionId subtransaction)
+{
+	if (subtransaction == TopSubTransactionId)
+		sware_clear_staging(staging);
+	else
+		staging->supersededBy = subtransaction;
+}
+
+/*
+ * Called when an index is being rebuilt: what this backend has staged for it
+ * needs not be stored.  The build finds those rows in the table unless they
+ * are dead.  If the subtransaction that rebuilds the index aborts, the entries
+ * are needed again.  Raises no errors.
+ */
+void
+sware_supersede_staged(Relation index)
+{
+	SubTransactionId current = GetCurrentSubTransactionId();
+
+	for (SwareStaging *staging = sware_stagings_of(RelationGetRelid(index));
+		 staging; staging = staging->sameIndex)
+	{
+		if (staging->stager)
+			sware_forget_bound(staging->stager);
+		if (staging->count > 0 &&
+			staging->supersededBy == InvalidSubTransactionId)
+			supersede(staging, current);
+	}
+	latest_subtransaction = Max(latest_subtransaction, current);
+	generation++;
+}
+
+/*
+ * Publish everything, since the transaction is about to commit or prepare.  An
+ * error aborts it.
+ */
+void
+sware_staging_transaction_prepares_to_end(void)
+{
+	/* What comparators insert from now on is not staged. */
+	is_ending = true;
+	sware_publish_all();
+}
+
+/*
+ * Forget everything, since the transaction has ended: its staged entries are
+ * published, or void.  Raises no errors.
+ */
+void
+sware_staging_transaction_ends(void)
+{
+	sware_staged_keys_transaction_ends();
+
+	/* The memory is freed with the transaction's. */
+	stagings = NULL;
+	dlist_init(&sware_filled_stagings);
+	sware_lingering_stagings = 0;
+	sware_direct_inserts = 0;
+	sware_chains_are_gone();
+	latest_subtransaction = InvalidSubTransactionId;
+	sware_staged_indexes = 0;
+	is_ending = false;
+	generation++;
+}
+
+/*
+ * Give the entries of a subtransaction that commits to its parent.  Raises no
+ * errors.
+ */
+void
+sware_staging_subtransaction_commits(SubTransactionId child,
+									 SubTransactionId parent)
+{
+	dlist_mutable_iter iterator;
+
+	if (child > latest_subtransaction)
+		return;
+	dlist_foreach_modify(iterator, &sware_filled_stagings)
+	{
+		SwareStaging *staging =
+			dlist_container(SwareStaging, node, iterator.cur);
+		int			last = staging->segmentCount - 1;
+
+		if (last >= 0 && staging->segments[last].subtransaction == child)
+		{
+			if (last > 0 &&
+				staging->segments[last - 1].subtransaction == parent)
+				staging->segmentCount--;
+			else
+				staging->segments[last].subtransaction = parent;
+		}
+		if (staging->supersededBy == child)
+			supersede(staging, parent);
+	}
+}
+
+/*
+ * Remove the entries of a subtransaction that aborts: their tuples may be
+ * vacuumed, and their TIDs used again, while the transaction still runs.
+ * Raises no errors.
+ */
+void
+sware_staging_subtransaction_aborts(SubTransactionId child)
+{
+	dlist_mutable_iter iterator;
+
+	if (child > latest_subtransaction)
+		return;
+	dlist_foreach_modify(iterator, &sware_filled_stagings)
+	{
+		SwareStaging *staging =
+			dlist_container(SwareStaging, node, iterator.cur);
+		int			last = staging->segmentCount - 1;
+
+		if (staging->supersededBy == child)
+		{
+			staging->supersededBy = InvalidSubTransactionId;
+			generation++;
+		}
+		if (last >= 0 && staging->segments[last].subtransaction == child)
+			drop_last_segment(staging);
+	}
+}

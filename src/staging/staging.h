@@ -1,0 +1,107 @@
+/*-------------------------------------------------------------------------
+ *
+ * staging.h
+ *	  Entries of the running transaction, in its backend's private memory.
+ *
+ * No other backend needs them before commit, since their heap tuples are
+ * invisible until then.  They are published (moved to the buffer or the tree,
+ * where other backends find them) before the transaction commits, and before
+ * this backend reads the index.
+ *
+ * Invariants:
+ *	- a staged entry belongs to the subtransaction that inserted it, or to
+ *	  the ancestor that this one has been committed into;
+ *	- an entry leaves staging only once it is stored, or when its
+ *	  subtransaction aborts;
+ *	- as long as an entry is staged, the index is locked as an insert locks it;
+ *	- for a unique index, the key of an entry is registered (stagedkeys.h) until
+ *	  the entry has left staging;
+ *	- nothing is staged after the pre-commit callback has run, in a parallel
+ *	  worker, or for a statement whose tuples may be killed while the
+ *	  transaction runs (ON CONFLICT).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_STAGING_H
+#define SWARE_STAGING_H
+
+#include "nodes/execnodes.h"
+#include "utils/rel.h"
+
+#include "locks/stagedkeys.h"
+
+/* How the entries of the running statement are treated. */
+typedef enum SwareStatementKind
+{
+	SWARE_STATEMENT_UNKNOWN,	/* no hook has seen the statement:
+								 * is_speculative is asked for each row */
+	SWARE_STATEMENT_STAGES,
+	SWARE_STATEMENT_SPECULATES	/* has ON CONFLICT: its entries are stored at
+								 * once */
+} SwareStatementKind;
+
+/* The level while no statement runs; the outermost statement has level 1. */
+#define SWARE_NO_STATEMENT	0
+
+/* The innermost statement that is running. */
+typedef struct SwareStatement
+{
+	SwareStatementKind kind;
+	int			level;			/* how many statements are running, one within
+								 * the other */
+} SwareStatement;
+
+/* set by hooks.c */
+extern SwareStatement sware_statement;
+
+/*
+ * How many utility commands that can move data are running, one within the
+ * other.  Meanwhile rows that triggers insert are not staged, since the
+ * command may change which file belongs to an index.
+ */
+extern int	sware_utility_depth;
+
+/*
+ * the number of stagings with entries, so that their absence is tested cheaply
+ */
+extern int	sware_staged_indexes;
+
+/*
+ * What is staged for an index.  The functions are described where they are
+ * defined.
+ */
+typedef struct SwareStaging SwareStaging;
+
+extern bool sware_stage(Relation index, Relation heap, Datum *values,
+						bool *isnull, ItemPointer tid, IndexInfo *index_info);
+extern SwareStaging *sware_staging_for_insert(Relation index, Relation heap,
+											  ItemPointer tid,
+											  IndexInfo *index_info);
+extern void sware_stage_entry(SwareStaging *staging, Relation index,
+							  Relation heap, Datum *values, bool *isnull,
+							  ItemPointer tid);
+extern SwareStager *sware_stager_of(SwareStaging *staging);
+extern void sware_set_stager(SwareStaging *staging, SwareStager *stager);
+extern void sware_publish_lower_part(SwareStaging *staging, Relation index);
+extern void sware_publish_index_slowly(Relation index);
+extern void sware_publish_all(void);
+extern void sware_supersede_staged(Relation index);
+extern void sware_staging_statement_ends(void);
+extern void sware_staging_transaction_prepares_to_end(void);
+extern void sware_staging_transaction_ends(void);
+extern void sware_staging_subtransaction_commits(SubTransactionId child,
+												 SubTransactionId parent);
+extern void sware_staging_subtransaction_aborts(SubTransactionId child);
+
+/*
+ * Publish what this backend has staged for an index, if anything.  Called
+ * before the index is read.  No lightweight lock may be held.
+ */
+static inline void
+sware_publish_index(Relation index)
+{
+	if (unlikely(sware_staged_indexes > 0))
+		sware_publish_index_slowly(index);
+}
+
+#endif							/* SWARE_STAGING_H */

@@ -1,0 +1,85 @@
+/*-------------------------------------------------------------------------
+ *
+ * stagings.h
+ *	  What is staged for each index.  Only this room includes it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_STAGINGS_H
+#define SWARE_STAGINGS_H
+
+#include "lib/ilist.h"
+
+#include "staging/entrychain.h"
+#include "staging/staging.h"
+#include "base/compat.h"
+
+/*
+ * The staged entries of one subtransaction; they end where the next segment
+ * begins.
+ */
+typedef struct SwareStagedSegment
+{
+	SubTransactionId subtransaction;
+	SwareChainEnd start;		/* of the chain when the segment began */
+	int64		count;			/* the number of entries at that time */
+} SwareStagedSegment;
+
+/*
+ * What is staged for an index.  An index can have several stagings if it was
+ * rebuilt in a subtransaction that aborted.
+ */
+struct SwareStaging
+{
+	Oid			index;
+	SwareFile	file;			/* the index's file when the first entry came */
+	SwareStager *stager;		/* set if the session is a stager of the
+								 * index, else NULL */
+	SwareEntryChain entries;
+	int64		count;			/* number of entries */
+	SwareStagedSegment *segments;	/* that of the outermost subtransaction
+									 * comes first */
+	int			segmentCount;
+	int			segmentsAllocated;
+	SubTransactionId supersededBy;	/* the subtransaction that has rebuilt the
+									 * index, if any */
+	bool		isLocked;		/* does staging hold the index's lock? */
+	int			level;			/* level of the statement that staged the
+								 * first entry, or SWARE_NO_STATEMENT when it
+								 * has ended */
+	Size		limit;			/* publish when entries.bytes reaches this */
+	int			flushFraction;	/* the share that is published then, in
+								 * percent */
+	Size		fixedSize;		/* size of each entry without nulls; zero if
+								 * they vary */
+	int			fixedColumnSize;	/* size of the index's only column if it
+									 * is passed by value, else zero */
+	SwareStaging *sameIndex;	/* the next older staging of the index */
+	dlist_node	node;			/* in sware_filled_stagings if there are
+								 * entries */
+};
+
+/*
+ * The stagings with entries.  The *lingering* ones, whose statement has ended,
+ * come first; the others follow in the order in which they got their first
+ * entry.
+ */
+extern dlist_head sware_filled_stagings;
+extern int	sware_lingering_stagings;	/* the number of lingering ones */
+
+/*
+ * The number of rows still to insert directly before anything is staged for an
+ * index that has no staged entries.
+ */
+extern int64 sware_direct_inserts;
+
+/* staging.c */
+extern SwareStaging *sware_stagings_of(Oid index);
+extern void sware_reduce_staged(SwareStaging *staging, int64 count);
+extern void sware_clear_staging(SwareStaging *staging);
+
+/* publish.c */
+extern void sware_make_room(void);
+extern void sware_limit_lingering(void);
+
+#endif							/* SWARE_STAGINGS_H */

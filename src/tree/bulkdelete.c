@@ -1,0 +1,419 @@
+/*-------------------------------------------------------------------------
+ *
+ * bulkdelete.c
+ *	  Removing entries whose heap tuples are gone, and empty pages.
+ *
+ * Two passes.  The logical pass visits every leaf from left to right, under
+ * a cleanup lock, whether it has dead entries or not: splits move entries
+ * only to the right, so none escapes, and a scan that returned an entry and
+ * still holds its pin keeps VACUUM from releasing the entry's TID.  The
+ * physical pass finds pages that nobody links to.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "commands/progress.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/indexfsm.h"
+#include "storage/lmgr.h"
+#include "utils/memutils.h"
+
+#include "base/compat.h"
+#include "base/faultpoint.h"
+#include "keys/entry.h"
+#include "keys/searchkey.h"
+#include "layout/page.h"
+#include "layout/tuple.h"
+#include "pages/pageaccess.h"
+#include "tree/cache.h"
+#include "tree/descent.h"
+#include "tree/leafview.h"
+#include "tree/pagewrite.h"
+#include "tree/tree.h"
+#include "tree/unlink.h"
+#include "wal/wal.h"
+
+typedef struct VacuumState
+{
+	IndexVacuumInfo *info;
+	IndexBulkDeleteResult *stats;
+	IndexBulkDeleteCallback callback;	/* NULL: count only */
+	void	   *callbackState;
+	MemoryContext pageContext;	/* reset after each page */
+} VacuumState;
+
+/*
+ * Remove dead entries from a leaf, on which the caller has a cleanup lock.
+ */
+static void
+vacuum_leaf(VacuumState *state, Buffer buffer)
+{
+	Relation	index = state->info->index;
+	Page		page = BufferGetPage(buffer);
+	bool		gone[SWARE_MAX_TIDS_PER_PAGE];
+	int			count =
+		sware_leaf_tid_count(index, BufferGetBlockNumber(buffer), page);
+	int			number = 0;
+	int			gone_count = 0;
+	SwareWal   *wal;
+
+	for (OffsetNumber offset = SWARE_FIRST_DATA;
+		 offset <= PageGetMaxOffsetNumber(page); offset++)
+	{
+		IndexTuple	tuple = sware_page_tuple(page, offset);
+		ItemPointer tids = sware_leaf_tuple_tids(tuple);
+
+		for (int i = 0; i < sware_leaf_tuple_tid_count(tuple); i++, number++)
+		{
+			gone[number] = state->callback(&tids[i], state->callbackState);
+			gone_count += gone[number];
+		}
+	}
+	state->stats->tuples_removed += gone_count;
+	state->stats->num_index_tuples += count - gone_count;
+	if (gone_count == 0)
+		return;
+
+	wal = sware_wal_begin(index);
+	sware_remove_tids(sware_wal_change(wal, buffer), gone);
+	sware_wal_finish(wal);
+}
+
+/* The leftmost leaf, neither pinned nor locked. */
+static SwareLink
+leftmost_leaf(Relation index)
+{
+	Buffer		buffer = sware_descend_to_edge(index, 0, false);
+	SwareLink	link = sware_page_link(buffer);
+
+	sware_release_buffer(buffer);
+	return link;
+}
+
+/*
+ * The logical pass.  Removes the entries that the callback says are dead, and
+ * deletes pages that are empty.  Adds to `stats`.
+ */
+void
+sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
+					   IndexBulkDeleteCallback callback, void *callback_state)
+{
+	Relation	index = info->index;
+	SwareLink	link = leftmost_leaf(index);
+	VacuumState state = {info, stats, callback, callback_state, NULL};
+	MemoryContext caller = CurrentMemoryContext;
+
+	state.pageContext = AllocSetContextCreate(caller, "sware vacuum",
+											  ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(state.pageContext);
+	stats->estimated_count = false;
+	stats->num_index_tuples = 0;
+
+	while (sware_link_is_valid(link))
+	{
+		Buffer		buffer;
+		Page		page;
+		SwareLink	current = link;
+		bool		is_empty;
+
+		sware_vacuum_delay_point();
+		buffer = ReadBufferExtended(index, MAIN_FORKNUM, link.block, RBM_NORMAL,
+									info->strategy);
+		LockBufferForCleanup(buffer);
+		page = BufferGetPage(buffer);
+		sware_check_page(index, link.block, page);
+
+		/* only this process deletes pages, and it has not come here yet */
+		if (!sware_links_equal(sware_page_link(buffer), link) ||
+			SwarePageGetOpaque(page)->kind != SWARE_KIND_LEAF ||
+			!sware_page_is_live(page))
+			ereport(ERROR,
+					(errcode(ERRCODE_INDEX_CORRUPTED),
+					 errmsg("link to block %u leads to a page that is not the leaf meant in index \"%s\"",
+							link.block, RelationGetRelationName(index))));
+
+		vacuum_leaf(&state, buffer);
+		link = SwarePageGetOpaque(page)->right;
+		is_empty = sware_page_data_count(page) == 0;
+		sware_release_buffer(buffer);
+
+		if (is_empty)
+			stats->pages_newly_deleted += sware_delete_page(index, current, 0);
+		MemoryContextReset(state.pageContext);
+	}
+
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(state.pageContext);
+}
+
+/* A set of blocks, one bit each. */
+typedef struct BlockSet
+{
+	BlockNumber blocks;			/* below this number */
+	uint8	   *bits;
+} BlockSet;
+
+static BlockSet *
+make_block_set(BlockNumber blocks)
+{
+	BlockSet   *set = palloc(sizeof(BlockSet));
+
+	set->blocks = blocks;
+	set->bits = MemoryContextAllocExtended(CurrentMemoryContext, blocks / 8 + 1,
+										   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	return set;
+}
+
+static void
+add_block(BlockSet *set, BlockNumber block)
+{
+	if (block < set->blocks)
+		set->bits[block / 8] |= 1 << (block % 8);
+}
+
+static bool
+has_block(const BlockSet *set, BlockNumber block)
+{
+	return (set->bits[block / 8] & (1 << (block % 8))) != 0;
+}
+
+/* Add the blocks that the downlinks just above the leaves lead to. */
+static void
+add_linked_leaves(Relation index, BlockSet *set)
+{
+	SwareLink	link;
+	Buffer		buffer;
+	int			level;
+
+	/* an index of one page has no downlinks */
+	sware_cache_refresh_root(index);
+	link = sware_get_root(index, &level);
+	if (level == 0)
+	{
+		add_block(set, link.block);
+		return;
+	}
+
+	buffer = sware_descend_to_edge(index, 1, false);
+	for (;;)
+	{
+		Page		page = BufferGetPage(buffer);
+
+		for (OffsetNumber offset = SWARE_FIRST_DATA;
+			 offset <= PageGetMaxOffsetNumber(page);
+			 offset++)
+			add_block(set,
+					  sware_pivot_link(sware_page_tuple(page, offset)).block);
+		link = SwarePageGetOpaque(page)->right;
+		sware_release_buffer(buffer);
+		sware_vacuum_delay_point();
+
+		/* pages not found any more only cost a closer look later */
+		if (!sware_link_is_valid(link))
+			return;
+		buffer = sware_read_linked(index, link, 1, BUFFER_LOCK_SHARE);
+		if (!BufferIsValid(buffer))
+			return;
+	}
+}
+
+/* Does the left sibling that a page names link to it? */
+static bool
+is_linked_by_left_sibling(Relation index, BlockNumber block, Page copy)
+{
+	SwareLink	left = SwarePageGetOpaque(copy)->left;
+	Buffer		buffer;
+	bool		result;
+
+	if (!sware_link_is_valid(left))
+		return false;
+	buffer = sware_read_linked(index, left, 0, BUFFER_LOCK_SHARE);
+	if (!BufferIsValid(buffer))
+		return false;
+	result = SwarePageGetOpaque(BufferGetPage(buffer))->right.block == block;
+	sware_release_buffer(buffer);
+	return result;
+}
+
+/*
+ * Does a search for a leaf's first entry lead to another page, though the
+ * leaf is still what it was?  Then nobody links to it.  `copy` is the leaf's
+ * content, taken earlier.  Nothing is locked.
+ */
+static bool
+is_unreachable(Relation index, BlockNumber block, Page copy)
+{
+	SwareSearchKey key;
+	Buffer		buffer;
+	bool		is_unchanged;
+
+	/* only bulk appends leave unlinked leaves behind, and none is empty */
+	if (sware_page_last_sorted(copy) < SWARE_FIRST_DATA ||
+		is_linked_by_left_sibling(index, block, copy))
+		return false;
+
+	sware_search_key_from_entry(&key, index,
+								sware_page_tuple(copy, SWARE_FIRST_DATA));
+	buffer = sware_descend(&key, 0, BUFFER_LOCK_SHARE, NULL);
+	if (BufferGetBlockNumber(buffer) == block)
+	{
+		sware_release_buffer(buffer);
+		return false;
+	}
+	sware_release_buffer(buffer);
+
+	buffer = sware_read_buffer(index, block, BUFFER_LOCK_SHARE);
+	is_unchanged = memcmp(BufferGetPage(buffer), copy, BLCKSZ) == 0;
+	sware_release_buffer(buffer);
+	return is_unchanged;
+}
+
+/* Make a page that nobody links to a deleted one. */
+static void
+delete_unreachable(Relation index, BlockNumber block)
+{
+	Buffer		buffer = sware_read_buffer(index, block, BUFFER_LOCK_EXCLUSIVE);
+	SwareWal   *wal = sware_wal_begin(index);
+
+	sware_mark_deleted(sware_wal_change(wal, buffer));
+	sware_wal_finish(wal);
+	sware_release_buffer(buffer);
+}
+
+/*
+ * Delete a leaf if an interrupted bulk append left it behind without a link to
+ * it; true if so.  `copy` is the leaf's content.  Nothing is locked.
+ *
+ * The leaves of an append that is under way have no links either, so nothing
+ * is found out then: the next VACUUM comes here again.  Once we have the lock,
+ * what was appended is linked or given back.  It is held for one leaf only,
+ * since nobody else appends in bulk meanwhile.
+ */
+static bool
+reclaim_leaf(Relation index, BlockNumber block, Page copy)
+{
+	bool		is_leaked;
+
+	if (!ConditionalLockPage(index, SWARE_METAPAGE, ExclusiveLock))
+		return false;
+	is_leaked = is_unreachable(index, block, copy);
+	if (is_leaked)
+		delete_unreachable(index, block);
+	UnlockPage(index, SWARE_METAPAGE, ExclusiveLock);
+	return is_leaked;
+}
+
+/*
+ * Look at one block of the physical pass; true if it is free.  `linked` are
+ * the leaves that need no closer look.
+ */
+static bool
+examine_block(VacuumState *state, BlockNumber block, const BlockSet *linked)
+{
+	Relation	index = state->info->index;
+	Buffer		buffer;
+	Page		page;
+	PGAlignedBlock copy;
+	bool		is_suspicious;
+	bool		was_emptied;
+	SwareLink	link;
+	int			level;
+
+	buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_NORMAL,
+								state->info->strategy);
+	sware_lock_buffer(buffer, BUFFER_LOCK_SHARE);
+	page = BufferGetPage(buffer);
+	if (PageIsNew(page))
+	{
+		sware_release_buffer(buffer);
+		return true;
+	}
+	sware_check_page(index, block, page);
+	if (!sware_page_is_live(page))
+	{
+		state->stats->pages_deleted++;
+		sware_release_buffer(buffer);
+		return true;
+	}
+	link = sware_page_link(buffer);
+	level = SwarePageGetOpaque(page)->level;
+	is_suspicious = !has_block(linked, block) &&
+		SwarePageGetOpaque(page)->kind == SWARE_KIND_LEAF;
+	was_emptied = SwarePageGetOpaque(page)->kind == SWARE_KIND_INTERNAL &&
+		sware_page_data_count(page) == 0;
+	if (is_suspicious)
+		memcpy(copy.data, page, BLCKSZ);
+	sware_release_buffer(buffer);
+
+	/* one that could not be deleted at once, or a crash came in between */
+	if (was_emptied)
+	{
+		int			deleted = sware_delete_page(index, link, level);
+
+		state->stats->pages_newly_deleted += deleted;
+		state->stats->pages_deleted += deleted > 0 ? 1 : 0;
+		return deleted > 0;
+	}
+
+	if (!is_suspicious || !reclaim_leaf(index, block, copy.data))
+		return false;
+	state->stats->pages_deleted++;
+	state->stats->pages_newly_deleted++;
+	return true;
+}
+
+/*
+ * The physical pass.  Puts free pages into the free space map: deleted ones,
+ * those that a crash left without content, and those that an interrupted
+ * bulk append left unlinked.  Does nothing if there was no logical pass
+ * (there is nothing new to be found then), but for the size.
+ */
+void
+sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
+{
+	Relation	index = info->index;
+	VacuumState state = {info, stats, NULL, NULL, NULL};
+	MemoryContext caller = CurrentMemoryContext;
+	MemoryContext cleanup;
+	BlockSet   *linked;
+	BlockNumber blocks;
+
+	/* see sware_allocate_buffer for the lock */
+	if (!RELATION_IS_LOCAL(index))
+		LockRelationForExtension(index, ExclusiveLock);
+	blocks = RelationGetNumberOfBlocks(index);
+	if (!RELATION_IS_LOCAL(index))
+		UnlockRelationForExtension(index, ExclusiveLock);
+	stats->num_pages = blocks;
+	if (stats->estimated_count)
+		return;
+
+	cleanup = AllocSetContextCreate(caller, "sware cleanup", ALLOCSET_DEFAULT_SIZES);
+	state.pageContext = AllocSetContextCreate(cleanup, "sware vacuum",
+											  ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(cleanup);
+
+	linked = make_block_set(blocks);
+	add_linked_leaves(index, linked);
+	SWARE_FAULT_POINT("vacuum-linked");
+
+	stats->pages_deleted = 0;
+	stats->pages_free = 0;
+	MemoryContextSwitchTo(state.pageContext);
+	for (BlockNumber block = SWARE_METAPAGE + 1; block < blocks; block++)
+	{
+		sware_vacuum_delay_point();
+		if (examine_block(&state, block, linked))
+		{
+			RecordFreeIndexPage(index, block);
+			stats->pages_free++;
+		}
+		MemoryContextReset(state.pageContext);
+	}
+	MemoryContextSwitchTo(caller);
+
+	MemoryContextDelete(cleanup);
+	IndexFreeSpaceMapVacuum(index);
+}

@@ -1,0 +1,372 @@
+/*-------------------------------------------------------------------------
+ *
+ * deadentries.c
+ *	  Removing entries of dead rows from a leaf that has no room.  See
+ *	  deadentries.h.
+ *
+ * The table decides which rows are dead to everybody, and returns the horizon
+ * that a standby needs to know (table_index_delete_tuples).  A mark is taken
+ * for a suggestion only, and checked: sessions that began on a standby, and
+ * survived its promotion, may still need a row that others have marked.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "base/faultpoint.h"
+#include "keys/entry.h"
+#include "keys/searchkey.h"
+#include "layout/page.h"
+#include "layout/tuple.h"
+#include "pages/compact.h"
+#include "pages/pageaccess.h"
+#include "shared/statistics.h"
+#include "tree/deadentries.h"
+#include "tree/deadrows.h"
+#include "tree/leafview.h"
+#include "tree/pagewrite.h"
+#include "wal/conflict.h"
+#include "wal/wal.h"
+
+/* What the table is asked about the rows of a leaf. */
+typedef struct Question
+{
+	Relation	index;
+	Relation	heap;
+	Buffer		buffer;
+	Page		page;			/* of the buffer */
+	int			tidCount;		/* of all items of the page */
+	int		   *numbers;		/* for each TID asked for, by its id: its
+								 * number among all TIDs of the page */
+	TM_IndexDeleteOp operation;
+} Question;
+
+/* Prepare to ask about the rows of a leaf, the items of which are checked. */
+static void
+begin_question(Question *question, Relation index, Relation heap, Buffer buffer)
+{
+	TM_IndexDeleteOp *operation = &question->operation;
+
+	question->index = index;
+	question->heap = heap;
+	question->buffer = buffer;
+	question->page = BufferGetPage(buffer);
+	question->tidCount = sware_leaf_tid_count(index,
+											  BufferGetBlockNumber(buffer),
+											  question->page);
+	question->numbers = palloc(SWARE_MAX_TIDS_PER_PAGE * sizeof(int));
+	operation->irel = index;
+	operation->iblknum = BufferGetBlockNumber(buffer);
+	operation->ndeltids = 0;
+	operation->deltids =
+		palloc(SWARE_MAX_TIDS_PER_PAGE * sizeof(TM_IndexDelete));
+	operation->status =
+		palloc(SWARE_MAX_TIDS_PER_PAGE * sizeof(TM_IndexStatus));
+}
+
+static void
+end_question(Question *question)
+{
+	pfree(question->numbers);
+	pfree(question->operation.deltids);
+	pfree(question->operation.status);
+}
+
+/*
+ * Ask about one more TID, of the item at `offset`; returns where to say more.
+ */
+static TM_IndexStatus *
+ask_about(Question *question, OffsetNumber offset, ItemPointer tid, int number)
+{
+	TM_IndexDeleteOp *operation = &question->operation;
+	int			id = operation->ndeltids++;
+	TM_IndexStatus *status = &operation->status[id];
+
+	question->numbers[id] = number;
+	operation->deltids[id].tid = *tid;
+	operation->deltids[id].id = id;
+	status->idxoffnum = offset;
+	status->knowndeletable = false;
+	status->promising = false;
+	status->freespace = 0;
+	return status;
+}
+
+static int
+compare_blocks(const void *a, const void *b)
+{
+	BlockNumber one = *(const BlockNumber *) a;
+	BlockNumber other = *(const BlockNumber *) b;
+
+	return (one > other) - (one < other);
+}
+
+static bool
+has_marked(Page page)
+{
+	for (OffsetNumber offset = SWARE_FIRST_DATA;
+		 offset <= PageGetMaxOffsetNumber(page); offset++)
+	{
+		if (ItemIdIsDead(PageGetItemId(page, offset)))
+			return true;
+	}
+	return false;
+}
+
+/* The rows that marked items of a leaf point to. */
+typedef struct MarkedRows
+{
+	int			count;			/* of TIDs that are dead to everybody */
+	bool	   *dead;			/* by the number of the TID */
+	int			blockCount;
+	BlockNumber *blocks;		/* of the table, that these TIDs are in; in
+								 * order */
+} MarkedRows;
+
+/* Find out which of the marked items' rows are dead to everybody indeed. */
+static void
+check_marked(Question *question, MarkedRows *rows)
+{
+	Page		page = question->page;
+	SwareRowCheck check;
+	int			number = 0;
+	int			distinct = 0;
+
+	rows->count = 0;
+	rows->dead = palloc0(SWARE_MAX_TIDS_PER_PAGE * sizeof(bool));
+	rows->blocks = palloc(SWARE_MAX_TIDS_PER_PAGE * sizeof(BlockNumber));
+	sware_row_check_begin(&check, question->heap);
+	for (OffsetNumber offset = SWARE_FIRST_DATA;
+		 offset <= PageGetMaxOffsetNumber(page); offset++)
+	{
+		IndexTuple	tuple = sware_page_tuple(page, offset);
+		bool		is_marked = ItemIdIsDead(PageGetItemId(page, offset));
+
+		for (int i = 0; i < sware_leaf_tuple_tid_count(tuple); i++, number++)
+		{
+			ItemPointer tid = &sware_leaf_tuple_tids(tuple)[i];
+
+			if (!is_marked || !sware_row_is_dead(&check, tid))
+				continue;
+			rows->dead[number] = true;
+			rows->blocks[rows->count++] = ItemPointerGetBlockNumber(tid);
+		}
+	}
+	sware_row_check_end(&check);
+
+	qsort(rows->blocks, rows->count, sizeof(BlockNumber), compare_blocks);
+	for (int i = 0; i < rows->count; i++)
+	{
+		if (distinct == 0 || rows->blocks[distinct - 1] != rows->blocks[i])
+			rows->blocks[distinct++] = rows->blocks[i];
+	}
+	rows->blockCount = distinct;
+}
+
+/*
+ * Ask about marked items, and all others whose rows are in the same blocks:
+ * these blocks are read anyway.  False if no row of a marked item is dead.
+ */
+static bool
+ask_about_marked(Question *question)
+{
+	Page		page = question->page;
+	MarkedRows	rows;
+	int			number = 0;
+
+	if (!has_marked(page))
+		return false;
+	check_marked(question, &rows);
+	question->operation.bottomup = false;
+	question->operation.bottomupfreespace = 0;
+	for (OffsetNumber offset = SWARE_FIRST_DATA;
+		 rows.count > 0 && offset <= PageGetMaxOffsetNumber(page); offset++)
+	{
+		IndexTuple	tuple = sware_page_tuple(page, offset);
+
+		for (int i = 0; i < sware_leaf_tuple_tid_count(tuple); i++, number++)
+		{
+			ItemPointer tid = &sware_leaf_tuple_tids(tuple)[i];
+			BlockNumber block = ItemPointerGetBlockNumber(tid);
+
+			if (!bsearch(&block, rows.blocks, rows.blockCount,
+						 sizeof(BlockNumber), compare_blocks))
+				continue;
+			ask_about(question, offset, tid, number)->knowndeletable =
+				rows.dead[number];
+		}
+	}
+	pfree(rows.dead);
+	pfree(rows.blocks);
+	return rows.count > 0;
+}
+
+/*
+ * Which TID of a posting list, of a group of equal keys, is likely to be an old
+ * version?  At most one row of a list is likely to have been updated, in the
+ * block that most of its TIDs are in.  -1 if none stands out.
+ */
+static int
+promising_tid(IndexTuple posting)
+{
+	ItemPointer tids = sware_posting_tids(posting);
+	int			last = sware_tuple_count(posting) - 1;
+	BlockNumber middle = ItemPointerGetBlockNumber(&tids[(last + 1) / 2]);
+
+	if (ItemPointerGetBlockNumber(&tids[0]) == middle)
+		return 0;
+	return ItemPointerGetBlockNumber(&tids[last]) == middle ? last : -1;
+}
+
+/*
+ * Ask about all items, those with equal keys being the promising ones.  False
+ * if no keys are equal.
+ */
+static bool
+ask_about_versions(Question *question, Size size)
+{
+	Page		page = question->page;
+	OffsetNumber offsets[SWARE_MAX_ITEMS_PER_PAGE];
+	int			first_numbers[SWARE_MAX_ITEMS_PER_PAGE + 1];
+	int			count = sware_ordered_offsets(question->index, page, offsets);
+	bool		equals_last = false;
+	bool		has_equals = false;
+	int			number = 0;
+
+	for (OffsetNumber offset = SWARE_FIRST_DATA;
+		 offset <= PageGetMaxOffsetNumber(page); offset++)
+	{
+		first_numbers[offset] = number;
+		number += sware_leaf_tuple_tid_count(sware_page_tuple(page, offset));
+	}
+	question->operation.bottomup = true;
+	question->operation.bottomupfreespace = Max(BLCKSZ / 16, size);
+
+	for (int i = 0; i < count; i++)
+	{
+		IndexTuple	tuple = sware_page_tuple(page, offsets[i]);
+		bool		is_posting = sware_tuple_is_posting(tuple);
+		bool		equals_next = i + 1 < count &&
+			sware_keys_equal_image(question->index, tuple,
+								   sware_page_tuple(page, offsets[i + 1]));
+		bool		is_promising = equals_last || equals_next;
+		int			promising = !is_promising ? -1 :
+			is_posting ? promising_tid(tuple) : 0;
+		Size		space = is_posting ? sizeof(ItemPointerData) :
+			sware_item_space(tuple);
+
+		for (int j = 0; j < sware_leaf_tuple_tid_count(tuple); j++)
+		{
+			TM_IndexStatus *status =
+				ask_about(question, offsets[i],
+						  &sware_leaf_tuple_tids(tuple)[j],
+						  first_numbers[offsets[i]] + j);
+
+			status->promising = j == promising;
+			status->freespace = space;
+		}
+		has_equals |= is_promising;
+		equals_last = equals_next;
+	}
+	return has_equals;
+}
+
+/*
+ * Let gaps of a private copy of a leaf become free space, up to `wanted` bytes,
+ * if there are `size` bytes.  Returns whether there are.
+ */
+static bool
+use_gaps(Page page, Size size, Size wanted)
+{
+	Size		available = PageGetExactFreeSpace(page) + sware_gap_space(page);
+
+	return available >= size &&
+		sware_compact_page(page, Min(available, wanted));
+}
+
+/*
+ * Ask the table, and remove what it says can go, with one record, which also
+ * uses gaps.  Returns whether there is room for `size` bytes.
+ */
+static bool
+remove_confirmed(Question *question, Size size, Size wanted)
+{
+	TM_IndexDeleteOp *operation = &question->operation;
+	bool	   *gone;
+	int			gone_count = 0;
+	TransactionId horizon;
+	SwareWal   *wal;
+	Page		page;
+	bool		has_room;
+
+	horizon = table_index_delete_tuples(question->heap, operation);
+
+	/* the answers come in another order, and there may be fewer of them */
+	gone = palloc0(question->tidCount * sizeof(bool));
+	for (int i = 0; i < operation->ndeltids; i++)
+	{
+		int			id = operation->deltids[i].id;
+
+		if (operation->status[id].knowndeletable)
+		{
+			gone[question->numbers[id]] = true;
+			gone_count++;
+		}
+	}
+	if (gone_count == 0)
+	{
+		pfree(gone);
+		return false;
+	}
+
+	sware_wal_log_conflict(question->index, question->heap, horizon);
+	SWARE_FAULT_POINT("delete-conflict-logged");
+	wal = sware_wal_begin(question->index);
+	page = sware_wal_change(wal, question->buffer);
+	sware_remove_tids(page, gone);
+	has_room = use_gaps(page, size, wanted);
+	sware_wal_finish(wal);
+	sware_count_deleted(question->index, gone_count);
+	pfree(gone);
+	return has_room;
+}
+
+bool
+sware_leaf_make_room(Relation index, Relation heap, Buffer buffer, Size size,
+					 Size wanted, bool hasVersions)
+{
+	Page		page = BufferGetPage(buffer);
+	Question	question;
+	bool		has_room = false;
+
+	if (PageGetExactFreeSpace(page) + sware_gap_space(page) >= size)
+	{
+		SwareWal   *wal = sware_wal_begin(index);
+
+		has_room = use_gaps(sware_wal_change(wal, buffer), size, wanted);
+		if (has_room)
+			sware_wal_finish(wal);
+		else
+			sware_wal_abort(wal);
+		return has_room;
+	}
+
+	if (!sware_table_tells_dead(heap))
+		return false;
+
+	begin_question(&question, index, heap, buffer);
+	if (ask_about_marked(&question))
+		has_room = remove_confirmed(&question, size, wanted);
+	end_question(&question);
+	if (has_room)
+		return true;
+
+	/* keys of a unique index are equal only where a row has versions */
+	if (!hasVersions && !index->rd_index->indisunique)
+		return false;
+	begin_question(&question, index, heap, buffer);
+	if (ask_about_versions(&question, size))
+		has_room = remove_confirmed(&question, size, wanted);
+	end_question(&question);
+	return has_room;
+}

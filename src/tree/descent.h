@@ -1,0 +1,45 @@
+/*-------------------------------------------------------------------------
+ *
+ * descent.h
+ *	  Finding pages from the root down, and parents from a child up.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_DESCENT_H
+#define SWARE_DESCENT_H
+
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+#include "keys/searchkey.h"
+#include "layout/page.h"
+
+/*
+ * test modules call these; servers from 16 on hide what is not said to be
+ * visible
+ */
+#pragma GCC visibility push(default)
+
+/* Ancestors passed on a descent, nearest first; a hint that is checked. */
+typedef struct SwareStack
+{
+	SwareLink	page;
+	OffsetNumber offset;
+	struct SwareStack *parent;
+} SwareStack;
+
+extern SwareLink sware_get_root(Relation index, int *level);
+extern Buffer sware_descend(const SwareSearchKey *key, int level, int lockmode,
+							SwareStack **stack);
+extern Buffer sware_find_leaf(const SwareSearchKey *key, int lockmode,
+							  SwareStack **stack);
+extern Buffer sware_descend_to_edge(Relation index, int level, bool rightmost);
+extern Buffer sware_step_left(Relation index, SwareLink sibling,
+							  SwareLink page, int level);
+extern Buffer sware_find_parent(Relation index, Buffer child, SwareStack *stack,
+								OffsetNumber *offset);
+extern void sware_free_stack(SwareStack *stack);
+
+#pragma GCC visibility pop
+
+#endif							/* SWARE_DESCENT_H */

@@ -1,0 +1,553 @@
+/*-------------------------------------------------------------------------
+ *
+ * insertrun.c
+ *	  Inserting sorted runs of entries, leaf by leaf.
+ *
+ * A run is taken apart at the high keys of the leaves it meets.  What goes
+ * into one leaf is stored with one WAL record, if the leaf has room for it;
+ * otherwise the leaf is put in order, its duplicates are merged, or it is
+ * split.  Every entry that is stored already is skipped, wherever it is, so
+ * that a run can be repeated after a crash.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "base/options.h"
+#include "keys/entry.h"
+#include "keys/searchkey.h"
+#include "layout/page.h"
+#include "layout/tuple.h"
+#include "pages/pageaccess.h"
+#include "tree/append.h"
+#include "tree/cache.h"
+#include "tree/deadentries.h"
+#include "tree/descent.h"
+#include "tree/pagewrite.h"
+#include "tree/split.h"
+#include "tree/tree.h"
+#include "wal/wal.h"
+
+/*
+ * With an empty append area, an entry goes to the sorted part if that shifts
+ * no more line pointers than this: it costs the WAL of about one entry.
+ */
+#define SMALL_SHIFT		20
+
+/* A run shorter than this is not worth a bulk append. */
+#define MIN_APPEND_RUN	(SWARE_MAX_ITEMS_PER_PAGE * 2)
+
+/* What one entry does to a leaf that has room for it. */
+typedef enum PlacementKind
+{
+	PLACEMENT_NONE,				/* it is there already */
+	PLACEMENT_NO_ROOM,
+	PLACEMENT_ADD,				/* goes in at an offset */
+	PLACEMENT_FOLD,				/* so it would, were the append area not full */
+	PLACEMENT_POSTING			/* goes into a posting list, whose largest TID
+								 * comes out */
+} PlacementKind;
+
+typedef struct Placement
+{
+	PlacementKind kind;
+	OffsetNumber offset;		/* where to add, or of the posting list */
+	bool		inAppendArea;	/* is that offset in the append area? */
+} Placement;
+
+/*
+ * Where in a leaf without an equal entry does a new one go, if it has room?
+ * `sorted_offset` is its place in the sorted part.
+ */
+static Placement
+place_new_entry(const SwareSearchKey *key, Page page, Size size,
+				OffsetNumber sorted_offset)
+{
+	Placement	placement = {PLACEMENT_ADD, sorted_offset, false};
+	int			append_items = SwarePageGetOpaque(page)->appendItems;
+	OffsetNumber last_sorted = sware_page_last_sorted(page);
+
+	if (PageGetFreeSpace(page) < MAXALIGN(size))
+		placement.kind = PLACEMENT_NO_ROOM;
+	else if (append_items == 0 &&
+			 last_sorted + 1 - sorted_offset <= SMALL_SHIFT)
+		return placement;
+	else if (append_items == SWARE_MAX_APPEND_ITEMS)
+		placement.kind = PLACEMENT_FOLD;
+	else
+	{
+		placement.offset = sware_search_leaf(key, page, last_sorted + 1,
+											 PageGetMaxOffsetNumber(page));
+		placement.inAppendArea = true;
+	}
+	return placement;
+}
+
+/* Where does an entry go, whose place is `key`? */
+static Placement
+place_entry(const SwareSearchKey *key, Page page, IndexTuple entry)
+{
+	Placement	placement = {PLACEMENT_NONE, InvalidOffsetNumber, false};
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+	OffsetNumber last_sorted = sware_page_last_sorted(page);
+	OffsetNumber offset =
+		sware_search_leaf(key, page, SWARE_FIRST_DATA, last_sorted);
+
+	if (offset <= last_sorted)
+	{
+		IndexTuple	tuple = sware_page_tuple(page, offset);
+
+		if (sware_compare_key(key, tuple) == 0)
+		{
+			if (!sware_tuple_is_posting(tuple) ||
+				sware_posting_contains(tuple, &entry->t_tid))
+				return placement;
+			placement.kind = PLACEMENT_POSTING;
+			placement.offset = offset;
+			return placement;
+		}
+	}
+	if (last > last_sorted)
+	{
+		OffsetNumber added =
+			sware_search_leaf(key, page, last_sorted + 1, last);
+
+		if (added <= last &&
+			sware_compare_key(key, sware_page_tuple(page, added)) == 0)
+			return placement;
+	}
+	return place_new_entry(key, page, IndexTupleSize(entry), offset);
+}
+
+/*
+ * Bring a leaf's append area into its sorted part, by permuting line pointers.
+ */
+static void
+fold_append_area(Relation index, Page page)
+{
+	OffsetNumber offsets[SWARE_MAX_ITEMS_PER_PAGE];
+	ItemIdData	line_pointers[SWARE_MAX_ITEMS_PER_PAGE];
+	int			count = sware_ordered_offsets(index, page, offsets);
+
+	for (int i = 0; i < count; i++)
+		line_pointers[i] = *PageGetItemId(page, offsets[i]);
+	memcpy(PageGetItemId(page, SWARE_FIRST_DATA), line_pointers,
+		   count * sizeof(ItemIdData));
+	SwarePageGetOpaque(page)->appendItems = 0;
+}
+
+/* Add an entry at the place found for it. */
+static void
+apply_add(Page page, IndexTuple entry, const Placement *placement)
+{
+	sware_add_item(page, entry, placement->offset);
+	if (placement->inAppendArea)
+		SwarePageGetOpaque(page)->appendItems++;
+}
+
+/*
+ * Store an entry in a copy of a leaf; false if it has no room.  Nothing is
+ * changed then, but perhaps the append area was folded in.
+ */
+static bool
+store_entry(Relation index, Page page, IndexTuple entry)
+{
+	SwareSearchKey key;
+	Placement	placement;
+	ItemId		line_pointer;
+	IndexTuple	list;
+	IndexTuple	evicted;
+
+	sware_search_key_from_entry(&key, index, entry);
+	placement = place_entry(&key, page, entry);
+	switch (placement.kind)
+	{
+		case PLACEMENT_NONE:
+			return true;
+
+		case PLACEMENT_NO_ROOM:
+			return false;
+
+		case PLACEMENT_FOLD:
+			fold_append_area(index, page);
+			return store_entry(index, page, entry);
+
+		case PLACEMENT_ADD:
+			apply_add(page, entry, &placement);
+			return true;
+
+		case PLACEMENT_POSTING:
+			line_pointer = PageGetItemId(page, placement.offset);
+			list = sware_page_tuple(page, placement.offset);
+			if (PageGetFreeSpace(page) < sware_leaf_tuple_key_size(list))
+				return false;
+			list = sware_posting_insert(list, &entry->t_tid, &evicted);
+			memcpy(sware_page_tuple(page, placement.offset), list,
+				   IndexTupleSize(list));
+			/* the TID that it has gained is not known to be dead */
+			ItemIdSetNormal(line_pointer, ItemIdGetOffset(line_pointer),
+							ItemIdGetLength(line_pointer));
+
+			/* what came out lies behind its list, before all that follows it */
+			if (!store_entry(index, page, evicted))
+				elog(ERROR, "no room for an entry that was made room for");
+			return true;
+	}
+	return false;				/* keep compiler quiet */
+}
+
+/*
+ * Store the start of a run in a copy of a leaf at once: put the tuples where
+ * there is room, and the line pointers, old and new, in order.  Returns how
+ * many entries were stored, or skipped because they are there; the first that
+ * has no room, or lies within a posting list's range, ends it.
+ */
+static int
+store_together(Relation index, Page page, IndexTuple *entries, int count)
+{
+	ItemIdData	merged[SWARE_MAX_ITEMS_PER_PAGE];
+	OffsetNumber old_last;
+	OffsetNumber next_old = SWARE_FIRST_DATA;
+	int			merged_count = 0;
+	int			stored;
+
+	fold_append_area(index, page);
+	old_last = PageGetMaxOffsetNumber(page);
+	for (stored = 0; stored < count; stored++)
+	{
+		SwareSearchKey key;
+		OffsetNumber place;
+
+		sware_search_key_from_entry(&key, index, entries[stored]);
+		place = sware_search_leaf(&key, page, next_old, old_last);
+		if (place <= old_last &&
+			sware_compare_key(&key, sware_page_tuple(page, place)) == 0)
+		{
+			IndexTuple	tuple = sware_page_tuple(page, place);
+
+			if (sware_tuple_is_posting(tuple) &&
+				!sware_posting_contains(tuple, &entries[stored]->t_tid))
+				break;
+			continue;
+		}
+		if (PageGetFreeSpace(page) < MAXALIGN(IndexTupleSize(entries[stored])))
+			break;
+
+		/* the new line pointer goes to the end for now */
+		sware_add_item(page, entries[stored], PageGetMaxOffsetNumber(page) + 1);
+		while (next_old < place)
+			merged[merged_count++] = *PageGetItemId(page, next_old++);
+		merged[merged_count++] =
+			*PageGetItemId(page, PageGetMaxOffsetNumber(page));
+	}
+	while (next_old <= old_last)
+		merged[merged_count++] = *PageGetItemId(page, next_old++);
+	memcpy(PageGetItemId(page, SWARE_FIRST_DATA), merged,
+		   merged_count * sizeof(ItemIdData));
+	return stored;
+}
+
+/*
+ * Store as many entries of a run in an exclusively locked leaf as have room,
+ * with one WAL record.  Returns how many that are.
+ */
+static int
+store_in_room(Relation index, Buffer buffer, IndexTuple *entries, int count)
+{
+	SwareWal   *wal;
+	Page		page;
+	int			stored = 0;
+
+	/* the usual case: one entry that changes nothing else */
+	if (count == 1)
+	{
+		SwareSearchKey key;
+		Placement	placement;
+
+		sware_search_key_from_entry(&key, index, entries[0]);
+		placement = place_entry(&key, BufferGetPage(buffer), entries[0]);
+		if (placement.kind == PLACEMENT_NONE)
+			return 1;
+		if (placement.kind == PLACEMENT_NO_ROOM)
+			return 0;
+		if (placement.kind == PLACEMENT_ADD)
+		{
+			sware_wal_add_item(index, buffer, entries[0], placement.offset,
+							   placement.inAppendArea);
+			return 1;
+		}
+	}
+
+	wal = sware_wal_begin(index);
+	page = sware_wal_change(wal, buffer);
+	if (count > SWARE_MAX_APPEND_ITEMS / 2)
+		stored = store_together(index, page, entries, count);
+	while (stored < count && store_entry(index, page, entries[stored]))
+		stored++;
+	if (stored > 0)
+		sware_wal_finish(wal);
+	else
+		sware_wal_abort(wal);
+	return stored;
+}
+
+/* Insert a tuple into an array of items. */
+static void
+insert_item(SwareItems *items, int position, IndexTuple tuple)
+{
+	memmove(&items->tuples[position + 1], &items->tuples[position],
+			(items->count - position) * sizeof(IndexTuple));
+	items->tuples[position] = tuple;
+	items->count++;
+}
+
+/* Room that items take on a page. */
+static Size
+items_space(const SwareItems *items)
+{
+	Size		space = 0;
+
+	for (int i = 0; i < items->count; i++)
+		space += sware_item_space(items->tuples[i]);
+	return space;
+}
+
+/* The position of the first item that is not before an entry. */
+static int
+item_position(Relation index, const SwareItems *items, IndexTuple entry)
+{
+	SwareSearchKey key;
+	int			low = 0;
+	int			high = items->count;
+
+	sware_search_key_from_entry(&key, index, entry);
+	while (low < high)
+	{
+		int			middle = low + (high - low) / 2;
+
+		if (sware_compare_key(&key, items->tuples[middle]) > 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * Merge an entry into the items of a leaf, unless it is there.  Returns the
+ * position of what was inserted, or -1.
+ */
+static int
+merge_entry(Relation index, SwareItems *items, IndexTuple entry)
+{
+	SwareSearchKey key;
+	int			position = item_position(index, items, entry);
+
+	sware_search_key_from_entry(&key, index, entry);
+	if (position < items->count &&
+		sware_compare_key(&key, items->tuples[position]) == 0)
+	{
+		IndexTuple	list = items->tuples[position];
+		IndexTuple	evicted;
+
+		if (!sware_tuple_is_posting(list) ||
+			sware_posting_contains(list, &entry->t_tid))
+			return -1;
+		items->tuples[position] =
+			sware_posting_insert(list, &entry->t_tid, &evicted);
+		insert_item(items, ++position, evicted);
+		return position;
+	}
+	insert_item(items, position, entry);
+	return position;
+}
+
+/*
+ * Store at least one entry of a run in an exclusively locked leaf that has
+ * no room for the first of them, by merging duplicates or by a split.
+ * Returns how many were stored.  Releases the leaf.
+ */
+static int
+store_with_rearrangement(Relation index, Buffer buffer, IndexTuple *entries,
+						 int count, SwareStack *stack)
+{
+	Page		page = BufferGetPage(buffer);
+	SwareItems *items = palloc(sizeof(SwareItems));
+	IndexTuple	high_key = sware_page_is_rightmost(page) ? NULL :
+		sware_page_high_key(page);
+	Size		room = SWARE_PAGE_CAPACITY -
+		(high_key ? sware_item_space(high_key) : sizeof(ItemIdData));
+	int			stored = 0;
+	Size		space;
+	IndexTuple	new_item = entries[0];
+	bool		rewrite;
+
+	/* one entry too many at most, so that two pages can take it all */
+	sware_collect_items(index, page, items);
+	space = items_space(items);
+	while (stored < count && space <= room)
+	{
+		int			position = merge_entry(index, items, entries[stored++]);
+
+		if (position >= 0)
+		{
+			new_item = items->tuples[position];
+			space += sware_item_space(new_item);
+		}
+	}
+
+	if (space > room &&
+		sware_option_deduplicate(index) && sware_cache(index)->allEqualImage)
+	{
+		items->count = sware_deduplicate(index, items->tuples, items->count);
+		space = items_space(items);
+		/* to gain next to no room means to be back here soon: rather split */
+		rewrite = space <= room - room / 32;
+	}
+	else
+		rewrite = space <= room;
+
+	if (rewrite)
+	{
+		SwareWal   *wal = sware_wal_begin(index);
+
+		sware_write_items(sware_wal_change(wal, buffer), high_key,
+						  items->tuples, items->count);
+		sware_wal_finish(wal);
+		sware_release_buffer(buffer);
+	}
+	else
+	{
+		sware_split(index, buffer, items, item_position(index, items, new_item),
+					InvalidBuffer);
+		sware_insert_downlink(index, buffer, stack);
+	}
+	return stored;
+}
+
+/*
+ * How many entries of a run, the first of which belongs into a leaf, belong
+ * there with it?  The rightmost leaf takes what fills it, since the others
+ * may become leaves of their own.
+ */
+static int
+entries_of_leaf(Relation index, Page page, IndexTuple *entries, int count)
+{
+	int			low = 1;
+	int			high = Min(count, SWARE_MAX_ITEMS_PER_PAGE / 2);
+	IndexTuple	high_key;
+
+	if (sware_page_is_rightmost(page))
+	{
+		Size		unused =
+			SWARE_PAGE_CAPACITY * (100 - sware_fillfactor(index)) / 100;
+		Size		room = PageGetExactFreeSpace(page);
+		Size		taken = sware_item_space(entries[0]);
+
+		/* a bulk append needs room for a high key, whatever the fill factor */
+		while (low < high &&
+			   taken + sware_item_space(entries[low]) +
+			   Max(unused, sware_pivot_space(entries[low])) < room)
+			taken += sware_item_space(entries[low++]);
+		return low;
+	}
+
+	high_key = sware_page_high_key(page);
+	while (low < high)
+	{
+		int			middle = low + (high - low) / 2;
+		SwareSearchKey key;
+
+		sware_search_key_from_entry(&key, index, entries[middle]);
+		if (sware_compare_key(&key, high_key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * Room that entries take on a leaf, or a whole leaf if they do not fit on one.
+ */
+static Size
+entries_space(IndexTuple *entries, int count)
+{
+	Size		space = 0;
+
+	for (int i = 0; i < count && space < SWARE_PAGE_CAPACITY; i++)
+		space += sware_item_space(entries[i]);
+	return Min(space, SWARE_PAGE_CAPACITY);
+}
+
+/*
+ * Insert a run of entries that are in order and without duplicates.  Entries
+ * that the tree has already are skipped.  Returns how many were appended to
+ * the tree, in leaves of their own.
+ *
+ * `heap` may be NULL: then no entries of dead rows make room for new ones.
+ * `has_versions` says that rows of the run are versions of rows that the index
+ * has already.
+ */
+int
+sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
+					  int count, bool has_versions)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "sware insert",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	int			done = 0;
+	int			appended = 0;
+	int			within = count;
+
+	for (int i = 0; i < count; i++)
+		sware_check_entry_size(index, heap, entries[i]);
+	if (count >= MIN_APPEND_RUN)
+		within = sware_entries_within_tree(index, entries, count);
+
+	while (done < count)
+	{
+		SwareSearchKey key;
+		SwareStack *stack;
+		Buffer		buffer;
+		int			here;
+		int			stored;
+
+		CHECK_FOR_INTERRUPTS();
+		if (done >= within && count - done >= MIN_APPEND_RUN)
+		{
+			stored = sware_tree_append_run(index, entries + done, count - done);
+			done += stored;
+			appended += stored;
+			if (stored > 0)
+				continue;
+		}
+
+		sware_search_key_from_entry(&key, index, entries[done]);
+		buffer = sware_find_leaf(&key, BUFFER_LOCK_EXCLUSIVE, &stack);
+		here = entries_of_leaf(index, BufferGetPage(buffer), entries + done,
+							   count - done);
+		stored = store_in_room(index, buffer, entries + done, here);
+		if (stored == 0 &&
+			sware_leaf_make_room(index, heap, buffer,
+								 sware_item_space(entries[done]),
+								 entries_space(entries + done, here),
+								 has_versions))
+			stored = store_in_room(index, buffer, entries + done, here);
+		if (stored > 0)
+			sware_release_buffer(buffer);
+		else
+			stored = store_with_rearrangement(index, buffer, entries + done,
+											  here, stack);
+		done += stored;
+		MemoryContextReset(context);
+	}
+
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+	return appended;
+}

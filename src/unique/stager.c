@@ -1,0 +1,369 @@
+/*-------------------------------------------------------------------------
+ *
+ * stager.c
+ *	  Staging for unique indexes.  locks/stagedkeys.h describes the protocol.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+
+#include "base/faultpoint.h"
+#include "cursor/mergescan.h"
+#include "keys/searchkey.h"
+#include "locks/changes.h"
+#include "locks/stagedkeys.h"
+#include "staging/staging.h"
+#include "unique/stager.h"
+#include "unique/unique.h"
+
+/*
+ * Rows that a transaction inserts directly before it becomes a stager.
+ * Becoming one costs about as much as this number of rows gains by being
+ * staged.
+ */
+#define ROWS_BEFORE_STAGING	64
+
+/* a bound that has saved this number of look-ups was worth its search */
+#define ROWS_WORTH_A_SEARCH	64
+
+/*
+ * After a search that was not worth its cost, rows are looked up before the
+ * next search: first this number of them, then twice as many each time.
+ */
+#define FIRST_PAUSE			32
+#define LONGEST_PAUSE		4096
+
+/*
+ * How many rows this transaction has inserted into unique indexes without
+ * staging, up to ROWS_BEFORE_STAGING.  Indexes are distributed over the
+ * counters, and some may share one.
+ */
+#define ARRIVAL_COUNTS		64
+
+static int	arrivals[ARRIVAL_COUNTS];
+static TransactionId arrivals_transaction = InvalidTransactionId;
+
+/*
+ * Has this transaction inserted so many rows that the next one is worth
+ * staging?  If not, count this row.
+ */
+static inline bool
+is_worth_staging(Relation index)
+{
+	TransactionId current = GetTopTransactionIdIfAny();
+	int		   *count = &arrivals[RelationGetRelid(index) % ARRIVAL_COUNTS];
+
+	if (unlikely(arrivals_transaction != current))
+	{
+		memset(arrivals, 0, sizeof(arrivals));
+		arrivals_transaction = current;
+	}
+	if (likely(*count == ROWS_BEFORE_STAGING))
+		return true;
+	++*count;
+	return false;
+}
+
+/*
+ * Search for the bound of an index: its largest entry whose first column is
+ * not null.  It may be unknown afterwards.  Waits for direct inserts, reads
+ * pages and runs comparators, so the caller holds no lock but on the relation.
+ */
+static void
+search_bound(SwareStager *stager, Relation index)
+{
+	IndexTuple	largest;
+	bool		has_company;
+	uint64		activity = sware_begin_bound(stager, &has_company);
+
+	stager->pause = stager->rowsSaved >= ROWS_WORTH_A_SEARCH ? 0 :
+		Min(Max(stager->pause * 2, FIRST_PAUSE), LONGEST_PAUSE);
+	stager->rowsBeforeSearch = stager->pause;
+	stager->rowsSaved = 0;
+
+	sware_wait_for_direct_inserts(index);
+	SWARE_FAULT_POINT("bound-begins");
+	largest = sware_largest_entry(index);
+	sware_set_bound(stager, index, largest, activity, has_company);
+	if (largest)
+		pfree(largest);
+	SWARE_FAULT_POINT("bound-found");
+}
+
+/*
+ * Is a key above the bound?  The key is not registered.  This may search for
+ * the bound.
+ */
+static bool
+is_above_bound(SwareStager *stager, const SwareNewRow *row)
+{
+	if (unlikely(!sware_bound_is_valid(stager)))
+	{
+		if (stager->rowsBeforeSearch > 0)
+		{
+			stager->rowsBeforeSearch--;
+			return false;
+		}
+		search_bound(stager, row->index);
+	}
+	return sware_key_is_above_bound(stager, row->index, row->values,
+									row->isnull);
+}
+
+/*
+ * The result of registering a key.  Only with KEY_IS_ADMITTED it has become
+ * registered.
+ */
+typedef enum Admission
+{
+	KEY_IS_ADMITTED,			/* its entry can be staged */
+	KEY_IS_REFUSED,				/* this session has registered it already, or
+								 * its entry cannot be staged */
+	KEY_NEEDS_ROOM,				/* there is no memory for it */
+	KEY_MUST_WAIT,				/* another transaction must end first */
+	KEY_NEEDS_LOOK_UP			/* it is unknown whether another row has it */
+} Admission;
+
+/* Register a key, without looking for other rows that have it. */
+static Admission
+register_key(SwareStager *stager, uint64 fingerprint)
+{
+	switch (sware_register_key(stager, fingerprint))
+	{
+		case SWARE_KEY_ADDED:
+			SWARE_FAULT_POINT("key-registered");
+			return KEY_IS_ADMITTED;
+		case SWARE_KEY_IS_THERE:
+			return KEY_IS_REFUSED;
+		case SWARE_KEY_HAS_NO_ROOM:
+			return KEY_NEEDS_ROOM;
+	}
+	pg_unreachable();
+}
+
+/* Register a key that is above the bound. */
+static Admission
+admit_above_bound(SwareStager *stager, Relation index, uint64 fingerprint)
+{
+	Admission	result = register_key(stager, fingerprint);
+
+	if (likely(result == KEY_IS_ADMITTED) &&
+		unlikely(!sware_key_needs_no_look_up(stager, index, fingerprint)))
+	{
+		sware_withdraw_key(stager, fingerprint);
+		result = KEY_NEEDS_LOOK_UP;
+	}
+	return result;
+}
+
+/*
+ * Register a key, and look for it among other stagers' keys and stored ones.
+ * Its key lock is held meanwhile, so that no backend with that lock takes the
+ * key for staged before this is decided.  With KEY_MUST_WAIT, *other is the
+ * transaction to wait for.
+ */
+static Admission
+admit_with_look_up(SwareStager *stager, const SwareNewRow *row,
+				   uint64 fingerprint, TransactionId *other,
+				   uint32 *speculative_token)
+{
+	bool		is_unique;
+	Admission	result;
+
+	sware_lock_key(row->index, fingerprint);
+	SWARE_FAULT_POINT("staged-key-locked");
+	result = register_key(stager, fingerprint);
+	if (result == KEY_IS_ADMITTED)
+	{
+		*other = sware_find_staged_key(row->index, fingerprint);
+		if (!TransactionIdIsValid(*other))
+			*other = sware_look_up_key(row, &is_unique, speculative_token);
+		if (TransactionIdIsValid(*other))
+		{
+			sware_withdraw_key(stager, fingerprint);
+			result = KEY_MUST_WAIT;
+		}
+	}
+	sware_unlock_key(row->index, fingerprint);
+	return result;
+}
+
+/*
+ * Register a key once it is certain that no other live row has it.  Waits for
+ * transactions that may have inserted it; raises an error if another row has
+ * it.
+ */
+static Admission
+admit_key(SwareStager *stager, const SwareNewRow *row, uint64 fingerprint)
+{
+	for (;;)
+	{
+		Admission	result = KEY_NEEDS_LOOK_UP;
+		TransactionId other = InvalidTransactionId;
+		uint32		speculative_token = 0;
+
+		if (likely(is_above_bound(stager, row)))
+			result = admit_above_bound(stager, row->index, fingerprint);
+		if (unlikely(result == KEY_NEEDS_LOOK_UP))
+			result = admit_with_look_up(stager, row, fingerprint, &other,
+										&speculative_token);
+		if (likely(result != KEY_MUST_WAIT))
+			return result;
+		sware_wait_for_other(row, other, speculative_token);
+	}
+}
+
+/*
+ * Register the key of a row so that its entry can be staged.  This makes the
+ * session a stager of the index if it is none.  A key that need not be unique
+ * is admitted without being registered.
+ */
+static Admission
+admit(SwareStaging *staging, const SwareNewRow *row)
+{
+	SwareStager *stager = sware_stager_of(staging);
+	uint64		fingerprint;
+
+	if (likely(stager && stager->comparison != SWARE_COMPARE_FUNCTION &&
+			   !row->isnull[0]))
+		fingerprint = sware_integer_fingerprint(stager, row->values[0]);
+	else
+	{
+		SwareFingerprint any;
+
+		if (!sware_key_is_checked(row))
+			return KEY_IS_ADMITTED;
+		any = sware_fingerprint(row->index, row->values, row->isnull);
+
+		/*
+		 * With nulls that are equal to each other, the fingerprint does not
+		 * tell keys apart exactly.
+		 */
+		if (!any.tells || sware_has_null_key(row->index, row->isnull))
+			return KEY_IS_REFUSED;
+		if (stager == NULL)
+		{
+			stager = sware_become_stager(row->index);
+			if (stager == NULL)
+				return KEY_IS_REFUSED;
+			sware_set_stager(staging, stager);
+		}
+		fingerprint = any.value;
+	}
+	return admit_key(stager, row, fingerprint);
+}
+
+/*
+ * May the entry of a row be staged?  Like admit, but publishes to get memory
+ * for the key if needed.
+ */
+static bool
+may_stage(SwareStaging *staging, const SwareNewRow *row)
+{
+	Admission	result;
+
+	sware_begin_change(row->index, SWARE_INSERTS);
+	result = admit(staging, row);
+	sware_end_change();
+	if (unlikely(result == KEY_NEEDS_ROOM))
+	{
+		sware_publish_lower_part(staging, row->index);
+		sware_begin_change(row->index, SWARE_INSERTS);
+		result = admit(staging, row);
+		sware_end_change();
+	}
+	return result == KEY_IS_ADMITTED;
+}
+
+bool
+sware_stage_unique(const SwareNewRow *row, IndexInfo *index_info)
+{
+	Relation	index = row->index;
+
+	/*
+	 * Other backends wait for the top-level transaction, so no subtransaction
+	 * stages.  While a comparison function inserts into another index, a key
+	 * of the outer index may be locked, and this must not wait.
+	 */
+	if (row->check == UNIQUE_CHECK_YES &&
+		GetCurrentTransactionNestLevel() == 1 &&
+		index->rd_rel->relpersistence != RELPERSISTENCE_TEMP &&
+		sware_change_count == 0 && is_worth_staging(index))
+	{
+		SwareStaging *staging =
+			sware_staging_for_insert(index, row->heap, row->tid, index_info);
+
+		if (staging && may_stage(staging, row))
+		{
+			sware_stage_entry(staging, index, row->heap, row->values,
+							  row->isnull, row->tid);
+			return true;
+		}
+	}
+	sware_publish_index(index);
+	return false;
+}
+
+/*
+ * Get the key if a scan asks for exactly the rows of one key, by values of the
+ * index's own types; else return false.
+ */
+static bool
+get_key(IndexScanDesc scan, Datum *values, bool *isnull)
+{
+	int			columns =
+		IndexRelationGetNumberOfKeyAttributes(scan->indexRelation);
+
+	if (scan->numberOfKeys != columns)
+		return false;
+	for (int i = 0; i < columns; i++)
+	{
+		ScanKey		key = &scan->keyData[i];
+
+		if (key->sk_attno != i + 1 || key->sk_flags != 0 ||
+			key->sk_strategy != BTEqualStrategyNumber ||
+			(OidIsValid(key->sk_subtype) &&
+			 key->sk_subtype != scan->indexRelation->rd_opcintype[i]))
+			return false;
+		values[i] = key->sk_argument;
+		isnull[i] = false;
+	}
+	return true;
+}
+
+/*
+ * Wait until no other session has staged a row of the key that a scan asks
+ * for.  The caller is a scan with a dirty snapshot: INSERT ON CONFLICT looks
+ * for conflicts in this way, and so do exclusion constraints and the appliers
+ * of logical replication.  No lightweight lock may be held.
+ */
+void
+sware_wait_for_stagers_of_key(IndexScanDesc scan)
+{
+	Relation	index = scan->indexRelation;
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	SwareFingerprint fingerprint;
+	TransactionId other;
+
+	if (!index->rd_index->indisunique || !sware_there_are_stagers(index) ||
+		!get_key(scan, values, isnull))
+		return;
+	fingerprint = sware_fingerprint(index, values, isnull);
+	while (TransactionIdIsValid(
+								sware_find_staged_key(index, fingerprint.value)))
+	{
+		/* The session that has the key locked may withdraw it soon. */
+		sware_lock_key(index, fingerprint.value);
+		other = sware_find_staged_key(index, fingerprint.value);
+		sware_unlock_key(index, fingerprint.value);
+		if (TransactionIdIsValid(other))
+			XactLockTableWait(other, NULL, NULL, XLTW_None);
+	}
+}

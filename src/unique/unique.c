@@ -1,0 +1,383 @@
+/*-------------------------------------------------------------------------
+ *
+ * unique.c
+ *	  Looking for a key in a unique index.  See unique.h.
+ *
+ * Nearly always the key is new, and this is found out without a look at the
+ * table: neither the buffer nor the tree has an entry with the key.  Only if
+ * one has, all entries with the key are scanned, and their rows looked at.
+ *
+ * The scan is kept for the session's next look-ups, until the index's relation
+ * cache entry changes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "storage/lmgr.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "base/compat.h"
+#include "cursor/mergescan.h"
+#include "locks/keylock.h"
+#include "locks/predicatelocks.h"
+#include "tree/tree.h"
+#include "unique/unique.h"
+
+/*
+ * The largest number of indexes for which scans are kept.  When it is
+ * exceeded, all are freed.
+ */
+#define MAX_KEPT_SCANS	64
+
+/* a scan for look-ups in an index, kept for later ones */
+typedef struct KeptScan
+{
+	Oid			index;			/* hash key */
+	SwareFile	file;			/* the index's file when the scan was made */
+	MemoryContext context;		/* the scan's memory */
+	IndexScanDesc scan;
+} KeptScan;
+
+/* what the rows that have the key mean for the new row */
+typedef enum Verdict
+{
+	NO_CONFLICT,
+	CONFLICT_UNDECIDED,			/* depends on a running transaction */
+	CONFLICT
+} Verdict;
+
+/* the state while the rows that have the key of a new row are looked at */
+typedef struct Examination
+{
+	const SwareNewRow *row;
+	SnapshotData snapshot;		/* a dirty snapshot, which tells the
+								 * transaction that an undecided conflict
+								 * depends on */
+	Verdict		verdict;
+	bool		foundItself;	/* was the new row's own entry among them? */
+} Examination;
+
+/*
+ * hash table of the scans that no look-up uses now; NULL if there never were
+ * any
+ */
+static HTAB *kept_scans = NULL;
+
+bool
+sware_key_is_checked(const SwareNewRow *row)
+{
+	return row->check != UNIQUE_CHECK_NO &&
+		(row->index->rd_index->indnullsnotdistinct ||
+		 !sware_has_null_key(row->index, row->isnull));
+}
+
+/* Free the scan that is kept for an index, if there is one. */
+static void
+free_kept_scan(Oid index)
+{
+	KeptScan   *kept = hash_search(kept_scans, &index, HASH_FIND, NULL);
+
+	if (kept == NULL)
+		return;
+	MemoryContextDelete(kept->context);
+	(void) hash_search(kept_scans, &index, HASH_REMOVE, NULL);
+}
+
+static void
+free_kept_scans(void)
+{
+	HASH_SEQ_STATUS status;
+	KeptScan   *kept;
+
+	hash_seq_init(&status, kept_scans);
+	while ((kept = hash_seq_search(&status)) != NULL)
+		free_kept_scan(kept->index);
+}
+
+/*
+ * Relation cache callback: free the scan kept for a relation that has changed,
+ * or all scans.
+ */
+static void
+forget_relation(Datum argument, Oid relation)
+{
+	if (OidIsValid(relation))
+		free_kept_scan(relation);
+	else
+		free_kept_scans();
+}
+
+/*
+ * Make a scan with an equality on each key column, in the current memory
+ * context.  The caller has published what this session has staged for the
+ * index.
+ */
+static IndexScanDesc
+make_scan(Relation index)
+{
+	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
+	IndexScanDesc scan = sware_scan_begin(index, columns, NULL);
+
+	((SwareScan *) scan->opaque)->buffer.asksForKeys = true;
+	for (int i = 0; i < columns; i++)
+	{
+		Oid			type = index->rd_opcintype[i];
+		Oid			equality = get_opfamily_member(index->rd_opfamily[i], type,
+												   type, BTEqualStrategyNumber);
+
+		if (!OidIsValid(equality))
+			elog(ERROR, "missing operator %d(%u,%u) in operator family %u",
+				 BTEqualStrategyNumber, type, type, index->rd_opfamily[i]);
+		ScanKeyEntryInitialize(&scan->keyData[i], 0, i + 1,
+							   BTEqualStrategyNumber, InvalidOid,
+							   index->rd_indcollation[i], get_opcode(equality),
+							   (Datum) 0);
+	}
+	return scan;
+}
+
+/*
+ * Return the scan that is kept for an index, which is not kept any more, or
+ * make one.  Its memory context becomes a child of the current one until the
+ * scan is kept again, so that an error frees it.
+ */
+static IndexScanDesc
+take_scan(Relation index, MemoryContext *context)
+{
+	Oid			key = RelationGetRelid(index);
+	KeptScan   *kept = kept_scans == NULL ? NULL :
+		hash_search(kept_scans, &key, HASH_FIND, NULL);
+	MemoryContext caller;
+	IndexScanDesc scan;
+
+	if (kept != NULL)
+	{
+		/* what a scan knows of zones belongs to one file */
+		if (kept->scan->indexRelation == index &&
+			memcmp(&kept->file, &SwareRelationLocator(index),
+				   sizeof(SwareFile)) == 0)
+		{
+			*context = kept->context;
+			scan = kept->scan;
+			(void) hash_search(kept_scans, &key, HASH_REMOVE, NULL);
+			MemoryContextSetParent(*context, CurrentMemoryContext);
+			scan->xs_itupdesc = RelationGetDescr(index);
+			scan->xactStartedInRecovery = TransactionStartedDuringRecovery();
+			scan->ignore_killed_tuples = !scan->xactStartedInRecovery;
+			return scan;
+		}
+		free_kept_scan(key);
+	}
+
+	*context = AllocSetContextCreate(CurrentMemoryContext, "sware look-up",
+									 ALLOCSET_SMALL_SIZES);
+	caller = MemoryContextSwitchTo(*context);
+	scan = make_scan(index);
+	MemoryContextSwitchTo(caller);
+	return scan;
+}
+
+/*
+ * Keep a scan for later look-ups, unless another one is kept for its index by
+ * now.  It holds no pins.
+ */
+static void
+keep_scan(IndexScanDesc scan, MemoryContext context)
+{
+	Oid			key = RelationGetRelid(scan->indexRelation);
+	KeptScan   *kept;
+	bool		found;
+
+	if (kept_scans == NULL)
+	{
+		HASHCTL		control = {.keysize = sizeof(Oid),
+		.entrysize = sizeof(KeptScan)};
+
+		kept_scans = hash_create("sware kept scans", MAX_KEPT_SCANS, &control,
+								 HASH_ELEM | HASH_BLOBS);
+		CacheRegisterRelcacheCallback(forget_relation, (Datum) 0);
+	}
+	if (hash_get_num_entries(kept_scans) >= MAX_KEPT_SCANS)
+		free_kept_scans();
+	kept = hash_search(kept_scans, &key, HASH_ENTER, &found);
+	if (found)
+	{
+		MemoryContextDelete(context);
+		return;
+	}
+	kept->file = SwareRelationLocator(scan->indexRelation);
+	kept->context = context;
+	kept->scan = scan;
+	MemoryContextSetParent(context, CacheMemoryContext);
+}
+
+/* Restart a scan, for all entries that have the key of a row. */
+static void
+restart(IndexScanDesc scan, const SwareNewRow *row)
+{
+	for (int i = 0; i < scan->numberOfKeys; i++)
+	{
+		bool		isnull = row->isnull[i];
+
+		scan->keyData[i].sk_flags = isnull ? SK_ISNULL | SK_SEARCHNULL : 0;
+		scan->keyData[i].sk_argument = isnull ? (Datum) 0 : row->values[i];
+	}
+	sware_scan_restart(scan);
+}
+
+/*
+ * Can the buffer or the tree have an entry with the key of a scan that has
+ * been restarted?
+ *
+ * The buffer is looked at first.  An entry that moves to the tree in between
+ * was in the buffer then, since no other backend stores this key while it is
+ * locked.
+ */
+static bool
+may_be_there(IndexScanDesc scan)
+{
+	SwareScan  *state = scan->opaque;
+
+	sware_buffer_cursor_seek(&state->buffer, true, NULL);
+	return state->buffer.count > 0 ||
+		sware_tree_may_have(&state->tree.keys.low, &state->tree.keys.high);
+}
+
+/*
+ * Look at the rows that have the key of a scan that has been restarted, until
+ * a conflict is found.
+ */
+static void
+examine_rows(IndexScanDesc scan, Examination *examination)
+{
+	const SwareNewRow *row = examination->row;
+	SnapshotData *dirty = &examination->snapshot;
+
+	scan->kill_prior_tuple = false;
+	while (sware_scan_next(scan, ForwardScanDirection))
+	{
+		ItemPointerData tid = scan->xs_heaptid;
+
+		scan->kill_prior_tuple = false;
+		if (row->check == UNIQUE_CHECK_EXISTING &&
+			ItemPointerEquals(&tid, row->tid))
+		{
+			examination->foundItself = true;
+			continue;
+		}
+		if (!table_index_fetch_tuple_check(row->heap, &tid, dirty,
+										   &scan->kill_prior_tuple))
+			continue;
+		if (row->check == UNIQUE_CHECK_PARTIAL ||
+			TransactionIdIsValid(dirty->xmin) ||
+			TransactionIdIsValid(dirty->xmax))
+		{
+			examination->verdict = CONFLICT_UNDECIDED;
+			return;
+		}
+
+		/*
+		 * CREATE INDEX CONCURRENTLY inserts rows that may have been deleted
+		 * meanwhile.  The TID may be the root of a HOT chain: a live row
+		 * anywhere in it has the key.
+		 */
+		tid = *row->tid;
+		if (table_index_fetch_tuple_check(row->heap, &tid, SnapshotSelf, NULL))
+			examination->verdict = CONFLICT;
+		return;
+	}
+}
+
+static void
+report_conflict(const SwareNewRow *row)
+{
+	Relation	index = row->index;
+	IndexTuple	entry = index_form_tuple(RelationGetDescr(index), row->values,
+										 row->isnull);
+	char	   *key;
+
+	/* prefer to report a serialization failure, if that caused the conflict */
+	sware_check_conflicts(index, &entry, 1);
+
+	key = BuildIndexValueDescription(index, row->values, row->isnull);
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("duplicate key value violates unique constraint \"%s\"",
+					RelationGetRelationName(index)),
+			 key ? errdetail("Key %s already exists.", key) : 0,
+			 errtableconstraint(row->heap, RelationGetRelationName(index))));
+}
+
+/*
+ * Look at the rows that have the key, if there may be any.  The scan is kept
+ * afterwards; after an error it is freed.
+ */
+static void
+examine_key(IndexScanDesc scan, MemoryContext context, Examination *examination)
+{
+	scan->xs_snapshot = &examination->snapshot;
+	restart(scan, examination->row);
+	if (examination->row->check == UNIQUE_CHECK_EXISTING || may_be_there(scan))
+		examine_rows(scan, examination);
+	sware_scan_rewind(scan->opaque);
+	scan->xs_snapshot = InvalidSnapshot;
+	keep_scan(scan, context);
+}
+
+TransactionId
+sware_look_up_key(const SwareNewRow *row, bool *is_unique,
+				  uint32 *speculative_token)
+{
+	Examination examination = {.row = row,
+		.verdict = NO_CONFLICT,
+	.foundItself = false};
+	MemoryContext context;
+	IndexScanDesc scan = take_scan(row->index, &context);
+
+	InitDirtySnapshot(examination.snapshot);
+	examine_key(scan, context, &examination);
+
+	*is_unique = true;
+	*speculative_token = 0;
+	if (examination.verdict == CONFLICT)
+		report_conflict(row);
+	if (row->check == UNIQUE_CHECK_EXISTING &&
+		examination.verdict == NO_CONFLICT && !examination.foundItself)
+		ereport(
+				ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("failed to re-find tuple within index \"%s\"",
+						RelationGetRelationName(row->index)),
+				 errhint(
+						 "This may be because of a non-immutable index expression."),
+				 errtableconstraint(row->heap,
+									RelationGetRelationName(row->index))));
+	if (examination.verdict == NO_CONFLICT)
+		return InvalidTransactionId;
+	if (row->check == UNIQUE_CHECK_PARTIAL)
+	{
+		*is_unique = false;
+		return InvalidTransactionId;
+	}
+	*speculative_token = examination.snapshot.speculativeToken;
+	return TransactionIdIsValid(examination.snapshot.xmin) ?
+		examination.snapshot.xmin : examination.snapshot.xmax;
+}
+
+void
+sware_wait_for_other(const SwareNewRow *row, TransactionId other,
+					 uint32 speculative_token)
+{
+	if (speculative_token != 0)
+		SpeculativeInsertionWait(other, speculative_token);
+	else
+		XactLockTableWait(other, row->index, row->tid, XLTW_InsertIndex);
+}

@@ -1,0 +1,381 @@
+/*-------------------------------------------------------------------------
+ *
+ * sortedzone.c
+ *	  Sorted zones: reading them without locks, and what is hashed for them.
+ *
+ * Readers copy what they look at and check the zone's stamp before they use
+ * the copy: a comparator may get what a page held, but nothing else.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "miscadmin.h"
+
+#include "keys/abbreviation.h"
+#include "keys/hashfunction.h"
+#include "keys/searchkey.h"
+#include "layout/page.h"
+#include "keys/bloomfilter.h"
+#include "zones/sortedzone.h"
+
+/*
+ * A search between two fences first interpolates twice, unless there are few
+ * entries, and then goes on by halves.
+ */
+#define MAX_INTERPOLATIONS		2
+#define MIN_TO_INTERPOLATE		8
+
+/* room for a copy of any entry, aligned */
+typedef union EntryCopy
+{
+	IndexTupleData tuple;
+	char		bytes[SWARE_MAX_ENTRY_SIZE];
+	double		forAlignment;
+} EntryCopy;
+
+/*
+ * The hash function's OID is in the upper half of the result: a filter must not
+ * be asked about the hashes of another function.
+ */
+bool
+sware_bloom_hash(Relation index, Datum value, uint64 *hash)
+{
+	FmgrInfo   *function = sware_hash_function(index, 0);
+	Oid			function_oid;
+
+	if (function == NULL)
+		return false;
+	function_oid = function->fn_oid;
+	*hash = (uint64) function_oid << 32 |
+		(uint32) sware_hash_value(index, 0, function, value);
+	return true;
+}
+
+bool
+sware_sorted_zone_may_contain(const SwareSortedZone *zone, uint64 hash)
+{
+	uint8		line[SWARE_FILTER_LINE_BYTES];
+	Size		start;
+
+	if (!sware_sorted_zone_has_filter(zone, hash))
+		return true;
+	start = zone->filterStart +
+		(Size) sware_filter_line((uint32) hash, zone->filterLines) *
+		sizeof(line);
+	if (!sware_pool_read(&zone->allocation, start, line, sizeof(line)) ||
+		!sware_pool_has_stamp(&zone->allocation, zone->stamp) ||
+		sware_filter_has(line, (uint32) hash, zone->filterProbes))
+		return true;
+	return false;
+}
+
+/*
+ * Copy the links of all pages of a zone; `links` has room for them.  Returns
+ * false if the zone is gone.
+ */
+bool
+sware_sorted_zone_copy_links(const SwareSortedZone *zone, SwareLink *links)
+{
+	return sware_pool_read(&zone->allocation, 0, links,
+						   zone->pages * sizeof(SwareLink)) &&
+		sware_pool_has_stamp(&zone->allocation, zone->stamp);
+}
+
+/*
+ * For `count` entries of a zone, from the number `first` on, copy the numbers
+ * of their pages.  Returns false if the zone is gone.
+ */
+bool
+sware_sorted_zone_copy_origins(const SwareSortedZone *zone, uint32 first,
+							   uint32 count, uint16 *origins)
+{
+	return sware_pool_read(&zone->allocation,
+						   zone->originsStart + (Size) first * sizeof(uint16),
+						   origins, count * sizeof(uint16)) &&
+		sware_pool_has_stamp(&zone->allocation, zone->stamp);
+}
+
+/* Copy the tuple of one entry.  Returns false if the zone is gone. */
+static inline bool
+copy_tuple(const SwareSortedZone *zone, uint32 number, IndexTuple into)
+{
+	Size		start;
+	Size		size = zone->entrySize;
+
+	Assert(number < zone->entries);
+	if (size > 0)
+		start = number * size;
+	else
+	{
+		uint32		range[2];
+
+		if (!sware_pool_read(&zone->allocation,
+							 zone->offsetsStart +
+							 (Size) number * sizeof(uint32),
+							 range, sizeof(range)) ||
+			!sware_pool_has_stamp(&zone->allocation, zone->stamp))
+			return false;
+		start = range[0];
+		size = range[1] - range[0];
+	}
+	return sware_pool_read(&zone->allocation, zone->tuplesStart + start, into,
+						   size) &&
+		sware_pool_has_stamp(&zone->allocation, zone->stamp);
+}
+
+bool
+sware_sorted_zone_copy_entry(const SwareSortedZone *zone, uint32 number,
+							 IndexTuple into, SwareLink *page)
+{
+	uint16		origin;
+
+	return copy_tuple(zone, number, into) &&
+		sware_pool_read(&zone->allocation,
+						zone->originsStart + (Size) number * sizeof(uint16),
+						&origin, sizeof(origin)) &&
+		sware_pool_has_stamp(&zone->allocation, zone->stamp) &&
+		sware_pool_read(&zone->allocation, origin * sizeof(SwareLink),
+						page, sizeof(SwareLink)) &&
+		sware_pool_has_stamp(&zone->allocation, zone->stamp);
+}
+
+bool
+sware_sorted_zone_copy_tuples(const SwareSortedZone *zone, uint32 first,
+							  uint32 count, char *into)
+{
+	Size		size = zone->entrySize;
+
+	Assert(first < zone->entries && count <= zone->entries - first);
+	if (size > 0)
+		return sware_pool_read(&zone->allocation,
+							   zone->tuplesStart + (Size) first * size, into,
+							   (Size) count * size) &&
+			sware_pool_has_stamp(&zone->allocation, zone->stamp);
+
+	for (uint32 i = 0; i < count; i++)
+	{
+		if (!copy_tuple(zone, first + i, (IndexTuple) into))
+			return false;
+		into += MAXALIGN(IndexTupleSize((IndexTuple) into));
+	}
+	return true;
+}
+
+bool
+sware_sorted_zone_find_retired(const SwareSortedZone *zone, uint32 first,
+							   uint32 count, bool *is_retired)
+{
+	uint16		origins[64];
+
+	Assert(first < zone->entries && count <= zone->entries - first);
+	while (count > 0)
+	{
+		uint32		part = Min(count, lengthof(origins));
+
+		if (!sware_sorted_zone_copy_origins(zone, first, part, origins))
+			return false;
+		for (uint32 i = 0; i < part; i++)
+			is_retired[i] = origins[i] < zone->retiredPages;
+		is_retired += part;
+		first += part;
+		count -= part;
+	}
+	return true;
+}
+
+/*
+ * Note in the description of a zone that this number of its first pages have
+ * retired, and set firstEntry and endEntry around the entries of the others.
+ * Returns false if the zone is gone, or if it has no such entries.
+ */
+bool
+sware_sorted_zone_retire(SwareSortedZone *zone, uint32 pages)
+{
+	uint16		origins[1024];
+	uint32		first = zone->firstEntry;
+	uint32		end = zone->endEntry;
+	bool		found = false;
+
+	zone->retiredPages = pages;
+	while (first < end && !found)
+	{
+		uint32		count = Min(end - first, lengthof(origins));
+		uint32		i = 0;
+
+		if (!sware_sorted_zone_copy_origins(zone, first, count, origins))
+			return false;
+		while (i < count && origins[i] < pages)
+			i++;
+		first += i;
+		found = i < count;
+	}
+	found = false;
+	while (first < end && !found)
+	{
+		uint32		count = Min(end - first, lengthof(origins));
+		uint32		i = count;
+
+		if (!sware_sorted_zone_copy_origins(zone, end - count, count, origins))
+			return false;
+		while (i > 0 && origins[i - 1] < pages)
+			i--;
+		end -= count - i;
+		found = i > 0;
+	}
+	zone->firstEntry = first;
+	zone->endEntry = end;
+	return first < end;
+}
+
+/*
+ * An entry's place between two others, if their distances are like those of
+ * numbers.
+ */
+static inline uint32
+interpolate(uint32 low, uint32 high, int64 low_value, int64 high_value,
+			int64 value)
+{
+	uint64		range = (uint64) high_value - (uint64) low_value;
+	uint64		distance = (uint64) value - (uint64) low_value;
+
+	if (range == 0)
+		return low + (high - low) / 2;
+	return low +
+		(uint32) ((double) distance / (double) range * (high - 1 - low));
+}
+
+/*
+ * Search the fences for an abbreviation that is neither below the smallest nor
+ * above the largest one of a zone.  Sets *low and *high so that entries before
+ * *low are below the value, and entries from *high on are above it; and
+ * *low_value and *high_value, between which the abbreviations of the entries
+ * from *low to *high - 1 are.  Returns false if the zone is gone.
+ */
+static bool
+search_fences(const SwareSortedZone *zone, int64 value, uint32 *low,
+			  uint32 *high, int64 *low_value, int64 *high_value)
+{
+	uint32		below = 0;		/* fences before this one are below */
+	uint32		above = zone->fences;	/* neither it, nor later ones */
+	uint32		first;
+	int64		fence;
+
+	/* the first fence that is not below; usually it is also the first above */
+	while (below < above)
+	{
+		uint32		middle = below + (above - below) / 2;
+
+		if (!sware_pool_read(&zone->allocation,
+							 zone->fencesStart + (Size) middle * sizeof(int64),
+							 &fence, sizeof(int64)))
+			return false;
+		if (fence < value)
+		{
+			below = middle + 1;
+			*low_value = fence;
+		}
+		else
+		{
+			above = middle;
+			*high_value = fence;
+		}
+	}
+	first = below;
+	if (first < zone->fences && *high_value == value)
+	{
+		below = first + 1;
+		above = zone->fences;
+		*high_value = zone->largest;
+		while (below < above)
+		{
+			uint32		middle = below + (above - below) / 2;
+
+			if (!sware_pool_read(&zone->allocation,
+								 zone->fencesStart +
+								 (Size) middle * sizeof(int64),
+								 &fence, sizeof(int64)))
+				return false;
+			if (fence <= value)
+				below = middle + 1;
+			else
+			{
+				above = middle;
+				*high_value = fence;
+			}
+		}
+	}
+	*low = first == 0 ? 0 : (first - 1) * SWARE_FENCE_DISTANCE + 1;
+	*high = above == zone->fences ? zone->entries :
+		above * SWARE_FENCE_DISTANCE;
+	return sware_pool_has_stamp(&zone->allocation, zone->stamp);
+}
+
+int64
+sware_sorted_zone_search(Relation index, const SwareSortedZone *zone,
+						 const SwareSearchKey *place)
+{
+	TupleDesc	descriptor = RelationGetDescr(index);
+	SwareKeyColumn column;
+	uint32		low = 0;
+	uint32		high = zone->entries;
+	bool		abbreviated = false;
+	int64		value = 0;
+	int64		low_value = zone->smallest; /* not above entry `low` */
+	int64		high_value = zone->largest; /* not below entry `high` - 1 */
+	int			interpolations = 0;
+
+	if (place->columnCount == 0)
+		return place->after ? high : 0;
+	if (zone->fences > 0)
+	{
+		sware_key_column_init(&column, index, 1, (Datum) 0, true);
+		abbreviated = sware_abbreviate_end(&column, place, &value);
+	}
+	if (abbreviated)
+	{
+		if (value < low_value)
+			return 0;
+		if (value > high_value)
+			return high;
+		if (!search_fences(zone, value, &low, &high, &low_value, &high_value))
+			return -1;
+	}
+
+	while (low < high)
+	{
+		EntryCopy	copy;
+		uint32		middle = low + (high - low) / 2;
+		int64		found;
+		int			order;
+
+		if (abbreviated && interpolations < MAX_INTERPOLATIONS &&
+			high - low > MIN_TO_INTERPOLATE)
+		{
+			middle = interpolate(low, high, low_value, high_value, value);
+			interpolations++;
+		}
+		if (!copy_tuple(zone, middle, &copy.tuple))
+			return -1;
+
+		found = abbreviated ?
+			sware_abbreviate(&column, descriptor, &copy.tuple) :
+			0;
+		if (found != value)
+			order = value < found ? -1 : 1;
+		else
+			order = sware_compare_key(place, &copy.tuple);
+		if (order > 0)
+		{
+			low = middle + 1;
+			low_value = found;
+		}
+		else
+		{
+			high = middle;
+			high_value = found;
+		}
+	}
+	return low;
+}

@@ -1,0 +1,172 @@
+/*-------------------------------------------------------------------------
+ *
+ * sortedzone.h
+ *	  Sorted zones: copies of the entries of several buffer pages, in order,
+ *	  with fences and a Bloom filter.  zones.h says what they are for.
+ *
+ * Each is in one allocation of the pool:
+ *
+ *	 +-------+--------+--------+---------+---------+--------------------+
+ *	 | links | fences | filter | origins | offsets | tuples				|
+ *	 +-------+--------+--------+---------+---------+--------------------+
+ *
+ *	 links:	   of the buffer pages, in the order of sealing
+ *	 fences:   the abbreviation of every 64th entry, beginning with the first;
+ *			   a search looks at them first, and so touches little memory
+ *	 filter:   a Bloom filter of the first column's values, in lines of 64
+ *			   bytes; all bits of a value are in one line
+ *	 origins:  for each entry, the number of its page among the links; pages
+ *			   that have retired keep their numbers, which are the lowest
+ *	 offsets:  where each tuple begins, and where the last one ends; only if
+ *			   the tuples are of different sizes
+ *
+ * A function that finds that a sorted zone "is gone" has noticed that its
+ * memory was freed: the caller then refreshes its view.  The functions take no
+ * locks.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_SORTEDZONE_H
+#define SWARE_SORTEDZONE_H
+
+#include "access/itup.h"
+#include "utils/rel.h"
+
+#include "keys/searchkey.h"
+#include "layout/page.h"
+#include "shared/pool.h"
+
+/* the most pages of one sorted zone; their entries fit into an allocation */
+#define SWARE_MAX_ZONE_PAGES	1024
+
+/* each fence is the key of the first of this number of entries */
+#define SWARE_FENCE_DISTANCE	64
+
+/* The description of a sorted zone: what it has, and where that is. */
+typedef struct SwareSortedZone
+{
+	SwareAllocation allocation; /* its bytes */
+	uint64		stamp;			/* of the allocation, as long as it is this
+								 * zone's */
+
+	/* the pages, which are neighbours in the order of sealing */
+	uint32		pages;
+	uint32		retiredPages;	/* so many of the first pages have retired */
+	uint32		firstSequence;	/* sequence number of the first other page */
+	uint32		lastSequence;	/* and of the last page */
+	XLogRecPtr	lastLsn;		/* LSN of the last page */
+
+	/* the entries; those between the two bounds are not all of retired pages */
+	uint32		entries;
+	uint32		firstEntry;		/* number of the first entry that counts */
+	uint32		endEntry;		/* number behind the last that counts */
+	uint16		entrySize;		/* in bytes; 0: they differ */
+	int64		smallest;		/* abbreviation of the first entry, retired or
+								 * not */
+	int64		largest;		/* and of the last */
+
+	/* the filter and the fences */
+	uint16		filterProbes;	/* bits that are set for a value */
+	uint32		filterLines;	/* 0: there is no Bloom filter */
+	Oid			hashFunction;	/* that the filter was made with */
+	uint32		fences;			/* 0: the first column has no abbreviations */
+
+	/* where the parts begin, in bytes from the start of the allocation */
+	uint32		fencesStart;
+	uint32		filterStart;
+	uint32		originsStart;
+	uint32		offsetsStart;
+	uint32		tuplesStart;
+} SwareSortedZone;
+
+/* A sorted zone in private memory, before it is copied to the pool. */
+typedef struct SwareZoneImage
+{
+	SwareSortedZone zone;		/* allocation, stamp and sequence numbers are
+								 * not set yet */
+	Size		length;			/* in bytes */
+	char	   *bytes;			/* what goes into the allocation */
+} SwareZoneImage;
+
+/* zonebuilder.c */
+extern bool sware_sorted_zone_build(Relation index,
+									const SwareSortedZone *sorted,
+									int sorted_count, const SwareLink *links,
+									int link_count, SwareZoneImage *image);
+extern bool sware_sorted_zone_store(SwareSortedZone *zone,
+									const SwareZoneImage *image);
+
+/* sortedzone.c */
+extern bool sware_sorted_zone_copy_links(const SwareSortedZone *zone,
+										 SwareLink *links);
+extern bool sware_sorted_zone_copy_origins(const SwareSortedZone *zone,
+										   uint32 first, uint32 count,
+										   uint16 *origins);
+extern bool sware_sorted_zone_retire(SwareSortedZone *zone, uint32 pages);
+
+/* for test modules, see tree.h */
+#pragma GCC visibility push(default)
+
+/*
+ * Returns the number of the first entry of a sorted zone that is at or behind a
+ * place: zone->entries if there is none, -1 if the zone is gone.  Runs
+ * comparators, which may raise errors.
+ */
+extern int64 sware_sorted_zone_search(Relation index,
+									  const SwareSortedZone *zone,
+									  const SwareSearchKey *place);
+
+/*
+ * Copy an entry of a sorted zone to `into`, which has room for any entry
+ * (SWARE_MAX_ENTRY_SIZE bytes), and set *page to the buffer page that it is on.
+ * Returns false if the zone is gone.
+ */
+extern bool sware_sorted_zone_copy_entry(const SwareSortedZone *zone,
+										 uint32 number, IndexTuple into,
+										 SwareLink *page);
+
+/*
+ * Copy `count` entries of a sorted zone, from the number `first` on, to `into`,
+ * which has room for them.  Each takes MAXALIGN(its size) bytes.  Returns false
+ * if the zone is gone.
+ */
+extern bool sware_sorted_zone_copy_tuples(const SwareSortedZone *zone,
+										  uint32 first, uint32 count,
+										  char *into);
+
+/*
+ * For `count` entries of a sorted zone, from the number `first` on, set
+ * is_retired[0], is_retired[1], ... to whether they are from retired pages;
+ * readers skip those.  Returns false if the zone is gone.
+ */
+extern bool sware_sorted_zone_find_retired(const SwareSortedZone *zone,
+										   uint32 first, uint32 count,
+										   bool *is_retired);
+
+/*
+ * Hash a value of the first column's own type, which is not null, for the
+ * filters of an index's sorted zones.  Returns false if the column has no hash
+ * function that goes with the index's equality.  Runs the hash function, which
+ * may raise an error.
+ */
+extern bool sware_bloom_hash(Relation index, Datum value, uint64 *hash);
+
+/*
+ * May a sorted zone have an entry whose first column equals a value that has
+ * this hash?  True if there is no filter, or if the zone is gone.
+ */
+extern bool sware_sorted_zone_may_contain(const SwareSortedZone *zone,
+										  uint64 hash);
+
+/*
+ * Does a sorted zone have a filter that was made with the same hash function?
+ */
+static inline bool
+sware_sorted_zone_has_filter(const SwareSortedZone *zone, uint64 hash)
+{
+	return zone->filterLines > 0 && zone->hashFunction == (Oid) (hash >> 32);
+}
+
+#pragma GCC visibility pop
+
+#endif							/* SWARE_SORTEDZONE_H */

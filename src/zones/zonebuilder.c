@@ -1,0 +1,439 @@
+/*-------------------------------------------------------------------------
+ *
+ * zonebuilder.c
+ *	  Building sorted zones in private memory, and storing them in the pool.
+ *
+ * A sorted zone is made of older sorted zones, and of pages that were sealed
+ * after theirs.  The entries of the pages are sorted, and then merged with the
+ * entries of the zones, the newest zone, which is the smallest, first.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "base/options.h"
+#include "keys/abbreviation.h"
+#include "keys/hashfunction.h"
+#include "keys/searchkey.h"
+#include "keys/sorter.h"
+#include "layout/page.h"
+#include "pages/bufferpages.h"
+#include "keys/bloomfilter.h"
+#include "zones/sortedzone.h"
+
+/* limits of what is copied from a sorted zone at once */
+#define PIECE_ENTRIES		1024
+#define PIECE_BYTES			(64 * 1024)
+
+/* memory for entries is allocated in pieces of this size */
+#define ROOM_BYTES			(256 * 1024)
+
+/*
+ * The entries of the new zone.  In the memory before each entry stands the
+ * number of its page in the new zone, which is its origin.
+ */
+typedef struct Gathered
+{
+	Relation	index;
+	IndexTuple *entries;
+	int64		count;
+	int64		allocated;
+	char	   *room;
+	Size		roomLeft;
+} Gathered;
+
+#define ORIGIN_SIZE			MAXALIGN(sizeof(uint16))
+
+/* where the origin of a gathered entry is */
+static inline uint16 *
+origin_of(IndexTuple entry)
+{
+	return (uint16 *) ((char *) entry - ORIGIN_SIZE);
+}
+
+/* Add a copy of an entry, in the current memory context. */
+static void
+gather(Gathered *gathered, IndexTuple entry, int origin)
+{
+	Size		size = MAXALIGN(IndexTupleSize(entry));
+	IndexTuple	copy;
+
+	if (gathered->roomLeft < ORIGIN_SIZE + size)
+	{
+		gathered->room = palloc(ROOM_BYTES);
+		gathered->roomLeft = ROOM_BYTES;
+	}
+	if (gathered->count == gathered->allocated)
+	{
+		gathered->allocated = Max(2 * gathered->allocated, PIECE_ENTRIES);
+		gathered->entries =
+			gathered->entries == NULL ?
+			palloc(gathered->allocated * sizeof(IndexTuple)) :
+			repalloc_huge(gathered->entries,
+						  gathered->allocated * sizeof(IndexTuple));
+	}
+	copy = (IndexTuple) (gathered->room + ORIGIN_SIZE);
+	memcpy(copy, entry, size);
+	*origin_of(copy) = origin;
+	gathered->room += ORIGIN_SIZE + size;
+	gathered->roomLeft -= ORIGIN_SIZE + size;
+	gathered->entries[gathered->count++] = copy;
+}
+
+/*
+ * Gather the entries of a sorted zone, except those of its retired pages.  In
+ * the new zone, its first page that has not retired is `number`.  Returns false
+ * if the zone is gone.
+ */
+static bool
+gather_zone(Gathered *gathered, const SwareSortedZone *zone, int number)
+{
+	Size		size = zone->entrySize > 0 ? zone->entrySize :
+		MAXALIGN(SWARE_MAX_ENTRY_SIZE);
+	uint32		most = Min(PIECE_ENTRIES, PIECE_BYTES / size);
+	char	   *tuples = palloc(most * size);
+	uint16		origins[PIECE_ENTRIES];
+	uint32		count;
+
+	for (uint32 first = zone->firstEntry; first < zone->endEntry;
+		 first += count)
+	{
+		char	   *tuple = tuples;
+
+		CHECK_FOR_INTERRUPTS();
+		count = Min(most, zone->endEntry - first);
+		if (!sware_sorted_zone_copy_tuples(zone, first, count, tuples) ||
+			!sware_sorted_zone_copy_origins(zone, first, count, origins))
+			return false;
+		for (uint32 i = 0; i < count; i++)
+		{
+			if (origins[i] >= zone->retiredPages)
+				gather(gathered, (IndexTuple) tuple,
+					   origins[i] - zone->retiredPages + number);
+			tuple += MAXALIGN(IndexTupleSize((IndexTuple) tuple));
+		}
+	}
+	pfree(tuples);
+	return true;
+}
+
+/*
+ * Gather the entries of a buffer page, which is `number` in the new zone, and
+ * set *lsn to its LSN.  Returns false if the page is gone.  Locks it for a
+ * moment.
+ */
+static bool
+gather_page(Gathered *gathered, SwareLink link, int number, XLogRecPtr *lsn)
+{
+	PGAlignedBlock copy;
+
+	CHECK_FOR_INTERRUPTS();
+	if (!sware_copy_buffer_page(gathered->index, link, copy.data))
+		return false;
+	for (Size offset = SWARE_BUFFER_START;
+		 offset < sware_buffer_page_end(copy.data);)
+	{
+		Size		start = offset;
+		IndexTuple	entry = sware_buffer_entry(gathered->index, link.block,
+											   copy.data, &offset);
+
+		if (IndexTupleSize(entry) > SWARE_MAX_ENTRY_SIZE)
+			sware_report_buffer_entry(gathered->index, link.block, start);
+		gather(gathered, entry, number);
+	}
+	*lsn = PageGetLSN(copy.data);
+	return true;
+}
+
+/*
+ * Merge two lists of entries, each in order, which lie one behind the other:
+ * one from `begin` to `middle` - 1, and one from `middle` to the end.
+ */
+static void
+merge(Gathered *gathered, int64 begin, int64 middle)
+{
+	TupleDesc	descriptor = RelationGetDescr(gathered->index);
+	IndexTuple *entries = gathered->entries;
+	int64		count = gathered->count - middle;
+	int64		left = middle;
+	SwareKeyColumn column;
+	IndexTuple *moved;
+	int64		left_abbreviation;
+	int64		abbreviation;
+
+	if (count == 0 || middle == begin ||
+		sware_compare_entries(gathered->index, entries[middle - 1],
+							  entries[middle]) < 0)
+		return;
+	sware_key_column_init(&column, gathered->index, 1, (Datum) 0, true);
+	moved = MemoryContextAllocHuge(CurrentMemoryContext,
+								   count * sizeof(IndexTuple));
+	memcpy(moved, entries + middle, count * sizeof(IndexTuple));
+	left_abbreviation =
+		sware_abbreviate(&column, descriptor, entries[left - 1]);
+	abbreviation = sware_abbreviate(&column, descriptor, moved[count - 1]);
+	for (int64 place = gathered->count - 1;; place--)
+	{
+		if (place % 1024 == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (left > begin &&
+			(left_abbreviation > abbreviation ||
+			 (left_abbreviation == abbreviation &&
+			  sware_compare_entries(gathered->index, entries[left - 1],
+									moved[count - 1]) > 0)))
+		{
+			entries[place] = entries[--left];
+			if (left > begin)
+				left_abbreviation =
+					sware_abbreviate(&column, descriptor, entries[left - 1]);
+		}
+		else
+		{
+			entries[place] = moved[--count];
+			if (count == 0)
+				break;
+			abbreviation =
+				sware_abbreviate(&column, descriptor, moved[count - 1]);
+		}
+	}
+	pfree(moved);
+}
+
+/*
+ * Keep one of each group of equal entries, which is the one whose page retires
+ * last: readers skip entries of retired pages, and must find the entry as long
+ * as any page has it.  Returns how many entries are left.
+ */
+static int64
+drop_equal(Relation index, IndexTuple *entries, int64 count)
+{
+	int64		kept = Min(count, 1);
+
+	for (int64 i = 1; i < count; i++)
+	{
+		if (!ItemPointerEquals(&entries[i]->t_tid, &entries[kept - 1]->t_tid) ||
+			sware_compare_entries(index, entries[i], entries[kept - 1]) != 0)
+			entries[kept++] = entries[i];
+		else if (*origin_of(entries[i]) > *origin_of(entries[kept - 1]))
+			entries[kept - 1] = entries[i];
+	}
+	return kept;
+}
+
+/* Set where in the allocation the parts will be, and the length of all. */
+static void
+lay_out(Relation index, const SwareKeyColumn *column, IndexTuple *entries,
+		SwareZoneImage *image)
+{
+	SwareSortedZone *zone = &image->zone;
+	int			filter_bits = sware_bloom_bits(index);
+	FmgrInfo   *function = filter_bits > 0 ? sware_hash_function(index, 0) :
+		NULL;
+	Size		first_size = MAXALIGN(IndexTupleSize(entries[0]));
+	Size		total = 0;
+	bool		same_size = true;
+	Size		end;
+
+	for (uint32 i = 0; i < zone->entries; i++)
+	{
+		Size		size = MAXALIGN(IndexTupleSize(entries[i]));
+
+		total += size;
+		same_size &= size == first_size;
+	}
+	zone->entrySize = same_size ? first_size : 0;
+
+	end = zone->pages * sizeof(SwareLink);
+	zone->fencesStart = end = TYPEALIGN(SWARE_POOL_ALIGNMENT, end);
+	if (sware_has_abbreviations(column))
+		zone->fences = (zone->entries - 1) / SWARE_FENCE_DISTANCE + 1;
+	end += zone->fences * sizeof(int64);
+	zone->filterStart = end = TYPEALIGN(SWARE_POOL_ALIGNMENT, end);
+	if (function != NULL)
+	{
+		zone->hashFunction = function->fn_oid;
+		zone->filterLines = ((uint64) zone->entries * filter_bits - 1) /
+			SWARE_FILTER_LINE_BITS + 1;
+		zone->filterProbes = rint(filter_bits * M_LN2);
+		zone->filterProbes =
+			Max(1, Min(zone->filterProbes, SWARE_FILTER_MAX_PROBES));
+		end += (Size) zone->filterLines * SWARE_FILTER_LINE_BYTES;
+	}
+	zone->originsStart = end;
+	end += zone->entries * sizeof(uint16);
+	zone->offsetsStart = end = INTALIGN(end);
+	if (!same_size)
+		end += (zone->entries + 1) * sizeof(uint32);
+	zone->tuplesStart = end = MAXALIGN(end);
+	image->length = end + total;
+}
+
+/*
+ * Add the first column's values to the filter.  If the column has got another
+ * hash function meanwhile, the zone gets no filter.
+ */
+static void
+fill_filter(Relation index, IndexTuple *entries, SwareZoneImage *image)
+{
+	SwareSortedZone *zone = &image->zone;
+	FmgrInfo   *function = sware_hash_function(index, 0);
+	uint8	   *filter = (uint8 *) image->bytes + zone->filterStart;
+	MemoryContext context;
+	MemoryContext caller;
+
+	/* the operator class may have been altered since the zone was laid out */
+	if (function == NULL || function->fn_oid != zone->hashFunction)
+	{
+		zone->filterLines = 0;
+		return;
+	}
+
+	context = AllocSetContextCreate(CurrentMemoryContext, "sware filter",
+									ALLOCSET_DEFAULT_SIZES);
+	caller = MemoryContextSwitchTo(context);
+	for (uint32 i = 0; i < zone->entries; i++)
+	{
+		bool		is_null;
+		Datum		value;
+		uint32		hash;
+
+		value = index_getattr(entries[i], 1, RelationGetDescr(index), &is_null);
+		if (is_null)
+			continue;
+		hash = (uint32) sware_hash_value(index, 0, function, value);
+		sware_filter_add(filter + (Size) sware_filter_line(hash,
+														   zone->filterLines) *
+						 SWARE_FILTER_LINE_BYTES,
+						 hash, zone->filterProbes);
+		if (i % 1024 == 0)
+		{
+			MemoryContextReset(context);
+			CHECK_FOR_INTERRUPTS();
+		}
+	}
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+}
+
+/* Fill in origins, offsets and tuples. */
+static void
+fill_entries(IndexTuple *entries, SwareZoneImage *image)
+{
+	SwareSortedZone *zone = &image->zone;
+	uint16	   *origins = (uint16 *) (image->bytes + zone->originsStart);
+	uint32	   *offsets = (uint32 *) (image->bytes + zone->offsetsStart);
+	char	   *tuples = image->bytes + zone->tuplesStart;
+	uint32		length = 0;
+
+	for (uint32 i = 0; i < zone->entries; i++)
+	{
+		Size		size = MAXALIGN(IndexTupleSize(entries[i]));
+
+		origins[i] = *origin_of(entries[i]);
+		if (zone->entrySize == 0)
+			offsets[i] = length;
+		memcpy(tuples + length, entries[i], size);
+		length += size;
+	}
+	if (zone->entrySize == 0)
+		offsets[zone->entries] = length;
+}
+
+/*
+ * Build a sorted zone of older ones, except for their retired pages, and of
+ * buffer pages; all are neighbours in the order of sealing.  Returns false if
+ * one of them is gone, or has no entries.  Takes memory from the current
+ * context, which the caller soon deletes.  Locks one page at a time, and none
+ * while comparators and hash functions run.
+ */
+bool
+sware_sorted_zone_build(Relation index, const SwareSortedZone *sorted,
+						int sorted_count, const SwareLink *links,
+						int link_count, SwareZoneImage *image)
+{
+	SwareSortedZone *zone = &image->zone;
+	Gathered	gathered = {.index = index};
+	int64	   *begins = palloc((sorted_count + 1) * sizeof(int64));
+	SwareLink	all_links[SWARE_MAX_ZONE_PAGES];
+	int			pages = 0;
+	int64	   *fences;
+	SwareKeyColumn column;
+
+	memset(image, 0, sizeof(SwareZoneImage));
+	for (int i = 0; i < sorted_count; i++)
+	{
+		SwareLink	own[SWARE_MAX_ZONE_PAGES];
+		int			live = sorted[i].pages - sorted[i].retiredPages;
+
+		Assert(pages + live <= SWARE_MAX_ZONE_PAGES);
+		begins[i] = gathered.count;
+		if (!sware_sorted_zone_copy_links(&sorted[i], own) ||
+			!gather_zone(&gathered, &sorted[i], pages))
+			return false;
+		memcpy(all_links + pages, own + sorted[i].retiredPages,
+			   live * sizeof(SwareLink));
+		pages += live;
+		zone->lastLsn = sorted[i].lastLsn;
+	}
+	Assert(pages + link_count <= SWARE_MAX_ZONE_PAGES);
+	begins[sorted_count] = gathered.count;
+	for (int i = 0; i < link_count; i++)
+	{
+		if (!gather_page(&gathered, links[i], pages, &zone->lastLsn))
+			return false;
+		all_links[pages++] = links[i];
+	}
+	if (gathered.count == 0)
+		return false;
+
+	sware_sort_entries(index, gathered.entries + begins[sorted_count],
+					   gathered.count - begins[sorted_count]);
+	for (int i = sorted_count; i > 0; i--)
+		merge(&gathered, begins[i - 1], begins[i]);
+	zone->entries = drop_equal(index, gathered.entries, gathered.count);
+	zone->endEntry = zone->entries;
+	zone->pages = pages;
+	sware_key_column_init(&column, index, 1, (Datum) 0, true);
+	zone->smallest = sware_abbreviate(&column, RelationGetDescr(index),
+									  gathered.entries[0]);
+	zone->largest = sware_abbreviate(&column, RelationGetDescr(index),
+									 gathered.entries[zone->entries - 1]);
+
+	lay_out(index, &column, gathered.entries, image);
+	image->bytes =
+		MemoryContextAllocExtended(CurrentMemoryContext, image->length,
+								   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	memcpy(image->bytes, all_links, pages * sizeof(SwareLink));
+	fences = (int64 *) (image->bytes + zone->fencesStart);
+	for (uint32 i = 0; i < zone->fences; i++)
+		fences[i] =
+			sware_abbreviate(&column, RelationGetDescr(index),
+							 gathered
+							 .entries[(Size) i * SWARE_FENCE_DISTANCE]);
+	if (zone->filterLines > 0)
+		fill_filter(index, gathered.entries, image);
+	fill_entries(gathered.entries, image);
+	return true;
+}
+
+/*
+ * Copy an image to the pool, and set allocation and stamp in its description.
+ * Returns false if the pool has no room.  The caller must free the allocation,
+ * or put it where other backends find it, before anything can fail or be
+ * interrupted.  Takes the pool's lock for a moment.
+ */
+bool
+sware_sorted_zone_store(SwareSortedZone *zone, const SwareZoneImage *image)
+{
+	if (!sware_pool_allocate(image->length, &zone->allocation))
+		return false;
+	sware_pool_write(&zone->allocation, 0, image->bytes, image->length);
+	zone->stamp = sware_new_stamp();
+	sware_pool_set_stamp(&zone->allocation, zone->stamp);
+	return true;
+}

@@ -1,0 +1,172 @@
+/*-------------------------------------------------------------------------
+ *
+ * zones.h
+ *	  What shared memory knows about the pages of buffers, so that scans need
+ *	  not read them all: zonemaps and sorted zones.
+ *
+ * The pages alone are authoritative.  Everything here can be rebuilt from
+ * them, and the first backend that needs it does so, on a standby too.  The
+ * zones of an index belong to one version of its directory.  A reader compares
+ * them with the metapage (index incarnation, directory version and LSN), and
+ * brings them up to date if they differ.  Only sealed pages, which are
+ * immutable, have zones; readers always look at open pages themselves.
+ *
+ *	 sealed pages, in the order of sealing
+ *	 +-----------------------+-----------------------+---+---+---+   +------+
+ *	 | sorted zone           | sorted zone           | p | p | p |   | open |
+ *	 +-----------------------+-----------------------+---+---+---+   +------+
+ *	  entries of several pages, in order,			  unsorted		  tails
+ *	  with a Bloom filter							  pages, with
+ *													  zonemaps
+ *
+ * Sorted zones are the query-sorted blocks of the SWARE paper ("Indexing for
+ * Near-Sorted Data").  A reader that finds too many unsorted pages makes a
+ * sorted zone of them, which all backends use.  Older sorted zones that are not
+ * much larger are merged into the new one.  So there are few of them, and a
+ * search, which has to look into each, stays cheap.
+ *
+ * Pages retire oldest first.  A sorted zone stays when some of its pages have
+ * retired.  Readers skip the entries of these pages.  The zone is replaced when
+ * more than half of its pages have retired.
+ *
+ * On a standby, a database can be dropped, and another one be made whose files
+ * have the same numbers and, if both come from one template, the same index
+ * incarnation.  Shared memory is not told of that.  So a reader checks the LSN
+ * of the newest known page that is still listed.  The record that seals a page
+ * is the last one that changes it, and gives it an LSN that no other page ever
+ * has.  If the LSN is unchanged, everything older belongs to this database.
+ *
+ * Sorted zones are read without locks: a reader copies an entry, and then
+ * checks that the zone was still there.  So no lock is held when a comparator
+ * runs, and an error leaves nothing behind.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_ZONES_H
+#define SWARE_ZONES_H
+
+#include "utils/rel.h"
+
+#include "layout/page.h"
+#include "pages/bufferpages.h"
+#include "zones/sortedzone.h"
+
+/* for test modules, see tree.h */
+#pragma GCC visibility push(default)
+
+/* A sealed page that is in no sorted zone. */
+typedef struct SwareUnsortedPage
+{
+	SwareLink	page;
+	uint32		sequence;		/* order of sealing; compare by difference */
+	bool		hasZonemap;
+	int64		smallest;		/* the zonemap, if there is one: the smallest */
+	int64		largest;		/* and largest abbreviation of the first
+								 * column */
+	XLogRecPtr	lsn;			/* of the page; set with the zonemap */
+} SwareUnsortedPage;
+
+/*
+ * All sealed pages of a buffer at one version of its directory: each is in one
+ * of the sorted zones, or among the unsorted pages.  Both are in the order of
+ * sealing.
+ */
+typedef struct SwareZoneView
+{
+	Relation	index;
+	MemoryContext context;		/* of the arrays; lives as long as the view */
+	SwareBufferState state;		/* the state that the view was made for */
+	int			sortedCount;
+	SwareSortedZone *sorted;
+	int			pageCount;
+	SwareUnsortedPage *pages;
+	int			sortedAllocated;
+	int			pagesAllocated;
+
+	int			mostPages;		/* how many pages may have zones, at least */
+
+	/* for the files of this room only */
+	bool		isComplete;		/* good as long as the state is the same */
+	struct SwareIndexZones *zones;	/* what was copied; NULL: nothing was */
+	uint64		stamp;			/* its stamp when it was copied */
+	bool		isCrowded;		/* too many pages are unsorted */
+	uint32		uses;
+} SwareZoneView;
+
+/*
+ * Is there a pool?  Without one, which is so if the library was not preloaded,
+ * views only list the pages.
+ */
+extern bool sware_zones_are_available(void);
+
+/*
+ * Request the shared memory and locks of the pool and of the table of zones, in
+ * shmem_request_hook.
+ */
+extern void sware_zones_request_memory(void);
+
+/*
+ * Find that shared memory, or initialise it if no process has done so, in
+ * shmem_startup_hook.  The caller holds AddinShmemInitLock.
+ */
+extern void sware_zones_attach(void);
+
+/*
+ * How many pages a buffer may have if each scan has to read them all.  With so
+ * few a look-up stays cheap, although inserts gain little.
+ */
+#define SWARE_PAGES_WITHOUT_ZONES	4
+
+/*
+ * Tell that the buffer of an index has, or is about to have, this number of
+ * sealed pages.  Returns how many it may have: as many as shared memory can
+ * have zones for, beside the zones of other indexes that are in use; without a
+ * pool, SWARE_PAGES_WITHOUT_ZONES.  Takes lightweight locks for a moment; the
+ * caller holds none of this room's.
+ */
+extern int	sware_zones_claim(Relation index, int pages);
+
+/*
+ * Initialise a view, which knows nothing yet.  Its arrays will be allocated in
+ * the context.
+ */
+extern void sware_zone_view_init(SwareZoneView *view, Relation index,
+								 MemoryContext context);
+
+/*
+ * Make a view show the pages that were sealed in a state.  Returns false if the
+ * directory has changed since; the caller then reads the state again.  Without
+ * the pool all pages are unsorted and have no zonemaps.  May read pages, and
+ * run comparators and hash functions, which may raise errors.  The caller holds
+ * no lightweight or content locks, before and afterwards.
+ */
+extern bool sware_zone_view_refresh(SwareZoneView *view,
+									const SwareBufferState *state);
+
+/*
+ * Does the buffer of a view have more pages than may have zones, and more than
+ * can be read fast without zones?  Then some of them should be flushed.
+ */
+static inline bool
+sware_zone_view_is_over_limit(const SwareZoneView *view)
+{
+	return view->state.sealedPages >
+		Max(view->mostPages, SWARE_PAGES_WITHOUT_ZONES);
+}
+
+/*
+ * Forget what is known of the indexes of a database that has been dropped.
+ * Takes all locks of the table, exclusively.
+ */
+extern void sware_zones_forget_database(Oid database);
+
+/*
+ * For tests: how many chunks the pool has, how many of them are free, and how
+ * many the zones of all indexes use.  While no backend builds a sorted zone,
+ * and no keys are registered, the latter two add up to the first.
+ */
+extern void sware_zones_count_chunks(int *all, int *unused, int *used);
+
+#pragma GCC visibility pop
+
+#endif							/* SWARE_ZONES_H */

@@ -1,0 +1,439 @@
+/*-------------------------------------------------------------------------
+ *
+ * zonesort.c
+ *	  When readers sort pages, and which.  See zonesort.h.
+ *
+ * Unsorted pages that are neighbours in the order of sealing, and sorted zones
+ * before them, become one new sorted zone.  The backend builds it without
+ * locks, which may take a while.  Then it takes the index's current listing,
+ * and puts the new zone in the place of what it was made of, if all of that is
+ * still there.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "base/options.h"
+#include "layout/page.h"
+#include "pages/pageaccess.h"
+#include "zones/sortedzone.h"
+#include "zones/zonesort.h"
+
+/* the most sorted zones of an index */
+#define MAX_SORTED_ZONES		96
+
+/* sorted zones are merged up to this size, whatever the quota */
+#define MIN_ZONE_PAGES			16
+
+/* the largest sorted zone has the quota's pages, divided by this */
+#define ZONES_PER_QUOTA			2
+
+/*
+ * a zone is merged with newer pages if it has at most this many times as many
+ */
+#define MERGED_SIZE				2
+
+/*
+ * more unsorted pages than this are sorted, even if sort_threshold allows more
+ */
+#define MAX_UNSORTED_PAGES		16
+
+/* attempts to publish a new zone, while other backends publish theirs */
+#define MAX_ATTEMPTS			3
+
+/*
+ * For this time, in microseconds, no other backend builds a sorted zone of the
+ * same index.  If the builder fails, or takes longer, another one begins then.
+ */
+#define BUILD_LEASE				(5 * USECS_PER_SEC)
+
+/*
+ * To sort a page costs about as much as to read it 64 times.  When this has
+ * been spent on reading unsorted pages, they are sorted, however few they are.
+ */
+#define READS_PER_SORT			64
+
+/* each backend adds to the shared counter only once per 32 reads */
+#define READS_PER_COUNT			32
+
+/* when the pool has no room, no backend builds a zone for this time */
+#define NO_ROOM_PAUSE			USECS_PER_SEC
+
+/*
+ * What a new sorted zone is made of: sorted zones of a view, and unsorted pages
+ * behind them.
+ */
+typedef struct Parts
+{
+	int			firstSorted;
+	int			sortedCount;
+	int			firstPage;
+	int			pageCount;
+	int			pages;			/* all that have not retired */
+} Parts;
+
+/* How many pages of a zone have not retired? */
+static inline int
+live_pages(const SwareSortedZone *zone)
+{
+	return zone->pages - zone->retiredPages;
+}
+
+/* How many pages may a new sorted zone have? */
+static int
+zone_limit(const SwareZoneView *view)
+{
+	int			quota = Min(sware_index_buffer_size(view->index) / BLCKSZ,
+							SWARE_MAX_ZONE_PAGES * ZONES_PER_QUOTA);
+	int			limit;
+
+	quota = Min(quota, view->mostPages);
+	limit = Max(quota, view->state.sealedPages) / ZONES_PER_QUOTA;
+	limit = Max(limit, MIN_ZONE_PAGES);
+	limit = Min(limit, SWARE_MAX_ZONE_PAGES);
+
+	/* it must leave room in the pool for others, and for its successor */
+	return Min(limit, Max(1, sware_pool_chunk_count() / 8));
+}
+
+/* How many unsorted pages of a view were sealed before a sorted zone's? */
+static int
+pages_before(const SwareZoneView *view, int zone)
+{
+	int			count = 0;
+
+	while (count < view->pageCount &&
+		   (int32) (view->pages[count].sequence -
+					view->sorted[zone].firstSequence) < 0)
+		count++;
+	return count;
+}
+
+/* How many pages are in sorted zones? */
+static int
+sorted_pages(const SwareZoneView *view)
+{
+	int			pages = 0;
+
+	for (int i = 0; i < view->sortedCount; i++)
+		pages += live_pages(&view->sorted[i]);
+	return pages;
+}
+
+/*
+ * Select what could be sorted, and return whether there is anything: the
+ * longest list of unsorted pages without a sorted zone between them, and
+ * sorted zones before them as long as each is at most MERGED_SIZE times as
+ * large as what it is merged with.  So an entry is merged a few times only,
+ * and the number of sorted zones grows with the logarithm of the number of
+ * pages.  No more is selected than the index has a grant for.
+ */
+static bool
+select_unsorted(const SwareZoneView *view, Parts *parts)
+{
+	int			limit = zone_limit(view);
+	int			start = 0;
+
+	parts->pageCount = 0;
+	for (int i = 0; i <= view->sortedCount; i++)
+	{
+		int			end = i < view->sortedCount ? pages_before(view, i) :
+			view->pageCount;
+
+		if (end - start > parts->pageCount)
+		{
+			parts->firstSorted = i;
+			parts->firstPage = start;
+			parts->pageCount = end - start;
+		}
+		start = end;
+	}
+	parts->pageCount = Min(parts->pageCount, limit);
+	parts->pageCount =
+		Min(parts->pageCount, view->mostPages - sorted_pages(view));
+	parts->pages = parts->pageCount;
+	parts->sortedCount = 0;
+	while (parts->pageCount > 0 && parts->firstSorted > 0)
+	{
+		int			pages = live_pages(&view->sorted[parts->firstSorted - 1]);
+
+		if (pages > MERGED_SIZE * parts->pages ||
+			pages + parts->pages > limit ||
+			(parts->sortedCount > 0 &&
+			 pages_before(view, parts->firstSorted - 1) != parts->firstPage))
+			break;
+		parts->firstSorted--;
+		parts->sortedCount++;
+		parts->pages += pages;
+	}
+	return parts->pageCount > 0 &&
+		(parts->sortedCount > 0 || view->sortedCount < MAX_SORTED_ZONES);
+}
+
+/*
+ * Select a sorted zone that has more retired pages than others, if there is
+ * one: it is rebuilt without them.
+ */
+static bool
+select_shrunken(const SwareZoneView *view, Parts *parts)
+{
+	for (int i = 0; i < view->sortedCount; i++)
+	{
+		int			pages = live_pages(&view->sorted[i]);
+
+		if (pages < (int) view->sorted[i].retiredPages)
+		{
+			memset(parts, 0, sizeof(Parts));
+			parts->firstSorted = i;
+			parts->sortedCount = 1;
+			parts->pages = pages;
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Should some pages be sorted, since there are too many of them or they were
+ * read too often, or should a zone be rebuilt?  Then this is selected.
+ */
+static bool
+is_crowded(const SwareZoneView *view, Parts *parts)
+{
+	int			threshold = sware_sort_threshold(view->index);
+	int64		allowed = (int64) view->state.sealedPages * threshold / 100;
+
+	if (threshold == 100)
+		return false;
+	allowed = Max(1, Min(allowed, MAX_UNSORTED_PAGES));
+	if (select_unsorted(view, parts) &&
+		(view->pageCount > allowed ||
+		 pg_atomic_read_u32(&view->zones->pagesRead) / READS_PER_SORT >
+		 (uint32) parts->pages))
+		return true;
+	return select_shrunken(view, parts);
+}
+
+bool
+sware_zones_count_reads(const SwareZoneView *view)
+{
+	static uint32 uncounted = 0;
+
+	if (view->pageCount == 0 || ++uncounted < READS_PER_COUNT)
+		return false;
+	uncounted = 0;
+	pg_atomic_fetch_add_u32(&view->zones->pagesRead,
+							view->pageCount * READS_PER_COUNT);
+	return true;
+}
+
+bool
+sware_zones_build_is_possible(SwareIndexZones *zones)
+{
+	return (uint64) GetCurrentTimestamp() >=
+		pg_atomic_read_u64(&zones->nextBuild);
+}
+
+/*
+ * May this backend build a sorted zone now?  If so, no other backend does for
+ * BUILD_LEASE.
+ */
+static bool
+lease_build(SwareIndexZones *zones)
+{
+	uint64		next = pg_atomic_read_u64(&zones->nextBuild);
+	uint64		now = GetCurrentTimestamp();
+
+	return now >= next &&
+		pg_atomic_compare_exchange_u64(&zones->nextBuild, &next,
+									   now + BUILD_LEASE);
+}
+
+/*
+ * Find the selected pages among the unsorted pages of a newer view.  Returns
+ * the position of the first there; -1 if they are not all there.
+ */
+static int
+find_pages(const SwareZoneView *now, const SwareUnsortedPage *pages, int count)
+{
+	int			first = 0;
+
+	if (count == 0)
+		return 0;
+	while (first < now->pageCount &&
+		   !sware_links_equal(now->pages[first].page, pages[0].page))
+		first++;
+	if (first + count > now->pageCount)
+		return -1;
+	for (int i = 1; i < count; i++)
+	{
+		if (!sware_links_equal(now->pages[first + i].page, pages[i].page))
+			return -1;
+	}
+	return first;
+}
+
+/*
+ * Find the selected sorted zones of a view among those of a newer one.
+ * Returns the position of the first there, or the position where the new zone
+ * belongs if none was selected; -1 if they are not all there.  Only the first
+ * of them may have got more retired pages meanwhile: these are marked in the
+ * new zone, which has their entries.
+ */
+static int
+find_sorted_zones(const SwareZoneView *now, const SwareZoneView *view,
+				  const Parts *parts, SwareSortedZone *zone)
+{
+	const SwareSortedZone *merged = &view->sorted[parts->firstSorted];
+	int			first = 0;
+
+	while (first < now->sortedCount &&
+		   (int32) (now->sorted[first].lastSequence - zone->firstSequence) < 0)
+		first++;
+	if (parts->sortedCount == 0)
+		return first;
+	if (first + parts->sortedCount > now->sortedCount)
+		return -1;
+	for (int i = 0; i < parts->sortedCount; i++)
+	{
+		const SwareSortedZone *other = &now->sorted[first + i];
+
+		if (other->stamp != merged[i].stamp ||
+			(i > 0 && other->retiredPages != merged[i].retiredPages))
+			return -1;
+	}
+	zone->retiredPages = now->sorted[first].retiredPages - merged->retiredPages;
+	zone->firstSequence = now->sorted[first].firstSequence;
+	return first;
+}
+
+/*
+ * In a newer view, put a new zone in the place of what it was made of.  Returns
+ * false if that is not all there.  The newer view has room for one more zone.
+ */
+static bool
+replace_parts(SwareZoneView *now, const SwareZoneView *view, const Parts *parts,
+			  SwareSortedZone *zone)
+{
+	int			page =
+		find_pages(now, view->pages + parts->firstPage, parts->pageCount);
+	int			place = page < 0 ? -1 :
+		find_sorted_zones(now, view, parts, zone);
+
+	if (place < 0 || now->sortedCount - parts->sortedCount >= MAX_SORTED_ZONES)
+		return false;
+	memmove(&now->sorted[place + 1], &now->sorted[place + parts->sortedCount],
+			(now->sortedCount - place - parts->sortedCount) *
+			sizeof(SwareSortedZone));
+	now->sorted[place] = *zone;
+	now->sortedCount += 1 - parts->sortedCount;
+	memmove(&now->pages[page], &now->pages[page + parts->pageCount],
+			(now->pageCount - page - parts->pageCount) *
+			sizeof(SwareUnsortedPage));
+	now->pageCount -= parts->pageCount;
+	return true;
+}
+
+/*
+ * Store a new zone in the pool, and publish the index's current listing with it
+ * in the place of what it was made of.  The result is SWARE_ZONES_CHANGED if
+ * that is no longer there.
+ */
+static SwarePublishResult
+publish_zone(const SwareZoneView *view, const Parts *parts,
+			 SwareZoneImage *image)
+{
+	SwareZoneView now;
+	SwarePublishResult result = SWARE_ZONES_CHANGED;
+
+	sware_zone_view_init(&now, view->index, CurrentMemoryContext);
+	for (int i = 0; i < MAX_ATTEMPTS && result == SWARE_ZONES_CHANGED; i++)
+	{
+		SwareSortedZone zone = image->zone;
+
+		if (sware_zones_copy(&now, NULL) == SWARE_ZONES_UNKNOWN ||
+			now.state.indexIncarnation != view->state.indexIncarnation)
+			break;
+		sware_zone_view_reserve(&now, now.sortedCount + 1, 0);
+
+		/* until it is published, nothing here can fail or be interrupted */
+		while (!sware_sorted_zone_store(&zone, image))
+		{
+			if (!sware_zones_make_room())
+				return SWARE_ZONES_NO_ROOM;
+		}
+		if (!replace_parts(&now, view, parts, &zone))
+		{
+			sware_pool_free(&zone.allocation);
+			break;
+		}
+		result = sware_zones_publish(&now, &now.state);
+		if (result != SWARE_ZONES_PUBLISHED)
+			sware_pool_free(&zone.allocation);
+	}
+	if (result == SWARE_ZONES_PUBLISHED)
+		pg_atomic_write_u32(&now.zones->pagesRead, 0);
+	return result;
+}
+
+/*
+ * Build a new sorted zone of what was selected, and publish it.  Returns false
+ * if it was not published; sets *no_room if the pool had no room.  Locks
+ * pages, one at a time; comparators and hash functions run without locks.
+ */
+static bool
+sort_parts(const SwareZoneView *view, const Parts *parts, bool *no_room)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "sware sorted zone",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	const SwareSortedZone *sorted = view->sorted + parts->firstSorted;
+	const SwareUnsortedPage *pages = view->pages + parts->firstPage;
+	SwareLink	links[SWARE_MAX_ZONE_PAGES];
+	SwareZoneImage image;
+	SwarePublishResult published;
+	bool		done;
+
+	*no_room = false;
+	for (int i = 0; i < parts->pageCount; i++)
+		links[i] = pages[i].page;
+	done = sware_sorted_zone_build(view->index, sorted, parts->sortedCount,
+								   links, parts->pageCount, &image);
+	if (done)
+	{
+		image.zone.firstSequence = parts->sortedCount > 0 ?
+			sorted[0].firstSequence :
+			pages[0].sequence;
+		image.zone.lastSequence = parts->pageCount > 0 ?
+			pages[parts->pageCount - 1].sequence :
+			sorted[parts->sortedCount - 1].lastSequence;
+		published = publish_zone(view, parts, &image);
+		*no_room = published == SWARE_ZONES_NO_ROOM;
+		done = published == SWARE_ZONES_PUBLISHED;
+	}
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+	return done;
+}
+
+bool
+sware_zones_sort_if_crowded(SwareZoneView *view)
+{
+	SwareIndexZones *zones = view->zones;
+	Parts		parts;
+	bool		no_room;
+	bool		done;
+
+	view->isCrowded = is_crowded(view, &parts);
+	if (!view->isCrowded || !lease_build(zones))
+		return false;
+	done = sort_parts(view, &parts, &no_room);
+	pg_atomic_write_u64(&zones->nextBuild,
+						no_room ? GetCurrentTimestamp() + NO_ROOM_PAUSE : 0);
+	return done;
+}

@@ -1,0 +1,569 @@
+/*-------------------------------------------------------------------------
+ *
+ * zonetable.c
+ *	  The table of zones in shared memory.  See zonetable.h.
+ *
+ * The table is a hash table in partitions, each with a lock.  An index's
+ * listing is replaced under the exclusive lock of its partition, and gets a
+ * new stamp then.  A backend that holds such a lock reads nothing from disk,
+ * allocates no private memory, compares no keys, and waits for nothing but the
+ * pool's lock.
+ *
+ * A backend prepares a new listing without a lock.  Under the lock it then
+ * checks, by the stamp, that the listing that it started from is still there.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "base/options.h"
+#include "storage/shmem.h"
+#include "utils/hsearch.h"
+#include "utils/timestamp.h"
+
+#include "locks/keyset.h"
+#include "pages/bufferpages.h"
+#include "zones/zonetable.h"
+
+#define PARTITIONS			16
+
+/* limits of the number of indexes in the table */
+#define MIN_ENTRIES			32
+#define MAX_ENTRIES			65536
+
+/* an index that was not used for this time gives way to others; microseconds */
+#define IDLE_AFTER			(10 * USECS_PER_SEC)
+
+/*
+ * How many pages there must be for each index when another one, with this
+ * number of pages, is added to the table.  An index that needs no zones is
+ * added only if there is plenty of room.
+ */
+#define LEAST_SHARE(pages) \
+	((pages) > SWARE_PAGES_WITHOUT_ZONES ? SWARE_PAGES_WITHOUT_ZONES : 16)
+
+/* an index with more than its fair share leaves this many pages free */
+#define RESERVE(capacity)	((capacity) / 8)
+
+typedef struct ZoneTable
+{
+	pg_atomic_uint32 entries;	/* indexes in the table */
+	pg_atomic_uint32 granted;	/* pages, to all of these */
+	pg_atomic_uint64 nextIdle;	/* no index becomes idle before this time */
+} ZoneTable;
+
+/* where things are in shared memory */
+static ZoneTable *table = NULL;
+static HTAB *all_zones;			/* of SwareIndexZones */
+static LWLockPadded *locks;		/* one for each partition, and the pool's */
+
+bool
+sware_zones_are_available(void)
+{
+	return table != NULL;
+}
+
+/* how many indexes the table has room for */
+static int
+entry_limit(void)
+{
+	int			chunks = sware_shared_memory / (SWARE_CHUNK_SIZE / 1024);
+
+	return Min(MAX_ENTRIES,
+			   Max(MIN_ENTRIES, chunks / SWARE_PAGES_WITHOUT_ZONES));
+}
+
+/* bytes of shared memory, except for those of the hash table */
+static Size
+head_and_pool_memory(void)
+{
+	return add_size(CACHELINEALIGN(sizeof(ZoneTable)),
+					sware_pool_memory(sware_shared_memory));
+}
+
+void
+sware_zones_request_memory(void)
+{
+	RequestAddinShmemSpace(head_and_pool_memory());
+	RequestAddinShmemSpace(
+						   hash_estimate_size(entry_limit(), sizeof(SwareIndexZones)));
+	RequestNamedLWLockTranche("SwareZones", PARTITIONS + 1);
+}
+
+void
+sware_zones_attach(void)
+{
+	HASHCTL		control = {.keysize = sizeof(SwareFile),
+	.entrysize = sizeof(SwareIndexZones),.num_partitions = PARTITIONS};
+	bool		found;
+	char	   *memory = ShmemInitStruct("sware zones", head_and_pool_memory(), &found);
+
+	locks = GetNamedLWLockTranche("SwareZones");
+	sware_pool_attach(memory + CACHELINEALIGN(sizeof(ZoneTable)),
+					  sware_shared_memory, !found, &locks[PARTITIONS].lock);
+	all_zones = ShmemInitHash("sware zones of indexes", entry_limit(),
+							  entry_limit(), &control,
+							  HASH_ELEM | HASH_BLOBS | HASH_PARTITION |
+							  HASH_FIXED_SIZE);
+	table = (ZoneTable *) memory;
+	if (!found)
+	{
+		pg_atomic_init_u32(&table->entries, 0);
+		pg_atomic_init_u32(&table->granted, 0);
+		pg_atomic_init_u64(&table->nextIdle, 0);
+	}
+}
+
+/* the lock of the partition that a hash belongs to */
+static LWLock *
+lock_of_hash(uint32 hash)
+{
+	return &locks[hash % PARTITIONS].lock;
+}
+
+/* Lock all partitions, in the one order that there is. */
+static void
+lock_all(LWLockMode mode)
+{
+	for (int i = 0; i < PARTITIONS; i++)
+		LWLockAcquire(&locks[i].lock, mode);
+}
+
+static void
+unlock_all(void)
+{
+	for (int i = PARTITIONS - 1; i >= 0; i--)
+		LWLockRelease(&locks[i].lock);
+}
+
+/*
+ * The zones of a file; NULL if there are none.  The caller holds the lock of
+ * the partition, at least shared.
+ */
+static SwareIndexZones *
+find_zones(const SwareFile *file, uint32 hash)
+{
+	return hash_search_with_hash_value(all_zones, file, hash, HASH_FIND, NULL);
+}
+
+/* Note that an index's zones are in use; no lock is needed. */
+void
+sware_zones_mark_used(SwareIndexZones *zones)
+{
+	pg_atomic_write_u64(&zones->lastUse, GetCurrentTimestamp());
+}
+
+/* Has an index not been used for a while? */
+static bool
+is_idle(SwareIndexZones *zones, TimestampTz now)
+{
+	TimestampTz unused =
+		now - (TimestampTz) pg_atomic_read_u64(&zones->lastUse);
+
+	/* the clock may have been set back */
+	return unused > IDLE_AFTER || unused < -IDLE_AFTER;
+}
+
+/* Set an index's grant.  The caller holds the lock, at least shared. */
+static void
+set_granted(SwareIndexZones *zones, uint32 pages)
+{
+	uint32		before = pg_atomic_exchange_u32(&zones->granted, pages);
+
+	pg_atomic_fetch_add_u32(&table->granted, (int32) (pages - before));
+}
+
+/* Copy an index's listing to two arrays.  The caller holds the lock. */
+static void
+read_listing(const SwareIndexZones *zones, SwareSortedZone *sorted,
+			 SwareUnsortedPage *pages)
+{
+	Size		length = zones->sortedCount * sizeof(SwareSortedZone);
+
+	if (zones->sortedCount > 0)
+		(void) sware_pool_read(&zones->listing, 0, sorted, length);
+	if (zones->pageCount > 0)
+		(void) sware_pool_read(&zones->listing, length, pages,
+							   zones->pageCount * sizeof(SwareUnsortedPage));
+}
+
+/*
+ * Free an index's listing, and its sorted zones, except for those that a view
+ * has.  The caller holds the lock exclusively.
+ */
+static void
+free_listing(SwareIndexZones *zones, const SwareZoneView *view)
+{
+	for (int i = 0; i < zones->sortedCount; i++)
+	{
+		SwareSortedZone zone;
+		bool		is_kept = false;
+
+		(void) sware_pool_read(&zones->listing, i * sizeof(zone), &zone,
+							   sizeof(zone));
+		for (int j = 0; view != NULL && j < view->sortedCount && !is_kept; j++)
+			is_kept = view->sorted[j].stamp == zone.stamp;
+		if (!is_kept)
+			sware_pool_free(&zone.allocation);
+	}
+	sware_pool_free(&zones->listing);
+	zones->listing.chunks = 0;
+	zones->sortedCount = zones->pageCount = 0;
+}
+
+/* Remove an index from the table.  The caller holds the lock exclusively. */
+static void
+forget_zones(SwareIndexZones *zones)
+{
+	pg_atomic_write_u64(&zones->stamp, 0);
+	free_listing(zones, NULL);
+	set_granted(zones, 0);
+	(void) hash_search(all_zones, &zones->file, HASH_REMOVE, NULL);
+	pg_atomic_fetch_sub_u32(&table->entries, 1);
+}
+
+/*
+ * Remove the index that was used longest ago from the table, if it is idle.
+ * Returns false if no index is idle, and then notes when one can be, so that
+ * the next calls need not look.  The caller holds no lock; takes those of all
+ * partitions, shared, and then one, exclusively.
+ */
+bool
+sware_zones_make_room(void)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	HASH_SEQ_STATUS status;
+	SwareIndexZones *zones;
+	TimestampTz stalest_use = now;
+	SwareFile	stalest = {0};
+	bool		found = false;
+	uint32		hash;
+
+	/* a time too far ahead was noted before the clock was set back */
+	if (pg_atomic_read_u64(&table->nextIdle) - (uint64) now < IDLE_AFTER)
+		return false;
+
+	lock_all(LW_SHARED);
+	hash_seq_init(&status, all_zones);
+	while ((zones = hash_seq_search(&status)) != NULL)
+	{
+		TimestampTz use = pg_atomic_read_u64(&zones->lastUse);
+
+		if (use < stalest_use)
+			stalest_use = use;
+		else if (found)
+			continue;
+		if (is_idle(zones, now))
+		{
+			stalest = zones->file;
+			found = true;
+		}
+	}
+	unlock_all();
+	if (!found)
+	{
+		pg_atomic_write_u64(&table->nextIdle, stalest_use + IDLE_AFTER);
+		return false;
+	}
+
+	hash = get_hash_value(all_zones, &stalest);
+	LWLockAcquire(lock_of_hash(hash), LW_EXCLUSIVE);
+	zones = find_zones(&stalest, hash);
+	if (zones != NULL && is_idle(zones, now))
+		forget_zones(zones);
+	LWLockRelease(lock_of_hash(hash));
+	return true;
+}
+
+void
+sware_zones_forget_database(Oid database)
+{
+	HASH_SEQ_STATUS status;
+	SwareIndexZones *zones;
+
+	if (!sware_zones_are_available())
+		return;
+	lock_all(LW_EXCLUSIVE);
+	hash_seq_init(&status, all_zones);
+	while ((zones = hash_seq_search(&status)) != NULL)
+	{
+		if (SwareFileDatabase(zones->file) == database)
+			forget_zones(zones);
+	}
+	unlock_all();
+}
+
+void
+sware_zones_count_chunks(int *all, int *unused, int *used)
+{
+	HASH_SEQ_STATUS status;
+	SwareIndexZones *zones;
+
+	*all = *unused = *used = 0;
+	if (!sware_zones_are_available())
+		return;
+	lock_all(LW_SHARED);
+	*all = sware_pool_chunk_count();
+	*unused = sware_pool_free_count();
+	hash_seq_init(&status, all_zones);
+	while ((zones = hash_seq_search(&status)) != NULL)
+	{
+		*used += zones->listing.chunks;
+		for (int i = 0; i < zones->sortedCount; i++)
+		{
+			SwareSortedZone zone;
+
+			(void) sware_pool_read(&zones->listing, i * sizeof(zone), &zone,
+								   sizeof(zone));
+			*used += zone.allocation.chunks;
+		}
+	}
+	unlock_all();
+}
+
+/*
+ * How many pages can have zones, if the table has this number of indexes?  All
+ * chunks count but those of registered keys, which are half of the pool at
+ * most, and one for the listing of each index.
+ */
+static int
+page_capacity(uint32 entries)
+{
+	int			chunks =
+		sware_pool_chunk_count() - (int) sware_key_sets_chunk_count();
+
+	return Max(0, chunks - (int) entries);
+}
+
+/*
+ * Returns how many pages the buffer of an index may have, and grants the index
+ * the pages that it has, or that number if it is less.  The caller holds the
+ * lock, at least shared.
+ */
+static int
+grant(SwareIndexZones *zones, int pages)
+{
+	uint32		entries = pg_atomic_read_u32(&table->entries);
+	int			capacity = page_capacity(entries);
+	int			others = pg_atomic_read_u32(&table->granted) -
+		pg_atomic_read_u32(&zones->granted);
+	int			fair = Min(capacity / (int) Max(entries, 1), capacity - others);
+	int			most = Max(fair, capacity - RESERVE(capacity) - others);
+
+	most = Max(most, SWARE_PAGES_WITHOUT_ZONES);
+	set_granted(zones, Min(pages, most));
+	return most;
+}
+
+/* May an index with this number of pages be added to the table? */
+static bool
+may_add_entry(int pages)
+{
+	uint32		entries = pg_atomic_read_u32(&table->entries) + 1;
+
+	return pages > 0 &&
+		page_capacity(entries) >= (int) entries * LEAST_SHARE(pages);
+}
+
+/*
+ * Find an index that has this number of pages in the table, or add it.
+ * Returns it with its partition's lock held: shared if it was there, and
+ * exclusive if it was added.  Returns NULL, with no lock held, if there is no
+ * room for it.
+ */
+static SwareIndexZones *
+lock_zones(const SwareFile *file, uint32 hash, int pages)
+{
+	SwareIndexZones *zones;
+	bool		found;
+
+	LWLockAcquire(lock_of_hash(hash), LW_SHARED);
+	zones = find_zones(file, hash);
+	if (zones != NULL)
+		return zones;
+	LWLockRelease(lock_of_hash(hash));
+
+	while (!may_add_entry(pages))
+	{
+		if (pages <= SWARE_PAGES_WITHOUT_ZONES || !sware_zones_make_room())
+			return NULL;
+	}
+
+	LWLockAcquire(lock_of_hash(hash), LW_EXCLUSIVE);
+	zones = hash_search_with_hash_value(all_zones, file, hash, HASH_ENTER_NULL,
+										&found);
+	if (zones == NULL)
+		LWLockRelease(lock_of_hash(hash));
+	else if (!found)
+	{
+		pg_atomic_init_u64(&zones->stamp, 0);
+		pg_atomic_init_u64(&zones->lastUse, GetCurrentTimestamp());
+		pg_atomic_init_u64(&zones->nextBuild, 0);
+		pg_atomic_init_u32(&zones->pagesRead, 0);
+		pg_atomic_init_u32(&zones->granted, 0);
+		zones->sortedCount = zones->pageCount = 0;
+		zones->listing.chunks = 0;
+		pg_atomic_fetch_add_u32(&table->entries, 1);
+	}
+	return zones;
+}
+
+/*
+ * Like sware_zones_claim, but there is a pool; returns 0 if the index cannot be
+ * added to the table.
+ */
+int
+sware_zones_ask(Relation index, int pages)
+{
+	SwareFile	file = SwareRelationLocator(index);
+	uint32		hash = get_hash_value(all_zones, &file);
+	int			most;
+
+	do
+	{
+		SwareIndexZones *zones = lock_zones(&file, hash, pages);
+
+		if (zones == NULL)
+			return 0;
+		sware_zones_mark_used(zones);
+		most = grant(zones, pages);
+		LWLockRelease(lock_of_hash(hash));
+	} while (most < pages && sware_zones_make_room());
+	return most;
+}
+
+int
+sware_zones_claim(Relation index, int pages)
+{
+	int			most =
+		sware_zones_are_available() ? sware_zones_ask(index, pages) : 0;
+
+	return Max(most, SWARE_PAGES_WITHOUT_ZONES);
+}
+
+/*
+ * Copy an index's listing to a view, and say how it compares to a state.  A
+ * listing of another incarnation of the index, or of a later version of the
+ * directory, counts as unknown, and is not copied.  If `state` is NULL, any
+ * listing counts as current.  view->state then says what the listing is of.
+ * Takes the partition's lock, shared; the caller holds none.
+ */
+SwareZonesKnown
+sware_zones_copy(SwareZoneView *view, const SwareBufferState *state)
+{
+	SwareFile	file = SwareRelationLocator(view->index);
+	uint32		hash = get_hash_value(all_zones, &file);
+
+	for (;;)
+	{
+		SwareZonesKnown result = SWARE_ZONES_UNKNOWN;
+		int			sorted = 0;
+		int			pages = 0;
+		SwareIndexZones *zones;
+
+		view->sortedCount = view->pageCount = 0;
+		view->zones = NULL;
+		view->stamp = 0;
+
+		LWLockAcquire(lock_of_hash(hash), LW_SHARED);
+		zones = find_zones(&file, hash);
+		if (zones != NULL)
+		{
+			view->stamp = pg_atomic_read_u64(&zones->stamp);
+			sorted = zones->sortedCount;
+			pages = zones->pageCount;
+		}
+		if (view->stamp == 0)
+			result = SWARE_ZONES_UNKNOWN;
+		else if (state == NULL || sware_is_of_state(zones, state))
+			result = SWARE_ZONES_CURRENT;
+		else if (zones->indexIncarnation == state->indexIncarnation &&
+				 zones->version <= state->version && zones->lsn <= state->lsn)
+			result = SWARE_ZONES_OUTDATED;
+		if (result != SWARE_ZONES_UNKNOWN &&
+			sorted <= view->sortedAllocated && pages <= view->pagesAllocated)
+		{
+			read_listing(zones, view->sorted, view->pages);
+			view->sortedCount = sorted;
+			view->pageCount = pages;
+			view->zones = zones;
+			view->mostPages = Max(SWARE_PAGES_WITHOUT_ZONES,
+								  pg_atomic_read_u32(&zones->granted));
+			view->state.indexIncarnation = zones->indexIncarnation;
+			view->state.version = zones->version;
+			view->state.lsn = zones->lsn;
+			sware_zones_mark_used(zones);
+			LWLockRelease(lock_of_hash(hash));
+			return result;
+		}
+		LWLockRelease(lock_of_hash(hash));
+		if (result == SWARE_ZONES_UNKNOWN)
+			return result;
+		sware_zone_view_reserve(view, sorted, pages);
+	}
+}
+
+/*
+ * Store a view's listing in the pool.  Returns false if there is no room.  The
+ * caller must free it, or put it where other backends find it, before anything
+ * can fail or be interrupted.
+ */
+static bool
+store_listing(const SwareZoneView *view, SwareAllocation *listing)
+{
+	Size		sorted = view->sortedCount * sizeof(SwareSortedZone);
+	Size		pages = view->pageCount * sizeof(SwareUnsortedPage);
+
+	while (!sware_pool_allocate(sorted + pages, listing))
+	{
+		if (!sware_zones_make_room())
+			return false;
+	}
+	sware_pool_write(listing, 0, view->sorted, sorted);
+	sware_pool_write(listing, sorted, view->pages, pages);
+	return true;
+}
+
+/*
+ * Make a view, which shows a state, the listing of its index, unless the
+ * listing that the view was copied from has been replaced.  Frees the old
+ * listing, and the sorted zones that the view does not have.  For an index
+ * that is not in the table (sware_zones_ask) there is no room.  Takes the
+ * partition's lock, exclusively; the caller holds none.
+ */
+SwarePublishResult
+sware_zones_publish(SwareZoneView *view, const SwareBufferState *state)
+{
+	SwareFile	file = SwareRelationLocator(view->index);
+	uint32		hash = get_hash_value(all_zones, &file);
+	SwareAllocation listing;
+	SwareIndexZones *zones;
+	SwarePublishResult result = SWARE_ZONES_NO_ROOM;
+
+	if (!store_listing(view, &listing))
+		return result;
+
+	LWLockAcquire(lock_of_hash(hash), LW_EXCLUSIVE);
+	zones = find_zones(&file, hash);
+	if ((zones != NULL ? pg_atomic_read_u64(&zones->stamp) : 0) != view->stamp)
+		result = SWARE_ZONES_CHANGED;
+	else if (zones != NULL)
+	{
+		/* readers without a lock must not take the new listing for the old */
+		view->stamp = sware_new_stamp();
+		pg_atomic_write_u64(&zones->stamp, view->stamp);
+		free_listing(zones, view);
+		zones->indexIncarnation = state->indexIncarnation;
+		zones->version = state->version;
+		zones->lsn = state->lsn;
+		zones->listing = listing;
+		zones->sortedCount = view->sortedCount;
+		zones->pageCount = view->pageCount;
+		view->zones = zones;
+		result = SWARE_ZONES_PUBLISHED;
+	}
+	LWLockRelease(lock_of_hash(hash));
+	if (result != SWARE_ZONES_PUBLISHED)
+		sware_pool_free(&listing);
+	return result;
+}

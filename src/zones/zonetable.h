@@ -1,0 +1,104 @@
+/*-------------------------------------------------------------------------
+ *
+ * zonetable.h
+ *	  The table of zones in shared memory, which has one element for each
+ *	  index with zones.  Only the files of this room include this.
+ *
+ * The descriptions of an index's sorted zones, and behind them its unsorted
+ * pages, are its *listing*, in an allocation of the pool.  A listing never
+ * changes: a new one takes its place.
+ *
+ * Each index has a *grant*, the number of its pages that may have zones.  The
+ * grants of all indexes add up to no more than the number of the pool's chunks.
+ * A page in a sorted zone takes about two thirds of a chunk, which leaves room
+ * for the copies that merging makes.  A backend that adds to a buffer, or reads
+ * it, tells how many pages the buffer has, and learns how many it may have:
+ *
+ *	 - An index gets free chunks until it has its fair share, which is the pool
+ *	   divided by the number of indexes in the table.
+ *	 - An index that has more than its fair share leaves an eighth of the pool
+ *	   free, where other indexes find room.  While these grow up to their fair
+ *	   share, it shrinks.
+ *	 - If there is no room, indexes that were not used for 10 seconds lose their
+ *	   zones, the one that was used longest ago first.  No others do.
+ *
+ * A buffer of a few pages is read fast without zones.  An index that does not
+ * get into the table may have only so few.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_ZONETABLE_H
+#define SWARE_ZONETABLE_H
+
+#include "port/atomics.h"
+#include "storage/lwlock.h"
+
+#include "base/compat.h"
+#include "pages/bufferpages.h"
+#include "zones/zones.h"
+
+/* What the table says of an index. */
+typedef struct SwareIndexZones
+{
+	SwareFile	file;			/* hash key */
+
+	/*
+	 * These are read and set without a lock.  A backend that does so may mean
+	 * another index, which was here before.
+	 */
+	pg_atomic_uint64 stamp;		/* new with each listing; 0: there is none */
+	pg_atomic_uint64 lastUse;	/* when it was used last */
+	pg_atomic_uint64 nextBuild; /* no sorted zone is built before this time */
+	pg_atomic_uint32 pagesRead; /* reads of unsorted pages since the last
+								 * sorted zone was built */
+
+	/* set with the partition's lock held, at least shared */
+	pg_atomic_uint32 granted;	/* pages */
+
+	/* guarded by the partition's lock */
+	uint64		indexIncarnation;	/* what the listing was made for: ... */
+	uint64		version;		/* ... version of the directory, */
+	XLogRecPtr	lsn;			/* ... LSN of the metapage */
+	int			sortedCount;
+	int			pageCount;
+	SwareAllocation listing;	/* SwareSortedZone[], SwareUnsortedPage[] */
+} SwareIndexZones;
+
+/* What the table knows of an index. */
+typedef enum SwareZonesKnown
+{
+	SWARE_ZONES_UNKNOWN,		/* nothing that can be used */
+	SWARE_ZONES_OUTDATED,		/* zones of an older version of the directory */
+	SWARE_ZONES_CURRENT
+} SwareZonesKnown;
+
+/* What became of a view that was to be published. */
+typedef enum SwarePublishResult
+{
+	SWARE_ZONES_PUBLISHED,
+	SWARE_ZONES_CHANGED,		/* another backend has published meanwhile */
+	SWARE_ZONES_NO_ROOM
+} SwarePublishResult;
+
+/* Do two structs speak of the same version of the same index's directory? */
+#define sware_is_of_state(thing, state) \
+	((thing)->indexIncarnation == (state)->indexIncarnation && \
+	 (thing)->version == (state)->version && (thing)->lsn == (state)->lsn)
+
+extern SwareZonesKnown sware_zones_copy(SwareZoneView *view,
+										const SwareBufferState *state);
+extern SwarePublishResult sware_zones_publish(SwareZoneView *view,
+											  const SwareBufferState *state);
+extern int	sware_zones_ask(Relation index, int pages);
+extern bool sware_zones_make_room(void);
+extern void sware_zones_mark_used(SwareIndexZones *zones);
+extern void sware_zone_view_reserve(SwareZoneView *view, int sorted, int pages);
+
+/* Are the zones that a view was copied from still the same? */
+static inline bool
+sware_zones_are_same(const SwareZoneView *view)
+{
+	return pg_atomic_read_u64(&view->zones->stamp) == view->stamp;
+}
+
+#endif							/* SWARE_ZONETABLE_H */

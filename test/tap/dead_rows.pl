@@ -1,0 +1,401 @@
+# Entries of dead rows go from the primary's indexes without VACUUM: dropped by
+# flushes, and removed from leaves to make room.  On a standby without
+# hot_standby_feedback, a query with an older snapshot sees its rows, or is
+# cancelled, and never misses one.  Marks of dead entries get there with images
+# of pages; they do not count there, nor for transactions that began there and
+# outlive its promotion.
+#
+# SWARE_DEAD_ROUNDS sets how often queries run under load, at most (default 20).
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SwareTest;
+use Test::More;
+
+my $max_rounds = $ENV{SWARE_DEAD_ROUNDS} // 20;
+my $am = am();
+my $direct = $am eq 'btree' ? '' : 'SET sware.enable_buffer = off;';
+
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+# With checksums, marks are logged, in images of pages.
+$primary->init(allows_streaming => 1, extra => ['--data-checksums']);
+$primary->append_conf('postgresql.conf', preload() . <<'CONF');
+autovacuum = off
+fsync = off
+max_wal_size = '4GB'
+wal_keep_size = '2GB'
+log_statement = none
+max_prepared_transactions = 5
+CONF
+$primary->start;
+prepare_database($primary);
+make_disagreements($primary);
+
+# Rows so large that two of them leave room on a page: the table is never pruned,
+# which would tell the standby of the conflict, too.
+sub make_table
+{
+	my ($name, $rows) = @_;
+	$primary->safe_psql('postgres', <<"SQL");
+CREATE TABLE $name (id int, key int, filler text) WITH (autovacuum_enabled = off);
+ALTER TABLE $name ALTER filler SET STORAGE PLAIN;
+CREATE INDEX ${name}_key ON $name USING $am (key) WITH (fillfactor = 100, deduplicate_items = off);
+$direct
+INSERT INTO $name SELECT n, n, repeat('x', 3000) FROM generate_series(1, $rows) n;
+SQL
+	return;
+}
+
+$primary->safe_psql('postgres', <<'SQL') if $am ne 'btree';
+-- How many entries of an index are marked.
+CREATE FUNCTION marked(index regclass) RETURNS bigint LANGUAGE sql AS $$
+	SELECT count(*) FILTER (WHERE dead)
+	FROM generate_series(1, pg_relation_size(index) / current_setting('block_size')::int - 1) AS block,
+		sware_page_stats(index, block) AS page, sware_page_items(index, block) AS item
+	WHERE page.kind = 'leaf'
+$$;
+-- Statements, each in a transaction of its own, until leaves have lost entries.
+CREATE PROCEDURE until_deleted(index regclass, statement text) LANGUAGE plpgsql AS $$
+DECLARE
+	before bigint := (SELECT entries_deleted FROM sware_stats(index));
+BEGIN
+	FOR n IN 1 .. 2000 LOOP
+		EXECUTE format(statement, n);
+		COMMIT;
+		IF n % 20 = 0 AND (SELECT entries_deleted > before FROM sware_stats(index)) THEN
+			RETURN;
+		END IF;
+	END LOOP;
+	RAISE 'no entry was deleted';
+END $$;
+SQL
+
+$primary->backup('copy');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'copy', has_streaming => 1);
+$standby->append_conf('postgresql.conf', <<'CONF');
+hot_standby_feedback = off
+max_standby_streaming_delay = 0
+CONF
+$standby->start;
+
+# Marks alone cause no commit that would have their WAL written.
+$primary->safe_psql('postgres', 'CREATE TABLE tick (id int)');
+sub caught_up
+{
+	$primary->safe_psql('postgres', 'INSERT INTO tick VALUES (1)');
+	$primary->wait_for_catchup($standby);
+	return;
+}
+
+# A query on the standby that waits, with the snapshot that it has by then.
+sub start_query
+{
+	my ($name) = @_;
+	my $query = { errors => '' };
+	$query->{process} = IPC::Run::start(
+		[
+			'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d',
+			$standby->connstr('postgres') . " application_name=$name",
+			'-c', 'BEGIN ISOLATION LEVEL REPEATABLE READ', '-c', 'SELECT 1', '-c', 'SELECT pg_sleep(600)'
+		],
+		'<', \undef, '>', \$query->{output}, '2>', \$query->{errors}, IPC::Run::timeout(600));
+	$standby->poll_query_until('postgres',
+		"SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = '$name'
+			AND wait_event = 'PgSleep'");
+	return $query;
+}
+
+# Once replay is beyond a conflict, the query has been cancelled, or it never will be.
+sub was_cancelled
+{
+	my ($query, $name) = @_;
+	$standby->safe_psql('postgres', 'SELECT pg_cancel_backend(pid) FROM pg_stat_activity '
+		  . "WHERE wait_event = 'PgSleep' AND application_name = '$name'");
+	$query->{process}->finish;
+	return $query->{errors} =~
+	  qr/conflict with recovery\nDETAIL:  User query might have needed to see row versions/;
+}
+
+# Each way in which entries go is announced to the standby.  The transaction that
+# deletes is the oldest one that runs when the query takes its snapshot, so that a
+# horizon that is one too low would spare the query.
+my %removals = (
+	'a flush' => {
+		rows => 20,
+		in_buffer => 1,
+		change => 'DELETE FROM %s WHERE id <= 10',
+		removal => sub { $primary->safe_psql('postgres', flush_statement("$_[0]_key")) },
+	},
+	'making room, of marked entries' => {
+		rows => 350,
+		change => 'DELETE FROM %s WHERE id <= 10',
+		removal => sub {
+			my ($table) = @_;
+			$primary->safe_psql('postgres', "$ordered_scan SELECT id FROM $table WHERE key <= 10");
+			is($primary->safe_psql('postgres', "SELECT marked('${table}_key')"),
+				'10', 'the entries are marked');
+			$primary->safe_psql('postgres',
+				"$direct CALL until_deleted('${table}_key', 'INSERT INTO $table VALUES (1000 + %s, 5)')");
+		},
+	},
+	'making room, of versions' => {
+		rows => 350,
+		change => 'UPDATE %s SET id = id + 2000 WHERE id <= 10',
+		removal => sub {
+			my ($table) = @_;
+			$primary->safe_psql('postgres',
+				"$direct $sequential_scan CALL until_deleted('${table}_key',
+					'UPDATE $table SET id = id + 1 WHERE key = 20')");
+		},
+	});
+
+foreach my $way ($am eq 'btree' ? () : sort keys %removals)
+{
+	my $removal = $removals{$way};
+	my $table = 'removal_' . ($way =~ s/\W+/_/gr);
+	make_table($table, $removal->{in_buffer} ? 1 : $removal->{rows});
+	# An index of what is updated lets no update be HOT.
+	$primary->safe_psql('postgres', "CREATE INDEX ON $table (id)");
+	$primary->safe_psql('postgres',
+		"INSERT INTO $table SELECT n, n, 'small' FROM generate_series(2, $removal->{rows}) n")
+	  if $removal->{in_buffer};
+	my $session = $primary->background_psql('postgres', on_error_stop => 1);
+	$session->query_safe('BEGIN; ' . sprintf($removal->{change}, $table));
+	my $deleter = $session->query_safe('SELECT pg_current_xact_id()');
+	caught_up();
+	is($standby->safe_psql('postgres', 'SELECT pg_snapshot_xmin(pg_current_snapshot())'), $deleter,
+		"$way: the deleting transaction is the oldest one");
+	my $query = start_query($table);
+	$session->query_safe('COMMIT');
+	$session->quit;
+	caught_up();
+	is($standby->safe_psql('postgres',
+			"SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'
+				AND application_name = '$table'"),
+		'1', "$way: the deletion as such disturbs no query");
+	$removal->{removal}->($table);
+	caught_up();
+	ok(was_cancelled($query, $table), "$way: a query that is older is cancelled") || diag($query->{errors});
+	is($_->safe_psql('postgres', "SELECT disagreements('$table', 'key')"), '', "$way: on the " . $_->name)
+	  foreach $primary, $standby;
+}
+
+# A load under which entries go in all ways, of tables that are hot: versions of
+# few rows, a queue, and keys that are updated; and queries on the standby, each
+# of which compares scans of one snapshot.
+$primary->safe_psql('postgres', <<"SQL");
+CREATE TABLE hot (id int, key int, n int, pad text) WITH (fillfactor = 50);
+CREATE UNIQUE INDEX hot_key ON hot USING $am (key) INCLUDE (pad);
+CREATE INDEX hot_n ON hot USING $am (n);
+INSERT INTO hot SELECT n, n, 0, repeat('wide', 50) FROM generate_series(1, 40) n;
+CREATE TABLE queue (id int, key bigserial);
+CREATE INDEX queue_key ON queue USING $am (key);
+CREATE TABLE changed (id int, key int);
+CREATE INDEX changed_key ON changed USING $am (key);
+INSERT INTO changed SELECT n, n FROM generate_series(1, 2000) n;
+SQL
+my $compare = sub {
+	"SELECT 1 / (count(*) = 0)::int FROM disagreements('$_[0]', '$_[1]');\n";
+};
+my @queries = script_files(
+	hot => $compare->('hot', 'key'),
+	hot_n => $compare->('hot', 'n'),
+	queue => $compare->('queue', 'key'),
+	changed => $compare->('changed', 'key'));
+# Many small transactions in one call.
+$primary->safe_psql('postgres', <<"SQL");
+CREATE PROCEDURE change_hot(direct boolean) LANGUAGE plpgsql AS \$\$
+BEGIN
+	FOR i IN 1 .. 40 LOOP
+		@{[ $am eq 'btree' ? '' : "PERFORM set_config('sware.enable_buffer', (NOT direct)::text, true);" ]}
+		UPDATE hot SET n = random() * 1000 WHERE key = floor(1 + random() * 40);
+		COMMIT;
+	END LOOP;
+END \$\$;
+CREATE PROCEDURE use_queue() LANGUAGE plpgsql AS \$\$
+BEGIN
+	FOR i IN 1 .. 20 LOOP
+		INSERT INTO queue (id) SELECT n FROM generate_series(1, 5) n;
+		COMMIT;
+		DELETE FROM queue WHERE key IN (SELECT key FROM queue ORDER BY key LIMIT 5 FOR UPDATE SKIP LOCKED);
+		COMMIT;
+	END LOOP;
+END \$\$;
+SQL
+my @load = script_files(
+	'hot@20' => "CALL change_hot(false);\n",
+	'hot-direct@20' => "CALL change_hot(true);\n",
+	'look-up@10' => "$ordered_scan\nSELECT count(n) FROM hot WHERE key > 0;\n",
+	'queue@20' => "CALL use_queue();\n",
+	'scan@5' => "$ordered_scan\nSELECT count(id) FROM changed WHERE key > 0;\n",
+	'change@10' => "\\set id random(1, 2000)\n" .
+	  "UPDATE changed SET key = key + 1000 WHERE id BETWEEN :id AND :id + 20;\n",
+	'flush@3' => flush_statement('hot_n', 'queue_key') . ";\n",
+	'flush-changed@3' => flush_statement('changed_key') . ";\n",
+	'vacuum@2' => "VACUUM (INDEX_CLEANUP ON) queue;\n",
+	'checkpoint@1' => "CHECKPOINT;\n");
+
+# How many entries were deleted from leaves, and dropped by flushes, of tables of
+# the load.
+sub removed
+{
+	return (1, 1) if $am eq 'btree';
+	return split /\|/, $primary->safe_psql('postgres',
+		"SELECT h.entries_deleted, q.entries_dropped
+			FROM sware_stats('hot_key') h, sware_stats('queue_key') q");
+}
+
+sub storm
+{
+	my ($name) = @_;
+	my ($done, $cancelled, $other) = (0, 0, '');
+	my ($deleted_before, $dropped_before) = removed();
+	my ($deleted, $dropped);
+	my $load_errors = '';
+	my $load = start_load($primary, 2, @load, \$load_errors);
+	local $ENV{PGOPTIONS} = '-c default_transaction_isolation=repeatable\ read';
+	foreach my $round (1 .. $max_rounds)
+	{
+		my ($output, $errors) = ('', '');
+		IPC::Run::run(
+			[
+				'pgbench', '-n', '-h', $standby->host, '-p', $standby->port,
+				'-c', '2', '-t', '5', '--max-tries=1', '--random-seed', choose(1, 1_000_000),
+				@queries, 'postgres'
+			],
+			'<', \undef, '>', \$output, '2>', \$errors);
+		$done += $1 if $output =~ /transactions actually processed: (\d+)/;
+		$cancelled += $1 if $output =~ /failed transactions: (\d+)/;
+		# At the end of a transaction, a conflict ends the session.
+		$cancelled += () = $errors =~ /perhaps the backend died/g;
+		$other .= join("\n", grep { /ERROR/ } split /\n/, $errors);
+		($deleted, $dropped) = removed();
+		last if $other
+		  || ($done && $cancelled && $deleted > $deleted_before && $dropped > $dropped_before);
+	}
+	ok($load->pumpable, "$name: changes went on all the time") || diag($load_errors);
+	stop_load($primary, $load);
+	is($load_errors, '', "$name: and without errors");
+	is($other, '', "$name: no query misses a row");
+	cmp_ok($done, '>', 0, "$name: queries came to their end");
+	cmp_ok($cancelled, '>', 0, "$name: and others were cancelled");
+	cmp_ok($deleted, '>', $deleted_before, "$name: entries were deleted from leaves") if $am ne 'btree';
+	cmp_ok($dropped, '>', $dropped_before, "$name: and dropped by flushes") if $am ne 'btree';
+	note("$name: $done answers, $cancelled cancelled");
+	caught_up();
+	foreach my $node ($primary, $standby)
+	{
+		foreach my $column ([ 'hot', 'key' ], [ 'hot', 'n' ], [ 'queue', 'key' ], [ 'changed', 'key' ])
+		{
+			is($node->safe_psql('postgres', "SELECT disagreements('$column->[0]', '$column->[1]')"), '',
+				"$name: $column->[0].$column->[1] on the " . $node->name);
+			check_index($node, "$column->[0]_$column->[1]", "$name, on the " . $node->name);
+		}
+	}
+	return;
+}
+
+$primary->append_conf('postgresql.conf', "wal_consistency_checking = 'generic'\n");
+$primary->reload;
+storm('images compared');
+$primary->append_conf('postgresql.conf', "wal_consistency_checking = ''\n");
+$primary->reload;
+storm('images not compared');
+is($standby->safe_psql('postgres', 'SELECT confl_snapshot > 0 FROM pg_stat_database_conflicts '
+		. 'WHERE datname = current_database()'), 't', 'queries were cancelled for their snapshots');
+did_not_crash($standby, 'the standby had nothing to complain about');
+
+# Marks get to the standby, where a snapshot still sees the rows.
+make_table('kept', 300);
+$primary->safe_psql('postgres', "CREATE UNIQUE INDEX kept_id ON kept USING $am (id)");
+caught_up();
+my $summary = 'SELECT count(*), sum(hashint4(id)) FROM kept WHERE key > 0';
+my $look_up = "SELECT count(*) FROM kept WHERE id BETWEEN 1 AND 100";
+my $old = $standby->background_psql('postgres', on_error_stop => 1);
+$old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
+my $expected = $old->query_safe($summary);
+like($expected, qr/^300\|/, 'a transaction on the standby sees all rows');
+my $unstarted = $standby->background_psql('postgres', on_error_stop => 1);
+$unstarted->query_safe('BEGIN');
+
+$primary->safe_psql('postgres', "DELETE FROM kept WHERE id <= 100");
+$primary->safe_psql('postgres', 'CHECKPOINT');
+$primary->safe_psql('postgres', "$ordered_scan $_")
+  foreach $summary, 'SELECT count(filler) FROM kept WHERE id > 0';
+caught_up();
+is($standby->safe_psql('postgres', "SELECT marked('kept_key'), marked('kept_id')"), '100|100',
+	'100 entries are marked on the standby')
+  if $am ne 'btree';
+
+sub old_snapshot_sees_all
+{
+	my ($name) = @_;
+	my $sets = sub { $old->query_safe($_[0] =~ s/SET /SET LOCAL /gr) };
+	$sets->("SET enable_seqscan = on; SET enable_sort = on; $sequential_scan");
+	is($old->query_safe($summary), $expected, "$name: by a sequential scan");
+	$sets->('SET enable_indexscan = on; SET enable_indexonlyscan = on;' . $ordered_scan);
+	is($old->query_safe($summary), $expected, "$name: by an index scan");
+	is($old->query_safe($look_up), '100', "$name: by the unique index");
+	$sets->('SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = on;');
+	is($old->query_safe($summary), $expected, "$name: by a bitmap");
+	return;
+}
+old_snapshot_sees_all('an old snapshot on the standby sees all rows');
+
+# Promotion.  Transactions that began before go on, and see what they saw.
+$primary->stop;
+$standby->promote;
+old_snapshot_sees_all('after promotion');
+my $workers = $standby->pg_version >= 16 ? 'debug_parallel_query' : 'force_parallel_mode';
+$old->query_safe("SET LOCAL $workers = on");
+old_snapshot_sees_all('after promotion, in a parallel worker');
+$old->query_safe("SET LOCAL $workers = off");
+
+# A scan of the new primary leaves marked entries out; and they are not removed, as
+# long as a snapshot needs them.
+is($standby->safe_psql('postgres', "$ordered_scan $summary") =~ s/\|.*//r, '200', 'others do not see them');
+$standby->safe_psql('postgres',
+	"$direct INSERT INTO kept SELECT 1000 + n, n % 100, 'new' FROM generate_series(1, 600) n");
+old_snapshot_sees_all('after more inserts');
+
+# A look-up of a transaction that began in recovery marks nothing.
+if ($am ne 'btree')
+{
+	my $dead = $standby->safe_psql('postgres', "DELETE FROM kept WHERE id = 150 RETURNING id");
+	$old->query_safe('COMMIT');
+	$old->quit;
+	my $before = $standby->safe_psql('postgres', "SELECT marked('kept_id')");
+	$unstarted->query_safe('SET TRANSACTION READ WRITE');
+	$unstarted->query_safe("$direct INSERT INTO kept VALUES (150, 150, 'again')");
+	$unstarted->query_safe('COMMIT');
+	is($standby->safe_psql('postgres', "SELECT marked('kept_id')"), $before,
+		'a look-up of a transaction that began in recovery marks nothing');
+	$unstarted->query_safe("$direct DELETE FROM kept WHERE id = 151");
+	$unstarted->query_safe("$direct INSERT INTO kept VALUES (151, 151, 'again')");
+	$unstarted->quit;
+	cmp_ok($standby->safe_psql('postgres', "SELECT marked('kept_id')"), '>', $before, 'a later one does');
+}
+
+foreach my $column ([ 'kept', 'key' ], [ 'kept', 'id' ], [ 'hot', 'key' ], [ 'hot', 'n' ], [ 'queue', 'key' ],
+	[ 'changed', 'key' ])
+{
+	my ($table, $key) = @$column;
+	is($standby->safe_psql('postgres', "SELECT disagreements('$table', '$key')"),
+		'', "in the end: $table.$key");
+	check_index($standby, "${table}_$key", 'in the end');
+	$standby->safe_psql('postgres', "VACUUM (INDEX_CLEANUP ON) $table");
+	is($standby->safe_psql('postgres', "SELECT disagreements('$table', '$key')"),
+		'', "after VACUUM: $table.$key");
+	check_index($standby, "${table}_$key", 'after VACUUM');
+}
+did_not_crash($standby, 'the new primary had nothing to complain about');
+$standby->stop;
+done_testing();
