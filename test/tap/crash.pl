@@ -96,12 +96,16 @@ SQL
 # What is inserted on conflict is not staged: it goes to the buffer at once.
 my $insert_at_once = $insert =~ s/;\n$/\n  ON CONFLICT DO NOTHING;\n/r;
 my $insert_sorted = $insert =~ s/i \+ \(random\(\) \* 50\)::int/i + 50/r;
+# Above what all other sessions insert, but for those that do the same.
+my $insert_above = $insert
+  =~ s/i \+ \(random\(\) \* 50\)::int/(extract(epoch FROM clock_timestamp()) * 1e6)::bigint/r;
 my %scripts = (
 	insert_one => [ 20, "\\set rows 1\n$insert" ],
 	insert => [ 4, "\\set rows random(1, 30)\n$insert" ],
 	($unique_am eq 'btree' ?
 		(insert_at_once => [ 4, "\\set rows random(1, 3)\n$insert_at_once" ]) : ()),
 	bulk => [ 1, "\\set rows random(300, 1500)\n$insert_sorted" ],
+	append => [ 1, "\\set rows random(1000, 2000)\n$insert_above" ],
 	abort => [ 2, "\\set rows random(1, 300)\nBEGIN;\n${insert}ROLLBACK;\n" ],
 	savepoints => [
 		2, "\\set rows random(1, 40)\nBEGIN;\n${insert}SAVEPOINT a;\n$insert"
@@ -259,9 +263,10 @@ foreach my $cycle (1 .. $cycles)
 	{
 		$setup .= "ALTER INDEX logged_$_ SET (buffer_size = " . pick(64, 64, 64, 256, -1) . ");\n"
 		  foreach grep { $_ ne 'id' || $unique_am eq $am } @keys;
-		# The settings are known to sessions that have loaded the library.
-		$setup .= "LOAD '$am';\nALTER SYSTEM SET sware.staging_size = "
-		  . pick(64, 64, 64, 256, 16384) . ";\n";
+		# The settings are known to sessions that have loaded the library.  Runs of what
+		# 64 kB hold are too short to be appended in bulk.
+		my $staging_size = $how eq 'append-written' ? 16384 : pick(64, 64, 64, 256, 16384);
+		$setup .= "LOAD '$am';\nALTER SYSTEM SET sware.staging_size = $staging_size;\n";
 	}
 	# A transaction that is prepared before the crash, and what it inserts.
 	my $survivor = pick(0, 1);
