@@ -144,7 +144,7 @@ apt_get()
 # Copies the server of PG_CONFIG below a directory.
 make_private_server()
 {
-	local root=$1 bindir pkglibdir sharedir includedir
+	local root=$1 bindir pkglibdir libdir sharedir includedir
 
 	[ -x "$PG_CONFIG" ] || fail "there is no pg_config at $PG_CONFIG"
 	bindir=$("$PG_CONFIG" --bindir)
@@ -161,6 +161,17 @@ make_private_server()
 	# The member names are made relative, that is "usr/lib/..." below root.
 	tar -C / -cf - "${bindir#/}" "${pkglibdir#/}" "${sharedir#/}" |
 		tar -C "$root" -xf - --no-same-owner
+	# SERVER_USER need not be able to read the libpq that the programs are linked with,
+	# and the machine's own may be too old for them.
+	libdir=$("$PG_CONFIG" --libdir)
+	case $libdir in
+		/lib/* | /usr/lib/*) ;;
+		*)
+			mkdir -p "$root$libdir"
+			cp -P "$libdir"/libpq.so* "$root$libdir"
+			export LD_LIBRARY_PATH=$root$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+			;;
+	esac
 	# Nothing is installed among the headers, so a link is enough.
 	mkdir -p "$(dirname "$root$includedir")"
 	ln -s "$includedir" "$root$includedir"
