@@ -1,5 +1,5 @@
 -- Staged rows of unique indexes: which rows are refused, and with which error. A
--- transaction stages for a unique index after its first 64 rows.
+-- transaction stages for a unique index after its first 12 rows.
 
 -- Returns how many entries this session has stored; the others are staged.
 CREATE FUNCTION stored(index regclass) RETURNS bigint LANGUAGE sql AS $$

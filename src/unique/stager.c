@@ -27,7 +27,7 @@
  * Becoming one costs about as much as this number of rows gains by being
  * staged.
  */
-#define ROWS_BEFORE_STAGING	64
+#define ROWS_BEFORE_STAGING	12
 
 /* a bound that has saved this number of look-ups was worth its search */
 #define ROWS_WORTH_A_SEARCH	64
