@@ -235,7 +235,7 @@ open_table(Relation index)
  * Is this session flushing the index already?  That is so if a comparison
  * function that the flush called runs SQL of its own.  A session can take a
  * heavyweight lock twice, so the flush lock would not stop it.  Pages that an
- * inner flush had retired, and that were used again, would be retired once
+ * inner flush had retired, and that were reused, would be retired once
  * more by the outer one.
  */
 static bool

@@ -25,7 +25,7 @@
 #include "locks/predicatelocks.h"
 #include "buffer/buffer.h"
 #include "keys/sorter.h"
-#include "staging/stagings.h"
+#include "staging/staginginternal.h"
 #include "shared/statistics.h"
 #include "base/faultpoint.h"
 #include "tree/tree.h"

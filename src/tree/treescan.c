@@ -11,9 +11,9 @@
  * split moves entries to the right only, to a page that the remembered right
  * link, older than the split, jumps over, since what was there has been
  * read; deletion and reuse change the incarnation.  When a link does not lead
- * where it should, the cursor seeks the fence from the root.
+ * where it should, the cursor seeks the border from the root.
  *
- * From leaf to leaf, fences move in the direction of the scan only, whatever
+ * From leaf to leaf, borders move in the direction of the scan only, whatever
  * is on the leaves, so no entry is returned twice even if damaged links form a
  * circle.  A circle in which nothing is found is left with an error.
  *
@@ -141,62 +141,62 @@ add_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
 	}
 }
 
-/* Make a fence an end of a range. */
+/* Make a border an end of a range. */
 static inline void
-set_range_fence(SwareFence *fence, int64 range)
+set_range_border(SwareBorder *border, int64 range)
 {
-	fence->range = range;
-	fence->hasTuple = false;
+	border->range = range;
+	border->hasTuple = false;
 }
 
 /*
- * Make a fence the place of an entry, of a posting list's first one, or of a
+ * Make a border the place of an entry, of a posting list's first one, or of a
  * pivot.
  */
 static void
-set_tuple_fence(SwareTreeCursor *cursor, SwareFence *fence, int64 range,
-				IndexTuple tuple)
+set_tuple_border(SwareTreeCursor *cursor, SwareBorder *border, int64 range,
+				 IndexTuple tuple)
 {
 	bool		is_posting = sware_tuple_is_posting(tuple);
 	Size		size = is_posting ? sware_posting_offset(tuple) :
 		IndexTupleSize(tuple);
 
-	if (fence->size < size)
+	if (border->size < size)
 	{
-		if (fence->tuple)
-			pfree(fence->tuple);
+		if (border->tuple)
+			pfree(border->tuple);
 		/* in steps, so that keys of varying length cause few of these */
-		fence->size = TYPEALIGN(128, size);
-		fence->tuple = MemoryContextAlloc(cursor->context, fence->size);
+		border->size = TYPEALIGN(128, size);
+		border->tuple = MemoryContextAlloc(cursor->context, border->size);
 	}
-	memcpy(fence->tuple, tuple, size);
+	memcpy(border->tuple, tuple, size);
 	if (is_posting)
 	{
-		fence->tuple->t_info &= ~(INDEX_SIZE_MASK | SWARE_SPECIAL_TUPLE);
-		fence->tuple->t_info |= size;
-		fence->tuple->t_tid = sware_posting_tids(tuple)[0];
+		border->tuple->t_info &= ~(INDEX_SIZE_MASK | SWARE_SPECIAL_TUPLE);
+		border->tuple->t_info |= size;
+		border->tuple->t_tid = sware_posting_tids(tuple)[0];
 	}
-	fence->range = range;
-	fence->hasTuple = true;
+	border->range = range;
+	border->hasTuple = true;
 }
 
-/* Exchange two fences, rather than copying their tuples. */
+/* Exchange two borders, rather than copying their tuples. */
 static inline void
-swap_fences(SwareFence *a, SwareFence *b)
+swap_borders(SwareBorder *a, SwareBorder *b)
 {
-	SwareFence	other = *a;
+	SwareBorder other = *a;
 
 	*a = *b;
 	*b = other;
 }
 
 static void
-copy_fence(SwareTreeCursor *cursor, SwareFence *to, const SwareFence *from)
+copy_border(SwareTreeCursor *cursor, SwareBorder *to, const SwareBorder *from)
 {
 	if (from->hasTuple)
-		set_tuple_fence(cursor, to, from->range, from->tuple);
+		set_tuple_border(cursor, to, from->range, from->tuple);
 	else
-		set_range_fence(to, from->range);
+		set_range_border(to, from->range);
 }
 
 static void
@@ -206,27 +206,27 @@ copy_continuation(SwareTreeCursor *cursor, SwareContinuation *to,
 	to->more = from->more;
 	to->linked = from->linked;
 	to->sibling = from->sibling;
-	copy_fence(cursor, &to->fence, &from->fence);
+	copy_border(cursor, &to->border, &from->border);
 }
 
 /*
  * What lies on the side that the page was entered from: the rest of the
- * range if the fence is within it, or else its neighbour.
+ * range if the border is within it, or else its neighbour.
  *
- * Whoever turns back to the sibling begins there at the fence; that is wrong
- * if this page has entries beyond the fence too.
+ * Whoever turns back to the sibling begins there at the border; that is wrong
+ * if this page has entries beyond the border too.
  */
 static void
 continue_where_entered(SwareTreeCursor *cursor, SwareContinuation *side,
 					   bool forward, bool entries_beyond)
 {
-	SwareFence *arrival = &cursor->arrival;
+	SwareBorder *arrival = &cursor->arrival;
 
 	if (arrival->hasTuple)
 	{
 		side->more = true;
 		side->linked = sware_link_is_valid(side->sibling) && !entries_beyond;
-		swap_fences(&side->fence, arrival);
+		swap_borders(&side->border, arrival);
 	}
 	else
 	{
@@ -234,12 +234,12 @@ continue_where_entered(SwareTreeCursor *cursor, SwareContinuation *side,
 
 		side->more = range >= 0 && range < cursor->keys.rangeCount;
 		side->linked = false;
-		set_range_fence(&side->fence, range);
+		set_range_border(&side->border, range);
 	}
 }
 
 /*
- * Read a leaf forward from the arrival fence on.
+ * Read a leaf forward from the arrival border on.
  */
 static void
 read_forward(SwareTreeCursor *cursor, Buffer buffer)
@@ -319,9 +319,9 @@ read_forward(SwareTreeCursor *cursor, Buffer buffer)
 	high_key = sware_view_high_key(&view);
 	if (at_tuple && sware_compare_key(arrival, high_key) >= 0)
 	{
-		/* the link has led too far left: seek the fence, rather than move it */
+		/* the link has led too far left: seek from the root */
 		right->more = true;
-		copy_fence(cursor, &right->fence, &position->left.fence);
+		copy_border(cursor, &right->border, &position->left.border);
 		return;
 	}
 	range = sware_scan_keys_first_range_above(keys, range, high_key);
@@ -333,14 +333,14 @@ read_forward(SwareTreeCursor *cursor, Buffer buffer)
 		sware_compare_key(&keys->low, high_key) <= 0)
 	{
 		right->linked = true;
-		set_tuple_fence(cursor, &right->fence, range, high_key);
+		set_tuple_border(cursor, &right->border, range, high_key);
 	}
 	else
-		set_range_fence(&right->fence, range);
+		set_range_border(&right->border, range);
 }
 
 /*
- * Read a leaf backward from the arrival fence on.
+ * Read a leaf backward from the arrival border on.
  */
 static void
 read_backward(SwareTreeCursor *cursor, Buffer buffer)
@@ -426,15 +426,15 @@ read_backward(SwareTreeCursor *cursor, Buffer buffer)
 	{
 		/* go on from where we came from */
 		left->linked = true;
-		copy_fence(cursor, &left->fence, &position->right.fence);
+		copy_border(cursor, &left->border, &position->right.border);
 	}
 	else if (view.count > 0 &&
 			 (keys->high.columnCount == 0 ||
 			  sware_compare_key(&keys->high, sware_view_tuple(&view, 0)) >= 0))
 	{
 		left->linked = true;
-		set_tuple_fence(cursor, &left->fence, range,
-						sware_view_tuple(&view, 0));
+		set_tuple_border(cursor, &left->border, range,
+						 sware_view_tuple(&view, 0));
 	}
 	else
 	{
@@ -443,15 +443,15 @@ read_backward(SwareTreeCursor *cursor, Buffer buffer)
 		 * descent for it led here, another one would do so again.
 		 */
 		left->linked = !at_tuple && range == cursor->arrival.range;
-		set_range_fence(&left->fence, range);
+		set_range_border(&left->border, range);
 	}
 }
 
-/* The place of the arrival fence, for a descent in the direction. */
+/* The place of the arrival border, for a descent in the direction. */
 static SwareSearchKey *
 arrival_place(SwareTreeCursor *cursor, bool forward)
 {
-	SwareFence *arrival = &cursor->arrival;
+	SwareBorder *arrival = &cursor->arrival;
 
 	if (!arrival->hasTuple)
 	{
@@ -464,7 +464,7 @@ arrival_place(SwareTreeCursor *cursor, bool forward)
 }
 
 /*
- * Find the leaf that holds the entries next to the arrival fence, from the
+ * Find the leaf that holds the entries next to the arrival border, from the
  * root.  Returns it pinned and share-locked.
  */
 static Buffer
@@ -687,10 +687,10 @@ static void
 free_position(SwarePosition *position)
 {
 	unpin(position);
-	if (position->left.fence.tuple)
-		pfree(position->left.fence.tuple);
-	if (position->right.fence.tuple)
-		pfree(position->right.fence.tuple);
+	if (position->left.border.tuple)
+		pfree(position->left.border.tuple);
+	if (position->right.border.tuple)
+		pfree(position->right.border.tuple);
 	if (position->tuples)
 		pfree(position->tuples);
 }
@@ -792,7 +792,7 @@ go_on(SwareTreeCursor *cursor, bool forward)
 			return false;
 		}
 
-		swap_fences(&cursor->arrival, &side->fence);
+		swap_borders(&cursor->arrival, &side->border);
 		place = arrival_place(cursor, forward);
 		if (side->linked && forward)
 			buffer = sware_read_linked(cursor->scan->indexRelation,
@@ -853,7 +853,7 @@ begin(SwareTreeCursor *cursor, bool forward)
 	learn_what_is_wanted(cursor);
 	side->more = cursor->keys.rangeCount > 0;
 	side->linked = false;
-	set_range_fence(&side->fence, forward ? 0 : cursor->keys.rangeCount - 1);
+	set_range_border(&side->border, forward ? 0 : cursor->keys.rangeCount - 1);
 	return go_on(cursor, forward);
 }
 
@@ -878,7 +878,7 @@ sware_tree_cursor_init(SwareTreeCursor *cursor, IndexScanDesc scan,
 	cursor->markState = SWARE_CURSOR_UNPOSITIONED;
 	cursor->markItem = -1;
 	cursor->marked = NULL;
-	memset(&cursor->arrival, 0, sizeof(SwareFence));
+	memset(&cursor->arrival, 0, sizeof(SwareBorder));
 	init_position(&cursor->position);
 }
 
@@ -997,9 +997,9 @@ sware_tree_cursor_seek(SwareTreeCursor *cursor, IndexTuple entry,
 	learn_what_is_wanted(cursor);
 	side->more = true;
 	side->linked = false;
-	set_tuple_fence(cursor, &side->fence,
-					sware_scan_keys_first_range_above(&cursor->keys, 0, entry),
-					entry);
+	set_tuple_border(cursor, &side->border,
+					 sware_scan_keys_first_range_above(&cursor->keys, 0, entry),
+					 entry);
 	return go_on(cursor, forward);
 }
 

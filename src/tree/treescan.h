@@ -16,7 +16,7 @@
  * neither.
  *
  * Entries of the same leaf never come from two visits: each end of the
- * interval is a *fence*, and the next leaf is read from the fence on.
+ * interval is a *border*, and the next leaf is read from the border on.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,21 +36,21 @@
  * one when going forward from here, the upper one when going backward.  With
  * a tuple: the place of that entry or pivot, which lies within the range.
  */
-typedef struct SwareFence
+typedef struct SwareBorder
 {
 	int64		range;
 	bool		hasTuple;
 	IndexTuple	tuple;			/* a buffer of `size` bytes, or NULL */
 	Size		size;
-} SwareFence;
+} SwareBorder;
 
 /* how to go on beyond one end of a position */
 typedef struct SwareContinuation
 {
 	bool		more;			/* may there be anything? */
-	bool		linked;			/* yes, from the fence on in the sibling */
+	bool		linked;			/* yes, from the border on in the sibling */
 	SwareLink	sibling;
-	SwareFence	fence;
+	SwareBorder border;
 } SwareContinuation;
 
 /* the qualifying entries of a leaf */
@@ -105,7 +105,7 @@ typedef struct SwareTreeCursor
 	int			lastDead;		/* below firstDead: none */
 
 	SwareCursorState state;
-	SwareFence	arrival;		/* where the leaf being read is entered */
+	SwareBorder arrival;		/* where the leaf being read is entered */
 	SwareSearchKey arrivalKey;	/* its place */
 
 	/*

@@ -25,7 +25,7 @@ SELECT sware_hash_beginnings();
 CALL insert_many(1, 20);
 SELECT sware_hash_beginnings();
 
--- While it is running: what it keeps is invalidated, and used again within the call.
+-- While it is running: what it keeps is invalidated, and reused within the call.
 SET hashing.action = 'CALL insert_many(21, 22)';
 SELECT sware_fingerprint('h_k', row(1)) = sware_fingerprint('h_k', row(1));
 SELECT sware_hash_beginnings();
