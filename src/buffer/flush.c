@@ -284,7 +284,7 @@ sware_buffer_flush_all(Relation index)
 			moved +=
 				flush_pages(index, heap, pages + i, Min(at_once, count - i));
 
-			/* what is inserted from now on can use the pages again */
+			/* inserts can reuse the pages from now on */
 			sware_buffer_free_retired(index);
 		}
 		table_close(heap, NoLock);

@@ -4,8 +4,8 @@
  *	  Entries of the running transaction, in its backend's private memory.
  *
  * What is staged for each index, and what becomes of it when transactions and
- * subtransactions end.  publish.c moves entries to where other
- * backends see them.
+ * subtransactions end. publish.c moves entries to where other backends see
+ * them.
  *
  *-------------------------------------------------------------------------
  */
@@ -53,7 +53,7 @@ dlist_head	sware_filled_stagings = DLIST_STATIC_INIT(sware_filled_stagings);
 int			sware_staged_indexes = 0;
 int			sware_lingering_stagings = 0;
 
-/* the latest one that staged or superseded */
+/* the latest subtransaction that has staged or superseded entries */
 static SubTransactionId latest_subtransaction = InvalidSubTransactionId;
 static bool is_ending = false;	/* has the pre-commit callback begun? */
 

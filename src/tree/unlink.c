@@ -261,8 +261,8 @@ sware_delete_page(Relation index, SwareLink target, int level)
 
 	/*
 	 * An empty internal page is its parent's last child, and could not be
-	 * deleted while it had siblings under that parent.  Try again now.
-	 * Leaves need no such attempt, since each VACUUM visits them all.
+	 * deleted while it had siblings under that parent.  Try again now. Leaves
+	 * need no such attempt, since each VACUUM visits them all.
 	 */
 	if (right_is_empty && level > 0)
 		deleted += sware_delete_page(index, right, level);
