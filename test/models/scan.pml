@@ -403,7 +403,7 @@ merge:
 	atomic {
 		do
 		:: head == ENTRIES && !is_exhausted &&
-#ifndef WITHOUT_CHUNK_BEFORE_TREE
+#ifndef WITHOUT_BATCH_BEFORE_TREE
 			true ->
 #else
 			leaf == 0 && leaf_end == ENTRIES ->
