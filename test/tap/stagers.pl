@@ -168,7 +168,7 @@ sub overlapping_loads
 	return;
 }
 
-# A stager that is terminated lets go of its keys.
+# A stager that is terminated releases its keys.
 sub terminated_stager
 {
 	my ($name) = @_;

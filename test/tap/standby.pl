@@ -217,9 +217,9 @@ sub cursor_over_replay
 	  "SELECT key, id, split_part(ctid::text, ',', 1) FROM walk ORDER BY key $order";
 	my ($low, $high) = (choose(500, 2500), choose(3500, 5500));
 
-	# The cursor keeps the table's page with its current row pinned, and replay
-	# of VACUUM would wait for that where the page has dead rows.  So the rows
-	# that are going to die get pages of their own, but for the last one.
+	# The cursor keeps the table's page with its current row pinned, and replay of
+	# VACUUM would wait for the pin if the page had dead rows.  So the rows that are
+	# going to die get pages of their own, except for the last one.
 	$primary->safe_psql('postgres', <<"SQL");
 DROP TABLE IF EXISTS walk;
 CREATE TABLE walk (id int, key text COLLATE "C");

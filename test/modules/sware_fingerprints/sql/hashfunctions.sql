@@ -1,5 +1,5 @@
--- A hash function may keep memory as long as the session lives: invalidations, which
--- come often, must neither lose nor take it, while it is running or between calls.
+-- A hash function may keep memory as long as the session lives. Invalidations, which
+-- come often, must neither lose nor free it, whether the function is running or not.
 CREATE EXTENSION IF NOT EXISTS sware_fingerprints;
 CREATE OPERATOR === (FUNCTION = int4eq, LEFTARG = int, RIGHTARG = int, COMMUTATOR = ===, HASHES, MERGES);
 CREATE OPERATOR FAMILY keeping_family USING hash;
