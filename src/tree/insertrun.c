@@ -196,7 +196,7 @@ store_entry(Relation index, Page page, IndexTuple entry)
 
 			/* the evicted TID comes behind its list, before the next key */
 			if (!store_entry(index, page, evicted))
-				elog(ERROR, "no room for an entry that was made room for");
+				elog(ERROR, "an entry does not fit into the room that was made for it");
 			return true;
 	}
 	return false;				/* keep compiler quiet */

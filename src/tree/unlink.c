@@ -260,9 +260,10 @@ sware_delete_page(Relation index, SwareLink target, int level)
 		deleted += sware_delete_page(index, parent, level + 1);
 
 	/*
-	 * An empty internal page is its parent's last child, and could not be
-	 * deleted while it had siblings under that parent.  Try again now. Leaves
-	 * need no such attempt, since each VACUUM visits them all.
+	 * If the right sibling is an empty internal page, it could not be deleted
+	 * while it was the last of several children.  Now it may be an only
+	 * child, so try again.  Leaves need no such attempt, since each VACUUM
+	 * visits them all.
 	 */
 	if (right_is_empty && level > 0)
 		deleted += sware_delete_page(index, right, level);
