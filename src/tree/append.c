@@ -222,7 +222,7 @@ cut_into_leaves(Append *append, IndexTuple *entries, int count)
 			take_leaf(append, leaf, entries + taken, count - taken, fill);
 
 		leaf->pivot = sware_form_pivot(append->index, last, leaf->tuples[0]);
-		parent_space += sware_item_space(leaf->pivot) + SWARE_SUFFIX_SIZE;
+		parent_space += sware_item_space(leaf->pivot) + SWARE_PIVOT_FIELD_SIZE;
 		if (parent_space > append->parentRoom)
 			break;
 		last = leaf->tuples[leaf->count - 1];
@@ -296,7 +296,8 @@ lock_parent(Append *append)
 		return InvalidBuffer;
 
 	for (int i = 0; i < append->count; i++)
-		space += sware_item_space(append->leaves[i].pivot) + SWARE_SUFFIX_SIZE;
+		space += sware_item_space(append->leaves[i].pivot) +
+			SWARE_PIVOT_FIELD_SIZE;
 	page = BufferGetPage(buffer);
 	if (sware_page_is_rightmost(page) &&
 		has_last_downlink(page, append->rightmost) &&

@@ -239,7 +239,7 @@ has_room(LoadLevel *level, Size more, Size key_size)
 	Size		used = level->space + more;
 
 	return used <= level->target &&
-		used + key_size + SWARE_SUFFIX_SIZE <= SWARE_PAGE_CAPACITY;
+		used + key_size + SWARE_PIVOT_FIELD_SIZE <= SWARE_PAGE_CAPACITY;
 }
 
 static void add_downlink(SwareBulkload *load, LoadLevel *level,

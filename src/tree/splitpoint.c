@@ -136,7 +136,7 @@ sware_pivot_space(IndexTuple first_right)
 {
 	Size		size = sware_tuple_is_pivot(first_right) ?
 		IndexTupleSize(first_right) :
-		sware_leaf_tuple_key_size(first_right) + SWARE_SUFFIX_SIZE;
+		sware_leaf_tuple_key_size(first_right) + SWARE_PIVOT_FIELD_SIZE;
 
 	return MAXALIGN(size) + sizeof(ItemIdData);
 }
