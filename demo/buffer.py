@@ -40,7 +40,7 @@ def show(connection, subject):
 
 
 def check(figures, verdict, column, expected, when):
-    """Complains where the buffer did not do what it is there for."""
+    """Complains if entries did not go through the buffer as they should have."""
     for index, values in figures.items():
         if (values[column] > 0) != expected:
             verdict.complaints.append(

@@ -24,7 +24,7 @@ import trickle
 def main():
     options = parse_arguments()
     connection = psycopg.connect("", autocommit=True)
-    # Parallel plans would hide the indexes behind what the machine has to spare.
+    # In parallel plans the figures would depend on how many processors are free.
     connection.execute("SET max_parallel_workers_per_gather = 0")
     extension = "amcheck" if options.am == "btree" else options.am
     connection.execute(f"CREATE EXTENSION {extension}")

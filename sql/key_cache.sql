@@ -43,7 +43,7 @@ INSERT INTO t VALUES ('key 40');
 INSERT INTO t VALUES ('key 51');
 INSERT INTO t VALUES ('key 52');
 INSERT INTO t VALUES ('key 52');
--- The first function is used again.
+-- The first function is reused.
 ALTER OPERATOR FAMILY hash_family USING hash DROP FUNCTION 2 (text, text);
 ALTER OPERATOR FAMILY hash_family USING hash ADD FUNCTION 2 (text, text) hash_one(text, bigint);
 INSERT INTO t VALUES ('key 7');

@@ -1,4 +1,4 @@
--- VACUUM removes entries; pages that become empty are unlinked and used again.
+-- VACUUM removes entries; pages that become empty are unlinked and reused.
 SELECT on_both('CREATE TABLE t (a int, b int)');
 SELECT on_both('INSERT INTO t SELECT i, i % 10 FROM generate_series(1, 50000) i');
 SELECT on_both('CREATE INDEX t_a ON t USING @am (a)');
@@ -29,7 +29,7 @@ SELECT on_both('DELETE FROM t WHERE a > 40000');
 VACUUM twin_nbtree.t, twin_sware.t;
 SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a DESC');
 
--- The freed pages are used again: the index does not grow.
+-- The freed pages are reused: the index does not grow.
 SELECT pages('twin_sware.t_a') AS pages_before \gset
 SELECT on_both('INSERT INTO t SELECT i, i % 10 FROM generate_series(20000, 30000) i');
 SELECT check_all(), same_rows('SELECT ctid, a FROM t ORDER BY a');

@@ -102,7 +102,7 @@ def drop_tables(connection, prefix, count):
 
 
 def time_part(chosen, connection, prefix, count, first, transactions, chance):
-    """The processor's microseconds of a row, and of a look-up."""
+    """The microseconds of processor time of a row, and of a look-up."""
     size = chosen.rows_at_once
     before = server.processor_seconds(connection)
     server.execute(

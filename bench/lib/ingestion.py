@@ -95,7 +95,7 @@ def load(chosen, place, connection, degree, clients, subject):
         outcome, rows = insert(chosen, place, degree, clients)
         seconds, processor_seconds = outcome.seconds, outcome.processor_seconds
     wal_bytes = server.wal_position(connection) - wal_before
-    # What was put off is a cost, too, and has a column of its own.
+    # The flush, which was put off, is a cost, too, and has a column of its own.
     begin = time.perf_counter()
     buffer.flush(connection, subject, "t_k")
     flush_seconds = time.perf_counter() - begin

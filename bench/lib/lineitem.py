@@ -95,7 +95,7 @@ def with_buffers(chosen, count):
     percentages = {}
     for percentage in chosen.percentages:
         kilobytes = round(count * ENTRY_BYTES * percentage / 100 / 1024)
-        # The last of those for which the least buffer is the right one.
+        # Of several percentages that give the smallest buffer, the last one is kept.
         percentages[max(kilobytes, SMALLEST_KILOBYTES)] = percentage
     everyone = {
         f"{percentage:g} %, {size} kB": dataclasses.replace(
@@ -108,7 +108,7 @@ def with_buffers(chosen, count):
 
 
 def time_mixes(chosen, connection, subject, count, number):
-    """Loads an index, and does all mixes, each on as many operations."""
+    """Loads an index, and does all mixes, each with the same number of operations."""
     preloaded = count * chosen.preloaded // 100
     shares = {mix: writes(mix) for mix in subjects.in_turn(chosen.mixes, number)}
     operations = int((count - preloaded) / sum(shares.values()))

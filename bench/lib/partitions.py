@@ -11,8 +11,8 @@ import results
 import server
 import subjects
 
-# Partitions of a table between; to make one more takes the longer, the more its
-# parent has.
+# How many partitions each table in the middle has. The more partitions a table
+# has, the longer it takes to make one more.
 GROUP = 500
 
 

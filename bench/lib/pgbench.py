@@ -85,8 +85,8 @@ def run(place, script, *arguments, clients=1, seed=1, settings=(), log=False):
 def running(place, connection, script, *arguments):
     """Runs the text of a script as long as the block does.
 
-    It has begun before the block does, or its session would be taken for one of
-    the block's.
+    The script begins before the block does, so that its session is not taken for
+    one of the block's.
     """
     path = place.data / "background.sql"
     path.write_text(script)

@@ -164,7 +164,7 @@ def wal_position(connection):
 
 
 def processor_seconds(connection):
-    """How long the session's process has run on a processor.
+    """The processor time of the session's process.
 
     Other work of the machine adds little to it, unlike to the time that passes.
     """
@@ -173,7 +173,7 @@ def processor_seconds(connection):
 
 
 class Sessions:
-    """The sessions that begin from now on, and what they take of a processor.
+    """The processor time of the sessions that begin from now on.
 
     The kernel adds a process's time to its parent's when it has ended.
     """

@@ -102,13 +102,13 @@ def draw_pairs(rows, pairs, reach, alpha, beta, random):
 
 
 def match_in_order(pending, taken, reach):
-    """Matches sorted positions with free ones, in order, where within reach."""
+    """Matches sorted positions with free ones, in order, and keeps the pairs within reach."""
     import numpy
 
     free = numpy.flatnonzero(~taken)
     if len(pending) == 0 or len(free) == 0:
         return pending[:0], pending[:0]
-    # Equally spread over the free ones, if there are more of these.
+    # If there are more free positions, the partners are spread evenly over them.
     partners = free[numpy.arange(len(pending)) * len(free) // len(pending)]
     _, first = numpy.unique(partners, return_index=True)
     first = first[abs(partners[first] - pending[first]) <= reach]

@@ -12,7 +12,7 @@ import server
 import sortedness
 import subjects
 
-# Execution is compared, of one and the same plan: the index's.
+# Only execution is compared, always of the same plan, which uses the index.
 READ_SETTINGS = (
     ("plan_cache_mode", "force_generic_plan"),
     ("enable_seqscan", "off"),
@@ -20,8 +20,8 @@ READ_SETTINGS = (
     ("max_parallel_workers_per_gather", "0"),
 )
 
-# Planned each time, which takes no time beside the scan: so what EXPLAIN shows is
-# what is run.
+# This is planned each time, which takes very little of the time of the scan. So
+# what EXPLAIN shows is what is run.
 SCAN_SETTINGS = (
     ("plan_cache_mode", "force_custom_plan"),
     ("enable_seqscan", "off"),
@@ -43,13 +43,13 @@ LARGEST = "SELECT k FROM {table} ORDER BY k DESC LIMIT 1"
 
 @dataclasses.dataclass(frozen=True)
 class Query:
-    """What is timed, and the first and last key it begins at."""
+    """A query that is timed, and the first and last key at which it may begin."""
 
     name: str
     text: str
     first: int
     last: int
-    workers: int | None = None  # None: it is not to be run in parallel
+    workers: int | None = None  # None: it must not run in parallel
 
     @property
     def what(self):
@@ -249,7 +249,7 @@ def list_queries(chosen, degree, made):
     queries = []
     if "read" in chosen.parts:
         queries += regional_queries("", 0, rows + later_rows - 1)
-        # Scrambled, the recent rows are everywhere.
+        # If keys are scrambled, the recent rows are everywhere.
         if later_rows > 0 and not degree.scrambled:
             queries += regional_queries(", recent", rows, rows + later_rows - 1)
         queries.append(Query("largest key", LARGEST, 0, 0))
@@ -337,7 +337,7 @@ def summarise(raw, labels):
 
 
 def summarise_one(runs, alone, nbtree, label):
-    """The runs are of one case; those alone are of the same without workers."""
+    """Summarises the runs of one case; "alone" are those of the same case without workers."""
 
     def figures(subject, figure):
         return [run[figure] for run in runs if run["subject"] == subject]
@@ -365,7 +365,7 @@ def summarise_one(runs, alone, nbtree, label):
 
 
 def speedup(runs, alone, label):
-    """By what workers divide the time; None without them."""
+    """The time without workers divided by the time with them; None without workers."""
 
     def typical(runs):
         return statistics.median(r["microseconds"] for r in runs if r["subject"] == label)

@@ -29,7 +29,7 @@ def measure(chosen, place):
         for node in (connection, standby):
             buffer.tell_entries(node, tables)
             for table in tables.values():
-                # Marks in the rows whose transactions have committed.
+                # This sets the hint bits of the rows.
                 server.query(node, f"SELECT count(v) FROM {table}")
         for activity in chosen.activities:
             raw += time_queries(chosen, place, connection, standby, degree, activity, tables)
@@ -79,7 +79,8 @@ def going_on(chosen, place, connection, degree, activity, tables):
     if activity == "idle":
         return contextlib.nullcontext()
     key = pgbench.later_key(degree, chosen.rows + chosen.trickle_rows, chosen.seed)
-    # Both in turn, so that the reads of all have the same beside them.
+    # The inserts go to both tables in turn, so that reads of either table
+    # meet the same load.
     inserts = "".join(
         f"INSERT INTO {table} VALUES (:k, :arrival);\n" for table in tables.values()
     )

@@ -28,7 +28,10 @@
 
 #define SWARE_FAULT_LOCK	23265
 
-/* a setting: how many slots a directory may have; 0: as many as otherwise */
+/*
+ * a setting: the largest number of slots of a directory; 0 means no limit but
+ * that of the metapage
+ */
 extern int	sware_fault_directory_slots;
 
 /* Define the settings of fault points, in _PG_init. */

@@ -156,10 +156,9 @@ lock_tail(Relation index)
 
 /*
  * Replace a full open page, which the caller has locked exclusively, by a new
- * one, and return that, locked exclusively; the full one is released.  Returns
- * InvalidBuffer, with nothing locked, if the buffer may have no more pages.
- * Sets
- * *over_quota if the buffer has reached its quota.
+ * one, and return that, locked exclusively; the full one is released.
+ * Returns InvalidBuffer, with nothing locked, if the buffer may have no more
+ * pages.  *over_quota is set to whether the buffer has reached its quota.
  */
 static Buffer
 replace_full(Relation index, Buffer full, int quota, bool *over_quota)

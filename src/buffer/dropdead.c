@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * dropdead.c
- *	  Leaving out what need not go to the tree.  See dropdead.h.
+ *	  Leaves out entries that need not go to the tree.  See dropdead.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,8 +22,9 @@
 #define ENTRIES_AT_ONCE		1024
 
 /*
- * If the share of dead ones among the entries asked about is below one in
- * this many, as many entries are passed over, then twice as many and so on.
+ * If fewer than one in this number of the entries asked about are dead, as
+ * many entries as were asked about are passed over next, then twice as many,
+ * and so on.
  */
 #define WORTHWHILE_SHARE	32
 #define MAX_PASSED_OVER		(15 * ENTRIES_AT_ONCE)
@@ -110,7 +111,10 @@ sware_drop_dead(Relation index, Relation heap, IndexTuple *entries, int count)
 	int			next = 0;
 	int			pass_over = 0;
 
-	/* old snapshots fail by the LSNs of leaves, which this would not raise */
+	/*
+	 * scans with old snapshots fail by the LSNs of leaves, which this would
+	 * not raise
+	 */
 	if (!sware_table_tells_dead(heap) || sware_snapshots_get_too_old())
 		return 0;
 

@@ -235,7 +235,7 @@ open_table(Relation index)
  * Is this session flushing the index already?  That is so if a comparison
  * function that the flush called runs SQL of its own.  A session can take a
  * heavyweight lock twice, so the flush lock would not stop it.  Pages that an
- * inner flush had retired, and that were used again, would be retired once
+ * inner flush had retired, and that were reused, would be retired once
  * more by the outer one.
  */
 static bool
@@ -284,7 +284,7 @@ sware_buffer_flush_all(Relation index)
 			moved +=
 				flush_pages(index, heap, pages + i, Min(at_once, count - i));
 
-			/* what is inserted from now on can use the pages again */
+			/* inserts can reuse the pages from now on */
 			sware_buffer_free_retired(index);
 		}
 		table_close(heap, NoLock);

@@ -61,7 +61,7 @@ read_summary(Relation index, DirectorySummary *summary)
 }
 
 /*
- * Get a cleanup lock on a retired page, which is to be used again.  Returns
+ * Get a cleanup lock on a retired page, which is to be reused.  Returns
  * InvalidBuffer, with nothing pinned, if another backend has a pin, since a
  * scan may still return the page's entries.
  */
@@ -82,11 +82,11 @@ try_retired_page(Relation index, SwareLink page)
 
 /*
  * Find a slot that can be used among the next ones: a free one, or, if
- * `recycle`, one whose retired page can be used again.  Returns false, with
+ * `reuse`, one whose retired page can be reused.  Returns false, with
  * nothing locked, if there is none.
  */
 static bool
-find_next_slot(Relation index, DirectorySummary *summary, bool recycle,
+find_next_slot(Relation index, DirectorySummary *summary, bool reuse,
 			   SlotPlace *place)
 {
 	int			slot = summary->nextSlot;
@@ -121,7 +121,7 @@ find_next_slot(Relation index, DirectorySummary *summary, bool recycle,
 		slots = SwarePageGetSlots(BufferGetPage(place->directory));
 		if (slots[number].state == SWARE_SLOT_FREE)
 			return true;
-		if (slots[number].state == SWARE_SLOT_RETIRED && recycle)
+		if (slots[number].state == SWARE_SLOT_RETIRED && reuse)
 		{
 			place->retired = try_retired_page(index, slots[number].page);
 			if (BufferIsValid(place->retired))
@@ -164,7 +164,7 @@ find_slot_at_end(Relation index, DirectorySummary *summary, SlotPlace *place)
  * only if the directory can have no more pages.
  */
 static bool
-find_any_slot(Relation index, DirectorySummary *summary, bool recycle,
+find_any_slot(Relation index, DirectorySummary *summary, bool reuse,
 			  SlotPlace *place)
 {
 	for (int i = 0; i < summary->pages; i++)
@@ -182,7 +182,7 @@ find_any_slot(Relation index, DirectorySummary *summary, bool recycle,
 			place->retired = InvalidBuffer;
 			if (slots[j].state == SWARE_SLOT_FREE)
 				return true;
-			if (slots[j].state == SWARE_SLOT_RETIRED && recycle)
+			if (slots[j].state == SWARE_SLOT_RETIRED && reuse)
 			{
 				place->retired = try_retired_page(index, slots[j].page);
 				if (BufferIsValid(place->retired))
@@ -244,12 +244,12 @@ add_directory_page(Relation index, const DirectorySummary *summary)
 
 /*
  * Find a slot that can be used, and lock its directory page: a free one, or,
- * if `recycle`, one whose retired page can be used again, which gets a cleanup
+ * if `reuse`, one whose retired page can be reused, which gets a cleanup
  * lock.  Returns false, with nothing locked, if the directory has no room at
  * all.  The caller may hold locks on buffer pages.
  */
 static bool
-find_slot(Relation index, bool recycle, SlotPlace *place)
+find_slot(Relation index, bool reuse, SlotPlace *place)
 {
 	for (;;)
 	{
@@ -257,12 +257,12 @@ find_slot(Relation index, bool recycle, SlotPlace *place)
 		bool		found;
 
 		read_summary(index, &summary);
-		found = find_next_slot(index, &summary, recycle, place) ||
+		found = find_next_slot(index, &summary, reuse, place) ||
 			find_slot_at_end(index, &summary, place);
 		if (found)
 			return true;
 		if (summary.pages * SWARE_SLOTS_PER_PAGE >= sware_directory_limit())
-			return find_any_slot(index, &summary, recycle, place);
+			return find_any_slot(index, &summary, reuse, place);
 		add_directory_page(index, &summary);
 	}
 }
@@ -412,7 +412,7 @@ sware_replace_tail(Relation index, Buffer full)
 	else
 	{
 		/*
-		 * There is no page to use again, so allocate one.  It must be locked
+		 * There is no page to reuse, so allocate one.  It must be locked
 		 * before the directory page is, so the slot is looked for again.
 		 */
 		sware_release_buffer(place.directory);

@@ -284,7 +284,7 @@ copy_buffer_page(SwareCheck *check, BlockNumber from, SwareLink link, Page copy)
 	sware_check_copy_block(check, from, link.block, copy);
 	check->block = link.block;
 
-	/* a page that was freed, and is being used again, may be new */
+	/* a page that was freed, and is being reused, may be new */
 	if (PageIsNew(copy))
 		return false;
 	sware_validate_frame(check->index, link.block, copy);

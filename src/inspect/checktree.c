@@ -414,9 +414,8 @@ offset_of_downlink(Page page, SwareLink child)
 }
 
 /*
- * Check what the downlinks of a page lead to.  If the page has changed
- * meanwhile,
- * *parent becomes a newer copy of it.
+ * Check the children of a page.  If the page has changed meanwhile, *parent
+ * becomes a newer copy of it.
  */
 static void
 check_downlinks(SwareCheck *check, TreePage *parent)
@@ -672,8 +671,8 @@ check_level(SwareCheck *check, int level)
 }
 
 /*
- * Check the frames of the pages that are on no level: pages of the buffer, and
- * unused, deleted or leaked ones.
+ * Check the frames of the pages that are on no level: pages of the buffer,
+ * and unused, deleted or unlinked ones.
  */
 static void
 check_other_pages(SwareCheck *check)

@@ -410,12 +410,12 @@ describe_item(Row *row, IndexTuple tuple, int number, const char *kind,
 		if (sware_pivot_has_tid(tuple))
 		{
 			tid = sware_pivot_tid(tuple);
-			data_end -= SWARE_TAIL_SIZE;
+			data_end -= SWARE_PIVOT_FIELD_SIZE;
 		}
 		if (sware_pivot_has_link(tuple))
 		{
 			child = sware_pivot_link(tuple);
-			data_end -= SWARE_TAIL_SIZE;
+			data_end -= SWARE_PIVOT_FIELD_SIZE;
 		}
 	}
 	else

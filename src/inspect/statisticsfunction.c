@@ -35,7 +35,7 @@ typedef struct BufferContent
 
 /*
  * Returns the number of entries of an open page, or of one that has been sealed
- * meanwhile; 0 if the page has been used again.
+ * meanwhile; 0 if the page has been reused.
  */
 static int
 entries_of_open_page(Relation index, SwareLink link)

@@ -319,7 +319,7 @@ validate_pivot(PageItem *item, bool is_downlink)
 	int			columns = sware_tuple_count(tuple);
 	bool		first_downlink = is_downlink &&
 		item->offset == SWARE_FIRST_DATA;
-	Size		tails;
+	Size		fields;
 
 	if (!sware_tuple_is_pivot(tuple) ||
 		sware_pivot_has_link(tuple) != is_downlink ||
@@ -333,13 +333,13 @@ validate_pivot(PageItem *item, bool is_downlink)
 								columns, tuple->t_info,
 								ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid));
 
-	tails = ((sware_pivot_has_tid(tuple) ? 1 : 0) + (is_downlink ? 1 : 0)) *
-		SWARE_TAIL_SIZE;
-	if (IndexTupleSize(tuple) < sizeof(IndexTupleData) + tails)
+	fields = ((sware_pivot_has_tid(tuple) ? 1 : 0) + (is_downlink ? 1 : 0)) *
+		SWARE_PIVOT_FIELD_SIZE;
+	if (IndexTupleSize(tuple) < sizeof(IndexTupleData) + fields)
 		sware_report_corruption(item->index, item->block,
 								"Item %u is too small: %zu bytes.",
 								item->offset, (Size) IndexTupleSize(tuple));
-	validate_columns(item, columns, IndexTupleSize(tuple) - tails);
+	validate_columns(item, columns, IndexTupleSize(tuple) - fields);
 
 	if (sware_pivot_has_tid(tuple) &&
 		!ItemPointerIsValid(sware_pivot_tid(tuple)))

@@ -5,7 +5,7 @@
  *
  * What is constant is found out once: a comparator holds a SortSupport for
  * each key column, whose function is called directly.  These functions may keep
- * state, so a comparator belongs to one operation, and is not used again after
+ * state, so a comparator belongs to one operation, and is not reused after
  * an error.
  *
  *-------------------------------------------------------------------------

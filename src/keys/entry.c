@@ -61,12 +61,12 @@ make_pivot(IndexTuple source, Size columns_size, int columns,
 
 	if (tid)
 	{
-		size += SWARE_TAIL_SIZE;
+		size += SWARE_PIVOT_FIELD_SIZE;
 		flags |= SWARE_PIVOT_TID;
 	}
 	if (link)
 	{
-		size += SWARE_TAIL_SIZE;
+		size += SWARE_PIVOT_FIELD_SIZE;
 		flags |= SWARE_PIVOT_LINK;
 	}
 
@@ -87,9 +87,9 @@ pivot_columns_size(IndexTuple pivot)
 	Size		size = IndexTupleSize(pivot);
 
 	if (sware_pivot_has_tid(pivot))
-		size -= SWARE_TAIL_SIZE;
+		size -= SWARE_PIVOT_FIELD_SIZE;
 	if (sware_pivot_has_link(pivot))
-		size -= SWARE_TAIL_SIZE;
+		size -= SWARE_PIVOT_FIELD_SIZE;
 	return size;
 }
 

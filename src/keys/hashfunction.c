@@ -38,8 +38,8 @@ typedef struct HashKey
 
 /*
  * A function that hashes values of a column, and what it keeps between calls.
- * It is never freed, since it may be running when another one replaces it.
- * There are only as many as functions were ever declared for the column.
+ * It is never freed, since it may be running when another one replaces it.  A
+ * column has one for each function that it has ever had.
  */
 typedef struct HashFunction
 {

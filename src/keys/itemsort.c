@@ -8,10 +8,10 @@
  * sort support functions, for as long as a sort lasts; they become numbers if
  * it is known how they are compared.
  *
- * Items are distributed by their numbers before they are sorted, into so many
- * buckets that each has few items, close together in memory.  A bucket keeps
- * the order of arrival, which often is that of the TIDs, so that equal keys
- * are in order already.
+ * Before items are sorted, they are distributed by their numbers into buckets.
+ * There are enough buckets that each has few items, close together in memory.
+ * A bucket keeps the order of arrival, which often is that of the TIDs, so
+ * that equal keys are in order already.
  *
  *-------------------------------------------------------------------------
  */

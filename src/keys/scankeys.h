@@ -110,7 +110,8 @@ extern void sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification,
 extern void sware_scan_keys_free(SwareScanKeys *keys);
 
 /*
- * Test modules call these, which servers from version 16 on hide by default.
+ * Test modules call these functions.  Since PostgreSQL 16, extensions are
+ * compiled with hidden visibility.
  */
 #pragma GCC visibility push(default)
 extern void sware_scan_keys_restrict(SwareScanKeys *keys, IndexTuple begin,

@@ -90,7 +90,7 @@
  *   directoryVersion.
  *   - A record that retires a page also raises bufferGeneration.
  *   - Entries are added to open pages only.
- *   - A retired page, and its slot, are used again only by a backend that has a
+ *   - A retired page, and its slot, are reused only by a backend that has a
  *     cleanup lock on the page.
  *
  *-------------------------------------------------------------------------

@@ -50,18 +50,18 @@
 #define SWARE_COUNT_MASK		0x1FFF	/* TIDs, or key columns kept */
 
 /* bytes of a pivot's TID, and of its incarnation, with padding */
-#define SWARE_TAIL_SIZE			MAXALIGN(sizeof(ItemPointerData))
+#define SWARE_PIVOT_FIELD_SIZE	MAXALIGN(sizeof(ItemPointerData))
 
 /* the first downlink of an internal page: nothing but the link */
 #define SWARE_MINUS_INFINITY_SIZE \
-	(MAXALIGN(sizeof(IndexTupleData)) + SWARE_TAIL_SIZE)
+	(MAXALIGN(sizeof(IndexTupleData)) + SWARE_PIVOT_FIELD_SIZE)
 
 StaticAssertDecl(SWARE_MAX_TIDS_PER_PAGE <= SWARE_COUNT_MASK,
 				 "the number of TIDs of a posting list must fit");
 StaticAssertDecl(INDEX_MAX_KEYS <= SWARE_COUNT_MASK,
 				 "the number of columns of a pivot must fit");
 StaticAssertDecl(2 * SWARE_MAX_ENTRY_SIZE +
-				 SWARE_MAX_ENTRY_SIZE + SWARE_TAIL_SIZE +
+				 SWARE_MAX_ENTRY_SIZE + SWARE_PIVOT_FIELD_SIZE +
 				 3 * sizeof(ItemIdData) <= SWARE_PAGE_CAPACITY,
 				 "two of the largest entries and a high key must fit on a leaf");
 StaticAssertDecl(SWARE_MINUS_INFINITY_SIZE +
@@ -70,7 +70,7 @@ StaticAssertDecl(SWARE_MINUS_INFINITY_SIZE +
 				 SWARE_PAGE_CAPACITY,
 				 "the largest downlinks must fit on a page without high key");
 StaticAssertDecl(SWARE_MINUS_INFINITY_SIZE +
-				 2 * SWARE_MAX_PIVOT_SIZE - SWARE_TAIL_SIZE +
+				 2 * SWARE_MAX_PIVOT_SIZE - SWARE_PIVOT_FIELD_SIZE +
 				 3 * sizeof(ItemIdData) <= SWARE_PAGE_CAPACITY,
 				 "half of the largest downlinks must fit beside a high key");
 
@@ -168,7 +168,7 @@ sware_pivot_tid(IndexTuple pivot)
 {
 	return (ItemPointer) ((char *) pivot + IndexTupleSize(pivot) -
 						  (sware_pivot_has_link(pivot) ? 2 : 1) *
-						  SWARE_TAIL_SIZE);
+						  SWARE_PIVOT_FIELD_SIZE);
 }
 
 /* the page that a downlink leads to */
@@ -180,7 +180,7 @@ sware_pivot_link(IndexTuple pivot)
 	Assert(sware_pivot_has_link(pivot));
 	link.block = ItemPointerGetBlockNumberNoCheck(&pivot->t_tid);
 	memcpy(&link.incarnation,
-		   (char *) pivot + IndexTupleSize(pivot) - SWARE_TAIL_SIZE,
+		   (char *) pivot + IndexTupleSize(pivot) - SWARE_PIVOT_FIELD_SIZE,
 		   sizeof(uint32));
 	return link;
 }
@@ -191,7 +191,7 @@ sware_pivot_set_link(IndexTuple pivot, SwareLink link)
 {
 	Assert(sware_pivot_has_link(pivot));
 	BlockIdSet(&pivot->t_tid.ip_blkid, link.block);
-	memcpy((char *) pivot + IndexTupleSize(pivot) - SWARE_TAIL_SIZE,
+	memcpy((char *) pivot + IndexTupleSize(pivot) - SWARE_PIVOT_FIELD_SIZE,
 		   &link.incarnation, sizeof(uint32));
 }
 

@@ -123,7 +123,7 @@ void
 sware_staged_keys_request_memory(void)
 {
 	RequestAddinShmemSpace(memory_size());
-	RequestNamedLWLockTranche("sware_stagers", slot_count() + 1);
+	RequestNamedLWLockTranche("SwareStagedKeys", slot_count() + 1);
 }
 
 void
@@ -141,7 +141,7 @@ sware_staged_keys_attach(void)
 	slot_indexes = (pg_atomic_uint64 *) memory;
 	memory += CACHELINEALIGN(slot_count() * sizeof(pg_atomic_uint64));
 	slots = (Slot *) memory;
-	locks = GetNamedLWLockTranche("sware_stagers");
+	locks = GetNamedLWLockTranche("SwareStagedKeys");
 	if (!found)
 	{
 		pg_atomic_init_u32(chunks, 0);

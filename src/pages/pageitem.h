@@ -57,8 +57,8 @@ sware_checked_pivot(Relation index, BlockNumber block, Page page,
 
 	if (unlikely(!sware_tuple_is_pivot(tuple) ||
 				 IndexTupleSize(tuple) < sizeof(IndexTupleData) +
-				 (sware_pivot_has_tid(tuple) ? SWARE_TAIL_SIZE : 0) +
-				 (sware_pivot_has_link(tuple) ? SWARE_TAIL_SIZE : 0)))
+				 (sware_pivot_has_tid(tuple) ? SWARE_PIVOT_FIELD_SIZE : 0) +
+				 (sware_pivot_has_link(tuple) ? SWARE_PIVOT_FIELD_SIZE : 0)))
 		sware_report_item(index, block, page, offset);
 	return tuple;
 }

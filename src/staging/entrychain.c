@@ -53,11 +53,11 @@ sware_chains_are_gone(void)
 }
 
 /*
- * Take bins out of use.  Those of the largest size are kept: a bulk load needs
+ * Free bins.  Those of the largest size are kept for reuse: a bulk load needs
  * them again, and fresh memory costs page faults.
  */
 static void
-recycle_bins(SwareEntryBin *bin)
+free_bins(SwareEntryBin *bin)
 {
 	while (bin)
 	{
@@ -108,7 +108,7 @@ sware_add_bin(SwareEntryChain *chain, Size entry_size)
 void
 sware_clear_chain(SwareEntryChain *chain)
 {
-	recycle_bins(chain->first);
+	free_bins(chain->first);
 	sware_staged_bytes -= chain->bytes;
 	chain->first = NULL;
 	chain->last = NULL;

@@ -25,7 +25,7 @@
 #include "locks/predicatelocks.h"
 #include "buffer/buffer.h"
 #include "keys/sorter.h"
-#include "staging/stagings.h"
+#include "staging/staginginternal.h"
 #include "shared/statistics.h"
 #include "base/faultpoint.h"
 #include "tree/tree.h"
@@ -393,12 +393,12 @@ publish_small(void)
 }
 
 /*
- * Publish entries when all stagings together have become too large.  It
- * publishes so many that small stagings do not reach the limit again with the
- * next entry.  If most runs were too short to be worth publishing, memory does
- * not suffice for so many indexes: then the stagings with very few entries are
- * published, too, and a number of rows are inserted directly before anything
- * is staged for another index.
+ * Publish entries when all stagings together have become too large: enough
+ * that small stagings do not reach the limit again with the next entry.  If
+ * most runs were too short to be worth publishing, there are too many indexes
+ * for the memory.  Then the stagings with very few entries are published,
+ * too, and a number of rows are inserted directly before anything is staged
+ * for another index.
  */
 void
 sware_make_room(void)

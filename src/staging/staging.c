@@ -4,8 +4,8 @@
  *	  Entries of the running transaction, in its backend's private memory.
  *
  * What is staged for each index, and what becomes of it when transactions and
- * subtransactions end.  publish.c moves entries to where other
- * backends see them.
+ * subtransactions end. publish.c moves entries to where other backends see
+ * them.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,7 +23,7 @@
 
 #include "base/options.h"
 #include "keys/entry.h"
-#include "staging/stagings.h"
+#include "staging/staginginternal.h"
 #include "tree/tree.h"
 
 /* entry of the hash table `stagings` */
@@ -39,7 +39,8 @@ typedef struct StagingEntry
  */
 typedef struct StagingReference
 {
-	uint64		generation;		/* valid if equal to `generation` */
+	uint64		invalidation;	/* value of `invalidations` when `staging` was
+								 * found */
 	SwareStaging *staging;
 } StagingReference;
 
@@ -52,12 +53,12 @@ dlist_head	sware_filled_stagings = DLIST_STATIC_INIT(sware_filled_stagings);
 int			sware_staged_indexes = 0;
 int			sware_lingering_stagings = 0;
 
-/* the latest one that staged or superseded */
+/* the latest subtransaction that has staged or superseded entries */
 static SubTransactionId latest_subtransaction = InvalidSubTransactionId;
 static bool is_ending = false;	/* has the pre-commit callback begun? */
 
-/* Raised when a StagingReference becomes invalid; never reset. */
-static uint64 generation = 1;
+/* How often all StagingReferences have become invalid; never reset. */
+static uint64 invalidations = 1;
 
 /*
  * Take the index's lock, which the caller of aminsert holds, for as long as
@@ -248,10 +249,10 @@ staging_for_insert(Relation index, IndexInfo *index_info)
 	{
 		reference = MemoryContextAlloc(index_info->ii_Context,
 									   sizeof(StagingReference));
-		reference->generation = 0;
+		reference->invalidation = 0;
 		index_info->ii_AmCache = reference;
 	}
-	if (unlikely(reference->generation != generation))
+	if (unlikely(reference->invalidation != invalidations))
 	{
 		SwareStaging *staging = find_staging(RelationGetRelid(index));
 
@@ -262,7 +263,7 @@ staging_for_insert(Relation index, IndexInfo *index_info)
 		 * statement.
 		 */
 		read_options(reference->staging, index);
-		reference->generation = generation;
+		reference->invalidation = invalidations;
 	}
 	return reference->staging;
 }
@@ -504,7 +505,7 @@ sware_supersede_staged(Relation index)
 			supersede(staging, current);
 	}
 	latest_subtransaction = Max(latest_subtransaction, current);
-	generation++;
+	invalidations++;
 }
 
 /*
@@ -537,7 +538,7 @@ sware_staging_transaction_ends(void)
 	latest_subtransaction = InvalidSubTransactionId;
 	sware_staged_indexes = 0;
 	is_ending = false;
-	generation++;
+	invalidations++;
 }
 
 /*
@@ -573,7 +574,7 @@ sware_staging_subtransaction_commits(SubTransactionId child,
 
 /*
  * Remove the entries of a subtransaction that aborts: their tuples may be
- * vacuumed, and their TIDs used again, while the transaction still runs.
+ * vacuumed, and their TIDs reused, while the transaction still runs.
  * Raises no errors.
  */
 void
@@ -592,7 +593,7 @@ sware_staging_subtransaction_aborts(SubTransactionId child)
 		if (staging->supersededBy == child)
 		{
 			staging->supersededBy = InvalidSubTransactionId;
-			generation++;
+			invalidations++;
 		}
 		if (last >= 0 && staging->segments[last].subtransaction == child)
 			drop_last_segment(staging);

@@ -4,16 +4,18 @@
  *	  Bulk append: a run above every entry of the tree becomes whole leaves
  *	  (SWARE, section III: opportunistic bulk loading).
  *
- * The new leaves are written first, each in a record of its own, and nobody
- * links to them.  Then one record links them all: it changes the old
- * rightmost leaf and adds their downlinks to its parent.  A run is cut where
- * the parent is full, so that this one record always suffices; what is left
- * over goes in by splits, which also makes room in the parent.
+ * The new leaves are written first, each with a record of its own; no page
+ * links to them yet.  Then one record links them all: it changes the old
+ * rightmost leaf, and adds their downlinks to its parent.  No more leaves are
+ * written at a time than the parent has room for, so that this one record
+ * suffices.  When the parent is full, the next entries are inserted as usual,
+ * which splits the parent and so makes room in it.
  *
- * A crash before the last record leaks the new leaves.  VACUUM's physical
- * pass finds them.  It leaves the leaves of an append that is under way alone:
- * an append holds a heavyweight lock on the metapage's number until they are
- * linked or given back, and VACUUM takes it for each leaf that it looks at.
+ * A crash before the last record leaves the new leaves unlinked, and VACUUM's
+ * physical pass deletes them.  It must not delete leaves that a running append
+ * is about to link.  So an append holds a heavyweight lock on the metapage's
+ * number until its leaves are linked or given back, and VACUUM takes that lock
+ * for each unlinked leaf that it looks at.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,7 +40,7 @@
 #include "tree/split.h"
 #include "wal/wal.h"
 
-/* leaves appended with one link record, at most */
+/* the most leaves that are linked by one record */
 #define MAX_APPENDED_LEAVES		128
 
 typedef struct NewLeaf
@@ -60,7 +62,7 @@ typedef struct Append
 	int			count;
 } Append;
 
-/* The last tuple in order of a leaf that is not empty. */
+/* Return the largest tuple of a leaf that is not empty. */
 static IndexTuple
 largest_tuple(Relation index, Page page)
 {
@@ -75,7 +77,7 @@ largest_tuple(Relation index, Page page)
 	return tuple;
 }
 
-/* Is an entry above all that a leaf holds, and does that hold anything? */
+/* Is an entry above all entries of a leaf, of which there is at least one? */
 static bool
 is_above_leaf(Relation index, Page page, IndexTuple entry)
 {
@@ -88,8 +90,8 @@ is_above_leaf(Relation index, Page page, IndexTuple entry)
 }
 
 /*
- * Is a leaf filled, though not so much that it has no room for a high key?
- * One that is not is better filled first.
+ * Is a leaf filled up to its fill factor, but still with room for a high key?
+ * If it is not, entries should go to the leaf itself first.
  */
 static bool
 is_filled(Relation index, Page page, IndexTuple next)
@@ -113,8 +115,9 @@ has_last_downlink(Page page, SwareLink child)
 }
 
 /*
- * Can the run be appended?  Looks at the right edge under share locks, one
- * page at a time; what it finds is checked again later.
+ * Can a run with this first entry be appended?  Remembers what the append
+ * needs to know of the tree's right edge.  Pages are share-locked one at a
+ * time, so all of this must be checked again later.
  */
 static bool
 look_at_right_edge(Append *append, IndexTuple first)
@@ -147,8 +150,8 @@ look_at_right_edge(Append *append, IndexTuple first)
 }
 
 /*
- * Take from a run what makes one leaf, filled to `fill` bytes.  Returns the
- * number of entries taken.
+ * Take the entries for one new leaf from the start of a run, so that they
+ * fill `fill` bytes of it.  Returns the number of entries taken.
  */
 static int
 take_leaf(Append *append, NewLeaf *leaf, IndexTuple *entries, int count,
@@ -166,7 +169,7 @@ take_leaf(Append *append, NewLeaf *leaf, IndexTuple *entries, int count,
 	{
 		Size		more = sware_item_space(entries[taken]);
 
-		/* one entry fits, whatever the fill factor */
+		/* a leaf gets at least one entry, whatever the fill factor */
 		if (leaf->count > 0 &&
 			(space + more > fill || leaf->count == SWARE_MAX_ITEMS_PER_PAGE))
 		{
@@ -199,8 +202,8 @@ take_leaf(Append *append, NewLeaf *leaf, IndexTuple *entries, int count,
 }
 
 /*
- * Cut a run into leaves, as many as the parent has room for downlinks.
- * Returns the number of entries in them.
+ * Distribute the start of a run over new leaves, no more of them than the
+ * parent has room for downlinks.  Returns the number of entries taken.
  */
 static int
 cut_into_leaves(Append *append, IndexTuple *entries, int count)
@@ -219,7 +222,7 @@ cut_into_leaves(Append *append, IndexTuple *entries, int count)
 			take_leaf(append, leaf, entries + taken, count - taken, fill);
 
 		leaf->pivot = sware_form_pivot(append->index, last, leaf->tuples[0]);
-		parent_space += sware_item_space(leaf->pivot) + SWARE_TAIL_SIZE;
+		parent_space += sware_item_space(leaf->pivot) + SWARE_PIVOT_FIELD_SIZE;
 		if (parent_space > append->parentRoom)
 			break;
 		last = leaf->tuples[leaf->count - 1];
@@ -240,8 +243,8 @@ allocate_leaf(Append *append, int i)
 }
 
 /*
- * Write the new leaves.  Each is unlocked and unpinned once it is written;
- * the next is allocated, and locked, before, since its link is needed.
+ * Write the new leaves.  A leaf has the link to the next one, so that is
+ * allocated, and locked, before the leaf is written, unlocked and unpinned.
  */
 static void
 write_leaves(Append *append)
@@ -270,8 +273,9 @@ write_leaves(Append *append)
 }
 
 /*
- * Lock the rightmost page above the leaves, if it has the downlink of the
- * old rightmost leaf and room for those of the new ones.
+ * Lock the rightmost page of level 1 exclusively and return it; InvalidBuffer
+ * if it has not got the downlink of the old rightmost leaf, or no room for
+ * those of the new leaves.
  */
 static Buffer
 lock_parent(Append *append)
@@ -282,7 +286,7 @@ lock_parent(Append *append)
 	Size		space = 0;
 	Page		page;
 
-	/* the leaf that we hold must not be taken for the root */
+	/* the cached root may be the leaf that we have locked */
 	sware_cache_refresh_root(index);
 	buffer = sware_descend_to_edge(index, 1, true);
 	link = sware_page_link(buffer);
@@ -292,7 +296,8 @@ lock_parent(Append *append)
 		return InvalidBuffer;
 
 	for (int i = 0; i < append->count; i++)
-		space += sware_item_space(append->leaves[i].pivot) + SWARE_TAIL_SIZE;
+		space += sware_item_space(append->leaves[i].pivot) +
+			SWARE_PIVOT_FIELD_SIZE;
 	page = BufferGetPage(buffer);
 	if (sware_page_is_rightmost(page) &&
 		has_last_downlink(page, append->rightmost) &&
@@ -302,7 +307,10 @@ lock_parent(Append *append)
 	return InvalidBuffer;
 }
 
-/* Give the old rightmost leaf its high key and link, the parent downlinks. */
+/*
+ * Link the new leaves: give the old rightmost leaf its high key and right
+ * link, and the parent the downlinks.
+ */
 static void
 link_leaves(Append *append, Buffer buffer, Buffer parent)
 {
@@ -324,7 +332,8 @@ link_leaves(Append *append, Buffer buffer, Buffer parent)
 }
 
 /*
- * Link the new leaves, if what was seen of the right edge still holds.
+ * Link the new leaves, if what look_at_right_edge has found still holds.
+ * Returns whether it did.
  */
 static bool
 try_to_link(Append *append)
@@ -355,7 +364,7 @@ try_to_link(Append *append)
 	return BufferIsValid(parent);
 }
 
-/* Give the pages back that could not be linked. */
+/* Delete the new leaves, which could not be linked. */
 static void
 discard_leaves(Append *append)
 {
@@ -373,9 +382,7 @@ discard_leaves(Append *append)
 	}
 }
 
-/*
- * The number of entries of a run that are not above the whole tree.
- */
+/* Return how many entries of a run are not above the whole tree. */
 int
 sware_entries_within_tree(Relation index, IndexTuple *entries, int count)
 {
@@ -401,10 +408,11 @@ sware_entries_within_tree(Relation index, IndexTuple *entries, int count)
 }
 
 /*
- * Append the start of a run, if the run is above the whole tree.  Returns the
- * number of entries appended: 0 if that is not possible now.
+ * Append the start of a run to the tree, as whole leaves.  Returns the number
+ * of entries appended, which is 0 if the run is not above the whole tree, or
+ * if an append is not possible now.
  *
- * Nothing is locked by the caller.
+ * The caller holds no content locks.
  */
 int
 sware_tree_append_run(Relation index, IndexTuple *entries, int count)
@@ -421,7 +429,7 @@ sware_tree_append_run(Relation index, IndexTuple *entries, int count)
 	if (look_at_right_edge(append, entries[0]))
 		taken = cut_into_leaves(append, entries, count);
 
-	/* if VACUUM looks at a leaf just now, insert some entries one by one */
+	/* While VACUUM has the lock, let the caller insert entries as usual. */
 	if (append->count > 0 &&
 		!ConditionalLockPage(index, SWARE_METAPAGE, ShareLock))
 		taken = 0;

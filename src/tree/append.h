@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * append.h
- *	  Bulk append: runs above the whole tree.
+ *	  Bulk append: a run above the whole tree becomes whole leaves.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,8 +12,8 @@
 #include "utils/rel.h"
 
 /*
- * test modules call these; servers from 16 on hide what is not said to be
- * visible
+ * Test modules call these functions.  Since PostgreSQL 16, extensions are
+ * compiled with hidden visibility.
  */
 #pragma GCC visibility push(default)
 

@@ -1,13 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * bulkdelete.c
- *	  Removing entries whose heap tuples are gone, and empty pages.
+ *	  VACUUM: removes entries whose heap tuples are gone, and pages that are
+ *	  empty or unlinked.
  *
- * Two passes.  The logical pass visits every leaf from left to right, under
- * a cleanup lock, whether it has dead entries or not: splits move entries
- * only to the right, so none escapes, and a scan that returned an entry and
- * still holds its pin keeps VACUUM from releasing the entry's TID.  The
- * physical pass finds pages that nobody links to.
+ * The logical pass visits every leaf from left to right, and takes a cleanup
+ * lock on each, whether it has dead entries or not.  Splits move entries only
+ * to the right, so the pass misses none.  A scan that still has a pin on the
+ * leaf of an entry that it has returned makes the pass wait, and so keeps
+ * VACUUM from releasing the entry's TID.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,13 +40,15 @@ typedef struct VacuumState
 {
 	IndexVacuumInfo *info;
 	IndexBulkDeleteResult *stats;
-	IndexBulkDeleteCallback callback;	/* NULL: count only */
+	IndexBulkDeleteCallback callback;	/* NULL if entries are only to be
+										 * counted */
 	void	   *callbackState;
 	MemoryContext pageContext;	/* reset after each page */
 } VacuumState;
 
 /*
- * Remove dead entries from a leaf, on which the caller has a cleanup lock.
+ * Remove the entries of a leaf that the callback says are dead.  The caller
+ * has a cleanup lock on the leaf.
  */
 static void
 vacuum_leaf(VacuumState *state, Buffer buffer)
@@ -81,7 +84,7 @@ vacuum_leaf(VacuumState *state, Buffer buffer)
 	sware_wal_finish(wal);
 }
 
-/* The leftmost leaf, neither pinned nor locked. */
+/* Return the link to the leftmost leaf. */
 static SwareLink
 leftmost_leaf(Relation index)
 {
@@ -93,8 +96,8 @@ leftmost_leaf(Relation index)
 }
 
 /*
- * The logical pass.  Removes the entries that the callback says are dead, and
- * deletes pages that are empty.  Adds to `stats`.
+ * The logical pass.  Removes the entries that the callback says are dead,
+ * deletes pages that are empty, and adds the numbers of these to `stats`.
  */
 void
 sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
@@ -125,7 +128,10 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 		page = BufferGetPage(buffer);
 		sware_check_page(index, link.block, page);
 
-		/* only this process deletes pages, and it has not come here yet */
+		/*
+		 * only this process deletes pages, and it has not yet come to this
+		 * one
+		 */
 		if (!sware_links_equal(sware_page_link(buffer), link) ||
 			SwarePageGetOpaque(page)->kind != SWARE_KIND_LEAF ||
 			!sware_page_is_live(page))
@@ -151,7 +157,7 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 /* A set of blocks, one bit each. */
 typedef struct BlockSet
 {
-	BlockNumber blocks;			/* below this number */
+	BlockNumber blocks;			/* all blocks are below this number */
 	uint8	   *bits;
 } BlockSet;
 
@@ -179,7 +185,7 @@ has_block(const BlockSet *set, BlockNumber block)
 	return (set->bits[block / 8] & (1 << (block % 8))) != 0;
 }
 
-/* Add the blocks that the downlinks just above the leaves lead to. */
+/* Add the blocks of the leaves that have a downlink. */
 static void
 add_linked_leaves(Relation index, BlockSet *set)
 {
@@ -210,7 +216,7 @@ add_linked_leaves(Relation index, BlockSet *set)
 		sware_release_buffer(buffer);
 		sware_vacuum_delay_point();
 
-		/* pages not found any more only cost a closer look later */
+		/* a leaf that is missed here only gets a closer look later */
 		if (!sware_link_is_valid(link))
 			return;
 		buffer = sware_read_linked(index, link, 1, BUFFER_LOCK_SHARE);
@@ -219,7 +225,10 @@ add_linked_leaves(Relation index, BlockSet *set)
 	}
 }
 
-/* Does the left sibling that a page names link to it? */
+/*
+ * Does the left sibling of a page, as named by its left link, link to the
+ * page?
+ */
 static bool
 is_linked_by_left_sibling(Relation index, BlockNumber block, Page copy)
 {
@@ -238,9 +247,9 @@ is_linked_by_left_sibling(Relation index, BlockNumber block, Page copy)
 }
 
 /*
- * Does a search for a leaf's first entry lead to another page, though the
- * leaf is still what it was?  Then nobody links to it.  `copy` is the leaf's
- * content, taken earlier.  Nothing is locked.
+ * Does no page link to a leaf?  `copy` is its content, taken earlier.  True
+ * if a search for its first entry leads to another page, although the leaf
+ * has not changed.  The caller holds no content locks.
  */
 static bool
 is_unreachable(Relation index, BlockNumber block, Page copy)
@@ -249,7 +258,9 @@ is_unreachable(Relation index, BlockNumber block, Page copy)
 	Buffer		buffer;
 	bool		is_unchanged;
 
-	/* only bulk appends leave unlinked leaves behind, and none is empty */
+	/*
+	 * only bulk appends leave unlinked leaves behind, and those have entries
+	 */
 	if (sware_page_last_sorted(copy) < SWARE_FIRST_DATA ||
 		is_linked_by_left_sibling(index, block, copy))
 		return false;
@@ -270,7 +281,7 @@ is_unreachable(Relation index, BlockNumber block, Page copy)
 	return is_unchanged;
 }
 
-/* Make a page that nobody links to a deleted one. */
+/* Delete a page that no other page links to. */
 static void
 delete_unreachable(Relation index, BlockNumber block)
 {
@@ -283,13 +294,14 @@ delete_unreachable(Relation index, BlockNumber block)
 }
 
 /*
- * Delete a leaf if an interrupted bulk append left it behind without a link to
- * it; true if so.  `copy` is the leaf's content.  Nothing is locked.
+ * Delete a leaf if an interrupted bulk append has left it unlinked, and return
+ * whether it was.  `copy` is the leaf's content.  The caller holds no content
+ * locks.
  *
- * The leaves of an append that is under way have no links either, so nothing
- * is found out then: the next VACUUM comes here again.  Once we have the lock,
- * what was appended is linked or given back.  It is held for one leaf only,
- * since nobody else appends in bulk meanwhile.
+ * A running append has unlinked leaves, too, and holds the lock.  If so, the
+ * leaf is left to the next VACUUM.  Once we have the lock, each appended leaf
+ * is linked or given back.  The lock is held for one leaf only, since it keeps
+ * other sessions from appending.
  */
 static bool
 reclaim_leaf(Relation index, BlockNumber block, Page copy)
@@ -306,8 +318,8 @@ reclaim_leaf(Relation index, BlockNumber block, Page copy)
 }
 
 /*
- * Look at one block of the physical pass; true if it is free.  `linked` are
- * the leaves that need no closer look.
+ * Examine one block in the physical pass, and return whether it is free.
+ * `linked` are the leaves that need no closer look.
  */
 static bool
 examine_block(VacuumState *state, BlockNumber block, const BlockSet *linked)
@@ -347,7 +359,10 @@ examine_block(VacuumState *state, BlockNumber block, const BlockSet *linked)
 		memcpy(copy.data, page, BLCKSZ);
 	sware_release_buffer(buffer);
 
-	/* one that could not be deleted at once, or a crash came in between */
+	/*
+	 * an empty page that could not be deleted when it became empty, or that
+	 * was left by a crash
+	 */
 	if (was_emptied)
 	{
 		int			deleted = sware_delete_page(index, link, level);
@@ -366,9 +381,9 @@ examine_block(VacuumState *state, BlockNumber block, const BlockSet *linked)
 
 /*
  * The physical pass.  Puts free pages into the free space map: deleted ones,
- * those that a crash left without content, and those that an interrupted
- * bulk append left unlinked.  Does nothing if there was no logical pass
- * (there is nothing new to be found then), but for the size.
+ * those that a crash left without content, and those that an interrupted bulk
+ * append left unlinked.  If there was no logical pass, there are no new ones,
+ * and only the size of the index is noted.
  */
 void
 sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
@@ -380,7 +395,7 @@ sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 	BlockSet   *linked;
 	BlockNumber blocks;
 
-	/* see sware_allocate_buffer for the lock */
+	/* sware_allocate_buffer says what the lock is for */
 	if (!RELATION_IS_LOCAL(index))
 		LockRelationForExtension(index, ExclusiveLock);
 	blocks = RelationGetNumberOfBlocks(index);

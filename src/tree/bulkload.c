@@ -1,17 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * bulkload.c
- *	  Building a tree from all of its entries, bottom-up.
+ *	  Builds a tree bottom-up from all of its entries, which come in order.
  *
- * Nobody else can see the file: the pages are written past the buffer
- * manager, each once, and nothing is locked.  An abort drops the file.
+ * No other session can see the file yet.  So the pages are written past the
+ * buffer manager, each of them once, and nothing is locked.  If the
+ * transaction aborts, the file is dropped.
  *
- * A page can be written once its right sibling's block number and its high
- * key are known, so there is one page under construction per level.  Blocks
- * are numbered when a page is started.  Leaves therefore follow each other in
- * the file, but for the number of an internal page here and there, which is
- * written later than the leaves around it; until then the file has zeroes in
- * that place.
+ * A page is written when its right sibling's block number and its high key are
+ * known, so each level has one page under construction.  A page gets its block
+ * number when it is started.  Leaves therefore follow each other in the file,
+ * except for an internal page here and there.  That is written later than the
+ * leaves around it, and until then its block has zeroes.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,32 +32,32 @@
 #include "tree/pagewrite.h"
 #include "wal/wal.h"
 
-/* to which internal pages are filled, in percent */
+/* how full internal pages are made, in percent */
 #define INTERNAL_FILLFACTOR		90
 
-/* pages written and logged at once */
+/* how many pages are written and logged together */
 #define BATCH_PAGES				32
 
 /* all built pages have this incarnation */
 #define BUILD_INCARNATION		1
 
-/* direct I/O wants pages aligned like this */
+/* the alignment that direct I/O needs, in bytes */
 #define IO_ALIGNMENT			4096
 
-/* the page of a level that is under construction */
+/* The page of a level that is under construction. */
 typedef struct LoadLevel
 {
 	uint16		level;			/* 0 is the leaf level */
 	SwareLink	link;			/* this page */
 	SwareLink	left;			/* its left sibling, already written */
-	Size		target;			/* how much of the page's room to use */
-	Size		space;			/* room that the items take */
+	Size		target;			/* how many bytes to fill, by the fill factor */
+	Size		space;			/* bytes that the items take */
 	int			count;			/* number of items, high key not included */
 	IndexTuple	tuples[SWARE_MAX_ITEMS_PER_PAGE];	/* in `data` */
 	Size		dataUsed;
 	char	   *data;
-	char	   *otherData;		/* for the next page */
-	struct LoadLevel *parent;	/* NULL for the top level */
+	char	   *otherData;		/* memory for the next page's items */
+	struct LoadLevel *parent;	/* the level above; NULL for the top level */
 } LoadLevel;
 
 struct SwareBulkload
@@ -65,11 +65,11 @@ struct SwareBulkload
 	Relation	index;
 	bool		allEqualImage;
 	bool		deduplicate;
-	MemoryContext context;		/* lives as long as this */
+	MemoryContext context;		/* freed when the build ends */
 	MemoryContext scratch;		/* emptied after each leaf */
 	LoadLevel  *leaf;
-	BlockNumber nextBlock;		/* to be given to the next page */
-	BlockNumber written;		/* size of the file */
+	BlockNumber nextBlock;		/* the next page's number */
+	BlockNumber written;		/* the number of blocks that the file has */
 	BlockNumber batchFirst;		/* block of the first page of the batch */
 	int			batchCount;
 	Page		batch[BATCH_PAGES];
@@ -79,7 +79,7 @@ struct SwareBulkload
  * Writing
  */
 
-/* Log, extend the file by, and forget the pages of the batch. */
+/* Log the pages of the batch, append them to the file, and empty the batch. */
 static void
 write_batch(SwareBulkload *load)
 {
@@ -111,8 +111,8 @@ write_batch(SwareBulkload *load)
 }
 
 /*
- * Where to make the page for a block, which must be passed to finish_write
- * before the next call.
+ * Return memory in which to make the page for a block.  The caller must call
+ * finish_write for the block before it calls begin_write again.
  */
 static Page
 begin_write(SwareBulkload *load, BlockNumber block)
@@ -132,11 +132,12 @@ finish_write(SwareBulkload *load, BlockNumber block)
 
 	if (block >= load->written)
 	{
-		load->batchCount++;		/* behind the end of the file */
+		load->batchCount++;		/* it is written with its batch, at the end of
+								 * the file */
 		return;
 	}
 
-	/* in a hole that was left for it */
+	/* the block has been skipped, and has zeroes so far */
 	Assert(load->batchCount == 0);
 	sware_wal_write_new_pages(load->index, MAIN_FORKNUM, block, &page, 1);
 	PageSetChecksumInplace(page, block);
@@ -144,7 +145,9 @@ finish_write(SwareBulkload *load, BlockNumber block)
 			  true);
 }
 
-/* Write the page of a level; the high key is NULL if it is the rightmost. */
+/*
+ * Write the page of a level.  `high_key` is NULL if it is the rightmost one.
+ */
 static void
 write_level_page(SwareBulkload *load, LoadLevel *level, IndexTuple high_key,
 				 SwareLink right)
@@ -174,7 +177,7 @@ no_link(void)
 	return link;
 }
 
-/* The link to a new page. */
+/* Give the next block number to a page, and return the link to it. */
 static SwareLink
 new_page(SwareBulkload *load)
 {
@@ -225,9 +228,10 @@ append_tuple(LoadLevel *level, IndexTuple tuple)
 }
 
 /*
- * Is there room for this much more?  Besides the fill factor, the page needs
- * room for a high key, which is expected to be as large as the key at hand;
- * when it is not, some tuples go to the next page.
+ * May the page get `more` bytes?  That must not exceed the fill factor, and
+ * must leave room for a high key, which is expected to be as large as the key
+ * at hand.  If the high key is larger, next_page moves some tuples to the
+ * next page.
  */
 static inline bool
 has_room(LoadLevel *level, Size more, Size key_size)
@@ -235,13 +239,13 @@ has_room(LoadLevel *level, Size more, Size key_size)
 	Size		used = level->space + more;
 
 	return used <= level->target &&
-		used + key_size + SWARE_TAIL_SIZE <= SWARE_PAGE_CAPACITY;
+		used + key_size + SWARE_PIVOT_FIELD_SIZE <= SWARE_PAGE_CAPACITY;
 }
 
 static void add_downlink(SwareBulkload *load, LoadLevel *level,
 						 IndexTuple downlink);
 
-/* The pivot between two neighbours of a level. */
+/* Return the pivot between two neighbouring tuples of a level. */
 static IndexTuple
 pivot_between(SwareBulkload *load, LoadLevel *level, IndexTuple left,
 			  IndexTuple right)
@@ -252,8 +256,8 @@ pivot_between(SwareBulkload *load, LoadLevel *level, IndexTuple left,
 }
 
 /*
- * Write a level's page, and go on with the next one.  `next` is the tuple
- * to come behind those that the page has.
+ * Write a level's page, and start its right sibling.  `next` is the tuple
+ * that comes after those of the page.
  */
 static void
 next_page(SwareBulkload *load, LoadLevel *level, IndexTuple next)
@@ -265,7 +269,7 @@ next_page(SwareBulkload *load, LoadLevel *level, IndexTuple next)
 	SwareLink	right;
 	char	   *data = level->data;
 
-	/* what makes the high key fit goes to the next page */
+	/* move tuples to the next page until the high key fits */
 	for (;;)
 	{
 		IndexTuple	last = level->tuples[level->count - 1];
@@ -327,7 +331,8 @@ add_downlink(SwareBulkload *load, LoadLevel *level, IndexTuple downlink)
 
 /*
  * Put an entry into the last tuple of the leaf, if that has the same key and
- * there is room.  The tuple is the last in `data`, so it can grow in place.
+ * there is room.  Returns whether it did.  The tuple is the last one in
+ * `data`, so it can grow in place.
  */
 static bool
 extend_last_tuple(SwareBulkload *load, LoadLevel *leaf, IndexTuple entry)
@@ -404,7 +409,7 @@ sware_bulkload_begin(Relation index)
 	return load;
 }
 
-/* Add an entry; all come in order. */
+/* Add an entry.  The caller adds all of them in order. */
 void
 sware_bulkload_add(SwareBulkload *load, IndexTuple entry)
 {
@@ -426,7 +431,7 @@ sware_bulkload_add(SwareBulkload *load, IndexTuple entry)
 	append_tuple(leaf, entry);
 }
 
-/* Write what is left, the metapage last, and free everything. */
+/* Write the pages that are left, the metapage last, and free everything. */
 void
 sware_bulkload_finish(SwareBulkload *load)
 {
@@ -447,8 +452,8 @@ sware_bulkload_finish(SwareBulkload *load)
 	finish_write(load, SWARE_METAPAGE);
 
 	/*
-	 * The pages did not go through shared buffers, so a checkpoint that has
-	 * moved the redo pointer past their WAL has not synced them.
+	 * Sync the file.  A checkpoint that began after the pages were logged has
+	 * not synced them, since they are not in shared buffers.
 	 */
 	if (!RelationUsesLocalBuffers(index))
 		smgrimmedsync(RelationGetSmgr(index), MAIN_FORKNUM);
@@ -472,7 +477,10 @@ add_init_fork_page(Relation index, Page contents, BlockNumber block)
 	sware_release_buffer(buffer);
 }
 
-/* Make the tree that an unlogged index has after a crash: an empty one. */
+/*
+ * Make the initialisation fork of an unlogged index: an empty tree, which the
+ * index has after a crash.
+ */
 void
 sware_bulkload_empty_init_fork(Relation index)
 {

@@ -13,7 +13,7 @@
 #include "pages/pageaccess.h"
 #include "tree/cache.h"
 
-/* Copy what the metapage says; locks it for a moment. */
+/* Copy the metapage's data to the cache.  Locks the metapage for a moment. */
 static void
 read_metapage(Relation index, SwareCache *cache)
 {
@@ -27,7 +27,10 @@ read_metapage(Relation index, SwareCache *cache)
 	sware_release_buffer(buffer);
 }
 
-/* The cache of an index, filled from the metapage if it is not there. */
+/*
+ * Return the cache of an index, filled from the metapage if it does not exist
+ * yet.
+ */
 SwareCache *
 sware_cache(Relation index)
 {
@@ -46,7 +49,7 @@ sware_cache(Relation index)
 	return (SwareCache *) index->rd_amcache;
 }
 
-/* Read the metapage again: the root was not where the cache said. */
+/* Read the metapage again, when the root is not where the cache says. */
 void
 sware_cache_refresh_root(Relation index)
 {
@@ -61,9 +64,9 @@ sware_cache_refresh_root(Relation index)
 }
 
 /*
- * Remember where the rightmost leaf is, or that this is not known.  Callers
- * keep no pointer to the cache: a comparator that looks at catalogs can make
- * it go away.
+ * Remember where the rightmost leaf is, or that it is not known.  Callers
+ * must not keep a pointer to the cache: a comparator that reads catalogs can
+ * cause the cache to be freed.
  */
 void
 sware_cache_set_rightmost(Relation index, SwareLink rightmost)
@@ -72,7 +75,7 @@ sware_cache_set_rightmost(Relation index, SwareLink rightmost)
 		((SwareCache *) index->rd_amcache)->rightmost = rightmost;
 }
 
-/* Remember the open page of the buffer that took entries last. */
+/* Remember the open buffer page that this backend has used last. */
 void
 sware_cache_set_tail(Relation index, SwareLink tail)
 {
@@ -80,7 +83,7 @@ sware_cache_set_tail(Relation index, SwareLink tail)
 		((SwareCache *) index->rd_amcache)->tail = tail;
 }
 
-/* Forget everything: the file is about to be built anew. */
+/* Forget everything, when the file is about to be built anew. */
 void
 sware_cache_forget(Relation index)
 {

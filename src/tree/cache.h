@@ -3,9 +3,9 @@
  * cache.h
  *	  What a backend remembers of an index between calls (rd_amcache).
  *
- * Everything here may be out of date, and is checked when it is used.  What
- * sware_cache returns is valid until the next thing that may look at catalogs,
- * comparators included.
+ * Everything here may be out of date, and must be checked when it is used.
+ * The pointer that sware_cache returns is valid until catalogs may be read,
+ * which comparators can do, too.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,10 +20,11 @@
 typedef struct SwareCache
 {
 	SwareLink	root;			/* as the metapage had it */
-	int			level;			/* of the root */
+	int			level;			/* level of the root */
 	bool		allEqualImage;	/* never changes while the file is the same */
-	SwareLink	rightmost;		/* rightmost leaf, or no link if not known */
-	SwareLink	tail;			/* open page of the buffer, or no link */
+	SwareLink	rightmost;		/* the rightmost leaf, or no link if it is not
+								 * known */
+	SwareLink	tail;			/* an open buffer page, or no link */
 } SwareCache;
 
 extern SwareCache *sware_cache(Relation index);

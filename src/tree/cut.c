@@ -1,12 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * cut.c
- *	  Where the order of entries can be cut into intervals of a few leaves each.
+ *	  Finds places at which the order of entries can be cut into intervals of a
+ *	  few leaves each.
  *
- * Any place will do for the end of an interval: who goes through it asks which
- * entries lie in it, not on which pages.  The downlinks just above the leaves
- * are good places, since an interval then begins and ends with a leaf; that
- * others change the tree while they are looked up does no harm.
+ * Any place is correct as the end of an interval: a participant of a parallel
+ * scan asks which entries lie in its interval, not on which pages they are.
+ * The pivots just above the leaves are good places, since an interval then
+ * begins and ends with a leaf.  Other sessions may change the tree while this
+ * is looking for a place.
  *
  * One content lock is held at a time.
  *
@@ -26,8 +28,8 @@
 #include "tree/tree.h"
 
 /*
- * How often a step to the left is tried, while others change the tree, before
- * the rest of the tree counts as one interval.
+ * How often to try a step to the left while other sessions change the tree;
+ * then the rest of the tree counts as one interval.
  */
 #define MAX_ATTEMPTS	10
 
@@ -40,7 +42,7 @@ has_downlinks(Relation index)
 	(void) sware_get_root(index, &level);
 	if (level == 0)
 	{
-		/* it may have grown */
+		/* the cache may be out of date */
 		sware_cache_refresh_root(index);
 		(void) sware_get_root(index, &level);
 	}
@@ -48,8 +50,9 @@ has_downlinks(Relation index)
 }
 
 /*
- * The page just above the leaves that has the downlink for what lies next to
- * the place in the direction, or at the tree's edge.  Pinned and share-locked.
+ * Return the page of level 1 that has the downlink for a place, or the first
+ * such page in the direction if the place has no columns.  The page is pinned
+ * and share-locked.
  */
 static Buffer
 read_parent(const SwareSearchKey *place, bool forward)
@@ -59,7 +62,7 @@ read_parent(const SwareSearchKey *place, bool forward)
 	return sware_descend(place, 1, BUFFER_LOCK_SHARE, NULL);
 }
 
-/* Copy a pivot of a page, which the caller has locked. */
+/* Copy a pivot of a page that the caller has locked. */
 static void
 copy_pivot(Relation index, Buffer buffer, OffsetNumber offset, IndexTuple to)
 {
@@ -73,7 +76,7 @@ copy_pivot(Relation index, Buffer buffer, OffsetNumber offset, IndexTuple to)
 	memcpy(to, pivot, IndexTupleSize(pivot));
 }
 
-/* Look for the pivot above the next leaves. */
+/* Find the pivot above the next `leaves` leaves, or fewer. */
 static bool
 find_above(const SwareSearchKey *place, int leaves, IndexTuple pivot)
 {
@@ -98,7 +101,7 @@ find_above(const SwareSearchKey *place, int leaves, IndexTuple pivot)
 	return found;
 }
 
-/* Look for the pivot below the next leaves. */
+/* Find the pivot below the next `leaves` leaves, or fewer. */
 static bool
 find_below(const SwareSearchKey *place, int leaves, IndexTuple pivot)
 {
@@ -114,7 +117,7 @@ find_below(const SwareSearchKey *place, int leaves, IndexTuple pivot)
 			offset = sware_search_internal(place, BufferGetBlockNumber(buffer),
 										   page);
 
-		/* the first downlink has no key: it begins where the page does */
+		/* the first downlink has no key, so it cannot be a cut */
 		if (offset >= SWARE_FIRST_DATA + leaves)
 		{
 			copy_pivot(place->index, buffer, offset - leaves + 1, pivot);
@@ -141,12 +144,12 @@ find_below(const SwareSearchKey *place, int leaves, IndexTuple pivot)
 }
 
 /*
- * Find a pivot that lies about so many leaves, or fewer, beyond a place in the
- * direction, or beyond the edge from which the direction leads, if the place
- * has no columns.  Going backward, the place is `below`.  `pivot` has room for
- * SWARE_MAX_PIVOT_SIZE bytes.
+ * Find a pivot that lies about `leaves` leaves, or fewer, beyond a place in
+ * the direction.  If the place has no columns, begin at the tree's first leaf
+ * in the direction.  When going backward, the place is `below`.  `pivot` has
+ * room for SWARE_MAX_PIVOT_SIZE bytes.
  *
- * False if the tree ends there, or if it is not known where to cut it.
+ * Returns false if the tree ends there, or if no place for a cut is found.
  */
 bool
 sware_find_cut(const SwareSearchKey *place, bool forward, int leaves,

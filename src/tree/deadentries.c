@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * deadentries.c
- *	  Removing entries of dead rows from a leaf that has no room.  See
+ *	  Removes entries of dead rows from a leaf that has no room.  See
  *	  deadentries.h.
  *
  * The table decides which rows are dead to everybody, and returns the horizon
- * that a standby needs to know (table_index_delete_tuples).  A mark is taken
- * for a suggestion only, and checked: sessions that began on a standby, and
+ * that a standby needs to know (table_index_delete_tuples).  A mark only
+ * suggests that, and is checked: a session that began on a standby, and
  * survived its promotion, may still need a row that others have marked.
  *
  *-------------------------------------------------------------------------
@@ -28,20 +28,20 @@
 #include "wal/conflict.h"
 #include "wal/wal.h"
 
-/* What the table is asked about the rows of a leaf. */
+/* A question to the table about rows of a leaf. */
 typedef struct Question
 {
 	Relation	index;
 	Relation	heap;
 	Buffer		buffer;
 	Page		page;			/* of the buffer */
-	int			tidCount;		/* of all items of the page */
-	int		   *numbers;		/* for each TID asked for, by its id: its
-								 * number among all TIDs of the page */
+	int			tidCount;		/* number of TIDs of the page */
+	int		   *numbers;		/* for each TID that is asked about, by its
+								 * id: its number among all TIDs of the page */
 	TM_IndexDeleteOp operation;
 } Question;
 
-/* Prepare to ask about the rows of a leaf, the items of which are checked. */
+/* Prepare a question about the rows of a leaf, and check the leaf's items. */
 static void
 begin_question(Question *question, Relation index, Relation heap, Buffer buffer)
 {
@@ -73,7 +73,8 @@ end_question(Question *question)
 }
 
 /*
- * Ask about one more TID, of the item at `offset`; returns where to say more.
+ * Add a TID of the item at `offset` to the question.  Returns the TID's
+ * status, for the caller to complete.
  */
 static TM_IndexStatus *
 ask_about(Question *question, OffsetNumber offset, ItemPointer tid, int number)
@@ -113,17 +114,19 @@ has_marked(Page page)
 	return false;
 }
 
-/* The rows that marked items of a leaf point to. */
+/* The rows of a leaf's marked items. */
 typedef struct MarkedRows
 {
-	int			count;			/* of TIDs that are dead to everybody */
-	bool	   *dead;			/* by the number of the TID */
+	int			count;			/* number of TIDs of rows that are dead to
+								 * everybody */
+	bool	   *dead;			/* by the TID's number among all TIDs of the
+								 * page: is its row one of them? */
 	int			blockCount;
-	BlockNumber *blocks;		/* of the table, that these TIDs are in; in
-								 * order */
+	BlockNumber *blocks;		/* the blocks of the table that have these
+								 * rows, in order */
 } MarkedRows;
 
-/* Find out which of the marked items' rows are dead to everybody indeed. */
+/* Find out which of the marked items' rows are really dead to everybody. */
 static void
 check_marked(Question *question, MarkedRows *rows)
 {
@@ -164,8 +167,9 @@ check_marked(Question *question, MarkedRows *rows)
 }
 
 /*
- * Ask about marked items, and all others whose rows are in the same blocks:
- * these blocks are read anyway.  False if no row of a marked item is dead.
+ * Put the rows of marked items into the question, and all other rows of the
+ * leaf that are in the same blocks of the table, which are read anyway.
+ * Returns false if no row of a marked item is dead.
  */
 static bool
 ask_about_marked(Question *question)
@@ -202,9 +206,9 @@ ask_about_marked(Question *question)
 }
 
 /*
- * Which TID of a posting list, of a group of equal keys, is likely to be an old
- * version?  At most one row of a list is likely to have been updated, in the
- * block that most of its TIDs are in.  -1 if none stands out.
+ * Which TID of a posting list is likely to belong to an old version?  It is
+ * expected that one row of the list at most has been updated, and that the
+ * most TIDs are in its block.  Returns -1 if there is no such TID.
  */
 static int
 promising_tid(IndexTuple posting)
@@ -219,8 +223,8 @@ promising_tid(IndexTuple posting)
 }
 
 /*
- * Ask about all items, those with equal keys being the promising ones.  False
- * if no keys are equal.
+ * Put all rows of the leaf into the question; those with equal keys are the
+ * promising ones.  Returns false if no keys are equal.
  */
 static bool
 ask_about_versions(Question *question, Size size)
@@ -272,8 +276,8 @@ ask_about_versions(Question *question, Size size)
 }
 
 /*
- * Let gaps of a private copy of a leaf become free space, up to `wanted` bytes,
- * if there are `size` bytes.  Returns whether there are.
+ * Turn gaps of a private copy of a leaf into free space, up to `wanted`
+ * bytes, if the leaf then has `size` bytes of it.  Returns whether it has.
  */
 static bool
 use_gaps(Page page, Size size, Size wanted)
@@ -285,8 +289,9 @@ use_gaps(Page page, Size size, Size wanted)
 }
 
 /*
- * Ask the table, and remove what it says can go, with one record, which also
- * uses gaps.  Returns whether there is room for `size` bytes.
+ * Ask the table, and remove the entries that it says can go.  One record does
+ * that, and also turns gaps into free space.  Returns whether there is room
+ * for `size` bytes then.
  */
 static bool
 remove_confirmed(Question *question, Size size, Size wanted)
@@ -301,7 +306,7 @@ remove_confirmed(Question *question, Size size, Size wanted)
 
 	horizon = table_index_delete_tuples(question->heap, operation);
 
-	/* the answers come in another order, and there may be fewer of them */
+	/* the table has sorted the answers, and may have left some out */
 	gone = palloc0(question->tidCount * sizeof(bool));
 	for (int i = 0; i < operation->ndeltids; i++)
 	{
@@ -361,7 +366,7 @@ sware_leaf_make_room(Relation index, Relation heap, Buffer buffer, Size size,
 	if (has_room)
 		return true;
 
-	/* keys of a unique index are equal only where a row has versions */
+	/* A unique index has equal keys only where a row has several versions. */
 	if (!hasVersions && !index->rd_index->indisunique)
 		return false;
 	begin_question(&question, index, heap, buffer);

@@ -1,13 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * deadentries.h
- *	  Removing entries of dead rows from a leaf that has no room.
+ *	  Removes entries of dead rows from a leaf that has no room.
  *
  * Scans mark entries whose rows are dead to everybody (treescan.h).  A leaf
- * without room first drops those that the table confirms; then, where updates
- * have left versions of one row, the table is asked for old versions among
- * equal keys.  No TID is released by this, only by VACUUM; so pins that keep
- * VACUUM away from a leaf do not matter here, and no cleanup lock is needed.
+ * without room first loses those of them that the table confirms.  Then, if
+ * updates have left several versions of a row, the table is asked for old
+ * versions among equal keys.  This does not release TIDs for reuse: only
+ * VACUUM does that.  So pins that keep VACUUM away from a leaf do not matter
+ * here, and no cleanup lock is needed.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,14 +20,14 @@
 
 /*
  * Make room for an item of `size` bytes, line pointer included, on an
- * exclusively locked leaf that has not got it: use its gaps, or else remove
- * entries of dead rows.  There may be room for up to `wanted` bytes then, if
- * that is to be had.  `hasVersions` says that the entries to come are versions
- * of rows that the index has already.  False if there is not enough room all
- * the same; the leaf may have changed.
+ * exclusively locked leaf that has too little free space: use its gaps, or
+ * else remove entries of dead rows.  If possible, up to `wanted` bytes are
+ * made free.  `hasVersions` says that the entries to come are versions of rows
+ * that the index has already.  Returns whether there is room for the item; the
+ * leaf may have changed even if there is none.
  *
- * `heap` is the table, or NULL to ask no table.  Locks pages of the table, one
- * at a time, while the leaf is locked.
+ * `heap` is the table; if it is NULL, no table is asked.  Locks pages of the
+ * table, one at a time, while the leaf is locked.
  */
 extern bool sware_leaf_make_room(Relation index, Relation heap, Buffer buffer,
 								 Size size, Size wanted, bool hasVersions);

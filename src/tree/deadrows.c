@@ -23,7 +23,7 @@ sware_row_check_begin(SwareRowCheck *check, Relation heap)
 bool
 sware_row_is_dead(SwareRowCheck *check, const ItemPointerData *tid)
 {
-	ItemPointerData copy = *tid;	/* the call changes it */
+	ItemPointerData copy = *tid;	/* the call below changes it */
 	bool		call_again = false;
 
 	return !table_index_fetch_tuple(check->fetch, &copy, &check->snapshot,

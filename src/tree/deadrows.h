@@ -3,10 +3,10 @@
  * deadrows.h
  *	  Which rows are dead to everybody?
  *
- * The table tells which rows of a list may lose their entries, and up to which
- * transaction a standby must not need them any more (the horizon).  It expects
- * to be told of one such row at least: so those that are thought to be dead are
- * looked at first, one by one.
+ * Given a list of rows, the table returns those of them that may lose their
+ * entries, and the horizon: a standby must not need rows that transactions up
+ * to it have deleted.  The table expects that the caller knows of at least one
+ * such row.  So rows that are thought to be dead are checked one by one first.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,7 +16,7 @@
 #include "access/tableam.h"
 #include "utils/rel.h"
 
-/* Looks at rows of a table. */
+/* A check of a table's rows, one after another. */
 typedef struct SwareRowCheck
 {
 	IndexFetchTableData *fetch;
@@ -32,8 +32,8 @@ sware_table_tells_dead(Relation heap)
 }
 
 /*
- * Begin to look at rows of a table; memory comes from the current context.  The
- * check keeps a page of the table pinned between calls.
+ * Begin a check of a table's rows.  Memory comes from the current context.
+ * The check keeps a page of the table pinned between calls.
  */
 extern void sware_row_check_begin(SwareRowCheck *check, Relation heap);
 
@@ -43,7 +43,7 @@ extern void sware_row_check_begin(SwareRowCheck *check, Relation heap);
  */
 extern bool sware_row_is_dead(SwareRowCheck *check, const ItemPointerData *tid);
 
-/* Let go of the pin and the memory. */
+/* End the check: release its pin and its memory. */
 extern void sware_row_check_end(SwareRowCheck *check);
 
 #endif							/* SWARE_DEADROWS_H */

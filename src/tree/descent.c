@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * descent.c
- *	  Finding pages from the root down, and parents from a child up.
+ *	  Finds pages from the root down, and parents from a child up.
  *
- * Descents hold one content lock at a time (generic redo holds all locks of
- * a record at once, so a reader on a standby that coupled locks could
- * deadlock with it).  Between two pages anything may happen to the second
- * one: splits show in its high key, deletion and reuse in its incarnation.
+ * A descent holds one content lock at a time: generic redo holds all locks of
+ * a record at once, so it could deadlock with a reader on a standby that took
+ * a second lock.  Before the second page is locked, anything may happen to it:
+ * its high key shows a split, its incarnation shows deletion and reuse.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,7 +24,10 @@
 #include "tree/descent.h"
 #include "tree/split.h"
 
-/* The root and its level, from the cache; to be checked when used. */
+/*
+ * Return the root, and set its level, as the cache knows them.  Both must be
+ * checked when they are used.
+ */
 SwareLink
 sware_get_root(Relation index, int *level)
 {
@@ -35,27 +38,36 @@ sware_get_root(Relation index, int *level)
 }
 
 /*
- * A descent that loses its way so often is not up against concurrent changes:
- * a link leads to a page that it does not mean.
+ * After this number of attempts the failures of a descent are not due to
+ * concurrent changes: a link leads to a page that it does not mean.
  */
 #define MAX_ATTEMPTS	10000
 
-/* how far to look for a downlink to the right of where it should be */
+/*
+ * how many pages to look through for a downlink, to the right of where it
+ * should be
+ */
 #define HINTED_STEPS	32
 
-/* how often to look for the parent of a page, which must have one */
+/* how many times to look for the parent of a page, which must have one */
 #define MAX_PARENT_ATTEMPTS		100
 
 /*
- * Pages that a step left walks right, looking for the left sibling after it
- * was split, before it seeks from the root instead.
+ * How many pages to look through for a left sibling that has been split.  If
+ * it is not among them, the caller seeks from the root.
  */
 #define MAX_STEPS_RIGHT		4
 
-/* Steps along a level before it is looked at how many there can be. */
+/*
+ * After this number of steps along a level it is checked whether the level
+ * can have that many pages.
+ */
 #define MANY_STEPS		10000
 
-/* Count a step along a level, and give up if it has led through a circle. */
+/*
+ * Count a step along a level.  Raises an error if there have been more steps
+ * than the index has pages.
+ */
 static void
 count_step(Relation index, BlockNumber block, int64 *steps)
 {
@@ -63,7 +75,7 @@ count_step(Relation index, BlockNumber block, int64 *steps)
 		sware_report_corruption(index, block, "Right links form a circle.");
 }
 
-/* Count an attempt to find a page, and give up if there are too many. */
+/* Count an attempt to find a page.  Raises an error if there are too many. */
 static void
 count_attempt(Relation index, int level, int *attempts)
 {
@@ -80,9 +92,10 @@ count_attempt(Relation index, int level, int *attempts)
 }
 
 /*
- * Pin and lock the root.  What comes from the metapage is accepted as it is:
- * it may have been split already, then its right links lead on.  What comes
- * from the cache must still be alone on its level.
+ * Pin and lock the root, and return it.  If the root comes from the metapage,
+ * it is accepted as it is: it may have been split since, and then its right
+ * links lead on.  If it comes from the cache, it must still be the only page
+ * of its level.
  */
 static Buffer
 read_root(Relation index, int lockmode, int *level)
@@ -110,7 +123,7 @@ read_root(Relation index, int lockmode, int *level)
 	return buffer;
 }
 
-/* The page that a downlink of a locked page leads to. */
+/* Return the link that a downlink of a locked page has. */
 static inline SwareLink
 downlink(Relation index, Buffer buffer, OffsetNumber offset)
 {
@@ -128,7 +141,7 @@ is_right_of_page(const SwareSearchKey *key, Buffer buffer)
 		return false;
 	if (!sware_page_is_leaf(page) && sware_page_data_count(page) == 0)
 		return true;
-	/* a place to the right is found on a lower level */
+	/* without a high key, go down: the search goes right on a lower level */
 	if (!sware_page_has_high_key(page))
 		return false;
 	return sware_compare_key(key,
@@ -137,7 +150,10 @@ is_right_of_page(const SwareSearchKey *key, Buffer buffer)
 												 page, SWARE_HIGH_KEY)) >= 0;
 }
 
-/* Complete the split of a page that was seen to be flagged, if it still is. */
+/*
+ * Complete the split of a page that was flagged as incomplete, if it still
+ * is.
+ */
 static void
 finish_split(Relation index, SwareLink link, int level, SwareStack *stack)
 {
@@ -154,12 +170,12 @@ finish_split(Relation index, SwareLink link, int level, SwareStack *stack)
 }
 
 /*
- * Step right from a pinned and locked page until the page holds the place.
- * A writer completes the incomplete splits it meets, on every level, so that
- * it never stands on a page that has no downlink.
+ * Step right from a pinned and locked page to the page that holds the place.
+ * A writer completes each incomplete split that it meets, on every level, so
+ * that it never returns a page without a downlink.
  *
- * Returns the page, pinned and locked in the same mode, or InvalidBuffer with
- * nothing held if the way was lost.
+ * Returns the page, pinned and locked in the same mode, or InvalidBuffer, with
+ * nothing pinned, if a link has led to a page that it does not mean.
  */
 static Buffer
 move_right(const SwareSearchKey *key, Buffer buffer, int level, int lockmode,
@@ -191,7 +207,10 @@ move_right(const SwareSearchKey *key, Buffer buffer, int level, int lockmode,
 	}
 }
 
-/* one try of sware_descend; InvalidBuffer if the way was lost */
+/*
+ * Try once what sware_descend does.  Returns InvalidBuffer if a link has led
+ * to a page that it does not mean.
+ */
 static Buffer
 try_descend(const SwareSearchKey *key, int level, int lockmode,
 			SwareStack **stack)
@@ -206,7 +225,7 @@ try_descend(const SwareSearchKey *key, int level, int lockmode,
 	{
 		SwareLink	root = sware_page_link(buffer);
 
-		/* a page of a lower level was found, so this is no longer the root */
+		/* the root is on a higher level now */
 		sware_release_buffer(buffer);
 		sware_cache_refresh_root(index);
 		if (sware_links_equal(sware_get_root(index, &current), root))
@@ -228,7 +247,7 @@ try_descend(const SwareSearchKey *key, int level, int lockmode,
 
 		if (current == level && held != lockmode)
 		{
-			/* the root itself is wanted, exclusively */
+			/* the caller wants an exclusive lock on the root itself */
 			SwareLink	link = sware_page_link(buffer);
 
 			sware_release_buffer(buffer);
@@ -284,11 +303,12 @@ try_descend(const SwareSearchKey *key, int level, int lockmode,
 }
 
 /*
- * Find the page of a level whose range holds the place.  Returns it pinned
- * and locked; nothing else is.  `stack`, if wanted, gets the ancestors passed.
+ * Find the page of a level whose key range has the place.  Returns it pinned
+ * and locked, with no other page pinned.  `*stack`, unless NULL is given for
+ * it, is set to the ancestors on the way.
  *
- * With an exclusive lock, incomplete splits met on the way are completed.
- * The caller may hold locks on lower levels.
+ * If `lockmode` is exclusive, incomplete splits on the way are completed.  The
+ * caller may hold locks on lower levels.
  */
 Buffer
 sware_descend(const SwareSearchKey *key, int level, int lockmode,
@@ -305,7 +325,10 @@ sware_descend(const SwareSearchKey *key, int level, int lockmode,
 	return buffer;
 }
 
-/* one try of sware_descend_to_edge; InvalidBuffer if the way was lost */
+/*
+ * Try once what sware_descend_to_edge does.  Returns InvalidBuffer if a link
+ * has led to a page that it does not mean.
+ */
 static Buffer
 try_descend_to_edge(Relation index, int level, bool rightmost)
 {
@@ -348,7 +371,7 @@ try_descend_to_edge(Relation index, int level, bool rightmost)
 }
 
 /*
- * The leftmost or rightmost page of a level, pinned and share-locked.
+ * Return the leftmost or rightmost page of a level, pinned and share-locked.
  */
 Buffer
 sware_descend_to_edge(Relation index, int level, bool rightmost)
@@ -365,10 +388,10 @@ sware_descend_to_edge(Relation index, int level, bool rightmost)
 }
 
 /*
- * Step from `page` of a level to its left sibling: the page whose right link
- * leads to `page`.  It is the one that the left link names, or further right
- * if that one was split.  Returns it pinned and share-locked, or
- * InvalidBuffer, with nothing held, if it was not found.
+ * Step from `page` of a level to its left sibling, which is the page whose
+ * right link leads to `page`.  It is the page that the left link names, or,
+ * if that has been split, one to the right of that.  Returns it pinned and
+ * share-locked, or InvalidBuffer, with nothing pinned, if it is not found.
  */
 Buffer
 sware_step_left(Relation index, SwareLink sibling, SwareLink page, int level)
@@ -389,7 +412,10 @@ sware_step_left(Relation index, SwareLink sibling, SwareLink page, int level)
 	return InvalidBuffer;
 }
 
-/* The offset of the downlink to a page; InvalidOffsetNumber if not there. */
+/*
+ * Return the offset of the downlink to a page; InvalidOffsetNumber if there
+ * is none.
+ */
 static OffsetNumber
 find_downlink(Relation index, Buffer buffer, SwareLink child, OffsetNumber hint)
 {
@@ -409,7 +435,7 @@ find_downlink(Relation index, Buffer buffer, SwareLink child, OffsetNumber hint)
 /*
  * Look for the downlink to `child` on an exclusively locked page and on up to
  * `steps` pages to its right.  Returns the page that has it, or InvalidBuffer
- * with nothing held.
+ * with nothing pinned.
  */
 static Buffer
 find_downlink_to_the_right(Relation index, Buffer buffer, int level,
@@ -442,11 +468,10 @@ find_downlink_to_the_right(Relation index, Buffer buffer, int level,
 }
 
 /*
- * Look for a downlink by the high key of the page that it leads to, if that
- * has one.
+ * Look for the downlink to a page by that page's high key, if it has one.
  *
- * Who searches from the root with pages locked must know where the root is: the
- * cached one may be among the pages locked, after the tree has grown.
+ * The root is read from the metapage first: after the tree has grown, the
+ * cached root may be one of the pages that the caller has locked.
  */
 static Buffer
 find_parent_by_high_key(Relation index, Page page, int level, SwareLink child,
@@ -488,12 +513,12 @@ find_parent_by_walk(Relation index, int level, SwareLink child,
 }
 
 /*
- * Find the downlink to a page that is not the root nor the rightmost of its
- * level.  The caller holds an exclusive lock on the page, which keeps its
- * downlink where it is, or moves it right only with a split of the parent.
+ * Find the downlink to a page that is neither the root nor the rightmost page
+ * of its level.  The caller holds an exclusive lock on the page, so its
+ * downlink stays where it is, or moves right by a split of the parent.
  *
- * Returns the parent, pinned and exclusively locked, with no incomplete
- * split.  The stack is a hint.
+ * Returns the parent, pinned and exclusively locked, without an incomplete
+ * split, and sets `*offset`.  The stack is a hint.
  */
 Buffer
 sware_find_parent(Relation index, Buffer child, SwareStack *stack,
@@ -516,10 +541,10 @@ sware_find_parent(Relation index, Buffer child, SwareStack *stack,
 	}
 
 	/*
-	 * As a rule the place just below the child's high key is under its
-	 * downlink.  Not so where an emptied internal page has given its range
-	 * away: high keys there may be too high (page.h), and lead too far right.
-	 * Any walk may lose its way to concurrent changes.
+	 * As a rule a search for the place just below the child's high key leads
+	 * to its downlink.  It does not where an emptied internal page has given
+	 * its range away: high keys there may be too high (page.h), and lead too
+	 * far right.  Concurrent changes can make any search fail.
 	 */
 	for (int attempt = 0; attempt < MAX_PARENT_ATTEMPTS; attempt++)
 	{
@@ -551,9 +576,11 @@ sware_free_stack(SwareStack *stack)
 }
 
 /*
- * The leaf of a place, pinned and locked in a mode: the rightmost one, if that
- * is known and fits, else by a descent, whose ancestors are remembered if
- * `stack` is not NULL.  Locked exclusively, it has no incomplete split.
+ * Return the leaf whose key range has a place, pinned and locked.  It is the
+ * rightmost one if that is known and the place is in it; otherwise it is
+ * found by a descent, and `*stack`, unless NULL is given for it, is set to
+ * the ancestors on the way.  If it is locked exclusively, it has no
+ * incomplete split.
  */
 Buffer
 sware_find_leaf(const SwareSearchKey *key, int lockmode, SwareStack **stack)

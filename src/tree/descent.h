@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * descent.h
- *	  Finding pages from the root down, and parents from a child up.
+ *	  Finds pages from the root down, and parents from a child up.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,12 +15,15 @@
 #include "layout/page.h"
 
 /*
- * test modules call these; servers from 16 on hide what is not said to be
- * visible
+ * Test modules call these functions.  Since PostgreSQL 16, extensions are
+ * compiled with hidden visibility.
  */
 #pragma GCC visibility push(default)
 
-/* Ancestors passed on a descent, nearest first; a hint that is checked. */
+/*
+ * The ancestors of a page, the nearest one first, as a descent has seen them:
+ * a hint, which is checked.
+ */
 typedef struct SwareStack
 {
 	SwareLink	page;

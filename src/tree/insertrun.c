@@ -1,13 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * insertrun.c
- *	  Inserting sorted runs of entries, leaf by leaf.
+ *	  Inserts sorted runs of entries, leaf by leaf.
  *
- * A run is taken apart at the high keys of the leaves it meets.  What goes
- * into one leaf is stored with one WAL record, if the leaf has room for it;
- * otherwise the leaf is put in order, its duplicates are merged, or it is
- * split.  Every entry that is stored already is skipped, wherever it is, so
- * that a run can be repeated after a crash.
+ * A run is divided by the high keys of the leaves that it meets.  The part
+ * that belongs to one leaf is stored with one WAL record, if the leaf has room
+ * for it.  Otherwise gaps are used or entries of dead rows are removed, or the
+ * leaf's duplicates are merged, or it is split.  An entry that the tree has
+ * already is skipped, wherever it is stored, so that a run can be repeated
+ * after a crash.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,34 +33,35 @@
 #include "wal/wal.h"
 
 /*
- * With an empty append area, an entry goes to the sorted part if that shifts
- * no more line pointers than this: it costs the WAL of about one entry.
+ * If the append area is empty, an entry goes to the sorted part if it shifts
+ * no more line pointers than this.  The shift costs as much WAL as about one
+ * entry.
  */
 #define SMALL_SHIFT		20
 
-/* A run shorter than this is not worth a bulk append. */
+/* A run with fewer entries is not worth a bulk append. */
 #define MIN_APPEND_RUN	(SWARE_MAX_ITEMS_PER_PAGE * 2)
 
-/* What one entry does to a leaf that has room for it. */
+/* What must be done to a leaf to store an entry. */
 typedef enum PlacementKind
 {
-	PLACEMENT_NONE,				/* it is there already */
+	PLACEMENT_NONE,				/* the entry is there already */
 	PLACEMENT_NO_ROOM,
-	PLACEMENT_ADD,				/* goes in at an offset */
-	PLACEMENT_FOLD,				/* so it would, were the append area not full */
-	PLACEMENT_POSTING			/* goes into a posting list, whose largest TID
-								 * comes out */
+	PLACEMENT_ADD,				/* add it at an offset */
+	PLACEMENT_FOLD,				/* the append area is full: fold it in first */
+	PLACEMENT_POSTING			/* put it into a posting list, and store the
+								 * list's largest TID elsewhere */
 } PlacementKind;
 
 typedef struct Placement
 {
 	PlacementKind kind;
-	OffsetNumber offset;		/* where to add, or of the posting list */
+	OffsetNumber offset;		/* where to add, or where the posting list is */
 	bool		inAppendArea;	/* is that offset in the append area? */
 } Placement;
 
 /*
- * Where in a leaf without an equal entry does a new one go, if it has room?
+ * Where does an entry go that is not on the leaf yet, if there is room?
  * `sorted_offset` is its place in the sorted part.
  */
 static Placement
@@ -86,7 +88,7 @@ place_new_entry(const SwareSearchKey *key, Page page, Size size,
 	return placement;
 }
 
-/* Where does an entry go, whose place is `key`? */
+/* Where does an entry go?  `key` is its place. */
 static Placement
 place_entry(const SwareSearchKey *key, Page page, IndexTuple entry)
 {
@@ -123,7 +125,7 @@ place_entry(const SwareSearchKey *key, Page page, IndexTuple entry)
 }
 
 /*
- * Bring a leaf's append area into its sorted part, by permuting line pointers.
+ * Make the append area a part of the sorted part, by permuting line pointers.
  */
 static void
 fold_append_area(Relation index, Page page)
@@ -139,7 +141,7 @@ fold_append_area(Relation index, Page page)
 	SwarePageGetOpaque(page)->appendItems = 0;
 }
 
-/* Add an entry at the place found for it. */
+/* Add an entry at its placement's offset. */
 static void
 apply_add(Page page, IndexTuple entry, const Placement *placement)
 {
@@ -149,8 +151,9 @@ apply_add(Page page, IndexTuple entry, const Placement *placement)
 }
 
 /*
- * Store an entry in a copy of a leaf; false if it has no room.  Nothing is
- * changed then, but perhaps the append area was folded in.
+ * Store an entry in a copy of a leaf, and return whether it had room.  If it
+ * had not, the append area may have been folded in, but nothing else has
+ * changed.
  */
 static bool
 store_entry(Relation index, Page page, IndexTuple entry)
@@ -187,23 +190,24 @@ store_entry(Relation index, Page page, IndexTuple entry)
 			list = sware_posting_insert(list, &entry->t_tid, &evicted);
 			memcpy(sware_page_tuple(page, placement.offset), list,
 				   IndexTupleSize(list));
-			/* the TID that it has gained is not known to be dead */
+			/* clear the list's mark: its new TID's row may be alive */
 			ItemIdSetNormal(line_pointer, ItemIdGetOffset(line_pointer),
 							ItemIdGetLength(line_pointer));
 
-			/* what came out lies behind its list, before all that follows it */
+			/* the evicted TID comes behind its list, before the next key */
 			if (!store_entry(index, page, evicted))
-				elog(ERROR, "no room for an entry that was made room for");
+				elog(ERROR, "an entry does not fit into the room that was made for it");
 			return true;
 	}
 	return false;				/* keep compiler quiet */
 }
 
 /*
- * Store the start of a run in a copy of a leaf at once: put the tuples where
- * there is room, and the line pointers, old and new, in order.  Returns how
- * many entries were stored, or skipped because they are there; the first that
- * has no room, or lies within a posting list's range, ends it.
+ * Store the start of a run in a copy of a leaf together: place the tuples in
+ * free space, and bring old and new line pointers into order.  Stops at the
+ * first entry that has no room, or that lies within a posting list's range.
+ * Returns the number of entries before that, including those that the leaf
+ * had already.
  */
 static int
 store_together(Relation index, Page page, IndexTuple *entries, int count)
@@ -236,7 +240,7 @@ store_together(Relation index, Page page, IndexTuple *entries, int count)
 		if (PageGetFreeSpace(page) < MAXALIGN(IndexTupleSize(entries[stored])))
 			break;
 
-		/* the new line pointer goes to the end for now */
+		/* for now the new line pointer is the last one */
 		sware_add_item(page, entries[stored], PageGetMaxOffsetNumber(page) + 1);
 		while (next_old < place)
 			merged[merged_count++] = *PageGetItemId(page, next_old++);
@@ -252,7 +256,7 @@ store_together(Relation index, Page page, IndexTuple *entries, int count)
 
 /*
  * Store as many entries of a run in an exclusively locked leaf as have room,
- * with one WAL record.  Returns how many that are.
+ * with one WAL record.  Returns their number.
  */
 static int
 store_in_room(Relation index, Buffer buffer, IndexTuple *entries, int count)
@@ -304,7 +308,7 @@ insert_item(SwareItems *items, int position, IndexTuple tuple)
 	items->count++;
 }
 
-/* Room that items take on a page. */
+/* Return the number of bytes that items take on a page. */
 static Size
 items_space(const SwareItems *items)
 {
@@ -315,7 +319,7 @@ items_space(const SwareItems *items)
 	return space;
 }
 
-/* The position of the first item that is not before an entry. */
+/* Return the index of the first item that is not before an entry. */
 static int
 item_position(Relation index, const SwareItems *items, IndexTuple entry)
 {
@@ -337,8 +341,8 @@ item_position(Relation index, const SwareItems *items, IndexTuple entry)
 }
 
 /*
- * Merge an entry into the items of a leaf, unless it is there.  Returns the
- * position of what was inserted, or -1.
+ * Insert an entry into the items of a leaf, unless they have it already.
+ * Returns the index of the item that was inserted, or -1.
  */
 static int
 merge_entry(Relation index, SwareItems *items, IndexTuple entry)
@@ -366,9 +370,9 @@ merge_entry(Relation index, SwareItems *items, IndexTuple entry)
 }
 
 /*
- * Store at least one entry of a run in an exclusively locked leaf that has
- * no room for the first of them, by merging duplicates or by a split.
- * Returns how many were stored.  Releases the leaf.
+ * Store at least one entry of a run in an exclusively locked leaf that has no
+ * room for the first of them, by merging duplicates or by a split.  Returns
+ * the number of entries stored.  Releases the leaf.
  */
 static int
 store_with_rearrangement(Relation index, Buffer buffer, IndexTuple *entries,
@@ -385,7 +389,7 @@ store_with_rearrangement(Relation index, Buffer buffer, IndexTuple *entries,
 	IndexTuple	new_item = entries[0];
 	bool		rewrite;
 
-	/* one entry too many at most, so that two pages can take it all */
+	/* take one entry too many at most, so that two pages have room for all */
 	sware_collect_items(index, page, items);
 	space = items_space(items);
 	while (stored < count && space <= room)
@@ -404,7 +408,10 @@ store_with_rearrangement(Relation index, Buffer buffer, IndexTuple *entries,
 	{
 		items->count = sware_deduplicate(index, items->tuples, items->count);
 		space = items_space(items);
-		/* to gain next to no room means to be back here soon: rather split */
+
+		/*
+		 * if merging gains very little, the leaf is full again soon: split it
+		 */
 		rewrite = space <= room - room / 32;
 	}
 	else
@@ -429,9 +436,9 @@ store_with_rearrangement(Relation index, Buffer buffer, IndexTuple *entries,
 }
 
 /*
- * How many entries of a run, the first of which belongs into a leaf, belong
- * there with it?  The rightmost leaf takes what fills it, since the others
- * may become leaves of their own.
+ * How many entries of a run belong to a leaf?  The first one does.  The
+ * rightmost leaf gets only what fills it, since the others may become new
+ * leaves.
  */
 static int
 entries_of_leaf(Relation index, Page page, IndexTuple *entries, int count)
@@ -447,7 +454,7 @@ entries_of_leaf(Relation index, Page page, IndexTuple *entries, int count)
 		Size		room = PageGetExactFreeSpace(page);
 		Size		taken = sware_item_space(entries[0]);
 
-		/* a bulk append needs room for a high key, whatever the fill factor */
+		/* a bulk append gives the leaf a high key, whatever the fill factor */
 		while (low < high &&
 			   taken + sware_item_space(entries[low]) +
 			   Max(unused, sware_pivot_space(entries[low])) < room)
@@ -471,7 +478,8 @@ entries_of_leaf(Relation index, Page page, IndexTuple *entries, int count)
 }
 
 /*
- * Room that entries take on a leaf, or a whole leaf if they do not fit on one.
+ * Return the number of bytes that entries take on a leaf; no more than a leaf
+ * has.
  */
 static Size
 entries_space(IndexTuple *entries, int count)
@@ -484,13 +492,13 @@ entries_space(IndexTuple *entries, int count)
 }
 
 /*
- * Insert a run of entries that are in order and without duplicates.  Entries
- * that the tree has already are skipped.  Returns how many were appended to
- * the tree, in leaves of their own.
+ * Insert a run: entries in order and without duplicates.  Entries that the
+ * tree has already are skipped.  Returns the number of entries that were
+ * appended in new leaves.
  *
- * `heap` may be NULL: then no entries of dead rows make room for new ones.
- * `has_versions` says that rows of the run are versions of rows that the index
- * has already.
+ * `heap` is the table; if it is NULL, entries of dead rows are not removed to
+ * make room.  `has_versions` says that rows of the run are versions of rows
+ * that the index has already.
  */
 int
 sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,

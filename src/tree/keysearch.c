@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * keysearch.c
- *	  Looking whether the tree has a key, before another one is inserted.
+ *	  Checks whether the tree has a key, before an entry with that key is
+ *	  inserted.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,8 +15,9 @@
 #include "tree/tree.h"
 
 /*
- * Is there an item between two places at offsets first..last, which are in
- * order? Those that are marked as dead to everybody do not count.
+ * Is there an item between two places among those at offsets first..last,
+ * which are in order?  Items that are marked as dead to everybody do not
+ * count.
  */
 static bool
 has_item_between(const SwareSearchKey *low, const SwareSearchKey *high,
@@ -34,9 +36,10 @@ has_item_between(const SwareSearchKey *low, const SwareSearchKey *high,
 }
 
 /*
- * May the tree have entries of a key, given by the places before and behind all
- * of them?  If so, others must look closer: they may be on the next leaf.
- * Locks pages, one at a time; the caller holds none.
+ * May the tree have entries with a key?  `low` and `high` are the places
+ * before and behind all of them.  Only the leaf of `low` is examined.  If the
+ * key's entries may be on the next leaf, the result is true, so a caller that
+ * gets true must look for them itself.  The caller holds no content locks.
  */
 bool
 sware_tree_may_have(const SwareSearchKey *low, const SwareSearchKey *high)

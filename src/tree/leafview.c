@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * leafview.c
- *	  A leaf as scans look at it.  See leafview.h.
+ *	  A view of a leaf, for scans.  See leafview.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,8 +14,8 @@
 #include "tree/leafview.h"
 
 /*
- * The number of TIDs on a leaf, whose frame has been checked: at most
- * SWARE_MAX_TIDS_PER_PAGE, or there is an error.
+ * Return the number of TIDs of a leaf whose page header has been checked.
+ * Raises an error if there are more than SWARE_MAX_TIDS_PER_PAGE.
  */
 int
 sware_leaf_tid_count(Relation index, BlockNumber block, Page page)
@@ -37,9 +37,9 @@ sware_leaf_tid_count(Relation index, BlockNumber block, Page page)
 }
 
 /*
- * The first of the page's offsets first..end-1, all in the sorted part or all
- * in the append area, whose tuple is not before the place; `end` if there is
- * none.
+ * Return the first of the offsets first..end-1 whose tuple is not before a
+ * place; `end` if there is none.  All of them must be in the sorted part, or
+ * all in the append area.
  */
 static OffsetNumber
 search_page(const SwareLeafView *view, const SwareSearchKey *key,
@@ -58,8 +58,8 @@ search_page(const SwareLeafView *view, const SwareSearchKey *key,
 }
 
 /*
- * The first of the view's tuples from..to-1 that is not before the place;
- * `to` if there is none.
+ * Return the index of the first of the view's tuples from..to-1 that is not
+ * before a place; `to` if there is none.
  */
 int
 sware_view_search(const SwareLeafView *view, const SwareSearchKey *key,
@@ -78,8 +78,8 @@ sware_view_search(const SwareLeafView *view, const SwareSearchKey *key,
 }
 
 /*
- * The same for the upper end of a range that begins at `from`.  Mostly it
- * covers either all that is left of the page or only a few tuples.
+ * The same for the upper end of a range, searched from `from` to the view's
+ * end.  As a rule the range has either all these tuples or only a few.
  */
 int
 sware_view_search_end(const SwareLeafView *view, const SwareSearchKey *key,
@@ -104,7 +104,8 @@ sware_view_search_end(const SwareLeafView *view, const SwareSearchKey *key,
 }
 
 /*
- * The same for the lower end of a range that ends at `to`.
+ * The same for the lower end of a range, searched from the view's beginning
+ * to `to`.
  */
 int
 sware_view_search_begin(const SwareLeafView *view, const SwareSearchKey *key,
@@ -129,8 +130,8 @@ sware_view_search_begin(const SwareLeafView *view, const SwareSearchKey *key,
 }
 
 /*
- * Merge first..end-1 of the sorted part with first_added..end_added-1 of the
- * append area.
+ * Merge the offsets first..end-1, which are in the sorted part, with
+ * first_added..end_added-1, which are in the append area.
  */
 static void
 view_merge(SwareLeafView *view, OffsetNumber first, OffsetNumber end,
@@ -155,8 +156,8 @@ view_merge(SwareLeafView *view, OffsetNumber first, OffsetNumber end,
 }
 
 /*
- * Look at a leaf, whose frame has been checked.  `low` and `high`, if given,
- * are the places between which tuples are wanted.
+ * Make a view of a leaf whose page header has been checked.  `low` and
+ * `high`, unless NULL, are the places between which tuples are wanted.
  */
 void
 sware_view_init(SwareLeafView *view, Relation index, Buffer buffer,
@@ -177,7 +178,7 @@ sware_view_init(SwareLeafView *view, Relation index, Buffer buffer,
 	if (SwarePageGetOpaque(page)->appendItems == 0)
 		return;
 
-	/* merging costs comparisons: merge no more than is needed */
+	/* merging costs comparisons, so leave out tuples that are not wanted */
 	if (low && low->columnCount > 0)
 	{
 		OffsetNumber wanted = search_page(view, low, first, end);
@@ -194,7 +195,7 @@ sware_view_init(SwareLeafView *view, Relation index, Buffer buffer,
 		OffsetNumber wanted_added =
 			search_page(view, high, first_added, end_added);
 
-		/* keep a posting list that `high` is within: a part of it is wanted */
+		/* a part of a posting list may be below `high` */
 		if (high->hasTid && wanted < end)
 			wanted++;
 		view->missingAbove = wanted < end || wanted_added < end_added;

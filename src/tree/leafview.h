@@ -1,10 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * leafview.h
- *	  A leaf as scans look at it: its tuples in index order.
+ *	  A view of a leaf, for scans: its tuples in index order.
  *
- * A view points into its page; whoever uses it holds a content lock on that.
- * Items are checked (see pageitem.h), and posting lists, too.
+ * A view points into its page.  Its user must hold a content lock on the page
+ * as long as it uses the view.  The items and posting lists that it returns
+ * are checked (see pageitem.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -19,9 +20,9 @@
 #include "pages/pageitem.h"
 
 /*
- * The tuples of a leaf in index order, append area merged in.  Index 0 is
- * the first.  With an append area and only one range to read, tuples that
- * lie outside of it may be missing.
+ * The tuples of a leaf in index order, those of the append area among them.
+ * They have the indexes 0..count-1.  If the leaf has an append area, tuples
+ * outside of the places given to sware_view_init may be missing.
  */
 typedef struct SwareLeafView
 {
@@ -29,13 +30,15 @@ typedef struct SwareLeafView
 	BlockNumber block;
 	Page		page;
 	int			count;
-	bool		merged;			/* offsets in `offsets`? else without gaps */
-	bool		missingBelow;	/* has the page tuples below those seen here? */
+	bool		merged;			/* are the tuples' offsets in `offsets`?
+								 * Otherwise they are consecutive */
+	bool		missingBelow;	/* has the page tuples below those of the
+								 * view? */
 	bool		missingAbove;
 	OffsetNumber offsets[SWARE_MAX_ITEMS_PER_PAGE];
 } SwareLeafView;
 
-/* Is a special tuple a posting list whose TIDs are within it? */
+/* Is a special tuple a posting list, with all its TIDs inside the tuple? */
 static inline bool
 sware_view_is_posting(IndexTuple tuple)
 {
@@ -48,7 +51,7 @@ sware_view_is_posting(IndexTuple tuple)
 		sware_tuple_count(tuple) * sizeof(ItemPointerData) <= size - keySize;
 }
 
-/* the entry or posting list at an offset that the page has */
+/* Return the entry or posting list at an offset that the page has. */
 static inline IndexTuple
 sware_view_entry(const SwareLeafView *view, OffsetNumber offset)
 {
@@ -61,7 +64,7 @@ sware_view_entry(const SwareLeafView *view, OffsetNumber offset)
 	return tuple;
 }
 
-/* the high key of a page that is not the rightmost */
+/* Return the high key of a page that is not the rightmost. */
 static inline IndexTuple
 sware_view_high_key(const SwareLeafView *view)
 {
@@ -69,7 +72,7 @@ sware_view_high_key(const SwareLeafView *view)
 							   SWARE_HIGH_KEY);
 }
 
-/* the offset of the tuple at a place of the view, 0 <= i < count */
+/* Return the offset of the view's tuple `i`, 0 <= i < count. */
 static inline OffsetNumber
 sware_view_offset(const SwareLeafView *view, int i)
 {
@@ -77,14 +80,14 @@ sware_view_offset(const SwareLeafView *view, int i)
 		(OffsetNumber) (SWARE_FIRST_DATA + i);
 }
 
-/* the tuple at a place of the view */
+/* Return the view's tuple `i`. */
 static inline IndexTuple
 sware_view_tuple(const SwareLeafView *view, int i)
 {
 	return sware_view_entry(view, sware_view_offset(view, i));
 }
 
-/* is that tuple marked as dead to everybody? */
+/* Is the view's tuple `i` marked as dead to everybody? */
 static inline bool
 sware_view_is_marked(const SwareLeafView *view, int i)
 {

@@ -1,9 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * pagewrite.c
- *	  Pages written from items, and items collected from pages.
+ *	  Writes items to pages, and collects items from pages.
  *
- * Pages written to are private copies, or pages nobody else can see.
+ * Pages are written to only if they are private copies, or if no other session
+ * can see them.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,10 +18,13 @@
 #include "tree/pagewrite.h"
 
 
-/* size of an entry of one column of at most 8 bytes */
+/* size of an entry with one column of at most 8 bytes */
 #define SMALL_ENTRY_SIZE	(sizeof(IndexTupleData) + sizeof(Datum))
 
-/* Add a tuple behind the last line pointer, or an unused line pointer. */
+/*
+ * Add a tuple with a line pointer behind the last one; if the tuple is NULL,
+ * an unused line pointer.
+ */
 static inline void
 push_item(Page page, IndexTuple tuple)
 {
@@ -66,8 +70,8 @@ sware_write_items(Page page, IndexTuple high_key, const IndexTuple *tuples,
 }
 
 /*
- * Give a rightmost page its high key, for which it has room.  The line
- * pointer is there already.
+ * Give a page that has been the rightmost of its level a high key, for which
+ * it must have room.  The line pointer exists already.
  */
 void
 sware_set_high_key(Page page, IndexTuple high_key)
@@ -122,10 +126,10 @@ sware_remove_item(Page page, OffsetNumber offset)
 }
 
 /*
- * Take TIDs from the entries and posting lists of a leaf.  `gone` tells which:
- * all TIDs of the page are numbered through, by the offsets of their items.
- * What remains stays where it is, so there are gaps afterwards (compact.h).
- * The page is a private copy.
+ * Remove TIDs from the entries and posting lists of a leaf, a private copy.
+ * `gone` says which: it has an element for each TID of the page, in the order
+ * of the items' offsets.  Tuples that remain are not moved, so the page has
+ * gaps afterwards (compact.h).
  */
 void
 sware_remove_tids(Page page, const bool *gone)
@@ -173,8 +177,8 @@ sware_remove_tids(Page page, const bool *gone)
 }
 
 /*
- * The data items of a page in order, append area merged in.  They point into
- * the page.
+ * Collect the data items of a page in order, those of the append area among
+ * them.  They point into the page.
  */
 void
 sware_collect_items(Relation index, Page page, SwareItems *items)
@@ -187,8 +191,8 @@ sware_collect_items(Relation index, Page page, SwareItems *items)
 }
 
 /*
- * Merge neighbours with bytewise equal keys into posting lists, in place.
- * Returns the new number of tuples; merged ones are palloc'ed.
+ * Merge neighbouring tuples with bytewise equal keys into posting lists, in
+ * place.  Returns the new number of tuples.  Merged ones are palloc'ed.
  */
 int
 sware_deduplicate(Relation index, IndexTuple *tuples, int count)
@@ -203,7 +207,7 @@ sware_deduplicate(Relation index, IndexTuple *tuples, int count)
 		Size		key_size = sware_leaf_tuple_key_size(base);
 		int			tid_count = 0;
 
-		/* the usual case */
+		/* usually the next key is another one */
 		if (first + 1 == count ||
 			!sware_keys_equal_image(index, base, tuples[first + 1]))
 		{
@@ -224,7 +228,7 @@ sware_deduplicate(Relation index, IndexTuple *tuples, int count)
 				break;
 			if (tid_count + more > (int) lengthof(tids))
 			{
-				/* a list of that size already */
+				/* this is a list that cannot grow */
 				Assert(next == first);
 				next++;
 				break;

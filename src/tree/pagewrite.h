@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * pagewrite.h
- *	  Pages written from items, and items collected from pages.
+ *	  Writes items to pages, and collects items from pages.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,12 +14,12 @@
 #include "layout/page.h"
 
 /*
- * test modules call these; servers from 16 on hide what is not said to be
- * visible
+ * Test modules call these functions.  Since PostgreSQL 16, extensions are
+ * compiled with hidden visibility.
  */
 #pragma GCC visibility push(default)
 
-/* a page's items as an array, from which pages can be written anew */
+/* The items of a page, or of a page that is to be split. */
 typedef struct SwareItems
 {
 	int			count;

@@ -1,13 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * split.c
- *	  Splits, and the downlinks that complete them.
+ *	  Splits pages, and inserts the downlinks that complete the splits.
  *
  * A split is one record: the page keeps the left part of its items, a new
- * right sibling gets the others, and the old right sibling's left link is
- * changed.  The page is flagged incomplete until a second record has put a
- * downlink to the new page into the parent (which may split the parent).
- * Whoever wants to change a page so flagged completes its split first.
+ * right sibling gets the others, and the left link of the old right sibling is
+ * changed.  The record also flags the page as incompletely split.  A second
+ * record puts the downlink to the new page into the parent (which may split
+ * the parent), and clears the flag.  A backend that wants to change a flagged
+ * page completes its split first.
  *
  *-------------------------------------------------------------------------
  */
@@ -51,7 +52,7 @@ lock_right_sibling(Relation index, Buffer buffer)
 	return right;
 }
 
-/* Clear the flag of a page whose right sibling gets its downlink. */
+/* Clear the flag of a page when its right sibling gets a downlink. */
 static void
 complete_split(SwareWal *wal, Buffer child)
 {
@@ -62,13 +63,13 @@ complete_split(SwareWal *wal, Buffer child)
 }
 
 /*
- * Split an exclusively locked page that is to hold `items` (its own and new
- * ones, in order; they may point into the page).  For an internal page,
- * `child` is the exclusively locked child whose split is completed by the
- * downlink that is the new item.
+ * Split an exclusively locked page.  `items` are its items and new ones, in
+ * order; they may point into the page.  If the page is internal, the item
+ * `new_item` is the downlink that completes the split of `child`, which is
+ * exclusively locked.
  *
- * The page stays locked and is flagged incomplete: sware_insert_downlink
- * comes next.
+ * The page stays locked, and is flagged as incompletely split; the caller must
+ * call sware_insert_downlink next.
  */
 void
 sware_split(Relation index, Buffer buffer, SwareItems *items, int new_item,
@@ -96,7 +97,7 @@ sware_split(Relation index, Buffer buffer, SwareItems *items, int new_item,
 								 first_right);
 	else
 	{
-		/* the pivot moves up: its downlink becomes the right page's first */
+		/* the first key of the right page moves up; only its link stays */
 		pivot = sware_form_high_key(first_right);
 		items->tuples[left_count] =
 			sware_form_minus_infinity(sware_pivot_link(first_right));
@@ -133,8 +134,9 @@ sware_split(Relation index, Buffer buffer, SwareItems *items, int new_item,
 }
 
 /*
- * If an exclusively locked page is the root, pin the metapage and lock it
- * exclusively; the root cannot change while it is locked.
+ * If an exclusively locked page is the root, pin the metapage, lock it
+ * exclusively, and return it; otherwise return InvalidBuffer.  The root
+ * cannot change while it is locked.
  */
 static Buffer
 lock_metapage_if_root(Relation index, Buffer buffer)
@@ -189,10 +191,10 @@ grow_root(Relation index, Buffer left, Buffer meta_buffer)
 }
 
 /*
- * Insert a downlink into an exclusively locked parent that has too little room
- * for it: in place of the high key, if the parent has few downlinks, or else by
- * a split.  Returns whether the parent was split.  `child` is the exclusively
- * locked page whose split is completed.
+ * Insert a downlink at an offset of an exclusively locked parent that has too
+ * little room for it.  If the parent has few downlinks, it gives up its high
+ * key for it; otherwise it is split.  Returns whether it was split.  `child`
+ * is the exclusively locked page whose split is completed.
  */
 static bool
 make_room_for_downlink(Relation index, Buffer parent, IndexTuple downlink,
@@ -226,10 +228,10 @@ make_room_for_downlink(Relation index, Buffer parent, IndexTuple downlink,
 
 /*
  * Complete the split of an exclusively locked page: put the downlink to its
- * right sibling into its parent, up to a new root.  Releases the page.
+ * right sibling into its parent, or into a new root.  Releases the page.
  *
- * The stack is a hint, and may be NULL.  May be called with locks held on
- * lower levels.
+ * The stack is a hint, and may be NULL.  The caller may hold locks on lower
+ * levels.
  */
 void
 sware_insert_downlink(Relation index, Buffer left, SwareStack *stack)
@@ -241,7 +243,7 @@ sware_insert_downlink(Relation index, Buffer left, SwareStack *stack)
 
 	SWARE_FAULT_POINT("split-downlink");
 
-	/* only a page that was found without ancestors can be the root */
+	/* a page that has ancestors cannot be the root */
 	if (stack == NULL)
 	{
 		Buffer		meta_buffer = lock_metapage_if_root(index, left);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * split.h
- *	  Splits, where to make them, and the downlinks that complete them.
+ *	  Splits pages, chooses where to split, and completes splits.
  *
  *-------------------------------------------------------------------------
  */

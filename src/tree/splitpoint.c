@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * splitpoint.c
- *	  Choosing where to split a page.
+ *	  Chooses where to split a page.
  *
- * Three things count, in this order: both halves must fit; space should be
- * left where the next entries will come; the pivot should be short, and if
- * possible without a TID, so that a key's duplicates stay together.
+ * What counts, in this order: both halves must fit on a page; free space
+ * should be where the next entries are expected; the pivot should be short,
+ * and if possible without a TID, so that a key's duplicates stay together.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,30 +19,39 @@
 #include "tree/pagewrite.h"
 #include "tree/split.h"
 
-/* internal pages are left this full (in %) where they grow at the right */
+/*
+ * how full an internal page is left, in percent, if the level grows at its
+ * right end
+ */
 #define INTERNAL_FILLFACTOR		90
 
 /*
- * Pages full of one key are left this full (in %) where its TIDs arrive in
- * order, whatever the fill factor: nothing will come between them.
+ * How full a leaf with a single key is left, in percent, if the key's TIDs
+ * arrive in order.  The fill factor does not matter, since no entries will
+ * come between these.
  */
 #define SINGLE_KEY_FILLFACTOR	98
 
-/* split points this far (in % of a page) from the best one still count */
+/*
+ * how far from the best split point another one may be, in percent of a page
+ */
 #define TOLERANCE				6
 
 typedef struct SplitContext
 {
 	Relation	index;
 	bool		isLeaf;
-	bool		isEven;			/* both halves will grow */
+	bool		isEven;			/* are both halves expected to grow? */
 	SwareItems *items;
-	Size		total;			/* space of all items */
-	Size		leftRoom;		/* less the left page's new high key */
+	Size		total;			/* bytes that all items take */
+	Size		leftRoom;		/* its new high key must fit into it, too */
 	Size		rightRoom;
 } SplitContext;
 
-/* Is a TID just behind another one, as those of rows inserted in turn are? */
+/*
+ * Is a TID the next one after another, as for rows that were inserted one
+ * after the other?
+ */
 static bool
 follows_closely(ItemPointer before, ItemPointer tid)
 {
@@ -67,10 +76,7 @@ has_single_key(const SplitContext *split)
 		IndexRelationGetNumberOfKeyAttributes(split->index);
 }
 
-/*
- * How much of a page's capacity should the left half take, in bytes?  Sets
- * isEven.
- */
+/* How many bytes of items should the left half get?  Sets isEven. */
 static Size
 left_target(SplitContext *split, Page page, int new_item)
 {
@@ -89,11 +95,11 @@ left_target(SplitContext *split, Page page, int new_item)
 		return split->total / 2;
 	}
 
-	/* one key's duplicates, which arrive in TID order */
+	/* duplicates of one key that arrive in TID order */
 	if (is_last && has_single_key(split))
 		return capacity * SINGLE_KEY_FILLFACTOR / 100;
 
-	/* keys that arrive in order at the right edge */
+	/* keys that arrive in order at the right end of the tree */
 	if (is_rightmost && is_last)
 		return capacity * sware_fillfactor(split->index) / 100;
 
@@ -103,8 +109,8 @@ left_target(SplitContext *split, Page page, int new_item)
 		IndexTuple	added = items->tuples[new_item];
 
 		/*
-		 * Keys that arrive in order just here, among others that came early:
-		 * the next one belongs behind this one, so that is where to split.
+		 * Keys arrive in order in this place, although there are larger keys
+		 * already.  The next key belongs behind this one, so split here.
 		 */
 		if (follows_closely(sware_leaf_tuple_max_tid(before),
 							sware_leaf_tuple_tids(added)))
@@ -122,20 +128,23 @@ left_target(SplitContext *split, Page page, int new_item)
 }
 
 /*
- * Room of the pivot between two neighbours, at most; exactly known only once
- * it is made, so take the worst case.
+ * Return the bytes that the pivot before a tuple takes, at most.  The exact
+ * size is known only when the pivot is made.
  */
 Size
 sware_pivot_space(IndexTuple first_right)
 {
 	Size		size = sware_tuple_is_pivot(first_right) ?
 		IndexTupleSize(first_right) :
-		sware_leaf_tuple_key_size(first_right) + SWARE_TAIL_SIZE;
+		sware_leaf_tuple_key_size(first_right) + SWARE_PIVOT_FIELD_SIZE;
 
 	return MAXALIGN(size) + sizeof(ItemIdData);
 }
 
-/* What keeping a pivot costs: columns of it, one more for the TID. */
+/*
+ * Return the cost of a pivot: the columns that it keeps, and one more for a
+ * TID.
+ */
 static int
 pivot_cost(const SplitContext *split, int first_right)
 {
@@ -149,15 +158,15 @@ pivot_cost(const SplitContext *split, int first_right)
 }
 
 /*
- * The space on the right of a split before the item `first`; that on its left
- * is `left`.
+ * Return the bytes on the right side of a split before the item `first`;
+ * `left` are those on the left side.
  */
 static inline Size
 right_space(const SplitContext *split, int first, Size left)
 {
 	Size		space = split->total - left;
 
-	/* of the first downlink, nothing but the link remains */
+	/* the first downlink of the right page keeps only its link */
 	if (!split->isLeaf)
 		space -= IndexTupleSize(split->items->tuples[first]) -
 			SWARE_MINUS_INFINITY_SIZE;
@@ -165,9 +174,9 @@ right_space(const SplitContext *split, int first, Size left)
 }
 
 /*
- * The next split point behind another (at first, 0) at which both halves fit; 0
- * if there is none.  `left` is the space of the items before the former, and
- * becomes that of those before the latter.
+ * Return the next split point behind `point` at which both halves fit; 0 if
+ * there is none.  `*left` is the space of the items before `point`, and
+ * becomes that of the items before the result.
  */
 static inline int
 next_split_point(const SplitContext *split, int point, Size *left)
@@ -191,9 +200,9 @@ distance(Size a, Size b)
 }
 
 /*
- * The best split point whose left side differs from the target by no more
- * than `tolerance`: one with the cheapest pivot, and among these the closest.
- * Returns 0 if none is possible.
+ * Return the best split point at which the space on the left differs from the
+ * target by no more than `tolerance`: one with the cheapest pivot, and among
+ * these the closest.  Returns 0 if there is none.
  */
 static int
 best_split_point(const SplitContext *split, Size target, Size tolerance,
@@ -225,8 +234,8 @@ best_split_point(const SplitContext *split, Size target, Size tolerance,
 }
 
 /*
- * The space of the items before the possible split point that is closest to the
- * target, which itself may lie out of reach.
+ * Return the space on the left at the possible split point that is closest to
+ * the target; there may be none at the target itself.
  */
 static Size
 reachable_target(const SplitContext *split, Size target)
@@ -247,8 +256,8 @@ reachable_target(const SplitContext *split, Size target)
 }
 
 /*
- * Cut the posting list that `target` bytes of items end in, so that a split
- * is possible there.  A list can be a sixth of a page.
+ * Cut the posting list in which `target` bytes of items end in two, so that a
+ * split is possible there.  A list can take a sixth of a page.
  */
 static void
 cut_posting_list(SplitContext *split, Size target)
@@ -288,7 +297,10 @@ cut_posting_list(SplitContext *split, Size target)
 		sware_item_space(items->tuples[i + 1]);
 }
 
-/* Choose the closest split point, or a better one in its neighbourhood. */
+/*
+ * Choose the split point that is closest to the target, or one near it with a
+ * cheaper pivot.
+ */
 static int
 choose_split_point(const SplitContext *split, Size target, int *cost)
 {
@@ -298,8 +310,8 @@ choose_split_point(const SplitContext *split, Size target, int *cost)
 
 /*
  * Choose how many of `items` stay on the left of a split of `page`.  The
- * items are those of the page and new ones, of which `new_item` is the last
- * that was added; a posting list may be cut in two.  The caller holds an
+ * items are those of the page and new ones; `new_item` is the last one that
+ * was added.  A posting list may be cut in two.  The caller holds an
  * exclusive lock on the page.
  */
 int
@@ -328,7 +340,11 @@ sware_find_split_point(Relation index, Page page, SwareItems *items,
 	if (!split.isLeaf || cost <= key_columns)
 		return best;
 
-	/* within a key: there rather exactly, or at the boundary of two keys */
+	/*
+	 * The split point is within the duplicates of a key.  If both halves will
+	 * grow, a boundary between two keys farther away is better; otherwise a
+	 * split closer to the target.
+	 */
 	if (split.isEven)
 	{
 		int			anywhere = best_split_point(&split, split.total / 2,

@@ -22,8 +22,8 @@
 #include "keys/searchkey.h"
 
 /*
- * test modules call these; servers from 16 on hide what is not said to be
- * visible
+ * Test modules call these functions.  Since PostgreSQL 16, extensions are
+ * compiled with hidden visibility.
  */
 #pragma GCC visibility push(default)
 

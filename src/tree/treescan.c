@@ -3,19 +3,20 @@
  * treescan.c
  *	  The tree cursor.  See treescan.h.
  *
- * At most one content lock is held at any time: on a standby, redo takes all
- * locks of a record, and holds them, so a reader that held one lock while it
- * waited for another could deadlock with it.
+ * The cursor holds one content lock at most.  On a standby, redo takes all
+ * locks of a record and keeps them, so a reader that held one lock while it
+ * waited for another could deadlock with redo.
  *
- * Whatever happens to a leaf after it has been read shows in the links: a
- * split moves entries to the right only, to a page that the remembered right
- * link, older than the split, jumps over, since what was there has been
- * read; deletion and reuse change the incarnation.  When a link does not lead
- * where it should, the cursor seeks the fence from the root.
+ * What happens to a leaf after it has been read cannot mislead the cursor.  If
+ * the leaf is split, entries that have been read already move right, to pages
+ * that the remembered right link skips.  If the page that a link names is
+ * deleted or reused, its incarnation has changed.  When a link does not lead
+ * to the page that it means, the cursor seeks its border from the root.
  *
- * From leaf to leaf, fences move in the direction of the scan only, whatever
- * is on the leaves, so no entry is returned twice even if damaged links form a
- * circle.  A circle in which nothing is found is left with an error.
+ * From leaf to leaf, the border moves only in the direction of the scan,
+ * whatever is on the leaves.  So no entry is returned twice, even if damaged
+ * links form a circle.  A circle of leaves without qualifying entries ends
+ * with an error.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,14 +37,14 @@
 #include "tree/treescan.h"
 
 /*
- * Leaves that are read in a row without finding anything, before it is looked
- * at whether the index has that many at all.
+ * After this number of leaves in a row without a qualifying entry it is
+ * checked whether the index has that many at all.
  */
 #define MAX_FRUITLESS_LEAVES	10000
 
 /*
- * How many TIDs of the tuple lie before the place, which is at it or before
- * it?  More than none only if it is a posting list that the place is within.
+ * How many TIDs of a tuple that does not lie before a place lie before it?
+ * Some do only if the tuple is a posting list whose range has the place.
  */
 static int
 tids_before(const SwareSearchKey *key, IndexTuple tuple)
@@ -61,7 +62,7 @@ tids_before(const SwareSearchKey *key, IndexTuple tuple)
 	return count;
 }
 
-/* A leaf has more on it than fits on one. */
+/* Raise an error: a leaf has more items than fit on it. */
 static void
 report_overlap(SwareTreeCursor *cursor)
 {
@@ -70,7 +71,7 @@ report_overlap(SwareTreeCursor *cursor)
 }
 
 /*
- * Copy a tuple for index-only scans, posting lists without their TIDs.
+ * Copy a tuple to the position, without its TIDs if it is a posting list.
  * Returns the offset of the copy.
  */
 static uint16
@@ -95,8 +96,8 @@ copy_tuple(SwareTreeCursor *cursor, IndexTuple tuple)
 }
 
 /*
- * Take over the TIDs skip..end-1 of the tuple at a place of the view, at the
- * end of the items or, when going backward, before them.
+ * Add the TIDs skip..end-1 of a view's tuple to the position's items: behind
+ * them or, when going backward, before them.
  */
 static inline void
 add_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
@@ -141,62 +142,62 @@ add_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
 	}
 }
 
-/* Make a fence an end of a range. */
+/* Set a border to an end of a range. */
 static inline void
-set_range_fence(SwareFence *fence, int64 range)
+set_range_border(SwareBorder *border, int64 range)
 {
-	fence->range = range;
-	fence->hasTuple = false;
+	border->range = range;
+	border->hasTuple = false;
 }
 
 /*
- * Make a fence the place of an entry, of a posting list's first one, or of a
- * pivot.
+ * Set a border to the place of an entry, of the first entry of a posting
+ * list, or of a pivot.
  */
 static void
-set_tuple_fence(SwareTreeCursor *cursor, SwareFence *fence, int64 range,
-				IndexTuple tuple)
+set_tuple_border(SwareTreeCursor *cursor, SwareBorder *border, int64 range,
+				 IndexTuple tuple)
 {
 	bool		is_posting = sware_tuple_is_posting(tuple);
 	Size		size = is_posting ? sware_posting_offset(tuple) :
 		IndexTupleSize(tuple);
 
-	if (fence->size < size)
+	if (border->size < size)
 	{
-		if (fence->tuple)
-			pfree(fence->tuple);
-		/* in steps, so that keys of varying length cause few of these */
-		fence->size = TYPEALIGN(128, size);
-		fence->tuple = MemoryContextAlloc(cursor->context, fence->size);
+		if (border->tuple)
+			pfree(border->tuple);
+		/* round up, so that keys of varying length seldom need more memory */
+		border->size = TYPEALIGN(128, size);
+		border->tuple = MemoryContextAlloc(cursor->context, border->size);
 	}
-	memcpy(fence->tuple, tuple, size);
+	memcpy(border->tuple, tuple, size);
 	if (is_posting)
 	{
-		fence->tuple->t_info &= ~(INDEX_SIZE_MASK | SWARE_SPECIAL_TUPLE);
-		fence->tuple->t_info |= size;
-		fence->tuple->t_tid = sware_posting_tids(tuple)[0];
+		border->tuple->t_info &= ~(INDEX_SIZE_MASK | SWARE_SPECIAL_TUPLE);
+		border->tuple->t_info |= size;
+		border->tuple->t_tid = sware_posting_tids(tuple)[0];
 	}
-	fence->range = range;
-	fence->hasTuple = true;
+	border->range = range;
+	border->hasTuple = true;
 }
 
-/* Exchange two fences, rather than copying their tuples. */
+/* Exchange two borders, which is cheaper than to copy their tuples. */
 static inline void
-swap_fences(SwareFence *a, SwareFence *b)
+swap_borders(SwareBorder *a, SwareBorder *b)
 {
-	SwareFence	other = *a;
+	SwareBorder other = *a;
 
 	*a = *b;
 	*b = other;
 }
 
 static void
-copy_fence(SwareTreeCursor *cursor, SwareFence *to, const SwareFence *from)
+copy_border(SwareTreeCursor *cursor, SwareBorder *to, const SwareBorder *from)
 {
 	if (from->hasTuple)
-		set_tuple_fence(cursor, to, from->range, from->tuple);
+		set_tuple_border(cursor, to, from->range, from->tuple);
 	else
-		set_range_fence(to, from->range);
+		set_range_border(to, from->range);
 }
 
 static void
@@ -206,27 +207,29 @@ copy_continuation(SwareTreeCursor *cursor, SwareContinuation *to,
 	to->more = from->more;
 	to->linked = from->linked;
 	to->sibling = from->sibling;
-	copy_fence(cursor, &to->fence, &from->fence);
+	copy_border(cursor, &to->border, &from->border);
 }
 
 /*
- * What lies on the side that the page was entered from: the rest of the
- * range if the fence is within it, or else its neighbour.
+ * Set the continuation on the side from which the cursor has come to the page.
+ * If the border of arrival has a tuple, this is the rest of the range,
+ * otherwise the neighbouring range.
  *
- * Whoever turns back to the sibling begins there at the fence; that is wrong
- * if this page has entries beyond the fence too.
+ * A cursor that turns around and follows the link to the sibling begins at the
+ * border.  If this page has entries beyond the border, too, they would be
+ * missed, so the link must not be followed.
  */
 static void
 continue_where_entered(SwareTreeCursor *cursor, SwareContinuation *side,
 					   bool forward, bool entries_beyond)
 {
-	SwareFence *arrival = &cursor->arrival;
+	SwareBorder *arrival = &cursor->arrival;
 
 	if (arrival->hasTuple)
 	{
 		side->more = true;
 		side->linked = sware_link_is_valid(side->sibling) && !entries_beyond;
-		swap_fences(&side->fence, arrival);
+		swap_borders(&side->border, arrival);
 	}
 	else
 	{
@@ -234,13 +237,11 @@ continue_where_entered(SwareTreeCursor *cursor, SwareContinuation *side,
 
 		side->more = range >= 0 && range < cursor->keys.rangeCount;
 		side->linked = false;
-		set_range_fence(&side->fence, range);
+		set_range_border(&side->border, range);
 	}
 }
 
-/*
- * Read a leaf forward from the arrival fence on.
- */
+/* Read a leaf forward, from the border of arrival on. */
 static void
 read_forward(SwareTreeCursor *cursor, Buffer buffer)
 {
@@ -313,15 +314,15 @@ read_forward(SwareTreeCursor *cursor, Buffer buffer)
 		begin = sware_view_search(&view, &keys->low, end, view.count);
 	}
 
-	/* the page ends before the range does, or with it */
+	/* the page ends before the range does, or where it does */
 	if (sware_page_is_rightmost(BufferGetPage(buffer)))
 		return;
 	high_key = sware_view_high_key(&view);
 	if (at_tuple && sware_compare_key(arrival, high_key) >= 0)
 	{
-		/* the link has led too far left: seek the fence, rather than move it */
+		/* the link has led too far left: seek from the root */
 		right->more = true;
-		copy_fence(cursor, &right->fence, &position->left.fence);
+		copy_border(cursor, &right->border, &position->left.border);
 		return;
 	}
 	range = sware_scan_keys_first_range_above(keys, range, high_key);
@@ -333,15 +334,13 @@ read_forward(SwareTreeCursor *cursor, Buffer buffer)
 		sware_compare_key(&keys->low, high_key) <= 0)
 	{
 		right->linked = true;
-		set_tuple_fence(cursor, &right->fence, range, high_key);
+		set_tuple_border(cursor, &right->border, range, high_key);
 	}
 	else
-		set_range_fence(&right->fence, range);
+		set_range_border(&right->border, range);
 }
 
-/*
- * Read a leaf backward from the arrival fence on.
- */
+/* Read a leaf backward, from the border of arrival on. */
 static void
 read_backward(SwareTreeCursor *cursor, Buffer buffer)
 {
@@ -352,7 +351,8 @@ read_backward(SwareTreeCursor *cursor, Buffer buffer)
 	bool		at_tuple = cursor->arrival.hasTuple;
 	const SwareSearchKey *arrival;
 	SwareLeafView view;
-	bool		nothing_below;	/* has the page no entry below the arrival? */
+	bool		nothing_below;	/* has the page no entry below the border of
+								 * arrival? */
 	int			end;
 	int			keep = 0;
 
@@ -418,40 +418,43 @@ read_backward(SwareTreeCursor *cursor, Buffer buffer)
 		end = sware_view_search(&view, &keys->high, 0, begin);
 	}
 
-	/* the range begins on a page further left, perhaps */
+	/* the range may begin on a page further left */
 	if (sware_page_is_leftmost(BufferGetPage(buffer)))
 		return;
 	left->more = true;
 	if (nothing_below && at_tuple)
 	{
-		/* go on from where we came from */
+		/* continue at the border of arrival */
 		left->linked = true;
-		copy_fence(cursor, &left->fence, &position->right.fence);
+		copy_border(cursor, &left->border, &position->right.border);
 	}
 	else if (view.count > 0 &&
 			 (keys->high.columnCount == 0 ||
 			  sware_compare_key(&keys->high, sware_view_tuple(&view, 0)) >= 0))
 	{
 		left->linked = true;
-		set_tuple_fence(cursor, &left->fence, range,
-						sware_view_tuple(&view, 0));
+		set_tuple_border(cursor, &left->border, range,
+						 sware_view_tuple(&view, 0));
 	}
 	else
 	{
 		/*
 		 * The range's upper end lies below all entries of this page.  If a
-		 * descent for it led here, another one would do so again.
+		 * descent to the upper end has led here, another one would lead here
+		 * again.
 		 */
 		left->linked = !at_tuple && range == cursor->arrival.range;
-		set_range_fence(&left->fence, range);
+		set_range_border(&left->border, range);
 	}
 }
 
-/* The place of the arrival fence, for a descent in the direction. */
+/*
+ * Return the place of the border of arrival, for a descent in the direction.
+ */
 static SwareSearchKey *
 arrival_place(SwareTreeCursor *cursor, bool forward)
 {
-	SwareFence *arrival = &cursor->arrival;
+	SwareBorder *arrival = &cursor->arrival;
 
 	if (!arrival->hasTuple)
 	{
@@ -464,15 +467,15 @@ arrival_place(SwareTreeCursor *cursor, bool forward)
 }
 
 /*
- * Find the leaf that holds the entries next to the arrival fence, from the
- * root.  Returns it pinned and share-locked.
+ * Find the leaf with the entries next to the border of arrival, by a descent
+ * from the root.  Returns it pinned and share-locked.
  */
 static Buffer
 seek(SwareTreeCursor *cursor, SwareSearchKey *place, bool forward)
 {
 	Buffer		buffer;
 
-	/* parts of a parallel scan are no scans */
+	/* the intervals of a parallel scan do not count as scans */
 	if (cursor->keys.interval == NULL)
 		pgstat_count_index_scan(cursor->scan->indexRelation);
 	sware_count_index_search(cursor->scan);
@@ -487,13 +490,13 @@ seek(SwareTreeCursor *cursor, SwareSearchKey *place, bool forward)
 }
 
 /*
- * Read a leaf, pinned and share-locked, into the position.  The lock is
- * released, and so is the pin if it is not needed.
+ * Read a leaf, pinned and share-locked, into the position.  Releases the lock,
+ * and the pin if it is not needed.
  *
- * The pin keeps VACUUM, which takes a cleanup lock on every leaf, from
- * finishing and so from letting TIDs be reused that this position still
- * holds.  With an MVCC snapshot a reused TID does no harm if the heap is
- * looked at: what is there now is invisible.
+ * As long as the leaf is pinned, VACUUM cannot get the cleanup lock that it
+ * takes on every leaf.  So it does not finish, and TIDs of this position are
+ * not reused.  With an MVCC snapshot a scan that reads the table needs no pin:
+ * the row that a reused TID leads to is invisible to it.
  */
 static void
 read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
@@ -503,12 +506,13 @@ read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 	SwarePageOpaque opaque = SwarePageGetOpaque(page);
 
 	/*
-	 * It is enough to look at leaves here, and not at pages that descents
-	 * pass. What an old snapshot may miss was removed from a leaf, by VACUUM
-	 * or to make room, which raised that leaf's LSN.  If the leaf was deleted
-	 * then, its range went to its right sibling, the LSN of which was raised
-	 * by its new left link; a split raises the LSNs of both halves.  So
-	 * whoever reads the range now reads a leaf with a higher LSN.
+	 * It is enough to test leaves, and not pages that descents pass.  What an
+	 * old snapshot may miss was removed from a leaf, by VACUUM or to make
+	 * room, which raised that leaf's LSN.  If the leaf was deleted
+	 * afterwards, its range went to its right sibling, whose LSN was raised
+	 * when its left link was changed.  A split raises the LSNs of both
+	 * halves.  So a scan that reads the range now reads a leaf with a higher
+	 * LSN.
 	 */
 	sware_test_for_old_snapshot(cursor->scan->xs_snapshot,
 								cursor->scan->indexRelation, page);
@@ -523,7 +527,7 @@ read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 	else
 		read_backward(cursor, buffer);
 
-	/* a place to prefetch the next leaf, if its link is to be followed */
+	/* the next leaf could be prefetched here, if its link is to be followed */
 
 	if (cursor->keepPin && position->first <= position->last)
 	{
@@ -546,11 +550,11 @@ unpin(SwarePosition *position)
 }
 
 /*
- * Lock the position's leaf, share, to mark entries; InvalidBuffer if none may
- * be marked.  Without a pin, VACUUM may have removed an entry and let its TID
- * be reused, and the same key may have been inserted with it; an unchanged LSN
- * says that this has not happened.  Pages that are not logged have no LSN, and
- * so are kept pinned.
+ * Share-lock the position's leaf, to mark entries.  Returns InvalidBuffer if
+ * none may be marked.  If the leaf is not pinned, VACUUM may have removed an
+ * entry and let its TID be reused, for a row with the same key; if the LSN is
+ * unchanged, this has not happened.  Pages that are not logged have no LSN,
+ * and are kept pinned therefore.
  */
 static Buffer
 lock_leaf_to_mark(SwareTreeCursor *cursor)
@@ -566,10 +570,7 @@ lock_leaf_to_mark(SwareTreeCursor *cursor)
 							  position->page))
 			return position->buffer;
 
-		/*
-		 * a pin does not keep an empty leaf from being deleted, and used
-		 * again
-		 */
+		/* an empty leaf can be deleted and reused although it is pinned */
 		sware_unlock_buffer(position->buffer);
 		return InvalidBuffer;
 	}
@@ -585,8 +586,9 @@ lock_leaf_to_mark(SwareTreeCursor *cursor)
 }
 
 /*
- * Are all TIDs of the tuple at an offset of the leaf among the position's dead
- * items from `item` on?  If the page has changed, something else may be there.
+ * Are the TIDs of the tuple at an offset of the leaf the same as those of the
+ * position's items from `item` on, and all noted as dead?  If the page has
+ * changed, there may be another tuple.
  */
 static bool
 is_all_dead(SwareTreeCursor *cursor, Page page, OffsetNumber offset, int item)
@@ -612,8 +614,8 @@ is_all_dead(SwareTreeCursor *cursor, Page page, OffsetNumber offset, int item)
 }
 
 /*
- * Mark what has been noted as dead.  To be called before the position changes,
- * or loses its pin.
+ * Mark the items that have been noted as dead.  Must be called before the
+ * position changes or loses its pin.
  */
 static void
 mark_dead_items(SwareTreeCursor *cursor)
@@ -633,7 +635,7 @@ mark_dead_items(SwareTreeCursor *cursor)
 		{
 			OffsetNumber offset = position->pageOffsets[item];
 
-			/* a posting list's first TID stands for it */
+			/* a posting list is reached by its first TID */
 			if (!cursor->dead[item] ||
 				!is_all_dead(cursor, page, offset, item) ||
 				ItemIdIsDead(PageGetItemId(page, offset)))
@@ -675,29 +677,32 @@ sware_tree_cursor_note_dead(SwareTreeCursor *cursor)
 	cursor->lastDead = Max(cursor->lastDead, item);
 }
 
-/* Make a position without pin or memory; the items are left undefined. */
+/*
+ * Initialise a position without pin or memory.  The items are left undefined.
+ */
 static void
 init_position(SwarePosition *position)
 {
 	memset(position, 0, offsetof(SwarePosition, tids));
 }
 
-/* Let go of a position's pin and memory. */
+/* Release a position's pin and memory. */
 static void
 free_position(SwarePosition *position)
 {
 	unpin(position);
-	if (position->left.fence.tuple)
-		pfree(position->left.fence.tuple);
-	if (position->right.fence.tuple)
-		pfree(position->right.fence.tuple);
+	if (position->left.border.tuple)
+		pfree(position->left.border.tuple);
+	if (position->right.border.tuple)
+		pfree(position->right.border.tuple);
 	if (position->tuples)
 		pfree(position->tuples);
 }
 
 /*
- * The type "name" is stored in fewer bytes than its readers may copy: let
- * them not run over the end.
+ * Allocate memory for the position's tuples if it needs some.  A value of the
+ * type "name" is stored in fewer bytes than its readers may copy, so there
+ * are bytes to spare behind the last tuple.
  */
 static void
 make_room_for_tuples(SwareTreeCursor *cursor, SwarePosition *position)
@@ -707,10 +712,7 @@ make_room_for_tuples(SwareTreeCursor *cursor, SwarePosition *position)
 			MemoryContextAlloc(cursor->context, BLCKSZ + NAMEDATALEN);
 }
 
-/*
- * Copy a position, with a pin of its own: to the mark when the cursor leaves
- * the marked page, and back.
- */
+/* Copy a position.  The copy has its own pin. */
 static void
 copy_position(SwareTreeCursor *cursor, SwarePosition *to,
 			  const SwarePosition *from)
@@ -741,10 +743,10 @@ copy_position(SwareTreeCursor *cursor, SwarePosition *to,
 }
 
 /*
- * Count a leaf on which nothing was found, and give up if there have been more
- * than the index can have: links form a circle.  A leaf may be read twice, when
- * it is found by a link and then sought for the next range, and a few times
- * more if others change the tree.
+ * Count a leaf without a qualifying entry.  Raises an error if there have
+ * been more than the index can have, since links then form a circle.  A leaf
+ * may be read twice, once by a link and once by a search for the next range,
+ * and a few times more if other sessions change the tree.
  */
 static void
 count_fruitless_leaf(SwareTreeCursor *cursor, int64 *leaves)
@@ -758,8 +760,8 @@ count_fruitless_leaf(SwareTreeCursor *cursor, int64 *leaves)
 }
 
 /*
- * Go on to the next leaf with qualifying entries, beyond one end of the
- * position, and stay before its first item in the direction.  False, with
+ * Go to the next leaf with qualifying entries beyond one end of the position,
+ * and stay before its first item in the direction.  Returns false, with
  * nothing pinned, if there is none.
  */
 static bool
@@ -792,7 +794,7 @@ go_on(SwareTreeCursor *cursor, bool forward)
 			return false;
 		}
 
-		swap_fences(&cursor->arrival, &side->fence);
+		swap_borders(&cursor->arrival, &side->border);
 		place = arrival_place(cursor, forward);
 		if (side->linked && forward)
 			buffer = sware_read_linked(cursor->scan->indexRelation,
@@ -812,9 +814,9 @@ go_on(SwareTreeCursor *cursor, bool forward)
 
 /*
  * May a scan leave out marked entries, and mark others?  Not in recovery, nor
- * in a transaction that began in it: the snapshot may be older than what the
- * primary took for dead to everybody.  A parallel worker has a transaction of
- * its own, but the snapshot of its leader.
+ * in a transaction that began in recovery, since its snapshot may need rows
+ * that were dead to everybody on the primary.  A parallel worker has a
+ * transaction of its own, but its leader's snapshot, so the snapshot decides.
  */
 static bool
 may_use_marks(IndexScanDesc scan)
@@ -824,7 +826,7 @@ may_use_marks(IndexScanDesc scan)
 		  scan->xs_snapshot->takenDuringRecovery);
 }
 
-/* What does the scan need besides TIDs? */
+/* Find out what the scan needs besides TIDs. */
 static void
 learn_what_is_wanted(SwareTreeCursor *cursor)
 {
@@ -833,7 +835,7 @@ learn_what_is_wanted(SwareTreeCursor *cursor)
 	cursor->wantTuples = scan->xs_want_itup || cursor->isMerged;
 	cursor->usesMarks = may_use_marks(scan);
 
-	/* pages that are not logged have no LSN, see lock_leaf_to_mark */
+	/* pages that are not logged have no LSN; see lock_leaf_to_mark */
 	cursor->keepPin = scan->xs_want_itup ||
 		!IsMVCCSnapshot(scan->xs_snapshot) ||
 		!RelationNeedsWAL(scan->indexRelation);
@@ -842,7 +844,7 @@ learn_what_is_wanted(SwareTreeCursor *cursor)
 
 /*
  * Begin at one end of all ranges, and stay before the first item in the
- * direction.
+ * direction.  Returns false if there is none.
  */
 static bool
 begin(SwareTreeCursor *cursor, bool forward)
@@ -853,7 +855,7 @@ begin(SwareTreeCursor *cursor, bool forward)
 	learn_what_is_wanted(cursor);
 	side->more = cursor->keys.rangeCount > 0;
 	side->linked = false;
-	set_range_fence(&side->fence, forward ? 0 : cursor->keys.rangeCount - 1);
+	set_range_border(&side->border, forward ? 0 : cursor->keys.rangeCount - 1);
 	return go_on(cursor, forward);
 }
 
@@ -878,12 +880,13 @@ sware_tree_cursor_init(SwareTreeCursor *cursor, IndexScanDesc scan,
 	cursor->markState = SWARE_CURSOR_UNPOSITIONED;
 	cursor->markItem = -1;
 	cursor->marked = NULL;
-	memset(&cursor->arrival, 0, sizeof(SwareFence));
+	memset(&cursor->arrival, 0, sizeof(SwareBorder));
 	init_position(&cursor->position);
 }
 
 /*
- * Forget where the cursor and its mark are.  Then its scan keys may change.
+ * Forget the cursor's position and its mark.  Afterwards the scan keys may be
+ * changed.
  */
 void
 sware_tree_cursor_rewind(SwareTreeCursor *cursor)
@@ -898,9 +901,7 @@ sware_tree_cursor_rewind(SwareTreeCursor *cursor)
 	cursor->markItem = -1;
 }
 
-/*
- * Let go of all pins and memory.
- */
+/* Release all pins and memory. */
 void
 sware_tree_cursor_end(SwareTreeCursor *cursor)
 {
@@ -919,9 +920,10 @@ sware_tree_cursor_end(SwareTreeCursor *cursor)
 }
 
 /*
- * Go to the next leaf with qualifying entries in the direction, from where
- * the cursor is or else from the end.  All its entries are then in the
- * position; the cursor is not on any of them yet.
+ * Go to the next leaf with qualifying entries in the direction, from the
+ * present position or, if there is none, from the end.  The position then has
+ * all of the leaf's entries, and the cursor is before the first of them in
+ * the direction.  Returns false if there is no such leaf.
  */
 bool
 sware_tree_cursor_next_page(SwareTreeCursor *cursor, ScanDirection direction)
@@ -946,8 +948,8 @@ sware_tree_cursor_next_page(SwareTreeCursor *cursor, ScanDirection direction)
 }
 
 /*
- * Go to the next item in the direction.  False at the end; from there the
- * cursor may turn around.
+ * Go to the next item in the direction.  Returns false if there is none; then
+ * the cursor may turn around.
  */
 bool
 sware_tree_cursor_next(SwareTreeCursor *cursor, ScanDirection direction)
@@ -977,10 +979,12 @@ sware_tree_cursor_next(SwareTreeCursor *cursor, ScanDirection direction)
 }
 
 /*
- * Go to the first leaf with qualifying entries in the direction, from the place
- * of a qualifying entry on, or from the end (`entry` NULL).  An entry at the
- * place itself is found again when going forward, not when going backward.
- * The cursor is not on any entry yet.  It has no mark.
+ * Go to the first leaf with qualifying entries in the direction, from the
+ * place of `entry`, which must qualify, or from the end if that is NULL.  An
+ * entry at the place itself is found again when going forward, and not when
+ * going backward.  Afterwards the cursor is before the first of the leaf's
+ * entries in the direction.  Returns false if there is no such leaf.  The
+ * cursor must not have a mark.
  */
 bool
 sware_tree_cursor_seek(SwareTreeCursor *cursor, IndexTuple entry,
@@ -997,15 +1001,13 @@ sware_tree_cursor_seek(SwareTreeCursor *cursor, IndexTuple entry,
 	learn_what_is_wanted(cursor);
 	side->more = true;
 	side->linked = false;
-	set_tuple_fence(cursor, &side->fence,
-					sware_scan_keys_first_range_above(&cursor->keys, 0, entry),
-					entry);
+	set_tuple_border(cursor, &side->border,
+					 sware_scan_keys_first_range_above(&cursor->keys, 0, entry),
+					 entry);
 	return go_on(cursor, forward);
 }
 
-/*
- * Remember where the cursor is.
- */
+/* Set the cursor's mark to where it is (ammarkpos). */
 void
 sware_tree_cursor_mark(SwareTreeCursor *cursor)
 {
@@ -1021,9 +1023,7 @@ sware_tree_cursor_mark(SwareTreeCursor *cursor)
 		cursor->state == SWARE_CURSOR_ON_ITEM ? cursor->position.current : -1;
 }
 
-/*
- * Go back to the mark.
- */
+/* Go back to the cursor's mark (amrestrpos). */
 void
 sware_tree_cursor_restore(SwareTreeCursor *cursor)
 {

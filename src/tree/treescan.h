@@ -1,22 +1,21 @@
 /*-------------------------------------------------------------------------
  *
  * treescan.h
- *	  The tree cursor: goes through a scan's qualifying entries in order,
+ *	  The tree cursor goes through a scan's qualifying entries in order,
  *	  forward and backward.
  *
- * The cursor reads one leaf at a time: under the leaf's share lock it copies
- * everything that qualifies into a *position*, and returns it from there.
- * A position covers an interval of the order of entries, and knows how to
- * go on beyond either end of it.  It does not matter which way the leaf was
- * reached, so the direction may change at any time.
+ * The cursor reads one leaf at a time: it locks the leaf, copies everything
+ * that qualifies into a *position*, unlocks the leaf, and returns the entries
+ * from the position.  A position covers a part of the order of entries.  Each
+ * end of that part is a *border*, and the next leaf is read from the border
+ * on, so entries of one leaf are never returned by two visits.  It does not
+ * matter how the cursor came to the leaf, so the direction may change at any
+ * time.
  *
- * The caller may say of entries that were returned that their rows are dead to
- * everybody.  They are marked on the leaf when the cursor leaves it, and later
- * scans leave marked ones out.  Scans of transactions that began in recovery do
- * neither.
- *
- * Entries of the same leaf never come from two visits: each end of the
- * interval is a *fence*, and the next leaf is read from the fence on.
+ * The caller may note that the rows of entries that were returned are dead to
+ * everybody.  The cursor marks these entries when it leaves the leaf, and
+ * later scans leave marked entries out.  Scans of transactions that began in
+ * recovery do neither.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,42 +31,46 @@
 #include "layout/page.h"
 
 /*
- * A place between entries.  Without a tuple: an end of the range, the lower
- * one when going forward from here, the upper one when going backward.  With
- * a tuple: the place of that entry or pivot, which lies within the range.
+ * A place between entries.  Without a tuple it is an end of the range: the
+ * lower one when going forward from here, the upper one when going backward.
+ * With a tuple it is the place of that entry or pivot, which is within the
+ * range.
  */
-typedef struct SwareFence
+typedef struct SwareBorder
 {
 	int64		range;
 	bool		hasTuple;
 	IndexTuple	tuple;			/* a buffer of `size` bytes, or NULL */
 	Size		size;
-} SwareFence;
+} SwareBorder;
 
-/* how to go on beyond one end of a position */
+/* What comes beyond one end of a position. */
 typedef struct SwareContinuation
 {
-	bool		more;			/* may there be anything? */
-	bool		linked;			/* yes, from the fence on in the sibling */
+	bool		more;			/* may there be qualifying entries? */
+	bool		linked;			/* are they in the sibling, from the border
+								 * on?  Otherwise they must be sought from the
+								 * root */
 	SwareLink	sibling;
-	SwareFence	fence;
+	SwareBorder border;
 } SwareContinuation;
 
-/* the qualifying entries of a leaf */
+/* The qualifying entries of a leaf. */
 typedef struct SwarePosition
 {
-	Buffer		buffer;			/* the leaf if it is kept pinned */
+	Buffer		buffer;			/* the leaf, if it is kept pinned */
 	SwareLink	page;
-	XLogRecPtr	lsn;			/* of the leaf when it was read */
+	XLogRecPtr	lsn;			/* its LSN when it was read */
 	SwareContinuation left;
 	SwareContinuation right;
 	int			first;			/* items first..last, in index order */
 	int			last;
 	int			current;		/* the item last returned */
 	Size		tuplesUsed;		/* bytes used in `tuples` */
-	char	   *tuples;			/* copies, one per entry or posting list */
+	char	   *tuples;			/* copies of entries and posting lists */
 	ItemPointerData tids[SWARE_MAX_TIDS_PER_PAGE];
-	OffsetNumber pageOffsets[SWARE_MAX_TIDS_PER_PAGE];	/* on the leaf */
+	OffsetNumber pageOffsets[SWARE_MAX_TIDS_PER_PAGE];	/* each item's offset on
+														 * the leaf */
 	uint16		tupleOffsets[SWARE_MAX_TIDS_PER_PAGE];	/* in `tuples` */
 } SwarePosition;
 
@@ -79,7 +82,10 @@ typedef enum SwareCursorState
 	SWARE_CURSOR_AFTER_LAST
 } SwareCursorState;
 
-/* what a scan wants to be called before it reads on; no locks are held */
+/*
+ * A function that is called before another page is read.  The caller holds no
+ * locks.
+ */
 typedef void (*SwareBeforePage) (IndexScanDesc scan);
 
 typedef struct SwareTreeCursor
@@ -89,32 +95,37 @@ typedef struct SwareTreeCursor
 	SwareBeforePage beforePage; /* or NULL */
 	SwareScanKeys keys;
 
-	bool		isMerged;		/* the caller compares tuples; reset by a
-								 * rewind */
-	bool		wantTuples;		/* copy tuples: for that, or an index-only
-								 * scan */
-	bool		keepPin;		/* hold off VACUUM while items are returned */
-	bool		usesMarks;		/* leave marked entries out, and mark others */
+	bool		isMerged;		/* does the caller compare tuples?  Cleared by
+								 * a rewind */
+	bool		wantTuples;		/* are tuples copied, for the caller to
+								 * compare or for an index-only scan? */
+	bool		keepPin;		/* is the leaf kept pinned while its items are
+								 * returned? */
+	bool		usesMarks;		/* are marked entries left out, and others
+								 * marked? */
 
 	/*
-	 * items of the position that are to be marked as dead, none if `dead` is
-	 * NULL
+	 * The items of the position that are noted as dead; none if `dead` is
+	 * NULL.
 	 */
-	bool	   *dead;			/* SWARE_MAX_TIDS_PER_PAGE of them */
+	bool	   *dead;			/* an element for each item */
 	int			firstDead;
-	int			lastDead;		/* below firstDead: none */
+	int			lastDead;		/* less than firstDead if none is noted */
 
 	SwareCursorState state;
-	SwareFence	arrival;		/* where the leaf being read is entered */
+	SwareBorder arrival;		/* where the cursor comes to the leaf that it
+								 * reads */
 	SwareSearchKey arrivalKey;	/* its place */
 
 	/*
-	 * The mark.  While the cursor is still on the page that was marked, only
-	 * the item is remembered; `marked` is filled when it leaves the page.
+	 * The cursor's mark (ammarkpos), which has nothing to do with marks of
+	 * dead entries.  While the cursor is on the marked page, only the item's
+	 * number is remembered.  The position is copied to `marked` when the
+	 * cursor leaves the page.
 	 */
 	SwareCursorState markState;
-	int			markItem;		/* -1: see `marked` */
-	SwarePosition *marked;		/* allocated when needed */
+	int			markItem;		/* -1 if the mark is in `marked` */
+	SwarePosition *marked;		/* allocated when it is needed */
 
 	SwarePosition position;		/* last, because it is large */
 } SwareTreeCursor;
@@ -133,7 +144,7 @@ extern void sware_tree_cursor_note_dead(SwareTreeCursor *cursor);
 extern void sware_tree_cursor_mark(SwareTreeCursor *cursor);
 extern void sware_tree_cursor_restore(SwareTreeCursor *cursor);
 
-/* the TID of the item that the cursor is on */
+/* Return the TID of the item that the cursor is on. */
 static inline ItemPointer
 sware_tree_cursor_tid(SwareTreeCursor *cursor)
 {
@@ -141,8 +152,8 @@ sware_tree_cursor_tid(SwareTreeCursor *cursor)
 }
 
 /*
- * The tuple of the item that the cursor is on.  Entries of a posting list
- * share one, so its TID says nothing.
+ * Return the tuple of the item that the cursor is on.  The entries of a
+ * posting list share one tuple, so its TID must not be used.
  */
 static inline IndexTuple
 sware_tree_cursor_tuple(SwareTreeCursor *cursor)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * unlink.c
- *	  Deleting pages that have become empty.
+ *	  Deletes pages that have become empty.
  *
  * A page is unlinked from its siblings and its parent in one record.  Its
  * key range goes to its right sibling.  That is possible in two cases:
@@ -13,8 +13,8 @@
  *       rightmost page of its level: the parent becomes empty, which means
  *       "move right", and is then deleted in the same way.
  *
- * The rightmost page of a level is never deleted nor emptied.  Only VACUUM
- * deletes pages, and there is one of it at a time for a table.
+ * The rightmost page of a level is neither deleted nor emptied.  Only VACUUM
+ * deletes pages, and a table has only one VACUUM at a time.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,7 +42,7 @@ typedef struct Deletion
 	OffsetNumber offset;		/* of the target's downlink in the parent */
 } Deletion;
 
-/* Can a locked page be deleted, as far as it alone tells? */
+/* May a locked page be deleted?  Its parent must allow it as well. */
 static bool
 is_deletable(Page page)
 {
@@ -59,11 +59,11 @@ release_if_valid(Buffer buffer)
 }
 
 /*
- * Lock the left sibling of the target exclusively.  Splits may have put
- * others between it and where the target's link leads, so step right.  A
- * split that has not given the target its downlink yet is completed.
+ * Lock the left sibling of the target exclusively, and return it.  If the page
+ * that the target's left link leads to has been split, the left sibling is
+ * further right.  Incomplete splits on the way are completed.
  *
- * InvalidBuffer, with nothing held, if it was not found.
+ * Returns InvalidBuffer, with nothing pinned, if it is not found.
  */
 static Buffer
 lock_left_sibling(Relation index, SwareLink left, SwareLink target, int level)
@@ -97,8 +97,8 @@ lock_left_sibling(Relation index, SwareLink left, SwareLink target, int level)
 }
 
 /*
- * Lock the target and its siblings, left to right.  False, with nothing held,
- * if the target cannot be deleted now.
+ * Lock the target and its siblings, from left to right.  Returns false, with
+ * nothing pinned, if the target cannot be deleted now.
  */
 static bool
 lock_siblings(Relation index, SwareLink target, int level, Deletion *deletion)
@@ -159,8 +159,8 @@ lock_siblings(Relation index, SwareLink target, int level, Deletion *deletion)
 }
 
 /*
- * Take the target's downlink out of a copy of its parent.  False if neither
- * case (a) nor (b) holds; the copy is unchanged then.
+ * Remove the target's downlink from a copy of its parent.  Returns false, and
+ * leaves the copy unchanged, in neither of the cases (a) and (b).
  */
 static bool
 remove_downlink(Relation index, Page parent, OffsetNumber offset,
@@ -190,7 +190,10 @@ remove_downlink(Relation index, Page parent, OffsetNumber offset,
 	return false;
 }
 
-/* Unlink the target; false if that is not possible.  Everything is locked. */
+/*
+ * Unlink the target, and return whether that was possible.  All pages of the
+ * deletion are locked.
+ */
 static bool
 unlink_target(Relation index, Deletion *deletion)
 {
@@ -216,11 +219,11 @@ unlink_target(Relation index, Deletion *deletion)
 }
 
 /*
- * Delete a page, if it is empty and its place in the tree allows it.  An
- * emptied parent is deleted as well.  Returns the number of pages deleted;
- * they are free for reuse at once, since links carry incarnations.
+ * Delete a page if it is empty and its place in the tree allows it; then also
+ * its parent, if that becomes empty.  Returns the number of pages deleted.
+ * They can be reused at once, since links carry incarnations.
  *
- * Nothing is locked by the caller.
+ * The caller holds no content locks.
  */
 int
 sware_delete_page(Relation index, SwareLink target, int level)
@@ -257,8 +260,10 @@ sware_delete_page(Relation index, SwareLink target, int level)
 		deleted += sware_delete_page(index, parent, level + 1);
 
 	/*
-	 * An internal page that was emptied as its parent's last child had to
-	 * stay while there were others.  Leaves are visited by each VACUUM.
+	 * If the right sibling is an empty internal page, it could not be deleted
+	 * while it was the last of several children.  Now it may be an only
+	 * child, so try again.  Leaves need no such attempt, since each VACUUM
+	 * visits them all.
 	 */
 	if (right_is_empty && level > 0)
 		deleted += sware_delete_page(index, right, level);

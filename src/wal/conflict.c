@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * conflict.c
- *	  The record that says which rows' entries are about to be removed.  See
- *	  conflict.h.
+ *	  Write the WAL record that cancels a standby's queries before entries are
+ *	  removed.  See conflict.h.
  *
- * It is a record of nbtree's, for the reuse of a deleted page: it touches no
- * page and names only the relation and the horizon, and its redo does nothing
- * but resolve conflicts.  So no code of this library is needed for redo.
+ * The record is the one that nbtree writes before it reuses a deleted page.
+ * It changes no page.  It names only the relation and the horizon, and its
+ * redo only resolves conflicts.  So redo needs no code of this library.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,9 +22,10 @@
 #include "wal/conflict.h"
 
 /*
- * The horizon with its epoch.  It is a transaction that has begun, so if its
- * number is above the next one's, it belongs to the epoch before.  With an
- * epoch too high, redo would skip the conflict.
+ * Return the horizon with its epoch.  The horizon is a transaction that has
+ * begun.  So if its number is above that of the next transaction, it belongs
+ * to the epoch before.  If the epoch were too high, redo would overlook the
+ * conflict.
  */
 static FullTransactionId
 with_epoch(TransactionId horizon)

@@ -1,12 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * conflict.h
- *	  The record that says which rows' entries are about to be removed.
+ *	  The WAL record that cancels a standby's queries before entries are
+ *	  removed.
  *
  * Generic WAL cannot tell a standby that its older snapshots may still need
- * what a record removes.  So a record of its own goes before the removal, and
- * redo cancels the queries that have such a snapshot, or waits for them, as
- * max_standby_streaming_delay says, before it reads on.
+ * what a record removes.  So another record is written before the removal.
+ * Redo of that record cancels the queries that have such a snapshot, or waits
+ * for them first, as max_standby_streaming_delay says.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,10 +17,11 @@
 #include "utils/rel.h"
 
 /*
- * Say that the entries of rows that were deleted up to a transaction, the
- * horizon that the table has returned, are about to be removed.  To be called
- * before the record that removes them, outside of critical sections.  Does
- * nothing where no standby could have such a snapshot.
+ * Write the record for entries of dead rows that are about to be removed.
+ * `horizon` is what the table has returned: the last transaction that has
+ * deleted one of the rows.  Must be called before the record that removes the
+ * entries, and outside of critical sections.  Writes nothing if no standby
+ * can have such a snapshot.
  */
 extern void sware_wal_log_conflict(Relation index, Relation heap,
 								   TransactionId horizon);

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * wal.c
- *	  The only room that makes WAL records.
+ *	  All functions that write WAL records for pages.
  *
- * Records are generic WAL (resource manager "Generic"), made by the server or
- * put together here in the same form; or they are whole images of new pages, as
- * the server logs them (resource manager "XLOG").  So replay needs none of this
- * library's code.
+ * Most records are generic WAL (resource manager "Generic"), made by the
+ * server or put together here in the same form.  The others are whole images
+ * of new pages, as the server logs them (resource manager "XLOG").  So redo
+ * needs no code of this library.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,9 +23,10 @@
 #include "wal/wal.h"
 
 /*
- * Marks of dead entries are hints: they are not logged, so a standby may lack
- * them.  Where the images of pages are compared (wal_consistency_checking),
- * and generic WAL masks nothing, a record takes the marks of its pages away.
+ * Are images of pages compared with what redo makes of them
+ * (wal_consistency_checking)?  Marks of dead entries are hints: they are not
+ * logged, so a standby may lack them, and generic WAL does not mask them.  So
+ * each record then clears the marks of its pages.
  */
 static inline bool
 images_are_compared(void)
@@ -33,9 +34,7 @@ images_are_compared(void)
 	return wal_consistency_checking[RM_GENERIC_ID];
 }
 
-/*
- * Take the marks of dead entries away from a page that is about to be logged.
- */
+/* Clear the marks of dead entries on a page that is about to be logged. */
 static void
 clear_marks(Page page)
 {
@@ -61,8 +60,9 @@ sware_wal_begin(Relation index)
 }
 
 /*
- * A private copy of an exclusively locked page, to be changed.  Registration
- * order is the order in which redo takes the locks: left to right.
+ * Return a private copy of an exclusively locked page, for the caller to
+ * change.  Redo locks the pages of a record in the order of these calls,
+ * which must be left to right.
  */
 Page
 sware_wal_change(SwareWal *wal, Buffer buffer)
@@ -74,14 +74,17 @@ sware_wal_change(SwareWal *wal, Buffer buffer)
 	return page;
 }
 
-/* The same for a page whose former content does not matter. */
+/*
+ * The same for a page whose present content does not matter: all of the new
+ * one is logged.
+ */
 Page
 sware_wal_new_page(SwareWal *wal, Buffer buffer)
 {
 	return GenericXLogRegisterBuffer(wal, buffer, GENERIC_XLOG_FULL_IMAGE);
 }
 
-/* Apply and log the changes, and free the record. */
+/* Apply and log the changes in one critical section, and free the record. */
 void
 sware_wal_finish(SwareWal *wal)
 {
@@ -96,8 +99,9 @@ sware_wal_abort(SwareWal *wal)
 }
 
 /*
- * Generic WAL's record of a change is a list of these, each followed by
- * `length` bytes for the place `offset`.
+ * Generic WAL describes the change of a page by a list of fragments.  Each is
+ * followed by `length` bytes, which redo copies to the place `offset` of the
+ * page.
  */
 typedef struct DeltaFragment
 {
@@ -105,7 +109,10 @@ typedef struct DeltaFragment
 	OffsetNumber length;
 } DeltaFragment;
 
-/* append a fragment that says what a part of the page now holds */
+/*
+ * Append a fragment with `length` bytes of the changed page, from `start` on.
+ * Returns the new end of the list.
+ */
 static char *
 add_fragment(char *delta, Page page, const void *start, Size length)
 {
@@ -120,8 +127,8 @@ add_fragment(char *delta, Page page, const void *start, Size length)
 }
 
 /*
- * Like sware_wal_add_item, by a record that is found by comparing two images,
- * marks among them.
+ * Do what sware_wal_add_item does, but leave it to the server to find out
+ * what has changed.  So the record has the cleared marks, too.
  */
 static void
 add_item_by_comparison(Relation index, Buffer buffer, IndexTuple tuple,
@@ -143,9 +150,9 @@ add_item_by_comparison(Relation index, Buffer buffer, IndexTuple tuple,
  * Add one item to an exclusively locked leaf, at `offset`, shifting the line
  * pointers behind it.  The caller has made sure that it fits.
  *
- * This is the change made most often by far, and all that it touches is
- * known, so the generic record is put together by hand: GenericXLogFinish
- * would copy and compare two whole pages to find out the same.
+ * This is by far the most frequent change, and it is known what it touches.
+ * So the generic record is put together here: GenericXLogFinish would have to
+ * copy and compare two whole pages to find that out.
  */
 void
 sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
@@ -204,7 +211,8 @@ sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 
 /*
  * Add bytes behind pd_lower of an exclusively locked page.  The caller has
- * made sure that they fit.  By hand, as above.
+ * made sure that they fit.  The record is put together as in
+ * sware_wal_add_item.
  */
 void
 sware_wal_append_data(Relation index, Buffer buffer, const char *data,
@@ -240,7 +248,8 @@ sware_wal_append_data(Relation index, Buffer buffer, const char *data,
 }
 
 /*
- * Fill an exclusively locked page that nobody links to yet, and log it whole.
+ * Write an image to an exclusively locked page that no other page links to
+ * yet, and log it whole.
  */
 void
 sware_wal_fill_page(Relation index, Buffer buffer, Page image)
@@ -254,7 +263,7 @@ sware_wal_fill_page(Relation index, Buffer buffer, Page image)
 }
 
 /*
- * The same for a page of an initialisation fork, which is logged although its
+ * The same for a page of an initialisation fork, which is logged although the
  * relation is unlogged.
  */
 void
@@ -268,9 +277,9 @@ sware_wal_fill_init_page(Buffer buffer, Page image)
 }
 
 /*
- * Log pages that were written past the buffer manager, in a file that nobody
- * else can see yet.  `fork` and `first` say where; the pages follow each
- * other.
+ * Log `count` consecutive pages of a fork, from block `first` on.  They were
+ * written past the buffer manager, to a file that no other session can see
+ * yet.
  */
 void
 sware_wal_write_new_pages(Relation index, ForkNumber fork, BlockNumber first,

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * wal.h
- *	  The only room that makes WAL records.
+ *	  All functions that write WAL records for pages.
  *
- * Changes of pages are generic WAL.  Pages that are new to everybody are logged
- * whole.  Both kinds are replayed by the server alone.
+ * Changes of pages are logged as generic WAL, new pages as whole images.  The
+ * server can redo both without this library.
  *
  * A record changes up to SWARE_WAL_MAX_PAGES pages at once.  Between
  * sware_wal_begin and sware_wal_finish the caller changes private copies;

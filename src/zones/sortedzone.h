@@ -51,7 +51,7 @@ typedef struct SwareSortedZone
 
 	/* the pages, which are neighbours in the order of sealing */
 	uint32		pages;
-	uint32		retiredPages;	/* so many of the first pages have retired */
+	uint32		retiredPages;	/* how many of the first pages have retired */
 	uint32		firstSequence;	/* sequence number of the first other page */
 	uint32		lastSequence;	/* and of the last page */
 	XLogRecPtr	lastLsn;		/* LSN of the last page */

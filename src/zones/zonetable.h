@@ -22,8 +22,8 @@
  *	 - If there is no room, indexes that were not used for 10 seconds lose their
  *	   zones, the one that was used longest ago first.  No others do.
  *
- * A buffer of a few pages is read fast without zones.  An index that does not
- * get into the table may have only so few.
+ * A buffer of a few pages is read fast without zones.  An index that is not in
+ * the table may have no more than these.
  *
  *-------------------------------------------------------------------------
  */

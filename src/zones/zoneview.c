@@ -306,7 +306,7 @@ read_directory(SwareZoneView *view, const SwareBufferState *state,
 }
 
 /*
- * Can a view be used again as it is?  Not if it is of another state, or if
+ * Can a view be reused as it is?  Not if it is of another state, or if
  * other backends have changed the listing, or if it is time to check whether
  * pages should be sorted.
  */

@@ -9,13 +9,13 @@
  * What is in `atomic` is one step: a WAL record, or the copy of a page.  A crash
  * leaves the records that were written, and takes what processes remember: here, the
  * copy that a flusher has made, and its list of pages.  So a flusher may die before
- * each of its steps, and begin again; that it is alone in dying leaves the others
- * more possibilities than a crash.  A session may store an entry once more, as it
+ * each of its steps, and begin again; a crash of all processes would leave
+ * fewer possibilities.  A session may store an entry once more, as it
  * does after an error in the middle of publishing.
  *
  *	 here				in the code
  *	 -----------------	-----------------------------------------------------
- *	 page, slot, tail	pages/page.h: buffer pages, directory, metapage
+ *	 page, slot, tail	layout/page.h: buffer pages, directory, metapage
  *	 inserter: find		lock_tail, lock_open_page (buffer/bufferinsert.c)
  *	 inserter: open		sware_open_tail (buffer/tails.c)
  *	 inserter: append	append (buffer/bufferinsert.c)
@@ -23,7 +23,7 @@
  *	 flusher: seal		sware_seal_tail (buffer/tails.c)
  *	 flusher: list		sware_buffer_list_pages (pages/bufferpages.c)
  *	 flusher: copy		sorted_entries (buffer/flush.c)
- *	 flusher: insert	sware_tree_insert_run (tree/insert.c)
+ *	 flusher: insert	sware_tree_insert_run (tree/insertrun.c)
  *	 flusher: retire	retire (buffer/flush.c)
  *	 flusher: free		sware_buffer_free_retired (buffer/flush.c),
  *						sware_free_retired_page (buffer/tails.c)

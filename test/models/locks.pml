@@ -2,7 +2,7 @@
  * locks.pml
  *	  Content locks on the pages of the buffer: of writers, of redo, and of readers.
  *
- * Property: nobody waits in a circle.  The deadlock detector knows nothing of content
+ * Property: no processes wait for each other in a circle.  The deadlock detector knows nothing of content
  * locks, so a circle would last for ever.
  *
  * On the primary there are two writers, each of which makes one record after another

@@ -13,17 +13,18 @@
  *
  *	 here				in the code
  *	 -----------------	-----------------------------------------------------
- *	 page, slot, tail	pages/page.h: buffer pages, directory, metapage
+ *	 page, slot, tail	layout/page.h: buffer pages, directory, metapage
  *	 inserter			append (buffer/bufferinsert.c), sware_open_tail,
  *						sware_replace_tail (buffer/tails.c), and
- *						sware_tree_insert_run (tree/insert.c)
+ *						sware_tree_insert_run (tree/insertrun.c)
  *	 flusher			sware_buffer_flush_all, sware_buffer_flush_piece,
  *						retire, sware_buffer_free_retired (buffer/flush.c);
  *						flush.pml has them in detail
  *	 scan: seek			seek, sware_merge_begin (cursor/mergescan.c)
  *	 scan: read_batch	read_batch, collect (cursor/buffercursor.c)
- *	 scan: zone			copy_zones, read_directory, publish_view
- *						(zones/zones.c)
+ *	 scan: zone			sware_zones_copy, sware_zones_publish
+ *						(zones/zonetable.c), read_directory
+ *						(zones/zoneview.c)
  *	 scan: read_leaf	sware_tree_cursor_seek, sware_tree_cursor_next_page
  *						(tree/treescan.c)
  *	 scan: merge		sware_merge_next (cursor/mergescan.c)
@@ -31,7 +32,7 @@
  * It begins in any state that a buffer can be in: each entry is on a sealed page, on
  * the tail, in the tree, or in the tree and still on the sealed page (a flush has died
  * there); one may be yet to come.  A batch has one entry.  A leaf that is read ends
- * anywhere, which stands for all that splits may do.  A zone is a sorted block of all
+ * anywhere, which stands for all that splits may do.  A zone is a sorted zone of all
  * sealed pages, and each slot is on a directory page of its own.  The scan goes
  * forward; backward is its mirror image.
  *
@@ -403,7 +404,7 @@ merge:
 	atomic {
 		do
 		:: head == ENTRIES && !is_exhausted &&
-#ifndef WITHOUT_CHUNK_BEFORE_TREE
+#ifndef WITHOUT_BATCH_BEFORE_TREE
 			true ->
 #else
 			leaf == 0 && leaf_end == ENTRIES ->

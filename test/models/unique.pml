@@ -27,7 +27,7 @@
  *	 slow					admit_with_look_up (unique/stager.c)
  *	 find_registered		sware_find_staged_key (locks/stagedkeys.c)
  *	 look_up				sware_look_up_key (unique/unique.c)
- *	 publish				send, tell_of_stored (staging/staging.c),
+ *	 publish				send, tell_of_stored (staging/publish.c),
  *							sware_tell_of_stored (locks/stagedkeys.c)
  *
  * Each session has one transaction, which may insert each key once, and stages it or
@@ -86,7 +86,7 @@ byte key_lock[KEYS + 1] = NOBODY;
 /* the rows of each session, by their keys, and a row that was there */
 byte rows[SESSIONS];
 mtype state[SESSIONS] = RUNNING;
-bool has_ended[SESSIONS];		/* nobody waits any more */
+bool has_ended[SESSIONS];		/* no session waits for it any more */
 byte old_row;
 byte old_row_deleter = NOBODY;
 
@@ -118,7 +118,7 @@ end:
 #define IS_FREE(key)	(key_lock[key] == NOBODY)
 
 /*
- * Whom must be waited for, if the key is stored, or is it a duplicate?  Part of a
+ * Which transaction must be waited for, if the key is stored, or is it a duplicate?  Part of a
  * step.
  */
 inline look_up()
@@ -148,7 +148,7 @@ inline look_up()
 	is_duplicate = is_duplicate && other == NOBODY
 }
 
-/* Who else has registered the key?  If nobody has, look it up. */
+/* Which other session has registered the key?  If none has, look it up. */
 inline find_registered(and_look_up)
 {
 	atomic { i = (stagers == is_stager -> SESSIONS : 0) }
@@ -213,7 +213,7 @@ inline publish()
 proctype session(byte me)
 {
 	byte key;
-	byte other = NOBODY;		/* whom it must wait for */
+	byte other = NOBODY;		/* the session that it must wait for */
 	bool is_duplicate;
 	byte i;
 

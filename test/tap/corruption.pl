@@ -60,8 +60,8 @@ $fill
 SQL
 }
 
-# What is where (src/layout/page.h): the special space and the kind in it, which is
-# 4 for buffer pages and 5 for those of their directory, and slots.
+# Where things are (src/layout/page.h): the special space, the kind in it, which is 4
+# for buffer pages and 5 for those of their directory, and slots.
 my $special_space = 8160;
 my $kind_offset = $special_space + 22;
 my ($slots_start, $slot_size) = (24, 16);

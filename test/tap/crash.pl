@@ -30,8 +30,8 @@ my @keys = qw(near scrambled few label id);
 my $unique_am = pick('btree', $am);
 note("unique indexes are of $unique_am");
 
-# What a cycle can die of.  Fault points are those where something shared has
-# just changed, or is about to.
+# The causes from which a cycle can die.  Fault points are those where something shared
+# has just changed, or is about to.
 my @points = $am eq 'btree' ? () : qw(publish-begins publish-sorted publish-stored
   insert-stored buffer-page-full flush-sealed flush-sorted flush-inserted flush-retiring
   flush-retired retired-freeing vacuum-flushed vacuum-waited append-written split-downlink);
@@ -93,10 +93,12 @@ INSERT INTO <table>
          md5(random()::text) || repeat(md5(i::text), (random() * 12)::int)
   FROM (SELECT nextval('ids') AS i FROM generate_series(1, :rows)) new;
 SQL
-# What is inserted on conflict is not staged: it goes to the buffer at once.
+# Rows of statements with ON CONFLICT are not staged: their entries go to the buffer at
+# once.
 my $insert_at_once = $insert =~ s/;\n$/\n  ON CONFLICT DO NOTHING;\n/r;
 my $insert_sorted = $insert =~ s/i \+ \(random\(\) \* 50\)::int/i + 50/r;
-# Above what all other sessions insert, but for those that do the same.
+# These keys are above those that all other sessions insert, except for sessions that do
+# the same.
 my $insert_above = $insert
   =~ s/i \+ \(random\(\) \* 50\)::int/(extract(epoch FROM clock_timestamp()) * 1e6)::bigint/r;
 my %scripts = (
@@ -143,7 +145,7 @@ $scripts{flush} = [ 2, <<"SQL" ] if $am ne 'btree';
 SELECT ${am}_flush(('<table>_'
 	|| (ARRAY['near', 'scrambled', 'few', 'label'])[1 + floor(random() * 4)])::regclass);
 SQL
-# It would wait for a transaction that stays prepared.
+# This command would wait for a transaction that stays prepared.
 my $rebuild = <<'SQL';
 SELECT pg_try_advisory_lock(1) AS mine \gset
 \if :mine
@@ -263,12 +265,12 @@ foreach my $cycle (1 .. $cycles)
 	{
 		$setup .= "ALTER INDEX logged_$_ SET (buffer_size = " . pick(64, 64, 64, 256, -1) . ");\n"
 		  foreach grep { $_ ne 'id' || $unique_am eq $am } @keys;
-		# The settings are known to sessions that have loaded the library.  Runs of what
-		# 64 kB hold are too short to be appended in bulk.
+		# A session that has loaded the library knows its settings.  Runs of the entries
+		# that 64 kB hold are too short to be appended in bulk.
 		my $staging_size = $how eq 'append-written' ? 16384 : pick(64, 64, 64, 256, 16384);
 		$setup .= "LOAD '$am';\nALTER SYSTEM SET sware.staging_size = $staging_size;\n";
 	}
-	# A transaction that is prepared before the crash, and what it inserts.
+	# A transaction that is prepared before the crash, and the rows that it inserts.
 	my $survivor = pick(0, 1);
 	$setup .= <<"SQL" if $survivor;
 BEGIN;
@@ -289,7 +291,7 @@ SQL
 		],
 		'<', \undef, '>', \$output, '2>', \$errors, my $timer = IPC::Run::timeout(180));
 
-	# Ends when the sessions have written enough.  It commits all the time, or
+	# This ends when the sessions have written enough.  It commits all the time, or
 	# REINDEX CONCURRENTLY would wait for its snapshot, and VACUUM for REINDEX.
 	my $status = $node->psql('postgres', <<"SQL", stderr => \my $stderr);
 SET statement_timeout = '300s';
@@ -339,7 +341,7 @@ SQL
 	  || BAIL_OUT('no recovery');
 	$crashes++;
 
-	# With transactions still prepared, and after they ended.
+	# Checks while transactions are still prepared, and after they have ended.
 	is(complaints('logged'), '', "$name: the indexes are right after recovery");
 	my @prepared = split /\n/,
 	  $node->safe_psql('postgres', 'SELECT gid FROM pg_prepared_xacts');
@@ -355,13 +357,13 @@ SQL
 	is(complaints('unlogged') . $node->safe_psql('postgres', 'SELECT count(*) FROM unlogged'),
 		'0', "$name: the unlogged table is empty");
 
-	# What an interrupted REINDEX CONCURRENTLY leaves.
+	# Drop the indexes that an interrupted REINDEX CONCURRENTLY has left.
 	my $leftover = $node->safe_psql('postgres',
 		"SELECT indexrelid::regclass FROM pg_index
 			WHERE NOT indisvalid OR indexrelid::regclass::text LIKE '%\\_cc%'");
 	$node->safe_psql('postgres', "DROP INDEX $_") foreach split /\n/, $leftover;
 
-	# The index works on.
+	# The index can still be used.
 	$node->safe_psql('postgres', <<"SQL");
 DELETE FROM logged WHERE id < (SELECT max(id) FROM logged) - 6000
 SQL

@@ -13,7 +13,7 @@ use PostgreSQL::Test::Utils;
 use SwareTest;
 use Test::More;
 
-# Where the special space begins, and what is where in it (src/layout/page.h).
+# Where the special space begins, and where its fields are (src/layout/page.h).
 my $special = 8160;
 my %field = (
 	left => [ 0, 'L L' ],
@@ -300,7 +300,8 @@ SQL
 	  . $node->safe_psql('postgres', "SELECT pg_relation_filepath('i$number')");
 }
 
-# What is to be learned from the server is learned from a sound one.
+# All that the damages have to know of the file is asked of the server while the
+# index is sound.
 $node->safe_psql('postgres', 'CHECKPOINT');
 foreach my $number (0 .. $#cases)
 {
@@ -361,7 +362,8 @@ foreach my $number (0 .. $#cases)
 		}
 	}
 }
-# VACUUM, too, when it looks for entries of dead rows on a damaged leaf.
+# VACUUM gives such an error, too, when it looks for entries of dead rows on a
+# damaged leaf.
 foreach my $number (grep { $cases[$_]->{reason} && !$cases[$_]->{of_root} } 0 .. $#cases)
 {
 	my $case = $cases[$number];

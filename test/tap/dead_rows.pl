@@ -1,9 +1,8 @@
-# Entries of dead rows go from the primary's indexes without VACUUM: dropped by
-# flushes, and removed from leaves to make room.  On a standby without
-# hot_standby_feedback, a query with an older snapshot sees its rows, or is
-# cancelled, and never misses one.  Marks of dead entries get there with images
-# of pages; they do not count there, nor for transactions that began there and
-# outlive its promotion.
+# Entries of dead rows are removed from the primary's indexes without VACUUM: flushes
+# drop them, and leaves lose them to make room.  On a standby without
+# hot_standby_feedback, a query with an older snapshot sees its rows, or is cancelled,
+# and never misses one.  Marks of dead entries get there in images of pages.  They do
+# not count there, nor for transactions that began there and outlive its promotion.
 #
 # SWARE_DEAD_ROUNDS sets how often queries run under load, at most (default 20).
 
@@ -38,8 +37,8 @@ $primary->start;
 prepare_database($primary);
 make_disagreements($primary);
 
-# Rows so large that two of them leave room on a page: the table is never pruned,
-# which would tell the standby of the conflict, too.
+# The rows are large enough that a page has room for two and some more: so the table
+# is never pruned, which would also tell the standby of the conflict.
 sub make_table
 {
 	my ($name, $rows) = @_;
@@ -86,7 +85,8 @@ max_standby_streaming_delay = 0
 CONF
 $standby->start;
 
-# Marks alone cause no commit that would have their WAL written.
+# A transaction that only sets marks does not write a commit record, after which their
+# WAL would be flushed.
 $primary->safe_psql('postgres', 'CREATE TABLE tick (id int)');
 sub caught_up
 {
@@ -124,7 +124,7 @@ sub was_cancelled
 	  qr/conflict with recovery\nDETAIL:  User query might have needed to see row versions/;
 }
 
-# Each way in which entries go is announced to the standby.  The transaction that
+# The standby is told of each way in which entries are removed.  The transaction that
 # deletes is the oldest one that runs when the query takes its snapshot, so that a
 # horizon that is one too low would spare the query.
 my %removals = (
@@ -162,7 +162,7 @@ foreach my $way ($am eq 'btree' ? () : sort keys %removals)
 	my $removal = $removals{$way};
 	my $table = 'removal_' . ($way =~ s/\W+/_/gr);
 	make_table($table, $removal->{in_buffer} ? 1 : $removal->{rows});
-	# An index of what is updated lets no update be HOT.
+	# An index on the updated column keeps updates from being HOT.
 	$primary->safe_psql('postgres', "CREATE INDEX ON $table (id)");
 	$primary->safe_psql('postgres',
 		"INSERT INTO $table SELECT n, n, 'small' FROM generate_series(2, $removal->{rows}) n")
@@ -188,9 +188,9 @@ foreach my $way ($am eq 'btree' ? () : sort keys %removals)
 	  foreach $primary, $standby;
 }
 
-# A load under which entries go in all ways, of tables that are hot: versions of
-# few rows, a queue, and keys that are updated; and queries on the standby, each
-# of which compares scans of one snapshot.
+# A load in which entries are removed in all ways, on busy tables: versions of few
+# rows, a queue, and keys that are updated; and queries on the standby, each of which
+# compares scans of one snapshot.
 $primary->safe_psql('postgres', <<"SQL");
 CREATE TABLE hot (id int, key int, n int, pad text) WITH (fillfactor = 50);
 CREATE UNIQUE INDEX hot_key ON hot USING $am (key) INCLUDE (pad);

@@ -194,7 +194,8 @@ SQL
 REINDEX TABLE t;
 SQL
 );
-# What ends a prepared transaction, and drops what an operation may have made.
+# Statements that end a prepared transaction, and drop what an operation may have
+# made.
 my $clean = <<'SQL';
 ROLLBACK;
 SELECT format('ROLLBACK PREPARED %L', gid) FROM pg_prepared_xacts \gexec
@@ -342,7 +343,7 @@ SQL
 	return;
 }
 
-# Those that make an index longer, or a new one.
+# The operations that extend an index, or make a new one.
 my %extending = map { $_ => 1 } qw(split append load fill_buffer build rebuild);
 foreach my $operation ($parts{requests} ? sort keys %operations : ())
 {
@@ -351,8 +352,8 @@ foreach my $operation ($parts{requests} ? sort keys %operations : ())
 	  if $extending{$operation};
 }
 
-# What a look-up has when a request is refused, in whichever of its steps, does not
-# stay with the session: only the scan that is kept does.
+# When a request is refused in any step of a look-up, the session keeps nothing of
+# the look-up but the scan that it keeps for later ones.
 if ($parts{requests})
 {
 	my $script = "CREATE TABLE looked_up (k int);
@@ -425,7 +426,7 @@ sub interrupt
 	my $victim = start_session('victim', $sql);
 	wait_until('victim', $event);
 	signal_session('victim', $function);
-	# where locks on pages are held it waits on, until it is let go
+	# where it holds locks on pages, it goes on waiting until it is released
 	end_session($release) if $release;
 	$victim->{run}->finish;
 	like($victim->{err}, $function eq 'pg_cancel_backend'

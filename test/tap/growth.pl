@@ -1,7 +1,7 @@
-# Many sessions grow a tree at once whose pages hold two or three items, so that
-# its root is split again and again while others split pages below it.  They do
-# so with each insert, and through a small buffer that others flush meanwhile.
-# None of them waits for ever, and no row is lost.
+# Many sessions at once insert into a tree whose pages hold two or three items,
+# so that its root is split again and again while other sessions split pages
+# below it.  They insert row by row, without a buffer and through a small buffer
+# that is flushed meanwhile.  None of them waits for ever, and no row is lost.
 use strict;
 use warnings;
 

@@ -68,8 +68,8 @@ SQL
 prints_without_mallory('CREATE EXTENSION sware SCHEMA ext; SELECT count(*) FROM pg_extension', qr/^2$/m,
 	'CREATE EXTENSION with an operator in its schema', 'one_operator');
 
-# All names that the extension uses, with results of the usual types.  Functions of just
-# the signatures of the extension's own would make CREATE EXTENSION fail.
+# All names that the extension uses, with results of the usual types.  Functions with
+# exactly the signatures of the extension's own would make CREATE EXTENSION fail.
 my $members = q{pg_depend, pg_extension WHERE extname = 'sware' AND deptype = 'e'
 	AND refclassid = 'pg_extension'::regclass AND refobjid = pg_extension.oid};
 my $functions = "pg_proc WHERE oid IN (SELECT objid FROM $members AND classid = 'pg_proc'::regclass)";
@@ -120,8 +120,9 @@ is(sql(qq{
 		AND NOT coalesce('search_path=pg_catalog, pg_temp' = ANY (proconfig), false)}),
 	'', 'its functions were parsed then, or have a search_path of their own');
 
-# Traps as good as what is in pg_catalog, and those of the extension's own signatures,
-# too.  Their results fit nowhere: a trap is noticed though what it is in is not reached.
+# Traps that match as well as the objects in pg_catalog, among them some with the
+# extension's own signatures.  No caller can use their results, so a trap is noticed even
+# if the place where it is used is not reached.
 sql(<<'SQL');
 CREATE SCHEMA hostile AUTHORIZATION mallory;
 CREATE SCHEMA data;
@@ -149,9 +150,9 @@ foreach my $path ('ext, pg_catalog', 'hostile, pg_catalog')
 	}
 }
 
-# What calls each function of the extension, to the end or into an error; schema EXT
-# stands for the extension's.  Arguments have the types that are declared: otherwise a
-# trap would be called by right.
+# Statements that call each function of the extension, until it ends or raises an error;
+# schema EXT stands for the extension's.  Arguments have the declared types: otherwise
+# the call of a trap would be correct.
 my $index = q{'data.t_k'::pg_catalog.regclass};
 my $own_family = q{'data."The ""family"""'::pg_catalog.text, NULL::pg_catalog.name};
 my $own_oids = q{(SELECT pg_catalog.min(oid) FROM pg_catalog.pg_opfamily

@@ -1,7 +1,9 @@
-# What can happen to an index with entries in its buffer where only a whole
-# server, or several, show it: databases copied, moved and dropped; crashes, clean
+# Events in the life of an index with entries in its buffer that only a whole
+# server, or several, can show: databases copied, moved and dropped; crashes, clean
 # restarts, prepared transactions across them; backups, recovery to a point in
 # time, promotion; dumps; pg_upgrade; wal_level = minimal; and a disk that is full.
+# The library is preloaded, except in one part. sql/buffer_life and sql/life_* show
+# what a single session can show; this part runs them as well.
 #
 # The library is preloaded, but in one part. What a single session can show is in
 # sql/buffer_life and sql/life_*, which this part runs as well.
@@ -28,8 +30,9 @@ allow_in_place_tablespaces = on
 wal_consistency_checking = 'generic'
 CONF
 
-# Tables with indexes of all of whose parts something is known: 1000 rows in the
-# tree, 200 in the buffer, and a sealed page or more where there are many.
+# Tables with indexes that have 1000 rows in the tree, 200 in the buffer, and a
+# sealed page or more if there are many rows; shared memory knows something of all
+# these parts.
 my $make = <<"SQL";
 CREATE TABLE data (id int, key int, label text);
 CREATE INDEX data_key ON data USING $am (key);
@@ -47,7 +50,8 @@ INSERT INTO data SELECT i, i * 7919 % 10007, 'tree ' || i FROM generate_series(1
 CALL add_rows('first', 1000, 15);
 SQL
 
-# What every scan finds; the same for all if the indexes are right.
+# The rows that every scan finds, which are the same for all if the indexes are
+# right.
 my $verdict = <<"SQL";
 CREATE FUNCTION verdict() RETURNS text LANGUAGE plpgsql AS \$\$
 DECLARE
@@ -193,9 +197,9 @@ SQL
 	return;
 }
 
-# Databases with the same OID, from the same template, hold files of the same
-# names with the same random numbers in them. Nothing that is known of the former
-# in shared memory is believed of the latter.
+# Databases with the same OID, from the same template, have files with the same
+# names and the same random numbers in them. What shared memory knows of the first
+# one must not be believed of the second one.
 sub copy_databases
 {
 	my ($node, $rounds) = @_;
@@ -521,7 +525,7 @@ INSERT INTO data SELECT i, i FROM generate_series(1, 8000) i;
 SQL
 	my $session = $full->background_psql('postgres', on_error_stop => 0);
 	my $pid = $session->query_safe('SELECT pg_backend_pid()');
-	# What a statement returns, and what it says besides.
+	# Returns the result of a statement, and its messages.
 	my $query = sub {
 		my ($sql) = @_;
 		$session->{stderr} = '';

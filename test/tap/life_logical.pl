@@ -154,9 +154,9 @@ ok( $subscriber->poll_query_until('postgres',
 	'replica identity FULL: the rows are found by '
 		. ($version >= 180000 ? 'the index' : 'reading the table'));
 
-# A row that a local transaction has deleted and inserted again, but not committed:
-# with a scan of the table, or an nbtree index, the worker waits for it. What is staged
-# it does not see.
+# A local transaction has deleted a row and inserted it again, but not committed. With
+# a scan of the table, or an nbtree index, the worker waits for it. It does not see the
+# row if that is staged.
 $publisher->safe_psql('postgres', "INSERT INTO whole VALUES (9999, 'contested')");
 $publisher->wait_for_catchup('most');
 my $local = $subscriber->background_psql('postgres');
@@ -268,7 +268,7 @@ foreach my $round (1 .. 2)
 	replicate("crash while changes arrive, $round", 'UPDATE data SET key = key + 1 WHERE id % 7 = 0');
 }
 
-# A row of the subscriber's own is in the way in a unique index.
+# The subscriber has a row of its own with the same key in a unique index.
 $subscriber->safe_psql('postgres',
 	"CREATE SUBSCRIPTION one CONNECTION '$connection' PUBLICATION one WITH (streaming = $streaming)");
 $subscriber->wait_for_subscription_sync($publisher, 'one');
@@ -286,8 +286,9 @@ $subscriber->safe_psql('postgres', "DELETE FROM single WHERE label = 'own'");
 $publisher->wait_for_catchup('one');
 is_right('unique, conflict resolved', 'single');
 
-# Changes are found by the replica identity. Where the subscriber's index is nbtree's,
-# any version applies them; what core does with one of ours depends on the version.
+# The rows to change are found by the replica identity. If the subscriber's index is
+# nbtree's, any version applies the changes; with a sware index it depends on the
+# version.
 $subscriber->safe_psql('postgres', 'CREATE UNIQUE INDEX single_nbtree ON single (code);
 	ALTER TABLE single REPLICA IDENTITY USING INDEX single_nbtree');
 my $changes = <<'SQL';
@@ -301,7 +302,7 @@ is_right('unique, nbtree is the identity on the subscriber', 'single');
 SKIP:
 {
 	my $finds_rows = $version < 170000 || $version >= 180000;
-	# It is an assertion of core's that fails there.
+	# On that version, an assertion of core fails.
 	skip 'version 17 with assertions crashes when it finds rows by a unique index of sware', 1
 	  if !$finds_rows && $subscriber->safe_psql('postgres', 'SHOW debug_assertions') eq 'on';
 	$subscriber->safe_psql('postgres', 'ALTER TABLE single REPLICA IDENTITY USING INDEX single_code;
@@ -311,7 +312,7 @@ SKIP:
 	if (!$finds_rows)
 	{
 		$subscriber->wait_for_log(qr/ERROR: .*missing operator 0\(23,23\) in opfamily/, $offset);
-		# The way out.
+		# What helps: an nbtree index as the replica identity of the subscriber.
 		$subscriber->safe_psql('postgres', 'CREATE UNIQUE INDEX single_nbtree ON single (code);
 			ALTER TABLE single REPLICA IDENTITY USING INDEX single_nbtree');
 	}

@@ -113,8 +113,8 @@ command_fails_with(q{ALTER EXTENSION sware UPDATE TO '9.9'}, 'versions',
 	qr/has no update path from version "1.1test" to version "9.9"/, 'a version that there is not');
 $session->quit;
 
-# The extension goes only with its indexes: those of a transaction that has staged
-# rows for them, too.
+# The extension can be dropped only with its indexes, among them those for which a
+# transaction has staged rows.
 make_database('drops');
 my $reason = 'cannot drop extension sware because other objects depend on it';
 command_fails_with('DROP EXTENSION sware', 'drops',
@@ -154,7 +154,8 @@ CREATE UNIQUE INDEX data_id ON data USING sware (id);
 SQL
 $session->query_safe(q{INSERT INTO data VALUES (2083, 3, 'index again')});
 has_good_indexes($node, 'drops', 'data', 'extension made again', 1213);
-# Made, used and dropped in one transaction; with prepared transactions about.
+# The extension is made, used and dropped in one transaction; and while there are
+# prepared transactions.
 sql(<<'SQL', 'drops');
 BEGIN;
 DROP EXTENSION sware CASCADE;

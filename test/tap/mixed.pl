@@ -85,7 +85,7 @@ sub statements
 	return @statements;
 }
 
-# What a session says to all statements.
+# The output of a session for all statements.
 sub answers
 {
 	my ($schema, $file) = @_;

@@ -23,7 +23,7 @@ $node->append_conf('postgresql.conf',
 $node->start;
 prepare_database($node);
 
-# What is prepared inserts key 1100, and so do the sessions that wait for it.
+# The prepared transactions insert key 1100, and so do the sessions that wait for them.
 my %inserts = (
 	'a single row' => 'INSERT INTO t VALUES (1100);',
 	'a load' => 'INSERT INTO t SELECT generate_series(1001, 1100);',

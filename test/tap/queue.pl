@@ -1,5 +1,5 @@
 # A queue-like table, which grows on the right and shrinks on the left, does
-# not grow: VACUUM deletes emptied pages, and they are used again, as are pages
+# not grow: VACUUM deletes emptied pages, and they are reused, as are pages
 # of the buffer, which single inserts fill.
 
 use strict;

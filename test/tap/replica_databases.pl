@@ -26,7 +26,7 @@ $standby->init_from_backup($primary, 'copy', has_streaming => 1);
 $standby->start;
 
 # Rows of small transactions fill pages of the buffer. Numbers have zonemaps, texts have
-# sorted blocks only.
+# sorted zones only.
 sub add_rows
 {
 	my ($database, $first, $transactions) = @_;
@@ -42,7 +42,7 @@ SQL
 	return;
 }
 
-# What is found by each of these settings.
+# The rows that are found with each of these settings.
 sub answers
 {
 	my ($node, $settings) = @_;
@@ -63,7 +63,7 @@ sub is_right
 	my $expected = answers($primary, $sequential_scan);
 	foreach my $node ($primary, $standby)
 	{
-		# more than once: what is read often gets sorted
+		# more than once: pages that are read often are sorted
 		is(answers($node, 'SET enable_seqscan = off;'), $expected, "$name, on the " . $node->name)
 		  foreach 1 .. 2;
 	}
@@ -93,7 +93,7 @@ SQL
 		$primary->safe_psql('postgres', 'DROP DATABASE changing');
 		add_rows('model', 10000 * $round + 5000, 30 + ($round - 2));
 		$primary->safe_psql('postgres', $make);
-		# Some are read at once, others after more changes.
+		# Some databases are read at once, others after more changes.
 		is_right("$strategy, round $round: made again") if $round == 1;
 		add_rows('changing', 10000 * $round + 9000, 5) if $round == 2;
 		is_right("$strategy, round $round: made again and changed");

@@ -34,7 +34,7 @@ INSERT INTO data
 SQL
 }
 
-# At a pace that replay can keep.
+# The load has a pace that replay can keep up with.
 my @changes = ('--rate=200', script_files(
 	insert => insert_statement(1),
 	insert_some => insert_statement(20),

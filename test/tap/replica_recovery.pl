@@ -56,8 +56,8 @@ INSERT INTO unlogged SELECT generate_series(1, 3000);
 CREATE SEQUENCE ids;
 SQL
 
-# What is wrong with an index whose table is there: entries of rows that are not, or
-# that have no index entries of their own.
+# Returns what is wrong with an index whose table is there: it has entries of rows that do
+# not exist, or that have no index entries of their own.
 $primary->safe_psql('postgres', <<'SQL') if $am ne 'btree';
 CREATE FUNCTION stale_entries(index regclass, tbl regclass) RETURNS bigint LANGUAGE sql AS $$
   WITH entries AS (
@@ -103,7 +103,7 @@ my $load = start_load($primary, 2, '--rate=400', script_files(
 	'savepoint@1' => "BEGIN;\n" . insert_statement(1) . "SAVEPOINT s;\n" . insert_statement(2)
 	  . "ROLLBACK TO s;\n" . insert_statement(2) . "COMMIT;\n"), \my $errors);
 
-# What happens beside, and between which LSNs.
+# The events that happen beside the load, and between which LSNs.
 my @events;
 
 sub event
@@ -143,7 +143,7 @@ SQL
 	event('checkpoint', 'CHECKPOINT', insert_statement(10));
 	event('restore point', "SELECT pg_create_restore_point('round $round')", insert_statement(10));
 }
-# What is prepared last is so at the end.
+# The transaction that was prepared last is still prepared at the end.
 $primary->safe_psql('postgres', 'BEGIN; ' . insert_statement(300) . " PREPARE TRANSACTION 'at_end'");
 ok($load->pumpable, 'the load has run all the time') || diag($errors);
 stop_load($primary, $load);
@@ -201,7 +201,7 @@ my @usable = grep {
 	my $record = $_;
 	grep { is_within($record, $_) } @events
 } @records;
-# What moves entries comes first, when there are few targets.
+# Events that move entries come first, when there are few targets.
 my $moves = qr/flush|vacuum|bulk append/;
 my @order = sort { ($b->{name} =~ $moves) <=> ($a->{name} =~ $moves) } shuffle(@events);
 while (@chosen < $targets - 2)

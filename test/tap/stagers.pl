@@ -168,7 +168,7 @@ sub overlapping_loads
 	return;
 }
 
-# A stager that is terminated lets go of its keys.
+# A stager that is terminated releases its keys.
 sub terminated_stager
 {
 	my ($name) = @_;
@@ -196,7 +196,7 @@ sub terminated_stager
 }
 
 # Sessions that are terminated in the middle of a COPY leave no slot behind: there
-# are as many as sessions can be.
+# is only one for each possible session.
 sub terminated_copies
 {
 	my ($name) = @_;

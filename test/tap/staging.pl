@@ -196,8 +196,9 @@ foreach my $key (qw(key label))
 	index_agrees($node, 'data', $key, 'crash after PREPARE');
 }
 
-# In the middle of a load that has sent a part of it to the tree: nothing of it is
-# found, and nothing else is lost.  How far it has come is seen in the file.
+# The crash comes in the middle of a load that has sent a part of its entries to
+# the tree: none of its rows is found, and no other is lost.  The size of the file
+# shows how far the load has come.
 foreach my $how ('immediate stop', 'backend killed')
 {
 	my $before = $node->safe_psql('postgres', "SELECT pg_relation_size('data_key')");
@@ -231,7 +232,7 @@ SQL
 		index_agrees($node, 'data', $key, "$how during a load");
 	}
 }
-# VACUUM takes what the killed loads left.
+# VACUUM removes the entries that the killed loads left.
 $node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) data');
 if ($am eq 'sware')
 {

@@ -1,6 +1,6 @@
 # A standby replays everything, with wal_consistency_checking, while small
 # transactions on the primary fill buffers, these are flushed, VACUUM deletes
-# pages and uses them again, and long queries run on the standby.  It gives the
+# pages and reuses them, and long queries run on the standby.  It gives the
 # primary's answers all the time, is promoted in the middle of the load, and
 # works on.
 #
@@ -57,7 +57,7 @@ max_standby_streaming_delay = -1
 CONF
 $standby->start;
 
-# The number of pages of walk_key that were deleted and not used again.
+# The number of pages of walk_key that were deleted and not reused.
 sub free_pages
 {
 	my ($node) = @_;
@@ -122,7 +122,7 @@ SQL
 # Cursors on the standby stop in the middle of entries that are in the shared
 # buffer, where some have read few of these and some many.  The primary flushes
 # them, and new ones take their pages.  The cursors go on, over retired and
-# recycled pages.
+# reused pages.
 sub cursors_over_flush
 {
 	my ($name) = @_;
@@ -208,7 +208,7 @@ SQL
 
 # A cursor on the standby stops in front of rows that its snapshot already
 # finds deleted.  VACUUM on the primary then deletes the pages of those rows,
-# and new rows use them again.  The cursor goes on, over the changed pages.
+# and new rows reuse them.  The cursor goes on, over the changed pages.
 sub cursor_over_replay
 {
 	my ($name, $descending) = @_;
@@ -217,9 +217,9 @@ sub cursor_over_replay
 	  "SELECT key, id, split_part(ctid::text, ',', 1) FROM walk ORDER BY key $order";
 	my ($low, $high) = (choose(500, 2500), choose(3500, 5500));
 
-	# The cursor keeps the table's page with its current row pinned, and replay
-	# of VACUUM would wait for that where the page has dead rows.  So the rows
-	# that are going to die get pages of their own, but for the last one.
+	# The cursor keeps the table's page with its current row pinned, and replay of
+	# VACUUM would wait for the pin if the page had dead rows.  So the rows that are
+	# going to die get pages of their own, except for the last one.
 	$primary->safe_psql('postgres', <<"SQL");
 DROP TABLE IF EXISTS walk;
 CREATE TABLE walk (id int, key text COLLATE "C");
@@ -257,7 +257,7 @@ SQL
 INSERT INTO walk SELECT n, to_char(n % 6000, 'FM000000') || repeat('n', 200)
   FROM generate_series(10001, 12000) n ORDER BY hashint4(n);
 SQL
-	cmp_ok(free_pages($primary), '<', $free, "$name: new rows used pages again");
+	cmp_ok(free_pages($primary), '<', $free, "$name: new rows reused pages");
 	$primary->wait_for_catchup($standby);
 
 	push @seen, split /\n/, $session->query_safe('FETCH ALL FROM walk');

@@ -1,6 +1,6 @@
-# Statistics in shared memory: what sessions did is added up for all to see,
-# survives them but not a restart, and makes room for other indexes.  What a
-# standby shows and refuses.
+# Statistics in shared memory: they add up what all sessions have done,
+# survive the sessions but not a restart, and make room for other indexes.
+# And what a standby shows and refuses.
 
 use strict;
 use warnings;
@@ -39,7 +39,8 @@ sub counted
 	return $node->safe_psql('postgres', "SELECT $columns FROM sware_stats('$index')");
 }
 
-# What a session did is there when it has gone; that may take it a moment.
+# The counts of a session are there after it has ended; that may take a
+# moment.
 sub counted_becomes
 {
 	my ($columns, $expected, $name) = @_;

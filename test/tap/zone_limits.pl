@@ -1,6 +1,6 @@
-# A buffer has no more pages than shared memory can have zones for: inserts flush
-# down to that, and so do scans, in pieces.  Indexes in use keep their zones when
-# others grow, and those out of use make room.
+# A buffer has no more pages than shared memory can have zones for: inserts and scans
+# flush the rest of it, in pieces.  Indexes in use keep their zones when others grow,
+# and indexes that are not in use make room.
 
 use strict;
 use warnings;
@@ -77,7 +77,8 @@ SQL
 	return $hit + ($read // 0);
 }
 
-# Insert until an index has many pages, with what others had that are out of use.
+# Insert until an index has many pages, with the memory of others that are no longer
+# in use.
 sub grow_rows
 {
 	my ($start) = @_;
@@ -94,7 +95,7 @@ sub grow_rows
 	return;
 }
 
-# A page is in its buffer, so that look-ups do there what they do elsewhere.
+# It has a page in its buffer, so that look-ups work there as they do elsewhere.
 $node->safe_psql('postgres', "CALL insert_some('other', 1, 40)");
 
 # An index that is in use, and has zones.
@@ -103,7 +104,8 @@ my $kept_pages = buffer_pages('kept_k');
 cmp_ok($kept_pages, '>=', 15, 'a buffer has some pages');
 cmp_ok(pages_of_look_up('kept', 20), '<', 10, 'which a look-up need not read');
 
-# Others that would take much more than there is grow side by side, while it is used.
+# Other indexes, which need much more memory than there is, grow side by side while
+# it is used.
 $node->safe_psql('postgres', <<'SQL');
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
@@ -124,7 +126,7 @@ cmp_ok($_, '>', 10, 'each has its share') foreach values %pages;
 cmp_ok(pages_of_look_up('kept', 0), '<', 10, 'it has its zones, too');
 cmp_ok(pages_of_look_up($_, 20), '<', 15, "as have $_") foreach qw(keys rows);
 
-# Those that nobody uses for some seconds make room.
+# Indexes that are not used for some seconds make room.
 grow_rows(1);
 
 # More indexes than the pool has room for: each gets a few pages.

@@ -1,6 +1,6 @@
 # Sessions insert into several indexes and compare what index scans and
-# sequential scans find, while the pool has not nearly room for what they keep
-# there: zones and blocks of one are given up for others while they are read.
+# sequential scans find. The pool has much too little room for the zones of
+# all these indexes: zones are given up for others while they are read.
 
 use strict;
 use warnings;

@@ -128,7 +128,7 @@ class Crowd:
             self.comparisons, self.with_buffer, self.looked,
             ", %d times refused by %s" % (self.refused, self.refuses) if self.refuses else ""))
 
-    # What sessions tell.
+    # What sessions report.
 
     def count(self, operations, comparisons=0):
         with self.moved:
@@ -290,7 +290,7 @@ class Crowd:
                 raise Difference("check of %s failed: %s" % (index, error))
 
     def key_columns(self):
-        """Those that all have an index of their own, or nearly so."""
+        """The key columns, nearly all of which have an index of their own."""
         return "kmu" if self.unique_index else "km"
 
     def same(self, session, asked, toggles):
@@ -336,13 +336,15 @@ class Crowd:
             self.with_buffer += int(entries or 0) > 0
 
     def indexes_were_used(self):
-        # so few are explained that chance alone can make it less than half of them
+        # only few queries are explained: by chance less than half of them may use an index, but
+        # not less than a quarter
         if self.explained >= 20 and self.with_index * 4 < self.explained:
             raise Difference("only %d of %d explained queries used an index" % (
                 self.with_index, self.explained))
 
 
-# Questions.  Each gives two texts: what must come in the same order, and what may not.
+# Questions.  Each gives two texts: the values that must come in the same order, and those whose
+# order may differ.
 
 def key_text(key, column=None):
     return "coalesce(%s::text, '~')" % (column or key + "@")
@@ -542,8 +544,8 @@ class Writer(Member):
         return "ARRAY[%s]::int8[]" % ", ".join(result)
 
     def unique_places(self, count):
-        """Returns new ones, nearly in order; in every second list some that may be there already, or that
-        another session is about to take."""
+        """Returns new values, nearly in order. Every second list also has some that may be there already,
+        or that another session is about to insert."""
         rng = self.rng
         result = [next(self.crowd.unique_places) for _ in range(count)]
         self.crowd.high = max(self.crowd.high, result[-1])

@@ -182,7 +182,7 @@ class Pair:
 
     @staticmethod
     def is_same_error(sql, base, test):
-        """Rows that are both too large and duplicates may be refused for either."""
+        """Rows that are both too large and duplicates may be refused for either reason."""
         return base == test or (sql.startswith("CREATE UNIQUE INDEX")
                                 and {base, test} == {"23505", "54000"})
 

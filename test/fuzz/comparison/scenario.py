@@ -100,7 +100,7 @@ class Scenario:
     def summary(self):
         return "%d of %d explained plans use an index" % (self.with_index, self.explained)
 
-    # What the changes ask.
+    # What the changes need to know.
 
     @property
     def old_snapshot(self):
@@ -238,9 +238,9 @@ class Scenario:
             used.append("Index" in plans[-1])
         self.explained += 1
         self.with_index += used[1]
-        # Inside a transaction, or beside an old one, a new index may have to be passed over.  Where
-        # every way is disabled, or as many parts of it are, the cheapest is picked, and costs need
-        # not be equal.
+        # Inside a transaction, or beside an old one, the planner may have to pass over a new index.
+        # If all plans are disabled, or have the same number of disabled parts, it picks the
+        # cheapest, and costs need not be equal.
         parts = [plan.count("Disabled: true") for plan in plans]
         disabled = ("Bitmap" in plans[0] and self.toggles["enable_bitmapscan"] == "off" or
                     parts[0] == parts[1] > 0)

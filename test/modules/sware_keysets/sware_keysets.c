@@ -294,7 +294,7 @@ sware_compare_key_set(PG_FUNCTION_ARGS)
 		sware_key_set_empty(&comparison.set, &comparison.lock);
 		if (sware_key_set_contains(&comparison.set, draw(&comparison, 0)))
 			elog(ERROR, "something is found in an empty set");
-		/* it can be used again */
+		/* it can be reused */
 		hash_destroy(comparison.expected);
 		comparison.expected = make_table();
 		for (int step = 0; step < 100; step++)

@@ -48,7 +48,8 @@ VACUUM ANALYZE t;
 SELECT sware_check('t_k', true);
 SELECT * FROM watched();
 
--- A load: runs to the tree, above and below what is there, and a rest to the buffer.
+-- A load: its runs go to the tree, above and below its entries, and the rest goes to
+-- the buffer.
 INSERT INTO t SELECT i + CASE WHEN i % 100 = 0 THEN -1000 ELSE 200000 END, i
 	FROM generate_series(2061, 10000) i;
 CALL insert_numbers('t', 10001, 14000);
@@ -84,7 +85,7 @@ INSERT INTO t VALUES (7, 7);
 COMMIT;
 SELECT * FROM watched();
 
--- The same where no blocks are sorted: all is read from pages.
+-- The same without sorted zones: everything is read from pages.
 CREATE TABLE r (k int, v int) WITH (autovacuum_enabled = off);
 CREATE INDEX r_k ON r USING sware (k watching_ops) WITH (buffer_size = 1024, sort_threshold = 100);
 INSERT INTO r SELECT 10 * i, i FROM generate_series(1, 5000) i;
@@ -96,7 +97,7 @@ SELECT answer('SELECT k, v FROM r WHERE k > 100', 'bitmapscan');
 SELECT answer('SELECT k, v FROM r WHERE k === 5002 * 7919 % 100003', 'indexscan');
 SELECT * FROM watched();
 
--- Marks, and back to them: merge joins know the built-in equality.
+-- Marks, and going back to them: merge joins work with the built-in equality only.
 CREATE OPERATOR CLASS watching_joins_ops FOR TYPE int USING sware AS
 	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
 	FUNCTION 1 sware_compare_watching(int, int);

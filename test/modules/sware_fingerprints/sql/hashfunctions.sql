@@ -1,5 +1,5 @@
--- A hash function may keep memory as long as the session lives: invalidations, which
--- come often, must neither lose nor take it, while it is running or between calls.
+-- A hash function may keep memory as long as the session lives. Invalidations, which
+-- come often, must neither lose nor free it, whether the function is running or not.
 CREATE EXTENSION IF NOT EXISTS sware_fingerprints;
 CREATE OPERATOR === (FUNCTION = int4eq, LEFTARG = int, RIGHTARG = int, COMMUTATOR = ===, HASHES, MERGES);
 CREATE OPERATOR FAMILY keeping_family USING hash;
@@ -25,7 +25,7 @@ SELECT sware_hash_beginnings();
 CALL insert_many(1, 20);
 SELECT sware_hash_beginnings();
 
--- While it is running: what it keeps is invalidated, and used again within the call.
+-- While it is running: what it keeps is invalidated, and reused within the call.
 SET hashing.action = 'CALL insert_many(21, 22)';
 SELECT sware_fingerprint('h_k', row(1)) = sware_fingerprint('h_k', row(1));
 SELECT sware_hash_beginnings();

@@ -1,8 +1,8 @@
--- The checks that an index is asked for, also those that the server wants for
--- deferrable constraints only, which are reserved for nbtree.
+-- The checks that an index may be asked for, among them those that the server wants
+-- only for deferrable constraints, which are reserved for nbtree.
 CREATE EXTENSION sware_insertion;
 
--- Rows that an index does not know: it is not ready while they come.
+-- Rows that the index does not know: it is not ready while they are inserted.
 CREATE FUNCTION insert_unindexed(index regclass, statement text) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -17,7 +17,7 @@ CREATE FUNCTION place(number int) RETURNS tid LANGUAGE sql AS $$ SELECT ctid FRO
 CREATE UNIQUE INDEX t_k ON t USING sware (k);
 INSERT INTO t SELECT i, i, 'first' FROM generate_series(1, 300) i;
 
--- A row alone, of the tree and of the buffer: nothing is inserted.
+-- A single row, with its entry in the tree or in the buffer: nothing is inserted.
 SELECT sware_insert_row('t_k', place(7), 'existing');
 SELECT sware_flush('t_k') >= 0 AS flushed;
 SELECT sware_insert_row('t_k', place(7), 'existing');
@@ -29,12 +29,12 @@ INSERT INTO t VALUES (301, 301);
 SELECT sware_insert_row('t_k', place(301), 'existing');
 SELECT sware_check('t_k', true);
 
--- Entries that are missing, one of them beside one of another row.
+-- Entries that are missing, one of them beside that of another row.
 SELECT insert_unindexed('t_k', 'INSERT INTO t VALUES (1000, 1000), (1007, 7), (2007, 7)');
 SELECT sware_insert_row('t_k', place(1000), 'existing');
 SELECT sware_insert_row('t_k', place(1007), 'existing');
 
--- A duplicate is found by each check that wants to know; 'partial' inserts it.
+-- Each check that looks for duplicates finds one; 'partial' inserts it.
 SELECT sware_insert_row('t_k', place(1007), 'yes');
 SELECT sware_insert_row('t_k', place(1007), 'partial');
 SELECT sware_insert_row('t_k', place(1000), 'partial');
@@ -68,14 +68,14 @@ INSERT INTO t VALUES (1001, 1000);
 SELECT sware_insert_row('t_k', :'dead_row', 'existing');
 SELECT sware_insert_row('t_k', place(1001), 'existing');
 
--- The index knows a row that has been changed by the place of its first version.
+-- For a row that has been changed, the index has the TID of its first version.
 SELECT place(200) AS first_version \gset
 UPDATE t SET v = 'second' WHERE n = 200;
 SELECT sware_insert_row('t_k', :'first_version', 'existing');
 UPDATE t SET v = 'third', k = -k WHERE n = 200;
 SELECT sware_insert_row('t_k', place(200), 'existing');
 
--- Nulls are equal to each other, or are not looked at.
+-- Nulls are equal to each other, or are not checked.
 INSERT INTO t VALUES (400, NULL), (401, NULL);
 SELECT sware_insert_row('t_k', place(400), 'existing'), sware_insert_row('t_k', place(400), 'partial');
 CREATE UNIQUE INDEX t_v ON t USING sware (v) NULLS NOT DISTINCT WHERE n IN (402, 403);
@@ -87,7 +87,7 @@ SELECT sware_insert_row('t_v', place(402), 'existing');
 DELETE FROM t WHERE n = 403;
 DROP INDEX t_v;
 
--- What this transaction has staged is looked at, too.
+-- Entries that this transaction has staged are checked, too.
 BEGIN;
 INSERT INTO t SELECT i, i FROM generate_series(10001, 10200) i;
 SELECT sware_insert_row('t_k', place(10200), 'existing');
@@ -105,9 +105,9 @@ COMMIT;
 VACUUM (INDEX_CLEANUP ON) t;
 SELECT sware_check('t_k', true);
 
--- A parallel worker, which a server might let insert some day, adds to the
+-- A parallel worker inserts, which the server does not let it do yet. It adds to the
 -- buffer and flushes nothing, over the quota of 8 pages and at its limit: the leader's
--- locks do not keep it off.
+-- locks do not keep it from that.
 CREATE TABLE w (k int) WITH (autovacuum_enabled = off, parallel_workers = 2);
 CREATE INDEX w_k ON w USING sware (k) WITH (buffer_size = 64);
 SELECT insert_unindexed('w_k', 'INSERT INTO w SELECT i FROM generate_series(1, 12000) i');

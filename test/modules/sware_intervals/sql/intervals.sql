@@ -6,7 +6,8 @@ CREATE TABLE t (a int, b int) WITH (autovacuum_enabled = off);
 INSERT INTO t SELECT i * 7919 % 300, i FROM generate_series(1, 20000) i;
 CREATE INDEX t_a ON t USING sware (a);
 CREATE INDEX t_a_b ON t USING sware (a, b);
--- All in all ways, with many intervals and few.
+-- Both indexes, in both directions, as plain and index-only scans, with many
+-- intervals and few.
 CREATE VIEW outcomes AS
 	SELECT sware_scan_intervals(index, low, high, intervals, backward, index_only, seed) AS outcome, low, high
 	FROM (VALUES (-1, 1000), (100, 199), (150, 150), (1000, 2000)) ranges (low, high),

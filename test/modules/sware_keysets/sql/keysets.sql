@@ -15,7 +15,7 @@ SELECT shape, has_groups, chunks > 1 AS has_grown
 FROM unnest(ARRAY['dense', 'near']) AS shape, sware_compare_key_set(true, shape, 100000, :seed)
 ORDER BY shape;
 
--- Few steps: sets of one chunk, and of none.
+-- Few steps: sets with one chunk, and with none.
 SELECT is_exact, shape, max(chunks)
 FROM unnest(ARRAY['dense', 'descending', 'strided', 'random', 'near', 'extreme', 'few']) AS shape,
 	unnest(ARRAY[true, false]) AS is_exact, generate_series(4, 100, 6) AS steps,
@@ -25,7 +25,7 @@ SELECT sware_check_company();
 SELECT sware_overfill_key_set(is_exact) FROM unnest(ARRAY[true, false]) AS is_exact;
 SELECT sware_key_set_chunks() - :before AS lost;
 
--- The pool has no more: nothing is lost, and half of it is left.
+-- The pool has no more room: nothing is lost, and half of it is left.
 SELECT is_exact, sets, share <= 0.5 AS leaves_half, share > 0.2 AS much_is_used
 FROM unnest(ARRAY[true, false]) AS is_exact, unnest(ARRAY[1, 2, 7]) AS sets,
 	sware_exhaust_key_sets(is_exact, sets) AS share

@@ -1,8 +1,8 @@
--- Sorted runs handed to the tree, as the buffer above it will do.
+-- Sorted runs are given to the tree, as the rooms above it do.
 LOAD 'sware';
 CREATE EXTENSION sware_runs;
 
--- Rows that an index does not know: it is not ready while they come.
+-- Rows that the index does not know: it is not ready while they are inserted.
 CREATE FUNCTION insert_unindexed(index regclass, statement text) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -32,7 +32,7 @@ SELECT sware_check('run_test_k', true);
 CREATE INDEX run_test_built ON run_test USING sware (k);
 SELECT pg_relation_size('run_test_k') <= 1.02 * pg_relation_size('run_test_built') AS is_dense;
 
--- Repeated, nothing happens.
+-- Repeating the run changes nothing.
 SELECT leaf_pages('run_test_k') AS leaves \gset
 SELECT sware_insert_runs('run_test_k', 100000);
 SELECT leaf_pages('run_test_k') = :leaves AS same_leaves;
@@ -51,7 +51,7 @@ SELECT insert_unindexed('run_test_k',
 SELECT sware_insert_runs('run_test_k', 811);
 SELECT sware_check('run_test_k', true);
 
--- Runs that fall among the entries of the tree, some of them new.
+-- Runs whose keys are among those of the tree; some of their entries are new.
 SELECT insert_unindexed('run_test_k',
 	'INSERT INTO run_test SELECT i * 7 % 420000, i FROM generate_series(1, 60000) i');
 SELECT sware_insert_runs('run_test_k', 300);
@@ -106,7 +106,7 @@ SELECT insert_unindexed('run_wide_k', $$
 SELECT sware_insert_runs('run_wide_k', 10000);
 SELECT sware_check('run_wide_k', true);
 
--- An interrupted append leaks leaves, until VACUUM finds them.
+-- An interrupted append leaves leaves unlinked, until VACUUM finds them.
 SELECT sware_leak_leaves('run_test_k');
 SELECT leaf_pages('run_test_k') AS leaves \gset
 DELETE FROM run_test WHERE k = 1;

@@ -18,7 +18,7 @@ SET sware.enable_buffer = off;
 SET enable_seqscan = off;
 SET enable_sort = off;
 
--- What a query with an old snapshot says, in one of the ways to scan an index.
+-- The result of a query with an old snapshot, in one of the ways to scan an index.
 CREATE FUNCTION answer(query text, way text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	result text;
@@ -54,12 +54,12 @@ $$;
 -- Nothing has changed: no snapshot is too old.
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT * FROM answers('k BETWEEN 1 AND 1800');
--- Now a leaf in the middle has.
+-- Now a leaf in the middle has changed.
 INSERT INTO t VALUES (1000, 1000);
 SELECT * FROM answers('k BETWEEN 999 AND 1001');
--- The others have not.
+-- The other leaves have not changed.
 SELECT * FROM answers('k <= 50');
--- nbtree says the same.
+-- The results are the same with nbtree.
 SELECT answer('SELECT count(*) FROM t WHERE v = 1000', 'indexscan');
 SELECT answer('SELECT count(*) FROM t WHERE v = 50', 'indexscan');
 COMMIT;

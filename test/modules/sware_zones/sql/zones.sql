@@ -13,7 +13,7 @@ BEGIN
 	END LOOP;
 END $$;
 
--- What a test can show: counts depend on where pages became full.
+-- What a test can show. Other counts depend on where pages became full.
 CREATE FUNCTION compare_zones(index regclass, OUT has_zones bool, OUT is_crowded bool,
 	OUT has_zonemaps bool, OUT has_filters bool, OUT filters_work bool)
 LANGUAGE sql AS $$
@@ -52,7 +52,7 @@ SELECT * FROM compare_zones('zone_shapes_asc');
 SELECT * FROM compare_zones('zone_shapes_desc');
 SELECT * FROM compare_zones('zone_shapes_nulls');
 
--- All the same: nothing that a filter could deny.
+-- All keys are equal: a filter can exclude none of them.
 CREATE TABLE zone_same (k smallint);
 CREATE INDEX zone_same_k ON zone_same USING sware (k) WITH (buffer_size = 8192);
 CALL insert_numbers('zone_same', '3', 1, 6000);

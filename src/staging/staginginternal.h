@@ -1,12 +1,13 @@
 /*-------------------------------------------------------------------------
  *
- * stagings.h
- *	  What is staged for each index.  Only this room includes it.
+ * staginginternal.h
+ *	  The stagings of indexes, as the files of this room see them.  No other
+ *	  room includes this header.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef SWARE_STAGINGS_H
-#define SWARE_STAGINGS_H
+#ifndef SWARE_STAGINGINTERNAL_H
+#define SWARE_STAGINGINTERNAL_H
 
 #include "lib/ilist.h"
 
@@ -22,7 +23,8 @@ typedef struct SwareStagedSegment
 {
 	SubTransactionId subtransaction;
 	SwareChainEnd start;		/* of the chain when the segment began */
-	int64		count;			/* the number of entries at that time */
+	int64		count;			/* the number of entries that the staging had
+								 * when the segment began */
 } SwareStagedSegment;
 
 /*
@@ -82,4 +84,4 @@ extern void sware_clear_staging(SwareStaging *staging);
 extern void sware_make_room(void);
 extern void sware_limit_lingering(void);
 
-#endif							/* SWARE_STAGINGS_H */
+#endif							/* SWARE_STAGINGINTERNAL_H */
