@@ -20,18 +20,18 @@
  *	 flusher			sware_buffer_flush_all, sware_buffer_flush_piece,
  *						retire, sware_buffer_free_retired (buffer/flush.c);
  *						flush.pml has them in detail
- *	 scan: seek			seek, sware_merge_begin (cursor/mergescan.c)
+ *	 scan: seek			seek, merge_begin (cursor/mergescan.c)
  *	 scan: read_batch	read_batch, collect (cursor/buffercursor.c)
  *	 scan: zone			copy_zones, read_directory, publish_view
  *						(zones/zones.c)
  *	 scan: read_leaf	sware_tree_cursor_seek, sware_tree_cursor_next_page
  *						(tree/treescan.c)
- *	 scan: merge		sware_merge_next (cursor/mergescan.c)
+ *	 scan: merge		merge_next (cursor/mergescan.c)
  *
  * It begins in any state that a buffer can be in: each entry is on a sealed page, on
  * the tail, in the tree, or in the tree and still on the sealed page (a flush has died
  * there); one may be yet to come.  A batch has one entry.  A leaf that is read ends
- * anywhere, which stands for all that splits may do.  A zone is a sorted block of all
+ * anywhere, which stands for all that splits may do.  A zone is a sorted zone of all
  * sealed pages, and each slot is on a directory page of its own.  The scan goes
  * forward; backward is its mirror image.
  *
