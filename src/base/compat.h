@@ -92,13 +92,6 @@ typedef RelFileNode SwareFile;
 #define SwareIsVirtualColumn(attribute)	((void) (attribute), false)
 #endif
 
-/* 18 passes the meaning of an ordering operator as a CompareType */
-#if PG_VERSION_NUM >= 180000
-typedef CompareType SwareOrderingKind;
-#else
-typedef int16 SwareOrderingKind;
-#endif
-
 /* 18 shows the number of descents in EXPLAIN ANALYZE */
 #if PG_VERSION_NUM >= 180000
 #define sware_count_index_search(scan) \

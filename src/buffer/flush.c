@@ -124,8 +124,7 @@ sorted_entries(Relation index, Relation heap, const SwareListedPage *pages,
 	for (int64 i = 0; i < count; i++)
 	{
 		if (distinct == 0 ||
-			sware_compare_entries(index, entries[distinct - 1], entries[i]) !=
-			0)
+			!sware_entries_are_equal(index, entries[distinct - 1], entries[i]))
 			entries[distinct++] = entries[i];
 	}
 	*result = entries;

@@ -114,33 +114,6 @@ check_collations(Relation index)
 	}
 }
 
-/*
- * Raise an error for operator classes whose order no btree operator family
- * knows: the planner would take the index for one without any order.
- */
-static void
-check_ordering_operators(Relation index)
-{
-	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
-	{
-		Oid			type = index->rd_opcintype[i];
-		Oid			less_than = get_opfamily_member(index->rd_opfamily[i], type,
-													type, BTLessStrategyNumber);
-		Oid			family;
-		Oid			input_type;
-		SwareOrderingKind kind;
-
-		if (!OidIsValid(less_than) ||
-			!get_ordering_op_properties(less_than, &family, &input_type, &kind))
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("operator class \"%s\" has no btree counterpart",
-							operator_class_name(index, i)),
-					 errdetail("Its \"<\" operator is a member of no btree operator family."),
-					 errhint("Create a btree operator class with the same operators first.")));
-	}
-}
-
 /* Tell the user, once in a session, that the library should be preloaded. */
 static void
 hint_at_preload(Relation index)
@@ -238,7 +211,6 @@ sware_build(Relation heap, Relation index, IndexInfo *index_info)
 		elog(ERROR, "index \"%s\" already contains data",
 			 RelationGetRelationName(index));
 	check_collations(index);
-	check_ordering_operators(index);
 	hint_at_preload(index);
 	sware_cache_forget(index);
 	sware_supersede_staged(index);

@@ -1,15 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * bufferbatch.c
- *	  Collecting the entries of a buffer cursor's batch.
- *
- * Entries that qualify are collected in an array.  Whenever it has twice as
- * many as the batch's limit, it is sorted, and the worst ones are removed:
- * those that the scan would return last.  From then on only better entries
- * than the worst one kept are wanted.
- *
- * Nothing here reads a page.  Comparators run, so callers hold no locks.  All
- * memory belongs to the cursor.
+ *	  Collecting the entries of a batch.  See bufferbatch.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,7 +10,6 @@
 #include "utils/memutils.h"
 
 #include "cursor/bufferbatch.h"
-#include "keys/searchkey.h"
 
 /* A batch ends before its limit if its entries take this number of bytes. */
 #define MAX_BATCH_BYTES		(1024 * 1024)
@@ -27,60 +18,89 @@
 #define FIRST_PIECE			2048
 #define LAST_PIECE			(64 * 1024)
 
-/* the number of entries that a cursor has room for at first */
+/* the number of entries that a batch has room for at first */
 #define FIRST_ALLOCATED		16
 
 /*
- * Compare two entries of the batch: negative if a scan in this direction
- * returns `a` first.
+ * If a batch has at most this number of entries, those of one page may be
+ * enough for it.
  */
-static inline int
-compare_buffered(const SwareBufferCursor *cursor, const SwareBufferedEntry *a,
-				 const SwareBufferedEntry *b)
-{
-	int			result = sware_batch_compare(cursor, a->entry, a->abbreviation,
-											 b->entry, b->abbreviation,
-											 &b->entry->t_tid);
+#define MAX_NARROWED		32
 
-	return cursor->forward ? result : -result;
+/* Initialise a batch, which is empty.  Memory is taken from `context`. */
+void
+sware_batch_init(SwareBufferBatch *batch, SwareScanFilter *filter,
+				 MemoryContext context)
+{
+	batch->context = context;
+	batch->filter = filter;
+	batch->limit = 0;
+	batch->entries = NULL;
+	batch->allocated = 0;
+	batch->roomContext = NULL;
+	sware_batch_begin(batch);
+}
+
+/* Free a batch's memory. */
+void
+sware_batch_end(SwareBufferBatch *batch)
+{
+	if (batch->roomContext)
+		MemoryContextDelete(batch->roomContext);
+	if (batch->entries)
+		pfree(batch->entries);
+}
+
+void
+sware_batch_begin(SwareBufferBatch *batch)
+{
+	batch->count = batch->current = 0;
+	batch->sorted = batch->kept = 0;
+	batch->hasMore = false;
+	if (batch->roomContext)
+		MemoryContextReset(batch->roomContext);
+	batch->bytes = 0;
+	batch->room = batch->firstRoom.bytes;
+	batch->roomLeft = sizeof(batch->firstRoom.bytes);
 }
 
 /*
- * Return memory of `size` bytes for entries of the batch.  NAMEDATALEN bytes
- * behind it can be read, too: the type "name" is stored in fewer bytes than
- * functions that read it may copy.
+ * Copy an entry to the batch's memory.  NAMEDATALEN bytes behind it can be
+ * read, too: the type "name" is stored in fewer bytes than functions that read
+ * it may copy.
  */
-IndexTuple
-sware_batch_make_room(SwareBufferCursor *cursor, Size size)
+static inline IndexTuple
+copy_entry(SwareBufferBatch *batch, IndexTuple entry)
 {
-	IndexTuple	result;
+	Size		size = MAXALIGN(IndexTupleSize(entry));
+	IndexTuple	copy;
 
-	if (cursor->roomLeft < size + NAMEDATALEN)
+	if (unlikely(batch->roomLeft < size + NAMEDATALEN))
 	{
-		Size		piece = Min(Max(cursor->bytes, FIRST_PIECE), LAST_PIECE);
+		Size		piece = Min(Max(batch->bytes, FIRST_PIECE), LAST_PIECE);
 
-		if (cursor->batchContext == NULL)
-			cursor->batchContext =
-				AllocSetContextCreate(cursor->context, "sware batch",
+		if (batch->roomContext == NULL)
+			batch->roomContext =
+				AllocSetContextCreate(batch->context, "sware batch",
 									  ALLOCSET_DEFAULT_SIZES);
-		cursor->roomLeft = Max(piece, size + NAMEDATALEN);
-		cursor->room =
-			MemoryContextAlloc(cursor->batchContext, cursor->roomLeft);
+		batch->roomLeft = Max(piece, size + NAMEDATALEN);
+		batch->room = MemoryContextAlloc(batch->roomContext, batch->roomLeft);
 	}
-	result = (IndexTuple) cursor->room;
-	cursor->room += size;
-	cursor->roomLeft -= size;
-	cursor->bytes += size;
-	return result;
+	copy = (IndexTuple) batch->room;
+	memcpy(copy, entry, size);
+	batch->room += size;
+	batch->roomLeft -= size;
+	batch->bytes += size;
+	return copy;
 }
 
-/* Give back the last `size` bytes of the memory that was returned last. */
-void
-sware_batch_give_back(SwareBufferCursor *cursor, Size size)
+/* Compare two entries of the batch. */
+static inline int
+compare_buffered(const SwareBufferBatch *batch, const SwareBufferedEntry *a,
+				 const SwareBufferedEntry *b)
 {
-	cursor->room -= size;
-	cursor->roomLeft += size;
-	cursor->bytes -= size;
+	return sware_scan_order_compare(&batch->filter->order, &a->item, &b->item,
+									&b->item.entry->t_tid);
 }
 
 /*
@@ -89,17 +109,17 @@ sware_batch_give_back(SwareBufferCursor *cursor, Size size)
  * they start.
  */
 static int
-find_runs(SwareBufferCursor *cursor, int *starts)
+find_runs(SwareBufferBatch *batch, int *starts)
 {
-	SwareBufferedEntry *entries = cursor->entries;
-	int			kept = Max(cursor->sorted, 1);
+	SwareBufferedEntry *entries = batch->entries;
+	int			kept = Max(batch->sorted, 1);
 	int			runs = 1;
 
 	starts[0] = 0;
-	for (int i = kept; i < cursor->count; i++)
+	for (int i = kept; i < batch->count; i++)
 	{
 		int			order =
-			compare_buffered(cursor, &entries[kept - 1], &entries[i]);
+			compare_buffered(batch, &entries[kept - 1], &entries[i]);
 
 		if (order == 0)
 			continue;
@@ -107,7 +127,7 @@ find_runs(SwareBufferCursor *cursor, int *starts)
 			starts[runs++] = kept;
 		entries[kept++] = entries[i];
 	}
-	cursor->count = kept;
+	batch->count = kept;
 	return runs;
 }
 
@@ -116,7 +136,7 @@ find_runs(SwareBufferCursor *cursor, int *starts)
  * of entries.
  */
 static int
-merge(const SwareBufferCursor *cursor, const SwareBufferedEntry *a, int count_a,
+merge(const SwareBufferBatch *batch, const SwareBufferedEntry *a, int count_a,
 	  const SwareBufferedEntry *b, int count_b, SwareBufferedEntry *to)
 {
 	SwareBufferedEntry *begin = to;
@@ -125,7 +145,7 @@ merge(const SwareBufferCursor *cursor, const SwareBufferedEntry *a, int count_a,
 
 	while (a < end_a && b < end_b)
 	{
-		int			order = compare_buffered(cursor, a, b);
+		int			order = compare_buffered(batch, a, b);
 
 		if (order <= 0)
 			*to++ = *a++;
@@ -143,57 +163,70 @@ merge(const SwareBufferCursor *cursor, const SwareBufferedEntry *a, int count_a,
 
 /* Sort the entries, and remove duplicates. */
 static void
-sort(SwareBufferCursor *cursor)
+sort(SwareBufferBatch *batch)
 {
-	MemoryContext context = cursor->context;
+	MemoryContext context = batch->context;
 	int		   *starts;
 	int			runs;
 	SwareBufferedEntry *other = NULL;
 
-	if (cursor->sorted == cursor->count)
+	if (batch->sorted == batch->count)
 		return;
-	starts = MemoryContextAlloc(context, cursor->count * sizeof(int));
-	runs = find_runs(cursor, starts);
+	starts = MemoryContextAlloc(context, batch->count * sizeof(int));
+	runs = find_runs(batch, starts);
 	if (runs > 1)
-		other = MemoryContextAlloc(context, cursor->allocated *
+		other = MemoryContextAlloc(context, batch->allocated *
 								   sizeof(SwareBufferedEntry));
 	while (runs > 1)
 	{
-		SwareBufferedEntry *entries = cursor->entries;
+		SwareBufferedEntry *entries = batch->entries;
 		int			merged = 0;
 		int			count = 0;
 
 		for (int i = 0; i < runs; i += 2)
 		{
 			int			begin = starts[i];
-			int			middle = i + 1 < runs ? starts[i + 1] : cursor->count;
-			int			end = i + 2 < runs ? starts[i + 2] : cursor->count;
+			int			middle = i + 1 < runs ? starts[i + 1] : batch->count;
+			int			end = i + 2 < runs ? starts[i + 2] : batch->count;
 
 			starts[merged++] = count;
-			count += merge(cursor, entries + begin, middle - begin,
+			count += merge(batch, entries + begin, middle - begin,
 						   entries + middle, end - middle, other + count);
 		}
-		cursor->entries = other;
+		batch->entries = other;
 		other = entries;
-		cursor->count = count;
+		batch->count = count;
 		runs = merged;
 	}
 	if (other)
 		pfree(other);
 	pfree(starts);
-	cursor->sorted = cursor->count;
+	batch->sorted = batch->count;
 }
 
-/* Sort the entries, and remove those beyond the batch's limits. */
+/* Move the entries to new memory, without those that were removed. */
 static void
-sort_and_cut(SwareBufferCursor *cursor)
+save_memory(SwareBufferBatch *batch)
+{
+	MemoryContext old = batch->roomContext;
+
+	batch->roomContext = NULL;
+	batch->bytes = 0;
+	batch->roomLeft = 0;
+	for (int i = 0; i < batch->count; i++)
+		batch->entries[i].item.entry =
+			copy_entry(batch, batch->entries[i].item.entry);
+	MemoryContextDelete(old);
+}
+
+void
+sware_batch_keep_the_best(SwareBufferBatch *batch)
 {
 	int			limit;
 
-	cursor->lastIsOfSource = false;
-	sort(cursor);
-	limit = Min(cursor->limit, cursor->count);
-	if (cursor->bytes > MAX_BATCH_BYTES)
+	sort(batch);
+	limit = Min(batch->limit, batch->count);
+	if (batch->bytes > MAX_BATCH_BYTES)
 	{
 		Size		bytes = 0;
 
@@ -201,252 +234,90 @@ sort_and_cut(SwareBufferCursor *cursor)
 		{
 			if (bytes > MAX_BATCH_BYTES)
 				limit = i;
-			bytes += IndexTupleSize(cursor->entries[i].entry);
+			bytes += IndexTupleSize(batch->entries[i].item.entry);
 		}
 	}
-	if (cursor->count > limit)
-		cursor->isCut = true;
-	cursor->count = cursor->sorted = limit;
+	if (batch->count > limit || batch->kept > 0)
+	{
+		SwareScanFilter *filter = batch->filter;
+
+		batch->hasMore = true;
+		batch->count = batch->sorted = batch->kept = limit;
+		filter->last = Min(filter->last,
+						   batch->entries[limit - 1].item.abbreviation);
+	}
+	if (batch->bytes > 4 * MAX_BATCH_BYTES)
+		save_memory(batch);
 
 #ifdef USE_ASSERT_CHECKING
-	for (int i = 1; i < limit; i++)
-		Assert(compare_buffered(cursor, &cursor->entries[i - 1],
-								&cursor->entries[i]) < 0);
+	for (int i = 1; i < batch->count; i++)
+		Assert(compare_buffered(batch, &batch->entries[i - 1],
+								&batch->entries[i]) < 0);
 #endif
 }
 
-/*
- * Make place for more entries of the batch by removing the worst ones.  If the
- * batch is full, later entries must be better than the worst one that was
- * kept.
- */
-void
-sware_batch_keep_the_best(SwareBufferCursor *cursor)
+bool
+sware_batch_add(SwareBufferBatch *batch, const SwareBufferedEntry *found,
+				bool follows)
 {
-	SwareBufferedEntry *worst;
+	SwareBufferedEntry *added;
 
-	sort_and_cut(cursor);
-	if (!cursor->isCut)
+	if (batch->count == batch->allocated)
+	{
+		batch->allocated = Max(2 * batch->allocated, FIRST_ALLOCATED);
+		batch->entries =
+			batch->entries == NULL ?
+			MemoryContextAlloc(batch->context,
+							   batch->allocated * sizeof(SwareBufferedEntry)) :
+			repalloc(batch->entries,
+					 batch->allocated * sizeof(SwareBufferedEntry));
+	}
+	added = &batch->entries[batch->count];
+	*added = *found;
+	added->item.entry = copy_entry(batch, found->item.entry);
+
+	/* If all entries before it are in order, is this one, too? */
+	if (batch->sorted == batch->count &&
+		(batch->count == 0 || follows ||
+		 compare_buffered(batch, added - 1, added) < 0))
+		batch->sorted++;
+	batch->count++;
+	if (batch->count < 2 * batch->limit &&
+		batch->bytes <= 4 * MAX_BATCH_BYTES)
+		return true;
+	sware_batch_keep_the_best(batch);
+	return false;
+}
+
+void
+sware_batch_narrow(SwareBufferBatch *batch, const int64 *abbreviations,
+				   int count)
+{
+	SwareScanFilter *filter = batch->filter;
+	int64		best[MAX_NARROWED]; /* in ascending order */
+	int			found = 0;
+
+	if (batch->limit > MAX_NARROWED)
 		return;
-
-	worst = &cursor->entries[cursor->count - 1];
-	cursor->worst = worst->entry;
-	cursor->worstAbbreviation = worst->abbreviation;
-	if (cursor->forward)
-		cursor->largest = Min(cursor->largest, worst->abbreviation);
-	else
-		cursor->smallest = Max(cursor->smallest, worst->abbreviation);
-}
-
-/*
- * If the batch has taken much memory, sort and cut it, and move the rest to
- * new memory.  Called before a page, or some entries of a sorted zone, are
- * read, since entries that were copied but not taken may be freed.
- */
-void
-sware_batch_save_memory(SwareBufferCursor *cursor)
-{
-	MemoryContext old = cursor->batchContext;
-
-	if (likely(cursor->bytes <= 4 * MAX_BATCH_BYTES))
-		return;
-	sware_batch_keep_the_best(cursor);
-	cursor->batchContext = NULL;
-	cursor->bytes = 0;
-	cursor->roomLeft = 0;
-	for (int i = 0; i < cursor->count; i++)
-	{
-		Size		size = MAXALIGN(IndexTupleSize(cursor->entries[i].entry));
-		IndexTuple	copy = sware_batch_make_room(cursor, size);
-
-		memcpy(copy, cursor->entries[i].entry, size);
-		cursor->entries[i].entry = copy;
-	}
-	if (cursor->worst)
-		cursor->worst = cursor->entries[cursor->count - 1].entry;
-	MemoryContextDelete(old);
-}
-
-/* Begin a batch of the entries beyond `after`, or of all entries (NULL). */
-void
-sware_batch_begin(SwareBufferCursor *cursor, IndexTuple after)
-{
-	cursor->count = cursor->current = cursor->sorted = 0;
-	cursor->exhausted = false;
-	cursor->isCut = cursor->isNarrowed = false;
-	cursor->worst = NULL;
-	if (cursor->batchContext && cursor->bytes > 0)
-		MemoryContextReset(cursor->batchContext);
-	cursor->bytes = 0;
-	cursor->room = cursor->firstRoom.bytes;
-	cursor->roomLeft = sizeof(cursor->firstRoom.bytes);
-
-	cursor->smallest = cursor->rangesBegin;
-	cursor->largest = cursor->rangesEnd;
-	cursor->hasPlace = after != NULL;
-	if (after == NULL)
-		return;
-
-	cursor->placeAbbreviation = sware_batch_abbreviate(cursor, after);
-	sware_search_key_from_entry(&cursor->place, cursor->scan->indexRelation,
-								after);
-	cursor->place.after = cursor->forward;
-	if (cursor->forward)
-		cursor->smallest = Max(cursor->smallest, cursor->placeAbbreviation);
-	else
-		cursor->largest = Min(cursor->largest, cursor->placeAbbreviation);
-}
-
-/* Finish a batch, after all sources have been read. */
-void
-sware_batch_finish(SwareBufferCursor *cursor)
-{
-	sort_and_cut(cursor);
-	cursor->exhausted = !cursor->isCut && !cursor->isNarrowed;
-}
-
-/*
- * Tell whether an entry is in a range.  If there are several ranges, this
- * changes the current range, keys->range.  Runs comparators.
- */
-SwareRangeSide
-sware_side_of_ranges(SwareBufferCursor *cursor, IndexTuple entry,
-					 int64 abbreviation)
-{
-	SwareScanKeys *keys = cursor->keys;
-
-	if (keys->rangeCount > 1)
-	{
-		int64		range = sware_scan_keys_first_range_above(keys, 0, entry);
-
-		if (range == keys->rangeCount)
-			return SWARE_ABOVE_RANGES;
-		sware_scan_keys_set_range(keys, range);
-		return sware_compare_key(&keys->low, entry) <= 0 ? SWARE_IN_RANGE :
-			SWARE_BELOW_RANGE;
-	}
-
-	if (keys->high.columnCount > 0 && abbreviation >= cursor->endMayMatter &&
-		sware_compare_key(&keys->high, entry) <= 0)
-		return SWARE_ABOVE_RANGES;
-	if (keys->low.columnCount > 0 && abbreviation <= cursor->beginMayMatter &&
-		sware_compare_key(&keys->low, entry) > 0)
-		return SWARE_BELOW_RANGE;
-	return SWARE_IN_RANGE;
-}
-
-/* Give an entry to the visiting function. */
-static inline void
-give(SwareBufferCursor *cursor, IndexTuple entry)
-{
-	cursor->visit(&entry->t_tid, cursor->visitState);
-	cursor->visited++;
-}
-
-/*
- * Take an entry, in the batch's memory, which was found to belong to the
- * batch.
- */
-static inline void
-take(SwareBufferCursor *cursor, const SwareBufferedEntry *found)
-{
-	if (cursor->count == cursor->allocated)
-	{
-		cursor->allocated = Max(2 * cursor->allocated, FIRST_ALLOCATED);
-		cursor->entries =
-			cursor->entries == NULL ?
-			MemoryContextAlloc(cursor->context,
-							   cursor->allocated *
-							   sizeof(SwareBufferedEntry)) :
-			repalloc(cursor->entries,
-					 cursor->allocated * sizeof(SwareBufferedEntry));
-	}
-	cursor->entries[cursor->count++] = *found;
-}
-
-static inline bool
-is_full(const SwareBufferCursor *cursor)
-{
-	return cursor->count >= 2 * cursor->limit;
-}
-
-/*
- * Take those candidates that qualify.  They are in no order, but usually later
- * ones are larger.  Runs comparators.
- */
-void
-sware_batch_take_candidates(SwareBufferCursor *cursor,
-							const SwareCandidates *candidates)
-{
-	IndexTuple	entries[SWARE_MAX_BUFFER_ENTRIES];
-	int			count = 0;
-
-	for (Size offset = 0; offset < candidates->used;)
-	{
-		entries[count] = (IndexTuple) (candidates->bytes + offset);
-		offset += MAXALIGN(IndexTupleSize(entries[count]));
-		count++;
-	}
 
 	for (int i = 0; i < count; i++)
 	{
-		IndexTuple	entry = entries[cursor->forward ? i : count - 1 - i];
-		Size		size = MAXALIGN(IndexTupleSize(entry));
-		int64		abbreviation = sware_batch_abbreviate(cursor, entry);
-		SwareBufferedEntry found;
+		int64		abbreviation = abbreviations[i];
+		int			place;
 
-		if (abbreviation < cursor->smallest ||
-			abbreviation > cursor->largest ||
-			sware_side_of_ranges(cursor, entry, abbreviation) !=
-			SWARE_IN_RANGE ||
-			!sware_is_beyond_place(cursor, entry, abbreviation) ||
-			!sware_is_better_than_worst(cursor, entry, abbreviation) ||
-			(cursor->keys->conditionCount > 0 &&
-			 !sware_scan_keys_satisfy(cursor->keys, entry)))
+		if (abbreviation <= filter->first || abbreviation >= filter->last)
 			continue;
-		if (cursor->visit)
-		{
-			give(cursor, entry);
+		if (found < batch->limit)
+			found++;
+		else if (abbreviation >= best[found - 1])
 			continue;
-		}
-		found.entry = sware_batch_make_room(cursor, size);
-		memcpy(found.entry, entry, size);
-		found.abbreviation = abbreviation;
-		found.page = candidates->page;
-		take(cursor, &found);
-		if (is_full(cursor))
-			sware_batch_keep_the_best(cursor);
+		for (place = found - 1; place > 0 && best[place - 1] > abbreviation;
+			 place--)
+			best[place] = best[place - 1];
+		best[place] = abbreviation;
 	}
-}
-
-/*
- * Take an entry of a source that is in order, if it qualifies; else return
- * false.  It is known to lie in a range, and its abbreviation is wanted.  It
- * is in the batch's memory, unless it is only visited.  Runs comparators.
- */
-bool
-sware_batch_take_in_order(SwareBufferCursor *cursor,
-						  const SwareBufferedEntry *found)
-{
-	if (!sware_is_beyond_place(cursor, found->entry, found->abbreviation) ||
-		(cursor->keys->conditionCount > 0 &&
-		 !sware_scan_keys_satisfy(cursor->keys, found->entry)))
-		return false;
-	if (cursor->visit)
-	{
-		give(cursor, found->entry);
-		return true;
-	}
-	take(cursor, found);
-
-	/* If all entries before it are in order, is this one, too? */
-	if (cursor->sorted == cursor->count - 1 &&
-		(cursor->sorted == 0 || cursor->lastIsOfSource ||
-		 compare_buffered(cursor, &cursor->entries[cursor->count - 2],
-						  &cursor->entries[cursor->count - 1]) < 0))
-		cursor->sorted = cursor->count;
-	cursor->lastIsOfSource = true;
-	if (is_full(cursor))
-		sware_batch_keep_the_best(cursor);
-	return true;
+	if (found < batch->limit)
+		return;
+	filter->last = best[found - 1];
+	batch->hasMore = true;
 }

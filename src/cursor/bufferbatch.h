@@ -1,101 +1,109 @@
 /*-------------------------------------------------------------------------
  *
  * bufferbatch.h
- *	  Collecting the entries of a buffer cursor's batch.
+ *	  A batch: copies of the next wanted entries of the buffer, up to a limit,
+ *	  in the order of the scan and without duplicates.
+ *
+ * Entries are added in any order.  Whenever there are twice as many as the
+ * limit, they are sorted, and the worst ones are removed: those that the scan
+ * would return last.  From then on only better entries than the worst one kept
+ * are wanted.
+ *
+ * Nothing here reads a page.  Comparators run, so callers hold no locks.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef SWARE_BUFFERBATCH_H
 #define SWARE_BUFFERBATCH_H
 
-#include "cursor/buffercursor.h"
-#include "keys/abbreviation.h"
-#include "keys/searchkey.h"
+#include "cursor/scanfilter.h"
+#include "layout/page.h"
 
-/* the largest number of entries of a buffer page */
-#define SWARE_MAX_BUFFER_ENTRIES	(BLCKSZ / sizeof(IndexTupleData))
-
-/* where an entry is, as seen from the ranges */
-typedef enum SwareRangeSide
+typedef struct SwareBufferedEntry
 {
-	SWARE_BELOW_RANGE,			/* keys->range is the first range above the
-								 * entry */
-	SWARE_IN_RANGE,
-	SWARE_ABOVE_RANGES
-} SwareRangeSide;
+	SwareSortItem item;			/* its entry is in the batch's memory */
+	SwareLink	page;			/* its buffer page, if the snapshot is not an
+								 * MVCC one */
+} SwareBufferedEntry;
 
-extern void sware_batch_begin(SwareBufferCursor *cursor, IndexTuple after);
-extern void sware_batch_take_candidates(SwareBufferCursor *cursor,
-										const SwareCandidates *candidates);
-extern IndexTuple sware_batch_make_room(SwareBufferCursor *cursor, Size size);
-extern void sware_batch_give_back(SwareBufferCursor *cursor, Size size);
-extern bool sware_batch_take_in_order(SwareBufferCursor *cursor,
-									  const SwareBufferedEntry *found);
-extern void sware_batch_keep_the_best(SwareBufferCursor *cursor);
-extern void sware_batch_save_memory(SwareBufferCursor *cursor);
-extern void sware_batch_finish(SwareBufferCursor *cursor);
-extern SwareRangeSide sware_side_of_ranges(SwareBufferCursor *cursor,
-										   IndexTuple entry,
-										   int64 abbreviation);
-
-/* The abbreviation of an entry. */
-static inline int64
-sware_batch_abbreviate(const SwareBufferCursor *cursor, IndexTuple entry)
+typedef struct SwareBufferBatch
 {
-	return sware_abbreviate(&cursor->column,
-							RelationGetDescr(cursor->scan->indexRelation),
-							entry);
-}
+	MemoryContext context;		/* lives as long as the scan */
+	SwareScanFilter *filter;	/* what is wanted; less, as the batch fills */
+	int			limit;			/* the number of entries wanted */
+	int			count;			/* the number of entries that it has */
+	int			current;		/* the number of the next one to return */
+	bool		hasMore;		/* may entries behind it be wanted? */
+	SwareBufferedEntry *entries;
+	int			allocated;
 
-/* Compare an entry `a` with a tuple `b` of the key columns and a TID. */
-static inline int
-sware_batch_compare(const SwareBufferCursor *cursor, IndexTuple a,
-					int64 abbreviation_a, IndexTuple b, int64 abbreviation_b,
-					ItemPointer tid_b)
-{
-	if (abbreviation_a != abbreviation_b)
-		return abbreviation_a < abbreviation_b ? -1 : 1;
+	/* while entries are added */
+	int			sorted;			/* this number of the first ones are in order,
+								 * without duplicates */
+	int			kept;			/* this number of them were kept when the
+								 * worst ones were removed; 0: none were */
 
-	/* An extreme abbreviation may be that of a null. */
-	if (!cursor->abbreviationsDecide ||
-		abbreviation_a == PG_INT64_MIN || abbreviation_a == PG_INT64_MAX)
+	/* memory for copies of entries */
+	Size		bytes;			/* taken, by removed ones, too */
+	char	   *room;			/* what is free */
+	Size		roomLeft;
+	MemoryContext roomContext;	/* NULL until needed */
+	union
 	{
-		int			column;
-		int			result = sware_compare_columns(cursor->scan->indexRelation,
-												   a, b, &column);
+		char		bytes[512];
+		double		forAlignment;
+	}			firstRoom;		/* enough for small batches */
+} SwareBufferBatch;
 
-		if (result != 0)
-			return result;
-	}
-	return ItemPointerCompare(&a->t_tid, tid_b);
+extern void sware_batch_init(SwareBufferBatch *batch, SwareScanFilter *filter,
+							 MemoryContext context);
+extern void sware_batch_end(SwareBufferBatch *batch);
+
+/* Begin a batch: remove all entries. */
+extern void sware_batch_begin(SwareBufferBatch *batch);
+
+/*
+ * Add a copy of an entry that is wanted.  `follows` says that it is known to
+ * lie behind the last one.  Returns whether it is the last one now; false if
+ * the batch was full, and has been sorted.
+ */
+extern bool sware_batch_add(SwareBufferBatch *batch,
+							const SwareBufferedEntry *found, bool follows);
+
+/* Sort the batch, and remove the worst entries if it has too many. */
+extern void sware_batch_keep_the_best(SwareBufferBatch *batch);
+
+/*
+ * Given the abbreviations of wanted entries of one page, of which those between
+ * the filter's first and last are wanted whatever else they are: if they are
+ * enough for a small batch, only the best of them, and better ones, are wanted
+ * from now on.  They are in any order, but it is fastest if they mostly ascend.
+ */
+extern void sware_batch_narrow(SwareBufferBatch *batch,
+							   const int64 *abbreviations, int count);
+
+/*
+ * Is an entry, whose abbreviation is wanted, better than the worst one, or is
+ * the batch not full?
+ */
+static inline bool
+sware_batch_wants(const SwareBufferBatch *batch, const SwareSortItem *item)
+{
+	const SwareSortItem *worst;
+
+	if (batch->kept == 0)
+		return true;
+	worst = &batch->entries[batch->kept - 1].item;
+	return sware_scan_order_compare(&batch->filter->order, item, worst,
+									&worst->entry->t_tid) < 0;
 }
 
-/* Does an entry, whose abbreviation is wanted, lie beyond the place? */
-static inline bool
-sware_is_beyond_place(const SwareBufferCursor *cursor, IndexTuple entry,
-					  int64 abbreviation)
+/* The next entry of the batch, or NULL if all have been returned. */
+static inline SwareBufferedEntry *
+sware_batch_head(SwareBufferBatch *batch)
 {
-	int			result;
-
-	if (!cursor->hasPlace || abbreviation != cursor->placeAbbreviation)
-		return true;
-	result = sware_compare_key(&cursor->place, entry);
-	return cursor->forward ? result < 0 : result > 0;
-}
-
-/* Is an entry, whose abbreviation is wanted, better than the worst one? */
-static inline bool
-sware_is_better_than_worst(const SwareBufferCursor *cursor, IndexTuple entry,
-						   int64 abbreviation)
-{
-	int			result;
-
-	if (cursor->worst == NULL)
-		return true;
-	result = sware_batch_compare(cursor, entry, abbreviation, cursor->worst,
-								 cursor->worstAbbreviation,
-								 &cursor->worst->t_tid);
-	return cursor->forward ? result < 0 : result > 0;
+	return batch->current < batch->count ? &batch->entries[batch->current] :
+		NULL;
 }
 
 #endif							/* SWARE_BUFFERBATCH_H */

@@ -17,32 +17,32 @@
 #include "pages/bufferpages.h"
 
 /* a part of a sorted zone */
-typedef struct BlockPart
+typedef struct ZonePart
 {
-	SwareSortedZone *block;
+	SwareSortedZone *zone;
 	int64		from;			/* number of its first entry */
 	int64		to;				/* number of the entry behind its last one */
-} BlockPart;
+} ZonePart;
 
 /*
  * Find the part of a sorted zone that lies between two places.  Returns false
  * if the zone is gone.
  */
 static bool
-find_part(const SwareZoneView *view, SwareSortedZone *block,
+find_part(const SwareZoneView *view, SwareSortedZone *zone,
 		  const SwareSearchKey *begin, const SwareSearchKey *end,
-		  BlockPart *part)
+		  ZonePart *part)
 {
-	part->block = block;
+	part->zone = zone;
 	part->from = begin->columnCount == 0 ?
 		0 :
-		sware_sorted_zone_search(view->index, block, begin);
-	part->to = end->columnCount == 0 ? block->entries :
-		sware_sorted_zone_search(view->index, block, end);
+		sware_sorted_zone_search(view->index, zone, begin);
+	part->to = end->columnCount == 0 ? zone->entries :
+		sware_sorted_zone_search(view->index, zone, end);
 	if (part->from < 0 || part->to < 0)
 		return false;
-	part->from = Max(part->from, block->firstEntry);
-	part->to = Max(Min(part->to, block->endEntry), part->from);
+	part->from = Max(part->from, zone->firstEntry);
+	part->to = Max(Min(part->to, zone->endEntry), part->from);
 	return true;
 }
 
@@ -52,12 +52,12 @@ find_part(const SwareZoneView *view, SwareSortedZone *block,
  */
 static bool
 find_largest_part(const SwareZoneView *view, const SwareSearchKey *begin,
-				  const SwareSearchKey *end, int64 *total, BlockPart *largest)
+				  const SwareSearchKey *end, int64 *total, ZonePart *largest)
 {
 	*total = 0;
 	for (int i = 0; i < view->sortedCount; i++)
 	{
-		BlockPart	part;
+		ZonePart	part;
 
 		if (!find_part(view, &view->sorted[i], begin, end, &part))
 			return false;
@@ -73,18 +73,18 @@ sware_buffer_cursor_cut(SwareBufferCursor *cursor, bool forward,
 						const SwareSearchKey *place, IndexTuple end,
 						int entries, IndexTuple cut)
 {
-	SwareScanKeys *keys = cursor->keys;
+	SwareScanKeys *keys = cursor->filter.keys;
+	SwareBufferView *view = &cursor->view;
 	SwareSearchKey begin_key = *place;
 	SwareSearchKey end_key;
-	SwareBufferState state;
 	PGAlignedBlock entry;
-	BlockPart	part;
+	ZonePart	part;
 	SwareLink	page;
 	int64		total;
 	int64		distance;
 
-	if (!sware_buffer_read_state(cursor->scan->indexRelation, &state) ||
-		!sware_buffer_cursor_refresh_view(cursor, &state))
+	if (!sware_buffer_read_state(keys->index, &view->state) ||
+		!sware_buffer_view_refresh(view))
 		return false;
 
 	if (end)
@@ -94,13 +94,13 @@ sware_buffer_cursor_cut(SwareBufferCursor *cursor, bool forward,
 		sware_scan_keys_set_range(keys, forward ? keys->rangeCount - 1 : 0);
 		end_key = forward ? keys->high : keys->low;
 	}
-	if (!find_largest_part(&cursor->view, forward ? &begin_key : &end_key,
+	if (!find_largest_part(&view->zones, forward ? &begin_key : &end_key,
 						   forward ? &end_key : &begin_key, &total, &part) ||
 		total < 2 * entries)
 		return false;
 
 	distance = (part.to - part.from) * (double) entries / total;
-	if (!sware_sorted_zone_copy_entry(part.block,
+	if (!sware_sorted_zone_copy_entry(part.zone,
 									  forward ? part.from + distance :
 									  part.to - 1 - distance,
 									  (IndexTuple) entry.data, &page))

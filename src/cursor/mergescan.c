@@ -4,9 +4,8 @@
  *	  Scanning the buffer and the tree together.  See mergescan.h.
  *
  * The tree gives its entries leaf by leaf, the buffer batch by batch.  The next
- * entry of the batch is its *head*.  The *boundary* is the leaf's first item
- * that is not before the head: items before the boundary are returned without
- * comparisons.
+ * entry of the batch is its *head*.  How many of the leaf's items come before
+ * the head is found out once; these are returned without comparisons.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,9 +32,10 @@ init(SwareScan *scan)
 	scan->mode = SWARE_SCAN_UNDECIDED;
 	scan->state = SWARE_CURSOR_UNPOSITIONED;
 	scan->isSought = false;
-	scan->lastReturned = SWARE_LAST_SAVED;
-	scan->last.tuple = NULL;
-	scan->last.size = 0;
+	scan->lastIsInLeaf = false;
+	scan->last = NULL;
+	scan->saved.tuple = NULL;
+	scan->saved.size = 0;
 	scan->bufferPin = InvalidBuffer;
 	scan->slot = NULL;
 	scan->claim = NULL;
@@ -105,40 +105,13 @@ sware_scan_end(SwareScan *scan)
 	unpin_buffer_page(scan);
 	if (scan->slot)
 		ExecDropSingleTupleTableSlot(scan->slot);
-	if (scan->last.tuple)
-		pfree(scan->last.tuple);
-	if (scan->marked.tuple)
-		pfree(scan->marked.tuple);
+	sware_free_saved_entry(&scan->saved);
+	sware_free_saved_entry(&scan->marked);
 	if (scan->claim)
 		pfree(scan->claim);
 	sware_buffer_cursor_end(&scan->buffer);
 	sware_tree_cursor_end(&scan->tree);
 	pfree(scan);
-}
-
-/*
- * Save a copy of an entry, given as a tuple with the key columns, and a TID.
- */
-static void
-save_entry(SwareScan *scan, SwareSavedEntry *saved, IndexTuple tuple,
-		   ItemPointer tid)
-{
-	Size		size = IndexTupleSize(tuple);
-
-	if (saved->size < size)
-	{
-		if (saved->tuple)
-			pfree(saved->tuple);
-
-		/*
-		 * Allocate a multiple of 128 bytes, so that keys of varying length
-		 * rarely need a new allocation.
-		 */
-		saved->size = TYPEALIGN(128, size);
-		saved->tuple = MemoryContextAlloc(scan->context, saved->size);
-	}
-	memcpy(saved->tuple, tuple, size);
-	saved->tuple->t_tid = *tid;
 }
 
 /*
@@ -148,17 +121,15 @@ save_entry(SwareScan *scan, SwareSavedEntry *saved, IndexTuple tuple,
 static void
 save_last(SwareScan *scan)
 {
-	if (scan->lastReturned == SWARE_LAST_IN_LEAF)
-		save_entry(scan, &scan->last, sware_tree_cursor_tuple(&scan->tree),
-				   sware_tree_cursor_tid(&scan->tree));
-	else if (scan->lastReturned == SWARE_LAST_IN_BATCH)
-	{
-		IndexTuple	entry =
-			scan->buffer.entries[scan->buffer.current - 1].entry;
-
-		save_entry(scan, &scan->last, entry, &entry->t_tid);
-	}
-	scan->lastReturned = SWARE_LAST_SAVED;
+	if (scan->lastIsInLeaf)
+		sware_save_entry(&scan->saved, scan->context,
+						 sware_tree_cursor_tuple(&scan->tree),
+						 sware_tree_cursor_tid(&scan->tree));
+	else if (scan->last && scan->last != scan->saved.tuple)
+		sware_save_entry(&scan->saved, scan->context, scan->last,
+						 &scan->last->t_tid);
+	scan->lastIsInLeaf = false;
+	scan->last = scan->saved.tuple;
 }
 
 /* Skip the leaf's next item if it is the entry returned last. */
@@ -166,15 +137,14 @@ static void
 skip_last_returned(SwareScan *scan)
 {
 	SwarePosition *position = &scan->tree.position;
-	SwareBufferedEntry last;
+	int			column;
 
-	last.entry = scan->last.tuple;
-	last.abbreviation =
-		sware_buffer_cursor_abbreviate(&scan->buffer, last.entry);
 	position->current++;
-	if (sware_buffer_cursor_compare(&scan->buffer, &last,
-									sware_tree_cursor_tuple(&scan->tree),
-									sware_tree_cursor_tid(&scan->tree)) != 0)
+	if (!ItemPointerEquals(sware_tree_cursor_tid(&scan->tree),
+						   &scan->last->t_tid) ||
+		sware_compare_columns(scan->scan->indexRelation,
+							  sware_tree_cursor_tuple(&scan->tree), scan->last,
+							  &column) != 0)
 		position->current--;
 }
 
@@ -186,33 +156,48 @@ before_page(SwareScan *scan)
 }
 
 /*
+ * Read the first batch of the entries beyond the one returned last, in a
+ * direction.
+ */
+static void
+seek_in_buffer(SwareScan *scan, bool forward)
+{
+	if (scan->state == SWARE_CURSOR_ON_ITEM)
+		save_last(scan);
+	else
+	{
+		scan->lastIsInLeaf = false;
+		scan->last = NULL;
+	}
+	before_page(scan);
+	sware_buffer_cursor_seek(&scan->buffer, forward, scan->last);
+	SWARE_FAULT_POINT("scan-buffer-read");
+}
+
+/* Afterwards, seek in the tree. */
+static void
+seek_in_tree(SwareScan *scan, bool forward)
+{
+	scan->treeIsDone = !sware_tree_cursor_seek(&scan->tree, scan->last,
+											   forward ? ForwardScanDirection :
+											   BackwardScanDirection);
+	if (scan->last && forward && !scan->treeIsDone)
+		skip_last_returned(scan);
+	scan->forward = forward;
+	scan->isSought = true;
+	scan->itemsBefore = -1;
+}
+
+/*
  * Seek with both cursors, buffer first: the entries beyond the one returned
- * last, in the direction of the scan, or all entries.
+ * last, in a direction, or all entries.
  */
 static void
 seek(SwareScan *scan, bool forward)
 {
-	IndexTuple	after = NULL;
-
 	unpin_buffer_page(scan);
-	if (scan->state == SWARE_CURSOR_ON_ITEM)
-	{
-		save_last(scan);
-		after = scan->last.tuple;
-	}
-	scan->lastReturned = SWARE_LAST_SAVED;	/* the batch is replaced */
-
-	before_page(scan);
-	sware_buffer_cursor_seek(&scan->buffer, forward, after);
-	SWARE_FAULT_POINT("scan-buffer-read");
-	scan->treeIsDone = !sware_tree_cursor_seek(&scan->tree, after,
-											   forward ? ForwardScanDirection :
-											   BackwardScanDirection);
-	if (after && forward && !scan->treeIsDone)
-		skip_last_returned(scan);
-	scan->forward = forward;
-	scan->isSought = true;
-	scan->boundaryIsKnown = false;
+	seek_in_buffer(scan, forward);
+	seek_in_tree(scan, forward);
 }
 
 /*
@@ -227,8 +212,7 @@ seek(SwareScan *scan, bool forward)
 void
 sware_merge_relieve_buffer(SwareScan *scan)
 {
-	if (scan->buffer.hasView &&
-		sware_zone_view_is_over_limit(&scan->buffer.view) &&
+	if (sware_zone_view_is_over_limit(&scan->buffer.view.zones) &&
 		scan->tree.beforePage && IsMVCCSnapshot(scan->scan->xs_snapshot) &&
 		!IsInParallelMode() && !RecoveryInProgress())
 		sware_buffer_flush_piece(scan->scan->indexRelation);
@@ -243,90 +227,71 @@ merge_begin(SwareScan *scan, ScanDirection direction)
 {
 	bool		forward = ScanDirectionIsForward(direction);
 
-	before_page(scan);
-	sware_buffer_cursor_seek(&scan->buffer, forward, NULL);
-	SWARE_FAULT_POINT("scan-buffer-read");
+	scan->state = SWARE_CURSOR_UNPOSITIONED;
+	seek_in_buffer(scan, forward);
 	sware_merge_relieve_buffer(scan);
-	if (scan->buffer.count == 0)
+	if (scan->buffer.batch.count == 0)
 	{
-		Assert(scan->buffer.exhausted);
+		Assert(!scan->buffer.batch.hasMore);
 		scan->mode = SWARE_SCAN_TREE;
 		return;
 	}
 
 	scan->mode = SWARE_SCAN_MERGE;
-	scan->state = SWARE_CURSOR_UNPOSITIONED;
-	scan->lastReturned = SWARE_LAST_SAVED;
 	scan->tree.isMerged = true;
-	scan->treeIsDone = !sware_tree_cursor_seek(&scan->tree, NULL, direction);
-	scan->forward = forward;
-	scan->isSought = true;
-	scan->boundaryIsKnown = false;
+	seek_in_tree(scan, forward);
 }
 
-/* Compare the head with an item of the leaf. */
+/* Compare the head with an item of the leaf, in the order of the scan. */
 static inline int
 compare_head(SwareScan *scan, const SwareBufferedEntry *head, int item)
 {
+	SwareScanOrder *order = &scan->buffer.filter.order;
 	SwarePosition *position = &scan->tree.position;
+	IndexTuple	tuple = (IndexTuple) (position->tuples +
+									  position->tupleOffsets[item]);
+	SwareSortItem other = sware_scan_order_item(order, tuple);
 
-	return sware_buffer_cursor_compare(&scan->buffer, head,
-									   (IndexTuple) (position->tuples +
-													 position
-													 ->tupleOffsets[item]),
-									   &position->tids[item]);
+	return sware_scan_order_compare(order, &head->item, &other,
+									&position->tids[item]);
 }
 
 /*
- * Find the boundary.  Usually it is the next item, if buffer and tree cover
- * the same range of keys, or beyond the leaf's last item, if the buffer is
- * above the tree.  So these are tried before a binary search.
+ * Find out how many items of the leaf come before the head, and whether the
+ * next one equals it.  Usually none do, if buffer and tree cover the same range
+ * of keys, or all, if the buffer is above the tree.  So these are tried before
+ * a binary search.
  */
 static void
-find_boundary(SwareScan *scan)
+count_items_before(SwareScan *scan)
 {
 	SwarePosition *position = &scan->tree.position;
-	SwareBufferedEntry *head = sware_buffer_cursor_head(&scan->buffer);
+	const SwareBufferedEntry *head = sware_batch_head(&scan->buffer.batch);
 	int			step = scan->forward ? 1 : -1;
-	int			near = position->current + step;	/* the leaf's next item */
-	int			far = scan->forward ? position->last : position->first;
-	int			order;
+	int			current = position->current;
+	int			count = scan->forward ? position->last - current :
+		current - position->first;
+	int			low = 0;		/* so many items come before the head */
+	int			high = count;	/* so many come before it at most */
+	int			probe = 0;		/* the number of the item to look at */
 
-	scan->boundaryIsKnown = true;
-	scan->headIsAtBoundary = false;
-	scan->boundary = far + step;
-	if (head == NULL || (far - near) * step < 0)
-		return;
-
-	order = compare_head(scan, head, near) * step;
-	if (order <= 0)
+	scan->headIsInLeaf = false;
+	while (head && low < high)
 	{
-		scan->boundary = near;
-		scan->headIsAtBoundary = order == 0;
-		return;
-	}
-	if (near == far)
-		return;
-	order = compare_head(scan, head, far) * step;
-	if (order > 0)
-		return;
+		int			order =
+			compare_head(scan, head, current + (probe + 1) * step);
 
-	/* The boundary is behind `near`, and `far` is not before the head. */
-	scan->headIsAtBoundary = order == 0;
-	while ((far - near) * step > 1)
-	{
-		int			middle = near + (far - near) / 2;
-
-		order = compare_head(scan, head, middle) * step;
 		if (order > 0)
-			near = middle;
+			low = probe + 1;
 		else
 		{
-			far = middle;
-			scan->headIsAtBoundary = order == 0;
+			high = probe;
+			scan->headIsInLeaf = order == 0;
 		}
+		probe = low == 1 && high == count ? count - 1 :
+			low + (high - low - 1) / 2;
 	}
-	scan->boundary = far;
+	scan->itemsBefore = head ? low : count;
 }
 
 /*
@@ -378,18 +343,19 @@ pin_buffer_page(SwareScan *scan, const SwareBufferedEntry *buffered)
 	if (!BufferIsValid(scan->bufferPin))
 		return false;
 	sware_unlock_buffer(scan->bufferPin);
-	if (sware_buffer_generation(index) == scan->buffer.generation)
+	if (sware_buffer_view_is_current(&scan->buffer.view))
 		return true;
 	unpin_buffer_page(scan);
 	return false;
 }
 
-/* Return an item of the leaf, and go to the next one. */
+/* Return the leaf's next item in the direction of the scan. */
 static inline bool
-return_item(SwareScan *scan, int item)
+return_item(SwareScan *scan)
 {
-	scan->tree.position.current = item;
-	scan->lastReturned = SWARE_LAST_IN_LEAF;
+	scan->tree.position.current += scan->forward ? 1 : -1;
+	scan->itemsBefore--;
+	scan->lastIsInLeaf = true;
 	scan->state = SWARE_CURSOR_ON_ITEM;
 	scan->scan->xs_heaptid = *sware_tree_cursor_tid(&scan->tree);
 	if (scan->scan->xs_want_itup)
@@ -397,13 +363,23 @@ return_item(SwareScan *scan, int item)
 	return true;
 }
 
+/* Go to the next entry of the batch. */
+static inline void
+skip_head(SwareScan *scan)
+{
+	scan->buffer.batch.current++;
+	scan->itemsBefore = -1;
+}
+
 /*
  * Return the head, if possible.  Returns false if not: then the head has been
  * skipped, or both cursors have sought again.
  */
 static bool
-return_head(SwareScan *scan, SwareBufferedEntry *head)
+return_head(SwareScan *scan, const SwareBufferedEntry *head)
 {
+	IndexTuple	entry = head->item.entry;
+
 	if (!IsMVCCSnapshot(scan->scan->xs_snapshot))
 	{
 		if (!pin_buffer_page(scan, head))
@@ -413,23 +389,19 @@ return_head(SwareScan *scan, SwareBufferedEntry *head)
 		}
 		SWARE_FAULT_POINT("scan-pinned");
 	}
-	else if (scan->scan->xs_want_itup && !is_visible(scan, head->entry))
+	else if (scan->scan->xs_want_itup && !is_visible(scan, entry))
 	{
-		/* The entry returned last may be the one before the head. */
-		if (scan->lastReturned == SWARE_LAST_IN_BATCH)
-			save_last(scan);
-		scan->buffer.current++;
-		scan->boundaryIsKnown = false;
+		skip_head(scan);
 		return false;
 	}
 
-	scan->buffer.current++;
-	scan->boundaryIsKnown = false;
-	scan->lastReturned = SWARE_LAST_IN_BATCH;
+	skip_head(scan);
+	scan->lastIsInLeaf = false;
+	scan->last = entry;
 	scan->state = SWARE_CURSOR_ON_ITEM;
-	scan->scan->xs_heaptid = head->entry->t_tid;
+	scan->scan->xs_heaptid = entry->t_tid;
 	if (scan->scan->xs_want_itup)
-		scan->scan->xs_itup = head->entry;
+		scan->scan->xs_itup = entry;
 	return true;
 }
 
@@ -441,9 +413,8 @@ static bool
 merge_next(SwareScan *scan, ScanDirection direction)
 {
 	bool		forward = ScanDirectionIsForward(direction);
-	int			step = forward ? 1 : -1;
 	SwarePosition *position = &scan->tree.position;
-	SwareBufferCursor *buffer = &scan->buffer;
+	SwareBufferBatch *batch = &scan->buffer.batch;
 
 	unpin_buffer_page(scan);
 	if (!scan->isSought || scan->forward != forward)
@@ -458,39 +429,38 @@ merge_next(SwareScan *scan, ScanDirection direction)
 	{
 		SwareBufferedEntry *head;
 
-		if (!scan->boundaryIsKnown)
+		if (scan->itemsBefore < 0)
 		{
-			if (buffer->current == buffer->count && !buffer->exhausted)
+			if (batch->current == batch->count && batch->hasMore)
 			{
 				save_last(scan);
 				before_page(scan);
-				if (!sware_buffer_cursor_read_on(buffer))
+				if (!sware_buffer_cursor_read_on(&scan->buffer))
 				{
 					seek(scan, forward);
 					continue;
 				}
 			}
 			if (!scan->treeIsDone)
-				find_boundary(scan);
+				count_items_before(scan);
 		}
 
 		if (!scan->treeIsDone)
 		{
-			int			next = position->current + step;
-
-			if (next != scan->boundary)
-				return return_item(scan, next);
-			if (forward ? next > position->last : next < position->first)
+			if (scan->itemsBefore > 0)
+				return return_item(scan);
+			if (forward ? position->current >= position->last :
+				position->current <= position->first)
 			{
 				save_last(scan);
 				scan->treeIsDone =
 					!sware_tree_cursor_next_page(&scan->tree, direction);
-				scan->boundaryIsKnown = false;
+				scan->itemsBefore = -1;
 				continue;
 			}
 		}
 
-		head = sware_buffer_cursor_head(buffer);
+		head = sware_batch_head(batch);
 		if (head == NULL)
 		{
 			scan->state = forward ? SWARE_CURSOR_AFTER_LAST :
@@ -498,16 +468,9 @@ merge_next(SwareScan *scan, ScanDirection direction)
 			scan->isSought = false;
 			return false;
 		}
-		if (!scan->treeIsDone && scan->headIsAtBoundary)
-		{
-			/* the leaf has this entry, too */
-			if (scan->lastReturned == SWARE_LAST_IN_BATCH)
-				save_last(scan);
-			buffer->current++;
-			scan->boundaryIsKnown = false;
-			continue;
-		}
-		if (return_head(scan, head))
+		if (!scan->treeIsDone && scan->headIsInLeaf)
+			skip_head(scan);
+		else if (return_head(scan, head))
 			return true;
 		CHECK_FOR_INTERRUPTS();
 	}
@@ -524,7 +487,7 @@ note_dead(SwareScan *scan)
 		scan->tree.state == SWARE_CURSOR_ON_ITEM :
 		(scan->mode == SWARE_SCAN_MERGE &&
 		 scan->state == SWARE_CURSOR_ON_ITEM &&
-		 scan->lastReturned == SWARE_LAST_IN_LEAF))
+		 scan->lastIsInLeaf))
 		sware_tree_cursor_note_dead(&scan->tree);
 }
 
@@ -585,8 +548,8 @@ sware_merge_mark(SwareScan *scan)
 	if (scan->state == SWARE_CURSOR_ON_ITEM)
 	{
 		save_last(scan);
-		save_entry(scan, &scan->marked, scan->last.tuple,
-				   &scan->last.tuple->t_tid);
+		sware_save_entry(&scan->marked, scan->context, scan->last,
+						 &scan->last->t_tid);
 	}
 }
 
@@ -600,8 +563,12 @@ sware_merge_restore(SwareScan *scan)
 	unpin_buffer_page(scan);
 	scan->state = scan->markState;
 	scan->isSought = false;
-	scan->lastReturned = SWARE_LAST_SAVED;
+	scan->lastIsInLeaf = false;
+	scan->last = NULL;
 	if (scan->state == SWARE_CURSOR_ON_ITEM)
-		save_entry(scan, &scan->last, scan->marked.tuple,
-				   &scan->marked.tuple->t_tid);
+	{
+		sware_save_entry(&scan->saved, scan->context, scan->marked.tuple,
+						 &scan->marked.tuple->t_tid);
+		scan->last = scan->saved.tuple;
+	}
 }

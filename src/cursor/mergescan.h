@@ -28,6 +28,7 @@
 #include "executor/tuptable.h"
 
 #include "cursor/buffercursor.h"
+#include "cursor/savedentry.h"
 #include "tree/treescan.h"
 
 typedef enum SwareScanMode
@@ -37,24 +38,6 @@ typedef enum SwareScanMode
 								 * the tree is read */
 	SWARE_SCAN_MERGE
 } SwareScanMode;
-
-/* a copy of an entry */
-typedef struct SwareSavedEntry
-{
-	IndexTuple	tuple;			/* allocated with `size` bytes, or NULL */
-	Size		size;
-} SwareSavedEntry;
-
-/*
- * where the entry is that was returned last: in the leaf, in the batch, or in
- * the saved copy
- */
-typedef enum SwareLastReturned
-{
-	SWARE_LAST_IN_LEAF,
-	SWARE_LAST_IN_BATCH,
-	SWARE_LAST_SAVED
-} SwareLastReturned;
 
 typedef struct SwareScan
 {
@@ -68,12 +51,14 @@ typedef struct SwareScan
 								 * returned last, in this direction? */
 	bool		forward;
 	bool		treeIsDone;		/* is there no leaf beyond the present one? */
-	bool		boundaryIsKnown;
-	int			boundary;		/* first item of the leaf, in the direction,
-								 * that is not before the head */
-	bool		headIsAtBoundary;	/* are the two equal? */
-	SwareLastReturned lastReturned;
-	SwareSavedEntry last;
+	int			itemsBefore;	/* items of the leaf to return before the
+								 * head; -1: not known */
+	bool		headIsInLeaf;	/* does the item behind these equal it? */
+	bool		lastIsInLeaf;	/* is the tree cursor on the entry returned
+								 * last? */
+	IndexTuple	last;			/* if not: that entry, which is in the batch
+								 * or saved */
+	SwareSavedEntry saved;
 	Buffer		bufferPin;		/* pin that keeps VACUUM from the TID of the
 								 * buffered entry returned last, or
 								 * InvalidBuffer */

@@ -106,7 +106,7 @@ sware_abbreviate_other(const SwareKeyColumn *column, const SwareKeyColumn *own,
 		default:
 			return false;
 	}
-	if (own->descending)
+	if (column->descending)
 		*number = ~*number;
 	return true;
 }

@@ -92,4 +92,17 @@ extern int	sware_ordered_offsets(Relation index, Page page,
 
 #pragma GCC visibility pop
 
+/*
+ * Are two entries, which are no posting lists, equal?  Runs comparators if
+ * their TIDs are equal.
+ */
+static inline bool
+sware_entries_are_equal(Relation index, IndexTuple a, IndexTuple b)
+{
+	int			column;
+
+	return ItemPointerEquals(&a->t_tid, &b->t_tid) &&
+		sware_compare_columns(index, a, b, &column) == 0;
+}
+
 #endif							/* SWARE_SEARCHKEY_H */

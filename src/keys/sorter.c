@@ -17,6 +17,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "utils/memutils.h"
 
 #include "keys/itemsort.h"
@@ -143,31 +144,34 @@ divide(Sorter *sorter)
 }
 
 /*
- * Merge the entries in order with the sorted outliers, from the end to the
- * beginning.
+ * Merge the first `left_count` entries of an array, which are in order, with
+ * other entries in order, from the end to the beginning.  The array has room
+ * for them all.
  */
 static void
-merge(Sorter *sorter)
+merge(SwareComparator *comparator, IndexTuple *entries, int64 left_count,
+	  const SwareSortItem *right, int64 right_count)
 {
-	IndexTuple *entries = sorter->entries;
-	int64		ordered = sorter->inOrder - 1;
-	int64		outlier = sorter->outlierCount - 1;
-	SwareSortItem last = {0};
+	SwareSortItem left = {0};
 
-	if (ordered >= 0)
-		last = sware_make_item(sorter->comparator, entries[ordered]);
-	for (int64 place = sorter->count - 1; outlier >= 0; place--)
+	if (left_count > 0)
+		left = sware_make_item(comparator, entries[left_count - 1]);
+	while (right_count > 0)
 	{
-		if (ordered >= 0 &&
-			sware_compare_items(&last, &sorter->outliers[outlier],
-								sorter->comparator) > 0)
+		int64		place = left_count + right_count - 1;
+
+		if (place % 1024 == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (left_count == 0 ||
+			sware_compare_items(&left, &right[right_count - 1],
+								comparator) <= 0)
 		{
-			entries[place] = entries[ordered--];
-			if (ordered >= 0)
-				last = sware_make_item(sorter->comparator, entries[ordered]);
+			entries[place] = right[--right_count].entry;
+			continue;
 		}
-		else
-			entries[place] = sorter->outliers[outlier--].entry;
+		entries[place] = left.entry;
+		if (--left_count > 0)
+			left = sware_make_item(comparator, entries[left_count - 1]);
 	}
 }
 
@@ -246,7 +250,8 @@ sort(Sorter *sorter, SwareSortedness *sortedness)
 		sorter->outliers = sware_sort_items(sorter->comparator,
 											sorter->outliers,
 											sorter->outlierCount);
-		merge(sorter);
+		merge(sorter->comparator, sorter->entries, sorter->inOrder,
+			  sorter->outliers, sorter->outlierCount);
 	}
 	else
 	{
@@ -314,4 +319,39 @@ sware_sort_arrivals(Relation index, IndexTuple *entries, int64 count)
 	sware_note_sortedness(index, count, sortedness.outOfOrder,
 						  sortedness.largestDisplacement);
 	return sortedness.outOfOrder == 0;
+}
+
+/*
+ * Merge two lists of entries, each in order, of which the second one lies
+ * behind the first, which has `first_count` entries.  Memory is taken from the
+ * current context and freed.  Comparators may raise errors.
+ */
+void
+sware_merge_entries(Relation index, IndexTuple *entries, int64 first_count,
+					int64 second_count)
+{
+	IndexTuple *second = entries + first_count;
+	MemoryContext context;
+	MemoryContext caller;
+	SwareComparator *comparator;
+	SwareSortItem *items;
+	SwareSortItem last;
+
+	if (first_count == 0 || second_count == 0)
+		return;
+	context = AllocSetContextCreate(CurrentMemoryContext, "sware merge",
+									ALLOCSET_DEFAULT_SIZES);
+	caller = MemoryContextSwitchTo(context);
+	comparator = sware_make_comparator(index);
+	items = MemoryContextAllocHuge(context,
+								   second_count * sizeof(SwareSortItem));
+	for (int64 i = 0; i < second_count; i++)
+		items[i] = sware_make_item(comparator, second[i]);
+
+	/* often all of the second list lies behind the first */
+	last = sware_make_item(comparator, second[-1]);
+	if (sware_compare_items(&last, &items[0], comparator) > 0)
+		merge(comparator, entries, first_count, items, second_count);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
 }

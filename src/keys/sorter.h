@@ -24,5 +24,7 @@ extern void sware_sort_and_measure(Relation index, IndexTuple *entries,
 								   int64 count, SwareSortedness *sortedness);
 extern bool sware_sort_arrivals(Relation index, IndexTuple *entries,
 								int64 count);
+extern void sware_merge_entries(Relation index, IndexTuple *entries,
+								int64 first_count, int64 second_count);
 
 #endif							/* SWARE_SORTER_H */

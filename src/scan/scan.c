@@ -110,11 +110,13 @@ sware_getbitmap(IndexScanDesc descriptor, TIDBitmap *bitmap)
 	SwareScan  *scan = descriptor->opaque;
 	SwareTreeCursor *tree = &scan->tree;
 	SwarePosition *position = &tree->position;
+	SwareVisitor visitor = {.visit = add_to_bitmap,.state = bitmap};
 	int64		total;
 
 	scan->mode = SWARE_SCAN_TREE;
 	publish_staged(descriptor);
-	total = sware_buffer_cursor_visit_all(&scan->buffer, add_to_bitmap, bitmap);
+	sware_buffer_cursor_visit_all(&scan->buffer, &visitor);
+	total = visitor.visited;
 	sware_merge_relieve_buffer(scan);
 
 	while (sware_tree_cursor_next_page(tree, ForwardScanDirection))

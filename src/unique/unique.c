@@ -126,7 +126,7 @@ make_scan(Relation index)
 	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
 	IndexScanDesc scan = sware_scan_begin(index, columns, NULL);
 
-	((SwareScan *) scan->opaque)->buffer.asksForKeys = true;
+	((SwareScan *) scan->opaque)->buffer.filter.asksForKeys = true;
 	for (int i = 0; i < columns; i++)
 	{
 		Oid			type = index->rd_opcintype[i];
@@ -247,7 +247,7 @@ may_be_there(IndexScanDesc scan)
 	SwareScan  *state = scan->opaque;
 
 	sware_buffer_cursor_seek(&state->buffer, true, NULL);
-	return state->buffer.count > 0 ||
+	return state->buffer.batch.count > 0 ||
 		sware_tree_may_have(&state->tree.keys.low, &state->tree.keys.high);
 }
 

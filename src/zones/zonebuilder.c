@@ -151,60 +151,6 @@ gather_page(Gathered *gathered, SwareLink link, int number, XLogRecPtr *lsn)
 }
 
 /*
- * Merge two lists of entries, each in order, which lie one behind the other:
- * one from `begin` to `middle` - 1, and one from `middle` to the end.
- */
-static void
-merge(Gathered *gathered, int64 begin, int64 middle)
-{
-	TupleDesc	descriptor = RelationGetDescr(gathered->index);
-	IndexTuple *entries = gathered->entries;
-	int64		count = gathered->count - middle;
-	int64		left = middle;
-	SwareKeyColumn column;
-	IndexTuple *moved;
-	int64		left_abbreviation;
-	int64		abbreviation;
-
-	if (count == 0 || middle == begin ||
-		sware_compare_entries(gathered->index, entries[middle - 1],
-							  entries[middle]) < 0)
-		return;
-	sware_key_column_init(&column, gathered->index, 1, (Datum) 0, true);
-	moved = MemoryContextAllocHuge(CurrentMemoryContext,
-								   count * sizeof(IndexTuple));
-	memcpy(moved, entries + middle, count * sizeof(IndexTuple));
-	left_abbreviation =
-		sware_abbreviate(&column, descriptor, entries[left - 1]);
-	abbreviation = sware_abbreviate(&column, descriptor, moved[count - 1]);
-	for (int64 place = gathered->count - 1;; place--)
-	{
-		if (place % 1024 == 0)
-			CHECK_FOR_INTERRUPTS();
-		if (left > begin &&
-			(left_abbreviation > abbreviation ||
-			 (left_abbreviation == abbreviation &&
-			  sware_compare_entries(gathered->index, entries[left - 1],
-									moved[count - 1]) > 0)))
-		{
-			entries[place] = entries[--left];
-			if (left > begin)
-				left_abbreviation =
-					sware_abbreviate(&column, descriptor, entries[left - 1]);
-		}
-		else
-		{
-			entries[place] = moved[--count];
-			if (count == 0)
-				break;
-			abbreviation =
-				sware_abbreviate(&column, descriptor, moved[count - 1]);
-		}
-	}
-	pfree(moved);
-}
-
-/*
  * Keep one of each group of equal entries, which is the one whose page retires
  * last: readers skip entries of retired pages, and must find the entry as long
  * as any page has it.  Returns how many entries are left.
@@ -216,8 +162,7 @@ drop_equal(Relation index, IndexTuple *entries, int64 count)
 
 	for (int64 i = 1; i < count; i++)
 	{
-		if (!ItemPointerEquals(&entries[i]->t_tid, &entries[kept - 1]->t_tid) ||
-			sware_compare_entries(index, entries[i], entries[kept - 1]) != 0)
+		if (!sware_entries_are_equal(index, entries[i], entries[kept - 1]))
 			entries[kept++] = entries[i];
 		else if (*origin_of(entries[i]) > *origin_of(entries[kept - 1]))
 			entries[kept - 1] = entries[i];
@@ -394,7 +339,9 @@ sware_sorted_zone_build(Relation index, const SwareSortedZone *sorted,
 	sware_sort_entries(index, gathered.entries + begins[sorted_count],
 					   gathered.count - begins[sorted_count]);
 	for (int i = sorted_count; i > 0; i--)
-		merge(&gathered, begins[i - 1], begins[i]);
+		sware_merge_entries(index, gathered.entries + begins[i - 1],
+							begins[i] - begins[i - 1],
+							gathered.count - begins[i]);
 	zone->entries = drop_equal(index, gathered.entries, gathered.count);
 	zone->endEntry = zone->entries;
 	zone->pages = pages;

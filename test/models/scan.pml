@@ -20,14 +20,14 @@
  *	 flusher			sware_buffer_flush_all, sware_buffer_flush_piece,
  *						retire, sware_buffer_free_retired (buffer/flush.c);
  *						flush.pml has them in detail
- *	 scan: seek			seek, sware_merge_begin (cursor/mergescan.c)
+ *	 scan: seek			seek, merge_begin (cursor/mergescan.c)
  *	 scan: read_batch	read_batch, collect (cursor/buffercursor.c)
  *	 scan: zone			sware_zones_copy, sware_zones_publish
  *						(zones/zonetable.c), read_directory
  *						(zones/zoneview.c)
  *	 scan: read_leaf	sware_tree_cursor_seek, sware_tree_cursor_next_page
  *						(tree/treescan.c)
- *	 scan: merge		sware_merge_next (cursor/mergescan.c)
+ *	 scan: merge		merge_next (cursor/mergescan.c)
  *
  * It begins in any state that a buffer can be in: each entry is on a sealed page, on
  * the tail, in the tree, or in the tree and still on the sealed page (a flush has died

@@ -1,0 +1,120 @@
+/*-------------------------------------------------------------------------
+ *
+ * bufferview.c
+ *	  What of the buffer a batch is read from.  See bufferview.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/memutils.h"
+
+#include "cursor/bufferview.h"
+
+/* Initialise a view, which knows nothing.  Memory is taken from `context`. */
+void
+sware_buffer_view_init(SwareBufferView *view, Relation index,
+					   MemoryContext context)
+{
+	sware_zone_view_init(&view->zones, index, context);
+	view->sources = NULL;
+	view->sourceCount = view->sourcesAllocated = 0;
+}
+
+/* Free a view's memory. */
+void
+sware_buffer_view_end(SwareBufferView *view)
+{
+	if (view->zones.sorted)
+		pfree(view->zones.sorted);
+	if (view->zones.pages)
+		pfree(view->zones.pages);
+	if (view->sources)
+		pfree(view->sources);
+}
+
+bool
+sware_buffer_view_refresh(SwareBufferView *view)
+{
+	int			wanted;
+
+	if (!sware_zone_view_refresh(&view->zones, &view->state))
+		return false;
+	view->sourceCount = 0;
+	wanted = view->zones.sortedCount + view->zones.pageCount +
+		view->state.tailCount;
+	if (view->sourcesAllocated >= wanted)
+		return true;
+	if (view->sources)
+		pfree(view->sources);
+	view->sourcesAllocated = Max(wanted, 2 * view->sourcesAllocated);
+	view->sources = MemoryContextAllocHuge(view->zones.context,
+										   view->sourcesAllocated *
+										   sizeof(SwareBufferSource));
+	return true;
+}
+
+/* The sources are a binary heap, which has the first source at its top. */
+void
+sware_buffer_view_add(SwareBufferView *view, int64 first, SwareSourceKind kind,
+					  int number)
+{
+	SwareBufferSource *sources = view->sources;
+	int			hole = view->sourceCount++;
+
+	for (; hole > 0 && sources[(hole - 1) / 2].first > first;
+		 hole = (hole - 1) / 2)
+		sources[hole] = sources[(hole - 1) / 2];
+	sources[hole].first = first;
+	sources[hole].kind = kind;
+	sources[hole].number = number;
+}
+
+void
+sware_buffer_view_add_sealed(SwareBufferView *view,
+							 const SwareScanFilter *filter)
+{
+	int64		first;
+
+	for (int i = 0; i < view->zones.sortedCount; i++)
+	{
+		SwareSortedZone *zone = &view->zones.sorted[i];
+
+		if (sware_scan_filter_wants_some(filter, zone->smallest, zone->largest,
+										 &first))
+			sware_buffer_view_add(view, first, SWARE_SOURCE_ZONE, i);
+	}
+	for (int i = 0; i < view->zones.pageCount; i++)
+	{
+		SwareUnsortedPage *page = &view->zones.pages[i];
+
+		if (!page->hasZonemap)
+			sware_buffer_view_add(view, PG_INT64_MIN, SWARE_SOURCE_PAGE, i);
+		else if (sware_scan_filter_wants_some(filter, page->smallest,
+											  page->largest, &first))
+			sware_buffer_view_add(view, first, SWARE_SOURCE_PAGE, i);
+	}
+}
+
+SwareBufferSource
+sware_buffer_view_take(SwareBufferView *view)
+{
+	SwareBufferSource *sources = view->sources;
+	SwareBufferSource top = sources[0];
+	int			count = --view->sourceCount;
+	SwareBufferSource moved = sources[count];
+	int			hole = 0;
+
+	for (int child = 1; child < count; child = 2 * hole + 1)
+	{
+		if (child + 1 < count &&
+			sources[child + 1].first < sources[child].first)
+			child++;
+		if (sources[child].first >= moved.first)
+			break;
+		sources[hole] = sources[child];
+		hole = child;
+	}
+	sources[hole] = moved;
+	return top;
+}

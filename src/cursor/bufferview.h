@@ -1,0 +1,78 @@
+/*-------------------------------------------------------------------------
+ *
+ * bufferview.h
+ *	  What of the buffer a batch is read from: the pages that it has under one
+ *	  generation, and what is known of them.
+ *
+ * The parts that may have wanted entries are the *sources* of a batch.  They
+ * come in the order of their first entries, so that most need not be read:
+ * enough better entries have been found before.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_BUFFERVIEW_H
+#define SWARE_BUFFERVIEW_H
+
+#include "cursor/scanfilter.h"
+#include "pages/bufferpages.h"
+#include "zones/zones.h"
+
+typedef enum SwareSourceKind
+{
+	SWARE_SOURCE_ZONE,			/* a sorted zone */
+	SWARE_SOURCE_PAGE,			/* a sealed page that is in no sorted zone */
+	SWARE_SOURCE_TAIL			/* an open page */
+} SwareSourceKind;
+
+typedef struct SwareBufferSource
+{
+	int64		first;			/* abbreviation of its first entry, in the
+								 * order of the scan; or less */
+	SwareSourceKind kind;
+	int			number;			/* of the zone or page, among its kind */
+} SwareBufferSource;
+
+typedef struct SwareBufferView
+{
+	SwareBufferState state;		/* what the metapage says */
+	SwareZoneView zones;		/* what is known of sealed pages */
+	SwareBufferSource *sources;
+	int			sourceCount;
+	int			sourcesAllocated;
+} SwareBufferView;
+
+extern void sware_buffer_view_init(SwareBufferView *view, Relation index,
+								   MemoryContext context);
+extern void sware_buffer_view_end(SwareBufferView *view);
+
+/*
+ * Bring what is known of sealed pages up to date with the state.  There are no
+ * sources then.  Returns false if the directory has changed since the state was
+ * read.
+ */
+extern bool sware_buffer_view_refresh(SwareBufferView *view);
+
+/*
+ * Add a source to the list.  There is room for each that the view has.
+ */
+extern void sware_buffer_view_add(SwareBufferView *view, int64 first,
+								  SwareSourceKind kind, int number);
+
+/* Add those sorted zones and sealed pages that may have wanted entries. */
+extern void sware_buffer_view_add_sealed(SwareBufferView *view,
+										 const SwareScanFilter *filter);
+
+/* Take the first of all sources from the list, which is not empty. */
+extern SwareBufferSource sware_buffer_view_take(SwareBufferView *view);
+
+/*
+ * Are the pages still there that the state lists?  Locks the metapage for a
+ * moment.
+ */
+static inline bool
+sware_buffer_view_is_current(const SwareBufferView *view)
+{
+	return sware_buffer_generation(view->zones.index) == view->state.generation;
+}
+
+#endif							/* SWARE_BUFFERVIEW_H */

@@ -1,0 +1,195 @@
+/*-------------------------------------------------------------------------
+ *
+ * scanfilter.c
+ *	  Which entries of the buffer a scan wants.  See scanfilter.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+
+#include "cursor/scanfilter.h"
+#include "keys/hashfunction.h"
+#include "locks/keylock.h"
+
+/* Initialise a scan filter.  The keys will be analyzed before its use. */
+void
+sware_scan_filter_init(SwareScanFilter *filter, Relation index,
+					   SwareScanKeys *keys)
+{
+	filter->keys = keys;
+	filter->asksForKeys = false;
+	filter->isAnalyzed = false;
+	filter->order.index = index;
+	filter->order.forward = true;
+}
+
+void
+sware_scan_filter_turn(SwareScanFilter *filter, bool forward)
+{
+	if (filter->order.forward == forward)
+		return;
+	filter->order.forward = forward;
+	filter->isAnalyzed = false;
+}
+
+/*
+ * If the scan asks for exactly one key, find out the key's fingerprint.  If
+ * abbreviations tell entries apart, hashing costs more than it saves, unless
+ * the scan looks up one key after another.
+ */
+static void
+analyze_key(SwareScanFilter *filter)
+{
+	SwareScanKeys *keys = filter->keys;
+	Relation	index = filter->order.index;
+	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	SwareFingerprint fingerprint;
+
+	filter->hasKey = false;
+	if (sware_has_abbreviations(&filter->order.column) && !filter->asksForKeys)
+		return;
+	if (keys->rangeCount != 1 || keys->prefixColumns != columns ||
+		keys->interval || keys->low.columnCount != columns)
+		return;
+	for (int i = 0; i < columns; i++)
+	{
+		SwareKeyColumn *column = &keys->low.columns[i];
+
+		/*
+		 * Values of different types that are equal may have different hashes.
+		 */
+		if (!column->isNull &&
+			(column->function !=
+			 index_getprocinfo(index, i + 1, BTORDER_PROC) ||
+			 column->collation != index->rd_indcollation[i]))
+			return;
+		values[i] = column->value;
+		isnull[i] = column->isNull;
+	}
+	fingerprint = sware_fingerprint(index, values, isnull);
+	filter->hasKey = fingerprint.tells;
+	filter->key.fingerprint = fingerprint.value;
+	filter->key.methods = sware_hash_methods();
+}
+
+/*
+ * Find out the abbreviation of one end of all ranges, *limit, and those that
+ * must be compared with it, *matters.  Both are set to what they are without
+ * this end.
+ */
+static void
+analyze_end(const SwareScanFilter *filter, const SwareSearchKey *end,
+			int64 *limit, int64 *matters)
+{
+	if (sware_abbreviate_end(&filter->order.column, end, limit))
+		*matters = *limit;
+	else if (end->columnCount > 0)
+		*matters = ~*matters;
+}
+
+/*
+ * Find out which abbreviations, which hash for Bloom filters and which key for
+ * the key cache belong to the ranges.
+ */
+static void
+analyze(SwareScanFilter *filter)
+{
+	SwareScanKeys *keys = filter->keys;
+	Relation	index = filter->order.index;
+	bool		forward = filter->order.forward;
+
+	sware_scan_order_init(&filter->order, index, forward);
+
+	filter->rangesBegin = filter->beginMatters = PG_INT64_MIN;
+	filter->rangesEnd = filter->endMatters = PG_INT64_MAX;
+	sware_scan_keys_set_range(keys, forward ? keys->rangeCount - 1 : 0);
+	analyze_end(filter, forward ? &keys->high : &keys->low,
+				&filter->rangesEnd, &filter->endMatters);
+	sware_scan_keys_set_range(keys, forward ? 0 : keys->rangeCount - 1);
+	analyze_end(filter, sware_scan_filter_range_begin(filter),
+				&filter->rangesBegin, &filter->beginMatters);
+	filter->canNarrow = sware_has_abbreviations(&filter->order.column) &&
+		keys->rangeCount == 1 && keys->conditionCount == 0 &&
+		filter->beginMatters == filter->rangesBegin &&
+		filter->endMatters == filter->rangesEnd;
+
+	filter->hasHash =
+		keys->rangeCount == 1 && keys->prefixColumns > 0 &&
+		!keys->low.columns[0].isNull &&
+		keys->low.columns[0].function ==
+		index_getprocinfo(index, 1, BTORDER_PROC) &&
+		sware_bloom_hash(index, keys->low.columns[0].value, &filter->hash);
+	analyze_key(filter);
+	filter->isAnalyzed = true;
+}
+
+void
+sware_scan_filter_begin(SwareScanFilter *filter, IndexTuple after,
+						uint64 index_incarnation)
+{
+	if (!filter->isAnalyzed)
+		analyze(filter);
+	filter->key.indexIncarnation = index_incarnation;
+	filter->first = filter->rangesBegin;
+	filter->last = filter->rangesEnd;
+	filter->hasPlace = after != NULL;
+	if (after)
+	{
+		SwareSortItem item = sware_scan_order_item(&filter->order, after);
+
+		filter->first = Max(filter->first, item.abbreviation);
+		sware_search_key_from_entry(&filter->place, filter->order.index, after);
+		filter->place.after = filter->order.forward;
+	}
+}
+
+/* Like sware_scan_filter_side, if there are several ranges. */
+static SwareRangeSide
+side_of_several(SwareScanFilter *filter, IndexTuple entry)
+{
+	SwareScanKeys *keys = filter->keys;
+	int64		range = sware_scan_keys_first_range_above(keys, 0, entry);
+
+	if (range < keys->rangeCount)
+	{
+		sware_scan_keys_set_range(keys, range);
+		if (sware_compare_key(&keys->low, entry) <= 0)
+			return SWARE_IN_RANGE;
+	}
+
+	/* The entry is between this range and the one before. */
+	if (!filter->order.forward)
+		range--;
+	if (range < 0 || range == keys->rangeCount)
+		return SWARE_BEHIND_RANGES;
+	sware_scan_keys_set_range(keys, range);
+	return SWARE_BEFORE_RANGE;
+}
+
+SwareRangeSide
+sware_scan_filter_side(SwareScanFilter *filter, const SwareSortItem *item)
+{
+	SwareScanKeys *keys = filter->keys;
+	bool		forward = filter->order.forward;
+	bool		begin_matters;
+	bool		end_matters;
+
+	if (keys->rangeCount > 1)
+		return side_of_several(filter, item->entry);
+
+	begin_matters = item->abbreviation <= filter->beginMatters;
+	end_matters = item->abbreviation >= filter->endMatters;
+	if ((forward ? end_matters : begin_matters) &&
+		keys->high.columnCount > 0 &&
+		sware_compare_key(&keys->high, item->entry) <= 0)
+		return forward ? SWARE_BEHIND_RANGES : SWARE_BEFORE_RANGE;
+	if ((forward ? begin_matters : end_matters) &&
+		keys->low.columnCount > 0 &&
+		sware_compare_key(&keys->low, item->entry) > 0)
+		return forward ? SWARE_BEFORE_RANGE : SWARE_BEHIND_RANGES;
+	return SWARE_IN_RANGE;
+}

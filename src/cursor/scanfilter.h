@@ -1,0 +1,139 @@
+/*-------------------------------------------------------------------------
+ *
+ * scanfilter.h
+ *	  Which entries of the buffer a scan wants, and which sorted zones and
+ *	  pages may have some.
+ *
+ * An entry is wanted if it lies in a range of the scan's keys and behind a
+ * place, and satisfies the conditions.  Abbreviations tell of most entries that
+ * they are not wanted; only for the others comparators run.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_SCANFILTER_H
+#define SWARE_SCANFILTER_H
+
+#include "cursor/scanorder.h"
+#include "keys/scankeys.h"
+#include "keys/searchkey.h"
+#include "zones/keycache.h"
+#include "zones/sortedzone.h"
+
+/* where an entry is, as seen from the ranges, in the order of the scan */
+typedef enum SwareRangeSide
+{
+	SWARE_BEFORE_RANGE = -1,	/* keys->range is the next range */
+	SWARE_IN_RANGE = 0,
+	SWARE_BEHIND_RANGES = 1
+} SwareRangeSide;
+
+typedef struct SwareScanFilter
+{
+	SwareScanKeys *keys;		/* those of the tree cursor, which has
+								 * analyzed them */
+	bool		asksForKeys;	/* does the scan look up one key after
+								 * another? */
+	bool		isAnalyzed;		/* is what follows set, for these keys? */
+	SwareScanOrder order;
+	int64		rangesBegin;	/* the smallest abbreviation of an entry in
+								 * the ranges */
+	int64		rangesEnd;		/* the largest one */
+	int64		beginMatters;	/* up to this abbreviation, an entry must be
+								 * compared with where the only range begins */
+	int64		endMatters;		/* from this one on, with where it ends */
+	bool		canNarrow;		/* is every entry wanted whose abbreviation is
+								 * between `first` and `last`? */
+	bool		hasHash;		/* is `hash` set, for Bloom filters? */
+	uint64		hash;
+	bool		hasKey;			/* is `key` set, for the key cache? */
+	SwareSoughtKey key;
+
+	/* These change from batch to batch. */
+	int64		first;			/* the smallest wanted abbreviation */
+	int64		last;			/* the largest one */
+	bool		hasPlace;		/* are only entries behind `place` wanted? */
+	SwareSearchKey place;		/* no entry before it has the abbreviation
+								 * `first` */
+} SwareScanFilter;
+
+extern void sware_scan_filter_init(SwareScanFilter *filter, Relation index,
+								   SwareScanKeys *keys);
+
+/*
+ * Set the direction of the scan.  It may change at any time.
+ */
+extern void sware_scan_filter_turn(SwareScanFilter *filter, bool forward);
+
+/*
+ * Begin a batch: want the entries behind `after`, or all (NULL), of which the
+ * keys are to be looked up in the index of this incarnation.  The entry must
+ * stay where it is while the batch is read.  Runs hash functions.
+ */
+extern void sware_scan_filter_begin(SwareScanFilter *filter, IndexTuple after,
+									uint64 index_incarnation);
+
+/*
+ * Tell where an entry is, as seen from the ranges.  Sets keys->range if there
+ * are several ranges.  Runs comparators.
+ */
+extern SwareRangeSide sware_scan_filter_side(SwareScanFilter *filter,
+											 const SwareSortItem *item);
+
+/*
+ * Does an entry, whose abbreviation is wanted, lie behind the place?  Runs
+ * comparators.
+ */
+static inline bool
+sware_scan_filter_is_behind_place(const SwareScanFilter *filter,
+								  const SwareSortItem *item)
+{
+	int			order;
+
+	if (!filter->hasPlace || item->abbreviation != filter->first)
+		return true;
+	order = sware_compare_key(&filter->place, item->entry);
+	return filter->order.forward ? order < 0 : order > 0;
+}
+
+/* Does an entry satisfy the conditions?  Runs their functions. */
+static inline bool
+sware_scan_filter_satisfies(const SwareScanFilter *filter,
+							const SwareSortItem *item)
+{
+	return filter->keys->conditionCount == 0 ||
+		sware_scan_keys_satisfy(filter->keys, item->entry);
+}
+
+/* Where the current range begins, in the order of the scan. */
+static inline const SwareSearchKey *
+sware_scan_filter_range_begin(const SwareScanFilter *filter)
+{
+	return filter->order.forward ? &filter->keys->low : &filter->keys->high;
+}
+
+/*
+ * May there be wanted entries between the smallest and the largest abbreviation
+ * of a zonemap?  Sets *first to the first abbreviation, in the order of the
+ * scan.
+ */
+static inline bool
+sware_scan_filter_wants_some(const SwareScanFilter *filter, int64 smallest,
+							 int64 largest, int64 *first)
+{
+	bool		reversed = !filter->order.forward &&
+		sware_has_abbreviations(&filter->order.column);
+
+	*first = reversed ? ~largest : smallest;
+	return *first <= filter->last &&
+		(reversed ? ~smallest : largest) >= filter->first;
+}
+
+/* Can a sorted zone's Bloom filter be asked? */
+static inline bool
+sware_scan_filter_can_probe(const SwareScanFilter *filter,
+							const SwareSortedZone *zone)
+{
+	return filter->hasHash && sware_sorted_zone_has_filter(zone, filter->hash);
+}
+
+#endif							/* SWARE_SCANFILTER_H */
