@@ -119,43 +119,31 @@ add_buffer_cost(Relation index, Selectivity selectivity, Cost *startup_cost,
 		selectivity * entries * 2 * cpu_operator_cost;
 }
 
-/* Estimate the cost of a scan of the tree. */
+/*
+ * An estimate for nbtree may be that of a scan that skips over the values of
+ * columns without equality.  A sware scan reads everything that the bounding
+ * clauses allow, and checks the other clauses for each entry.  So estimate a
+ * scan with the bounding clauses only, and add the cost of these checks.  The
+ * selectivity stays that of all clauses.
+ */
 static void
-estimate_tree_scan(PlannerInfo *root, IndexPath *path, double loop_count,
-				   Cost *startup_cost, Cost *total_cost,
-				   Selectivity *selectivity, double *correlation, double *pages)
+estimate_without_skipping(PlannerInfo *root, IndexPath *path,
+						  double loop_count, Cost *startup_cost,
+						  Cost *total_cost, double *correlation, double *pages)
 {
-	IndexOptInfo *index = path->indexinfo;
-	int			bounding;
+	int			clauses = list_length(path->indexclauses);
+	int			bounding = count_bounding_clauses(path);
+	IndexPath	bounded = *path;
+	Selectivity selectivity;
+	double		entries;
 
-	btcostestimate(root, path, loop_count,
-				   startup_cost, total_cost, selectivity, correlation, pages);
-
-	if (!SWARE_BTCOST_ASSUMES_SKIP_SCAN)
+	if (bounding == clauses)
 		return;
-
-	/*
-	 * The estimate may be that of a scan that skips over the values of
-	 * columns without equality.  A sware scan reads everything that the
-	 * bounding clauses allow, and checks the other clauses for each entry. So
-	 * estimate a scan with the bounding clauses only, and add the cost of
-	 * these checks. The selectivity stays that of all clauses.
-	 */
-	bounding = count_bounding_clauses(path);
-	if (bounding < list_length(path->indexclauses))
-	{
-		IndexPath	bounded = *path;
-		Selectivity bounded_selectivity;
-		double		entries;
-
-		bounded.indexclauses = list_copy_head(path->indexclauses, bounding);
-		btcostestimate(root, &bounded, loop_count,
-					   startup_cost, total_cost, &bounded_selectivity,
-					   correlation, pages);
-		entries = clamp_row_est(bounded_selectivity * index->rel->tuples);
-		*total_cost += entries * cpu_operator_cost *
-			(list_length(path->indexclauses) - bounding);
-	}
+	bounded.indexclauses = list_copy_head(path->indexclauses, bounding);
+	btcostestimate(root, &bounded, loop_count, startup_cost, total_cost,
+				   &selectivity, correlation, pages);
+	entries = clamp_row_est(selectivity * path->indexinfo->rel->tuples);
+	*total_cost += entries * cpu_operator_cost * (clauses - bounding);
 }
 
 void
@@ -174,8 +162,11 @@ sware_costestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	if (index->tree_height < 0 && relation)
 		index->tree_height = sware_tree_height(relation);
 
-	estimate_tree_scan(root, path, loop_count, startup_cost, total_cost,
-					   selectivity, correlation, pages);
+	btcostestimate(root, path, loop_count, startup_cost, total_cost,
+				   selectivity, correlation, pages);
+	if (SWARE_BTCOST_ASSUMES_SKIP_SCAN)
+		estimate_without_skipping(root, path, loop_count, startup_cost,
+								  total_cost, correlation, pages);
 	if (relation)
 	{
 		add_buffer_cost(relation, *selectivity, startup_cost, total_cost);

@@ -460,7 +460,8 @@ collect(SwareBufferCursor *cursor, SwareLink *strange)
 			return false;
 	}
 	free_tails(cursor);
-	sware_batch_keep_the_best(batch);
+	if (batch->count > 0)
+		sware_batch_keep_the_best(batch);
 	return true;
 }
 

@@ -34,11 +34,7 @@ sware_scan_filter_turn(SwareScanFilter *filter, bool forward)
 	filter->isAnalyzed = false;
 }
 
-/*
- * If the scan asks for exactly one key, find out the key's fingerprint.  If
- * abbreviations tell entries apart, hashing costs more than it saves, unless
- * the scan looks up one key after another.
- */
+/* If the scan asks for exactly one key, find out the key's fingerprint. */
 static void
 analyze_key(SwareScanFilter *filter)
 {
@@ -49,9 +45,6 @@ analyze_key(SwareScanFilter *filter)
 	bool		isnull[INDEX_MAX_KEYS];
 	SwareFingerprint fingerprint;
 
-	filter->hasKey = false;
-	if (sware_has_abbreviations(&filter->order.column) && !filter->asksForKeys)
-		return;
 	if (keys->rangeCount != 1 || keys->prefixColumns != columns ||
 		keys->interval || keys->low.columnCount != columns)
 		return;
@@ -123,7 +116,14 @@ analyze(SwareScanFilter *filter)
 		keys->low.columns[0].function ==
 		index_getprocinfo(index, 1, BTORDER_PROC) &&
 		sware_bloom_hash(index, keys->low.columns[0].value, &filter->hash);
-	analyze_key(filter);
+
+	/*
+	 * If abbreviations tell entries apart, hashing costs more than it saves,
+	 * unless the scan looks up one key after another.
+	 */
+	filter->hasKey = false;
+	if (!sware_has_abbreviations(&filter->order.column) || filter->asksForKeys)
+		analyze_key(filter);
 	filter->isAnalyzed = true;
 }
 

@@ -435,29 +435,30 @@ find_downlink(Relation index, Buffer buffer, SwareLink child, OffsetNumber hint)
 /*
  * Look for the downlink to `child` on an exclusively locked page and on up to
  * `steps` pages to its right.  Returns the page that has it, or InvalidBuffer
- * with nothing pinned.
+ * with nothing pinned.  *offset is where it may be, and then where it is.
  */
 static Buffer
-find_downlink_to_the_right(Relation index, Buffer buffer, int level,
-						   int64 steps, SwareLink child, OffsetNumber hint,
-						   SwareStack *ancestors, OffsetNumber *offset)
+find_downlink_to_the_right(Relation index, Buffer buffer, int64 steps,
+						   SwareLink child, SwareStack *ancestors,
+						   OffsetNumber *offset)
 {
 	while (BufferIsValid(buffer))
 	{
-		Page		page = BufferGetPage(buffer);
+		SwarePageOpaque opaque = SwarePageGetOpaque(BufferGetPage(buffer));
+		int			level = opaque->level;
 		SwareLink	next;
 
-		if ((SwarePageGetOpaque(page)->flags & SWARE_INCOMPLETE_SPLIT) != 0)
+		if ((opaque->flags & SWARE_INCOMPLETE_SPLIT) != 0)
 		{
 			next = sware_page_link(buffer);
 			sware_insert_downlink(index, buffer, ancestors);
 		}
 		else
 		{
-			*offset = find_downlink(index, buffer, child, hint);
+			*offset = find_downlink(index, buffer, child, *offset);
 			if (*offset != InvalidOffsetNumber)
 				return buffer;
-			next = SwarePageGetOpaque(page)->right;
+			next = opaque->right;
 			sware_release_buffer(buffer);
 			if (!sware_link_is_valid(next) || steps-- == 0)
 				return InvalidBuffer;
@@ -487,9 +488,8 @@ find_parent_by_high_key(Relation index, Page page, int level, SwareLink child,
 	sware_search_key_from_pivot(&key, index, sware_page_high_key(page));
 	key.below = true;
 	buffer = sware_descend(&key, level, BUFFER_LOCK_EXCLUSIVE, &ancestors);
-	buffer = find_downlink_to_the_right(index, buffer, level, HINTED_STEPS,
-										child, InvalidOffsetNumber, ancestors,
-										offset);
+	buffer = find_downlink_to_the_right(index, buffer, HINTED_STEPS, child,
+										ancestors, offset);
 	sware_free_stack(ancestors);
 	return buffer;
 }
@@ -507,9 +507,9 @@ find_parent_by_walk(Relation index, int level, SwareLink child,
 	leftmost = sware_page_link(buffer);
 	sware_release_buffer(buffer);
 	buffer = sware_read_linked(index, leftmost, level, BUFFER_LOCK_EXCLUSIVE);
-	return find_downlink_to_the_right(index, buffer, level,
+	return find_downlink_to_the_right(index, buffer,
 									  RelationGetNumberOfBlocks(index), child,
-									  InvalidOffsetNumber, NULL, offset);
+									  NULL, offset);
 }
 
 /*
@@ -529,13 +529,13 @@ sware_find_parent(Relation index, Buffer child, SwareStack *stack,
 	int			level = SwarePageGetOpaque(page)->level + 1;
 	Buffer		parent;
 
+	*offset = stack ? stack->offset : InvalidOffsetNumber;
 	if (stack)
 	{
 		parent = sware_read_linked(index, stack->page, level,
 								   BUFFER_LOCK_EXCLUSIVE);
-		parent = find_downlink_to_the_right(index, parent, level, HINTED_STEPS,
-											link, stack->offset, stack->parent,
-											offset);
+		parent = find_downlink_to_the_right(index, parent, HINTED_STEPS, link,
+											stack->parent, offset);
 		if (BufferIsValid(parent))
 			return parent;
 	}
