@@ -49,8 +49,8 @@
  * could wait for a stager that waits for this same transaction.  Step 1 does
  * without the lock, although it may withdraw k, too: it reads no page and
  * compares nothing between registering and withdrawing k.  The other insert
- * would have to look within that moment; then the deadlock detector ends the
- * wait.
+ * would have to look within that moment; then the deadlock detector ends one
+ * of the two transactions.
  *
  * To find the bound, a stager reads the activity, waits until all direct
  * inserts that are under way have released their keys' locks, and then reads
