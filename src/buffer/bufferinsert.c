@@ -169,7 +169,7 @@ replace_full(Relation index, Buffer full, int quota, bool *over_quota)
 
 	sware_buffer_read_state(index, &state);
 	most = Min(quota * HARD_LIMIT,
-			   sware_zones_claim(index, state.sealedPages + 1));
+			   sware_zones_request_pages(index, state.sealedPages + 1));
 	*over_quota = state.sealedPages >= Min(quota, most);
 	if (state.sealedPages >= most)
 	{

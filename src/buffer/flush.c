@@ -46,10 +46,12 @@
 #define FLUSH_LOCK_PAGE			MaxBlockNumber
 
 /*
- * The most pages of a piece, which bound how long an insert can take.  If
- * entries arrive scrambled, that is, if the estimates of K and L
- * (statistics.h) are above these percentages, a small piece would have only an
- * entry or two for each leaf that it changes; so a piece is larger then.
+ * The most pages of a piece, which bound how long an insert can take.  Entries
+ * arrive scrambled if more than SCRAMBLED_K percent of them are out of order,
+ * and one was displaced by more than SCRAMBLED_L percent of the entries sorted
+ * with it (by the estimates of K and L, statistics.h).  Then a small piece
+ * would have only an entry or two for each leaf that it changes, so a piece is
+ * larger.
  */
 #define MAX_PIECE_PAGES			32
 #define MAX_SCRAMBLED_PIECE_PAGES	256
@@ -283,11 +285,11 @@ sware_buffer_flush_all(Relation index)
 			moved +=
 				flush_pages(index, heap, pages + i, Min(at_once, count - i));
 
-			/* inserts can reuse the pages from now on */
+			/* inserts that go on meanwhile can reuse the pages at once */
 			sware_buffer_free_retired(index);
 		}
 		table_close(heap, NoLock);
-		(void) sware_zones_claim(index, 0);
+		(void) sware_zones_request_pages(index, 0);
 		if (pages)
 			pfree(pages);
 	}
@@ -298,14 +300,15 @@ sware_buffer_flush_all(Relation index)
 
 /*
  * How many pages does a piece have, if the buffer has this number of sealed
- * pages? A quarter of the quota, or of what can have zones, or the excess over
- * it if that is more, up to a limit.
+ * pages?  A quarter of what the buffer may have (its quota, or the number of
+ * pages that can have zones if that is less), or all that it has beyond that if
+ * that is more; but no more than a limit, and one at least.
  */
 static int
 piece_size(Relation index, int pages)
 {
 	int			quota =
-		Min(sware_buffer_quota(index), sware_zones_claim(index, pages));
+		Min(sware_buffer_quota(index), sware_zones_request_pages(index, pages));
 	int			limit = MAX_PIECE_PAGES;
 	double		k;
 	double		l;
@@ -338,7 +341,7 @@ sware_buffer_flush_piece(Relation index)
 
 		flush_pages(index, heap, pages, piece);
 		table_close(heap, NoLock);
-		(void) sware_zones_claim(index, count - piece);
+		(void) sware_zones_request_pages(index, count - piece);
 		pfree(pages);
 	}
 	sware_end_change();
@@ -347,9 +350,10 @@ sware_buffer_flush_piece(Relation index)
 
 /*
  * Wait until no backend has a pin on any page that is retired now.  Until
- * then, a scan with such a pin may return one of the page's entries.  The
- * caller must not have the flush lock, since the deadlock detector does not
- * see waits for pins.
+ * then, a scan with such a pin may return one of the page's entries.  VACUUM
+ * calls this before it removes dead rows' entries, whose TIDs are given to
+ * other rows afterwards.  The caller must not have the flush lock, since the
+ * deadlock detector does not see waits for pins.
  */
 void
 sware_buffer_wait_for_readers(Relation index, BufferAccessStrategy strategy)
@@ -384,8 +388,8 @@ sware_buffer_free_retired(Relation index)
 	SwareListedPage *pages;
 	int			count =
 		sware_buffer_list_pages(index, SWARE_SLOT_RETIRED, &pages);
-	BlockNumber first = InvalidBlockNumber; /* of those freed */
-	BlockNumber last = 0;
+	BlockNumber first = InvalidBlockNumber; /* the first page freed */
+	BlockNumber last = 0;		/* the last one */
 
 	sware_buffer_directory(index, &links);
 	for (int i = 0; i < count; i++)

@@ -5,9 +5,9 @@
  *
  * As for builds (entrysort.c), entries that come in order are set aside, the
  * others are sorted, and the two are merged (Cook and Kim's division, which
- * (K,L)-adaptive sorting builds on; SWARE, section IV).  If an entry is below
- * the last one set aside, both become outliers.  If most entries are outliers,
- * everything is sorted.
+ * (K,L)-adaptive sorting builds on: "Indexing for Near-Sorted Data", section
+ * IV).  If an entry is below the last one set aside, both become outliers.  If
+ * most entries are outliers, everything is sorted.
  *
  * To measure how far from being in order the entries were costs little:
  * outliers are counted anyway, and only for a sample of them it is looked up

@@ -4,11 +4,10 @@
  *	  Which keys sessions have staged for unique indexes.  stagedkeys.h
  *	  describes the protocol.
  *
- * A stager has a slot in shared memory, which holds its keys.  To find the
- * slots of an index, a backend goes through the array slot_indexes.  The number
- * of an index's stagers is stored beside its activity, so that a backend that
- * inserts into an index without stagers reads only that number.  (Several
- * indexes may share an activity.)
+ * To find the seats of an index, where its stagers have their keys, a backend
+ * goes through the array seat_indexes.  The number of an index's stagers is
+ * stored beside its activity, so that a backend that inserts into an index
+ * without stagers reads only that number.
  *
  * No lightweight lock is held while an error can be raised.
  *
@@ -59,34 +58,34 @@ typedef struct DirectInsert
  */
 #define DIRECT_INSERTS	(MaxBackends * SWARE_MAX_CHANGES)
 
-typedef struct Slot
+typedef struct Seat
 {
-	/* guarded by the slot's lock; only the owner writes, see keyset.h */
+	/* guarded by the seat's lock; only the owner writes, see keyset.h */
 	TransactionId transaction;	/* the stager's, top-level */
 	SwareKeySet keys;
-} Slot;
+} Seat;
 
 /* parts of shared memory; NULL if the library was not preloaded */
 static Activity *activities = NULL;
 static DirectInsert *direct_inserts;	/* one for each session and level of
 										 * changes */
-static pg_atomic_uint64 *slot_indexes;	/* the index of each slot, see
-										 * index_number; 0 if the slot is
+static pg_atomic_uint64 *seat_indexes;	/* the index of each seat, see
+										 * index_number; 0 if the seat is
 										 * free. Changed under its lock */
-static Slot *slots;
-static LWLockPadded *locks;		/* one for each slot, and a last one for
-								 * taking slots */
+static Seat *seats;
+static LWLockPadded *locks;		/* one for each seat, and a last one for
+								 * taking seats */
 
 /* the indexes that this session is a stager of in the running transaction */
 static SwareStager own_stagers[MAX_OWN_STAGERS];
 static int	own_count = 0;
 
 /*
- * The number of slots.  There are as many as sessions, though a session may
+ * The number of seats.  There are as many as sessions, though a session may
  * use several and others none.
  */
 static inline int
-slot_count(void)
+seat_count(void)
 {
 	return MaxBackends;
 }
@@ -114,16 +113,16 @@ memory_size(void)
 	size =
 		add_size(size, CACHELINEALIGN(mul_size(DIRECT_INSERTS,
 											   sizeof(DirectInsert))));
-	size = add_size(size, CACHELINEALIGN(mul_size(slot_count(),
+	size = add_size(size, CACHELINEALIGN(mul_size(seat_count(),
 												  sizeof(pg_atomic_uint64))));
-	return add_size(size, mul_size(slot_count(), sizeof(Slot)));
+	return add_size(size, mul_size(seat_count(), sizeof(Seat)));
 }
 
 void
 sware_staged_keys_request_memory(void)
 {
 	RequestAddinShmemSpace(memory_size());
-	RequestNamedLWLockTranche("SwareStagedKeys", slot_count() + 1);
+	RequestNamedLWLockTranche("SwareStagedKeys", seat_count() + 1);
 }
 
 void
@@ -138,9 +137,9 @@ sware_staged_keys_attach(void)
 	memory += CACHELINEALIGN(ACTIVITIES * sizeof(Activity));
 	direct_inserts = (DirectInsert *) memory;
 	memory += CACHELINEALIGN(DIRECT_INSERTS * sizeof(DirectInsert));
-	slot_indexes = (pg_atomic_uint64 *) memory;
-	memory += CACHELINEALIGN(slot_count() * sizeof(pg_atomic_uint64));
-	slots = (Slot *) memory;
+	seat_indexes = (pg_atomic_uint64 *) memory;
+	memory += CACHELINEALIGN(seat_count() * sizeof(pg_atomic_uint64));
+	seats = (Seat *) memory;
 	locks = GetNamedLWLockTranche("SwareStagedKeys");
 	if (!found)
 	{
@@ -155,8 +154,8 @@ sware_staged_keys_attach(void)
 			pg_atomic_init_u64(&direct_inserts[i].index, 0);
 			pg_atomic_init_u64(&direct_inserts[i].fingerprint, 0);
 		}
-		for (int i = 0; i < slot_count(); i++)
-			pg_atomic_init_u64(&slot_indexes[i], 0);
+		for (int i = 0; i < seat_count(); i++)
+			pg_atomic_init_u64(&seat_indexes[i], 0);
 	}
 	sware_key_sets_attach(chunks);
 }
@@ -168,7 +167,7 @@ raise_activity(pg_atomic_uint64 *activity)
 	return pg_atomic_fetch_add_u64(activity, 1);
 }
 
-/* where this session announces its direct insert in a change (from 0 on) */
+/* where this session shows its direct insert in a change (from 0 on) */
 static inline DirectInsert *
 own_direct_insert(int change)
 {
@@ -241,13 +240,13 @@ sware_wait_for_direct_inserts(Relation index)
 	}
 }
 
-/* Does a slot belong to this session? */
+/* Does a seat belong to this session? */
 static bool
-is_own_slot(int slot)
+is_own_seat(int seat)
 {
 	for (int i = 0; i < own_count; i++)
 	{
-		if (own_stagers[i].slot == slot)
+		if (own_stagers[i].seat == seat)
 			return true;
 	}
 	return false;
@@ -275,19 +274,19 @@ sware_there_are_stagers(Relation index)
 }
 
 /*
- * Return the transaction of a slot's stager, if it has staged a key of the
- * index; else InvalidTransactionId.  Takes the slot's lock.
+ * Return the transaction of a seat's stager, if it has staged a key of the
+ * index; else InvalidTransactionId.  Takes the seat's lock.
  */
 static TransactionId
-look_into_slot(int slot, uint64 index, uint64 fingerprint)
+look_into_seat(int seat, uint64 index, uint64 fingerprint)
 {
 	TransactionId result = InvalidTransactionId;
 
-	LWLockAcquire(&locks[slot].lock, LW_SHARED);
-	if (pg_atomic_read_u64(&slot_indexes[slot]) == index &&
-		sware_key_set_contains(&slots[slot].keys, fingerprint))
-		result = slots[slot].transaction;
-	LWLockRelease(&locks[slot].lock);
+	LWLockAcquire(&locks[seat].lock, LW_SHARED);
+	if (pg_atomic_read_u64(&seat_indexes[seat]) == index &&
+		sware_key_set_contains(&seats[seat].keys, fingerprint))
+		result = seats[seat].transaction;
+	LWLockRelease(&locks[seat].lock);
 	return result;
 }
 
@@ -299,42 +298,42 @@ sware_find_staged_key(Relation index, uint64 fingerprint)
 
 	if (!sware_there_are_stagers(index))
 		return InvalidTransactionId;
-	for (int i = 0; i < slot_count() && !TransactionIdIsValid(result); i++)
+	for (int i = 0; i < seat_count() && !TransactionIdIsValid(result); i++)
 	{
-		if (pg_atomic_read_u64(&slot_indexes[i]) == number && !is_own_slot(i))
-			result = look_into_slot(i, number, fingerprint);
+		if (pg_atomic_read_u64(&seat_indexes[i]) == number && !is_own_seat(i))
+			result = look_into_seat(i, number, fingerprint);
 	}
 	return result;
 }
 
-/* Take a free slot for an index, and return its number; -1 if none is free. */
+/* Take a free seat for an index, and return its number; -1 if none is free. */
 static int
-take_slot(Oid index, bool is_exact)
+take_seat(Oid index, bool is_exact)
 {
-	LWLock	   *lock = &locks[slot_count()].lock;
-	int			slot;
+	LWLock	   *lock = &locks[seat_count()].lock;
+	int			seat;
 
 	LWLockAcquire(lock, LW_EXCLUSIVE);
-	for (slot = 0; slot < slot_count(); slot++)
+	for (seat = 0; seat < seat_count(); seat++)
 	{
-		if (pg_atomic_read_u64(&slot_indexes[slot]) == 0)
+		if (pg_atomic_read_u64(&seat_indexes[seat]) == 0)
 			break;
 	}
-	if (slot < slot_count())
+	if (seat < seat_count())
 	{
-		LWLockAcquire(&locks[slot].lock, LW_EXCLUSIVE);
-		slots[slot].transaction = GetTopTransactionIdIfAny();
-		sware_key_set_init(&slots[slot].keys, is_exact);
-		pg_atomic_write_u64(&slot_indexes[slot], index_number(index));
-		LWLockRelease(&locks[slot].lock);
+		LWLockAcquire(&locks[seat].lock, LW_EXCLUSIVE);
+		seats[seat].transaction = GetTopTransactionIdIfAny();
+		sware_key_set_init(&seats[seat].keys, is_exact);
+		pg_atomic_write_u64(&seat_indexes[seat], index_number(index));
+		LWLockRelease(&locks[seat].lock);
 	}
 	LWLockRelease(lock);
-	return slot < slot_count() ? slot : -1;
+	return seat < seat_count() ? seat : -1;
 }
 
-/* Free all slots of this session.  Raises no errors. */
+/* Free all seats of this session.  Raises no errors. */
 static void
-give_up_slots(void)
+give_up_seats(void)
 {
 	while (own_count > 0)
 	{
@@ -343,22 +342,22 @@ give_up_slots(void)
 
 		sware_key_set_empty(stager->keys, stager->lock);
 		LWLockAcquire(stager->lock, LW_EXCLUSIVE);
-		pg_atomic_write_u64(&slot_indexes[stager->slot], 0);
+		pg_atomic_write_u64(&seat_indexes[stager->seat], 0);
 		LWLockRelease(stager->lock);
 		pg_atomic_fetch_sub_u32(&activity->stagers, 1);
 	}
 }
 
 static void
-give_up_slots_at_exit(int code, Datum argument)
+give_up_seats_at_exit(int code, Datum argument)
 {
-	give_up_slots();
+	give_up_seats();
 }
 
 /*
  * Make this session a stager of an index until its transaction ends.  Returns
  * NULL if the library was not preloaded, the transaction has no XID yet, or no
- * slot is free.  The result is valid until the transaction ends.
+ * seat is free.  The result is valid until the transaction ends.
  */
 SwareStager *
 sware_become_stager(Relation index)
@@ -367,7 +366,7 @@ sware_become_stager(Relation index)
 	Activity   *activity;
 	SwareStager *stager;
 	SwareKeyColumn column;
-	int			slot;
+	int			seat;
 
 	if (activities == NULL || own_count == MAX_OWN_STAGERS ||
 		!TransactionIdIsValid(GetTopTransactionIdIfAny()))
@@ -378,25 +377,25 @@ sware_become_stager(Relation index)
 		 * A session that exits in a transaction aborts it, which voids what
 		 * it has staged.
 		 */
-		before_shmem_exit(give_up_slots_at_exit, (Datum) 0);
+		before_shmem_exit(give_up_seats_at_exit, (Datum) 0);
 		is_registered = true;
 	}
 
 	sware_key_column_init(&column, index, 1, (Datum) 0, true);
 	if (IndexRelationGetNumberOfKeyAttributes(index) > 1)
 		column.comparison = SWARE_COMPARE_FUNCTION;
-	slot = take_slot(RelationGetRelid(index),
+	seat = take_seat(RelationGetRelid(index),
 					 column.comparison != SWARE_COMPARE_FUNCTION);
-	if (slot < 0)
+	if (seat < 0)
 		return NULL;
 
 	/* Nothing raises an error from here on. */
 	activity = activity_of(RelationGetRelid(index));
 	stager = &own_stagers[own_count++];
 	memset(stager, 0, sizeof(SwareStager));
-	stager->slot = slot;
-	stager->keys = &slots[slot].keys;
-	stager->lock = &locks[slot].lock;
+	stager->seat = seat;
+	stager->keys = &seats[seat].keys;
+	stager->lock = &locks[seat].lock;
 	stager->activity = &activity->raised;
 	stager->index = RelationGetRelid(index);
 	stager->comparison = column.comparison;
@@ -408,13 +407,13 @@ sware_become_stager(Relation index)
 }
 
 /*
- * Free the slots of this session: its transaction has ended, and its entries
+ * Free the seats of this session: its transaction has ended, and its entries
  * are stored, or void.  Raises no errors.
  */
 void
 sware_staged_keys_transaction_ends(void)
 {
-	give_up_slots();
+	give_up_seats();
 }
 
 /*
@@ -498,8 +497,8 @@ sware_key_is_above_bound(SwareStager *stager, Relation index,
 
 /*
  * Is it certain that no other row has a key that was above the bound, and is
- * registered?  This is the end of step 1 of a stager's insert.  Takes slots'
- * locks for a moment.
+ * registered?  This is the end of step 1 of a stager's insert.  Takes the locks
+ * of seats for a moment.
  */
 bool
 sware_key_needs_no_look_up(SwareStager *stager, Relation index,

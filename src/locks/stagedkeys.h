@@ -12,49 +12,64 @@
  * Entries move from staging to buffer to tree, never back, so a session that
  * looks for a key looks at these in the same order.
  *
+ * A stager has a *seat* in shared memory for each such index, which holds the
+ * keys that it has registered.
+ *
  * The *activity* of an index is a count that each session raises when it stores
- * a key in the index.  The *bound* is the largest key stored in the index, as a
- * stager knows it: a larger key needs no look-up.
+ * a key in the index.  Indexes may share one, by chance: then it is raised more
+ * often than need be, which costs look-ups and harms nothing.  The *bound* is
+ * the largest key stored in the index, as a stager knows it: a larger key needs
+ * no look-up.
  *
  *	direct insert of key k				stager's insert of key k
- *	 1 lock k							 1 fast path, if k > bound: register k
- *	 2 raise the index's activity		   (if it is there already, publish
- *	 3 k registered by another? unlock,	   all, and insert directly); memory
- *	   wait for its transaction, go to 1   barrier; no other stager has k, and
- *	 4 look k up: a conflict is waited	   then the activity is what it was
- *	   for (unlocked) or an error		   when the bound was found: done;
- *	 5 store the entry					   if not, withdraw k
+ *	 1 lock k							 1 fast path, only if k > bound and the
+ *	 2 raise the index's activity		   activity is what it was when the
+ *	 3 is k registered by another?		   bound was found; else go to 2:
+ *	   Then unlock k, wait for the		   register k, memory barrier; look for
+ *	   other's transaction, go to 1		   k among other stagers' keys, and read
+ *	 4 look k up: a conflict is waited	   the activity after that. If no other
+ *	   for (unlocked) or an error		   has k, and the activity is still the
+ *	 5 store the entry					   bound's: done. Else withdraw k
  *	 6 unlock k							 2 lock k
  *										 3 register k, memory barrier
- *										 4 registered by another, or in conflict
- *										   with what is stored: withdraw k,
- *										   unlock, wait (and go to 1) or raise
- *										   the error
- *										 5 unlock k
+ *										 4 is k registered by another, or in
+ *										   conflict with what is stored? Then
+ *										   withdraw k, unlock it, and wait (and
+ *										   go to 1) or raise the error
+ *										 5 unlock k: done
+ *
+ * Done means that k is *admitted*: its entry can be staged.  If the stager
+ * finds in step 1 or 3 that it has registered k itself already, it publishes
+ * all that it has staged for the index, and inserts directly.
  *
  * A key that a stager registers in step 3 may be withdrawn again in step 4,
- * after reading pages and comparing.  The key lock ensures that no session that
- * inserts k directly finds it registered before that is decided.  Otherwise a
- * transaction that has deleted the row of k and inserts another one could wait
- * for a stager that waits for this same transaction.
+ * after reading pages and comparing.  A session that inserts k directly does
+ * not find it registered meanwhile, since it needs the key lock to look.
+ * Otherwise a transaction that has deleted the row of k and inserts another one
+ * could wait for a stager that waits for this same transaction.  Step 1 does
+ * without the lock, although it may withdraw k, too: it reads no page and
+ * compares nothing between registering and withdrawing k.  The other insert
+ * would have to look within that moment; then the deadlock detector ends one
+ * of the two transactions.
  *
  * To find the bound, a stager reads the activity, waits until all direct
  * inserts that are under way have released their keys' locks, and then reads
  * the largest entry of buffer and tree.  A direct insert raises the activity
  * while it holds its key's lock.  So if it has raised the activity before the
  * stager reads it, but has not stored its entry yet, the stager waits for it.
- * If there was no other stager when the activity was read, there is none as
- * long as the activity stays the same.
+ * If there is no other stager after the activity was read, step 1 need not look
+ * for any while the activity stays the same: to become a stager raises it.
  *
  * Functions that compare keys may run SQL of their own.  If that reads the
- * index, staged entries are published first, even while a key is being
- * admitted.  Then the keys of these stored entries stay registered, and the
+ * index, staged entries are published first, even in the middle of an insert's
+ * steps.  Then the keys of these stored entries stay registered, and the
  * stager looks for its bound again.  This session can insert nothing into the
  * index meanwhile (changes.h).
  *
- * The activity is raised by a direct insert (step 2); by a stager when it has
- * taken its slot, before its first key; and by a stager that has published
- * entries, after they are stored and before their keys leave the register.
+ * The activity is raised by a direct insert (step 2); by a session that becomes
+ * a stager, before it registers its first key; and by a stager that has
+ * published entries, after they are stored and before their keys leave the
+ * register.
  *
  * Only top-level transactions stage for unique indexes: other sessions wait for
  * the end of the transaction, but the entries of a subtransaction may be void
@@ -63,8 +78,9 @@
  *
  * There are no undetected deadlocks.  A stager waits for no transaction while
  * it has a key that is neither staged nor withdrawn, and no session waits for a
- * transaction, or for memory for keys, while it holds a key lock.  To wait for
- * a registered key is to wait for a transaction, as for an inserted row, which
+ * transaction while it holds a key lock.  (If there is no memory to register a
+ * key, its stager unlocks it, publishes, and tries again.)  To wait for a
+ * registered key is to wait for a transaction, as for an inserted row, which
  * the deadlock detector sees.
  *
  *-------------------------------------------------------------------------
@@ -84,7 +100,7 @@
 typedef struct SwareStager
 {
 	/* in shared memory */
-	int			slot;
+	int			seat;			/* its number */
 	SwareKeySet *keys;
 	LWLock	   *lock;			/* protects the keys, see keyset.h */
 	pg_atomic_uint64 *activity;
@@ -123,15 +139,18 @@ extern void sware_staged_keys_request_memory(void);
 extern void sware_staged_keys_attach(void);
 
 /*
- * Announce a direct insert of a key into an index, which raises the index's
- * activity; and revoke the announcement of the innermost change.  Both are
- * called within a change (changes.h), with the key locked.  Raise no errors.
+ * Announce a direct insert: show its index and key in shared memory, where a
+ * stager that looks for its bound finds it (sware_wait_for_direct_inserts), and
+ * raise the index's activity.  Or revoke that: show it no longer.  A session
+ * that makes one change within another (changes.h) shows an insert for each of
+ * them; these are about the innermost.  Both are called with the key locked.
+ * Raise no errors.
  */
 extern void sware_announce_direct_insert(Relation index, uint64 fingerprint);
 extern void sware_revoke_direct_insert(void);
 
 /*
- * Revoke the announcements of changes that an error has ended.  Called after
+ * Revoke what is still shown of changes that an error has ended.  Called after
  * sware_forget_changes.  Raises no errors.
  */
 extern void sware_revoke_failed_direct_inserts(void);
@@ -139,14 +158,14 @@ extern void sware_revoke_failed_direct_inserts(void);
 /*
  * Return the running transaction of another session that has staged a key with
  * this fingerprint; InvalidTransactionId if there is none.  The caller holds
- * the key's lock, and has raised the activity before.  Takes slots' locks for
- * a moment.
+ * the key's lock, and has raised the activity before.  Takes the lock of each
+ * seat of the index for a moment.
  */
 extern TransactionId sware_find_staged_key(Relation index, uint64 fingerprint);
 
 /*
- * Does another session stage for the index?  It may also be for an index that
- * shares its activity.
+ * Does another session stage for the index?  The answer may be true by mistake:
+ * stagers are counted for each activity, which other indexes may share.
  */
 extern bool sware_there_are_stagers(Relation index);
 

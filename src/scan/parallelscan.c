@@ -12,7 +12,7 @@
 #include "storage/spin.h"
 
 #include "base/faultpoint.h"
-#include "cursor/buffercut.h"
+#include "cursor/bufferinterval.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "scan/parallelscan.h"
@@ -233,12 +233,12 @@ find_interval(SwareScan *scan, SwareParallelScan *shared,
 
 	place = find_place(keys, claim, forward);
 	place->below = !forward;
-	claim->hasEnd = sware_find_cut(place, forward, leaves, end);
+	claim->hasEnd = sware_tree_interval_end(place, forward, leaves, end);
 	place->below = false;
-	if (sware_buffer_cursor_cut(&scan->buffer, forward, place,
-								claim->hasEnd ? end : NULL,
-								Max(leaves * ENTRIES_PER_LEAF, MIN_BUFFERED),
-								end))
+	if (sware_buffer_interval_end(&scan->buffer, forward, place,
+								  claim->hasEnd ? end : NULL,
+								  Max(leaves * ENTRIES_PER_LEAF, MIN_BUFFERED),
+								  end))
 		claim->hasEnd = true;
 
 	/* if the end cannot be used, everything that is left is one interval */

@@ -11,11 +11,11 @@
  * exactly one interval, whether it is in the buffer, in the tree, or on its
  * way there, and whatever pages are split or deleted meanwhile.
  *
- * Intervals end where leaves begin (tree/cut.c), or earlier if the buffer has
- * many entries there (cursor/buffercut.h).  The shared state has the place
- * where the next interval begins.  One participant at a time moves it on, for
- * which it reads pages; others that want to claim wait on a condition
- * variable.
+ * Intervals end where leaves begin (tree/treeinterval.c), or earlier if the
+ * buffer has many entries there (cursor/bufferinterval.h).  The shared state
+ * has the place where the next interval begins.  One participant at a time
+ * moves it on, for which it reads pages; others that want to claim wait on a
+ * condition variable.
  *
  *-------------------------------------------------------------------------
  */

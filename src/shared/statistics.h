@@ -21,8 +21,9 @@
  *	  places before and after the sort.
  * K is the share of entries that are out of order, and L the largest
  * displacement as a share of the entries of the sort, both in percent; they
- * are the measures of the SWARE paper.  The estimates are averages over all
- * sorts, weighted by their numbers of entries; older sorts lose weight.
+ * are measures of the paper "Indexing for Near-Sorted Data".  The estimates are
+ * averages over all sorts, weighted by their numbers of entries; older sorts
+ * lose weight.
  *
  *-------------------------------------------------------------------------
  */

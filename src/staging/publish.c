@@ -3,10 +3,10 @@
  * publish.c
  *	  Publishing: moving staged entries to where other backends see them.
  *
- * A bulk load runs the cycle of the SWARE-buffer here (SWARE, section III):
- * when the memory is used up, the entries are sorted, the lower part goes to
- * the tree as a run, and the upper part is kept, so that later entries that
- * overlap it are sorted together with it.
+ * A bulk load runs the cycle of the SWARE-buffer here ("Indexing for
+ * Near-Sorted Data", section III): when the memory is used up, the entries are
+ * sorted, the lower part goes to the tree as a run, and the upper part is kept,
+ * so that later entries that overlap it are sorted together with it.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,9 +31,9 @@
 #include "tree/tree.h"
 
 /*
- * Up to this number of entries of a transaction go to the buffer.  More of
- * them fill whole leaves, or leaves get several each, so they are sent to the
- * tree.
+ * Up to this number of entries of a transaction go to the buffer.  More entries
+ * than that fill whole leaves of the tree, or each leaf that they change gets
+ * several of them, so the buffer would save little: they are sent to the tree.
  */
 #define LARGEST_BUFFERED_RUN	256
 
@@ -44,9 +44,9 @@
 #define USEFUL_RUN			8
 
 /*
- * When memory is spread over so many indexes that each has few entries, this
- * number of rows is inserted directly for each index that was published.  It
- * makes up for the cost of publishing.
+ * When memory is spread over so many indexes that each has few entries,
+ * publishing costs more than inserting directly.  To make that rare, this
+ * number of rows is inserted directly for each run that was published.
  */
 #define DIRECT_INSERTS_PER_RUN	32
 
@@ -54,7 +54,7 @@ int64		sware_direct_inserts = 0;
 
 /*
  * Note that only `count` entries are left of a staging, all of one
- * subtransaction.  Its chain holds these and no others.
+ * subtransaction.  The caller has reduced the chain of entries to these.
  */
 static void
 begin_anew(SwareStaging *staging, int64 count)
@@ -117,9 +117,10 @@ check_file(SwareStaging *staging, Relation index)
 }
 
 /*
- * Tell other backends that the first `sent` entries of a unique index have
- * been stored, before their keys leave the register.  If all were sent,
- * sware_clear_staging removes the keys; if not, this does.
+ * Note that the first `sent` entries of a unique index have been stored: raise
+ * the index's activity, by which other stagers notice that (stagedkeys.h), and
+ * only then remove the keys from the register.  If all were sent,
+ * sware_clear_staging will remove the keys; if not, this does.
  */
 static void
 tell_of_stored(SwareStaging *staging, Relation index, IndexTuple *entries,
@@ -153,7 +154,11 @@ send(SwareStaging *staging, Relation index, int percent)
 	bool		were_in_order = true;
 	bool		are_in_order = false;
 
-	/* What is kept becomes a single segment, so it must be one before. */
+	/*
+	 * To keep a part, its entries are put in order.  If they came from
+	 * several subtransactions, their segments would be mixed up: then nothing
+	 * is kept.
+	 */
 	if (staging->segmentCount > 1)
 		percent = 100;
 	sent = count - count * (100 - percent) / 100;
@@ -166,7 +171,10 @@ send(SwareStaging *staging, Relation index, int percent)
 		stored = sware_buffer_insert(index, entries, count);
 	if (stored < count)
 	{
-		/* which is locked by the statements that have staged */
+		/*
+		 * The statements that have staged the entries have locked the table,
+		 * until the transaction ends.
+		 */
 		Relation	heap = table_open(index->rd_index->indrelid, NoLock);
 		int			appended;
 
@@ -185,8 +193,8 @@ send(SwareStaging *staging, Relation index, int percent)
 		tell_of_stored(staging, index, entries, sent, are_in_order);
 
 	/*
-	 * Readers can see the entries from now on.  Look for serializable readers
-	 * that came too early.
+	 * Readers can find the entries from now on.  Check for serializable
+	 * transactions that have looked for them before, and so missed them.
 	 */
 	sware_check_conflicts(index, entries, sent);
 
@@ -458,8 +466,8 @@ sware_publish_all(void)
 
 /*
  * Note that a statement ends.  The executor is about to give up the locks of
- * its indexes, but staging keeps its own.  What the statement staged was
- * staged by no running statement from now on.
+ * its indexes, but staging keeps its own.  The stagings that got their first
+ * entry in the statement are lingering from now on (staginginternal.h).
  */
 void
 sware_staging_statement_ends(void)

@@ -542,8 +542,8 @@ sware_staging_transaction_ends(void)
 }
 
 /*
- * Give the entries of a subtransaction that commits to its parent.  Raises no
- * errors.
+ * Give the entries of a subtransaction that commits to its parent, as when a
+ * savepoint is released.  Raises no errors.
  */
 void
 sware_staging_subtransaction_commits(SubTransactionId child,
@@ -573,9 +573,9 @@ sware_staging_subtransaction_commits(SubTransactionId child,
 }
 
 /*
- * Remove the entries of a subtransaction that aborts: their tuples may be
- * vacuumed, and their TIDs reused, while the transaction still runs.
- * Raises no errors.
+ * Remove the entries of a subtransaction that aborts, as when a savepoint is
+ * rolled back: their tuples may be vacuumed, and their TIDs reused, while the
+ * transaction still runs.  Raises no errors.
  */
 void
 sware_staging_subtransaction_aborts(SubTransactionId child)

@@ -28,8 +28,9 @@ typedef struct SwareStagedSegment
 } SwareStagedSegment;
 
 /*
- * What is staged for an index.  An index can have several stagings if it was
- * rebuilt in a subtransaction that aborted.
+ * What is staged for an index.  An index can have several stagings if a
+ * subtransaction has rebuilt it: what was staged before is *superseded*, that
+ * is, it is stored only if that subtransaction aborts.
  */
 struct SwareStaging
 {

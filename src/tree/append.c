@@ -2,7 +2,7 @@
  *
  * append.c
  *	  Bulk append: a run above every entry of the tree becomes whole leaves
- *	  (SWARE, section III: opportunistic bulk loading).
+ *	  (opportunistic bulk loading: "Indexing for Near-Sorted Data", section III).
  *
  * The new leaves are written first, each with a record of its own; no page
  * links to them yet.  Then one record links them all: it changes the old

@@ -36,9 +36,14 @@ typedef struct Question
 	Buffer		buffer;
 	Page		page;			/* of the buffer */
 	int			tidCount;		/* number of TIDs of the page */
-	int		   *numbers;		/* for each TID that is asked about, by its
-								 * id: its number among all TIDs of the page */
-	TM_IndexDeleteOp operation;
+
+	/*
+	 * The operation numbers the TIDs that it asks about (TM_IndexDelete.id).
+	 * This tells for each of these ids the TID's number among all TIDs of the
+	 * page, which sware_remove_tids counts by.
+	 */
+	int		   *numbers;
+	TM_IndexDeleteOp operation; /* what table_index_delete_tuples is given */
 } Question;
 
 /* Prepare a question about the rows of a leaf, and check the leaf's items. */
@@ -73,8 +78,10 @@ end_question(Question *question)
 }
 
 /*
- * Add a TID of the item at `offset` to the question.  Returns the TID's
- * status, for the caller to complete.
+ * Add a TID of the item at `offset` to the question.  `number` is its number
+ * among all TIDs of the page.  Returns what the table will be told of it: that
+ * it is not known to be dead, not promising, and frees no space.  The caller
+ * sets what is otherwise.
  */
 static TM_IndexStatus *
 ask_about(Question *question, OffsetNumber offset, ItemPointer tid, int number)
@@ -206,9 +213,13 @@ ask_about_marked(Question *question)
 }
 
 /*
- * Which TID of a posting list is likely to belong to an old version?  It is
- * expected that one row of the list at most has been updated, and that the
- * most TIDs are in its block.  Returns -1 if there is no such TID.
+ * Which TID of a posting list is promising?  The table counts them only to
+ * choose blocks (see ask_about_versions), so one TID stands for its block.
+ *
+ * The list is expected to have old versions of one row at most, and most of
+ * its TIDs to be in the block of the table that has these.  TIDs are in order,
+ * so the one in the middle is in that block.  If the first TID is in it, too,
+ * its number is returned, else the last one's; -1 if neither is.
  */
 static int
 promising_tid(IndexTuple posting)
@@ -223,8 +234,10 @@ promising_tid(IndexTuple posting)
 }
 
 /*
- * Put all rows of the leaf into the question; those with equal keys are the
- * promising ones.  Returns false if no keys are equal.
+ * Put all rows of the leaf into the question.  Those with equal keys, which may
+ * be versions of one row, are called promising: the table looks first into the
+ * blocks that have the most promising rows, and gives up when it finds little.
+ * Returns false if no keys are equal.
  */
 static bool
 ask_about_versions(Question *question, Size size)
@@ -366,7 +379,11 @@ sware_leaf_make_room(Relation index, Relation heap, Buffer buffer, Size size,
 	if (has_room)
 		return true;
 
-	/* A unique index has equal keys only where a row has several versions. */
+	/*
+	 * The table is asked about equal keys if versions of rows are being
+	 * inserted.  In a unique index it always is: of the entries with one key
+	 * that is not null, all but one belong to dead rows sooner or later.
+	 */
 	if (!hasVersions && !index->rd_index->indisunique)
 		return false;
 	begin_question(&question, index, heap, buffer);

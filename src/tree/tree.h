@@ -27,8 +27,8 @@
  */
 #pragma GCC visibility push(default)
 
-extern bool sware_find_cut(const SwareSearchKey *place, bool forward,
-						   int leaves, IndexTuple pivot);
+extern bool sware_tree_interval_end(const SwareSearchKey *place, bool forward,
+									int leaves, IndexTuple pivot);
 extern int	sware_tree_insert_run(Relation index, Relation heap,
 								  IndexTuple *entries, int count,
 								  bool has_versions);

@@ -124,7 +124,7 @@ extern void sware_zones_attach(void);
  * pool, SWARE_PAGES_WITHOUT_ZONES.  Takes lightweight locks for a moment; the
  * caller holds none of this room's.
  */
-extern int	sware_zones_claim(Relation index, int pages);
+extern int	sware_zones_request_pages(Relation index, int pages);
 
 /*
  * Initialise a view, which knows nothing yet.  Its arrays will be allocated in

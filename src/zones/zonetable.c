@@ -35,14 +35,19 @@
 #define IDLE_AFTER			(10 * USECS_PER_SEC)
 
 /*
- * How many pages there must be for each index when another one, with this
- * number of pages, is added to the table.  An index that needs no zones is
- * added only if there is plenty of room.
+ * An index with `pages` buffer pages is added to the table only if the pool has
+ * room for this number of pages of each index, the new one included.  An index
+ * with SWARE_PAGES_WITHOUT_ZONES pages or fewer is read fast without zones, so
+ * it is added only if there is more room.
  */
 #define LEAST_SHARE(pages) \
 	((pages) > SWARE_PAGES_WITHOUT_ZONES ? SWARE_PAGES_WITHOUT_ZONES : 16)
 
-/* an index with more than its fair share leaves this many pages free */
+/*
+ * An index that has more pages than its fair share, which is the capacity
+ * divided by the number of indexes in the table, leaves this number of pages
+ * to the others.
+ */
 #define RESERVE(capacity)	((capacity) / 8)
 
 typedef struct ZoneTable
@@ -164,7 +169,11 @@ is_idle(SwareIndexZones *zones, TimestampTz now)
 	return unused > IDLE_AFTER || unused < -IDLE_AFTER;
 }
 
-/* Set an index's grant.  The caller holds the lock, at least shared. */
+/*
+ * Set an index's grant, and the sum of all grants.  Both change atomically, so
+ * several backends may do this at once.  The caller holds the lock, at least
+ * shared, so that the index stays in the table.
+ */
 static void
 set_granted(SwareIndexZones *zones, uint32 pages)
 {
@@ -322,9 +331,9 @@ sware_zones_count_chunks(int *all, int *unused, int *used)
 }
 
 /*
- * How many pages can have zones, if the table has this number of indexes?  All
- * chunks count but those of registered keys, which are half of the pool at
- * most, and one for the listing of each index.
+ * How many pages can have zones, if the table has this number of indexes?  As
+ * many as the pool has chunks, less those that registered keys use now (half of
+ * the pool at most), and less one chunk for the listing of each index.
  */
 static int
 page_capacity(uint32 entries)
@@ -336,9 +345,9 @@ page_capacity(uint32 entries)
 }
 
 /*
- * Returns how many pages the buffer of an index may have, and grants the index
- * the pages that it has, or that number if it is less.  The caller holds the
- * lock, at least shared.
+ * Returns how many pages the buffer of an index may have.  Sets the index's
+ * grant to `pages`, the number that it has, but to no more than that.  The
+ * caller holds the lock, at least shared.
  */
 static int
 grant(SwareIndexZones *zones, int pages)
@@ -409,8 +418,8 @@ lock_zones(const SwareFile *file, uint32 hash, int pages)
 }
 
 /*
- * Like sware_zones_claim, but there is a pool; returns 0 if the index cannot be
- * added to the table.
+ * Does the work of sware_zones_request_pages where there is a pool.  Adds the
+ * index to the table if it is not there; returns 0 if it cannot be added.
  */
 int
 sware_zones_ask(Relation index, int pages)
@@ -433,7 +442,7 @@ sware_zones_ask(Relation index, int pages)
 }
 
 int
-sware_zones_claim(Relation index, int pages)
+sware_zones_request_pages(Relation index, int pages)
 {
 	int			most =
 		sware_zones_are_available() ? sware_zones_ask(index, pages) : 0;
@@ -525,11 +534,13 @@ store_listing(const SwareZoneView *view, SwareAllocation *listing)
 }
 
 /*
- * Make a view, which shows a state, the listing of its index, unless the
- * listing that the view was copied from has been replaced.  Frees the old
- * listing, and the sorted zones that the view does not have.  For an index
- * that is not in the table (sware_zones_ask) there is no room.  Takes the
- * partition's lock, exclusively; the caller holds none.
+ * Make a view, which shows a state, the listing of its index.  Frees the old
+ * listing, and the sorted zones that the view does not have.  Does nothing if
+ * the listing that the view was copied from has been replaced or removed
+ * (SWARE_ZONES_CHANGED), or if the pool has no room, or if the index is not in
+ * the table, which sware_zones_ask would have added it to (both
+ * SWARE_ZONES_NO_ROOM).  Takes the partition's lock, exclusively; the caller
+ * holds none.
  */
 SwarePublishResult
 sware_zones_publish(SwareZoneView *view, const SwareBufferState *state)
@@ -549,7 +560,11 @@ sware_zones_publish(SwareZoneView *view, const SwareBufferState *state)
 		result = SWARE_ZONES_CHANGED;
 	else if (zones != NULL)
 	{
-		/* readers without a lock must not take the new listing for the old */
+		/*
+		 * The stamp changes first.  By it backends notice, without the lock,
+		 * that their views show a listing that is no longer the index's
+		 * (sware_zones_are_same).
+		 */
 		view->stamp = sware_new_stamp();
 		pg_atomic_write_u64(&zones->stamp, view->stamp);
 		free_listing(zones, view);

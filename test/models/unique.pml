@@ -15,7 +15,7 @@
  *
  *	 here					in the code
  *	 ----------------------	-------------------------------------------------
- *	 registered				the set of keys of a slot (locks/keyset.c)
+ *	 registered				the set of keys of a seat (locks/keyset.c)
  *	 shown					DirectInsert (locks/stagedkeys.c)
  *	 activity, stagers		Activity (locks/stagedkeys.c)
  *	 key_lock				sware_lock_key (locks/keylock.c)
@@ -204,7 +204,7 @@ inline publish()
 #endif
 			largest = 0
 		};
-		/* under the lock of the slot */
+		/* under the lock of the seat */
 		atomic { BARRIER -> forget_keys() }
 	:: staged == 0 && largest == 0 -> break
 	od
@@ -450,11 +450,11 @@ ends:
 		state[me] = COMMITTED;
 		assert(LIVE_ROWS(1) <= 1);
 		assert(LIVE_ROWS(2) <= 1);
-		goto gives_up_slot
+		goto gives_up_seat
 	}
 aborts:
 	state[me] = ABORTED;
-gives_up_slot:
+gives_up_seat:
 	atomic {
 		BARRIER ->
 		forget_keys();

@@ -195,7 +195,7 @@ sub terminated_stager
 	return;
 }
 
-# Sessions that are terminated in the middle of a COPY leave no slot behind: there
+# Sessions that are terminated in the middle of a COPY leave no seat behind: there
 # is only one for each possible session.
 sub terminated_copies
 {

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
- * cut.c
- *	  Finds places at which the order of entries can be cut into intervals of a
- *	  few leaves each.
+ * treeinterval.c
+ *	  Where intervals of a parallel scan end in the tree: finds places that are
+ *	  a few leaves apart.
  *
  * Any place is correct as the end of an interval: a participant of a parallel
  * scan asks which entries lie in its interval, not on which pages they are.
@@ -117,7 +117,7 @@ find_below(const SwareSearchKey *place, int leaves, IndexTuple pivot)
 			offset = sware_search_internal(place, BufferGetBlockNumber(buffer),
 										   page);
 
-		/* the first downlink has no key, so it cannot be a cut */
+		/* the first downlink has no key, so no interval ends there */
 		if (offset >= SWARE_FIRST_DATA + leaves)
 		{
 			copy_pivot(place->index, buffer, offset - leaves + 1, pivot);
@@ -149,11 +149,11 @@ find_below(const SwareSearchKey *place, int leaves, IndexTuple pivot)
  * in the direction.  When going backward, the place is `below`.  `pivot` has
  * room for SWARE_MAX_PIVOT_SIZE bytes.
  *
- * Returns false if the tree ends there, or if no place for a cut is found.
+ * Returns false if the tree ends there, or if no such pivot is found.
  */
 bool
-sware_find_cut(const SwareSearchKey *place, bool forward, int leaves,
-			   IndexTuple pivot)
+sware_tree_interval_end(const SwareSearchKey *place, bool forward, int leaves,
+						IndexTuple pivot)
 {
 	Assert(place->columnCount == 0 || place->below == !forward);
 	if (!has_downlinks(place->index))

@@ -1,17 +1,18 @@
 /*-------------------------------------------------------------------------
  *
- * buffercut.c
- *	  Where the entries of the buffer can be cut into intervals.  See
- *	  buffercut.h.
+ * bufferinterval.c
+ *	  Where intervals of a parallel scan end in the buffer.  See
+ *	  bufferinterval.h.
  *
- * The numbers of entries are estimates, and any entry may be the cut: it does
- * no harm if the entry has gone to the tree meanwhile, or was counted twice.
+ * The numbers of entries are estimates, and an interval may end at any entry:
+ * it does no harm if the entry there has gone to the tree meanwhile, or was
+ * counted twice.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "cursor/buffercut.h"
+#include "cursor/bufferinterval.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "pages/bufferpages.h"
@@ -69,9 +70,9 @@ find_largest_part(const SwareZoneView *view, const SwareSearchKey *begin,
 }
 
 bool
-sware_buffer_cursor_cut(SwareBufferCursor *cursor, bool forward,
-						const SwareSearchKey *place, IndexTuple end,
-						int entries, IndexTuple cut)
+sware_buffer_interval_end(SwareBufferCursor *cursor, bool forward,
+						  const SwareSearchKey *place, IndexTuple end,
+						  int entries, IndexTuple found)
 {
 	SwareScanKeys *keys = cursor->filter.keys;
 	SwareBufferView *view = &cursor->view;
@@ -105,6 +106,6 @@ sware_buffer_cursor_cut(SwareBufferCursor *cursor, bool forward,
 									  part.to - 1 - distance,
 									  (IndexTuple) entry.data, &page))
 		return false;
-	memcpy(cut, entry.data, IndexTupleSize((IndexTuple) entry.data));
+	memcpy(found, entry.data, IndexTupleSize((IndexTuple) entry.data));
 	return true;
 }

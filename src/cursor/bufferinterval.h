@@ -1,19 +1,19 @@
 /*-------------------------------------------------------------------------
  *
- * buffercut.h
- *	  Where the entries of the buffer can be cut into intervals.
+ * bufferinterval.h
+ *	  Where intervals of a parallel scan end if the buffer has many entries.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef SWARE_BUFFERCUT_H
-#define SWARE_BUFFERCUT_H
+#ifndef SWARE_BUFFERINTERVAL_H
+#define SWARE_BUFFERINTERVAL_H
 
 #include "cursor/buffercursor.h"
 #include "keys/searchkey.h"
 
 /*
  * Find an entry of the buffer that lies about `entries` entries beyond
- * `place`, in the direction of the scan.  It is copied to `cut`, which has
+ * `place`, in the direction of the scan.  It is copied to `found`, which has
  * SWARE_MAX_ENTRY_SIZE bytes, and may be the memory of `end`.
  *
  * Only entries before `end` count, or, if that is NULL, before the end of the
@@ -24,8 +24,8 @@
  * The cursor has been rewound.  Reads pages, and runs comparators; the caller
  * holds no lock on a page.
  */
-extern bool sware_buffer_cursor_cut(SwareBufferCursor *cursor, bool forward,
-									const SwareSearchKey *place, IndexTuple end,
-									int entries, IndexTuple cut);
+extern bool sware_buffer_interval_end(SwareBufferCursor *cursor, bool forward,
+									  const SwareSearchKey *place, IndexTuple end,
+									  int entries, IndexTuple found);
 
-#endif							/* SWARE_BUFFERCUT_H */
+#endif							/* SWARE_BUFFERINTERVAL_H */
