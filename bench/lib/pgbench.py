@@ -22,6 +22,7 @@ class Outcome:
     seconds: float
     processor_seconds: float  # of the sessions, from their beginning to their end
     latencies: object = None  # an array, in microseconds, if they were asked for
+    retries: int | None = None  # after serialization failures, with --max-tries only
 
     @property
     def per_second(self):
@@ -68,6 +69,7 @@ def run(place, script, *arguments, clients=1, seed=1, settings=(), log=False):
     transactions = re.search(
         r"number of transactions actually processed: (\d+)", finished.stdout
     )
+    retries = re.search(r"^total number of retries: (\d+)", finished.stdout, re.M)
     rate = re.search(r"^tps = ([0-9.]+) \(without initial", finished.stdout, re.M)
     if finished.returncode != 0 or transactions is None or rate is None:
         raise RuntimeError(f"pgbench failed:\n{finished.stdout}{finished.stderr}")
@@ -77,7 +79,7 @@ def run(place, script, *arguments, clients=1, seed=1, settings=(), log=False):
         raise RuntimeError("pgbench did not log every transaction")
     return Outcome(
         transactions, transactions / float(rate[1]), sessions.processor_seconds(),
-        latencies,
+        latencies, int(retries[1]) if retries else None,
     )
 
 
