@@ -24,11 +24,15 @@ typedef struct SwareRowCheck
 	SnapshotData snapshot;
 } SwareRowCheck;
 
-/* Can the table say which rows are dead to everybody?  `heap` may be NULL. */
+/*
+ * Can the table say which rows are dead to everybody?  Other kinds of tables than
+ * heaps may answer that a row is not there when it is only not visible.  `heap`
+ * may be NULL.
+ */
 static inline bool
 sware_table_tells_dead(Relation heap)
 {
-	return heap != NULL && heap->rd_tableam->index_delete_tuples != NULL;
+	return heap != NULL && heap->rd_tableam == GetHeapamTableAmRoutine();
 }
 
 /*

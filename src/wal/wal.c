@@ -14,6 +14,7 @@
 
 #include "access/itup.h"
 #include "access/rmgr.h"
+#include "access/timeline.h"
 #include "access/xlog.h"
 #include "access/xloginsert.h"
 #include "miscadmin.h"
@@ -52,6 +53,49 @@ clear_marks(Page page)
 	}
 }
 
+/*
+ * Returns where the timeline began on which this server writes WAL.  Reads
+ * the timeline's history once in each backend.
+ */
+static XLogRecPtr
+timeline_begin(void)
+{
+	static XLogRecPtr begin = InvalidXLogRecPtr;
+	static TimeLineID timeline = 0;
+
+	if (unlikely(timeline == 0))
+	{
+		TimeLineID	current = GetWALInsertionTimeLine();
+		List	   *history = readTimeLineHistory(current);
+		ListCell   *cell;
+
+		foreach(cell, history)
+		{
+			TimeLineHistoryEntry *entry = lfirst(cell);
+
+			if (entry->tli == current)
+				begin = entry->begin;
+		}
+		list_free_deep(history);
+		timeline = current;
+	}
+	return begin;
+}
+
+/*
+ * Must the record that is being made have an image of the page?  So it is with
+ * a leaf's first change on a timeline.  The server that wrote the timeline
+ * before may follow this one now, and have marks of dead entries that were
+ * never logged.  Redo of a record that leaves out equal bytes would keep a
+ * mark where the line pointer of another entry is now.
+ */
+static inline bool
+needs_image(Page page)
+{
+	return !PageIsNew(page) && PageGetLSN(page) < timeline_begin() &&
+		SwarePageGetOpaque(page)->kind == SWARE_KIND_LEAF;
+}
+
 /* Start a record. */
 SwareWal *
 sware_wal_begin(Relation index)
@@ -67,7 +111,9 @@ sware_wal_begin(Relation index)
 Page
 sware_wal_change(SwareWal *wal, Buffer buffer)
 {
-	Page		page = GenericXLogRegisterBuffer(wal, buffer, 0);
+	int			flags = needs_image(BufferGetPage(buffer)) ?
+		GENERIC_XLOG_FULL_IMAGE : 0;
+	Page		page = GenericXLogRegisterBuffer(wal, buffer, flags);
 
 	if (unlikely(images_are_compared()))
 		clear_marks(page);
@@ -164,7 +210,10 @@ sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 	Size		size = IndexTupleSize(tuple);
 	PGAlignedBlock delta;
 	char	   *end = delta.data;
+	uint8		flags = REGBUF_STANDARD;
 
+	if (RelationNeedsWAL(index) && needs_image(page))
+		flags |= REGBUF_FORCE_IMAGE;
 	if (unlikely(images_are_compared()))
 	{
 		add_item_by_comparison(index, buffer, tuple, offset, to_append_area);
@@ -200,7 +249,7 @@ sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 			end = add_fragment(end, page, &opaque->appendItems, sizeof(uint16));
 
 		XLogBeginInsert();
-		XLogRegisterBuffer(0, buffer, REGBUF_STANDARD);
+		XLogRegisterBuffer(0, buffer, flags);
 		XLogRegisterBufData(0, delta.data, end - delta.data);
 		lsn = XLogInsert(RM_GENERIC_ID, 0);
 		PageSetLSN(page, lsn);
