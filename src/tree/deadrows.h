@@ -25,9 +25,9 @@ typedef struct SwareRowCheck
 } SwareRowCheck;
 
 /*
- * Can the table say which rows are dead to everybody?  Other kinds of tables than
- * heaps may answer that a row is not there when it is only not visible.  `heap`
- * may be NULL.
+ * Can the table say which rows are dead to everybody?  Other kinds of tables
+ * than heaps may answer that a row is not there when it is only not visible.
+ * `heap` may be NULL.
  */
 static inline bool
 sware_table_tells_dead(Relation heap)
