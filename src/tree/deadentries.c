@@ -124,26 +124,29 @@ has_marked(Page page)
 /* The rows of a leaf's marked items. */
 typedef struct MarkedRows
 {
-	int			count;			/* number of TIDs of rows that are dead to
-								 * everybody */
-	bool	   *dead;			/* by the TID's number among all TIDs of the
-								 * page: is its row one of them? */
+	int			dead;			/* number of a TID whose row is known to be
+								 * dead, among all TIDs of the page; -1: none
+								 * is */
 	int			blockCount;
 	BlockNumber *blocks;		/* the blocks of the table that have these
 								 * rows, in order */
 } MarkedRows;
 
-/* Find out which of the marked items' rows are really dead to everybody. */
+/*
+ * Collect the rows of marked items.  The table wants to know of one dead row,
+ * and finds out by itself about the others; so they are checked one by one
+ * until a dead one is found.
+ */
 static void
-check_marked(Question *question, MarkedRows *rows)
+collect_marked(Question *question, MarkedRows *rows)
 {
 	Page		page = question->page;
 	SwareRowCheck check;
 	int			number = 0;
-	int			distinct = 0;
+	int			count = 0;
 
-	rows->count = 0;
-	rows->dead = palloc0(SWARE_MAX_TIDS_PER_PAGE * sizeof(bool));
+	rows->dead = -1;
+	rows->blockCount = 0;
 	rows->blocks = palloc(SWARE_MAX_TIDS_PER_PAGE * sizeof(BlockNumber));
 	sware_row_check_begin(&check, question->heap);
 	for (OffsetNumber offset = SWARE_FIRST_DATA;
@@ -156,21 +159,23 @@ check_marked(Question *question, MarkedRows *rows)
 		{
 			ItemPointer tid = &sware_leaf_tuple_tids(tuple)[i];
 
-			if (!is_marked || !sware_row_is_dead(&check, tid))
+			if (!is_marked)
 				continue;
-			rows->dead[number] = true;
-			rows->blocks[rows->count++] = ItemPointerGetBlockNumber(tid);
+			rows->blocks[count++] = ItemPointerGetBlockNumber(tid);
+			if (rows->dead < 0 && sware_row_is_dead(&check, tid))
+				rows->dead = number;
 		}
 	}
 	sware_row_check_end(&check);
 
-	qsort(rows->blocks, rows->count, sizeof(BlockNumber), compare_blocks);
-	for (int i = 0; i < rows->count; i++)
+	qsort(rows->blocks, count, sizeof(BlockNumber), compare_blocks);
+	for (int i = 0; i < count; i++)
 	{
-		if (distinct == 0 || rows->blocks[distinct - 1] != rows->blocks[i])
-			rows->blocks[distinct++] = rows->blocks[i];
+		int			last = rows->blockCount - 1;
+
+		if (last < 0 || rows->blocks[last] != rows->blocks[i])
+			rows->blocks[rows->blockCount++] = rows->blocks[i];
 	}
-	rows->blockCount = distinct;
 }
 
 /*
@@ -187,11 +192,11 @@ ask_about_marked(Question *question)
 
 	if (!has_marked(page))
 		return false;
-	check_marked(question, &rows);
+	collect_marked(question, &rows);
 	question->operation.bottomup = false;
 	question->operation.bottomupfreespace = 0;
 	for (OffsetNumber offset = SWARE_FIRST_DATA;
-		 rows.count > 0 && offset <= PageGetMaxOffsetNumber(page); offset++)
+		 rows.dead >= 0 && offset <= PageGetMaxOffsetNumber(page); offset++)
 	{
 		IndexTuple	tuple = sware_page_tuple(page, offset);
 
@@ -204,12 +209,11 @@ ask_about_marked(Question *question)
 						 sizeof(BlockNumber), compare_blocks))
 				continue;
 			ask_about(question, offset, tid, number)->knowndeletable =
-				rows.dead[number];
+				number == rows.dead;
 		}
 	}
-	pfree(rows.dead);
 	pfree(rows.blocks);
-	return rows.count > 0;
+	return rows.dead >= 0;
 }
 
 /*
