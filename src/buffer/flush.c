@@ -34,6 +34,7 @@
 #include "keys/searchkey.h"
 #include "keys/sorter.h"
 #include "layout/page.h"
+#include "layout/tuple.h"
 #include "locks/changes.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
@@ -119,6 +120,8 @@ sorted_entries(Relation index, Relation heap, const SwareListedPage *pages,
 
 	*dropped = sware_drop_dead(index, heap, entries, count);
 	count -= *dropped;
+	for (int64 i = 0; i < count; i++)
+		sware_clear_mark(entries[i]);
 	if (count > 1)
 		sware_sort_arrivals(index, entries, count);
 	for (int64 i = 0; i < count; i++)
@@ -298,31 +301,49 @@ sware_buffer_flush_all(Relation index)
 }
 
 /*
- * How many pages does a piece have, if the buffer has this number of sealed
- * pages? A quarter of the quota, or of what can have zones, or the excess over
- * it if that is more, up to a limit.
+ * Says how many of the oldest of all sealed pages of the buffer, which are
+ * given in the order of sealing, are to be flushed.
+ */
+typedef int (*PieceSize) (Relation index, const SwareListedPage *pages,
+						  int count);
+
+/*
+ * A piece: a quarter of the quota, or of what can have zones, or the excess
+ * over it if that is more, up to a limit.
  */
 static int
-piece_size(Relation index, int pages)
+piece_size(Relation index, const SwareListedPage *pages, int count)
 {
 	int			quota =
-		Min(sware_buffer_quota(index), sware_zones_claim(index, pages));
+		Min(sware_buffer_quota(index), sware_zones_claim(index, count));
 	int			limit = MAX_PIECE_PAGES;
 	double		k;
 	double		l;
 
 	if (sware_estimates(index, &k, &l) && k > SCRAMBLED_K && l > SCRAMBLED_L)
 		limit = MAX_SCRAMBLED_PIECE_PAGES;
-	return Max(Min(Max(quota / 4, pages - quota), limit), 1);
+	return Min(Max(Min(Max(quota / 4, count - quota), limit), 1), count);
+}
+
+/* The pages before the first one with an entry that is not marked. */
+static int
+dead_piece_size(Relation index, const SwareListedPage *pages, int count)
+{
+	int			size = 0;
+
+	while (size < Min(count, MAX_SCRAMBLED_PIECE_PAGES) &&
+		   sware_buffer_page_is_dead(index, pages[size].page))
+		size++;
+	return size;
 }
 
 /*
- * Flush a piece of the buffer, which is a bounded number of its oldest pages,
- * unless another session is flushing, or this is a parallel worker.  Runs
- * comparators, which may raise errors.  The caller holds no locks on pages.
+ * Flush the oldest pages of the buffer, unless another session is flushing, or
+ * this is a parallel worker.  Runs comparators, which may raise errors.  The
+ * caller holds no locks on pages.
  */
-void
-sware_buffer_flush_piece(Relation index)
+static void
+flush_oldest(Relation index, PieceSize size_of_piece)
 {
 	SwareListedPage *pages;
 	int			count;
@@ -334,16 +355,37 @@ sware_buffer_flush_piece(Relation index)
 	count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
 	if (count > 0)
 	{
-		Relation	heap = open_table(index);
-		int			piece = Min(count, piece_size(index, count));
+		int			piece = size_of_piece(index, pages, count);
 
-		flush_pages(index, heap, pages, piece);
-		table_close(heap, NoLock);
-		(void) sware_zones_claim(index, count - piece);
+		if (piece > 0)
+		{
+			Relation	heap = open_table(index);
+
+			flush_pages(index, heap, pages, piece);
+			table_close(heap, NoLock);
+			(void) sware_zones_claim(index, count - piece);
+		}
 		pfree(pages);
 	}
 	sware_end_change();
 	UnlockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
+}
+
+/* Flush a piece of the buffer: a bounded number of its oldest pages. */
+void
+sware_buffer_flush_piece(Relation index)
+{
+	flush_oldest(index, piece_size);
+}
+
+/*
+ * Flush the oldest pages as long as all their entries are marked.  As a rule
+ * none of these gets to the tree: the table confirms that their rows are dead.
+ */
+void
+sware_buffer_flush_dead(Relation index)
+{
+	flush_oldest(index, dead_piece_size);
 }
 
 /*

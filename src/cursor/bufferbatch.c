@@ -412,7 +412,8 @@ sware_batch_take_candidates(SwareBufferCursor *cursor,
 		found.entry = sware_batch_make_room(cursor, size);
 		memcpy(found.entry, entry, size);
 		found.abbreviation = abbreviation;
-		found.page = candidates->page;
+		found.source.page = candidates->page;
+		found.source.zone = 0;
 		take(cursor, &found);
 		if (is_full(cursor))
 			sware_batch_keep_the_best(cursor);

@@ -25,11 +25,13 @@
 #include "keys/hashfunction.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
+#include "layout/tuple.h"
 #include "locks/keylock.h"
 #include "pages/bufferpages.h"
 #include "pages/corruption.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
+#include "tree/treescan.h"
 
 /*
  * The limit of the first batch's entries, the factor by which it grows with
@@ -51,6 +53,12 @@
  */
 #define FIRST_COPIED			4
 #define MAX_COPIED			64
+
+/*
+ * A scan that leaves out this number of marked entries in a batch, which are
+ * those of a few pages, looks whether whole pages are dead.
+ */
+#define MANY_LEFT_OUT		1000
 
 /*
  * How often a page may differ from what the directory says, while the
@@ -87,12 +95,24 @@ sware_buffer_cursor_init(SwareBufferCursor *cursor, IndexScanDesc scan,
 		cursor->tails[i].bytes = NULL;
 	cursor->sources = NULL;
 	cursor->sourcesAllocated = 0;
+	cursor->usesMarks = false;
+	cursor->leftOut = 0;
+	memset(&cursor->dead, 0, sizeof(SwareDeadEntries));
+}
+
+/* Mark the dead entries that were noted, before the batch or the view goes. */
+static inline void
+mark_dead(SwareBufferCursor *cursor)
+{
+	sware_dead_entries_mark(&cursor->dead, cursor->scan->indexRelation,
+							&cursor->view);
 }
 
 /* Forget the batch, so that the scan keys may change. */
 void
 sware_buffer_cursor_rewind(SwareBufferCursor *cursor)
 {
+	mark_dead(cursor);
 	cursor->isAnalyzed = false;
 	cursor->exhausted = true;
 	cursor->count = cursor->current = 0;
@@ -102,6 +122,9 @@ sware_buffer_cursor_rewind(SwareBufferCursor *cursor)
 void
 sware_buffer_cursor_end(SwareBufferCursor *cursor)
 {
+	mark_dead(cursor);
+	if (cursor->dead.entries)
+		pfree(cursor->dead.entries);
 	if (cursor->batchContext)
 		MemoryContextDelete(cursor->batchContext);
 	if (cursor->hasView && cursor->view.sorted)
@@ -215,6 +238,39 @@ sware_buffer_cursor_compare(const SwareBufferCursor *cursor,
 							   tid);
 }
 
+void
+sware_buffer_cursor_note_dead(SwareBufferCursor *cursor,
+							  const SwareBufferedEntry *buffered)
+{
+	if (cursor->usesMarks)
+		sware_dead_entries_add(&cursor->dead, &buffered->entry->t_tid,
+							   &buffered->source, cursor->context);
+}
+
+bool
+sware_buffer_cursor_met_dead_pages(SwareBufferCursor *cursor)
+{
+	const SwareZoneView *view = &cursor->view;
+	SwareLink	links[SWARE_MAX_ZONE_PAGES];
+	SwareLink	oldest;
+
+	if (cursor->leftOut < MANY_LEFT_OUT || !cursor->hasView)
+		return false;
+	if (view->sortedCount > 0)
+	{
+		const SwareSortedZone *zone = &view->sorted[0];
+
+		if (!sware_sorted_zone_copy_links(zone, links))
+			return false;
+		oldest = links[zone->retiredPages];
+	}
+	else if (view->pageCount > 0)
+		oldest = view->pages[0].page;
+	else
+		return false;
+	return sware_buffer_page_is_dead(cursor->scan->indexRelation, oldest);
+}
+
 /* The entries of a page whose abbreviations are wanted. */
 typedef struct WantedEntries
 {
@@ -268,9 +324,9 @@ narrow(SwareBufferCursor *cursor, const WantedEntries *wanted)
 /*
  * Copy those entries of a page whose abbreviations are wanted to `bytes`,
  * which has room for a page, and find the best abbreviation (*order, see
- * SwareBufferSource).  Returns false if the page is not the one that the link
- * means any more.  Holds a share lock on the page meanwhile, and calls no
- * comparator.
+ * SwareBufferSource).  Marked ones are left out if the scan may.  Returns
+ * false if the page is not the one that the link means any more.  Holds a
+ * share lock on the page meanwhile, and calls no comparator.
  */
 static bool
 find_candidates(SwareBufferCursor *cursor, SwareLink link, char *bytes,
@@ -301,6 +357,8 @@ find_candidates(SwareBufferCursor *cursor, SwareLink link, char *bytes,
 			sware_buffer_entry(index, link.block, page, &offset);
 		unsigned short info = entry->t_info;
 		Size		size = offset - start;
+		bool		is_wanted = !cursor->usesMarks ||
+			(info & SWARE_MARKED_ENTRY) == 0;
 
 		/*
 		 * Following entries with the same t_info need no checks, and their
@@ -313,7 +371,9 @@ find_candidates(SwareBufferCursor *cursor, SwareLink link, char *bytes,
 
 			wanted.offsets[count] = start;
 			wanted.abbreviations[count] = abbreviation;
-			count += abbreviation >= smallest && abbreviation <= largest;
+			count += is_wanted &&
+				abbreviation >= smallest && abbreviation <= largest;
+			cursor->leftOut += !is_wanted;
 			start += size;
 			entry = (IndexTuple) ((char *) page + start);
 			if (start + size > end || entry->t_info != info)
@@ -337,6 +397,7 @@ find_candidates(SwareBufferCursor *cursor, SwareLink link, char *bytes,
 		smallest = Min(smallest, abbreviation);
 		largest = Max(largest, abbreviation);
 		memcpy(bytes + used, entry, size);
+		sware_clear_mark((IndexTuple) (bytes + used));
 		used += size;
 	}
 	sware_release_buffer(buffer);
@@ -495,11 +556,27 @@ skip_to_range(SwareBufferCursor *cursor, const SwareSortedZone *block,
 }
 
 /*
+ * Given copies of entries, and how many: take away their marks, and say which
+ * are to be left out for these.
+ */
+static inline void
+clear_marks(SwareBufferCursor *cursor, IndexTuple *entries, int count,
+			bool *is_left_out)
+{
+	for (int i = 0; i < count; i++)
+	{
+		is_left_out[i] = cursor->usesMarks && sware_entry_is_marked(entries[i]);
+		cursor->leftOut += is_left_out[i];
+		sware_clear_mark(entries[i]);
+	}
+}
+
+/*
  * Copy the next entries of a sorted zone, in the direction of the scan: at
  * least one, and at most `most`.  They go to the batch's memory, or, if they
  * are only visited, to `memory`, which has BLCKSZ bytes.  Returns their
- * number; -1 if the zone is gone.  Scans with a snapshot that is not MVCC need
- * the page of each entry, so these get one entry.
+ * number; -1 if the zone is gone.  The copies have marks.  Scans with a
+ * snapshot that is not MVCC need the page of each entry, so these get one.
  */
 static int
 copy_entries(SwareBufferCursor *cursor, const SwareSortedZone *block,
@@ -556,6 +633,7 @@ take_from_block(SwareBufferCursor *cursor, const SwareSortedZone *block,
 	PGAlignedBlock memory;
 	IndexTuple	entries[MAX_COPIED];
 	bool		is_retired[MAX_COPIED];
+	bool		is_left_out[MAX_COPIED];
 	int			step = cursor->forward ? 1 : -1;
 	int			most = FIRST_COPIED;
 	int64		number;
@@ -573,9 +651,10 @@ take_from_block(SwareBufferCursor *cursor, const SwareSortedZone *block,
 
 		sware_batch_save_memory(cursor);
 		count = copy_entries(cursor, block, number, most, memory.data,
-							 entries, &found.page);
+							 entries, &found.source.page);
 		if (count < 0)
 			return false;
+		clear_marks(cursor, entries, count, is_left_out);
 		if (block->retiredPages > 0 &&
 			!sware_sorted_zone_find_retired(block,
 											cursor->forward ?
@@ -603,9 +682,12 @@ take_from_block(SwareBufferCursor *cursor, const SwareSortedZone *block,
 				break;
 			}
 
+			found.source.zone = block - cursor->view.sorted + 1;
+			found.source.number = number;
 			number += step;
-			if (block->retiredPages > 0 &&
-				is_retired[cursor->forward ? i : count - 1 - i])
+			if (is_left_out[i] ||
+				(block->retiredPages > 0 &&
+				 is_retired[cursor->forward ? i : count - 1 - i]))
 				continue;
 
 			/*
@@ -823,6 +905,7 @@ read_batch(SwareBufferCursor *cursor, IndexTuple after, bool same_generation)
 	Relation	index = cursor->scan->indexRelation;
 	int			strange_pages = 0;
 
+	mark_dead(cursor);
 	for (;;)
 	{
 		SwareBufferState state;
@@ -842,6 +925,8 @@ read_batch(SwareBufferCursor *cursor, IndexTuple after, bool same_generation)
 		SWARE_FAULT_POINT("batch-begins");
 		if (!cursor->isAnalyzed)
 			analyze_ranges(cursor);
+		cursor->usesMarks = sware_scan_uses_marks(cursor->scan);
+		cursor->leftOut = 0;
 		cursor->needsPages = cursor->visit == NULL &&
 			!IsMVCCSnapshot(cursor->scan->xs_snapshot);
 		sware_batch_begin(cursor, after);

@@ -18,6 +18,7 @@
 #include "access/genam.h"
 #include "access/relscan.h"
 
+#include "cursor/buffermarks.h"
 #include "keys/scankeys.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
@@ -27,9 +28,9 @@
 
 typedef struct SwareBufferedEntry
 {
-	IndexTuple	entry;			/* in the batch's memory */
+	IndexTuple	entry;			/* in the batch's memory, without mark */
 	int64		abbreviation;
-	SwareLink	page;			/* its buffer page, if needsPages */
+	SwareEntrySource source;	/* with its page, if needsPages */
 } SwareBufferedEntry;
 
 /* what entries of a batch are read from */
@@ -48,7 +49,10 @@ typedef struct SwareBufferSource
 	int			number;			/* its number in the view, or among the tails */
 } SwareBufferSource;
 
-/* entries of a page that may qualify, each in MAXALIGN(its size) bytes */
+/*
+ * entries of a page that may qualify, each in MAXALIGN(its size) bytes, without
+ * marks
+ */
 typedef struct SwareCandidates
 {
 	SwareLink	page;
@@ -124,6 +128,10 @@ typedef struct SwareBufferCursor
 	void	   *visitState;
 	int64		visited;
 	bool		needsPages;		/* will the scan ask for an entry's page? */
+	bool		usesMarks;		/* are marked entries left out, and others
+								 * marked? */
+	int64		leftOut;		/* marked entries that were */
+	SwareDeadEntries dead;		/* those to be marked */
 
 	/* While a batch is read: memory. */
 	Size		bytes;			/* taken by entries, removed ones included */
@@ -170,6 +178,20 @@ extern void sware_buffer_cursor_seek(SwareBufferCursor *cursor, bool forward,
  * sware_buffer_cursor_seek.
  */
 extern bool sware_buffer_cursor_read_on(SwareBufferCursor *cursor);
+
+/*
+ * Note that the row of an entry of the batch is dead to everybody.  Does
+ * nothing in a scan that does not use marks.  It is marked when the batch is
+ * left.
+ */
+extern void sware_buffer_cursor_note_dead(SwareBufferCursor *cursor,
+										  const SwareBufferedEntry *buffered);
+
+/*
+ * Has the scan met so many marked entries that pages with no others should be
+ * flushed, and is the oldest sealed page one?  May lock that page for a moment.
+ */
+extern bool sware_buffer_cursor_met_dead_pages(SwareBufferCursor *cursor);
 
 /*
  * Call a function for the TIDs of all qualifying entries, in no order; some

@@ -218,7 +218,8 @@ seek(SwareScan *scan, bool forward)
 /*
  * Called after a batch was read.  If the buffer has more pages than can have
  * zones, each scan must read many of them.  So a scan that may write flushes
- * some, as inserts do.  For the scan it makes no difference from a flush by
+ * some, as inserts do; or pages with none but marked entries, if it has left
+ * out many of these.  For the scan it makes no difference from a flush by
  * another backend.
  *
  * A look-up for an insert does not flush, since it holds a key lock; the insert
@@ -227,11 +228,14 @@ seek(SwareScan *scan, bool forward)
 void
 sware_merge_relieve_buffer(SwareScan *scan)
 {
-	if (scan->buffer.hasView &&
-		sware_zone_view_is_over_limit(&scan->buffer.view) &&
-		scan->tree.beforePage && IsMVCCSnapshot(scan->scan->xs_snapshot) &&
-		!IsInParallelMode() && !RecoveryInProgress())
+	if (!scan->buffer.hasView || !scan->tree.beforePage ||
+		!IsMVCCSnapshot(scan->scan->xs_snapshot) ||
+		IsInParallelMode() || RecoveryInProgress())
+		return;
+	if (sware_zone_view_is_over_limit(&scan->buffer.view))
 		sware_buffer_flush_piece(scan->scan->indexRelation);
+	else if (sware_buffer_cursor_met_dead_pages(&scan->buffer))
+		sware_buffer_flush_dead(scan->scan->indexRelation);
 }
 
 /*
@@ -330,17 +334,19 @@ find_boundary(SwareScan *scan)
 }
 
 /*
- * Is the tuple of a buffered entry visible to the scan's snapshot?
+ * Is the tuple of a buffered entry visible to the scan's snapshot?  If it is
+ * dead to everybody, this is noted.
  *
  * The visibility map cannot be used: no pin keeps VACUUM from removing the
  * entry's tuple, so another tuple may have its TID by now.
  */
 static bool
-is_visible(SwareScan *scan, IndexTuple entry)
+is_visible(SwareScan *scan, const SwareBufferedEntry *buffered)
 {
 	IndexScanDesc descriptor = scan->scan;
-	ItemPointerData tid = entry->t_tid; /* the call may change it */
+	ItemPointerData tid = buffered->entry->t_tid;	/* the call may change it */
 	bool		call_again = false;
+	bool		all_dead = false;
 	bool		found;
 
 	if (scan->slot == NULL)
@@ -353,9 +359,11 @@ is_visible(SwareScan *scan, IndexTuple entry)
 	do
 		found = table_index_fetch_tuple(descriptor->xs_heapfetch, &tid,
 										descriptor->xs_snapshot, scan->slot,
-										&call_again, NULL);
+										&call_again, &all_dead);
 	while (!found && call_again);
 	ExecClearTuple(scan->slot);
+	if (!found && all_dead)
+		sware_buffer_cursor_note_dead(&scan->buffer, buffered);
 	return found;
 }
 
@@ -374,7 +382,7 @@ pin_buffer_page(SwareScan *scan, const SwareBufferedEntry *buffered)
 	Relation	index = scan->scan->indexRelation;
 
 	scan->bufferPin =
-		sware_read_buffer_page(index, buffered->page, BUFFER_LOCK_SHARE);
+		sware_read_buffer_page(index, buffered->source.page, BUFFER_LOCK_SHARE);
 	if (!BufferIsValid(scan->bufferPin))
 		return false;
 	sware_unlock_buffer(scan->bufferPin);
@@ -413,7 +421,7 @@ return_head(SwareScan *scan, SwareBufferedEntry *head)
 		}
 		SWARE_FAULT_POINT("scan-pinned");
 	}
-	else if (scan->scan->xs_want_itup && !is_visible(scan, head->entry))
+	else if (scan->scan->xs_want_itup && !is_visible(scan, head))
 	{
 		/* The entry returned last may be the one before the head. */
 		if (scan->lastReturned == SWARE_LAST_IN_BATCH)
@@ -514,8 +522,8 @@ merge_next(SwareScan *scan, ScanDirection direction)
 }
 
 /*
- * Note that the row of the entry returned last is dead to everybody, if it came
- * from a leaf.
+ * Note that the row of the entry returned last is dead to everybody, unless all
+ * there is of the entry is a saved copy.
  */
 static void
 note_dead(SwareScan *scan)
@@ -526,6 +534,11 @@ note_dead(SwareScan *scan)
 		 scan->state == SWARE_CURSOR_ON_ITEM &&
 		 scan->lastReturned == SWARE_LAST_IN_LEAF))
 		sware_tree_cursor_note_dead(&scan->tree);
+	else if (scan->mode == SWARE_SCAN_MERGE &&
+			 scan->state == SWARE_CURSOR_ON_ITEM &&
+			 scan->lastReturned == SWARE_LAST_IN_BATCH)
+		sware_buffer_cursor_note_dead(&scan->buffer,
+									  &scan->buffer.entries[scan->buffer.current - 1]);
 }
 
 /*

@@ -346,7 +346,9 @@ sware_page_stats(PG_FUNCTION_ARGS)
 	add_value(&row, Int32GetDatum(counts.postingLists));
 	add_value(&row, Int64GetDatum(counts.tids));
 	add_value(&row, Int32GetDatum((int32) PageGetExactFreeSpace(page)));
-	add_link(&row, opaque->left);
+	/* a sealed buffer page has its seal where others have the left link */
+	add_link(&row, opaque->kind == SWARE_KIND_BUFFER ? opaque->right :
+			 opaque->left);
 	add_link(&row, opaque->right);
 	add_value(&row, flag_names(opaque->flags));
 	PG_RETURN_DATUM(row_datum(fcinfo, &row));
@@ -479,18 +481,20 @@ put_tree_items(ReturnSetInfo *result, Relation index, Page page)
 
 static void
 put_buffer_items(ReturnSetInfo *result, Relation index, BlockNumber block,
-				 Page page)
+				 Page copy)
 {
 	int			number = 1;
 
 	for (Size offset = SWARE_BUFFER_START;
-		 offset < sware_buffer_page_end(page); number++)
+		 offset < sware_buffer_page_end(copy); number++)
 	{
 		Row			row = {0};
+		IndexTuple	entry = sware_buffer_entry(index, block, copy, &offset);
+		bool		is_marked = sware_entry_is_marked(entry);
 
 		CHECK_FOR_INTERRUPTS();
-		describe_item(&row, sware_buffer_entry(index, block, page, &offset),
-					  number, "entry", false,
+		sware_clear_mark(entry);
+		describe_item(&row, entry, number, "entry", is_marked,
 					  IndexRelationGetNumberOfKeyAttributes(index));
 		put_row(result, &row);
 	}

@@ -816,8 +816,8 @@ go_on(SwareTreeCursor *cursor, bool forward)
  * primary took for dead to everybody.  A parallel worker has a transaction of
  * its own, but the snapshot of its leader.
  */
-static bool
-may_use_marks(IndexScanDesc scan)
+bool
+sware_scan_uses_marks(IndexScanDesc scan)
 {
 	return scan->ignore_killed_tuples &&
 		!(IsMVCCSnapshot(scan->xs_snapshot) &&
@@ -831,7 +831,7 @@ learn_what_is_wanted(SwareTreeCursor *cursor)
 	IndexScanDesc scan = cursor->scan;
 
 	cursor->wantTuples = scan->xs_want_itup || cursor->isMerged;
-	cursor->usesMarks = may_use_marks(scan);
+	cursor->usesMarks = sware_scan_uses_marks(scan);
 
 	/* pages that are not logged have no LSN, see lock_leaf_to_mark */
 	cursor->keepPin = scan->xs_want_itup ||

@@ -20,6 +20,7 @@
 
 #include "base/compat.h"
 #include "layout/page.h"
+#include "layout/tuple.h"
 #include "wal/wal.h"
 
 /*
@@ -33,14 +34,35 @@ images_are_compared(void)
 	return wal_consistency_checking[RM_GENERIC_ID];
 }
 
+/* Take the marks of a buffer page's entries away. */
+static void
+clear_entry_marks(Page page)
+{
+	char	   *end = (char *) page + ((PageHeader) page)->pd_lower;
+	char	   *entry = PageGetContents(page);
+
+	while (entry < end)
+	{
+		Size		size = MAXALIGN(IndexTupleSize((IndexTuple) entry));
+
+		if (size < sizeof(IndexTupleData))
+			return;				/* a damaged page is not made worse */
+		sware_clear_mark((IndexTuple) entry);
+		entry += size;
+	}
+}
+
 /*
  * Take the marks of dead entries away from a page that is about to be logged.
  */
 static void
 clear_marks(Page page)
 {
-	if (PageIsNew(page) ||
-		SwarePageGetOpaque(page)->kind != SWARE_KIND_LEAF)
+	if (PageIsNew(page))
+		return;
+	if (SwarePageGetOpaque(page)->kind == SWARE_KIND_BUFFER)
+		clear_entry_marks(page);
+	if (SwarePageGetOpaque(page)->kind != SWARE_KIND_LEAF)
 		return;
 	for (OffsetNumber offset = SWARE_FIRST_DATA;
 		 offset <= PageGetMaxOffsetNumber(page); offset++)
@@ -202,6 +224,19 @@ sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 	END_CRIT_SECTION();
 }
 
+/* Like sware_wal_append_data, by comparison, too. */
+static void
+append_data_by_comparison(Relation index, Buffer buffer, const char *data,
+						  Size size)
+{
+	SwareWal   *wal = sware_wal_begin(index);
+	Page		page = sware_wal_change(wal, buffer);
+
+	memcpy((char *) page + ((PageHeader) page)->pd_lower, data, size);
+	((PageHeader) page)->pd_lower += size;
+	sware_wal_finish(wal);
+}
+
 /*
  * Add bytes behind pd_lower of an exclusively locked page.  The caller has
  * made sure that they fit.  By hand, as above.
@@ -215,6 +250,12 @@ sware_wal_append_data(Relation index, Buffer buffer, const char *data,
 	char	   *place = (char *) page + header->pd_lower;
 	char		delta[BLCKSZ + 2 * sizeof(DeltaFragment)];
 	char	   *end = delta;
+
+	if (unlikely(images_are_compared()))
+	{
+		append_data_by_comparison(index, buffer, data, size);
+		return;
+	}
 
 	START_CRIT_SECTION();
 
