@@ -135,6 +135,45 @@ SELECT entries_deleted > 4000 AS many_deleted FROM sware_stats('twin_sware.b_id'
 SELECT sware_check('twin_sware.b_id', true);
 SELECT count(*), max(n) FROM twin_sware.b WHERE id BETWEEN 1 AND 20;
 
+-- The same with entries that come to the tree as a run, from one statement ...
+RESET sware.enable_buffer;
+TRUNCATE twin_sware.b;
+INSERT INTO twin_sware.b SELECT i, 0 FROM generate_series(1, 1000) i;
+SELECT entries_deleted AS deleted_before FROM sware_stats('twin_sware.b_id') \gset
+SET enable_indexscan = off;
+SET enable_indexonlyscan = off;
+SET enable_seqscan = on;
+DO $$
+BEGIN
+	FOR i IN 1 .. 20 LOOP
+		UPDATE twin_sware.b SET n = i;
+		COMMIT;
+	END LOOP;
+END $$;
+SELECT entries_deleted - :deleted_before > 10000 AS many_deleted FROM sware_stats('twin_sware.b_id');
+-- ... and with entries that come from the buffer.
+TRUNCATE twin_sware.b;
+INSERT INTO twin_sware.b SELECT i, 0 FROM generate_series(1, 100) i;
+SELECT entries_deleted AS deleted_before FROM sware_stats('twin_sware.b_id') \gset
+DO $$
+BEGIN
+	FOR i IN 1 .. 5000 LOOP
+		UPDATE twin_sware.b SET n = i WHERE id = 1 + i % 100;
+		COMMIT;
+		IF i % 100 = 0 THEN
+			PERFORM sware_flush('twin_sware.b_id');
+			COMMIT;
+		END IF;
+	END LOOP;
+END $$;
+RESET enable_indexscan;
+RESET enable_indexonlyscan;
+SET enable_seqscan = off;
+SELECT entries_deleted - :deleted_before > 2000 AS many_deleted FROM sware_stats('twin_sware.b_id');
+SELECT sware_check('twin_sware.b_id', true);
+SELECT count(*), max(n) FROM twin_sware.b WHERE id BETWEEN 1 AND 1000;
+SET sware.enable_buffer = off;
+
 -- Entries that VACUUM removes leave gaps, which are used before a leaf is split.
 CREATE TABLE twin_sware.g (k int, t text COLLATE "C");
 INSERT INTO twin_sware.g SELECT i, repeat('x', i % 40) FROM generate_series(1, 2000) i;
@@ -244,6 +283,30 @@ RESET enable_indexonlyscan;
 SET enable_bitmapscan = off;
 SELECT sware_check('twin_sware.m_k', true);
 SELECT count(v), sum(k) FROM twin_sware.m WHERE k > 0;
+-- A search of a sorted zone compares marked entries as what they are. Each row has a page
+-- of its own, so that the TIDs are such that a pivot of one column could have them.
+CREATE TABLE twin_sware.z (a int, b int, filler text);
+ALTER TABLE twin_sware.z ALTER filler SET STORAGE PLAIN;
+CREATE INDEX z_a_b ON twin_sware.z USING sware (a, b);
+DO $$
+BEGIN
+	FOR i IN 1 .. 1200 LOOP
+		INSERT INTO twin_sware.z VALUES (1, i, repeat('x', 5000));
+		COMMIT;
+	END LOOP;
+END $$;
+DELETE FROM twin_sware.z WHERE b BETWEEN 401 AND 800;
+SELECT count(filler) FROM twin_sware.z WHERE a = 1 AND b < 900;
+DO $$
+BEGIN
+	FOR i IN 1 .. 500 LOOP
+		PERFORM filler FROM twin_sware.z WHERE a = 1 AND b = i;
+	END LOOP;
+END $$;
+SELECT count(filler) FROM twin_sware.z WHERE a = 1 AND b BETWEEN 351 AND 400;
+SELECT sum((SELECT count(filler) FROM twin_sware.z WHERE a = 1 AND b = i)) AS found
+FROM generate_series(1, 1200) i;
+
 -- Flushed entries get to the tree without their marks, and those of dead rows do not.
 SELECT sware_flush('twin_sware.m_k') > 0 AS flushed;
 SELECT entries_dropped FROM sware_stats('twin_sware.m_k');
@@ -298,7 +361,7 @@ SELECT entries_dropped > 4000 AS dropped, entries_inserted + entries_appended AS
 FROM sware_stats('twin_sware.s_k');
 SELECT count(v), min(k), max(k) FROM twin_sware.s WHERE k > 0;
 SELECT sware_check('twin_sware.s_k', true);
-DROP TABLE twin_sware.m, twin_sware.f, twin_sware.u, twin_sware.l, twin_sware.s;
+DROP TABLE twin_sware.m, twin_sware.z, twin_sware.f, twin_sware.u, twin_sware.l, twin_sware.s;
 DROP FUNCTION marked_in_buffer(regclass, text);
 DROP FUNCTION found_by_bitmap(text);
 DROP PROCEDURE trickle(text, int, int);

@@ -30,8 +30,9 @@
 /* bufferinsert.c */
 extern int	sware_buffer_quota(Relation index);
 extern int	sware_buffer_add(Relation index, IndexTuple *entries, int count,
-							 bool *over_quota);
-extern int	sware_buffer_insert(Relation index, IndexTuple *entries, int count);
+							 bool has_versions, bool *over_quota);
+extern int	sware_buffer_insert(Relation index, IndexTuple *entries, int count,
+								bool has_versions);
 
 /* flush.c */
 extern int64 sware_buffer_flush_all(Relation index);

@@ -65,15 +65,24 @@
 #define MAX_BATCH_PAGES			512
 #define MEMORY_PER_PAGE			((Size) 4 * BLCKSZ)
 
+/* What is flushed together. */
+typedef struct Flushed
+{
+	IndexTuple *entries;		/* in order, without duplicates */
+	int			count;
+	bool		hasVersions;	/* may rows among them be versions of others
+								 * with the same key? */
+	int			dropped;		/* entries of dead rows that were left out */
+} Flushed;
+
 /*
  * Copy the entries of sealed pages, in order, without duplicates and without
  * those of rows that are dead to everybody, to the current memory context.
- * Returns their number; `dropped` gets the number of the dead ones.  Locks one
- * page at a time; runs comparators without locks.
+ * Locks one page at a time; runs comparators without locks.
  */
-static int
+static void
 sorted_entries(Relation index, Relation heap, const SwareListedPage *pages,
-			   int page_count, IndexTuple **result, int *dropped)
+			   int page_count, Flushed *flushed)
 {
 	int64		count = 0;
 	int			distinct = 0;
@@ -85,6 +94,7 @@ sorted_entries(Relation index, Relation heap, const SwareListedPage *pages,
 									 Max(count, 1) * sizeof(IndexTuple));
 
 	count = 0;
+	flushed->hasVersions = false;
 	for (int i = 0; i < page_count; i++)
 	{
 		Page		copy = palloc(BLCKSZ);
@@ -100,6 +110,8 @@ sorted_entries(Relation index, Relation heap, const SwareListedPage *pages,
 							   pages[i].slot, block),
 					 errhint("Please REINDEX it.")));
 
+		flushed->hasVersions |=
+			(SwarePageGetOpaque(copy)->flags & SWARE_HAS_VERSIONS) != 0;
 		for (Size offset = SWARE_BUFFER_START;
 			 offset < sware_buffer_page_end(copy);)
 		{
@@ -118,8 +130,8 @@ sorted_entries(Relation index, Relation heap, const SwareListedPage *pages,
 					 errhint("Please REINDEX it.")));
 	}
 
-	*dropped = sware_drop_dead(index, heap, entries, count);
-	count -= *dropped;
+	flushed->dropped = sware_drop_dead(index, heap, entries, count);
+	count -= flushed->dropped;
 	for (int64 i = 0; i < count; i++)
 		sware_clear_mark(entries[i]);
 	if (count > 1)
@@ -131,8 +143,8 @@ sorted_entries(Relation index, Relation heap, const SwareListedPage *pages,
 			0)
 			entries[distinct++] = entries[i];
 	}
-	*result = entries;
-	return distinct;
+	flushed->entries = entries;
+	flushed->count = distinct;
 }
 
 /*
@@ -202,29 +214,29 @@ flush_pages(Relation index, Relation heap, const SwareListedPage *pages,
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "sware flush",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(context);
-	IndexTuple *entries;
-	int			entry_count;
-	int			dropped;
+	Flushed		flushed;
 	int			appended;
 	instr_time	start;
 	instr_time	time;
 
 	INSTR_TIME_SET_CURRENT(start);
-	entry_count = sorted_entries(index, heap, pages, count, &entries, &dropped);
+	sorted_entries(index, heap, pages, count, &flushed);
 	SWARE_FAULT_POINT("flush-sorted");
-	appended = sware_tree_insert_run(index, heap, entries, entry_count, false);
+	appended = sware_tree_insert_run(index, heap, flushed.entries,
+									 flushed.count, flushed.hasVersions);
 	SWARE_FAULT_POINT("flush-inserted");
 	retire(index, pages, count);
 	SWARE_FAULT_POINT("flush-retired");
 
 	INSTR_TIME_SET_CURRENT(time);
 	INSTR_TIME_SUBTRACT(time, start);
-	sware_count_tree_run(index, appended, entry_count - appended);
-	sware_count_dropped(index, dropped);
-	sware_count_flush(index, entry_count, count, INSTR_TIME_GET_MICROSEC(time));
+	sware_count_tree_run(index, appended, flushed.count - appended);
+	sware_count_dropped(index, flushed.dropped);
+	sware_count_flush(index, flushed.count, count,
+					  INSTR_TIME_GET_MICROSEC(time));
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
-	return entry_count + dropped;
+	return flushed.count + flushed.dropped;
 }
 
 /* The table of an index, on which the caller has a lock. */

@@ -221,7 +221,7 @@ sware_metapage(PG_FUNCTION_ARGS)
 static Datum
 flag_names(uint16 flags)
 {
-	Datum		names[3];
+	Datum		names[4];
 	int			count = 0;
 
 	if ((flags & SWARE_INCOMPLETE_SPLIT) != 0)
@@ -230,6 +230,8 @@ flag_names(uint16 flags)
 		names[count++] = CStringGetTextDatum("deleted");
 	if ((flags & SWARE_SEALED) != 0)
 		names[count++] = CStringGetTextDatum("sealed");
+	if ((flags & SWARE_HAS_VERSIONS) != 0)
+		names[count++] = CStringGetTextDatum("has_versions");
 	return PointerGetDatum(construct_array(names, count, TEXTOID, -1,
 										   false, TYPALIGN_INT));
 }

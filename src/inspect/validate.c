@@ -68,7 +68,7 @@ validate_kind(Relation index, BlockNumber block, Page page)
 			level_is_possible = opaque->level > 0;
 			break;
 		case SWARE_KIND_BUFFER:
-			known_flags = SWARE_SEALED | SWARE_DELETED;
+			known_flags = SWARE_SEALED | SWARE_HAS_VERSIONS | SWARE_DELETED;
 			break;
 		case SWARE_KIND_DIRECTORY:
 			break;

@@ -131,6 +131,9 @@ typedef struct SwareLink
 #define SWARE_DELETED			(1 << 1)	/* unlinked, can be reused */
 #define SWARE_SEALED			(1 << 2)	/* buffer page: takes no more
 											 * entries */
+#define SWARE_HAS_VERSIONS		(1 << 3)	/* buffer page: rows of entries
+											 * may be versions of others with
+											 * the same key */
 
 /* identifies the pages of this access method, in the special space of each */
 #define SWARE_PAGE_ID			0x5AE1

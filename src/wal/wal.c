@@ -227,33 +227,36 @@ sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 /* Like sware_wal_append_data, by comparison, too. */
 static void
 append_data_by_comparison(Relation index, Buffer buffer, const char *data,
-						  Size size)
+						  Size size, uint16 flags)
 {
 	SwareWal   *wal = sware_wal_begin(index);
 	Page		page = sware_wal_change(wal, buffer);
 
 	memcpy((char *) page + ((PageHeader) page)->pd_lower, data, size);
 	((PageHeader) page)->pd_lower += size;
+	SwarePageGetOpaque(page)->flags |= flags;
 	sware_wal_finish(wal);
 }
 
 /*
- * Add bytes behind pd_lower of an exclusively locked page.  The caller has
- * made sure that they fit.  By hand, as above.
+ * Add bytes behind pd_lower of an exclusively locked page, and flags.  The
+ * caller has made sure that they fit.  By hand, as above.
  */
 void
 sware_wal_append_data(Relation index, Buffer buffer, const char *data,
-					  Size size)
+					  Size size, uint16 flags)
 {
 	Page		page = BufferGetPage(buffer);
+	SwarePageOpaque opaque = SwarePageGetOpaque(page);
+	bool		sets_flags = (flags & ~opaque->flags) != 0;
 	PageHeader	header = (PageHeader) page;
 	char	   *place = (char *) page + header->pd_lower;
-	char		delta[BLCKSZ + 2 * sizeof(DeltaFragment)];
+	char		delta[BLCKSZ + 3 * sizeof(DeltaFragment)];
 	char	   *end = delta;
 
 	if (unlikely(images_are_compared()))
 	{
-		append_data_by_comparison(index, buffer, data, size);
+		append_data_by_comparison(index, buffer, data, size, flags);
 		return;
 	}
 
@@ -261,6 +264,7 @@ sware_wal_append_data(Relation index, Buffer buffer, const char *data,
 
 	memcpy(place, data, size);
 	header->pd_lower += size;
+	opaque->flags |= flags;
 	MarkBufferDirty(buffer);
 
 	if (RelationNeedsWAL(index))
@@ -269,6 +273,8 @@ sware_wal_append_data(Relation index, Buffer buffer, const char *data,
 
 		end = add_fragment(end, page, &header->pd_lower, sizeof(LocationIndex));
 		end = add_fragment(end, page, place, size);
+		if (sets_flags)
+			end = add_fragment(end, page, &opaque->flags, sizeof(uint16));
 
 		XLogBeginInsert();
 		XLogRegisterBuffer(0, buffer, REGBUF_STANDARD);
