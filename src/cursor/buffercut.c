@@ -105,6 +105,7 @@ sware_buffer_cursor_cut(SwareBufferCursor *cursor, bool forward,
 									  part.to - 1 - distance,
 									  (IndexTuple) entry.data, &page))
 		return false;
+	sware_clear_mark((IndexTuple) entry.data);
 	memcpy(cut, entry.data, IndexTupleSize((IndexTuple) entry.data));
 	return true;
 }
