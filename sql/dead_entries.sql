@@ -324,6 +324,22 @@ SELECT entries_dropped FROM sware_stats('twin_sware.f_k');
 SELECT marked('twin_sware.f_k');
 SELECT sware_check('twin_sware.f_k', true);
 
+-- The planner of PostgreSQL 18 and later looks for the largest key, and marks dead entries
+-- that it meets at the end of an index: in the buffer ...
+SELECT CASE WHEN current_setting('server_version_num')::int >= 180000 THEN '10' ELSE '0' END AS ten \gset
+CREATE TABLE twin_sware.e (k int, v text) WITH (autovacuum_enabled = off);
+CREATE INDEX e_k ON twin_sware.e USING sware (k);
+CALL trickle('twin_sware.e', 1, 100);
+ANALYZE twin_sware.e;
+DELETE FROM twin_sware.e WHERE k > 90;
+EXPLAIN (COSTS off) SELECT k FROM twin_sware.e WHERE k > 1000;
+SELECT marked_in_buffer('twin_sware.e_k', 'open') = :'ten' || ' of 100' AS as_expected;
+-- ... and in the tree.
+SELECT sware_flush('twin_sware.e_k') > 0 AS flushed;
+DELETE FROM twin_sware.e WHERE k > 80;
+EXPLAIN (COSTS off) SELECT k FROM twin_sware.e WHERE k > 1000;
+SELECT marked('twin_sware.e_k') = :'ten' || ' of 90' AS as_expected;
+
 -- Look-ups of unique keys mark, too.
 CREATE TABLE twin_sware.u (k int, v text);
 CREATE UNIQUE INDEX u_k ON twin_sware.u USING sware (k);
@@ -361,7 +377,7 @@ SELECT entries_dropped > 4000 AS dropped, entries_inserted + entries_appended AS
 FROM sware_stats('twin_sware.s_k');
 SELECT count(v), min(k), max(k) FROM twin_sware.s WHERE k > 0;
 SELECT sware_check('twin_sware.s_k', true);
-DROP TABLE twin_sware.m, twin_sware.z, twin_sware.f, twin_sware.u, twin_sware.l, twin_sware.s;
+DROP TABLE twin_sware.m, twin_sware.z, twin_sware.f, twin_sware.e, twin_sware.u, twin_sware.l, twin_sware.s;
 DROP FUNCTION marked_in_buffer(regclass, text);
 DROP FUNCTION found_by_bitmap(text);
 DROP PROCEDURE trickle(text, int, int);

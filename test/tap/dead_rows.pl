@@ -325,6 +325,8 @@ make_table('waiting', 1);
 $primary->safe_psql('postgres', <<"SQL");
 CREATE UNIQUE INDEX kept_id ON kept USING $am (id);
 CREATE UNIQUE INDEX waiting_id ON waiting USING $am (id);
+-- of two columns, so that a marked entry could be taken for a pivot of one
+CREATE INDEX waiting_pair ON waiting USING $am ((id - id), (key + 0));
 DO \$\$
 BEGIN
 	FOR n IN 2 .. 1500 LOOP
@@ -361,6 +363,8 @@ foreach my $table (sort keys %summaries)
 	$primary->safe_psql('postgres', "$ordered_scan $_")
 	  foreach $summaries{$table}, "SELECT count(filler) FROM $table WHERE id > 0";
 }
+my $pairs = "SELECT count(*) FROM waiting WHERE id - id = 0 AND key + 0";
+$primary->safe_psql('postgres', "$ordered_scan $pairs > 0");
 caught_up();
 if ($am ne 'btree')
 {
@@ -390,9 +394,24 @@ sub old_snapshot_sees_all
 			'SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = on;');
 		is($old->query_safe($summary), $expected{$table}, "$name: $table by a bitmap");
 	}
+	is($old->query_safe("$pairs BETWEEN 3 AND 7"), '5', "$name: by two columns");
+	is($old->query_safe("$pairs > 1480"), '20', "$name: by two columns, on the open page");
 	return;
 }
 old_snapshot_sees_all('an old snapshot on the standby sees all rows');
+# Look-ups on the standby make sorted zones of sealed pages.
+$standby->safe_psql('postgres', <<'SQL');
+SET enable_seqscan = off;
+DO $$
+BEGIN
+	FOR i IN 1 .. 500 LOOP
+		PERFORM filler FROM waiting WHERE id - id = 0 AND key + 0 = i;
+		PERFORM filler FROM waiting WHERE key = i;
+		PERFORM filler FROM waiting WHERE id = i;
+	END LOOP;
+END $$;
+SQL
+old_snapshot_sees_all('an old snapshot sees them in sorted zones, too');
 
 # Promotion.  Transactions that began before go on, and see what they saw.
 $primary->stop;
@@ -411,7 +430,7 @@ is($standby->safe_psql('postgres', "$ordered_scan $summaries{waiting}") =~ s/\|.
 	'nor those in the buffer');
 $standby->safe_psql('postgres',
 	"$direct INSERT INTO kept SELECT 1000 + n, n % 100, 'new' FROM generate_series(1, 600) n");
-$standby->safe_psql('postgres', flush_statement('waiting_key', 'waiting_id'));
+$standby->safe_psql('postgres', flush_statement('waiting_key', 'waiting_id', 'waiting_pair'));
 old_snapshot_sees_all('after more inserts and a flush');
 
 # A look-up of a transaction that began in recovery marks nothing.
