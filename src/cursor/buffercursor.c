@@ -196,9 +196,9 @@ reverse(WantedEntries *wanted)
 
 /*
  * Copy those entries of a page that may be wanted to `bytes`, which has room
- * for a page, and find the first of their abbreviations.
- * Returns false if the page is not the one that the link means any more.  Holds
- * a share lock on the page meanwhile, and calls no comparator.
+ * for a page, and find the first of their abbreviations.  Returns false if the
+ * page is not the one that the link means any more.  Holds a share lock on the
+ * page meanwhile, and calls no comparator.
  */
 static bool
 find_candidates(SwareBufferCursor *cursor, SwareLink link, char *bytes,
@@ -376,10 +376,9 @@ take_from_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
 	SwareBufferedEntry found;
 	bool		follows = false;
 
-	found.source.zone = zone - cursor->view.zones.sorted + 1;
-
 	CHECK_FOR_INTERRUPTS();
 	*taken = 0;
+	found.source.zone = zone - cursor->view.zones.sorted + 1;
 	sware_zone_reader_init(&reader, filter->order.index, zone, forward,
 						   cursor->visitor == NULL &&
 						   !IsMVCCSnapshot(cursor->scan->xs_snapshot));
