@@ -306,6 +306,35 @@ END $$;
 SELECT count(filler) FROM twin_sware.z WHERE a = 1 AND b BETWEEN 351 AND 400;
 SELECT sum((SELECT count(filler) FROM twin_sware.z WHERE a = 1 AND b = i)) AS found
 FROM generate_series(1, 1200) i;
+-- A scan that has met dead entries does not mark others, in the sorted zone that has taken
+-- the place of the one that it read.
+CREATE TABLE twin_sware.y (k int, v text);
+CREATE INDEX y_k ON twin_sware.y USING sware (k);
+CALL trickle('twin_sware.y', 1, 3000);
+-- Looks up keys, until all sealed pages are in a sorted zone.
+CREATE PROCEDURE look_up(first int, last int) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN first .. last LOOP
+		PERFORM v FROM twin_sware.y WHERE k = i;
+	END LOOP;
+END $$;
+CALL look_up(1, 1000);
+DELETE FROM twin_sware.y WHERE k BETWEEN 2 AND 6;
+BEGIN;
+DECLARE reader CURSOR FOR SELECT k, v FROM twin_sware.y ORDER BY k;
+FETCH 2 FROM reader;
+DO $$
+BEGIN
+	-- each look-up publishes the rows
+	FOR i IN 1 .. 20 LOOP
+		INSERT INTO twin_sware.y SELECT -j, 'y' FROM generate_series(150 * i - 149, 150 * i) AS j;
+		PERFORM v FROM twin_sware.y WHERE k = 0;
+	END LOOP;
+END $$;
+CALL look_up(-1000, -1);
+FETCH 4 FROM reader;
+COMMIT;
+SELECT count(v) FROM twin_sware.y WHERE k < 0;
 
 -- Flushed entries get to the tree without their marks, and those of dead rows do not.
 SELECT sware_flush('twin_sware.m_k') > 0 AS flushed;
