@@ -240,9 +240,8 @@ check_comparable(Relation index, IndexTuple *entries, int count)
  * Add entries, in any order, to the buffer of an index.  Returns how many were
  * added, from the first on; the caller sends the others to the tree.
  * `has_versions` says that their rows may be versions of others with the same
- * key.  Sets
- * *over_quota to whether the buffer has grown beyond its quota, so that a piece
- * of it should be flushed.
+ * key.  Sets *over_quota to whether the buffer has grown beyond its quota, so
+ * that a piece of it should be flushed.
  *
  * The caller holds no content locks, and has checked the size of the entries.
  * Runs comparators, which may raise errors; nothing has been added then.

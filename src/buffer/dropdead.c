@@ -122,8 +122,9 @@ sware_drop_dead(Relation index, Relation heap, IndexTuple *entries, int count)
 	bool		dead[ENTRIES_AT_ONCE];
 	SwareRowCheck check;
 	int			kept = 0;
-	int			passed_over = 0;	/* length of the last stretch */
-	int			to_pass_over = 0;
+	int			passed_over = 0;	/* entries that follow the last question
+									 * about all, and are passed over */
+	int			to_pass_over = 0;	/* how many of these are left */
 
 	/*
 	 * scans with old snapshots fail by the LSNs of leaves, which this would

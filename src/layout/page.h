@@ -81,8 +81,8 @@
  *
  * An entry whose row is dead to everybody may be *marked* there, too, by
  * SWARE_MARKED_ENTRY in its t_info (tuple.h).  So a sealed page changes only by
- * marks, which are hints: they change no LSN, or all of them (checksums), and
- * each image of the page may have them or not.
+ * marks.  These are hints: they are not logged, they change the page's LSN only
+ * if there are checksums, and a standby's page may have others.
  *
  * A *directory page* has an array of slots.  Slot n of the directory is slot
  * n % SWARE_SLOTS_PER_PAGE of directory page n / SWARE_SLOTS_PER_PAGE.
