@@ -135,6 +135,45 @@ SELECT entries_deleted > 4000 AS many_deleted FROM sware_stats('twin_sware.b_id'
 SELECT sware_check('twin_sware.b_id', true);
 SELECT count(*), max(n) FROM twin_sware.b WHERE id BETWEEN 1 AND 20;
 
+-- The same with entries that come to the tree as a run, from one statement ...
+RESET sware.enable_buffer;
+TRUNCATE twin_sware.b;
+INSERT INTO twin_sware.b SELECT i, 0 FROM generate_series(1, 1000) i;
+SELECT entries_deleted AS deleted_before FROM sware_stats('twin_sware.b_id') \gset
+SET enable_indexscan = off;
+SET enable_indexonlyscan = off;
+SET enable_seqscan = on;
+DO $$
+BEGIN
+	FOR i IN 1 .. 20 LOOP
+		UPDATE twin_sware.b SET n = i;
+		COMMIT;
+	END LOOP;
+END $$;
+SELECT entries_deleted - :deleted_before > 10000 AS many_deleted FROM sware_stats('twin_sware.b_id');
+-- ... and with entries that come from the buffer.
+TRUNCATE twin_sware.b;
+INSERT INTO twin_sware.b SELECT i, 0 FROM generate_series(1, 100) i;
+SELECT entries_deleted AS deleted_before FROM sware_stats('twin_sware.b_id') \gset
+DO $$
+BEGIN
+	FOR i IN 1 .. 5000 LOOP
+		UPDATE twin_sware.b SET n = i WHERE id = 1 + i % 100;
+		COMMIT;
+		IF i % 100 = 0 THEN
+			PERFORM sware_flush('twin_sware.b_id');
+			COMMIT;
+		END IF;
+	END LOOP;
+END $$;
+RESET enable_indexscan;
+RESET enable_indexonlyscan;
+SET enable_seqscan = off;
+SELECT entries_deleted - :deleted_before > 2000 AS many_deleted FROM sware_stats('twin_sware.b_id');
+SELECT sware_check('twin_sware.b_id', true);
+SELECT count(*), max(n) FROM twin_sware.b WHERE id BETWEEN 1 AND 1000;
+SET sware.enable_buffer = off;
+
 -- Entries that VACUUM removes leave gaps, which are used before a leaf is split.
 CREATE TABLE twin_sware.g (k int, t text COLLATE "C");
 INSERT INTO twin_sware.g SELECT i, repeat('x', i % 40) FROM generate_series(1, 2000) i;
@@ -150,8 +189,229 @@ SELECT pg_relation_size('twin_sware.g_k') = :k_before AS k_as_large,
 	pg_relation_size('twin_sware.g_t') = :t_before AS t_as_large;
 SELECT count(*), count(DISTINCT k) FROM twin_sware.g WHERE k > 0;
 
--- Rows that live shorter than their entries are in the buffer cost no leaf.
+-- Entries in the buffer are marked where they are read: on open pages, on sealed ones,
+-- and in sorted zones, of which shared memory has copies.
 RESET sware.enable_buffer;
+-- Returns the numbers of marked entries of buffer pages that are open or sealed, and of all.
+CREATE FUNCTION marked_in_buffer(index regclass, wanted text) RETURNS text LANGUAGE sql AS $$
+	SELECT format('%s of %s', count(*) FILTER (WHERE dead), count(dead))
+	FROM sware_buffer_pages(index) AS page, sware_page_items(index, page.block) AS item
+	WHERE page.state = wanted
+$$;
+-- Inserts rows, each in a transaction of its own.
+CREATE PROCEDURE trickle(rows text, first int, last int) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN first .. last LOOP
+		EXECUTE format('INSERT INTO %s VALUES ($1, $2)', rows) USING i, 'x';
+		COMMIT;
+	END LOOP;
+END $$;
+CREATE TABLE twin_sware.m (k int, v text);
+CREATE INDEX m_k ON twin_sware.m USING sware (k);
+CALL trickle('twin_sware.m', 1, 100);
+DELETE FROM twin_sware.m WHERE k <= 40;
+SELECT marked_in_buffer('twin_sware.m_k', 'open');
+-- An index scan marks, in both directions; a row that it has not met stays as it is.
+SELECT count(v) FROM twin_sware.m WHERE k <= 10;
+SELECT marked_in_buffer('twin_sware.m_k', 'open');
+SELECT count(v) FROM (SELECT v FROM twin_sware.m WHERE k < 21 ORDER BY k DESC) AS backward;
+SELECT marked_in_buffer('twin_sware.m_k', 'open');
+-- An index-only scan, which looks at rows of buffered entries itself, marks, too.
+SELECT count(k) FROM twin_sware.m WHERE k < 31;
+SELECT marked_in_buffer('twin_sware.m_k', 'open');
+-- A bitmap scan marks nothing, as with nbtree; it leaves marked entries out.
+SET enable_indexscan = off;
+SET enable_indexonlyscan = off;
+SET enable_bitmapscan = on;
+SELECT count(v) FROM twin_sware.m WHERE k < 41;
+SELECT marked_in_buffer('twin_sware.m_k', 'open');
+-- How many entries does a bitmap scan find?
+CREATE FUNCTION found_by_bitmap(condition text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off, BUFFERS off) '
+		|| 'SELECT v FROM ' || condition LOOP
+		IF line ~ 'Bitmap Index Scan' THEN
+			RETURN substring(line FROM 'rows=(\d+)');
+		END IF;
+	END LOOP;
+END $$;
+SELECT found_by_bitmap('twin_sware.m WHERE k < 41');
+RESET enable_indexscan;
+RESET enable_indexonlyscan;
+SET enable_bitmapscan = off;
+-- A row that its own transaction has deleted is not dead to everybody; one that was
+-- rolled back is.
+BEGIN;
+DELETE FROM twin_sware.m WHERE k BETWEEN 51 AND 60;
+SELECT count(v) FROM twin_sware.m WHERE k BETWEEN 51 AND 60;
+ROLLBACK;
+SELECT marked_in_buffer('twin_sware.m_k', 'open');
+SELECT sware_check('twin_sware.m_k', true);
+-- Marks stay when the page is sealed. Entries of sealed pages are marked as well, and
+-- stay marked when they are sorted: the first look-up of many sorts.
+CALL trickle('twin_sware.m', 101, 3000);
+SELECT count(*) > 3 AS many_sealed FROM sware_buffer_pages('twin_sware.m_k') WHERE state = 'sealed';
+SELECT split_part(marked_in_buffer('twin_sware.m_k', 'sealed'), ' ', 1) AS marked;
+DELETE FROM twin_sware.m WHERE k BETWEEN 200 AND 299 OR k BETWEEN 1000 AND 1099;
+SELECT count(v) FROM twin_sware.m WHERE k BETWEEN 150 AND 250;
+SELECT split_part(marked_in_buffer('twin_sware.m_k', 'sealed'), ' ', 1) AS marked;
+SET enable_indexscan = off;
+SET enable_indexonlyscan = off;
+SET enable_bitmapscan = on;
+DO $$
+BEGIN
+	-- until the pages are in a sorted zone
+	FOR i IN 1 .. 1000 LOOP
+		PERFORM v FROM twin_sware.m WHERE k = i;
+	END LOOP;
+END $$;
+SELECT found_by_bitmap('twin_sware.m WHERE k BETWEEN 150 AND 250'),
+	found_by_bitmap('twin_sware.m WHERE k BETWEEN 1000 AND 1099');
+RESET enable_indexscan;
+RESET enable_indexonlyscan;
+SET enable_bitmapscan = off;
+SELECT count(v), count(k) FROM twin_sware.m WHERE k BETWEEN 1000 AND 1099;
+SELECT split_part(marked_in_buffer('twin_sware.m_k', 'sealed'), ' ', 1) AS marked;
+SET enable_indexscan = off;
+SET enable_indexonlyscan = off;
+SET enable_bitmapscan = on;
+SELECT found_by_bitmap('twin_sware.m WHERE k BETWEEN 1000 AND 1099');
+RESET enable_indexscan;
+RESET enable_indexonlyscan;
+SET enable_bitmapscan = off;
+SELECT sware_check('twin_sware.m_k', true);
+SELECT count(v), sum(k) FROM twin_sware.m WHERE k > 0;
+-- A search of a sorted zone compares marked entries as what they are. Each row has a page
+-- of its own, so that the TIDs are such that a pivot of one column could have them.
+CREATE TABLE twin_sware.z (a int, b int, filler text);
+ALTER TABLE twin_sware.z ALTER filler SET STORAGE PLAIN;
+CREATE INDEX z_a_b ON twin_sware.z USING sware (a, b);
+DO $$
+BEGIN
+	FOR i IN 1 .. 1200 LOOP
+		INSERT INTO twin_sware.z VALUES (1, i, repeat('x', 5000));
+		COMMIT;
+	END LOOP;
+END $$;
+DELETE FROM twin_sware.z WHERE b BETWEEN 401 AND 800;
+SELECT count(filler) FROM twin_sware.z WHERE a = 1 AND b < 900;
+DO $$
+BEGIN
+	FOR i IN 1 .. 500 LOOP
+		PERFORM filler FROM twin_sware.z WHERE a = 1 AND b = i;
+	END LOOP;
+END $$;
+SELECT count(filler) FROM twin_sware.z WHERE a = 1 AND b BETWEEN 351 AND 400;
+SELECT sum((SELECT count(filler) FROM twin_sware.z WHERE a = 1 AND b = i)) AS found
+FROM generate_series(1, 1200) i;
+-- A scan that has met dead entries does not mark others, in the sorted zone that has taken
+-- the place of the one that it read.
+CREATE TABLE twin_sware.y (k int, v text);
+CREATE INDEX y_k ON twin_sware.y USING sware (k);
+CALL trickle('twin_sware.y', 1, 3000);
+-- Looks up keys, until all sealed pages are in a sorted zone.
+CREATE PROCEDURE look_up(first int, last int) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN first .. last LOOP
+		PERFORM v FROM twin_sware.y WHERE k = i;
+	END LOOP;
+END $$;
+CALL look_up(1, 1000);
+DELETE FROM twin_sware.y WHERE k BETWEEN 2 AND 6;
+BEGIN;
+DECLARE reader CURSOR FOR SELECT k, v FROM twin_sware.y ORDER BY k;
+FETCH 2 FROM reader;
+DO $$
+BEGIN
+	-- each look-up publishes the rows
+	FOR i IN 1 .. 20 LOOP
+		INSERT INTO twin_sware.y SELECT -j, 'y' FROM generate_series(150 * i - 149, 150 * i) AS j;
+		PERFORM v FROM twin_sware.y WHERE k = 0;
+	END LOOP;
+END $$;
+CALL look_up(-1000, -1);
+FETCH 4 FROM reader;
+COMMIT;
+SELECT count(v) FROM twin_sware.y WHERE k < 0;
+
+-- Flushed entries get to the tree without their marks, and those of dead rows do not.
+SELECT sware_flush('twin_sware.m_k') > 0 AS flushed;
+SELECT entries_dropped FROM sware_stats('twin_sware.m_k');
+SELECT marked('twin_sware.m_k');
+SELECT sware_check('twin_sware.m_k', true);
+SELECT count(v), sum(k) FROM twin_sware.m WHERE k > 0;
+-- Where few rows are dead, a flush asks the table about marked entries only.
+CREATE TABLE twin_sware.f (k int, v text);
+CREATE INDEX f_k ON twin_sware.f USING sware (k);
+CALL trickle('twin_sware.f', 1, 3000);
+DELETE FROM twin_sware.f WHERE k BETWEEN 1501 AND 1515;
+SELECT count(v) FROM twin_sware.f WHERE k BETWEEN 1501 AND 1510;
+SELECT sware_flush('twin_sware.f_k') > 0 AS flushed;
+SELECT entries_dropped FROM sware_stats('twin_sware.f_k');
+SELECT marked('twin_sware.f_k');
+SELECT sware_check('twin_sware.f_k', true);
+
+-- The planner of PostgreSQL 18 and later looks for the largest key, and marks dead entries
+-- that it meets at the end of an index: in the buffer ...
+SELECT CASE WHEN current_setting('server_version_num')::int >= 180000 THEN '10' ELSE '0' END AS ten \gset
+CREATE TABLE twin_sware.e (k int, v text) WITH (autovacuum_enabled = off);
+CREATE INDEX e_k ON twin_sware.e USING sware (k);
+CALL trickle('twin_sware.e', 1, 100);
+ANALYZE twin_sware.e;
+DELETE FROM twin_sware.e WHERE k > 90;
+EXPLAIN (COSTS off) SELECT k FROM twin_sware.e WHERE k > 1000;
+SELECT marked_in_buffer('twin_sware.e_k', 'open') = :'ten' || ' of 100' AS as_expected;
+-- ... and in the tree.
+SELECT sware_flush('twin_sware.e_k') > 0 AS flushed;
+DELETE FROM twin_sware.e WHERE k > 80;
+EXPLAIN (COSTS off) SELECT k FROM twin_sware.e WHERE k > 1000;
+SELECT marked('twin_sware.e_k') = :'ten' || ' of 90' AS as_expected;
+
+-- Look-ups of unique keys mark, too.
+CREATE TABLE twin_sware.u (k int, v text);
+CREATE UNIQUE INDEX u_k ON twin_sware.u USING sware (k);
+CALL trickle('twin_sware.u', 1, 20);
+DELETE FROM twin_sware.u WHERE k <= 10;
+SELECT marked_in_buffer('twin_sware.u_k', 'open');
+CALL trickle('twin_sware.u', 1, 5);
+SELECT marked_in_buffer('twin_sware.u_k', 'open');
+SELECT count(v), count(DISTINCT k) FROM twin_sware.u WHERE k > 0;
+INSERT INTO twin_sware.u VALUES (3, 'again');
+SELECT sware_check('twin_sware.u_k', true);
+
+-- An index that is not logged, in the same way.
+CREATE UNLOGGED TABLE twin_sware.l (k int, v text);
+CREATE INDEX l_k ON twin_sware.l USING sware (k);
+CALL trickle('twin_sware.l', 1, 20);
+DELETE FROM twin_sware.l WHERE k <= 5;
+SELECT count(v) FROM twin_sware.l WHERE k < 10;
+SELECT marked_in_buffer('twin_sware.l_k', 'open');
+
+-- A queue: pages of nothing but marked entries are flushed, and none gets to the tree.
+CREATE TABLE twin_sware.s (k int, v text);
+CREATE INDEX s_k ON twin_sware.s USING sware (k);
+CALL trickle('twin_sware.s', 1, 100);
+DO $$
+BEGIN
+	FOR i IN 101 .. 8000 LOOP
+		INSERT INTO twin_sware.s VALUES (i, 'job');
+		DELETE FROM twin_sware.s WHERE k = (SELECT k FROM twin_sware.s ORDER BY k LIMIT 1);
+		COMMIT;
+	END LOOP;
+END $$;
+SELECT entries_dropped > 4000 AS dropped, entries_inserted + entries_appended AS stored,
+	buffer_entries < 4000 AS few_left
+FROM sware_stats('twin_sware.s_k');
+SELECT count(v), min(k), max(k) FROM twin_sware.s WHERE k > 0;
+SELECT sware_check('twin_sware.s_k', true);
+DROP TABLE twin_sware.m, twin_sware.z, twin_sware.f, twin_sware.e, twin_sware.u, twin_sware.l, twin_sware.s;
+DROP FUNCTION marked_in_buffer(regclass, text);
+DROP FUNCTION found_by_bitmap(text);
+DROP PROCEDURE trickle(text, int, int);
+
+-- Rows that live shorter than their entries are in the buffer cost no leaf.
 CREATE TABLE twin_sware.q (id int, v text);
 CREATE INDEX q_id ON twin_sware.q USING sware (id);
 DO $$

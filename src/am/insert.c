@@ -34,7 +34,7 @@ store(Relation index, Relation heap, IndexTuple entry, bool is_version,
 {
 	*over_quota = false;
 	if (!sware_enable_buffer ||
-		sware_buffer_add(index, &entry, 1, over_quota) == 0)
+		sware_buffer_add(index, &entry, 1, is_version, over_quota) == 0)
 	{
 		int			appended = sware_tree_insert_run(index, heap, &entry, 1,
 													 is_version);
@@ -125,7 +125,8 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	sware_refuse_nested_insert(index);
 	if (index_info->ii_Unique ?
 		sware_stage_unique(&row, index_info) :
-		sware_stage(index, heap, values, isnull, heap_tid, index_info))
+		sware_stage(index, heap, values, isnull, heap_tid, index_unchanged,
+					index_info))
 		return check_unique != UNIQUE_CHECK_NO;
 	SWARE_FAULT_POINT("insert-begins");
 	sware_begin_change(index, SWARE_INSERTS);

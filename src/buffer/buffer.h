@@ -30,12 +30,14 @@
 /* bufferinsert.c */
 extern int	sware_buffer_quota(Relation index);
 extern int	sware_buffer_add(Relation index, IndexTuple *entries, int count,
-							 bool *over_quota);
-extern int	sware_buffer_insert(Relation index, IndexTuple *entries, int count);
+							 bool has_versions, bool *over_quota);
+extern int	sware_buffer_insert(Relation index, IndexTuple *entries, int count,
+								bool has_versions);
 
 /* flush.c */
 extern int64 sware_buffer_flush_all(Relation index);
 extern void sware_buffer_flush_piece(Relation index);
+extern void sware_buffer_flush_dead(Relation index);
 extern void sware_buffer_wait_for_readers(Relation index,
 										  BufferAccessStrategy strategy);
 extern void sware_buffer_free_retired(Relation index);

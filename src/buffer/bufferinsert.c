@@ -187,7 +187,8 @@ replace_full(Relation index, Buffer full, int quota, bool *over_quota)
  * locked exclusively, in one record.  Returns their number.
  */
 static int
-append(Relation index, Buffer buffer, IndexTuple *entries, int count)
+append(Relation index, Buffer buffer, IndexTuple *entries, int count,
+	   bool has_versions)
 {
 	Page		page = BufferGetPage(buffer);
 	PGAlignedBlock data;
@@ -205,7 +206,8 @@ append(Relation index, Buffer buffer, IndexTuple *entries, int count)
 		used += MAXALIGN(size);
 	}
 	if (done > 0)
-		sware_wal_append_data(index, buffer, data.data, used);
+		sware_wal_append_data(index, buffer, data.data, used,
+							  has_versions ? SWARE_HAS_VERSIONS : 0);
 	return done;
 }
 
@@ -236,16 +238,17 @@ check_comparable(Relation index, IndexTuple *entries, int count)
 
 /*
  * Add entries, in any order, to the buffer of an index.  Returns how many were
- * added, from the first on; the caller sends the others to the tree.  Sets
- * *over_quota to whether the buffer has grown beyond its quota, so that a piece
- * of it should be flushed.
+ * added, from the first on; the caller sends the others to the tree.
+ * `has_versions` says that their rows may be versions of others with the same
+ * key.  Sets *over_quota to whether the buffer has grown beyond its quota, so
+ * that a piece of it should be flushed.
  *
  * The caller holds no content locks, and has checked the size of the entries.
  * Runs comparators, which may raise errors; nothing has been added then.
  */
 int
 sware_buffer_add(Relation index, IndexTuple *entries, int count,
-				 bool *over_quota)
+				 bool has_versions, bool *over_quota)
 {
 	int			quota = sware_buffer_quota(index);
 	int			done = 0;
@@ -259,7 +262,8 @@ sware_buffer_add(Relation index, IndexTuple *entries, int count,
 	buffer = lock_tail(index);
 	for (;;)
 	{
-		done += append(index, buffer, entries + done, count - done);
+		done += append(index, buffer, entries + done, count - done,
+					   has_versions);
 		if (done == count)
 		{
 			sware_release_buffer(buffer);
@@ -281,10 +285,12 @@ sware_buffer_add(Relation index, IndexTuple *entries, int count,
  * lock, either.
  */
 int
-sware_buffer_insert(Relation index, IndexTuple *entries, int count)
+sware_buffer_insert(Relation index, IndexTuple *entries, int count,
+					bool has_versions)
 {
 	bool		over_quota;
-	int			done = sware_buffer_add(index, entries, count, &over_quota);
+	int			done = sware_buffer_add(index, entries, count, has_versions,
+										&over_quota);
 
 	if (over_quota)
 		sware_buffer_flush_piece(index);

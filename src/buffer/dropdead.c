@@ -12,6 +12,7 @@
 #include "base/compat.h"
 #include "base/faultpoint.h"
 #include "buffer/dropdead.h"
+#include "layout/tuple.h"
 #include "tree/deadrows.h"
 #include "wal/conflict.h"
 
@@ -24,23 +25,36 @@
 /*
  * If fewer than one in this number of the entries asked about are dead, as
  * many entries as were asked about are passed over next, then twice as many,
- * and so on.
+ * and so on.  Among entries that are passed over, the table is asked only about
+ * the marked ones; but about all if this share of them is marked.
  */
 #define WORTHWHILE_SHARE	32
 #define MAX_PASSED_OVER		(15 * ENTRIES_AT_ONCE)
 
+static int
+count_marked(IndexTuple *entries, int count)
+{
+	int			marked = 0;
+
+	for (int i = 0; i < count; i++)
+		marked += sware_entry_is_marked(entries[i]);
+	return marked;
+}
+
 /*
  * Find out which entries' rows are dead to everybody: dead[i] tells of entry i.
- * Returns their number.
+ * Only the marked ones are looked at, or all.  Returns their number.
  */
 static int
-find_dead(SwareRowCheck *check, IndexTuple *entries, int count, bool *dead)
+find_dead(SwareRowCheck *check, IndexTuple *entries, int count, bool ask_all,
+		  bool *dead)
 {
 	int			found = 0;
 
 	for (int i = 0; i < count; i++)
 	{
-		dead[i] = sware_row_is_dead(check, &entries[i]->t_tid);
+		dead[i] = (ask_all || sware_entry_is_marked(entries[i])) &&
+			sware_row_is_dead(check, &entries[i]->t_tid);
 		found += dead[i];
 	}
 	return found;
@@ -108,8 +122,9 @@ sware_drop_dead(Relation index, Relation heap, IndexTuple *entries, int count)
 	bool		dead[ENTRIES_AT_ONCE];
 	SwareRowCheck check;
 	int			kept = 0;
-	int			next = 0;
-	int			pass_over = 0;
+	int			passed_over = 0;	/* entries that follow the last question
+									 * about all, and are passed over */
+	int			to_pass_over = 0;	/* how many of these are left */
 
 	/*
 	 * scans with old snapshots fail by the LSNs of leaves, which this would
@@ -119,25 +134,33 @@ sware_drop_dead(Relation index, Relation heap, IndexTuple *entries, int count)
 		return 0;
 
 	sware_row_check_begin(&check, heap);
-	while (next < count)
+	for (int next = 0; next < count; next += ENTRIES_AT_ONCE)
 	{
-		int			asked = Min(count - next, ENTRIES_AT_ONCE);
-		int			found = find_dead(&check, entries + next, asked, dead);
+		IndexTuple *some = entries + next;
+		int			some_count = Min(count - next, ENTRIES_AT_ONCE);
+		int			worthwhile = Max(some_count / WORTHWHILE_SHARE, 1);
+		bool		ask_all = to_pass_over == 0 ||
+			count_marked(some, some_count) >= worthwhile;
+		int			found =
+			find_dead(&check, some, some_count, ask_all, dead);
 
 		CHECK_FOR_INTERRUPTS();
 		if (found > 0)
-			log_conflict(index, heap, entries + next, asked, dead);
-		for (int i = 0; i < asked; i++)
+			log_conflict(index, heap, some, some_count, dead);
+		for (int i = 0; i < some_count; i++)
 		{
 			if (!dead[i])
-				entries[kept++] = entries[next + i];
+				entries[kept++] = some[i];
 		}
-		next += asked;
 
-		pass_over = found >= asked / WORTHWHILE_SHARE ? 0 :
-			Min(2 * pass_over + ENTRIES_AT_ONCE, MAX_PASSED_OVER);
-		for (int i = 0; i < pass_over && next < count; i++)
-			entries[kept++] = entries[next++];
+		if (!ask_all)
+			to_pass_over -= ENTRIES_AT_ONCE;
+		else
+		{
+			passed_over = found >= worthwhile ? 0 :
+				Min(2 * passed_over + ENTRIES_AT_ONCE, MAX_PASSED_OVER);
+			to_pass_over = passed_over;
+		}
 	}
 	sware_row_check_end(&check);
 	SWARE_FAULT_POINT("flush-dead-dropped");

@@ -34,6 +34,7 @@
 #include "keys/searchkey.h"
 #include "keys/sorter.h"
 #include "layout/page.h"
+#include "layout/tuple.h"
 #include "locks/changes.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
@@ -66,15 +67,24 @@
 #define MAX_BATCH_PAGES			512
 #define MEMORY_PER_PAGE			((Size) 4 * BLCKSZ)
 
+/* What is flushed together. */
+typedef struct Flushed
+{
+	IndexTuple *entries;		/* in order, without duplicates */
+	int			count;
+	bool		hasVersions;	/* may rows among them be versions of others
+								 * with the same key? */
+	int			dropped;		/* entries of dead rows that were left out */
+} Flushed;
+
 /*
  * Copy the entries of sealed pages, in order, without duplicates and without
  * those of rows that are dead to everybody, to the current memory context.
- * Returns their number; `dropped` gets the number of the dead ones.  Locks one
- * page at a time; runs comparators without locks.
+ * Locks one page at a time; runs comparators without locks.
  */
-static int
+static void
 sorted_entries(Relation index, Relation heap, const SwareListedPage *pages,
-			   int page_count, IndexTuple **result, int *dropped)
+			   int page_count, Flushed *flushed)
 {
 	int64		count = 0;
 	int			distinct = 0;
@@ -86,6 +96,7 @@ sorted_entries(Relation index, Relation heap, const SwareListedPage *pages,
 									 Max(count, 1) * sizeof(IndexTuple));
 
 	count = 0;
+	flushed->hasVersions = false;
 	for (int i = 0; i < page_count; i++)
 	{
 		Page		copy = palloc(BLCKSZ);
@@ -101,6 +112,8 @@ sorted_entries(Relation index, Relation heap, const SwareListedPage *pages,
 							   pages[i].slot, block),
 					 errhint("Please REINDEX it.")));
 
+		flushed->hasVersions |=
+			(SwarePageGetOpaque(copy)->flags & SWARE_HAS_VERSIONS) != 0;
 		for (Size offset = SWARE_BUFFER_START;
 			 offset < sware_buffer_page_end(copy);)
 		{
@@ -119,8 +132,10 @@ sorted_entries(Relation index, Relation heap, const SwareListedPage *pages,
 					 errhint("Please REINDEX it.")));
 	}
 
-	*dropped = sware_drop_dead(index, heap, entries, count);
-	count -= *dropped;
+	flushed->dropped = sware_drop_dead(index, heap, entries, count);
+	count -= flushed->dropped;
+	for (int64 i = 0; i < count; i++)
+		sware_clear_mark(entries[i]);
 	if (count > 1)
 		sware_sort_arrivals(index, entries, count);
 	for (int64 i = 0; i < count; i++)
@@ -129,8 +144,8 @@ sorted_entries(Relation index, Relation heap, const SwareListedPage *pages,
 			!sware_entries_are_equal(index, entries[distinct - 1], entries[i]))
 			entries[distinct++] = entries[i];
 	}
-	*result = entries;
-	return distinct;
+	flushed->entries = entries;
+	flushed->count = distinct;
 }
 
 /*
@@ -200,29 +215,29 @@ flush_pages(Relation index, Relation heap, const SwareListedPage *pages,
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "sware flush",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(context);
-	IndexTuple *entries;
-	int			entry_count;
-	int			dropped;
+	Flushed		flushed;
 	int			appended;
 	instr_time	start;
 	instr_time	time;
 
 	INSTR_TIME_SET_CURRENT(start);
-	entry_count = sorted_entries(index, heap, pages, count, &entries, &dropped);
+	sorted_entries(index, heap, pages, count, &flushed);
 	SWARE_FAULT_POINT("flush-sorted");
-	appended = sware_tree_insert_run(index, heap, entries, entry_count, false);
+	appended = sware_tree_insert_run(index, heap, flushed.entries,
+									 flushed.count, flushed.hasVersions);
 	SWARE_FAULT_POINT("flush-inserted");
 	retire(index, pages, count);
 	SWARE_FAULT_POINT("flush-retired");
 
 	INSTR_TIME_SET_CURRENT(time);
 	INSTR_TIME_SUBTRACT(time, start);
-	sware_count_tree_run(index, appended, entry_count - appended);
-	sware_count_dropped(index, dropped);
-	sware_count_flush(index, entry_count, count, INSTR_TIME_GET_MICROSEC(time));
+	sware_count_tree_run(index, appended, flushed.count - appended);
+	sware_count_dropped(index, flushed.dropped);
+	sware_count_flush(index, flushed.count, count,
+					  INSTR_TIME_GET_MICROSEC(time));
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
-	return entry_count + dropped;
+	return flushed.count + flushed.dropped;
 }
 
 /* The table of an index, on which the caller has a lock. */
@@ -299,32 +314,51 @@ sware_buffer_flush_all(Relation index)
 }
 
 /*
+ * Says how many of the oldest of all sealed pages of the buffer, which are
+ * given in the order of sealing, are to be flushed.
+ */
+typedef int (*PieceSize) (Relation index, const SwareListedPage *pages,
+						  int count);
+
+/*
  * How many pages does a piece have, if the buffer has this number of sealed
  * pages?  A quarter of what the buffer may have (its quota, or the number of
  * pages that can have zones if that is less), or all that it has beyond that if
  * that is more; but no more than a limit, and one at least.
  */
 static int
-piece_size(Relation index, int pages)
+piece_size(Relation index, const SwareListedPage *pages, int count)
 {
 	int			quota =
-		Min(sware_buffer_quota(index), sware_zones_request_pages(index, pages));
+		Min(sware_buffer_quota(index), sware_zones_request_pages(index, count));
 	int			limit = MAX_PIECE_PAGES;
 	double		k;
 	double		l;
 
 	if (sware_estimates(index, &k, &l) && k > SCRAMBLED_K && l > SCRAMBLED_L)
 		limit = MAX_SCRAMBLED_PIECE_PAGES;
-	return Max(Min(Max(quota / 4, pages - quota), limit), 1);
+	return Min(Max(Min(Max(quota / 4, count - quota), limit), 1), count);
+}
+
+/* The pages before the first one with an entry that is not marked. */
+static int
+dead_piece_size(Relation index, const SwareListedPage *pages, int count)
+{
+	int			size = 0;
+
+	while (size < Min(count, MAX_SCRAMBLED_PIECE_PAGES) &&
+		   sware_buffer_page_is_dead(index, pages[size].page))
+		size++;
+	return size;
 }
 
 /*
- * Flush a piece of the buffer, which is a bounded number of its oldest pages,
- * unless another session is flushing, or this is a parallel worker.  Runs
- * comparators, which may raise errors.  The caller holds no locks on pages.
+ * Flush the oldest pages of the buffer, unless another session is flushing, or
+ * this is a parallel worker.  Runs comparators, which may raise errors.  The
+ * caller holds no locks on pages.
  */
-void
-sware_buffer_flush_piece(Relation index)
+static void
+flush_oldest(Relation index, PieceSize size_of_piece)
 {
 	SwareListedPage *pages;
 	int			count;
@@ -336,16 +370,37 @@ sware_buffer_flush_piece(Relation index)
 	count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
 	if (count > 0)
 	{
-		Relation	heap = open_table(index);
-		int			piece = Min(count, piece_size(index, count));
+		int			piece = size_of_piece(index, pages, count);
 
-		flush_pages(index, heap, pages, piece);
-		table_close(heap, NoLock);
-		(void) sware_zones_request_pages(index, count - piece);
+		if (piece > 0)
+		{
+			Relation	heap = open_table(index);
+
+			flush_pages(index, heap, pages, piece);
+			table_close(heap, NoLock);
+			(void) sware_zones_request_pages(index, count - piece);
+		}
 		pfree(pages);
 	}
 	sware_end_change();
 	UnlockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
+}
+
+/* Flush a piece of the buffer: a bounded number of its oldest pages. */
+void
+sware_buffer_flush_piece(Relation index)
+{
+	flush_oldest(index, piece_size);
+}
+
+/*
+ * Flush the oldest pages as long as all their entries are marked.  As a rule
+ * none of these gets to the tree: the table confirms that their rows are dead.
+ */
+void
+sware_buffer_flush_dead(Relation index)
+{
+	flush_oldest(index, dead_piece_size);
 }
 
 /*

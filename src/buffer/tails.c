@@ -16,6 +16,7 @@
  */
 #include "postgres.h"
 
+#include "common/pg_prng.h"
 #include "storage/indexfsm.h"
 
 #include "buffer/buffer.h"
@@ -347,11 +348,14 @@ seal(Relation index, Buffer buffer, Buffer successor, uint32 incarnation,
 	SwareWal   *wal = sware_wal_begin(index);
 	int			number = place->slot % SWARE_SLOTS_PER_PAGE;
 	int			tail;
+	SwarePageOpaque opaque;
 	Page		page;
 	SwareSlot  *slot;
 	SwareMetaPage meta;
 
-	SwarePageGetOpaque(sware_wal_change(wal, buffer))->flags |= SWARE_SEALED;
+	opaque = SwarePageGetOpaque(sware_wal_change(wal, buffer));
+	opaque->flags |= SWARE_SEALED;
+	opaque->seal = pg_prng_uint64(&pg_global_prng_state);
 	if (BufferIsValid(successor))
 		sware_init_page(sware_wal_new_page(wal, successor), SWARE_KIND_BUFFER,
 						0, incarnation);

@@ -16,13 +16,14 @@
 #ifndef SWARE_BUFFERBATCH_H
 #define SWARE_BUFFERBATCH_H
 
+#include "cursor/buffermarks.h"
 #include "cursor/scanfilter.h"
-#include "layout/page.h"
 
 typedef struct SwareBufferedEntry
 {
-	SwareSortItem item;			/* its entry is in the batch's memory */
-	SwareLink	page;			/* its buffer page, if the snapshot is not an
+	SwareSortItem item;			/* its entry is in the batch's memory, without
+								 * a mark */
+	SwareEntrySource source;	/* with its page, if the snapshot is not an
 								 * MVCC one */
 } SwareBufferedEntry;
 

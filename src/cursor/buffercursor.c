@@ -16,10 +16,12 @@
 #include "base/faultpoint.h"
 #include "cursor/buffercursor.h"
 #include "cursor/zonereader.h"
+#include "layout/tuple.h"
 #include "pages/bufferpages.h"
 #include "pages/corruption.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
+#include "tree/treescan.h"
 
 /*
  * The limit of the first batch's entries, the factor by which it grows with
@@ -31,6 +33,12 @@
 
 /* the largest number of entries of a buffer page */
 #define MAX_PAGE_ENTRIES	(BLCKSZ / sizeof(IndexTupleData))
+
+/*
+ * A scan that leaves out this number of marked entries in a batch, which are
+ * those of a few pages, looks whether whole pages are dead.
+ */
+#define MANY_LEFT_OUT		1000
 
 /*
  * How often a page may differ from what the directory says, while the
@@ -51,6 +59,8 @@ sware_buffer_cursor_init(SwareBufferCursor *cursor, IndexScanDesc scan,
 	sware_scan_filter_init(&cursor->filter, scan->indexRelation, keys);
 	sware_buffer_view_init(&cursor->view, scan->indexRelation, context);
 	sware_batch_init(&cursor->batch, &cursor->filter, context);
+	cursor->leftOut = 0;
+	memset(&cursor->dead, 0, sizeof(SwareDeadEntries));
 	cursor->visitor = NULL;
 	cursor->last.tuple = NULL;
 	cursor->last.size = 0;
@@ -58,10 +68,19 @@ sware_buffer_cursor_init(SwareBufferCursor *cursor, IndexScanDesc scan,
 		cursor->tails[i].bytes = NULL;
 }
 
+/* Mark the dead entries that were noted, before the view changes. */
+static inline void
+mark_dead(SwareBufferCursor *cursor)
+{
+	sware_dead_entries_mark(&cursor->dead, cursor->filter.order.index,
+							&cursor->view.zones);
+}
+
 /* Forget the batch, so that the scan keys may change. */
 void
 sware_buffer_cursor_rewind(SwareBufferCursor *cursor)
 {
+	mark_dead(cursor);
 	cursor->filter.isAnalyzed = false;
 	sware_batch_begin(&cursor->batch);
 }
@@ -70,22 +89,48 @@ sware_buffer_cursor_rewind(SwareBufferCursor *cursor)
 void
 sware_buffer_cursor_end(SwareBufferCursor *cursor)
 {
+	mark_dead(cursor);
+	if (cursor->dead.entries)
+		pfree(cursor->dead.entries);
 	sware_buffer_view_end(&cursor->view);
 	sware_batch_end(&cursor->batch);
 	sware_free_saved_entry(&cursor->last);
 }
 
-/* The entries of a page whose abbreviations are wanted, in the scan's order. */
+void
+sware_buffer_cursor_note_dead(SwareBufferCursor *cursor,
+							  const SwareBufferedEntry *buffered)
+{
+	if (cursor->filter.usesMarks)
+		sware_dead_entries_add(&cursor->dead, &buffered->item.entry->t_tid,
+							   &buffered->source, cursor->context);
+}
+
+bool
+sware_buffer_cursor_met_dead_pages(SwareBufferCursor *cursor)
+{
+	SwareLink	oldest;
+
+	return cursor->leftOut >= MANY_LEFT_OUT &&
+		sware_buffer_view_oldest_page(&cursor->view, &oldest) &&
+		sware_buffer_page_is_dead(cursor->filter.order.index, oldest);
+}
+
+/*
+ * The entries of a page whose abbreviations are wanted, in the scan's order,
+ * without the marked ones if the scan may leave these out.
+ */
 typedef struct WantedEntries
 {
 	int			count;
+	int			leftOut;		/* marked ones that are not among them */
 	int64		abbreviations[MAX_PAGE_ENTRIES];
 	uint16		offsets[MAX_PAGE_ENTRIES];
 } WantedEntries;
 
 /*
- * Find the entries of a page whose abbreviations are wanted, in the order of
- * the page.  The caller holds a lock on it.
+ * Find the entries of a page that may be wanted, in the order of the page.  The
+ * caller holds a lock on it.
  */
 static void
 find_wanted(const SwareScanFilter *filter, BlockNumber block, Page page,
@@ -98,6 +143,7 @@ find_wanted(const SwareScanFilter *filter, BlockNumber block, Page page,
 	int64		last = filter->last;
 	Size		end = sware_buffer_page_end(page);
 	int			count = 0;
+	int			left_out = 0;
 
 	for (Size offset = SWARE_BUFFER_START; offset < end;)
 	{
@@ -105,6 +151,8 @@ find_wanted(const SwareScanFilter *filter, BlockNumber block, Page page,
 		IndexTuple	entry = sware_buffer_entry(index, block, page, &offset);
 		unsigned short info = entry->t_info;
 		Size		size = offset - start;
+		bool		is_left_out = filter->usesMarks &&
+			(info & SWARE_MARKED_ENTRY) != 0;
 
 		/*
 		 * Following entries with the same t_info need no checks, and their
@@ -117,7 +165,9 @@ find_wanted(const SwareScanFilter *filter, BlockNumber block, Page page,
 
 			wanted->offsets[count] = start;
 			wanted->abbreviations[count] = abbreviation;
-			count += abbreviation >= first && abbreviation <= last;
+			count += !is_left_out &&
+				abbreviation >= first && abbreviation <= last;
+			left_out += is_left_out;
 			start += size;
 			entry = (IndexTuple) ((char *) page + start);
 			if (start + size > end || entry->t_info != info)
@@ -126,6 +176,7 @@ find_wanted(const SwareScanFilter *filter, BlockNumber block, Page page,
 		offset = start;
 	}
 	wanted->count = count;
+	wanted->leftOut = left_out;
 }
 
 static void
@@ -144,10 +195,10 @@ reverse(WantedEntries *wanted)
 }
 
 /*
- * Copy those entries of a page whose abbreviations are wanted to `bytes`,
- * which has room for a page, and find the first of these abbreviations.
- * Returns false if the page is not the one that the link means any more.  Holds
- * a share lock on the page meanwhile, and calls no comparator.
+ * Copy those entries of a page that may be wanted to `bytes`, which has room
+ * for a page, and find the first of their abbreviations.  Returns false if the
+ * page is not the one that the link means any more.  Holds a share lock on the
+ * page meanwhile, and calls no comparator.
  */
 static bool
 find_candidates(SwareBufferCursor *cursor, SwareLink link, char *bytes,
@@ -166,6 +217,7 @@ find_candidates(SwareBufferCursor *cursor, SwareLink link, char *bytes,
 		return false;
 	page = BufferGetPage(buffer);
 	find_wanted(filter, link.block, page, &wanted);
+	cursor->leftOut += wanted.leftOut;
 
 	/* entries that arrived later are larger, as a rule */
 	if (!filter->order.forward)
@@ -184,6 +236,7 @@ find_candidates(SwareBufferCursor *cursor, SwareLink link, char *bytes,
 			continue;
 		*first = Min(*first, abbreviation);
 		memcpy(bytes + used, entry, size);
+		sware_clear_mark((IndexTuple) (bytes + used));
 		used += size;
 	}
 	sware_release_buffer(buffer);
@@ -215,7 +268,7 @@ static void
 take_candidates(SwareBufferCursor *cursor, const SwareCandidates *candidates)
 {
 	SwareScanFilter *filter = &cursor->filter;
-	SwareBufferedEntry found = {.page = candidates->page};
+	SwareBufferedEntry found = {.source.page = candidates->page};
 
 	for (Size offset = 0; offset < candidates->used;
 		 offset += MAXALIGN(IndexTupleSize(found.item.entry)))
@@ -325,6 +378,7 @@ take_from_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
 
 	CHECK_FOR_INTERRUPTS();
 	*taken = 0;
+	found.source.zone = zone - cursor->view.zones.sorted + 1;
 	sware_zone_reader_init(&reader, filter->order.index, zone, forward,
 						   cursor->visitor == NULL &&
 						   !IsMVCCSnapshot(cursor->scan->xs_snapshot));
@@ -339,13 +393,14 @@ take_from_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
 			return false;
 		if (reader.copied == 0)
 			return true;
-		found.page = reader.page;
+		found.source.page = reader.page;
 		for (int i = 0; i < reader.count; i++)
 		{
+			const SwareZoneCopy *copy = &reader.copies[i];
 			SwareRangeSide side;
 
-			found.item = sware_scan_order_item(&filter->order,
-											   reader.entries[i]);
+			found.item = sware_scan_order_item(&filter->order, copy->entry);
+			found.source.number = copy->number;
 			if (found.item.abbreviation > filter->last ||
 				!sware_batch_wants(&cursor->batch, &found.item))
 				return true;
@@ -358,6 +413,11 @@ take_from_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
 											sware_scan_filter_range_begin(filter)))
 					return false;
 				break;
+			}
+			if (filter->usesMarks && copy->isMarked)
+			{
+				cursor->leftOut++;
+				continue;
 			}
 			if (!sware_scan_filter_satisfies(filter, &found.item))
 				continue;
@@ -478,6 +538,8 @@ read_batch(SwareBufferCursor *cursor, IndexTuple after, bool same_generation)
 	uint64		generation = state->generation;
 	int			strange_pages = 0;
 
+	mark_dead(cursor);
+	cursor->filter.usesMarks = sware_scan_uses_marks(cursor->scan);
 	for (;;)
 	{
 		SwareLink	strange;
@@ -486,6 +548,7 @@ read_batch(SwareBufferCursor *cursor, IndexTuple after, bool same_generation)
 		if (same_generation && state->generation != generation)
 			return false;
 		sware_batch_begin(&cursor->batch);
+		cursor->leftOut = 0;
 		if (is_empty)
 			return true;
 

@@ -23,12 +23,16 @@
 #include "access/relscan.h"
 
 #include "cursor/bufferbatch.h"
+#include "cursor/buffermarks.h"
 #include "cursor/bufferview.h"
 #include "cursor/savedentry.h"
 #include "cursor/scanfilter.h"
 #include "layout/page.h"
 
-/* entries of a page that may be wanted, each in MAXALIGN(its size) bytes */
+/*
+ * entries of a page that may be wanted, each in MAXALIGN(its size) bytes,
+ * without marks
+ */
 typedef struct SwareCandidates
 {
 	SwareLink	page;
@@ -51,6 +55,9 @@ typedef struct SwareBufferCursor
 	SwareScanFilter filter;
 	SwareBufferView view;
 	SwareBufferBatch batch;
+	int64		leftOut;		/* marked entries that the present batch was
+								 * read without */
+	SwareDeadEntries dead;		/* those to be marked */
 	SwareVisitor *visitor;		/* NULL: none */
 	SwareSavedEntry last;		/* the last entry of the batch before */
 	SwareCandidates tails[SWARE_MAX_TAILS]; /* of open pages, while a batch is
@@ -78,6 +85,21 @@ extern void sware_buffer_cursor_seek(SwareBufferCursor *cursor, bool forward,
  * sware_buffer_cursor_seek.
  */
 extern bool sware_buffer_cursor_read_on(SwareBufferCursor *cursor);
+
+/*
+ * Note that the row of an entry of the batch is dead to everybody.  Does
+ * nothing in a scan that does not use marks.  The entry is marked before the
+ * next batch is read.
+ */
+extern void sware_buffer_cursor_note_dead(SwareBufferCursor *cursor,
+										  const SwareBufferedEntry *buffered);
+
+/*
+ * Has a batch left out so many marked entries that pages with no others should
+ * be flushed, and is the oldest sealed page one of these?  May lock that page
+ * for a moment.
+ */
+extern bool sware_buffer_cursor_met_dead_pages(SwareBufferCursor *cursor);
 
 /*
  * Call a function for the TIDs of all qualifying entries, in no order; some

@@ -106,6 +106,7 @@ sware_buffer_interval_end(SwareBufferCursor *cursor, bool forward,
 									  part.to - 1 - distance,
 									  (IndexTuple) entry.data, &page))
 		return false;
+	sware_clear_mark((IndexTuple) entry.data);
 	memcpy(found, entry.data, IndexTupleSize((IndexTuple) entry.data));
 	return true;
 }

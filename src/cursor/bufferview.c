@@ -118,3 +118,21 @@ sware_buffer_view_take(SwareBufferView *view)
 	sources[hole] = moved;
 	return top;
 }
+
+bool
+sware_buffer_view_oldest_page(const SwareBufferView *view, SwareLink *oldest)
+{
+	const SwareZoneView *zones = &view->zones;
+	SwareLink	links[SWARE_MAX_ZONE_PAGES];
+
+	if (zones->sortedCount > 0)
+	{
+		if (!sware_sorted_zone_copy_links(&zones->sorted[0], links))
+			return false;
+		*oldest = links[zones->sorted[0].retiredPages];
+		return true;
+	}
+	if (zones->pageCount > 0)
+		*oldest = zones->pages[0].page;
+	return zones->pageCount > 0;
+}

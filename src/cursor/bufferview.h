@@ -66,6 +66,13 @@ extern void sware_buffer_view_add_sealed(SwareBufferView *view,
 extern SwareBufferSource sware_buffer_view_take(SwareBufferView *view);
 
 /*
+ * Find the oldest of the sealed pages.  Returns false if there is none, or the
+ * sorted zone that has it is gone.
+ */
+extern bool sware_buffer_view_oldest_page(const SwareBufferView *view,
+										  SwareLink *oldest);
+
+/*
  * Are the pages still there that the state lists?  Locks the metapage for a
  * moment.
  */

@@ -203,8 +203,9 @@ seek(SwareScan *scan, bool forward)
 /*
  * Called after a batch was read.  If the buffer has more pages than can have
  * zones, each scan must read many of them.  So a scan that may write flushes
- * some, as inserts do.  For the scan it makes no difference from a flush by
- * another backend.
+ * some, as inserts do.  Otherwise, if it has left out many marked entries, it
+ * flushes the oldest pages that have no others.  For the scan it makes no
+ * difference from a flush by another backend.
  *
  * A look-up for an insert does not flush, since it holds a key lock; the insert
  * will flush.  The caller holds no lock but on relations.
@@ -212,10 +213,13 @@ seek(SwareScan *scan, bool forward)
 void
 sware_merge_relieve_buffer(SwareScan *scan)
 {
-	if (sware_zone_view_is_over_limit(&scan->buffer.view.zones) &&
-		scan->tree.beforePage && IsMVCCSnapshot(scan->scan->xs_snapshot) &&
-		!IsInParallelMode() && !RecoveryInProgress())
+	if (!scan->tree.beforePage || !IsMVCCSnapshot(scan->scan->xs_snapshot) ||
+		IsInParallelMode() || RecoveryInProgress())
+		return;
+	if (sware_zone_view_is_over_limit(&scan->buffer.view.zones))
 		sware_buffer_flush_piece(scan->scan->indexRelation);
+	else if (sware_buffer_cursor_met_dead_pages(&scan->buffer))
+		sware_buffer_flush_dead(scan->scan->indexRelation);
 }
 
 /*
@@ -295,17 +299,20 @@ count_items_before(SwareScan *scan)
 }
 
 /*
- * Is the tuple of a buffered entry visible to the scan's snapshot?
+ * Is the tuple of a buffered entry visible to the scan's snapshot?  If it is
+ * dead to everybody, this is noted.
  *
  * The visibility map cannot be used: no pin keeps VACUUM from removing the
  * entry's tuple, so another tuple may have its TID by now.
  */
 static bool
-is_visible(SwareScan *scan, IndexTuple entry)
+is_visible(SwareScan *scan, const SwareBufferedEntry *buffered)
 {
 	IndexScanDesc descriptor = scan->scan;
-	ItemPointerData tid = entry->t_tid; /* the call may change it */
+	const SwareSortItem *item = &buffered->item;
+	ItemPointerData tid = item->entry->t_tid;	/* the call may change it */
 	bool		call_again = false;
+	bool		all_dead = false;
 	bool		found;
 
 	if (scan->slot == NULL)
@@ -318,9 +325,11 @@ is_visible(SwareScan *scan, IndexTuple entry)
 	do
 		found = table_index_fetch_tuple(descriptor->xs_heapfetch, &tid,
 										descriptor->xs_snapshot, scan->slot,
-										&call_again, NULL);
+										&call_again, &all_dead);
 	while (!found && call_again);
 	ExecClearTuple(scan->slot);
+	if (!found && all_dead)
+		sware_buffer_cursor_note_dead(&scan->buffer, buffered);
 	return found;
 }
 
@@ -339,7 +348,7 @@ pin_buffer_page(SwareScan *scan, const SwareBufferedEntry *buffered)
 	Relation	index = scan->scan->indexRelation;
 
 	scan->bufferPin =
-		sware_read_buffer_page(index, buffered->page, BUFFER_LOCK_SHARE);
+		sware_read_buffer_page(index, buffered->source.page, BUFFER_LOCK_SHARE);
 	if (!BufferIsValid(scan->bufferPin))
 		return false;
 	sware_unlock_buffer(scan->bufferPin);
@@ -389,7 +398,7 @@ return_head(SwareScan *scan, const SwareBufferedEntry *head)
 		}
 		SWARE_FAULT_POINT("scan-pinned");
 	}
-	else if (scan->scan->xs_want_itup && !is_visible(scan, entry))
+	else if (scan->scan->xs_want_itup && !is_visible(scan, head))
 	{
 		skip_head(scan);
 		return false;
@@ -477,18 +486,24 @@ merge_next(SwareScan *scan, ScanDirection direction)
 }
 
 /*
- * Note that the row of the entry returned last is dead to everybody, if it came
- * from a leaf.
+ * Note that the row of the entry returned last is dead to everybody, unless
+ * only a saved copy of the entry is left.
  */
 static void
 note_dead(SwareScan *scan)
 {
-	if (scan->mode == SWARE_SCAN_TREE ?
-		scan->tree.state == SWARE_CURSOR_ON_ITEM :
-		(scan->mode == SWARE_SCAN_MERGE &&
-		 scan->state == SWARE_CURSOR_ON_ITEM &&
-		 scan->lastIsInLeaf))
+	SwareBufferBatch *batch = &scan->buffer.batch;
+	bool		is_merge = scan->mode == SWARE_SCAN_MERGE;
+
+	if (scan->mode == SWARE_SCAN_UNDECIDED ||
+		(is_merge ? scan->state : scan->tree.state) != SWARE_CURSOR_ON_ITEM)
+		return;
+	if (!is_merge || scan->lastIsInLeaf)
 		sware_tree_cursor_note_dead(&scan->tree);
+	else if (batch->current > 0 &&
+			 scan->last == batch->entries[batch->current - 1].item.entry)
+		sware_buffer_cursor_note_dead(&scan->buffer,
+									  &batch->entries[batch->current - 1]);
 }
 
 /*

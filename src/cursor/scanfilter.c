@@ -20,6 +20,7 @@ sware_scan_filter_init(SwareScanFilter *filter, Relation index,
 {
 	filter->keys = keys;
 	filter->asksForKeys = false;
+	filter->usesMarks = false;
 	filter->isAnalyzed = false;
 	filter->order.index = index;
 	filter->order.forward = true;

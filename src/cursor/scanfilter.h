@@ -6,7 +6,8 @@
  *
  * An entry is wanted if it lies in a range of the scan's keys and behind a
  * place, and satisfies the conditions.  Abbreviations tell of most entries that
- * they are not wanted; only for the others comparators run.
+ * they are not wanted; only for the others comparators run.  Marked entries are
+ * not wanted if the scan may leave them out.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,6 +34,7 @@ typedef struct SwareScanFilter
 								 * analyzed them */
 	bool		asksForKeys;	/* does the scan look up one key after
 								 * another? */
+	bool		usesMarks;		/* are marked entries left out? */
 	bool		isAnalyzed;		/* is what follows set, for these keys? */
 	SwareScanOrder order;
 	int64		rangesBegin;	/* the smallest abbreviation of an entry in

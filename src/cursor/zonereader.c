@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "cursor/zonereader.h"
+#include "layout/tuple.h"
 
 /* the number of entries that are copied at once, at first */
 #define FIRST_COPIED		4
@@ -77,8 +78,13 @@ copy_from(SwareZoneReader *reader, uint32 first)
 		IndexTuple	entry = (IndexTuple) memory;
 
 		memory += MAXALIGN(IndexTupleSize(entry));
-		if (zone->retiredPages == 0 || !is_retired[i])
-			reader->entries[reader->count++] = entry;
+		if (zone->retiredPages > 0 && is_retired[i])
+			continue;
+		reader->copies[reader->count].entry = entry;
+		reader->copies[reader->count].isMarked = sware_entry_is_marked(entry);
+		reader->copies[reader->count].number = first + i;
+		reader->count++;
+		sware_clear_mark(entry);
 	}
 	return true;
 }
@@ -107,10 +113,10 @@ sware_zone_reader_copy(SwareZoneReader *reader)
 		return false;
 	for (int i = 0, j = reader->count - 1; i < j; i++, j--)
 	{
-		IndexTuple	entry = reader->entries[i];
+		SwareZoneCopy copy = reader->copies[i];
 
-		reader->entries[i] = reader->entries[j];
-		reader->entries[j] = entry;
+		reader->copies[i] = reader->copies[j];
+		reader->copies[j] = copy;
 	}
 	return true;
 }

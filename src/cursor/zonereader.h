@@ -17,6 +17,14 @@
 /* the number of entries that are copied at once, at most */
 #define SWARE_MAX_COPIED	64
 
+/* a copy of an entry */
+typedef struct SwareZoneCopy
+{
+	IndexTuple	entry;			/* the copy, without a mark */
+	bool		isMarked;		/* does the entry have one in the zone? */
+	uint32		number;			/* of the entry in the zone */
+} SwareZoneCopy;
+
 typedef struct SwareZoneReader
 {
 	Relation	index;
@@ -29,7 +37,7 @@ typedef struct SwareZoneReader
 
 	/* those of them whose pages have not retired, in the scan's order */
 	int			count;
-	IndexTuple	entries[SWARE_MAX_COPIED];
+	SwareZoneCopy copies[SWARE_MAX_COPIED];
 	SwareLink	page;			/* of the only one, if needsPage */
 
 	union

@@ -19,6 +19,7 @@
 #include "inspect/check.h"
 #include "inspect/validate.h"
 #include "layout/page.h"
+#include "layout/tuple.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
 
@@ -291,7 +292,9 @@ copy_buffer_page(SwareCheck *check, BlockNumber from, SwareLink link, Page copy)
 	return link.block != SWARE_METAPAGE && sware_is_buffer_page(copy, link);
 }
 
-/* Check the entries of a buffer page, and return their number. */
+/*
+ * Check the entries of a private copy of a buffer page.  Returns their number.
+ */
 static int
 check_entries(SwareCheck *check, BlockNumber block, Page page)
 {
@@ -304,6 +307,7 @@ check_entries(SwareCheck *check, BlockNumber block, Page page)
 		IndexTuple	entry =
 			sware_buffer_entry(check->index, block, page, &offset);
 
+		sware_clear_mark(entry);
 		sware_check_heap_tids(check, entry, i);
 		if (check->filter)
 			sware_check_fingerprint(check, entry);

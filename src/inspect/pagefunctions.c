@@ -221,7 +221,7 @@ sware_metapage(PG_FUNCTION_ARGS)
 static Datum
 flag_names(uint16 flags)
 {
-	Datum		names[3];
+	Datum		names[4];
 	int			count = 0;
 
 	if ((flags & SWARE_INCOMPLETE_SPLIT) != 0)
@@ -230,6 +230,8 @@ flag_names(uint16 flags)
 		names[count++] = CStringGetTextDatum("deleted");
 	if ((flags & SWARE_SEALED) != 0)
 		names[count++] = CStringGetTextDatum("sealed");
+	if ((flags & SWARE_HAS_VERSIONS) != 0)
+		names[count++] = CStringGetTextDatum("has_versions");
 	return PointerGetDatum(construct_array(names, count, TEXTOID, -1,
 										   false, TYPALIGN_INT));
 }
@@ -346,7 +348,9 @@ sware_page_stats(PG_FUNCTION_ARGS)
 	add_value(&row, Int32GetDatum(counts.postingLists));
 	add_value(&row, Int64GetDatum(counts.tids));
 	add_value(&row, Int32GetDatum((int32) PageGetExactFreeSpace(page)));
-	add_link(&row, opaque->left);
+	/* a sealed buffer page has its seal where others have the left link */
+	add_link(&row, opaque->kind == SWARE_KIND_BUFFER ? opaque->right :
+			 opaque->left);
 	add_link(&row, opaque->right);
 	add_value(&row, flag_names(opaque->flags));
 	PG_RETURN_DATUM(row_datum(fcinfo, &row));
@@ -479,18 +483,20 @@ put_tree_items(ReturnSetInfo *result, Relation index, Page page)
 
 static void
 put_buffer_items(ReturnSetInfo *result, Relation index, BlockNumber block,
-				 Page page)
+				 Page copy)
 {
 	int			number = 1;
 
 	for (Size offset = SWARE_BUFFER_START;
-		 offset < sware_buffer_page_end(page); number++)
+		 offset < sware_buffer_page_end(copy); number++)
 	{
 		Row			row = {0};
+		IndexTuple	entry = sware_buffer_entry(index, block, copy, &offset);
+		bool		is_marked = sware_entry_is_marked(entry);
 
 		CHECK_FOR_INTERRUPTS();
-		describe_item(&row, sware_buffer_entry(index, block, page, &offset),
-					  number, "entry", false,
+		sware_clear_mark(entry);
+		describe_item(&row, entry, number, "entry", is_marked,
 					  IndexRelationGetNumberOfKeyAttributes(index));
 		put_row(result, &row);
 	}

@@ -68,7 +68,7 @@ validate_kind(Relation index, BlockNumber block, Page page)
 			level_is_possible = opaque->level > 0;
 			break;
 		case SWARE_KIND_BUFFER:
-			known_flags = SWARE_SEALED | SWARE_DELETED;
+			known_flags = SWARE_SEALED | SWARE_HAS_VERSIONS | SWARE_DELETED;
 			break;
 		case SWARE_KIND_DIRECTORY:
 			break;
@@ -113,7 +113,10 @@ validate_buffer_frame(Relation index, BlockNumber block, Page page)
 	PageHeader	header = (PageHeader) page;
 	SwarePageOpaque opaque = SwarePageGetOpaque(page);
 
-	if (sware_link_is_valid(opaque->left) ||
+	bool		has_seal = opaque->kind == SWARE_KIND_BUFFER &&
+		(opaque->flags & SWARE_SEALED) != 0;
+
+	if ((!has_seal && sware_link_is_valid(opaque->left)) ||
 		sware_link_is_valid(opaque->right) || opaque->appendItems != 0)
 		sware_report_corruption(
 								index, block,
@@ -354,42 +357,12 @@ validate_pivot(PageItem *item, bool is_downlink)
 								item->offset, sware_pivot_link(tuple).block);
 }
 
-/* Check an entry or a posting list. */
+/* Check the TIDs of an entry or a posting list. */
 static void
-validate_leaf_tuple(PageItem *item)
+validate_tids(PageItem *item, ItemPointer tids, int count)
 {
-	IndexTuple	tuple = item->tuple;
-	int			columns = IndexRelationGetNumberOfAttributes(item->index);
-	Size		size = IndexTupleSize(tuple);
-	int			count = 1;
-
-	if (sware_tuple_is_special(tuple))
-	{
-		Size		key_size = sware_posting_offset(tuple);
-
-		count = sware_tuple_count(tuple);
-		if (!sware_tuple_is_posting(tuple) ||
-			(ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid) &
-			 (SWARE_PIVOT_TID | SWARE_PIVOT_LINK)) != 0 ||
-			count < 2 ||
-			key_size != MAXALIGN(key_size) ||
-			key_size > size ||
-			MAXALIGN(key_size + count * sizeof(ItemPointerData)) != size ||
-			columns != IndexRelationGetNumberOfKeyAttributes(item->index))
-			sware_report_corruption(
-									item->index, item->block,
-									"Item %u is no posting list: %zu bytes, %d TIDs at %zu, "
-									"flags 0x%04x and 0x%04x.",
-									item->offset, size, count, key_size, tuple->t_info,
-									ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid));
-		size = key_size;
-	}
-	validate_columns(item, columns, size);
-
 	for (int i = 0; i < count; i++)
 	{
-		ItemPointer tids = sware_leaf_tuple_tids(tuple);
-
 		if (!ItemPointerIsValid(&tids[i]) ||
 			!BlockNumberIsValid(ItemPointerGetBlockNumberNoCheck(&tids[i])))
 			sware_report_corruption(item->index, item->block,
@@ -399,6 +372,42 @@ validate_leaf_tuple(PageItem *item)
 									"TID %d of item %u is not above the one before it.",
 									i + 1, item->offset);
 	}
+}
+
+/* Check an entry, which may be marked. */
+static void
+validate_entry(PageItem *item)
+{
+	validate_columns(item, IndexRelationGetNumberOfAttributes(item->index),
+					 IndexTupleSize(item->tuple));
+	validate_tids(item, &item->tuple->t_tid, 1);
+}
+
+static void
+validate_posting_list(PageItem *item)
+{
+	IndexTuple	tuple = item->tuple;
+	int			columns = IndexRelationGetNumberOfAttributes(item->index);
+	Size		size = IndexTupleSize(tuple);
+	Size		key_size = sware_posting_offset(tuple);
+	int			count = sware_tuple_count(tuple);
+
+	if (!sware_tuple_is_posting(tuple) ||
+		(ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid) &
+		 (SWARE_PIVOT_TID | SWARE_PIVOT_LINK)) != 0 ||
+		count < 2 ||
+		key_size != MAXALIGN(key_size) ||
+		key_size > size ||
+		MAXALIGN(key_size + count * sizeof(ItemPointerData)) != size ||
+		columns != IndexRelationGetNumberOfKeyAttributes(item->index))
+		sware_report_corruption(
+								item->index, item->block,
+								"Item %u is no posting list: %zu bytes, %d TIDs at %zu, "
+								"flags 0x%04x and 0x%04x.",
+								item->offset, size, count, key_size, tuple->t_info,
+								ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid));
+	validate_columns(item, columns, key_size);
+	validate_tids(item, sware_posting_tids(tuple), count);
 }
 
 /*
@@ -426,10 +435,12 @@ sware_validate_item(Relation index, BlockNumber block, Page page,
 	validate_line_pointer(&item, page);
 	if (offset == SWARE_HIGH_KEY)
 		validate_pivot(&item, false);
-	else if (sware_page_is_leaf(page))
-		validate_leaf_tuple(&item);
-	else
+	else if (!sware_page_is_leaf(page))
 		validate_pivot(&item, true);
+	else if (sware_tuple_is_special(item.tuple))
+		validate_posting_list(&item);
+	else
+		validate_entry(&item);
 }
 
 /*
@@ -495,13 +506,12 @@ sware_validate_buffer_entries(Relation index, BlockNumber block, Page page)
 		item.tuple = (IndexTuple) ((char *) page + start);
 		size = IndexTupleSize(item.tuple);
 		if (size < sizeof(IndexTupleData) || size != MAXALIGN(size) ||
-			size > SWARE_MAX_ENTRY_SIZE || start + size > end ||
-			sware_tuple_is_special(item.tuple))
+			size > SWARE_MAX_ENTRY_SIZE || start + size > end)
 			sware_report_corruption(
 									index, block,
 									"Item %u, at byte %zu, is no entry: %zu bytes, flags 0x%04x.",
 									item.offset, start, size, item.tuple->t_info);
-		validate_leaf_tuple(&item);
+		validate_entry(&item);
 		start += size;
 	}
 	return item.offset;

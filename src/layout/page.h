@@ -74,9 +74,15 @@
  *
  * Entries are only added at its end.  At first it is *open*: one of the
  * metapage's tails links to it.  When it is full, it is *sealed*
- * (SWARE_SEALED): it does not change any more, and a slot of the directory
- * lists it.  At last it is *retired*: the slot says that its entries are in
- * the tree.
+ * (SWARE_SEALED): it takes no more entries, and a slot of the directory lists
+ * it.  The record that seals it also writes its seal, a random number that no
+ * other page has, where tree pages link to a sibling.  At last it is *retired*:
+ * the slot says that its entries are in the tree.
+ *
+ * An entry whose row is dead to everybody may be *marked* there, too, by
+ * SWARE_MARKED_ENTRY in its t_info (tuple.h).  So a sealed page changes only by
+ * marks.  These are hints: they are not logged, they change the page's LSN only
+ * if there are checksums, and a standby's page may have others.
  *
  * A *directory page* has an array of slots.  Slot n of the directory is slot
  * n % SWARE_SLOTS_PER_PAGE of directory page n / SWARE_SLOTS_PER_PAGE.
@@ -125,13 +131,20 @@ typedef struct SwareLink
 #define SWARE_DELETED			(1 << 1)	/* unlinked, can be reused */
 #define SWARE_SEALED			(1 << 2)	/* buffer page: takes no more
 											 * entries */
+#define SWARE_HAS_VERSIONS		(1 << 3)	/* buffer page: rows of entries
+											 * may be versions of others with
+											 * the same key */
 
 /* identifies the pages of this access method, in the special space of each */
 #define SWARE_PAGE_ID			0x5AE1
 
 typedef struct SwarePageOpaqueData
 {
-	SwareLink	left;			/* left sibling */
+	union
+	{
+		SwareLink	left;		/* left sibling */
+		uint64		seal;		/* sealed buffer page: a random number */
+	};
 	SwareLink	right;			/* right sibling */
 	uint16		level;			/* 0 on leaves, and on pages not of the tree */
 	uint16		appendItems;	/* items in the append area; 0 if not a leaf */

@@ -29,6 +29,11 @@
  * that it keeps is that of an entry on its right.  So an entry belongs to the
  * left exactly if it is below the pivot.
  *
+ * Buffer pages have entries only.  There the bit of SWARE_SPECIAL_TUPLE is
+ * SWARE_MARKED_ENTRY: the entry's row is dead to everybody.  A copy of an entry
+ * loses the bit before it is compared, or gets anywhere but to a sorted zone:
+ * elsewhere the bit would mean a posting list or a pivot.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef SWARE_TUPLE_H
@@ -42,6 +47,9 @@
 
 /* in t_info: a posting list or a pivot */
 #define SWARE_SPECIAL_TUPLE		INDEX_AM_RESERVED_BIT
+
+/* in t_info of an entry on a buffer page or in a sorted zone: it is marked */
+#define SWARE_MARKED_ENTRY		INDEX_AM_RESERVED_BIT
 
 /* in the offset number of t_tid */
 #define SWARE_IS_POSTING		0x8000	/* not a pivot */
@@ -73,6 +81,20 @@ StaticAssertDecl(SWARE_MINUS_INFINITY_SIZE +
 				 2 * SWARE_MAX_PIVOT_SIZE - SWARE_PIVOT_FIELD_SIZE +
 				 3 * sizeof(ItemIdData) <= SWARE_PAGE_CAPACITY,
 				 "half of the largest downlinks must fit beside a high key");
+
+/* Is an entry, on a buffer page or in a sorted zone, or just copied, marked? */
+static inline bool
+sware_entry_is_marked(IndexTuple entry)
+{
+	return (entry->t_info & SWARE_MARKED_ENTRY) != 0;
+}
+
+/* Clear the mark, if there is one, of a private copy of an entry. */
+static inline void
+sware_clear_mark(IndexTuple copy)
+{
+	copy->t_info &= ~SWARE_MARKED_ENTRY;
+}
 
 /* Is a tuple a posting list or a pivot? */
 static inline bool

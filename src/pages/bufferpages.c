@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "layout/page.h"
+#include "layout/tuple.h"
 #include "pages/bufferpages.h"
 #include "pages/corruption.h"
 #include "pages/pageaccess.h"
@@ -215,6 +216,79 @@ sware_buffer_page_entry_count(Relation index, BlockNumber block, Page page)
 		count++;
 	}
 	return count;
+}
+
+/* bsearch comparator */
+static int
+compare_tids(const void *a, const void *b)
+{
+	return ItemPointerCompare(unconstify(ItemPointerData *,
+										 (const ItemPointerData *) a),
+							  unconstify(ItemPointerData *,
+										 (const ItemPointerData *) b));
+}
+
+/*
+ * Mark the entries of a buffer page that have one of the TIDs, which are in
+ * order: their rows are dead to everybody.  Does nothing if the page is not the
+ * one any more that the link means.
+ *
+ * As long as it is that page, its entries are those that it got, and VACUUM
+ * has released none of their TIDs, or has retired the page before.  So an entry
+ * with the TID is the one that was read.  Share-locks the page for a moment;
+ * others may read it, and set marks, at the same time.
+ */
+void
+sware_mark_buffer_entries(Relation index, SwareLink link,
+						  const ItemPointerData *tids, int count)
+{
+	Buffer		buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_SHARE);
+	bool		has_marked = false;
+	Page		page;
+
+	if (!BufferIsValid(buffer))
+		return;
+	page = BufferGetPage(buffer);
+	for (Size offset = SWARE_BUFFER_START;
+		 offset < sware_buffer_page_end(page);)
+	{
+		IndexTuple	entry =
+			sware_buffer_entry(index, link.block, page, &offset);
+
+		if (sware_entry_is_marked(entry) ||
+			bsearch(&entry->t_tid, tids, count, sizeof(ItemPointerData),
+					compare_tids) == NULL)
+			continue;
+		entry->t_info |= SWARE_MARKED_ENTRY;
+		has_marked = true;
+	}
+	if (has_marked)
+		MarkBufferDirtyHint(buffer, true);
+	sware_release_buffer(buffer);
+}
+
+/*
+ * Are all entries of a sealed page marked?  False if it is not the page any
+ * more that the link means.  Share-locks the page for a moment.
+ */
+bool
+sware_buffer_page_is_dead(Relation index, SwareLink link)
+{
+	Buffer		buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_SHARE);
+	bool		is_dead;
+	Page		page;
+
+	if (!BufferIsValid(buffer))
+		return false;
+	page = BufferGetPage(buffer);
+	is_dead = sware_buffer_page_is_sealed(page);
+	for (Size offset = SWARE_BUFFER_START;
+		 is_dead && offset < sware_buffer_page_end(page);)
+		is_dead =
+			sware_entry_is_marked(sware_buffer_entry(index, link.block, page,
+													 &offset));
+	sware_release_buffer(buffer);
+	return is_dead;
 }
 
 /*

@@ -57,6 +57,9 @@ extern Buffer sware_read_buffer_page(Relation index, SwareLink link,
 extern bool sware_copy_buffer_page(Relation index, SwareLink link, Page copy);
 extern int	sware_buffer_page_entry_count(Relation index, BlockNumber block,
 										  Page page);
+extern void sware_mark_buffer_entries(Relation index, SwareLink link,
+									  const ItemPointerData *tids, int count);
+extern bool sware_buffer_page_is_dead(Relation index, SwareLink link);
 extern void sware_report_buffer_entry(Relation index, BlockNumber block,
 									  Size offset);
 extern Buffer sware_read_directory_page(Relation index, SwareLink link,
@@ -107,6 +110,7 @@ sware_buffer_state_is_empty(const SwareBufferState *state)
  *		page, &offset);
  *
  * Offsets are in bytes.  An entry that is not within the page is an error.
+ * Entries may be marked (layout/tuple.h).
  */
 #define SWARE_BUFFER_START	MAXALIGN(SizeOfPageHeaderData)
 
@@ -123,8 +127,7 @@ sware_buffer_entry(Relation index, BlockNumber block, Page page, Size *offset)
 	Size		size = MAXALIGN(IndexTupleSize(entry));
 
 	if (unlikely(size < sizeof(IndexTupleData) ||
-				 *offset + size > sware_buffer_page_end(page) ||
-				 (entry->t_info & INDEX_AM_RESERVED_BIT) != 0))
+				 *offset + size > sware_buffer_page_end(page)))
 		sware_report_buffer_entry(index, block, *offset);
 	*offset += size;
 	return entry;

@@ -168,7 +168,8 @@ send(SwareStaging *staging, Relation index, int percent)
 	SWARE_FAULT_POINT("publish-begins");
 	entries = sware_chain_entries(&staging->entries, count);
 	if (count <= LARGEST_BUFFERED_RUN && sent == count)
-		stored = sware_buffer_insert(index, entries, count);
+		stored = sware_buffer_insert(index, entries, count,
+									 staging->hasVersions);
 	if (stored < count)
 	{
 		/*
@@ -184,7 +185,7 @@ send(SwareStaging *staging, Relation index, int percent)
 		are_in_order = stored == 0;
 		SWARE_FAULT_POINT("publish-sorted");
 		appended = sware_tree_insert_run(index, heap, entries + stored,
-										 sent - stored, false);
+										 sent - stored, staging->hasVersions);
 		table_close(heap, NoLock);
 		sware_count_tree_run(index, appended, sent - stored - appended);
 	}

@@ -158,6 +158,7 @@ prepare(SwareStaging *staging, Relation index)
 
 	staging->segmentCount = 0;	/* an error may have left a segment without
 								 * entries */
+	staging->hasVersions = false;
 	staging->file = SwareRelationLocator(index);
 	read_options(staging, index);
 	staging->fixedSize = 0;
@@ -436,17 +437,20 @@ sware_stage_entry(SwareStaging *staging, Relation index, Relation heap,
 
 /*
  * Stage an entry of an index that is not unique, like sware_stage_entry.
- * Returns false if it may not be staged, and the caller must store it.
+ * `is_version` says that its row is a version of another one, which has the
+ * same key.  Returns false if it may not be staged, and the caller must store
+ * it.
  */
 bool
 sware_stage(Relation index, Relation heap, Datum *values, bool *isnull,
-			ItemPointer tid, IndexInfo *index_info)
+			ItemPointer tid, bool is_version, IndexInfo *index_info)
 {
 	SwareStaging *staging =
 		sware_staging_for_insert(index, heap, tid, index_info);
 
 	if (staging == NULL)
 		return false;
+	staging->hasVersions |= is_version;
 	stage(staging, index, heap, values, isnull, tid);
 	return true;
 }

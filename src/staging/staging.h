@@ -73,7 +73,8 @@ extern int	sware_staged_indexes;
 typedef struct SwareStaging SwareStaging;
 
 extern bool sware_stage(Relation index, Relation heap, Datum *values,
-						bool *isnull, ItemPointer tid, IndexInfo *index_info);
+						bool *isnull, ItemPointer tid, bool is_version,
+						IndexInfo *index_info);
 extern SwareStaging *sware_staging_for_insert(Relation index, Relation heap,
 											  ItemPointer tid,
 											  IndexInfo *index_info);

@@ -40,6 +40,8 @@ struct SwareStaging
 								 * index, else NULL */
 	SwareEntryChain entries;
 	int64		count;			/* number of entries */
+	bool		hasVersions;	/* are rows among them versions of others that
+								 * have the same key? */
 	SwareStagedSegment *segments;	/* that of the outermost subtransaction
 									 * comes first */
 	int			segmentCount;

@@ -818,8 +818,8 @@ go_on(SwareTreeCursor *cursor, bool forward)
  * that were dead to everybody on the primary.  A parallel worker has a
  * transaction of its own, but its leader's snapshot, so the snapshot decides.
  */
-static bool
-may_use_marks(IndexScanDesc scan)
+bool
+sware_scan_uses_marks(IndexScanDesc scan)
 {
 	return scan->ignore_killed_tuples &&
 		!(IsMVCCSnapshot(scan->xs_snapshot) &&
@@ -833,7 +833,7 @@ learn_what_is_wanted(SwareTreeCursor *cursor)
 	IndexScanDesc scan = cursor->scan;
 
 	cursor->wantTuples = scan->xs_want_itup || cursor->isMerged;
-	cursor->usesMarks = may_use_marks(scan);
+	cursor->usesMarks = sware_scan_uses_marks(scan);
 
 	/* pages that are not logged have no LSN; see lock_leaf_to_mark */
 	cursor->keepPin = scan->xs_want_itup ||

@@ -141,6 +141,7 @@ extern bool sware_tree_cursor_next_page(SwareTreeCursor *cursor,
 extern bool sware_tree_cursor_seek(SwareTreeCursor *cursor, IndexTuple entry,
 								   ScanDirection direction);
 extern void sware_tree_cursor_note_dead(SwareTreeCursor *cursor);
+extern bool sware_scan_uses_marks(IndexScanDesc scan);
 extern void sware_tree_cursor_mark(SwareTreeCursor *cursor);
 extern void sware_tree_cursor_restore(SwareTreeCursor *cursor);
 

@@ -21,6 +21,7 @@
 
 #include "base/compat.h"
 #include "layout/page.h"
+#include "layout/tuple.h"
 #include "wal/wal.h"
 
 /*
@@ -35,12 +36,33 @@ images_are_compared(void)
 	return wal_consistency_checking[RM_GENERIC_ID];
 }
 
+/* Clear the marks of a buffer page's entries. */
+static void
+clear_entry_marks(Page page)
+{
+	char	   *end = (char *) page + ((PageHeader) page)->pd_lower;
+	char	   *entry = PageGetContents(page);
+
+	while (entry < end)
+	{
+		Size		size = MAXALIGN(IndexTupleSize((IndexTuple) entry));
+
+		if (size < sizeof(IndexTupleData))
+			return;				/* a damaged page is not made worse */
+		sware_clear_mark((IndexTuple) entry);
+		entry += size;
+	}
+}
+
 /* Clear the marks of dead entries on a page that is about to be logged. */
 static void
 clear_marks(Page page)
 {
-	if (PageIsNew(page) ||
-		SwarePageGetOpaque(page)->kind != SWARE_KIND_LEAF)
+	if (PageIsNew(page))
+		return;
+	if (SwarePageGetOpaque(page)->kind == SWARE_KIND_BUFFER)
+		clear_entry_marks(page);
+	if (SwarePageGetOpaque(page)->kind != SWARE_KIND_LEAF)
 		return;
 	for (OffsetNumber offset = SWARE_FIRST_DATA;
 		 offset <= PageGetMaxOffsetNumber(page); offset++)
@@ -258,25 +280,48 @@ sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 	END_CRIT_SECTION();
 }
 
+/* Like sware_wal_append_data, by comparison, too. */
+static void
+append_data_by_comparison(Relation index, Buffer buffer, const char *data,
+						  Size size, uint16 flags)
+{
+	SwareWal   *wal = sware_wal_begin(index);
+	Page		page = sware_wal_change(wal, buffer);
+
+	memcpy((char *) page + ((PageHeader) page)->pd_lower, data, size);
+	((PageHeader) page)->pd_lower += size;
+	SwarePageGetOpaque(page)->flags |= flags;
+	sware_wal_finish(wal);
+}
+
 /*
- * Add bytes behind pd_lower of an exclusively locked page.  The caller has
- * made sure that they fit.  The record is put together as in
+ * Add bytes behind pd_lower of an exclusively locked page, and flags.  The
+ * caller has made sure that they fit.  The record is put together as in
  * sware_wal_add_item.
  */
 void
 sware_wal_append_data(Relation index, Buffer buffer, const char *data,
-					  Size size)
+					  Size size, uint16 flags)
 {
 	Page		page = BufferGetPage(buffer);
+	SwarePageOpaque opaque = SwarePageGetOpaque(page);
+	bool		sets_flags = (flags & ~opaque->flags) != 0;
 	PageHeader	header = (PageHeader) page;
 	char	   *place = (char *) page + header->pd_lower;
-	char		delta[BLCKSZ + 2 * sizeof(DeltaFragment)];
+	char		delta[BLCKSZ + 3 * sizeof(DeltaFragment)];
 	char	   *end = delta;
+
+	if (unlikely(images_are_compared()))
+	{
+		append_data_by_comparison(index, buffer, data, size, flags);
+		return;
+	}
 
 	START_CRIT_SECTION();
 
 	memcpy(place, data, size);
 	header->pd_lower += size;
+	opaque->flags |= flags;
 	MarkBufferDirty(buffer);
 
 	if (RelationNeedsWAL(index))
@@ -285,6 +330,8 @@ sware_wal_append_data(Relation index, Buffer buffer, const char *data,
 
 		end = add_fragment(end, page, &header->pd_lower, sizeof(LocationIndex));
 		end = add_fragment(end, page, place, size);
+		if (sets_flags)
+			end = add_fragment(end, page, &opaque->flags, sizeof(uint16));
 
 		XLogBeginInsert();
 		XLogRegisterBuffer(0, buffer, REGBUF_STANDARD);

@@ -37,7 +37,7 @@ extern void sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 							   OffsetNumber offset, bool to_append_area);
 
 extern void sware_wal_append_data(Relation index, Buffer buffer,
-								  const char *data, Size size);
+								  const char *data, Size size, uint16 flags);
 
 extern void sware_wal_fill_page(Relation index, Buffer buffer, Page image);
 extern void sware_wal_fill_init_page(Buffer buffer, Page image);

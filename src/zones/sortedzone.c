@@ -17,6 +17,7 @@
 #include "keys/hashfunction.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
+#include "layout/tuple.h"
 #include "keys/bloomfilter.h"
 #include "zones/sortedzone.h"
 
@@ -160,6 +161,47 @@ sware_sorted_zone_copy_tuples(const SwareSortedZone *zone, uint32 first,
 			return false;
 		into += MAXALIGN(IndexTupleSize((IndexTuple) into));
 	}
+	return true;
+}
+
+/*
+ * Mark an entry of a zone, and set *page to the buffer page that it is on.
+ * Returns false if the zone is gone.  The caller holds a lock that keeps it
+ * from being freed if it is not.
+ *
+ * Others may copy or mark the entry meanwhile: t_info is read and written as a
+ * whole, and nothing in it changes but this one bit, which is only ever set.
+ */
+bool
+sware_sorted_zone_mark(const SwareSortedZone *zone, uint32 number,
+					   SwareLink *page)
+{
+	Size		start = (Size) number * zone->entrySize;
+	uint16		origin;
+	volatile unsigned short *info;
+
+	if (!sware_pool_has_stamp(&zone->allocation, zone->stamp) ||
+		number >= zone->entries)
+		return false;
+	if (zone->entrySize == 0)
+	{
+		uint32		offset;
+
+		(void) sware_pool_read(&zone->allocation,
+							   zone->offsetsStart +
+							   (Size) number * sizeof(uint32),
+							   &offset, sizeof(offset));
+		start = offset;
+	}
+	(void) sware_pool_read(&zone->allocation,
+						   zone->originsStart + (Size) number * sizeof(uint16),
+						   &origin, sizeof(origin));
+	(void) sware_pool_read(&zone->allocation, origin * sizeof(SwareLink), page,
+						   sizeof(SwareLink));
+	info = sware_pool_address(&zone->allocation,
+							  zone->tuplesStart + start +
+							  offsetof(IndexTupleData, t_info));
+	*info |= SWARE_MARKED_ENTRY;
 	return true;
 }
 
@@ -358,6 +400,7 @@ sware_sorted_zone_search(Relation index, const SwareSortedZone *zone,
 		}
 		if (!copy_tuple(zone, middle, &copy.tuple))
 			return -1;
+		sware_clear_mark(&copy.tuple);
 
 		found = abbreviated ?
 			sware_abbreviate(&column, descriptor, &copy.tuple) :

@@ -19,6 +19,10 @@
  *			   that have retired keep their numbers, which are the lowest
  *	 offsets:  where each tuple begins, and where the last one ends; only if
  *			   the tuples are of different sizes
+ *	 tuples:   the entries as on their pages, marked ones with their marks
+ *
+ * A zone does not change, but for marks (layout/tuple.h), which are set in
+ * place.  It never leaves marked entries out: not every scan may skip them.
  *
  * A function that finds that a sorted zone "is gone" has noticed that its
  * memory was freed: the caller then refreshes its view.  The functions take no
@@ -54,7 +58,7 @@ typedef struct SwareSortedZone
 	uint32		retiredPages;	/* how many of the first pages have retired */
 	uint32		firstSequence;	/* sequence number of the first other page */
 	uint32		lastSequence;	/* and of the last page */
-	XLogRecPtr	lastLsn;		/* LSN of the last page */
+	uint64		lastSeal;		/* seal of the last page */
 
 	/* the entries; those between the two bounds are not all of retired pages */
 	uint32		entries;
@@ -103,6 +107,8 @@ extern bool sware_sorted_zone_copy_origins(const SwareSortedZone *zone,
 										   uint32 first, uint32 count,
 										   uint16 *origins);
 extern bool sware_sorted_zone_retire(SwareSortedZone *zone, uint32 pages);
+extern bool sware_sorted_zone_mark(const SwareSortedZone *zone, uint32 number,
+								   SwareLink *page);
 
 /* for test modules, see tree.h */
 #pragma GCC visibility push(default)
@@ -119,7 +125,7 @@ extern int64 sware_sorted_zone_search(Relation index,
 /*
  * Copy an entry of a sorted zone to `into`, which has room for any entry
  * (SWARE_MAX_ENTRY_SIZE bytes), and set *page to the buffer page that it is on.
- * Returns false if the zone is gone.
+ * The copy has the entry's mark.  Returns false if the zone is gone.
  */
 extern bool sware_sorted_zone_copy_entry(const SwareSortedZone *zone,
 										 uint32 number, IndexTuple into,
@@ -127,8 +133,8 @@ extern bool sware_sorted_zone_copy_entry(const SwareSortedZone *zone,
 
 /*
  * Copy `count` entries of a sorted zone, from the number `first` on, to `into`,
- * which has room for them.  Each takes MAXALIGN(its size) bytes.  Returns false
- * if the zone is gone.
+ * which has room for them.  Each takes MAXALIGN(its size) bytes, and has its
+ * mark.  Returns false if the zone is gone.
  */
 extern bool sware_sorted_zone_copy_tuples(const SwareSortedZone *zone,
 										  uint32 first, uint32 count,

@@ -124,11 +124,11 @@ gather_zone(Gathered *gathered, const SwareSortedZone *zone, int number)
 
 /*
  * Gather the entries of a buffer page, which is `number` in the new zone, and
- * set *lsn to its LSN.  Returns false if the page is gone.  Locks it for a
+ * set *seal to its seal.  Returns false if the page is gone.  Locks it for a
  * moment.
  */
 static bool
-gather_page(Gathered *gathered, SwareLink link, int number, XLogRecPtr *lsn)
+gather_page(Gathered *gathered, SwareLink link, int number, uint64 *seal)
 {
 	PGAlignedBlock copy;
 
@@ -146,7 +146,7 @@ gather_page(Gathered *gathered, SwareLink link, int number, XLogRecPtr *lsn)
 			sware_report_buffer_entry(gathered->index, link.block, start);
 		gather(gathered, entry, number);
 	}
-	*lsn = PageGetLSN(copy.data);
+	*seal = SwarePageGetOpaque(copy.data)->seal;
 	return true;
 }
 
@@ -323,13 +323,13 @@ sware_sorted_zone_build(Relation index, const SwareSortedZone *sorted,
 		memcpy(all_links + pages, own + sorted[i].retiredPages,
 			   live * sizeof(SwareLink));
 		pages += live;
-		zone->lastLsn = sorted[i].lastLsn;
+		zone->lastSeal = sorted[i].lastSeal;
 	}
 	Assert(pages + link_count <= SWARE_MAX_ZONE_PAGES);
 	begins[sorted_count] = gathered.count;
 	for (int i = 0; i < link_count; i++)
 	{
-		if (!gather_page(&gathered, links[i], pages, &zone->lastLsn))
+		if (!gather_page(&gathered, links[i], pages, &zone->lastSeal))
 			return false;
 		all_links[pages++] = links[i];
 	}

@@ -8,8 +8,8 @@
  * them, and the first backend that needs it does so, on a standby too.  The
  * zones of an index belong to one version of its directory.  A reader compares
  * them with the metapage (index incarnation, directory version and LSN), and
- * brings them up to date if they differ.  Only sealed pages, which are
- * immutable, have zones; readers always look at open pages themselves.
+ * brings them up to date if they differ.  Only sealed pages, which take no more
+ * entries, have zones; readers always look at open pages themselves.
  *
  *	 sealed pages, in the order of sealing
  *	 +-----------------------+-----------------------+---+---+---+   +------+
@@ -31,10 +31,10 @@
  *
  * On a standby, a database can be dropped, and another one be made whose files
  * have the same numbers and, if both come from one template, the same index
- * incarnation.  Shared memory is not told of that.  So a reader checks the LSN
- * of the newest known page that is still listed.  The record that seals a page
- * is the last one that changes it, and gives it an LSN that no other page ever
- * has.  If the LSN is unchanged, everything older belongs to this database.
+ * incarnation.  Shared memory is not told of that.  So a reader checks the seal
+ * of the newest known page that is still listed, a random number that no other
+ * page has.  If it is unchanged, everything older belongs to this database.
+ * (The page's LSN would not do: with checksums, marks change it.)
  *
  * Sorted zones are read without locks: a reader copies an entry, and then
  * checks that the zone was still there.  So no lock is held when a comparator
@@ -63,7 +63,7 @@ typedef struct SwareUnsortedPage
 	int64		smallest;		/* the zonemap, if there is one: the smallest */
 	int64		largest;		/* and largest abbreviation of the first
 								 * column */
-	XLogRecPtr	lsn;			/* of the page; set with the zonemap */
+	uint64		seal;			/* of the page; set with the zonemap */
 } SwareUnsortedPage;
 
 /*
@@ -153,6 +153,22 @@ sware_zone_view_is_over_limit(const SwareZoneView *view)
 	return view->state.sealedPages >
 		Max(view->mostPages, SWARE_PAGES_WITHOUT_ZONES);
 }
+
+/* An entry of a sorted zone. */
+typedef struct SwareZoneEntry
+{
+	const SwareSortedZone *zone;
+	uint32		number;			/* of the entry in it */
+	SwareLink  *page;			/* where to put the link to its buffer page */
+} SwareZoneEntry;
+
+/*
+ * Mark entries of sorted zones of an index, and tell which buffer pages they
+ * are on: no link if a zone is gone.  Takes a lightweight lock for a moment;
+ * the caller holds none of this room's.
+ */
+extern void sware_zones_mark_entries(Relation index,
+									 const SwareZoneEntry *entries, int count);
 
 /*
  * Forget what is known of the indexes of a database that has been dropped.

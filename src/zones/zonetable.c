@@ -512,6 +512,24 @@ sware_zones_copy(SwareZoneView *view, const SwareBufferState *state)
 	}
 }
 
+void
+sware_zones_mark_entries(Relation index, const SwareZoneEntry *entries,
+						 int count)
+{
+	SwareFile	file = SwareRelationLocator(index);
+	LWLock	   *partition = lock_of_hash(get_hash_value(all_zones, &file));
+
+	/* a backend that frees a sorted zone of the index has it exclusively */
+	LWLockAcquire(partition, LW_SHARED);
+	for (int i = 0; i < count; i++)
+	{
+		if (!sware_sorted_zone_mark(entries[i].zone, entries[i].number,
+									entries[i].page))
+			entries[i].page->block = InvalidBlockNumber;
+	}
+	LWLockRelease(partition);
+}
+
 /*
  * Store a view's listing in the pool.  Returns false if there is no room.  The
  * caller must free it, or put it where other backends find it, before anything

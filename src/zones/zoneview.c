@@ -90,23 +90,24 @@ find_listed(const SwareListedPage *listed, int count, uint32 sequence)
 	return low;
 }
 
-/* Does a buffer page still have this LSN?  Locks it for a moment. */
+/* Does a buffer page still have this seal?  Locks it for a moment. */
 static bool
-has_lsn(Relation index, SwareLink page, XLogRecPtr lsn)
+has_seal(Relation index, SwareLink page, uint64 seal)
 {
 	Buffer		buffer = sware_read_buffer_page(index, page, BUFFER_LOCK_SHARE);
 	bool		result;
 
 	if (!BufferIsValid(buffer))
 		return false;
-	result = PageGetLSN(BufferGetPage(buffer)) == lsn;
+	result = sware_buffer_page_is_sealed(BufferGetPage(buffer)) &&
+		SwarePageGetOpaque(BufferGetPage(buffer))->seal == seal;
 	sware_release_buffer(buffer);
 	return result;
 }
 
 /*
  * Does a view speak of the listed pages, or of those of a dropped database
- * whose file numbers are in use again?  The LSN of the newest listed page that
+ * whose file numbers are in use again?  The seal of the newest listed page that
  * the view knows decides; see zones.h.  Locks that page for a moment.
  */
 static bool
@@ -126,10 +127,11 @@ is_same_history(const SwareZoneView *view, const SwareListedPage *listed,
 				(int32) (view->pages[page].sequence - listed[i].sequence) > 0))
 			page--;
 		if (zone >= 0 && view->sorted[zone].lastSequence == listed[i].sequence)
-			return has_lsn(view->index, listed[i].page,
-						   view->sorted[zone].lastLsn);
+			return has_seal(view->index, listed[i].page,
+							view->sorted[zone].lastSeal);
 		if (page >= 0 && view->pages[page].sequence == listed[i].sequence)
-			return has_lsn(view->index, listed[i].page, view->pages[page].lsn);
+			return has_seal(view->index, listed[i].page,
+							view->pages[page].seal);
 	}
 	return true;
 }
@@ -240,7 +242,7 @@ make_zonemap(Relation index, SwareUnsortedPage *page)
 		page->smallest = Min(page->smallest, abbreviation);
 		page->largest = Max(page->largest, abbreviation);
 	}
-	page->lsn = PageGetLSN(copy.data);
+	page->seal = SwarePageGetOpaque(copy.data)->seal;
 	page->hasZonemap = true;
 	return true;
 }

@@ -60,6 +60,11 @@ CREATE FUNCTION marked(index regclass) RETURNS bigint LANGUAGE sql AS $$
 		sware_page_stats(index, block) AS page, sware_page_items(index, block) AS item
 	WHERE page.kind = 'leaf'
 $$;
+CREATE FUNCTION marked_in_buffer(index regclass, wanted text) RETURNS bigint LANGUAGE sql AS $$
+	SELECT count(*) FILTER (WHERE dead)
+	FROM sware_buffer_pages(index) AS page, sware_page_items(index, page.block) AS item
+	WHERE page.state = wanted
+$$;
 -- Statements, each in a transaction of its own, until leaves have lost entries.
 CREATE PROCEDURE until_deleted(index regclass, statement text) LANGUAGE plpgsql AS $$
 DECLARE
@@ -313,42 +318,100 @@ is($standby->safe_psql('postgres', 'SELECT confl_snapshot > 0 FROM pg_stat_datab
 		. 'WHERE datname = current_database()'), 't', 'queries were cancelled for their snapshots');
 did_not_crash($standby, 'the standby had nothing to complain about');
 
-# Marks get to the standby, where a snapshot still sees the rows.
+# Marks get to the standby, where a snapshot still sees the rows: on leaves of one
+# table's indexes, and in the buffer of the other's, on open pages and sealed ones.
 make_table('kept', 300);
-$primary->safe_psql('postgres', "CREATE UNIQUE INDEX kept_id ON kept USING $am (id)");
+make_table('waiting', 1);
+$primary->safe_psql('postgres', <<"SQL");
+CREATE UNIQUE INDEX kept_id ON kept USING $am (id);
+CREATE UNIQUE INDEX waiting_id ON waiting USING $am (id);
+-- of two columns, so that a marked entry could be taken for a pivot of one
+CREATE INDEX waiting_pair ON waiting USING $am ((id - id), (key + 0));
+DO \$\$
+BEGIN
+	FOR n IN 2 .. 1500 LOOP
+		INSERT INTO waiting VALUES (n, n, repeat('x', 3000));
+		COMMIT;
+	END LOOP;
+END \$\$;
+SQL
 caught_up();
-my $summary = 'SELECT count(*), sum(hashint4(id)) FROM kept WHERE key > 0';
-my $look_up = "SELECT count(*) FROM kept WHERE id BETWEEN 1 AND 100";
+my %summaries = map
+{ $_ => "SELECT count(*), sum(hashint4(id)) FROM $_ WHERE key > 0" } 'kept', 'waiting';
 my $old = $standby->background_psql('postgres', on_error_stop => 1);
 $old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
-my $expected = $old->query_safe($summary);
-like($expected, qr/^300\|/, 'a transaction on the standby sees all rows');
+my %expected = map { $_ => $old->query_safe($summaries{$_}) } keys %summaries;
+like($expected{kept}, qr/^300\|/, 'a transaction on the standby sees all rows');
+like($expected{waiting}, qr/^1500\|/, 'also those whose entries are in the buffer');
 my $unstarted = $standby->background_psql('postgres', on_error_stop => 1);
 $unstarted->query_safe('BEGIN');
 
-$primary->safe_psql('postgres', "DELETE FROM kept WHERE id <= 100");
+my %marks = (
+	kept => "SELECT marked('kept_key'), marked('kept_id')",
+	waiting => 'SELECT ' . join(', ',
+		map { "marked_in_buffer('$_', 'sealed') + marked_in_buffer('$_', 'open')" }
+		  'waiting_key', 'waiting_id'));
+# Rows of the newest page are among those of "waiting".
+my %deleted = (kept => 'id <= 100', waiting => 'id <= 70 OR id > 1470');
+foreach my $table (sort keys %summaries)
+{
+	$primary->safe_psql('postgres', "DELETE FROM $table WHERE $deleted{$table}");
+}
 $primary->safe_psql('postgres', 'CHECKPOINT');
-$primary->safe_psql('postgres', "$ordered_scan $_")
-  foreach $summary, 'SELECT count(filler) FROM kept WHERE id > 0';
+foreach my $table (sort keys %summaries)
+{
+	$primary->safe_psql('postgres', "$ordered_scan $_")
+	  foreach $summaries{$table}, "SELECT count(filler) FROM $table WHERE id > 0";
+}
+my $pairs = "SELECT count(*) FROM waiting WHERE id - id = 0 AND key + 0";
+$primary->safe_psql('postgres', "$ordered_scan $pairs > 0");
 caught_up();
-is($standby->safe_psql('postgres', "SELECT marked('kept_key'), marked('kept_id')"), '100|100',
-	'100 entries are marked on the standby')
-  if $am ne 'btree';
+if ($am ne 'btree')
+{
+	is($primary->safe_psql('postgres', $marks{kept}), '100|100', 'entries of leaves are marked');
+	is($standby->safe_psql('postgres', $marks{kept}), '100|100', 'on the standby, too');
+	# The first row was inserted directly.
+	is($primary->safe_psql('postgres', $marks{waiting}), '99|99', 'entries in the buffer are marked');
+	# An image has the marks that there are when the first ones are set.
+	like($standby->safe_psql('postgres', $marks{waiting}), qr/^[1-9]\d*\|[1-9]\d*$/,
+		'some on the standby, too');
+}
 
 sub old_snapshot_sees_all
 {
 	my ($name) = @_;
 	my $sets = sub { $old->query_safe($_[0] =~ s/SET /SET LOCAL /gr) };
-	$sets->("SET enable_seqscan = on; SET enable_sort = on; $sequential_scan");
-	is($old->query_safe($summary), $expected, "$name: by a sequential scan");
-	$sets->('SET enable_indexscan = on; SET enable_indexonlyscan = on;' . $ordered_scan);
-	is($old->query_safe($summary), $expected, "$name: by an index scan");
-	is($old->query_safe($look_up), '100', "$name: by the unique index");
-	$sets->('SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = on;');
-	is($old->query_safe($summary), $expected, "$name: by a bitmap");
+	foreach my $table (sort keys %summaries)
+	{
+		my $summary = $summaries{$table};
+		my $look_up = "SELECT count(*) FROM $table WHERE id BETWEEN 1 AND 100";
+		$sets->("SET enable_seqscan = on; SET enable_sort = on; $sequential_scan");
+		is($old->query_safe($summary), $expected{$table}, "$name: $table by a sequential scan");
+		$sets->('SET enable_indexscan = on; SET enable_indexonlyscan = on;' . $ordered_scan);
+		is($old->query_safe($summary), $expected{$table}, "$name: $table by an index scan");
+		is($old->query_safe($look_up), '100', "$name: $table by the unique index");
+		$sets->(
+			'SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = on;');
+		is($old->query_safe($summary), $expected{$table}, "$name: $table by a bitmap");
+	}
+	is($old->query_safe("$pairs BETWEEN 3 AND 7"), '5', "$name: by two columns");
+	is($old->query_safe("$pairs > 1480"), '20', "$name: by two columns, on the open page");
 	return;
 }
 old_snapshot_sees_all('an old snapshot on the standby sees all rows');
+# Look-ups on the standby make sorted zones of sealed pages.
+$standby->safe_psql('postgres', <<'SQL');
+SET enable_seqscan = off;
+DO $$
+BEGIN
+	FOR i IN 1 .. 500 LOOP
+		PERFORM filler FROM waiting WHERE id - id = 0 AND key + 0 = i;
+		PERFORM filler FROM waiting WHERE key = i;
+		PERFORM filler FROM waiting WHERE id = i;
+	END LOOP;
+END $$;
+SQL
+old_snapshot_sees_all('an old snapshot sees them in sorted zones, too');
 
 # Promotion.  Transactions that began before go on, and see what they saw.
 $primary->stop;
@@ -361,10 +424,14 @@ $old->query_safe("SET LOCAL $workers = off");
 
 # A scan of the new primary leaves marked entries out; and they are not removed, as
 # long as a snapshot needs them.
-is($standby->safe_psql('postgres', "$ordered_scan $summary") =~ s/\|.*//r, '200', 'others do not see them');
+is($standby->safe_psql('postgres', "$ordered_scan $summaries{kept}") =~ s/\|.*//r, '200',
+	'others do not see them');
+is($standby->safe_psql('postgres', "$ordered_scan $summaries{waiting}") =~ s/\|.*//r, '1400',
+	'nor those in the buffer');
 $standby->safe_psql('postgres',
 	"$direct INSERT INTO kept SELECT 1000 + n, n % 100, 'new' FROM generate_series(1, 600) n");
-old_snapshot_sees_all('after more inserts');
+$standby->safe_psql('postgres', flush_statement('waiting_key', 'waiting_id', 'waiting_pair'));
+old_snapshot_sees_all('after more inserts and a flush');
 
 # A look-up of a transaction that began in recovery marks nothing.
 if ($am ne 'btree')
@@ -384,7 +451,8 @@ if ($am ne 'btree')
 	cmp_ok($standby->safe_psql('postgres', "SELECT marked('kept_id')"), '>', $before, 'a later one does');
 }
 
-foreach my $column ([ 'kept', 'key' ], [ 'kept', 'id' ], [ 'hot', 'key' ], [ 'hot', 'n' ], [ 'queue', 'key' ],
+foreach my $column ([ 'kept', 'key' ], [ 'kept', 'id' ], [ 'waiting', 'key' ], [ 'waiting', 'id' ],
+	[ 'hot', 'key' ], [ 'hot', 'n' ], [ 'queue', 'key' ],
 	[ 'changed', 'key' ])
 {
 	my ($table, $key) = @$column;

@@ -1,0 +1,104 @@
+/*-------------------------------------------------------------------------
+ *
+ * buffermarks.c
+ *	  Marking entries of the buffer whose rows are dead to everybody.  See
+ *	  buffermarks.h.
+ *
+ * Marks in sorted zones are what later scans see.  Those on pages outlive the
+ * zones, and flushes see them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "cursor/buffermarks.h"
+#include "pages/bufferpages.h"
+#include "pages/pageaccess.h"
+
+/* room for dead entries at first */
+#define FIRST_ALLOCATED		64
+
+void
+sware_dead_entries_add(SwareDeadEntries *dead, ItemPointer tid,
+					   const SwareEntrySource *source, MemoryContext context)
+{
+	if (dead->count == dead->allocated)
+	{
+		dead->allocated = Max(2 * dead->allocated, FIRST_ALLOCATED);
+		dead->entries = dead->entries == NULL ?
+			MemoryContextAlloc(context,
+							   dead->allocated * sizeof(SwareDeadEntry)) :
+			repalloc(dead->entries, dead->allocated * sizeof(SwareDeadEntry));
+	}
+	dead->entries[dead->count].tid = *tid;
+	dead->entries[dead->count].source = *source;
+	dead->count++;
+}
+
+/* Mark those that were read from sorted zones there, and learn their pages. */
+static void
+mark_in_zones(SwareDeadEntries *dead, Relation index, const SwareZoneView *view)
+{
+	SwareZoneEntry *entries = palloc(dead->count * sizeof(SwareZoneEntry));
+	int			count = 0;
+
+	for (int i = 0; i < dead->count; i++)
+	{
+		SwareEntrySource *source = &dead->entries[i].source;
+
+		if (source->zone == 0)
+			continue;
+		Assert((int) source->zone <= view->sortedCount);
+		entries[count].zone = &view->sorted[source->zone - 1];
+		entries[count].number = source->number;
+		entries[count].page = &source->page;
+		count++;
+	}
+	if (count > 0)
+		sware_zones_mark_entries(index, entries, count);
+	pfree(entries);
+}
+
+/* qsort comparator: by page, then by TID */
+static int
+compare_dead(const void *a, const void *b)
+{
+	const SwareDeadEntry *one = a;
+	const SwareDeadEntry *other = b;
+
+	if (one->source.page.block != other->source.page.block)
+		return one->source.page.block < other->source.page.block ? -1 : 1;
+	if (one->source.page.incarnation != other->source.page.incarnation)
+		return one->source.page.incarnation < other->source.page.incarnation ?
+			-1 : 1;
+	return ItemPointerCompare(unconstify(ItemPointerData *, &one->tid),
+							  unconstify(ItemPointerData *, &other->tid));
+}
+
+void
+sware_dead_entries_mark(SwareDeadEntries *dead, Relation index,
+						const SwareZoneView *view)
+{
+	ItemPointerData *tids;
+	int			count = 0;
+
+	if (likely(dead->count == 0))
+		return;
+	mark_in_zones(dead, index, view);
+	qsort(dead->entries, dead->count, sizeof(SwareDeadEntry), compare_dead);
+	tids = palloc(dead->count * sizeof(ItemPointerData));
+	for (int i = 0; i < dead->count; i++)
+	{
+		SwareLink	page = dead->entries[i].source.page;
+
+		tids[count++] = dead->entries[i].tid;
+		if (i + 1 < dead->count &&
+			sware_links_equal(page, dead->entries[i + 1].source.page))
+			continue;
+		if (sware_link_is_valid(page))
+			sware_mark_buffer_entries(index, page, tids, count);
+		count = 0;
+	}
+	pfree(tids);
+	dead->count = 0;
+}
