@@ -323,9 +323,13 @@ report_conflict(const SwareNewRow *row)
 static void
 examine_key(IndexScanDesc scan, MemoryContext context, Examination *examination)
 {
+	bool		exists = examination->row->check == UNIQUE_CHECK_EXISTING;
+
+	if (exists)
+		scan->ignore_killed_tuples = false; /* the entry itself may be marked */
 	scan->xs_snapshot = &examination->snapshot;
 	restart(scan, examination->row);
-	if (examination->row->check == UNIQUE_CHECK_EXISTING || may_be_there(scan))
+	if (exists || may_be_there(scan))
 		examine_rows(scan, examination);
 	sware_scan_rewind(scan->opaque);
 	scan->xs_snapshot = InvalidSnapshot;
