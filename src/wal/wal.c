@@ -105,17 +105,26 @@ timeline_begin(void)
 }
 
 /*
- * Must the record that is being made have an image of the page?  So it is with
- * a leaf's first change on a timeline.  The server that wrote the timeline
- * before may follow this one now, and have marks of dead entries that were
- * never logged.  Redo of a record that leaves out equal bytes would keep a
- * mark where the line pointer of another entry is now.
+ * Must the record that is being made have an image of the page?  The first
+ * record of a timeline has one for each page that may have marks of dead
+ * entries.  The server that wrote the timeline before may follow this one
+ * now, and have marks that were never logged.  Redo of a record that leaves
+ * out equal bytes would keep a mark where the line pointer of another entry
+ * is now.
  */
 static inline bool
 needs_image(Page page)
 {
 	return !PageIsNew(page) && PageGetLSN(page) < timeline_begin() &&
-		SwarePageGetOpaque(page)->kind == SWARE_KIND_LEAF;
+		(SwarePageGetOpaque(page)->kind == SWARE_KIND_LEAF ||
+		 SwarePageGetOpaque(page)->kind == SWARE_KIND_BUFFER);
+}
+
+/* How a page is registered for a record that is put together here. */
+static inline uint8
+registration_flags(Page page)
+{
+	return REGBUF_STANDARD | (needs_image(page) ? REGBUF_FORCE_IMAGE : 0);
 }
 
 /* Start a record. */
@@ -232,10 +241,8 @@ sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 	Size		size = IndexTupleSize(tuple);
 	PGAlignedBlock delta;
 	char	   *end = delta.data;
-	uint8		flags = REGBUF_STANDARD;
+	uint8		registration = registration_flags(page);
 
-	if (RelationNeedsWAL(index) && needs_image(page))
-		flags |= REGBUF_FORCE_IMAGE;
 	if (unlikely(images_are_compared()))
 	{
 		add_item_by_comparison(index, buffer, tuple, offset, to_append_area);
@@ -271,7 +278,7 @@ sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 			end = add_fragment(end, page, &opaque->appendItems, sizeof(uint16));
 
 		XLogBeginInsert();
-		XLogRegisterBuffer(0, buffer, flags);
+		XLogRegisterBuffer(0, buffer, registration);
 		XLogRegisterBufData(0, delta.data, end - delta.data);
 		lsn = XLogInsert(RM_GENERIC_ID, 0);
 		PageSetLSN(page, lsn);
@@ -310,6 +317,7 @@ sware_wal_append_data(Relation index, Buffer buffer, const char *data,
 	char	   *place = (char *) page + header->pd_lower;
 	char		delta[BLCKSZ + 3 * sizeof(DeltaFragment)];
 	char	   *end = delta;
+	uint8		registration = registration_flags(page);
 
 	if (unlikely(images_are_compared()))
 	{
@@ -334,7 +342,7 @@ sware_wal_append_data(Relation index, Buffer buffer, const char *data,
 			end = add_fragment(end, page, &opaque->flags, sizeof(uint16));
 
 		XLogBeginInsert();
-		XLogRegisterBuffer(0, buffer, REGBUF_STANDARD);
+		XLogRegisterBuffer(0, buffer, registration);
 		XLogRegisterBufData(0, delta, end - delta);
 		lsn = XLogInsert(RM_GENERIC_ID, 0);
 		PageSetLSN(page, lsn);
