@@ -149,7 +149,9 @@ find_wanted(const SwareScanFilter *filter, BlockNumber block, Page page,
 	{
 		Size		start = offset;
 		IndexTuple	entry = sware_buffer_entry(index, block, page, &offset);
-		unsigned short info = entry->t_info;
+
+		/* read once: another backend may mark the entry meanwhile */
+		unsigned short info = *(volatile unsigned short *) &entry->t_info;
 		Size		size = offset - start;
 		bool		is_left_out = filter->usesMarks &&
 			(info & SWARE_MARKED_ENTRY) != 0;
@@ -441,6 +443,7 @@ static bool
 read_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone)
 {
 	SwareScanFilter *filter = &cursor->filter;
+	int			left_out = cursor->leftOut;
 	bool		is_there;
 	int			taken;
 
@@ -455,7 +458,8 @@ read_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone)
 
 	/* Behind a place there may be no entries although the value exists. */
 	sware_count_bloom(filter->order.index, 1,
-					  is_there && taken == 0 && !filter->hasPlace);
+					  is_there && taken == 0 && cursor->leftOut == left_out &&
+					  !filter->hasPlace);
 	return is_there;
 }
 

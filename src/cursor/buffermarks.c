@@ -11,12 +11,21 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
+
 #include "cursor/buffermarks.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
 
 /* room for dead entries at first */
 #define FIRST_ALLOCATED		64
+
+/*
+ * If more entries than this are to be marked, pages of sorted zones that have
+ * only few of them are not read for it: the marks in the zones have to do.
+ */
+#define MANY_ENTRIES		256
+#define FEW_OF_A_PAGE		8
 
 void
 sware_dead_entries_add(SwareDeadEntries *dead, ItemPointer tid,
@@ -79,6 +88,7 @@ void
 sware_dead_entries_mark(SwareDeadEntries *dead, Relation index,
 						const SwareZoneView *view)
 {
+	bool		are_many = dead->count > MANY_ENTRIES;
 	ItemPointerData *tids;
 	int			count = 0;
 
@@ -90,12 +100,15 @@ sware_dead_entries_mark(SwareDeadEntries *dead, Relation index,
 	for (int i = 0; i < dead->count; i++)
 	{
 		SwareLink	page = dead->entries[i].source.page;
+		bool		is_in_zone = dead->entries[i].source.zone != 0;
 
 		tids[count++] = dead->entries[i].tid;
 		if (i + 1 < dead->count &&
 			sware_links_equal(page, dead->entries[i + 1].source.page))
 			continue;
-		if (sware_link_is_valid(page))
+		CHECK_FOR_INTERRUPTS();
+		if (sware_link_is_valid(page) &&
+			!(are_many && is_in_zone && count < FEW_OF_A_PAGE))
 			sware_mark_buffer_entries(index, page, tids, count);
 		count = 0;
 	}

@@ -125,14 +125,17 @@ sware_buffer_view_oldest_page(const SwareBufferView *view, SwareLink *oldest)
 	const SwareZoneView *zones = &view->zones;
 	SwareLink	links[SWARE_MAX_ZONE_PAGES];
 
-	if (zones->sortedCount > 0)
+	const SwareSortedZone *zone = &zones->sorted[0];
+
+	if (zones->pageCount > 0 &&
+		(zones->sortedCount == 0 ||
+		 (int32) (zones->pages[0].sequence - zone->firstSequence) < 0))
 	{
-		if (!sware_sorted_zone_copy_links(&zones->sorted[0], links))
-			return false;
-		*oldest = links[zones->sorted[0].retiredPages];
+		*oldest = zones->pages[0].page;
 		return true;
 	}
-	if (zones->pageCount > 0)
-		*oldest = zones->pages[0].page;
-	return zones->pageCount > 0;
+	if (zones->sortedCount == 0 || !sware_sorted_zone_copy_links(zone, links))
+		return false;
+	*oldest = links[zone->retiredPages];
+	return true;
 }

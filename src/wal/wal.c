@@ -115,7 +115,7 @@ timeline_begin(void)
 static inline bool
 needs_image(Page page)
 {
-	return !PageIsNew(page) && PageGetLSN(page) < timeline_begin() &&
+	return !PageIsNew(page) && PageGetLSN(page) <= timeline_begin() &&
 		(SwarePageGetOpaque(page)->kind == SWARE_KIND_LEAF ||
 		 SwarePageGetOpaque(page)->kind == SWARE_KIND_BUFFER);
 }

@@ -13,6 +13,7 @@
 
 #include <math.h>
 
+#include "access/xlog.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
@@ -132,6 +133,13 @@ gather_page(Gathered *gathered, SwareLink link, int number, uint64 *seal)
 {
 	PGAlignedBlock copy;
 
+	/*
+	 * Pages of a dropped database can be taken for those of another one until
+	 * a record changes them (see is_same_history).  Their entries are the
+	 * same then, but not their marks, which would count after promotion.
+	 */
+	bool		takes_no_marks = RecoveryInProgress();
+
 	CHECK_FOR_INTERRUPTS();
 	if (!sware_copy_buffer_page(gathered->index, link, copy.data))
 		return false;
@@ -144,6 +152,8 @@ gather_page(Gathered *gathered, SwareLink link, int number, uint64 *seal)
 
 		if (IndexTupleSize(entry) > SWARE_MAX_ENTRY_SIZE)
 			sware_report_buffer_entry(gathered->index, link.block, start);
+		if (takes_no_marks)
+			sware_clear_mark(entry);
 		gather(gathered, entry, number);
 	}
 	*seal = SwarePageGetOpaque(copy.data)->seal;

@@ -18,7 +18,7 @@ my $am = am();
 
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf', "autovacuum = off\nfsync = off\n" . preload());
+$primary->append_conf('postgresql.conf', "autovacuum = off\nfsync = off\nwal_log_hints = on\n" . preload());
 $primary->start;
 $primary->backup('copy');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
@@ -101,6 +101,59 @@ SQL
 	$primary->safe_psql('postgres', $_) foreach 'DROP DATABASE changing', 'DROP DATABASE model';
 }
 
-$standby->stop;
+# Marks of dead entries that the standby has met in the dropped database do not hide
+# rows of the other one when they begin to count.
+my @strategies = qw(file_copy wal_log);
+my %number = (file_copy => 90001, wal_log => 90002);
+foreach my $strategy (@strategies)
+{
+	$primary->safe_psql('postgres', "CREATE DATABASE model_$strategy");
+	$primary->safe_psql("model_$strategy", $am eq 'btree' ? '' : "CREATE EXTENSION $am");
+	$primary->safe_psql("model_$strategy", <<"SQL");
+CREATE TABLE data (key int, label text COLLATE "C") WITH (autovacuum_enabled = off);
+CREATE INDEX data_key ON data USING $am (key);
+CREATE INDEX data_label ON data USING $am (label);
+SQL
+	add_rows("model_$strategy", 900, 60);
+	my $make = "CREATE DATABASE changing_$strategy OID $number{$strategy}
+		TEMPLATE model_$strategy STRATEGY $strategy";
+	$primary->safe_psql('postgres', $make);
+	my $read = <<'SQL';
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SELECT count(*) FROM data WHERE key > 0;
+SELECT count(*) FROM data WHERE label > '';
+SQL
+	$primary->safe_psql("changing_$strategy", 'DELETE FROM data WHERE key % 2 = 0');
+	# The first change of a page after a checkpoint is logged, even if it is a mark.
+	$primary->safe_psql("changing_$strategy", 'CHECKPOINT');
+	is($primary->safe_psql("changing_$strategy", $read), "3000\n3000", "$strategy: rows are deleted")
+	  foreach 1 .. 2;
+	# What sets marks alone does not flush its WAL.
+	$primary->safe_psql("changing_$strategy", 'CREATE TABLE tick ()');
+	$primary->wait_for_catchup($standby);
+	cmp_ok(
+		$standby->safe_psql("changing_$strategy", <<'SQL'), '>', 0, "$strategy: marks arrive") if $am ne 'btree';
+SELECT count(*) FROM generate_series(1, pg_relation_size('data_label') / 8192 - 1) block,
+  sware_page_stats('data_label', block) page, sware_page_items('data_label', block) item
+WHERE page.kind = 'buffer' AND item.dead;
+SQL
+	$standby->safe_psql("changing_$strategy", $read) foreach 1 .. 3;
+	$primary->safe_psql('postgres', "DROP DATABASE changing_$strategy");
+	$primary->safe_psql('postgres', $make);
+}
+$primary->wait_for_catchup($standby);
 $primary->stop;
+$standby->promote;
+foreach my $strategy (@strategies)
+{
+	is($standby->safe_psql("changing_$strategy", <<'SQL'), "6000\n6000", "$strategy: all rows are found");
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SELECT count(*) FROM data WHERE key > 0;
+SELECT count(*) FROM data WHERE label > '';
+SQL
+}
+
+$standby->stop;
 done_testing();
