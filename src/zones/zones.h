@@ -33,7 +33,9 @@
  * have the same numbers and, if both come from one template, the same index
  * incarnation.  Shared memory is not told of that.  So a reader checks the seal
  * of the newest known page that is still listed, a random number that no other
- * page has.  If it is unchanged, everything older belongs to this database.
+ * page has.  If it is unchanged, everything older belongs to this database, or
+ * is the same there, but for marks of dead entries; so sorted zones that are
+ * made in recovery have none.
  * (The page's LSN would not do: with checksums, marks change it.)
  *
  * Sorted zones are read without locks: a reader copies an entry, and then
