@@ -275,8 +275,8 @@ count_items_before(SwareScan *scan)
 	int			current = position->current;
 	int			count = scan->forward ? position->last - current :
 		current - position->first;
-	int			low = 0;		/* so many items come before the head */
-	int			high = count;	/* so many come before it at most */
+	int			low = 0;		/* items before the head, at least */
+	int			high = count;	/* and at most */
 	int			probe = 0;		/* the number of the item to look at */
 
 	scan->headIsInLeaf = false;
