@@ -20,6 +20,7 @@
 #include "buffer/tails.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
+#include "layout/tuple.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
@@ -201,7 +202,7 @@ append(Relation index, Buffer buffer, IndexTuple *entries, int count,
 
 		if (!has_room(page, used + MAXALIGN(size)))
 			break;
-		memcpy(data.data + used, entries[done], size);
+		sware_copy_tuple(data.data + used, entries[done]);
 		memset(data.data + used + size, 0, MAXALIGN(size) - size);
 		used += MAXALIGN(size);
 	}

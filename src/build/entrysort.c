@@ -34,6 +34,7 @@
 #include "keys/entry.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
+#include "layout/tuple.h"
 
 /*
  * after this number of entries, look whether setting aside is worth its cost
@@ -198,7 +199,7 @@ append_entry(SwareOrderedList *list, IndexTuple entry)
 {
 	Size		size = IndexTupleSize(entry);
 
-	memcpy(sware_ordered_list_reserve(list, size), entry, size);
+	sware_copy_tuple(sware_ordered_list_reserve(list, size), entry);
 	sware_ordered_list_append(list);
 }
 
@@ -318,7 +319,7 @@ put_outlier(SwareEntrySort *sort, IndexTuple entry)
 {
 	Size		size = IndexTupleSize(entry);
 
-	memcpy(reserve_outlier(sort, size), entry, size);
+	sware_copy_tuple(reserve_outlier(sort, size), entry);
 	add_outlier(sort);
 }
 

@@ -10,6 +10,7 @@
 #include "utils/memutils.h"
 
 #include "cursor/bufferbatch.h"
+#include "layout/tuple.h"
 
 /* A batch ends before its limit if its entries take this number of bytes. */
 #define MAX_BATCH_BYTES		(1024 * 1024)
@@ -87,7 +88,7 @@ copy_entry(SwareBufferBatch *batch, IndexTuple entry)
 		batch->room = MemoryContextAlloc(batch->roomContext, batch->roomLeft);
 	}
 	copy = (IndexTuple) batch->room;
-	memcpy(copy, entry, size);
+	sware_copy_tuple(copy, entry);
 	batch->room += size;
 	batch->roomLeft -= size;
 	batch->bytes += size;

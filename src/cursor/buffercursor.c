@@ -237,7 +237,7 @@ find_candidates(SwareBufferCursor *cursor, SwareLink link, char *bytes,
 		if (abbreviation > filter->last)
 			continue;
 		*first = Min(*first, abbreviation);
-		memcpy(bytes + used, entry, size);
+		sware_copy_tuple(bytes + used, entry);
 		sware_clear_mark((IndexTuple) (bytes + used));
 		used += size;
 	}
@@ -401,6 +401,15 @@ take_from_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
 			const SwareZoneCopy *copy = &reader.copies[i];
 			SwareRangeSide side;
 
+			/*
+			 * Marked entries are passed over, but for the last copy, which
+			 * tells whether the range has ended.
+			 */
+			if (filter->usesMarks && copy->isMarked && i + 1 < reader.count)
+			{
+				cursor->leftOut++;
+				continue;
+			}
 			found.item = sware_scan_order_item(&filter->order, copy->entry);
 			found.source.number = copy->number;
 			if (found.item.abbreviation > filter->last ||

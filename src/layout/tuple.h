@@ -162,6 +162,24 @@ sware_leaf_tuple_max_tid(IndexTuple tuple)
 		(sware_leaf_tuple_tid_count(tuple) - 1);
 }
 
+/* the size of an entry with one column of at most 8 bytes */
+#define SWARE_SMALL_ENTRY_SIZE	(sizeof(IndexTupleData) + sizeof(Datum))
+
+/*
+ * Copy a tuple.  Most are small entries, and those a compiler copies best when
+ * it knows the size.
+ */
+static inline void
+sware_copy_tuple(void *to, IndexTuple tuple)
+{
+	Size		size = IndexTupleSize(tuple);
+
+	if (size == SWARE_SMALL_ENTRY_SIZE)
+		memcpy(to, tuple, SWARE_SMALL_ENTRY_SIZE);
+	else
+		memcpy(to, tuple, size);
+}
+
 /* size of an entry, or of a posting list without its TIDs */
 static inline Size
 sware_leaf_tuple_key_size(IndexTuple tuple)

@@ -9,6 +9,7 @@
 
 #include "utils/memutils.h"
 
+#include "layout/tuple.h"
 #include "staging/entrychain.h"
 
 /*
@@ -217,7 +218,7 @@ sware_copy_to_chain(SwareEntryChain *chain, IndexTuple *entries, int64 count)
 		{
 			Size		size = IndexTupleSize(entries[i]);
 
-			memcpy(sware_reserve(chain, size), entries[i], size);
+			sware_copy_tuple(sware_reserve(chain, size), entries[i]);
 			chain->last->used += size;
 		}
 	}

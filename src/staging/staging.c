@@ -23,6 +23,7 @@
 
 #include "base/options.h"
 #include "keys/entry.h"
+#include "layout/tuple.h"
 #include "staging/staginginternal.h"
 #include "tree/tree.h"
 
@@ -407,7 +408,7 @@ stage(SwareStaging *staging, Relation index, Relation heap, Datum *values,
 		sware_check_entry_size(index, heap, formed);
 		size = IndexTupleSize(formed);
 		entry = sware_reserve(&staging->entries, size);
-		memcpy(entry, formed, size);
+		sware_copy_tuple(entry, formed);
 		pfree(formed);
 	}
 	staging->entries.last->used += size;

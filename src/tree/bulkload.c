@@ -221,7 +221,7 @@ append_tuple(LoadLevel *level, IndexTuple tuple)
 	Size		size = IndexTupleSize(tuple);
 
 	Assert(level->space + sware_item_space(tuple) <= SWARE_PAGE_CAPACITY);
-	memcpy(copy, tuple, size);
+	sware_copy_tuple(copy, tuple);
 	level->tuples[level->count++] = copy;
 	level->dataUsed += MAXALIGN(size);
 	level->space += sware_item_space(tuple);

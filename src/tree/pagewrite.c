@@ -18,9 +18,6 @@
 #include "tree/pagewrite.h"
 
 
-/* size of an entry with one column of at most 8 bytes */
-#define SMALL_ENTRY_SIZE	(sizeof(IndexTupleData) + sizeof(Datum))
-
 /*
  * Add a tuple with a line pointer behind the last one; if the tuple is NULL,
  * an unused line pointer.
@@ -44,10 +41,7 @@ push_item(Page page, IndexTuple tuple)
 	}
 	header->pd_upper -= MAXALIGN(size);
 	ItemIdSetNormal(line_pointer, header->pd_upper, size);
-	if (size == SMALL_ENTRY_SIZE)
-		memcpy((char *) page + header->pd_upper, tuple, SMALL_ENTRY_SIZE);
-	else
-		memcpy((char *) page + header->pd_upper, tuple, size);
+	sware_copy_tuple((char *) page + header->pd_upper, tuple);
 }
 
 /*

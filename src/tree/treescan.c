@@ -142,6 +142,53 @@ add_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
 	}
 }
 
+/*
+ * Add the TIDs of the view's tuples begin..end-1, without the first `skip`
+ * TIDs of the first one, to the position's items, going forward.
+ */
+static void
+add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int begin,
+			 int skip, int end)
+{
+	SwarePosition *position = &cursor->position;
+	bool		uses_marks = cursor->usesMarks;
+	bool		wants_tuples = cursor->wantTuples;
+	bool		has_conditions = cursor->keys.conditionCount > 0;
+
+	for (int i = begin; i < end; i++)
+	{
+		OffsetNumber offset = sware_view_offset(view, i);
+		IndexTuple	tuple;
+		Size		size;
+
+		/* the tuples of marked items are not touched */
+		if (uses_marks && ItemIdIsDead(PageGetItemId(view->page, offset)))
+			continue;
+
+		tuple = sware_view_entry(view, offset);
+		size = MAXALIGN(IndexTupleSize(tuple));
+		if (has_conditions || sware_tuple_is_posting(tuple) ||
+			position->last >= SWARE_MAX_TIDS_PER_PAGE - 1 ||
+			position->tuplesUsed + size > BLCKSZ)
+		{
+			add_tids(cursor, view, i, i == begin ? skip : 0,
+					 sware_leaf_tuple_tid_count(tuple), true);
+			continue;
+		}
+
+		/* what add_tids does, for most tuples */
+		position->last++;
+		position->tids[position->last] = tuple->t_tid;
+		position->pageOffsets[position->last] = offset;
+		if (wants_tuples)
+		{
+			sware_copy_tuple(position->tuples + position->tuplesUsed, tuple);
+			position->tupleOffsets[position->last] = position->tuplesUsed;
+			position->tuplesUsed += size;
+		}
+	}
+}
+
 /* Set a border to an end of a range. */
 static inline void
 set_range_border(SwareBorder *border, int64 range)
@@ -279,13 +326,7 @@ read_forward(SwareTreeCursor *cursor, Buffer buffer)
 	{
 		int			end = sware_view_search_end(&view, &keys->high, begin);
 
-		for (int i = begin; i < end; i++)
-		{
-			IndexTuple	tuple = sware_view_tuple(&view, i);
-
-			add_tids(cursor, &view, i, i == begin ? skip : 0,
-					 sware_leaf_tuple_tid_count(tuple), true);
-		}
+		add_all_tids(cursor, &view, begin, skip, end);
 
 		/* the range may end within a posting list */
 		if (end < view.count)

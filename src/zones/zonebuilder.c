@@ -23,6 +23,7 @@
 #include "keys/searchkey.h"
 #include "keys/sorter.h"
 #include "layout/page.h"
+#include "layout/tuple.h"
 #include "pages/bufferpages.h"
 #include "keys/bloomfilter.h"
 #include "zones/sortedzone.h"
@@ -79,7 +80,7 @@ gather(Gathered *gathered, IndexTuple entry, int origin)
 						  gathered->allocated * sizeof(IndexTuple));
 	}
 	copy = (IndexTuple) (gathered->room + ORIGIN_SIZE);
-	memcpy(copy, entry, size);
+	sware_copy_tuple(copy, entry);
 	*origin_of(copy) = origin;
 	gathered->room += ORIGIN_SIZE + size;
 	gathered->roomLeft -= ORIGIN_SIZE + size;
@@ -292,7 +293,7 @@ fill_entries(IndexTuple *entries, SwareZoneImage *image)
 		origins[i] = *origin_of(entries[i]);
 		if (zone->entrySize == 0)
 			offsets[i] = length;
-		memcpy(tuples + length, entries[i], size);
+		sware_copy_tuple(tuples + length, entries[i]);
 		length += size;
 	}
 	if (zone->entrySize == 0)
