@@ -22,12 +22,6 @@
 /* the number of entries that a batch has room for at first */
 #define FIRST_ALLOCATED		16
 
-/*
- * If a batch has at most this number of entries, those of one page may be
- * enough for it.
- */
-#define MAX_NARROWED		32
-
 /* Initialise a batch, which is empty.  Memory is taken from `context`. */
 void
 sware_batch_init(SwareBufferBatch *batch, SwareScanFilter *filter,
@@ -295,12 +289,10 @@ sware_batch_narrow(SwareBufferBatch *batch, const int64 *abbreviations,
 				   int count)
 {
 	SwareScanFilter *filter = batch->filter;
-	int64		best[MAX_NARROWED]; /* in ascending order */
+	int64		best[SWARE_MAX_NARROWED]; /* in ascending order */
 	int			found = 0;
 
-	if (batch->limit > MAX_NARROWED)
-		return;
-
+	Assert(sware_batch_can_narrow(batch));
 	for (int i = 0; i < count; i++)
 	{
 		int64		abbreviation = abbreviations[i];

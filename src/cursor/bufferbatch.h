@@ -19,6 +19,12 @@
 #include "cursor/buffermarks.h"
 #include "cursor/scanfilter.h"
 
+/*
+ * If a batch has at most this number of entries, those of one page may be
+ * enough for it.
+ */
+#define SWARE_MAX_NARROWED	32
+
 typedef struct SwareBufferedEntry
 {
 	SwareSortItem item;			/* its entry is in the batch's memory, without
@@ -75,9 +81,18 @@ extern bool sware_batch_add(SwareBufferBatch *batch,
 extern void sware_batch_keep_the_best(SwareBufferBatch *batch);
 
 /*
- * Given the abbreviations of wanted entries of one page, of which those between
- * the filter's first and last are wanted whatever else they are: if they are
- * enough for a small batch, only the best of them, and better ones, are wanted
+ * Is the batch small, and are entries wanted, whatever else they are, if their
+ * abbreviations are between the filter's first and last?
+ */
+static inline bool
+sware_batch_can_narrow(const SwareBufferBatch *batch)
+{
+	return batch->filter->canNarrow && batch->limit <= SWARE_MAX_NARROWED;
+}
+
+/*
+ * Given the abbreviations of wanted entries of one page, for a batch that can
+ * be narrowed: if they are enough for it, only the best of them, and better ones, are wanted
  * from now on.  They are in any order, but it is fastest if they mostly ascend.
  */
 extern void sware_batch_narrow(SwareBufferBatch *batch,

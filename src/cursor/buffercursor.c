@@ -15,6 +15,7 @@
 
 #include "base/faultpoint.h"
 #include "cursor/buffercursor.h"
+#include "cursor/pagedigest.h"
 #include "cursor/zonereader.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
@@ -31,14 +32,11 @@
 #define LIMIT_GROWTH		8
 #define LAST_LIMIT			4096
 
-/* the largest number of entries of a buffer page */
-#define MAX_PAGE_ENTRIES	(BLCKSZ / sizeof(IndexTupleData))
-
 /*
  * A scan that leaves out this number of marked entries in a batch, which are
  * those of a few pages, looks whether whole pages are dead.
  */
-#define MANY_LEFT_OUT		1000
+#define MANY_LEFT_OUT		128
 
 /*
  * How often a page may differ from what the directory says, while the
@@ -117,24 +115,25 @@ sware_buffer_cursor_met_dead_pages(SwareBufferCursor *cursor)
 }
 
 /*
- * The entries of a page whose abbreviations are wanted, in the scan's order,
- * without the marked ones if the scan may leave these out.
+ * The entries of a page whose abbreviations are wanted, without the marked ones
+ * if the scan may leave these out.
  */
 typedef struct WantedEntries
 {
 	int			count;
 	int			leftOut;		/* marked ones that are not among them */
-	int64		abbreviations[MAX_PAGE_ENTRIES];
-	uint16		offsets[MAX_PAGE_ENTRIES];
+	int64		abbreviations[SWARE_MAX_PAGE_ENTRIES];
+	uint16		offsets[SWARE_MAX_PAGE_ENTRIES];
 } WantedEntries;
 
 /*
- * Find the entries of a page that may be wanted, in the order of the page.  The
- * caller holds a lock on it.
+ * Add the entries of a page, from a byte on, that may be wanted, in the order
+ * of the page.  Returns how many entries it has read.  The caller holds a lock
+ * on the page.
  */
-static void
+static int
 find_wanted(const SwareScanFilter *filter, BlockNumber block, Page page,
-			WantedEntries *wanted)
+			Size from, WantedEntries *wanted)
 {
 	Relation	index = filter->order.index;
 	TupleDesc	descriptor = RelationGetDescr(index);
@@ -142,10 +141,11 @@ find_wanted(const SwareScanFilter *filter, BlockNumber block, Page page,
 	int64		first = filter->first;
 	int64		last = filter->last;
 	Size		end = sware_buffer_page_end(page);
-	int			count = 0;
+	int			count = wanted->count;
 	int			left_out = 0;
+	int			passed = 0;
 
-	for (Size offset = SWARE_BUFFER_START; offset < end;)
+	for (Size offset = from; offset < end;)
 	{
 		Size		start = offset;
 		IndexTuple	entry = sware_buffer_entry(index, block, page, &offset);
@@ -164,12 +164,14 @@ find_wanted(const SwareScanFilter *filter, BlockNumber block, Page page,
 		{
 			int64		abbreviation =
 				sware_abbreviate(&column, descriptor, entry);
+			bool		is_wanted =
+				abbreviation >= first && abbreviation <= last;
 
 			wanted->offsets[count] = start;
 			wanted->abbreviations[count] = abbreviation;
-			count += !is_left_out &&
-				abbreviation >= first && abbreviation <= last;
-			left_out += is_left_out;
+			count += !is_left_out && is_wanted;
+			left_out += is_left_out && is_wanted;
+			passed++;
 			start += size;
 			entry = (IndexTuple) ((char *) page + start);
 			if (start + size > end || entry->t_info != info)
@@ -178,7 +180,86 @@ find_wanted(const SwareScanFilter *filter, BlockNumber block, Page page,
 		offset = start;
 	}
 	wanted->count = count;
-	wanted->leftOut = left_out;
+	wanted->leftOut += left_out;
+	return passed;
+}
+
+/*
+ * Add the entries of a digest that may be wanted, in the scan's order; if a
+ * small batch needs only the first ones, then not many more.  The caller holds
+ * a lock on the page.
+ */
+static void
+find_in_digest(const SwareBufferCursor *cursor, BlockNumber block, Page page,
+			   const SwarePageDigest *digest, WantedEntries *wanted)
+{
+	const SwareScanFilter *filter = &cursor->filter;
+	bool		forward = filter->order.forward;
+	bool		may_stop = sware_batch_can_narrow(&cursor->batch);
+	int			step = forward ? 1 : -1;
+	int			inside = 0;		/* wanted whatever else they are */
+	int64		previous = filter->first;
+	int			i;
+
+	/* The abbreviations of a backward scan are inverted. */
+	if (forward)
+		i = sware_page_digest_search(digest, filter->first);
+	else if (filter->first == PG_INT64_MIN)
+		i = digest->count - 1;
+	else
+		i = sware_page_digest_search(digest, ~filter->first + 1) - 1;
+
+	for (; i >= 0 && i < digest->count; i += step)
+	{
+		int64		abbreviation = digest->entries[i].abbreviation;
+		Size		offset = digest->entries[i].offset;
+		Size		start = offset;
+		IndexTuple	entry;
+
+		if (!forward)
+			abbreviation = ~abbreviation;
+		if (abbreviation > filter->last ||
+			(may_stop && inside > cursor->batch.limit &&
+			 abbreviation > previous))
+			break;
+		entry = sware_buffer_entry(filter->order.index, block, page, &offset);
+		if (filter->usesMarks && sware_entry_is_marked(entry))
+		{
+			wanted->leftOut++;
+			continue;
+		}
+		wanted->offsets[wanted->count] = start;
+		wanted->abbreviations[wanted->count] = abbreviation;
+		wanted->count++;
+		inside += abbreviation > filter->first && abbreviation < filter->last;
+		previous = abbreviation;
+	}
+}
+
+/*
+ * Put the entries of a page that are not in its digest behind those that are.
+ * The caller holds a lock on the page.
+ */
+static void
+add_to_digest(const SwareScanFilter *filter, BlockNumber block, Page page,
+			  SwarePageDigest *digest)
+{
+	Relation	index = filter->order.index;
+	TupleDesc	descriptor = RelationGetDescr(index);
+
+	digest->added = 0;
+	for (Size offset = digest->end; offset < sware_buffer_page_end(page);)
+	{
+		SwareDigestEntry *added =
+			&digest->entries[digest->count + digest->added++];
+
+		added->offset = offset;
+		added->abbreviation =
+			sware_abbreviate(&filter->order.column, descriptor,
+							 sware_buffer_entry(index, block, page, &offset));
+		if (!filter->order.forward)
+			added->abbreviation = ~added->abbreviation;
+	}
 }
 
 static void
@@ -197,34 +278,79 @@ reverse(WantedEntries *wanted)
 }
 
 /*
+ * Find the entries of an open page that may be wanted, with the page's digest.
+ * Returns where the page ends, if the digest should be extended up to there: it
+ * has got the new entries then.  Otherwise, returns zero.  The caller holds a
+ * lock on the page.
+ */
+static Size
+find_with_digest(SwareBufferCursor *cursor, BlockNumber block, Page page,
+				 SwarePageDigest *digest, WantedEntries *wanted)
+{
+	SwareScanFilter *filter = &cursor->filter;
+	Size		end = sware_buffer_page_end(page);
+	int			passed;
+
+	/* this cannot be, but for damage */
+	if (unlikely(end < digest->end))
+		sware_page_digest_reset(digest);
+
+	/* entries that arrived later are larger, as a rule */
+	if (filter->order.forward)
+		find_in_digest(cursor, block, page, digest, wanted);
+	passed = find_wanted(filter, block, page, digest->end, wanted);
+	if (!filter->order.forward)
+	{
+		reverse(wanted);
+		find_in_digest(cursor, block, page, digest, wanted);
+	}
+	if (!sware_page_digest_passed(digest, passed))
+		return 0;
+	add_to_digest(filter, block, page, digest);
+	return end;
+}
+
+/*
  * Copy those entries of a page that may be wanted to `bytes`, which has room
  * for a page, and find the first of their abbreviations.  Returns false if the
  * page is not the one that the link means any more.  Holds a share lock on the
  * page meanwhile, and calls no comparator.
  */
 static bool
-find_candidates(SwareBufferCursor *cursor, SwareLink link, char *bytes,
-				SwareCandidates *candidates, int64 *first)
+find_candidates(SwareBufferCursor *cursor, SwareLink link, bool is_open,
+				char *bytes, SwareCandidates *candidates, int64 *first)
 {
 	SwareScanFilter *filter = &cursor->filter;
+	SwarePageDigest *digest = NULL;
+	Size		digest_end = 0;
 	WantedEntries wanted;
 	Size		used = 0;
 	Buffer		buffer;
 	Page		page;
 
 	CHECK_FOR_INTERRUPTS();
+	wanted.count = wanted.leftOut = 0;
+	if (is_open && sware_has_abbreviations(&filter->order.column))
+		digest = sware_page_digest(filter->order.index,
+								   cursor->view.state.indexIncarnation, link);
 	buffer = sware_read_buffer_page(filter->order.index, link,
 									BUFFER_LOCK_SHARE);
 	if (!BufferIsValid(buffer))
 		return false;
 	page = BufferGetPage(buffer);
-	find_wanted(filter, link.block, page, &wanted);
+	if (digest)
+		digest_end = find_with_digest(cursor, link.block, page, digest,
+									  &wanted);
+	else
+	{
+		(void) find_wanted(filter, link.block, page, SWARE_BUFFER_START,
+						   &wanted);
+		if (!filter->order.forward)
+			reverse(&wanted);
+	}
 	cursor->leftOut += wanted.leftOut;
-
-	/* entries that arrived later are larger, as a rule */
-	if (!filter->order.forward)
-		reverse(&wanted);
-	if (filter->canNarrow && wanted.count > cursor->batch.limit)
+	if (sware_batch_can_narrow(&cursor->batch) &&
+		wanted.count > cursor->batch.limit)
 		sware_batch_narrow(&cursor->batch, wanted.abbreviations, wanted.count);
 
 	*first = PG_INT64_MAX;
@@ -236,12 +362,17 @@ find_candidates(SwareBufferCursor *cursor, SwareLink link, char *bytes,
 
 		if (abbreviation > filter->last)
 			continue;
+		if (unlikely(used + size > BLCKSZ))
+			sware_report_buffer_entry(filter->order.index, link.block,
+									  wanted.offsets[i]);
 		*first = Min(*first, abbreviation);
 		sware_copy_tuple(bytes + used, entry);
 		sware_clear_mark((IndexTuple) (bytes + used));
 		used += size;
 	}
 	sware_release_buffer(buffer);
+	if (digest_end > 0)
+		sware_page_digest_extend(digest, digest_end);
 
 	candidates->page = link;
 	candidates->used = used;
@@ -318,7 +449,7 @@ read_page(SwareBufferCursor *cursor, SwareLink link)
 
 	if (!may_have_key(cursor, link))
 		return true;
-	if (!find_candidates(cursor, link, memory.bytes, &candidates, &first))
+	if (!find_candidates(cursor, link, false, memory.bytes, &candidates, &first))
 		return false;
 	take_candidates(cursor, &candidates);
 	return true;
@@ -338,7 +469,7 @@ read_tail(SwareBufferCursor *cursor, SwareLink link, int number)
 
 	if (!may_have_key(cursor, link))
 		return true;
-	if (!find_candidates(cursor, link, memory.data, tail, &first))
+	if (!find_candidates(cursor, link, true, memory.data, tail, &first))
 		return false;
 	tail->bytes = NULL;
 	if (tail->used > 0)
@@ -374,6 +505,8 @@ take_from_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
 	SwareScanFilter *filter = &cursor->filter;
 	SwareScanKeys *keys = filter->keys;
 	bool		forward = filter->order.forward;
+	bool		needs_page = cursor->visitor == NULL &&
+		!IsMVCCSnapshot(cursor->scan->xs_snapshot);
 	SwareZoneReader reader;
 	SwareBufferedEntry found;
 	bool		follows = false;
@@ -381,9 +514,12 @@ take_from_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
 	CHECK_FOR_INTERRUPTS();
 	*taken = 0;
 	found.source.zone = zone - cursor->view.zones.sorted + 1;
+	found.source.page = (SwareLink)
+	{
+		InvalidBlockNumber, 0
+	};
 	sware_zone_reader_init(&reader, filter->order.index, zone, forward,
-						   cursor->visitor == NULL &&
-						   !IsMVCCSnapshot(cursor->scan->xs_snapshot));
+						   filter->usesMarks);
 	sware_scan_keys_set_range(keys, forward ? 0 : keys->rangeCount - 1);
 	if (!sware_zone_reader_seek(&reader, filter->hasPlace ? &filter->place :
 								sware_scan_filter_range_begin(filter)))
@@ -395,21 +531,13 @@ take_from_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
 			return false;
 		if (reader.copied == 0)
 			return true;
-		found.source.page = reader.page;
+		cursor->leftOut += reader.leftOut;
+		reader.leftOut = 0;
 		for (int i = 0; i < reader.count; i++)
 		{
 			const SwareZoneCopy *copy = &reader.copies[i];
 			SwareRangeSide side;
 
-			/*
-			 * Marked entries are passed over, but for the last copy, which
-			 * tells whether the range has ended.
-			 */
-			if (filter->usesMarks && copy->isMarked && i + 1 < reader.count)
-			{
-				cursor->leftOut++;
-				continue;
-			}
 			found.item = sware_scan_order_item(&filter->order, copy->entry);
 			found.source.number = copy->number;
 			if (found.item.abbreviation > filter->last ||
@@ -432,6 +560,10 @@ take_from_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
 			}
 			if (!sware_scan_filter_satisfies(filter, &found.item))
 				continue;
+			if (needs_page &&
+				!sware_sorted_zone_copy_page(zone, copy->number,
+											 &found.source.page))
+				return false;
 
 			follows = take(cursor, &found, follows);
 			if (++*taken > cursor->batch.limit)

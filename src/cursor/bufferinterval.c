@@ -80,7 +80,6 @@ sware_buffer_interval_end(SwareBufferCursor *cursor, bool forward,
 	SwareSearchKey end_key;
 	PGAlignedBlock entry;
 	ZonePart	part;
-	SwareLink	page;
 	int64		total;
 	int64		distance;
 
@@ -101,10 +100,10 @@ sware_buffer_interval_end(SwareBufferCursor *cursor, bool forward,
 		return false;
 
 	distance = (part.to - part.from) * (double) entries / total;
-	if (!sware_sorted_zone_copy_entry(part.zone,
-									  forward ? part.from + distance :
-									  part.to - 1 - distance,
-									  (IndexTuple) entry.data, &page))
+	if (!sware_sorted_zone_copy_tuples(part.zone,
+									   forward ? part.from + distance :
+									   part.to - 1 - distance,
+									   1, entry.data))
 		return false;
 	sware_clear_mark((IndexTuple) entry.data);
 	memcpy(found, entry.data, IndexTupleSize((IndexTuple) entry.data));

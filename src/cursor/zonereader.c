@@ -17,19 +17,16 @@
 void
 sware_zone_reader_init(SwareZoneReader *reader, Relation index,
 					   const SwareSortedZone *zone, bool forward,
-					   bool needs_page)
+					   bool leaves_out_marked)
 {
 	reader->index = index;
 	reader->zone = zone;
 	reader->forward = forward;
-	reader->needsPage = needs_page;
-	reader->most = needs_page ? 1 : FIRST_COPIED;
+	reader->leavesOutMarked = leaves_out_marked;
+	reader->leftOut = 0;
+	reader->most = FIRST_COPIED;
 	reader->position = 0;
 	reader->copied = 0;
-	reader->page = (SwareLink)
-	{
-		InvalidBlockNumber, 0
-	};
 }
 
 bool
@@ -62,11 +59,9 @@ copy_from(SwareZoneReader *reader, uint32 first)
 	const SwareSortedZone *zone = reader->zone;
 	char	   *memory = reader->memory.bytes;
 	bool		is_retired[SWARE_MAX_COPIED];
+	int			last = reader->forward ? reader->copied - 1 : 0;
 
-	if (reader->needsPage ?
-		!sware_sorted_zone_copy_entry(zone, first, (IndexTuple) memory,
-									  &reader->page) :
-		!sware_sorted_zone_copy_tuples(zone, first, reader->copied, memory))
+	if (!sware_sorted_zone_copy_tuples(zone, first, reader->copied, memory))
 		return false;
 	if (zone->retiredPages > 0 &&
 		!sware_sorted_zone_find_retired(zone, first, reader->copied,
@@ -76,12 +71,18 @@ copy_from(SwareZoneReader *reader, uint32 first)
 	for (int i = 0; i < reader->copied; i++)
 	{
 		IndexTuple	entry = (IndexTuple) memory;
+		bool		is_marked = sware_entry_is_marked(entry);
 
 		memory += MAXALIGN(IndexTupleSize(entry));
 		if (zone->retiredPages > 0 && is_retired[i])
 			continue;
+		if (is_marked && reader->leavesOutMarked && i != last)
+		{
+			reader->leftOut++;
+			continue;
+		}
 		reader->copies[reader->count].entry = entry;
-		reader->copies[reader->count].isMarked = sware_entry_is_marked(entry);
+		reader->copies[reader->count].isMarked = is_marked;
 		reader->copies[reader->count].number = first + i;
 		reader->count++;
 		sware_clear_mark(entry);
@@ -104,8 +105,7 @@ sware_zone_reader_copy(SwareZoneReader *reader)
 	reader->count = 0;
 	if (reader->copied == 0)
 		return true;
-	if (!reader->needsPage)
-		reader->most = Min(2 * reader->most, SWARE_MAX_COPIED);
+	reader->most = Min(2 * reader->most, SWARE_MAX_COPIED);
 
 	if (reader->forward)
 		return copy_from(reader, zone->firstEntry + reader->position);

@@ -30,15 +30,19 @@ typedef struct SwareZoneReader
 	Relation	index;
 	const SwareSortedZone *zone;
 	bool		forward;
-	bool		needsPage;		/* copy one entry at a time, and set `page` */
+	bool		leavesOutMarked;
+	int			leftOut;		/* the number of marked entries left out */
 	int			most;			/* the number of entries to copy next */
 	int64		position;		/* of the entries copied last */
 	int			copied;			/* how many these were; 0: none are left */
 
-	/* those of them whose pages have not retired, in the scan's order */
+	/*
+	 * Those of them whose pages have not retired, in the scan's order; without
+	 * the marked ones if these are left out, but for the last, which tells
+	 * whether a range has ended.
+	 */
 	int			count;
 	SwareZoneCopy copies[SWARE_MAX_COPIED];
-	SwareLink	page;			/* of the only one, if needsPage */
 
 	union
 	{
@@ -50,7 +54,7 @@ typedef struct SwareZoneReader
 
 extern void sware_zone_reader_init(SwareZoneReader *reader, Relation index,
 								   const SwareSortedZone *zone, bool forward,
-								   bool needs_page);
+								   bool leaves_out_marked);
 
 /*
  * Go on behind the first entry copied last, and not before `place`.  Returns

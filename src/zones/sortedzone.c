@@ -127,13 +127,12 @@ copy_tuple(const SwareSortedZone *zone, uint32 number, IndexTuple into)
 }
 
 bool
-sware_sorted_zone_copy_entry(const SwareSortedZone *zone, uint32 number,
-							 IndexTuple into, SwareLink *page)
+sware_sorted_zone_copy_page(const SwareSortedZone *zone, uint32 number,
+							SwareLink *page)
 {
 	uint16		origin;
 
-	return copy_tuple(zone, number, into) &&
-		sware_pool_read(&zone->allocation,
+	return sware_pool_read(&zone->allocation,
 						zone->originsStart + (Size) number * sizeof(uint16),
 						&origin, sizeof(origin)) &&
 		sware_pool_has_stamp(&zone->allocation, zone->stamp) &&

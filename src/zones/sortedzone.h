@@ -123,13 +123,11 @@ extern int64 sware_sorted_zone_search(Relation index,
 									  const SwareSearchKey *place);
 
 /*
- * Copy an entry of a sorted zone to `into`, which has room for any entry
- * (SWARE_MAX_ENTRY_SIZE bytes), and set *page to the buffer page that it is on.
- * The copy has the entry's mark.  Returns false if the zone is gone.
+ * Set *page to the buffer page that an entry of a sorted zone is on.  Returns
+ * false if the zone is gone.
  */
-extern bool sware_sorted_zone_copy_entry(const SwareSortedZone *zone,
-										 uint32 number, IndexTuple into,
-										 SwareLink *page);
+extern bool sware_sorted_zone_copy_page(const SwareSortedZone *zone,
+										uint32 number, SwareLink *page);
 
 /*
  * Copy `count` entries of a sorted zone, from the number `first` on, to `into`,

@@ -167,7 +167,8 @@ read_zone(Relation index, const SwareZoneView *view,
 		bool		is_retired[4];
 		uint32		count = Min(lengthof(is_retired), zone->entries - i);
 
-		if (!sware_sorted_zone_copy_entry(zone, i, entry, &page) ||
+		if (!sware_sorted_zone_copy_tuples(zone, i, 1, (char *) entry) ||
+			!sware_sorted_zone_copy_page(zone, i, &page) ||
 			!sware_sorted_zone_find_retired(zone, i, count, is_retired))
 			elog(ERROR, "a sorted zone is gone");
 		if (find_unsorted(view, page) != NULL)
