@@ -289,7 +289,7 @@ sware_batch_narrow(SwareBufferBatch *batch, const int64 *abbreviations,
 				   int count)
 {
 	SwareScanFilter *filter = batch->filter;
-	int64		best[SWARE_MAX_NARROWED]; /* in ascending order */
+	int64		best[SWARE_MAX_NARROWED];	/* in ascending order */
 	int			found = 0;
 
 	Assert(sware_batch_can_narrow(batch));

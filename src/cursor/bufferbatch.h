@@ -92,8 +92,9 @@ sware_batch_can_narrow(const SwareBufferBatch *batch)
 
 /*
  * Given the abbreviations of wanted entries of one page, for a batch that can
- * be narrowed: if they are enough for it, only the best of them, and better ones, are wanted
- * from now on.  They are in any order, but it is fastest if they mostly ascend.
+ * be narrowed: if they are enough for it, only the best of them, and better
+ * ones, are wanted from now on.  They are in any order, but it is fastest if
+ * they mostly ascend.
  */
 extern void sware_batch_narrow(SwareBufferBatch *batch,
 							   const int64 *abbreviations, int count);

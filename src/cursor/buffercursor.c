@@ -449,7 +449,8 @@ read_page(SwareBufferCursor *cursor, SwareLink link)
 
 	if (!may_have_key(cursor, link))
 		return true;
-	if (!find_candidates(cursor, link, false, memory.bytes, &candidates, &first))
+	if (!find_candidates(cursor, link, false, memory.bytes, &candidates,
+						 &first))
 		return false;
 	take_candidates(cursor, &candidates);
 	return true;

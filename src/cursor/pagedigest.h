@@ -62,8 +62,8 @@ extern int	sware_page_digest_search(const SwarePageDigest *digest,
 									 int64 abbreviation);
 
 /*
- * Tell a digest that a number of entries behind its end have been read.  Returns
- * whether it should be extended by them.
+ * Tell a digest that a number of entries behind its end have been read.
+ * Returns whether it should be extended by them.
  */
 extern bool sware_page_digest_passed(SwarePageDigest *digest, int entries);
 

@@ -37,9 +37,9 @@ typedef struct SwareZoneReader
 	int			copied;			/* how many these were; 0: none are left */
 
 	/*
-	 * Those of them whose pages have not retired, in the scan's order; without
-	 * the marked ones if these are left out, but for the last, which tells
-	 * whether a range has ended.
+	 * Those of them whose pages have not retired, in the scan's order;
+	 * without the marked ones if these are left out, but for the last, which
+	 * tells whether a range has ended.
 	 */
 	int			count;
 	SwareZoneCopy copies[SWARE_MAX_COPIED];

@@ -43,6 +43,13 @@
 #define MAX_FRUITLESS_LEAVES	10000
 
 /*
+ * Many scans end after a few rows.  So if a leaf has more than MANY_TUPLES for
+ * a scan, it first reads FEW_TUPLES of them only.
+ */
+#define MANY_TUPLES		128
+#define FEW_TUPLES		24
+
+/*
  * How many TIDs of a tuple that does not lie before a place lie before it?
  * Some do only if the tuple is a posting list whose range has the place.
  */
@@ -326,6 +333,18 @@ read_forward(SwareTreeCursor *cursor, Buffer buffer)
 	{
 		int			end = sware_view_search_end(&view, &keys->high, begin);
 
+		if (cursor->readsFew && end - begin > MANY_TUPLES)
+		{
+			/* the others are in the same leaf, from this tuple on */
+			cursor->readsFew = false;
+			end = begin + FEW_TUPLES;
+			add_all_tids(cursor, &view, begin, skip, end);
+			right->more = right->linked = true;
+			right->sibling = position->page;
+			set_tuple_border(cursor, &right->border, range,
+							 sware_view_tuple(&view, end));
+			return;
+		}
 		add_all_tids(cursor, &view, begin, skip, end);
 
 		/* the range may end within a posting list */
@@ -431,6 +450,22 @@ read_backward(SwareTreeCursor *cursor, Buffer buffer)
 	{
 		int			begin = sware_view_search_begin(&view, &keys->low, end);
 		int			skip = 0;
+
+		if (cursor->readsFew && end - begin > MANY_TUPLES)
+		{
+			/* the others are in the same leaf, below this tuple */
+			cursor->readsFew = false;
+			begin = end - FEW_TUPLES;
+			for (int i = end - 1; i >= begin; i--)
+				add_tids(cursor, &view, i, 0,
+						 sware_leaf_tuple_tid_count(sware_view_tuple(&view, i)),
+						 false);
+			left->more = true;
+			left->linked = false;
+			set_tuple_border(cursor, &left->border, range,
+							 sware_view_tuple(&view, begin));
+			return;
+		}
 
 		for (int i = end - 1; i >= begin; i--)
 		{
@@ -913,6 +948,7 @@ sware_tree_cursor_init(SwareTreeCursor *cursor, IndexScanDesc scan,
 	sware_scan_keys_init(&cursor->keys, scan->indexRelation,
 						 scan->numberOfKeys);
 	cursor->isMerged = cursor->wantTuples = cursor->keepPin = false;
+	cursor->readsFew = true;
 	cursor->usesMarks = false;
 	cursor->dead = NULL;
 	cursor->firstDead = SWARE_MAX_TIDS_PER_PAGE;
@@ -937,6 +973,7 @@ sware_tree_cursor_rewind(SwareTreeCursor *cursor)
 	if (cursor->marked)
 		unpin(cursor->marked);
 	cursor->isMerged = false;
+	cursor->readsFew = true;
 	cursor->state = SWARE_CURSOR_UNPOSITIONED;
 	cursor->markState = SWARE_CURSOR_UNPOSITIONED;
 	cursor->markItem = -1;
@@ -963,8 +1000,9 @@ sware_tree_cursor_end(SwareTreeCursor *cursor)
 /*
  * Go to the next leaf with qualifying entries in the direction, from the
  * present position or, if there is none, from the end.  The position then has
- * all of the leaf's entries, and the cursor is before the first of them in
- * the direction.  Returns false if there is no such leaf.
+ * the leaf's entries, and the cursor is before the first of them in the
+ * direction.  Of the first leaf, if there are many, it has a few, and the rest
+ * of them counts as another leaf.  Returns false if there is no such leaf.
  */
 bool
 sware_tree_cursor_next_page(SwareTreeCursor *cursor, ScanDirection direction)

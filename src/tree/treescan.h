@@ -51,7 +51,8 @@ typedef struct SwareContinuation
 	bool		linked;			/* are they in the sibling, from the border
 								 * on?  Otherwise they must be sought from the
 								 * root */
-	SwareLink	sibling;
+	SwareLink	sibling;		/* or the same leaf, if a part of it has been
+								 * read */
 	SwareBorder border;
 } SwareContinuation;
 
@@ -101,6 +102,8 @@ typedef struct SwareTreeCursor
 								 * compare or for an index-only scan? */
 	bool		keepPin;		/* is the leaf kept pinned while its items are
 								 * returned? */
+	bool		readsFew;		/* are a few entries enough, of a leaf with
+								 * many? */
 	bool		usesMarks;		/* are marked entries left out, and others
 								 * marked? */
 

@@ -133,8 +133,8 @@ sware_sorted_zone_copy_page(const SwareSortedZone *zone, uint32 number,
 	uint16		origin;
 
 	return sware_pool_read(&zone->allocation,
-						zone->originsStart + (Size) number * sizeof(uint16),
-						&origin, sizeof(origin)) &&
+						   zone->originsStart + (Size) number * sizeof(uint16),
+						   &origin, sizeof(origin)) &&
 		sware_pool_has_stamp(&zone->allocation, zone->stamp) &&
 		sware_pool_read(&zone->allocation, origin * sizeof(SwareLink),
 						page, sizeof(SwareLink)) &&
