@@ -38,7 +38,8 @@ prepare_database($primary);
 make_disagreements($primary);
 
 # The rows are large enough that a page has room for two and some more: so the table
-# is never pruned, which would also tell the standby of the conflict.
+# is never pruned, which would also tell the standby of the conflict.  Nor is it by
+# updates whose new rows are small.
 sub make_table
 {
 	my ($name, $rows) = @_;
@@ -153,12 +154,12 @@ my %removals = (
 	},
 	'making room, of versions' => {
 		rows => 350,
-		change => 'UPDATE %s SET id = id + 2000 WHERE id <= 10',
+		change => 'UPDATE %s SET id = id + 2000, filler = \'small\' WHERE id <= 10',
 		removal => sub {
 			my ($table) = @_;
 			$primary->safe_psql('postgres',
 				"$direct $sequential_scan CALL until_deleted('${table}_key',
-					'UPDATE $table SET id = id + 1 WHERE key = 20')");
+					'UPDATE $table SET id = id + 1000, filler = ''small'' WHERE key = 20 + %s')");
 		},
 	});
 
