@@ -37,7 +37,7 @@ sub conflicts
 	foreach (split /\n/, $records)
 	{
 		next unless m{REUSE_PAGE.*\d+/\d+/$file\b.* (\d+:\d+)(.*)};
-		push @found, $1 . ($2 =~ /isCatalogRel T/ ? ' catalog' : '');
+		push @found, $1 . ($2 =~ /isCatalogRel:? T/ ? ' catalog' : '');
 	}
 	return join(', ', @found);
 }
