@@ -36,8 +36,8 @@ sub conflicts
 	my @found;
 	foreach (split /\n/, $records)
 	{
-		next unless m{REUSE_PAGE.*\d+/\d+/$file\b.* (\d+:\d+)(.*)};
-		push @found, $1 . ($2 =~ /isCatalogRel:? T/ ? ' catalog' : '');
+		my ($horizon, $rest) = m{REUSE_PAGE.*\d+/\d+/$file\b.* (\d+:\d+)(.*)} or next;
+		push @found, $horizon . ($rest =~ /isCatalogRel:? T/ ? ' catalog' : '');
 	}
 	return join(', ', @found);
 }
