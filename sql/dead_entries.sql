@@ -83,13 +83,14 @@ DELETE FROM twin_sware.p WHERE k = 1;
 SELECT count(v) FROM twin_sware.p WHERE k = 1;
 SELECT marked('twin_sware.p_k');
 SELECT entries_marked FROM sware_stats('twin_sware.p_k');
--- VACUUM takes the first 50 rows; those that follow have TIDs among the rest.
+-- VACUUM frees the TIDs of the first 50 rows, and every other one of the next 50: of 75
+-- new rows, the last 25 have TIDs within the range of the list.
 DELETE FROM twin_sware.p WHERE k = 2 AND (ctid::text::point)[1]::int % 2 = 0;
 VACUUM twin_sware.p;
 DELETE FROM twin_sware.p WHERE k = 2;
 SELECT count(v) FROM twin_sware.p WHERE k = 2;
 SELECT marked('twin_sware.p_k');
-INSERT INTO twin_sware.p SELECT 2, 'new' FROM generate_series(1, 40);
+INSERT INTO twin_sware.p SELECT 2, 'new' FROM generate_series(1, 75);
 SELECT count(v) FROM twin_sware.p WHERE k = 2;
 SELECT sware_check('twin_sware.p_k', true);
 
