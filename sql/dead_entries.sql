@@ -28,6 +28,8 @@ SELECT count(v) FROM (SELECT v FROM twin_sware.d WHERE k < 60 ORDER BY k DESC) A
 SELECT marked('twin_sware.d_k');
 SELECT count(v) FROM twin_sware.d WHERE k < 1000;
 SELECT marked('twin_sware.d_k');
+-- Each mark has been counted once.
+SELECT entries_marked FROM sware_stats('twin_sware.d_k');
 SELECT sware_check('twin_sware.d_k', true);
 -- An index-only scan marks, too.
 DELETE FROM twin_sware.d WHERE k BETWEEN 201 AND 210;
@@ -80,13 +82,15 @@ SELECT marked('twin_sware.p_k');
 DELETE FROM twin_sware.p WHERE k = 1;
 SELECT count(v) FROM twin_sware.p WHERE k = 1;
 SELECT marked('twin_sware.p_k');
--- VACUUM takes the first 50 rows; those that follow have TIDs among the rest.
+SELECT entries_marked FROM sware_stats('twin_sware.p_k');
+-- VACUUM frees the TIDs of the first 50 rows, and every other one of the next 50: of 75
+-- new rows, the last 25 have TIDs within the range of the list.
 DELETE FROM twin_sware.p WHERE k = 2 AND (ctid::text::point)[1]::int % 2 = 0;
 VACUUM twin_sware.p;
 DELETE FROM twin_sware.p WHERE k = 2;
 SELECT count(v) FROM twin_sware.p WHERE k = 2;
 SELECT marked('twin_sware.p_k');
-INSERT INTO twin_sware.p SELECT 2, 'new' FROM generate_series(1, 40);
+INSERT INTO twin_sware.p SELECT 2, 'new' FROM generate_series(1, 75);
 SELECT count(v) FROM twin_sware.p WHERE k = 2;
 SELECT sware_check('twin_sware.p_k', true);
 
@@ -219,6 +223,7 @@ SELECT marked_in_buffer('twin_sware.m_k', 'open');
 -- An index-only scan, which looks at rows of buffered entries itself, marks, too.
 SELECT count(k) FROM twin_sware.m WHERE k < 31;
 SELECT marked_in_buffer('twin_sware.m_k', 'open');
+SELECT entries_marked FROM sware_stats('twin_sware.m_k');
 -- A bitmap scan marks nothing, as with nbtree; it leaves marked entries out.
 SET enable_indexscan = off;
 SET enable_indexonlyscan = off;

@@ -21,7 +21,7 @@
 
 PG_FUNCTION_INFO_V1(sware_stats);
 
-#define COLUMNS			16
+#define COLUMNS			17
 
 /* how often a directory is read at most, if it keeps changing */
 #define MAX_ATTEMPTS	10
@@ -132,16 +132,17 @@ sware_stats(PG_FUNCTION_ARGS)
 	values[4] = Int64GetDatum(counters->buffered);
 	values[5] = Int64GetDatum(counters->appended);
 	values[6] = Int64GetDatum(counters->inserted);
-	values[7] = Int64GetDatum(counters->deleted);
-	values[8] = Int64GetDatum(counters->dropped);
-	values[9] = Int64GetDatum(counters->flushes);
-	values[10] = Float8GetDatum(counters->flushTime / 1000.0);
-	values[11] = Int64GetDatum(counters->flushedPages);
-	values[12] = Int64GetDatum(counters->flushedEntries);
-	values[13] = Int64GetDatum(counters->bloomProbes);
-	values[14] = Int64GetDatum(counters->bloomFalsePositives);
-	values[15] = TimestampTzGetDatum(statistics.since);
-	nulls[15] = statistics.since == 0;
+	values[7] = Int64GetDatum(counters->marked);
+	values[8] = Int64GetDatum(counters->deleted);
+	values[9] = Int64GetDatum(counters->dropped);
+	values[10] = Int64GetDatum(counters->flushes);
+	values[11] = Float8GetDatum(counters->flushTime / 1000.0);
+	values[12] = Int64GetDatum(counters->flushedPages);
+	values[13] = Int64GetDatum(counters->flushedEntries);
+	values[14] = Int64GetDatum(counters->bloomProbes);
+	values[15] = Int64GetDatum(counters->bloomFalsePositives);
+	values[16] = TimestampTzGetDatum(statistics.since);
+	nulls[16] = statistics.since == 0;
 
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");

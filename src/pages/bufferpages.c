@@ -16,6 +16,7 @@
 #include "pages/bufferpages.h"
 #include "pages/corruption.h"
 #include "pages/pageaccess.h"
+#include "shared/statistics.h"
 
 /*
  * Get what the metapage says of the buffer.  Returns false if the buffer has no
@@ -243,7 +244,7 @@ sware_mark_buffer_entries(Relation index, SwareLink link,
 						  const ItemPointerData *tids, int count)
 {
 	Buffer		buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_SHARE);
-	bool		has_marked = false;
+	int			marked = 0;
 	Page		page;
 
 	if (!BufferIsValid(buffer))
@@ -260,11 +261,13 @@ sware_mark_buffer_entries(Relation index, SwareLink link,
 					compare_tids) == NULL)
 			continue;
 		entry->t_info |= SWARE_MARKED_ENTRY;
-		has_marked = true;
+		marked++;
 	}
-	if (has_marked)
+	if (marked > 0)
 		MarkBufferDirtyHint(buffer, true);
 	sware_release_buffer(buffer);
+	if (marked > 0)
+		sware_count_marked(index, marked);
 }
 
 /*

@@ -119,6 +119,7 @@ add_counters(SwareCounters *sum, const SwareCounters *more)
 	sum->buffered += more->buffered;
 	sum->appended += more->appended;
 	sum->inserted += more->inserted;
+	sum->marked += more->marked;
 	sum->deleted += more->deleted;
 	sum->dropped += more->dropped;
 	sum->flushes += more->flushes;
@@ -307,6 +308,12 @@ sware_count_tree_run(Relation index, int64 appended, int64 inserted)
 
 	counters->appended += appended;
 	counters->inserted += inserted;
+}
+
+void
+sware_count_marked(Relation index, int64 entries)
+{
+	account_of(index)->counters.marked += entries;
 }
 
 void

@@ -40,6 +40,8 @@ typedef struct SwareCounters
 	int64		appended;		/* entries that went into the tree in whole
 								 * leaves */
 	int64		inserted;		/* entries that were merged into leaves */
+	int64		marked;			/* entries of dead rows that were marked, on
+								 * leaves and buffer pages */
 	int64		deleted;		/* TIDs of dead rows that made room on leaves */
 	int64		dropped;		/* entries of dead rows that flushes left out */
 	int64		flushes;
@@ -76,6 +78,7 @@ extern void sware_statistics_attach(void);
 extern void sware_count_buffered(Relation index, int64 entries);
 extern void sware_count_tree_run(Relation index, int64 appended,
 								 int64 inserted);
+extern void sware_count_marked(Relation index, int64 entries);
 extern void sware_count_deleted(Relation index, int64 entries);
 extern void sware_count_dropped(Relation index, int64 entries);
 extern void sware_count_flush(Relation index, int64 entries, int64 pages,

@@ -32,6 +32,7 @@
 #include "layout/tuple.h"
 #include "pages/corruption.h"
 #include "pages/pageaccess.h"
+#include "shared/statistics.h"
 #include "tree/descent.h"
 #include "tree/leafview.h"
 #include "tree/treescan.h"
@@ -697,7 +698,7 @@ static void
 mark_dead_items(SwareTreeCursor *cursor)
 {
 	SwarePosition *position = &cursor->position;
-	bool		has_marked = false;
+	int			marked = 0;
 	Buffer		buffer;
 	Page		page;
 
@@ -717,9 +718,10 @@ mark_dead_items(SwareTreeCursor *cursor)
 				ItemIdIsDead(PageGetItemId(page, offset)))
 				continue;
 			ItemIdMarkDead(PageGetItemId(page, offset));
-			has_marked = true;
+			marked += sware_leaf_tuple_tid_count(sware_page_tuple(page,
+																  offset));
 		}
-		if (has_marked)
+		if (marked > 0)
 			MarkBufferDirtyHint(buffer, true);
 		if (BufferIsValid(position->buffer))
 			sware_unlock_buffer(buffer);
@@ -730,6 +732,8 @@ mark_dead_items(SwareTreeCursor *cursor)
 		   cursor->lastDead - cursor->firstDead + 1);
 	cursor->firstDead = SWARE_MAX_TIDS_PER_PAGE;
 	cursor->lastDead = -1;
+	if (marked > 0)
+		sware_count_marked(cursor->scan->indexRelation, marked);
 }
 
 /*

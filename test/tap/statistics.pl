@@ -58,6 +58,10 @@ is($node->safe_psql('postgres', "SELECT sware_flush('t_a')"), 50, 'flushed by an
 counted_becomes('flushes, flushed_entries, entries_appended + entries_inserted, buffer_entries',
 	'(1,50,50,0)', 'which counts');
 
+$node->safe_psql('postgres', 'DELETE FROM t WHERE a <= 3');
+$node->safe_psql('postgres', "$ordered_scan SELECT count(*) FROM t WHERE a <= 3");
+counted_becomes('entries_marked', '6', 'a session that only reads counts what it marks');
+
 # Twice ten thousand entries: in order, and backwards.
 $node->safe_psql('postgres', 'INSERT INTO t SELECT generate_series(1000, 10999)');
 $node->safe_psql('postgres', 'INSERT INTO t SELECT -n FROM generate_series(1, 10000) n');
