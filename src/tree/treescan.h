@@ -101,6 +101,8 @@ typedef struct SwareTreeCursor
 								 * compare or for an index-only scan? */
 	bool		keepPin;		/* is the leaf kept pinned while its items are
 								 * returned? */
+	uint64		replacements;	/* how often the position has become another
+								 * one */
 	bool		usesMarks;		/* are marked entries left out, and others
 								 * marked? */
 
@@ -142,6 +144,7 @@ extern bool sware_tree_cursor_seek(SwareTreeCursor *cursor, IndexTuple entry,
 								   ScanDirection direction);
 extern void sware_tree_cursor_note_dead(SwareTreeCursor *cursor);
 extern bool sware_scan_uses_marks(IndexScanDesc scan);
+extern bool sware_tree_cursor_leaf_is_unchanged(SwareTreeCursor *cursor);
 extern void sware_tree_cursor_mark(SwareTreeCursor *cursor);
 extern void sware_tree_cursor_restore(SwareTreeCursor *cursor);
 
