@@ -12,6 +12,8 @@
 #include "access/visibilitymap.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
 
 #include "base/faultpoint.h"
 #include "cursor/visibility.h"
@@ -141,6 +143,9 @@ look_up(SwareVisibility *visibility, SwareTreeCursor *cursor, int item,
 	int			begin = item;
 	int			end = item + 1;
 
+	Assert(IsMVCCSnapshot(visibility->scan->xs_snapshot));
+	Assert(RelationNeedsWAL(visibility->scan->indexRelation));
+	Assert(!BufferIsValid(position->buffer));
 	SWARE_FAULT_POINT("scan-leaf-copied");
 	if (forward)
 		end = Min(item + visibility->batchSize, position->last + 1);

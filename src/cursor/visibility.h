@@ -6,11 +6,10 @@
  * The executor trusts the visibility map: if a heap page is all-visible, it
  * returns an entry without a look at the row.  That is wrong if VACUUM has
  * removed the row meanwhile.  As long as the scan keeps the entry's leaf
- * pinned, VACUUM waits for it.  But nobody waits for a scan that returns an
- * entry of the buffer, and redo waits for no pin on an index page.  So a scan
- * whose entries are not protected by a pin returns only those that it has
- * found to be visible itself; what the executor then does is right, whether
- * the map says all-visible or not.
+ * pinned, VACUUM waits for it.  But VACUUM does not wait for a scan that
+ * returns an entry of the buffer, and redo waits for no pin on an index page.
+ * So a scan whose entries are not protected by a pin returns only those whose
+ * rows it has found to be visible itself.
  *
  * For an entry of the tree, the visibility map can tell, by this protocol:
  *
@@ -18,21 +17,28 @@
  *	 2	it looks up the entries' heap pages in the visibility map;
  *	 3	it locks the leaf again, and compares the LSN.
  *
- * If the LSN is the same, nothing has changed on the leaf in between.  So each
- * entry was still in the index when its heap page was all-visible.  TIDs are
- * released for reuse after their entries have left the index, so the entry's
- * TID meant its row then, and no other one; and the row was visible to all,
- * since a page with dead line pointers is not all-visible.  That the scan's
- * snapshot is among "all" is what VACUUM sees to on the primary; on a standby
- * redo does, which resolves conflicts with older snapshots before it sets the
- * bit.  The snapshot goes on to need the row, so the row keeps its TID as long
- * as the snapshot is held: redo of whatever removes the row cancels the query
- * first, or waits for it; and after a promotion VACUUM does not remove it.
+ * If the LSN is the same, nothing has changed on the leaf in between: no entry
+ * has been removed, or has gone to another leaf by a split, and the page has
+ * not been deleted or reused.  So each entry was still in the index when its
+ * heap page was all-visible.  TIDs are released for reuse after their entries
+ * have left the index, in the order of WAL, too.  So the entry's TID led to its
+ * row then, and to no other one.  As a page with dead line pointers is not
+ * all-visible, that row was visible to everybody, the scan's snapshot included:
+ * before redo sets the bit, it waits until all transactions have ended, or are
+ * cancelled, whose snapshots do not see a row of the page.  (On a primary,
+ * VACUUM does not set the bit as long as there are such snapshots.)
  *
  * If the page is not all-visible, or the leaf has changed, the row itself is
  * looked at, as for an entry of the buffer.  If that row is visible, it is the
  * entry's: the TID can have been reused only after the entry was read, which
- * was after the snapshot was taken, and the snapshot sees no row of later.
+ * was after the snapshot was taken, and the snapshot sees no row from then on.
+ *
+ * What is visible to the snapshot stays so, and keeps its TID, as long as the
+ * snapshot is held: redo of a record that removes the row first waits until the
+ * transaction has ended, or cancels it, and after a promotion VACUUM leaves the
+ * row alone.  So it does not matter when the entry is returned, nor what the
+ * executor then finds in the map: if the page is not all-visible any more, it
+ * looks at the row, and finds it visible.
  *
  * All of this needs an MVCC snapshot that was taken before the entries were
  * read, and for the LSN an index that is logged.
@@ -69,8 +75,9 @@ typedef struct SwareVisibility
 } SwareVisibility;
 
 /*
- * Prepare for the scan; rewind, for the same scan with other keys, perhaps;
- * release pin and memory.
+ * Set up what a scan needs, without allocating anything; begin with small
+ * batches again, for a scan that is restarted; and release the pin and all
+ * memory.
  */
 extern void sware_visibility_init(SwareVisibility *visibility,
 								  IndexScanDesc scan, MemoryContext context);
