@@ -232,41 +232,45 @@ foreach my $point ($am eq 'btree' ? () : ('scan-leaf-copied', 'scan-map-read'))
 	is($stdout, scalar(@rows), "and the next scan is right");
 }
 
-# Cursors that have read a leaf, and go on when it has been vacuumed.
+# Cursors that have read a leaf, and go on when it has been vacuumed: of a table with
+# entries in the tree only, and of one with entries in the buffer, too.
 sub check_cursors
 {
-	my ($name, $with_buffer, $change) = @_;
-	my $table = 'cursor_' . ++$number;
-	make_table($table, $with_buffer);
+	my ($name, $vacuum) = @_;
+	my @tables = map { 'cursor_' . ++$number } 0, 1;
+	make_table($tables[$_], $_) foreach 0, 1;
 	my $session = $standby->background_psql('postgres', on_error_stop => 1);
-	my %declared = (
-		up => 'SELECT a FROM %s WHERE a > 0 ORDER BY a',
-		down => 'SELECT a FROM %s WHERE a > 0 ORDER BY a DESC',
-		chosen => "SELECT a FROM %s WHERE a = ANY ('{$few_ranges}') ORDER BY a");
-	my %seen;
 	$session->query_safe("$ordered_scan BEGIN ISOLATION LEVEL REPEATABLE READ");
-	foreach my $cursor (sort keys %declared)
+	my @cursors;
+	foreach my $with_buffer (0, 1)
 	{
-		$session->query_safe("DECLARE $cursor SCROLL CURSOR FOR " . sprintf($declared{$cursor}, $table));
-		$seen{$cursor} = [ split /\n/, $session->query_safe("FETCH 2 FROM $cursor") ];
+		foreach my $kind ('forward', 'backward', 'by an array')
+		{
+			my $query = sprintf($scans{$kind}{query}, $tables[$with_buffer]);
+			my $cursor = { name => 'c' . @cursors, query => $query,
+				what => "$name, $kind, " . ($with_buffer ? 'with' : 'without') . ' buffer',
+				expected => expected($with_buffer, $scans{$kind}{descending}) };
+			$session->query_safe("DECLARE $cursor->{name} SCROLL CURSOR FOR $query");
+			$cursor->{seen} = [ split /\n/, $session->query_safe("FETCH 2 FROM $cursor->{name}") ];
+			push @cursors, $cursor;
+		}
 	}
-	$change->($table);
-	foreach my $cursor (sort keys %declared)
+	$vacuum->(@tables);
+	foreach my $cursor (@cursors)
 	{
-		push @{ $seen{$cursor} }, split /\n/, $session->query_safe("FETCH ALL FROM $cursor");
-		is(join("\n", @{ $seen{$cursor} }), expected($with_buffer, $cursor eq 'down'),
-			"$name: the cursor $cursor returns no entry that was removed");
-		is($session->query_safe("FETCH BACKWARD ALL FROM $cursor"),
-			join("\n", reverse @{ $seen{$cursor} }), "$name: nor on its way back");
-		is($session->query_safe(sprintf($declared{$cursor}, $table)), join("\n", @{ $seen{$cursor} }),
-			"$name: nor does a new scan under the old snapshot");
+		push @{ $cursor->{seen} }, split /\n/, $session->query_safe("FETCH ALL FROM $cursor->{name}");
+		is(join("\n", @{ $cursor->{seen} }), $cursor->{expected},
+			"$cursor->{what}: a cursor returns no entry that was removed");
+		is($session->query_safe("FETCH BACKWARD ALL FROM $cursor->{name}"),
+			join("\n", reverse split /\n/, $cursor->{expected}), "$cursor->{what}: nor on its way back");
+		is($session->query_safe($cursor->{query}), $cursor->{expected},
+			"$cursor->{what}: nor does a new scan under the old snapshot");
 	}
 	$session->query_safe('COMMIT');
 	$session->quit;
 	return;
 }
-check_cursors("replay, $_->[0]", $_->[1], \&vacuum)
-  foreach [ 'without buffer', 0 ], [ 'with buffer', 1 ];
+check_cursors('replay', sub { vacuum($_) foreach @_ });
 
 # A merge join goes back to the marked place of its inner side, on a leaf that it has left.
 # Behind that place are rows that die before VACUUM, as many as have been looked up and
@@ -394,14 +398,14 @@ did_not_crash($standby, 'the standby had nothing to complain about');
 
 # Promotion in the middle of open cursors.  VACUUM does not wait for them, since they have
 # nothing pinned.
-check_cursors('promotion', 1, sub {
-	my ($table) = @_;
+check_cursors('promotion', sub {
 	$standby->promote;
 	$standby->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
-	foreach my $change ('VACUUM (INDEX_CLEANUP ON) %s', "INSERT INTO %s VALUES (201, repeat('n', 5000))",
-		'VACUUM (INDEX_CLEANUP ON) %s')
+	foreach my $table (@_)
 	{
-		$standby->safe_psql('postgres', sprintf($change, $table));
+		$standby->safe_psql('postgres', $_)
+		  foreach "VACUUM (INDEX_CLEANUP ON) $table", "INSERT INTO $table VALUES (201, repeat('n', 5000))",
+		  "VACUUM (INDEX_CLEANUP ON) $table";
 	}
 });
 did_not_crash($standby, 'the promoted standby had nothing to complain about');
