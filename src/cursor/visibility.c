@@ -22,7 +22,7 @@
  * The first batch of items that are looked up together is small, for scans
  * that want a few rows only.  Each further batch is larger.
  */
-#define FIRST_BATCH	8
+#define FIRST_BATCH	16
 #define GROWTH		4
 
 void

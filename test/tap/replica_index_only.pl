@@ -169,8 +169,8 @@ if ($am ne 'btree')
 		return scalar(() = $stderr =~ /was reached/g);
 	};
 	is($count_batches->(1), 1, 'a scan for one row looks up one batch of the leaf');
-	is($count_batches->(8), 1, 'so does one for eight rows');
-	is($count_batches->(9), 2, 'one for nine rows looks up two');
+	is($count_batches->(16), 1, 'so does one for 16 rows');
+	is($count_batches->(17), 2, 'one for 17 rows looks up two');
 	is($count_batches->(scalar @rows), 3, 'and one for all rows of the leaf three');
 }
 
