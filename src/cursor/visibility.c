@@ -23,7 +23,7 @@
  * that want a few rows only.  Each further batch is larger.
  */
 #define FIRST_BATCH	16
-#define GROWTH		4
+#define GROWTH		8
 
 void
 sware_visibility_init(SwareVisibility *visibility, IndexScanDesc scan,
@@ -170,8 +170,8 @@ look_up(SwareVisibility *visibility, SwareTreeCursor *cursor, int item,
 }
 
 bool
-sware_item_is_visible(SwareVisibility *visibility, SwareTreeCursor *cursor,
-					  bool forward)
+sware_find_out_visibility(SwareVisibility *visibility, SwareTreeCursor *cursor,
+						  bool forward)
 {
 	int			item = cursor->position.current;
 	bool		all_dead;

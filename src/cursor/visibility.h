@@ -92,11 +92,25 @@ extern bool sware_row_is_visible(SwareVisibility *visibility,
 								 const ItemPointerData *tid, bool *all_dead);
 
 /*
- * Is the row of the item that the tree cursor is on visible to the scan's
- * snapshot?  Neighbouring items in the direction of the scan are looked up
- * together.  The leaf is not pinned, and the caller holds no lock.
+ * Find out whether the row of the item that the tree cursor is on is visible to
+ * the scan's snapshot.  Neighbouring items in the direction of the scan are
+ * looked up together.  The leaf is not pinned, and the caller holds no lock.
  */
-extern bool sware_item_is_visible(SwareVisibility *visibility,
-								  SwareTreeCursor *cursor, bool forward);
+extern bool sware_find_out_visibility(SwareVisibility *visibility,
+									  SwareTreeCursor *cursor, bool forward);
+
+/* The same, at once if it is known that the row is visible. */
+static inline bool
+sware_item_is_visible(SwareVisibility *visibility, SwareTreeCursor *cursor,
+					  bool forward)
+{
+	int			item = cursor->position.current;
+
+	if (visibility->position == cursor->replacements &&
+		item >= visibility->first && item <= visibility->last &&
+		visibility->isVisible[item])
+		return true;
+	return sware_find_out_visibility(visibility, cursor, forward);
+}
 
 #endif							/* SWARE_VISIBILITY_H */
