@@ -46,8 +46,9 @@ def list_queries(chosen, degree):
     queries = [speed.Query("point", speed.POINT, 0, last)]
     if not degree.scrambled:
         queries.append(speed.Query("point, recent", speed.POINT, chosen.rows, last))
-    for name, query in (("rows", speed.RANGE), ("keys only", speed.KEYS_ONLY)):
-        queries.append(speed.range_query(f"{width} {name}", query, width, 0, last))
+    queries.append(speed.range_query(f"{width} rows", speed.RANGE, width, 0, last))
+    for width in (1, width, speed.LONG_RANGE):
+        queries.append(speed.range_query(f"{width:,} keys only", speed.KEYS_ONLY, width, 0, last))
     return queries + [speed.Query("largest key", speed.LARGEST, 0, 0)]
 
 

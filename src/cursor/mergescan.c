@@ -13,7 +13,6 @@
 
 #include "access/genam.h"
 #include "access/stratnum.h"
-#include "access/tableam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "miscadmin.h"
@@ -37,7 +36,6 @@ init(SwareScan *scan)
 	scan->saved.tuple = NULL;
 	scan->saved.size = 0;
 	scan->bufferPin = InvalidBuffer;
-	scan->slot = NULL;
 	scan->claim = NULL;
 	scan->markMode = SWARE_SCAN_UNDECIDED;
 	scan->markState = SWARE_CURSOR_UNPOSITIONED;
@@ -67,6 +65,7 @@ sware_scan_begin(Relation index, int key_count, SwareBeforePage before_page)
 
 	scan->scan = descriptor;
 	scan->context = CurrentMemoryContext;
+	sware_visibility_init(&scan->visibility, descriptor, CurrentMemoryContext);
 	sware_tree_cursor_init(&scan->tree, descriptor, before_page);
 	sware_buffer_cursor_init(&scan->buffer, descriptor, &scan->tree.keys,
 							 CurrentMemoryContext);
@@ -84,6 +83,7 @@ sware_scan_rewind(SwareScan *scan)
 	unpin_buffer_page(scan);
 	scan->mode = SWARE_SCAN_UNDECIDED;
 	scan->markMode = SWARE_SCAN_UNDECIDED;
+	sware_visibility_rewind(&scan->visibility);
 	sware_buffer_cursor_rewind(&scan->buffer);
 	sware_tree_cursor_rewind(&scan->tree);
 }
@@ -103,8 +103,7 @@ void
 sware_scan_end(SwareScan *scan)
 {
 	unpin_buffer_page(scan);
-	if (scan->slot)
-		ExecDropSingleTupleTableSlot(scan->slot);
+	sware_visibility_end(&scan->visibility);
 	sware_free_saved_entry(&scan->saved);
 	sware_free_saved_entry(&scan->marked);
 	if (scan->claim)
@@ -299,38 +298,20 @@ count_items_before(SwareScan *scan)
 }
 
 /*
- * Is the tuple of a buffered entry visible to the scan's snapshot?  If it is
- * dead to everybody, this is noted.
- *
- * The visibility map cannot be used: no pin keeps VACUUM from removing the
- * entry's tuple, so another tuple may have its TID by now.
+ * Is the row of a buffered entry visible to the scan's snapshot?  If it is dead
+ * to everybody, this is noted.
  */
 static bool
 is_visible(SwareScan *scan, const SwareBufferedEntry *buffered)
 {
-	IndexScanDesc descriptor = scan->scan;
-	const SwareSortItem *item = &buffered->item;
-	ItemPointerData tid = item->entry->t_tid;	/* the call may change it */
-	bool		call_again = false;
-	bool		all_dead = false;
-	bool		found;
+	bool		all_dead;
 
-	if (scan->slot == NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(scan->context);
-
-		scan->slot = table_slot_create(descriptor->heapRelation, NULL);
-		MemoryContextSwitchTo(old);
-	}
-	do
-		found = table_index_fetch_tuple(descriptor->xs_heapfetch, &tid,
-										descriptor->xs_snapshot, scan->slot,
-										&call_again, &all_dead);
-	while (!found && call_again);
-	ExecClearTuple(scan->slot);
-	if (!found && all_dead)
+	if (sware_row_is_visible(&scan->visibility, &buffered->item.entry->t_tid,
+							 &all_dead))
+		return true;
+	if (all_dead)
 		sware_buffer_cursor_note_dead(&scan->buffer, buffered);
-	return found;
+	return false;
 }
 
 /*
@@ -358,18 +339,38 @@ pin_buffer_page(SwareScan *scan, const SwareBufferedEntry *buffered)
 	return false;
 }
 
-/* Return the leaf's next item in the direction of the scan. */
+/*
+ * Return the item that the tree cursor is on.  Returns false if an index-only
+ * scan must leave it out, since its row is not visible.  If the leaf is pinned,
+ * this is left to the executor.
+ */
 static inline bool
-return_item(SwareScan *scan)
+return_item(SwareScan *scan, bool forward)
+{
+	IndexScanDesc descriptor = scan->scan;
+	SwareTreeCursor *tree = &scan->tree;
+
+	if (descriptor->xs_want_itup && !BufferIsValid(tree->position.buffer) &&
+		!sware_item_is_visible(&scan->visibility, tree, forward))
+		return false;
+	descriptor->xs_heaptid = *sware_tree_cursor_tid(tree);
+	if (descriptor->xs_want_itup)
+		descriptor->xs_itup = sware_tree_cursor_tuple(tree);
+	return true;
+}
+
+/*
+ * Go to the leaf's next item in the direction of the scan, and return it if
+ * possible.  Returns false if not: then the item has been skipped.
+ */
+static inline bool
+return_next_item(SwareScan *scan)
 {
 	scan->tree.position.current += scan->forward ? 1 : -1;
 	scan->itemsBefore--;
 	scan->lastIsInLeaf = true;
 	scan->state = SWARE_CURSOR_ON_ITEM;
-	scan->scan->xs_heaptid = *sware_tree_cursor_tid(&scan->tree);
-	if (scan->scan->xs_want_itup)
-		scan->scan->xs_itup = sware_tree_cursor_tuple(&scan->tree);
-	return true;
+	return return_item(scan, scan->forward);
 }
 
 /* Go to the next entry of the batch. */
@@ -457,7 +458,12 @@ merge_next(SwareScan *scan, ScanDirection direction)
 		if (!scan->treeIsDone)
 		{
 			if (scan->itemsBefore > 0)
-				return return_item(scan);
+			{
+				if (return_next_item(scan))
+					return true;
+				CHECK_FOR_INTERRUPTS();
+				continue;
+			}
 			if (forward ? position->current >= position->last :
 				position->current <= position->first)
 			{
@@ -516,7 +522,6 @@ bool
 sware_scan_next(IndexScanDesc descriptor, ScanDirection direction)
 {
 	SwareScan  *scan = descriptor->opaque;
-	SwareTreeCursor *tree = &scan->tree;
 
 	if (descriptor->kill_prior_tuple)
 		note_dead(scan);
@@ -525,12 +530,13 @@ sware_scan_next(IndexScanDesc descriptor, ScanDirection direction)
 	if (scan->mode == SWARE_SCAN_MERGE)
 		return merge_next(scan, direction);
 
-	if (!sware_tree_cursor_next(tree, direction))
-		return false;
-	descriptor->xs_heaptid = *sware_tree_cursor_tid(tree);
-	if (tree->wantTuples)
-		descriptor->xs_itup = sware_tree_cursor_tuple(tree);
-	return true;
+	while (sware_tree_cursor_next(&scan->tree, direction))
+	{
+		if (return_item(scan, ScanDirectionIsForward(direction)))
+			return true;
+		CHECK_FOR_INTERRUPTS();
+	}
+	return false;
 }
 
 IndexTuple

@@ -25,10 +25,10 @@
 #include "access/genam.h"
 #include "access/relscan.h"
 #include "access/sdir.h"
-#include "executor/tuptable.h"
 
 #include "cursor/buffercursor.h"
 #include "cursor/savedentry.h"
+#include "cursor/visibility.h"
 #include "tree/treescan.h"
 
 typedef enum SwareScanMode
@@ -44,6 +44,7 @@ typedef struct SwareScan
 	IndexScanDesc scan;
 	MemoryContext context;		/* lives as long as the scan */
 	SwareScanMode mode;
+	SwareVisibility visibility; /* of an index-only scan */
 
 	/* The rest is for merging. */
 	SwareCursorState state;
@@ -62,7 +63,6 @@ typedef struct SwareScan
 	Buffer		bufferPin;		/* pin that keeps VACUUM from the TID of the
 								 * buffered entry returned last, or
 								 * InvalidBuffer */
-	TupleTableSlot *slot;		/* for reading heap tuples; made when needed */
 
 	struct SwareClaim *claim;	/* of a parallel scan: its interval
 								 * (parallelscan.c); made when needed */

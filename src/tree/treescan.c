@@ -22,6 +22,7 @@
  */
 #include "postgres.h"
 
+#include "access/xlog.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "utils/memutils.h"
@@ -594,6 +595,7 @@ read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 	sware_test_for_old_snapshot(cursor->scan->xs_snapshot,
 								cursor->scan->indexRelation, page);
 
+	cursor->replacements++;
 	position->page = sware_page_link(buffer);
 	position->lsn = BufferGetLSNAtomic(buffer);
 	position->left.sibling = opaque->left;
@@ -627,9 +629,52 @@ unpin(SwarePosition *position)
 }
 
 /*
+ * Share-lock the position's leaf, which is logged and not pinned, if nothing
+ * has changed on it since it was read but marks of dead entries.  Otherwise
+ * returns InvalidBuffer.
+ *
+ * Every change raises the page's LSN, on a standby, too, where redo makes it.
+ * So does whatever deletes the page and uses it again; it also raises the
+ * incarnation, so the link would not lead there.  Marks are hints: they may
+ * leave the LSN as it is, or (with checksums) raise it, which only costs the
+ * caller something.
+ */
+static Buffer
+lock_unchanged_leaf(SwareTreeCursor *cursor)
+{
+	SwarePosition *position = &cursor->position;
+	Buffer		buffer = sware_read_linked(cursor->scan->indexRelation,
+										   position->page, 0,
+										   BUFFER_LOCK_SHARE);
+
+	if (BufferIsValid(buffer) && BufferGetLSNAtomic(buffer) != position->lsn)
+	{
+		sware_release_buffer(buffer);
+		return InvalidBuffer;
+	}
+	return buffer;
+}
+
+/*
+ * Is the position's leaf, which is logged and not pinned, what it was when it
+ * was read, but for marks of dead entries?  If so, its entries have been there
+ * all the time.  Locks the leaf for a moment; the caller holds no lock.
+ */
+bool
+sware_tree_cursor_leaf_is_unchanged(SwareTreeCursor *cursor)
+{
+	Buffer		buffer = lock_unchanged_leaf(cursor);
+
+	if (!BufferIsValid(buffer))
+		return false;
+	sware_release_buffer(buffer);
+	return true;
+}
+
+/*
  * Share-lock the position's leaf, to mark entries.  Returns InvalidBuffer if
  * none may be marked.  If the leaf is not pinned, VACUUM may have removed an
- * entry and let its TID be reused, for a row with the same key; if the LSN is
+ * entry and let its TID be reused, for a row with the same key; if the leaf is
  * unchanged, this has not happened.  Pages that are not logged have no LSN,
  * and are kept pinned therefore.
  */
@@ -637,8 +682,6 @@ static Buffer
 lock_leaf_to_mark(SwareTreeCursor *cursor)
 {
 	SwarePosition *position = &cursor->position;
-	Relation	index = cursor->scan->indexRelation;
-	Buffer		buffer;
 
 	if (BufferIsValid(position->buffer))
 	{
@@ -651,15 +694,9 @@ lock_leaf_to_mark(SwareTreeCursor *cursor)
 		sware_unlock_buffer(position->buffer);
 		return InvalidBuffer;
 	}
-	if (!RelationNeedsWAL(index))
+	if (!RelationNeedsWAL(cursor->scan->indexRelation))
 		return InvalidBuffer;
-	buffer = sware_read_linked(index, position->page, 0, BUFFER_LOCK_SHARE);
-	if (BufferIsValid(buffer) && BufferGetLSNAtomic(buffer) != position->lsn)
-	{
-		sware_release_buffer(buffer);
-		return InvalidBuffer;
-	}
-	return buffer;
+	return lock_unchanged_leaf(cursor);
 }
 
 /*
@@ -915,10 +952,16 @@ learn_what_is_wanted(SwareTreeCursor *cursor)
 	cursor->wantTuples = scan->xs_want_itup || cursor->isMerged;
 	cursor->usesMarks = sware_scan_uses_marks(scan);
 
-	/* pages that are not logged have no LSN; see lock_leaf_to_mark */
-	cursor->keepPin = scan->xs_want_itup ||
-		!IsMVCCSnapshot(scan->xs_snapshot) ||
-		!RelationNeedsWAL(scan->indexRelation);
+	/*
+	 * Pages that are not logged have no LSN; see lock_leaf_to_mark.  For an
+	 * index-only scan a pin is of no use in recovery, since redo of generic
+	 * records takes no cleanup lock.  So the caller examines the rows of
+	 * leaves that are not pinned, in recovery and after it
+	 * (cursor/visibility.h).
+	 */
+	cursor->keepPin = !IsMVCCSnapshot(scan->xs_snapshot) ||
+		!RelationNeedsWAL(scan->indexRelation) ||
+		(scan->xs_want_itup && !RecoveryInProgress());
 	make_room_for_tuples(cursor, &cursor->position);
 }
 
@@ -953,6 +996,7 @@ sware_tree_cursor_init(SwareTreeCursor *cursor, IndexScanDesc scan,
 						 scan->numberOfKeys);
 	cursor->isMerged = cursor->wantTuples = cursor->keepPin = false;
 	cursor->readsFew = true;
+	cursor->replacements = 0;
 	cursor->usesMarks = false;
 	cursor->dead = NULL;
 	cursor->firstDead = SWARE_MAX_TIDS_PER_PAGE;
@@ -1119,5 +1163,8 @@ sware_tree_cursor_restore(SwareTreeCursor *cursor)
 	unpin(&cursor->position);
 	cursor->state = cursor->markState;
 	if (cursor->state == SWARE_CURSOR_ON_ITEM)
+	{
 		copy_position(cursor, &cursor->position, cursor->marked);
+		cursor->replacements++;
+	}
 }

@@ -104,6 +104,8 @@ typedef struct SwareTreeCursor
 								 * returned? */
 	bool		readsFew;		/* are a few entries enough, of a leaf with
 								 * many? */
+	uint64		replacements;	/* how often the position has become another
+								 * one */
 	bool		usesMarks;		/* are marked entries left out, and others
 								 * marked? */
 
@@ -145,6 +147,7 @@ extern bool sware_tree_cursor_seek(SwareTreeCursor *cursor, IndexTuple entry,
 								   ScanDirection direction);
 extern void sware_tree_cursor_note_dead(SwareTreeCursor *cursor);
 extern bool sware_scan_uses_marks(IndexScanDesc scan);
+extern bool sware_tree_cursor_leaf_is_unchanged(SwareTreeCursor *cursor);
 extern void sware_tree_cursor_mark(SwareTreeCursor *cursor);
 extern void sware_tree_cursor_restore(SwareTreeCursor *cursor);
 

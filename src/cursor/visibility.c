@@ -1,0 +1,193 @@
+/*-------------------------------------------------------------------------
+ *
+ * visibility.c
+ *	  Which entries of an index-only scan have a row that its snapshot sees.
+ *	  See visibility.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/tableam.h"
+#include "access/visibilitymap.h"
+#include "storage/bufmgr.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "base/faultpoint.h"
+#include "cursor/visibility.h"
+
+/*
+ * The first batch of items that are looked up together is small, for scans
+ * that want a few rows only.  Each further batch is larger.
+ */
+#define FIRST_BATCH	16
+#define GROWTH		8
+
+void
+sware_visibility_init(SwareVisibility *visibility, IndexScanDesc scan,
+					  MemoryContext context)
+{
+	visibility->scan = scan;
+	visibility->context = context;
+	visibility->slot = NULL;
+	visibility->mapPage = InvalidBuffer;
+	visibility->position = 0;
+	visibility->isVisible = NULL;
+	sware_visibility_rewind(visibility);
+}
+
+/* What was looked up is forgotten when the cursor reads another leaf. */
+void
+sware_visibility_rewind(SwareVisibility *visibility)
+{
+	visibility->batchSize = FIRST_BATCH;
+}
+
+void
+sware_visibility_end(SwareVisibility *visibility)
+{
+	if (BufferIsValid(visibility->mapPage))
+		ReleaseBuffer(visibility->mapPage);
+	if (visibility->slot)
+		ExecDropSingleTupleTableSlot(visibility->slot);
+	if (visibility->isVisible)
+		pfree(visibility->isVisible);
+}
+
+bool
+sware_row_is_visible(SwareVisibility *visibility, const ItemPointerData *tid,
+					 bool *all_dead)
+{
+	IndexScanDesc scan = visibility->scan;
+	ItemPointerData its_tid = *tid; /* the call may change it */
+	bool		call_again = false;
+	bool		found;
+
+	if (visibility->slot == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(visibility->context);
+
+		visibility->slot = table_slot_create(scan->heapRelation, NULL);
+		MemoryContextSwitchTo(old);
+	}
+	*all_dead = false;
+	do
+		found = table_index_fetch_tuple(scan->xs_heapfetch, &its_tid,
+										scan->xs_snapshot, visibility->slot,
+										&call_again, all_dead);
+	while (!found && call_again);
+	ExecClearTuple(visibility->slot);
+	return found;
+}
+
+/*
+ * Forget what was looked up, and begin with nothing, next to an item of the
+ * cursor's position.
+ */
+static void
+forget(SwareVisibility *visibility, SwareTreeCursor *cursor, int item)
+{
+	if (visibility->isVisible == NULL)
+		visibility->isVisible =
+			MemoryContextAlloc(visibility->context,
+							   SWARE_MAX_TIDS_PER_PAGE * sizeof(bool));
+	if (visibility->position != cursor->replacements)
+	{
+		visibility->position = cursor->replacements;
+		visibility->leafHasChanged = false;
+	}
+	visibility->first = item;
+	visibility->last = item - 1;
+}
+
+/*
+ * Look up the items begin..end-1 of the cursor's position in the visibility
+ * map.  Returns whether any of their heap pages is all-visible.
+ */
+static bool
+look_into_map(SwareVisibility *visibility, SwareTreeCursor *cursor, int begin,
+			  int end)
+{
+	BlockNumber block = InvalidBlockNumber;
+	bool		is_all_visible = false;
+	bool		any = false;
+
+	for (int item = begin; item < end; item++)
+	{
+		BlockNumber its_block =
+			ItemPointerGetBlockNumber(&cursor->position.tids[item]);
+
+		if (its_block != block)
+		{
+			block = its_block;
+			is_all_visible = VM_ALL_VISIBLE(visibility->scan->heapRelation,
+											block, &visibility->mapPage);
+			any |= is_all_visible;
+		}
+		visibility->isVisible[item] = is_all_visible;
+	}
+	return any;
+}
+
+/*
+ * Look up a batch of items from one on, which is next to those that have been
+ * looked up, in the direction of the scan.
+ */
+static void
+look_up(SwareVisibility *visibility, SwareTreeCursor *cursor, int item,
+		bool forward)
+{
+	SwarePosition *position = &cursor->position;
+	int			begin = item;
+	int			end = item + 1;
+
+	Assert(IsMVCCSnapshot(visibility->scan->xs_snapshot));
+	Assert(RelationNeedsWAL(visibility->scan->indexRelation));
+	Assert(!BufferIsValid(position->buffer));
+	SWARE_FAULT_POINT("scan-leaf-copied");
+	if (forward)
+		end = Min(item + visibility->batchSize, position->last + 1);
+	else
+		begin = Max(item - visibility->batchSize + 1, position->first);
+	visibility->batchSize = Min(visibility->batchSize * GROWTH,
+								SWARE_MAX_TIDS_PER_PAGE);
+
+	/* the map first, then the LSN */
+	if (!visibility->leafHasChanged &&
+		look_into_map(visibility, cursor, begin, end))
+	{
+		SWARE_FAULT_POINT("scan-map-read");
+		visibility->leafHasChanged =
+			!sware_tree_cursor_leaf_is_unchanged(cursor);
+	}
+	if (visibility->leafHasChanged)
+		memset(&visibility->isVisible[begin], 0, (end - begin) * sizeof(bool));
+
+	visibility->first = Min(visibility->first, begin);
+	visibility->last = Max(visibility->last, end - 1);
+}
+
+bool
+sware_find_out_visibility(SwareVisibility *visibility, SwareTreeCursor *cursor,
+						  bool forward)
+{
+	int			item = cursor->position.current;
+	bool		all_dead;
+
+	if (visibility->position != cursor->replacements ||
+		item < visibility->first - 1 || item > visibility->last + 1)
+		forget(visibility, cursor, item);
+	if (item < visibility->first || item > visibility->last)
+		look_up(visibility, cursor, item, forward);
+	if (visibility->isVisible[item])
+		return true;
+
+	if (sware_row_is_visible(visibility, &cursor->position.tids[item],
+							 &all_dead))
+		return true;
+	if (all_dead)
+		sware_tree_cursor_note_dead(cursor);
+	return false;
+}

@@ -1,0 +1,116 @@
+/*-------------------------------------------------------------------------
+ *
+ * visibility.h
+ *	  Which entries of an index-only scan have a row that its snapshot sees.
+ *
+ * The executor trusts the visibility map: if a heap page is all-visible, it
+ * returns an entry without a look at the row.  That is wrong if VACUUM has
+ * removed the row meanwhile.  As long as the scan keeps the entry's leaf
+ * pinned, VACUUM waits for it.  But VACUUM does not wait for a scan that
+ * returns an entry of the buffer, and redo waits for no pin on an index page.
+ * So a scan whose entries are not protected by a pin returns only those whose
+ * rows it has found to be visible itself.
+ *
+ * For an entry of the tree, the visibility map can tell, by this protocol:
+ *
+ *	 1	the scan copies the leaf's entries together with its LSN;
+ *	 2	it looks up the entries' heap pages in the visibility map;
+ *	 3	it locks the leaf again, and compares the LSN.
+ *
+ * If the LSN is the same, nothing has changed on the leaf in between: no entry
+ * has been removed, or has gone to another leaf by a split, and the page has
+ * not been deleted or reused.  So each entry was still in the index when its
+ * heap page was all-visible.  TIDs are released for reuse after their entries
+ * have left the index, in the order of WAL, too.  So the entry's TID led to its
+ * row then, and to no other one.  As a page with dead line pointers is not
+ * all-visible, that row was visible to everybody, the scan's snapshot included:
+ * before redo sets the bit, it waits until all transactions have ended, or are
+ * cancelled, whose snapshots do not see a row of the page.  (On a primary,
+ * VACUUM does not set the bit as long as there are such snapshots.)
+ *
+ * If the page is not all-visible, or the leaf has changed, the row itself is
+ * looked at, as for an entry of the buffer.  If that row is visible, it is the
+ * entry's: the TID can have been reused only after the entry was read, which
+ * was after the snapshot was taken, and the snapshot sees no row from then on.
+ *
+ * What is visible to the snapshot stays so, and keeps its TID, as long as the
+ * snapshot is held: redo of a record that removes the row first waits until the
+ * transaction has ended, or cancels it, and after a promotion VACUUM leaves the
+ * row alone.  So it does not matter when the entry is returned, nor what the
+ * executor then finds in the map: if the page is not all-visible any more, it
+ * looks at the row, and finds it visible.
+ *
+ * All of this needs an MVCC snapshot that was taken before the entries were
+ * read, and for the LSN an index that is logged.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_VISIBILITY_H
+#define SWARE_VISIBILITY_H
+
+#include "access/relscan.h"
+#include "executor/tuptable.h"
+#include "storage/buf.h"
+
+#include "tree/treescan.h"
+
+/* What a scan knows of the visibility of its rows. */
+typedef struct SwareVisibility
+{
+	IndexScanDesc scan;
+	MemoryContext context;		/* lives as long as the scan */
+	TupleTableSlot *slot;		/* for reading rows; made when needed */
+	Buffer		mapPage;		/* the page of the visibility map that was
+								 * looked at last, pinned, or InvalidBuffer */
+
+	/* The items of the tree cursor's position that have been looked up. */
+	uint64		position;		/* of which position: `replacements` of the
+								 * cursor */
+	int			first;			/* items first..last; none if last < first */
+	int			last;
+	bool		leafHasChanged; /* since it was read */
+	int			batchSize;		/* how many will be looked up next */
+	bool	   *isVisible;		/* an element for each item: is its row known
+								 * to be visible?  Made when needed */
+} SwareVisibility;
+
+/*
+ * Set up what a scan needs, without allocating anything; begin with small
+ * batches again, for a scan that is restarted; and release the pin and all
+ * memory.
+ */
+extern void sware_visibility_init(SwareVisibility *visibility,
+								  IndexScanDesc scan, MemoryContext context);
+extern void sware_visibility_rewind(SwareVisibility *visibility);
+extern void sware_visibility_end(SwareVisibility *visibility);
+
+/*
+ * Is the row with a TID visible to the scan's snapshot?  `*all_dead` is set to
+ * whether it is dead to everybody.  Reads the row, without the map.
+ */
+extern bool sware_row_is_visible(SwareVisibility *visibility,
+								 const ItemPointerData *tid, bool *all_dead);
+
+/*
+ * Find out whether the row of the item that the tree cursor is on is visible to
+ * the scan's snapshot.  Neighbouring items in the direction of the scan are
+ * looked up together.  The leaf is not pinned, and the caller holds no lock.
+ */
+extern bool sware_find_out_visibility(SwareVisibility *visibility,
+									  SwareTreeCursor *cursor, bool forward);
+
+/* The same, at once if it is known that the row is visible. */
+static inline bool
+sware_item_is_visible(SwareVisibility *visibility, SwareTreeCursor *cursor,
+					  bool forward)
+{
+	int			item = cursor->position.current;
+
+	if (visibility->position == cursor->replacements &&
+		item >= visibility->first && item <= visibility->last &&
+		visibility->isVisible[item])
+		return true;
+	return sware_find_out_visibility(visibility, cursor, forward);
+}
+
+#endif							/* SWARE_VISIBILITY_H */
