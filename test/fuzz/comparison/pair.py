@@ -116,6 +116,7 @@ class Session:
 
     def recover(self):
         """Make the session usable again after the standby has cancelled something."""
+        deadline = time.time() + 60
         while True:
             try:
                 if self.connection.closed:
@@ -125,8 +126,9 @@ class Session:
                 return
             except Cancelled:
                 pass
-            except psycopg2.OperationalError as error:
-                if "conflict with recovery" not in str(error):
+            except psycopg2.Error:
+                # a new session can be ended for a conflict, too
+                if time.time() > deadline:
                     raise
 
     def wait_for_replay(self, primary):
