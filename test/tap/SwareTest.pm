@@ -336,11 +336,15 @@ sub start_load
 		'<', \undef, '>', \my $output, '2>', $errors, IPC::Run::timeout(1200));
 }
 
-# Do they all go on?  Reads what they say; errors may come a moment late.
+# Do they go on?  Reads what they have said: without that, it would not be seen that
+# they have come to their end.
 sub load_goes_on
 {
 	my ($load) = @_;
-	$load->pump_nb if $load->pumpable;
+	foreach my $pipe ('of output', 'of errors')
+	{
+		$load->pump_nb if $load->pumpable;
+	}
 	return $load->pumpable;
 }
 
