@@ -94,9 +94,9 @@ CREATE PROCEDURE use_queue(direct boolean) LANGUAGE plpgsql AS \$\$
 BEGIN
 	FOR i IN 1 .. 20 LOOP
 		$set_buffer
-		INSERT INTO queue (id) SELECT n FROM generate_series(1, 20) n;
+		INSERT INTO queue (id) SELECT n FROM generate_series(1, 40) n;
 		COMMIT;
-		DELETE FROM queue WHERE key IN (SELECT key FROM queue ORDER BY key LIMIT 20 FOR UPDATE SKIP LOCKED);
+		DELETE FROM queue WHERE key IN (SELECT key FROM queue ORDER BY key LIMIT 40 FOR UPDATE SKIP LOCKED);
 		COMMIT;
 	END LOOP;
 END \$\$;
@@ -108,7 +108,7 @@ my %load_of_wide = (
 	'wide-direct@20' => "CALL change_wide(true);\n",
 	'look-wide@10' => "$ordered_scan\nSELECT count(id) FROM wide WHERE key > 0;\n"
 	  . "SELECT count(id) FROM wide WHERE n >= 0;\n",
-	'flush-wide@1' => flush_statement('wide_key', 'wide_n') . ";\n");
+	'flush-wide@3' => flush_statement('wide_key', 'wide_n') . ";\n");
 my %load = (
 	%load_of_wide,
 	'hot@10' => "CALL change_hot(false);\n",
@@ -120,7 +120,7 @@ my %load = (
 	'change@10' => "\\set id random(1, 400)\n"
 	  . "UPDATE changed SET key = key + 1000 WHERE id BETWEEN :id AND :id + 20;\n",
 	'flush@2' => flush_statement('hot_key', 'hot_n', 'queue_key', 'changed_key') . ";\n",
-	'vacuum-queue@4' => "VACUUM (INDEX_CLEANUP ON) queue;\n",
+	'vacuum-queue@6' => "VACUUM (INDEX_CLEANUP ON) queue;\n",
 	'vacuum-others@1' => "VACUUM (INDEX_CLEANUP ON) wide, hot, changed;\n",
 	'checkpoint@1' => "CHECKPOINT;\n");
 
