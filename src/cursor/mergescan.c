@@ -203,8 +203,9 @@ seek(SwareScan *scan, bool forward)
  * Called after a batch was read.  If the buffer has more pages than can have
  * zones, each scan must read many of them.  So a scan that may write flushes
  * some, as inserts do.  Otherwise, if it has left out many marked entries, it
- * flushes the oldest pages that have no others.  For the scan it makes no
- * difference from a flush by another backend.
+ * flushes the oldest pages that have no others.  So does a look of the planner
+ * at the ends of the index: it may be all that reads there.  For the scan it
+ * makes no difference from a flush by another backend.
  *
  * A look-up for an insert does not flush, since it holds a key lock; the insert
  * will flush.  The caller holds no lock but on relations.
@@ -212,8 +213,9 @@ seek(SwareScan *scan, bool forward)
 void
 sware_merge_relieve_buffer(SwareScan *scan)
 {
-	if (!scan->tree.beforePage || !IsMVCCSnapshot(scan->scan->xs_snapshot) ||
-		IsInParallelMode() || RecoveryInProgress())
+	if (!scan->tree.beforePage || IsInParallelMode() || RecoveryInProgress() ||
+		!(IsMVCCSnapshot(scan->scan->xs_snapshot) ||
+		  sware_scan_is_for_planner(scan->scan)))
 		return;
 	if (sware_zone_view_is_over_limit(&scan->buffer.view.zones))
 		sware_buffer_flush_piece(scan->scan->indexRelation);
@@ -315,19 +317,26 @@ is_visible(SwareScan *scan, const SwareBufferedEntry *buffered)
 }
 
 /*
- * Pin the page of a buffered entry.  Returns false, with nothing pinned, if
- * pages have retired since the entry was read, so that it may have left this
- * page.
+ * Pin the page of a buffered entry, unless it is pinned for the entry before.
+ * Returns false, with nothing pinned, if pages have retired since the entry was
+ * read, so that it may have left this page.
  *
  * The pin keeps VACUUM from freeing the entry's TID for use by another tuple:
  * VACUUM first flushes the buffer, which raises the generation, and then takes
- * a cleanup lock on every retired page.
+ * a cleanup lock on every retired page.  So the TIDs of all entries of the
+ * page that the batch has are kept from then on.  No other page is locked while
+ * it is pinned.
  */
 static bool
 pin_buffer_page(SwareScan *scan, const SwareBufferedEntry *buffered)
 {
 	Relation	index = scan->scan->indexRelation;
 
+	if (BufferIsValid(scan->bufferPin) &&
+		sware_links_equal(scan->pinnedPage, buffered->source.page))
+		return true;
+	unpin_buffer_page(scan);
+	scan->pinnedPage = buffered->source.page;
 	scan->bufferPin =
 		sware_read_buffer_page(index, buffered->source.page, BUFFER_LOCK_SHARE);
 	if (!BufferIsValid(scan->bufferPin))
@@ -426,7 +435,6 @@ merge_next(SwareScan *scan, ScanDirection direction)
 	SwarePosition *position = &scan->tree.position;
 	SwareBufferBatch *batch = &scan->buffer.batch;
 
-	unpin_buffer_page(scan);
 	if (!scan->isSought || scan->forward != forward)
 	{
 		if (scan->state ==
@@ -443,6 +451,7 @@ merge_next(SwareScan *scan, ScanDirection direction)
 		{
 			if (batch->current == batch->count && batch->hasMore)
 			{
+				unpin_buffer_page(scan);
 				save_last(scan);
 				before_page(scan);
 				if (!sware_buffer_cursor_read_on(&scan->buffer))
@@ -459,6 +468,7 @@ merge_next(SwareScan *scan, ScanDirection direction)
 		{
 			if (scan->itemsBefore > 0)
 			{
+				unpin_buffer_page(scan);
 				if (return_next_item(scan))
 					return true;
 				CHECK_FOR_INTERRUPTS();
@@ -467,6 +477,7 @@ merge_next(SwareScan *scan, ScanDirection direction)
 			if (forward ? position->current >= position->last :
 				position->current <= position->first)
 			{
+				unpin_buffer_page(scan);
 				save_last(scan);
 				scan->treeIsDone =
 					!sware_tree_cursor_next_page(&scan->tree, direction);
@@ -478,6 +489,7 @@ merge_next(SwareScan *scan, ScanDirection direction)
 		head = sware_batch_head(batch);
 		if (head == NULL)
 		{
+			unpin_buffer_page(scan);
 			scan->state = forward ? SWARE_CURSOR_AFTER_LAST :
 				SWARE_CURSOR_BEFORE_FIRST;
 			scan->isSought = false;

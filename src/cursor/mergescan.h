@@ -63,6 +63,7 @@ typedef struct SwareScan
 	Buffer		bufferPin;		/* pin that keeps VACUUM from the TID of the
 								 * buffered entry returned last, or
 								 * InvalidBuffer */
+	SwareLink	pinnedPage;		/* its page */
 
 	struct SwareClaim *claim;	/* of a parallel scan: its interval
 								 * (parallelscan.c); made when needed */
@@ -93,6 +94,17 @@ extern void sware_scan_end(SwareScan *scan);
  * and runs comparators; the caller holds no lock on a page.
  */
 extern IndexTuple sware_largest_entry(Relation index);
+
+/*
+ * Does the planner look for extreme values of a column?  Its snapshot is of a
+ * kind of its own, which has recently dead rows, too.
+ */
+static inline bool
+sware_scan_is_for_planner(IndexScanDesc scan)
+{
+	return scan->xs_snapshot != NULL &&
+		scan->xs_snapshot->snapshot_type == SNAPSHOT_NON_VACUUMABLE;
+}
 
 extern void sware_merge_relieve_buffer(SwareScan *scan);
 extern void sware_merge_mark(SwareScan *scan);

@@ -18,14 +18,12 @@
 
 /*
  * Publish what this session has staged for an index, before the index is read.
- * That is not done for the planner, which looks for extreme values with a
- * snapshot of its own kind: an estimate need not include them.
+ * That is not done for the planner: an estimate need not include them.
  */
 static void
 publish_staged(IndexScanDesc descriptor)
 {
-	if (descriptor->xs_snapshot == NULL ||
-		descriptor->xs_snapshot->snapshot_type != SNAPSHOT_NON_VACUUMABLE)
+	if (!sware_scan_is_for_planner(descriptor))
 		sware_publish_index(descriptor->indexRelation);
 }
 

@@ -18,9 +18,9 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(am choose pick prepare_database preload check_statement check_index
-  flush_statement index_agrees make_disagreements make_verdicts has_good_indexes
+  flush_statement index_agrees make_disagreements make_mark_count make_verdicts has_good_indexes
   sequential_summary ordered_summary grep_log did_not_crash unlogged_is_empty
-  script_files start_load stop_load $ordered_scan $sequential_scan start_after_crash
+  script_files start_load load_goes_on stop_load $ordered_scan $sequential_scan start_after_crash
   start_server_to_damage read_page write_page $page_size);
 
 my $am = $ENV{SWARE_TEST_AM} // 'sware';
@@ -227,6 +227,22 @@ SQL
 	return;
 }
 
+# Makes an SQL function that counts the marked entries of an index's leaves.
+sub make_mark_count
+{
+	my ($node) = @_;
+	return if $am eq 'btree';
+	$node->safe_psql('postgres', <<'SQL');
+CREATE FUNCTION marked(index regclass) RETURNS bigint LANGUAGE sql AS $$
+	SELECT count(*) FILTER (WHERE dead)
+	FROM generate_series(1, pg_relation_size(index) / current_setting('block_size')::int - 1) AS block,
+		sware_page_stats(index, block) AS page, sware_page_items(index, block) AS item
+	WHERE page.kind = 'leaf'
+$$;
+SQL
+	return;
+}
+
 # Starts a server when the last process of its predecessor, of which the number
 # of the first is given, is gone.
 sub start_after_crash
@@ -318,6 +334,18 @@ sub start_load
 			'--random-seed', choose(1, 1_000_000), @arguments, 'postgres'
 		],
 		'<', \undef, '>', \my $output, '2>', $errors, IPC::Run::timeout(1200));
+}
+
+# Do they go on?  Reads what they have said: without that, it would not be seen that
+# they have come to their end.
+sub load_goes_on
+{
+	my ($load) = @_;
+	foreach my $pipe ('of output', 'of errors')
+	{
+		$load->pump_nb if $load->pumpable;
+	}
+	return $load->pumpable;
 }
 
 # Kills them, and waits until the server has no sessions left.

@@ -3,8 +3,7 @@
 # hot_standby_feedback, a query with an older snapshot sees its rows, or is cancelled,
 # and never misses one.  Marks of dead entries get there in images of pages.  They do
 # not count there, nor for transactions that began there and outlive its promotion.
-#
-# SWARE_DEAD_ROUNDS sets how often queries run under load, at most (default 20).
+# dead_rows_storm.pl has the same under load.
 
 use strict;
 use warnings;
@@ -18,7 +17,6 @@ use PostgreSQL::Test::Utils;
 use SwareTest;
 use Test::More;
 
-my $max_rounds = $ENV{SWARE_DEAD_ROUNDS} // 20;
 my $am = am();
 my $direct = $am eq 'btree' ? '' : 'SET sware.enable_buffer = off;';
 
@@ -36,6 +34,7 @@ CONF
 $primary->start;
 prepare_database($primary);
 make_disagreements($primary);
+make_mark_count($primary);
 
 # The rows are large enough that a page has room for two and some more: so the table
 # is never pruned, which would also tell the standby of the conflict.  Nor is it by
@@ -54,13 +53,6 @@ SQL
 }
 
 $primary->safe_psql('postgres', <<'SQL') if $am ne 'btree';
--- How many entries of an index are marked.
-CREATE FUNCTION marked(index regclass) RETURNS bigint LANGUAGE sql AS $$
-	SELECT count(*) FILTER (WHERE dead)
-	FROM generate_series(1, pg_relation_size(index) / current_setting('block_size')::int - 1) AS block,
-		sware_page_stats(index, block) AS page, sware_page_items(index, block) AS item
-	WHERE page.kind = 'leaf'
-$$;
 CREATE FUNCTION marked_in_buffer(index regclass, wanted text) RETURNS bigint LANGUAGE sql AS $$
 	SELECT count(*) FILTER (WHERE dead)
 	FROM sware_buffer_pages(index) AS page, sware_page_items(index, page.block) AS item
@@ -194,132 +186,8 @@ foreach my $way ($am eq 'btree' ? () : sort keys %removals)
 	  foreach $primary, $standby;
 }
 
-# A load in which entries are removed in all ways, on busy tables: versions of few
-# rows, a queue, and keys that are updated; and queries on the standby, each of which
-# compares scans of one snapshot.
-$primary->safe_psql('postgres', <<"SQL");
-CREATE TABLE hot (id int, key int, n int, pad text) WITH (fillfactor = 50);
-CREATE UNIQUE INDEX hot_key ON hot USING $am (key) INCLUDE (pad);
-CREATE INDEX hot_n ON hot USING $am (n);
-INSERT INTO hot SELECT n, n, 0, repeat('wide', 50) FROM generate_series(1, 40) n;
-CREATE TABLE queue (id int, key bigserial);
-CREATE INDEX queue_key ON queue USING $am (key);
-CREATE TABLE changed (id int, key int);
-CREATE INDEX changed_key ON changed USING $am (key);
-INSERT INTO changed SELECT n, n FROM generate_series(1, 2000) n;
-SQL
-my $compare = sub {
-	"SELECT 1 / (count(*) = 0)::int FROM disagreements('$_[0]', '$_[1]');\n";
-};
-my @queries = script_files(
-	hot => $compare->('hot', 'key'),
-	hot_n => $compare->('hot', 'n'),
-	queue => $compare->('queue', 'key'),
-	changed => $compare->('changed', 'key'));
-# Many small transactions in one call.
-$primary->safe_psql('postgres', <<"SQL");
-CREATE PROCEDURE change_hot(direct boolean) LANGUAGE plpgsql AS \$\$
-BEGIN
-	FOR i IN 1 .. 40 LOOP
-		@{[ $am eq 'btree' ? '' : "PERFORM set_config('sware.enable_buffer', (NOT direct)::text, true);" ]}
-		UPDATE hot SET n = random() * 1000 WHERE key = floor(1 + random() * 40);
-		COMMIT;
-	END LOOP;
-END \$\$;
-CREATE PROCEDURE use_queue() LANGUAGE plpgsql AS \$\$
-BEGIN
-	FOR i IN 1 .. 20 LOOP
-		INSERT INTO queue (id) SELECT n FROM generate_series(1, 5) n;
-		COMMIT;
-		DELETE FROM queue WHERE key IN (SELECT key FROM queue ORDER BY key LIMIT 5 FOR UPDATE SKIP LOCKED);
-		COMMIT;
-	END LOOP;
-END \$\$;
-SQL
-my @load = script_files(
-	'hot@20' => "CALL change_hot(false);\n",
-	'hot-direct@20' => "CALL change_hot(true);\n",
-	'look-up@10' => "$ordered_scan\nSELECT count(n) FROM hot WHERE key > 0;\n",
-	'queue@20' => "CALL use_queue();\n",
-	'scan@5' => "$ordered_scan\nSELECT count(id) FROM changed WHERE key > 0;\n",
-	'change@10' => "\\set id random(1, 2000)\n" .
-	  "UPDATE changed SET key = key + 1000 WHERE id BETWEEN :id AND :id + 20;\n",
-	'flush@3' => flush_statement('hot_n', 'queue_key') . ";\n",
-	'flush-changed@3' => flush_statement('changed_key') . ";\n",
-	'vacuum@2' => "VACUUM (INDEX_CLEANUP ON) queue;\n",
-	'checkpoint@1' => "CHECKPOINT;\n");
-
-# How many entries were deleted from leaves, and dropped by flushes, of tables of
-# the load.
-sub removed
-{
-	return (1, 1) if $am eq 'btree';
-	return split /\|/, $primary->safe_psql('postgres',
-		"SELECT h.entries_deleted, q.entries_dropped
-			FROM sware_stats('hot_key') h, sware_stats('queue_key') q");
-}
-
-sub storm
-{
-	my ($name) = @_;
-	my ($done, $cancelled, $other) = (0, 0, '');
-	my ($deleted_before, $dropped_before) = removed();
-	my $load_errors = '';
-	my $load = start_load($primary, 2, @load, \$load_errors);
-	local $ENV{PGOPTIONS} = '-c default_transaction_isolation=repeatable\ read';
-	foreach my $round (1 .. $max_rounds)
-	{
-		my ($output, $errors) = ('', '');
-		IPC::Run::run(
-			[
-				'pgbench', '-n', '-h', $standby->host, '-p', $standby->port,
-				'-c', '2', '-t', '5', '--max-tries=1', '--random-seed', choose(1, 1_000_000),
-				@queries, 'postgres'
-			],
-			'<', \undef, '>', \$output, '2>', \$errors);
-		$done += $1 if $output =~ /transactions actually processed: (\d+)/;
-		$cancelled += $1 if $output =~ /failed transactions: (\d+)/;
-		# At the end of a transaction, a conflict ends the session.
-		$cancelled += () = $errors =~ /perhaps the backend died/g;
-		$other .= join("\n", grep { /ERROR/ } split /\n/, $errors);
-		my ($deleted, $dropped) = removed();
-		last if $other
-		  || ($done && $cancelled && $deleted > $deleted_before && $dropped > $dropped_before);
-	}
-	ok( $primary->poll_query_until('postgres',
-			"SELECT h.entries_deleted > $deleted_before AND q.entries_dropped > $dropped_before
-				FROM sware_stats('hot_key') h, sware_stats('queue_key') q"),
-		"$name: entries were deleted from leaves, and dropped by flushes")
-	  if $am ne 'btree';
-	ok($load->pumpable, "$name: changes went on all the time") || diag($load_errors);
-	stop_load($primary, $load);
-	is($load_errors, '', "$name: and without errors");
-	is($other, '', "$name: no query misses a row");
-	cmp_ok($done, '>', 0, "$name: queries came to their end");
-	cmp_ok($cancelled, '>', 0, "$name: and others were cancelled");
-	note("$name: $done answers, $cancelled cancelled");
-	caught_up();
-	foreach my $node ($primary, $standby)
-	{
-		foreach my $column ([ 'hot', 'key' ], [ 'hot', 'n' ], [ 'queue', 'key' ], [ 'changed', 'key' ])
-		{
-			is($node->safe_psql('postgres', "SELECT disagreements('$column->[0]', '$column->[1]')"), '',
-				"$name: $column->[0].$column->[1] on the " . $node->name);
-			check_index($node, "$column->[0]_$column->[1]", "$name, on the " . $node->name);
-		}
-	}
-	return;
-}
-
-$primary->append_conf('postgresql.conf', "wal_consistency_checking = 'generic'\n");
-$primary->reload;
-storm('images compared');
-$primary->append_conf('postgresql.conf', "wal_consistency_checking = ''\n");
-$primary->reload;
-storm('images not compared');
 is($standby->safe_psql('postgres', 'SELECT confl_snapshot > 0 FROM pg_stat_database_conflicts '
 		. 'WHERE datname = current_database()'), 't', 'queries were cancelled for their snapshots');
-did_not_crash($standby, 'the standby had nothing to complain about');
 
 # Marks get to the standby, where a snapshot still sees the rows: on leaves of one
 # table's indexes, and in the buffer of the other's, on open pages and sealed ones.
@@ -454,9 +322,7 @@ if ($am ne 'btree')
 	cmp_ok($standby->safe_psql('postgres', "SELECT marked('kept_id')"), '>', $before, 'a later one does');
 }
 
-foreach my $column ([ 'kept', 'key' ], [ 'kept', 'id' ], [ 'waiting', 'key' ], [ 'waiting', 'id' ],
-	[ 'hot', 'key' ], [ 'hot', 'n' ], [ 'queue', 'key' ],
-	[ 'changed', 'key' ])
+foreach my $column ([ 'kept', 'key' ], [ 'kept', 'id' ], [ 'waiting', 'key' ], [ 'waiting', 'id' ])
 {
 	my ($table, $key) = @$column;
 	is($standby->safe_psql('postgres', "SELECT disagreements('$table', '$key')"),

@@ -101,12 +101,12 @@ sub promote
 	$node->poll_query_until('postgres',
 		"SELECT count(*) > 0 FROM pg_stat_activity
 			WHERE query LIKE '%disagreements%' AND pid <> pg_backend_pid()");
-	ok($_->pumpable, "$name: the load is going on") foreach @load;
+	ok(load_goes_on($_), "$name: the load is going on") foreach @load;
 	$node->safe_psql('postgres', 'SELECT pg_promote(false)');
 	$_->kill_kill foreach @load;
 	$node->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
 	unlogged_is_empty($node, $name);
-	ok($readers->pumpable, "$name: reads went on");
+	ok(load_goes_on($readers), "$name: reads went on");
 	$readers->kill_kill;
 	is_right($node, $name);
 	$node->safe_psql('postgres', insert_statement(1)) foreach 1 .. 20;

@@ -222,6 +222,23 @@ def update_keys(run):
     run.change("UPDATE @S.t SET %s WHERE %s" % (", ".join(sets), some_rows(rng, table)))
 
 
+def update_often(run):
+    """Updates one of a few rows, again and again: indexes get many versions of them.
+
+    This is no DO block with COMMITs: there an assertion of PostgreSQL 18 fails if a plan has to pass
+    over a new index.
+    """
+    rng, table = run.rng, run.table
+    hot = [rng.randint(max(1, table.next_id - 500), table.next_id) for _ in range(rng.choice((1, 3, 20)))]
+    column = rng.choice(table.columns)
+    count = rng.choice((5, 20, 60))
+    for _ in range(count):
+        position = next_position(rng, column, rng.choice(PATTERNS))
+        value = "NULL" if position is None else quote(column.type.literal(rng, position))
+        run.change("UPDATE @S.t SET %s = %s WHERE id = %d" % (column.name, value, rng.choice(hot)))
+    run.operations += count - 1
+
+
 def update_pad(run):
     """Updates no indexed column, so the update is HOT where the page has room."""
     run.change("UPDATE @S.t SET pad = pad + 1 WHERE %s" % some_rows(run.rng, run.table))
@@ -388,6 +405,11 @@ def rewrite(run):
 ROW_CHANGES = ((8, insert_one), (5, insert_singly), (6, insert_rows), (2, copy_rows), (1, insert_select),
                (3, insert_conflicting), (4, collide), (2, load),
                (5, update_keys), (3, update_pad), (4, delete_some), (2, delete_left))
+# The same where most changes make rows die.
+DEADLY_ROW_CHANGES = ((6, insert_one), (6, insert_singly), (5, insert_rows), (1, copy_rows),
+                      (1, insert_conflicting), (2, collide), (1, load), (10, update_keys),
+                      (12, update_often), (3, update_pad), (10, delete_some), (5, delete_left),
+                      (1, delete_most))
 OUTSIDE = ((6, vacuum), (4, flush), (1, analyze))
 RARE = ((3, create_index), (2, set_options), (1, delete_most), (2, set_buffer), (4, burst))
 BLOCKING = ((1, drop_index), (3, reindex), (1, truncate), (2, rewrite))

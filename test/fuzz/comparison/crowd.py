@@ -23,7 +23,7 @@ import psycopg2
 
 from . import questions
 from .changes import set_staging_size
-from .pair import Difference, Pair, ServerLost, Session
+from .pair import Cancelled, Difference, Pair, Removals, ServerLost, Session
 
 # Declaration, and the value at a place, which is a bigint: another one at each place, or not.
 UNIQUE_TYPES = (
@@ -91,6 +91,19 @@ BEGIN
   END LOOP;
 END $$;
 
+-- One of the rows that a writer inserted last is updated in each transaction.
+CREATE PROCEDURE crowd.update_each(writer int, places int8[], rows int)
+LANGUAGE plpgsql AS $$
+DECLARE
+  ids int8[] := ARRAY(SELECT id FROM crowd.t WHERE w = writer ORDER BY id DESC LIMIT rows);
+BEGIN
+  FOR i IN 1 .. cardinality(places) LOOP
+    UPDATE crowd.t SET (kb, kt) = (SELECT k, k FROM (SELECT crowd.k(places[i]) AS k OFFSET 0) q)
+      WHERE id = ids[1 + i % rows];
+    COMMIT;
+  END LOOP;
+END $$;
+
 CREATE FUNCTION crowd.insert_all(writer int, places1 int8[], places2 int8[], unique_places int8[])
 RETURNS void LANGUAGE sql AS $$
   INSERT INTO crowd.t SELECT row.*
@@ -119,14 +132,22 @@ class Crowd:
         self.refuses = None                    # the unique index that was made first
         self.unique_index = None               # the one of the access method under test
         self.unique_places = itertools.count(100)
+        self.dead_rows = settings.dead_rows
+        self.standby_readers = []
+        self.removals = Removals()
         self.refused = 0                       # how often a key was there already
         self.working = 0                       # sessions that have something left to do
         self.waiting = 0                       # those of them that wait for operations of others
 
     def summary(self):
-        return ("%d comparisons by several sessions, entries in the buffer at %d of %d looks%s" % (
+        return ("%d comparisons by several sessions, entries in the buffer at %d of %d looks%s%s%s" % (
             self.comparisons, self.with_buffer, self.looked,
-            ", %d times refused by %s" % (self.refused, self.refuses) if self.refuses else ""))
+            ", %d times refused by %s" % (self.refused, self.refuses) if self.refuses else "",
+            self.removals.summary(),
+            ", %d looks on the standby, %d cancelled there" % (
+                sum(reader.looks for reader in self.standby_readers),
+                sum(reader.cancelled for reader in self.standby_readers))
+            if self.standby_readers else ""))
 
     # What sessions report.
 
@@ -149,6 +170,11 @@ class Crowd:
                                 self.working == self.waiting or self.problem)
             return self.working > self.waiting and self.problem is None
 
+    def is_going_on(self):
+        """Does any session have something left to do?"""
+        with self.moved:
+            return self.working > 0
+
     def let_others_work(self, count):
         """A session waits until others have done this number of operations."""
         with self.moved:
@@ -168,9 +194,12 @@ class Crowd:
         members = [Writer(self, "writer%d" % n, n, share * 8 // writers) for n in range(writers)]
         members += [Reader(self, "reader%d" % n, share * 2 // readers) for n in range(readers)]
         self.working = len(members)
-        threads = [threading.Thread(target=member.work) for member in members]
-        caretaker = Caretaker(self)
-        threads.append(threading.Thread(target=caretaker.work))
+        others = [Caretaker(self)]      # they work as long as the members do
+        if self.settings.standby and not self.unlogged:
+            self.standby_readers = [StandbyReader(self, "standby%d" % n) for n in range(2)]
+            others += self.standby_readers
+            self.standby_readers[0].session.wait_for_replay(self.main)
+        threads = [threading.Thread(target=member.work) for member in members + others]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -181,7 +210,7 @@ class Crowd:
             self.final_comparison()
             self.indexes_were_used()
         finally:
-            for member in members + [caretaker]:
+            for member in members + others:
                 member.session.close()
             self.main.close()
 
@@ -194,9 +223,10 @@ class Crowd:
         first, second = rng.choice(KEY_TYPES), rng.choice(KEY_TYPES)
         third = rng.choice(UNIQUE_TYPES)
         execute("CREATE SEQUENCE crowd.ids")
+        self.unlogged = rng.random() < 0.1
         execute("CREATE %sTABLE crowd.t (id int8, w int2, pad int4, kb %s, kt %s, "
                 "mb %s, mt %s, ub %s, ut %s) WITH (autovacuum_enabled = %s, fillfactor = %d)" % (
-                    "UNLOGGED " if rng.random() < 0.1 else "", first[0], first[0], second[0],
+                    "UNLOGGED " if self.unlogged else "", first[0], first[0], second[0],
                     second[0], third[0], third[0], rng.choice(("on", "off", "off")),
                     rng.choice((100, 100, 70))))
         execute("CREATE UNIQUE INDEX ON crowd.t (id)")
@@ -274,12 +304,22 @@ class Crowd:
         return True
 
     def final_comparison(self):
-        session = self.main
+        self.compare_all(self.main)
+        if self.settings.am == "sware":
+            self.removals.add(self.main, self.indexes)
+        if self.standby_readers:
+            self.standby_readers[0].attempt(self.compare_on_standby)
+
+    def compare_on_standby(self):
+        session = self.standby_readers[0].session
+        session.wait_for_replay(self.main)
+        self.compare_all(session)
+
+    def compare_all(self, session):
         session.begin("ISOLATION LEVEL REPEATABLE READ")
         for key in self.key_columns():
             for direction in ("ASC", "DESC"):
-                self.same(session, ["!" + whole_order(key, direction)], {
-                    "enable_seqscan": "off", "enable_sort": "off", "enable_bitmapscan": "off"})
+                self.same(session, ["!" + whole_order(key, direction)], ORDERED)
         session.end("COMMIT")
         if self.settings.am == "btree":
             return
@@ -422,6 +462,10 @@ def random_question(rng, high, columns):
     return ("!" if rng.random() < 0.15 else "") + question
 
 
+# What had been in the buffer has to come in order.
+ORDERED = {"enable_seqscan": "off", "enable_sort": "off", "enable_bitmapscan": "off"}
+
+
 def random_toggles(rng):
     toggles = questions.random_toggles(rng)
     if rng.random() < 0.6:      # what was in the buffer has to come in order
@@ -433,10 +477,13 @@ def random_toggles(rng):
 class Member:
     """One session with a thread of its own."""
 
+    on_standby = False
+
     def __init__(self, crowd, name, share):
         self.crowd = crowd
         self.rng = random.Random("%s of crowd %d" % (name, crowd.seed))
-        self.session = Session(crowd.settings.dsn, crowd.log, name)
+        self.session = Session(crowd.settings.standby if self.on_standby else crowd.settings.dsn,
+                               crowd.log, name, self.on_standby)
         self.left = share
 
     def work(self):
@@ -475,18 +522,32 @@ class Member:
 class Reader(Member):
     """Queries in snapshots of different ages."""
 
+    modes = ("ISOLATION LEVEL REPEATABLE READ", "ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+             "ISOLATION LEVEL SERIALIZABLE, READ ONLY")
+
+    def let_others_work(self, count):
+        self.crowd.let_others_work(count)
+
     def step(self):
-        self.session.begin(self.rng.choice((
-            "ISOLATION LEVEL REPEATABLE READ", "ISOLATION LEVEL REPEATABLE READ, READ ONLY",
-            "ISOLATION LEVEL SERIALIZABLE, READ ONLY")))
+        self.session.begin(self.rng.choice(self.modes))
         if self.rng.random() < 0.3:
             self.read_cursors()
         else:
-            for _ in range(self.rng.choice((1, 1, 1, 5))):
+            for number in range(self.rng.choice((1, 1, 1, 5))):
+                # where rows die, the snapshot gets old meanwhile
+                if number > 0 and self.crowd.dead_rows:
+                    self.let_others_work(self.rng.choice((50, 300)))
                 self.ask(self.rng.randint(1, 12))
+                if self.crowd.dead_rows and self.rng.random() < 0.5:
+                    self.look_at_all()
         self.session.end("COMMIT")
         if self.rng.random() < 0.2:
             self.crowd.look_at_buffer(self.session)
+
+    def look_at_all(self):
+        """Index scans of everything, which mark the entries of dead rows."""
+        self.crowd.same(self.session, ["!" + whole_order(key, "ASC")
+                                       for key in self.crowd.key_columns()], ORDERED)
 
     def read_cursors(self):
         """Two cursors side by side, in steps, while others change and flush."""
@@ -510,13 +571,43 @@ class Reader(Member):
                 Pair.same_rows("%s: %s of %s" % (self.session.name, move, query), base, test,
                                "order", 0)
             if rng.random() < 0.3:
-                self.crowd.let_others_work(rng.choice((50, 500)))
+                self.let_others_work(rng.choice((50, 500)))
             elif rng.random() < 0.2:
                 self.ask(rng.randint(1, 3))
         self.crowd.count(steps, steps)
         self.left -= steps
         execute("CLOSE cb")
         execute("CLOSE ct")
+
+
+class StandbyReader(Reader):
+    """The same on a standby, where queries may be cancelled."""
+
+    on_standby = True
+    modes = Reader.modes[:2]
+
+    def __init__(self, crowd, name):
+        super().__init__(crowd, name, 0)
+        self.looks = self.cancelled = 0
+
+    def let_others_work(self, count):
+        # the others do not wait for this session
+        self.crowd.wait_for_operations(self.crowd.operations + count)
+
+    def attempt(self, action):
+        try:
+            action()
+            self.looks += 1
+        except Cancelled:
+            self.cancelled += 1
+            self.session.recover()
+
+    def work(self):
+        try:
+            while self.crowd.problem is None and self.crowd.is_going_on():
+                self.attempt(self.step)
+        except (Difference, psycopg2.Error) as problem:
+            self.crowd.fail(self.explained(problem))
 
 
 class Writer(Member):
@@ -582,6 +673,12 @@ class Writer(Member):
             "WHERE w = %d AND %s" % (self.place - self.rng.randint(0, 200), self.number, self.own_rows()))
         self.did(1)
 
+    def update_each(self):
+        count = self.rng.choice((10, 30, 100))
+        self.session.execute("CALL crowd.update_each(%d, %s, %d)" % (
+            self.number, self.places(count), self.rng.choice((1, 3, 20))))
+        self.did(count)
+
     def update_unique(self):
         self.session.execute(
             "UPDATE crowd.t SET (ub, ut) = (SELECT u, u FROM (SELECT crowd.u(%d) AS u OFFSET 0) q) "
@@ -605,7 +702,8 @@ class Writer(Member):
     def delete(self):
         self.session.execute("DELETE FROM crowd.t WHERE w = %d AND %s" % (
             self.number, self.rng.choice((
-                self.own_rows(), self.own_rows(), "id < (SELECT max(id) - 3000 FROM crowd.t)"))))
+                self.own_rows(), self.own_rows(), "id < (SELECT max(id) - %d FROM crowd.t)" % (
+                    500 if self.crowd.dead_rows else 3000)))))
         self.did(1)
 
     def transaction(self):
@@ -644,9 +742,11 @@ class Writer(Member):
     def step(self):
         try:
             self.rng.choices(
-                (self.insert_each, self.insert_together, self.update_keys, self.update_unique,
-                 self.update_pad, self.delete, self.transaction, self.compare, self.settings),
-                (12, 2, 2, 1, 1, 2, 3, 4, 0.3))[0]()
+                (self.insert_each, self.insert_together, self.update_keys, self.update_each,
+                 self.update_unique, self.update_pad, self.delete, self.transaction, self.compare,
+                 self.settings),
+                (4, 1, 4, 8, 3, 1, 6, 3, 4, 0.3) if self.crowd.dead_rows
+                else (12, 2, 2, 0, 1, 1, 2, 3, 4, 0.3))[0]()
         except psycopg2.Error as error:
             if not self.crowd.is_refusal(error):
                 raise

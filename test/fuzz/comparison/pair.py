@@ -4,6 +4,8 @@ Statements are written once, with @S for the schema of the side.  The base side 
 indexes, the test side those of the access method under test.
 """
 
+import time
+
 import psycopg2
 import psycopg2.extensions
 
@@ -19,6 +21,10 @@ class Difference(Exception):
 
 class ServerLost(Difference):
     """The connection broke: most likely the server crashed."""
+
+
+class Cancelled(Exception):
+    """A standby has cancelled a query, or ended a session, since replay was in conflict with it."""
 
 
 def everything_as_text(connection):
@@ -56,10 +62,15 @@ def first_difference(base, test):
 class Session:
     """One connection that sees both sides."""
 
-    def __init__(self, dsn, log, name):
+    def __init__(self, dsn, log, name, on_standby=False):
+        self.dsn = dsn
         self.name = name
         self.log = log
-        self.connection = psycopg2.connect(dsn)
+        self.on_standby = on_standby
+        self.connect()
+
+    def connect(self):
+        self.connection = psycopg2.connect(self.dsn)
         self.connection.autocommit = True
         everything_as_text(self.connection)
         self.cursor = self.connection.cursor()
@@ -82,7 +93,12 @@ class Session:
         self.log.write("/* %s */ %s;\n" % (self.name, sql))
         try:
             self.cursor.execute(sql)
-        except psycopg2.Error:
+        except psycopg2.Error as error:
+            # The reason for the end of an idle session does not always get here; test/fuzz/run looks
+            # whether the standby has crashed.
+            if self.on_standby and (self.connection.closed or "conflict with recovery" in str(error)):
+                self.log.write("-- cancelled: %s\n" % str(error).replace("\n", " "))
+                raise Cancelled(str(error))
             if self.connection.closed:
                 raise ServerLost("connection lost in: %s" % sql[:2000])
             raise
@@ -97,6 +113,33 @@ class Session:
             if self.connection.closed:
                 raise ServerLost("connection lost in: %s" % sql)
             raise
+
+    def recover(self):
+        """Make the session usable again after the standby has cancelled something."""
+        deadline = time.time() + 60
+        while True:
+            try:
+                if self.connection.closed:
+                    self.connect()
+                else:
+                    self.end("ROLLBACK")
+                return
+            except Cancelled:
+                pass
+            except psycopg2.Error:
+                # a new session can be ended for a conflict, too
+                if time.time() > deadline:
+                    raise
+
+    def wait_for_replay(self, primary):
+        """Wait until this session's standby has replayed what a session of the primary has
+        committed."""
+        flushed = primary.execute("SELECT pg_current_wal_flush_lsn()")[0][0]
+        deadline = time.time() + 60
+        while self.execute("SELECT pg_last_wal_replay_lsn() >= '%s'" % flushed)[0][0] != "t":
+            if time.time() > deadline:
+                raise Difference("the standby has not replayed %s within a minute" % flushed)
+            time.sleep(0.002)
 
     def set_toggles(self, wanted):
         """Planner settings; only what changes is sent."""
@@ -116,6 +159,24 @@ class Session:
         self.in_transaction = False
         if command == "ROLLBACK":      # it also takes back what SET did
             self.toggles = {}
+
+
+class Removals:
+    """How many entries of dead rows indexes have lost outside VACUUM."""
+
+    def __init__(self):
+        self.deleted = self.dropped = 0
+
+    def add(self, session, indexes):
+        row = session.execute(
+            "SELECT coalesce(sum(entries_deleted), 0), coalesce(sum(entries_dropped), 0) "
+            "FROM unnest(ARRAY[%s]::regclass[]) AS index, sware_stats(index)" % ", ".join(
+                "'%s'" % index for index in indexes))[0]
+        self.deleted += int(row[0])
+        self.dropped += int(row[1])
+
+    def summary(self):
+        return ", %d entries deleted from leaves, %d dropped by flushes" % (self.deleted, self.dropped)
 
 
 class Pair:

@@ -149,14 +149,21 @@ def rows_in_order(rng, table, index):
         columns, where, order), "prefix", len(shown))
 
 
-def whole_order(rng, table, index):
+def everything(rng, index):
+    """All rows that the index has, in its order."""
     order, shown = ordering(rng, index)
     where = " WHERE %s" % index.predicate if index.predicate else ""
-    if rng.random() < 0.7:
-        return Question("SELECT %s FROM @S.t%s ORDER BY %s LIMIT %d" % (
-            ", ".join(shown), where, order, rng.choice((1, 20, 500))), "order")
     return Question("SELECT %s, id FROM @S.t%s ORDER BY %s" % (
         ", ".join(shown), where, order), "prefix", len(shown))
+
+
+def whole_order(rng, table, index):
+    if rng.random() < 0.3:
+        return everything(rng, index)
+    order, shown = ordering(rng, index)
+    where = " WHERE %s" % index.predicate if index.predicate else ""
+    return Question("SELECT %s FROM @S.t%s ORDER BY %s LIMIT %d" % (
+        ", ".join(shown), where, order, rng.choice((1, 20, 500))), "order")
 
 
 def extremes(rng, table, index):
@@ -280,3 +287,7 @@ def random_toggles(rng):
 SEQUENTIAL = {"enable_indexscan": "off", "enable_indexonlyscan": "off",
               "enable_bitmapscan": "off", "enable_seqscan": "on",
               "max_parallel_workers_per_gather": "0"}
+
+# An index scan in the index's order, if there is one.
+ORDERED = {"enable_seqscan": "off", "enable_bitmapscan": "off", "enable_sort": "off",
+           "enable_indexscan": "on", "max_parallel_workers_per_gather": "0"}

@@ -5,7 +5,7 @@ import re
 import time
 
 from . import changes, questions
-from .pair import BASE, TEST, Difference, Pair, Session
+from .pair import BASE, TEST, Cancelled, Difference, Pair, Removals, Session
 from .tables import Table
 
 ROW_COMPARISON = re.compile(r"\) [<>]=? \(")
@@ -22,42 +22,53 @@ def weighted(rng, choices):
 
 
 class OldReader:
-    """A second connection whose old snapshot, and maybe cursor, outlives changes."""
+    """A further connection whose old snapshot, and maybe cursor, outlives changes."""
 
-    def __init__(self, scenario):
-        rng = scenario.rng
+    def __init__(self, scenario, session, rng):
+        self.rng = rng
         self.pair = scenario.pair
-        self.session = scenario.other
+        self.table = scenario.table
+        self.session = session
         self.session.begin("ISOLATION LEVEL REPEATABLE READ")
         toggles = questions.random_toggles(rng)
         # A cursor on an index-only scan keeps a page pinned, and VACUUM in the other session of
         # this single-threaded test would wait for it for ever.  The same holds for any scan of
         # an unlogged table, and for the page of a heap that FREEZE wants.
-        toggles["enable_indexonlyscan"] = "off"
+        if not session.on_standby:
+            toggles["enable_indexonlyscan"] = "off"
         self.session.set_toggles(toggles)
-        self.queries = [questions.random_question(rng, scenario.table) for _ in range(4)]
-        self.answers = []
-        for question in self.queries:
-            rows, _ = self.pair.run(self.session, question.sql, compare=question.compare,
-                                    prefix=question.prefix)
-            self.answers.append(rows)
-        self.left = rng.randint(10, 60)
-        self.cursor = not scenario.table.unlogged and rng.random() < 0.6
+        self.toggles = toggles
+        self.queries = [questions.random_question(rng, self.table) for _ in range(4)]
+        self.answers = [self.ask(question) for question in self.queries]
+        self.left = rng.randint(10, 60) if not scenario.dead_rows else rng.choice((20, 60, 200))
+        self.cursor = not self.table.unlogged and rng.random() < 0.6
         if self.cursor:
             declare_cursors(self.pair, self.session, "old_cursor",
-                            questions.cursor_query(rng, scenario.table))
+                            questions.cursor_query(rng, self.table))
 
-    def step(self, rng):
-        """Ask again what was asked before: the answer must be the same."""
-        if self.cursor and rng.random() < 0.6:
-            fetch(rng, self.pair, self.session, "old_cursor")
-            return
-        number = rng.randrange(len(self.queries))
-        question = self.queries[number]
+    def ask(self, question):
         rows, _ = self.pair.run(self.session, question.sql, compare=question.compare,
                                 prefix=question.prefix)
-        Pair.same_rows(question.sql, self.answers[number], rows, question.compare,
-                       question.prefix, ("before", "now"))
+        return rows
+
+    def step(self):
+        """Asks what was asked before: the answer must be the same, and that of a sequential scan.
+        Or asks something else."""
+        rng = self.rng
+        if self.cursor and rng.random() < 0.4:
+            fetch(rng, self.pair, self.session, "old_cursor")
+            return
+        if rng.random() < 0.3:
+            question = questions.random_question(rng, self.table)
+            before, names = self.ask(question), ("index", "sequential scan")
+            self.session.set_toggles(dict(self.toggles, **questions.SEQUENTIAL))
+        else:
+            number = rng.randrange(len(self.queries))
+            question = self.queries[number]
+            before, names = self.answers[number], ("before", "now")
+        Pair.same_rows(question.sql, before, self.ask(question), question.compare,
+                       question.prefix, names)
+        self.session.set_toggles(self.toggles)
 
     def end(self):
         self.session.end("ROLLBACK")
@@ -78,6 +89,83 @@ def fetch(rng, pair, session, name):
     pair.run(session, lambda schema: "%s %s FROM %s_%s" % (verb, move, name, schema), compare="order")
 
 
+class Standby:
+    """Old readers on a standby, with which replay may be in conflict.  They draw from random numbers
+    of their own, since what becomes of them does not follow from the seed."""
+
+    def __init__(self, scenario):
+        self.scenario = scenario
+        self.rng = random.Random("standby of %d" % scenario.seed)
+        self.spare = [Session(scenario.settings.standby, scenario.log, "standby%d" % number, True)
+                      for number in range(2)]
+        self.readers = []
+        self.looks = self.cancelled = 0
+
+    def summary(self):
+        return ", %d looks on the standby, %d readers cancelled there" % (self.looks, self.cancelled)
+
+    def look(self):
+        if self.scenario.table.unlogged or self.rng.random() < 0.6:
+            return
+        # its locks would keep readers waiting, and it would wait for them
+        if self.scenario.main.in_transaction:
+            return
+        if self.spare and self.rng.random() < 0.3:
+            session = self.spare.pop()
+            if not self.attempt(session, lambda: self.readers.append(self.new_reader(session))):
+                self.spare.append(session)
+        elif self.readers:
+            reader = self.rng.choice(self.readers)
+            if not self.attempt(reader.session, reader.step):
+                self.free(reader)
+            elif reader.left <= 0:
+                self.close_reader(reader)
+
+    def new_reader(self, session):
+        session.wait_for_replay(self.scenario.main)
+        return OldReader(self.scenario, session, self.rng)
+
+    def close_reader(self, reader):
+        self.attempt(reader.session, reader.end)
+        self.free(reader)
+
+    def free(self, reader):
+        self.readers.remove(reader)
+        self.spare.append(reader.session)
+
+    def attempt(self, session, action):
+        """Does something on the standby.  Returns false if it was cancelled."""
+        try:
+            action()
+            self.looks += 1
+            return True
+        except Cancelled:
+            self.cancelled += 1
+            session.recover()
+            return False
+
+    def finish_table(self):
+        for reader in list(self.readers):
+            self.close_reader(reader)
+        if not self.scenario.table.unlogged:
+            self.attempt(self.spare[0], self.compare_all)
+
+    def compare_all(self):
+        session, scenario = self.spare[0], self.scenario
+        session.wait_for_replay(scenario.main)
+        session.set_toggles(questions.ORDERED)
+        for index in scenario.table.indexes:
+            question = questions.everything(self.rng, index)
+            scenario.pair.run(session, question.sql, compare=question.compare, prefix=question.prefix)
+            if scenario.settings.am != "btree":
+                session.execute("SELECT %s_check('%s.%s', true)" % (
+                    scenario.settings.am, TEST, index.name))
+
+    def close(self):
+        for session in self.spare + [reader.session for reader in self.readers]:
+            session.close()
+
+
 class Scenario:
     """Everything a seed decides, and the counts it leaves."""
 
@@ -88,9 +176,12 @@ class Scenario:
         self.log = log
         self.pair = Pair()
         self.main = Session(settings.dsn, log, "main")
-        self.other = None
+        self.dead_rows = settings.dead_rows
         self.table = None
-        self.old_reader = None
+        self.spare = []            # sessions for old readers
+        self.readers = []
+        self.standby = None
+        self.removals = Removals()
         self.saved = []            # what ROLLBACK brings back: (savepoint, rows, indexes)
         self.toggles = {}
         self.operations = 0
@@ -98,13 +189,15 @@ class Scenario:
         self.deadline = settings.deadline
 
     def summary(self):
-        return "%d of %d explained plans use an index" % (self.with_index, self.explained)
+        return "%d of %d explained plans use an index%s%s" % (
+            self.with_index, self.explained, self.removals.summary(),
+            self.standby.summary() if self.standby else "")
 
     # What the changes need to know.
 
     @property
     def old_snapshot(self):
-        return self.old_reader is not None
+        return bool(self.readers)
 
     def alone(self):
         """Nothing else runs, so CONCURRENTLY neither fails nor waits."""
@@ -141,9 +234,10 @@ class Scenario:
                 self.finish_table()
             self.indexes_were_used()
         finally:
-            self.main.close()
-            if self.other:
-                self.other.close()
+            for session in [self.main] + self.spare + [reader.session for reader in self.readers]:
+                session.close()
+            if self.standby:
+                self.standby.close()
 
     def prepare(self):
         execute = self.main.execute
@@ -160,12 +254,17 @@ class Scenario:
         execute("CREATE COLLATION fuzz_shared.case_blind (%s)" % (
             "provider = icu, locale = 'und-u-ks-level2', deterministic = false" if icu
             else "provider = libc, locale = 'C'"))
-        self.other = Session(self.settings.dsn, self.log, "other")
+        self.spare = [Session(self.settings.dsn, self.log, "other%d" % number)
+                      for number in range(3 if self.dead_rows else 1)]
+        if self.settings.standby:
+            self.standby = Standby(self)
 
     def new_table(self):
         for schema in (BASE, TEST):
             self.main.execute("DROP TABLE IF EXISTS %s.t" % schema)
         self.table = Table(self.rng, self.settings.am)
+        if self.dead_rows:
+            self.table.row_limit = self.rng.choice((200, 1000, 4000))
         if self.settings.am == "sware":
             changes.set_staging_size(self.rng, self.main)
         for schema in (BASE, TEST):
@@ -179,36 +278,47 @@ class Scenario:
             changes.create_index(self)
 
     def one_operation(self):
-        rng = self.rng
-        kind = rng.random()
-        if self.old_reader and self.old_reader.left <= 0:
-            self.close_old_reader()
-        if kind < 0.55:
-            self.ask()
-        elif kind < 0.63:
-            self.transaction_control()
-        elif kind < 0.64:
-            self.scroll()
-        elif kind < 0.655 and not self.old_reader and not self.main.in_transaction:
-            self.old_reader = OldReader(self)
-        elif self.old_reader and kind < 0.74:
-            self.old_reader.step(rng)
-        else:
-            self.change_something()
-        if self.old_reader:
-            self.old_reader.left -= 1
+        for reader in self.readers:
+            reader.left -= 1
+        weighted(self.rng, DEAD_ROWS if self.dead_rows else USUAL)(self)
+        if self.standby:
+            for reader in self.standby.readers:
+                reader.left -= 1
+            self.standby.look()
+        self.close_old_readers(lambda reader: reader.left <= 0)
         if self.operations % 50 == 49 and not self.main.in_transaction:
             self.check_indexes()
 
     def change_something(self):
-        choices = list(changes.ROW_CHANGES)
+        choices = list(changes.DEADLY_ROW_CHANGES if self.dead_rows else changes.ROW_CHANGES)
         if not self.main.in_transaction:
             choices += changes.OUTSIDE
-        if self.rng.random() < 0.15:
+        if self.rng.random() < (0.05 if self.dead_rows else 0.15):
             choices = list(changes.RARE)
             if not self.old_snapshot:
                 choices += changes.BLOCKING
         weighted(self.rng, choices)(self)
+
+    def open_reader(self):
+        if not self.spare or self.main.in_transaction:
+            return self.change_something()
+        self.readers.append(OldReader(self, self.spare.pop(), self.rng))
+
+    def step_reader(self):
+        if not self.readers:
+            return self.change_something()
+        self.rng.choice(self.readers).step()
+
+    def look_at_all(self):
+        """Index scans of everything, which mark the entries of dead rows."""
+        self.main.set_toggles(dict(questions.random_toggles(self.rng), **questions.ORDERED))
+        for index in self.table.indexes:
+            question = questions.everything(self.rng, index)
+            rows, _ = self.pair.run(self.main, question.sql, compare=question.compare,
+                                    prefix=question.prefix)
+        if self.rng.random() < 0.3:
+            self.compare_with_sequential_scan(question, rows)
+        self.toggles = {}
 
     def ask(self):
         rng = self.rng
@@ -317,9 +427,11 @@ class Scenario:
         if own:
             self.main.end("COMMIT")
 
-    def close_old_reader(self):
-        self.old_reader.end()
-        self.old_reader = None
+    def close_old_readers(self, is_to_end=lambda reader: True):
+        for reader in [reader for reader in self.readers if is_to_end(reader)]:
+            reader.end()
+            self.readers.remove(reader)
+            self.spare.append(reader.session)
 
     def check_indexes(self):
         """The whole table, and the structure of the indexes."""
@@ -337,8 +449,19 @@ class Scenario:
     def finish_table(self):
         if self.main.in_transaction:
             self.main.end("COMMIT")
-        if self.old_reader:
-            self.close_old_reader()
+        self.close_old_readers()
         self.main.set_toggles(questions.SEQUENTIAL)
         self.pair.run(self.main, "SELECT %s FROM @S.t" % questions.all_columns(self.table))
         self.check_indexes()
+        if self.settings.am == "sware":
+            self.removals.add(self.main, ["%s.%s" % (TEST, index.name) for index in self.table.indexes])
+        if self.standby:
+            self.standby.finish_table()
+
+
+# Weight, operation.  In the second mix most operations make rows die, or meet dead ones.
+USUAL = ((110, Scenario.ask), (16, Scenario.transaction_control), (2, Scenario.scroll),
+         (3, Scenario.open_reader), (17, Scenario.step_reader), (52, Scenario.change_something))
+DEAD_ROWS = ((40, Scenario.ask), (16, Scenario.look_at_all), (8, Scenario.transaction_control),
+             (1, Scenario.scroll), (4, Scenario.open_reader), (20, Scenario.step_reader),
+             (111, Scenario.change_something))
