@@ -124,10 +124,9 @@ class Session:
                 else:
                     self.end("ROLLBACK")
                 return
-            except Cancelled:
-                pass
-            except psycopg2.Error:
-                # a new session can be ended for a conflict, too
+            except (Cancelled, psycopg2.Error):
+                # a new session can be ended for a conflict, too, at each step
+                self.connection.close()
                 if time.time() > deadline:
                     raise
 
