@@ -33,8 +33,8 @@
 #define LAST_LIMIT			4096
 
 /*
- * A scan that leaves out this number of marked entries in a batch, which are
- * those of a few pages, looks whether whole pages are dead.
+ * A scan that leaves out this number of marked entries in a batch, a quarter of
+ * a page's, looks whether whole pages are dead.
  */
 #define MANY_LEFT_OUT		128
 
@@ -186,14 +186,15 @@ find_wanted(const SwareScanFilter *filter, BlockNumber block, Page page,
 
 /*
  * Add the entries of a digest that may be wanted, in the scan's order; if a
- * small batch needs only the first ones, then not many more.  The caller holds
- * a lock on the page.
+ * small batch needs only the first ones, then not many more: sware_batch_narrow
+ * will find that those are enough.  The caller holds a lock on the page.
  */
 static void
 find_in_digest(const SwareBufferCursor *cursor, BlockNumber block, Page page,
 			   const SwarePageDigest *digest, WantedEntries *wanted)
 {
 	const SwareScanFilter *filter = &cursor->filter;
+	TupleDesc	descriptor = RelationGetDescr(filter->order.index);
 	bool		forward = filter->order.forward;
 	bool		may_stop = sware_batch_can_narrow(&cursor->batch);
 	int			step = forward ? 1 : -1;
@@ -223,6 +224,11 @@ find_in_digest(const SwareBufferCursor *cursor, BlockNumber block, Page page,
 			 abbreviation > previous))
 			break;
 		entry = sware_buffer_entry(filter->order.index, block, page, &offset);
+
+		/* entries never change, but by damage */
+		if (unlikely(sware_abbreviate(&filter->order.column, descriptor,
+									  entry) != abbreviation))
+			sware_report_buffer_entry(filter->order.index, block, start);
 		if (filter->usesMarks && sware_entry_is_marked(entry))
 		{
 			wanted->leftOut++;

@@ -123,4 +123,21 @@ sware_abbreviate_end(const SwareKeyColumn *column, const SwareSearchKey *end,
 		sware_abbreviate_other(column, &end->columns[0], number);
 }
 
+/*
+ * Where between two positions, whose values are given, is a value likely to be?
+ * It is not below the lower one, and not above the higher one.  Returns a
+ * position from `low` to `high`.
+ */
+static inline int64
+sware_interpolate(int64 low, int64 high, int64 low_value, int64 high_value,
+				  int64 value)
+{
+	uint64		range = (uint64) high_value - (uint64) low_value;
+	uint64		distance = (uint64) value - (uint64) low_value;
+
+	if (range == 0)
+		return low + (high - low) / 2;
+	return low + (int64) ((double) distance / (double) range * (high - low));
+}
+
 #endif							/* SWARE_ABBREVIATION_H */

@@ -15,6 +15,7 @@
 #include "common/int.h"
 #include "utils/fmgroids.h"
 
+#include "keys/numbersearch.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
@@ -326,6 +327,31 @@ sware_compare_entries(Relation index, IndexTuple a, IndexTuple b)
 		ItemPointerCompare(sware_leaf_tuple_tids(a), sware_leaf_tuple_tids(b));
 }
 
+/* The tuple at an offset of a leaf. */
+static inline IndexTuple
+leaf_tuple_at(const void *source, int offset)
+{
+	return sware_page_tuple((Page) source, offset);
+}
+
+/* an internal page whose pivots are searched */
+typedef struct PivotSource
+{
+	Relation	index;
+	BlockNumber block;
+	Page		page;
+} PivotSource;
+
+/* The pivot at an offset of an internal page. */
+static inline IndexTuple
+pivot_at(const void *source, int offset)
+{
+	const PivotSource *pivots = source;
+
+	return sware_checked_pivot(pivots->index, pivots->block, pivots->page,
+							   offset);
+}
+
 /*
  * The first of a leaf's offsets first..last whose tuple is not before the
  * place; last + 1 if there is none.  The range lies within the sorted part,
@@ -335,12 +361,13 @@ OffsetNumber
 sware_search_leaf(const SwareSearchKey *key, Page page,
 				  OffsetNumber first, OffsetNumber last)
 {
-	OffsetNumber low = first;
-	OffsetNumber high = last + 1;
+	int			low = first;
+	int			high = last + 1;
 
+	sware_narrow(key, leaf_tuple_at, page, &low, &high);
 	while (low < high)
 	{
-		OffsetNumber middle = low + (high - low) / 2;
+		int			middle = low + (high - low) / 2;
 
 		if (sware_compare_key(key, sware_page_tuple(page, middle)) > 0)
 			low = middle + 1;
@@ -357,21 +384,23 @@ sware_search_leaf(const SwareSearchKey *key, Page page,
 OffsetNumber
 sware_search_internal(const SwareSearchKey *key, BlockNumber block, Page page)
 {
-	OffsetNumber low = SWARE_FIRST_DATA;
-	OffsetNumber high = PageGetMaxOffsetNumber(page) + 1;
+	PivotSource source = {key->index, block, page};
 
 	/* the first downlink is minus infinity and needs no comparison */
-	while (high - low > 1)
-	{
-		OffsetNumber middle = low + (high - low) / 2;
+	int			low = SWARE_FIRST_DATA + 1;
+	int			high = PageGetMaxOffsetNumber(page) + 1;
 
-		if (sware_compare_key(key, sware_checked_pivot(key->index, block, page,
-													   middle)) >= 0)
-			low = middle;
+	sware_narrow(key, pivot_at, &source, &low, &high);
+	while (low < high)
+	{
+		int			middle = low + (high - low) / 2;
+
+		if (sware_compare_key(key, pivot_at(&source, middle)) >= 0)
+			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low;
+	return low - 1;
 }
 
 /*

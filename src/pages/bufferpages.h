@@ -126,7 +126,7 @@ sware_buffer_entry(Relation index, BlockNumber block, Page page, Size *offset)
 	IndexTuple	entry = (IndexTuple) ((char *) page + *offset);
 	Size		size = MAXALIGN(IndexTupleSize(entry));
 
-	if (unlikely(size < sizeof(IndexTupleData) ||
+	if (unlikely(IndexTupleSize(entry) <= sizeof(IndexTupleData) ||
 				 *offset + size > sware_buffer_page_end(page)))
 		sware_report_buffer_entry(index, block, *offset);
 	*offset += size;

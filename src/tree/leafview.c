@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "keys/numbersearch.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "pages/corruption.h"
@@ -36,6 +37,13 @@ sware_leaf_tid_count(Relation index, BlockNumber block, Page page)
 	return count;
 }
 
+/* The entry or posting list at an offset of a view's page. */
+static inline IndexTuple
+entry_at(const void *source, int offset)
+{
+	return sware_view_entry(source, offset);
+}
+
 /*
  * Return the first of the offsets first..end-1 whose tuple is not before a
  * place; `end` if there is none.  All of them must be in the sorted part, or
@@ -45,16 +53,27 @@ static OffsetNumber
 search_page(const SwareLeafView *view, const SwareSearchKey *key,
 			OffsetNumber first, OffsetNumber end)
 {
-	while (first < end)
+	int			low = first;
+	int			high = end;
+
+	sware_narrow(key, entry_at, view, &low, &high);
+	while (low < high)
 	{
-		OffsetNumber middle = first + (end - first) / 2;
+		int			middle = low + (high - low) / 2;
 
 		if (sware_compare_key(key, sware_view_entry(view, middle)) > 0)
-			first = middle + 1;
+			low = middle + 1;
 		else
-			end = middle;
+			high = middle;
 	}
-	return first;
+	return low;
+}
+
+/* The tuple of a view with an index. */
+static inline IndexTuple
+tuple_at(const void *source, int i)
+{
+	return sware_view_tuple(source, i);
 }
 
 /*
@@ -65,6 +84,7 @@ int
 sware_view_search(const SwareLeafView *view, const SwareSearchKey *key,
 				  int from, int to)
 {
+	sware_narrow(key, tuple_at, view, &from, &to);
 	while (from < to)
 	{
 		int			middle = from + (to - from) / 2;

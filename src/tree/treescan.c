@@ -338,7 +338,6 @@ read_forward(SwareTreeCursor *cursor, Buffer buffer)
 		if (cursor->readsFew && end - begin > MANY_TUPLES)
 		{
 			/* the others are in the same leaf, from this tuple on */
-			cursor->readsFew = false;
 			end = begin + FEW_TUPLES;
 			add_all_tids(cursor, &view, begin, skip, end);
 			right->more = right->linked = true;
@@ -456,14 +455,13 @@ read_backward(SwareTreeCursor *cursor, Buffer buffer)
 		if (cursor->readsFew && end - begin > MANY_TUPLES)
 		{
 			/* the others are in the same leaf, below this tuple */
-			cursor->readsFew = false;
 			begin = end - FEW_TUPLES;
 			for (int i = end - 1; i >= begin; i--)
 				add_tids(cursor, &view, i, 0,
 						 sware_leaf_tuple_tid_count(sware_view_tuple(&view, i)),
 						 false);
-			left->more = true;
-			left->linked = false;
+			left->more = left->linked = true;
+			left->sibling = position->page;
 			set_tuple_border(cursor, &left->border, range,
 							 sware_view_tuple(&view, begin));
 			return;
@@ -605,6 +603,7 @@ read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 		read_forward(cursor, buffer);
 	else
 		read_backward(cursor, buffer);
+	cursor->readsFew = false;
 
 	/* the next leaf could be prefetched here, if its link is to be followed */
 
@@ -669,6 +668,25 @@ sware_tree_cursor_leaf_is_unchanged(SwareTreeCursor *cursor)
 		return false;
 	sware_release_buffer(buffer);
 	return true;
+}
+
+/* Has a part of the leaf been read, and is the rest at this side? */
+static inline bool
+is_same_leaf(const SwarePosition *position, const SwareContinuation *side)
+{
+	return sware_links_equal(position->page, side->sibling);
+}
+
+/*
+ * Share-lock the position's leaf, to read on backward.  A part of the entries
+ * may have gone to another leaf by a split.  Then, or if that is not known,
+ * returns InvalidBuffer.  Going forward, the leaf's high key tells.
+ */
+static Buffer
+read_same_leaf(SwareTreeCursor *cursor)
+{
+	return RelationNeedsWAL(cursor->scan->indexRelation) ?
+		lock_unchanged_leaf(cursor) : InvalidBuffer;
 }
 
 /*
@@ -916,6 +934,8 @@ go_on(SwareTreeCursor *cursor, bool forward)
 		if (side->linked && forward)
 			buffer = sware_read_linked(cursor->scan->indexRelation,
 									   side->sibling, 0, BUFFER_LOCK_SHARE);
+		else if (side->linked && is_same_leaf(position, side))
+			buffer = read_same_leaf(cursor);
 		else if (side->linked)
 			buffer = sware_step_left(cursor->scan->indexRelation, side->sibling,
 									 position->page, 0);
@@ -951,6 +971,10 @@ learn_what_is_wanted(SwareTreeCursor *cursor)
 
 	cursor->wantTuples = scan->xs_want_itup || cursor->isMerged;
 	cursor->usesMarks = sware_scan_uses_marks(scan);
+
+	/* the intervals of a parallel scan are read to their ends */
+	if (cursor->keys.interval)
+		cursor->readsFew = false;
 
 	/*
 	 * Pages that are not logged have no LSN; see lock_leaf_to_mark.  For an

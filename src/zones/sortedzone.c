@@ -271,23 +271,6 @@ sware_sorted_zone_retire(SwareSortedZone *zone, uint32 pages)
 }
 
 /*
- * An entry's place between two others, if their distances are like those of
- * numbers.
- */
-static inline uint32
-interpolate(uint32 low, uint32 high, int64 low_value, int64 high_value,
-			int64 value)
-{
-	uint64		range = (uint64) high_value - (uint64) low_value;
-	uint64		distance = (uint64) value - (uint64) low_value;
-
-	if (range == 0)
-		return low + (high - low) / 2;
-	return low +
-		(uint32) ((double) distance / (double) range * (high - 1 - low));
-}
-
-/*
  * Search the fences for an abbreviation that is neither below the smallest nor
  * above the largest one of a zone.  Sets *low and *high so that entries before
  * *low are below the value, and entries from *high on are above it; and
@@ -394,7 +377,8 @@ sware_sorted_zone_search(Relation index, const SwareSortedZone *zone,
 		if (abbreviated && interpolations < MAX_INTERPOLATIONS &&
 			high - low > MIN_TO_INTERPOLATE)
 		{
-			middle = interpolate(low, high, low_value, high_value, value);
+			middle = sware_interpolate(low, high - 1, low_value,
+									   high_value, value);
 			interpolations++;
 		}
 		if (!copy_tuple(zone, middle, &copy.tuple))

@@ -1,0 +1,118 @@
+# Open pages of the buffer that are damaged after a session has made a digest of them.
+# A scan that meets the damage gives an error that names the block; it ends, and never
+# crashes the server or leaves rows out.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SwareTest;
+use Test::More;
+
+# Where the entries of a buffer page of this test begin, and their size.
+my $first_entry = 24;
+my $entry_size = 16;
+
+my $node = start_server_to_damage('damaged_buffer');
+$node->append_conf('postgresql.conf', "shared_buffers = 128kB\n");
+$node->restart;
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE big AS SELECT repeat('x', 1000) AS x FROM generate_series(1, 2000);
+CREATE FUNCTION look_up(tab regclass, times int) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	found bigint := 0;
+	n bigint;
+BEGIN
+	FOR i IN 1 .. times LOOP
+		EXECUTE format('SELECT count(k) FROM %s WHERE k = %s', tab, i) INTO n;
+		found := found + n;
+	END LOOP;
+	RETURN found;
+END $$;
+SQL
+
+# A name, and what is done to the page.
+my @damages = (
+	[
+		'an entry smaller than its header',
+		sub {
+			my ($page) = @_;
+			substr($$page, $first_entry + 50 * $entry_size + 6, 2) = pack('S', 3);
+		}
+	],
+	[
+		'an entry without a key',
+		sub {
+			my ($page) = @_;
+			substr($$page, $first_entry + 50 * $entry_size + 6, 2) = pack('S', 8);
+		}
+	],
+	[
+		'an entry that is larger than the page',
+		sub {
+			my ($page) = @_;
+			substr($$page, $first_entry + 50 * $entry_size + 6, 2) = pack('S', 0x1ff8);
+		}
+	],
+	[
+		'other keys',
+		sub {
+			my ($page) = @_;
+			substr($$page, $first_entry + $_ * $entry_size + 8, 8) = pack('q', 1_000_000 + $_)
+			  foreach 0 .. 59;
+		}
+	]);
+
+my $number = 0;
+foreach my $damage (@damages)
+{
+	my ($name, $change) = @$damage;
+	my $table = 'damaged_' . $number++;
+	$node->safe_psql('postgres', <<"SQL");
+CREATE TABLE $table (k int8);
+CREATE INDEX ${table}_k ON $table USING @{[ am() ]} (k);
+DO \$\$
+BEGIN
+	FOR i IN 1 .. 200 LOOP
+		INSERT INTO $table VALUES (i);
+		COMMIT;
+	END LOOP;
+END \$\$;
+SQL
+	my $session = $node->background_psql('postgres', on_error_stop => 0);
+	$session->query_safe('SET enable_seqscan = off; SET enable_bitmapscan = off;');
+	is($session->query_safe("SELECT look_up('$table', 60)"), 60, "$name: a session has a digest");
+
+	my $block = $node->safe_psql('postgres',
+		"SELECT block FROM sware_buffer_pages('${table}_k') WHERE state = 'open'");
+	my $file = $node->data_dir . '/'
+	  . $node->safe_psql('postgres', "SELECT pg_relation_filepath('${table}_k')");
+	# The page is written, and gives its place in memory to others.
+	$node->safe_psql('postgres', 'CHECKPOINT');
+	$node->safe_psql('postgres', <<'SQL') for 1 .. 2;
+SELECT count(x) FROM big
+WHERE ctid = ANY (ARRAY(SELECT format('(%s,1)', b)::tid FROM generate_series(0, 200) b))
+SQL
+	my $page = read_page($file, $block);
+	$change->(\$page);
+	write_page($file, $block, $page);
+
+	foreach my $query (
+		"k BETWEEN 40 AND 60", "k BETWEEN 40 AND 60 ORDER BY k DESC LIMIT 5",
+		"k >= 0 ORDER BY k LIMIT 500", "k <= 60 ORDER BY k DESC LIMIT 500")
+	{
+		my $answer = $session->query("SELECT count(*) FROM (SELECT k FROM $table WHERE $query) AS found");
+		like($session->{stderr}, qr/is damaged|is not the buffer page/, "$name: $query")
+		  || diag("answer: $answer");
+		$session->{stderr} = '';
+	}
+	$session->quit;
+}
+
+did_not_crash($node, 'the server went on');
+$node->stop;
+done_testing();
