@@ -19,7 +19,8 @@ SELECT CASE i % 5
 FROM generate_series(1, 9000) i;
 CREATE TABLE probes AS
 SELECT p + d AS p
-FROM (SELECT DISTINCT k FROM numbers WHERE v % 37 = 0 AND abs(k / 2) < 2 ^ 61) AS n(p), generate_series(-1, 1) d
+FROM (SELECT DISTINCT k FROM numbers WHERE v % 37 = 0 AND abs(k / 2) < 2 ^ 61) AS n(p),
+	generate_series(-1, 1) d
 UNION SELECT unnest(ARRAY[-9223372036854775808, -9223372036854775807, 9223372036854775806,
 	9223372036854775807]);
 
