@@ -317,6 +317,44 @@ SQL
 	$session->quit;
 }
 
+# What is known of the items of one leaf says nothing of those of the next one: cursors are
+# on their second leaf, and have found all rows of the first one visible, when VACUUM removes
+# entries in front of them.  A leaf has room for 26 of these keys.
+{
+	$primary->safe_psql('postgres', <<"SQL");
+CREATE TABLE leaves (b text COLLATE "C", filler text)
+  WITH (autovacuum_enabled = off, vacuum_truncate = off);
+ALTER TABLE leaves ALTER filler SET STORAGE PLAIN;
+CREATE INDEX leaves_b ON leaves USING $am (b) WITH (deduplicate_items = off);
+$direct
+INSERT INTO leaves SELECT rpad('k ' || i, 300, '.'), repeat('x', 5000) FROM generate_series(100, 199) i;
+SQL
+	$primary->safe_psql('postgres', 'VACUUM ANALYZE leaves');
+	$primary->safe_psql('postgres', "DELETE FROM leaves WHERE rtrim(b, '.') IN ('k 137', 'k 138', 'k 163')");
+	$primary->wait_for_catchup($standby);
+	my @live = map { "k $_" } grep { !/^(137|138|163)$/ } 100 .. 199;
+	my $session = $standby->background_psql('postgres', on_error_stop => 1);
+	$session->query_safe("$ordered_scan BEGIN ISOLATION LEVEL REPEATABLE READ");
+	my %orders = (forward => 'ASC', backward => 'DESC');
+	my %seen;
+	foreach my $way (sort keys %orders)
+	{
+		my $query = "SELECT rtrim(b, '.') FROM leaves WHERE b > '' ORDER BY b $orders{$way}";
+		like($session->query_safe("EXPLAIN (COSTS OFF) $query"), qr/^Index Only Scan/m, "$way: the plan");
+		$session->query_safe("DECLARE $way CURSOR FOR $query");
+		$seen{$way} = [ split /\n/, $session->query_safe("FETCH 35 FROM $way") ];
+	}
+	vacuum('leaves');
+	foreach my $way (sort keys %orders)
+	{
+		push @{ $seen{$way} }, split /\n/, $session->query_safe("FETCH ALL FROM $way");
+		is(join(' ', @{ $seen{$way} }), join(' ', $way eq 'forward' ? @live : reverse @live),
+			"$way: VACUUM when a scan is on its second leaf");
+	}
+	$session->query_safe('COMMIT');
+	$session->quit;
+}
+
 # A storm of deletions, VACUUM and insertions that reuse TIDs.  In each snapshot of the
 # standby, index-only scans find what a sequential scan finds.
 $primary->safe_psql('postgres', <<"SQL");
