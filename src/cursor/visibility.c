@@ -10,6 +10,7 @@
 
 #include "access/tableam.h"
 #include "access/visibilitymap.h"
+#include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -121,6 +122,7 @@ look_into_map(SwareVisibility *visibility, SwareTreeCursor *cursor, int begin,
 
 		if (its_block != block)
 		{
+			CHECK_FOR_INTERRUPTS();
 			block = its_block;
 			is_all_visible = VM_ALL_VISIBLE(visibility->scan->heapRelation,
 											block, &visibility->mapPage);
