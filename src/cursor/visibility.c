@@ -10,6 +10,7 @@
 
 #include "access/tableam.h"
 #include "access/visibilitymap.h"
+#include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -38,7 +39,7 @@ sware_visibility_init(SwareVisibility *visibility, IndexScanDesc scan,
 	sware_visibility_rewind(visibility);
 }
 
-/* What was looked up is forgotten when the cursor reads another leaf. */
+/* What was looked up is forgotten when the cursor reads a leaf. */
 void
 sware_visibility_rewind(SwareVisibility *visibility)
 {
@@ -121,6 +122,7 @@ look_into_map(SwareVisibility *visibility, SwareTreeCursor *cursor, int begin,
 
 		if (its_block != block)
 		{
+			CHECK_FOR_INTERRUPTS();
 			block = its_block;
 			is_all_visible = VM_ALL_VISIBLE(visibility->scan->heapRelation,
 											block, &visibility->mapPage);
@@ -154,7 +156,7 @@ look_up(SwareVisibility *visibility, SwareTreeCursor *cursor, int item,
 	visibility->batchSize = Min(visibility->batchSize * GROWTH,
 								SWARE_MAX_TIDS_PER_PAGE);
 
-	/* the map first, then the LSN */
+	/* steps 2 and 3 of the protocol in visibility.h, in this order */
 	if (!visibility->leafHasChanged &&
 		look_into_map(visibility, cursor, begin, end))
 	{

@@ -13,7 +13,7 @@
  *
  * For an entry of the tree, the visibility map can tell, by this protocol:
  *
- *	 1	the scan copies the leaf's entries together with its LSN;
+ *	 1	the scan copies entries of the leaf together with its LSN;
  *	 2	it looks up the entries' heap pages in the visibility map;
  *	 3	it locks the leaf again, and compares the LSN.
  *
@@ -24,7 +24,8 @@
  * have left the index, in the order of WAL, too.  So the entry's TID led to its
  * row then, and to no other one.  As a page with dead line pointers is not
  * all-visible, that row was visible to everybody, the scan's snapshot included:
- * before redo sets the bit, it waits until all transactions have ended, or are
+ * before redo sets the bit, at that record or at an earlier one, which has
+ * frozen the rows, it waits until all transactions have ended, or are
  * cancelled, whose snapshots do not see a row of the page.  (On a primary,
  * VACUUM does not set the bit as long as there are such snapshots.)
  *
@@ -38,7 +39,9 @@
  * transaction has ended, or cancels it, and after a promotion VACUUM leaves the
  * row alone.  So it does not matter when the entry is returned, nor what the
  * executor then finds in the map: if the page is not all-visible any more, it
- * looks at the row, and finds it visible.
+ * looks at the row, and finds it visible.  (The exception after a promotion is
+ * old_snapshot_threshold, on 15 and 16: rows may be removed earlier, and missed
+ * then, as in nbtree.)
  *
  * All of this needs an MVCC snapshot that was taken before the entries were
  * read, and for the LSN an index that is logged.

@@ -981,7 +981,10 @@ learn_what_is_wanted(SwareTreeCursor *cursor)
 	 * index-only scan a pin is of no use in recovery, since redo of generic
 	 * records takes no cleanup lock.  So the caller examines the rows of
 	 * leaves that are not pinned, in recovery and after it
-	 * (cursor/visibility.h).
+	 * (cursor/visibility.h).  The planner, whose snapshot is not MVCC, asks
+	 * an index on a standby, too, from 18 on: its pin protects nothing
+	 * either, so its estimate may come from an entry whose row is gone, which
+	 * does no harm.
 	 */
 	cursor->keepPin = !IsMVCCSnapshot(scan->xs_snapshot) ||
 		!RelationNeedsWAL(scan->indexRelation) ||

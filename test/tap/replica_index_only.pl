@@ -84,6 +84,14 @@ sub vacuum
 	return;
 }
 
+# Inserts rows where VACUUM has made room, and returns their TIDs.
+sub insert_again
+{
+	my ($table, @keys) = @_;
+	my $rows = join(', ', map { "($_, repeat('n', 5000))" } @keys);
+	return $primary->safe_psql('postgres', "$direct INSERT INTO $table VALUES $rows RETURNING ctid");
+}
+
 # What the table has to give, in either order.
 sub expected
 {
@@ -108,7 +116,10 @@ my %scans = (
 		query => 'SELECT a FROM %s WHERE a > 0 ORDER BY a', settings => $in_parallel,
 		plan => qr/Gather.*Parallel Index Only Scan/s });
 
-# Runs a scan on the standby that waits at a point.  Returns when it waits.
+# Runs a scan on the standby that waits at a point, perhaps beside others that wait.  Returns
+# when it waits.
+my @points = $am eq 'btree' ? () : ('scan-leaf-copied', 'scan-map-read');
+my $waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
 my $locker;
 sub start_scan
 {
@@ -117,8 +128,12 @@ sub start_scan
 	my $settings = "$ordered_scan @{[ $scan->{settings} // '' ]}";
 	like($standby->safe_psql('postgres', "$settings EXPLAIN (COSTS OFF) $query"),
 		$scan->{plan} // qr/^Index Only Scan/m, 'an index-only scan is planned');
-	$locker = $standby->background_psql('postgres', on_error_stop => 1);
-	$locker->query_safe('SELECT pg_advisory_lock(23265)');
+	if (!$locker)
+	{
+		$locker = $standby->background_psql('postgres', on_error_stop => 1);
+		$locker->query_safe('SELECT pg_advisory_lock(23265)');
+	}
+	my $others = $standby->safe_psql('postgres', $waiting);
 	my $run = { errors => '', output => '' };
 	$run->{process} = IPC::Run::start(
 		[
@@ -126,20 +141,20 @@ sub start_scan
 			'-c', "$settings SET sware.fault_points = '$point=wait'", '-c', $query
 		],
 		'<', \undef, '>', \$run->{output}, '2>', \$run->{errors}, IPC::Run::timeout(600));
-	$standby->poll_query_until('postgres',
-		"SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+	$standby->poll_query_until('postgres', "SELECT ($waiting) > $others")
 	  or BAIL_OUT("no scan waits at $point");
 	return $run;
 }
 
-# Lets it go on, and waits for its end.
-sub end_scan
+# Lets all that wait go on, and waits for their end.
+sub end_scans
 {
-	my ($run) = @_;
+	my @runs = @_;
 	$locker->query_safe('SELECT pg_advisory_unlock(23265)');
-	$run->{process}->finish;
+	$_->{process}->finish foreach @runs;
 	$locker->quit;
-	chomp $run->{output};
+	undef $locker;
+	chomp $_->{output} foreach @runs;
 	return;
 }
 
@@ -176,7 +191,7 @@ if ($am ne 'btree')
 
 # Each step of each kind of scan, while VACUUM is replayed.
 my $number = 0;
-foreach my $point ($am eq 'btree' ? () : ('scan-leaf-copied', 'scan-map-read'))
+foreach my $point (@points)
 {
 	foreach my $with_buffer (0, 1)
 	{
@@ -188,37 +203,39 @@ foreach my $point ($am eq 'btree' ? () : ('scan-leaf-copied', 'scan-map-read'))
 			make_table($table, $with_buffer);
 			my $run = start_scan($scan, $table, $point);
 			vacuum($table);
-			end_scan($run);
+			end_scans($run);
 			is($run->{errors}, '', "$name: no conflict");
 			is($run->{output}, expected($with_buffer, $scan->{descending}),
 				"$name: no entry that VACUUM has removed is returned");
 		}
 	}
 
-	# New rows take the places of the dead ones.  As long as they are not all-visible, the
-	# scan goes on.
-	my $table = "reused_$number";
+	# New rows take the places of the dead ones, and may have their keys, too.  As long as they
+	# are not all-visible, the scan goes on.
+	my %new = ('other keys' => [ 201 .. 203 ], 'the same keys' => \@dead);
+	foreach my $keys (sort keys %new)
+	{
+		my $table = 'reused_' . ++$number;
+		make_table($table, 0);
+		my $run = start_scan($scans{forward}, $table, $point);
+		vacuum($table);
+		my $places = insert_again($table, @{ $new{$keys} });
+		is(join(' ', sort split /\n/, $places),
+			'(2,1) (59,1) (97,1)', "at $point: new rows with $keys have the TIDs of dead ones");
+		$primary->wait_for_catchup($standby);
+		end_scans($run);
+		is($run->{errors}, '', "at $point: reused TIDs conflict with nothing, with $keys");
+		is($run->{output}, expected(), "at $point: and their rows are not returned, with $keys");
+	}
+
+	# When they are to become all-visible, the scan is cancelled.
+	my $table = "visible_$number";
 	make_table($table, 0);
 	my $run = start_scan($scans{forward}, $table, $point);
 	vacuum($table);
-	my $places = $primary->safe_psql('postgres',
-		"INSERT INTO $table SELECT n, repeat('n', 5000) FROM generate_series(201, 203) n RETURNING ctid");
-	is(join(' ', sort split /\n/, $places),
-		'(2,1) (59,1) (97,1)', "at $point: new rows have the TIDs of dead ones");
-	$primary->wait_for_catchup($standby);
-	end_scan($run);
-	is($run->{errors}, '', "at $point: reused TIDs conflict with nothing");
-	is($run->{output}, expected(), "at $point: and their rows are not returned");
-
-	# When they are to become all-visible, the scan is cancelled.
-	$table = "visible_$number";
-	make_table($table, 0);
-	$run = start_scan($scans{forward}, $table, $point);
+	insert_again($table, 201 .. 203);
 	vacuum($table);
-	$primary->safe_psql('postgres',
-		"INSERT INTO $table SELECT n, repeat('n', 5000) FROM generate_series(201, 203) n");
-	vacuum($table);
-	end_scan($run);
+	end_scans($run);
 	like($run->{errors}, qr/canceling statement due to conflict with recovery/,
 		"at $point: a scan is cancelled rather than that new rows become all-visible");
 
@@ -317,6 +334,44 @@ SQL
 	$session->quit;
 }
 
+# What is known of the items of one leaf says nothing of those of the next one: cursors are
+# on their second leaf, and have found all rows of the first one visible, when VACUUM removes
+# entries in front of them.  A leaf has room for 26 of these keys.
+{
+	$primary->safe_psql('postgres', <<"SQL");
+CREATE TABLE leaves (b text COLLATE "C", filler text)
+  WITH (autovacuum_enabled = off, vacuum_truncate = off);
+ALTER TABLE leaves ALTER filler SET STORAGE PLAIN;
+CREATE INDEX leaves_b ON leaves USING $am (b) WITH (deduplicate_items = off);
+$direct
+INSERT INTO leaves SELECT rpad('k ' || i, 300, '.'), repeat('x', 5000) FROM generate_series(100, 199) i;
+SQL
+	$primary->safe_psql('postgres', 'VACUUM ANALYZE leaves');
+	$primary->safe_psql('postgres', "DELETE FROM leaves WHERE rtrim(b, '.') IN ('k 137', 'k 138', 'k 163')");
+	$primary->wait_for_catchup($standby);
+	my @live = map { "k $_" } grep { !/^(137|138|163)$/ } 100 .. 199;
+	my $session = $standby->background_psql('postgres', on_error_stop => 1);
+	$session->query_safe("$ordered_scan BEGIN ISOLATION LEVEL REPEATABLE READ");
+	my %orders = (forward => 'ASC', backward => 'DESC');
+	my %seen;
+	foreach my $way (sort keys %orders)
+	{
+		my $query = "SELECT rtrim(b, '.') FROM leaves WHERE b > '' ORDER BY b $orders{$way}";
+		like($session->query_safe("EXPLAIN (COSTS OFF) $query"), qr/^Index Only Scan/m, "$way: the plan");
+		$session->query_safe("DECLARE $way CURSOR FOR $query");
+		$seen{$way} = [ split /\n/, $session->query_safe("FETCH 35 FROM $way") ];
+	}
+	vacuum('leaves');
+	foreach my $way (sort keys %orders)
+	{
+		push @{ $seen{$way} }, split /\n/, $session->query_safe("FETCH ALL FROM $way");
+		is(join(' ', @{ $seen{$way} }), join(' ', $way eq 'forward' ? @live : reverse @live),
+			"$way: VACUUM when a scan is on its second leaf");
+	}
+	$session->query_safe('COMMIT');
+	$session->quit;
+}
+
 # A storm of deletions, VACUUM and insertions that reuse TIDs.  In each snapshot of the
 # standby, index-only scans find what a sequential scan finds.
 $primary->safe_psql('postgres', <<"SQL");
@@ -396,16 +451,26 @@ is("$done $cancelled", 24 * $rounds . ' 0', 'replay waits: all queries came to t
 cmp_ok($done + $cancelled, '>', 0, 'replay does not wait: each query came to its end, or was cancelled');
 did_not_crash($standby, 'the standby had nothing to complain about');
 
-# Promotion in the middle of open cursors.  VACUUM does not wait for them, since they have
-# nothing pinned.
+# Promotion in the middle of open cursors, and of scans that wait between their steps.  VACUUM
+# does not wait for any of them, since they have nothing pinned.
+my %promoted = map { $_ => 'promoted_' . ++$number } @points;
+make_table($_, 0) foreach values %promoted;
 check_cursors('promotion', sub {
+	my @cursor_tables = @_;
+	my %runs = map { $_ => start_scan($scans{backward}, $promoted{$_}, $_) } @points;
 	$standby->promote;
 	$standby->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
-	foreach my $table (@_)
+	foreach my $table (@cursor_tables, values %promoted)
 	{
 		$standby->safe_psql('postgres', $_)
 		  foreach "VACUUM (INDEX_CLEANUP ON) $table", "INSERT INTO $table VALUES (201, repeat('n', 5000))",
 		  "VACUUM (INDEX_CLEANUP ON) $table";
+	}
+	end_scans(values %runs) if %runs;
+	foreach my $point (@points)
+	{
+		is($runs{$point}{errors}, '', "promotion at $point: no error");
+		is($runs{$point}{output}, expected(0, 1), "promotion at $point: no entry that VACUUM has removed");
 	}
 });
 did_not_crash($standby, 'the promoted standby had nothing to complain about');
