@@ -56,6 +56,7 @@ sware_narrow(const SwareSearchKey *key, SwareTupleAt tuple_at,
 	int			interpolations = 0;
 	int64		low_value;
 	int64		high_value;
+	int64		last_value;
 	int64		value;
 
 	if (key->columnCount == 0 || end - begin < SWARE_FEW_TO_NARROW)
@@ -64,8 +65,9 @@ sware_narrow(const SwareSearchKey *key, SwareTupleAt tuple_at,
 	if (!sware_abbreviate_end(&column, key, &value))
 		return;
 
-	high_value = sware_tuple_number(key, &column, tuple_at(source, end));
-	if (high_value < value)
+	last_value = sware_tuple_number(key, &column, tuple_at(source, end));
+	high_value = last_value;
+	if (last_value < value)
 	{
 		*low = *high;
 		return;
@@ -102,8 +104,11 @@ sware_narrow(const SwareSearchKey *key, SwareTupleAt tuple_at,
 		}
 	}
 
-	/* the first that is higher is near, as a rule */
 	*low = begin;
+	if (last_value == value)
+		return;					/* none is higher */
+
+	/* the first that is higher is near, as a rule */
 	end = begin;
 	if (high_value == value)
 	{
