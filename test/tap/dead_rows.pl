@@ -240,12 +240,13 @@ caught_up();
 if ($am ne 'btree')
 {
 	is($primary->safe_psql('postgres', $marks{kept}), '100|100', 'entries of leaves are marked');
-	is($standby->safe_psql('postgres', $marks{kept}), '100|100', 'on the standby, too');
+	# An image has the marks that there are when the first ones are set: a scan marks what it
+	# has read of a leaf, and that may be a part.
+	my $some = qr/^[1-9]\d*\|[1-9]\d*$/;
+	like($standby->safe_psql('postgres', $marks{kept}), $some, 'some on the standby, too');
 	# The first row was inserted directly.
 	is($primary->safe_psql('postgres', $marks{waiting}), '99|99', 'entries in the buffer are marked');
-	# An image has the marks that there are when the first ones are set.
-	like($standby->safe_psql('postgres', $marks{waiting}), qr/^[1-9]\d*\|[1-9]\d*$/,
-		'some on the standby, too');
+	like($standby->safe_psql('postgres', $marks{waiting}), $some, 'some of these on the standby, too');
 }
 
 sub old_snapshot_sees_all
