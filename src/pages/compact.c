@@ -42,8 +42,10 @@ static void
 find_items(Page page, Layout *layout)
 {
 	layout->itemCount = 0;
-	for (OffsetNumber offset = SWARE_HIGH_KEY;
-		 offset <= PageGetMaxOffsetNumber(page); offset++)
+
+	/* as a rule, the last item is the lowest, so there is nothing to sort */
+	for (OffsetNumber offset = PageGetMaxOffsetNumber(page);
+		 offset >= SWARE_HIGH_KEY; offset--)
 	{
 		ItemId		line_pointer = PageGetItemId(page, offset);
 		Extent	   *item = &layout->items[layout->itemCount];
@@ -140,9 +142,8 @@ move_into_gap(Page page, Layout *layout, int first_item)
 	return false;
 }
 
-/* Put all items against the special space, in the order in which they lie. */
-static void
-close_gaps(Page page)
+void
+sware_close_gaps(Page page)
 {
 	PageHeader	header = (PageHeader) page;
 	Layout		layout;
@@ -191,6 +192,6 @@ sware_compact_page(Page page, Size size)
 
 	/* items of different sizes may leave gaps that none of them fits */
 	if (!has_room(page, size))
-		close_gaps(page);
+		sware_close_gaps(page);
 	return has_room(page, size);
 }

@@ -28,4 +28,10 @@ extern Size sware_gap_space(Page page);
  */
 extern bool sware_compact_page(Page page, Size size);
 
+/*
+ * Turn all gaps into free space: put all items against the special space, in
+ * the order in which they lie.  The page is a private copy.
+ */
+extern void sware_close_gaps(Page page);
+
 #endif							/* SWARE_COMPACT_H */

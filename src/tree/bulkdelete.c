@@ -14,6 +14,7 @@
  */
 #include "postgres.h"
 
+#include "access/xloginsert.h"
 #include "commands/progress.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -27,6 +28,7 @@
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
+#include "pages/compact.h"
 #include "pages/pageaccess.h"
 #include "tree/cache.h"
 #include "tree/descent.h"
@@ -35,6 +37,12 @@
 #include "tree/tree.h"
 #include "tree/unlink.h"
 #include "wal/wal.h"
+
+/*
+ * If gaps have as many bytes as this, they are worth closing before an image of
+ * the page is logged.
+ */
+#define MANY_GAPS		(BLCKSZ / 16)
 
 typedef struct VacuumState
 {
@@ -80,7 +88,13 @@ vacuum_leaf(VacuumState *state, Buffer buffer)
 		return;
 
 	wal = sware_wal_begin(index);
-	sware_remove_tids(sware_wal_change(wal, buffer), gone);
+	page = sware_wal_change(wal, buffer);
+	sware_remove_tids(page, gone);
+
+	/* an image of the page, if there will be one, has the gaps */
+	if (XLogCheckBufferNeedsBackup(buffer) &&
+		sware_gap_space(page) >= MANY_GAPS)
+		sware_close_gaps(page);
 	sware_wal_finish(wal);
 }
 
