@@ -451,33 +451,30 @@ read_backward(SwareTreeCursor *cursor, Buffer buffer)
 	{
 		int			begin = sware_view_search_begin(&view, &keys->low, end);
 		int			skip = 0;
+		bool		is_part = cursor->readsFew && end - begin > MANY_TUPLES;
 
-		if (cursor->readsFew && end - begin > MANY_TUPLES)
+		if (is_part)
+			begin = end - FEW_TUPLES;
+		for (int i = end - 1; i >= begin; i--)
+		{
+			IndexTuple	tuple = sware_view_tuple(&view, i);
+
+			/* the range may begin within a posting list */
+			if (i == begin && !is_part)
+				skip = tids_before(&keys->low, tuple);
+			add_tids(cursor, &view, i, skip, sware_leaf_tuple_tid_count(tuple),
+					 false);
+		}
+
+		if (is_part)
 		{
 			/* the others are in the same leaf, below this tuple */
-			begin = end - FEW_TUPLES;
-			for (int i = end - 1; i >= begin; i--)
-				add_tids(cursor, &view, i, 0,
-						 sware_leaf_tuple_tid_count(sware_view_tuple(&view, i)),
-						 false);
 			left->more = left->linked = true;
 			left->sibling = position->page;
 			set_tuple_border(cursor, &left->border, range,
 							 sware_view_tuple(&view, begin));
 			return;
 		}
-
-		for (int i = end - 1; i >= begin; i--)
-		{
-			IndexTuple	tuple = sware_view_tuple(&view, i);
-
-			/* the range may begin within a posting list */
-			if (i == begin)
-				skip = tids_before(&keys->low, tuple);
-			add_tids(cursor, &view, i, skip, sware_leaf_tuple_tid_count(tuple),
-					 false);
-		}
-
 		if (view.missingBelow || skip > 0)
 			return;				/* there is only this range left, and it
 								 * begins here */

@@ -20,7 +20,8 @@ use Time::HiRes qw(usleep);
 our @EXPORT = qw(am choose pick prepare_database preload check_statement check_index
   flush_statement index_agrees make_disagreements make_mark_count make_verdicts has_good_indexes
   sequential_summary ordered_summary grep_log did_not_crash unlogged_is_empty
-  script_files start_load load_goes_on stop_load $ordered_scan $sequential_scan start_after_crash
+  start_standby script_files start_load load_goes_on stop_load ask_beside_load
+  $ordered_scan $sequential_scan start_after_crash
   start_server_to_damage read_page write_page $page_size);
 
 my $am = $ENV{SWARE_TEST_AM} // 'sware';
@@ -306,6 +307,22 @@ sub unlogged_is_empty
 	return check_index($node, 'unlogged_key', $name);
 }
 
+# Starts a standby of a server, for which the primary keeps nothing back.  Replay waits
+# for queries that it would harm for `delay` milliseconds at most, or always (-1).
+sub start_standby
+{
+	my ($primary, $delay) = @_;
+	$primary->backup('copy');
+	my $standby = PostgreSQL::Test::Cluster->new('standby');
+	$standby->init_from_backup($primary, 'copy', has_streaming => 1);
+	$standby->append_conf('postgresql.conf', <<"CONF");
+hot_standby_feedback = off
+max_standby_streaming_delay = $delay
+CONF
+	$standby->start;
+	return $standby;
+}
+
 # Writes scripts for pgbench.  Returns its arguments, in the order of the names, which
 # may end in "@" and the script's weight.
 sub script_files
@@ -357,6 +374,26 @@ sub stop_load
 		"SELECT count(*) = 0 FROM pg_stat_activity
 			WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
 	return;
+}
+
+# Runs pgbench's scripts a number of times in each of some sessions.  Returns how many
+# transactions came to their end, how many were cancelled, and all other errors.
+sub ask_beside_load
+{
+	my ($node, $clients, $times, @scripts) = @_;
+	my ($output, $errors) = ('', '');
+	my ($done, $cancelled) = (0, 0);
+	IPC::Run::run(
+		[
+			'pgbench', '-n', '-h', $node->host, '-p', $node->port, '-c', $clients, '-t', $times,
+			'--max-tries=1', '--random-seed', choose(1, 1_000_000), @scripts, 'postgres'
+		],
+		'<', \undef, '>', \$output, '2>', \$errors);
+	$done = $1 if $output =~ /transactions actually processed: (\d+)/;
+	$cancelled = $1 if $output =~ /failed transactions: (\d+)/;
+	# At the end of a transaction, a conflict ends the session.
+	$cancelled += () = $errors =~ /perhaps the backend died/g;
+	return ($done, $cancelled, join("\n", grep { /ERROR/ } split /\n/, $errors));
 }
 
 # A server for tests that damage pages. It has no checksums, which would find that

@@ -131,14 +131,7 @@ sub comparison
 	return 'SELECT 1 / (count(*) = 0)::int FROM (' . join(' UNION ALL ', @lines) . ") AS found;\n";
 }
 
-$primary->backup('copy');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'copy', has_streaming => 1);
-$standby->append_conf('postgresql.conf', <<'CONF');
-hot_standby_feedback = off
-max_standby_streaming_delay = 0
-CONF
-$standby->start;
+my $standby = start_standby($primary, 0);
 
 # A transaction that only sets marks does not write a commit record, after which their
 # WAL would be flushed.
@@ -188,19 +181,10 @@ sub storm
 	local $ENV{PGOPTIONS} = '-c default_transaction_isolation=repeatable\ read';
 	foreach my $round (1 .. $max_rounds)
 	{
-		my ($output, $errors) = ('', '');
-		IPC::Run::run(
-			[
-				'pgbench', '-n', '-h', $asked->host, '-p', $asked->port,
-				'-c', '2', '-t', '10', '--max-tries=1', '--random-seed', choose(1, 1_000_000),
-				@queries, 'postgres'
-			],
-			'<', \undef, '>', \$output, '2>', \$errors);
-		$done += $1 if $output =~ /transactions actually processed: (\d+)/;
-		$cancelled += $1 if $output =~ /failed transactions: (\d+)/;
-		# At the end of a transaction, a conflict ends the session.
-		$cancelled += () = $errors =~ /perhaps the backend died/g;
-		$other .= join("\n", grep { /ERROR/ } split /\n/, $errors);
+		my @outcome = ask_beside_load($asked, 2, 10, @queries);
+		$done += $outcome[0];
+		$cancelled += $outcome[1];
+		$other .= $outcome[2];
 		if ($am ne 'btree')
 		{
 			@after = counts($changed);

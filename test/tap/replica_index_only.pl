@@ -34,14 +34,7 @@ CONF
 $primary->start;
 prepare_database($primary);
 make_disagreements($primary);
-$primary->backup('copy');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'copy', has_streaming => 1);
-$standby->append_conf('postgresql.conf', <<'CONF');
-hot_standby_feedback = off
-max_standby_streaming_delay = 0
-CONF
-$standby->start;
+my $standby = start_standby($primary, 0);
 
 # Each row has a page of the table to itself, because a scan pins the page of the row that
 # it has looked at last, and redo of VACUUM would wait for that pin.  Three rows are dead,
@@ -407,21 +400,12 @@ sub storm
 	my $load = start_load($primary, 2, @load, \my $load_errors);
 	foreach my $round (1 .. $rounds)
 	{
-		my ($output, $errors) = ('', '');
-		IPC::Run::run(
-			[
-				'pgbench', '-n', '-h', $standby->host, '-p', $standby->port,
-				'-c', '3', '-t', '8', '--max-tries=1', '--random-seed', choose(1, 1_000_000),
-				@queries, 'postgres'
-			],
-			'<', \undef, '>', \$output, '2>', \$errors);
-		$done += $1 if $output =~ /transactions actually processed: (\d+)/;
-		$cancelled += $1 if $output =~ /failed transactions: (\d+)/;
-		# At the end of a transaction, a conflict ends the session.
-		$cancelled += () = $errors =~ /perhaps the backend died/g;
-		$other .= join("\n", grep { /ERROR/ } split /\n/, $errors);
+		my @outcome = ask_beside_load($standby, 3, 8, @queries);
+		$done += $outcome[0];
+		$cancelled += $outcome[1];
+		$other .= $outcome[2];
 	}
-	ok($load->pumpable, "$name: changes went on all the time") || diag($load_errors);
+	ok(load_goes_on($load), "$name: changes went on all the time") || diag($load_errors);
 	stop_load($primary, $load);
 	is($other, '', "$name: no query has a wrong answer, or an error but a conflict");
 	note("$name: $done answers, $cancelled cancelled");

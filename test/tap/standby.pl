@@ -47,15 +47,8 @@ CREATE INDEX data_label ON data USING $am (label) $small;
 CREATE SEQUENCE ids;
 SQL
 
-$primary->backup('copy');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'copy', has_streaming => 1);
 # Replay waits for queries that it would harm; so queries are never cancelled.
-$standby->append_conf('postgresql.conf', <<'CONF');
-hot_standby_feedback = off
-max_standby_streaming_delay = -1
-CONF
-$standby->start;
+my $standby = start_standby($primary, -1);
 
 # The number of pages of walk_key that were deleted and not reused.
 sub free_pages
