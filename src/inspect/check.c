@@ -126,7 +126,7 @@ check_index(Relation heap, Relation index, bool heap_all_indexed)
 	if (heap_all_indexed)
 	{
 		snapshot = heap_snapshot(index);
-		sware_check_start_fingerprint(&check);
+		sware_check_start_fingerprint(&check, snapshot);
 	}
 	/* the buffer first, since entries move from there to the tree */
 	sware_check_buffer(&check);

@@ -49,8 +49,10 @@ typedef struct SwareCheck
 	bool		retracing;		/* may the next page have been visited? */
 	int64		retraced;		/* visited pages since the last new one */
 
-	bloom_filter *filter;		/* of all entries of the index; NULL if the
-								 * table is not checked */
+	bloom_filter *filter;		/* of the entries of the index that scans see;
+								 * NULL if the table is not checked */
+	bool		marksMatter;	/* do scans with the snapshot of the check
+								 * leave out marked entries? */
 	StringInfoData fingerprint; /* of the entry that is being added */
 } SwareCheck;
 
@@ -74,8 +76,9 @@ extern const char *sware_siblings_disorder(SwareCheck *check, Page left,
 										   Page right);
 
 /* checkheap.c: whether the entries of index and table are the same */
-extern void sware_check_start_fingerprint(SwareCheck *check);
-extern void sware_check_fingerprint(SwareCheck *check, IndexTuple tuple);
+extern void sware_check_start_fingerprint(SwareCheck *check, Snapshot snapshot);
+extern void sware_check_fingerprint(SwareCheck *check, IndexTuple tuple,
+									bool is_marked);
 extern void sware_check_heap_tids(SwareCheck *check, IndexTuple tuple,
 								  OffsetNumber offset);
 extern void sware_check_heap(SwareCheck *check, Snapshot snapshot);

@@ -307,10 +307,11 @@ check_entries(SwareCheck *check, BlockNumber block, Page page)
 		IndexTuple	entry =
 			sware_buffer_entry(check->index, block, page, &offset);
 
+		bool		is_marked = sware_entry_is_marked(entry);
+
 		sware_clear_mark(entry);
 		sware_check_heap_tids(check, entry, i);
-		if (check->filter)
-			sware_check_fingerprint(check, entry);
+		sware_check_fingerprint(check, entry, is_marked);
 	}
 	return count;
 }

@@ -35,9 +35,12 @@ typedef struct HeapCheck
 	MemoryContext tupleContext;
 } HeapCheck;
 
-/* Make the filter, as large as all entries of the index may need. */
+/*
+ * Make the filter, as large as all entries of the index may need, for what
+ * scans with a snapshot see.
+ */
 void
-sware_check_start_fingerprint(SwareCheck *check)
+sware_check_start_fingerprint(SwareCheck *check, Snapshot snapshot)
 {
 	int64		pages = RelationGetNumberOfBlocks(check->index);
 	int64		entries = Max(pages * (SWARE_MAX_TIDS_PER_PAGE / 3),
@@ -46,6 +49,7 @@ sware_check_start_fingerprint(SwareCheck *check)
 	check->filter = bloom_create(entries, maintenance_work_mem,
 								 pg_prng_uint64(&pg_global_prng_state));
 	initStringInfo(&check->fingerprint);
+	check->marksMatter = !snapshot->takenDuringRecovery;
 }
 
 /*
@@ -102,15 +106,22 @@ make_fingerprint(StringInfo fingerprint, TupleDesc descriptor, Datum *values,
 					 nulls[i]);
 }
 
-/* Add an entry, or all entries of a posting list, to the filter. */
+/*
+ * Add an entry, or all entries of a posting list, to the filter if there is
+ * one.  An entry that is marked is left out if scans leave it out, too: a row
+ * that its snapshot sees cannot be dead to everybody.
+ */
 void
-sware_check_fingerprint(SwareCheck *check, IndexTuple tuple)
+sware_check_fingerprint(SwareCheck *check, IndexTuple tuple, bool is_marked)
 {
 	TupleDesc	descriptor = RelationGetDescr(check->index);
 	StringInfo	fingerprint = &check->fingerprint;
 	ItemPointer tids = sware_leaf_tuple_tids(tuple);
 	Datum		values[INDEX_MAX_KEYS];
 	bool		nulls[INDEX_MAX_KEYS];
+
+	if (!check->filter || (is_marked && check->marksMatter))
+		return;
 
 	index_deform_tuple(tuple, descriptor, values, nulls);
 	make_fingerprint(fingerprint, descriptor, values, nulls);

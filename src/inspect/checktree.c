@@ -627,8 +627,8 @@ check_single_page(SwareCheck *check, TreePage *page)
 									"Item %u is a posting list, but the metapage forbids them.",
 									offset);
 		sware_check_heap_tids(check, tuple, offset);
-		if (check->filter)
-			sware_check_fingerprint(check, tuple);
+		sware_check_fingerprint(check, tuple,
+								ItemIdIsDead(PageGetItemId(page->page, offset)));
 	}
 }
 

@@ -2,6 +2,9 @@
 # the number of a block, or passes; and when it passes, index scans find what a
 # sequential scan finds.  It never crashes the server, and it ends.
 #
+# The check cannot know which row an entry of a dead row led to.  So a third of the
+# indexes have such entries, and there a scan may meet a row twice.
+#
 # SWARE_CORRUPTION_ROUNDS sets how often a set of indexes is corrupted
 # (default 2).  With SWARE_CORRUPTION_SCANS=1 indexes that the check found
 # corrupt are scanned as well: scans may give errors or go in circles, but must
@@ -25,6 +28,12 @@ my $endless = 'runs for ever and cannot be cancelled';
 
 my $node = start_server_to_damage('corruption');
 
+sub has_dead_rows
+{
+	my ($number) = @_;
+	return $number % 3 == 0;
+}
+
 # Equal tables, each with one index, so that a restart serves many corruptions.
 # Long keys make trees of three levels; half the keys have duplicates.  The shared
 # buffer has pages in all states: short transactions fill it, and it is flushed
@@ -36,6 +45,7 @@ sub make_table
 	my $key = $kind ? "repeat('k', 400) || to_char(n, 'FM00000')" : "to_char(n / 5, 'FM00000')";
 	my $rows = $kind ? 1200 : 6000;
 	my $few = $kind ? 11 : 99;
+	my $vacuum = has_dead_rows($number) ? '' : "VACUUM t$number;";
 	my $flush = $am eq 'btree' ? '' : "SELECT sware_flush('i$number');";
 	my $fill = <<"SQL";
 DO \$\$
@@ -54,6 +64,7 @@ INSERT INTO t$number SELECT n, $key FROM generate_series(1, $rows) n;
 CREATE INDEX i$number ON t$number USING $am (key);
 INSERT INTO t$number SELECT n + $rows, $key FROM generate_series(1, $rows, 7) n;
 DELETE FROM t$number WHERE id % 11 = 0;
+$vacuum
 $fill
 $flush
 $fill
@@ -196,6 +207,14 @@ sub attempt
 	return ($status == 0, $status == 0 ? $stdout : $stderr);
 }
 
+# What of a table's summary the index must give: with dead rows, the number of different
+# rows, which is the summary's second part.
+sub comparable
+{
+	my ($number, $summary) = @_;
+	return has_dead_rows($number) && $summary =~ /^\d+\|(\d+)\|/ ? $1 : $summary;
+}
+
 sub answers
 {
 	return $node->psql('postgres', 'SELECT 1') == 0;
@@ -229,7 +248,7 @@ sub examine
 	{
 		my ($done, $found) =
 		  attempt($patience . ordered_summary("t$number", 'key', $descending));
-		is($found, $expected,
+		is(comparable($number, $found), comparable($number, $expected),
 			"$name: a scan, descending $descending, agrees as the check passed")
 		  if $passed;
 		isnt($found, $endless, "$name: a scan, descending $descending, ends or can be cancelled");
