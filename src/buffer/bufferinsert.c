@@ -24,7 +24,7 @@
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
-#include "tree/cache.h"
+#include "pages/cache.h"
 #include "wal/wal.h"
 #include "zones/zones.h"
 

@@ -30,7 +30,7 @@
 #include "zones/zones.h"
 #include "base/compat.h"
 #include "tree/bulkload.h"
-#include "tree/cache.h"
+#include "pages/cache.h"
 
 /* Phases of a build.  PostgreSQL itself reports the first. */
 #define PHASE_INITIALIZE	PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE

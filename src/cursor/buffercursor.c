@@ -21,6 +21,7 @@
 #include "pages/bufferpages.h"
 #include "pages/corruption.h"
 #include "pages/pageaccess.h"
+#include "shared/pageversions.h"
 #include "shared/statistics.h"
 #include "tree/treescan.h"
 
@@ -185,13 +186,66 @@ find_wanted(const SwareScanFilter *filter, BlockNumber block, Page page,
 }
 
 /*
+ * Where in a digest is the first entry that may be wanted, in the scan's order?
+ */
+static inline int
+digest_start(const SwareScanFilter *filter, const SwarePageDigest *digest)
+{
+	if (filter->order.forward)
+		return sware_page_digest_search(digest, filter->first);
+
+	/* The abbreviations of a backward scan are inverted. */
+	if (filter->first == PG_INT64_MIN)
+		return digest->count - 1;
+	return sware_page_digest_search(digest, ~filter->first + 1) - 1;
+}
+
+/*
+ * About how many marked entries that a scan leaves out does a digest omit?
+ * Which of them lie in its ranges is not known, so ranges with two ends have
+ * none.
+ */
+static inline int
+count_omitted(const SwareScanFilter *filter, const SwarePageDigest *digest)
+{
+	return filter->first == PG_INT64_MIN || filter->last == PG_INT64_MAX ?
+		digest->omitted : 0;
+}
+
+/*
+ * Does a digest that has all entries of its page show that none is wanted?
+ * Counts the marked ones that are left out in *left_out.
+ */
+static bool
+digest_has_none(const SwareScanFilter *filter, const SwarePageDigest *digest,
+				int *left_out)
+{
+	bool		forward = filter->order.forward;
+
+	*left_out = count_omitted(filter, digest);
+	for (int i = digest_start(filter, digest); i >= 0 && i < digest->count;
+		 i += forward ? 1 : -1)
+	{
+		const SwareDigestEntry *entry = &digest->entries[i];
+
+		if ((forward ? entry->abbreviation : ~entry->abbreviation) >
+			filter->last)
+			break;
+		if (!filter->usesMarks || !entry->isMarked)
+			return false;
+		(*left_out)++;
+	}
+	return true;
+}
+
+/*
  * Add the entries of a digest that may be wanted, in the scan's order; if a
  * small batch needs only the first ones, then not many more: sware_batch_narrow
  * will find that those are enough.  The caller holds a lock on the page.
  */
 static void
 find_in_digest(const SwareBufferCursor *cursor, BlockNumber block, Page page,
-			   const SwarePageDigest *digest, WantedEntries *wanted)
+			   SwarePageDigest *digest, WantedEntries *wanted)
 {
 	const SwareScanFilter *filter = &cursor->filter;
 	TupleDesc	descriptor = RelationGetDescr(filter->order.index);
@@ -200,17 +254,9 @@ find_in_digest(const SwareBufferCursor *cursor, BlockNumber block, Page page,
 	int			step = forward ? 1 : -1;
 	int			inside = 0;		/* wanted whatever else they are */
 	int64		previous = filter->first;
-	int			i;
 
-	/* The abbreviations of a backward scan are inverted. */
-	if (forward)
-		i = sware_page_digest_search(digest, filter->first);
-	else if (filter->first == PG_INT64_MIN)
-		i = digest->count - 1;
-	else
-		i = sware_page_digest_search(digest, ~filter->first + 1) - 1;
-
-	for (; i >= 0 && i < digest->count; i += step)
+	for (int i = digest_start(filter, digest); i >= 0 && i < digest->count;
+		 i += step)
 	{
 		int64		abbreviation = digest->entries[i].abbreviation;
 		Size		offset = digest->entries[i].offset;
@@ -223,6 +269,11 @@ find_in_digest(const SwareBufferCursor *cursor, BlockNumber block, Page page,
 			(may_stop && inside > cursor->batch.limit &&
 			 abbreviation > previous))
 			break;
+		if (filter->usesMarks && digest->entries[i].isMarked)
+		{
+			wanted->leftOut++;
+			continue;
+		}
 		entry = sware_buffer_entry(filter->order.index, block, page, &offset);
 
 		/* entries never change, but by damage */
@@ -231,6 +282,7 @@ find_in_digest(const SwareBufferCursor *cursor, BlockNumber block, Page page,
 			sware_report_buffer_entry(filter->order.index, block, start);
 		if (filter->usesMarks && sware_entry_is_marked(entry))
 		{
+			sware_page_digest_note_marked(digest, i);
 			wanted->leftOut++;
 			continue;
 		}
@@ -260,6 +312,7 @@ add_to_digest(const SwareScanFilter *filter, BlockNumber block, Page page,
 			&digest->entries[digest->count + digest->added++];
 
 		added->offset = offset;
+		added->isMarked = false;
 		added->abbreviation =
 			sware_abbreviate(&filter->order.column, descriptor,
 							 sware_buffer_entry(index, block, page, &offset));
@@ -297,9 +350,13 @@ find_with_digest(SwareBufferCursor *cursor, BlockNumber block, Page page,
 	Size		end = sware_buffer_page_end(page);
 	int			passed;
 
-	/* this cannot be, but for damage */
-	if (unlikely(end < digest->end))
+	/* less cannot be, but for damage */
+	if (unlikely(end < digest->end ||
+				 (digest->omitted > 0 && !filter->usesMarks)))
 		sware_page_digest_reset(digest);
+	if (filter->usesMarks)
+		sware_page_digest_omit_marked(digest);
+	wanted->leftOut += count_omitted(filter, digest);
 
 	/* entries that arrived later are larger, as a rule */
 	if (filter->order.forward)
@@ -316,34 +373,66 @@ find_with_digest(SwareBufferCursor *cursor, BlockNumber block, Page page,
 	return end;
 }
 
+/* memory for the candidates of a page */
+typedef struct CandidateMemory
+{
+	union
+	{
+		char		bytes[BLCKSZ + NAMEDATALEN];	/* see bufferbatch.c */
+		double		forAlignment;
+	}			entries;
+	uint16		offsets[SWARE_MAX_PAGE_ENTRIES];
+} CandidateMemory;
+
 /*
- * Copy those entries of a page that may be wanted to `bytes`, which has room
- * for a page, and find the first of their abbreviations.  Returns false if the
- * page is not the one that the link means any more.  Holds a share lock on the
- * page meanwhile, and calls no comparator.
+ * Copy those entries of a page that may be wanted to this memory, and find the
+ * first of their abbreviations.  Returns false if the page is not the one that
+ * the link means any more.  Holds a share lock on the page meanwhile, unless
+ * the digest tells everything, and calls no comparator.
  */
 static bool
 find_candidates(SwareBufferCursor *cursor, SwareLink link, bool is_open,
-				char *bytes, SwareCandidates *candidates, int64 *first)
+				CandidateMemory *memory, SwareCandidates *candidates,
+				int64 *first)
 {
 	SwareScanFilter *filter = &cursor->filter;
 	SwarePageDigest *digest = NULL;
+	uint64		version = SWARE_NO_VERSION;
 	Size		digest_end = 0;
 	WantedEntries wanted;
+	char	   *bytes = memory->entries.bytes;
+	int			count = 0;
 	Size		used = 0;
 	Buffer		buffer;
 	Page		page;
+	Size		end;
 
 	CHECK_FOR_INTERRUPTS();
 	wanted.count = wanted.leftOut = 0;
-	if (is_open && sware_has_abbreviations(&filter->order.column))
+	*first = PG_INT64_MAX;
+	if (sware_has_abbreviations(&filter->order.column))
 		digest = sware_page_digest(filter->order.index,
-								   cursor->view.state.indexIncarnation, link);
+								   cursor->view.state.indexIncarnation, link,
+								   is_open);
+	if (digest)
+	{
+		version = sware_page_version(filter->order.index, link.block);
+		if (version != SWARE_NO_VERSION && digest->version == version &&
+			(digest->omitted == 0 || filter->usesMarks) &&
+			digest_has_none(filter, digest, &wanted.leftOut))
+		{
+			cursor->leftOut += wanted.leftOut;
+			candidates->count = 0;
+			return true;
+		}
+		wanted.leftOut = 0;
+	}
 	buffer = sware_read_buffer_page(filter->order.index, link,
 									BUFFER_LOCK_SHARE);
 	if (!BufferIsValid(buffer))
 		return false;
 	page = BufferGetPage(buffer);
+	end = sware_buffer_page_end(page);
 	if (digest)
 		digest_end = find_with_digest(cursor, link.block, page, digest,
 									  &wanted);
@@ -359,7 +448,6 @@ find_candidates(SwareBufferCursor *cursor, SwareLink link, bool is_open,
 		wanted.count > cursor->batch.limit)
 		sware_batch_narrow(&cursor->batch, wanted.abbreviations, wanted.count);
 
-	*first = PG_INT64_MAX;
 	for (int i = 0; i < wanted.count; i++)
 	{
 		int64		abbreviation = wanted.abbreviations[i];
@@ -374,13 +462,18 @@ find_candidates(SwareBufferCursor *cursor, SwareLink link, bool is_open,
 		*first = Min(*first, abbreviation);
 		sware_copy_tuple(bytes + used, entry);
 		sware_clear_mark((IndexTuple) (bytes + used));
+		memory->offsets[count++] = wanted.offsets[i];
 		used += size;
 	}
 	sware_release_buffer(buffer);
 	if (digest_end > 0)
 		sware_page_digest_extend(digest, digest_end);
+	if (digest)
+		digest->version = digest->end == end ? version : SWARE_NO_VERSION;
 
 	candidates->page = link;
+	candidates->count = count;
+	candidates->offsets = memory->offsets;
 	candidates->used = used;
 	candidates->bytes = bytes;
 	return true;
@@ -408,13 +501,15 @@ take_candidates(SwareBufferCursor *cursor, const SwareCandidates *candidates)
 {
 	SwareScanFilter *filter = &cursor->filter;
 	SwareBufferedEntry found = {.source.page = candidates->page};
+	IndexTuple	entry = (IndexTuple) candidates->bytes;
 
-	for (Size offset = 0; offset < candidates->used;
-		 offset += MAXALIGN(IndexTupleSize(found.item.entry)))
+	for (int i = 0; i < candidates->count; i++)
 	{
-		found.item =
-			sware_scan_order_item(&filter->order,
-								  (IndexTuple) (candidates->bytes + offset));
+		Size		size = MAXALIGN(IndexTupleSize(entry));
+
+		found.item = sware_scan_order_item(&filter->order, entry);
+		found.source.number = candidates->offsets[i];
+		entry = (IndexTuple) ((char *) entry + size);
 		if (found.item.abbreviation <= filter->last &&
 			sware_batch_wants(&cursor->batch, &found.item) &&
 			sware_scan_filter_side(filter, &found.item) == SWARE_IN_RANGE &&
@@ -445,18 +540,13 @@ may_have_key(SwareBufferCursor *cursor, SwareLink link)
 static bool
 read_page(SwareBufferCursor *cursor, SwareLink link)
 {
-	union
-	{
-		char		bytes[BLCKSZ + NAMEDATALEN];	/* see bufferbatch.c */
-		double		forAlignment;
-	}			memory;
+	CandidateMemory memory;
 	SwareCandidates candidates;
 	int64		first;
 
 	if (!may_have_key(cursor, link))
 		return true;
-	if (!find_candidates(cursor, link, false, memory.bytes, &candidates,
-						 &first))
+	if (!find_candidates(cursor, link, false, &memory, &candidates, &first))
 		return false;
 	take_candidates(cursor, &candidates);
 	return true;
@@ -470,20 +560,27 @@ read_page(SwareBufferCursor *cursor, SwareLink link)
 static bool
 read_tail(SwareBufferCursor *cursor, SwareLink link, int number)
 {
-	PGAlignedBlock memory;
+	CandidateMemory memory;
 	SwareCandidates *tail = &cursor->tails[number];
 	int64		first;
 
-	if (!may_have_key(cursor, link))
+	/* if abbreviations decide, a digest tells more than the key cache */
+	if (!cursor->filter.order.abbreviationsDecide &&
+		!may_have_key(cursor, link))
 		return true;
-	if (!find_candidates(cursor, link, true, memory.data, tail, &first))
+	if (!find_candidates(cursor, link, true, &memory, tail, &first))
 		return false;
 	tail->bytes = NULL;
-	if (tail->used > 0)
+	if (tail->count > 0)
 	{
+		Size		size = MAXALIGN(tail->used + NAMEDATALEN);
+
 		tail->bytes = MemoryContextAlloc(cursor->context,
-										 tail->used + NAMEDATALEN);
-		memcpy(tail->bytes, memory.data, tail->used);
+										 size + tail->count * sizeof(uint16));
+		memcpy(tail->bytes, memory.entries.bytes, tail->used);
+		tail->offsets = (uint16 *) (tail->bytes + size);
+		memcpy(tail->offsets, memory.offsets,
+			   tail->count * sizeof(uint16));
 		sware_buffer_view_add(&cursor->view, first, SWARE_SOURCE_TAIL, number);
 	}
 	return true;

@@ -36,6 +36,8 @@
 typedef struct SwareCandidates
 {
 	SwareLink	page;
+	int			count;
+	uint16	   *offsets;		/* of each on the page, in bytes */
 	Size		used;
 	char	   *bytes;
 } SwareCandidates;

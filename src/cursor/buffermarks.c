@@ -89,29 +89,31 @@ sware_dead_entries_mark(SwareDeadEntries *dead, Relation index,
 						const SwareZoneView *view)
 {
 	bool		are_many = dead->count > MANY_ENTRIES;
-	ItemPointerData *tids;
+	SwareEntryPlace *places;
 	int			count = 0;
 
 	if (likely(dead->count == 0))
 		return;
 	mark_in_zones(dead, index, view);
 	qsort(dead->entries, dead->count, sizeof(SwareDeadEntry), compare_dead);
-	tids = palloc(dead->count * sizeof(ItemPointerData));
+	places = palloc(dead->count * sizeof(SwareEntryPlace));
 	for (int i = 0; i < dead->count; i++)
 	{
-		SwareLink	page = dead->entries[i].source.page;
-		bool		is_in_zone = dead->entries[i].source.zone != 0;
+		SwareEntrySource *source = &dead->entries[i].source;
+		SwareLink	page = source->page;
+		bool		is_in_zone = source->zone != 0;
 
-		tids[count++] = dead->entries[i].tid;
+		places[count].tid = dead->entries[i].tid;
+		places[count++].offset = is_in_zone ? 0 : source->number;
 		if (i + 1 < dead->count &&
 			sware_links_equal(page, dead->entries[i + 1].source.page))
 			continue;
 		CHECK_FOR_INTERRUPTS();
 		if (sware_link_is_valid(page) &&
 			!(are_many && is_in_zone && count < FEW_OF_A_PAGE))
-			sware_mark_buffer_entries(index, page, tids, count);
+			sware_mark_buffer_entries(index, page, places, count);
 		count = 0;
 	}
-	pfree(tids);
+	pfree(places);
 	dead->count = 0;
 }

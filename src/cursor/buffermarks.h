@@ -26,7 +26,8 @@ typedef struct SwareEntrySource
 	uint32		zone;			/* 0: it was read from its page; else the
 								 * number, from 1 on, of a sorted zone of the
 								 * view */
-	uint32		number;			/* of the entry in the sorted zone */
+	uint32		number;			/* of the entry in the sorted zone, or its
+								 * offset on its page, in bytes */
 } SwareEntrySource;
 
 /* A dead entry that is to be marked. */

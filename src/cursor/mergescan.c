@@ -23,6 +23,7 @@
 #include "cursor/mergescan.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
+#include "tree/tree.h"
 
 /* Set up a scan that has read nothing. */
 static void
@@ -245,6 +246,18 @@ merge_begin(SwareScan *scan, ScanDirection direction)
 	scan->mode = SWARE_SCAN_MERGE;
 	scan->tree.isMerged = true;
 	seek_in_tree(scan, forward);
+}
+
+bool
+sware_scan_may_find(IndexScanDesc descriptor)
+{
+	SwareScan  *scan = descriptor->opaque;
+	SwareScanKeys *keys = &scan->tree.keys;
+
+	Assert(scan->mode == SWARE_SCAN_UNDECIDED);
+	merge_begin(scan, ForwardScanDirection);
+	return scan->mode == SWARE_SCAN_MERGE ||
+		sware_tree_may_have(&keys->low, &keys->high);
 }
 
 /* Compare the head with an item of the leaf, in the order of the scan. */

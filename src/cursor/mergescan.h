@@ -85,6 +85,17 @@ extern IndexScanDesc sware_scan_begin(Relation index, int key_count,
 									  SwareBeforePage before_page);
 extern void sware_scan_rewind(SwareScan *scan);
 extern void sware_scan_restart(IndexScanDesc descriptor);
+
+/*
+ * Can a scan that has been restarted, of one range, find anything?  After true,
+ * it goes on forward.  Most look-ups for a new key end here, without a cursor
+ * over the tree.
+ *
+ * The buffer is looked at first.  An entry that moves to the tree in between
+ * was in the buffer then, unless it is new; the caller keeps others from
+ * storing new ones.
+ */
+extern bool sware_scan_may_find(IndexScanDesc descriptor);
 extern bool sware_scan_next(IndexScanDesc descriptor, ScanDirection direction);
 extern void sware_scan_end(SwareScan *scan);
 

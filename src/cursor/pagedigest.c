@@ -12,9 +12,13 @@
 #include "cursor/pagedigest.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
+#include "shared/pageversions.h"
 
 /* the most digests of a backend, 16 kB each */
 #define MAX_DIGESTS		16
+
+/* a digest omits marked entries if there is this number of them */
+#define MANY_MARKED		32
 
 /*
  * To put an entry into a digest costs about as much as to read this number of
@@ -37,12 +41,15 @@ static uint64 uses = 0;			/* counts uses of digests */
 void
 sware_page_digest_reset(SwarePageDigest *digest)
 {
+	digest->version = SWARE_NO_VERSION;
 	digest->end = SWARE_BUFFER_START;
 	digest->passed = digest->count = digest->added = 0;
+	digest->marked = digest->omitted = 0;
 }
 
 SwarePageDigest *
-sware_page_digest(Relation index, uint64 index_incarnation, SwareLink page)
+sware_page_digest(Relation index, uint64 index_incarnation, SwareLink page,
+				  bool make)
 {
 	SwarePageDigest *digest;
 	int			place = 0;
@@ -67,6 +74,8 @@ sware_page_digest(Relation index, uint64 index_incarnation, SwareLink page)
 			place = i;
 	}
 
+	if (!make)
+		return NULL;
 	if (digests[place] == NULL)
 		digests[place] = MemoryContextAlloc(CacheMemoryContext,
 											sizeof(SwarePageDigest));
@@ -95,6 +104,23 @@ sware_page_digest_search(const SwarePageDigest *digest, int64 abbreviation)
 			high = middle;
 	}
 	return low;
+}
+
+void
+sware_page_digest_omit_marked(SwarePageDigest *digest)
+{
+	int			count = 0;
+
+	if (digest->marked < MANY_MARKED)
+		return;
+	for (int i = 0; i < digest->count; i++)
+	{
+		if (!digest->entries[i].isMarked)
+			digest->entries[count++] = digest->entries[i];
+	}
+	digest->omitted += digest->marked;
+	digest->count = count;
+	digest->marked = 0;
 }
 
 bool

@@ -111,12 +111,12 @@ analyze(SwareScanFilter *filter)
 		filter->beginMatters == filter->rangesBegin &&
 		filter->endMatters == filter->rangesEnd;
 
-	filter->hasHash =
+	filter->hasHash = false;
+	filter->needsHash =
 		keys->rangeCount == 1 && keys->prefixColumns > 0 &&
 		!keys->low.columns[0].isNull &&
 		keys->low.columns[0].function ==
-		index_getprocinfo(index, 1, BTORDER_PROC) &&
-		sware_bloom_hash(index, keys->low.columns[0].value, &filter->hash);
+		index_getprocinfo(index, 1, BTORDER_PROC);
 
 	/*
 	 * If abbreviations tell entries apart, hashing costs more than it saves,
@@ -126,6 +126,20 @@ analyze(SwareScanFilter *filter)
 	if (!sware_has_abbreviations(&filter->order.column) || filter->asksForKeys)
 		analyze_key(filter);
 	filter->isAnalyzed = true;
+}
+
+bool
+sware_scan_filter_can_probe(SwareScanFilter *filter,
+							const SwareSortedZone *zone)
+{
+	if (filter->needsHash)
+	{
+		filter->needsHash = false;
+		filter->hasHash =
+			sware_bloom_hash(filter->order.index,
+							 filter->keys->low.columns[0].value, &filter->hash);
+	}
+	return filter->hasHash && sware_sorted_zone_has_filter(zone, filter->hash);
 }
 
 void

@@ -45,7 +45,9 @@ typedef struct SwareScanFilter
 	int64		endMatters;		/* from this one on, with where it ends */
 	bool		canNarrow;		/* is every entry wanted whose abbreviation is
 								 * between `first` and `last`? */
-	bool		hasHash;		/* is `hash` set, for Bloom filters? */
+	bool		needsHash;		/* can the only value of the first column be
+								 * hashed for Bloom filters, and is not yet? */
+	bool		hasHash;		/* is `hash` set? */
 	uint64		hash;
 	bool		hasKey;			/* is `key` set, for the key cache? */
 	SwareSoughtKey key;
@@ -130,12 +132,11 @@ sware_scan_filter_wants_some(const SwareScanFilter *filter, int64 smallest,
 		(reversed ? ~smallest : largest) >= filter->first;
 }
 
-/* Can a sorted zone's Bloom filter be asked? */
-static inline bool
-sware_scan_filter_can_probe(const SwareScanFilter *filter,
-							const SwareSortedZone *zone)
-{
-	return filter->hasHash && sware_sorted_zone_has_filter(zone, filter->hash);
-}
+/*
+ * Can a sorted zone's Bloom filter be asked?  Hashes the value when this is
+ * called first.
+ */
+extern bool sware_scan_filter_can_probe(SwareScanFilter *filter,
+										const SwareSortedZone *zone);
 
 #endif							/* SWARE_SCANFILTER_H */

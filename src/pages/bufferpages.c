@@ -14,22 +14,35 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
+#include "pages/cache.h"
 #include "pages/corruption.h"
 #include "pages/pageaccess.h"
+#include "shared/pageversions.h"
 #include "shared/statistics.h"
 
 /*
- * Get what the metapage says of the buffer.  Returns false if the buffer has no
- * pages.  Locks the metapage for a moment.
+ * Get what the metapage says of the buffer: what this backend remembers, if the
+ * metapage has not changed since.  Returns false if the buffer has no pages.
+ * Locks the metapage for a moment, or not at all.
  */
 bool
 sware_buffer_read_state(Relation index, SwareBufferState *state)
 {
-	Buffer		buffer =
-		sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_SHARE);
-	Page		page = BufferGetPage(buffer);
-	SwareMetaPage meta = SwarePageGetMeta(page);
+	SwareCache *cache = sware_cache(index);
+	uint64		version = sware_page_version(index, SWARE_METAPAGE);
+	SwareMetaPage meta;
+	Buffer		buffer;
+	Page		page;
 
+	if (version != SWARE_NO_VERSION && cache->metapageVersion == version)
+	{
+		*state = cache->bufferState;
+		return !sware_buffer_state_is_empty(state);
+	}
+
+	buffer = sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_SHARE);
+	page = BufferGetPage(buffer);
+	meta = SwarePageGetMeta(page);
 	state->indexIncarnation = meta->indexIncarnation;
 	state->generation = meta->bufferGeneration;
 	state->version = meta->directoryVersion;
@@ -43,20 +56,21 @@ sware_buffer_read_state(Relation index, SwareBufferState *state)
 			state->tails[state->tailCount++] = meta->tails[i];
 	}
 	sware_release_buffer(buffer);
+
+	cache = sware_cache(index);
+	cache->bufferState = *state;
+	cache->metapageVersion = version;
 	return !sware_buffer_state_is_empty(state);
 }
 
-/* Returns the buffer's generation.  Locks the metapage for a moment. */
+/* Returns the buffer's generation.  Locks as sware_buffer_read_state does. */
 uint64
 sware_buffer_generation(Relation index)
 {
-	Buffer		buffer =
-		sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_SHARE);
-	uint64		generation =
-		SwarePageGetMeta(BufferGetPage(buffer))->bufferGeneration;
+	SwareBufferState state;
 
-	sware_release_buffer(buffer);
-	return generation;
+	(void) sware_buffer_read_state(index, &state);
+	return state.generation;
 }
 
 /*
@@ -219,20 +233,68 @@ sware_buffer_page_entry_count(Relation index, BlockNumber block, Page page)
 	return count;
 }
 
-/* bsearch comparator */
-static int
-compare_tids(const void *a, const void *b)
+/*
+ * Find the entry of a buffer page that has a TID, from an entry's offset on.
+ * Returns NULL if none has it before `end`.  The caller has a lock on the page.
+ */
+static IndexTuple
+find_entry(Relation index, BlockNumber block, Page page,
+		   const ItemPointerData *tid, Size from, Size end)
 {
-	return ItemPointerCompare(unconstify(ItemPointerData *,
-										 (const ItemPointerData *) a),
-							  unconstify(ItemPointerData *,
-										 (const ItemPointerData *) b));
+	for (Size offset = from; offset < end;)
+	{
+		Size		start = offset;
+		IndexTuple	entry = sware_buffer_entry(index, block, page, &offset);
+		Size		length = IndexTupleSize(entry);
+		Size		size = offset - start;
+
+		/* following entries of the same size need no checks */
+		for (;;)
+		{
+			if (entry->t_tid.ip_posid == tid->ip_posid &&
+				entry->t_tid.ip_blkid.bi_lo == tid->ip_blkid.bi_lo &&
+				entry->t_tid.ip_blkid.bi_hi == tid->ip_blkid.bi_hi)
+				return entry;
+			start += size;
+			entry = (IndexTuple) ((char *) page + start);
+			if (start + size > end || IndexTupleSize(entry) != length)
+				break;
+		}
+		offset = start;
+	}
+	return NULL;
 }
 
 /*
- * Mark the entries of a buffer page that have one of the TIDs, which are in
- * order: their rows are dead to everybody.  Does nothing if the page is not the
- * one any more that the link means.
+ * The entry of a buffer page at a place; NULL if it is not there.  If it has to
+ * be searched for, that begins at the offset *from, which is set to where it
+ * is.  The caller has a lock on the page.
+ */
+static IndexTuple
+entry_at(Relation index, BlockNumber block, Page page,
+		 const SwareEntryPlace *place, Size *from)
+{
+	IndexTuple	entry = (IndexTuple) ((char *) page + place->offset);
+	Size		end = sware_buffer_page_end(page);
+
+	if (place->offset > 0)
+		return place->offset + sizeof(IndexTupleData) <= end &&
+			memcmp(&entry->t_tid, &place->tid, sizeof(ItemPointerData)) == 0 ?
+			entry : NULL;
+	entry = find_entry(index, block, page, &place->tid, *from, end);
+	if (entry == NULL)
+		entry = find_entry(index, block, page, &place->tid,
+						   SWARE_BUFFER_START, *from);
+	if (entry)
+		*from = (char *) entry - (char *) page;
+	return entry;
+}
+
+/*
+ * Mark the entries of a buffer page at these places: their rows are dead to
+ * everybody.  It is fastest if they are in the order of their TIDs, in which
+ * entries arrive as a rule.  Does nothing if the page is not the one any more
+ * that the link means.
  *
  * As long as it is that page, its entries are those that it got, and VACUUM
  * has released none of their TIDs, or has retired the page before.  So an entry
@@ -241,24 +303,20 @@ compare_tids(const void *a, const void *b)
  */
 void
 sware_mark_buffer_entries(Relation index, SwareLink link,
-						  const ItemPointerData *tids, int count)
+						  const SwareEntryPlace *places, int count)
 {
 	Buffer		buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_SHARE);
+	Size		from = SWARE_BUFFER_START;
 	int			marked = 0;
-	Page		page;
 
 	if (!BufferIsValid(buffer))
 		return;
-	page = BufferGetPage(buffer);
-	for (Size offset = SWARE_BUFFER_START;
-		 offset < sware_buffer_page_end(page);)
+	for (int i = 0; i < count; i++)
 	{
-		IndexTuple	entry =
-			sware_buffer_entry(index, link.block, page, &offset);
+		IndexTuple	entry = entry_at(index, link.block,
+									 BufferGetPage(buffer), &places[i], &from);
 
-		if (sware_entry_is_marked(entry) ||
-			bsearch(&entry->t_tid, tids, count, sizeof(ItemPointerData),
-					compare_tids) == NULL)
+		if (entry == NULL || sware_entry_is_marked(entry))
 			continue;
 		entry->t_info |= SWARE_MARKED_ENTRY;
 		marked++;

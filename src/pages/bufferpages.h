@@ -48,6 +48,13 @@ typedef struct SwareListedPage
 	uint16		entries;		/* on the page */
 } SwareListedPage;
 
+/* An entry of a buffer page. */
+typedef struct SwareEntryPlace
+{
+	ItemPointerData tid;
+	uint16		offset;			/* where it is, in bytes; 0: not known */
+} SwareEntryPlace;
+
 extern bool sware_buffer_read_state(Relation index, SwareBufferState *state);
 extern uint64 sware_buffer_generation(Relation index);
 extern int	sware_buffer_list_pages(Relation index, uint16 state,
@@ -58,7 +65,8 @@ extern bool sware_copy_buffer_page(Relation index, SwareLink link, Page copy);
 extern int	sware_buffer_page_entry_count(Relation index, BlockNumber block,
 										  Page page);
 extern void sware_mark_buffer_entries(Relation index, SwareLink link,
-									  const ItemPointerData *tids, int count);
+									  const SwareEntryPlace *places,
+									  int count);
 extern bool sware_buffer_page_is_dead(Relation index, SwareLink link);
 extern void sware_report_buffer_entry(Relation index, BlockNumber block,
 									  Size offset);

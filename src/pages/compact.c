@@ -162,7 +162,7 @@ sware_close_gaps(Page page)
 }
 
 bool
-sware_compact_page(Page page, Size size)
+sware_compact_page(Page page, Size size, Size wanted)
 {
 	PageHeader	header = (PageHeader) page;
 	Layout		layout;
@@ -175,7 +175,7 @@ sware_compact_page(Page page, Size size)
 	/* what lies at the edge already may be a gap */
 	header->pd_upper = layout.itemCount > 0 ? layout.items[0].start :
 		header->pd_special;
-	while (!has_room(page, size) && moved < layout.itemCount &&
+	while (!has_room(page, wanted) && moved < layout.itemCount &&
 		   move_into_gap(page, &layout, moved))
 	{
 		moved++;

@@ -22,11 +22,12 @@
 extern Size sware_gap_space(Page page);
 
 /*
- * Turn gaps into free space until an item of `size` bytes fits, line pointer
- * included.  Returns false if it still does not fit; items may have moved
- * then.  The page is a private copy.
+ * Turn gaps into free space until an item of `wanted` bytes fits, line pointer
+ * included; or as large a one as possible, if that is not below `size`.
+ * Returns false if it is; items may have moved then.  The page is a private
+ * copy.
  */
-extern bool sware_compact_page(Page page, Size size);
+extern bool sware_compact_page(Page page, Size size, Size wanted);
 
 /*
  * Turn all gaps into free space: put all items against the special space, in

@@ -34,7 +34,7 @@
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
 #include "tree/append.h"
-#include "tree/cache.h"
+#include "pages/cache.h"
 #include "tree/descent.h"
 #include "tree/pagewrite.h"
 #include "tree/split.h"

@@ -30,7 +30,7 @@
 #include "layout/tuple.h"
 #include "pages/compact.h"
 #include "pages/pageaccess.h"
-#include "tree/cache.h"
+#include "pages/cache.h"
 #include "tree/descent.h"
 #include "tree/leafview.h"
 #include "tree/pagewrite.h"

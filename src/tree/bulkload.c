@@ -28,7 +28,7 @@
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
 #include "tree/bulkload.h"
-#include "tree/cache.h"
+#include "pages/cache.h"
 #include "tree/pagewrite.h"
 #include "wal/wal.h"
 

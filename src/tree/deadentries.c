@@ -302,7 +302,7 @@ use_gaps(Page page, Size size, Size wanted)
 	Size		available = PageGetExactFreeSpace(page) + sware_gap_space(page);
 
 	return available >= size &&
-		sware_compact_page(page, Min(available, wanted));
+		sware_compact_page(page, size, Min(available, wanted));
 }
 
 /*

@@ -20,7 +20,7 @@
 #include "pages/corruption.h"
 #include "pages/pageaccess.h"
 #include "pages/pageitem.h"
-#include "tree/cache.h"
+#include "pages/cache.h"
 #include "tree/descent.h"
 #include "tree/split.h"
 

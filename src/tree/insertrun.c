@@ -24,7 +24,7 @@
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
 #include "tree/append.h"
-#include "tree/cache.h"
+#include "pages/cache.h"
 #include "tree/deadentries.h"
 #include "tree/descent.h"
 #include "tree/pagewrite.h"
@@ -543,7 +543,8 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 		if (stored == 0 &&
 			sware_leaf_make_room(index, heap, buffer,
 								 sware_item_space(entries[done]),
-								 entries_space(entries + done, here),
+								 Max(entries_space(entries + done, here),
+									 BLCKSZ / 8),
 								 has_versions))
 			stored = store_in_room(index, buffer, entries + done, here);
 		if (stored > 0)

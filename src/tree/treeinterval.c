@@ -23,7 +23,7 @@
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
 #include "pages/pageitem.h"
-#include "tree/cache.h"
+#include "pages/cache.h"
 #include "tree/descent.h"
 #include "tree/tree.h"
 

@@ -28,7 +28,6 @@
 #include "cursor/mergescan.h"
 #include "locks/keylock.h"
 #include "locks/predicatelocks.h"
-#include "tree/tree.h"
 #include "unique/unique.h"
 
 /*
@@ -234,24 +233,6 @@ restart(IndexScanDesc scan, const SwareNewRow *row)
 }
 
 /*
- * Can the buffer or the tree have an entry with the key of a scan that has
- * been restarted?
- *
- * The buffer is looked at first.  An entry that moves to the tree in between
- * was in the buffer then, since no other backend stores this key while it is
- * locked.
- */
-static bool
-may_be_there(IndexScanDesc scan)
-{
-	SwareScan  *state = scan->opaque;
-
-	sware_buffer_cursor_seek(&state->buffer, true, NULL);
-	return state->buffer.batch.count > 0 ||
-		sware_tree_may_have(&state->tree.keys.low, &state->tree.keys.high);
-}
-
-/*
  * Look at the rows that have the key of a scan that has been restarted, until
  * a conflict is found.
  */
@@ -329,7 +310,7 @@ examine_key(IndexScanDesc scan, MemoryContext context, Examination *examination)
 		scan->ignore_killed_tuples = false; /* the entry itself may be marked */
 	scan->xs_snapshot = &examination->snapshot;
 	restart(scan, examination->row);
-	if (exists || may_be_there(scan))
+	if (exists || sware_scan_may_find(scan))
 		examine_rows(scan, examination);
 	sware_scan_rewind(scan->opaque);
 	scan->xs_snapshot = InvalidSnapshot;

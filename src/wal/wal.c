@@ -22,6 +22,7 @@
 #include "base/compat.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
+#include "shared/pageversions.h"
 #include "wal/wal.h"
 
 /*
@@ -127,11 +128,44 @@ registration_flags(Page page)
 	return REGBUF_STANDARD | (needs_image(page) ? REGBUF_FORCE_IMAGE : 0);
 }
 
+/* the record that was begun last, and its pages; there is only one at a time */
+static SwareWal *current = NULL;
+static Buffer changed_buffers[SWARE_WAL_MAX_PAGES];
+static int	changed_count = 0;
+
+/* Add a page to the record that was begun last.  Returns the private copy. */
+static Page
+add_buffer(SwareWal *wal, Buffer buffer, int flags)
+{
+	Page		page = GenericXLogRegisterBuffer(wal, buffer, flags);
+
+	Assert(wal == current);
+	for (int i = 0; i < changed_count; i++)
+	{
+		if (changed_buffers[i] == buffer)
+			return page;
+	}
+	changed_buffers[changed_count++] = buffer;
+	return page;
+}
+
+/* If a page is of a kind that has versions, raise its version. */
+static inline void
+tell_of_change(Buffer buffer)
+{
+	uint16		kind = SwarePageGetOpaque(BufferGetPage(buffer))->kind;
+
+	if (kind == SWARE_KIND_META || kind == SWARE_KIND_BUFFER)
+		sware_raise_page_version(buffer);
+}
+
 /* Start a record. */
 SwareWal *
 sware_wal_begin(Relation index)
 {
-	return GenericXLogStart(index);
+	changed_count = 0;
+	current = GenericXLogStart(index);
+	return current;
 }
 
 /*
@@ -144,7 +178,7 @@ sware_wal_change(SwareWal *wal, Buffer buffer)
 {
 	int			flags = needs_image(BufferGetPage(buffer)) ?
 		GENERIC_XLOG_FULL_IMAGE : 0;
-	Page		page = GenericXLogRegisterBuffer(wal, buffer, flags);
+	Page		page = add_buffer(wal, buffer, flags);
 
 	if (unlikely(images_are_compared()))
 		clear_marks(page);
@@ -158,14 +192,17 @@ sware_wal_change(SwareWal *wal, Buffer buffer)
 Page
 sware_wal_new_page(SwareWal *wal, Buffer buffer)
 {
-	return GenericXLogRegisterBuffer(wal, buffer, GENERIC_XLOG_FULL_IMAGE);
+	return add_buffer(wal, buffer, GENERIC_XLOG_FULL_IMAGE);
 }
 
 /* Apply and log the changes in one critical section, and free the record. */
 void
 sware_wal_finish(SwareWal *wal)
 {
+	Assert(wal == current);
 	GenericXLogFinish(wal);
+	for (int i = 0; i < changed_count; i++)
+		tell_of_change(changed_buffers[i]);
 }
 
 /* Forget the changes, and free the record. */
@@ -349,6 +386,7 @@ sware_wal_append_data(Relation index, Buffer buffer, const char *data,
 	}
 
 	END_CRIT_SECTION();
+	tell_of_change(buffer);
 }
 
 /*

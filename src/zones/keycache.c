@@ -26,6 +26,7 @@
 #include "locks/keylock.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
+#include "shared/pageversions.h"
 #include "zones/keycache.h"
 
 #define MAX_CACHES		8		/* indexes */
@@ -46,6 +47,8 @@ typedef struct CachedPage
 {
 	Size		end;			/* entries before this byte are known */
 	bool		isComplete;		/* the page is sealed, and all are known */
+	uint64		version;		/* of the page, when all were known; or
+								 * SWARE_NO_VERSION */
 	int			tagsUsed;
 	uint64		lastUse;
 	uint32	   *tags;			/* an array of TAGS, 0 for none; NULL if the
@@ -70,6 +73,7 @@ typedef struct Addition
 	Size		start;			/* where these entries begin on the page */
 	Size		end;			/* and end */
 	bool		isSealed;		/* is the page sealed? */
+	uint64		version;		/* of the page, before it was read */
 	int			count;
 	uint64		fingerprints[MAX_ENTRIES];
 } Addition;
@@ -278,6 +282,7 @@ read_on(Relation index, SwareLink link, Addition *addition)
 	Page		page;
 
 	CHECK_FOR_INTERRUPTS();
+	addition->version = sware_page_version(index, link.block);
 	buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_SHARE);
 	if (!BufferIsValid(buffer))
 		return false;
@@ -326,6 +331,7 @@ remember(Relation index, SwareLink link, const SwareSoughtKey *key,
 		add_tag(page, addition->fingerprints[i]);
 	page->end = addition->end;
 	page->isComplete = addition->isSealed;
+	page->version = addition->version;
 	return page;
 }
 
@@ -338,7 +344,9 @@ sware_page_may_have_key(Relation index, SwareLink link,
 
 	if (sware_hash_methods() != key->methods)
 		return true;
-	if (page == NULL || !page->isComplete)
+	if (page == NULL ||
+		!(page->isComplete ||
+		  sware_is_page_version(index, link.block, page->version)))
 	{
 		Addition	addition;
 

@@ -43,8 +43,9 @@ typedef struct SwareSoughtKey
  * May a buffer page have an entry with a key?  True also if that is not known,
  * or if the page is not the one any more that the link means.
  *
- * The answer is about the page as it is now.  If it is known to be sealed, the
- * page is not looked at, and may have retired meanwhile.  Otherwise it is
+ * The answer is about the page as it is now.  If it is known to be sealed, or
+ * not to have changed, the page is not looked at, and may have retired
+ * meanwhile.  Otherwise it is
  * share-locked for a moment; the caller holds no content locks.  Hash functions
  * run without locks, and may raise errors.  Memory comes from a context of the
  * cache's own.

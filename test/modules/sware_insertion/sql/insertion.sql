@@ -68,6 +68,26 @@ INSERT INTO t VALUES (1001, 1000);
 SELECT sware_insert_row('t_k', :'dead_row', 'existing');
 SELECT sware_insert_row('t_k', place(1001), 'existing');
 
+-- The same beside many entries that are marked, which other scans leave out. One scan
+-- marks them, and the next one finds them marked.
+CREATE TABLE m (k int) WITH (autovacuum_enabled = off);
+CREATE UNIQUE INDEX m_k ON m USING sware (k);
+INSERT INTO m SELECT generate_series(1, 100);
+SELECT ctid AS dead_row FROM m WHERE k = 40 \gset
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+DO $$ BEGIN FOR i IN 1..40 LOOP PERFORM FROM m WHERE k BETWEEN 1 AND 100; END LOOP; END $$;
+DELETE FROM m WHERE k <= 60;
+SELECT count(*) FROM m WHERE k BETWEEN 1 AND 100;
+SELECT entries_marked FROM sware_stats('m_k');
+SELECT count(*) FROM m WHERE k BETWEEN 1 AND 62;
+SELECT sware_insert_row('m_k', :'dead_row', 'existing');
+SELECT count(*) FROM m WHERE k BETWEEN 1 AND 100;
+SELECT sware_insert_row('m_k', :'dead_row', 'existing');
+RESET enable_bitmapscan;
+RESET enable_seqscan;
+DROP TABLE m;
+
 -- For a row that has been changed, the index has the TID of its first version.
 SELECT place(200) AS first_version \gset
 UPDATE t SET v = 'second' WHERE n = 200;

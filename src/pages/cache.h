@@ -15,7 +15,7 @@
 #include "utils/rel.h"
 
 #include "layout/page.h"
-
+#include "pages/bufferpages.h"
 
 typedef struct SwareCache
 {
@@ -25,6 +25,8 @@ typedef struct SwareCache
 	SwareLink	rightmost;		/* the rightmost leaf, or no link if it is not
 								 * known */
 	SwareLink	tail;			/* an open buffer page, or no link */
+	SwareBufferState bufferState;	/* what the metapage said of the buffer */
+	uint64		metapageVersion;	/* when it said so; or SWARE_NO_VERSION */
 } SwareCache;
 
 extern SwareCache *sware_cache(Relation index);

@@ -10,8 +10,9 @@
 #include "utils/memutils.h"
 
 #include "layout/page.h"
+#include "pages/cache.h"
 #include "pages/pageaccess.h"
-#include "tree/cache.h"
+#include "shared/pageversions.h"
 
 /* Copy the metapage's data to the cache.  Locks the metapage for a moment. */
 static void
@@ -42,6 +43,7 @@ sware_cache(Relation index)
 		cache.rightmost.block = InvalidBlockNumber;
 		cache.rightmost.incarnation = 0;
 		cache.tail = cache.rightmost;
+		cache.metapageVersion = SWARE_NO_VERSION;
 		index->rd_amcache =
 			MemoryContextAlloc(index->rd_indexcxt, sizeof(SwareCache));
 		memcpy(index->rd_amcache, &cache, sizeof(SwareCache));
