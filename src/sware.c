@@ -14,6 +14,7 @@
 
 #include "base/options.h"
 #include "staging/hooks.h"
+#include "locks/frontier.h"
 #include "locks/stagedkeys.h"
 #include "shared/pageversions.h"
 #include "shared/statistics.h"
@@ -37,6 +38,7 @@ request_shared_memory(void)
 	{
 		sware_zones_request_memory();
 		sware_staged_keys_request_memory();
+		sware_frontiers_request_memory();
 	}
 	sware_page_versions_request_memory();
 	sware_statistics_request_memory();
@@ -53,6 +55,7 @@ attach_shared_memory(void)
 	{
 		sware_zones_attach();
 		sware_staged_keys_attach();
+		sware_frontiers_attach();
 	}
 	sware_page_versions_attach();
 	sware_statistics_attach();

@@ -13,6 +13,7 @@
 #include "buffer/buffer.h"
 #include "keys/entry.h"
 #include "locks/changes.h"
+#include "locks/frontier.h"
 #include "locks/keylock.h"
 #include "locks/predicatelocks.h"
 #include "locks/stagedkeys.h"
@@ -50,11 +51,13 @@ store(Relation index, Relation heap, IndexTuple entry, bool is_version,
  * key, waits for the transaction, and begins again.  Raises an error if the
  * key is not unique; but with UNIQUE_CHECK_PARTIAL it does not wait, and sets
  * *is_unique to whether the key is known to be unique.  Returns with the key
- * locked.
+ * locked; *wants_frontier says that a frontier should be searched for.
  */
 static void
-lock_free_key(const SwareNewRow *row, uint64 fingerprint, bool *is_unique)
+lock_free_key(const SwareNewRow *row, uint64 fingerprint, bool *is_unique,
+			  bool *wants_frontier)
 {
+	*wants_frontier = false;
 	for (;;)
 	{
 		TransactionId other;
@@ -70,7 +73,10 @@ lock_free_key(const SwareNewRow *row, uint64 fingerprint, bool *is_unique)
 			*is_unique = false;
 			return;
 		}
-		if (!TransactionIdIsValid(other))
+		if (!TransactionIdIsValid(other) &&
+			(row->check == UNIQUE_CHECK_EXISTING ||
+			 !sware_pass_frontier(row->index, row->values[0], row->isnull[0],
+								  wants_frontier)))
 			other = sware_look_up_key(row, is_unique, &speculative_token);
 		SWARE_FAULT_POINT("unique-looked-up");
 		if (!TransactionIdIsValid(other))
@@ -91,13 +97,18 @@ insert_unique(const SwareNewRow *row, IndexTuple entry, bool *over_quota)
 	uint64		fingerprint =
 		sware_fingerprint(row->index, row->values, row->isnull).value;
 	bool		is_unique;
+	bool		wants_frontier;
 
 	*over_quota = false;
-	lock_free_key(row, fingerprint, &is_unique);
+	lock_free_key(row, fingerprint, &is_unique, &wants_frontier);
 	if (row->check != UNIQUE_CHECK_EXISTING)
 		store(row->index, row->heap, entry, false, over_quota);
 	sware_revoke_direct_insert();
 	sware_unlock_key(row->index, fingerprint);
+
+	/* the search waits, and an outer insert may have a key locked */
+	if (wants_frontier && sware_change_count == 1)
+		sware_search_frontier(row->index);
 	return is_unique;
 }
 

@@ -267,6 +267,14 @@ has_other_stagers(Activity *activity)
 }
 
 bool
+sware_index_has_stagers(Relation index)
+{
+	pg_memory_barrier();
+	return activities == NULL ||
+		pg_atomic_read_u32(&activity_of(RelationGetRelid(index))->stagers) > 0;
+}
+
+bool
 sware_there_are_stagers(Relation index)
 {
 	return activities != NULL &&

@@ -16,6 +16,7 @@
 #include "tcop/utility.h"
 
 #include "locks/changes.h"
+#include "locks/frontier.h"
 #include "staging/hooks.h"
 #include "staging/staging.h"
 #include "zones/zones.h"
@@ -260,7 +261,10 @@ process_utility(PlannedStmt *statement, const char *query_string,
 	PG_END_TRY();
 
 	if (OidIsValid(dropped_database))
+	{
 		sware_zones_forget_database(dropped_database);
+		sware_forget_frontiers_of_database(dropped_database);
+	}
 }
 
 /*

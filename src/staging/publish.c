@@ -22,6 +22,7 @@
 
 #include "base/options.h"
 #include "locks/changes.h"
+#include "locks/frontier.h"
 #include "locks/predicatelocks.h"
 #include "buffer/buffer.h"
 #include "keys/sorter.h"
@@ -165,8 +166,10 @@ send(SwareStaging *staging, Relation index, int percent)
 
 	check_file(staging, index);
 	sware_begin_change(index, SWARE_PUBLISHES);
-	SWARE_FAULT_POINT("publish-begins");
 	entries = sware_chain_entries(&staging->entries, count);
+	if (index->rd_index->indisunique)
+		sware_raise_frontier(index, entries, count);
+	SWARE_FAULT_POINT("publish-begins");
 	if (count <= LARGEST_BUFFERED_RUN && sent == count)
 		stored = sware_buffer_insert(index, entries, count,
 									 staging->hasVersions);

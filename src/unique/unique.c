@@ -25,9 +25,12 @@
 #include "utils/snapmgr.h"
 
 #include "base/compat.h"
+#include "base/faultpoint.h"
 #include "cursor/mergescan.h"
+#include "locks/frontier.h"
 #include "locks/keylock.h"
 #include "locks/predicatelocks.h"
+#include "locks/stagedkeys.h"
 #include "unique/unique.h"
 
 /*
@@ -355,6 +358,24 @@ sware_look_up_key(const SwareNewRow *row, bool *is_unique,
 	*speculative_token = examination.snapshot.speculativeToken;
 	return TransactionIdIsValid(examination.snapshot.xmin) ?
 		examination.snapshot.xmin : examination.snapshot.xmax;
+}
+
+void
+sware_search_frontier(Relation index)
+{
+	uint64		taking = sware_take_frontier(index);
+	IndexTuple	largest;
+
+	/* a stager that comes from now on raises the frontier */
+	if (taking == 0 || sware_index_has_stagers(index))
+		return;
+	sware_wait_for_direct_inserts(index);
+	SWARE_FAULT_POINT("frontier-taken");
+	largest = sware_largest_entry(index);
+	SWARE_FAULT_POINT("frontier-found");
+	sware_validate_frontier(index, largest, taking);
+	if (largest)
+		pfree(largest);
 }
 
 void

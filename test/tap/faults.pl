@@ -111,6 +111,12 @@ SQL
 	insert_unique_at_once => [ 'SET sware.enable_buffer = off;', <<'SQL' ],
 INSERT INTO u SELECT 5000 + i, i * 30 + 1, 'at once' FROM generate_series(1, 5) i;
 SQL
+	insert_unique_one_by_one => [ '', <<'SQL' ],
+DO $$ BEGIN FOR n IN 1 .. 80 LOOP
+  INSERT INTO u VALUES (5000 + n, 30000 + n, 'one');
+  COMMIT;
+END LOOP; END $$;
+SQL
 	split => [ '', <<'SQL' ],
 INSERT INTO t SELECT 5000 + i, 1000 + i % 7, 'split' || i FROM generate_series(1, 900) i;
 SQL
