@@ -17,6 +17,7 @@
 #include "access/relscan.h"
 #include "commands/vacuum.h"
 #include "storage/bufmgr.h"
+#include "utils/pg_locale.h"
 #include "utils/rel.h"
 
 #if PG_VERSION_NUM < 150000
@@ -195,6 +196,15 @@ sware_set_version_properties(IndexAmRoutine *routine,
 	(void) routine;
 	(void) tree_height;
 }
+#endif
+
+/* 18 has this in the description of a locale */
+#if PG_VERSION_NUM >= 180000
+#define sware_collates_by_bytes(collation) \
+	(OidIsValid(collation) && \
+	 pg_newlocale_from_collation(collation)->collate_is_c)
+#else
+#define sware_collates_by_bytes(collation)	lc_collate_is_c(collation)
 #endif
 
 /* 16 made parameters const that some functions only read */

@@ -32,7 +32,7 @@ sware_scan_order_init(SwareScanOrder *order, Relation index, bool forward)
 	order->index = index;
 	order->forward = forward;
 	sware_key_column_init(&order->column, index, 1, (Datum) 0, false);
-	order->abbreviationsDecide = sware_has_abbreviations(&order->column) &&
+	order->abbreviationsDecide = sware_is_integer(order->column.comparison) &&
 		IndexRelationGetNumberOfKeyAttributes(index) == 1;
 	if (!forward)
 	{

@@ -14,7 +14,9 @@
 #include "access/nbtree.h"
 #include "common/int.h"
 #include "utils/fmgroids.h"
+#include "utils/uuid.h"
 
+#include "base/compat.h"
 #include "keys/numbersearch.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
@@ -23,11 +25,11 @@
 #include "pages/pageitem.h"
 
 /*
- * Tell how a comparison function compares, if that can be done without calling
- * it.
+ * Tell how a comparison function compares, if that is known.  May look for the
+ * collation in the catalogs.
  */
 SwareComparison
-sware_comparison_kind(FmgrInfo *function)
+sware_comparison_kind(const FmgrInfo *function, Oid collation)
 {
 	switch (function->fn_oid)
 	{
@@ -40,6 +42,25 @@ sware_comparison_kind(FmgrInfo *function)
 		case F_TIMESTAMP_CMP:
 		case F_TIMESTAMPTZ_CMP:
 			return SWARE_COMPARE_INT64;
+		case F_UUID_CMP:
+			return SWARE_COMPARE_UUID;
+		case F_BYTEACMP:
+		case F_BTTEXT_PATTERN_CMP:
+			return SWARE_COMPARE_BYTES;
+		case F_BTTEXTCMP:
+			return sware_collates_by_bytes(collation) ? SWARE_COMPARE_BYTES :
+				SWARE_COMPARE_FUNCTION;
+		case F_BTBPCHAR_PATTERN_CMP:
+			return SWARE_COMPARE_PADDED;
+		case F_BPCHARCMP:
+			return sware_collates_by_bytes(collation) ? SWARE_COMPARE_PADDED :
+				SWARE_COMPARE_FUNCTION;
+		case F_NUMERIC_CMP:
+			return SWARE_COMPARE_NUMERIC;
+		case F_BTFLOAT4CMP:
+			return SWARE_COMPARE_FLOAT4;
+		case F_BTFLOAT8CMP:
+			return SWARE_COMPARE_FLOAT8;
 		default:
 			return SWARE_COMPARE_FUNCTION;
 	}
@@ -57,8 +78,9 @@ sware_key_column_init(SwareKeyColumn *column, Relation index, int number,
 	column->descending = (option & INDOPTION_DESC) != 0;
 	column->nullsFirst = (option & INDOPTION_NULLS_FIRST) != 0;
 	column->function = index_getprocinfo(index, number, BTORDER_PROC);
-	column->comparison = sware_comparison_kind(column->function);
 	column->collation = index->rd_indcollation[number - 1];
+	column->comparison = sware_comparison_kind(column->function,
+											   column->collation);
 }
 
 /* Set up a search key without any column: the place before all entries. */
@@ -147,6 +169,43 @@ sware_search_key_from_tuple(SwareSearchKey *key, Relation index,
 }
 
 /*
+ * Compare two values through the column's function: negative if `a` comes
+ * first.
+ */
+static int
+call_function(const SwareKeyColumn *column, Datum a, Datum b)
+{
+	/* the index's value comes first: functions may be cross-type */
+	int32		order = DatumGetInt32(FunctionCall2Coll(column->function,
+														column->collation,
+														b, a));
+
+	return (order < 0) - (order > 0);
+}
+
+/* Compare two varlenas byte by byte: negative if `a` comes first. */
+static int
+compare_bytes(const SwareKeyColumn *column, Datum a, Datum b)
+{
+	const struct varlena *bytes_a = (const struct varlena *) DatumGetPointer(a);
+	const struct varlena *bytes_b = (const struct varlena *) DatumGetPointer(b);
+	Size		size_a;
+	Size		size_b;
+	int			order;
+
+	if (unlikely(!sware_is_plain_varlena(bytes_a) ||
+				 !sware_is_plain_varlena(bytes_b)))
+		return call_function(column, a, b);
+	size_a = VARSIZE_ANY_EXHDR(bytes_a);
+	size_b = VARSIZE_ANY_EXHDR(bytes_b);
+	order = memcmp(VARDATA_ANY(bytes_a), VARDATA_ANY(bytes_b),
+				   Min(size_a, size_b));
+	if (order == 0)
+		return (size_a > size_b) - (size_a < size_b);
+	return (order > 0) - (order < 0);
+}
+
+/*
  * Compare a column of a search key with a value of the index: negative if
  * the key's place is before it, zero if they are equal.
  */
@@ -188,17 +247,17 @@ sware_compare_column(const SwareKeyColumn *column, Datum value, bool is_null)
 				result = (a > b) - (a < b);
 				break;
 			}
+		case SWARE_COMPARE_UUID:
+			result = memcmp(DatumGetPointer(column->value),
+							DatumGetPointer(value), UUID_LEN);
+			result = (result > 0) - (result < 0);
+			break;
+		case SWARE_COMPARE_BYTES:
+			result = compare_bytes(column, column->value, value);
+			break;
 		default:
-			{
-				/* the index's value comes first: functions may be cross-type */
-				int32		order = DatumGetInt32(
-												  FunctionCall2Coll(column->function,
-																	column->collation, value,
-																	column->value));
-
-				result = (order < 0) - (order > 0);
-				break;
-			}
+			result = call_function(column, column->value, value);
+			break;
 	}
 	return column->descending ? -result : result;
 }

@@ -21,11 +21,22 @@
  */
 #pragma GCC visibility push(default)
 
-/* how a column's values are compared */
+/*
+ * How a column's values are compared.  All but the first have abbreviations
+ * (abbreviation.h).  Those of integers tell all about the value, the others may
+ * be those of several values.
+ */
 typedef enum SwareComparison
 {
 	SWARE_COMPARE_FUNCTION,		/* through fmgr */
-	SWARE_COMPARE_INT16,
+	SWARE_COMPARE_NUMERIC,		/* through fmgr */
+	SWARE_COMPARE_FLOAT4,		/* through fmgr */
+	SWARE_COMPARE_FLOAT8,		/* through fmgr */
+	SWARE_COMPARE_PADDED,		/* through fmgr: bytes up to the trailing
+								 * spaces */
+	SWARE_COMPARE_BYTES,		/* a varlena, byte by byte */
+	SWARE_COMPARE_UUID,
+	SWARE_COMPARE_INT16,		/* integers from here on */
 	SWARE_COMPARE_INT32,
 	SWARE_COMPARE_INT64
 } SwareComparison;
@@ -76,7 +87,8 @@ extern void sware_search_key_from_pivot(SwareSearchKey *key, Relation index,
 extern void sware_search_key_from_tuple(SwareSearchKey *key, Relation index,
 										IndexTuple tuple);
 extern void sware_search_key_set_tid(SwareSearchKey *key, ItemPointer tid);
-extern SwareComparison sware_comparison_kind(FmgrInfo *function);
+extern SwareComparison sware_comparison_kind(const FmgrInfo *function,
+											 Oid collation);
 extern int	sware_compare_key(const SwareSearchKey *key, IndexTuple tuple);
 extern int	sware_compare_pivot(Relation index, IndexTuple pivot,
 								IndexTuple entry);
@@ -91,6 +103,20 @@ extern int	sware_ordered_offsets(Relation index, Page page,
 								  OffsetNumber *offsets);
 
 #pragma GCC visibility pop
+
+/* Are values compared as integers, without calling a function? */
+static inline bool
+sware_is_integer(SwareComparison comparison)
+{
+	return comparison >= SWARE_COMPARE_INT16;
+}
+
+/* Is a varlena neither compressed nor stored elsewhere? */
+static inline bool
+sware_is_plain_varlena(const struct varlena *value)
+{
+	return !VARATT_IS_COMPRESSED(value) && !VARATT_IS_EXTERNAL(value);
+}
 
 /*
  * Are two entries, which are no posting lists, equal?  Runs comparators if
