@@ -116,31 +116,41 @@ sware_search_key_set_tid(SwareSearchKey *key, ItemPointer tid)
 	key->tid = *tid;
 }
 
-static void
-set_columns(SwareSearchKey *key, IndexTuple tuple, int columns)
+/*
+ * Set up a search key that will be set to the places of entries, one after the
+ * other, by sware_search_key_set_entry.
+ */
+void
+sware_search_key_prepare(SwareSearchKey *key, Relation index)
 {
-	for (int column = 1; column <= columns; column++)
-	{
-		bool		is_null;
-		Datum		value;
-
-		value = index_getattr(tuple, column, RelationGetDescr(key->index),
-							  &is_null);
-		sware_search_key_set_column(key, column, value, is_null);
-	}
+	sware_search_key_init(key, index);
+	key->columnCount = IndexRelationGetNumberOfKeyAttributes(index);
+	for (int i = 0; i < key->columnCount; i++)
+		sware_key_column_init(&key->columns[i], index, i + 1, (Datum) 0, true);
+	key->hasTid = true;
 }
 
 /*
- * Set a search key to the place of an entry, or of the first TID of a posting
- * list.  The key points into the tuple.
+ * Set a prepared search key to the place of an entry, or of the first TID of a
+ * posting list.  The key points into the tuple.
  */
+void
+sware_search_key_set_entry(SwareSearchKey *key, IndexTuple entry)
+{
+	for (int i = 0; i < key->columnCount; i++)
+		key->columns[i].value = index_getattr(entry, i + 1,
+											  RelationGetDescr(key->index),
+											  &key->columns[i].isNull);
+	key->tid = *sware_leaf_tuple_tids(entry);
+}
+
+/* Like both of them. */
 void
 sware_search_key_from_entry(SwareSearchKey *key, Relation index,
 							IndexTuple entry)
 {
-	sware_search_key_init(key, index);
-	set_columns(key, entry, IndexRelationGetNumberOfKeyAttributes(index));
-	sware_search_key_set_tid(key, sware_leaf_tuple_tids(entry));
+	sware_search_key_prepare(key, index);
+	sware_search_key_set_entry(key, entry);
 }
 
 /* Set a search key to the place of a pivot.  The key points into the tuple. */
@@ -149,7 +159,15 @@ sware_search_key_from_pivot(SwareSearchKey *key, Relation index,
 							IndexTuple pivot)
 {
 	sware_search_key_init(key, index);
-	set_columns(key, pivot, sware_tuple_count(pivot));
+	for (int column = 1; column <= sware_tuple_count(pivot); column++)
+	{
+		bool		is_null;
+		Datum		value;
+
+		value = index_getattr(pivot, column, RelationGetDescr(index),
+							  &is_null);
+		sware_search_key_set_column(key, column, value, is_null);
+	}
 	if (sware_pivot_has_tid(pivot))
 		sware_search_key_set_tid(key, sware_pivot_tid(pivot));
 }

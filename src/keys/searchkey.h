@@ -80,6 +80,8 @@ extern int	sware_compare_column(const SwareKeyColumn *column, Datum value,
 extern void sware_search_key_init(SwareSearchKey *key, Relation index);
 extern void sware_search_key_set_column(SwareSearchKey *key, int column,
 										Datum value, bool isNull);
+extern void sware_search_key_prepare(SwareSearchKey *key, Relation index);
+extern void sware_search_key_set_entry(SwareSearchKey *key, IndexTuple entry);
 extern void sware_search_key_from_entry(SwareSearchKey *key, Relation index,
 										IndexTuple entry);
 extern void sware_search_key_from_pivot(SwareSearchKey *key, Relation index,

@@ -382,7 +382,8 @@ sware_become_stager(Relation index)
 	}
 
 	sware_key_column_init(&column, index, 1, (Datum) 0, true);
-	if (IndexRelationGetNumberOfKeyAttributes(index) > 1)
+	if (IndexRelationGetNumberOfKeyAttributes(index) > 1 ||
+		!sware_is_integer(column.comparison))
 		column.comparison = SWARE_COMPARE_FUNCTION;
 	seat = take_seat(RelationGetRelid(index),
 					 sware_is_integer(column.comparison));
