@@ -20,6 +20,11 @@
 #include "utils/pg_locale.h"
 #include "utils/rel.h"
 
+/* 16 moved the macros for varlenas out of postgres.h */
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
 #if PG_VERSION_NUM < 150000
 #error "sware needs PostgreSQL 15 or later"
 #endif

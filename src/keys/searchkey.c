@@ -16,7 +16,6 @@
 #include "utils/fmgroids.h"
 #include "utils/uuid.h"
 
-#include "base/compat.h"
 #include "keys/numbersearch.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"

@@ -13,6 +13,7 @@
 #include "storage/bufpage.h"
 #include "utils/rel.h"
 
+#include "base/compat.h"
 #include "layout/tuple.h"
 
 /*
