@@ -364,6 +364,29 @@ sware_compare_pivot(Relation index, IndexTuple pivot, IndexTuple entry)
 }
 
 /*
+ * Compare the key columns of two leaf tuples, given a prepared search key, which
+ * tells how, and is not changed.
+ */
+int
+sware_compare_keys_by(const SwareSearchKey *prepared, IndexTuple a,
+					  IndexTuple b)
+{
+	TupleDesc	descriptor = RelationGetDescr(prepared->index);
+	int			result = 0;
+
+	for (int i = 0; i < prepared->columnCount && result == 0; i++)
+	{
+		SwareKeyColumn key = prepared->columns[i];
+		bool		is_null;
+		Datum		value = index_getattr(b, i + 1, descriptor, &is_null);
+
+		key.value = index_getattr(a, i + 1, descriptor, &key.isNull);
+		result = sware_compare_column(&key, value, is_null);
+	}
+	return result;
+}
+
+/*
  * Compare the key columns of two leaf tuples.  `column` gets the first one in
  * which they differ, or the number of key columns plus one.
  */

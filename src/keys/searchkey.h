@@ -95,6 +95,8 @@ extern SwareComparison sware_comparison_kind(const FmgrInfo *function,
 extern int	sware_compare_key(const SwareSearchKey *key, IndexTuple tuple);
 extern int	sware_compare_pivot(Relation index, IndexTuple pivot,
 								IndexTuple entry);
+extern int	sware_compare_keys_by(const SwareSearchKey *prepared,
+								  IndexTuple a, IndexTuple b);
 extern int	sware_compare_columns(Relation index, IndexTuple a, IndexTuple b,
 								  int *column);
 extern int	sware_compare_entries(Relation index, IndexTuple a, IndexTuple b);
