@@ -364,8 +364,8 @@ sware_compare_pivot(Relation index, IndexTuple pivot, IndexTuple entry)
 }
 
 /*
- * Compare the key columns of two leaf tuples, given a prepared search key, which
- * tells how, and is not changed.
+ * Compare the key columns of two leaf tuples.  A prepared search key, which is
+ * not changed, tells how.
  */
 int
 sware_compare_keys_by(const SwareSearchKey *prepared, IndexTuple a,
