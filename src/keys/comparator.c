@@ -21,6 +21,12 @@
 /* after this number of comparisons, free what functions have left behind */
 #define CALLS_PER_RESET		1024
 
+/*
+ * it pays to leave out what all values of the first column begin with if it is
+ * this number of bytes
+ */
+#define MIN_LEFT_OUT		5
+
 /* refined numbers are not negative */
 #define BITS_OF_NUMBER		63
 
@@ -283,8 +289,8 @@ sware_refine_numbers(SwareComparator *comparator, const IndexTuple *first,
 		part->start = has_bytes(comparison) ?
 			common_start(&known, parts + 1, comparison) : 0;
 
-		/* abbreviations are as good */
-		if (parts == 0 && !is_exact && part->start == 0)
+		/* abbreviations are about as good, and need not be made again */
+		if (parts == 0 && !is_exact && part->start < MIN_LEFT_OUT)
 			break;
 		if (comparison == SWARE_COMPARE_FUNCTION ||
 			!make_codes(part, &known, parts + 1, room))
