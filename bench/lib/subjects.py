@@ -12,7 +12,7 @@ class Subject:
     options: tuple = ()
     settings: tuple = ()
 
-    def create_index(self, table, unique=False):
+    def create_index(self, table, unique=False, columns=("k",)):
         """The command that makes the index of this subject on a table."""
         options = ""
         if self.options:
@@ -21,7 +21,7 @@ class Subject:
             ) + ")"
         return (
             f"CREATE {'UNIQUE ' if unique else ''}INDEX {table}_k ON {table} "
-            f"USING {self.access_method} (k){options}"
+            f"USING {self.access_method} ({', '.join(columns)}){options}"
         )
 
 

@@ -17,7 +17,13 @@
 #include "access/relscan.h"
 #include "commands/vacuum.h"
 #include "storage/bufmgr.h"
+#include "utils/pg_locale.h"
 #include "utils/rel.h"
+
+/* 16 moved the macros for varlenas out of postgres.h */
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
 
 #if PG_VERSION_NUM < 150000
 #error "sware needs PostgreSQL 15 or later"
@@ -197,6 +203,15 @@ sware_set_version_properties(IndexAmRoutine *routine,
 	(void) routine;
 	(void) tree_height;
 }
+#endif
+
+/* 18 has this in the description of a locale */
+#if PG_VERSION_NUM >= 180000
+#define sware_collates_by_bytes(collation) \
+	(OidIsValid(collation) && \
+	 pg_newlocale_from_collation(collation)->collate_is_c)
+#else
+#define sware_collates_by_bytes(collation)	lc_collate_is_c(collation)
 #endif
 
 /* 16 made parameters const that some functions only read */

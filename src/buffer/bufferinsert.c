@@ -227,6 +227,7 @@ check_comparable(Relation index, IndexTuple *entries, int count)
 		SwareKeyColumn column;
 
 		sware_key_column_init(&column, index, i + 1, (Datum) 0, true);
+		/* functions that are known compare all values */
 		calls_functions |= column.comparison == SWARE_COMPARE_FUNCTION;
 	}
 	for (int i = 0; calls_functions && i < count; i++)

@@ -123,7 +123,8 @@ analyze(SwareScanFilter *filter)
 	 * unless the scan looks up one key after another.
 	 */
 	filter->hasKey = false;
-	if (!sware_has_abbreviations(&filter->order.column) || filter->asksForKeys)
+	if (!sware_is_integer(filter->order.column.comparison) ||
+		filter->asksForKeys)
 		analyze_key(filter);
 	filter->isAnalyzed = true;
 }

@@ -24,6 +24,8 @@ typedef struct SwareScanOrder
 	bool		abbreviationsDecide;	/* do equal abbreviations mean equal
 										 * keys, unless they are extreme? */
 	SwareKeyColumn column;		/* how the first column is compared */
+	SwareSearchKey prepared;	/* how all key columns are, in the index's
+								 * order */
 } SwareScanOrder;
 
 static inline void
@@ -31,8 +33,9 @@ sware_scan_order_init(SwareScanOrder *order, Relation index, bool forward)
 {
 	order->index = index;
 	order->forward = forward;
-	sware_key_column_init(&order->column, index, 1, (Datum) 0, false);
-	order->abbreviationsDecide = sware_has_abbreviations(&order->column) &&
+	sware_search_key_prepare(&order->prepared, index);
+	order->column = order->prepared.columns[0];
+	order->abbreviationsDecide = sware_is_integer(order->column.comparison) &&
 		IndexRelationGetNumberOfKeyAttributes(index) == 1;
 	if (!forward)
 	{
@@ -62,7 +65,6 @@ sware_scan_order_compare(const SwareScanOrder *order, const SwareSortItem *a,
 						 const SwareSortItem *b, const ItemPointerData *tid_b)
 {
 	int			result = 0;
-	int			column;
 
 	if (a->abbreviation != b->abbreviation)
 		return a->abbreviation < b->abbreviation ? -1 : 1;
@@ -70,8 +72,7 @@ sware_scan_order_compare(const SwareScanOrder *order, const SwareSortItem *a,
 	/* An extreme abbreviation may be that of a null. */
 	if (!order->abbreviationsDecide ||
 		a->abbreviation == PG_INT64_MIN || a->abbreviation == PG_INT64_MAX)
-		result = sware_compare_columns(order->index, a->entry, b->entry,
-									   &column);
+		result = sware_compare_keys_by(&order->prepared, a->entry, b->entry);
 	if (result == 0)
 		result = sware_compare_tids(&a->entry->t_tid, tid_b);
 	return order->forward ? result : -result;

@@ -16,6 +16,14 @@
 
 #include "keys/searchkey.h"
 
+/* Test modules call what is declared here; see tree.h. */
+#pragma GCC visibility push(default)
+
+extern int64 sware_number_of_value(SwareComparison comparison, Datum value,
+								   Size start);
+extern Size sware_size_without_padding(const char *bytes, Size size);
+
+#pragma GCC visibility pop
 
 /* Does a column have abbreviations?  If not, all are zero. */
 static inline bool
@@ -26,9 +34,8 @@ sware_has_abbreviations(const SwareKeyColumn *column)
 
 /*
  * The abbreviation of a value of an index's first column; `column` tells how
- * it is compared, and its order.  Columns that are compared as integers have
- * abbreviations.  That of a null is PG_INT64_MIN or PG_INT64_MAX, which a
- * value may have, too.
+ * it is compared, and its order.  The abbreviation of a null is PG_INT64_MIN or
+ * PG_INT64_MAX, which a value may have, too.
  */
 static inline int64
 sware_abbreviate_value(const SwareKeyColumn *column, Datum value, bool is_null)
@@ -41,7 +48,8 @@ sware_abbreviate_value(const SwareKeyColumn *column, Datum value, bool is_null)
 		return column->nullsFirst ? PG_INT64_MIN : PG_INT64_MAX;
 	number = column->comparison == SWARE_COMPARE_INT64 ? DatumGetInt64(value) :
 		column->comparison == SWARE_COMPARE_INT32 ? DatumGetInt32(value) :
-		DatumGetInt16(value);
+		column->comparison == SWARE_COMPARE_INT16 ? DatumGetInt16(value) :
+		sware_number_of_value(column->comparison, value, 0);
 	return column->descending ? ~number : number;
 }
 
@@ -57,7 +65,7 @@ sware_abbreviate(const SwareKeyColumn *column, TupleDesc descriptor,
 
 	if (column->comparison == SWARE_COMPARE_FUNCTION)
 		return 0;
-	if (IndexTupleHasNulls(entry))
+	if (IndexTupleHasNulls(entry) || !sware_is_integer(column->comparison))
 	{
 		value = index_getattr(entry, 1, descriptor, &is_null);
 		return sware_abbreviate_value(column, value, is_null);
@@ -83,12 +91,16 @@ sware_abbreviate_other(const SwareKeyColumn *column, const SwareKeyColumn *own,
 {
 	if (!sware_has_abbreviations(column))
 		return false;
-	if (own->isNull || own->comparison != SWARE_COMPARE_FUNCTION)
+	if (own->isNull || sware_is_integer(own->comparison) ||
+		(own->comparison == column->comparison &&
+		 own->collation == column->collation))
 	{
 		*number = sware_abbreviate_value(column, own->value, own->isNull);
 		return true;
 	}
 
+	if (!sware_is_integer(column->comparison))
+		return false;
 	switch (own->function->fn_oid)
 	{
 		case F_BTINT42CMP:

@@ -11,12 +11,33 @@
 #include "postgres.h"
 
 #include "access/nbtree.h"
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "utils/memutils.h"
+#include "utils/uuid.h"
 
 #include "keys/comparator.h"
 
 /* after this number of comparisons, free what functions have left behind */
 #define CALLS_PER_RESET		1024
+
+/*
+ * it pays to leave out what all values of the first column begin with if it is
+ * this number of bytes
+ */
+#define MIN_LEFT_OUT		5
+
+/* refined numbers are not negative */
+#define BITS_OF_NUMBER		63
+
+/* Entries that are all known. */
+typedef struct KnownEntries
+{
+	TupleDesc	descriptor;
+	const char *first;			/* where the pointer to the first one is */
+	Size		distance;		/* from one pointer to the next */
+	int64		count;
+} KnownEntries;
 
 /*
  * Set up a zeroed SortSupport for a key column of an index, counted from 1.
@@ -59,8 +80,7 @@ sware_make_comparator(Relation index)
 	comparator->context = CurrentMemoryContext;
 	comparator->columnCount = columns;
 	sware_key_column_init(&comparator->first, index, 1, (Datum) 0, true);
-	comparator->isOneInteger = columns == 1 &&
-		comparator->first.comparison != SWARE_COMPARE_FUNCTION;
+	sware_unrefine_numbers(comparator);
 	for (int i = 0; i < columns; i++)
 		sware_prepare_column(&comparator->columns[i], index, i + 1, false);
 	return comparator;
@@ -98,4 +118,216 @@ sware_comparator_keys(SwareComparator *comparator, IndexTuple a, IndexTuple b)
 	}
 	MemoryContextSwitchTo(caller);
 	return order;
+}
+
+static inline Datum
+known_value(const KnownEntries *known, int64 i, int column, bool *is_null)
+{
+	const char *place = known->first + i * known->distance;
+
+	if (i % 1024 == 0)
+		CHECK_FOR_INTERRUPTS();
+	return index_getattr(*(const IndexTuple *) place, column,
+						 known->descriptor, is_null);
+}
+
+static inline bool
+has_bytes(SwareComparison comparison)
+{
+	return comparison == SWARE_COMPARE_UUID ||
+		comparison == SWARE_COMPARE_BYTES ||
+		comparison == SWARE_COMPARE_PADDED;
+}
+
+/*
+ * Set *bytes and *size to what a value is compared by.  Returns false if it is
+ * compressed.
+ */
+static bool
+compared_bytes(SwareComparison comparison, Datum value, const char **bytes,
+			   Size *size)
+{
+	const struct varlena *varlena =
+		(const struct varlena *) DatumGetPointer(value);
+
+	if (comparison == SWARE_COMPARE_UUID)
+	{
+		*bytes = DatumGetPointer(value);
+		*size = UUID_LEN;
+		return true;
+	}
+	if (!sware_is_plain_varlena(varlena))
+		return false;
+	*bytes = VARDATA_ANY(varlena);
+	*size = VARSIZE_ANY_EXHDR(varlena);
+	if (comparison == SWARE_COMPARE_PADDED)
+		*size = sware_size_without_padding(*bytes, *size);
+	return true;
+}
+
+/*
+ * How many bytes do all values of a column begin with?  Zero if one of them is
+ * compressed.
+ */
+static Size
+common_start(const KnownEntries *known, int column, SwareComparison comparison)
+{
+	const char *first = NULL;
+	Size		common = 0;
+
+	for (int64 i = 0; i < known->count; i++)
+	{
+		bool		is_null;
+		Datum		value = known_value(known, i, column, &is_null);
+		const char *bytes;
+		Size		size;
+
+		if (is_null)
+			continue;
+		if (!compared_bytes(comparison, value, &bytes, &size))
+			return 0;
+		if (first == NULL)
+		{
+			first = bytes;
+			common = size;
+		}
+		common = Min(common, size);
+		if (memcmp(first, bytes, common) != 0)
+		{
+			common = 0;
+			while (first[common] == bytes[common])
+				common++;
+		}
+		if (common == 0)
+			break;
+	}
+	return common;
+}
+
+/* The number of a value of a part, in the order of the index. */
+static inline int64
+number_in_part(const SwareNumberPart *part, Datum value)
+{
+	int64		number;
+
+	if (sware_is_integer(part->column.comparison))
+		return sware_abbreviate_value(&part->column, value, false);
+	number = sware_number_of_value(part->column.comparison, value, part->start);
+	return part->column.descending ? ~number : number;
+}
+
+/*
+ * Set up the codes of a part, given how many bits there is room for.  Returns
+ * false if there are too many codes.
+ */
+static bool
+make_codes(SwareNumberPart *part, const KnownEntries *known, int column,
+		   int room)
+{
+	int64		highest = PG_INT64_MIN;
+	bool		has_nulls = false;
+	uint64		last;
+
+	part->lowest = PG_INT64_MAX;
+	for (int64 i = 0; i < known->count; i++)
+	{
+		bool		is_null;
+		Datum		value = known_value(known, i, column, &is_null);
+		int64		number;
+
+		has_nulls |= is_null;
+		if (is_null)
+			continue;
+		number = number_in_part(part, value);
+		part->lowest = Min(part->lowest, number);
+		highest = Max(highest, number);
+	}
+	if (part->lowest > highest)
+		part->lowest = highest; /* all are null */
+	last = (uint64) highest - (uint64) part->lowest;
+	if (has_nulls && last++ == PG_UINT64_MAX)
+		return false;
+
+	part->codeOfLowest = has_nulls && part->column.nullsFirst ? 1 : 0;
+	part->codeOfNull = part->column.nullsFirst ? 0 : last;
+	part->bits = last == 0 ? 0 : pg_leftmost_one_pos64(last) + 1;
+	part->dropped = Max(part->bits - room, 0);
+	part->bits -= part->dropped;
+	return true;
+}
+
+/*
+ * Let the numbers of entries tell as much as they can, given that a comparator
+ * will be used for these entries only: leave out what all values of a column
+ * begin with, and use further columns, as long as those before are told
+ * exactly.  `first` points to the first one's pointer, and the others follow in
+ * a distance.
+ */
+void
+sware_refine_numbers(SwareComparator *comparator, const IndexTuple *first,
+					 Size distance, int64 count)
+{
+	KnownEntries known = {comparator->descriptor, (const char *) first,
+	distance, count};
+	int			room = BITS_OF_NUMBER;
+	bool		is_exact = true;
+	int			parts;
+
+	Assert(comparator->partCount == 0);
+	if (comparator->numbersDecide)
+		return;
+	for (parts = 0; is_exact && room > 0 &&
+		 parts < Min(comparator->columnCount, SWARE_MAX_NUMBER_PARTS); parts++)
+	{
+		SwareNumberPart *part = &comparator->parts[parts];
+		SwareComparison comparison;
+
+		sware_key_column_init(&part->column, comparator->index, parts + 1,
+							  (Datum) 0, true);
+		comparison = part->column.comparison;
+		is_exact = sware_is_integer(comparison);
+		part->start = has_bytes(comparison) ?
+			common_start(&known, parts + 1, comparison) : 0;
+
+		/* abbreviations are about as good, and need not be made again */
+		if (parts == 0 && !is_exact && part->start < MIN_LEFT_OUT)
+			break;
+		if (comparison == SWARE_COMPARE_FUNCTION ||
+			!make_codes(part, &known, parts + 1, room))
+			break;
+		room -= part->bits;
+		is_exact &= part->dropped == 0;
+	}
+	comparator->partCount = parts;
+	comparator->numbersDecide = is_exact && parts == comparator->columnCount;
+}
+
+/* Let the numbers of entries be abbreviations again. */
+void
+sware_unrefine_numbers(SwareComparator *comparator)
+{
+	comparator->partCount = 0;
+	comparator->numbersDecide = comparator->columnCount == 1 &&
+		sware_is_integer(comparator->first.comparison);
+}
+
+/* The number of an entry that is one of those that are known. */
+int64
+sware_refined_number(const SwareComparator *comparator, IndexTuple entry)
+{
+	uint64		number = 0;
+
+	for (int i = 0; i < comparator->partCount; i++)
+	{
+		const SwareNumberPart *part = &comparator->parts[i];
+		bool		is_null;
+		Datum		value =
+			index_getattr(entry, i + 1, comparator->descriptor, &is_null);
+		uint64		code = is_null ? part->codeOfNull :
+			(uint64) number_in_part(part, value) - (uint64) part->lowest +
+			part->codeOfLowest;
+
+		number = number << part->bits | code >> part->dropped;
+	}
+	return (int64) number;
 }

@@ -8,6 +8,10 @@
  * state, so a comparator belongs to one operation, and is not reused after
  * an error.
  *
+ * A comparator also makes a number of an entry, in the order of the keys: as a
+ * rule the abbreviation of the first column.  If all entries that are compared
+ * are known, the numbers can tell more (sware_refine_numbers).
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef SWARE_COMPARATOR_H
@@ -17,10 +21,29 @@
 #include "utils/rel.h"
 #include "utils/sortsupport.h"
 
+#include "keys/abbreviation.h"
 #include "keys/searchkey.h"
+
+/* the most columns that have a part in a number */
+#define SWARE_MAX_NUMBER_PARTS	4
 
 /* Test modules call what is declared here; see tree.h. */
 #pragma GCC visibility push(default)
+
+/*
+ * The part that a column has in the numbers of known entries.  The codes of its
+ * values, from 0 on, are in their order, and null has a code of its own.
+ */
+typedef struct SwareNumberPart
+{
+	SwareKeyColumn column;		/* how the column is compared */
+	Size		start;			/* the first byte in which values differ */
+	int64		lowest;			/* the smallest number of a value */
+	uint64		codeOfLowest;
+	uint64		codeOfNull;
+	int			bits;			/* of the number */
+	int			dropped;		/* bits of the code that have no room */
+} SwareNumberPart;
 
 typedef struct SwareComparator
 {
@@ -31,7 +54,10 @@ typedef struct SwareComparator
 								 * first */
 	uint32		calls;
 	SwareKeyColumn first;		/* how the first column is compared */
-	bool		isOneInteger;	/* is it the only key column, and an integer? */
+	bool		numbersDecide;	/* do equal numbers mean equal keys, unless
+								 * they are extreme? */
+	int			partCount;		/* of numbers; 0: they are abbreviations */
+	SwareNumberPart parts[SWARE_MAX_NUMBER_PARTS];
 	int			columnCount;
 	SortSupportData columns[FLEXIBLE_ARRAY_MEMBER];
 } SwareComparator;
@@ -41,6 +67,12 @@ extern void sware_prepare_column(SortSupport column, Relation index, int number,
 								 bool abbreviate);
 extern int	sware_comparator_keys(SwareComparator *comparator, IndexTuple a,
 								  IndexTuple b);
+extern void sware_refine_numbers(SwareComparator *comparator,
+								 const IndexTuple *first, Size distance,
+								 int64 count);
+extern void sware_unrefine_numbers(SwareComparator *comparator);
+extern int64 sware_refined_number(const SwareComparator *comparator,
+								  IndexTuple entry);
 
 #pragma GCC visibility pop
 
@@ -73,6 +105,15 @@ sware_comparator_entries(SwareComparator *comparator, IndexTuple a,
 	int			order = sware_comparator_keys(comparator, a, b);
 
 	return order != 0 ? order : sware_compare_tids(&a->t_tid, &b->t_tid);
+}
+
+/* The number of an entry. */
+static inline int64
+sware_comparator_number(const SwareComparator *comparator, IndexTuple entry)
+{
+	return comparator->partCount == 0 ?
+		sware_abbreviate(&comparator->first, comparator->descriptor, entry) :
+		sware_refined_number(comparator, entry);
 }
 
 #endif							/* SWARE_COMPARATOR_H */

@@ -4,9 +4,10 @@
  *	  Sorting entries in an array, with numbers that stand for their first
  *	  columns.
  *
- * Integers stand for themselves.  Other types may have abbreviations in their
- * sort support functions, for as long as a sort lasts; they become numbers if
- * it is known how they are compared.
+ * A comparator makes the numbers, if it is known how the first column is
+ * compared.  Other types may have abbreviations in their sort support function,
+ * for as long as a sort lasts; they become numbers if it is known how they are
+ * compared.
  *
  * Before items are sorted, they are distributed by their numbers into buckets.
  * There are enough buckets that each has few items, close together in memory.
@@ -19,7 +20,6 @@
 
 #include "access/nbtree.h"
 #include "miscadmin.h"
-#include "utils/fmgroids.h"
 #include "utils/memutils.h"
 
 #include "keys/itemsort.h"
@@ -30,11 +30,9 @@
 /* the largest number of buckets; with fewer items, fewer are used */
 #define MAX_BUCKETS		4096
 
-/*
- * for fewer items than this, a type's abbreviations do not repay their
- * preparation
- */
-#define MIN_ABBREVIATED	256
+
+/* entries that lie apart are fetched this number of items before their use */
+#define PREFETCH_DISTANCE	8
 
 /* after this number of items, first ask whether abbreviations pay */
 #define FIRST_DOUBT		128
@@ -53,12 +51,11 @@ typedef enum NumberKind
 {
 	NUMBER_UNKNOWN,
 	NUMBER_UNSIGNED,
-	NUMBER_SIGNED,
-	NUMBER_BACKWARD				/* signed, in descending order */
+	NUMBER_SIGNED
 } NumberKind;
 
 static NumberKind
-number_kind(Relation index, SortSupport column)
+number_kind(SortSupport column)
 {
 	if (column->abbrev_converter == NULL || SIZEOF_DATUM != sizeof(int64))
 		return NUMBER_UNKNOWN;
@@ -66,17 +63,14 @@ number_kind(Relation index, SortSupport column)
 		return NUMBER_UNSIGNED;
 	if (column->comparator == ssup_datum_signed_cmp)
 		return NUMBER_SIGNED;
-	if (index_getprocid(index, 1, BTSORTSUPPORT_PROC) == F_NUMERIC_SORTSUPPORT)
-		return NUMBER_BACKWARD;
 	return NUMBER_UNKNOWN;
 }
 
 static inline int64
 number_from_abbreviation(NumberKind kind, Datum abbreviation)
 {
-	if (kind == NUMBER_UNSIGNED)
-		return (int64) (abbreviation ^ ((uint64) 1 << 63));
-	return kind == NUMBER_SIGNED ? (int64) abbreviation : ~(int64) abbreviation;
+	return kind == NUMBER_UNSIGNED ?
+		(int64) (abbreviation ^ ((uint64) 1 << 63)) : (int64) abbreviation;
 }
 
 /*
@@ -93,7 +87,7 @@ abbreviate_items(SwareComparator *comparator, SwareSortItem *items, int64 count)
 	int64		doubt = FIRST_DOUBT;
 
 	sware_prepare_column(&column, comparator->index, 1, true);
-	kind = number_kind(comparator->index, &column);
+	kind = number_kind(&column);
 	if (kind == NUMBER_UNKNOWN)
 		return false;
 
@@ -180,25 +174,54 @@ sort_by_buckets(SwareComparator *comparator, const SwareSortItem *items,
 	return result;
 }
 
+/* Set the items' numbers to those that the comparator makes. */
+static void
+set_numbers(const SwareComparator *comparator, SwareSortItem *items,
+			int64 count)
+{
+	for (int64 i = 0; i < count; i++)
+	{
+		if (i + PREFETCH_DISTANCE < count)
+			__builtin_prefetch(items[i + PREFETCH_DISTANCE].entry);
+		items[i] = sware_make_item(comparator, items[i].entry);
+	}
+}
+
 /*
  * Sort items that sware_make_item has made.  Returns them sorted, in the same
- * array or in new memory, with their own abbreviations.  Takes memory from the
+ * array or in new memory, with the same numbers.  Takes memory from the
  * current context, and runs comparators.
  */
 SwareSortItem *
 sware_sort_items(SwareComparator *comparator, SwareSortItem *items, int64 count)
 {
-	bool		is_integer = sware_has_abbreviations(&comparator->first);
-	bool		has_own = !is_integer && count >= MIN_ABBREVIATED &&
+	bool		has_numbers = sware_has_abbreviations(&comparator->first);
+	bool		abbreviates = !has_numbers && count >= SWARE_MANY_TO_SORT &&
 		abbreviate_items(comparator, items, count);
+	bool		refines = has_numbers && count >= SWARE_MANY_TO_SORT &&
+		comparator->partCount == 0;
 
-	if (count >= MIN_DISTRIBUTED && (is_integer || has_own))
+	if (refines)
+	{
+		sware_refine_numbers(comparator, &items[0].entry,
+							 sizeof(SwareSortItem), count);
+		refines = comparator->partCount > 0;
+		if (refines)
+			set_numbers(comparator, items, count);
+	}
+
+	if (count >= MIN_DISTRIBUTED && (has_numbers || abbreviates))
 		items = sort_by_buckets(comparator, items, count);
 	else
 		quicksort_items(items, count, comparator);
 
-	/* sort support abbreviations are valid in this sort only */
-	for (int64 i = 0; has_own && i < count; i++)
+	/* these numbers are valid in this sort only */
+	if (refines)
+	{
+		sware_unrefine_numbers(comparator);
+		set_numbers(comparator, items, count);
+	}
+	for (int64 i = 0; abbreviates && i < count; i++)
 		items[i].abbreviation = 0;
 	return items;
 }

@@ -9,28 +9,29 @@
 #ifndef SWARE_ITEMSORT_H
 #define SWARE_ITEMSORT_H
 
-#include "keys/abbreviation.h"
 #include "keys/comparator.h"
+
+/*
+ * for fewer entries than this, it does not repay to find numbers that tell more
+ * than abbreviations do
+ */
+#define SWARE_MANY_TO_SORT	256
 
 typedef struct SwareSortItem
 {
-	int64		abbreviation;	/* orders two entries if theirs differ */
+	int64		abbreviation;	/* or another number: orders two entries if
+								 * theirs differ */
 	IndexTuple	entry;
 } SwareSortItem;
 
 extern SwareSortItem *sware_sort_items(SwareComparator *comparator,
 									   SwareSortItem *items, int64 count);
 
-/*
- * Make an item of an entry and its abbreviation, which is zero if the first
- * column is no integer.
- */
+/* Make an item of an entry and its number. */
 static inline SwareSortItem
 sware_make_item(const SwareComparator *comparator, IndexTuple entry)
 {
-	SwareSortItem item = {sware_abbreviate(&comparator->first,
-										   comparator->descriptor, entry),
-	entry};
+	SwareSortItem item = {sware_comparator_number(comparator, entry), entry};
 
 	return item;
 }
@@ -43,7 +44,7 @@ sware_compare_items(const SwareSortItem *a, const SwareSortItem *b,
 	if (a->abbreviation != b->abbreviation)
 		return a->abbreviation < b->abbreviation ? -1 : 1;
 	/* A null has the abbreviation of an extreme value. */
-	if (comparator->isOneInteger &&
+	if (comparator->numbersDecide &&
 		a->abbreviation != PG_INT64_MIN && a->abbreviation != PG_INT64_MAX)
 		return sware_compare_tids(&a->entry->t_tid, &b->entry->t_tid);
 	return sware_comparator_entries(comparator, a->entry, b->entry);

@@ -140,8 +140,8 @@ init_column(SwareScanKeys *keys, SwareKeyColumn *result, int column,
 	result->descending = (option & INDOPTION_DESC) != 0;
 	result->nullsFirst = (option & INDOPTION_NULLS_FIRST) != 0;
 	result->function = get_function(keys, column, left, right);
-	result->comparison = sware_comparison_kind(result->function);
 	result->collation = collation;
+	result->comparison = sware_comparison_kind(result->function, collation);
 }
 
 static int
@@ -516,7 +516,7 @@ add_column(SwareScanKeys *keys, SwareSearchKey *end, ScanKey key)
 		 * without a function call.
 		 */
 		if (type != own &&
-			(result->comparison == SWARE_COMPARE_FUNCTION ||
+			(!sware_is_integer(result->comparison) ||
 			 KEY_IS_ARRAY(key) || !convert_integer(&value, type, own)))
 		{
 			init_column(keys, result, column, own, type, key->sk_collation);

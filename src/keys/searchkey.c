@@ -14,6 +14,7 @@
 #include "access/nbtree.h"
 #include "common/int.h"
 #include "utils/fmgroids.h"
+#include "utils/uuid.h"
 
 #include "keys/numbersearch.h"
 #include "keys/searchkey.h"
@@ -23,11 +24,11 @@
 #include "pages/pageitem.h"
 
 /*
- * Tell how a comparison function compares, if that can be done without calling
- * it.
+ * Tell how a comparison function compares, if that is known.  May look for the
+ * collation in the catalogs.
  */
 SwareComparison
-sware_comparison_kind(FmgrInfo *function)
+sware_comparison_kind(const FmgrInfo *function, Oid collation)
 {
 	switch (function->fn_oid)
 	{
@@ -40,6 +41,25 @@ sware_comparison_kind(FmgrInfo *function)
 		case F_TIMESTAMP_CMP:
 		case F_TIMESTAMPTZ_CMP:
 			return SWARE_COMPARE_INT64;
+		case F_UUID_CMP:
+			return SWARE_COMPARE_UUID;
+		case F_BYTEACMP:
+		case F_BTTEXT_PATTERN_CMP:
+			return SWARE_COMPARE_BYTES;
+		case F_BTTEXTCMP:
+			return sware_collates_by_bytes(collation) ? SWARE_COMPARE_BYTES :
+				SWARE_COMPARE_FUNCTION;
+		case F_BTBPCHAR_PATTERN_CMP:
+			return SWARE_COMPARE_PADDED;
+		case F_BPCHARCMP:
+			return sware_collates_by_bytes(collation) ? SWARE_COMPARE_PADDED :
+				SWARE_COMPARE_FUNCTION;
+		case F_NUMERIC_CMP:
+			return SWARE_COMPARE_NUMERIC;
+		case F_BTFLOAT4CMP:
+			return SWARE_COMPARE_FLOAT4;
+		case F_BTFLOAT8CMP:
+			return SWARE_COMPARE_FLOAT8;
 		default:
 			return SWARE_COMPARE_FUNCTION;
 	}
@@ -57,8 +77,9 @@ sware_key_column_init(SwareKeyColumn *column, Relation index, int number,
 	column->descending = (option & INDOPTION_DESC) != 0;
 	column->nullsFirst = (option & INDOPTION_NULLS_FIRST) != 0;
 	column->function = index_getprocinfo(index, number, BTORDER_PROC);
-	column->comparison = sware_comparison_kind(column->function);
 	column->collation = index->rd_indcollation[number - 1];
+	column->comparison = sware_comparison_kind(column->function,
+											   column->collation);
 }
 
 /* Set up a search key without any column: the place before all entries. */
@@ -94,31 +115,41 @@ sware_search_key_set_tid(SwareSearchKey *key, ItemPointer tid)
 	key->tid = *tid;
 }
 
-static void
-set_columns(SwareSearchKey *key, IndexTuple tuple, int columns)
+/*
+ * Set up a search key that will be set to the places of entries, one after the
+ * other, by sware_search_key_set_entry.
+ */
+void
+sware_search_key_prepare(SwareSearchKey *key, Relation index)
 {
-	for (int column = 1; column <= columns; column++)
-	{
-		bool		is_null;
-		Datum		value;
-
-		value = index_getattr(tuple, column, RelationGetDescr(key->index),
-							  &is_null);
-		sware_search_key_set_column(key, column, value, is_null);
-	}
+	sware_search_key_init(key, index);
+	key->columnCount = IndexRelationGetNumberOfKeyAttributes(index);
+	for (int i = 0; i < key->columnCount; i++)
+		sware_key_column_init(&key->columns[i], index, i + 1, (Datum) 0, true);
+	key->hasTid = true;
 }
 
 /*
- * Set a search key to the place of an entry, or of the first TID of a posting
- * list.  The key points into the tuple.
+ * Set a prepared search key to the place of an entry, or of the first TID of a
+ * posting list.  The key points into the tuple.
  */
+void
+sware_search_key_set_entry(SwareSearchKey *key, IndexTuple entry)
+{
+	for (int i = 0; i < key->columnCount; i++)
+		key->columns[i].value = index_getattr(entry, i + 1,
+											  RelationGetDescr(key->index),
+											  &key->columns[i].isNull);
+	key->tid = *sware_leaf_tuple_tids(entry);
+}
+
+/* Like both of them. */
 void
 sware_search_key_from_entry(SwareSearchKey *key, Relation index,
 							IndexTuple entry)
 {
-	sware_search_key_init(key, index);
-	set_columns(key, entry, IndexRelationGetNumberOfKeyAttributes(index));
-	sware_search_key_set_tid(key, sware_leaf_tuple_tids(entry));
+	sware_search_key_prepare(key, index);
+	sware_search_key_set_entry(key, entry);
 }
 
 /* Set a search key to the place of a pivot.  The key points into the tuple. */
@@ -127,7 +158,15 @@ sware_search_key_from_pivot(SwareSearchKey *key, Relation index,
 							IndexTuple pivot)
 {
 	sware_search_key_init(key, index);
-	set_columns(key, pivot, sware_tuple_count(pivot));
+	for (int column = 1; column <= sware_tuple_count(pivot); column++)
+	{
+		bool		is_null;
+		Datum		value;
+
+		value = index_getattr(pivot, column, RelationGetDescr(index),
+							  &is_null);
+		sware_search_key_set_column(key, column, value, is_null);
+	}
 	if (sware_pivot_has_tid(pivot))
 		sware_search_key_set_tid(key, sware_pivot_tid(pivot));
 }
@@ -144,6 +183,43 @@ sware_search_key_from_tuple(SwareSearchKey *key, Relation index,
 		sware_search_key_from_pivot(key, index, tuple);
 	else
 		sware_search_key_from_entry(key, index, tuple);
+}
+
+/*
+ * Compare two values through the column's function: negative if `a` comes
+ * first.
+ */
+static int
+call_function(const SwareKeyColumn *column, Datum a, Datum b)
+{
+	/* the index's value comes first: functions may be cross-type */
+	int32		order = DatumGetInt32(FunctionCall2Coll(column->function,
+														column->collation,
+														b, a));
+
+	return (order < 0) - (order > 0);
+}
+
+/* Compare two varlenas byte by byte: negative if `a` comes first. */
+static int
+compare_bytes(const SwareKeyColumn *column, Datum a, Datum b)
+{
+	const struct varlena *bytes_a = (const struct varlena *) DatumGetPointer(a);
+	const struct varlena *bytes_b = (const struct varlena *) DatumGetPointer(b);
+	Size		size_a;
+	Size		size_b;
+	int			order;
+
+	if (unlikely(!sware_is_plain_varlena(bytes_a) ||
+				 !sware_is_plain_varlena(bytes_b)))
+		return call_function(column, a, b);
+	size_a = VARSIZE_ANY_EXHDR(bytes_a);
+	size_b = VARSIZE_ANY_EXHDR(bytes_b);
+	order = memcmp(VARDATA_ANY(bytes_a), VARDATA_ANY(bytes_b),
+				   Min(size_a, size_b));
+	if (order == 0)
+		return (size_a > size_b) - (size_a < size_b);
+	return (order > 0) - (order < 0);
 }
 
 /*
@@ -188,17 +264,17 @@ sware_compare_column(const SwareKeyColumn *column, Datum value, bool is_null)
 				result = (a > b) - (a < b);
 				break;
 			}
+		case SWARE_COMPARE_UUID:
+			result = memcmp(DatumGetPointer(column->value),
+							DatumGetPointer(value), UUID_LEN);
+			result = (result > 0) - (result < 0);
+			break;
+		case SWARE_COMPARE_BYTES:
+			result = compare_bytes(column, column->value, value);
+			break;
 		default:
-			{
-				/* the index's value comes first: functions may be cross-type */
-				int32		order = DatumGetInt32(
-												  FunctionCall2Coll(column->function,
-																	column->collation, value,
-																	column->value));
-
-				result = (order < 0) - (order > 0);
-				break;
-			}
+			result = call_function(column, column->value, value);
+			break;
 	}
 	return column->descending ? -result : result;
 }
@@ -285,6 +361,29 @@ sware_compare_pivot(Relation index, IndexTuple pivot, IndexTuple entry)
 
 	sware_search_key_from_pivot(&key, index, pivot);
 	return sware_compare_key(&key, entry);
+}
+
+/*
+ * Compare the key columns of two leaf tuples.  A prepared search key, which is
+ * not changed, tells how.
+ */
+int
+sware_compare_keys_by(const SwareSearchKey *prepared, IndexTuple a,
+					  IndexTuple b)
+{
+	TupleDesc	descriptor = RelationGetDescr(prepared->index);
+	int			result = 0;
+
+	for (int i = 0; i < prepared->columnCount && result == 0; i++)
+	{
+		SwareKeyColumn key = prepared->columns[i];
+		bool		is_null;
+		Datum		value = index_getattr(b, i + 1, descriptor, &is_null);
+
+		key.value = index_getattr(a, i + 1, descriptor, &key.isNull);
+		result = sware_compare_column(&key, value, is_null);
+	}
+	return result;
 }
 
 /*

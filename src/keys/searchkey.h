@@ -13,6 +13,7 @@
 #include "storage/bufpage.h"
 #include "utils/rel.h"
 
+#include "base/compat.h"
 #include "layout/tuple.h"
 
 /*
@@ -21,11 +22,22 @@
  */
 #pragma GCC visibility push(default)
 
-/* how a column's values are compared */
+/*
+ * How a column's values are compared.  All but the first have abbreviations
+ * (abbreviation.h).  Those of integers tell all about the value, the others may
+ * be those of several values.
+ */
 typedef enum SwareComparison
 {
 	SWARE_COMPARE_FUNCTION,		/* through fmgr */
-	SWARE_COMPARE_INT16,
+	SWARE_COMPARE_NUMERIC,		/* through fmgr */
+	SWARE_COMPARE_FLOAT4,		/* through fmgr */
+	SWARE_COMPARE_FLOAT8,		/* through fmgr */
+	SWARE_COMPARE_PADDED,		/* through fmgr: bytes up to the trailing
+								 * spaces */
+	SWARE_COMPARE_BYTES,		/* a varlena, byte by byte */
+	SWARE_COMPARE_UUID,
+	SWARE_COMPARE_INT16,		/* integers from here on */
 	SWARE_COMPARE_INT32,
 	SWARE_COMPARE_INT64
 } SwareComparison;
@@ -69,6 +81,8 @@ extern int	sware_compare_column(const SwareKeyColumn *column, Datum value,
 extern void sware_search_key_init(SwareSearchKey *key, Relation index);
 extern void sware_search_key_set_column(SwareSearchKey *key, int column,
 										Datum value, bool isNull);
+extern void sware_search_key_prepare(SwareSearchKey *key, Relation index);
+extern void sware_search_key_set_entry(SwareSearchKey *key, IndexTuple entry);
 extern void sware_search_key_from_entry(SwareSearchKey *key, Relation index,
 										IndexTuple entry);
 extern void sware_search_key_from_pivot(SwareSearchKey *key, Relation index,
@@ -76,10 +90,13 @@ extern void sware_search_key_from_pivot(SwareSearchKey *key, Relation index,
 extern void sware_search_key_from_tuple(SwareSearchKey *key, Relation index,
 										IndexTuple tuple);
 extern void sware_search_key_set_tid(SwareSearchKey *key, ItemPointer tid);
-extern SwareComparison sware_comparison_kind(FmgrInfo *function);
+extern SwareComparison sware_comparison_kind(const FmgrInfo *function,
+											 Oid collation);
 extern int	sware_compare_key(const SwareSearchKey *key, IndexTuple tuple);
 extern int	sware_compare_pivot(Relation index, IndexTuple pivot,
 								IndexTuple entry);
+extern int	sware_compare_keys_by(const SwareSearchKey *prepared,
+								  IndexTuple a, IndexTuple b);
 extern int	sware_compare_columns(Relation index, IndexTuple a, IndexTuple b,
 								  int *column);
 extern int	sware_compare_entries(Relation index, IndexTuple a, IndexTuple b);
@@ -91,6 +108,20 @@ extern int	sware_ordered_offsets(Relation index, Page page,
 								  OffsetNumber *offsets);
 
 #pragma GCC visibility pop
+
+/* Are values compared as integers, without calling a function? */
+static inline bool
+sware_is_integer(SwareComparison comparison)
+{
+	return comparison >= SWARE_COMPARE_INT16;
+}
+
+/* Is a varlena neither compressed nor stored elsewhere? */
+static inline bool
+sware_is_plain_varlena(const struct varlena *value)
+{
+	return !VARATT_IS_COMPRESSED(value) && !VARATT_IS_EXTERNAL(value);
+}
 
 /*
  * Are two entries, which are no posting lists, equal?  Runs comparators if

@@ -240,6 +240,9 @@ static void
 sort(Sorter *sorter, SwareSortedness *sortedness)
 {
 	sorter->comparator = sware_make_comparator(sorter->index);
+	if (sorter->count >= SWARE_MANY_TO_SORT)
+		sware_refine_numbers(sorter->comparator, sorter->entries,
+							 sizeof(IndexTuple), sorter->count);
 	sorter->outliersAllocated = 1024;
 	sorter->outliers =
 		palloc(sorter->outliersAllocated * sizeof(SwareSortItem));

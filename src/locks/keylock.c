@@ -71,12 +71,13 @@ sware_fingerprint(Relation index, const Datum *values, const bool *isnull)
 	for (int i = 0; i < columns; i++)
 	{
 		uint64		hash;
-		SwareComparison comparison = sware_comparison_kind(
-														   index_getprocinfo(index, i + 1, BTORDER_PROC));
+		SwareComparison comparison =
+			sware_comparison_kind(index_getprocinfo(index, i + 1, BTORDER_PROC),
+								  index->rd_indcollation[i]);
 
 		if (isnull[i])
 			hash = HASH_OF_NULL;
-		else if (comparison != SWARE_COMPARE_FUNCTION)
+		else if (sware_is_integer(comparison))
 			hash = integer_value(comparison, values[i]);
 		else
 		{

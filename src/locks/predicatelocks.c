@@ -124,7 +124,7 @@ point_of(Relation index, const SwareKeyColumn *column,
 		*block = null_block();
 		return true;
 	}
-	if (sware_has_abbreviations(column))
+	if (sware_is_integer(column->comparison))
 	{
 		if (!sware_abbreviate_other(column, own, &number))
 			return false;
@@ -254,7 +254,7 @@ cover(GranuleSet *set, uint64 first, uint64 last)
 /*
  * Lock granules that cover the range of a scan with bounds on the first
  * column.  Returns false, with nothing locked, if there are no bounds, or if
- * they have no abbreviations.
+ * they are no integers.
  *
  * A range with bounds holds no nulls.  So if null is one end of the range,
  * there is no bound on that side.
@@ -273,7 +273,7 @@ lock_granules(IndexScanDesc scan, SwareScanKeys *keys,
 	uint64		last_place = PG_UINT64_MAX;
 	GranuleSet	set;
 
-	if (!has_low && !has_high)
+	if (!sware_is_integer(column->comparison) || (!has_low && !has_high))
 		return false;
 	if (has_low)
 	{
@@ -351,7 +351,7 @@ point_of_entry(Relation index, const SwareKeyColumn *column, FmgrInfo *function,
 
 	if (is_null)
 		return null_block();
-	if (sware_has_abbreviations(column))
+	if (sware_is_integer(column->comparison))
 		return point_block(sware_abbreviate_value(column, value, false));
 	if (function == NULL)
 		return POINT_MARKER;
@@ -363,7 +363,7 @@ static void
 check_points(Relation index, const SwareKeyColumn *column, IndexTuple *entries,
 			 int64 count)
 {
-	FmgrInfo   *function = sware_has_abbreviations(column) ? NULL :
+	FmgrInfo   *function = sware_is_integer(column->comparison) ? NULL :
 		sware_hash_function(index, 0);
 	BlockNumber previous = InvalidBlockNumber;
 
@@ -430,7 +430,7 @@ sware_check_entries(Relation index, IndexTuple *entries, int64 count)
 	SWARE_FAULT_POINT("conflicts-points");
 	for (int i = 0; i < GRANULE_MARKERS; i++)
 	{
-		has_locks[i] = sware_has_abbreviations(&column) &&
+		has_locks[i] = sware_is_integer(column.comparison) &&
 			PageIsPredicateLocked(index, granule_marker(i * LEVELS_PER_MARKER));
 		any |= has_locks[i];
 	}

@@ -390,10 +390,11 @@ sware_become_stager(Relation index)
 	}
 
 	sware_key_column_init(&column, index, 1, (Datum) 0, true);
-	if (IndexRelationGetNumberOfKeyAttributes(index) > 1)
+	if (IndexRelationGetNumberOfKeyAttributes(index) > 1 ||
+		!sware_is_integer(column.comparison))
 		column.comparison = SWARE_COMPARE_FUNCTION;
 	seat = take_seat(RelationGetRelid(index),
-					 column.comparison != SWARE_COMPARE_FUNCTION);
+					 sware_is_integer(column.comparison));
 	if (seat < 0)
 		return NULL;
 
@@ -471,7 +472,7 @@ is_above_bound(SwareStager *stager, Relation index, const Datum *values,
 
 	if (stager->isUnbounded)
 		return true;
-	if (stager->comparison != SWARE_COMPARE_FUNCTION)
+	if (sware_is_integer(stager->comparison))
 		return abbreviate(stager, values[0]) > stager->boundNumber;
 
 	sware_search_key_init(&key, index);
@@ -563,7 +564,7 @@ remember_bound(SwareStager *stager, Relation index, IndexTuple largest)
 		pfree(stager->bound);
 	stager->bound = NULL;
 	stager->isUnbounded = largest == NULL;
-	if (stager->comparison != SWARE_COMPARE_FUNCTION)
+	if (sware_is_integer(stager->comparison))
 	{
 		sware_key_column_init(&column, index, 1, (Datum) 0, true);
 		if (largest)
@@ -706,9 +707,9 @@ sware_keep_keys(SwareStager *stager, Relation index, IndexTuple *entries,
 		index_deform_tuple(entries[i], RelationGetDescr(index), values, isnull);
 		if (!sware_has_null_key(index, isnull))
 			fingerprints[kept++] =
-				stager->comparison == SWARE_COMPARE_FUNCTION ?
-				sware_fingerprint(index, values, isnull).value :
-				sware_integer_fingerprint(stager, values[0]);
+				sware_is_integer(stager->comparison) ?
+				sware_integer_fingerprint(stager, values[0]) :
+				sware_fingerprint(index, values, isnull).value;
 	}
 	(void) sware_key_set_fill(stager->keys, stager->lock, fingerprints, kept);
 	pfree(fingerprints);

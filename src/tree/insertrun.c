@@ -153,19 +153,18 @@ apply_add(Page page, IndexTuple entry, const Placement *placement)
 /*
  * Store an entry in a copy of a leaf, and return whether it had room.  If it
  * had not, the append area may have been folded in, but nothing else has
- * changed.
+ * changed.  The key is a prepared one, as in the following functions.
  */
 static bool
-store_entry(Relation index, Page page, IndexTuple entry)
+store_entry(SwareSearchKey *key, Page page, IndexTuple entry)
 {
-	SwareSearchKey key;
 	Placement	placement;
 	ItemId		line_pointer;
 	IndexTuple	list;
 	IndexTuple	evicted;
 
-	sware_search_key_from_entry(&key, index, entry);
-	placement = place_entry(&key, page, entry);
+	sware_search_key_set_entry(key, entry);
+	placement = place_entry(key, page, entry);
 	switch (placement.kind)
 	{
 		case PLACEMENT_NONE:
@@ -175,8 +174,8 @@ store_entry(Relation index, Page page, IndexTuple entry)
 			return false;
 
 		case PLACEMENT_FOLD:
-			fold_append_area(index, page);
-			return store_entry(index, page, entry);
+			fold_append_area(key->index, page);
+			return store_entry(key, page, entry);
 
 		case PLACEMENT_ADD:
 			apply_add(page, entry, &placement);
@@ -195,7 +194,7 @@ store_entry(Relation index, Page page, IndexTuple entry)
 							ItemIdGetLength(line_pointer));
 
 			/* the evicted TID comes behind its list, before the next key */
-			if (!store_entry(index, page, evicted))
+			if (!store_entry(key, page, evicted))
 				elog(ERROR, "an entry does not fit into the room that was made for it");
 			return true;
 	}
@@ -210,7 +209,7 @@ store_entry(Relation index, Page page, IndexTuple entry)
  * had already.
  */
 static int
-store_together(Relation index, Page page, IndexTuple *entries, int count)
+store_together(SwareSearchKey *key, Page page, IndexTuple *entries, int count)
 {
 	ItemIdData	merged[SWARE_MAX_ITEMS_PER_PAGE];
 	OffsetNumber old_last;
@@ -218,17 +217,16 @@ store_together(Relation index, Page page, IndexTuple *entries, int count)
 	int			merged_count = 0;
 	int			stored;
 
-	fold_append_area(index, page);
+	fold_append_area(key->index, page);
 	old_last = PageGetMaxOffsetNumber(page);
 	for (stored = 0; stored < count; stored++)
 	{
-		SwareSearchKey key;
 		OffsetNumber place;
 
-		sware_search_key_from_entry(&key, index, entries[stored]);
-		place = sware_search_leaf(&key, page, next_old, old_last);
+		sware_search_key_set_entry(key, entries[stored]);
+		place = sware_search_leaf(key, page, next_old, old_last);
 		if (place <= old_last &&
-			sware_compare_key(&key, sware_page_tuple(page, place)) == 0)
+			sware_compare_key(key, sware_page_tuple(page, place)) == 0)
 		{
 			IndexTuple	tuple = sware_page_tuple(page, place);
 
@@ -259,8 +257,10 @@ store_together(Relation index, Page page, IndexTuple *entries, int count)
  * with one WAL record.  Returns their number.
  */
 static int
-store_in_room(Relation index, Buffer buffer, IndexTuple *entries, int count)
+store_in_room(SwareSearchKey *key, Buffer buffer, IndexTuple *entries,
+			  int count)
 {
+	Relation	index = key->index;
 	SwareWal   *wal;
 	Page		page;
 	int			stored = 0;
@@ -268,11 +268,10 @@ store_in_room(Relation index, Buffer buffer, IndexTuple *entries, int count)
 	/* the usual case: one entry that changes nothing else */
 	if (count == 1)
 	{
-		SwareSearchKey key;
 		Placement	placement;
 
-		sware_search_key_from_entry(&key, index, entries[0]);
-		placement = place_entry(&key, BufferGetPage(buffer), entries[0]);
+		sware_search_key_set_entry(key, entries[0]);
+		placement = place_entry(key, BufferGetPage(buffer), entries[0]);
 		if (placement.kind == PLACEMENT_NONE)
 			return 1;
 		if (placement.kind == PLACEMENT_NO_ROOM)
@@ -288,8 +287,8 @@ store_in_room(Relation index, Buffer buffer, IndexTuple *entries, int count)
 	wal = sware_wal_begin(index);
 	page = sware_wal_change(wal, buffer);
 	if (count > SWARE_MAX_APPEND_ITEMS / 2)
-		stored = store_together(index, page, entries, count);
-	while (stored < count && store_entry(index, page, entries[stored]))
+		stored = store_together(key, page, entries, count);
+	while (stored < count && store_entry(key, page, entries[stored]))
 		stored++;
 	if (stored > 0)
 		sware_wal_finish(wal);
@@ -319,20 +318,18 @@ items_space(const SwareItems *items)
 	return space;
 }
 
-/* Return the index of the first item that is not before an entry. */
+/* Return the index of the first item that is not before a place. */
 static int
-item_position(Relation index, const SwareItems *items, IndexTuple entry)
+item_position(const SwareSearchKey *key, const SwareItems *items)
 {
-	SwareSearchKey key;
 	int			low = 0;
 	int			high = items->count;
 
-	sware_search_key_from_entry(&key, index, entry);
 	while (low < high)
 	{
 		int			middle = low + (high - low) / 2;
 
-		if (sware_compare_key(&key, items->tuples[middle]) > 0)
+		if (sware_compare_key(key, items->tuples[middle]) > 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -345,14 +342,14 @@ item_position(Relation index, const SwareItems *items, IndexTuple entry)
  * Returns the index of the item that was inserted, or -1.
  */
 static int
-merge_entry(Relation index, SwareItems *items, IndexTuple entry)
+merge_entry(SwareSearchKey *key, SwareItems *items, IndexTuple entry)
 {
-	SwareSearchKey key;
-	int			position = item_position(index, items, entry);
+	int			position;
 
-	sware_search_key_from_entry(&key, index, entry);
+	sware_search_key_set_entry(key, entry);
+	position = item_position(key, items);
 	if (position < items->count &&
-		sware_compare_key(&key, items->tuples[position]) == 0)
+		sware_compare_key(key, items->tuples[position]) == 0)
 	{
 		IndexTuple	list = items->tuples[position];
 		IndexTuple	evicted;
@@ -375,9 +372,10 @@ merge_entry(Relation index, SwareItems *items, IndexTuple entry)
  * the number of entries stored.  Releases the leaf.
  */
 static int
-store_with_rearrangement(Relation index, Buffer buffer, IndexTuple *entries,
-						 int count, SwareStack *stack)
+store_with_rearrangement(SwareSearchKey *key, Buffer buffer,
+						 IndexTuple *entries, int count, SwareStack *stack)
 {
+	Relation	index = key->index;
 	Page		page = BufferGetPage(buffer);
 	SwareItems *items = palloc(sizeof(SwareItems));
 	IndexTuple	high_key = sware_page_is_rightmost(page) ? NULL :
@@ -394,7 +392,7 @@ store_with_rearrangement(Relation index, Buffer buffer, IndexTuple *entries,
 	space = items_space(items);
 	while (stored < count && space <= room)
 	{
-		int			position = merge_entry(index, items, entries[stored++]);
+		int			position = merge_entry(key, items, entries[stored++]);
 
 		if (position >= 0)
 		{
@@ -428,7 +426,8 @@ store_with_rearrangement(Relation index, Buffer buffer, IndexTuple *entries,
 	}
 	else
 	{
-		sware_split(index, buffer, items, item_position(index, items, new_item),
+		sware_search_key_set_entry(key, new_item);
+		sware_split(index, buffer, items, item_position(key, items),
 					InvalidBuffer);
 		sware_insert_downlink(index, buffer, stack);
 	}
@@ -445,7 +444,7 @@ entries_of_leaf(Relation index, Page page, IndexTuple *entries, int count)
 {
 	int			low = 1;
 	int			high = Min(count, SWARE_MAX_ITEMS_PER_PAGE / 2);
-	IndexTuple	high_key;
+	SwareSearchKey end;
 
 	if (sware_page_is_rightmost(page))
 	{
@@ -462,14 +461,12 @@ entries_of_leaf(Relation index, Page page, IndexTuple *entries, int count)
 		return low;
 	}
 
-	high_key = sware_page_high_key(page);
+	sware_search_key_from_pivot(&end, index, sware_page_high_key(page));
 	while (low < high)
 	{
 		int			middle = low + (high - low) / 2;
-		SwareSearchKey key;
 
-		sware_search_key_from_entry(&key, index, entries[middle]);
-		if (sware_compare_key(&key, high_key) < 0)
+		if (sware_compare_key(&end, entries[middle]) > 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -508,10 +505,12 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 												  "sware insert",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(context);
+	SwareSearchKey key;
 	int			done = 0;
 	int			appended = 0;
 	int			within = count;
 
+	sware_search_key_prepare(&key, index);
 	for (int i = 0; i < count; i++)
 		sware_check_entry_size(index, heap, entries[i]);
 	if (count >= MIN_APPEND_RUN)
@@ -519,7 +518,6 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 
 	while (done < count)
 	{
-		SwareSearchKey key;
 		SwareStack *stack;
 		Buffer		buffer;
 		int			here;
@@ -535,22 +533,22 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 				continue;
 		}
 
-		sware_search_key_from_entry(&key, index, entries[done]);
+		sware_search_key_set_entry(&key, entries[done]);
 		buffer = sware_find_leaf(&key, BUFFER_LOCK_EXCLUSIVE, &stack);
 		here = entries_of_leaf(index, BufferGetPage(buffer), entries + done,
 							   count - done);
-		stored = store_in_room(index, buffer, entries + done, here);
+		stored = store_in_room(&key, buffer, entries + done, here);
 		if (stored == 0 &&
 			sware_leaf_make_room(index, heap, buffer,
 								 sware_item_space(entries[done]),
 								 Max(entries_space(entries + done, here),
 									 BLCKSZ / 8),
 								 has_versions))
-			stored = store_in_room(index, buffer, entries + done, here);
+			stored = store_in_room(&key, buffer, entries + done, here);
 		if (stored > 0)
 			sware_release_buffer(buffer);
 		else
-			stored = store_with_rearrangement(index, buffer, entries + done,
+			stored = store_with_rearrangement(&key, buffer, entries + done,
 											  here, stack);
 		done += stored;
 		MemoryContextReset(context);

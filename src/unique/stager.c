@@ -230,7 +230,7 @@ admit(SwareStaging *staging, const SwareNewRow *row)
 	SwareStager *stager = sware_stager_of(staging);
 	uint64		fingerprint;
 
-	if (likely(stager && stager->comparison != SWARE_COMPARE_FUNCTION &&
+	if (likely(stager && sware_is_integer(stager->comparison) &&
 			   !row->isnull[0]))
 		fingerprint = sware_integer_fingerprint(stager, row->values[0]);
 	else

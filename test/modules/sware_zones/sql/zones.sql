@@ -58,7 +58,7 @@ CREATE INDEX zone_same_k ON zone_same USING sware (k) WITH (buffer_size = 8192);
 CALL insert_numbers('zone_same', '3', 1, 6000);
 SELECT * FROM compare_zones('zone_same_k');
 
--- Keys of all sizes, without zonemaps.
+-- Keys of all sizes.
 CREATE TABLE zone_texts (k text, n int);
 CREATE INDEX zone_texts_k ON zone_texts USING sware (k, n) WITH (buffer_size = 8192);
 CALL insert_numbers('zone_texts', $$repeat(md5(i::text), i % 7) || repeat('y', i % 300), i$$, 1, 5000);

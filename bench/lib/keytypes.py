@@ -1,0 +1,160 @@
+"""Loads rows with keys of several types, builds indexes, and reports what they cost."""
+
+import dataclasses
+import statistics
+
+import results
+import server
+import subjects
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """A kind of key: the columns of the index, and an expression for each.
+
+    An expression has the number of the arrival as i, and the time in tenths of a
+    millisecond as t, near-sorted.
+    """
+
+    columns: tuple
+    expressions: tuple
+
+
+MILLISECOND = "1700000000000 + t / 10"
+
+UUID_V7 = f"""
+    (lpad(to_hex({MILLISECOND}), 12, '0') || '7' || substr(md5('a' || i), 1, 3)
+        || '8' || substr(md5('b' || i), 1, 15))::uuid
+"""
+
+ULID = f"""
+    (SELECT string_agg(
+        substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ',
+            (({MILLISECOND}) >> (5 * (9 - digit)) & 31)::integer + 1, 1),
+        '' ORDER BY digit) FROM generate_series(0, 9) AS digit)
+    || upper(substr(md5('a' || i), 1, 16))
+"""
+
+KINDS = {
+    "integer": Kind(("bigint",), ("t",)),
+    "uuid_v7": Kind(("uuid",), (UUID_V7,)),
+    "uuid_v4": Kind(("uuid",), ("md5('a' || i)::uuid",)),
+    "ulid_c": Kind(('text COLLATE "C"',), (ULID,)),
+    "ulid_icu": Kind(('text COLLATE "und-x-icu"',), (ULID,)),
+    "numeric": Kind(("numeric",), ("t + 0.25",)),
+    "random_text": Kind(('text COLLATE "C"',), ("substr(md5('a' || i), 1, 20)",)),
+    "random_numeric": Kind(("numeric",), ("(random() * 1e9)::numeric(20, 6)",)),
+    "device_time": Kind(("integer", "bigint"), ("i % 1000", "t * 100")),
+}
+
+
+def measure(chosen, place):
+    connection = server.connect(chosen)
+    everyone = [subjects.NO_INDEX, subjects.NBTREE, *subjects.compared(chosen)]
+    raw = []
+    for name in chosen.kinds:
+        results.step(f"{name}, {chosen.rows:,} rows")
+        prepare(chosen, place, connection, KINDS[name])
+        for number in range(chosen.rounds):
+            for subject in subjects.in_turn(everyone, number):
+                figures = run(chosen, place, connection, KINDS[name], subject)
+                raw.append(
+                    {"kind": name, "round": number + 1, "subject": subject.label}
+                    | figures
+                )
+                print(
+                    f"round {number + 1}, {subject.label}: "
+                    f"load {figures['load_seconds']:.3f} s, "
+                    f"build {figures['build_seconds']:.3f} s",
+                    flush=True,
+                )
+    connection.close()
+    tell(chosen, raw, [subject.label for subject in everyone])
+
+
+def prepare(chosen, place, connection, kind):
+    """Writes the rows to a file, one tenth of them late by up to 20,000 arrivals."""
+    server.execute(connection, "SELECT setseed(0.5)")
+    command = f"""
+        COPY (
+            SELECT {', '.join(kind.expressions)}, i
+            FROM (
+                SELECT i, CASE WHEN hashint8(i) % 10 = 0
+                    THEN greatest(i - abs(hashint8(-i)::bigint) % 20000, 0)
+                    ELSE i END AS t
+                FROM generate_series(1::bigint, {chosen.rows}) AS i
+            ) AS arrivals
+        ) TO STDOUT
+    """
+    with open(place.data / "rows", "wb") as file, connection.cursor() as cursor:
+        cursor.copy_expert(command, file)
+
+
+def run(chosen, place, connection, kind, subject):
+    """Loads an empty table, builds the index anew, and returns the figures."""
+    names = [f"k{i}" for i in range(len(kind.columns))]
+    columns = ", ".join(" ".join(pair) for pair in zip(names, kind.columns))
+    create_index = None
+    server.execute(connection, "DROP TABLE IF EXISTS t")
+    server.execute(connection, f"CREATE TABLE t ({columns}, v bigint)")
+    if subject.access_method is not None:
+        create_index = subject.create_index("t", chosen.unique, names)
+        server.execute(connection, create_index)
+    server.execute(connection, "CHECKPOINT")
+    figures = {
+        "load_seconds": processor_seconds(
+            connection, f"COPY t FROM '{place.data}/rows'"
+        ),
+        "build_seconds": 0.0,
+    }
+    if subject.access_method is not None:
+        server.execute(connection, "DROP INDEX t_k")
+        server.execute(connection, "SET max_parallel_maintenance_workers = 0")
+        server.execute(connection, "VACUUM t")
+        figures["build_seconds"] = processor_seconds(connection, create_index)
+    return figures
+
+
+def processor_seconds(connection, command):
+    before = server.processor_seconds(connection)
+    server.execute(connection, command)
+    return server.processor_seconds(connection) - before
+
+
+def tell(chosen, raw, labels):
+    plain, nbtree, *compared = labels
+    summary = []
+    for kind in chosen.kinds:
+        for label in compared:
+            runs = [run for run in raw if run["kind"] == kind]
+            summary.append(
+                {"kind": kind, "subject": label} | summarise(runs, plain, nbtree, label)
+            )
+    titles = [
+        "", "", "no index s", "nbtree net s", "compared net s", "net ratio",
+        "nbtree build s", "compared build s", "build ratio",
+    ]
+    table = [list(row.values()) for row in summary]
+    results.report(chosen.out, chosen.name, raw, summary, titles, table)
+
+
+def summarise(runs, plain, nbtree, compared):
+    def median(subject, figure):
+        return statistics.median(
+            run[figure] for run in runs if run["subject"] == subject
+        )
+
+    without = median(plain, "load_seconds")
+    nbtree_net = median(nbtree, "load_seconds") - without
+    compared_net = median(compared, "load_seconds") - without
+    nbtree_build = median(nbtree, "build_seconds")
+    compared_build = median(compared, "build_seconds")
+    return {
+        "seconds_without_index": without,
+        "nbtree_net_seconds": nbtree_net,
+        "compared_net_seconds": compared_net,
+        "ratio_of_net_cost": results.ratio(nbtree_net, compared_net),
+        "nbtree_build_seconds": nbtree_build,
+        "compared_build_seconds": compared_build,
+        "ratio_of_build": results.ratio(nbtree_build, compared_build),
+    }

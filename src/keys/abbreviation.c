@@ -1,0 +1,203 @@
+/*-------------------------------------------------------------------------
+ *
+ * abbreviation.c
+ *	  Numbers for values that are no integers.
+ *
+ * A number is taken from the first bytes or digits of a value.  So different
+ * values may have the same number, but the order of two numbers is never the
+ * opposite of that of their values.
+ *
+ * Nothing here reads catalogs or calls comparison functions, so that it can be
+ * done while a page is locked.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/detoast.h"
+#include "port/pg_bswap.h"
+#include "utils/uuid.h"
+
+#include "keys/abbreviation.h"
+
+#define NUMBER_BYTES	sizeof(uint64)
+
+/*
+ * How type numeric is stored: a header, perhaps the weight in its own word,
+ * and the digits, to the base of 10,000, none of which is a leading zero.  The
+ * weight is the exponent of the first digit.
+ */
+#define NUMERIC_FORM_MASK		0xC000
+#define NUMERIC_SHORT_FORM		0x8000
+#define NUMERIC_SPECIAL_FORM	0xC000
+#define NUMERIC_IS_NEGATIVE		0x4000	/* the form of negative numbers with a
+										 * weight word */
+#define SHORT_IS_NEGATIVE		0x2000
+#define SHORT_WEIGHT_SIGN		0x0040
+#define SHORT_WEIGHT_MASK		0x003F
+#define SPECIAL_MASK			0xF000
+#define SPECIAL_MINUS_INFINITY	0xF000
+
+/* of numeric's weight and digits, what a number keeps */
+#define KEPT_DIGITS				4
+#define LEAST_WEIGHT			(-256)
+#define LARGEST_WEIGHT			255
+#define BITS_OF_DIGITS			54
+
+StaticAssertDecl(UINT64CONST(10000) * 10000 * 10000 * 10000 <=
+				 UINT64CONST(1) << BITS_OF_DIGITS,
+				 "the kept digits must fit into their bits");
+StaticAssertDecl(((int64) (LARGEST_WEIGHT - LEAST_WEIGHT)) <
+				 INT64CONST(1) << (63 - BITS_OF_DIGITS),
+				 "the weight must fit beside the digits");
+
+/* An unsigned number as a signed one in the same order. */
+static inline int64
+as_signed(uint64 number)
+{
+	return (int64) (number ^ (UINT64CONST(1) << 63));
+}
+
+/*
+ * The number of the bytes from `start` on; those that are missing count as
+ * zero.
+ */
+static inline int64
+number_of_bytes(const char *bytes, Size size, Size start)
+{
+	uint64		number = 0;
+
+	if (likely(size >= start + NUMBER_BYTES))
+		memcpy(&number, bytes + start, NUMBER_BYTES);
+	else if (size > start)
+		memcpy(&number, bytes + start, size - start);
+	return as_signed(pg_ntoh64(number));
+}
+
+/* How many bytes are there up to the trailing spaces? */
+Size
+sware_size_without_padding(const char *bytes, Size size)
+{
+	while (size > 0 && bytes[size - 1] == ' ')
+		size--;
+	return size;
+}
+
+/* The number of a float. */
+static int64
+number_of_float(float8 value)
+{
+	int64		number;
+
+	if (isnan(value))
+		return PG_INT64_MAX;
+	if (value == 0)
+		return 0;				/* whatever its sign */
+	memcpy(&number, &value, sizeof(number));
+	return number < 0 ? -(number & PG_INT64_MAX) : number;
+}
+
+/* The number of a numeric, given what follows its varlena header. */
+static int64
+number_of_numeric(const char *data, Size size)
+{
+	uint16		header;
+	int16		weight;
+	bool		is_negative;
+	Size		start = sizeof(uint16);
+	int64		number = 0;
+
+	memcpy(&header, data, sizeof(header));
+	if ((header & NUMERIC_FORM_MASK) == NUMERIC_SPECIAL_FORM)
+		return (header & SPECIAL_MASK) == SPECIAL_MINUS_INFINITY ?
+			-PG_INT64_MAX : PG_INT64_MAX;
+	if ((header & NUMERIC_FORM_MASK) == NUMERIC_SHORT_FORM)
+	{
+		is_negative = (header & SHORT_IS_NEGATIVE) != 0;
+		weight = header & SHORT_WEIGHT_MASK;
+		if (header & SHORT_WEIGHT_SIGN)
+			weight |= ~SHORT_WEIGHT_MASK;
+	}
+	else
+	{
+		is_negative = (header & NUMERIC_FORM_MASK) == NUMERIC_IS_NEGATIVE;
+		memcpy(&weight, data + start, sizeof(weight));
+		start += sizeof(weight);
+	}
+	if (size <= start)
+		return 0;				/* zero has no digits */
+
+	if (weight > LARGEST_WEIGHT)
+		number = PG_INT64_MAX;
+	else if (weight >= LEAST_WEIGHT)
+	{
+		for (int i = 0; i < KEPT_DIGITS; i++)
+		{
+			int16		digit = 0;
+
+			if (start + sizeof(digit) <= size)
+				memcpy(&digit, data + start, sizeof(digit));
+			start += sizeof(digit);
+			number = number * 10000 + digit;
+		}
+		number |= (int64) (weight - LEAST_WEIGHT) << BITS_OF_DIGITS;
+	}
+	return is_negative ? -number : number;
+}
+
+/* The number of a varlena that is not compressed. */
+static inline int64
+number_of_varlena(SwareComparison comparison, const struct varlena *value,
+				  Size start)
+{
+	const char *data = VARDATA_ANY(value);
+	Size		size = VARSIZE_ANY_EXHDR(value);
+
+	if (comparison == SWARE_COMPARE_NUMERIC)
+		return number_of_numeric(data, size);
+	if (comparison == SWARE_COMPARE_PADDED)
+		size = sware_size_without_padding(data, size);
+	return number_of_bytes(data, size, start);
+}
+
+/* The number of a varlena that is compressed or stored elsewhere. */
+static int64
+number_of_toasted(SwareComparison comparison, struct varlena *value, Size start)
+{
+	struct varlena *plain =
+		comparison == SWARE_COMPARE_BYTES ?
+		detoast_attr_slice(value, 0, start + NUMBER_BYTES) :
+		detoast_attr(value);
+	int64		number = number_of_varlena(comparison, plain, start);
+
+	pfree(plain);
+	return number;
+}
+
+/*
+ * The number of a value that is no integer and no null, in ascending order.  Of
+ * bytes, those before `start` are left out: they are the same in all values
+ * whose numbers are compared.
+ */
+int64
+sware_number_of_value(SwareComparison comparison, Datum value, Size start)
+{
+	struct varlena *varlena;
+
+	switch (comparison)
+	{
+		case SWARE_COMPARE_UUID:
+			return number_of_bytes(DatumGetPointer(value), UUID_LEN, start);
+		case SWARE_COMPARE_FLOAT4:
+			return number_of_float(DatumGetFloat4(value));
+		case SWARE_COMPARE_FLOAT8:
+			return number_of_float(DatumGetFloat8(value));
+		default:
+			varlena = (struct varlena *) DatumGetPointer(value);
+			return likely(sware_is_plain_varlena(varlena)) ?
+				number_of_varlena(comparison, varlena, start) :
+				number_of_toasted(comparison, varlena, start);
+	}
+}
