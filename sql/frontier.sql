@@ -231,7 +231,7 @@ INSERT INTO fn VALUES (-29);
 INSERT INTO fn VALUES (-29);
 CALL check_frontier('fn', 'fn_k');
 
-CREATE TABLE fx (k text, n smallint);
+CREATE TABLE fx (k text COLLATE "C", n smallint);
 CREATE UNIQUE INDEX fx_k ON fx USING sware (k);
 CREATE UNIQUE INDEX fx_n ON fx USING sware (abs(n));
 SET sware.fault_points = 'frontier-found=notice';
@@ -240,6 +240,10 @@ RESET sware.fault_points;
 INSERT INTO fx VALUES ('zz', -100);
 INSERT INTO fx VALUES ('zz', -101);
 INSERT INTO fx VALUES ('zzz', 100);
+-- keys that share their number, which is made of the first bytes
+INSERT INTO fx VALUES ('zzzzzzzz1', 200);
+INSERT INTO fx VALUES ('zzzzzzzz0', 201);
+INSERT INTO fx VALUES ('zzzzzzzz1', 202);
 CALL check_frontier('fx', 'fx_k');
 SELECT sware_check('fx_n', true);
 
