@@ -21,7 +21,7 @@ our @EXPORT = qw(am choose pick prepare_database preload check_statement check_i
   flush_statement index_agrees make_disagreements make_mark_count make_verdicts has_good_indexes
   sequential_summary ordered_summary grep_log did_not_crash unlogged_is_empty
   start_standby script_files start_load load_goes_on stop_load ask_beside_load
-  $ordered_scan $sequential_scan start_after_crash
+  $ordered_scan $sequential_scan start_after_crash wait_for_answer
   start_server_to_damage read_page write_page $page_size);
 
 my $am = $ENV{SWARE_TEST_AM} // 'sware';
@@ -252,6 +252,22 @@ sub start_after_crash
 	foreach my $attempt (1 .. 3000)
 	{
 		return 1 if !kill(0, $postmaster) && $node->start(fail_ok => 1);
+		usleep(20_000);
+	}
+	return 0;
+}
+
+# Runs a query until it gives an answer, which must not take for ever.
+sub wait_for_answer
+{
+	my ($node, $query, $wanted) = @_;
+	foreach my $attempt (1 .. 3000)
+	{
+		my $output;
+		# It dies when it cannot connect.
+		return 1
+		  if eval { $node->psql('postgres', $query, stdout => \$output) == 0 }
+		  && $output =~ $wanted;
 		usleep(20_000);
 	}
 	return 0;

@@ -21,7 +21,6 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SwareTest;
 use Test::More;
-use Time::HiRes qw(usleep);
 
 my $cycles = $ENV{SWARE_CRASH_CYCLES} // 8;
 my $am = am();
@@ -197,22 +196,6 @@ sub set_fault_points
 	return;
 }
 
-# Runs a query until it gives an answer, which must not take for ever.
-sub wait_for_answer
-{
-	my ($query, $wanted) = @_;
-	foreach my $attempt (1 .. 3000)
-	{
-		my $output;
-		# It dies when it cannot connect.
-		return 1
-		  if eval { $node->psql('postgres', $query, stdout => \$output) == 0 }
-		  && $output =~ $wanted;
-		usleep(20_000);
-	}
-	return 0;
-}
-
 # Starts the server when the last process of its predecessor is gone, with the
 # library preloaded or not.
 sub start_again
@@ -336,7 +319,7 @@ SQL
 	# A server whose session died starts again by itself.
 	set_fault_points('') if $point;
 	ok( ($point || $how eq 'SIGKILL of a session' || start_again($postmaster))
-		  && wait_for_answer($point ? "SHOW $am.fault_points" : "SELECT ''", qr/^$/),
+		  && wait_for_answer($node, $point ? "SHOW $am.fault_points" : "SELECT ''", qr/^$/),
 		"$name: the server recovers")
 	  || BAIL_OUT('no recovery');
 	$crashes++;

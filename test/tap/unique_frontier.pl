@@ -112,7 +112,7 @@ my $killed = $node->safe_psql('postgres',
 	"SELECT pid FROM pg_stat_activity WHERE application_name = 'first' LIMIT 1");
 ok(kill('KILL', $killed), 'a session is killed');
 $_->finish foreach @sessions;
-ok($node->poll_query_until('postgres', 'SELECT true'), 'the server recovers');
+ok(wait_for_answer($node, "SELECT 'yes'", qr/yes/), 'the server recovers');
 check_table('after a crash');
 
 @errors = ('') x 4;
