@@ -56,10 +56,10 @@ my $or_do_nothing = $am eq 'btree' || $node->pg_version >= 18 ? ' ON CONFLICT (k
 # What a session does.
 sub script
 {
-	my ($who) = @_;
+	my ($who, $count) = @_;
 	my $near = "nextval('keys') - floor(6 * random() * random())";
 	my $script = '';
-	foreach (1 .. $statements)
+	foreach (1 .. $count)
 	{
 		my $rows = choose(20, 60);
 		my $batch = "INSERT INTO t SELECT nextval('keys'), 'batch $who' FROM generate_series(1, $rows);";
@@ -78,12 +78,12 @@ sub script
 # Starts sessions that do it.
 sub start_sessions
 {
-	my ($part, $errors) = @_;
+	my ($part, $count, $errors) = @_;
 	my @sessions;
 	foreach my $number (1 .. 4)
 	{
 		my $file = PostgreSQL::Test::Utils::tempdir() . "/$part$number.sql";
-		append_to_file($file, script("$part $number"));
+		append_to_file($file, script("$part $number", $count));
 		push @sessions,
 		  IPC::Run::start(
 			[ 'psql', '-XAqt', '-d', $node->connstr('postgres') . " application_name=$part", '-f', $file ],
@@ -104,8 +104,9 @@ sub check_table
 	return;
 }
 
+# These sessions have more to do than they will be given time for.
 my @errors = ('') x 4;
-my @sessions = start_sessions('first', \@errors);
+my @sessions = start_sessions('first', 20 * $statements, \@errors);
 ok( $node->poll_query_until('postgres', "SELECT last_value > 3 * $statements FROM keys"),
 	'the sessions make progress');
 my $killed = $node->safe_psql('postgres',
@@ -116,7 +117,7 @@ ok(wait_for_answer($node, "SELECT 'yes'", qr/yes/), 'the server recovers');
 check_table('after a crash');
 
 @errors = ('') x 4;
-@sessions = start_sessions('second', \@errors);
+@sessions = start_sessions('second', $statements, \@errors);
 ok($_->finish, 'a session has come to its end') foreach @sessions;
 is( join("\n",
 		grep { /ERROR|FATAL|PANIC/ && !/duplicate key value|deadlock detected|transaction is aborted/ }
