@@ -52,7 +52,7 @@ CREATE INDEX wide_a ON wide USING sware (a acting_ops) INCLUDE (b) WITH (buffer_
 SET enable_seqscan = off;
 BEGIN;
 INSERT INTO wide SELECT i, repeat('x', 100) FROM generate_series(1, 250) i;
-SET twin.action = 'SELECT count(*) FROM twin_sware.wide WHERE a = 7';
+SET twin.action = 'SET CONSTRAINTS ALL IMMEDIATE';
 INSERT INTO wide SELECT i, repeat('x', 100) FROM generate_series(1001, 2000) i ON CONFLICT DO NOTHING;
 SELECT current_setting('twin.action') = '' AS was_flushed;
 COMMIT;

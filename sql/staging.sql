@@ -20,7 +20,7 @@ BEGIN
 END
 $$;
 
--- The entries are staged until this session reads the index.
+-- The entries stay staged while this session reads the index.
 BEGIN;
 SELECT add_rows();
 SELECT stored_entries('twin_sware.t_a') AS a, stored_entries('twin_sware.t_b') AS b;

@@ -25,8 +25,8 @@ SELECT exchange_files();
 COMMIT;
 SELECT verdict();
 
--- Entries are published at the end of the transaction, by a scan, by a utility command,
--- and when private memory is full.
+-- Entries are published at the end of the transaction, by a utility command, and when
+-- private memory is full; and a scan searches them.
 BEGIN;
 INSERT INTO t SELECT i, -i FROM generate_series(101, 110) i;
 SELECT exchange_files();

@@ -40,7 +40,7 @@ SELECT add_rows(1, 20, 3);
 SELECT locked_indexes();
 SELECT add_rows(21, 40, 5);
 SELECT locked_indexes();
-SELECT count(*) FROM p0 WHERE a > 0;
+SELECT sware_check('p0_a_idx');
 SELECT locked_indexes();
 SELECT add_rows(41, 60, 2);
 SELECT locked_indexes();

@@ -134,14 +134,14 @@ SELECT stored_entries('t_a') AS entries_a, stored_entries('t_b') AS entries_b;
 COMMIT;
 SELECT * FROM numbers;
 
--- Entries that were stored since a statement needed them, or since memory was full, stay
+-- Entries that were stored since a command needed them, or since memory was full, stay
 -- when their rows are rolled back, until VACUUM removes them.
 TRUNCATE t;
 BEGIN;
 SELECT add_rows(1, 10);
 SAVEPOINT one;
 SELECT add_rows(11, 20);
-SELECT count(*) FROM t WHERE a > 0;
+SELECT sware_check('t_a');
 ROLLBACK TO one;
 SELECT add_rows(21, 30);
 SELECT array_agg(a) FROM t WHERE a > 0 AND a % 10 = 0;

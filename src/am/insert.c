@@ -70,6 +70,9 @@ lock_free_key(const SwareNewRow *row, uint64 fingerprint, bool *is_unique,
 		other = sware_find_staged_key(row->index, fingerprint);
 		if (TransactionIdIsValid(other) && row->check == UNIQUE_CHECK_PARTIAL)
 		{
+			/* the key is stored all the same */
+			(void) sware_pass_frontier(row->index, row->values[0],
+									   row->isnull[0], wants_frontier);
 			*is_unique = false;
 			return;
 		}
@@ -152,6 +155,7 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 		store(index, heap, entry, index_unchanged, &over_quota);
 		is_unique = check_unique != UNIQUE_CHECK_NO;
 	}
+	sware_arrivals++;
 	if (over_quota)
 		sware_buffer_flush_piece(index);
 

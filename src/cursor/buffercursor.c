@@ -16,7 +16,8 @@
 #include "base/faultpoint.h"
 #include "cursor/buffercursor.h"
 #include "cursor/pagedigest.h"
-#include "cursor/zonereader.h"
+#include "cursor/stagedsource.h"
+#include "cursor/taking.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
 #include "pages/corruption.h"
@@ -46,6 +47,12 @@
 #define MAX_STRANGE_PAGES	10
 
 /*
+ * How often comparison functions may change staging while a batch is read,
+ * before it is published.
+ */
+#define MAX_CHANGES			10
+
+/*
  * Set up a cursor for a scan.  It reads nothing yet.  `keys` and `context`
  * live as long as the scan; memory is taken from `context`.
  */
@@ -58,6 +65,7 @@ sware_buffer_cursor_init(SwareBufferCursor *cursor, IndexScanDesc scan,
 	sware_scan_filter_init(&cursor->filter, scan->indexRelation, keys);
 	sware_buffer_view_init(&cursor->view, scan->indexRelation, context);
 	sware_batch_init(&cursor->batch, &cursor->filter, context);
+	cursor->hasStaged = false;
 	cursor->leftOut = 0;
 	memset(&cursor->dead, 0, sizeof(SwareDeadEntries));
 	cursor->visitor = NULL;
@@ -100,7 +108,7 @@ void
 sware_buffer_cursor_note_dead(SwareBufferCursor *cursor,
 							  const SwareBufferedEntry *buffered)
 {
-	if (cursor->filter.usesMarks)
+	if (cursor->filter.usesMarks && !sware_source_is_staging(&buffered->source))
 		sware_dead_entries_add(&cursor->dead, &buffered->item.entry->t_tid,
 							   &buffered->source, cursor->context);
 }
@@ -480,46 +488,6 @@ find_candidates(SwareBufferCursor *cursor, SwareLink link, bool is_open,
 }
 
 /*
- * Take an entry that is wanted.  `follows` and the result are as for
- * sware_batch_add.
- */
-static inline bool
-take(SwareBufferCursor *cursor, const SwareBufferedEntry *found, bool follows)
-{
-	SwareVisitor *visitor = cursor->visitor;
-
-	if (visitor == NULL)
-		return sware_batch_add(&cursor->batch, found, follows);
-	visitor->visit(&found->item.entry->t_tid, visitor->state);
-	visitor->visited++;
-	return false;
-}
-
-/* Take those candidates that are wanted.  Runs comparators. */
-static void
-take_candidates(SwareBufferCursor *cursor, const SwareCandidates *candidates)
-{
-	SwareScanFilter *filter = &cursor->filter;
-	SwareBufferedEntry found = {.source.page = candidates->page};
-	IndexTuple	entry = (IndexTuple) candidates->bytes;
-
-	for (int i = 0; i < candidates->count; i++)
-	{
-		Size		size = MAXALIGN(IndexTupleSize(entry));
-
-		found.item = sware_scan_order_item(&filter->order, entry);
-		found.source.number = candidates->offsets[i];
-		entry = (IndexTuple) ((char *) entry + size);
-		if (found.item.abbreviation <= filter->last &&
-			sware_batch_wants(&cursor->batch, &found.item) &&
-			sware_scan_filter_side(filter, &found.item) == SWARE_IN_RANGE &&
-			sware_scan_filter_is_behind_place(filter, &found.item) &&
-			sware_scan_filter_satisfies(filter, &found.item))
-			(void) take(cursor, &found, false);
-	}
-}
-
-/*
  * May a page have the key, as far as the key cache knows?  The page is an open
  * one, or one of the view.
  */
@@ -548,7 +516,7 @@ read_page(SwareBufferCursor *cursor, SwareLink link)
 		return true;
 	if (!find_candidates(cursor, link, false, &memory, &candidates, &first))
 		return false;
-	take_candidates(cursor, &candidates);
+	sware_take_candidates(cursor, &candidates);
 	return true;
 }
 
@@ -599,85 +567,21 @@ free_tails(SwareBufferCursor *cursor)
 }
 
 /*
- * Take the wanted entries of a sorted zone, which are in order and without
- * duplicates, and count them in *taken.  Returns false if the zone is gone.
+ * Take the wanted entries of a sorted zone, and count them in *taken.  Returns
+ * false if the zone is gone.
  */
 static bool
 take_from_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
 			   int *taken)
 {
 	SwareScanFilter *filter = &cursor->filter;
-	SwareScanKeys *keys = filter->keys;
-	bool		forward = filter->order.forward;
-	bool		needs_page = cursor->visitor == NULL &&
-		!IsMVCCSnapshot(cursor->scan->xs_snapshot);
-	SwareZoneReader reader;
-	SwareBufferedEntry found;
-	bool		follows = false;
+	SwareEntrySource source = {.page = {InvalidBlockNumber, 0},
+	.zone = zone - cursor->view.zones.sorted + 1};
+	SwareListReader reader;
 
-	CHECK_FOR_INTERRUPTS();
-	*taken = 0;
-	found.source.zone = zone - cursor->view.zones.sorted + 1;
-	found.source.page = (SwareLink)
-	{
-		InvalidBlockNumber, 0
-	};
-	sware_zone_reader_init(&reader, filter->order.index, zone, forward,
-						   filter->usesMarks);
-	sware_scan_keys_set_range(keys, forward ? 0 : keys->rangeCount - 1);
-	if (!sware_zone_reader_seek(&reader, filter->hasPlace ? &filter->place :
-								sware_scan_filter_range_begin(filter)))
-		return false;
-
-	for (;;)
-	{
-		if (!sware_zone_reader_copy(&reader))
-			return false;
-		if (reader.copied == 0)
-			return true;
-		cursor->leftOut += reader.leftOut;
-		reader.leftOut = 0;
-		for (int i = 0; i < reader.count; i++)
-		{
-			const SwareZoneCopy *copy = &reader.copies[i];
-			SwareRangeSide side;
-
-			found.item = sware_scan_order_item(&filter->order, copy->entry);
-			found.source.number = copy->number;
-			if (found.item.abbreviation > filter->last ||
-				!sware_batch_wants(&cursor->batch, &found.item))
-				return true;
-			side = sware_scan_filter_side(filter, &found.item);
-			if (side == SWARE_BEHIND_RANGES)
-				return true;
-			if (side == SWARE_BEFORE_RANGE)
-			{
-				if (!sware_zone_reader_seek(&reader,
-											sware_scan_filter_range_begin(filter)))
-					return false;
-				break;
-			}
-			if (filter->usesMarks && copy->isMarked)
-			{
-				cursor->leftOut++;
-				continue;
-			}
-			if (!sware_scan_filter_satisfies(filter, &found.item))
-				continue;
-			if (needs_page &&
-				!sware_sorted_zone_copy_page(zone, copy->number,
-											 &found.source.page))
-				return false;
-
-			follows = take(cursor, &found, follows);
-			if (++*taken > cursor->batch.limit)
-			{
-				/* all later ones of this zone are worse */
-				cursor->batch.hasMore = true;
-				return true;
-			}
-		}
-	}
+	sware_list_reader_init_zone(&reader, filter->order.index, zone,
+								filter->order.forward, filter->usesMarks);
+	return sware_take_from_list(cursor, &reader, source, taken);
 }
 
 /*
@@ -726,7 +630,7 @@ read_source(SwareBufferCursor *cursor, SwareBufferSource source,
 			*strange = zones->pages[source.number].page;
 			return read_page(cursor, *strange);
 		case SWARE_SOURCE_TAIL:
-			take_candidates(cursor, &cursor->tails[source.number]);
+			sware_take_candidates(cursor, &cursor->tails[source.number]);
 			break;
 	}
 	return true;
@@ -775,58 +679,124 @@ collect(SwareBufferCursor *cursor, SwareLink *strange)
 }
 
 /*
+ * Add to the batch what the buffer has of the entries behind `after`.  Returns
+ * false if the generation has changed in the meantime, and so some may be
+ * missing.  *strange_pages counts pages as in MAX_STRANGE_PAGES.
+ */
+static bool
+read_buffer(SwareBufferCursor *cursor, IndexTuple after, int *strange_pages)
+{
+	SwareLink	strange;
+
+	SWARE_FAULT_POINT("batch-begins");
+	if (!cursor->hasStaged)
+		sware_scan_filter_begin(&cursor->filter, after);
+	cursor->filter.key.indexIncarnation = cursor->view.state.indexIncarnation;
+	if (collect(cursor, &strange))
+	{
+		SWARE_FAULT_POINT("batch-read");
+		/* If nothing qualifies, retired pages do not matter. */
+		return cursor->batch.count == 0 || cursor->visitor ||
+			sware_buffer_view_is_current(&cursor->view);
+	}
+	if (strange.block != InvalidBlockNumber &&
+		sware_buffer_view_is_current(&cursor->view) &&
+		++*strange_pages > MAX_STRANGE_PAGES)
+		sware_report_corruption(cursor->filter.order.index, strange.block,
+								"It is not the buffer page that the directory says.");
+	return false;
+}
+
+/*
+ * Note that comparison functions have changed staging while a batch was read.
+ * If they do so again and again, it is published.  *changes counts as in
+ * MAX_CHANGES.
+ */
+static void
+note_change(SwareBufferCursor *cursor, int *changes)
+{
+	if (++*changes % MAX_CHANGES != 0)
+		return;
+	sware_publish_index(cursor->filter.order.index);
+	cursor->hasStaged = sware_scan_has_staged(cursor->scan);
+}
+
+/*
+ * Add to the batch what staging has of the entries behind `after`, if anything.
+ */
+static void
+read_staging(SwareBufferCursor *cursor, IndexTuple after, int *changes)
+{
+	while (cursor->hasStaged)
+	{
+		cursor->stagingGeneration = sware_staging_generation;
+		sware_scan_filter_begin(&cursor->filter, after);
+		if (sware_take_staged(cursor))
+			return;
+		CHECK_FOR_INTERRUPTS();
+		note_change(cursor, changes);
+		sware_batch_begin(&cursor->batch);
+	}
+}
+
+/*
  * Read a batch of the entries behind `after`, which is not in the memory of
  * the present batch, or of all entries (NULL).  With `same_generation`,
- * returns false if the generation is not that of the batch before.
+ * returns false if a generation is not that of the batch before.  An entry that
+ * leaves staging while the buffer is read is in the batch, or lies behind it;
+ * then the next batch is refused.
  */
 static bool
 read_batch(SwareBufferCursor *cursor, IndexTuple after, bool same_generation)
 {
-	Relation	index = cursor->filter.order.index;
 	SwareBufferState *state = &cursor->view.state;
 	uint64		generation = state->generation;
+	bool		had_staged = cursor->hasStaged;
+	uint64		staging_generation = cursor->stagingGeneration;
 	int			strange_pages = 0;
+	int			changes = 0;
 
 	mark_dead(cursor);
 	cursor->filter.usesMarks = sware_scan_uses_marks(cursor->scan);
 	for (;;)
 	{
-		SwareLink	strange;
-		bool		is_empty = !sware_buffer_read_state(index, state);
+		bool		is_empty;
+		bool		is_complete = true;
 
-		if (same_generation && state->generation != generation)
-			return false;
 		sware_batch_begin(&cursor->batch);
 		cursor->leftOut = 0;
-		if (is_empty)
+		read_staging(cursor, after, &changes);
+		is_empty = !sware_buffer_read_state(cursor->filter.order.index, state);
+		if (same_generation &&
+			(state->generation != generation ||
+			 (had_staged && staging_generation != sware_staging_generation)))
+			return false;
+		if (!is_empty)
+			is_complete = read_buffer(cursor, after, &strange_pages);
+		else if (cursor->batch.count > 0)
+			sware_batch_keep_the_best(&cursor->batch);
+		if (is_complete)
 			return true;
-
-		SWARE_FAULT_POINT("batch-begins");
-		sware_scan_filter_begin(&cursor->filter, after,
-								state->indexIncarnation);
-		if (collect(cursor, &strange))
-		{
-			SWARE_FAULT_POINT("batch-read");
-			/* If nothing qualifies, retired pages do not matter. */
-			if (cursor->batch.count == 0 || cursor->visitor ||
-				sware_buffer_view_is_current(&cursor->view))
-				return true;
-		}
-		else if (strange.block != InvalidBlockNumber &&
-				 sware_buffer_view_is_current(&cursor->view) &&
-				 ++strange_pages > MAX_STRANGE_PAGES)
-			sware_report_corruption(index, strange.block,
-									"It is not the buffer page that the directory says.");
 		CHECK_FOR_INTERRUPTS();
 	}
+}
+
+/* Begin to read, in a direction. */
+static void
+begin(SwareBufferCursor *cursor, bool forward, int limit)
+{
+	sware_scan_filter_turn(&cursor->filter, forward);
+	cursor->batch.limit = limit;
+	cursor->hasStaged = sware_scan_has_staged(cursor->scan);
+	cursor->stagingGeneration = sware_staging_generation;
+	cursor->arrivals = sware_arrivals;
 }
 
 void
 sware_buffer_cursor_seek(SwareBufferCursor *cursor, bool forward,
 						 IndexTuple after)
 {
-	sware_scan_filter_turn(&cursor->filter, forward);
-	cursor->batch.limit = FIRST_LIMIT;
+	begin(cursor, forward, FIRST_LIMIT);
 	if (cursor->filter.keys->rangeCount > 0)
 		(void) read_batch(cursor, after, false);
 	else
@@ -848,8 +818,7 @@ sware_buffer_cursor_read_on(SwareBufferCursor *cursor)
 void
 sware_buffer_cursor_visit_all(SwareBufferCursor *cursor, SwareVisitor *visitor)
 {
-	sware_scan_filter_turn(&cursor->filter, true);
-	cursor->batch.limit = PG_INT32_MAX / 2;
+	begin(cursor, true, PG_INT32_MAX / 2);
 	cursor->visitor = visitor;
 	if (cursor->filter.keys->rangeCount > 0)
 		(void) read_batch(cursor, NULL, false);

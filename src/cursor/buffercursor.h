@@ -6,9 +6,11 @@
  *
  * It reads in *batches*.  A batch has the next qualifying entries behind a
  * place, up to a limit, from all buffer pages, in order and without duplicates.
- * It shows the buffer under one generation: if a page retires while the batch
- * is read, the batch is read again.  Batches are small at first, so that a scan
- * for one entry does not pay for many.
+ * What this session has staged for the index counts as a part of the buffer,
+ * and is read first (stagedsource.h).  A batch shows the buffer under one
+ * generation: if a page retires while the batch is read, it is read again.
+ * Batches are small at first, so that a scan for one entry does not pay for
+ * many.
  *
  * A cursor has three parts: the filter (scanfilter.h) says which entries are
  * wanted, the view (bufferview.h) where they may be, and the batch
@@ -37,7 +39,8 @@ typedef struct SwareCandidates
 {
 	SwareLink	page;
 	int			count;
-	uint16	   *offsets;		/* of each on the page, in bytes */
+	uint16	   *offsets;		/* of each on the page, in bytes; NULL in
+								 * staging */
 	Size		used;
 	char	   *bytes;
 } SwareCandidates;
@@ -57,6 +60,10 @@ typedef struct SwareBufferCursor
 	SwareScanFilter filter;
 	SwareBufferView view;
 	SwareBufferBatch batch;
+	bool		hasStaged;		/* is staging read, too? (stagedsource.h) */
+	uint64		stagingGeneration;	/* under which the batches were read */
+	uint64		arrivals;		/* what sware_arrivals was before the first
+								 * batch was read */
 	int64		leftOut;		/* marked entries that the present batch was
 								 * read without */
 	SwareDeadEntries dead;		/* those to be marked */
@@ -82,7 +89,7 @@ extern void sware_buffer_cursor_seek(SwareBufferCursor *cursor, bool forward,
 
 /*
  * Read the next batch; the last one had entries and is not the last batch.
- * Returns false if the generation has changed since the first batch was read:
+ * Returns false if a generation has changed since the first batch was read:
  * then the caller must seek both cursors again.  Locks as for
  * sware_buffer_cursor_seek.
  */

@@ -21,6 +21,7 @@
 #include "base/faultpoint.h"
 #include "buffer/buffer.h"
 #include "cursor/mergescan.h"
+#include "cursor/stagedsource.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
 #include "tree/tree.h"
@@ -30,6 +31,7 @@ static void
 init(SwareScan *scan)
 {
 	scan->mode = SWARE_SCAN_UNDECIDED;
+	scan->seesLaterRows = false;
 	scan->state = SWARE_CURSOR_UNPOSITIONED;
 	scan->isSought = false;
 	scan->lastIsInLeaf = false;
@@ -83,6 +85,7 @@ sware_scan_rewind(SwareScan *scan)
 {
 	unpin_buffer_page(scan);
 	scan->mode = SWARE_SCAN_UNDECIDED;
+	scan->seesLaterRows = false;
 	scan->markMode = SWARE_SCAN_UNDECIDED;
 	sware_visibility_rewind(&scan->visibility);
 	sware_buffer_cursor_rewind(&scan->buffer);
@@ -234,12 +237,14 @@ merge_begin(SwareScan *scan, ScanDirection direction)
 	bool		forward = ScanDirectionIsForward(direction);
 
 	scan->state = SWARE_CURSOR_UNPOSITIONED;
+	scan->seesLaterRows = sware_scan_sees_later_rows(scan->scan);
 	seek_in_buffer(scan, forward);
 	sware_merge_relieve_buffer(scan);
 	if (scan->buffer.batch.count == 0)
 	{
 		Assert(!scan->buffer.batch.hasMore);
 		scan->mode = SWARE_SCAN_TREE;
+		scan->tree.isMerged = scan->seesLaterRows;
 		return;
 	}
 
@@ -258,6 +263,32 @@ sware_scan_may_find(IndexScanDesc descriptor)
 	merge_begin(scan, ForwardScanDirection);
 	return scan->mode == SWARE_SCAN_MERGE ||
 		sware_tree_may_have(&keys->low, &keys->high);
+}
+
+/*
+ * Go on by merging, from where a scan of the tree alone is.  The scan sees
+ * later rows, so the tree cursor has tuples.
+ */
+static void
+go_on_merging(SwareScan *scan)
+{
+	Assert(scan->mode == SWARE_SCAN_TREE && scan->tree.isMerged);
+	scan->mode = SWARE_SCAN_MERGE;
+	scan->state = scan->tree.state;
+	scan->lastIsInLeaf = scan->state == SWARE_CURSOR_ON_ITEM;
+	scan->last = NULL;
+	scan->isSought = false;
+}
+
+/*
+ * Has this backend inserted rows, since the cursors sought, that the scan may
+ * see?
+ */
+static inline bool
+has_later_rows(const SwareScan *scan)
+{
+	return unlikely(scan->seesLaterRows) &&
+		scan->buffer.arrivals != sware_arrivals;
 }
 
 /* Compare the head with an item of the leaf, in the order of the scan. */
@@ -455,6 +486,8 @@ merge_next(SwareScan *scan, ScanDirection direction)
 			return false;
 		seek(scan, forward);
 	}
+	else if (has_later_rows(scan))
+		seek(scan, forward);
 
 	for (;;)
 	{
@@ -552,6 +585,8 @@ sware_scan_next(IndexScanDesc descriptor, ScanDirection direction)
 		note_dead(scan);
 	if (scan->mode == SWARE_SCAN_UNDECIDED)
 		merge_begin(scan, direction);
+	if (has_later_rows(scan) && scan->mode == SWARE_SCAN_TREE)
+		go_on_merging(scan);
 	if (scan->mode == SWARE_SCAN_MERGE)
 		return merge_next(scan, direction);
 
@@ -583,11 +618,18 @@ sware_largest_entry(Relation index)
 	return largest;
 }
 
-/* Mark the position of the scan. */
+/*
+ * Mark the position of the scan.  If a scan of the tree alone may have to seek
+ * again, it goes on by merging: then the tree's cursor needs no mark.
+ */
 void
 sware_merge_mark(SwareScan *scan)
 {
+	if (scan->mode == SWARE_SCAN_TREE && scan->seesLaterRows)
+		go_on_merging(scan);
 	scan->markMode = scan->mode;
+	if (scan->mode == SWARE_SCAN_TREE)
+		sware_tree_cursor_mark(&scan->tree);
 	if (scan->mode != SWARE_SCAN_MERGE)
 		return;
 	scan->markState = scan->state;

@@ -4,15 +4,18 @@
  *	  A scan of the buffer and the tree together.
  *
  * Two cursors are merged in (key, TID) order; an entry that both have is
- * returned once.  Entries move from the buffer to the tree and never back, so a
- * scan that reads the buffer first misses none (buffer before tree):
+ * returned once.  What this session has staged counts as a part of the buffer
+ * (stagedsource.h).  Entries move from staging to the buffer, and from either
+ * to the tree, and never back, so a scan that reads staging first and the
+ * buffer second misses none (staging before buffer before tree):
  *
  *	- a batch of the buffer is read before the tree's leaf is sought;
  *	- nothing of the tree is returned from beyond the batch's end before the
  *	  next batch has been read;
- *	- all batches are read under the generation of the first one.  If pages
- *	  have retired since, their entries may have gone to leaves already read:
- *	  both cursors seek again, buffer first, beyond the entry returned last.
+ *	- all batches are read under the generations of the first one.  If entries
+ *	  have left staging or pages have retired since, entries may have gone to
+ *	  pages already read: both cursors seek again, buffer first, beyond the
+ *	  entry returned last.
  *
  * If the first batch is empty, only the tree is scanned, which costs as much as
  * without a buffer.
@@ -44,6 +47,8 @@ typedef struct SwareScan
 	IndexScanDesc scan;
 	MemoryContext context;		/* lives as long as the scan */
 	SwareScanMode mode;
+	bool		seesLaterRows;	/* may its snapshot see rows that this backend
+								 * is going to insert? (stagedsource.h) */
 	SwareVisibility visibility; /* of an index-only scan */
 
 	/* The rest is for merging. */

@@ -144,12 +144,10 @@ sware_scan_filter_can_probe(SwareScanFilter *filter,
 }
 
 void
-sware_scan_filter_begin(SwareScanFilter *filter, IndexTuple after,
-						uint64 index_incarnation)
+sware_scan_filter_begin(SwareScanFilter *filter, IndexTuple after)
 {
 	if (!filter->isAnalyzed)
 		analyze(filter);
-	filter->key.indexIncarnation = index_incarnation;
 	filter->first = filter->rangesBegin;
 	filter->last = filter->rangesEnd;
 	filter->hasPlace = after != NULL;

@@ -69,12 +69,11 @@ extern void sware_scan_filter_init(SwareScanFilter *filter, Relation index,
 extern void sware_scan_filter_turn(SwareScanFilter *filter, bool forward);
 
 /*
- * Begin a batch: want the entries behind `after`, or all (NULL), of which the
- * keys are to be looked up in the index of this incarnation.  The entry must
- * stay where it is while the batch is read.  Runs hash functions.
+ * Begin a batch: want the entries behind `after`, or all (NULL).  The entry
+ * must stay where it is while the batch is read.  Before the key cache is
+ * asked, key.indexIncarnation must be set.  Runs hash functions.
  */
-extern void sware_scan_filter_begin(SwareScanFilter *filter, IndexTuple after,
-									uint64 index_incarnation);
+extern void sware_scan_filter_begin(SwareScanFilter *filter, IndexTuple after);
 
 /*
  * Tell where an entry is, as seen from the ranges.  Sets keys->range if there

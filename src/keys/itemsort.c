@@ -225,3 +225,54 @@ sware_sort_items(SwareComparator *comparator, SwareSortItem *items, int64 count)
 		items[i].abbreviation = 0;
 	return items;
 }
+
+/* How many items of a list in order come before another item? */
+static int64
+count_before(SwareComparator *comparator, const SwareSortItem *items,
+			 int64 count, const SwareSortItem *other)
+{
+	int64		low = 0;
+
+	/* often all of them do */
+	if (count > 0 &&
+		sware_compare_items(&items[count - 1], other, comparator) < 0)
+		return count;
+	while (low < count)
+	{
+		int64		middle = low + (count - low) / 2;
+
+		if (sware_compare_items(&items[middle], other, comparator) < 0)
+			low = middle + 1;
+		else
+			count = middle;
+	}
+	return low;
+}
+
+SwareSortItem *
+sware_merge_items(SwareComparator *comparator, const SwareSortItem *a,
+				  int64 count_a, const SwareSortItem *b, int64 count_b)
+{
+	SwareSortItem *result =
+		MemoryContextAllocHuge(CurrentMemoryContext, (count_a + count_b) *
+							   sizeof(SwareSortItem));
+	const SwareSortItem *end_a = a + count_a;
+	const SwareSortItem *end_b = b + count_b;
+	SwareSortItem *to = result;
+	int64		before = count_b == 0 ? count_a :
+		count_before(comparator, a, count_a, b);
+
+	memcpy(to, a, before * sizeof(SwareSortItem));
+	to += before;
+	a += before;
+	while (a < end_a && b < end_b)
+	{
+		if ((to - result) % 1024 == 0)
+			CHECK_FOR_INTERRUPTS();
+		*to++ = sware_compare_items(a, b, comparator) <= 0 ? *a++ : *b++;
+	}
+	memcpy(to, a, (end_a - a) * sizeof(SwareSortItem));
+	to += end_a - a;
+	memcpy(to, b, (end_b - b) * sizeof(SwareSortItem));
+	return result;
+}

@@ -27,6 +27,14 @@ typedef struct SwareSortItem
 extern SwareSortItem *sware_sort_items(SwareComparator *comparator,
 									   SwareSortItem *items, int64 count);
 
+/*
+ * Merge two lists of items, each in order.  Returns them in new memory, taken
+ * from the current context.  Runs comparators.
+ */
+extern SwareSortItem *sware_merge_items(SwareComparator *comparator,
+										const SwareSortItem *a, int64 count_a,
+										const SwareSortItem *b, int64 count_b);
+
 /* Make an item of an entry and its number. */
 static inline SwareSortItem
 sware_make_item(const SwareComparator *comparator, IndexTuple entry)

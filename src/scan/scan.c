@@ -10,6 +10,7 @@
 #include "access/genam.h"
 
 #include "cursor/mergescan.h"
+#include "cursor/stagedsource.h"
 #include "scan/parallelscan.h"
 #include "scan/scan.h"
 #include "unique/stager.h"
@@ -17,13 +18,15 @@
 #include "staging/staging.h"
 
 /*
- * Publish what this session has staged for an index, before the index is read.
- * That is not done for the planner: an estimate need not include them.
+ * Publish what this session has staged for an index, before a page of the index
+ * is read, unless the scan searches staging itself.  That is not done for the
+ * planner: an estimate need not include what is staged.
  */
 static void
 publish_staged(IndexScanDesc descriptor)
 {
-	if (!sware_scan_is_for_planner(descriptor))
+	if (!sware_scan_searches_staging(descriptor) &&
+		!sware_scan_is_for_planner(descriptor))
 		sware_publish_index(descriptor->indexRelation);
 }
 
@@ -139,11 +142,7 @@ sware_endscan(IndexScanDesc descriptor)
 void
 sware_markpos(IndexScanDesc descriptor)
 {
-	SwareScan  *scan = descriptor->opaque;
-
-	if (scan->mode == SWARE_SCAN_TREE)
-		sware_tree_cursor_mark(&scan->tree);
-	sware_merge_mark(scan);
+	sware_merge_mark(descriptor->opaque);
 }
 
 /* The amrestrpos callback: go back to the position that was marked. */

@@ -120,7 +120,7 @@ sware_clear_chain(SwareEntryChain *chain)
  * Remove the entries that were added after `end` was taken by sware_chain_end.
  */
 void
-sware_cut_chain(SwareEntryChain *chain, SwareChainEnd end)
+sware_cut_chain(SwareEntryChain *chain, SwareChainPlace end)
 {
 	SwareEntryChain dropped = {NULL, NULL, 0};
 
@@ -150,19 +150,11 @@ sware_chain_entries(SwareEntryChain *chain, int64 count)
 {
 	IndexTuple *entries = MemoryContextAllocHuge(CurrentMemoryContext,
 												 count * sizeof(IndexTuple));
-	int64		found = 0;
+	SwareChainPlace place = sware_chain_begin;
 
-	for (SwareEntryBin *bin = chain->first; bin; bin = bin->next)
-	{
-		for (Size offset = offsetof(SwareEntryBin, data); offset < bin->used;)
-		{
-			IndexTuple	entry = (IndexTuple) ((char *) bin + offset);
-
-			entries[found++] = entry;
-			offset += IndexTupleSize(entry);
-		}
-	}
-	Assert(found == count);
+	for (int64 i = 0; i < count; i++)
+		entries[i] = sware_chain_next(chain, &place);
+	Assert(sware_chain_next(chain, &place) == NULL);
 	return entries;
 }
 

@@ -33,12 +33,19 @@ typedef struct SwareEntryChain
 	Size		bytes;			/* sum of the bins' sizes */
 } SwareEntryChain;
 
-/* The end of a chain at some time, to which it can be cut later. */
-typedef struct SwareChainEnd
+/*
+ * A place between two entries of a chain: its end at some time, to which it can
+ * be cut later, or how far it has been read.
+ */
+typedef struct SwareChainPlace
 {
-	SwareEntryBin *bin;			/* the last one; NULL without entries */
-	Size		used;
-} SwareChainEnd;
+	SwareEntryBin *bin;			/* the bin of the entry before the place; NULL
+								 * if the place is where the chain begins */
+	Size		used;			/* bytes of the bin before the place */
+} SwareChainPlace;
+
+/* The place where every chain begins. */
+static const SwareChainPlace sware_chain_begin = {NULL, 0};
 
 /* sum of the sizes of all chains' bins */
 extern Size sware_staged_bytes;
@@ -47,7 +54,7 @@ extern MemoryContext sware_chain_context(void);
 extern void sware_chains_are_gone(void);
 extern SwareEntryBin *sware_add_bin(SwareEntryChain *chain, Size entry_size);
 extern void sware_clear_chain(SwareEntryChain *chain);
-extern void sware_cut_chain(SwareEntryChain *chain, SwareChainEnd end);
+extern void sware_cut_chain(SwareEntryChain *chain, SwareChainPlace end);
 extern IndexTuple *sware_chain_entries(SwareEntryChain *chain, int64 count);
 extern bool sware_drop_chain_front(SwareEntryChain *chain,
 								   IndexTuple first_kept,
@@ -70,12 +77,35 @@ sware_reserve(SwareEntryChain *chain, Size size)
 }
 
 /* The end of a chain as it is now, for sware_cut_chain. */
-static inline SwareChainEnd
+static inline SwareChainPlace
 sware_chain_end(const SwareEntryChain *chain)
 {
-	SwareChainEnd end = {chain->last, chain->last ? chain->last->used : 0};
+	SwareChainPlace end = {chain->last, chain->last ? chain->last->used : 0};
 
 	return end;
+}
+
+/*
+ * Return the entry behind a place, and move the place behind it; NULL at the
+ * end of the chain.
+ */
+static inline IndexTuple
+sware_chain_next(const SwareEntryChain *chain, SwareChainPlace *place)
+{
+	SwareEntryBin *bin = place->bin;
+	IndexTuple	entry;
+
+	while (bin == NULL || place->used == bin->used)
+	{
+		bin = bin == NULL ? chain->first : bin->next;
+		if (bin == NULL)
+			return NULL;
+		place->bin = bin;
+		place->used = offsetof(SwareEntryBin, data);
+	}
+	entry = (IndexTuple) ((char *) bin + place->used);
+	place->used += IndexTupleSize(entry);
+	return entry;
 }
 
 #endif							/* SWARE_ENTRYCHAIN_H */

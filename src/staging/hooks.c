@@ -60,6 +60,7 @@ transaction_event(XactEvent event, void *argument)
 			{
 				sware_statement.kind = SWARE_STATEMENT_UNKNOWN;
 				sware_statement.level = SWARE_NO_STATEMENT;
+				sware_statement.earliestCommand = InvalidCommandId;
 			}
 			is_unseen = false;
 			break;
@@ -125,12 +126,29 @@ kind_of_statement(PlannedStmt *statement)
 	return kind;
 }
 
-/* Note that a statement begins, perhaps within one that is running. */
+/*
+ * Note that a statement begins, perhaps within one that is running.  The rows
+ * that it inserts will have the command id `command`, or a later one.
+ */
 static void
-begin_statement(SwareStatementKind kind)
+begin_statement(SwareStatementKind kind, CommandId command)
 {
 	sware_statement.kind = kind;
 	sware_statement.level++;
+	sware_statement.earliestCommand =
+		Min(sware_statement.earliestCommand, command);
+}
+
+/* Note that the executor begins to run a statement, or to finish it. */
+static void
+begin_query(QueryDesc *query)
+{
+	PlannedStmt *statement = query->plannedstmt;
+	bool		inserts = query->operation != CMD_SELECT ||
+		statement->hasModifyingCTE;
+
+	begin_statement(kind_of_statement(statement),
+					inserts ? query->estate->es_output_cid : InvalidCommandId);
 }
 
 static void
@@ -144,7 +162,7 @@ executor_run(SWARE_EXECUTOR_RUN_PARAMETERS)
 	if (query->plannedstmt->parallelModeNeeded)
 		sware_publish_all();
 
-	begin_statement(kind_of_statement(query->plannedstmt));
+	begin_query(query);
 	PG_TRY();
 	{
 		if (previous_executor_run)
@@ -164,7 +182,7 @@ executor_finish(QueryDesc *query)
 {
 	SwareStatement outer = sware_statement;
 
-	begin_statement(kind_of_statement(query->plannedstmt));
+	begin_query(query);
 	PG_TRY();
 	{
 		if (previous_executor_finish)
@@ -236,7 +254,7 @@ process_utility(PlannedStmt *statement, const char *query_string,
 	}
 
 	if (is_copy)
-		begin_statement(SWARE_STATEMENT_STAGES);
+		begin_statement(SWARE_STATEMENT_STAGES, GetCurrentCommandId(false));
 	else
 		sware_statement.kind = SWARE_STATEMENT_UNKNOWN;
 	PG_TRY();
@@ -288,7 +306,7 @@ look_at_running_statement(void)
 	if (ActivePortal == NULL)
 		return;
 	is_unseen = true;
-	begin_statement(SWARE_STATEMENT_UNKNOWN);
+	begin_statement(SWARE_STATEMENT_UNKNOWN, FirstCommandId);
 
 	if (error_context_stack != NULL || list_length(ActivePortal->stmts) != 1)
 		return;

@@ -63,8 +63,8 @@ begin_anew(SwareStaging *staging, int64 count)
 	SwareStagedSegment *segment = &staging->segments[0];
 
 	Assert(staging->segmentCount == 1);
-	sware_reduce_staged(staging, count);
-	memset(&segment->start, 0, sizeof(SwareChainEnd));
+	sware_reduce_staged(staging, count, 0, sware_chain_begin);
+	segment->start = sware_chain_begin;
 	segment->count = 0;
 }
 
@@ -96,25 +96,6 @@ keep(SwareStaging *staging, IndexTuple *entries, int64 count)
 	sware_clear_chain(&staging->entries);
 	staging->entries = kept;
 	begin_anew(staging, count);
-}
-
-/*
- * Raise an error if the index has got another file since its entries were
- * staged.  Other sessions cannot give it one, since they wait for our lock,
- * and utility commands of this transaction publish first.  An extension that
- * exchanges files in another way is not noticed earlier, and it is unknown
- * whether the new file has the entries' rows.
- */
-static void
-check_file(SwareStaging *staging, Relation index)
-{
-	if (memcmp(&staging->file, &SwareRelationLocator(index),
-			   sizeof(SwareFile)) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index \"%s\" was given another file while entries waited to be stored in it",
-						RelationGetRelationName(index)),
-				 errhint("Set sware.enable_buffer to off in sessions that exchange the files of indexes.")));
 }
 
 /*
@@ -164,7 +145,7 @@ send(SwareStaging *staging, Relation index, int percent)
 		percent = 100;
 	sent = count - count * (100 - percent) / 100;
 
-	check_file(staging, index);
+	sware_check_staged_file(staging, index);
 	sware_begin_change(index, SWARE_PUBLISHES);
 	entries = sware_chain_entries(&staging->entries, count);
 	if (index->rd_index->indisunique)

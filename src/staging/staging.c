@@ -45,11 +45,18 @@ typedef struct StagingReference
 	SwareStaging *staging;
 } StagingReference;
 
-SwareStatement sware_statement = {SWARE_STATEMENT_UNKNOWN, SWARE_NO_STATEMENT};
+SwareStatement sware_statement =
+{SWARE_STATEMENT_UNKNOWN, SWARE_NO_STATEMENT, InvalidCommandId};
 int			sware_utility_depth = 0;
+
+/* Scans compare these with what they were, so they are never reset. */
+uint64		sware_staging_generation = 0;
+uint64		sware_arrivals = 0;
 
 /* These describe the running transaction. */
 static HTAB *stagings = NULL;	/* of StagingEntry; NULL if there is none */
+static StagingEntry *last_found = NULL; /* one of them: the last that was
+										 * looked up, or NULL */
 dlist_head	sware_filled_stagings = DLIST_STATIC_INIT(sware_filled_stagings);
 int			sware_staged_indexes = 0;
 int			sware_lingering_stagings = 0;
@@ -107,10 +114,17 @@ note_first_entry(SwareStaging *staging)
 	sware_staged_indexes++;
 }
 
-/* Reduce the number of entries to `count`, after the chain was shortened. */
+/*
+ * Reduce the number of entries to `count`, when the chain has been shortened,
+ * or is about to be.  The first `unmoved` of them are still in their places,
+ * and end at `end`.  Raises no errors.
+ */
 void
-sware_reduce_staged(SwareStaging *staging, int64 count)
+sware_reduce_staged(SwareStaging *staging, int64 count, int64 unmoved,
+					SwareChainPlace end)
 {
+	sware_staging_generation++;
+	sware_forget_staged_runs(staging, unmoved, end);
 	if (staging->count > 0 && count == 0)
 	{
 		dlist_delete(&staging->node);
@@ -129,7 +143,7 @@ sware_reduce_staged(SwareStaging *staging, int64 count)
 void
 sware_clear_staging(SwareStaging *staging)
 {
-	sware_reduce_staged(staging, 0);
+	sware_reduce_staged(staging, 0, 0, sware_chain_begin);
 	sware_clear_chain(&staging->entries);
 	staging->segmentCount = 0;
 	if (staging->stager)
@@ -184,10 +198,28 @@ prepare(SwareStaging *staging, Relation index)
 SwareStaging *
 sware_stagings_of(Oid index)
 {
-	StagingEntry *entry = stagings == NULL ? NULL :
-		hash_search(stagings, &index, HASH_FIND, NULL);
+	if (stagings == NULL)
+		return NULL;
+	if (last_found == NULL || last_found->index != index)
+		last_found = hash_search(stagings, &index, HASH_FIND, NULL);
+	return last_found ? last_found->stagings : NULL;
+}
 
-	return entry ? entry->stagings : NULL;
+/*
+ * Return the stagings of an index whose entries belong to it, one call after
+ * the other: `previous` is the one that was returned last, or NULL.  Returns
+ * NULL if there are no more.
+ */
+SwareStaging *
+sware_next_staging(Relation index, SwareStaging *previous)
+{
+	SwareStaging *staging = previous ? previous->sameIndex :
+		sware_stagings_of(RelationGetRelid(index));
+
+	while (staging && (staging->count == 0 ||
+					   staging->supersededBy != InvalidSubTransactionId))
+		staging = staging->sameIndex;
+	return staging;
 }
 
 static SwareStaging *
@@ -270,6 +302,25 @@ staging_for_insert(Relation index, IndexInfo *index_info)
 	return reference->staging;
 }
 
+/*
+ * Raise an error if the index has got another file since its entries were
+ * staged.  Other sessions cannot give it one, since they wait for our lock,
+ * and utility commands of this transaction publish first.  An extension that
+ * exchanges files in another way is not noticed earlier, and it is unknown
+ * whether the new file has the entries' rows.
+ */
+void
+sware_check_staged_file(SwareStaging *staging, Relation index)
+{
+	if (memcmp(&staging->file, &SwareRelationLocator(index),
+			   sizeof(SwareFile)) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" was given another file while entries waited to be stored in it",
+						RelationGetRelationName(index)),
+				 errhint("Set sware.enable_buffer to off in sessions that exchange the files of indexes.")));
+}
+
 /* Begin a segment, unless the last one is the running subtransaction's. */
 static inline void
 begin_segment(SwareStaging *staging)
@@ -308,7 +359,8 @@ drop_last_segment(SwareStaging *staging)
 		return;
 	}
 	sware_cut_chain(&staging->entries, segment->start);
-	sware_reduce_staged(staging, segment->count);
+	sware_reduce_staged(staging, segment->count, segment->count,
+						segment->start);
 }
 
 /* Was a tuple inserted speculatively, so that it may be killed soon? */
@@ -412,6 +464,7 @@ stage(SwareStaging *staging, Relation index, Relation heap, Datum *values,
 		pfree(formed);
 	}
 	staging->entries.last->used += size;
+	sware_arrivals++;
 	if (unlikely(staging->count++ == 0))
 	{
 		note_first_entry(staging);
@@ -483,6 +536,7 @@ sware_set_stager(SwareStaging *staging, SwareStager *stager)
 static void
 supersede(SwareStaging *staging, SubTransactionId subtransaction)
 {
+	sware_staging_generation++;
 	if (subtransaction == TopSubTransactionId)
 		sware_clear_staging(staging);
 	else
@@ -535,7 +589,9 @@ sware_staging_transaction_ends(void)
 	sware_staged_keys_transaction_ends();
 
 	/* The memory is freed with the transaction's. */
+	sware_staging_generation++;
 	stagings = NULL;
+	last_found = NULL;
 	dlist_init(&sware_filled_stagings);
 	sware_lingering_stagings = 0;
 	sware_direct_inserts = 0;
@@ -598,6 +654,7 @@ sware_staging_subtransaction_aborts(SubTransactionId child)
 		if (staging->supersededBy == child)
 		{
 			staging->supersededBy = InvalidSubTransactionId;
+			sware_staging_generation++;
 			invalidations++;
 		}
 		if (last >= 0 && staging->segments[last].subtransaction == child)

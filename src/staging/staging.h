@@ -5,8 +5,9 @@
  *
  * No other backend needs them before commit, since their heap tuples are
  * invisible until then.  They are published (moved to the buffer or the tree,
- * where other backends find them) before the transaction commits, and before
- * this backend reads the index.
+ * where other backends find them) before the transaction commits.  Scans of
+ * this backend search them where they are (stagedruns.h), if they have an MVCC
+ * snapshot; before other reads of the index, they are published.
  *
  * Invariants:
  *	- a staged entry belongs to the subtransaction that inserted it, or to
@@ -49,6 +50,9 @@ typedef struct SwareStatement
 	SwareStatementKind kind;
 	int			level;			/* how many statements are running, one within
 								 * the other */
+	CommandId	earliestCommand;	/* rows that these statements insert have
+									 * this command id or a later one;
+									 * InvalidCommandId if they insert none */
 } SwareStatement;
 
 /* set by hooks.c */
@@ -67,6 +71,16 @@ extern int	sware_utility_depth;
 extern int	sware_staged_indexes;
 
 /*
+ * The staging generation is raised whenever entries leave a staging, or cannot
+ * be found there any more: when they are published, and when their
+ * subtransaction aborts.  Then a scan that has searched staging seeks again.
+ */
+extern uint64 sware_staging_generation;
+
+/* the number of rows that this backend has inserted into any index */
+extern uint64 sware_arrivals;
+
+/*
  * What is staged for an index.  The functions are described where they are
  * defined.
  */
@@ -81,6 +95,7 @@ extern SwareStaging *sware_staging_for_insert(Relation index, Relation heap,
 extern void sware_stage_entry(SwareStaging *staging, Relation index,
 							  Relation heap, Datum *values, bool *isnull,
 							  ItemPointer tid);
+extern SwareStaging *sware_next_staging(Relation index, SwareStaging *previous);
 extern SwareStager *sware_stager_of(SwareStaging *staging);
 extern void sware_set_stager(SwareStaging *staging, SwareStager *stager);
 extern void sware_publish_lower_part(SwareStaging *staging, Relation index);
@@ -96,7 +111,8 @@ extern void sware_staging_subtransaction_aborts(SubTransactionId child);
 
 /*
  * Publish what this backend has staged for an index, if anything.  Called
- * before the index is read.  No lightweight lock may be held.
+ * before the index is read in a way that does not search staging.  No
+ * lightweight lock may be held.
  */
 static inline void
 sware_publish_index(Relation index)

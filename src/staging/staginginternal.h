@@ -12,6 +12,7 @@
 #include "lib/ilist.h"
 
 #include "staging/entrychain.h"
+#include "staging/stagedruns.h"
 #include "staging/staging.h"
 #include "base/compat.h"
 
@@ -22,7 +23,7 @@
 typedef struct SwareStagedSegment
 {
 	SubTransactionId subtransaction;
-	SwareChainEnd start;		/* of the chain when the segment began */
+	SwareChainPlace start;		/* of the chain when the segment began */
 	int64		count;			/* the number of entries that the staging had
 								 * when the segment began */
 } SwareStagedSegment;
@@ -40,6 +41,7 @@ struct SwareStaging
 								 * index, else NULL */
 	SwareEntryChain entries;
 	int64		count;			/* number of entries */
+	SwareStagedRuns runs;		/* what scans have sorted of them */
 	bool		hasVersions;	/* are rows among them versions of others that
 								 * have the same key? */
 	SwareStagedSegment *segments;	/* that of the outermost subtransaction
@@ -80,8 +82,14 @@ extern int64 sware_direct_inserts;
 
 /* staging.c */
 extern SwareStaging *sware_stagings_of(Oid index);
-extern void sware_reduce_staged(SwareStaging *staging, int64 count);
+extern void sware_reduce_staged(SwareStaging *staging, int64 count,
+								int64 unmoved, SwareChainPlace end);
 extern void sware_clear_staging(SwareStaging *staging);
+extern void sware_check_staged_file(SwareStaging *staging, Relation index);
+
+/* stagedruns.c */
+extern void sware_forget_staged_runs(SwareStaging *staging, int64 count,
+									 SwareChainPlace end);
 
 /* publish.c */
 extern void sware_make_room(void);

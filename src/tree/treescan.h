@@ -96,7 +96,7 @@ typedef struct SwareTreeCursor
 	SwareBeforePage beforePage; /* or NULL */
 	SwareScanKeys keys;
 
-	bool		isMerged;		/* does the caller compare tuples?  Cleared by
+	bool		isMerged;		/* may the caller compare tuples?  Cleared by
 								 * a rewind */
 	bool		wantTuples;		/* are tuples copied, for the caller to
 								 * compare or for an index-only scan? */

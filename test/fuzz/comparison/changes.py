@@ -410,6 +410,9 @@ DEADLY_ROW_CHANGES = ((6, insert_one), (6, insert_singly), (5, insert_rows), (1,
                       (1, insert_conflicting), (2, collide), (1, load), (10, update_keys),
                       (12, update_often), (3, update_pad), (10, delete_some), (5, delete_left),
                       (1, delete_most))
+# Those between look-ups of one transaction.
+CHANGES_IN_TURN = ((10, insert_one), (6, insert_rows), (1, copy_rows), (1, insert_select),
+                   (1, insert_conflicting), (2, update_keys), (1, delete_some))
 OUTSIDE = ((6, vacuum), (4, flush), (1, analyze))
 RARE = ((3, create_index), (2, set_options), (1, delete_most), (2, set_buffer), (4, burst))
 BLOCKING = ((1, drop_index), (3, reindex), (1, truncate), (2, rewrite))

@@ -380,27 +380,40 @@ class Scenario:
                                       "ISOLATION LEVEL SERIALIZABLE")))
             self.saved = [self.state(None)]
             return
-        names = [name for name, _, _ in self.saved if name]
         kind = rng.random()
         if kind < 0.35:
-            name = "s%d" % len(self.saved)
-            session.execute("SAVEPOINT %s" % name)
-            self.saved.append(self.state(name))
-        elif kind < 0.6 and names:
-            name = rng.choice(names)
-            session.execute("ROLLBACK TO SAVEPOINT %s" % name)
-            session.toggles = {}
-            at = names.index(name) + 1
-            self.restore(self.saved[at])
-            self.saved = self.saved[:at + 1]
-        elif kind < 0.7 and names:
-            name = rng.choice(names)
-            session.execute("RELEASE SAVEPOINT %s" % name)
-            self.saved = self.saved[:names.index(name) + 1]
-        elif kind < 0.85:
-            session.end("COMMIT")
+            self.savepoint()
+        elif kind < 0.6 and len(self.saved) > 1:
+            self.roll_back_to_savepoint()
+        elif kind < 0.7 and len(self.saved) > 1:
+            self.release_savepoint()
         else:
-            session.end("ROLLBACK")
+            self.end_transaction(kind < 0.85)
+
+    def savepoint(self):
+        name = "s%d" % len(self.saved)
+        self.main.execute("SAVEPOINT %s" % name)
+        self.saved.append(self.state(name))
+
+    def roll_back_to_savepoint(self):
+        """Returns the number of savepoints that are left."""
+        at = self.rng.randrange(1, len(self.saved))
+        self.main.execute("ROLLBACK TO SAVEPOINT %s" % self.saved[at][0])
+        self.main.toggles = {}
+        self.restore(self.saved[at])
+        self.saved = self.saved[:at + 1]
+        return at
+
+    def release_savepoint(self):
+        """Returns the number of savepoints that are left."""
+        at = self.rng.randrange(1, len(self.saved))
+        self.main.execute("RELEASE SAVEPOINT %s" % self.saved[at][0])
+        self.saved = self.saved[:at]
+        return at - 1
+
+    def end_transaction(self, commits):
+        self.main.end("COMMIT" if commits else "ROLLBACK")
+        if not commits:
             self.restore(self.saved[0])
 
     def state(self, name):
@@ -426,6 +439,39 @@ class Scenario:
         self.pair.run(self.main, lambda schema: "CLOSE scroll_%s" % schema)
         if own:
             self.main.end("COMMIT")
+
+    def turns(self):
+        """A transaction that inserts and looks up in turn, and rolls back to savepoints, while
+        cursors are open."""
+        rng = self.rng
+        if self.main.in_transaction:
+            return self.ask()
+        self.main.begin(rng.choice(("", "", "ISOLATION LEVEL SERIALIZABLE")))
+        self.saved = [self.state(None)]
+        cursors = {}               # by name: the number of savepoints before the cursor
+        for number in range(rng.randint(10, 60)):
+            kind = rng.random()
+            if kind < 0.35:
+                weighted(rng, changes.CHANGES_IN_TURN)(self)
+            elif kind < 0.5:
+                self.ask()
+            elif kind < 0.58 and len(cursors) < 5:
+                name = "turn%d" % number
+                self.main.set_toggles(questions.random_toggles(rng))
+                declare_cursors(self.pair, self.main, name, questions.cursor_query(rng, self.table))
+                cursors[name] = len(self.saved) - 1
+            elif kind < 0.8 and cursors:
+                fetch(rng, self.pair, self.main, rng.choice(sorted(cursors)))
+            elif kind < 0.88:
+                self.savepoint()
+            elif kind < 0.95 and len(self.saved) > 1:
+                left = self.roll_back_to_savepoint()
+                cursors = {name: before for name, before in cursors.items() if before < left}
+            elif len(self.saved) > 1:
+                left = self.release_savepoint()
+                cursors = {name: min(before, left) for name, before in cursors.items()}
+            self.operations += 1
+        self.end_transaction(rng.random() < 0.7)
 
     def close_old_readers(self, is_to_end=lambda reader: True):
         for reader in [reader for reader in self.readers if is_to_end(reader)]:
@@ -460,8 +506,8 @@ class Scenario:
 
 
 # Weight, operation.  In the second mix most operations make rows die, or meet dead ones.
-USUAL = ((110, Scenario.ask), (16, Scenario.transaction_control), (2, Scenario.scroll),
+USUAL = ((110, Scenario.ask), (16, Scenario.transaction_control), (2, Scenario.scroll), (3, Scenario.turns),
          (3, Scenario.open_reader), (17, Scenario.step_reader), (52, Scenario.change_something))
 DEAD_ROWS = ((40, Scenario.ask), (16, Scenario.look_at_all), (8, Scenario.transaction_control),
-             (1, Scenario.scroll), (4, Scenario.open_reader), (20, Scenario.step_reader),
+             (1, Scenario.scroll), (1, Scenario.turns), (4, Scenario.open_reader), (20, Scenario.step_reader),
              (111, Scenario.change_something))

@@ -1,0 +1,125 @@
+/*-------------------------------------------------------------------------
+ *
+ * taking.c
+ *	  Taking those entries into a buffer cursor's batch that are wanted.  See
+ *	  taking.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/snapmgr.h"
+
+#include "cursor/taking.h"
+
+/*
+ * Take an entry that is wanted.  `follows` and the result are as for
+ * sware_batch_add.
+ */
+static inline bool
+take(SwareBufferCursor *cursor, const SwareBufferedEntry *found, bool follows)
+{
+	SwareVisitor *visitor = cursor->visitor;
+
+	if (visitor == NULL)
+		return sware_batch_add(&cursor->batch, found, follows);
+	visitor->visit(&found->item.entry->t_tid, visitor->state);
+	visitor->visited++;
+	return false;
+}
+
+void
+sware_take_candidates(SwareBufferCursor *cursor,
+					  const SwareCandidates *candidates)
+{
+	SwareScanFilter *filter = &cursor->filter;
+	SwareBufferedEntry found = {.source.page = candidates->page};
+	IndexTuple	entry = (IndexTuple) candidates->bytes;
+
+	for (int i = 0; i < candidates->count; i++)
+	{
+		Size		size = MAXALIGN(IndexTupleSize(entry));
+
+		found.item = sware_scan_order_item(&filter->order, entry);
+		if (candidates->offsets)
+			found.source.number = candidates->offsets[i];
+		entry = (IndexTuple) ((char *) entry + size);
+		if (found.item.abbreviation <= filter->last &&
+			sware_batch_wants(&cursor->batch, &found.item) &&
+			sware_scan_filter_side(filter, &found.item) == SWARE_IN_RANGE &&
+			sware_scan_filter_is_behind_place(filter, &found.item) &&
+			sware_scan_filter_satisfies(filter, &found.item))
+			(void) take(cursor, &found, false);
+	}
+}
+
+bool
+sware_take_from_list(SwareBufferCursor *cursor, SwareListReader *reader,
+					 SwareEntrySource source, int *taken)
+{
+	SwareScanFilter *filter = &cursor->filter;
+	SwareScanKeys *keys = filter->keys;
+	bool		forward = filter->order.forward;
+	bool		needs_page = cursor->visitor == NULL &&
+		!IsMVCCSnapshot(cursor->scan->xs_snapshot);
+	SwareBufferedEntry found = {.source = source};
+	bool		follows = false;
+
+	CHECK_FOR_INTERRUPTS();
+	*taken = 0;
+	sware_scan_keys_set_range(keys, forward ? 0 : keys->rangeCount - 1);
+	if (!sware_list_reader_seek(reader, filter->hasPlace ? &filter->place :
+								sware_scan_filter_range_begin(filter)))
+		return false;
+
+	for (;;)
+	{
+		if (!sware_list_reader_copy(reader))
+			return false;
+		if (reader->copied == 0)
+			return true;
+		cursor->leftOut += reader->leftOut;
+		reader->leftOut = 0;
+		for (int i = 0; i < reader->count; i++)
+		{
+			const SwareListCopy *copy = &reader->copies[i];
+			SwareRangeSide side;
+
+			found.item = sware_scan_order_item(&filter->order, copy->entry);
+			found.source.number = copy->number;
+			if (found.item.abbreviation > filter->last ||
+				!sware_batch_wants(&cursor->batch, &found.item))
+				return true;
+			side = sware_scan_filter_side(filter, &found.item);
+			if (side == SWARE_BEHIND_RANGES)
+				return true;
+			if (side == SWARE_BEFORE_RANGE)
+			{
+				if (!sware_list_reader_seek(reader,
+											sware_scan_filter_range_begin(filter)))
+					return false;
+				break;
+			}
+			if (filter->usesMarks && copy->isMarked)
+			{
+				cursor->leftOut++;
+				continue;
+			}
+			if (!sware_scan_filter_satisfies(filter, &found.item))
+				continue;
+			if (needs_page &&
+				!sware_sorted_zone_copy_page(reader->zone, copy->number,
+											 &found.source.page))
+				return false;
+
+			follows = take(cursor, &found, follows);
+			if (++*taken > cursor->batch.limit)
+			{
+				/* all later ones of this list are worse */
+				cursor->batch.hasMore = true;
+				return true;
+			}
+		}
+	}
+}
