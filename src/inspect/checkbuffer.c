@@ -306,7 +306,6 @@ check_entries(SwareCheck *check, BlockNumber block, Page page)
 	{
 		IndexTuple	entry =
 			sware_buffer_entry(check->index, block, page, &offset);
-
 		bool		is_marked = sware_entry_is_marked(entry);
 
 		sware_clear_mark(entry);

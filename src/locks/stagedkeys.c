@@ -645,12 +645,11 @@ entry_is_above_bound(SwareStager *stager, Relation index, IndexTuple entry)
 
 /*
  * Is this session admitting a key of the index?  Then a comparison function of
- * the index has run SQL that reads the index, and the staged entries are being
- * published for it.  In this case the bound and the registered keys stay as
- * they are: the comparison may be one with the bound, and the key that is
- * being admitted must stay registered.  Keys of stored entries may stay
- * registered, since to wait for a transaction that has stored a key does no
- * harm.
+ * the index has run SQL that has the staged entries published.  In this case
+ * the bound and the registered keys stay as they are: the comparison may be
+ * one with the bound, and the key that is being admitted must stay registered.
+ * Keys of stored entries may stay registered, since to wait for a transaction
+ * that has stored a key does no harm.
  */
 static bool
 is_admitting(const SwareStager *stager)

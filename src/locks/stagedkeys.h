@@ -60,11 +60,11 @@
  * If there is no other stager after the activity was read, step 1 need not look
  * for any while the activity stays the same: to become a stager raises it.
  *
- * Functions that compare keys may run SQL of their own.  If that reads the
- * index, staged entries are published first, even in the middle of an insert's
- * steps.  Then the keys of these stored entries stay registered, and the
- * stager looks for its bound again.  This session can insert nothing into the
- * index meanwhile (changes.h).
+ * Functions that compare keys may run SQL of their own, and that may have
+ * staged entries published, even in the middle of an insert's steps.  Then the
+ * keys of these stored entries stay registered, and the stager looks for its
+ * bound again.  This session can insert nothing into the index meanwhile
+ * (changes.h).
  *
  * The activity is raised by a direct insert (step 2); by a session that becomes
  * a stager, before it registers its first key; and by a stager that has
