@@ -193,3 +193,17 @@ SELECT allow_scans('index');
 SELECT compare('SELECT a FROM t WHERE a < 2');
 SELECT check_all();
 SELECT drop_twins();
+-- Tells how many rows a table has, or how many whose column `counted` is not null, and how
+-- many different keys; and checks its index on them.
+CREATE PROCEDURE check_rows(target regclass, index regclass, counted text DEFAULT '*') LANGUAGE plpgsql
+AS $$
+DECLARE
+	rows bigint;
+	keys bigint;
+BEGIN
+	PERFORM set_config('enable_indexscan', 'off', true), set_config('enable_indexonlyscan', 'off', true),
+		set_config('enable_bitmapscan', 'off', true);
+	EXECUTE format('SELECT count(%s), count(DISTINCT k) FROM %s', counted, target) INTO rows, keys;
+	RAISE NOTICE '% rows, % keys', rows, keys;
+	PERFORM sware_check(index, true);
+END $$;
