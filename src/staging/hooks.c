@@ -128,12 +128,14 @@ kind_of_statement(PlannedStmt *statement)
 
 /*
  * Note that a statement begins, perhaps within one that is running.  The rows
- * that it inserts will have the command id `command`, or a later one.
+ * that it inserts will have the command id `command`, or a later one.  `query`
+ * is NULL if it has no plan, or none that is known.
  */
 static void
-begin_statement(SwareStatementKind kind, CommandId command)
+begin_statement(SwareStatementKind kind, CommandId command, QueryDesc *query)
 {
 	sware_statement.kind = kind;
+	sware_statement.query = query;
 	sware_statement.level++;
 	sware_statement.earliestCommand =
 		Min(sware_statement.earliestCommand, command);
@@ -148,7 +150,8 @@ begin_query(QueryDesc *query)
 		statement->hasModifyingCTE;
 
 	begin_statement(kind_of_statement(statement),
-					inserts ? query->estate->es_output_cid : InvalidCommandId);
+					inserts ? query->estate->es_output_cid : InvalidCommandId,
+					query);
 }
 
 static void
@@ -254,9 +257,13 @@ process_utility(PlannedStmt *statement, const char *query_string,
 	}
 
 	if (is_copy)
-		begin_statement(SWARE_STATEMENT_STAGES, GetCurrentCommandId(false));
+		begin_statement(SWARE_STATEMENT_STAGES, GetCurrentCommandId(false),
+						NULL);
 	else
+	{
 		sware_statement.kind = SWARE_STATEMENT_UNKNOWN;
+		sware_statement.query = NULL;
+	}
 	PG_TRY();
 	{
 		if (previous_process_utility)
@@ -306,7 +313,7 @@ look_at_running_statement(void)
 	if (ActivePortal == NULL)
 		return;
 	is_unseen = true;
-	begin_statement(SWARE_STATEMENT_UNKNOWN, FirstCommandId);
+	begin_statement(SWARE_STATEMENT_UNKNOWN, FirstCommandId, NULL);
 
 	if (error_context_stack != NULL || list_length(ActivePortal->stmts) != 1)
 		return;

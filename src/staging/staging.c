@@ -46,7 +46,7 @@ typedef struct StagingReference
 } StagingReference;
 
 SwareStatement sware_statement =
-{SWARE_STATEMENT_UNKNOWN, SWARE_NO_STATEMENT, InvalidCommandId};
+{SWARE_STATEMENT_UNKNOWN, SWARE_NO_STATEMENT, InvalidCommandId, NULL};
 int			sware_utility_depth = 0;
 
 /* Scans compare these with what they were, so they are never reset. */

@@ -26,6 +26,7 @@
 #ifndef SWARE_STAGING_H
 #define SWARE_STAGING_H
 
+#include "executor/execdesc.h"
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 
@@ -53,6 +54,8 @@ typedef struct SwareStatement
 	CommandId	earliestCommand;	/* rows that these statements insert have
 									 * this command id or a later one;
 									 * InvalidCommandId if they insert none */
+	QueryDesc  *query;			/* its plan's state; NULL if it has none, or
+								 * began before the hooks were installed */
 } SwareStatement;
 
 /* set by hooks.c */

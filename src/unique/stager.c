@@ -163,10 +163,10 @@ admit_above_bound(SwareStager *stager, Relation index, uint64 fingerprint)
 }
 
 /*
- * Register a key, and look for it among other stagers' keys and stored ones.
- * Its key lock is held meanwhile, so that no backend with that lock takes the
- * key for staged before this is decided.  With KEY_MUST_WAIT, *other is the
- * transaction to wait for.
+ * Register a key, and look for it among other stagers' keys and, unless the row
+ * keeps its key, stored ones.  Its key lock is held meanwhile, so that no
+ * backend with that lock takes the key for staged before this is decided.  With
+ * KEY_MUST_WAIT, *other is the transaction to wait for.
  */
 static Admission
 admit_with_look_up(SwareStager *stager, const SwareNewRow *row,
@@ -182,7 +182,7 @@ admit_with_look_up(SwareStager *stager, const SwareNewRow *row,
 	if (result == KEY_IS_ADMITTED)
 	{
 		*other = sware_find_staged_key(row->index, fingerprint);
-		if (!TransactionIdIsValid(*other))
+		if (!TransactionIdIsValid(*other) && !row->keepsKey)
 			*other = sware_look_up_key(row, &is_unique, speculative_token);
 		if (TransactionIdIsValid(*other))
 		{
@@ -208,7 +208,7 @@ admit_key(SwareStager *stager, const SwareNewRow *row, uint64 fingerprint)
 		TransactionId other = InvalidTransactionId;
 		uint32		speculative_token = 0;
 
-		if (likely(is_above_bound(stager, row)))
+		if (likely(!row->keepsKey && is_above_bound(stager, row)))
 			result = admit_above_bound(stager, row->index, fingerprint);
 		if (unlikely(result == KEY_NEEDS_LOOK_UP))
 			result = admit_with_look_up(stager, row, fingerprint, &other,

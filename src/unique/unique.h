@@ -22,6 +22,8 @@ typedef struct SwareNewRow
 	bool	   *isnull;
 	ItemPointer tid;
 	IndexUniqueCheck check;
+	bool		keepsKey;		/* is it the new version of a row with the
+								 * same key, which has an entry? */
 } SwareNewRow;
 
 /*

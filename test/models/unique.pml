@@ -26,7 +26,8 @@
  *							sware_key_needs_no_look_up (locks/stagedkeys.c)
  *	 slow					admit_with_look_up (unique/stager.c)
  *	 find_registered		sware_find_staged_key (locks/stagedkeys.c)
- *	 look_up				sware_look_up_key (unique/unique.c)
+ *	 look_up_new, _old		sware_look_up_key (unique/unique.c)
+ *	 KEEPS_KEY				sware_keeps_key (unique/newversion.c)
  *	 publish				send, tell_of_stored (staging/publish.c),
  *							sware_tell_of_stored (locks/stagedkeys.c)
  *
@@ -118,10 +119,11 @@ end:
 #define IS_FREE(key)	(key_lock[key] == NOBODY)
 
 /*
- * Which transaction must be waited for, if the key is stored, or is it a duplicate?  Part of a
- * step.
+ * Which transaction must be waited for, if the key is stored, or is it a duplicate?  What
+ * has been stored meanwhile is found first (in the buffer), the row that was there
+ * afterwards (in the tree).  Each is part of a step.
  */
-inline look_up()
+inline look_up_new()
 {
 	i = 0;
 	do
@@ -134,7 +136,11 @@ inline look_up()
 		i++
 	:: else -> break
 	od;
-	i = 0;
+	i = 0
+}
+
+inline look_up_old()
+{
 	if
 	:: old_row == key && old_row_deleter == NOBODY -> is_duplicate = true
 	:: old_row == key && old_row_deleter != NOBODY && old_row_deleter != me ->
@@ -147,6 +153,9 @@ inline look_up()
 	fi;
 	is_duplicate = is_duplicate && other == NOBODY
 }
+
+/* Does the session insert the new version of the row that was there? */
+#define KEEPS_KEY	(old_row == key && old_row_deleter == me)
 
 /* Which other session has registered the key?  If none has, look it up. */
 inline find_registered(and_look_up)
@@ -164,11 +173,12 @@ inline find_registered(and_look_up)
 			i == SESSIONS ->
 			i = 0;
 			if
-			:: and_look_up && other == NOBODY -> look_up()
-			:: else
-			fi;
-			break
+			:: and_look_up && other == NOBODY && !KEEPS_KEY -> look_up_new()
+			:: else -> break
+			fi
 		}
+		atomic { look_up_old() };
+		break
 	od
 }
 
@@ -386,7 +396,14 @@ direct:
 	atomic {
 #ifndef WITHOUT_KEY_IS_LOCKED
 #ifndef WITHOUT_RAISED_UNDER_LOCK
+#ifndef WITHOUT_KEPT_KEY_IS_LOCKED
 		IS_FREE(key) && BARRIER -> key_lock[key] = me;
+#else
+		if
+		:: KEEPS_KEY
+		:: !KEEPS_KEY && IS_FREE(key) && BARRIER -> key_lock[key] = me
+		fi;
+#endif
 #endif
 #endif
 		STORE(SHOWN(me), key)
@@ -405,7 +422,12 @@ direct:
 #ifndef WITHOUT_REGISTER_BEFORE_INDEX
 	find_registered(true);
 #else
-	atomic { look_up() };
+	if
+	:: KEEPS_KEY
+	:: !KEEPS_KEY ->
+		atomic { look_up_new() };
+		atomic { look_up_old() }
+	fi;
 	if
 	:: other == NOBODY -> find_registered(false)
 	:: other != NOBODY
@@ -429,7 +451,13 @@ direct:
 	fi;
 	STORE_AT_ONCE(SHOWN(me), 0);
 #ifndef WITHOUT_KEY_IS_LOCKED
-	atomic { BARRIER -> key_lock[key] = NOBODY }
+	atomic {
+		BARRIER ->
+		if
+		:: key_lock[key] == me -> key_lock[key] = NOBODY
+		:: else
+		fi
+	}
 #endif
 	atomic {
 		if

@@ -1,0 +1,138 @@
+/*-------------------------------------------------------------------------
+ *
+ * newversion.c
+ *	  Does an UPDATE leave the key of a row as it was?  See newversion.h.
+ *
+ * The executor still has the old version of the row that it is updating: the
+ * state of the innermost running statement leads to it.  Whatever is found
+ * there proves itself: if the running transaction has updated it, and its
+ * successor is the new row, it is the old version.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "storage/bufmgr.h"
+#include "utils/datum.h"
+
+#include "staging/staging.h"
+#include "unique/newversion.h"
+
+/*
+ * Has this transaction replaced the tuple in a slot by the one at `successor`?
+ * A tuple that others have locked as well counts as not replaced.
+ */
+static bool
+is_replaced_by(TupleTableSlot *slot, ItemPointer successor)
+{
+	BufferHeapTupleTableSlot *stored = (BufferHeapTupleTableSlot *) slot;
+	HeapTupleHeader tuple;
+	bool		result;
+
+	if (TTS_EMPTY(slot) || !TTS_IS_BUFFERTUPLE(slot) ||
+		!BufferIsValid(stored->buffer))
+		return false;
+	tuple = stored->base.tuple->t_data;
+
+	/* other sessions may be locking the row */
+	LockBuffer(stored->buffer, BUFFER_LOCK_SHARE);
+	result = ItemPointerEquals(&tuple->t_ctid, successor) &&
+		(tuple->t_infomask & (HEAP_XMAX_INVALID | HEAP_XMAX_IS_MULTI)) == 0 &&
+		!HEAP_XMAX_IS_LOCKED_ONLY(tuple->t_infomask) &&
+		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetRawXmax(tuple));
+	LockBuffer(stored->buffer, BUFFER_LOCK_UNLOCK);
+	return result;
+}
+
+/*
+ * Return the old version of a row if a node of a plan is updating the row; else
+ * NULL.
+ */
+static TupleTableSlot *
+old_version_in(PlanState *state, const SwareNewRow *row)
+{
+	ModifyTableState *node = (ModifyTableState *) state;
+	ResultRelInfo *target;
+
+	if (state == NULL || !IsA(state, ModifyTableState) ||
+		node->operation == CMD_INSERT || node->operation == CMD_DELETE)
+		return NULL;
+	target = node->resultRelInfo + node->mt_lastResultIndex;
+	if (RelationGetRelid(target->ri_RelationDesc) !=
+		RelationGetRelid(row->heap) ||
+		target->ri_oldTupleSlot == NULL ||
+		!is_replaced_by(target->ri_oldTupleSlot, row->tid))
+		return NULL;
+	return target->ri_oldTupleSlot;
+}
+
+/*
+ * Return the old version of a row that the innermost running statement is
+ * updating; NULL if it is inserting the row, or the old version is not found.
+ */
+static TupleTableSlot *
+old_version(const SwareNewRow *row)
+{
+	QueryDesc  *query = sware_statement.query;
+	TupleTableSlot *result;
+	ListCell   *cell;
+
+	if (query == NULL)
+		return NULL;
+	result = old_version_in(query->planstate, row);
+	if (result || query->estate->es_auxmodifytables == NIL)
+		return result;
+
+	/* data-modifying CTEs */
+	foreach(cell, query->estate->es_auxmodifytables)
+	{
+		result = old_version_in((PlanState *) lfirst(cell), row);
+		if (result)
+			break;
+	}
+	return result;
+}
+
+/*
+ * Has the tuple in a slot the same key as a row, to the last bit?  The key has
+ * no expressions.
+ */
+static bool
+has_key_of(TupleTableSlot *slot, const SwareNewRow *row)
+{
+	Form_pg_index form = row->index->rd_index;
+
+	for (int i = 0; i < form->indnkeyatts; i++)
+	{
+		AttrNumber	column = form->indkey.values[i];
+		Form_pg_attribute attribute =
+			TupleDescAttr(slot->tts_tupleDescriptor, column - 1);
+		bool		isnull;
+		Datum		value = slot_getattr(slot, column, &isnull);
+
+		if (isnull != row->isnull[i] ||
+			(!isnull && !datum_image_eq(value, row->values[i],
+										attribute->attbyval,
+										attribute->attlen)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * An index that is not valid may have no entry of a live row yet, and a partial
+ * one none of the old version.
+ */
+bool
+sware_keeps_key(const SwareNewRow *row, const IndexInfo *index_info)
+{
+	TupleTableSlot *slot;
+
+	if (row->check != UNIQUE_CHECK_YES || !row->index->rd_index->indisvalid ||
+		index_info->ii_Expressions != NIL || index_info->ii_Predicate != NIL)
+		return false;
+	slot = old_version(row);
+	return slot != NULL && has_key_of(slot, row);
+}
