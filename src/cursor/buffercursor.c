@@ -15,6 +15,7 @@
 
 #include "base/faultpoint.h"
 #include "cursor/buffercursor.h"
+#include "cursor/onerow.h"
 #include "cursor/pagedigest.h"
 #include "cursor/stagedsource.h"
 #include "cursor/taking.h"
@@ -53,12 +54,13 @@
 #define MAX_CHANGES			10
 
 /*
- * Set up a cursor for a scan.  It reads nothing yet.  `keys` and `context`
- * live as long as the scan; memory is taken from `context`.
+ * Set up a cursor for a scan.  It reads nothing yet.  `keys`, `visibility` and
+ * `context` live as long as the scan; memory is taken from `context`.
  */
 void
 sware_buffer_cursor_init(SwareBufferCursor *cursor, IndexScanDesc scan,
-						 SwareScanKeys *keys, MemoryContext context)
+						 SwareScanKeys *keys, SwareVisibility *visibility,
+						 MemoryContext context)
 {
 	cursor->scan = scan;
 	cursor->context = context;
@@ -68,6 +70,8 @@ sware_buffer_cursor_init(SwareBufferCursor *cursor, IndexScanDesc scan,
 	cursor->hasStaged = false;
 	cursor->leftOut = 0;
 	memset(&cursor->dead, 0, sizeof(SwareDeadEntries));
+	cursor->wantsOneRow = cursor->hasTheRow = false;
+	cursor->visibility = visibility;
 	cursor->visitor = NULL;
 	cursor->last.tuple = NULL;
 	cursor->last.size = 0;
@@ -111,6 +115,20 @@ sware_buffer_cursor_note_dead(SwareBufferCursor *cursor,
 	if (cursor->filter.usesMarks && !sware_source_is_staging(&buffered->source))
 		sware_dead_entries_add(&cursor->dead, &buffered->item.entry->t_tid,
 							   &buffered->source, cursor->context);
+}
+
+bool
+sware_buffer_cursor_sees(SwareBufferCursor *cursor,
+						 const SwareBufferedEntry *buffered)
+{
+	bool		all_dead;
+
+	if (sware_row_is_visible(cursor->visibility, &buffered->item.entry->t_tid,
+							 &all_dead))
+		return true;
+	if (all_dead)
+		sware_buffer_cursor_note_dead(cursor, buffered);
+	return false;
 }
 
 bool
@@ -521,22 +539,23 @@ read_page(SwareBufferCursor *cursor, SwareLink link)
 }
 
 /*
- * Make a source of the candidates of an open page.  It has no zonemap, so it
- * is read at once.  Returns false if it is not the page that the link means
- * any more.
+ * Copy the candidates of an open page, and find the first of their
+ * abbreviations.  Returns false if it is not the page that the link means any
+ * more.
  */
 static bool
-read_tail(SwareBufferCursor *cursor, SwareLink link, int number)
+read_tail(SwareBufferCursor *cursor, SwareLink link, int number, int64 *first)
 {
 	CandidateMemory memory;
 	SwareCandidates *tail = &cursor->tails[number];
-	int64		first;
+
+	tail->count = 0;
 
 	/* if abbreviations decide, a digest tells more than the key cache */
 	if (!cursor->filter.order.abbreviationsDecide &&
 		!may_have_key(cursor, link))
 		return true;
-	if (!find_candidates(cursor, link, true, &memory, tail, &first))
+	if (!find_candidates(cursor, link, true, &memory, tail, first))
 		return false;
 	tail->bytes = NULL;
 	if (tail->count > 0)
@@ -549,7 +568,6 @@ read_tail(SwareBufferCursor *cursor, SwareLink link, int number)
 		tail->offsets = (uint16 *) (tail->bytes + size);
 		memcpy(tail->offsets, memory.offsets,
 			   tail->count * sizeof(uint16));
-		sware_buffer_view_add(&cursor->view, first, SWARE_SOURCE_TAIL, number);
 	}
 	return true;
 }
@@ -564,6 +582,40 @@ free_tails(SwareBufferCursor *cursor)
 			pfree(cursor->tails[i].bytes);
 		cursor->tails[i].bytes = NULL;
 	}
+}
+
+/*
+ * Find the row of a scan that finds one at most among the candidates of open
+ * pages, whose versions are newest at the end.  If it is found, its entry is
+ * the batch.  Otherwise none of them need be looked at again.
+ */
+static bool
+find_the_row(SwareBufferCursor *cursor)
+{
+	SwareBufferBatch *batch = &cursor->batch;
+	int			tails = cursor->view.state.tailCount;
+	int			candidates = 0;
+
+	for (int i = 0; i < tails; i++)
+		candidates += cursor->tails[i].count;
+
+	/* the batch must have room for all */
+	if (candidates == 0 || candidates > FIRST_LIMIT)
+		return false;
+	for (int i = 0; i < tails; i++)
+		sware_take_candidates(cursor, &cursor->tails[i]);
+	for (int i = batch->count - 1; i >= 0; i--)
+	{
+		if (!sware_buffer_cursor_sees(cursor, &batch->entries[i]))
+			continue;
+		batch->entries[0] = batch->entries[i];
+		batch->count = batch->sorted = 1;
+		return true;
+	}
+	sware_batch_begin(batch);
+	for (int i = 0; i < tails; i++)
+		cursor->tails[i].count = 0;
+	return false;
 }
 
 /*
@@ -646,18 +698,26 @@ collect(SwareBufferCursor *cursor, SwareLink *strange)
 {
 	SwareBufferView *view = &cursor->view;
 	SwareBufferBatch *batch = &cursor->batch;
+	int64		firsts[SWARE_MAX_TAILS];
 
 	free_tails(cursor);
+	for (int i = 0; i < view->state.tailCount; i++)
+	{
+		*strange = view->state.tails[i];
+		if (!read_tail(cursor, *strange, i, &firsts[i]))
+			return false;
+	}
+	cursor->hasTheRow = cursor->wantsOneRow && find_the_row(cursor);
+	if (cursor->hasTheRow)
+		return true;
+
 	strange->block = InvalidBlockNumber;
 	if (!sware_buffer_view_refresh(view))
 		return false;
 	sware_buffer_view_add_sealed(view, &cursor->filter);
 	for (int i = 0; i < view->state.tailCount; i++)
-	{
-		*strange = view->state.tails[i];
-		if (!read_tail(cursor, *strange, i))
-			return false;
-	}
+		if (cursor->tails[i].count > 0)
+			sware_buffer_view_add(view, firsts[i], SWARE_SOURCE_TAIL, i);
 
 	while (view->sourceCount > 0)
 	{
@@ -695,8 +755,13 @@ read_buffer(SwareBufferCursor *cursor, IndexTuple after, int *strange_pages)
 	if (collect(cursor, &strange))
 	{
 		SWARE_FAULT_POINT("batch-read");
-		/* If nothing qualifies, retired pages do not matter. */
+
+		/*
+		 * If nothing qualifies, or the snapshot sees the row, retired pages
+		 * do not matter.
+		 */
 		return cursor->batch.count == 0 || cursor->visitor ||
+			cursor->hasTheRow ||
 			sware_buffer_view_is_current(&cursor->view);
 	}
 	if (strange.block != InvalidBlockNumber &&
@@ -764,6 +829,7 @@ read_batch(SwareBufferCursor *cursor, IndexTuple after, bool same_generation)
 		bool		is_complete = true;
 
 		sware_batch_begin(&cursor->batch);
+		cursor->hasTheRow = false;
 		cursor->leftOut = 0;
 		read_staging(cursor, after, &changes);
 		is_empty = !sware_buffer_read_state(cursor->filter.order.index, state);
@@ -788,6 +854,8 @@ begin(SwareBufferCursor *cursor, bool forward, int limit)
 	sware_scan_filter_turn(&cursor->filter, forward);
 	cursor->batch.limit = limit;
 	cursor->hasStaged = sware_scan_has_staged(cursor->scan);
+	cursor->wantsOneRow = !cursor->hasStaged &&
+		sware_scan_finds_one_row(cursor->scan, cursor->filter.keys);
 	cursor->stagingGeneration = sware_staging_generation;
 	cursor->arrivals = sware_arrivals;
 }

@@ -12,6 +12,9 @@
  * Batches are small at first, so that a scan for one entry does not pay for
  * many.
  *
+ * A scan that finds one row at most (onerow.h) looks at the open pages first.
+ * If one of them has the row's entry, it is all of the batch, and of the scan.
+ *
  * A cursor has three parts: the filter (scanfilter.h) says which entries are
  * wanted, the view (bufferview.h) where they may be, and the batch
  * (bufferbatch.h) holds those that were found.
@@ -29,6 +32,7 @@
 #include "cursor/bufferview.h"
 #include "cursor/savedentry.h"
 #include "cursor/scanfilter.h"
+#include "cursor/visibility.h"
 #include "layout/page.h"
 
 /*
@@ -67,6 +71,10 @@ typedef struct SwareBufferCursor
 	int64		leftOut;		/* marked entries that the present batch was
 								 * read without */
 	SwareDeadEntries dead;		/* those to be marked */
+	bool		wantsOneRow;	/* does the scan find one row at most? */
+	bool		hasTheRow;		/* if so, is its entry the only one of the
+								 * batch? */
+	SwareVisibility *visibility;	/* the scan's */
 	SwareVisitor *visitor;		/* NULL: none */
 	SwareSavedEntry last;		/* the last entry of the batch before */
 	SwareCandidates tails[SWARE_MAX_TAILS]; /* of open pages, while a batch is
@@ -75,6 +83,7 @@ typedef struct SwareBufferCursor
 
 extern void sware_buffer_cursor_init(SwareBufferCursor *cursor,
 									 IndexScanDesc scan, SwareScanKeys *keys,
+									 SwareVisibility *visibility,
 									 MemoryContext context);
 extern void sware_buffer_cursor_rewind(SwareBufferCursor *cursor);
 extern void sware_buffer_cursor_end(SwareBufferCursor *cursor);
@@ -102,6 +111,13 @@ extern bool sware_buffer_cursor_read_on(SwareBufferCursor *cursor);
  */
 extern void sware_buffer_cursor_note_dead(SwareBufferCursor *cursor,
 										  const SwareBufferedEntry *buffered);
+
+/*
+ * Is the row of an entry of the batch visible to the scan's snapshot?  If it is
+ * dead to everybody, this is noted.  Reads the row; the caller holds no lock.
+ */
+extern bool sware_buffer_cursor_sees(SwareBufferCursor *cursor,
+									 const SwareBufferedEntry *buffered);
 
 /*
  * Has a batch left out so many marked entries that pages with no others should

@@ -71,7 +71,7 @@ sware_scan_begin(Relation index, int key_count, SwareBeforePage before_page)
 	sware_visibility_init(&scan->visibility, descriptor, CurrentMemoryContext);
 	sware_tree_cursor_init(&scan->tree, descriptor, before_page);
 	sware_buffer_cursor_init(&scan->buffer, descriptor, &scan->tree.keys,
-							 CurrentMemoryContext);
+							 &scan->visibility, CurrentMemoryContext);
 	init(scan);
 	descriptor->xs_itupdesc = RelationGetDescr(index);
 	descriptor->parallel_scan = NULL;	/* PostgreSQL sets it afterwards */
@@ -177,18 +177,26 @@ seek_in_buffer(SwareScan *scan, bool forward)
 	SWARE_FAULT_POINT("scan-buffer-read");
 }
 
+/* Both cursors are just beyond the entry returned last, in this direction. */
+static void
+begin_merge(SwareScan *scan, bool forward)
+{
+	scan->forward = forward;
+	scan->isSought = true;
+	scan->itemsBefore = -1;
+}
+
 /* Afterwards, seek in the tree. */
 static void
 seek_in_tree(SwareScan *scan, bool forward)
 {
+	SWARE_FAULT_POINT("scan-tree-sought");
 	scan->treeIsDone = !sware_tree_cursor_seek(&scan->tree, scan->last,
 											   forward ? ForwardScanDirection :
 											   BackwardScanDirection);
 	if (scan->last && forward && !scan->treeIsDone)
 		skip_last_returned(scan);
-	scan->forward = forward;
-	scan->isSought = true;
-	scan->itemsBefore = -1;
+	begin_merge(scan, forward);
 }
 
 /*
@@ -250,7 +258,14 @@ merge_begin(SwareScan *scan, ScanDirection direction)
 
 	scan->mode = SWARE_SCAN_MERGE;
 	scan->tree.isMerged = true;
-	seek_in_tree(scan, forward);
+	if (scan->buffer.hasTheRow)
+	{
+		/* there is nothing else to find */
+		scan->treeIsDone = true;
+		begin_merge(scan, forward);
+	}
+	else
+		seek_in_tree(scan, forward);
 }
 
 bool
@@ -341,23 +356,6 @@ count_items_before(SwareScan *scan)
 			low + (high - low - 1) / 2;
 	}
 	scan->itemsBefore = head ? low : count;
-}
-
-/*
- * Is the row of a buffered entry visible to the scan's snapshot?  If it is dead
- * to everybody, this is noted.
- */
-static bool
-is_visible(SwareScan *scan, const SwareBufferedEntry *buffered)
-{
-	bool		all_dead;
-
-	if (sware_row_is_visible(&scan->visibility, &buffered->item.entry->t_tid,
-							 &all_dead))
-		return true;
-	if (all_dead)
-		sware_buffer_cursor_note_dead(&scan->buffer, buffered);
-	return false;
 }
 
 /*
@@ -452,7 +450,8 @@ return_head(SwareScan *scan, const SwareBufferedEntry *head)
 		}
 		SWARE_FAULT_POINT("scan-pinned");
 	}
-	else if (scan->scan->xs_want_itup && !is_visible(scan, head))
+	else if (scan->scan->xs_want_itup && !scan->buffer.hasTheRow &&
+			 !sware_buffer_cursor_sees(&scan->buffer, head))
 	{
 		skip_head(scan);
 		return false;

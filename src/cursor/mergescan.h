@@ -49,7 +49,7 @@ typedef struct SwareScan
 	SwareScanMode mode;
 	bool		seesLaterRows;	/* may its snapshot see rows that this backend
 								 * is going to insert? (stagedsource.h) */
-	SwareVisibility visibility; /* of an index-only scan */
+	SwareVisibility visibility; /* of the rows that the scan looks at */
 
 	/* The rest is for merging. */
 	SwareCursorState state;

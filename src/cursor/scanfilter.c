@@ -46,8 +46,7 @@ analyze_key(SwareScanFilter *filter)
 	bool		isnull[INDEX_MAX_KEYS];
 	SwareFingerprint fingerprint;
 
-	if (keys->rangeCount != 1 || keys->prefixColumns != columns ||
-		keys->interval || keys->low.columnCount != columns)
+	if (!sware_scan_keys_are_one_key(keys))
 		return;
 	for (int i = 0; i < columns; i++)
 	{

@@ -126,4 +126,14 @@ extern int64 sware_scan_keys_last_range_below(SwareScanKeys *keys, int64 from,
 											  IndexTuple tuple);
 extern bool sware_scan_keys_satisfy(SwareScanKeys *keys, IndexTuple tuple);
 
+/* Is there one range, and has it equal keys only?  These may have nulls. */
+static inline bool
+sware_scan_keys_are_one_key(const SwareScanKeys *keys)
+{
+	int			columns = IndexRelationGetNumberOfKeyAttributes(keys->index);
+
+	return keys->rangeCount == 1 && keys->prefixColumns == columns &&
+		keys->interval == NULL && keys->low.columnCount == columns;
+}
+
 #endif							/* SWARE_SCANKEYS_H */

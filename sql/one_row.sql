@@ -1,0 +1,113 @@
+-- A look-up of one key in a unique index ends with the row that its snapshot sees, if an
+-- open page of the buffer has the row's entry. The fault point "scan-tree-sought" tells of
+-- look-ups that go on.
+
+\set VERBOSITY terse
+
+CREATE TABLE o (k int, n int) WITH (autovacuum_enabled = off);
+CREATE UNIQUE INDEX o_k ON o USING sware (k);
+CREATE INDEX o_n ON o (n);
+INSERT INTO o SELECT i, 0 FROM generate_series(1, 100) i;
+SELECT sware_flush('o_k');
+-- Versions in the tree, and on an open page.
+UPDATE o SET n = n + 1 WHERE k <= 10;
+SELECT allow_scans('index');
+SET sware.fault_points = 'scan-tree-sought=notice';
+SELECT * FROM o WHERE k = 5;
+SELECT * FROM o WHERE k = 50;
+SELECT * FROM o WHERE k = 5::bigint;
+SELECT allow_scans('indexonly');
+SELECT k FROM o WHERE k = 5;
+SELECT allow_scans('index');
+-- Other look-ups look for more rows.
+SELECT * FROM o WHERE k BETWEEN 5 AND 5 + 0 * random()::int;
+SELECT * FROM o WHERE k IN (5, 6);
+SELECT * FROM o WHERE k >= 5 AND k <= 5;
+-- Versions that the snapshot does not see: then there may be one elsewhere.
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT 1 AS one;
+DELETE FROM o WHERE k = 6;
+SELECT * FROM o WHERE k = 6;
+ROLLBACK;
+SELECT * FROM o WHERE k = 6;
+BEGIN;
+SAVEPOINT s;
+UPDATE o SET n = 100 WHERE k = 7;
+ROLLBACK TO s;
+SELECT * FROM o WHERE k = 7;
+COMMIT;
+-- More versions than are tried.
+DO $$ BEGIN FOR i IN 1..20 LOOP UPDATE o SET n = n + 1 WHERE n = i AND k = 8; END LOOP; END $$;
+SELECT * FROM o WHERE k = 8;
+-- Locked, and changed, rows.
+SELECT * FROM o WHERE k = 9 FOR UPDATE;
+UPDATE o SET n = n + 1 WHERE k = 9 RETURNING *;
+DELETE FROM o WHERE k = 9 RETURNING *;
+SELECT * FROM o WHERE k = 9;
+RESET sware.fault_points;
+
+-- A cursor turns around, and a merge join goes back to its mark.
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT * FROM o WHERE k = 5;
+FETCH 2 FROM c;
+FETCH BACKWARD 2 FROM c;
+FETCH LAST FROM c;
+FETCH PRIOR FROM c;
+FETCH ABSOLUTE 1 FROM c;
+UPDATE o SET n = 500 WHERE k = 5;
+FETCH ABSOLUTE 1 FROM c;
+FETCH NEXT FROM c;
+COMMIT;
+SET enable_hashjoin = off; SET enable_nestloop = off;
+SELECT * FROM (VALUES (4), (4), (5)) v (x) JOIN o ON o.k = v.x WHERE o.k = 4;
+RESET enable_hashjoin; RESET enable_nestloop;
+DROP TABLE o;
+
+-- Rows are inserted, updated, deleted, rolled back, and moved to the tree, and looked up
+-- after each change, as nbtree finds them.
+SELECT on_both($$
+	CREATE TABLE h (k numeric, c text COLLATE "C", n int) WITH (autovacuum_enabled = off);
+	CREATE UNIQUE INDEX h_k ON h USING @am (k, c);
+	CREATE INDEX h_n ON h (n)
+$$);
+SELECT allow_scans('index');
+CREATE PROCEDURE change_all() LANGUAGE plpgsql AS $$
+DECLARE
+	change text;
+	question text;
+	answers bigint := 0;
+BEGIN
+	FOR i IN 1..600 LOOP
+		change := format((ARRAY[
+			'INSERT INTO h SELECT %1$s, ''c'', %2$s WHERE NOT EXISTS (SELECT FROM h WHERE k = %1$s)',
+			'UPDATE h SET n = %2$s WHERE k = %1$s',
+			'UPDATE h SET n = %2$s, k = k + 0.0 WHERE k = %1$s',
+			'UPDATE h SET n = n + 1 WHERE k IN (%1$s, %1$s + 1)',
+			'DELETE FROM h WHERE k = %1$s',
+			'DO $d$ BEGIN UPDATE h SET n = -1 WHERE k = %1$s; RAISE division_by_zero;
+				EXCEPTION WHEN division_by_zero THEN END $d$'
+			])[1 + (i * 7919 % 101) % 6], (i * 31 % 103) % 7, i);
+		PERFORM on_both(change);
+		IF i % 90 = 0 THEN
+			PERFORM sware_flush('twin_sware.h_k');
+		END IF;
+		FOR key IN 0..7 LOOP
+			question := format('SELECT * FROM h WHERE k = %s AND c = ''c''', key);
+			IF same_rows(question) LIKE 'DIFF%' OR same_rows(replace(question, '*', 'k')) LIKE 'DIFF%' THEN
+				RAISE NOTICE '% after %: %', question, change, same_rows(question);
+			END IF;
+			answers := answers + 1;
+		END LOOP;
+		IF i % 3 = 0 THEN
+			COMMIT;
+		END IF;
+	END LOOP;
+	RAISE NOTICE '% answers', answers;
+END $$;
+CALL change_all();
+SELECT allow_scans('seq');
+SELECT same_rows('SELECT * FROM h ORDER BY k');
+SELECT check_all();
+DROP PROCEDURE change_all;
+SELECT allow_scans('seq', 'index', 'indexonly', 'bitmap');
+SELECT drop_twins();
