@@ -23,6 +23,16 @@ SELECT allow_scans('index');
 SELECT * FROM o WHERE k BETWEEN 5 AND 5 + 0 * random()::int;
 SELECT * FROM o WHERE k IN (5, 6);
 SELECT * FROM o WHERE k >= 5 AND k <= 5;
+-- Another index may have more rows.
+CREATE INDEX o_k2 ON o USING sware (k);
+BEGIN;
+DROP INDEX o_k;
+INSERT INTO o VALUES (5, 3);
+INSERT INTO o VALUES (5, 4);
+SET CONSTRAINTS ALL IMMEDIATE;
+SELECT * FROM o WHERE k = 5;
+ROLLBACK;
+DROP INDEX o_k2;
 -- Versions that the snapshot does not see: then there may be one elsewhere.
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT 1 AS one;

@@ -32,7 +32,7 @@
  * each batch, and its maximum.
  */
 #define FIRST_LIMIT			8
-#define LIMIT_GROWTH		8
+#define LIMIT_GROWTH		4
 #define LAST_LIMIT			4096
 
 /*

@@ -43,7 +43,7 @@ sware_cache(Relation index)
 		cache.rightmost.block = InvalidBlockNumber;
 		cache.rightmost.incarnation = 0;
 		cache.tail = cache.rightmost;
-		cache.metapageVersion = SWARE_NO_VERSION;
+		cache.metapageVersion = cache.emptyRootVersion = SWARE_NO_VERSION;
 		index->rd_amcache =
 			MemoryContextAlloc(index->rd_indexcxt, sizeof(SwareCache));
 		memcpy(index->rd_amcache, &cache, sizeof(SwareCache));
@@ -83,6 +83,17 @@ sware_cache_set_tail(Relation index, SwareLink tail)
 {
 	if (index->rd_amcache)
 		((SwareCache *) index->rd_amcache)->tail = tail;
+}
+
+/*
+ * Remember the version under which the first root was all of the tree, and had
+ * no items.
+ */
+void
+sware_cache_set_empty_root(Relation index, uint64 version)
+{
+	if (index->rd_amcache)
+		((SwareCache *) index->rd_amcache)->emptyRootVersion = version;
 }
 
 /* Forget everything, when the file is about to be built anew. */

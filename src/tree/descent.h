@@ -32,6 +32,13 @@ typedef struct SwareStack
 } SwareStack;
 
 extern SwareLink sware_get_root(Relation index, int *level);
+
+/*
+ * Is it known that the tree has no entries at this moment?  Then nothing of it
+ * need be read.  Without shared memory, and in recovery, it never is.
+ */
+extern bool sware_tree_is_empty(Relation index);
+
 extern Buffer sware_descend(const SwareSearchKey *key, int level, int lockmode,
 							SwareStack **stack);
 extern Buffer sware_find_leaf(const SwareSearchKey *key, int lockmode,

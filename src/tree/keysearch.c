@@ -44,11 +44,16 @@ has_item_between(const SwareSearchKey *low, const SwareSearchKey *high,
 bool
 sware_tree_may_have(const SwareSearchKey *low, const SwareSearchKey *high)
 {
-	Buffer		buffer = sware_find_leaf(low, BUFFER_LOCK_SHARE, NULL);
-	Page		page = BufferGetPage(buffer);
-	OffsetNumber last_sorted = sware_page_last_sorted(page);
+	Buffer		buffer;
+	Page		page;
+	OffsetNumber last_sorted;
 	bool		result;
 
+	if (sware_tree_is_empty(low->index))
+		return false;
+	buffer = sware_find_leaf(low, BUFFER_LOCK_SHARE, NULL);
+	page = BufferGetPage(buffer);
+	last_sorted = sware_page_last_sorted(page);
 	result =
 		has_item_between(low, high, page, SWARE_FIRST_DATA, last_sorted) ||
 		has_item_between(low, high, page, last_sorted + 1,

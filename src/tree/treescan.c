@@ -541,7 +541,8 @@ arrival_place(SwareTreeCursor *cursor, bool forward)
 
 /*
  * Find the leaf with the entries next to the border of arrival, by a descent
- * from the root.  Returns it pinned and share-locked.
+ * from the root.  Returns it pinned and share-locked; or InvalidBuffer if the
+ * tree is known to be empty.
  */
 static Buffer
 seek(SwareTreeCursor *cursor, SwareSearchKey *place, bool forward)
@@ -553,6 +554,8 @@ seek(SwareTreeCursor *cursor, SwareSearchKey *place, bool forward)
 		pgstat_count_index_scan(cursor->scan->indexRelation);
 	sware_count_index_search(cursor->scan);
 
+	if (sware_tree_is_empty(cursor->scan->indexRelation))
+		return InvalidBuffer;
 	if (!cursor->arrival.hasTuple && place->columnCount == 0)
 		return sware_descend_to_edge(cursor->scan->indexRelation, 0, !forward);
 
@@ -891,6 +894,15 @@ count_fruitless_leaf(SwareTreeCursor *cursor, int64 *leaves)
 								"Links lead from leaf to leaf without end.");
 }
 
+/* Note that the tree has no entries. */
+static void
+leave_tree(SwarePosition *position, SwareContinuation *side)
+{
+	position->first = 0;
+	position->last = -1;
+	side->more = false;
+}
+
 /*
  * Go to the next leaf with qualifying entries beyond one end of the position,
  * and stay before its first item in the direction.  Returns false, with
@@ -938,7 +950,10 @@ go_on(SwareTreeCursor *cursor, bool forward)
 									 position->page, 0);
 		if (!BufferIsValid(buffer))
 			buffer = seek(cursor, place, forward);
-		read_leaf(cursor, buffer, forward);
+		if (BufferIsValid(buffer))
+			read_leaf(cursor, buffer, forward);
+		else
+			leave_tree(position, side);
 	} while (position->first > position->last);
 
 	cursor->state = SWARE_CURSOR_ON_ITEM;

@@ -149,13 +149,15 @@ add_buffer(SwareWal *wal, Buffer buffer, int flags)
 	return page;
 }
 
-/* If a page is of a kind that has versions, raise its version. */
+/* If a page is one of those that have versions, raise its version. */
 static inline void
 tell_of_change(Buffer buffer)
 {
 	uint16		kind = SwarePageGetOpaque(BufferGetPage(buffer))->kind;
 
-	if (kind == SWARE_KIND_META || kind == SWARE_KIND_BUFFER)
+	if (kind == SWARE_KIND_META || kind == SWARE_KIND_BUFFER ||
+		(kind == SWARE_KIND_LEAF &&
+		 BufferGetBlockNumber(buffer) == SWARE_FIRST_ROOT))
 		sware_raise_page_version(buffer);
 }
 
@@ -322,6 +324,7 @@ sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 	}
 
 	END_CRIT_SECTION();
+	tell_of_change(buffer);
 }
 
 /* Like sware_wal_append_data, by comparison, too. */
