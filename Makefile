@@ -43,7 +43,7 @@ PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter $(if $(WERROR),-Werror) \
 WRAPPED = palloc palloc0 repalloc repalloc_huge MemoryContextAlloc MemoryContextAllocZero \
 	MemoryContextAllocHuge MemoryContextAllocExtended pstrdup AllocSetContextCreateInternal \
 	hash_create hash_search index_form_tuple CopyIndexTuple GenericXLogStart LockPage \
-	ReadBuffer ReadBufferExtended smgrextend
+	ReadBuffer ReadBufferExtended ExtendBufferedRelBy smgrextend
 SHLIB_LINK = $(if $(FAULT_POINTS),$(addprefix -Wl$(comma)--wrap=,$(WRAPPED)))
 comma = ,
 

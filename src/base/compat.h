@@ -17,6 +17,7 @@
 #include "access/relscan.h"
 #include "commands/vacuum.h"
 #include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "utils/pg_locale.h"
 #include "utils/rel.h"
 
@@ -75,6 +76,52 @@ typedef RelFileLocator SwareFile;
 #define SwareFileNumber(file)		((file).relNode)
 typedef RelFileNode SwareFile;
 #endif
+
+/* 16 has a function that makes a file longer by several pages */
+#if PG_VERSION_NUM >= 160000
+#define SWARE_EXTENDS_BY_SEVERAL
+#endif
+
+/*
+ * Make an index's file longer by some pages of zeroes, which follow each
+ * other.  Returns how many there are, at least 1 and at most `pages`, and sets
+ * *first to the number of the first one.  None of them stays pinned.
+ *
+ * From 16 on, one request reserves the space for all of them.  Before, each
+ * page is written, while the lock is held, so that no page is a hole in the
+ * file, for which there may be no space when it is written.
+ */
+static inline int
+sware_extend_file(Relation index, int pages, BlockNumber *first)
+{
+#ifdef SWARE_EXTENDS_BY_SEVERAL
+	Buffer	   *buffers = palloc(pages * sizeof(Buffer));
+	uint32		extended_by;
+
+	*first = ExtendBufferedRelBy(BMR_REL(index), MAIN_FORKNUM, NULL, 0, pages,
+								 buffers, &extended_by);
+	for (uint32 i = 0; i < extended_by; i++)
+		ReleaseBuffer(buffers[i]);
+	pfree(buffers);
+	return extended_by;
+#else
+	bool		need_lock = !RELATION_IS_LOCAL(index);
+
+	if (need_lock)
+		LockRelationForExtension(index, ExclusiveLock);
+	for (int i = 0; i < pages; i++)
+	{
+		Buffer		buffer = ReadBuffer(index, P_NEW);
+
+		if (i == 0)
+			*first = BufferGetBlockNumber(buffer);
+		ReleaseBuffer(buffer);
+	}
+	if (need_lock)
+		UnlockRelationForExtension(index, ExclusiveLock);
+	return pages;
+#endif
+}
 
 /*
  * 16 renamed what nbtree's record of a conflict holds, and added whether the

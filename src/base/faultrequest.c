@@ -222,6 +222,32 @@ __wrap_ReadBufferExtended(Relation index, ForkNumber fork, BlockNumber block,
 	return __real_ReadBufferExtended(index, fork, block, mode, strategy);
 }
 
+#ifdef SWARE_EXTENDS_BY_SEVERAL
+extern BlockNumber __real_ExtendBufferedRelBy(BufferManagerRelation relation,
+											  ForkNumber fork,
+											  BufferAccessStrategy strategy,
+											  uint32 flags, uint32 extend_by,
+											  Buffer *buffers,
+											  uint32 *extended_by);
+extern BlockNumber __wrap_ExtendBufferedRelBy(BufferManagerRelation relation,
+											  ForkNumber fork,
+											  BufferAccessStrategy strategy,
+											  uint32 flags, uint32 extend_by,
+											  Buffer *buffers,
+											  uint32 *extended_by);
+
+BlockNumber
+__wrap_ExtendBufferedRelBy(BufferManagerRelation relation, ForkNumber fork,
+						   BufferAccessStrategy strategy, uint32 flags,
+						   uint32 extend_by, Buffer *buffers,
+						   uint32 *extended_by)
+{
+	request_space();
+	return __real_ExtendBufferedRelBy(relation, fork, strategy, flags,
+									  extend_by, buffers, extended_by);
+}
+#endif
+
 extern void __real_smgrextend(SMgrRelation file, ForkNumber fork,
 							  BlockNumber block, SWARE_PAGE_TYPE page,
 							  bool skip_fsync);

@@ -17,7 +17,6 @@
 #include "postgres.h"
 
 #include "common/pg_prng.h"
-#include "storage/indexfsm.h"
 
 #include "buffer/buffer.h"
 #include "buffer/tails.h"
@@ -202,7 +201,7 @@ give_back(Relation index, Buffer buffer)
 	BlockNumber block = BufferGetBlockNumber(buffer);
 
 	sware_release_buffer(buffer);
-	RecordFreeIndexPage(index, block);
+	sware_record_free_page(index, block);
 }
 
 /*
@@ -514,6 +513,6 @@ sware_free_retired_page(Relation index, SwareLink page, SwareLink directory,
 	sware_release_buffer(directory_buffer);
 	sware_release_buffer(buffer);
 	if (is_retired)
-		RecordFreeIndexPage(index, page.block);
+		sware_record_free_page(index, page.block);
 	return is_retired;
 }

@@ -12,9 +12,11 @@
 #include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "storage/buf_internals.h"
+#include "storage/freespace.h"
 #include "storage/indexfsm.h"
-#include "storage/lmgr.h"
 
+#include "base/compat.h"
+#include "base/faultpoint.h"
 #include "layout/page.h"
 #include "pages/corruption.h"
 #include "pages/pageaccess.h"
@@ -281,49 +283,86 @@ page_is_reusable(Relation index, Buffer buffer, uint32 *incarnation)
 	return !sware_page_is_live(page);
 }
 
+/* Begin to allocate pages, of which the caller knows how many it needs. */
+void
+sware_extent_begin(SwareExtent *extent, int needed)
+{
+	extent->needed = needed;
+	extent->next = extent->end = 0;
+}
+
 /*
- * Allocate a page: one that can be reused, or a new one at the end of the
- * file.  Returns it pinned and exclusively locked, to be initialised with the
- * incarnation that is set.  The caller may hold content locks on tree pages:
- * no backend waits for another lock while it holds one on a free page.  Raises
- * an error if there is no disk space.
+ * Allocate one of several pages: one that can be reused, or a new one at the
+ * end of the file.  When no page can be reused, the file gets all pages that
+ * are still needed together.  Returns the page pinned and exclusively locked,
+ * to be initialised with the incarnation that is set.  The caller may hold
+ * content locks on tree pages: no backend waits for another lock while it
+ * holds one on a free page.  Raises an error if there is no disk space.
+ *
+ * A page of an extent is not locked before it is asked for.  Until then VACUUM
+ * may put it into the free space map, and another backend may use it.
  */
 Buffer
-sware_allocate_buffer(Relation index, uint32 *incarnation)
+sware_allocate_of_extent(Relation index, SwareExtent *extent,
+						 uint32 *incarnation)
 {
-	Buffer		buffer;
-	bool		need_lock;
-
 	for (;;)
 	{
-		BlockNumber block = GetFreeIndexPage(index);
+		BlockNumber block;
+		Buffer		buffer;
 
-		if (block == InvalidBlockNumber)
-			break;
-		/* the free space map may be wrong: the page may be in use */
+		if (extent->next == extent->end)
+		{
+			block = GetFreeIndexPage(index);
+			if (block == InvalidBlockNumber)
+			{
+				int			pages =
+					sware_extend_file(index, Min(Max(extent->needed, 1),
+												 SWARE_EXTENT_PAGES), &block);
+
+				extent->next = block;
+				extent->end = block + pages;
+				SWARE_FAULT_POINT("file-extended");
+			}
+		}
+		if (extent->next < extent->end)
+			block = extent->next++;
+
+		/* it may be in use: another backend was faster, or the map is wrong */
 		buffer = ReadBuffer(index, block);
 		if (ConditionalLockBuffer(buffer))
 		{
 			if (page_is_reusable(index, buffer, incarnation))
+			{
+				extent->needed--;
 				return buffer;
+			}
 			sware_unlock_buffer(buffer);
 		}
 		ReleaseBuffer(buffer);
 	}
+}
 
-	/*
-	 * VACUUM takes the extension lock to get the file's size.  Keep it until
-	 * the new page is locked, so that VACUUM cannot lock the page first.
-	 */
-	need_lock = !RELATION_IS_LOCAL(index);
-	if (need_lock)
-		LockRelationForExtension(index, ExclusiveLock);
-	buffer = ReadBuffer(index, P_NEW);
-	sware_lock_buffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	if (need_lock)
-		UnlockRelationForExtension(index, ExclusiveLock);
-	*incarnation = 1;
-	return buffer;
+/* Allocate a single page, as above. */
+Buffer
+sware_allocate_buffer(Relation index, uint32 *incarnation)
+{
+	SwareExtent extent;
+
+	sware_extent_begin(&extent, 1);
+	return sware_allocate_of_extent(index, &extent, incarnation);
+}
+
+/*
+ * Put a page that is deleted, or was never used, into the free space map, so
+ * that allocations find it.
+ */
+void
+sware_record_free_page(Relation index, BlockNumber block)
+{
+	RecordFreeIndexPage(index, block);
+	/* searches begin at the map's upper levels, which this brings up to date */
+	FreeSpaceMapVacuumRange(index, block, block + 1);
 }
 
 /* Initialise a page of any kind, without items or siblings. */

@@ -25,6 +25,20 @@
  */
 #pragma GCC visibility push(default)
 
+/* the most pages that a file gets at once */
+#define SWARE_EXTENT_PAGES	128
+
+/*
+ * Pages that were added to the end of the file together, for a caller that
+ * needs several.
+ */
+typedef struct SwareExtent
+{
+	int			needed;			/* how many pages are still needed */
+	BlockNumber next;			/* those from here on are not yet used */
+	BlockNumber end;			/* the block behind the last one */
+} SwareExtent;
+
 /* Does a link lead anywhere?  Do two links mean the same use of a page? */
 extern bool sware_link_is_valid(SwareLink link);
 extern bool sware_links_equal(SwareLink a, SwareLink b);
@@ -37,7 +51,11 @@ extern void sware_lock_buffer(Buffer buffer, int lockmode);
 extern void sware_unlock_buffer(Buffer buffer);
 extern void sware_release_buffer(Buffer buffer);
 extern void sware_check_page(Relation index, BlockNumber block, Page page);
+extern void sware_extent_begin(SwareExtent *extent, int needed);
+extern Buffer sware_allocate_of_extent(Relation index, SwareExtent *extent,
+									   uint32 *incarnation);
 extern Buffer sware_allocate_buffer(Relation index, uint32 *incarnation);
+extern void sware_record_free_page(Relation index, BlockNumber block);
 extern void sware_init_page(Page page, uint16 kind, uint16 level,
 							uint32 incarnation);
 extern void sware_init_metapage(Page page, SwareLink root, int level,

@@ -22,7 +22,6 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "storage/indexfsm.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 
@@ -233,12 +232,12 @@ cut_into_leaves(Append *append, IndexTuple *entries, int count)
 }
 
 static void
-allocate_leaf(Append *append, int i)
+allocate_leaf(Append *append, SwareExtent *extent, int i)
 {
 	NewLeaf    *leaf = &append->leaves[i];
 
-	leaf->buffer =
-		sware_allocate_buffer(append->index, &leaf->link.incarnation);
+	leaf->buffer = sware_allocate_of_extent(append->index, extent,
+											&leaf->link.incarnation);
 	leaf->link.block = BufferGetBlockNumber(leaf->buffer);
 }
 
@@ -249,7 +248,10 @@ allocate_leaf(Append *append, int i)
 static void
 write_leaves(Append *append)
 {
-	allocate_leaf(append, 0);
+	SwareExtent extent;
+
+	sware_extent_begin(&extent, append->count);
+	allocate_leaf(append, &extent, 0);
 	for (int i = 0; i < append->count; i++)
 	{
 		NewLeaf    *leaf = &append->leaves[i];
@@ -259,7 +261,7 @@ write_leaves(Append *append)
 		Page		page = image.data;
 
 		if (!is_last)
-			allocate_leaf(append, i + 1);
+			allocate_leaf(append, &extent, i + 1);
 
 		sware_init_page(page, SWARE_KIND_LEAF, 0, leaf->link.incarnation);
 		SwarePageGetOpaque(page)->left = i == 0 ? append->rightmost :
@@ -378,7 +380,7 @@ discard_leaves(Append *append)
 		sware_mark_deleted(sware_wal_change(wal, buffer));
 		sware_wal_finish(wal);
 		sware_release_buffer(buffer);
-		RecordFreeIndexPage(append->index, block);
+		sware_record_free_page(append->index, block);
 	}
 }
 

@@ -199,44 +199,49 @@ has_block(const BlockSet *set, BlockNumber block)
 	return (set->bits[block / 8] & (1 << (block % 8))) != 0;
 }
 
-/* Add the blocks of the leaves that have a downlink. */
+/*
+ * Add the internal pages of a level that have downlinks, and the leaves that
+ * those of level 1 lead to.  Stops where the level changes meanwhile: a page
+ * that is missed only gets a closer look later.
+ */
 static void
-add_linked_leaves(Relation index, BlockSet *set)
+add_level(Relation index, int level, BlockSet *set)
 {
-	SwareLink	link;
-	Buffer		buffer;
-	int			level;
+	Buffer		buffer = sware_descend_to_edge(index, level, false);
 
-	/* an index of one page has no downlinks */
-	sware_cache_refresh_root(index);
-	link = sware_get_root(index, &level);
-	if (level == 0)
-	{
-		add_block(set, link.block);
-		return;
-	}
-
-	buffer = sware_descend_to_edge(index, 1, false);
-	for (;;)
+	while (BufferIsValid(buffer))
 	{
 		Page		page = BufferGetPage(buffer);
+		SwareLink	right = SwarePageGetOpaque(page)->right;
 
+		if (sware_page_data_count(page) > 0)
+			add_block(set, BufferGetBlockNumber(buffer));
 		for (OffsetNumber offset = SWARE_FIRST_DATA;
-			 offset <= PageGetMaxOffsetNumber(page);
+			 level == 1 && offset <= PageGetMaxOffsetNumber(page);
 			 offset++)
 			add_block(set,
 					  sware_pivot_link(sware_page_tuple(page, offset)).block);
-		link = SwarePageGetOpaque(page)->right;
 		sware_release_buffer(buffer);
 		sware_vacuum_delay_point();
 
-		/* a leaf that is missed here only gets a closer look later */
-		if (!sware_link_is_valid(link))
+		if (!sware_link_is_valid(right))
 			return;
-		buffer = sware_read_linked(index, link, 1, BUFFER_LOCK_SHARE);
-		if (!BufferIsValid(buffer))
-			return;
+		buffer = sware_read_linked(index, right, level, BUFFER_LOCK_SHARE);
 	}
+}
+
+/* Add the pages that the tree leads to, without reading a leaf. */
+static void
+add_linked_pages(Relation index, BlockSet *set)
+{
+	SwareLink	root;
+	int			height;
+
+	sware_cache_refresh_root(index);
+	root = sware_get_root(index, &height);
+	add_block(set, root.block);
+	for (int level = height; level > 0; level--)
+		add_level(index, level, set);
 }
 
 /*
@@ -332,11 +337,11 @@ reclaim_leaf(Relation index, BlockNumber block, Page copy)
 }
 
 /*
- * Examine one block in the physical pass, and return whether it is free.
- * `linked` are the leaves that need no closer look.
+ * Examine one block in the physical pass, and return whether it is free.  The
+ * tree was found not to lead to it.
  */
 static bool
-examine_block(VacuumState *state, BlockNumber block, const BlockSet *linked)
+examine_block(VacuumState *state, BlockNumber block)
 {
 	Relation	index = state->info->index;
 	Buffer		buffer;
@@ -365,8 +370,7 @@ examine_block(VacuumState *state, BlockNumber block, const BlockSet *linked)
 	}
 	link = sware_page_link(buffer);
 	level = SwarePageGetOpaque(page)->level;
-	is_suspicious = !has_block(linked, block) &&
-		SwarePageGetOpaque(page)->kind == SWARE_KIND_LEAF;
+	is_suspicious = SwarePageGetOpaque(page)->kind == SWARE_KIND_LEAF;
 	was_emptied = SwarePageGetOpaque(page)->kind == SWARE_KIND_INTERNAL &&
 		sware_page_data_count(page) == 0;
 	if (is_suspicious)
@@ -395,9 +399,13 @@ examine_block(VacuumState *state, BlockNumber block, const BlockSet *linked)
 
 /*
  * The physical pass.  Puts free pages into the free space map: deleted ones,
- * those that a crash left without content, and those that an interrupted bulk
- * append left unlinked.  If there was no logical pass, there are no new ones,
- * and only the size of the index is noted.
+ * those that a crash or an error left without content, and those that an
+ * interrupted bulk append left unlinked.  Of the pages that the tree leads to,
+ * only the internal ones are read.  So the pass costs little, and is made when
+ * there were no dead rows, too: loads leave such pages.
+ *
+ * Pages that are being allocated may be put into the map, too: allocations
+ * look at each page, and do not trust the map.
  */
 void
 sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
@@ -407,17 +415,7 @@ sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext cleanup;
 	BlockSet   *linked;
-	BlockNumber blocks;
-
-	/* sware_allocate_buffer says what the lock is for */
-	if (!RELATION_IS_LOCAL(index))
-		LockRelationForExtension(index, ExclusiveLock);
-	blocks = RelationGetNumberOfBlocks(index);
-	if (!RELATION_IS_LOCAL(index))
-		UnlockRelationForExtension(index, ExclusiveLock);
-	stats->num_pages = blocks;
-	if (stats->estimated_count)
-		return;
+	BlockNumber blocks = RelationGetNumberOfBlocks(index);
 
 	cleanup = AllocSetContextCreate(caller, "sware cleanup", ALLOCSET_DEFAULT_SIZES);
 	state.pageContext = AllocSetContextCreate(cleanup, "sware vacuum",
@@ -425,16 +423,19 @@ sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 	MemoryContextSwitchTo(cleanup);
 
 	linked = make_block_set(blocks);
-	add_linked_leaves(index, linked);
+	add_linked_pages(index, linked);
 	SWARE_FAULT_POINT("vacuum-linked");
 
+	stats->num_pages = blocks;
 	stats->pages_deleted = 0;
 	stats->pages_free = 0;
 	MemoryContextSwitchTo(state.pageContext);
 	for (BlockNumber block = SWARE_METAPAGE + 1; block < blocks; block++)
 	{
+		if (has_block(linked, block))
+			continue;
 		sware_vacuum_delay_point();
-		if (examine_block(&state, block, linked))
+		if (examine_block(&state, block))
 		{
 			RecordFreeIndexPage(index, block);
 			stats->pages_free++;

@@ -33,7 +33,7 @@ note("unique indexes are of $unique_am");
 # has just changed, or is about to.
 my @points = $am eq 'btree' ? () : qw(publish-begins publish-sorted publish-stored
   insert-stored buffer-page-full flush-sealed flush-sorted flush-inserted flush-retiring
-  flush-retired retired-freeing vacuum-flushed vacuum-waited append-written split-downlink);
+  flush-retired retired-freeing vacuum-flushed vacuum-waited file-extended append-written split-downlink);
 push @points, 'unique-looked-up' if @points && $unique_am eq $am;
 # Without preloading, keys of unique indexes are not staged.
 my @preloaded_points =

@@ -113,3 +113,9 @@ DELETE FROM run_test WHERE k = 1;
 VACUUM (INDEX_CLEANUP ON) run_test;
 SELECT :leaves - leaf_pages('run_test_k') AS found;
 SELECT sware_check('run_test_k', true);
+
+-- ... also when no row is dead.
+SELECT sware_leak_leaves('run_test_k');
+SELECT leaf_pages('run_test_k') AS leaves \gset
+VACUUM run_test;
+SELECT :leaves - leaf_pages('run_test_k') AS found;
