@@ -292,12 +292,33 @@ sware_extent_begin(SwareExtent *extent, int needed)
 }
 
 /*
+ * Return the block of a page that may be free.  When the free space map has
+ * none, the file gets all pages that are still needed together.
+ */
+static BlockNumber
+next_candidate(Relation index, SwareExtent *extent)
+{
+	if (extent->next == extent->end)
+	{
+		BlockNumber block = GetFreeIndexPage(index);
+		int			pages = Min(Max(extent->needed, 1), SWARE_EXTENT_PAGES);
+
+		if (block != InvalidBlockNumber)
+			return block;
+		pages = sware_extend_file(index, pages, &block);
+		extent->next = block;
+		extent->end = block + pages;
+		SWARE_FAULT_POINT("file-extended");
+	}
+	return extent->next++;
+}
+
+/*
  * Allocate one of several pages: one that can be reused, or a new one at the
- * end of the file.  When no page can be reused, the file gets all pages that
- * are still needed together.  Returns the page pinned and exclusively locked,
- * to be initialised with the incarnation that is set.  The caller may hold
- * content locks on tree pages: no backend waits for another lock while it
- * holds one on a free page.  Raises an error if there is no disk space.
+ * end of the file.  Returns it pinned and exclusively locked, to be
+ * initialised with the incarnation that is set.  The caller may hold content
+ * locks on tree pages: no backend waits for another lock while it holds one on
+ * a free page.  Raises an error if there is no disk space.
  *
  * A page of an extent is not locked before it is asked for.  Until then VACUUM
  * may put it into the free space map, and another backend may use it.
@@ -308,28 +329,9 @@ sware_allocate_of_extent(Relation index, SwareExtent *extent,
 {
 	for (;;)
 	{
-		BlockNumber block;
-		Buffer		buffer;
-
-		if (extent->next == extent->end)
-		{
-			block = GetFreeIndexPage(index);
-			if (block == InvalidBlockNumber)
-			{
-				int			pages =
-					sware_extend_file(index, Min(Max(extent->needed, 1),
-												 SWARE_EXTENT_PAGES), &block);
-
-				extent->next = block;
-				extent->end = block + pages;
-				SWARE_FAULT_POINT("file-extended");
-			}
-		}
-		if (extent->next < extent->end)
-			block = extent->next++;
+		Buffer		buffer = ReadBuffer(index, next_candidate(index, extent));
 
 		/* it may be in use: another backend was faster, or the map is wrong */
-		buffer = ReadBuffer(index, block);
 		if (ConditionalLockBuffer(buffer))
 		{
 			if (page_is_reusable(index, buffer, incarnation))
