@@ -1,4 +1,4 @@
--- Frontiers of unique indexes: a key beyond the largest one is inserted without a
+-- Frontiers of unique indexes: a key that is new to the frontier is inserted without a
 -- look-up, and each other one is looked up. The fault point "frontier-found" tells of
 -- the search for a frontier, and "scan-buffer-read" of a look-up.
 
@@ -16,11 +16,19 @@ END $$;
 -- Single rows have a frontier searched for.
 CREATE TABLE ft (k bigint, v text DEFAULT 'new') WITH (autovacuum_enabled = off);
 CREATE UNIQUE INDEX ft_k ON ft USING sware (k);
+INSERT INTO ft SELECT 4601 + 2 * i FROM generate_series(0, 199) i;
 INSERT INTO ft VALUES (5000);
 SET sware.fault_points = 'frontier-found=notice';
 CALL insert_singly('ft', 1, 70);
--- It is the largest key: those up to it are looked up, and those beyond it are not.
+-- It has the 128 largest keys, of which 4747 is the smallest: these are looked up,
+-- and those below; others are not.
 SET sware.fault_points = 'scan-buffer-read=notice';
+INSERT INTO ft VALUES (4746);
+INSERT INTO ft VALUES (4747);
+INSERT INTO ft VALUES (4748);
+INSERT INTO ft VALUES (4748);
+INSERT INTO ft VALUES (4749);
+INSERT INTO ft VALUES (4998);
 INSERT INTO ft VALUES (4999);
 INSERT INTO ft VALUES (5000);
 INSERT INTO ft VALUES (5001);
@@ -35,6 +43,50 @@ INSERT INTO ft VALUES (5011);
 INSERT INTO ft VALUES (NULL);
 RESET sware.fault_points;
 CALL check_rows('ft', 'ft_k', 'k');
+
+-- Keys that are far ahead do not matter, even if they have been rolled back.
+BEGIN;
+INSERT INTO ft VALUES (1000000000000000);
+ROLLBACK;
+INSERT INTO ft SELECT 2000000000000000 + i FROM generate_series(1, 5) i;
+SET sware.fault_points = 'scan-buffer-read=notice';
+INSERT INTO ft VALUES (5013);
+INSERT INTO ft VALUES (5012), (5014);
+INSERT INTO ft VALUES (2000000000000003);
+INSERT INTO ft VALUES (1000000000000000);
+-- The floor rises when there are more keys than the frontier has room for, and to those
+-- that are stored by a stager. Then it is searched for again, after some misses; but
+-- later, if the search before was in vain.
+CREATE TABLE fs (k bigint) WITH (autovacuum_enabled = off);
+CREATE UNIQUE INDEX fs_k ON fs USING sware (k);
+RESET sware.fault_points;
+INSERT INTO fs SELECT generate_series(1, 200);
+CALL insert_singly('fs', 1001, 1300);
+INSERT INTO fs VALUES (1001);
+INSERT INTO fs VALUES (1300);
+SET sware.fault_points = 'frontier-rises=notice';
+INSERT INTO fs SELECT 3000000000000000 + i FROM generate_series(1, 100) i;
+SET sware.fault_points = 'scan-buffer-read=notice';
+INSERT INTO fs VALUES (1301);
+SET sware.fault_points = 'frontier-found=notice';
+CALL insert_singly('fs', 1302, 1363);
+CALL insert_singly('fs', 1364, 1370);
+SET sware.fault_points = 'scan-buffer-read=notice';
+INSERT INTO fs VALUES (1371);
+INSERT INTO fs VALUES (1371);
+INSERT INTO fs VALUES (3000000000000050);
+SET sware.fault_points = 'frontier-found=notice';
+CALL insert_singly('fs', 201, 262);
+CALL insert_singly('fs', 263, 265);
+CALL insert_singly('fs', 301, 424);
+CALL insert_singly('fs', 425, 440);
+-- The entries of other frontiers are not looked at.
+CREATE TABLE fz (k int);
+CREATE UNIQUE INDEX fz_k ON fz USING sware (k);
+SET sware.fault_points = 'frontier-rises=notice';
+INSERT INTO fz SELECT generate_series(1, 100);
+RESET sware.fault_points;
+CALL check_rows('fs', 'fs_k', 'k');
 
 -- Rows that are staged, and published at commit, or before.
 INSERT INTO ft SELECT i FROM generate_series(6001, 7000) i;
@@ -354,7 +406,7 @@ DROP OPERATOR CLASS acting_ops USING sware;
 DROP OPERATOR FAMILY acting_ops USING sware;
 DROP FUNCTION compare_and_act(int, int);
 
-DROP TABLE ft, fi, fd, fm, fn, fx, fl, fe, fu, fp, ff, fc, f2;
+DROP TABLE ft, fs, fz, fi, fd, fm, fn, fx, fl, fe, fu, fp, ff, fc, f2;
 DROP DOMAIN whole;
 DROP FUNCTION insert_unless_there;
 DROP PROCEDURE insert_singly;

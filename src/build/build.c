@@ -26,7 +26,6 @@
 #include "build/entrymerge.h"
 #include "build/entrysort.h"
 #include "build/parallelbuild.h"
-#include "locks/frontier.h"
 #include "staging/staging.h"
 #include "zones/zones.h"
 #include "base/compat.h"
@@ -214,7 +213,6 @@ sware_build(Relation heap, Relation index, IndexInfo *index_info)
 	check_collations(index);
 	hint_at_preload(index);
 	sware_cache_forget(index);
-	sware_forget_frontier(index);
 	sware_supersede_staged(index);
 
 	build.parallel = sware_parallel_build_begin(heap, index, index_info);

@@ -598,11 +598,11 @@ sware_scan_next(IndexScanDesc descriptor, ScanDirection direction)
 	return false;
 }
 
-IndexTuple
-sware_largest_entry(Relation index)
+int
+sware_largest_entries(Relation index, IndexTuple *entries, int count)
 {
 	IndexScanDesc descriptor = sware_scan_begin(index, 1, NULL);
-	IndexTuple	largest = NULL;
+	int			done = 0;
 
 	ScanKeyEntryInitialize(descriptor->keyData, SK_ISNULL | SK_SEARCHNOTNULL, 1,
 						   InvalidStrategy, InvalidOid, InvalidOid, InvalidOid,
@@ -610,11 +610,11 @@ sware_largest_entry(Relation index)
 	descriptor->xs_snapshot = SnapshotAny;
 	descriptor->xs_want_itup = true;
 	sware_scan_restart(descriptor);
-	if (sware_scan_next(descriptor, BackwardScanDirection))
-		largest = CopyIndexTuple(descriptor->xs_itup);
+	while (done < count && sware_scan_next(descriptor, BackwardScanDirection))
+		entries[done++] = CopyIndexTuple(descriptor->xs_itup);
 	sware_scan_end(descriptor->opaque);
 	IndexScanEnd(descriptor);
-	return largest;
+	return done;
 }
 
 /*

@@ -7,47 +7,82 @@
  */
 #include "postgres.h"
 
-#include "common/hashfn.h"
+#include "miscadmin.h"
 #include "storage/ipc.h"
+#include "storage/lwlock.h"
 #include "storage/shmem.h"
-#include "storage/spin.h"
 
-#include "base/compat.h"
+#include "base/faultpoint.h"
 #include "keys/abbreviation.h"
 #include "locks/frontier.h"
+#include "pages/cache.h"
 
-/* the number of frontiers; indexes are distributed over them by hash */
-#define FRONTIERS		1024
+/* the number of frontiers; indexes are distributed over them */
+#define FRONTIERS		512
+
+/* the largest count of a frontier's numbers */
+#define NUMBERS			256
+
+/* When it is reached, the smallest of them are dropped, this many at a time. */
+#define DROPPED			64
+
+/* the number of accounts of the indexes that share a frontier */
+#define ACCOUNTS		16
 
 /*
- * After this number of inserts that had no use of a frontier, one is searched
- * for: a search takes as long as some look-ups.
+ * After this number of misses in a row, inserts that had no use of a frontier,
+ * one is searched for: a search takes as long as some look-ups.  After a search
+ * that was not worth while, the next one comes after twice as many misses, up
+ * to a limit.
  */
-#define INSERTS_BEFORE_SEARCH	64
+#define MISSES_BEFORE_SEARCH		64
+#define MOST_MISSES_BEFORE_SEARCH	4096
+
+/*
+ * What an index has had of its frontiers.  Two indexes rarely share an account:
+ * then it decides less well when to search, which harms nothing else.
+ */
+typedef struct Account
+{
+	bool		hasFound;		/* was the last search not in vain? */
+	int			missed;			/* misses in a row */
+	int			patience;		/* how many of them the next search waits for */
+	int			saved;			/* look-ups saved since the last search */
+} Account;
 
 typedef struct Frontier
 {
-	slock_t		mutex;			/* guards everything */
+	Account		accounts[ACCOUNTS];
+
 	bool		isValid;
-	SwareFile	owner;			/* the index's file; zeros: none */
-	int64		number;			/* abbreviation of the first key column */
+	uint64		incarnation;	/* of the index that it belongs to, ... */
+	Oid			database;		/* ... and its database; 0: to none */
 	uint64		taking;			/* the number of times that it was taken */
-	uint32		missed;			/* inserts that had no use of it */
+
+	int64		floor;			/* the numbers of keys are not above this, or
+								 * among these: */
+	int			count;
+	int64		numbers[NUMBERS];	/* ascending, and above the floor */
 } Frontier;
 
-/* each in a cache line of its own */
-typedef union PaddedFrontier
-{
-	Frontier	frontier;
-	char		padding[PG_CACHE_LINE_SIZE];
-} PaddedFrontier;
+static Frontier *frontiers = NULL;	/* NULL: no shared memory */
+static LWLockPadded *locks;		/* one for each; it guards everything */
 
-static PaddedFrontier *frontiers = NULL;	/* NULL: no shared memory */
+/* The frontier that an index may have, and what is needed to use it. */
+typedef struct Access
+{
+	Frontier   *frontier;		/* NULL: none */
+	LWLock	   *lock;
+	Account    *account;
+	uint64		incarnation;	/* the index's */
+	SwareKeyColumn column;
+} Access;
 
 void
 sware_frontiers_request_memory(void)
 {
-	RequestAddinShmemSpace(FRONTIERS * sizeof(PaddedFrontier));
+	RequestAddinShmemSpace(FRONTIERS * sizeof(Frontier));
+	RequestNamedLWLockTranche("SwareFrontiers", FRONTIERS);
 }
 
 void
@@ -56,88 +91,153 @@ sware_frontiers_attach(void)
 	bool		found;
 
 	frontiers = ShmemInitStruct("sware frontiers",
-								FRONTIERS * sizeof(PaddedFrontier), &found);
+								FRONTIERS * sizeof(Frontier), &found);
+	locks = GetNamedLWLockTranche("SwareFrontiers");
 	if (found)
 		return;
-	memset(frontiers, 0, FRONTIERS * sizeof(PaddedFrontier));
-	for (int i = 0; i < FRONTIERS; i++)
-		SpinLockInit(&frontiers[i].frontier.mutex);
+	memset(frontiers, 0, FRONTIERS * sizeof(Frontier));
+	for (int i = 0; i < FRONTIERS * ACCOUNTS; i++)
+		frontiers[i / ACCOUNTS].accounts[i % ACCOUNTS].patience =
+			MISSES_BEFORE_SEARCH;
 }
 
 /*
- * The frontier that an index may have; NULL if it has none.  An index that is
- * moved to another tablespace keeps its place, so that what was known of it
- * under its former file is noticed to be void.
+ * Find the frontier that an index may have.  Databases that were made from the
+ * same template have indexes of the same incarnation.
  */
-static Frontier *
-frontier_of(Relation index, SwareKeyColumn *column)
+static bool
+find_frontier(Relation index, Access *access)
 {
-	SwareFile  *file = &SwareRelationLocator(index);
-	uint32		hash;
+	int			place;
 
 	if (frontiers == NULL ||
 		index->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
-		return NULL;
-	sware_key_column_init(column, index, 1, (Datum) 0, true);
-	if (!sware_has_abbreviations(column))
-		return NULL;
-	hash = murmurhash32(hash_combine(SwareFileNumber(*file),
-									 SwareFileDatabase(*file)));
-	return &frontiers[hash % FRONTIERS].frontier;
+		return false;
+	sware_key_column_init(&access->column, index, 1, (Datum) 0, true);
+	if (!sware_has_abbreviations(&access->column))
+		return false;
+	access->incarnation = sware_cache(index)->indexIncarnation;
+	place = ((uint32) access->incarnation + MyDatabaseId) % FRONTIERS;
+	access->frontier = &frontiers[place];
+	access->lock = &locks[place].lock;
+	access->account =
+		&access->frontier->accounts[(access->incarnation >> 32) % ACCOUNTS];
+	return true;
+}
+
+/* Does the frontier belong to the index?  The caller has locked it. */
+static inline bool
+is_owner(const Access *access)
+{
+	return access->frontier->incarnation == access->incarnation &&
+		access->frontier->database == MyDatabaseId;
+}
+
+/* The place of a number, or of the first larger one, among the numbers. */
+static inline int
+place_of(const Frontier *frontier, int64 number)
+{
+	int			low = 0;
+	int			high = frontier->count;
+
+	while (low < high)
+	{
+		int			middle = (low + high) / 2;
+
+		if (frontier->numbers[middle] < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Raise the floor to a number, unless it is higher: numbers up to it go. */
+static void
+raise_floor(Frontier *frontier, int64 number)
+{
+	int			dropped = place_of(frontier, number);
+
+	if (dropped < frontier->count && frontier->numbers[dropped] == number)
+		dropped++;
+	frontier->count -= dropped;
+	memmove(frontier->numbers, frontier->numbers + dropped,
+			frontier->count * sizeof(int64));
+	frontier->floor = Max(frontier->floor, number);
 }
 
 /*
- * Does a frontier belong to an index?  If it belongs to another file of the
- * same number, which is the same index before it was moved, it is taken away.
- * The caller holds the mutex.
+ * Add the number of a key.  Returns false if the frontier has covered it
+ * before: then another key may have the number.
  */
-static inline bool
-is_owner(Frontier *frontier, const SwareFile *file)
+static bool
+add_number(Frontier *frontier, int64 number)
 {
-	if (memcmp(&frontier->owner, file, sizeof(SwareFile)) == 0)
-		return true;
-	if (SwareFileNumber(frontier->owner) == SwareFileNumber(*file) &&
-		SwareFileDatabase(frontier->owner) == SwareFileDatabase(*file))
-		memset(&frontier->owner, 0, sizeof(SwareFile));
-	return false;
+	int			place;
+
+	if (number <= frontier->floor)
+		return false;
+	place = place_of(frontier, number);
+	if (place < frontier->count && frontier->numbers[place] == number)
+		return false;
+
+	if (frontier->count == NUMBERS)
+	{
+		raise_floor(frontier, frontier->numbers[DROPPED - 1]);
+		place -= DROPPED;
+		if (place < 0)
+			return true;
+	}
+	memmove(frontier->numbers + place + 1, frontier->numbers + place,
+			(frontier->count - place) * sizeof(int64));
+	frontier->numbers[place] = number;
+	frontier->count++;
+	return true;
 }
 
 bool
 sware_pass_frontier(Relation index, Datum value, bool is_null, bool *is_wanted)
 {
-	SwareKeyColumn column;
-	Frontier   *frontier = frontier_of(index, &column);
+	Access		access;
 	int64		number;
-	bool		is_beyond = false;
+	bool		is_new;
 
 	*is_wanted = false;
-	if (frontier == NULL || is_null)
+	if (is_null || !find_frontier(index, &access))
 		return false;
-	number = sware_abbreviate_value(&column, value, false);
+	number = sware_abbreviate_value(&access.column, value, false);
 
-	SpinLockAcquire(&frontier->mutex);
-	if (is_owner(frontier, &SwareRelationLocator(index)))
+	LWLockAcquire(access.lock, LW_EXCLUSIVE);
+	is_new = is_owner(&access) && add_number(access.frontier, number) &&
+		access.frontier->isValid;
+	if (is_new)
 	{
-		is_beyond = frontier->isValid && number > frontier->number;
-		frontier->number = Max(frontier->number, number);
-		if (frontier->isValid)
-			frontier->missed = 0;
+		access.account->saved++;
+		access.account->missed = 0;
 	}
-	*is_wanted = !is_beyond && ++frontier->missed >= INSERTS_BEFORE_SEARCH;
-	SpinLockRelease(&frontier->mutex);
-	return is_beyond;
+	else
+		*is_wanted = ++access.account->missed >= access.account->patience;
+	LWLockRelease(access.lock);
+	return is_new;
 }
 
 void
 sware_raise_frontier(Relation index, IndexTuple *entries, int64 count)
 {
-	SwareKeyColumn column;
-	Frontier   *frontier = frontier_of(index, &column);
+	Access		access;
 	TupleDesc	descriptor = RelationGetDescr(index);
 	int64		largest = PG_INT64_MIN;
+	bool		is_its_own;
 
-	if (frontier == NULL)
+	if (!find_frontier(index, &access))
 		return;
+	LWLockAcquire(access.lock, LW_SHARED);
+	is_its_own = is_owner(&access);
+	LWLockRelease(access.lock);
+	if (!is_its_own)
+		return;
+
+	SWARE_FAULT_POINT("frontier-rises");
 	for (int64 i = 0; i < count; i++)
 	{
 		bool		is_null;
@@ -145,71 +245,69 @@ sware_raise_frontier(Relation index, IndexTuple *entries, int64 count)
 
 		if (!is_null)
 			largest = Max(largest,
-						  sware_abbreviate_value(&column, value, false));
+						  sware_abbreviate_value(&access.column, value, false));
 	}
 
-	SpinLockAcquire(&frontier->mutex);
-	if (is_owner(frontier, &SwareRelationLocator(index)))
-		frontier->number = Max(frontier->number, largest);
-	SpinLockRelease(&frontier->mutex);
+	LWLockAcquire(access.lock, LW_EXCLUSIVE);
+	if (is_owner(&access))
+		raise_floor(access.frontier, largest);
+	LWLockRelease(access.lock);
 }
 
 uint64
 sware_take_frontier(Relation index)
 {
-	SwareKeyColumn column;
-	Frontier   *frontier = frontier_of(index, &column);
+	Access		access;
+	Frontier   *frontier;
+	Account    *account;
 	uint64		taking;
 
-	if (frontier == NULL)
+	if (!find_frontier(index, &access))
 		return 0;
-	SpinLockAcquire(&frontier->mutex);
-	if (!is_owner(frontier, &SwareRelationLocator(index)))
-	{
-		frontier->owner = SwareRelationLocator(index);
-		frontier->number = PG_INT64_MIN;
-	}
+	frontier = access.frontier;
+	account = access.account;
+	LWLockAcquire(access.lock, LW_EXCLUSIVE);
+	if (account->hasFound)
+		account->patience = account->saved >= account->missed ?
+			MISSES_BEFORE_SEARCH :
+			Min(account->patience * 2, MOST_MISSES_BEFORE_SEARCH);
+	account->hasFound = false;
+	account->missed = 0;
+	account->saved = 0;
+	frontier->incarnation = access.incarnation;
+	frontier->database = MyDatabaseId;
 	frontier->isValid = false;
-	frontier->missed = 0;
+	frontier->floor = PG_INT64_MIN;
+	frontier->count = 0;
 	taking = ++frontier->taking;
-	SpinLockRelease(&frontier->mutex);
+	LWLockRelease(access.lock);
 	return taking;
 }
 
 void
-sware_validate_frontier(Relation index, IndexTuple largest, uint64 taking)
+sware_validate_frontier(Relation index, IndexTuple *entries, int count,
+						uint64 taking)
 {
-	SwareKeyColumn column;
-	Frontier   *frontier = frontier_of(index, &column);
-	int64		number = PG_INT64_MIN;
+	Access		access;
+	int64		numbers[SWARE_FRONTIER_ENTRIES];
 
-	if (frontier == NULL)
+	if (!find_frontier(index, &access))
 		return;
-	if (largest)
-		number = sware_abbreviate(&column, RelationGetDescr(index), largest);
+	for (int i = 0; i < count; i++)
+		numbers[i] = sware_abbreviate(&access.column, RelationGetDescr(index),
+									  entries[i]);
 
-	SpinLockAcquire(&frontier->mutex);
-	if (frontier->taking == taking &&
-		is_owner(frontier, &SwareRelationLocator(index)))
+	LWLockAcquire(access.lock, LW_EXCLUSIVE);
+	if (access.frontier->taking == taking && is_owner(&access))
 	{
-		frontier->number = Max(frontier->number, number);
-		frontier->isValid = true;
+		if (count == SWARE_FRONTIER_ENTRIES)
+			raise_floor(access.frontier, numbers[count - 1]);
+		for (int i = 0; i < count; i++)
+			(void) add_number(access.frontier, numbers[i]);
+		access.frontier->isValid = true;
+		access.account->hasFound = true;
 	}
-	SpinLockRelease(&frontier->mutex);
-}
-
-void
-sware_forget_frontier(Relation index)
-{
-	SwareKeyColumn column;
-	Frontier   *frontier = frontier_of(index, &column);
-
-	if (frontier == NULL)
-		return;
-	SpinLockAcquire(&frontier->mutex);
-	if (is_owner(frontier, &SwareRelationLocator(index)))
-		memset(&frontier->owner, 0, sizeof(SwareFile));
-	SpinLockRelease(&frontier->mutex);
+	LWLockRelease(access.lock);
 }
 
 void
@@ -217,11 +315,9 @@ sware_forget_frontiers_of_database(Oid database)
 {
 	for (int i = 0; frontiers != NULL && i < FRONTIERS; i++)
 	{
-		Frontier   *frontier = &frontiers[i].frontier;
-
-		SpinLockAcquire(&frontier->mutex);
-		if (SwareFileDatabase(frontier->owner) == database)
-			memset(&frontier->owner, 0, sizeof(SwareFile));
-		SpinLockRelease(&frontier->mutex);
+		LWLockAcquire(&locks[i].lock, LW_EXCLUSIVE);
+		if (frontiers[i].database == database)
+			frontiers[i].database = InvalidOid;
+		LWLockRelease(&locks[i].lock);
 	}
 }

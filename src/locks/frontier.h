@@ -1,46 +1,61 @@
 /*-------------------------------------------------------------------------
  *
  * frontier.h
- *	  Frontiers of unique indexes, in shared memory: a key beyond the frontier
- *	  needs no look-up.
+ *	  Frontiers of unique indexes, in shared memory: most keys that arrive in
+ *	  order, or nearly, need no look-up.
  *
- * Keys that arrive in order are new, each larger than all before.  The
- * *frontier* of an index is an abbreviation that none of its keys exceeds,
- * stored or staged.  (For a stager, its bound serves the same purpose,
- * stagedkeys.h; it is of no use while others insert, too.)
+ * Such a key is new, and not far from the largest ones.  The *frontier* of an
+ * index says which keys there are at its upper end, by their abbreviations: it
+ * has a *floor* and some numbers above it.  A key above the floor whose number
+ * is not among these is new.  So keys may come out of order as far as the
+ * numbers reach: several sessions take keys from a sequence and store them in
+ * another order, and some keys may be far ahead of the others.  (For a stager,
+ * its bound serves the same purpose, stagedkeys.h; it is of no use while others
+ * insert, too.)
  *
  *	 insert of key k
  *	 1 lock k, and announce the insert (stagedkeys.h)
  *	 2 is k registered by a stager?  Then see there
- *	 3 raise the frontier to k; was it valid, and below k?  Then skip 4
+ *	 3 add k to the frontier; was it valid, and k new to it?  Then skip 4
  *	 4 look k up
  *	 5 store the entry
  *	 6 unlock k
  *
  * Of two sessions that insert the same key, the second one does all this after
- * the first one has unlocked it.  So it finds the frontier raised in step 3,
- * and looks the key up.  A stager raises the frontier before it stores what it
- * has staged; until then the keys are found in step 2.
+ * the first one has unlocked it.  So it finds the key that was added in step 3,
+ * and looks it up.  A stager raises the floor to its keys before it stores what
+ * it has staged; until then the keys are found in step 2.  When there is no
+ * room for another number, the floor rises to one of the smaller ones, and
+ * these go.
  *
- * There is a fixed number of frontiers, and indexes whose numbers collide share
- * one in turn: it belongs to one file at a time.  To make it its own, a session
+ * There is a fixed number of frontiers, and indexes may share one in turn: it
+ * belongs to one index at a time.  To make it its own, a session
  *
- *	 a takes it, not valid yet: from now on inserts raise it in step 3
+ *	 a takes it, empty and not valid: from now on inserts add to it in step 3
  *	 b finds no stager; else it gives up
  *	 c waits for the direct inserts under way, which may have done step 3 before
- *	 d reads the largest entry of buffer and tree, and raises the frontier to it
+ *	 d reads the largest entries of buffer and tree, adds them, and raises the
+ *	   floor to the smallest of them, unless these were all
  *	 e makes it valid, unless another session has taken it since
  *
+ * It is searched for in this way after a number of misses in a row: inserts
+ * that had no use of it.  The index may have no frontier, or one whose floor
+ * has been raised too far, as by keys that were rolled back.
+ *
+ * A frontier belongs to an incarnation of an index in a database.  A build
+ * makes a new one, and a move to another tablespace takes it along.
+ *
  * Invariants, while a frontier is valid:
- *	- Each key that is stored, or is being stored, is not above it.
- *	- It only rises.
+ *	- The number of each key that is stored, or is being stored, is not above
+ *	  the floor, or is one of the numbers.
+ *	- What it covers only grows.
  *
- * A build stores keys without raising anything, so it first takes away the
- * frontier of its file.  Keys with a null first column have no look-up that
- * could be saved, and do not count.  Indexes whose first column has no
- * abbreviations have no frontiers, nor have temporary ones.
+ * Keys with a null first column have no look-up that could be saved, and do
+ * not count.  Indexes whose first column has no abbreviations have no
+ * frontiers, nor have temporary ones.
  *
- * The functions hold no lock but a spinlock, and raise no errors.
+ * The functions may read the metapage and detoast keys, so the caller holds no
+ * content lock.  They hold their own lightweight lock for moments only.
  *
  *-------------------------------------------------------------------------
  */
@@ -55,26 +70,28 @@ extern void sware_frontiers_request_memory(void);
 extern void sware_frontiers_attach(void);
 
 /*
- * Step 3: raise the frontier to the key of a new row, given by its first
- * column.  Returns whether the key was beyond it.  Sets *is_wanted if a
- * frontier should be searched for (steps a to e), as soon as no key is locked.
+ * Step 3: add the key of a new row, given by its first column.  Returns whether
+ * it is known to be new.  Sets *is_wanted if a frontier should be searched for
+ * (steps a to e), as soon as no key is locked.
  */
 extern bool sware_pass_frontier(Relation index, Datum value, bool is_null,
 								bool *is_wanted);
 
-/* Raise the frontier to entries that are about to be stored. */
+/* Raise the floor to entries that a stager is about to store. */
 extern void sware_raise_frontier(Relation index, IndexTuple *entries,
 								 int64 count);
 
 /* Step a.  Returns the number of this taking, for step e; 0: give up. */
 extern uint64 sware_take_frontier(Relation index);
 
-/* Steps d and e, with the largest entry, or NULL if there is none. */
-extern void sware_validate_frontier(Relation index, IndexTuple largest,
-									uint64 taking);
+/* how many entries are read in step d */
+#define SWARE_FRONTIER_ENTRIES	128
 
-/* Take the frontier away from an index, or all those of a database. */
-extern void sware_forget_frontier(Relation index);
+/* Steps d and e, with the largest entries, the largest one first. */
+extern void sware_validate_frontier(Relation index, IndexTuple *entries,
+									int count, uint64 taking);
+
+/* Take away the frontiers of a database. */
 extern void sware_forget_frontiers_of_database(Oid database);
 
 #endif							/* SWARE_FRONTIER_H */

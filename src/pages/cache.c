@@ -25,6 +25,7 @@ read_metapage(Relation index, SwareCache *cache)
 	cache->root = meta->root;
 	cache->level = meta->level;
 	cache->allEqualImage = meta->allEqualImage;
+	cache->indexIncarnation = meta->indexIncarnation;
 	sware_release_buffer(buffer);
 }
 

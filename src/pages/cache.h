@@ -3,7 +3,10 @@
  * cache.h
  *	  What a backend remembers of an index between calls (rd_amcache).
  *
- * Everything here may be out of date, and must be checked when it is used.
+ * Links here may be out of date, and must be checked when they are used.  The
+ * relation cache frees everything when the index gets another file; a build
+ * frees it when the file is the same.
+ *
  * The pointer that sware_cache returns is valid until catalogs may be read,
  * which comparators can do, too.
  *
@@ -22,6 +25,7 @@ typedef struct SwareCache
 	SwareLink	root;			/* as the metapage had it */
 	int			level;			/* level of the root */
 	bool		allEqualImage;	/* never changes while the file is the same */
+	uint64		indexIncarnation;	/* nor does this, except in a build */
 	SwareLink	rightmost;		/* the rightmost leaf, or no link if it is not
 								 * known */
 	SwareLink	tail;			/* an open buffer page, or no link */

@@ -78,7 +78,7 @@ is_worth_staging(Relation index)
 static void
 search_bound(SwareStager *stager, Relation index)
 {
-	IndexTuple	largest;
+	IndexTuple	largest = NULL;
 	bool		has_company;
 	uint64		activity = sware_begin_bound(stager, &has_company);
 
@@ -89,7 +89,7 @@ search_bound(SwareStager *stager, Relation index)
 
 	sware_wait_for_direct_inserts(index);
 	SWARE_FAULT_POINT("bound-begins");
-	largest = sware_largest_entry(index);
+	(void) sware_largest_entries(index, &largest, 1);
 	sware_set_bound(stager, index, largest, activity, has_company);
 	if (largest)
 		pfree(largest);

@@ -364,18 +364,19 @@ void
 sware_search_frontier(Relation index)
 {
 	uint64		taking = sware_take_frontier(index);
-	IndexTuple	largest;
+	IndexTuple	entries[SWARE_FRONTIER_ENTRIES];
+	int			count;
 
 	/* a stager that comes from now on raises the frontier */
 	if (taking == 0 || sware_index_has_stagers(index))
 		return;
 	sware_wait_for_direct_inserts(index);
 	SWARE_FAULT_POINT("frontier-taken");
-	largest = sware_largest_entry(index);
+	count = sware_largest_entries(index, entries, SWARE_FRONTIER_ENTRIES);
 	SWARE_FAULT_POINT("frontier-found");
-	sware_validate_frontier(index, largest, taking);
-	if (largest)
-		pfree(largest);
+	sware_validate_frontier(index, entries, count, taking);
+	for (int i = 0; i < count; i++)
+		pfree(entries[i]);
 }
 
 void

@@ -1,44 +1,43 @@
 /*
  * frontier.pml
- *	  Frontiers of unique indexes: a key beyond the frontier is inserted without a
- *	  look-up.
+ *	  Frontiers of unique indexes: a key that is new to the frontier is inserted without
+ *	  a look-up.
  *
  * Property: no key is stored twice.  Transactions are left out, but for that of the
  * stager, whose keys other sessions wait for until it ends: they begin again then.
  *
- * What is in `atomic` is one step.  Each access to the frontier is one, since a
- * spinlock guards it; and so is a look-up, since nobody else stores the key while it is
- * locked.  Whatever takes or releases a lock is a barrier, and so is each atomic
- * addition, so store buffers are left out; what unique.pml says of the register holds
- * here, too.
+ * What is in `atomic` is one step.  Each access to the frontier is one, since a lock
+ * guards it; and so is a look-up, since nobody else stores the key while it is locked.
+ * Whatever takes or releases a lock is a barrier, and so is each atomic addition, so
+ * store buffers are left out; what unique.pml says of the register holds here, too.
  *
  *	 here				in the code
  *	 -----------------	-----------------------------------------------------
- *	 owner, is_valid,	Frontier (locks/frontier.c)
- *	 number, taking
+ *	 owner, is_valid,	Frontier (locks/frontier.c); there is room for one
+ *	 floor, numbers,	number, or for both keys
+ *	 taking
  *	 direct				lock_free_key, insert_unique (am/insert.c)
  *	 shown				DirectInsert (locks/stagedkeys.c)
  *	 stager				search_bound is left out: each key is locked and
  *						looked up (admit_with_look_up, unique/stager.c)
  *	 publish			send, tell_of_stored (staging/publish.c)
- *	 search				sware_search_frontier (unique/unique.c)
+ *	 search				sware_search_frontier (unique/unique.c); it reads
+ *						one entry, or all
  *	 other_index		sware_take_frontier of an index with the same place
- *	 move				the index is moved to another tablespace with its file's
- *						number, and back: ALTER DATABASE
  *	 build				sware_build (build/build.c): it stores keys without
- *						raising anything, and nobody else inserts
+ *						adding any, and nobody else inserts
  *
- * The index is file 1 or, while it is moved, file 2; 3 is another index.  Two sessions
+ * The index has incarnation 1, and after a build 2; 3 is another index.  Two sessions
  * insert directly, and one searches.  Another index and a search that fails take the
  * frontier meanwhile; or instead, in the variants, a stager publishes, or the index is
- * moved and built.
+ * built.
  *
  * Variant: STAGER
- * Variant: MOVES
+ * Variant: BUILDS
  */
 
 #ifndef STAGER
-#ifndef MOVES
+#ifndef BUILDS
 #define FULL					/* another index, and a search that fails */
 #endif
 #endif
@@ -48,14 +47,15 @@
 #define NONE		0
 #define BIT(key)	(1 << (key))
 
-/* the entries, all in one file that is moved as a whole */
 byte stored;
-byte file = 1;
+byte incarnation = 1;
 
 /* the frontier */
 byte owner = NONE;
 bool is_valid;
-byte number;
+byte floor;
+byte numbers;
+bool has_room;
 byte taking;
 
 byte key_lock[KEYS + 1] = NOBODY;
@@ -73,8 +73,6 @@ bool is_exclusive;
 #define IS_SAME_TAKING	true
 #endif
 
-#define LARGEST		(stored & BIT(2) -> 2 : (stored & BIT(1) -> 1 : 0))
-
 /* Store a key, which must not be there. */
 inline store(what)
 {
@@ -82,25 +80,64 @@ inline store(what)
 	stored = stored | BIT(what)
 }
 
-/* Part of a step. */
-inline find_owner()
-{
-	if
-	:: owner == file -> is_owner = true
-	:: else ->
-		is_owner = false;
-#ifndef WITHOUT_MOVE_IS_NOTICED
-		if
-		:: owner == 3 - file -> owner = NONE
-		:: else
-		fi
+#ifndef WITHOUT_SAME_INCARNATION
+#define IS_OWNER	(owner == incarnation)
+#else
+#define IS_OWNER	(owner != NONE && owner != 3)
 #endif
+
+#define ABOVE_FLOOR	(floor == 0 -> BIT(1) | BIT(2) : (floor == 1 -> BIT(2) : 0))
+
+#define IS_NEW(key)	(IS_OWNER && is_valid && (BIT(key) & ABOVE_FLOOR & ~numbers) != 0)
+
+/* Part of a step. */
+inline raise_floor(key)
+{
+	floor = (key > floor -> key : floor);
+	numbers = numbers & ABOVE_FLOOR
+}
+
+/* Part of a step: add keys; if there is no room for both, the smaller one goes. */
+inline add(keys)
+{
+	numbers = numbers | (keys & ABOVE_FLOOR);
+	if
+	:: numbers == (BIT(1) | BIT(2)) && !has_room ->
+#ifndef WITHOUT_FLOOR_RISES
+		raise_floor(1)
+#else
+		numbers = BIT(2)
+#endif
+	:: else
 	fi
+}
+
+/* Part of a step: an insert adds its key. */
+inline pass(key)
+{
+	is_beyond = IS_NEW(key);
+#ifndef WITHOUT_INSERT_ADDS
+	if
+	:: IS_OWNER -> add(BIT(key))
+	:: else
+	fi
+#endif
+}
+
+/* Part of a step. */
+inline take()
+{
+	owner = incarnation;
+	floor = 0;
+	numbers = 0;
+#ifndef WITHOUT_TAKEN_IS_NOT_VALID
+	is_valid = false;
+#endif
+	taking++
 }
 
 proctype direct(byte me; byte key)
 {
-	bool is_owner;
 	bool is_beyond;
 	bool is_found;
 
@@ -109,16 +146,11 @@ next:
 #ifndef WITHOUT_KEY_IS_LOCKED
 	atomic { key_lock[key] == NOBODY -> key_lock[key] = me }
 #endif
-#ifndef WITHOUT_ANNOUNCED_BEFORE_RAISED
+#ifndef WITHOUT_ANNOUNCED_BEFORE_ADDED
 	shown[me] = key;
 #endif
 #ifdef WITHOUT_REGISTER_BEFORE_FRONTIER
-	atomic {
-		find_owner();
-		is_beyond = is_owner && is_valid && key > number;
-		number = (is_owner && key > number -> key : number);
-		is_owner = false
-	}
+	atomic { pass(key) }
 #endif
 	/* find_staged_key */
 	atomic {
@@ -129,16 +161,9 @@ next:
 	}
 #ifndef WITHOUT_REGISTER_BEFORE_FRONTIER
 	/* sware_pass_frontier */
-	atomic {
-		find_owner();
-		is_beyond = is_owner && is_valid && key > number;
-#ifndef WITHOUT_INSERT_RAISES
-		number = (is_owner && key > number -> key : number);
+	atomic { pass(key) }
 #endif
-		is_owner = false
-	}
-#endif
-#ifdef WITHOUT_ANNOUNCED_BEFORE_RAISED
+#ifdef WITHOUT_ANNOUNCED_BEFORE_ADDED
 	shown[me] = key;
 #endif
 	atomic {
@@ -168,28 +193,15 @@ unlock:
 /* A session that searches for the frontier. */
 proctype searcher()
 {
-	bool is_owner;
 	byte its_taking;
 	byte largest;
 	byte waits_for;
 
 	atomic { !is_exclusive -> users++ };
 #ifdef WITHOUT_TAKEN_FIRST
-	largest = LARGEST;
+	largest = stored;
 #endif
-	atomic {
-		find_owner();
-		if
-		:: !is_owner -> owner = file; number = 0
-		:: else
-		fi;
-		is_owner = false;
-#ifndef WITHOUT_TAKEN_IS_NOT_VALID
-		is_valid = false;
-#endif
-		taking++;
-		its_taking = taking
-	};
+	atomic { take(); its_taking = taking };
 #ifndef WITHOUT_NO_STAGER
 	if
 	:: stagers > 0 -> goto gives_up
@@ -208,20 +220,24 @@ proctype searcher()
 	};
 #endif
 #ifndef WITHOUT_TAKEN_FIRST
-	largest = LARGEST;
+	largest = stored;
 #endif
 	atomic {
-		find_owner();
 		if
-		:: is_owner && IS_SAME_TAKING ->
-			number = (largest > number -> largest : number);
+		:: IS_OWNER && IS_SAME_TAKING ->
+			if
+			:: add(largest)
+			:: largest != 0 ->
+				raise_floor((largest & BIT(2) -> 2 : 1));
+				add(largest)
+			fi;
 			is_valid = true
 		:: else
 		fi
 	};
 gives_up:
 	atomic {
-		is_owner = false; its_taking = 0; largest = 0;
+		its_taking = 0; largest = 0;
 		users--
 	}
 }
@@ -229,18 +245,7 @@ gives_up:
 /* A search that fails at once. */
 proctype failing_search()
 {
-	bool is_owner;
-
-	atomic {
-		find_owner();
-		if
-		:: !is_owner -> owner = file; number = 0
-		:: else
-		fi;
-		is_owner = false;
-		is_valid = false;
-		taking++
-	}
+	atomic { take() }
 }
 
 /* Another index takes the same place, once, and validates. */
@@ -250,7 +255,8 @@ proctype other_index()
 
 	atomic {
 		owner = 3;
-		number = 0;
+		floor = 0;
+		numbers = 0;
 		is_valid = false;
 		taking++;
 		its_taking = taking
@@ -268,7 +274,7 @@ proctype other_index()
 /* It stages key 2, if that is free, and publishes it. */
 proctype stager(byte me)
 {
-	bool is_owner;
+	bool is_its_own;
 	bool is_staged;
 
 	atomic { !is_exclusive -> users++ };
@@ -289,10 +295,14 @@ proctype stager(byte me)
 #endif
 #ifndef WITHOUT_PUBLISHING_RAISES
 #ifndef WITHOUT_RAISED_BEFORE_STORED
+		/* the entries are read in between, if the frontier is the index's */
+		is_its_own = IS_OWNER;
 		atomic {
-			find_owner();
-			number = (is_owner && 2 > number -> 2 : number);
-			is_owner = false
+			if
+			:: is_its_own && IS_OWNER -> raise_floor(2)
+			:: else
+			fi;
+			is_its_own = false
 		};
 #endif
 #endif
@@ -301,9 +311,10 @@ proctype stager(byte me)
 #ifdef WITHOUT_RAISED_BEFORE_STORED
 		registered = 0;
 		atomic {
-			find_owner();
-			number = (is_owner && 2 > number -> 2 : number);
-			is_owner = false
+			if
+			:: IS_OWNER -> raise_floor(2)
+			:: else
+			fi
 		};
 #endif
 		registered = 0
@@ -313,19 +324,13 @@ proctype stager(byte me)
 }
 #endif
 
-#ifdef MOVES
-/* The index is moved, and back; then it is built anew, with key 1. */
+#ifdef BUILDS
+/* The index is built anew, with key 2. */
 proctype owner_of_index()
 {
-	atomic { users == 0 -> file = 2 };
-	atomic { users == 0 -> file = 1 };
 	atomic { users == 0 -> is_exclusive = true };
-#ifndef WITHOUT_BUILD_FORGETS
-	atomic {
-		owner = (owner == file -> NONE : owner)
-	};
-#endif
-	stored = stored | BIT(2);
+	stored = BIT(2);
+	incarnation = 2;
 	is_exclusive = false
 }
 #endif
@@ -344,7 +349,7 @@ init
 		:: run direct(0, 2)
 		fi;
 #endif
-#ifdef MOVES
+#ifdef BUILDS
 		run owner_of_index();
 #endif
 #ifdef FULL
@@ -354,6 +359,10 @@ init
 		if
 		:: stored = 0
 		:: stored = BIT(1)
+		fi;
+		if
+		:: has_room = true
+		:: has_room = false
 		fi;
 		run direct(1, 2);
 		run searcher()

@@ -12,6 +12,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use File::Copy;
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -127,8 +128,9 @@ check_table('in the end');
 is($node->safe_psql('postgres', 'SELECT count(*) > 0 FROM refused'),
 	't', 'some keys were refused');
 
-# An index whose file is moved with its number, and back, by ALTER DATABASE; and one
-# whose database is dropped, and made anew with the same OID and the same files.
+# An index whose file is moved with its number, and back, by ALTER DATABASE; another
+# index that gets this number; and an index whose database is dropped, and made anew
+# with the same OID and the same files.
 sub insert
 {
 	my ($database, $low, $high) = @_;
@@ -160,6 +162,28 @@ $node->safe_psql('postgres', 'ALTER DATABASE moved SET TABLESPACE pg_default');
 is(insert('moved', 71, 80), 10, 'all of them after the move back');
 is(insert('moved', 81, 160), 0, 'more keys');
 is(insert('moved', 155, 160), 6, 'some of them again');
+
+# The number goes to another index, as it would after all numbers have been in use:
+# while the database's pages are not in memory, the files are exchanged.
+$node->safe_psql('moved', <<"SQL");
+CREATE TABLE other (k int);
+CREATE UNIQUE INDEX other_k ON other USING $am (k);
+INSERT INTO other SELECT generate_series(1, 400);
+SQL
+my %file = map { $_ => $node->safe_psql('moved', "SELECT pg_relation_filenode('$_')") }
+  qw(t t_k other other_k);
+$node->safe_psql('postgres', 'ALTER DATABASE moved SET TABLESPACE other');
+my $directory = $node->data_dir . '/' . $node->safe_psql('postgres', <<'SQL');
+SELECT 'pg_tblspc/' || oid || '/' || pg_ls_dir('pg_tblspc/' || oid) || '/100000'
+FROM pg_tablespace WHERE spcname = 'other'
+SQL
+foreach my $relation (qw(t t_k))
+{
+	my ($old, $new) = map { "$directory/$file{$_}" } $relation, $relation =~ s/^t/other/r;
+	copy($new, $old) or die "$new: $!";
+}
+$node->safe_psql('postgres', 'ALTER DATABASE moved SET TABLESPACE pg_default');
+is(insert('moved', 391, 400), 10, 'keys of another index with the same file number');
 $node->safe_psql('postgres', 'DROP DATABASE moved');
 is(insert('model', 1, 300), 0, 'keys in the template');
 $node->safe_psql('postgres', 'CREATE DATABASE moved OID 100000 TEMPLATE model');
