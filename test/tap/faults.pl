@@ -116,6 +116,7 @@ DO $$ BEGIN FOR n IN 1 .. 80 LOOP
   INSERT INTO u VALUES (5000 + n, 30000 + n, 'one');
   COMMIT;
 END LOOP; END $$;
+INSERT INTO u SELECT 5100 + i, 30100 + i, 'together' FROM generate_series(1, 40) i;
 SQL
 	split => [ '', <<'SQL' ],
 INSERT INTO t SELECT 5000 + i, 1000 + i % 7, 'split' || i FROM generate_series(1, 900) i;

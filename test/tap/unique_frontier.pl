@@ -1,5 +1,5 @@
 # Sessions insert keys near the largest one into the same unique index, singly and in
-# batches, so that many keys are beyond its frontier, and many are not. A session is
+# batches, so that many keys are new to its frontier, and many are not. A session is
 # killed in the middle, and the others go on after recovery. A sequential scan shows
 # that no key is there twice.
 #
@@ -33,13 +33,18 @@ CREATE TABLE t (k bigint, who text);
 CREATE UNIQUE INDEX t_k ON t USING $am (k);
 CREATE SEQUENCE keys;
 CREATE TABLE refused (k bigint);
+-- A key near the largest one; few are far behind it, or ahead of it.
+CREATE FUNCTION near_key() RETURNS bigint LANGUAGE sql AS \$\$
+	SELECT nextval('keys') - floor(6 * random() * random())::int +
+		CASE WHEN random() < 0.02 THEN floor(800 * random())::int - 500 ELSE 0 END
+\$\$;
 -- Inserts keys in transactions of their own; those that are refused are replaced.
 CREATE PROCEDURE insert_singly(who text, count int) LANGUAGE plpgsql AS \$\$
 DECLARE
 	key bigint;
 BEGIN
 	WHILE count > 0 LOOP
-		key := nextval('keys') - floor(6 * random() * random());
+		key := near_key();
 		BEGIN
 			INSERT INTO t VALUES (key, who);
 			count := count - 1;
@@ -58,7 +63,7 @@ my $or_do_nothing = $am eq 'btree' || $node->pg_version >= 18 ? ' ON CONFLICT (k
 sub script
 {
 	my ($who, $count) = @_;
-	my $near = "nextval('keys') - floor(6 * random() * random())";
+	my $near = 'near_key()';
 	my $script = '';
 	foreach (1 .. $count)
 	{
