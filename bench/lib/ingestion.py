@@ -28,6 +28,7 @@ GUARDED_INSERT = """
 def measure(chosen, place):
     connection = server.connect(chosen)
     server.execute(connection, GUARDED_INSERT)
+    server.execute(connection, "CREATE SEQUENCE arrivals MINVALUE 0")
     everyone = [subjects.NO_INDEX, subjects.NBTREE, *subjects.compared(chosen)]
     raw = []
     for degree in chosen.degrees:
@@ -81,6 +82,7 @@ def load(chosen, place, connection, degree, clients, subject):
     server.execute(connection, "CREATE TABLE t (k bigint, v integer)")
     if subject.access_method is not None:
         server.execute(connection, subject.create_index("t", chosen.unique))
+    server.execute(connection, "ALTER SEQUENCE arrivals RESTART")
     # Each run pays for its own full-page images, and not for the writes of another.
     server.execute(connection, "CHECKPOINT")
     wal_before = server.wal_position(connection)
@@ -134,8 +136,10 @@ def make_script(chosen, degree, clients):
     else:
         rows_a_turn = STATEMENTS_A_TRANSACTION
 
-    expression = pgbench.key_expression(":n", degree, chosen.rows, chosen.seed)
-    if chosen.unique:
+    # a key of a sequence's number is computed by the statement
+    arrival = "0" if chosen.sequence else ":n"
+    expression = pgbench.key_expression(arrival, degree, chosen.rows, chosen.seed)
+    if chosen.unique and not chosen.sequence:
         # the number of the arrival makes equal keys different
         expression = f"({expression}) * {chosen.rows} + :n"
     keys, statements = [], []
@@ -146,6 +150,11 @@ def make_script(chosen, degree, clients):
         )
         if chosen.mode == "exceptions":
             statements.append(f"SELECT insert_guarded(:k{number}, {number});\n")
+        elif chosen.sequence:
+            key = f"(nextval('arrivals') + :k{number})"
+            if chosen.unique:
+                key += f" * {chosen.rows} + :n"
+            statements.append(f"INSERT INTO t VALUES ({key}, {number});\n")
         else:
             statements.append(f"INSERT INTO t VALUES (:k{number}, {number});\n")
     if chosen.mode == "multirow":

@@ -128,8 +128,8 @@ def read_latencies(prefix):
 def numbering(clients):
     """Script lines that number the arrivals of all clients together.
 
-    To be run with the variable "turn" at -1. The clients keep about the same
-    pace, so that the numbers rise in the order of arrival, nearly.
+    To be run with the variable "turn" at -1. The numbers rise in the order of
+    arrival as far as the clients keep pace with each other, which they do not.
     """
     return f"\\set turn :turn + 1\n\\set arrival :turn * {clients} + :client_id\n"
 
