@@ -47,7 +47,9 @@ ROLLBACK TO s;
 SELECT * FROM o WHERE k = 7;
 COMMIT;
 -- More versions than are tried.
-DO $$ BEGIN FOR i IN 1..20 LOOP UPDATE o SET n = n + 1 WHERE n = i AND k = 8; END LOOP; END $$;
+RESET sware.fault_points;
+DO $$ BEGIN FOR i IN 1..20 LOOP UPDATE o SET n = n + 1 WHERE k = 8; END LOOP; END $$;
+SET sware.fault_points = 'scan-tree-sought=notice';
 SELECT * FROM o WHERE k = 8;
 -- Locked, and changed, rows.
 SELECT * FROM o WHERE k = 9 FOR UPDATE;
@@ -55,6 +57,10 @@ UPDATE o SET n = n + 1 WHERE k = 9 RETURNING *;
 DELETE FROM o WHERE k = 9 RETURNING *;
 SELECT * FROM o WHERE k = 9;
 RESET sware.fault_points;
+-- Nulls are not equal.
+INSERT INTO o VALUES (NULL, 1);
+INSERT INTO o VALUES (NULL, 2);
+SELECT * FROM o WHERE k IS NULL;
 
 -- A cursor turns around, and a merge join goes back to its mark.
 BEGIN;
@@ -72,6 +78,37 @@ SET enable_hashjoin = off; SET enable_nestloop = off;
 SELECT * FROM (VALUES (4), (4), (5)) v (x) JOIN o ON o.k = v.x WHERE o.k = 4;
 RESET enable_hashjoin; RESET enable_nestloop;
 DROP TABLE o;
+
+-- A snapshot that sees two rows of its own transaction with one key: the one that a later
+-- command deletes, and the one that an earlier command inserts after that.
+CREATE TABLE o (k int, v text) WITH (autovacuum_enabled = off);
+CREATE UNIQUE INDEX o_k ON o USING sware (k);
+INSERT INTO o VALUES (1, 'old');
+CREATE FUNCTION replace_row() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+	c refcursor := 'replaced';
+BEGIN
+	OPEN c FOR SELECT * FROM o WHERE k = new.k;
+	DELETE FROM o WHERE k = new.k;
+	RETURN new;
+END $$;
+CREATE TRIGGER replace_row BEFORE INSERT ON o FOR EACH ROW EXECUTE FUNCTION replace_row();
+BEGIN;
+INSERT INTO o VALUES (1, 'new');
+FETCH ALL FROM replaced;
+COMMIT;
+DROP TABLE o;
+DROP FUNCTION replace_row;
+
+-- A value of another type that equals two keys: the first does not exist in this time zone.
+SET timezone = 'Europe/Berlin';
+CREATE TABLE o (k timestamp, v text) WITH (autovacuum_enabled = off);
+CREATE UNIQUE INDEX o_k ON o USING sware (k);
+INSERT INTO o VALUES ('2024-03-31 02:30', 'in the gap');
+INSERT INTO o VALUES ('2024-03-31 03:30', 'after it');
+SELECT v FROM o WHERE k = timestamptz '2024-03-31 03:30+02' ORDER BY v;
+DROP TABLE o;
+RESET timezone;
 
 -- Rows are inserted, updated, deleted, rolled back, and moved to the tree, and looked up
 -- after each change, as nbtree finds them.

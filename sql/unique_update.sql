@@ -83,14 +83,28 @@ COMMIT;
 INSERT INTO uu VALUES (93, 0, 'second');
 CALL check_rows('uu', 'uu_k', 'k');
 
--- A row that is locked besides is looked up.
-BEGIN;
-SELECT k FROM uu WHERE k = 94 FOR KEY SHARE;
-SAVEPOINT s;
-UPDATE uu SET n = n + 1 WHERE k = 94;
-COMMIT;
-CALL check_rows('uu', 'uu_k', 'k');
 DROP TABLE uu;
+
+-- Functions that other indexes call may insert the key when its row has been replaced, and
+-- the new version has no entry yet.
+CREATE TABLE uf (k int, v int) WITH (autovacuum_enabled = off);
+CREATE FUNCTION insert_key(v int) RETURNS bool LANGUAGE plpgsql AS $$
+BEGIN
+	IF v < 0 THEN
+		INSERT INTO uf VALUES (-v, 0);
+	END IF;
+	RETURN true;
+END $$;
+CREATE DOMAIN checked AS int CHECK (insert_key(value));
+CREATE INDEX uf_v ON uf ((v::checked));
+CREATE UNIQUE INDEX uf_k ON uf USING sware (k);
+INSERT INTO uf SELECT i, i FROM generate_series(1, 100) i;
+UPDATE uf SET v = -1 WHERE k = 1;
+UPDATE uf SET v = -k;
+SELECT * FROM uf WHERE v < 1;
+DROP TABLE uf;
+DROP DOMAIN checked;
+DROP FUNCTION insert_key;
 
 -- A partial index: the old version need not have an entry.
 CREATE TABLE up (k int, active bool, n int) WITH (autovacuum_enabled = off);

@@ -48,12 +48,12 @@ store(Relation index, Relation heap, IndexTuple entry, bool is_version,
 
 /*
  * Lock the key of a row, and make sure that no live row with the same key is
- * stored or staged, but for the old version of a row that keeps its key.  If
- * that depends on a running transaction, unlocks the key, waits for the
- * transaction, and begins again.  Raises an error if the key is not unique; but
- * with UNIQUE_CHECK_PARTIAL it does not wait, and sets *is_unique to whether
- * the key is known to be unique.  Returns with the key locked; *wants_frontier
- * says that a frontier should be searched for.
+ * stored or staged.  (Of a row that keeps its key it is known that none is
+ * stored.)  If that depends on a running transaction, unlocks the key, waits
+ * for the transaction, and begins again.  Raises an error if the key is not
+ * unique; but with UNIQUE_CHECK_PARTIAL it does not wait, and sets *is_unique
+ * to whether the key is known to be unique.  Returns with the key locked;
+ * *wants_frontier says that a frontier should be searched for.
  */
 static void
 lock_free_key(const SwareNewRow *row, uint64 fingerprint, bool *is_unique,
@@ -82,7 +82,7 @@ lock_free_key(const SwareNewRow *row, uint64 fingerprint, bool *is_unique,
 			(row->check == UNIQUE_CHECK_EXISTING ||
 			 !sware_pass_frontier(row->index, row->values[0], row->isnull[0],
 								  wants_frontier)) &&
-			!row->keepsKey)
+			!sware_keeps_key(row))
 			other = sware_look_up_key(row, is_unique, &speculative_token);
 		SWARE_FAULT_POINT("unique-looked-up");
 		if (!TransactionIdIsValid(other))
@@ -134,14 +134,15 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 		.values = values,
 		.isnull = isnull,
 		.tid = heap_tid,
-	.check = check_unique};
+		.check = check_unique,
+	.keepsKeyIn = InvalidCommandId};
 	IndexTuple	entry;
 	bool		over_quota;
 	bool		is_unique;
 
 	sware_refuse_nested_insert(index);
 	if (index_info->ii_Unique)
-		row.keepsKey = sware_keeps_key(&row, index_info);
+		row.keepsKeyIn = sware_command_that_keeps_key(&row, index_info);
 	if (index_info->ii_Unique ?
 		sware_stage_unique(&row, index_info) :
 		sware_stage(index, heap, values, isnull, heap_tid, index_unchanged,

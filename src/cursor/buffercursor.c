@@ -585,9 +585,9 @@ free_tails(SwareBufferCursor *cursor)
 }
 
 /*
- * Find the row of a scan that finds one at most among the candidates of open
- * pages, whose versions are newest at the end.  If it is found, its entry is
- * the batch.  Otherwise none of them need be looked at again.
+ * Find the row of a scan that finds one at most (onerow.h) among the candidates
+ * of open pages, whose versions are newest at the end.  If it is found, its
+ * entry is the batch.  If none is visible, they need not be looked at again.
  */
 static bool
 find_the_row(SwareBufferCursor *cursor)
@@ -595,6 +595,10 @@ find_the_row(SwareBufferCursor *cursor)
 	SwareBufferBatch *batch = &cursor->batch;
 	int			tails = cursor->view.state.tailCount;
 	int			candidates = 0;
+	bool		all_dead[FIRST_LIMIT];
+	bool		is_visible = false;
+	bool		is_settled = false;
+	int			row;
 
 	for (int i = 0; i < tails; i++)
 		candidates += cursor->tails[i].count;
@@ -604,11 +608,27 @@ find_the_row(SwareBufferCursor *cursor)
 		return false;
 	for (int i = 0; i < tails; i++)
 		sware_take_candidates(cursor, &cursor->tails[i]);
-	for (int i = batch->count - 1; i >= 0; i--)
+	for (row = batch->count - 1; row >= 0; row--)
 	{
-		if (!sware_buffer_cursor_sees(cursor, &batch->entries[i]))
-			continue;
-		batch->entries[0] = batch->entries[i];
+		is_settled =
+			sware_row_is_settled(cursor->visibility,
+								 &batch->entries[row].item.entry->t_tid,
+								 &is_visible, &all_dead[row]);
+		if (is_visible)
+			break;
+	}
+	if (is_visible && !is_settled)
+	{
+		sware_batch_begin(batch);
+		return false;
+	}
+
+	for (int i = row + 1; i < batch->count; i++)
+		if (all_dead[i])
+			sware_buffer_cursor_note_dead(cursor, &batch->entries[i]);
+	if (is_settled)
+	{
+		batch->entries[0] = batch->entries[row];
 		batch->count = batch->sorted = 1;
 		return true;
 	}

@@ -9,10 +9,38 @@
 
 #include "access/htup_details.h"
 #include "access/transam.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "cursor/onerow.h"
+
+static inline bool
+is_integer_type(Oid type)
+{
+	return type == INT2OID || type == INT4OID || type == INT8OID;
+}
+
+/*
+ * Can the values that a scan asks for equal one key each?  Those of the
+ * column's type can, and integers.
+ */
+static bool
+has_exact_values(IndexScanDesc scan)
+{
+	for (int i = 0; i < scan->numberOfKeys; i++)
+	{
+		ScanKey		key = &scan->keyData[i];
+		Oid			type =
+			scan->indexRelation->rd_opcintype[key->sk_attno - 1];
+
+		if (OidIsValid(key->sk_subtype) && key->sk_subtype != type &&
+			!(is_integer_type(key->sk_subtype) && is_integer_type(type)))
+			return false;
+	}
+	return true;
+}
 
 static bool
 have_null(const SwareSearchKey *key)
@@ -30,10 +58,11 @@ sware_scan_finds_one_row(IndexScanDesc scan, const SwareScanKeys *keys)
 	Form_pg_index form = index->rd_index;
 	HeapTupleHeader entry = index->rd_indextuple->t_data;
 
-	return form->indisunique && form->indimmediate && form->indisvalid &&
+	return form->indisunique && form->indisvalid &&
 		scan->xs_heapfetch != NULL && scan->xs_snapshot != NULL &&
-		IsMVCCSnapshot(scan->xs_snapshot) &&
+		IsMVCCSnapshot(scan->xs_snapshot) && !IsolationIsSerializable() &&
 		sware_scan_keys_are_one_key(keys) && !have_null(&keys->low) &&
+		has_exact_values(scan) &&
 		TransactionIdPrecedes(HeapTupleHeaderGetXmin(entry),
 							  scan->xs_snapshot->xmin);
 }

@@ -3,17 +3,27 @@
  * onerow.h
  *	  Scans that find one row at most.
  *
- * A scan for one key of a unique index sees one row at most, if its snapshot
- * is an MVCC one: a row that replaced another one with the key was inserted
- * after the other one was deleted, by the same transaction or once the
- * deleter had committed, so no snapshot sees both.  A row of the buffer is,
- * as a rule, in one of the pages that were written last.  So when an entry
- * of an open page has a row that the snapshot sees, the scan need not look
- * anywhere else.
+ * A scan for one key of a unique index, with an MVCC snapshot, sees one row at
+ * most, as a rule.  A row of the buffer is in one of the pages that were
+ * written last, as a rule.  So if an entry of an open page has a row that the
+ * snapshot sees, the scan need not look anywhere else, provided that the row is
+ * settled: another transaction has inserted it, and nobody has deleted it.
+ * There is no other row with the key, P, that the snapshot sees:
+ *	- If P was inserted before this row, its deletion came before this row's
+ *	  insertion, by the same transaction, or by one that had committed.  So a
+ *	  snapshot that sees this row does not see P.
+ *	- P cannot have been inserted after this row, which is still live.
  *
- * A snapshot that is older than the index may see rows with equal keys: the
- * index has entries of all rows that any snapshot sees, and those that died
- * before it was built need not differ.
+ * Rows of the own transaction are not settled: a snapshot may see rows that an
+ * earlier command inserts after the snapshot was taken, and those that a later
+ * command deletes.
+ *
+ * A snapshot that is older than the index may see several rows with the key:
+ * those that had died before the index was built may have equal keys.
+ *
+ * A serializable transaction must look at all versions, since each tells of
+ * conflicts.  Values of another type than the column's may equal several keys:
+ * in the hour that the end of daylight-saving time repeats, for example.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,8 +35,8 @@
 #include "keys/scankeys.h"
 
 /*
- * Is a scan, whose keys have been analyzed, one that finds one row at most?
- * Only if it can look at rows.
+ * Is a scan, whose keys have been analyzed, one that finds one row at most if
+ * that is settled?  Not if it cannot read the table.
  */
 extern bool sware_scan_finds_one_row(IndexScanDesc scan,
 									 const SwareScanKeys *keys);

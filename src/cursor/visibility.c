@@ -8,8 +8,10 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/tableam.h"
 #include "access/visibilitymap.h"
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
@@ -57,9 +59,13 @@ sware_visibility_end(SwareVisibility *visibility)
 		pfree(visibility->isVisible);
 }
 
-bool
-sware_row_is_visible(SwareVisibility *visibility, const ItemPointerData *tid,
-					 bool *all_dead)
+/*
+ * Look at the row with a TID, as for sware_row_is_visible.  If it is visible,
+ * it stays in the slot.
+ */
+static bool
+fetch_row(SwareVisibility *visibility, const ItemPointerData *tid,
+		  bool *all_dead)
 {
 	IndexScanDesc scan = visibility->scan;
 	ItemPointerData its_tid = *tid; /* the call may change it */
@@ -79,8 +85,46 @@ sware_row_is_visible(SwareVisibility *visibility, const ItemPointerData *tid,
 										scan->xs_snapshot, visibility->slot,
 										&call_again, all_dead);
 	while (!found && call_again);
+	return found;
+}
+
+bool
+sware_row_is_visible(SwareVisibility *visibility, const ItemPointerData *tid,
+					 bool *all_dead)
+{
+	bool		found = fetch_row(visibility, tid, all_dead);
+
 	ExecClearTuple(visibility->slot);
 	return found;
+}
+
+/* Is a visible tuple in a slot settled?  Other sessions may be changing it. */
+static bool
+is_settled(TupleTableSlot *slot)
+{
+	BufferHeapTupleTableSlot *stored = (BufferHeapTupleTableSlot *) slot;
+	HeapTupleHeader tuple;
+	uint16		infomask;
+
+	if (!TTS_IS_BUFFERTUPLE(slot))
+		return false;
+	tuple = stored->base.tuple->t_data;
+	infomask = tuple->t_infomask;
+	return ((infomask & HEAP_XMAX_INVALID) != 0 ||
+			HEAP_XMAX_IS_LOCKED_ONLY(infomask)) &&
+		!TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple));
+}
+
+bool
+sware_row_is_settled(SwareVisibility *visibility, const ItemPointerData *tid,
+					 bool *is_visible, bool *all_dead)
+{
+	bool		result;
+
+	*is_visible = fetch_row(visibility, tid, all_dead);
+	result = *is_visible && is_settled(visibility->slot);
+	ExecClearTuple(visibility->slot);
+	return result;
 }
 
 /*

@@ -95,6 +95,15 @@ extern bool sware_row_is_visible(SwareVisibility *visibility,
 								 const ItemPointerData *tid, bool *all_dead);
 
 /*
+ * The same, and is the row also known to be settled?  It is if it is not
+ * deleted, or being updated, at this moment, and another transaction has
+ * inserted it.
+ */
+extern bool sware_row_is_settled(SwareVisibility *visibility,
+								 const ItemPointerData *tid, bool *is_visible,
+								 bool *all_dead);
+
+/*
  * Find out whether the row of the item that the tree cursor is on is visible to
  * the scan's snapshot.  Neighbouring items in the direction of the scan are
  * looked up together.  The leaf is not pinned, and the caller holds no lock.

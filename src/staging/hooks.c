@@ -61,6 +61,7 @@ transaction_event(XactEvent event, void *argument)
 				sware_statement.kind = SWARE_STATEMENT_UNKNOWN;
 				sware_statement.level = SWARE_NO_STATEMENT;
 				sware_statement.earliestCommand = InvalidCommandId;
+				sware_statement.query = NULL;
 			}
 			is_unseen = false;
 			break;

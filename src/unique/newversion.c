@@ -123,16 +123,20 @@ has_key_of(TupleTableSlot *slot, const SwareNewRow *row)
 
 /*
  * An index that is not valid may have no entry of a live row yet, and a partial
- * one none of the old version.
+ * one none of the old version.  Expressions of the old version would have to be
+ * evaluated.
  */
-bool
-sware_keeps_key(const SwareNewRow *row, const IndexInfo *index_info)
+CommandId
+sware_command_that_keeps_key(const SwareNewRow *row,
+							 const IndexInfo *index_info)
 {
 	TupleTableSlot *slot;
 
 	if (row->check != UNIQUE_CHECK_YES || !row->index->rd_index->indisvalid ||
 		index_info->ii_Expressions != NIL || index_info->ii_Predicate != NIL)
-		return false;
+		return InvalidCommandId;
 	slot = old_version(row);
-	return slot != NULL && has_key_of(slot, row);
+	if (slot == NULL || !has_key_of(slot, row))
+		return InvalidCommandId;
+	return sware_statement.query->estate->es_output_cid;
 }

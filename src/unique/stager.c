@@ -19,6 +19,7 @@
 #include "locks/changes.h"
 #include "locks/stagedkeys.h"
 #include "staging/staging.h"
+#include "unique/newversion.h"
 #include "unique/stager.h"
 #include "unique/unique.h"
 
@@ -182,7 +183,7 @@ admit_with_look_up(SwareStager *stager, const SwareNewRow *row,
 	if (result == KEY_IS_ADMITTED)
 	{
 		*other = sware_find_staged_key(row->index, fingerprint);
-		if (!TransactionIdIsValid(*other) && !row->keepsKey)
+		if (!TransactionIdIsValid(*other) && !sware_keeps_key(row))
 			*other = sware_look_up_key(row, &is_unique, speculative_token);
 		if (TransactionIdIsValid(*other))
 		{
@@ -208,7 +209,8 @@ admit_key(SwareStager *stager, const SwareNewRow *row, uint64 fingerprint)
 		TransactionId other = InvalidTransactionId;
 		uint32		speculative_token = 0;
 
-		if (likely(!row->keepsKey && is_above_bound(stager, row)))
+		if (likely(row->keepsKeyIn == InvalidCommandId &&
+				   is_above_bound(stager, row)))
 			result = admit_above_bound(stager, row->index, fingerprint);
 		if (unlikely(result == KEY_NEEDS_LOOK_UP))
 			result = admit_with_look_up(stager, row, fingerprint, &other,

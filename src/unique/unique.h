@@ -22,8 +22,7 @@ typedef struct SwareNewRow
 	bool	   *isnull;
 	ItemPointer tid;
 	IndexUniqueCheck check;
-	bool		keepsKey;		/* is it the new version of a row with the
-								 * same key, which has an entry? */
+	CommandId	keepsKeyIn;		/* newversion.h; or InvalidCommandId */
 } SwareNewRow;
 
 /*
