@@ -149,3 +149,24 @@ VACUUM (INDEX_CLEANUP ON) images_sware;
 SELECT pg_current_wal_insert_lsn() - :'lsn' < 1.5 * :nbtree AS little_wal;
 SELECT sware_check('images_sware_k_idx', true);
 DROP TABLE images_nbtree, images_sware;
+
+-- Without dead rows VACUUM does not read pages again that are in the free space map.
+CREATE TABLE vf (a int) WITH (autovacuum_enabled = off);
+CREATE INDEX vf_a ON vf USING sware (a);
+INSERT INTO vf SELECT generate_series(1, 200000);
+DELETE FROM vf WHERE a > 1000;
+VACUUM (INDEX_CLEANUP ON, TRUNCATE OFF) vf;
+INSERT INTO vf VALUES (200001);
+CREATE FUNCTION pages_accessed() RETURNS bigint LANGUAGE sql AS $$
+	SELECT pg_stat_force_next_flush();
+	SELECT pg_stat_clear_snapshot();
+	SELECT idx_blks_hit + idx_blks_read FROM pg_statio_user_indexes WHERE indexrelname = 'vf_a';
+$$;
+SELECT pages_accessed() IS NULL AS never;
+SELECT pages_accessed() AS before \gset
+VACUUM (INDEX_CLEANUP ON, TRUNCATE OFF) vf;
+SELECT pages_accessed() IS NULL AS never;
+SELECT pages_accessed() - :before BETWEEN 1 AND 1.5 * pages AS few, pages > 400 AS many_there
+FROM (SELECT pg_relation_size('vf_a') / current_setting('block_size')::int AS pages) s;
+DROP FUNCTION pages_accessed;
+DROP TABLE vf;

@@ -267,6 +267,12 @@ sware_take_frontier(Relation index)
 	frontier = access.frontier;
 	account = access.account;
 	LWLockAcquire(access.lock, LW_EXCLUSIVE);
+	if (account->missed < account->patience)
+	{
+		/* another session has taken it since, for the same misses */
+		LWLockRelease(access.lock);
+		return 0;
+	}
 	if (account->hasFound)
 		account->patience = account->saved >= account->missed ?
 			MISSES_BEFORE_SEARCH :

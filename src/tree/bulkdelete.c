@@ -18,6 +18,7 @@
 #include "commands/progress.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "storage/freespace.h"
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
@@ -401,8 +402,9 @@ examine_block(VacuumState *state, BlockNumber block)
  * The physical pass.  Puts free pages into the free space map: deleted ones,
  * those that a crash or an error left without content, and those that an
  * interrupted bulk append left unlinked.  Of the pages that the tree leads to,
- * only the internal ones are read.  So the pass costs little, and is made when
- * there were no dead rows, too: loads leave such pages.
+ * only the internal ones are read.  The pass is made when there were no dead
+ * rows, too, since loads can leave such pages; then it does not read those that
+ * are in the map already, which may be most of the file.
  *
  * Pages that are being allocated may be put into the map, too: allocations
  * look at each page, and do not trust the map.
@@ -416,6 +418,7 @@ sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 	MemoryContext cleanup;
 	BlockSet   *linked;
 	BlockNumber blocks = RelationGetNumberOfBlocks(index);
+	bool		trusts_map = stats->estimated_count;
 
 	cleanup = AllocSetContextCreate(caller, "sware cleanup", ALLOCSET_DEFAULT_SIZES);
 	state.pageContext = AllocSetContextCreate(cleanup, "sware vacuum",
@@ -435,7 +438,12 @@ sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 		if (has_block(linked, block))
 			continue;
 		sware_vacuum_delay_point();
-		if (examine_block(&state, block))
+		if (trusts_map && GetRecordedFreeSpace(index, block) > 0)
+		{
+			stats->pages_deleted++;
+			stats->pages_free++;
+		}
+		else if (examine_block(&state, block))
 		{
 			RecordFreeIndexPage(index, block);
 			stats->pages_free++;
