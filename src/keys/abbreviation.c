@@ -25,6 +25,15 @@
 #define NUMBER_BYTES	sizeof(uint64)
 
 /*
+ * ASCII characters in the order that most collations have, as far as the first
+ * difference between two texts decides: upper-case letters count as lower-case
+ * ones.
+ */
+static const char usual_order[] =
+"\t\n\v\f\r _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789"
+"abcdefghijklmnopqrstuvwxyz";
+
+/*
  * How type numeric is stored: a header, perhaps the weight in its own word,
  * and the digits, to the base of 10,000, none of which is a leading zero.  The
  * weight is the exponent of the first digit.
@@ -200,4 +209,43 @@ sware_number_of_value(SwareComparison comparison, Datum value, Size start)
 				number_of_varlena(comparison, varlena, start) :
 				number_of_toasted(comparison, varlena, start);
 	}
+}
+
+/* The place of a byte in the usual order of text. */
+static inline uint8
+usual_place(uint8 byte)
+{
+	static uint8 places[UCHAR_MAX + 1];
+	static bool is_set = false;
+
+	if (unlikely(!is_set))
+	{
+		for (int i = 0; i <= UCHAR_MAX; i++)
+			places[i] = IS_HIGHBIT_SET(i) ? i : 0;
+		for (int i = 0; i < lengthof(usual_order) - 1; i++)
+		{
+			places[(uint8) usual_order[i]] = i + 1;
+			places[pg_ascii_toupper((uint8) usual_order[i])] = i + 1;
+		}
+		is_set = true;
+	}
+	return places[byte];
+}
+
+/*
+ * A number of a text that is probably in the order of its collation, which is
+ * not known.  The bytes before `start` are left out.
+ */
+int64
+sware_guess_of_text(Datum value, Size start)
+{
+	uint64		bytes =
+		(uint64) sware_number_of_value(SWARE_COMPARE_BYTES, value, start);
+	uint64		places = 0;
+
+	bytes = (uint64) as_signed(bytes);
+	for (int shift = 0; shift < NUMBER_BYTES * BITS_PER_BYTE;
+		 shift += BITS_PER_BYTE)
+		places |= (uint64) usual_place(bytes >> shift & UCHAR_MAX) << shift;
+	return as_signed(places);
 }

@@ -21,6 +21,7 @@
 
 extern int64 sware_number_of_value(SwareComparison comparison, Datum value,
 								   Size start);
+extern int64 sware_guess_of_text(Datum value, Size start);
 extern Size sware_size_without_padding(const char *bytes, Size size);
 
 #pragma GCC visibility pop

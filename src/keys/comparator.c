@@ -27,6 +27,15 @@
  */
 #define MIN_LEFT_OUT		5
 
+/*
+ * A guess is tried with this number of pairs.  It is used if it tells most of
+ * them apart (one of TRIED_PAIRS / MAX_UNTOLD may be untold), and nearly all of
+ * these rightly.
+ */
+#define TRIED_PAIRS		128
+#define MAX_UNTOLD		(TRIED_PAIRS / 2)
+#define MAX_WRONG		(TRIED_PAIRS / 16)
+
 /* refined numbers are not negative */
 #define BITS_OF_NUMBER		63
 
@@ -80,6 +89,7 @@ sware_make_comparator(Relation index)
 	comparator->context = CurrentMemoryContext;
 	comparator->columnCount = columns;
 	sware_key_column_init(&comparator->first, index, 1, (Datum) 0, true);
+	comparator->mayGuess = true;
 	sware_unrefine_numbers(comparator);
 	for (int i = 0; i < columns; i++)
 		sware_prepare_column(&comparator->columns[i], index, i + 1, false);
@@ -131,10 +141,14 @@ known_value(const KnownEntries *known, int64 i, int column, bool *is_null)
 						 known->descriptor, is_null);
 }
 
+/* Are values compared by their bytes, or guesses made of them? */
 static inline bool
-has_bytes(SwareComparison comparison)
+has_bytes(const SwareNumberPart *part)
 {
-	return comparison == SWARE_COMPARE_UUID ||
+	SwareComparison comparison = part->column.comparison;
+
+	return part->isGuess ||
+		comparison == SWARE_COMPARE_UUID ||
 		comparison == SWARE_COMPARE_BYTES ||
 		comparison == SWARE_COMPARE_PADDED;
 }
@@ -212,7 +226,8 @@ number_in_part(const SwareNumberPart *part, Datum value)
 
 	if (sware_is_integer(part->column.comparison))
 		return sware_abbreviate_value(&part->column, value, false);
-	number = sware_number_of_value(part->column.comparison, value, part->start);
+	number = part->isGuess ? sware_guess_of_text(value, part->start) :
+		sware_number_of_value(part->column.comparison, value, part->start);
 	return part->column.descending ? ~number : number;
 }
 
@@ -256,12 +271,49 @@ make_codes(SwareNumberPart *part, const KnownEntries *known, int column,
 	return true;
 }
 
+/* Can the order of a column's values be guessed? */
+static bool
+can_guess(const SwareComparator *comparator, int column)
+{
+	return comparator->mayGuess &&
+		OidIsValid(comparator->index->rd_indcollation[column - 1]) &&
+		TupleDescAttr(comparator->descriptor, column - 1)->attlen == -1;
+}
+
+/*
+ * Try a guess with pairs of entries that came one behind the other: if they
+ * came nearly in order, it is hard to tell which is lower.  Runs comparators.
+ */
+static bool
+guess_is_good(SwareComparator *comparator, const KnownEntries *known)
+{
+	int64		step = Max((known->count - 1) / TRIED_PAIRS, 1);
+	int			untold = 0;
+	int			wrong = 0;
+
+	for (int64 i = 0; i < TRIED_PAIRS && (i * step) + 1 < known->count; i++)
+	{
+		const char *place = known->first + i * step * known->distance;
+		IndexTuple	a = *(const IndexTuple *) place;
+		IndexTuple	b = *(const IndexTuple *) (place + known->distance);
+		int64		number_a = sware_refined_number(comparator, a);
+		int64		number_b = sware_refined_number(comparator, b);
+
+		if (number_a == number_b)
+			untold++;
+		else if ((sware_comparator_keys(comparator, a, b) < 0) !=
+				 (number_a < number_b))
+			wrong++;
+	}
+	return untold <= MAX_UNTOLD && wrong <= MAX_WRONG;
+}
+
 /*
  * Let the numbers of entries tell as much as they can, given that a comparator
  * will be used for these entries only: leave out what all values of a column
  * begin with, and use further columns, as long as those before are told
  * exactly.  `first` points to the first one's pointer, and the others follow in
- * a distance.
+ * a distance.  Runs comparators.
  */
 void
 sware_refine_numbers(SwareComparator *comparator, const IndexTuple *first,
@@ -286,20 +338,37 @@ sware_refine_numbers(SwareComparator *comparator, const IndexTuple *first,
 							  (Datum) 0, true);
 		comparison = part->column.comparison;
 		is_exact = sware_is_integer(comparison);
-		part->start = has_bytes(comparison) ?
+		part->isGuess = comparison == SWARE_COMPARE_FUNCTION;
+		if (part->isGuess && !can_guess(comparator, parts + 1))
+			break;
+		part->start = has_bytes(part) ?
 			common_start(&known, parts + 1, comparison) : 0;
 
 		/* abbreviations are about as good, and need not be made again */
-		if (parts == 0 && !is_exact && part->start < MIN_LEFT_OUT)
+		if (parts == 0 && !is_exact && !part->isGuess &&
+			part->start < MIN_LEFT_OUT)
 			break;
-		if (comparison == SWARE_COMPARE_FUNCTION ||
-			!make_codes(part, &known, parts + 1, room))
+		if (!make_codes(part, &known, parts + 1, room))
 			break;
+		comparator->hasGuess = part->isGuess;
 		room -= part->bits;
 		is_exact &= part->dropped == 0;
 	}
 	comparator->partCount = parts;
 	comparator->numbersDecide = is_exact && parts == comparator->columnCount;
+	if (comparator->hasGuess && !guess_is_good(comparator, &known))
+	{
+		comparator->mayGuess = false;
+		sware_drop_guess(comparator);
+	}
+}
+
+/* Leave the guess out of the numbers of entries. */
+void
+sware_drop_guess(SwareComparator *comparator)
+{
+	comparator->partCount--;
+	comparator->hasGuess = false;
 }
 
 /* Let the numbers of entries be abbreviations again. */
@@ -307,6 +376,7 @@ void
 sware_unrefine_numbers(SwareComparator *comparator)
 {
 	comparator->partCount = 0;
+	comparator->hasGuess = false;
 	comparator->numbersDecide = comparator->columnCount == 1 &&
 		sware_is_integer(comparator->first.comparison);
 }

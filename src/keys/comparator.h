@@ -12,6 +12,10 @@
  * rule the abbreviation of the first column.  If all entries that are compared
  * are known, the numbers can tell more (sware_refine_numbers).
  *
+ * Of text whose collation is unknown, the last part of such a number may be a
+ * guess.  Then entries that were sorted by their numbers are nearly in order,
+ * if the guess is good, and have to be sorted again without it.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef SWARE_COMPARATOR_H
@@ -37,6 +41,7 @@
 typedef struct SwareNumberPart
 {
 	SwareKeyColumn column;		/* how the column is compared */
+	bool		isGuess;		/* may the order be another one? */
 	Size		start;			/* the first byte in which values differ */
 	int64		lowest;			/* the smallest number of a value */
 	uint64		codeOfLowest;
@@ -56,6 +61,8 @@ typedef struct SwareComparator
 	SwareKeyColumn first;		/* how the first column is compared */
 	bool		numbersDecide;	/* do equal numbers mean equal keys, unless
 								 * they are extreme? */
+	bool		mayGuess;		/* has no guess been wrong so far? */
+	bool		hasGuess;		/* is the last part a guess? */
 	int			partCount;		/* of numbers; 0: they are abbreviations */
 	SwareNumberPart parts[SWARE_MAX_NUMBER_PARTS];
 	int			columnCount;
@@ -71,6 +78,7 @@ extern void sware_refine_numbers(SwareComparator *comparator,
 								 const IndexTuple *first, Size distance,
 								 int64 count);
 extern void sware_unrefine_numbers(SwareComparator *comparator);
+extern void sware_drop_guess(SwareComparator *comparator);
 extern int64 sware_refined_number(const SwareComparator *comparator,
 								  IndexTuple entry);
 

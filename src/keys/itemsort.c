@@ -30,6 +30,8 @@
 /* the largest number of buckets; with fewer items, fewer are used */
 #define MAX_BUCKETS		4096
 
+/* the part of the items that are outliers after a good guess, as a divisor */
+#define GOOD_GUESS_OUTLIERS	8
 
 /* entries that lie apart are fetched this number of items before their use */
 #define PREFETCH_DISTANCE	8
@@ -187,45 +189,6 @@ set_numbers(const SwareComparator *comparator, SwareSortItem *items,
 	}
 }
 
-/*
- * Sort items that sware_make_item has made.  Returns them sorted, in the same
- * array or in new memory, with the same numbers.  Takes memory from the
- * current context, and runs comparators.
- */
-SwareSortItem *
-sware_sort_items(SwareComparator *comparator, SwareSortItem *items, int64 count)
-{
-	bool		has_numbers = sware_has_abbreviations(&comparator->first);
-	bool		abbreviates = !has_numbers && count >= SWARE_MANY_TO_SORT &&
-		abbreviate_items(comparator, items, count);
-	bool		refines = has_numbers && count >= SWARE_MANY_TO_SORT &&
-		comparator->partCount == 0;
-
-	if (refines)
-	{
-		sware_refine_numbers(comparator, &items[0].entry,
-							 sizeof(SwareSortItem), count);
-		refines = comparator->partCount > 0;
-		if (refines)
-			set_numbers(comparator, items, count);
-	}
-
-	if (count >= MIN_DISTRIBUTED && (has_numbers || abbreviates))
-		items = sort_by_buckets(comparator, items, count);
-	else
-		quicksort_items(items, count, comparator);
-
-	/* these numbers are valid in this sort only */
-	if (refines)
-	{
-		sware_unrefine_numbers(comparator);
-		set_numbers(comparator, items, count);
-	}
-	for (int64 i = 0; abbreviates && i < count; i++)
-		items[i].abbreviation = 0;
-	return items;
-}
-
 /* How many items of a list in order come before another item? */
 static int64
 count_before(SwareComparator *comparator, const SwareSortItem *items,
@@ -247,6 +210,120 @@ count_before(SwareComparator *comparator, const SwareSortItem *items,
 			count = middle;
 	}
 	return low;
+}
+
+/* Insert sorted outliers into items in order, behind which there is room. */
+static void
+insert_outliers(SwareComparator *comparator, SwareSortItem *items,
+				int64 in_order, const SwareSortItem *outliers, int64 count)
+{
+	for (; count > 0; count--)
+	{
+		const SwareSortItem *largest = &outliers[count - 1];
+		int64		before =
+			count_before(comparator, items, in_order, largest);
+
+		CHECK_FOR_INTERRUPTS();
+		memmove(items + before + count, items + before,
+				(in_order - before) * sizeof(SwareSortItem));
+		items[before + count - 1] = *largest;
+		in_order = before;
+	}
+}
+
+/*
+ * Sort items that a guess has put in order, nearly if it is good; it has been
+ * dropped.  As in sorter.c, items in order are set aside, and of two that are
+ * not, both are outliers.  Returns the items sorted, in the same array or in
+ * new memory.  Like sware_sort_items.
+ */
+SwareSortItem *
+sware_settle_items(SwareComparator *comparator, SwareSortItem *items,
+				   int64 count)
+{
+	int64		max_outliers = count / GOOD_GUESS_OUTLIERS + 2;
+	SwareSortItem *outliers =
+		MemoryContextAllocHuge(CurrentMemoryContext,
+							   max_outliers * sizeof(SwareSortItem));
+	int64		outlier_count = 0;
+	int64		in_order = 0;
+
+	comparator->mayGuess = false;
+	for (int64 i = 0; i < count; i++)
+	{
+		if (i % 1024 == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (i + PREFETCH_DISTANCE < count)
+			__builtin_prefetch(items[i + PREFETCH_DISTANCE].entry);
+		if (in_order == 0 || sware_compare_items(&items[in_order - 1],
+												 &items[i], comparator) < 0)
+		{
+			items[in_order++] = items[i];
+			continue;
+		}
+		if (outlier_count + 2 > max_outliers)
+		{
+			memcpy(items + in_order, outliers,
+				   outlier_count * sizeof(SwareSortItem));
+			return sware_sort_items(comparator, items, count);
+		}
+		outliers[outlier_count++] = items[--in_order];
+		outliers[outlier_count++] = items[i];
+	}
+	if (outlier_count > 0)
+		insert_outliers(comparator, items, in_order,
+						sware_sort_items(comparator, outliers, outlier_count),
+						outlier_count);
+	comparator->mayGuess = true;
+	return items;
+}
+
+/*
+ * Sort items that sware_make_item has made.  Returns them sorted, in the same
+ * array or in new memory, with the same numbers.  Takes memory from the
+ * current context, and runs comparators.
+ */
+SwareSortItem *
+sware_sort_items(SwareComparator *comparator, SwareSortItem *items, int64 count)
+{
+	bool		refines = count >= SWARE_MANY_TO_SORT &&
+		comparator->partCount == 0;
+	bool		has_numbers;
+	bool		abbreviates;
+
+	if (refines)
+	{
+		sware_refine_numbers(comparator, &items[0].entry,
+							 sizeof(SwareSortItem), count);
+		refines = comparator->partCount > 0;
+		if (refines)
+			set_numbers(comparator, items, count);
+	}
+	has_numbers = comparator->partCount > 0 ||
+		sware_has_abbreviations(&comparator->first);
+	abbreviates = !has_numbers && count >= SWARE_MANY_TO_SORT &&
+		abbreviate_items(comparator, items, count);
+
+	if (count >= MIN_DISTRIBUTED && (has_numbers || abbreviates))
+		items = sort_by_buckets(comparator, items, count);
+	else
+		quicksort_items(items, count, comparator);
+	if (refines && comparator->hasGuess)
+	{
+		sware_drop_guess(comparator);
+		set_numbers(comparator, items, count);
+		items = sware_settle_items(comparator, items, count);
+	}
+
+	/* these numbers are valid in this sort only */
+	if (refines)
+	{
+		sware_unrefine_numbers(comparator);
+		set_numbers(comparator, items, count);
+	}
+	for (int64 i = 0; abbreviates && i < count; i++)
+		items[i].abbreviation = 0;
+	return items;
 }
 
 SwareSortItem *
