@@ -222,7 +222,7 @@ usual_place(uint8 byte)
 	{
 		for (int i = 0; i <= UCHAR_MAX; i++)
 			places[i] = IS_HIGHBIT_SET(i) ? i : 0;
-		for (int i = 0; i < lengthof(usual_order) - 1; i++)
+		for (int i = 0; usual_order[i] != '\0'; i++)
 		{
 			places[(uint8) usual_order[i]] = i + 1;
 			places[pg_ascii_toupper((uint8) usual_order[i])] = i + 1;
@@ -244,7 +244,7 @@ sware_guess_of_text(Datum value, Size start)
 	uint64		places = 0;
 
 	bytes = (uint64) as_signed(bytes);
-	for (int shift = 0; shift < NUMBER_BYTES * BITS_PER_BYTE;
+	for (int shift = 0; shift < (int) (NUMBER_BYTES * BITS_PER_BYTE);
 		 shift += BITS_PER_BYTE)
 		places |= (uint64) usual_place(bytes >> shift & UCHAR_MAX) << shift;
 	return as_signed(places);

@@ -89,7 +89,7 @@ sware_make_comparator(Relation index)
 	comparator->context = CurrentMemoryContext;
 	comparator->columnCount = columns;
 	sware_key_column_init(&comparator->first, index, 1, (Datum) 0, true);
-	comparator->mayGuess = true;
+	comparator->guess = SWARE_GUESS_USUAL;
 	sware_unrefine_numbers(comparator);
 	for (int i = 0; i < columns; i++)
 		sware_prepare_column(&comparator->columns[i], index, i + 1, false);
@@ -147,7 +147,7 @@ has_bytes(const SwareNumberPart *part)
 {
 	SwareComparison comparison = part->column.comparison;
 
-	return part->isGuess ||
+	return part->guess != SWARE_GUESS_NOTHING ||
 		comparison == SWARE_COMPARE_UUID ||
 		comparison == SWARE_COMPARE_BYTES ||
 		comparison == SWARE_COMPARE_PADDED;
@@ -226,8 +226,11 @@ number_in_part(const SwareNumberPart *part, Datum value)
 
 	if (sware_is_integer(part->column.comparison))
 		return sware_abbreviate_value(&part->column, value, false);
-	number = part->isGuess ? sware_guess_of_text(value, part->start) :
-		sware_number_of_value(part->column.comparison, value, part->start);
+	number = part->guess == SWARE_GUESS_USUAL ?
+		sware_guess_of_text(value, part->start) :
+		sware_number_of_value(part->guess == SWARE_GUESS_BYTES ?
+							  SWARE_COMPARE_BYTES : part->column.comparison,
+							  value, part->start);
 	return part->column.descending ? ~number : number;
 }
 
@@ -275,7 +278,7 @@ make_codes(SwareNumberPart *part, const KnownEntries *known, int column,
 static bool
 can_guess(const SwareComparator *comparator, int column)
 {
-	return comparator->mayGuess &&
+	return comparator->guess != SWARE_GUESS_NOTHING &&
 		OidIsValid(comparator->index->rd_indcollation[column - 1]) &&
 		TupleDescAttr(comparator->descriptor, column - 1)->attlen == -1;
 }
@@ -338,19 +341,23 @@ sware_refine_numbers(SwareComparator *comparator, const IndexTuple *first,
 							  (Datum) 0, true);
 		comparison = part->column.comparison;
 		is_exact = sware_is_integer(comparison);
-		part->isGuess = comparison == SWARE_COMPARE_FUNCTION;
-		if (part->isGuess && !can_guess(comparator, parts + 1))
-			break;
+		part->guess = SWARE_GUESS_NOTHING;
+		if (comparison == SWARE_COMPARE_FUNCTION)
+		{
+			if (!can_guess(comparator, parts + 1))
+				break;
+			part->guess = comparator->guess;
+		}
 		part->start = has_bytes(part) ?
 			common_start(&known, parts + 1, comparison) : 0;
 
 		/* abbreviations are about as good, and need not be made again */
-		if (parts == 0 && !is_exact && !part->isGuess &&
+		if (parts == 0 && !is_exact && part->guess == SWARE_GUESS_NOTHING &&
 			part->start < MIN_LEFT_OUT)
 			break;
 		if (!make_codes(part, &known, parts + 1, room))
 			break;
-		comparator->hasGuess = part->isGuess;
+		comparator->hasGuess = part->guess != SWARE_GUESS_NOTHING;
 		room -= part->bits;
 		is_exact &= part->dropped == 0;
 	}
@@ -358,8 +365,9 @@ sware_refine_numbers(SwareComparator *comparator, const IndexTuple *first,
 	comparator->numbersDecide = is_exact && parts == comparator->columnCount;
 	if (comparator->hasGuess && !guess_is_good(comparator, &known))
 	{
-		comparator->mayGuess = false;
-		sware_drop_guess(comparator);
+		comparator->guess++;
+		sware_unrefine_numbers(comparator);
+		sware_refine_numbers(comparator, first, distance, count);
 	}
 }
 

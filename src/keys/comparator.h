@@ -34,6 +34,14 @@
 /* Test modules call what is declared here; see tree.h. */
 #pragma GCC visibility push(default)
 
+/* What may be guessed about the order of text, in the order of trial. */
+typedef enum SwareGuess
+{
+	SWARE_GUESS_USUAL,			/* that of most collations */
+	SWARE_GUESS_BYTES,			/* that of the bytes */
+	SWARE_GUESS_NOTHING
+} SwareGuess;
+
 /*
  * The part that a column has in the numbers of known entries.  The codes of its
  * values, from 0 on, are in their order, and null has a code of its own.
@@ -41,7 +49,7 @@
 typedef struct SwareNumberPart
 {
 	SwareKeyColumn column;		/* how the column is compared */
-	bool		isGuess;		/* may the order be another one? */
+	SwareGuess	guess;			/* SWARE_GUESS_NOTHING if the order is known */
 	Size		start;			/* the first byte in which values differ */
 	int64		lowest;			/* the smallest number of a value */
 	uint64		codeOfLowest;
@@ -61,7 +69,7 @@ typedef struct SwareComparator
 	SwareKeyColumn first;		/* how the first column is compared */
 	bool		numbersDecide;	/* do equal numbers mean equal keys, unless
 								 * they are extreme? */
-	bool		mayGuess;		/* has no guess been wrong so far? */
+	SwareGuess	guess;			/* those before it were wrong */
 	bool		hasGuess;		/* is the last part a guess? */
 	int			partCount;		/* of numbers; 0: they are abbreviations */
 	SwareNumberPart parts[SWARE_MAX_NUMBER_PARTS];

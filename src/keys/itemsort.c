@@ -33,11 +33,18 @@
 /* the part of the items that are outliers after a good guess, as a divisor */
 #define GOOD_GUESS_OUTLIERS	8
 
+/* fewer items than this are sorted by quicksort, not by merging */
+#define MIN_MERGED		512
+
 /* entries that lie apart are fetched this number of items before their use */
 #define PREFETCH_DISTANCE	8
 
-/* after this number of items, first ask whether abbreviations pay */
-#define FIRST_DOUBT		128
+/*
+ * After this number of items, first ask whether abbreviations pay.  Support
+ * functions expect the numbers at which tuplesort asks: they demand less each
+ * time.
+ */
+#define FIRST_DOUBT		160
 
 #define ST_SORT quicksort_items
 #define ST_ELEMENT_TYPE SwareSortItem
@@ -127,13 +134,49 @@ abbreviate_items(SwareComparator *comparator, SwareSortItem *items, int64 count)
 }
 
 /*
+ * Sort items by merging, with fewer comparisons than quicksort makes, and of
+ * entries that lie close together, as far as they came so.  There is room for
+ * half of the items in `scratch`.
+ */
+static void
+sort_by_merging(SwareComparator *comparator, SwareSortItem *items,
+				SwareSortItem *scratch, int64 count)
+{
+	int64		half = count / 2;
+	const SwareSortItem *a = scratch;
+	const SwareSortItem *end_a = scratch + half;
+	const SwareSortItem *b = items + half;
+	const SwareSortItem *end_b = items + count;
+
+	if (count < MIN_MERGED)
+	{
+		quicksort_items(items, count, comparator);
+		return;
+	}
+	sort_by_merging(comparator, items, scratch, half);
+	sort_by_merging(comparator, items + half, scratch, count - half);
+	if (sware_compare_items(b - 1, b, comparator) <= 0)
+		return;
+
+	memcpy(scratch, items, half * sizeof(SwareSortItem));
+	while (a < end_a && b < end_b)
+	{
+		if (a + PREFETCH_DISTANCE < end_a)
+			__builtin_prefetch(a[PREFETCH_DISTANCE].entry);
+		if (b + PREFETCH_DISTANCE < end_b)
+			__builtin_prefetch(b[PREFETCH_DISTANCE].entry);
+		*items++ = sware_compare_items(a, b, comparator) <= 0 ? *a++ : *b++;
+	}
+	memcpy(items, a, (end_a - a) * sizeof(SwareSortItem));
+}
+
+/*
  * Distribute items into buckets, which follow each other in the order of the
  * items' numbers, and sort each bucket.  Returns the sorted items in new
- * memory.
+ * memory; the array is used as scratch memory.
  */
 static SwareSortItem *
-sort_by_buckets(SwareComparator *comparator, const SwareSortItem *items,
-				int64 count)
+sort_by_buckets(SwareComparator *comparator, SwareSortItem *items, int64 count)
 {
 	SwareSortItem *result =
 		MemoryContextAllocHuge(CurrentMemoryContext,
@@ -170,7 +213,8 @@ sort_by_buckets(SwareComparator *comparator, const SwareSortItem *items,
 	for (int bucket = 0; bucket < MAX_BUCKETS; bucket++)
 	{
 		if (ends[bucket] - start > 1)
-			quicksort_items(result + start, ends[bucket] - start, comparator);
+			sort_by_merging(comparator, result + start, items,
+							ends[bucket] - start);
 		start = ends[bucket];
 	}
 	return result;
@@ -247,8 +291,9 @@ sware_settle_items(SwareComparator *comparator, SwareSortItem *items,
 							   max_outliers * sizeof(SwareSortItem));
 	int64		outlier_count = 0;
 	int64		in_order = 0;
+	SwareGuess	guess = comparator->guess;
 
-	comparator->mayGuess = false;
+	comparator->guess = SWARE_GUESS_NOTHING;
 	for (int64 i = 0; i < count; i++)
 	{
 		if (i % 1024 == 0)
@@ -274,7 +319,7 @@ sware_settle_items(SwareComparator *comparator, SwareSortItem *items,
 		insert_outliers(comparator, items, in_order,
 						sware_sort_items(comparator, outliers, outlier_count),
 						outlier_count);
-	comparator->mayGuess = true;
+	comparator->guess = guess;
 	return items;
 }
 
@@ -306,6 +351,15 @@ sware_sort_items(SwareComparator *comparator, SwareSortItem *items, int64 count)
 
 	if (count >= MIN_DISTRIBUTED && (has_numbers || abbreviates))
 		items = sort_by_buckets(comparator, items, count);
+	else if (count >= MIN_MERGED)
+	{
+		SwareSortItem *scratch =
+			MemoryContextAllocHuge(CurrentMemoryContext,
+								   count / 2 * sizeof(SwareSortItem));
+
+		sort_by_merging(comparator, items, scratch, count);
+		pfree(scratch);
+	}
 	else
 		quicksort_items(items, count, comparator);
 	if (refines && comparator->hasGuess)
