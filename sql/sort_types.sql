@@ -69,14 +69,16 @@ SELECT type, value, check_sorts(type, value, 2500) FROM (VALUES
 CREATE TABLE guesses (type text, value text);
 INSERT INTO guesses VALUES
 	('text COLLATE sort_types_icu', $$'01HF7YB' || upper(md5((r / 2)::text))$$),
-	('text COLLATE sort_types_icu', $$CASE r % 40 WHEN 0 THEN 'é' WHEN 20 THEN 'Ö' ELSE '' END || md5(r::text)$$),
+	('text COLLATE sort_types_icu',
+		$$CASE r % 40 WHEN 0 THEN 'é' WHEN 20 THEN 'Ö' ELSE '' END || md5(r::text)$$),
 	('text COLLATE sort_types_icu', $$CASE i % 60 WHEN 0 THEN 'é' || i % 7 ELSE to_char(i, '000000') END$$),
 	('text COLLATE sort_types_digits', $$'file' || i$$),
 	('text COLLATE sort_types_digits', $$'file' || r$$),
 	('text COLLATE sort_types_case',
 		$$CASE r % 2 WHEN 0 THEN upper(md5((r % 500)::text)) ELSE md5((r % 900)::text) END$$),
 	('text COLLATE sort_types_icu', $$repeat('long', r % 5 * 700) || r$$),
-	('char(20) COLLATE sort_types_icu', $$'a b-c.d' || repeat(' ', r % 4) || CASE r % 3 WHEN 0 THEN '' ELSE r::text END$$);
+	('char(20) COLLATE sort_types_icu',
+		$$'a b-c.d' || repeat(' ', r % 4) || CASE r % 3 WHEN 0 THEN '' ELSE r::text END$$);
 SELECT type, value, check_sorts(type, value, 2500) FROM guesses;
 -- A part of what is staged is stored, and the rest is kept.
 SET sware.staging_size = '64kB';
@@ -85,11 +87,14 @@ SELECT type, value, check_sorts(type, value, 6000) FROM guesses WHERE value !~ '
 -- that are kept have moved.
 SET sware.staging_size = '1MB';
 SELECT on_both('DROP TABLE t');
-SELECT on_both('CREATE TABLE t (a text COLLATE sort_types_icu, b int); CREATE INDEX t_i ON t USING @am (a)');
+SELECT on_both('CREATE TABLE t (a text COLLATE sort_types_icu, b int);
+	CREATE INDEX t_i ON t USING @am (a)');
 SELECT on_both($$INSERT INTO t
-	SELECT to_char(i / 100, 'FM0000') || CASE i % 100 WHEN 99 THEN 'é' ELSE 'f' || to_char(i % 100, 'FM00') END, i
+	SELECT to_char(i / 100, 'FM0000')
+		|| CASE i % 100 WHEN 99 THEN 'é' ELSE 'f' || to_char(i % 100, 'FM00') END, i
 	FROM generate_series(1, 60000) i$$);
-SELECT check_all(), same_rows('SELECT count(*), md5(string_agg(a || b, '','')) FROM (SELECT a, b FROM t ORDER BY a OFFSET 0) s');
+SELECT check_all(), same_rows('SELECT count(*), md5(string_agg(a || b, '',''))
+	FROM (SELECT a, b FROM t ORDER BY a OFFSET 0) s');
 RESET sware.staging_size;
 
 -- An order that is guessed rightly is asked for about once for each entry; scattered ones ask for
@@ -109,7 +114,8 @@ CREATE INDEX counted_a ON counted USING sware (a counted_ops);
 CREATE INDEX counted_i_b ON counted USING sware (i, b counted_ops);
 SELECT nextval('comparisons') AS before
 \gset
-INSERT INTO counted SELECT upper(md5(i::text)), i % 10, CASE i % 2 WHEN 0 THEN 'x' ELSE 'X' END || md5(i::text)
+INSERT INTO counted
+	SELECT upper(md5(i::text)), i % 10, CASE i % 2 WHEN 0 THEN 'x' ELSE 'X' END || md5(i::text)
 	FROM generate_series(1, 20000) i;
 SELECT (nextval('comparisons') - :before) / 20000 < 4 AS "few for both indexes";
 DROP TABLE counted;
