@@ -89,6 +89,7 @@ SET sware.staging_size = '256kB';
 SELECT on_both('DROP TABLE t');
 SELECT on_both('CREATE TABLE t (a text COLLATE sort_types_icu, b int);
 	CREATE INDEX t_i ON t USING @am (a)');
+ALTER INDEX twin_sware.t_i SET (flush_fraction = 70);
 SELECT on_both($$INSERT INTO t
 	SELECT to_char(i / 100, 'FM0000')
 		|| CASE i % 100 WHEN 99 THEN 'é' ELSE 'f' || to_char(i % 100, 'FM00') END, i
