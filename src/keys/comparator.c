@@ -28,9 +28,8 @@
 #define MIN_LEFT_OUT		5
 
 /*
- * A guess is tried with this number of pairs.  It is used if it tells most of
- * them apart (one of TRIED_PAIRS / MAX_UNTOLD may be untold), and nearly all of
- * these rightly.
+ * A guess is tried with this number of pairs.  It is used if it leaves at most
+ * half of them equal, and at most one of 16 in the wrong order.
  */
 #define TRIED_PAIRS		128
 #define MAX_UNTOLD		(TRIED_PAIRS / 2)
@@ -284,8 +283,9 @@ can_guess(const SwareComparator *comparator, int column)
 }
 
 /*
- * Try a guess with pairs of entries that came one behind the other: if they
- * came nearly in order, it is hard to tell which is lower.  Runs comparators.
+ * Try a guess with pairs of entries that came one behind the other.  If they
+ * came nearly in order, these are the pairs that are hard to tell apart.  Runs
+ * comparators.
  */
 static bool
 guess_is_good(SwareComparator *comparator, const KnownEntries *known)

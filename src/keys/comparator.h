@@ -69,7 +69,8 @@ typedef struct SwareComparator
 	SwareKeyColumn first;		/* how the first column is compared */
 	bool		numbersDecide;	/* do equal numbers mean equal keys, unless
 								 * they are extreme? */
-	SwareGuess	guess;			/* those before it were wrong */
+	SwareGuess	guess;			/* what to guess; those before it have been
+								 * wrong */
 	bool		hasGuess;		/* is the last part a guess? */
 	int			partCount;		/* of numbers; 0: they are abbreviations */
 	SwareNumberPart parts[SWARE_MAX_NUMBER_PARTS];

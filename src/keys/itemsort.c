@@ -134,9 +134,9 @@ abbreviate_items(SwareComparator *comparator, SwareSortItem *items, int64 count)
 }
 
 /*
- * Sort items by merging, with fewer comparisons than quicksort makes, and of
- * entries that lie close together, as far as they came so.  There is room for
- * half of the items in `scratch`.
+ * Sort items by merging.  This makes fewer comparisons than quicksort, and
+ * compares entries that are neighbours in memory if they came nearly in order.
+ * There is room for half of the items in `scratch`.
  */
 static void
 sort_by_merging(SwareComparator *comparator, SwareSortItem *items,
@@ -161,6 +161,8 @@ sort_by_merging(SwareComparator *comparator, SwareSortItem *items,
 	memcpy(scratch, items, half * sizeof(SwareSortItem));
 	while (a < end_a && b < end_b)
 	{
+		if ((end_b - b) % 1024 == 0)
+			CHECK_FOR_INTERRUPTS();
 		if (a + PREFETCH_DISTANCE < end_a)
 			__builtin_prefetch(a[PREFETCH_DISTANCE].entry);
 		if (b + PREFETCH_DISTANCE < end_b)
@@ -173,7 +175,7 @@ sort_by_merging(SwareComparator *comparator, SwareSortItem *items,
 /*
  * Distribute items into buckets, which follow each other in the order of the
  * items' numbers, and sort each bucket.  Returns the sorted items in new
- * memory; the array is used as scratch memory.
+ * memory, and frees the array, after using it as scratch memory.
  */
 static SwareSortItem *
 sort_by_buckets(SwareComparator *comparator, SwareSortItem *items, int64 count)
@@ -217,6 +219,7 @@ sort_by_buckets(SwareComparator *comparator, SwareSortItem *items, int64 count)
 							ends[bucket] - start);
 		start = ends[bucket];
 	}
+	pfree(items);
 	return result;
 }
 
@@ -278,12 +281,11 @@ insert_outliers(SwareComparator *comparator, SwareSortItem *items,
 /*
  * Sort items that a guess has put in order, nearly if it is good; it has been
  * dropped.  As in sorter.c, items in order are set aside, and of two that are
- * not, both are outliers.  Returns the items sorted, in the same array or in
- * new memory.  Like sware_sort_items.
+ * not, both are outliers.  If these are many, the guess was bad, and is not
+ * tried again.  Otherwise like sware_sort_items.
  */
-SwareSortItem *
-sware_settle_items(SwareComparator *comparator, SwareSortItem *items,
-				   int64 count)
+static SwareSortItem *
+settle_items(SwareComparator *comparator, SwareSortItem *items, int64 count)
 {
 	int64		max_outliers = count / GOOD_GUESS_OUTLIERS + 2;
 	SwareSortItem *outliers =
@@ -310,23 +312,26 @@ sware_settle_items(SwareComparator *comparator, SwareSortItem *items,
 		{
 			memcpy(items + in_order, outliers,
 				   outlier_count * sizeof(SwareSortItem));
+			pfree(outliers);
 			return sware_sort_items(comparator, items, count);
 		}
 		outliers[outlier_count++] = items[--in_order];
 		outliers[outlier_count++] = items[i];
 	}
 	if (outlier_count > 0)
-		insert_outliers(comparator, items, in_order,
-						sware_sort_items(comparator, outliers, outlier_count),
-						outlier_count);
+	{
+		outliers = sware_sort_items(comparator, outliers, outlier_count);
+		insert_outliers(comparator, items, in_order, outliers, outlier_count);
+	}
+	pfree(outliers);
 	comparator->guess = guess;
 	return items;
 }
 
 /*
- * Sort items that sware_make_item has made.  Returns them sorted, in the same
- * array or in new memory, with the same numbers.  Takes memory from the
- * current context, and runs comparators.
+ * Sort items that sware_make_item has made.  Returns them sorted, with the same
+ * numbers, in the same array, or in new memory and frees the array.  Takes
+ * memory from the current context, and runs comparators.
  */
 SwareSortItem *
 sware_sort_items(SwareComparator *comparator, SwareSortItem *items, int64 count)
@@ -366,7 +371,7 @@ sware_sort_items(SwareComparator *comparator, SwareSortItem *items, int64 count)
 	{
 		sware_drop_guess(comparator);
 		set_numbers(comparator, items, count);
-		items = sware_settle_items(comparator, items, count);
+		items = settle_items(comparator, items, count);
 	}
 
 	/* these numbers are valid in this sort only */

@@ -26,8 +26,6 @@ typedef struct SwareSortItem
 
 extern SwareSortItem *sware_sort_items(SwareComparator *comparator,
 									   SwareSortItem *items, int64 count);
-extern SwareSortItem *sware_settle_items(SwareComparator *comparator,
-										 SwareSortItem *items, int64 count);
 
 /*
  * Merge two lists of items, each in order.  Returns them in new memory, taken

@@ -36,7 +36,7 @@
 /* An outlier and where it arrived. */
 typedef struct Sample
 {
-	IndexTuple	entry;
+	SwareSortItem item;
 	int64		position;
 } Sample;
 
@@ -66,9 +66,9 @@ typedef struct Sorter
 
 /* Take every `distance`-th outlier as a sample. */
 static inline void
-take_sample(Samples *samples, IndexTuple entry, int64 position)
+take_sample(Samples *samples, SwareSortItem item, int64 position)
 {
-	Sample		sample = {entry, position};
+	Sample		sample = {item, position};
 
 	if (++samples->skipped < samples->distance)
 		return;
@@ -120,9 +120,9 @@ divide(Sorter *sorter)
 			is_previous = true;
 			continue;
 		}
-		take_sample(sorter->samples, item.entry, i);
+		take_sample(sorter->samples, item, i);
 		if (is_previous)
-			take_sample(sorter->samples, last.entry, i - 1);
+			take_sample(sorter->samples, last, i - 1);
 		is_previous = false;
 		sorter->inOrder--;
 		add_outlier(sorter, last);
@@ -182,51 +182,22 @@ sort_all(Sorter *sorter)
 	SwareSortItem *items =
 		MemoryContextAllocHuge(CurrentMemoryContext,
 							   sorter->count * sizeof(SwareSortItem));
-	SwareSortItem *sorted;
 
 	for (int64 i = 0; i < sorter->count; i++)
 	{
 		items[i] = sware_make_item(sorter->comparator, sorter->entries[i]);
 		if (i >= sorter->divided)
-			take_sample(sorter->samples, items[i].entry, i);
+			take_sample(sorter->samples, items[i], i);
 	}
-	sorted = sware_sort_items(sorter->comparator, items, sorter->count);
+	items = sware_sort_items(sorter->comparator, items, sorter->count);
 	for (int64 i = 0; i < sorter->count; i++)
-		sorter->entries[i] = sorted[i].entry;
-	if (sorted != items)
-		pfree(sorted);
-	pfree(items);
-}
-
-/*
- * Sort all entries, which have been sorted by a guess, as they have to be.
- * Returns whether some have moved.
- */
-static bool
-settle(Sorter *sorter)
-{
-	SwareSortItem *items =
-		MemoryContextAllocHuge(CurrentMemoryContext,
-							   sorter->count * sizeof(SwareSortItem));
-	bool		moved = false;
-
-	sware_drop_guess(sorter->comparator);
-	for (int64 i = 0; i < sorter->count; i++)
-		items[i] = sware_make_item(sorter->comparator, sorter->entries[i]);
-	items = sware_settle_items(sorter->comparator, items, sorter->count);
-	for (int64 i = 0; i < sorter->count; i++)
-	{
-		moved |= sorter->entries[i] != items[i].entry;
 		sorter->entries[i] = items[i].entry;
-	}
-	return moved;
 }
 
 /* The position of an entry among the sorted ones. */
 static int64
-place_of(Sorter *sorter, IndexTuple entry)
+place_of(Sorter *sorter, const SwareSortItem *item)
 {
-	SwareSortItem item = sware_make_item(sorter->comparator, entry);
 	int64		low = 0;
 	int64		high = sorter->count;
 
@@ -236,7 +207,7 @@ place_of(Sorter *sorter, IndexTuple entry)
 		SwareSortItem other =
 			sware_make_item(sorter->comparator, sorter->entries[middle]);
 
-		if (sware_compare_items(&other, &item, sorter->comparator) < 0)
+		if (sware_compare_items(&other, item, sorter->comparator) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -257,7 +228,7 @@ largest_displacement(Sorter *sorter)
 	{
 		Sample	   *sample = &sorter->samples->samples[i];
 		int64		displacement =
-			place_of(sorter, sample->entry) - sample->position;
+			place_of(sorter, &sample->item) - sample->position;
 
 		largest = Max(largest, displacement < 0 ? -displacement : displacement);
 	}
@@ -272,6 +243,10 @@ sort(Sorter *sorter, SwareSortedness *sortedness)
 	if (sorter->count >= SWARE_MANY_TO_SORT)
 		sware_refine_numbers(sorter->comparator, sorter->entries,
 							 sizeof(IndexTuple), sorter->count);
+
+	/* which entries come in order is measured, so it is not guessed */
+	if (sorter->comparator->hasGuess)
+		sware_unrefine_numbers(sorter->comparator);
 	sorter->outliersAllocated = 1024;
 	sorter->outliers =
 		palloc(sorter->outliersAllocated * sizeof(SwareSortItem));
@@ -291,8 +266,6 @@ sort(Sorter *sorter, SwareSortedness *sortedness)
 			sorter->count * sorter->outlierCount / sorter->divided;
 		sort_all(sorter);
 	}
-	if (sorter->comparator->hasGuess && settle(sorter))
-		sortedness->outOfOrder = Max(sortedness->outOfOrder, 1);
 	sortedness->largestDisplacement = largest_displacement(sorter);
 }
 
