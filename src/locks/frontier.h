@@ -46,13 +46,14 @@
  * makes a new one, and a move to another tablespace takes it along.
  *
  * Invariants, while a frontier is valid:
- *	- The number of each key that is stored, or is being stored, is not above
- *	  the floor, or is one of the numbers.
- *	- What it covers only grows.
+ *	- Each key that must be unique, and is stored or being stored, has a number
+ *	  that is at most the floor, or is one of the frontier's numbers.
+ *	- From one taking to the next, what it covers only grows.
  *
- * Keys with a null first column have no look-up that could be saved, and do
- * not count.  Indexes whose first column has no abbreviations have no
- * frontiers, nor have temporary ones.
+ * Keys with nulls need not be unique, unless the index treats nulls as equal.
+ * Those with a null first column have no number, and are always looked up.
+ * Indexes whose first column has no abbreviations have no frontiers, nor have
+ * temporary ones.
  *
  * The functions may read the metapage and detoast keys, so the caller holds no
  * content lock.  They hold their own lightweight lock for moments only.
