@@ -88,8 +88,8 @@ typedef RelFileNode SwareFile;
  * *first to the number of the first one.  None of them stays pinned.
  *
  * From 16 on, one request reserves the space for all of them.  Before, each
- * page is written, while the lock is held, so that no page is a hole in the
- * file, for which there may be no space when it is written.
+ * page is written, while the lock is held.  If only the last one were, the
+ * others would be a hole in the file, and a full disk would show too late.
  */
 static inline int
 sware_extend_file(Relation index, int pages, BlockNumber *first)

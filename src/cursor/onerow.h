@@ -21,9 +21,10 @@
  * A snapshot that is older than the index may see several rows with the key:
  * those that had died before the index was built may have equal keys.
  *
- * A serializable transaction must look at all versions, since each tells of
- * conflicts.  Values of another type than the column's may equal several keys:
- * in the hour that the end of daylight-saving time repeats, for example.
+ * A serializable transaction looks at all versions, since each may tell of a
+ * conflict.  A value of another type than the column's may equal several keys:
+ * a timestamp in the hour that the beginning of daylight-saving time leaves out
+ * equals the same timestamptz as one an hour later.
  *
  *-------------------------------------------------------------------------
  */

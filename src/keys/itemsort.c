@@ -285,7 +285,7 @@ insert_outliers(SwareComparator *comparator, SwareSortItem *items,
  * tried again.  Otherwise like sware_sort_items.
  */
 static SwareSortItem *
-settle_items(SwareComparator *comparator, SwareSortItem *items, int64 count)
+sort_guessed(SwareComparator *comparator, SwareSortItem *items, int64 count)
 {
 	int64		max_outliers = count / GOOD_GUESS_OUTLIERS + 2;
 	SwareSortItem *outliers =
@@ -371,7 +371,7 @@ sware_sort_items(SwareComparator *comparator, SwareSortItem *items, int64 count)
 	{
 		sware_drop_guess(comparator);
 		set_numbers(comparator, items, count);
-		items = settle_items(comparator, items, count);
+		items = sort_guessed(comparator, items, count);
 	}
 
 	/* these numbers are valid in this sort only */

@@ -22,7 +22,9 @@ typedef struct SwareNewRow
 	bool	   *isnull;
 	ItemPointer tid;
 	IndexUniqueCheck check;
-	CommandId	keepsKeyIn;		/* newversion.h; or InvalidCommandId */
+	CommandId	keepsKeyIn;		/* the command that is seen to leave the row's
+								 * key as it was (newversion.h), or
+								 * InvalidCommandId */
 } SwareNewRow;
 
 /*
