@@ -20,7 +20,7 @@ use Time::HiRes qw(usleep);
 our @EXPORT = qw(am choose pick prepare_database preload check_statement check_index
   flush_statement index_agrees make_disagreements make_mark_count make_verdicts has_good_indexes
   sequential_summary ordered_summary grep_log did_not_crash unlogged_is_empty
-  start_standby script_files start_load load_goes_on stop_load ask_beside_load
+  run_sql start_standby script_files start_load load_goes_on stop_load ask_beside_load
   $ordered_scan $sequential_scan start_after_crash wait_for_answer
   start_server_to_damage read_page write_page $page_size);
 
@@ -310,6 +310,16 @@ sub did_not_crash
 	my $crash = qr/PANIC|TRAP|inconsistent page|was terminated by signal/;
 	my @lines = grep_log($node, defined $also ? qr/$crash|$also/ : $crash);
 	return is(scalar(@lines), 0, $name) || diag(join("\n", @lines));
+}
+
+# Runs SQL in a session of its own; returns its status, output and errors.
+sub run_sql
+{
+	my ($node, $sql) = @_;
+	my ($stdout, $stderr) = ('', '');
+	my $status = $node->psql('postgres', $sql,
+		stdout => \$stdout, stderr => \$stderr, on_error_stop => 0);
+	return ($status, $stdout, $stderr);
 }
 
 # Fails the test unless table "unlogged", which has had rows and an index on its key,

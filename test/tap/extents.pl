@@ -35,20 +35,10 @@ CREATE FUNCTION pages(index regclass, OUT pages bigint, OUT unused bigint) LANGU
 $$;
 SQL
 
-# Runs SQL in a session of its own; returns its status, output and errors.
-sub run_sql
-{
-	my ($sql) = @_;
-	my ($stdout, $stderr) = ('', '');
-	my $status = $node->psql('postgres', $sql,
-		stdout => \$stdout, stderr => \$stderr, on_error_stop => 0);
-	return ($status, $stdout, $stderr);
-}
-
 # Indexes of all kinds of tables have no unused pages after loads.
 foreach my $kind ('', 'UNLOGGED', 'TEMPORARY')
 {
-	my ($status, $stdout, $stderr) = run_sql(<<"SQL");
+	my ($status, $stdout, $stderr) = run_sql($node, <<"SQL");
 CREATE $kind TABLE loaded (k int);
 CREATE INDEX loaded_k ON loaded USING sware (k);
 INSERT INTO loaded SELECT generate_series(1, 100000);
@@ -79,14 +69,14 @@ INSERT INTO t SELECT generate_series(1, 3000);
 CREATE INDEX t_k ON t USING sware (k);
 SQL
 	my $offset = -s $node->logfile;
-	my ($status, $stdout, $stderr) = run_sql("$faults{$name}\n$load");
+	my ($status, $stdout, $stderr) = run_sql($node, "$faults{$name}\n$load");
 	like($stderr, qr/server closed the connection|no space left|was reached/, $name);
 	$node->wait_for_log(qr/database system is ready to accept connections/, $offset)
 	  if $faults{$name} =~ /kill/;
 
 	my $before = $node->safe_psql('postgres', "SELECT pages FROM pages('t_k')");
 	is($node->safe_psql('postgres', "SELECT count(*) FROM t"), 3000, "the load is undone: $name");
-	($status, $stdout, $stderr) = run_sql("VACUUM t;\n$load\nSELECT sware_check('t_k', true);");
+	($status, $stdout, $stderr) = run_sql($node, "VACUUM t;\n$load\nSELECT sware_check('t_k', true);");
 	is($stderr, '', "the load succeeds later: $name");
 
 	$node->safe_psql('postgres', "CREATE TABLE u AS TABLE t WITH NO DATA;

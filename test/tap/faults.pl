@@ -211,16 +211,6 @@ DROP TABLE IF EXISTS e;
 ALTER TABLE t RESET (parallel_workers);
 SQL
 
-# Runs SQL in a session of its own; returns its status and its output.
-sub run_sql
-{
-	my ($sql) = @_;
-	my ($stdout, $stderr) = ('', '');
-	my $status = $node->psql('postgres', $sql,
-		stdout => \$stdout, stderr => \$stderr, on_error_stop => 0);
-	return ($status, $stdout, $stderr);
-}
-
 # The state that operations start from.
 sub prepare_sql
 {
@@ -232,8 +222,8 @@ sub prepare_sql
 sub is_well
 {
 	my ($name) = @_;
-	run_sql($clean);
-	my ($status, $stdout, $stderr) = run_sql(<<'SQL');
+	run_sql($node, $clean);
+	my ($status, $stdout, $stderr) = run_sql($node, <<'SQL');
 SELECT verdict();
 CALL use_tables(1);
 SELECT verdict();
@@ -265,7 +255,7 @@ cmp_ok(scalar keys %points, '>', 20, 'the source names fault points');
 my %passing;
 foreach my $operation (sort keys %operations)
 {
-	my ($status, $stdout, $stderr) = run_sql(prepare_sql($operation)
+	my ($status, $stdout, $stderr) = run_sql($node, prepare_sql($operation)
 		  . "SET client_min_messages = notice; SET sware.fault_points = '*=notice';\n"
 		  . "$operations{$operation}[1]\nRESET sware.fault_points; "
 		  . "SET client_min_messages = warning; $clean");
@@ -288,13 +278,13 @@ foreach my $point ($parts{points} ? sort keys %passing : ())
 	@operations = ($operations[0]) if !$exhaustive;
 	foreach my $operation (@operations)
 	{
-		my ($status, $stdout, $stderr) = run_sql(prepare_sql($operation)
+		my ($status, $stdout, $stderr) = run_sql($node, prepare_sql($operation)
 			  . "SET sware.fault_points = '$point=error';\n$operations{$operation}[1]");
 		like($stderr, qr/fault point "$point" was reached/, "$operation fails at $point");
 		is_well("all is well after an error at $point in $operation");
 
 		my $offset = -s $node->logfile;
-		($status, $stdout, $stderr) = run_sql(prepare_sql($operation)
+		($status, $stdout, $stderr) = run_sql($node, prepare_sql($operation)
 			  . "SET sware.fault_points = '$point=kill';\n$operations{$operation}[1]");
 		is($status, 2, "$operation is killed at $point");
 		wait_for_server($offset);
@@ -337,7 +327,7 @@ CALL use_tables(1);
 SELECT 'request $_, later: ' || verdict();
 \\endif
 SQL
-	my ($status, $stdout, $stderr) = run_sql($script);
+	my ($status, $stdout, $stderr) = run_sql($node, $script);
 	my @verdicts = split /\n/, $stdout;
 	my $refused = grep { /^request \d+: fine$/ } @verdicts;
 	cmp_ok($refused, '>', 0, "$setting: $operation is refused $refused requests");
@@ -376,7 +366,7 @@ RESET sware.fail_allocation;
 SQL
 	  . "SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'sware look-up';\n"
 	  . "DROP TABLE looked_up;";
-	my ($status, $stdout, $stderr) = run_sql($script);
+	my ($status, $stdout, $stderr) = run_sql($node, $script);
 	like($stderr, qr/out of memory/, 'requests for memory are refused');
 	is($stdout, '1', 'one scan for look-ups stays');
 }
@@ -450,7 +440,7 @@ foreach my $point ($parts{waits} ? sort keys %passing : ())
 	my $operation = $passing{$point}[0];
 	foreach my $function ($exhaustive ? @interrupts : $interrupts[ $turn++ % 2 ])
 	{
-		run_sql(prepare_sql($operation));
+		run_sql($node, prepare_sql($operation));
 		my $holder = start_holder('SELECT pg_advisory_lock(23265);');
 		my $settings = $operations{$operation}[0];
 		$settings = '' if $settings =~ /^(DELETE|CREATE|INSERT|ALTER)/;
@@ -481,7 +471,7 @@ foreach my $wait ($parts{waits} ? sort keys %waits : ())
 	my ($point, $before, $statement, $event) = @{ $waits{$wait} };
 	foreach my $function (@interrupts)
 	{
-		run_sql("CALL prepare_tables(); VACUUM t; DELETE FROM t WHERE key % 3 = 0;"
+		run_sql($node, "CALL prepare_tables(); VACUUM t; DELETE FROM t WHERE key % 3 = 0;"
 		  . "INSERT INTO t SELECT 9000 + i, i * 3, 'buffer' FROM generate_series(1, 50) i;");
 		my ($barrier, $holder);
 		if ($point)
