@@ -22,6 +22,7 @@ init(SwareListReader *reader, Relation index, bool forward)
 	reader->forward = forward;
 	reader->leavesOutMarked = false;
 	reader->leftOut = 0;
+	reader->passedOver = 0;
 	reader->most = FIRST_COPIED;
 	reader->position = 0;
 	reader->copied = 0;
@@ -34,8 +35,10 @@ sware_list_reader_init_zone(SwareListReader *reader, Relation index,
 {
 	init(reader, index, forward);
 	reader->zone = zone;
-	reader->begin = zone->firstEntry;
-	reader->end = zone->endEntry;
+	sware_sorted_zone_interval(zone, leaves_out_marked, &reader->begin,
+							   &reader->end);
+	reader->passedOver = forward ? reader->begin - zone->firstEntry :
+		zone->endEntry - reader->end;
 	reader->leavesOutMarked = leaves_out_marked;
 	if (zone->entrySize > 0)
 		reader->entrySize = zone->entrySize;
@@ -57,22 +60,26 @@ sware_list_reader_init_run(SwareListReader *reader, Relation index,
 bool
 sware_list_reader_seek(SwareListReader *reader, const SwareSearchKey *place)
 {
-	int64		number;
+	int64		position = -reader->passedOver; /* where the list begins */
 
 	if (reader->copied > 0)
 		reader->position++;
 	reader->copied = 0;
-	if (place->columnCount == 0)
-		return true;			/* the place is where the list begins */
-	number = reader->zone ?
-		sware_sorted_zone_search(reader->index, reader->zone, place) :
-		sware_staged_run_search(reader->index, &reader->run, reader->stamp,
-								place);
-	if (number < 0)
-		return false;
-	reader->position = Max(reader->position,
-						   reader->forward ? number - reader->begin :
-						   reader->end - number);
+	if (place->columnCount > 0)
+	{
+		int64		number = reader->zone ?
+			sware_sorted_zone_search(reader->index, reader->zone, place) :
+			sware_staged_run_search(reader->index, &reader->run, reader->stamp,
+									place);
+
+		if (number < 0)
+			return false;
+		position = reader->forward ? number - reader->begin :
+			reader->end - number;
+	}
+	if (position < 0)
+		reader->leftOut += Min(-position, reader->passedOver);
+	reader->position = Max(reader->position, position);
 	return true;
 }
 

@@ -36,6 +36,9 @@ typedef struct SwareListReader
 								 * staging's */
 	int64		begin;			/* number of the first entry that counts */
 	int64		end;			/* number behind the last that counts */
+	int64		passedOver;		/* marked entries that do not count, since
+								 * they are all at the end where the scan
+								 * begins */
 	Size		entrySize;		/* in bytes, of the largest entry */
 	bool		forward;
 	bool		leavesOutMarked;

@@ -164,24 +164,16 @@ sware_sorted_zone_copy_tuples(const SwareSortedZone *zone, uint32 first,
 }
 
 /*
- * Mark an entry of a zone, and set *page to the buffer page that it is on.
- * Returns false if the zone is gone.  The caller holds a lock that keeps it
- * from being freed if it is not.
+ * The t_info of an entry of a zone that is kept from being freed.
  *
  * Others may copy or mark the entry meanwhile: t_info is read and written as a
- * whole, and nothing in it changes but this one bit, which is only ever set.
+ * whole, and nothing in it changes but the mark, which is only ever set.
  */
-bool
-sware_sorted_zone_mark(const SwareSortedZone *zone, uint32 number,
-					   SwareLink *page)
+static inline volatile unsigned short *
+entry_info(const SwareSortedZone *zone, uint32 number)
 {
 	Size		start = (Size) number * zone->entrySize;
-	uint16		origin;
-	volatile unsigned short *info;
 
-	if (!sware_pool_has_stamp(&zone->allocation, zone->stamp) ||
-		number >= zone->entries)
-		return false;
 	if (zone->entrySize == 0)
 	{
 		uint32		offset;
@@ -192,15 +184,81 @@ sware_sorted_zone_mark(const SwareSortedZone *zone, uint32 number,
 							   &offset, sizeof(offset));
 		start = offset;
 	}
+	return sware_pool_address(&zone->allocation,
+							  zone->tuplesStart + start +
+							  offsetof(IndexTupleData, t_info));
+}
+
+static inline bool
+is_marked(const SwareSortedZone *zone, uint32 number)
+{
+	return (*entry_info(zone, number) & SWARE_MARKED_ENTRY) != 0;
+}
+
+/*
+ * Note that the entries at the ends of a zone are marked, as far as they are.
+ * The zone is kept from being freed.  Several backends may do this at a time:
+ * whatever they write is true, though it may be less than what others know.
+ */
+void
+sware_sorted_zone_note_ends(const SwareSortedZone *zone)
+{
+	volatile SwareMarkedEnds *ends =
+		sware_pool_address(&zone->allocation, zone->endsStart);
+	uint32		first = ends->first;
+	uint32		end = ends->end;
+
+	while (first < end && is_marked(zone, first))
+		first++;
+	while (end > first && is_marked(zone, end - 1))
+		end--;
+	ends->first = first;
+	ends->end = end;
+}
+
+void
+sware_sorted_zone_interval(const SwareSortedZone *zone, bool without_marked,
+						   int64 *begin, int64 *end)
+{
+	SwareMarkedEnds ends;
+
+	*begin = zone->firstEntry;
+	*end = zone->endEntry;
+	if (without_marked &&
+		sware_pool_read(&zone->allocation, zone->endsStart, &ends,
+						sizeof(ends)) &&
+		sware_pool_has_stamp(&zone->allocation, zone->stamp))
+	{
+		*begin = Max(*begin, ends.first);
+		*end = Max(*begin, Min(*end, ends.end));
+	}
+}
+
+/*
+ * Mark an entry of a zone, and set *page to the buffer page that it is on.
+ * Returns false if the zone is gone.  The caller holds a lock that keeps it
+ * from being freed if it is not.
+ */
+bool
+sware_sorted_zone_mark(const SwareSortedZone *zone, uint32 number,
+					   SwareLink *page)
+{
+	volatile SwareMarkedEnds *ends;
+	uint16		origin;
+
+	if (!sware_pool_has_stamp(&zone->allocation, zone->stamp) ||
+		number >= zone->entries)
+		return false;
 	(void) sware_pool_read(&zone->allocation,
 						   zone->originsStart + (Size) number * sizeof(uint16),
 						   &origin, sizeof(origin));
 	(void) sware_pool_read(&zone->allocation, origin * sizeof(SwareLink), page,
 						   sizeof(SwareLink));
-	info = sware_pool_address(&zone->allocation,
-							  zone->tuplesStart + start +
-							  offsetof(IndexTupleData, t_info));
-	*info |= SWARE_MARKED_ENTRY;
+	*entry_info(zone, number) |= SWARE_MARKED_ENTRY;
+
+	ends = sware_pool_address(&zone->allocation, zone->endsStart);
+	if (number == ends->first || number + 1 == ends->end)
+		sware_sorted_zone_note_ends(zone);
 	return true;
 }
 

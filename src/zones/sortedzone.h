@@ -6,9 +6,9 @@
  *
  * Each is in one allocation of the pool:
  *
- *	 +-------+--------+--------+---------+---------+--------------------+
- *	 | links | fences | filter | origins | offsets | tuples				|
- *	 +-------+--------+--------+---------+---------+--------------------+
+ *	 +-------+--------+--------+---------+---------+------+--------------------+
+ *	 | links | fences | filter | origins | offsets | ends | tuples			   |
+ *	 +-------+--------+--------+---------+---------+------+--------------------+
  *
  *	 links:	   of the buffer pages, in the order of sealing
  *	 fences:   the abbreviation of every 64th entry, beginning with the first;
@@ -19,10 +19,12 @@
  *			   that have retired keep their numbers, which are the lowest
  *	 offsets:  where each tuple begins, and where the last one ends; only if
  *			   the tuples are of different sizes
+ *	 ends:	   SwareMarkedEnds
  *	 tuples:   the entries as on their pages, marked ones with their marks
  *
  * A zone does not change, but for marks (layout/tuple.h), which are set in
- * place.  It never leaves marked entries out: not every scan may skip them.
+ * place, and the ends that follow from them.  It never leaves marked entries
+ * out: not every scan may skip them.
  *
  * A function that finds that a sorted zone "is gone" has noticed that its
  * memory was freed: the caller then refreshes its view.  The functions take no
@@ -45,6 +47,17 @@
 
 /* each fence is the key of the first of this number of entries */
 #define SWARE_FENCE_DISTANCE	64
+
+/*
+ * Where a queue's rows are taken, and at the end that retention deletes, most
+ * entries are marked; scans that leave marked entries out need not look at
+ * these.  Both numbers may lag behind.
+ */
+typedef struct SwareMarkedEnds
+{
+	uint32		first;			/* all entries before this number are marked */
+	uint32		end;			/* and all from this number on */
+} SwareMarkedEnds;
 
 /* The description of a sorted zone: what it has, and where that is. */
 typedef struct SwareSortedZone
@@ -80,6 +93,7 @@ typedef struct SwareSortedZone
 	uint32		filterStart;
 	uint32		originsStart;
 	uint32		offsetsStart;
+	uint32		endsStart;
 	uint32		tuplesStart;
 } SwareSortedZone;
 
@@ -109,6 +123,7 @@ extern bool sware_sorted_zone_copy_origins(const SwareSortedZone *zone,
 extern bool sware_sorted_zone_retire(SwareSortedZone *zone, uint32 pages);
 extern bool sware_sorted_zone_mark(const SwareSortedZone *zone, uint32 number,
 								   SwareLink *page);
+extern void sware_sorted_zone_note_ends(const SwareSortedZone *zone);
 
 /* for test modules, see tree.h */
 #pragma GCC visibility push(default)
@@ -137,6 +152,15 @@ extern bool sware_sorted_zone_copy_page(const SwareSortedZone *zone,
 extern bool sware_sorted_zone_copy_tuples(const SwareSortedZone *zone,
 										  uint32 first, uint32 count,
 										  char *into);
+
+/*
+ * Find the numbers between which all entries are that a scan may want: those
+ * outside are marked, if the scan leaves marked entries out, or of retired
+ * pages.  If the zone is gone, what uses the numbers will notice.
+ */
+extern void sware_sorted_zone_interval(const SwareSortedZone *zone,
+									   bool without_marked, int64 *begin,
+									   int64 *end);
 
 /*
  * For `count` entries of a sorted zone, from the number `first` on, set

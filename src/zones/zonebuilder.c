@@ -225,6 +225,8 @@ lay_out(Relation index, const SwareKeyColumn *column, IndexTuple *entries,
 	zone->offsetsStart = end = INTALIGN(end);
 	if (!same_size)
 		end += (zone->entries + 1) * sizeof(uint32);
+	zone->endsStart = end = TYPEALIGN(sizeof(SwareMarkedEnds), end);
+	end += sizeof(SwareMarkedEnds);
 	zone->tuplesStart = end = MAXALIGN(end);
 	image->length = end + total;
 }
@@ -276,13 +278,15 @@ fill_filter(Relation index, IndexTuple *entries, SwareZoneImage *image)
 	MemoryContextDelete(context);
 }
 
-/* Fill in origins, offsets and tuples. */
+/* Fill in origins, offsets, tuples and ends. */
 static void
 fill_entries(IndexTuple *entries, SwareZoneImage *image)
 {
 	SwareSortedZone *zone = &image->zone;
 	uint16	   *origins = (uint16 *) (image->bytes + zone->originsStart);
 	uint32	   *offsets = (uint32 *) (image->bytes + zone->offsetsStart);
+	SwareMarkedEnds *ends =
+		(SwareMarkedEnds *) (image->bytes + zone->endsStart);
 	char	   *tuples = image->bytes + zone->tuplesStart;
 	uint32		length = 0;
 
@@ -298,6 +302,7 @@ fill_entries(IndexTuple *entries, SwareZoneImage *image)
 	}
 	if (zone->entrySize == 0)
 		offsets[zone->entries] = length;
+	ends->end = zone->entries;
 }
 
 /*
@@ -391,6 +396,7 @@ sware_sorted_zone_store(SwareSortedZone *zone, const SwareZoneImage *image)
 	if (!sware_pool_allocate(image->length, &zone->allocation))
 		return false;
 	sware_pool_write(&zone->allocation, 0, image->bytes, image->length);
+	sware_sorted_zone_note_ends(zone);
 	zone->stamp = sware_new_stamp();
 	sware_pool_set_stamp(&zone->allocation, zone->stamp);
 	return true;

@@ -17,6 +17,7 @@
 #include "keys/abbreviation.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
+#include "layout/tuple.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
 #include "zones/zones.h"
@@ -25,6 +26,7 @@ PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(sware_compare_zones);
 PG_FUNCTION_INFO_V1(sware_count_chunks);
+PG_FUNCTION_INFO_V1(sware_marked_ends);
 PG_FUNCTION_INFO_V1(sware_quota);
 
 /* places that are searched for in each zone */
@@ -159,8 +161,11 @@ read_zone(Relation index, const SwareZoneView *view,
 {
 	IndexTuple	entry = palloc(SWARE_MAX_ENTRY_SIZE);
 	int			first = entries->count;
+	int64		begin;
+	int64		end;
 	SwareKeyColumn column;
 
+	sware_sorted_zone_interval(zone, true, &begin, &end);
 	for (uint32 i = 0; i < zone->entries; i++)
 	{
 		SwareLink	page;
@@ -177,6 +182,10 @@ read_zone(Relation index, const SwareZoneView *view,
 			elog(ERROR, "a sorted zone is wrong about whether page %u has retired", page.block);
 		if (!is_retired[0] && (i < zone->firstEntry || i >= zone->endEntry))
 			elog(ERROR, "an entry that has not retired is outside of its sorted zone's bounds");
+		if (!is_retired[0] && (i < begin || i >= end) &&
+			!sware_entry_is_marked(entry))
+			elog(ERROR, "an entry that is not marked is passed over");
+		sware_clear_mark(entry);
 		add_entry(entries, entry);
 		if (!is_retired[0])
 			add_entry(live, entry);
@@ -410,6 +419,36 @@ sware_count_chunks(PG_FUNCTION_ARGS)
 	values[0] = Int32GetDatum(total);
 	values[1] = Int32GetDatum(unused);
 	values[2] = Int32GetDatum(used);
+	PG_RETURN_DATUM(
+					HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
+}
+
+Datum
+sware_marked_ends(PG_FUNCTION_ARGS)
+{
+	Relation	index = index_open(PG_GETARG_OID(0), AccessShareLock);
+	SwareZoneView view;
+	TupleDesc	descriptor;
+	int32		ends[2] = {0, 0};
+	Datum		values[2];
+	bool		isnull[2] = {false};
+
+	make_view(index, &view);
+	for (int i = 0; i < view.sortedCount; i++)
+	{
+		const SwareSortedZone *zone = &view.sorted[i];
+		int64		begin;
+		int64		end;
+
+		sware_sorted_zone_interval(zone, true, &begin, &end);
+		ends[0] += begin - zone->firstEntry;
+		ends[1] += zone->endEntry - end;
+	}
+	index_close(index, AccessShareLock);
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	values[0] = Int32GetDatum(ends[0]);
+	values[1] = Int32GetDatum(ends[1]);
 	PG_RETURN_DATUM(
 					HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
 }

@@ -210,6 +210,40 @@ CALL retire_pages(5001, 60, NULL, NULL, NULL);
 SELECT count_differences(300);
 SELECT sware_check('zone_retired_k', true);
 
+-- A scan passes over the marked entries at the ends of a sorted zone, also after the
+-- zone was merged with others. (Other counts depend on where pages became full.)
+CREATE TABLE zone_taken (k int, t text) WITH (autovacuum_enabled = off);
+CREATE INDEX zone_taken_k ON zone_taken USING sware (k) INCLUDE (t);
+CALL insert_numbers('zone_taken', 'i * 7 % 3001, repeat(''x'', i % 9)', 1, 3000);
+SELECT * FROM sware_marked_ends('zone_taken_k');
+CREATE FUNCTION zone_taken_ends(limited text, OUT smallest int, OUT largest int, OUT rows bigint)
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+BEGIN
+	EXECUTE 'SELECT k FROM zone_taken' || limited || ' ORDER BY k LIMIT 1' INTO smallest;
+	EXECUTE 'SELECT k FROM zone_taken' || limited || ' ORDER BY k DESC LIMIT 1' INTO largest;
+	EXECUTE 'SELECT count(*) FROM zone_taken' || limited INTO rows;
+END $$;
+DELETE FROM zone_taken WHERE k < 500 OR k > 2700;
+SELECT * FROM zone_taken_ends('');
+SELECT before > 400 AS before, behind > 150 AS behind FROM sware_marked_ends('zone_taken_k');
+SELECT * FROM zone_taken_ends('');
+SELECT * FROM zone_taken_ends(' WHERE k > 100 AND k < 2900');
+SELECT * FROM zone_taken_ends(' WHERE k < 100');
+SELECT * FROM zone_taken_ends(' WHERE k IN (7, 8, 499, 500, 2700, 2701, 2999)');
+SELECT * FROM zone_taken_ends(' WHERE k IN (7, 8)');
+SELECT zones FROM sware_compare_zones('zone_taken_k');
+CALL insert_numbers('zone_taken', '1000 + i * 7 % 1501, repeat(''x'', i % 9)', 3001, 12000);
+SELECT * FROM zone_taken_ends('');
+SELECT zones FROM sware_compare_zones('zone_taken_k');
+SELECT before > 400 AS before, behind > 150 AS behind FROM sware_marked_ends('zone_taken_k');
+DELETE FROM zone_taken;
+SELECT * FROM zone_taken_ends('');
+SELECT * FROM zone_taken_ends('');
+SELECT before > 9000 AS before FROM sware_marked_ends('zone_taken_k');
+CALL insert_numbers('zone_taken', 'i, repeat(''x'', i % 9)', 1000, 1010);
+SELECT * FROM zone_taken_ends('');
+SELECT * FROM zone_taken_ends(' WHERE k > 1003');
+
 -- A file with another index of the same name, and an emptied one.
 REINDEX INDEX zone_flushed_k;
 SELECT * FROM sware_compare_zones('zone_flushed_k');
