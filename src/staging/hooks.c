@@ -59,6 +59,7 @@ transaction_event(XactEvent event, void *argument)
 			if (is_unseen)
 			{
 				sware_statement.kind = SWARE_STATEMENT_UNKNOWN;
+				sware_statement.isSmall = false;
 				sware_statement.level = SWARE_NO_STATEMENT;
 				sware_statement.earliestCommand = InvalidCommandId;
 				sware_statement.query = NULL;
@@ -128,6 +129,22 @@ kind_of_statement(PlannedStmt *statement)
 }
 
 /*
+ * Is a statement expected to insert one row, in a transaction of its own?  Not
+ * if it is a part of another one, of a transaction block, or of a pipeline:
+ * then more rows may follow.
+ */
+static bool
+is_small(const QueryDesc *query)
+{
+	Plan	   *plan = query->plannedstmt->planTree;
+
+	return sware_statement.level == SWARE_NO_STATEMENT &&
+		query->operation != CMD_SELECT && IsA(plan, ModifyTable) &&
+		outerPlan(plan)->plan_rows <= 1 &&
+		query->estate->es_output_cid == FirstCommandId && !IsTransactionBlock();
+}
+
+/*
  * Note that a statement begins, perhaps within one that is running.  The rows
  * that it inserts will have the command id `command`, or a later one.  `query`
  * is NULL if it has no plan, or none that is known.
@@ -136,6 +153,7 @@ static void
 begin_statement(SwareStatementKind kind, CommandId command, QueryDesc *query)
 {
 	sware_statement.kind = kind;
+	sware_statement.isSmall = query && is_small(query);
 	sware_statement.query = query;
 	sware_statement.level++;
 	sware_statement.earliestCommand =
@@ -263,6 +281,7 @@ process_utility(PlannedStmt *statement, const char *query_string,
 	else
 	{
 		sware_statement.kind = SWARE_STATEMENT_UNKNOWN;
+		sware_statement.isSmall = false;
 		sware_statement.query = NULL;
 	}
 	PG_TRY();

@@ -46,7 +46,7 @@ typedef struct StagingReference
 } StagingReference;
 
 SwareStatement sware_statement =
-{SWARE_STATEMENT_UNKNOWN, SWARE_NO_STATEMENT, InvalidCommandId, NULL};
+{SWARE_STATEMENT_UNKNOWN, false, SWARE_NO_STATEMENT, InvalidCommandId, NULL};
 int			sware_utility_depth = 0;
 
 /* Scans compare these with what they were, so they are never reset. */
@@ -271,8 +271,9 @@ find_staging(Oid index)
 }
 
 /*
- * Return the staging for an insert.  It is remembered in the statement's
- * IndexInfo.
+ * Return the staging for an insert, which is remembered in the statement's
+ * IndexInfo; or NULL: this is the first row of a statement that hardly has
+ * another one.  To store it costs less than to stage and publish it.
  */
 static inline SwareStaging *
 staging_for_insert(Relation index, IndexInfo *index_info)
@@ -285,6 +286,8 @@ staging_for_insert(Relation index, IndexInfo *index_info)
 									   sizeof(StagingReference));
 		reference->invalidation = 0;
 		index_info->ii_AmCache = reference;
+		if (sware_statement.isSmall)
+			return NULL;
 	}
 	if (unlikely(reference->invalidation != invalidations))
 	{
@@ -415,6 +418,8 @@ sware_staging_for_insert(Relation index, Relation heap, ItemPointer tid,
 	if (!may_stage(heap, tid, index_info))
 		return NULL;
 	staging = staging_for_insert(index, index_info);
+	if (unlikely(staging == NULL))
+		return NULL;
 	if (staging->count == 0)
 	{
 		if (unlikely(sware_direct_inserts > 0))

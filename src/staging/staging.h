@@ -49,6 +49,8 @@ typedef enum SwareStatementKind
 typedef struct SwareStatement
 {
 	SwareStatementKind kind;
+	bool		isSmall;		/* is it expected to insert one row, in a
+								 * transaction of its own? */
 	int			level;			/* how many statements are running, one within
 								 * the other */
 	CommandId	earliestCommand;	/* rows that these statements insert have
