@@ -36,7 +36,11 @@ EXTRA_CLEAN = output_iso results regression.diffs regression.out
 # extension only. Callback signatures are given by the server: unused
 # parameters are none of our doing.
 PG_CPPFLAGS = -Isrc -isystem $(includedir_server)
+#
+# Most of the code runs once in a statement, and what it costs then is to fetch it: so
+# calls go straight to the function, not through a stub.
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter $(if $(WERROR),-Werror) \
+	-fno-plt -fno-semantic-interposition \
 	$(if $(FAULT_POINTS),-DSWARE_FAULT_POINTS)
 
 # Calls of these go to functions of faultrequest.c, which can fail.
@@ -44,7 +48,8 @@ WRAPPED = palloc palloc0 repalloc repalloc_huge MemoryContextAlloc MemoryContext
 	MemoryContextAllocHuge MemoryContextAllocExtended pstrdup AllocSetContextCreateInternal \
 	hash_create hash_search index_form_tuple CopyIndexTuple GenericXLogStart LockPage \
 	ReadBuffer ReadBufferExtended ExtendBufferedRelBy smgrextend
-SHLIB_LINK = $(if $(FAULT_POINTS),$(addprefix -Wl$(comma)--wrap=,$(WRAPPED)))
+SHLIB_LINK = $(if $(filter linux,$(PORTNAME)),-Wl$(comma)-Bsymbolic-functions) \
+	$(if $(FAULT_POINTS),$(addprefix -Wl$(comma)--wrap=,$(WRAPPED)))
 comma = ,
 
 PG_CONFIG ?= pg_config
