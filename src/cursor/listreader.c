@@ -39,6 +39,8 @@ sware_list_reader_init_zone(SwareListReader *reader, Relation index,
 							   &reader->end);
 	reader->passedOver = forward ? reader->begin - zone->firstEntry :
 		zone->endEntry - reader->end;
+	if (reader->begin >= reader->end)
+		reader->passedOver = (int64) zone->endEntry - zone->firstEntry;
 	reader->leavesOutMarked = leaves_out_marked;
 	if (zone->entrySize > 0)
 		reader->entrySize = zone->entrySize;

@@ -77,10 +77,10 @@ sware_take_from_list(SwareBufferCursor *cursor, SwareListReader *reader,
 	{
 		if (!sware_list_reader_copy(reader))
 			return false;
-		if (reader->copied == 0)
-			return true;
 		cursor->leftOut += reader->leftOut;
 		reader->leftOut = 0;
+		if (reader->copied == 0)
+			return true;
 		for (int i = 0; i < reader->count; i++)
 		{
 			const SwareListCopy *copy = &reader->copies[i];

@@ -196,24 +196,31 @@ is_marked(const SwareSortedZone *zone, uint32 number)
 }
 
 /*
- * Note that the entries at the ends of a zone are marked, as far as they are.
- * The zone is kept from being freed.  Several backends may do this at a time:
- * whatever they write is true, though it may be less than what others know.
+ * Note that the entries at the ends of a zone are marked, as far as they are,
+ * but not more than `most` entries further than is known.  The zone is kept
+ * from being freed.
+ *
+ * Several backends may do this at a time.  Whatever they write is true, though
+ * one may write less than another one has; the next call makes up for that.
  */
 void
-sware_sorted_zone_note_ends(const SwareSortedZone *zone)
+sware_sorted_zone_note_ends(const SwareSortedZone *zone, uint32 most)
 {
 	volatile SwareMarkedEnds *ends =
 		sware_pool_address(&zone->allocation, zone->endsStart);
-	uint32		first = ends->first;
-	uint32		end = ends->end;
+	uint32		known_first = ends->first;
+	uint32		known_end = ends->end;
+	uint32		first = known_first;
+	uint32		end = known_end;
 
-	while (first < end && is_marked(zone, first))
+	while (first < end && first - known_first < most && is_marked(zone, first))
 		first++;
-	while (end > first && is_marked(zone, end - 1))
+	while (end > first && known_end - end < most && is_marked(zone, end - 1))
 		end--;
-	ends->first = first;
-	ends->end = end;
+	if (first > known_first)
+		ends->first = first;
+	if (end < known_end)
+		ends->end = end;
 }
 
 void
@@ -229,7 +236,7 @@ sware_sorted_zone_interval(const SwareSortedZone *zone, bool without_marked,
 						sizeof(ends)) &&
 		sware_pool_has_stamp(&zone->allocation, zone->stamp))
 	{
-		*begin = Max(*begin, ends.first);
+		*begin = Min(Max(*begin, ends.first), *end);
 		*end = Max(*begin, Min(*end, ends.end));
 	}
 }
@@ -243,7 +250,6 @@ bool
 sware_sorted_zone_mark(const SwareSortedZone *zone, uint32 number,
 					   SwareLink *page)
 {
-	volatile SwareMarkedEnds *ends;
 	uint16		origin;
 
 	if (!sware_pool_has_stamp(&zone->allocation, zone->stamp) ||
@@ -255,10 +261,6 @@ sware_sorted_zone_mark(const SwareSortedZone *zone, uint32 number,
 	(void) sware_pool_read(&zone->allocation, origin * sizeof(SwareLink), page,
 						   sizeof(SwareLink));
 	*entry_info(zone, number) |= SWARE_MARKED_ENTRY;
-
-	ends = sware_pool_address(&zone->allocation, zone->endsStart);
-	if (number == ends->first || number + 1 == ends->end)
-		sware_sorted_zone_note_ends(zone);
 	return true;
 }
 

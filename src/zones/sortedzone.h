@@ -123,7 +123,8 @@ extern bool sware_sorted_zone_copy_origins(const SwareSortedZone *zone,
 extern bool sware_sorted_zone_retire(SwareSortedZone *zone, uint32 pages);
 extern bool sware_sorted_zone_mark(const SwareSortedZone *zone, uint32 number,
 								   SwareLink *page);
-extern void sware_sorted_zone_note_ends(const SwareSortedZone *zone);
+extern void sware_sorted_zone_note_ends(const SwareSortedZone *zone,
+										uint32 most);
 
 /* for test modules, see tree.h */
 #pragma GCC visibility push(default)

@@ -396,7 +396,7 @@ sware_sorted_zone_store(SwareSortedZone *zone, const SwareZoneImage *image)
 	if (!sware_pool_allocate(image->length, &zone->allocation))
 		return false;
 	sware_pool_write(&zone->allocation, 0, image->bytes, image->length);
-	sware_sorted_zone_note_ends(zone);
+	sware_sorted_zone_note_ends(zone, zone->entries);
 	zone->stamp = sware_new_stamp();
 	sware_pool_set_stamp(&zone->allocation, zone->stamp);
 	return true;

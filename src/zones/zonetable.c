@@ -31,6 +31,9 @@
 #define MIN_ENTRIES			32
 #define MAX_ENTRIES			65536
 
+/* at most this number of entries is noted as marked while the lock is held */
+#define MAX_NOTED			4096
+
 /* an index that was not used for this time gives way to others; microseconds */
 #define IDLE_AFTER			(10 * USECS_PER_SEC)
 
@@ -523,9 +526,12 @@ sware_zones_mark_entries(Relation index, const SwareZoneEntry *entries,
 	LWLockAcquire(partition, LW_SHARED);
 	for (int i = 0; i < count; i++)
 	{
-		if (!sware_sorted_zone_mark(entries[i].zone, entries[i].number,
-									entries[i].page))
+		const SwareSortedZone *zone = entries[i].zone;
+
+		if (!sware_sorted_zone_mark(zone, entries[i].number, entries[i].page))
 			entries[i].page->block = InvalidBlockNumber;
+		else if (i + 1 == count || entries[i + 1].zone != zone)
+			sware_sorted_zone_note_ends(zone, MAX_NOTED);
 	}
 	LWLockRelease(partition);
 }

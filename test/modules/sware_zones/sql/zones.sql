@@ -236,13 +236,22 @@ CALL insert_numbers('zone_taken', '1000 + i * 7 % 1501, repeat(''x'', i % 9)', 3
 SELECT * FROM zone_taken_ends('');
 SELECT zones FROM sware_compare_zones('zone_taken_k');
 SELECT before > 400 AS before, behind > 150 AS behind FROM sware_marked_ends('zone_taken_k');
-DELETE FROM zone_taken;
+-- They are passed over, however many they are and in whatever order they are marked.
+DROP TABLE zone_taken;
+CREATE TABLE zone_taken (k int) WITH (autovacuum_enabled = off);
+CREATE INDEX zone_taken_k ON zone_taken USING sware (k) WITH (buffer_size = 8192, sort_threshold = 1);
+CALL insert_numbers('zone_taken', 'i * 7 % 12001', 1, 12000);
 SELECT * FROM zone_taken_ends('');
+DELETE FROM zone_taken WHERE k BETWEEN 2 AND 9000;
+SELECT * FROM zone_taken_ends(' WHERE k BETWEEN 2 AND 9000');
+SELECT zones, ends.* FROM sware_compare_zones('zone_taken_k'), sware_marked_ends('zone_taken_k') ends;
+DELETE FROM zone_taken WHERE k = 1;
+SELECT * FROM zone_taken_ends(' WHERE k = 1');
+SELECT before BETWEEN 3000 AND 5000 AS before FROM sware_marked_ends('zone_taken_k');
+DELETE FROM zone_taken WHERE k = 10000;
+SELECT * FROM zone_taken_ends(' WHERE k = 10000');
+SELECT before BETWEEN 7000 AND 8500 AS before FROM sware_marked_ends('zone_taken_k');
 SELECT * FROM zone_taken_ends('');
-SELECT before > 9000 AS before FROM sware_marked_ends('zone_taken_k');
-CALL insert_numbers('zone_taken', 'i, repeat(''x'', i % 9)', 1000, 1010);
-SELECT * FROM zone_taken_ends('');
-SELECT * FROM zone_taken_ends(' WHERE k > 1003');
 
 -- A file with another index of the same name, and an emptied one.
 REINDEX INDEX zone_flushed_k;
