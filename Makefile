@@ -35,10 +35,11 @@ EXTRA_CLEAN = output_iso results regression.diffs regression.out
 # The server's headers count as system headers, so that -Wextra speaks of this
 # extension only. Callback signatures are given by the server: unused
 # parameters are none of our doing.
-PG_CPPFLAGS = -Isrc -isystem $(includedir_server)
 #
-# Most of the code runs once in a statement, and what it costs then is to fetch it: so
-# calls go straight to the function, not through a stub.
+# Most of the code runs once in a statement, and then it costs most to fetch it. So calls
+# go straight to the function, not through a stub: here, and in SHLIB_LINK for the
+# library's own functions.
+PG_CPPFLAGS = -Isrc -isystem $(includedir_server)
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter $(if $(WERROR),-Werror) \
 	-fno-plt -fno-semantic-interposition \
 	$(if $(FAULT_POINTS),-DSWARE_FAULT_POINTS)

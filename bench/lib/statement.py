@@ -1,11 +1,11 @@
 """Counts what statements cost the processor, with callgrind."""
 
 import os
-import pathlib
 import re
 import shutil
 import subprocess
 
+import options
 import results
 import server
 import subjects
@@ -68,7 +68,7 @@ def measure(chosen, place):
         prepare(chosen, connection, subject, f"t{number}")
     server.execute(connection, "CHECKPOINT")
     connection.close()
-    runner = Runner(place)
+    runner = Runner(chosen, place)
     raw = []
     for name in chosen.workloads:
         results.step(name)
@@ -93,14 +93,10 @@ def measure(chosen, place):
 
 
 def install_valgrind():
-    library = repository() / "test/lib/private_server.sh"
+    library = options.BENCH.parent / "test/lib/private_server.sh"
     subprocess.run(
         ["bash", "-c", '. "$0"; install_packages valgrind', library], check=True
     )
-
-
-def repository():
-    return pathlib.Path(__file__).resolve().parents[2]
 
 
 def procedure(table, name):
@@ -131,8 +127,17 @@ def prepare(chosen, connection, subject, table):
 class Runner:
     """Runs copies of the server's data in single-user mode."""
 
-    def __init__(self, place):
+    def __init__(self, chosen, place):
         self.place = place
+        self.settings = [
+            part
+            for name, value in (
+                ("synchronous_commit", "off"), ("enable_seqscan", "off"),
+                ("enable_bitmapscan", "off"), ("shared_buffers", "256MB"),
+                *chosen.settings,
+            )
+            for part in ("-c", f"{name}={value}")
+        ]
         self.original = place.log.parent
         self.copy = place.data / "copy"
         self.owner = self.original.owner()
@@ -155,9 +160,7 @@ class Runner:
                 "--I1=32768,8,64", "--D1=32768,8,64", "--LL=33554432,16,64",
                 "--callgrind-out-file=/dev/null",
                 self.place.programs / "postgres", "--single", "-j",
-                "-c", "synchronous_commit=off", "-c", "enable_seqscan=off",
-                "-c", "enable_bitmapscan=off", "-c", "shared_buffers=256MB",
-                "-D", self.copy, os.environ["PGDATABASE"],
+                *self.settings, "-D", self.copy, os.environ["PGDATABASE"],
             ],
             input=command, capture_output=True, text=True, cwd="/",
         )

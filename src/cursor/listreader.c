@@ -37,10 +37,11 @@ sware_list_reader_init_zone(SwareListReader *reader, Relation index,
 	reader->zone = zone;
 	sware_sorted_zone_interval(zone, leaves_out_marked, &reader->begin,
 							   &reader->end);
-	reader->passedOver = forward ? reader->begin - zone->firstEntry :
-		zone->endEntry - reader->end;
-	if (reader->begin >= reader->end)
+	if (reader->begin == reader->end)
 		reader->passedOver = (int64) zone->endEntry - zone->firstEntry;
+	else
+		reader->passedOver = forward ? reader->begin - zone->firstEntry :
+			zone->endEntry - reader->end;
 	reader->leavesOutMarked = leaves_out_marked;
 	if (zone->entrySize > 0)
 		reader->entrySize = zone->entrySize;

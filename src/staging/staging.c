@@ -272,8 +272,8 @@ find_staging(Oid index)
 
 /*
  * Return the staging for an insert, which is remembered in the statement's
- * IndexInfo; or NULL: this is the first row of a statement that hardly has
- * another one.  To store it costs less than to stage and publish it.
+ * IndexInfo.  Returns NULL for the first row of a statement that is expected to
+ * insert no other one: to store it costs less than to stage and publish it.
  */
 static inline SwareStaging *
 staging_for_insert(Relation index, IndexInfo *index_info)
@@ -406,8 +406,8 @@ may_stage(Relation heap, ItemPointer tid, IndexInfo *index_info)
 
 /*
  * Return the staging for an insert into an index; NULL if the row may not be
- * staged.  Publishing may empty the staging, but it is not freed before the
- * transaction ends.
+ * staged, or should be stored at once.  Publishing may empty the staging, but
+ * it is not freed before the transaction ends.
  */
 SwareStaging *
 sware_staging_for_insert(Relation index, Relation heap, ItemPointer tid,
@@ -497,8 +497,7 @@ sware_stage_entry(SwareStaging *staging, Relation index, Relation heap,
 /*
  * Stage an entry of an index that is not unique, like sware_stage_entry.
  * `is_version` says that its row is a version of another one, which has the
- * same key.  Returns false if it may not be staged, and the caller must store
- * it.
+ * same key.  Returns false if it is not staged, and the caller must store it.
  */
 bool
 sware_stage(Relation index, Relation heap, Datum *values, bool *isnull,

@@ -19,7 +19,7 @@
  *			   that have retired keep their numbers, which are the lowest
  *	 offsets:  where each tuple begins, and where the last one ends; only if
  *			   the tuples are of different sizes
- *	 ends:	   SwareMarkedEnds
+ *	 ends:	   up to where the entries at both ends are marked (SwareMarkedEnds)
  *	 tuples:   the entries as on their pages, marked ones with their marks
  *
  * A zone does not change, but for marks (layout/tuple.h), which are set in
@@ -157,7 +157,8 @@ extern bool sware_sorted_zone_copy_tuples(const SwareSortedZone *zone,
 /*
  * Find the numbers between which all entries are that a scan may want: those
  * outside are marked, if the scan leaves marked entries out, or of retired
- * pages.  If the zone is gone, what uses the numbers will notice.
+ * pages.  *begin is not above *end.  If the zone is gone, a function that reads
+ * entries with these numbers notices.
  */
 extern void sware_sorted_zone_interval(const SwareSortedZone *zone,
 									   bool without_marked, int64 *begin,
