@@ -62,6 +62,22 @@ SELECT compare('SELECT a, b FROM t ORDER BY a DESC NULLS LAST, b NULLS FIRST');
 SELECT mirrored('SELECT ctid FROM t ORDER BY a NULLS FIRST, b DESC',
 	'SELECT ctid FROM t ORDER BY a DESC NULLS LAST, b');
 
+-- A scan begins again with other values, and with nulls among them.
+SELECT on_both('CREATE TABLE asked AS SELECT i, nullif(i % 5, 3) AS a, nullif(i % 7, 2)::bigint AS b
+	FROM generate_series(1, 40) i');
+SELECT set_config('enable_hashjoin', 'off', false), set_config('enable_mergejoin', 'off', false),
+	set_config('enable_memoize', 'off', false), set_config('enable_material', 'off', false);
+SELECT same_rows('SELECT i, t.a, t.b FROM asked, LATERAL (SELECT * FROM t WHERE a = asked.a OFFSET 0) t
+	ORDER BY i, t.a, t.b');
+SELECT same_rows('SELECT i, t.a, t.b FROM asked,
+	LATERAL (SELECT * FROM t WHERE a = asked.a AND b = asked.b::int OFFSET 0) t ORDER BY i, t.a, t.b');
+SELECT same_rows('SELECT i, t.a, t.b FROM asked,
+	LATERAL (SELECT * FROM t WHERE a = asked.a AND b = asked.b OFFSET 0) t ORDER BY i, t.a, t.b');
+SELECT same_rows('SELECT i, t.a, t.b FROM asked,
+	LATERAL (SELECT * FROM t WHERE a = asked.a AND b > asked.b OFFSET 0) t ORDER BY i, t.a, t.b');
+SELECT set_config('enable_hashjoin', 'on', false), set_config('enable_mergejoin', 'on', false),
+	set_config('enable_memoize', 'on', false), set_config('enable_material', 'on', false);
+
 -- Thousands of nulls, and nothing else.
 SELECT on_both('CREATE TABLE only_nulls (a int)');
 SELECT on_both('CREATE INDEX only_nulls_a ON only_nulls USING @am (a)');

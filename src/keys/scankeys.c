@@ -50,6 +50,7 @@ sware_scan_keys_init(SwareScanKeys *keys, Relation index, int count)
 	keys->crossTypeFunctions = NULL;
 	keys->rangeCount = 0;
 	keys->conditionCount = 0;
+	keys->hasOnlyEqualities = false;
 	keys->interval = keys->intervalMemory = NULL;
 	keys->conditions = count > 0 ? palloc(count * sizeof(SwareCondition)) :
 		NULL;
@@ -632,6 +633,38 @@ make_ranges(SwareScanKeys *keys, ScanKey qualification, int count,
 	return columns;
 }
 
+/* Does a key say that a column, from 0 on, equals a value of its own type? */
+static bool
+is_own_equality(SwareScanKeys *keys, ScanKey key, int column)
+{
+	return key->sk_flags == 0 && key->sk_attno == column + 1 &&
+		key->sk_strategy == BTEqualStrategyNumber &&
+		argument_type(keys, key) == keys->index->rd_opcintype[column];
+}
+
+/*
+ * Set new values, if the analysis before this one, and this qualification, too,
+ * are of equalities with the same columns only.  As a rule a scan begins again
+ * with the same operators.
+ */
+static bool
+set_only_values(SwareScanKeys *keys, ScanKey qualification, int count)
+{
+	if (!keys->hasOnlyEqualities || keys->prefixColumns != count ||
+		keys->interval)
+		return false;
+	for (int i = 0; i < count; i++)
+	{
+		if (!is_own_equality(keys, &qualification[i], i) ||
+			qualification[i].sk_collation != keys->low.columns[i].collation)
+			return false;
+	}
+	for (int i = 0; i < count; i++)
+		keys->low.columns[i].value = keys->high.columns[i].value =
+			qualification[i].sk_argument;
+	return true;
+}
+
 /*
  * Turn a qualification into ranges and conditions.  The keys are the scan's
  * own copy; they may be changed, and must stay as long as the result is used.
@@ -644,6 +677,9 @@ sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification, int count)
 	bool		settled[INDEX_MAX_KEYS];
 	int			columns;
 
+	if (set_only_values(keys, qualification, count))
+		return;
+	keys->hasOnlyEqualities = false;
 	if (keys->arrayContext)
 		MemoryContextReset(keys->arrayContext);
 	sware_search_key_init(&keys->low, keys->index);
@@ -709,8 +745,12 @@ sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification, int count)
 		}
 	}
 
-	if (keys->arrayCount == 0)
-		keys->range = 0;
+	if (keys->arrayCount > 0)
+		return;
+	keys->range = 0;
+	keys->hasOnlyEqualities = count > 0 && keys->prefixColumns == count;
+	for (int i = 0; i < count && keys->hasOnlyEqualities; i++)
+		keys->hasOnlyEqualities = is_own_equality(keys, &qualification[i], i);
 }
 
 /* Copy a search key.  Only the columns that it has are copied. */

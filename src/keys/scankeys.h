@@ -91,6 +91,8 @@ typedef struct SwareScanKeys
 	int64		range;			/* the current range: `low` and `high` are its
 								 * ends */
 	int			prefixColumns;	/* number of columns in the prefix */
+	bool		hasOnlyEqualities;	/* are all keys `=`, with one value of the
+									 * own type for each prefix column? */
 	SwareSearchKey low;			/* no columns: the range has no lower end */
 	SwareSearchKey high;		/* no columns: it has no upper end */
 	int			arrayCount;
