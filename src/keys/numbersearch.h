@@ -1,12 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * numbersearch.h
- *	  Narrowing a search among tuples in order by the first column, if it has
- *	  abbreviations.
+ *	  Searching among tuples in order, with abbreviations of their columns.
  *
  * Keys on a page often have similar distances, so a place can be interpolated:
- * two or three looks at numbers then do what takes nine comparisons of keys.
- * The interpolation search of sorted lists is from the paper on SWARE.
+ * a few looks at numbers then do what takes nine comparisons of keys.  The
+ * interpolation search of sorted lists is from the paper on SWARE.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,10 +14,9 @@
 
 #include "keys/abbreviation.h"
 #include "keys/searchkey.h"
-#include "layout/tuple.h"
 
 /* Fewer tuples than these are searched faster by comparing keys. */
-#define SWARE_FEW_TO_NARROW		8
+#define SWARE_FEW_TO_INTERPOLATE	8
 
 /* After this number of interpolations a search goes on by halves. */
 #define SWARE_MAX_INTERPOLATIONS	3
@@ -28,161 +26,91 @@
  */
 typedef IndexTuple (*SwareTupleAt) (const void *source, int position);
 
-/* The abbreviation of a column, counted from 0, of any tuple of the tree. */
-static inline int64
-sware_tuple_number(const SwareSearchKey *key, const SwareKeyColumn *column,
-				   int number, IndexTuple tuple)
+/*
+ * The column whose numbers a search looks at.  The place and all tuples that
+ * are left are equal in the columns before it.
+ */
+typedef struct SwareSearchColumn
 {
-	TupleDesc	descriptor = RelationGetDescr(key->index);
-	bool		is_null;
-	Datum		value;
+	int			number;			/* from 0 on */
+	SwareKeyColumn column;		/* compares values of the column's own type */
+	int64		value;			/* the place's abbreviation */
+} SwareSearchColumn;
 
-	/* columns that a pivot does not keep count as minus infinity */
-	if (unlikely(sware_tuple_is_pivot(tuple) &&
-				 sware_tuple_count(tuple) <= number))
-		return PG_INT64_MIN;
-	if (number == 0)
-		return sware_abbreviate(column, descriptor, tuple);
-	value = index_getattr(tuple, number + 1, descriptor, &is_null);
-	return sware_abbreviate_value(column, value, is_null);
-}
+extern bool sware_search_column_set(SwareSearchColumn *search,
+									const SwareSearchKey *key, int number);
+extern bool sware_search_column_is_exact(const SwareSearchColumn *search);
+extern int64 sware_tuple_number(const SwareSearchKey *key,
+								const SwareSearchColumn *search,
+								IndexTuple tuple);
 
 /*
- * Of the positions *low..*high-1, whose tuples are in order, and equal a place
- * in the columns before `number`, leave only those whose abbreviation of this
- * column is `value`, which is the place's.  The tuples before these are before
- * the place, and those behind them are behind it.
+ * Return the first of the positions low..high-1 whose tuple is not before a
+ * place, or if `behind_equal`, the first whose tuple is behind the place; or
+ * `high` if there is none.  The tuples are in order.  Runs comparators.
+ *
+ * The first looks are at the two ends, the next ones at where the place should
+ * be.  If both ends have the place's number, the next column is looked at.
  */
-static pg_attribute_always_inline void
-sware_narrow_by_column(const SwareSearchKey *key, const SwareKeyColumn *column,
-					   int number, int64 value, SwareTupleAt tuple_at,
-					   const void *source, int *low, int *high)
+static pg_attribute_always_inline int
+sware_search(const SwareSearchKey *key, SwareTupleAt tuple_at,
+			 const void *source, int low, int high, bool behind_equal)
 {
-	int			begin = *low;	/* those before it are lower */
-	int			end = *high - 1;	/* it is not lower, nor are those behind */
-	int			behind = *high;
-	int			interpolations = 0;
-	int64		low_value;
-	int64		high_value;
-	int64		last_value;
+	SwareSearchColumn search;
+	bool		has_numbers = high - low > SWARE_FEW_TO_INTERPOLATE &&
+		sware_search_column_set(&search, key, 0);
+	int			looks = 0;
+	int64		low_number = 0; /* of position low - 1, or at first, of low */
+	int64		high_number = 0;	/* of position high */
 
-	last_value = sware_tuple_number(key, column, number,
-									tuple_at(source, end));
-	high_value = last_value;
-	if (last_value < value)
+	while (low < high)
 	{
-		*low = *high;
-		return;
-	}
-	low_value = sware_tuple_number(key, column, number,
-								   tuple_at(source, begin));
-	if (low_value < value)
-		begin++;
-	else
-	{
-		end = begin;
-		high_value = low_value;
-	}
-	while (begin < end)
-	{
-		int			middle;
-		int64		its_value;
+		int			middle = low + (high - low) / 2;
+		int64		number = 0;
+		int			order = 0;
+		IndexTuple	tuple;
 
-		if (interpolations++ < SWARE_MAX_INTERPOLATIONS)
-			middle = sware_interpolate(begin - 1, end, low_value, high_value,
-									   value);
-		else
-			middle = begin + (end - begin) / 2;
-		middle = Min(Max(middle, begin), end - 1);
-		its_value = sware_tuple_number(key, column, number,
-									   tuple_at(source, middle));
-		if (its_value < value)
+		if (has_numbers && looks < SWARE_MAX_INTERPOLATIONS + 2)
 		{
-			begin = middle + 1;
-			low_value = its_value;
-		}
-		else
-		{
-			end = middle;
-			high_value = its_value;
-		}
-	}
-
-	*low = begin;
-	if (last_value == value)
-		return;					/* none is higher */
-
-	/* the first that is higher is near, as a rule */
-	end = begin;
-	if (high_value == value)
-	{
-		int			step = 1;
-
-		/* those before `end` are not higher; double the steps */
-		for (end = begin + 1; end < behind; step *= 2)
-		{
-			int			probe = Min(end + step, behind) - 1;
-
-			if (sware_tuple_number(key, column, number,
-								   tuple_at(source, probe)) > value)
-			{
-				behind = probe;
-				break;
-			}
-			end = probe + 1;
-		}
-		while (end < behind)
-		{
-			int			middle = end + (behind - end) / 2;
-
-			if (sware_tuple_number(key, column, number,
-								   tuple_at(source, middle)) > value)
-				behind = middle;
+			if (looks == 0)
+				middle = high - 1;
+			else if (looks == 1)
+				middle = low;
 			else
-				end = middle + 1;
+				middle = Min(Max(sware_interpolate(low - 1, high, low_number,
+												   high_number, search.value),
+								 low), high - 1);
+			looks++;
 		}
-	}
-	*high = end;
-}
-
-/*
- * Of the positions *low..*high-1, whose tuples are in order, leave only those
- * whose abbreviation equals that of a place.  The tuples before these are
- * before the place, and those behind them are behind it.  Further columns are
- * looked at as long as those before are known to be equal.  Leaves everything
- * as it is if there are few positions, or no abbreviations.
- */
-static pg_attribute_always_inline void
-sware_narrow(const SwareSearchKey *key, SwareTupleAt tuple_at,
-			 const void *source, int *low, int *high)
-{
-	for (int i = 0; i < key->columnCount &&
-		 *high - *low > SWARE_FEW_TO_NARROW; i++)
-	{
-		const SwareKeyColumn *column = &key->columns[i];
-		SwareKeyColumn own;
-		int64		value;
-
-		/* a value of the column's own type tells how it is compared */
-		if (!sware_has_abbreviations(column) ||
-			column->collation != key->index->rd_indcollation[i])
+		tuple = tuple_at(source, middle);
+		if (has_numbers)
 		{
-			sware_key_column_init(&own, key->index, i + 1, (Datum) 0, true);
-			if (!sware_abbreviate_other(&own, column, &value))
-				return;
-			column = &own;
+			number = sware_tuple_number(key, &search, tuple);
+			order = (search.value > number) - (search.value < number);
+		}
+		if (order == 0)
+			order = sware_compare_key(key, tuple);
+		if (behind_equal ? order >= 0 : order > 0)
+		{
+			low = middle + 1;
+			low_number = number;
 		}
 		else
-			value = sware_abbreviate_value(column, column->value,
-										   column->isNull);
-		sware_narrow_by_column(key, column, i, value, tuple_at, source,
-							   low, high);
+		{
+			high = middle;
+			high_number = number;
+		}
 
-		/* an extreme number may be that of a null, or of a missing column */
-		if (!sware_is_integer(column->comparison) ||
-			value == PG_INT64_MIN || value == PG_INT64_MAX)
-			return;
+		if (unlikely(looks == 2 && low_number == high_number &&
+					 high - low > SWARE_FEW_TO_INTERPOLATE &&
+					 sware_search_column_is_exact(&search)))
+		{
+			has_numbers = sware_search_column_set(&search, key,
+												  search.number + 1);
+			looks = 0;
+		}
 	}
+	return low;
 }
 
 #endif							/* SWARE_NUMBERSEARCH_H */

@@ -53,20 +53,7 @@ static OffsetNumber
 search_page(const SwareLeafView *view, const SwareSearchKey *key,
 			OffsetNumber first, OffsetNumber end)
 {
-	int			low = first;
-	int			high = end;
-
-	sware_narrow(key, entry_at, view, &low, &high);
-	while (low < high)
-	{
-		int			middle = low + (high - low) / 2;
-
-		if (sware_compare_key(key, sware_view_entry(view, middle)) > 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sware_search(key, entry_at, view, first, end, false);
 }
 
 /* The tuple of a view with an index. */
@@ -84,17 +71,10 @@ int
 sware_view_search(const SwareLeafView *view, const SwareSearchKey *key,
 				  int from, int to)
 {
-	sware_narrow(key, tuple_at, view, &from, &to);
-	while (from < to)
-	{
-		int			middle = from + (to - from) / 2;
-
-		if (sware_compare_key(key, sware_view_tuple(view, middle)) > 0)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
+	if (!view->merged)
+		return search_page(view, key, SWARE_FIRST_DATA + from,
+						   SWARE_FIRST_DATA + to) - SWARE_FIRST_DATA;
+	return sware_search(key, tuple_at, view, from, to, false);
 }
 
 /*
