@@ -18,6 +18,7 @@
 #include "commands/vacuum.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
+#include "storage/proc.h"
 #include "utils/pg_locale.h"
 #include "utils/rel.h"
 
@@ -47,6 +48,13 @@
 #define sware_vacuum_delay_point()	vacuum_delay_point(false)
 #else
 #define sware_vacuum_delay_point()	vacuum_delay_point()
+#endif
+
+/* 17 moved the id of a session's own transaction */
+#if PG_VERSION_NUM >= 170000
+#define sware_local_transaction_id()	(MyProc->vxid.lxid)
+#else
+#define sware_local_transaction_id()	(MyProc->lxid)
 #endif
 
 /* from 17 on, an owner's functions run with a search_path that is safe */

@@ -23,6 +23,7 @@
 #include "pages/cache.h"
 #include "shared/pageversions.h"
 #include "tree/descent.h"
+#include "tree/internalcopies.h"
 #include "tree/split.h"
 
 /*
@@ -222,19 +223,71 @@ move_right(const SwareSearchKey *key, Buffer buffer, int level, int lockmode,
 	}
 }
 
+/* Must a search for a place, or for an edge of the level, go to the right? */
+static bool
+must_move_right(const SwareSearchKey *key, bool rightmost, Buffer buffer)
+{
+	Page		page = BufferGetPage(buffer);
+
+	if (key)
+		return is_right_of_page(key, buffer);
+	return !sware_page_is_rightmost(page) &&
+		(rightmost ||
+		 (sware_page_data_count(page) == 0 && !sware_page_is_leaf(page)));
+}
+
 /*
- * Try once what sware_descend does.  Returns InvalidBuffer if a link has led
- * to a page that it does not mean.
+ * Begin a reader's descent, to a place or, if `key` is NULL, to an edge of the
+ * lowest level: pin and share-lock the first page of which there is no copy,
+ * and return it.  Returns InvalidBuffer if copies have not led to the right
+ * page.  They are forgotten then.
+ */
+static Buffer
+follow_copies(SwareCopiesUsed *used, Relation index,
+			  const SwareSearchKey *key, bool rightmost, int *level)
+{
+	SwareLink	page = sware_get_root(index, level);
+	Buffer		buffer;
+
+	sware_follow_copies(used, index, key, rightmost, &page, level);
+	if (used->count == 0)
+		return read_root(index, BUFFER_LOCK_SHARE, level);
+
+	buffer = sware_read_linked(index, page, *level, BUFFER_LOCK_SHARE);
+	if (BufferIsValid(buffer) && !must_move_right(key, rightmost, buffer))
+		return buffer;
+
+	if (BufferIsValid(buffer))
+		sware_release_buffer(buffer);
+	sware_forget_copies(used);
+	return InvalidBuffer;
+}
+
+/*
+ * Try once what sware_descend does, or if `used` is not NULL, sware_seek_leaf.
+ * Returns InvalidBuffer if a link has led to a page that it does not mean, or
+ * copies to one that is not the right one.
  */
 static Buffer
 try_descend(const SwareSearchKey *key, int level, int lockmode,
-			SwareStack **stack)
+			SwareStack **stack, SwareCopiesUsed *used)
 {
 	Relation	index = key->index;
 	int			current;
-	Buffer		buffer = read_root(index, BUFFER_LOCK_SHARE, &current);
+	Buffer		buffer;
 	SwareStack *ancestors = NULL;
 	int			held = BUFFER_LOCK_SHARE;
+	bool		is_right_page = false;
+
+	if (used)
+	{
+		buffer = follow_copies(used, index, key, false, &current);
+		if (!BufferIsValid(buffer))
+			return InvalidBuffer;
+		is_right_page = used->count > 0;
+	}
+	else
+		buffer = read_root(index, BUFFER_LOCK_SHARE, &current);
 
 	if (current < level)
 	{
@@ -272,10 +325,12 @@ try_descend(const SwareSearchKey *key, int level, int lockmode,
 				break;
 		}
 
-		buffer = move_right(key, buffer, current, held, ancestors,
-							lockmode == BUFFER_LOCK_EXCLUSIVE);
+		if (!is_right_page)
+			buffer = move_right(key, buffer, current, held, ancestors,
+								lockmode == BUFFER_LOCK_EXCLUSIVE);
 		if (!BufferIsValid(buffer))
 			break;
+		is_right_page = false;
 		if (current == level)
 		{
 			if (stack)
@@ -292,6 +347,8 @@ try_descend(const SwareSearchKey *key, int level, int lockmode,
 					 errmsg("index \"%s\" has no downlink on rightmost internal block %u",
 							RelationGetRelationName(index),
 							BufferGetBlockNumber(buffer))));
+		if (used)
+			sware_note_internal_page(used, BufferGetBlockNumber(buffer), page);
 		offset = sware_search_internal(key, BufferGetBlockNumber(buffer), page);
 		child = downlink(index, buffer, offset);
 		if (stack)
@@ -335,35 +392,58 @@ sware_descend(const SwareSearchKey *key, int level, int lockmode,
 	do
 	{
 		count_attempt(key->index, level, &attempts);
-		buffer = try_descend(key, level, lockmode, stack);
+		buffer = try_descend(key, level, lockmode, stack, NULL);
 	} while (!BufferIsValid(buffer));
 	return buffer;
 }
 
 /*
- * Try once what sware_descend_to_edge does.  Returns InvalidBuffer if a link
- * has led to a page that it does not mean.
+ * Find the leaf whose key range has a place, for a reader, which may use copies
+ * of internal pages.  Returns it pinned and share-locked.  The caller holds no
+ * content locks.
+ */
+Buffer
+sware_seek_leaf(const SwareSearchKey *key)
+{
+	SwareCopiesUsed used;
+	Buffer		buffer;
+	int			attempts = 0;
+
+	do
+	{
+		count_attempt(key->index, 0, &attempts);
+		buffer = try_descend(key, 0, BUFFER_LOCK_SHARE, NULL, &used);
+	} while (!BufferIsValid(buffer));
+	return buffer;
+}
+
+/*
+ * Try once what sware_descend_to_edge does, or if `used` is not NULL,
+ * sware_seek_edge_leaf.  Returns InvalidBuffer as try_descend does.
  */
 static Buffer
-try_descend_to_edge(Relation index, int level, bool rightmost)
+try_descend_to_edge(Relation index, int level, bool rightmost,
+					SwareCopiesUsed *used)
 {
 	int			current;
-	Buffer		buffer = read_root(index, BUFFER_LOCK_SHARE, &current);
+	Buffer		buffer = used ?
+		follow_copies(used, index, NULL, rightmost, &current) :
+		read_root(index, BUFFER_LOCK_SHARE, &current);
 	int64		steps = 0;
 
+	if (!BufferIsValid(buffer))
+		return InvalidBuffer;
 	Assert(current >= level);
 	for (;;)
 	{
 		Page		page = BufferGetPage(buffer);
-		bool		is_empty = sware_page_data_count(page) == 0;
 		SwareLink	next;
 
-		if (!sware_page_is_rightmost(page) &&
-			(rightmost || (is_empty && current > 0)))
+		if (must_move_right(NULL, rightmost, buffer))
 			next = SwarePageGetOpaque(page)->right;
 		else if (current == level)
 			return buffer;
-		else if (is_empty)
+		else if (sware_page_data_count(page) == 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_INDEX_CORRUPTED),
 					 errmsg("index \"%s\" has no downlink on rightmost internal block %u",
@@ -371,6 +451,9 @@ try_descend_to_edge(Relation index, int level, bool rightmost)
 							BufferGetBlockNumber(buffer))));
 		else
 		{
+			if (used)
+				sware_note_internal_page(used, BufferGetBlockNumber(buffer),
+										 page);
 			next = downlink(index, buffer, rightmost ?
 							PageGetMaxOffsetNumber(page) : SWARE_FIRST_DATA);
 			current--;
@@ -397,7 +480,26 @@ sware_descend_to_edge(Relation index, int level, bool rightmost)
 	do
 	{
 		count_attempt(index, level, &attempts);
-		buffer = try_descend_to_edge(index, level, rightmost);
+		buffer = try_descend_to_edge(index, level, rightmost, NULL);
+	} while (!BufferIsValid(buffer));
+	return buffer;
+}
+
+/*
+ * Return the leftmost or rightmost leaf, pinned and share-locked, for a reader,
+ * which may use copies of internal pages.  The caller holds no content locks.
+ */
+Buffer
+sware_seek_edge_leaf(Relation index, bool rightmost)
+{
+	SwareCopiesUsed used;
+	Buffer		buffer;
+	int			attempts = 0;
+
+	do
+	{
+		count_attempt(index, 0, &attempts);
+		buffer = try_descend_to_edge(index, 0, rightmost, &used);
 	} while (!BufferIsValid(buffer));
 	return buffer;
 }
@@ -624,7 +726,8 @@ sware_find_leaf(const SwareSearchKey *key, int lockmode, SwareStack **stack)
 		sware_cache_set_rightmost(index, unknown);
 	}
 
-	buffer = sware_descend(key, 0, lockmode, stack);
+	buffer = lockmode == BUFFER_LOCK_SHARE && stack == NULL ?
+		sware_seek_leaf(key) : sware_descend(key, 0, lockmode, stack);
 	if (sware_page_is_rightmost(BufferGetPage(buffer)))
 		sware_cache_set_rightmost(index, sware_page_link(buffer));
 	return buffer;

@@ -44,6 +44,8 @@ extern Buffer sware_descend(const SwareSearchKey *key, int level, int lockmode,
 extern Buffer sware_find_leaf(const SwareSearchKey *key, int lockmode,
 							  SwareStack **stack);
 extern Buffer sware_descend_to_edge(Relation index, int level, bool rightmost);
+extern Buffer sware_seek_leaf(const SwareSearchKey *key);
+extern Buffer sware_seek_edge_leaf(Relation index, bool rightmost);
 extern Buffer sware_step_left(Relation index, SwareLink sibling,
 							  SwareLink page, int level);
 extern Buffer sware_find_parent(Relation index, Buffer child, SwareStack *stack,

@@ -62,7 +62,7 @@ tids_before(const SwareSearchKey *key, IndexTuple tuple)
 	ItemPointer tids;
 	int			count = 0;
 
-	if (!key->hasTid || !sware_tuple_is_posting(tuple) ||
+	if (likely(!key->hasTid || !sware_tuple_is_posting(tuple)) ||
 		sware_compare_key(key, tuple) != 0)
 		return 0;
 	tids = sware_posting_tids(tuple);
@@ -176,9 +176,9 @@ add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int begin,
 
 		tuple = sware_view_entry(view, offset);
 		size = MAXALIGN(IndexTupleSize(tuple));
-		if (has_conditions || sware_tuple_is_posting(tuple) ||
-			position->last >= SWARE_MAX_TIDS_PER_PAGE - 1 ||
-			position->tuplesUsed + size > BLCKSZ)
+		if (unlikely(has_conditions || sware_tuple_is_posting(tuple) ||
+					 position->last >= SWARE_MAX_TIDS_PER_PAGE - 1 ||
+					 position->tuplesUsed + size > BLCKSZ))
 		{
 			add_tids(cursor, view, i, i == begin ? skip : 0,
 					 sware_leaf_tuple_tid_count(tuple), true);
@@ -335,7 +335,7 @@ read_forward(SwareTreeCursor *cursor, Buffer buffer)
 	{
 		int			end = sware_view_search_end(&view, &keys->high, begin);
 
-		if (cursor->readsFew && end - begin > MANY_TUPLES)
+		if (unlikely(cursor->readsFew && end - begin > MANY_TUPLES))
 		{
 			/* the others are in the same leaf, from this tuple on */
 			end = begin + FEW_TUPLES;
@@ -356,7 +356,7 @@ read_forward(SwareTreeCursor *cursor, Buffer buffer)
 
 			if (end > begin)
 				skip = 0;
-			if (keep > skip)
+			if (unlikely(keep > skip))
 				add_tids(cursor, &view, end, skip, keep, true);
 		}
 		skip = 0;
@@ -379,7 +379,7 @@ read_forward(SwareTreeCursor *cursor, Buffer buffer)
 	if (sware_page_is_rightmost(BufferGetPage(buffer)))
 		return;
 	high_key = sware_view_high_key(&view);
-	if (at_tuple && sware_compare_key(arrival, high_key) >= 0)
+	if (at_tuple && unlikely(sware_compare_key(arrival, high_key) >= 0))
 	{
 		/* the link has led too far left: seek from the root */
 		right->more = true;
@@ -557,10 +557,10 @@ seek(SwareTreeCursor *cursor, SwareSearchKey *place, bool forward)
 	if (sware_tree_is_empty(cursor->scan->indexRelation))
 		return InvalidBuffer;
 	if (!cursor->arrival.hasTuple && place->columnCount == 0)
-		return sware_descend_to_edge(cursor->scan->indexRelation, 0, !forward);
+		return sware_seek_edge_leaf(cursor->scan->indexRelation, !forward);
 
 	place->below = !forward;
-	buffer = sware_descend(place, 0, BUFFER_LOCK_SHARE, NULL);
+	buffer = sware_seek_leaf(place);
 	place->below = false;
 	return buffer;
 }
@@ -916,7 +916,7 @@ go_on(SwareTreeCursor *cursor, bool forward)
 	int64		fruitless = 0;
 
 	mark_dead_items(cursor);
-	if (cursor->markItem >= 0)
+	if (unlikely(cursor->markItem >= 0))
 	{
 		position->current = cursor->markItem;
 		copy_position(cursor, cursor->marked, position);

@@ -1,0 +1,224 @@
+/*-------------------------------------------------------------------------
+ *
+ * internalcopies.c
+ *	  A backend's copies of internal pages.  See internalcopies.h.
+ *
+ * The copies of all indexes share one table.  Each page has its slot there, by
+ * its hash.  A page that is visited often drives out another one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "common/hashfn.h"
+#include "utils/memutils.h"
+
+#include "base/compat.h"
+#include "keys/numbersearch.h"
+#include "keys/searchkey.h"
+#include "pages/cache.h"
+#include "pages/pageaccess.h"
+#include "pages/pageitem.h"
+#include "tree/internalcopies.h"
+
+/* The most copies.  With their numbers, they take 3 MB. */
+#define SLOTS	256
+
+/* how often a page is visited before it is copied */
+#define VISITS_BEFORE_COPY	8
+
+/* Visits above this number do not count. */
+#define MAX_VISITS	32
+
+/* The first downlink has no columns. */
+#define FIRST_WITH_COLUMNS	(SWARE_FIRST_DATA + 1)
+
+typedef struct Slot
+{
+	uint64		indexIncarnation;
+	SwareLink	link;
+	int			visits;			/* by descents, less those to other pages of
+								 * this slot; 0 if the slot is free */
+	bool		isCopied;		/* is `copy` this page? */
+	bool		hasNumbers;		/* are `numbers` set? */
+	Page		copy;			/* BLCKSZ bytes that live as long as the
+								 * backend, or NULL */
+	int64	   *numbers;		/* the first columns' abbreviations, from
+								 * FIRST_WITH_COLUMNS on; lives as long as
+								 * `copy` */
+	int			numberCount;
+} Slot;
+
+static Slot slots[SLOTS];
+
+/*
+ * The search in copies that is going on: where it began, to be told from one
+ * that an error has ended.
+ */
+static LocalTransactionId searching_transaction = InvalidLocalTransactionId;
+static SubTransactionId searching_subtransaction;
+
+/*
+ * Is a search in copies going on?  A comparator that it called may search
+ * another index, and must not replace a copy meanwhile.
+ */
+static inline bool
+is_searching(void)
+{
+	return searching_transaction != InvalidLocalTransactionId &&
+		searching_transaction == sware_local_transaction_id() &&
+		SubTransactionIsActive(searching_subtransaction);
+}
+
+/* Return the slot for a page, which may be another page's. */
+static inline Slot *
+slot_for(uint64 index_incarnation, SwareLink link)
+{
+	uint32		hash = murmurhash32(link.block ^ (uint32) index_incarnation);
+
+	return &slots[hash % SLOTS];
+}
+
+static inline bool
+is_slot_of(const Slot *slot, uint64 index_incarnation, SwareLink link)
+{
+	return slot->visits > 0 && slot->indexIncarnation == index_incarnation &&
+		sware_links_equal(slot->link, link);
+}
+
+/* Set the numbers of a copy, given a search of the first column. */
+static pg_noinline void
+make_numbers(const SwareSearchKey *key, const SwareSearchColumn *search,
+			 BlockNumber block, Slot *slot)
+{
+	OffsetNumber last = PageGetMaxOffsetNumber(slot->copy);
+
+	slot->numberCount = 0;
+	for (OffsetNumber offset = FIRST_WITH_COLUMNS; offset <= last; offset++)
+		slot->numbers[slot->numberCount++] =
+			sware_tuple_number(key, search,
+							   sware_checked_pivot(key->index, block,
+												   slot->copy, offset));
+	slot->hasNumbers = true;
+}
+
+/*
+ * The offset of the downlink to follow in a copy.  `search` is of the place's
+ * first column, or NULL if that has no abbreviation.
+ */
+static OffsetNumber
+search_copy(const SwareSearchKey *key, const SwareSearchColumn *search,
+			BlockNumber block, Slot *slot)
+{
+	const int64 *number;
+	const int64 *end;
+
+	if (search == NULL)
+		return sware_search_internal(key, block, slot->copy);
+	if (unlikely(!slot->hasNumbers))
+		make_numbers(key, search, block, slot);
+
+	/* numbers before `number` are lower; there is no branch to mispredict */
+	number = slot->numbers;
+	end = number + slot->numberCount;
+	for (int rest = slot->numberCount; rest > 0; rest /= 2)
+		number += number[rest / 2] < search->value ? rest - rest / 2 : 0;
+	if (unlikely(number < end && *number == search->value))
+		return sware_search_internal(key, block, slot->copy);
+	return FIRST_WITH_COLUMNS + (number - slot->numbers) - 1;
+}
+
+/*
+ * Follow downlinks through copies as far as there are any: to a place, or if
+ * `key` is NULL, to the leftmost or rightmost leaf.  *page and *level are the
+ * root as the cache knows it, and then the page that the last downlink leads
+ * to.  That page must be checked.
+ *
+ * The caller holds no content lock.
+ */
+void
+sware_follow_copies(SwareCopiesUsed *used, Relation index,
+					const SwareSearchKey *key, bool rightmost,
+					SwareLink *page, int *level)
+{
+	SwareSearchColumn search;
+	bool		has_number;
+
+	used->indexIncarnation = sware_cache(index)->indexIncarnation;
+	used->count = 0;
+	if (is_searching())
+		return;
+
+	searching_transaction = sware_local_transaction_id();
+	searching_subtransaction = GetCurrentSubTransactionId();
+	has_number = key && sware_search_column_set(&search, key, 0);
+	while (*level > 0 && used->count < SWARE_MAX_COPIED_LEVELS)
+	{
+		Slot	   *slot = slot_for(used->indexIncarnation, *page);
+		OffsetNumber offset;
+
+		if (!is_slot_of(slot, used->indexIncarnation, *page) ||
+			!slot->isCopied)
+			break;
+		if (key)
+			offset = search_copy(key, has_number ? &search : NULL, page->block,
+								 slot);
+		else
+			offset = rightmost ? PageGetMaxOffsetNumber(slot->copy) :
+				SWARE_FIRST_DATA;
+		*page = sware_checked_downlink(index, page->block, slot->copy, offset);
+		(*level)--;
+		slot->visits = Min(slot->visits + 1, MAX_VISITS);
+		used->slots[used->count++] = slot - slots;
+	}
+	searching_transaction = InvalidLocalTransactionId;
+}
+
+/* Forget copies, which have not led to the right page. */
+void
+sware_forget_copies(const SwareCopiesUsed *used)
+{
+	for (int i = 0; i < used->count; i++)
+		slots[used->slots[i]].visits = 0;
+}
+
+/*
+ * Count a visit of a descent to an internal page that has downlinks, and copy
+ * it if it is visited often.  The caller holds a lock on the page, and has
+ * called sware_follow_copies.
+ */
+void
+sware_note_internal_page(const SwareCopiesUsed *used, BlockNumber block,
+						 Page page)
+{
+	SwareLink	link = {block, SwarePageGetOpaque(page)->incarnation};
+	Slot	   *slot = slot_for(used->indexIncarnation, link);
+
+	if (is_searching())
+		return;
+	if (!is_slot_of(slot, used->indexIncarnation, link))
+	{
+		if (slot->visits > 1)
+		{
+			slot->visits--;
+			return;
+		}
+		slot->indexIncarnation = used->indexIncarnation;
+		slot->link = link;
+		slot->visits = 0;
+		slot->isCopied = false;
+	}
+	if (++slot->visits < VISITS_BEFORE_COPY)
+		return;
+	if (slot->copy == NULL)
+	{
+		slot->copy =
+			MemoryContextAlloc(TopMemoryContext, BLCKSZ +
+							   SWARE_MAX_ITEMS_PER_PAGE * sizeof(int64));
+		slot->numbers = (int64 *) ((char *) slot->copy + BLCKSZ);
+	}
+	memcpy(slot->copy, page, BLCKSZ);
+	slot->isCopied = true;
+	slot->hasNumbers = false;
+}
