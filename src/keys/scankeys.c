@@ -633,6 +633,24 @@ make_ranges(SwareScanKeys *keys, ScanKey qualification, int count,
 	return columns;
 }
 
+/* Forget the analysis before.  There are no ranges then. */
+static void
+begin_analysis(SwareScanKeys *keys)
+{
+	if (keys->arrayContext)
+		MemoryContextReset(keys->arrayContext);
+	sware_search_key_init(&keys->low, keys->index);
+	sware_search_key_init(&keys->high, keys->index);
+	keys->high.after = true;
+	keys->arrayCount = 0;
+	keys->conditionCount = 0;
+	keys->hasOnlyEqualities = false;
+	keys->interval = NULL;
+	keys->range = -1;
+	keys->prefixColumns = 0;
+	keys->rangeCount = 0;
+}
+
 /* Does a key say that a column, from 0 on, equals a value of its own type? */
 static bool
 is_own_equality(SwareScanKeys *keys, ScanKey key, int column)
@@ -643,21 +661,43 @@ is_own_equality(SwareScanKeys *keys, ScanKey key, int column)
 }
 
 /*
- * Set new values, if the analysis before this one, and this qualification, too,
- * are of equalities with the same columns only.  As a rule a scan begins again
- * with the same operators.
+ * Analyse a qualification if it has only equalities with values of the columns'
+ * own types, one for each of the first columns.  Most look-ups are like this,
+ * and as a rule a scan begins again with the same operators, so that there are
+ * only new values to set.  Returns false if it is not such a qualification.
  */
 static bool
-set_only_values(SwareScanKeys *keys, ScanKey qualification, int count)
+set_equalities(SwareScanKeys *keys, ScanKey qualification, int count)
 {
-	if (!keys->hasOnlyEqualities || keys->prefixColumns != count ||
-		keys->interval)
+	bool		is_set = keys->hasOnlyEqualities &&
+		keys->prefixColumns == count;
+
+	if (count == 0 || keys->interval)
 		return false;
 	for (int i = 0; i < count; i++)
 	{
-		if (!is_own_equality(keys, &qualification[i], i) ||
-			qualification[i].sk_collation != keys->low.columns[i].collation)
+		if (!is_own_equality(keys, &qualification[i], i))
 			return false;
+		is_set = is_set &&
+			qualification[i].sk_collation == keys->low.columns[i].collation;
+	}
+
+	if (!is_set)
+	{
+		begin_analysis(keys);
+		keys->rangeCount = 1;
+		keys->range = 0;
+		keys->prefixColumns = count;
+		keys->low.columnCount = keys->high.columnCount = count;
+		for (int i = 0; i < count; i++)
+		{
+			Oid			own = keys->index->rd_opcintype[i];
+
+			init_column(keys, &keys->low.columns[i], i, own, own,
+						qualification[i].sk_collation);
+			keys->high.columns[i] = keys->low.columns[i];
+		}
+		keys->hasOnlyEqualities = true;
 	}
 	for (int i = 0; i < count; i++)
 		keys->low.columns[i].value = keys->high.columns[i].value =
@@ -677,21 +717,9 @@ sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification, int count)
 	bool		settled[INDEX_MAX_KEYS];
 	int			columns;
 
-	if (set_only_values(keys, qualification, count))
+	if (set_equalities(keys, qualification, count))
 		return;
-	keys->hasOnlyEqualities = false;
-	if (keys->arrayContext)
-		MemoryContextReset(keys->arrayContext);
-	sware_search_key_init(&keys->low, keys->index);
-	sware_search_key_init(&keys->high, keys->index);
-	keys->high.after = true;
-	keys->arrayCount = 0;
-	keys->conditionCount = 0;
-	keys->interval = NULL;
-	keys->range = -1;
-	keys->prefixColumns = 0;
-	keys->rangeCount = 0;
-
+	begin_analysis(keys);
 	if (!check_keys(keys, qualification, count))
 		return;
 
@@ -745,12 +773,8 @@ sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification, int count)
 		}
 	}
 
-	if (keys->arrayCount > 0)
-		return;
-	keys->range = 0;
-	keys->hasOnlyEqualities = count > 0 && keys->prefixColumns == count;
-	for (int i = 0; i < count && keys->hasOnlyEqualities; i++)
-		keys->hasOnlyEqualities = is_own_equality(keys, &qualification[i], i);
+	if (keys->arrayCount == 0)
+		keys->range = 0;
 }
 
 /* Copy a search key.  Only the columns that it has are copied. */

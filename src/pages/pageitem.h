@@ -24,7 +24,8 @@
 
 /* Raise the error for a damaged item. */
 extern void sware_report_item(Relation index, BlockNumber block, Page page,
-							  OffsetNumber offset);
+							  OffsetNumber offset) pg_attribute_noreturn()
+			pg_attribute_cold;
 
 /* Returns the item at an offset, which is among the page's line pointers. */
 static inline IndexTuple
