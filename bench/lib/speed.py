@@ -32,12 +32,25 @@ SCAN_SETTINGS = (
     ("parallel_tuple_cost", "0"),
 )
 
+JOIN_SETTINGS = (
+    *READ_SETTINGS,
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
+    ("enable_memoize", "off"),
+)
+
+JOINED = 100_000
 SHORT_RANGE = 100
 LONG_RANGE = 10_000
 
 POINT = "SELECT v FROM {table} WHERE k = {key}"
 RANGE = "SELECT sum(v) FROM {table} WHERE k BETWEEN {key} AND {key} + {width}"
 KEYS_ONLY = "SELECT count(*) FROM {table} WHERE k BETWEEN {key} AND {key} + {width}"
+# The stride has no common factor with most numbers of rows.
+JOIN = (
+    "SELECT {what} FROM (SELECT ({key} + i * 7919::bigint) % {rows} AS k "
+    "FROM generate_series(1, {joined}) i OFFSET 0) asked JOIN {table} USING (k)"
+)
 LARGEST = "SELECT k FROM {table} ORDER BY k DESC LIMIT 1"
 
 
@@ -50,6 +63,7 @@ class Query:
     first: int
     last: int
     workers: int | None = None  # None: it must not run in parallel
+    is_join: bool = False
 
     @property
     def what(self):
@@ -58,7 +72,7 @@ class Query:
     @property
     def settings(self):
         if self.workers is None:
-            return READ_SETTINGS
+            return JOIN_SETTINGS if self.is_join else READ_SETTINGS
         return (*SCAN_SETTINGS, ("max_parallel_workers_per_gather", str(self.workers)))
 
 
@@ -78,7 +92,7 @@ def measure(chosen, place):
         if "build" in chosen.parts:
             write_keys(chosen, place, degree)
             raw += time_builds(chosen, place, connection, degree, everyone)
-        if "read" in chosen.parts or "scan" in chosen.parts:
+        if {"read", "scan", "join"} & set(chosen.parts):
             for made in chosen.made:
                 raw += time_reads(chosen, place, connection, degree, made, everyone)
     connection.close()
@@ -255,6 +269,8 @@ def list_queries(chosen, degree, made):
         queries.append(Query("largest key", LARGEST, 0, 0))
     if "scan" in chosen.parts:
         queries += scan_queries(rows + later_rows, chosen.scan_workers)
+    if "join" in chosen.parts:
+        queries += join_queries(rows + later_rows)
     return queries
 
 
@@ -276,6 +292,19 @@ def scan_queries(rows, workers):
         dataclasses.replace(range_query(name, query, rows // 2, 0, rows - 1), workers=number)
         for name, query in (("half of the rows", RANGE), ("half, keys only", KEYS_ONLY))
         for number in workers
+    ]
+
+
+def join_queries(rows):
+    """A nested loop of look-ups, all over the table."""
+    return [
+        Query(
+            f"{JOINED:,} look-ups of a join{suffix}",
+            JOIN.replace("{what}", what).replace("{rows}", str(rows))
+            .replace("{joined}", str(JOINED)),
+            0, rows - 1, is_join=True,
+        )
+        for suffix, what in (("", "sum(v)"), (", keys only", "count(*)"))
     ]
 
 
