@@ -73,6 +73,32 @@ SELECT sware_flush('t_k');
 SELECT look_up_all() FROM generate_series(1, 10) n GROUP BY 1;
 COMMIT;
 
+-- A rollback brings an older file of the same build back, with the same incarnations.
+SET allow_in_place_tablespaces = on;
+CREATE TABLESPACE copies_space LOCATION '';
+CREATE TABLE moved (id int, k text COLLATE "C");
+ALTER TABLE moved ALTER k SET STORAGE PLAIN;
+CREATE UNIQUE INDEX moved_k ON moved USING sware (k);
+INSERT INTO moved SELECT i, key_of(i * 10, 800) FROM generate_series(1, 1000) i;
+SELECT sware_flush('moved_k');
+CREATE FUNCTION count_found() RETURNS bigint LANGUAGE sql SET enable_seqscan = off SET enable_bitmapscan = off
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off SET enable_memoize = off AS $$
+	SELECT count(*) FROM (SELECT k FROM moved OFFSET 0) there,
+		LATERAL (SELECT FROM moved WHERE k = there.k OFFSET 0) found
+$$;
+BEGIN;
+ALTER INDEX moved_k SET TABLESPACE copies_space;
+INSERT INTO moved SELECT i, key_of(i * 10 + 5, 800) FROM generate_series(1, 300) i;
+SELECT sware_flush('moved_k');
+SELECT count_found() FROM generate_series(1, 3);
+ROLLBACK;
+INSERT INTO moved SELECT i, key_of(i * 10 + 5, 800) FROM generate_series(600, 900) i;
+SELECT sware_flush('moved_k');
+SELECT count_found();
+SELECT sware_check('moved_k', true);
+DROP TABLE moved;
+DROP TABLESPACE copies_space;
+
 -- A comparison function may search another index while a copy is searched, or fail. The
 -- other index has more internal pages than there can be copies.
 CREATE TABLE many (id int, k text COLLATE "C");

@@ -3,8 +3,9 @@
  * internalcopies.c
  *	  A backend's copies of internal pages.  See internalcopies.h.
  *
- * The copies of all indexes share one table.  Each page has its slot there, by
- * its hash.  A page that is visited often drives out another one.
+ * The copies of all indexes share one table.  Each page has a pair of slots
+ * there, by its hash, and may be in either.  A page that is visited often drives
+ * out another one.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,7 +37,7 @@
 
 typedef struct Slot
 {
-	uint64		indexIncarnation;
+	SwareIndexBuild build;
 	SwareLink	link;
 	int			visits;			/* by descents, less those to other pages of
 								 * this slot; 0 if the slot is free */
@@ -71,20 +72,32 @@ is_searching(void)
 		SubTransactionIsActive(searching_subtransaction);
 }
 
-/* Return the slot for a page, which may be another page's. */
-static inline Slot *
-slot_for(uint64 index_incarnation, SwareLink link)
+/* Is a slot that of a page of a build? */
+static inline bool
+is_slot_of(const Slot *slot, const SwareIndexBuild *build, SwareLink link)
 {
-	uint32		hash = murmurhash32(link.block ^ (uint32) index_incarnation);
-
-	return &slots[hash % SLOTS];
+	return slot->visits > 0 && sware_links_equal(slot->link, link) &&
+		slot->build.incarnation == build->incarnation &&
+		memcmp(&slot->build.file, &build->file, sizeof(SwareFile)) == 0;
 }
 
-static inline bool
-is_slot_of(const Slot *slot, uint64 index_incarnation, SwareLink link)
+/*
+ * Return the slot of a page.  If it has none, returns the one of its two that
+ * is visited less.
+ */
+static inline Slot *
+slot_for(const SwareIndexBuild *build, SwareLink link)
 {
-	return slot->visits > 0 && slot->indexIncarnation == index_incarnation &&
-		sware_links_equal(slot->link, link);
+	uint32		hash =
+		murmurhash32(link.block ^ (uint32) build->incarnation);
+	Slot	   *one = &slots[hash % SLOTS];
+	Slot	   *other = &slots[hash % SLOTS ^ 1];
+
+	if (is_slot_of(one, build, link))
+		return one;
+	if (is_slot_of(other, build, link))
+		return other;
+	return one->visits <= other->visits ? one : other;
 }
 
 /* Set the numbers of a copy, given a search of the first column. */
@@ -145,7 +158,8 @@ sware_follow_copies(SwareCopiesUsed *used, Relation index,
 	SwareSearchColumn search;
 	bool		has_number;
 
-	used->indexIncarnation = sware_cache(index)->indexIncarnation;
+	used->build.incarnation = sware_cache(index)->indexIncarnation;
+	used->build.file = SwareRelationLocator(index);
 	used->count = 0;
 	if (is_searching())
 		return;
@@ -155,11 +169,10 @@ sware_follow_copies(SwareCopiesUsed *used, Relation index,
 	has_number = key && sware_search_column_set(&search, key, 0);
 	while (*level > 0 && used->count < SWARE_MAX_COPIED_LEVELS)
 	{
-		Slot	   *slot = slot_for(used->indexIncarnation, *page);
+		Slot	   *slot = slot_for(&used->build, *page);
 		OffsetNumber offset;
 
-		if (!is_slot_of(slot, used->indexIncarnation, *page) ||
-			!slot->isCopied)
+		if (!is_slot_of(slot, &used->build, *page) || !slot->isCopied)
 			break;
 		if (key)
 			offset = search_copy(key, has_number ? &search : NULL, page->block,
@@ -193,23 +206,23 @@ sware_note_internal_page(const SwareCopiesUsed *used, BlockNumber block,
 						 Page page)
 {
 	SwareLink	link = {block, SwarePageGetOpaque(page)->incarnation};
-	Slot	   *slot = slot_for(used->indexIncarnation, link);
+	Slot	   *slot = slot_for(&used->build, link);
 
 	if (is_searching())
 		return;
-	if (!is_slot_of(slot, used->indexIncarnation, link))
+	if (!is_slot_of(slot, &used->build, link))
 	{
 		if (slot->visits > 1)
 		{
 			slot->visits--;
 			return;
 		}
-		slot->indexIncarnation = used->indexIncarnation;
+		slot->build = used->build;
 		slot->link = link;
 		slot->visits = 0;
 		slot->isCopied = false;
 	}
-	if (++slot->visits < VISITS_BEFORE_COPY)
+	if (slot->isCopied || ++slot->visits < VISITS_BEFORE_COPY)
 		return;
 	if (slot->copy == NULL)
 	{

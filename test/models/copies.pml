@@ -1,7 +1,8 @@
 /*
  * copies.pml
  *	  Descents that take downlinks from old copies of internal pages, beside splits,
- *	  deletions, reuse, and a build anew in the same file.
+ *	  deletions, reuse, a build anew in the same file, and the rollback of a command
+ *	  that has copied the file.
  *
  * Property: a descent ends at the leaf whose range has the key, and does not begin
  * again more often than the tree changes, and once for the copy.
@@ -16,6 +17,7 @@
  *	 split			sware_split_page, sware_insert_downlink (tree/split.c)
  *	 delete			unlink_leaf (tree/unlink.c)
  *	 build			sware_cache_forget (pages/cache.c)
+ *	 copy, roll back	ALTER INDEX ... SET TABLESPACE in a transaction
  *	 reader			try_descend (tree/descent.c), sware_follow_copies,
  *					sware_forget_copies (tree/internalcopies.c)
  */
@@ -36,6 +38,10 @@ typedef Leaf {
 };
 Leaf leaf[LEAVES];
 byte root[KEYS];
+byte file;						/* 0, or 1 while a copy of it is in use */
+Leaf saved_leaf[LEAVES];
+byte saved_root[KEYS];
+byte saved_index_incarnation;
 byte index_incarnation;
 bool is_built;
 
@@ -59,6 +65,16 @@ inline use(number, its_low, its_high, its_right)
 	leaf[number].high = its_high;
 	leaf[number].right = its_right;
 	leaf[number].is_incomplete = false
+}
+
+inline copy_leaf(to, from)
+{
+	to.is_live = from.is_live;
+	to.incarnation = from.incarnation;
+	to.low = from.low;
+	to.high = from.high;
+	to.right = from.right;
+	to.is_incomplete = from.is_incomplete
 }
 
 /* Let the root lead to a leaf from a key on, where it led to another one. */
@@ -131,6 +147,36 @@ active proctype writer()
 				use(b, 0, 1, LINK(a));
 				set_downlinks(b, 0, NONE);
 				set_downlinks(a, 1, NONE)
+			/* copy the file */
+			:: !is_looking && file == 0 && a == 0 && b == 0 ->
+				changes++;
+				file = 1;
+				saved_index_incarnation = index_incarnation;
+				do
+				:: i < LEAVES -> copy_leaf(saved_leaf[i], leaf[i]); i++
+				:: i == LEAVES -> break
+				od;
+				i = 0;
+				do
+				:: i < KEYS -> saved_root[i] = root[i]; i++
+				:: i == KEYS -> break
+				od;
+				i = 0
+			/* roll back */
+			:: !is_looking && file == 1 && a == 1 && b == 1 ->
+				changes++;
+				file = 0;
+				index_incarnation = saved_index_incarnation;
+				do
+				:: i < LEAVES -> copy_leaf(leaf[i], saved_leaf[i]); i++
+				:: i == LEAVES -> break
+				od;
+				i = 0;
+				do
+				:: i < KEYS -> root[i] = saved_root[i]; i++
+				:: i == KEYS -> break
+				od;
+				i = 0
 			:: else
 			fi;
 			a = 0; b = 0
@@ -149,6 +195,7 @@ active proctype reader()
 	bool by_copy;
 	byte copy[KEYS];
 	byte copy_incarnation = NONE;	/* of the index */
+	byte copy_file;
 
 	is_built;
 	do
@@ -164,10 +211,13 @@ again:
 		atomic {
 			attempts++;
 			assert(attempts <= changes - changes_before + 2);
-#ifndef WITHOUT_COPIES_ARE_OF_AN_INDEX
+#ifndef WITHOUT_COPIES_ARE_OF_A_BUILD
 			by_copy = copy_incarnation == index_incarnation;
 #else
 			by_copy = copy_incarnation != NONE;
+#endif
+#ifndef WITHOUT_COPIES_ARE_OF_A_FILE
+			by_copy = by_copy && copy_file == file;
 #endif
 			if
 			:: by_copy -> link = copy[key]
@@ -176,7 +226,8 @@ again:
 				copy[0] = root[0];
 				copy[1] = root[1];
 				copy[2] = root[2];
-				copy_incarnation = index_incarnation
+				copy_incarnation = index_incarnation;
+				copy_file = file
 			fi
 		};
 		do
