@@ -4,8 +4,8 @@
  *	  A backend's copies of internal pages.  See internalcopies.h.
  *
  * The copies of all indexes share one table.  Each page has a pair of slots
- * there, by its hash, and may be in either.  A page that is visited often drives
- * out another one.
+ * there, by its hash, and may be in either.  A page that is visited often
+ * drives out another one.
  *
  *-------------------------------------------------------------------------
  */

@@ -15,8 +15,8 @@
  *
  * A copy counts for one page of one build of an index in one file.  A build in
  * the same file has another incarnation of the index.  A command that copies
- * the file, as ALTER INDEX ... SET TABLESPACE does, keeps the incarnation: if it
- * is rolled back, the two files have different pages with the same link.
+ * the file, as ALTER INDEX ... SET TABLESPACE does, keeps the incarnation: if
+ * it is rolled back, the two files have different pages with the same link.
  *
  *-------------------------------------------------------------------------
  */
