@@ -100,7 +100,7 @@ DROP TABLE moved;
 DROP TABLESPACE copies_space;
 
 -- A comparison function may search another index while a copy is searched, or fail. The
--- other index has more internal pages than there can be copies.
+-- other index has so many internal pages that they drive out most copies.
 CREATE TABLE many (id int, k text COLLATE "C");
 ALTER TABLE many ALTER k SET STORAGE PLAIN;
 CREATE INDEX many_k ON many USING sware (k);

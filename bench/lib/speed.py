@@ -49,7 +49,7 @@ KEYS_ONLY = "SELECT count(*) FROM {table} WHERE k BETWEEN {key} AND {key} + {wid
 # The stride has no common factor with most numbers of rows.
 JOIN = (
     "SELECT {what} FROM (SELECT ({key} + i * 7919::bigint) % {rows} AS k "
-    "FROM generate_series(1, {joined}) i OFFSET 0) asked JOIN {table} USING (k)"
+    f"FROM generate_series(1, {JOINED}) i OFFSET 0) asked JOIN {{table}} USING (k)"
 )
 LARGEST = "SELECT k FROM {table} ORDER BY k DESC LIMIT 1"
 
@@ -300,8 +300,7 @@ def join_queries(rows):
     return [
         Query(
             f"{JOINED:,} look-ups of a join{suffix}",
-            JOIN.replace("{what}", what).replace("{rows}", str(rows))
-            .replace("{joined}", str(JOINED)),
+            JOIN.replace("{what}", what).replace("{rows}", str(rows)),
             0, rows - 1, is_join=True,
         )
         for suffix, what in (("", "sum(v)"), (", keys only", "count(*)"))

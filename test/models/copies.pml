@@ -14,10 +14,11 @@
  *	 here			in the code
  *	 -------------	---------------------------------------------------------
  *	 leaf			layout/page.h
- *	 split			sware_split_page, sware_insert_downlink (tree/split.c)
- *	 delete			unlink_leaf (tree/unlink.c)
+ *	 split			sware_split, sware_insert_downlink (tree/split.c)
+ *	 delete			sware_delete_page (tree/unlink.c)
  *	 build			sware_cache_forget (pages/cache.c)
- *	 copy, roll back	ALTER INDEX ... SET TABLESPACE in a transaction
+ *	 copy the file	ALTER INDEX ... SET TABLESPACE
+ *	 roll back		ROLLBACK of a transaction with that command
  *	 reader			try_descend (tree/descent.c), sware_follow_copies,
  *					sware_forget_copies (tree/internalcopies.c)
  */
