@@ -1,14 +1,18 @@
 -- sware_sortedness: how nearly rows are in order.
 \set VERBOSITY terse
-CREATE TABLE twin_sware.r (id int, ordered int8, late int8, early int8, swapped int8, backwards int8,
-                           scrambled int8, same int, words text, "no value" int, gone int);
+CREATE TABLE twin_sware.r (id int, ordered int8, late int8, early int8, swapped int8,
+                           exchanged int8, backwards int8, scrambled int8, same int, words text,
+                           "no value" int, gone int);
 ALTER TABLE twin_sware.r DROP COLUMN gone;
 SELECT * FROM sware_sortedness('twin_sware.r', 'ordered');
 INSERT INTO twin_sware.r
     SELECT i, i,
            CASE i WHEN 7000 THEN 5000 ELSE i END,
            CASE i WHEN 5000 THEN 7000 ELSE i END,
-           i # 1, -i, i * 7919::int8 % 10007, 1, to_char(i, 'FM00000'), NULL
+           i # 1,
+           -- As keys of BoDS: 10 % have changed places, at most 500 rows apart.
+           CASE WHEN i % 20 IN (0, 19) THEN i / 500 * 1000 + 499 - i ELSE i END,
+           -i, i * 7919::int8 % 10007, 1, to_char(i, 'FM00000'), NULL
     FROM generate_series(0, 9999) i;
 -- The table is measured in its own order, even if the planner prefers an index.
 CREATE INDEX ON twin_sware.r (scrambled);

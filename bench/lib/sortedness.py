@@ -1,13 +1,14 @@
 """Keys that arrive sorted to a chosen degree, in the manner of BoDS.
 
 BoDS, the benchmark on data sortedness, describes an order of N keys by K and
-L: K % of them are out of place, by at most L % of N positions. It starts from
-sorted keys and swaps pairs. How far apart the partners are is drawn from a
+L: K % of them are out of order, by at most L % of N positions. It starts from
+sorted keys and swaps pairs, K % of the keys in all. How far apart the partners are is drawn from a
 beta distribution that is stretched over the positions within reach, from L
 before to L behind: (1, 1) spreads them evenly, (5, 5) keeps them close, and
 (0.5, 0.5) sends them far.
 """
 
+import bisect
 from dataclasses import dataclass
 
 # How many times sources without a partner draw again, before those that are left
@@ -102,28 +103,48 @@ def draw_pairs(rows, pairs, reach, alpha, beta, random):
 
 
 def match_in_order(pending, taken, reach):
-    """Matches sorted positions with free ones, in order, and keeps the pairs within reach."""
+    """Matches each of the sorted positions with the first free one within reach, if any."""
     import numpy
 
-    free = numpy.flatnonzero(~taken)
-    if len(pending) == 0 or len(free) == 0:
-        return pending[:0], pending[:0]
-    # If there are more free positions, the partners are spread evenly over them.
-    partners = free[numpy.arange(len(pending)) * len(free) // len(pending)]
-    _, first = numpy.unique(partners, return_index=True)
-    first = first[abs(partners[first] - pending[first]) <= reach]
-    return pending[first], partners[first]
+    free = numpy.flatnonzero(~taken).tolist()
+    matched = []
+    first = 0
+    for position in pending.tolist():
+        first = bisect.bisect_left(free, position - reach, first)
+        if first == len(free):
+            break
+        if free[first] <= position + reach:
+            matched.append((position, free[first]))
+            first += 1
+    return numpy.array(matched, dtype=numpy.int64).reshape(-1, 2).T
 
 
 def measured(keys):
-    """K and L of keys that make_keys has made, in percent."""
+    """K and L of any keys in their order of arrival, in percent.
+
+    They mean what they mean for the SQL function sware_sortedness: K is the share of
+    the keys that would have to go so that the others are in order, and L is how far
+    the key furthest from its place in sorted order is from there. Equal keys are
+    sorted as they arrived.
+    """
     import numpy
 
-    displacements = abs(keys - numpy.arange(len(keys)))
-    return (
-        100 * numpy.count_nonzero(displacements) / len(keys),
-        100 * int(displacements.max()) / len(keys),
-    )
+    arrivals = numpy.argsort(keys, kind="stable")
+    displacements = abs(arrivals - numpy.arange(len(keys)))
+    out_of_order = len(keys) - longest_ascending(arrivals.tolist())
+    return 100 * out_of_order / len(keys), 100 * int(displacements.max()) / len(keys)
+
+
+def longest_ascending(numbers):
+    """The length of the longest ascending subsequence of different numbers."""
+    # lasts[n] is the smallest last number of those of length n + 1
+    lasts = []
+    for number in numbers:
+        if not lasts or lasts[-1] < number:
+            lasts.append(number)
+        else:
+            lasts[bisect.bisect_left(lasts, number)] = number
+    return len(lasts)
 
 
 def write_copy_text(keys, file, first_number=0):

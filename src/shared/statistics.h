@@ -21,9 +21,10 @@
  *	  places before and after the sort.
  * K is the share of entries that are out of order, and L the largest
  * displacement as a share of the entries of the sort, both in percent; they
- * are measures of the paper "Indexing for Near-Sorted Data".  The estimates are
- * averages over all sorts, weighted by their numbers of entries; older sorts
- * lose weight.
+ * are measures of the paper "Indexing for Near-Sorted Data".  sware_sortedness
+ * and bench/lib/sortedness.py measure the same.  The estimates are averages
+ * over all sorts, weighted by their numbers of entries; older sorts lose
+ * weight.
  *
  *-------------------------------------------------------------------------
  */
