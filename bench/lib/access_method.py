@@ -1,9 +1,11 @@
 """Times the calls of access methods with the extension drive_index."""
 
 import dataclasses
+import itertools
+import operator
 import statistics
-import time
 
+import buffer
 import charts
 import results
 import server
@@ -12,13 +14,20 @@ import subjects
 
 WIDTHS = {"short": 100, "long": 10_000}
 
+# The transactions that load an index, and those that fill its buffer.
+LOAD_OPERATIONS = 10_000
+FILL_OPERATIONS = 10
+
+# So much of what a buffer takes fills it without a flush.
+FILL = 0.95
+
 
 @dataclasses.dataclass
 class Work:
     """What one run does: the keys before it, its inserts and its reads.
 
     A read asks for "width" neighbouring keys, and takes "limit" entries at most; zero
-    is no limit.
+    is no limit. The last of the keys before it may fill the buffer.
     """
 
     preloaded: int
@@ -26,6 +35,7 @@ class Work:
     reads: int
     width: int = 1
     limit: int = 0
+    fills_buffer: bool = False
 
 
 def measure(chosen, place):
@@ -37,16 +47,18 @@ def measure(chosen, place):
             chosen.rows, degree, chosen.alpha, chosen.beta, chosen.seed
         )
         give_keys(place, connection, keys)
-        for workload in chosen.workloads:
-            results.step(f"{degree.name}, {workload}")
+        for workload, operations in itertools.product(
+            chosen.workloads, chosen.operations
+        ):
+            results.step(f"{degree.name}, {workload}, {operations:,} a transaction")
             work = plan_work(chosen, workload)
             raw += [
                 {
                     "degree": degree.name, "k": degree.k, "l": degree.l,
-                    "workload": workload,
+                    "workload": workload, "operations_a_transaction": operations,
                 }
                 | run
-                for run in time_work(chosen, connection, work, everyone)
+                for run in time_work(chosen, connection, work, operations, everyone)
             ]
     connection.close()
     tell(chosen, raw, everyone)
@@ -77,24 +89,26 @@ def plan_work(chosen, workload):
     rows = chosen.rows
     if workload == "insert":
         return Work(0, rows, 0)
-    if workload == "point":
-        return Work(rows, 0, chosen.reads)
+    if workload in ("point", "full"):
+        return Work(rows, 0, chosen.reads, fills_buffer=workload == "full")
     if workload in WIDTHS:
         width = WIDTHS[workload]
         return Work(rows, 0, max(1, chosen.reads * 100 // (100 + width)), width)
-    reads, writes = (int(part) for part in workload.split(":"))
     preloaded = rows * chosen.preloaded // 100
     inserts = rows - preloaded
-    return Work(preloaded, inserts, inserts * reads // writes)
+    share = writes(workload)
+    return Work(preloaded, inserts, round(inserts * (1 - share) / share))
 
 
-def time_work(chosen, connection, work, everyone):
+def time_work(chosen, connection, work, operations, everyone):
     raw = []
     for number in range(chosen.rounds):
         found = {}
         for subject in subjects.in_turn(everyone, number):
             with server.settings_of(subject, chosen, connection):
-                run = time_run(chosen, connection, work, subject, number)
+                run = time_run(
+                    chosen, connection, work, operations, subject, number
+                )
             found[subject.label] = run["found"]
             raw.append({"round": number + 1, "subject": subject.label} | run)
             print(
@@ -106,57 +120,77 @@ def time_work(chosen, connection, work, everyone):
     return raw
 
 
-def time_run(chosen, connection, work, subject, number):
+def time_run(chosen, connection, work, operations, subject, number):
     """Makes an index, does the work, and drops it."""
     server.execute(connection, subject.create_index("t"))
-    drive(chosen, connection, Work(0, work.preloaded, 0))
+    if work.fills_buffer:
+        load_and_fill(chosen, connection, subject, work.preloaded)
+    else:
+        load(connection, 0, work.preloaded)
     server.execute(connection, "CHECKPOINT")
     processor_before = server.processor_seconds(connection)
-    seconds, found = drive(chosen, connection, work, chosen.seed + number)
+    seconds, found = drive(connection, work, operations, chosen.seed + number)
     processor_seconds = server.processor_seconds(connection) - processor_before
     index_bytes = server.relation_bytes(connection, "t_k")
+    buffered = buffer.entries(connection, subject, "t_k")
     server.execute(connection, "DROP INDEX t_k")
     return {
         "inserts": work.inserts, "reads": work.reads,
         "seconds": seconds, "processor_seconds": processor_seconds,
-        "found": found, "index_bytes": index_bytes,
+        "found": found, "index_bytes": index_bytes, "buffer_entries": buffered,
     }
 
 
-def drive(chosen, connection, work, seed=0):
-    """Does the work in transactions; returns seconds, and entries found."""
-    total = work.inserts + work.reads
-    seconds, found = 0.0, 0
-    inserted = read = 0
-    for done in range(0, total, chosen.operations):
-        end = min(done + chosen.operations, total)
-        inserts = work.inserts * end // total - inserted
-        reads = end - work.inserts * end // total - read
-        server.execute(connection, "BEGIN")
-        part, part_found = server.query(
-            connection,
-            "SELECT seconds, found FROM "
-            "drive_index('t_k', %s, %s, %s, %s, %s, %s)",
-            [
-                work.preloaded + inserted, inserts, reads, work.width, work.limit,
-                seed + end,
-            ],
-        )[0]
-        # Work that an access method puts off until the commit counts, too.
-        begin = time.perf_counter()
-        server.execute(connection, "COMMIT")
-        seconds += part + time.perf_counter() - begin
-        found += part_found
-        inserted += inserts
-        read += reads
-    return seconds, found
+def load(connection, first, count):
+    """Inserts a number of keys, from the first on, in large transactions."""
+    drive(connection, Work(first, count, 0), LOAD_OPERATIONS)
+
+
+def load_and_fill(chosen, connection, subject, count):
+    """Inserts keys, the last of them in small transactions that fill the buffer.
+
+    An index without a buffer gets as many in small transactions as the others at most.
+    """
+    if subject.access_method == "sware":
+        filling = buffer.capacity(connection, subject)
+    else:
+        filling = buffer.rows_to_fill(chosen, connection)
+    filling = int(filling * FILL)
+    if filling > count // 2:
+        raise RuntimeError(
+            f"{filling:,} entries fill the buffer: use more --rows or a smaller "
+            "--with buffer_size"
+        )
+    load(connection, 0, count - filling)
+    buffer.flush(connection, subject, "t_k")
+    drive(connection, Work(count - filling, filling, 0), FILL_OPERATIONS)
+    buffer.require_full(connection, subject, "t_k")
+
+
+def drive(connection, work, operations, seed=0):
+    """Does the work, so many operations a transaction; returns seconds, and entries found."""
+    return server.query(
+        connection,
+        "CALL drive_transactions('t_k', %s, %s, %s, %s, %s, %s, %s, NULL, NULL)",
+        [
+            work.preloaded, work.inserts, work.reads, work.width, work.limit, seed,
+            operations,
+        ],
+    )[0]
+
+
+def writes(mix):
+    """The share of inserts in a mix."""
+    reads, inserts = (int(part) for part in mix.split(":"))
+    return inserts / (reads + inserts)
 
 
 def tell(chosen, raw, everyone):
     nbtree, *others = (subject.label for subject in everyone)
     summary = []
-    for degree, workload in dict.fromkeys((r["degree"], r["workload"]) for r in raw):
-        runs = [r for r in raw if (r["degree"], r["workload"]) == (degree, workload)]
+    case = operator.itemgetter("degree", "workload", "operations_a_transaction")
+    for degree, workload, size in dict.fromkeys(map(case, raw)):
+        runs = [run for run in raw if case(run) == (degree, workload, size)]
         operations = runs[0]["inserts"] + runs[0]["reads"]
 
         def microseconds(label, figure="seconds"):
@@ -168,7 +202,8 @@ def tell(chosen, raw, everyone):
             one, other = microseconds(nbtree), microseconds(label)
             summary.append(
                 {
-                    "degree": degree, "workload": workload, "subject": label,
+                    "degree": degree, "workload": workload,
+                    "operations_a_transaction": size, "subject": label,
                     "operations": operations, "nbtree_microseconds": one,
                     "compared_microseconds": other, "ratio": one / other,
                     "ratio_of_processor_time": microseconds(nbtree, "processor_seconds")
@@ -177,10 +212,14 @@ def tell(chosen, raw, everyone):
             )
     results.report(
         chosen.out, chosen.name, raw, summary,
-        ["", "", "", "nbtree µs", "compared µs", "nbtree / compared", "of processor time"],
+        [
+            "", "", "a transaction", "", "nbtree µs", "compared µs", "nbtree / compared",
+            "of processor time",
+        ],
         [
             [
-                row["degree"], row["workload"], row["subject"],
+                row["degree"], row["workload"], row["operations_a_transaction"],
+                row["subject"],
                 row["nbtree_microseconds"], row["compared_microseconds"], row["ratio"],
                 row["ratio_of_processor_time"],
             ]
@@ -188,10 +227,14 @@ def tell(chosen, raw, everyone):
         ],
     )
     panels = []
-    for degree in dict.fromkeys(row["degree"] for row in summary):
-        rows = [row for row in summary if row["degree"] == degree]
+    case = operator.itemgetter("degree", "operations_a_transaction")
+    for degree, size in dict.fromkeys(map(case, summary)):
+        rows = [row for row in summary if case(row) == (degree, size)]
         panels.append(
-            charts.panel(degree, "times as fast as nbtree", rows, "workload", "ratio")
+            charts.panel(
+                f"{degree}, {size:,} operations a transaction",
+                "times as fast as nbtree", rows, "workload", "ratio",
+            )
         )
     charts.bars(
         chosen.out / f"{chosen.name}.png",

@@ -2,6 +2,7 @@
 
 import server
 import sortedness
+import subjects
 
 # Entries with a key of 8 bytes that fit on one buffer page.
 ENTRIES_A_PAGE = 508
@@ -9,6 +10,9 @@ PAGE_KILOBYTES = 8
 
 # The size of the buffer that is assumed if sware is not there.
 USUAL_KILOBYTES = 16 * 1024
+
+# A buffer that holds so much of what it takes is full.
+FULL = 0.9
 
 # Each row is a transaction of its own.
 TRICKLE = """
@@ -26,12 +30,15 @@ TRICKLE = """
 
 def rows_to_fill(chosen, connection):
     """How many entries the largest buffer takes before its first flush."""
-    options = dict(chosen.index_options)
-    if chosen.vary is not None and chosen.vary[0] == "buffer_size":
-        kilobytes = max(int(value) for value in chosen.vary[1])
-    elif "buffer_size" in options:
+    return max(capacity(connection, subject) for subject in subjects.compared(chosen))
+
+
+def capacity(connection, subject):
+    """How many entries the buffer of a subject's index takes before its first flush."""
+    options = dict(subject.options)
+    if "buffer_size" in options:
         kilobytes = int(options["buffer_size"])
-    elif chosen.am == "sware":
+    elif subject.access_method == "sware":
         # In kilobytes, whatever the unit it was given in.
         kilobytes = int(
             server.value(
@@ -84,6 +91,15 @@ def entries(connection, subject, index):
     return server.value(
         connection, "SELECT buffer_entries FROM sware_stats(%s::regclass)", [index]
     )
+
+
+def require_full(connection, subject, index):
+    """Fails unless the buffer of an index, if it has one, is nearly full."""
+    if subject.access_method != "sware":
+        return
+    count, most = entries(connection, subject, index), capacity(connection, subject)
+    if not FULL * most <= count <= most:
+        raise RuntimeError(f"the buffer holds {count:,} entries, and takes {most:,}")
 
 
 def tell_entries(connection, tables):

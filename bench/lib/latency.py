@@ -57,11 +57,8 @@ def time_inserts(chosen, place, connection, degree, clients, everyone):
             for name, percentile in PERCENTILES.items():
                 run[name] = float(numpy.percentile(outcome.latencies, percentile))
             raw.append(run)
-            print(
-                f"round {number + 1}, {subject.label}: "
-                + ", ".join(f"{name} {run[name]:,.0f} µs" for name in PERCENTILES),
-                flush=True,
-            )
+            texts = [f"{name} {run[name]:,.0f} µs" for name in PERCENTILES]
+            results.tell_run(number, subject.label, texts)
     return raw
 
 

@@ -319,14 +319,11 @@ def measure(chosen, place):
                     }
                     for figure, value in figures.items()
                 ]
-                print(
-                    f"round {number + 1}, {subject.label}: "
-                    + ", ".join(
-                        f"{figure} {results.as_text(float(value))}"
-                        for figure, value in figures.items()
-                    ),
-                    flush=True,
-                )
+                texts = [
+                    f"{figure} {results.as_text(float(value))}"
+                    for figure, value in figures.items()
+                ]
+                results.tell_run(number, subject.label, texts)
     connection.close()
     tell(chosen, raw, [subject.label for subject in everyone])
 

@@ -6,6 +6,8 @@ import re
 
 import sortedness
 
+MIXES = ["10:90", "25:75", "50:50", "75:25", "90:10"]
+
 BENCH = pathlib.Path(__file__).resolve().parent.parent
 
 
@@ -33,6 +35,17 @@ def number_list(text):
     if min(numbers) < 0:
         raise argparse.ArgumentTypeError(f"negative numbers: {text}")
     return numbers
+
+
+def mix(text):
+    """A proportion of reads to writes, such as 10:90."""
+    if not re.fullmatch(r"[1-9][0-9]?:[1-9][0-9]?", text):
+        raise argparse.ArgumentTypeError(f'"{text}" is not reads:writes')
+    return text
+
+
+def mix_list(text):
+    return [mix(part) for part in text.split(",")]
 
 
 def degree(text):
@@ -93,6 +106,29 @@ def add_distribution(parser):
     )
 
 
+def add_mixes(parser):
+    parser.add_argument(
+        "--mix", type=mix_list, default=MIXES, dest="mixes",
+        metavar="READS:WRITES,...",
+        help=f"mixes of look-ups and inserts (default: {','.join(MIXES)})",
+    )
+
+
+def add_preloaded(parser):
+    parser.add_argument(
+        "--preloaded", type=preloaded, default=80, metavar="PERCENT",
+        help="percentage of the keys that is loaded before a mix begins "
+        "(default: %(default)s)",
+    )
+
+
+def preloaded(text):
+    percentage = positive(text)
+    if percentage >= 100:
+        raise argparse.ArgumentTypeError("it must leave keys to insert")
+    return percentage
+
+
 def add_degrees(parser, default):
     parser.add_argument(
         "--degree", type=degree, action="append", dest="degrees",
@@ -120,7 +156,7 @@ def add_server(parser):
         "--vary", type=variation, metavar="NAME=VALUE,...",
         help="measure the compared access method with each of these values of "
         "an index option, in turn; or of a setting, whose name has a dot, such as "
-        "sware.staging_size=64kB,1MB, in ingestion and access_method",
+        "sware.staging_size=64kB,1MB, in ingestion, mixes and access_method",
     )
     group.add_argument(
         "--setting", type=setting, action="append", default=[], dest="settings",

@@ -57,5 +57,10 @@ def report(out, name, raw, summary, titles, table):
     print(f"\n{as_table(titles, table)}", flush=True)
 
 
+def tell_run(number, label, figures):
+    """Prints texts about a run of a round."""
+    print(f"round {number + 1}, {label}: " + ", ".join(figures), flush=True)
+
+
 def step(text):
     print(f"\n== {text}", flush=True)

@@ -1,4 +1,4 @@
-"""Times mixes of inserts and look-ups on the receipt dates of TPC-H lineitem."""
+"""Times mixes of inserts and look-ups by size of the buffer."""
 
 import dataclasses
 import pathlib
@@ -29,9 +29,10 @@ DATES = """
 
 
 def measure(chosen, place):
-    results.step(f"TPC-H lineitem at scale factor {chosen.scale:g}")
-    keys = receipt_dates(chosen, place)
-    print_sortedness(keys)
+    results.step(origin(chosen))
+    keys = make_keys(chosen, place)
+    k, l = sortedness.measured(keys)  # noqa: E741
+    print(f"{len(keys):,} keys, K = {k:.4g} %, L = {l:.4g} %", flush=True)
     connection = access_method.prepare(chosen)
     access_method.give_keys(place, connection, keys)
     everyone = {"nbtree": subjects.NBTREE} | with_buffers(chosen, len(keys))
@@ -44,15 +45,27 @@ def measure(chosen, place):
                 runs = time_mixes(chosen, connection, subject, len(keys), number)
             found[name] = [run["found"] for run in runs]
             raw += [{"round": number + 1, "buffer": name} | run for run in runs]
-            print(
-                f"round {number + 1}, {name}: "
-                + ", ".join(f"{run['mix']} {run['seconds']:.2f} s" for run in runs),
-                flush=True,
-            )
+            texts = [f"{run['mix']} {run['seconds']:.2f} s" for run in runs]
+            results.tell_run(number, name, texts)
         if any(counts != found["nbtree"] for counts in found.values()):
             raise RuntimeError(f"not the same entries were found: {found}")
     connection.close()
     tell(chosen, raw, list(everyone), len(keys))
+
+
+def origin(chosen):
+    """What the keys are."""
+    if chosen.degree is not None:
+        return f"generated keys, {chosen.degree.name}"
+    return f"receipt dates of TPC-H lineitem at scale factor {chosen.scale:g}"
+
+
+def make_keys(chosen, place):
+    if chosen.degree is None:
+        return receipt_dates(chosen, place)
+    return sortedness.make_keys(
+        chosen.rows, chosen.degree, chosen.alpha, chosen.beta, chosen.seed
+    )
 
 
 def receipt_dates(chosen, place):
@@ -81,14 +94,6 @@ def receipt_dates(chosen, place):
     return numpy.array(dates.decode().split(), dtype="datetime64[D]").astype("int64")
 
 
-def print_sortedness(keys):
-    """Prints K and L: the share of keys that a stable sort would move, and how far."""
-    places = numpy.empty(len(keys), dtype="int64")
-    places[numpy.argsort(keys, kind="stable")] = numpy.arange(len(keys))
-    k, l = sortedness.measured(places)  # noqa: E741
-    print(f"{len(keys):,} keys, K = {k:.4g} %, L = {l:.4g} %", flush=True)
-
-
 def with_buffers(chosen, count):
     """One subject for each size of buffer and staging, by its name in the report."""
     (subject,) = subjects.compared(chosen)
@@ -110,10 +115,10 @@ def with_buffers(chosen, count):
 def time_mixes(chosen, connection, subject, count, number):
     """Loads an index, and does all mixes, each with the same number of operations."""
     preloaded = count * chosen.preloaded // 100
-    shares = {mix: writes(mix) for mix in subjects.in_turn(chosen.mixes, number)}
+    shares = {mix: access_method.writes(mix) for mix in subjects.in_turn(chosen.mixes, number)}
     operations = int((count - preloaded) / sum(shares.values()))
     server.execute(connection, subject.create_index("t"))
-    access_method.drive(chosen, connection, access_method.Work(0, preloaded, 0))
+    access_method.load(connection, 0, preloaded)
     server.execute(connection, "CHECKPOINT")
     runs = []
     for mix, share in shares.items():
@@ -123,7 +128,7 @@ def time_mixes(chosen, connection, subject, count, number):
         )
         processor_before = server.processor_seconds(connection)
         seconds, found = access_method.drive(
-            chosen, connection, work, chosen.seed + number
+            connection, work, chosen.operations, chosen.seed + number
         )
         processor_seconds = server.processor_seconds(connection) - processor_before
         preloaded += inserts
@@ -136,12 +141,6 @@ def time_mixes(chosen, connection, subject, count, number):
         )
     server.execute(connection, "DROP INDEX t_k")
     return sorted(runs, key=lambda run: chosen.mixes.index(run["mix"]))
-
-
-def writes(mix):
-    """The share of inserts in a mix."""
-    reads, inserts = (int(part) for part in mix.split(":"))
-    return inserts / (reads + inserts)
 
 
 def tell(chosen, raw, names, count):
@@ -190,8 +189,7 @@ def tell(chosen, raw, names, count):
     )
     charts.heat_map(
         chosen.out / f"{chosen.name}.png",
-        f"receipt dates of TPC-H lineitem, {count:,} keys: nbtree's time / "
-        f"{chosen.am}'s\nmedians of {chosen.rounds} rounds",
+        f"{origin(chosen)}, {count:,} keys: nbtree's time / {chosen.am}'s\nmedians of {chosen.rounds} rounds",
         chosen.mixes, names[1:], ratios, "reads:writes",
         "size of buffer and staging, share of all entries",
     )
