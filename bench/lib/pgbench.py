@@ -151,6 +151,25 @@ def key_expression(number, degree, rows, seed):
     )
 
 
+def exchanged_key(number, degree, rows):
+    """The key of an arrival, in the arithmetic of pgbench and of SQL.
+
+    K % of the keys change places, at most L % of the rows apart. Each block of rows
+    turns these round: its first changes with its last.
+    """
+    if degree.k == 0 or degree.l == 0:
+        return number
+    distance = round(200 / degree.k)
+    block = int(rows * degree.l / 100) // distance * distance
+    if block == 0:
+        raise RuntimeError(f"there are too few rows for the degree {degree.name}")
+    return (
+        f"case when {number} % {distance} = 0 or {number} % {distance} = {distance - 1} "
+        f"then {number} / {block} * {2 * block} + {block - 1} - {number} "
+        f"else {number} end"
+    )
+
+
 def later_key(degree, rows, seed):
     """The key of an arrival that follows a number of rows, numbered from 0 again.
 
