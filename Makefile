@@ -47,7 +47,7 @@ PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter $(if $(WERROR),-Werror) \
 # Calls of these go to functions of faultrequest.c, which can fail.
 WRAPPED = palloc palloc0 repalloc repalloc_huge MemoryContextAlloc MemoryContextAllocZero \
 	MemoryContextAllocHuge MemoryContextAllocExtended pstrdup AllocSetContextCreateInternal \
-	hash_create hash_search index_form_tuple CopyIndexTuple GenericXLogStart LockPage \
+	hash_create hash_search index_form_tuple CopyIndexTuple LockPage \
 	ReadBuffer ReadBufferExtended ExtendBufferedRelBy smgrextend
 SHLIB_LINK = $(if $(filter linux,$(PORTNAME)),-Wl$(comma)-Bsymbolic-functions) \
 	$(if $(FAULT_POINTS),$(addprefix -Wl$(comma)--wrap=,$(WRAPPED)))

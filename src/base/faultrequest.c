@@ -22,7 +22,6 @@
 #ifdef SWARE_FAULT_POINTS
 
 #include "access/genam.h"
-#include "access/generic_xlog.h"
 #include "access/itup.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
@@ -148,7 +147,6 @@ WRAP_ALLOCATION(IndexTuple, index_form_tuple,
 				 SWARE_NULLS_TYPE isnull),
 				(descriptor, values, isnull))
 WRAP_ALLOCATION(IndexTuple, CopyIndexTuple, (IndexTuple tuple), (tuple))
-WRAP_ALLOCATION(GenericXLogState *, GenericXLogStart, (Relation index), (index))
 
 /* to lock a page is a request, too: the lock table can be full */
 extern void __real_LockPage(Relation index, BlockNumber block, LOCKMODE mode);

@@ -3,8 +3,8 @@
  * wal.c
  *	  All functions that write WAL records for pages.
  *
- * Most records are generic WAL (resource manager "Generic"), made by the
- * server or put together here in the same form.  The others are whole images
+ * Most records are generic WAL (resource manager "Generic"), put together here
+ * in the form that GenericXLogFinish gives them (delta.h).  The others are whole images
  * of new pages, as the server logs them (resource manager "XLOG").  So redo
  * needs no code of this library.
  *
@@ -23,6 +23,7 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "shared/pageversions.h"
+#include "wal/delta.h"
 #include "wal/wal.h"
 
 /*
@@ -128,26 +129,21 @@ registration_flags(Page page)
 	return REGBUF_STANDARD | (needs_image(page) ? REGBUF_FORCE_IMAGE : 0);
 }
 
-/* the record that was begun last, and its pages; there is only one at a time */
-static SwareWal *current = NULL;
-static Buffer changed_buffers[SWARE_WAL_MAX_PAGES];
-static int	changed_count = 0;
-
-/* Add a page to the record that was begun last.  Returns the private copy. */
-static Page
-add_buffer(SwareWal *wal, Buffer buffer, int flags)
+/* A page that a record changes. */
+typedef struct ChangedPage
 {
-	Page		page = GenericXLogRegisterBuffer(wal, buffer, flags);
+	Buffer		buffer;
+	bool		hasImage;		/* is all of the page logged? */
+	SwareDelta	delta;			/* otherwise this is */
+	PGAlignedBlock copy;		/* what the caller changes */
+} ChangedPage;
 
-	Assert(wal == current);
-	for (int i = 0; i < changed_count; i++)
-	{
-		if (changed_buffers[i] == buffer)
-			return page;
-	}
-	changed_buffers[changed_count++] = buffer;
-	return page;
-}
+struct SwareWal
+{
+	bool		isLogged;
+	int			count;			/* of pages */
+	ChangedPage *pages[SWARE_WAL_MAX_PAGES];
+};
 
 /* If a page is one of those that have versions, raise its version. */
 static inline void
@@ -161,13 +157,41 @@ tell_of_change(Buffer buffer)
 		sware_raise_page_version(buffer);
 }
 
-/* Start a record. */
+/* Start a record.  It belongs to the current memory context. */
 SwareWal *
 sware_wal_begin(Relation index)
 {
-	changed_count = 0;
-	current = GenericXLogStart(index);
-	return current;
+	SwareWal   *wal = palloc(sizeof(SwareWal));
+
+	wal->isLogged = RelationNeedsWAL(index);
+	wal->count = 0;
+	return wal;
+}
+
+/*
+ * Return the private copy of an exclusively locked page; if the record does
+ * not have the page yet, it is added.
+ */
+static Page
+add_page(SwareWal *wal, Buffer buffer, bool has_image)
+{
+	ChangedPage *changed;
+
+	for (int i = 0; i < wal->count; i++)
+	{
+		if (wal->pages[i]->buffer == buffer)
+			return wal->pages[i]->copy.data;
+	}
+	if (wal->count == SWARE_WAL_MAX_PAGES)
+		elog(ERROR, "a record cannot change more than %d pages",
+			 SWARE_WAL_MAX_PAGES);
+
+	changed = palloc(sizeof(ChangedPage));
+	changed->buffer = buffer;
+	changed->hasImage = has_image;
+	memcpy(changed->copy.data, BufferGetPage(buffer), BLCKSZ);
+	wal->pages[wal->count++] = changed;
+	return changed->copy.data;
 }
 
 /*
@@ -178,9 +202,8 @@ sware_wal_begin(Relation index)
 Page
 sware_wal_change(SwareWal *wal, Buffer buffer)
 {
-	int			flags = needs_image(BufferGetPage(buffer)) ?
-		GENERIC_XLOG_FULL_IMAGE : 0;
-	Page		page = add_buffer(wal, buffer, flags);
+	Page		page = add_page(wal, buffer,
+								needs_image(BufferGetPage(buffer)));
 
 	if (unlikely(images_are_compared()))
 		clear_marks(page);
@@ -194,57 +217,127 @@ sware_wal_change(SwareWal *wal, Buffer buffer)
 Page
 sware_wal_new_page(SwareWal *wal, Buffer buffer)
 {
-	return add_buffer(wal, buffer, GENERIC_XLOG_FULL_IMAGE);
+	return add_page(wal, buffer, true);
 }
 
-/* Apply and log the changes in one critical section, and free the record. */
-void
-sware_wal_finish(SwareWal *wal)
+/* Find out what has to be logged of a page. */
+static void
+describe_change(ChangedPage *changed)
 {
-	Assert(wal == current);
-	GenericXLogFinish(wal);
-	for (int i = 0; i < changed_count; i++)
-		tell_of_change(changed_buffers[i]);
+	if (!changed->hasImage)
+		sware_delta_compare(&changed->delta, BufferGetPage(changed->buffer),
+							changed->copy.data);
+}
+
+/* Is a page what it is meant to be, but for its free space? */
+static bool
+pg_attribute_unused()
+is_as_copy(const ChangedPage *changed)
+{
+	Page		page = BufferGetPage(changed->buffer);
+	Page		copy = (Page) changed->copy.data;
+	PageHeader	header = (PageHeader) copy;
+
+	return memcmp(page, copy, header->pd_lower) == 0 &&
+		memcmp((char *) page + header->pd_upper,
+			   (char *) copy + header->pd_upper,
+			   BLCKSZ - header->pd_upper) == 0;
+}
+
+/*
+ * Change a page as redo will.  The free space of an image is cleared, as redo
+ * does.
+ */
+static void
+apply_change(const ChangedPage *changed, bool is_logged)
+{
+	Page		page = BufferGetPage(changed->buffer);
+	PageHeader	header = (PageHeader) page;
+
+	if (is_logged && !changed->hasImage)
+		sware_delta_apply(&changed->delta, page);
+	else
+	{
+		memcpy(page, changed->copy.data, BLCKSZ);
+		memset((char *) page + header->pd_lower, 0,
+			   header->pd_upper - header->pd_lower);
+	}
+	Assert(is_as_copy(changed));
+	MarkBufferDirty(changed->buffer);
+}
+
+/* Log the change of a page as one of the record that is being made. */
+static void
+register_change(const ChangedPage *changed, uint8 number)
+{
+	XLogRegisterBuffer(number, changed->buffer, REGBUF_STANDARD |
+					   (changed->hasImage ? REGBUF_FORCE_IMAGE : 0));
+	if (!changed->hasImage)
+		XLogRegisterBufData(number, (char *) changed->delta.fragments,
+							changed->delta.length);
+}
+
+/* Log the changes of all pages of a record. */
+static void
+log_changes(SwareWal *wal)
+{
+	XLogRecPtr	lsn;
+
+	XLogBeginInsert();
+	for (int i = 0; i < wal->count; i++)
+		register_change(wal->pages[i], i);
+	lsn = XLogInsert(RM_GENERIC_ID, 0);
+	for (int i = 0; i < wal->count; i++)
+		PageSetLSN(BufferGetPage(wal->pages[i]->buffer), lsn);
 }
 
 /* Forget the changes, and free the record. */
 void
 sware_wal_abort(SwareWal *wal)
 {
-	GenericXLogAbort(wal);
+	for (int i = 0; i < wal->count; i++)
+		pfree(wal->pages[i]);
+	pfree(wal);
+}
+
+/* Apply and log the changes in one critical section, and free the record. */
+void
+sware_wal_finish(SwareWal *wal)
+{
+	for (int i = 0; wal->isLogged && i < wal->count; i++)
+		describe_change(wal->pages[i]);
+
+	START_CRIT_SECTION();
+	for (int i = 0; i < wal->count; i++)
+		apply_change(wal->pages[i], wal->isLogged);
+	if (wal->isLogged)
+		log_changes(wal);
+	END_CRIT_SECTION();
+
+	for (int i = 0; i < wal->count; i++)
+		tell_of_change(wal->pages[i]->buffer);
+	sware_wal_abort(wal);
 }
 
 /*
- * Generic WAL describes the change of a page by a list of fragments.  Each is
- * followed by `length` bytes, which redo copies to the place `offset` of the
- * page.
+ * Log the change of one page, which has been made and which a delta describes.
+ * Called in a critical section.
  */
-typedef struct DeltaFragment
+static void
+log_change(Buffer buffer, SwareDelta *delta, uint8 registration)
 {
-	OffsetNumber offset;
-	OffsetNumber length;
-} DeltaFragment;
+	XLogRecPtr	lsn;
 
-/*
- * Append a fragment with `length` bytes of the changed page, from `start` on.
- * Returns the new end of the list.
- */
-static char *
-add_fragment(char *delta, Page page, const void *start, Size length)
-{
-	DeltaFragment fragment;
-
-	fragment.offset =
-		(OffsetNumber) ((const char *) start - (const char *) page);
-	fragment.length = (OffsetNumber) length;
-	memcpy(delta, &fragment, sizeof(fragment));
-	memcpy(delta + sizeof(fragment), start, length);
-	return delta + sizeof(fragment) + length;
+	XLogBeginInsert();
+	XLogRegisterBuffer(0, buffer, registration);
+	XLogRegisterBufData(0, delta->fragments, delta->length);
+	lsn = XLogInsert(RM_GENERIC_ID, 0);
+	PageSetLSN(BufferGetPage(buffer), lsn);
 }
 
 /*
- * Do what sware_wal_add_item does, but leave it to the server to find out
- * what has changed.  So the record has the cleared marks, too.
+ * Do what sware_wal_add_item does, but find out by comparison what has
+ * changed.  So the record has the cleared marks, too.
  */
 static void
 add_item_by_comparison(Relation index, Buffer buffer, IndexTuple tuple,
@@ -267,8 +360,7 @@ add_item_by_comparison(Relation index, Buffer buffer, IndexTuple tuple,
  * pointers behind it.  The caller has made sure that it fits.
  *
  * This is by far the most frequent change, and it is known what it touches.
- * So the generic record is put together here: GenericXLogFinish would have to
- * copy and compare two whole pages to find that out.
+ * So nothing is copied and compared here.
  */
 void
 sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
@@ -278,8 +370,7 @@ sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 	PageHeader	header = (PageHeader) page;
 	SwarePageOpaque opaque = SwarePageGetOpaque(page);
 	Size		size = IndexTupleSize(tuple);
-	PGAlignedBlock delta;
-	char	   *end = delta.data;
+	SwareDelta	delta;
 	uint8		registration = registration_flags(page);
 
 	if (unlikely(images_are_compared()))
@@ -300,27 +391,23 @@ sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 	if (RelationNeedsWAL(index))
 	{
 		ItemId		line_pointer = PageGetItemId(page, offset);
-		XLogRecPtr	lsn;
 
 		StaticAssertStmt(offsetof(PageHeaderData, pd_upper) ==
 						 offsetof(PageHeaderData, pd_lower) +
 						 sizeof(LocationIndex),
 						 "pd_upper must follow pd_lower");
-		end = add_fragment(end, page, &header->pd_lower,
-						   2 * sizeof(LocationIndex));
-		end = add_fragment(end, page, line_pointer,
-						   (char *) page + header->pd_lower -
-						   (char *) line_pointer);
-		end = add_fragment(end, page, (char *) page + header->pd_upper,
-						   MAXALIGN(size));
+		delta.length = 0;
+		sware_delta_add(&delta, page, &header->pd_lower,
+						2 * sizeof(LocationIndex));
+		sware_delta_add(&delta, page, line_pointer,
+						(char *) page + header->pd_lower -
+						(char *) line_pointer);
+		sware_delta_add(&delta, page, (char *) page + header->pd_upper,
+						MAXALIGN(size));
 		if (to_append_area)
-			end = add_fragment(end, page, &opaque->appendItems, sizeof(uint16));
-
-		XLogBeginInsert();
-		XLogRegisterBuffer(0, buffer, registration);
-		XLogRegisterBufData(0, delta.data, end - delta.data);
-		lsn = XLogInsert(RM_GENERIC_ID, 0);
-		PageSetLSN(page, lsn);
+			sware_delta_add(&delta, page, &opaque->appendItems,
+							sizeof(uint16));
+		log_change(buffer, &delta, registration);
 	}
 
 	END_CRIT_SECTION();
@@ -355,8 +442,7 @@ sware_wal_append_data(Relation index, Buffer buffer, const char *data,
 	bool		sets_flags = (flags & ~opaque->flags) != 0;
 	PageHeader	header = (PageHeader) page;
 	char	   *place = (char *) page + header->pd_lower;
-	char		delta[BLCKSZ + 3 * sizeof(DeltaFragment)];
-	char	   *end = delta;
+	SwareDelta	delta;
 	uint8		registration = registration_flags(page);
 
 	if (unlikely(images_are_compared()))
@@ -374,18 +460,13 @@ sware_wal_append_data(Relation index, Buffer buffer, const char *data,
 
 	if (RelationNeedsWAL(index))
 	{
-		XLogRecPtr	lsn;
-
-		end = add_fragment(end, page, &header->pd_lower, sizeof(LocationIndex));
-		end = add_fragment(end, page, place, size);
+		delta.length = 0;
+		sware_delta_add(&delta, page, &header->pd_lower,
+						sizeof(LocationIndex));
+		sware_delta_add(&delta, page, place, size);
 		if (sets_flags)
-			end = add_fragment(end, page, &opaque->flags, sizeof(uint16));
-
-		XLogBeginInsert();
-		XLogRegisterBuffer(0, buffer, registration);
-		XLogRegisterBufData(0, delta, end - delta);
-		lsn = XLogInsert(RM_GENERIC_ID, 0);
-		PageSetLSN(page, lsn);
+			sware_delta_add(&delta, page, &opaque->flags, sizeof(uint16));
+		log_change(buffer, &delta, registration);
 	}
 
 	END_CRIT_SECTION();

@@ -25,7 +25,7 @@
 /* for test modules, see tree.h */
 #pragma GCC visibility push(default)
 
-typedef GenericXLogState SwareWal;
+typedef struct SwareWal SwareWal;
 
 extern SwareWal *sware_wal_begin(Relation index);
 extern Page sware_wal_change(SwareWal *wal, Buffer buffer);

@@ -1,0 +1,141 @@
+/*-------------------------------------------------------------------------
+ *
+ * delta.c
+ *	  Describes how a page changes, in the form of generic WAL.
+ *
+ * The server's own GenericXLogFinish looks at each byte of two pages.  Most
+ * changes touch a small part of a page, so here what is equal is passed over
+ * in larger pieces.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "wal/delta.h"
+
+/* how many bytes are compared at once */
+#define PIECE	64
+
+/*
+ * Part of a page: bytes from `start` on, up to `end`.  What redo finds at
+ * other places than those from `knownStart` to `knownEnd` is not known, since
+ * they were free space before.
+ */
+typedef struct Region
+{
+	int			start;
+	int			end;
+	int			knownStart;
+	int			knownEnd;
+} Region;
+
+/* Append a fragment with `length` bytes of the changed page, from `start` on. */
+void
+sware_delta_add(SwareDelta *delta, const char *page, const void *start,
+				Size length)
+{
+	SwareFragment fragment;
+	char	   *place = delta->fragments + delta->length;
+
+	fragment.offset = (OffsetNumber) ((const char *) start - page);
+	fragment.length = (OffsetNumber) length;
+	Assert(delta->length + sizeof(fragment) + length <= SWARE_MAX_DELTA);
+	memcpy(place, &fragment, sizeof(fragment));
+	memcpy(place + sizeof(fragment), start, length);
+	delta->length += sizeof(fragment) + length;
+}
+
+/* Return the first place from `place` on at which two pages differ, or `end`. */
+static int
+pass_over_equal(const char *before, const char *after, int place, int end)
+{
+	while (place + PIECE <= end &&
+		   memcmp(before + place, after + place, PIECE) == 0)
+		place += PIECE;
+	while (place < end && before[place] == after[place])
+		place++;
+	return place;
+}
+
+/* Return the first place from `place` on that a delta must have, or the end. */
+static int
+next_difference(const Region *region, const char *before, const char *after,
+				int place)
+{
+	int			known_end = Min(region->end, region->knownEnd);
+
+	if (place < region->knownStart || place >= known_end)
+		return place;
+	return pass_over_equal(before, after, place, known_end);
+}
+
+/*
+ * Return where the fragment ends that begins at `place`: at bytes that are
+ * equal and more than the header of another fragment.
+ */
+static int
+fragment_end(const Region *region, const char *before, const char *after,
+			 int place)
+{
+	int			behind = Max(place + 1, region->knownStart);
+	int			known_end = Min(region->end, region->knownEnd);
+
+	for (place = behind; place < known_end; place++)
+	{
+		if (before[place] != after[place])
+			behind = place + 1;
+		else if (place - behind >= (int) sizeof(SwareFragment))
+			return behind;
+	}
+	/* what follows is not known */
+	return region->end > known_end ? region->end : behind;
+}
+
+/* Append what differs in a part of a page. */
+static void
+compare_region(SwareDelta *delta, const Region *region, const char *before,
+			   const char *after)
+{
+	int			place = region->start;
+
+	while ((place = next_difference(region, before, after, place)) < region->end)
+	{
+		int			end = fragment_end(region, before, after, place);
+
+		sware_delta_add(delta, after, after + place, end - place);
+		place = end;
+	}
+}
+
+/* Make the delta that changes one page into another; free space is ignored. */
+void
+sware_delta_compare(SwareDelta *delta, const char *before, const char *after)
+{
+	const PageHeaderData *old = (const PageHeaderData *) before;
+	const PageHeaderData *new = (const PageHeaderData *) after;
+	Region		lower = {0, new->pd_lower, 0, old->pd_lower};
+	Region		upper = {new->pd_upper, BLCKSZ, old->pd_upper, BLCKSZ};
+
+	delta->length = 0;
+	compare_region(delta, &lower, before, after);
+	compare_region(delta, &upper, before, after);
+}
+
+/* Change a page as redo does. */
+void
+sware_delta_apply(const SwareDelta *delta, char *page)
+{
+	const char *place = delta->fragments;
+	PageHeader	header = (PageHeader) page;
+
+	while (place < delta->fragments + delta->length)
+	{
+		SwareFragment fragment;
+
+		memcpy(&fragment, place, sizeof(fragment));
+		place += sizeof(fragment);
+		memcpy(page + fragment.offset, place, fragment.length);
+		place += fragment.length;
+	}
+	memset(page + header->pd_lower, 0, header->pd_upper - header->pd_lower);
+}
