@@ -2,17 +2,6 @@
 -- the index: that is an error. It may read the table, and insert into other tables.
 \set VERBOSITY terse
 SET search_path = twin_sware, public;
-CREATE FUNCTION compare_and_act(int, int) RETURNS int LANGUAGE plpgsql AS $$
-DECLARE
-	action text := current_setting('twin.action', true);
-BEGIN
-	IF action <> '' AND $1 <> $2 THEN
-		PERFORM set_config('twin.action', '', false);
-		EXECUTE action;
-	END IF;
-	RETURN pg_catalog.btint4cmp($1, $2);
-END
-$$;
 CREATE OPERATOR CLASS acting_ops FOR TYPE int USING sware AS
 	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
 	FUNCTION 1 compare_and_act(int, int);
@@ -44,6 +33,32 @@ SELECT public.sware_flush('t_a');
 SET twin.action = '';
 SELECT public.sware_check('t_a', true), public.sware_check('other_a', true),
 	count(*), min(a), max(a) FROM other;
+
+-- The function changes another index while the flush has a record of a leaf open, the
+-- first one of the tree. The record is as it should be, and this session, which has
+-- seen that the tree was empty, looks there.
+CREATE TABLE few (a int);
+CREATE INDEX few_a ON few USING sware (a acting_ops);
+CREATE FUNCTION flush_while(action text, calls_before int, OUT was_executed bool, OUT rows_found bigint)
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+BEGIN
+	TRUNCATE few, other;
+	PERFORM set_config('twin.action', '', false);
+	INSERT INTO few VALUES (4), (2), (1), (3) ON CONFLICT DO NOTHING;
+	PERFORM FROM generate_series(1, 3) n, LATERAL (SELECT FROM few WHERE a > 0 AND n > 0 OFFSET 0) s;
+	PERFORM set_config('twin.calls_before', calls_before::text, false);
+	PERFORM set_config('twin.action', action, false);
+	PERFORM public.sware_flush('few_a');
+	was_executed := EXISTS (SELECT FROM other);
+	PERFORM set_config('twin.action', '', false), set_config('twin.calls_before', '', false);
+	rows_found := (SELECT count(*) FROM few WHERE a > 0);
+	PERFORM public.sware_check('few_a', true), public.sware_check('other_a', true);
+END $$;
+SELECT count(*) FILTER (WHERE was_executed) > 8 AS at_many_calls, bool_or(NOT was_executed) AS at_each,
+	min(rows_found), max(rows_found)
+FROM generate_series(0, 30) calls_before,
+	flush_while('INSERT INTO twin_sware.other SELECT generate_series(1, 10) ON CONFLICT DO NOTHING;
+		SELECT public.sware_flush(''twin_sware.other_a'')', calls_before);
 
 -- While an index is being flushed, the function publishes what the transaction has
 -- staged for it, and the buffer exceeds its quota. The flush goes on.

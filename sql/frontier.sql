@@ -379,16 +379,6 @@ CALL check_rows('f2', 'f2_k', 'k');
 SELECT sware_check('f2_l', true);
 
 -- An insert within another one, which may have a key locked, does not search.
-CREATE FUNCTION compare_and_act(int, int) RETURNS int LANGUAGE plpgsql AS $$
-DECLARE
-	action text := current_setting('compare.action', true);
-BEGIN
-	IF action <> '' THEN
-		PERFORM set_config('compare.action', '', false);
-		EXECUTE action;
-	END IF;
-	RETURN pg_catalog.btint4cmp($1, $2);
-END $$;
 CREATE OPERATOR CLASS acting_ops FOR TYPE int USING sware AS
 	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
 	FUNCTION 1 compare_and_act(int, int);
@@ -399,7 +389,7 @@ CREATE UNIQUE INDEX nested_inner_k ON nested_inner USING sware (k);
 INSERT INTO nested_outer VALUES (1);
 SELECT sware_flush('nested_outer_k');
 SET sware.fault_points = 'frontier-found=notice';
-SET compare.action = 'INSERT INTO nested_inner SELECT generate_series(1, 100)';
+SET twin.action = 'INSERT INTO nested_inner SELECT generate_series(1, 100)';
 INSERT INTO nested_outer VALUES (2);
 RESET sware.fault_points;
 SELECT count(*) FROM nested_inner;
@@ -408,7 +398,6 @@ CALL check_rows('nested_inner', 'nested_inner_k', 'k');
 DROP TABLE nested_outer, nested_inner;
 DROP OPERATOR CLASS acting_ops USING sware;
 DROP OPERATOR FAMILY acting_ops USING sware;
-DROP FUNCTION compare_and_act(int, int);
 
 DROP TABLE ft, fs, fz, fi, fd, fm, fn, fx, fl, fe, fu, fp, ff, fc, f2;
 DROP DOMAIN whole;

@@ -105,20 +105,6 @@ CREATE TABLE many (id int, k text COLLATE "C");
 ALTER TABLE many ALTER k SET STORAGE PLAIN;
 CREATE INDEX many_k ON many USING sware (k);
 INSERT INTO many SELECT i, key_of(i, 2568) FROM generate_series(1, 1000) i;
-CREATE FUNCTION compare_and_act(int, int) RETURNS int LANGUAGE plpgsql AS $$
-DECLARE
-	action text := current_setting('twin.action', true);
-	calls_before int := current_setting('twin.calls_before', true);
-BEGIN
-	IF action <> '' AND calls_before > 0 THEN
-		PERFORM set_config('twin.calls_before', (calls_before - 1)::text, false);
-	ELSIF action <> '' THEN
-		PERFORM set_config('twin.action', '', false);
-		EXECUTE action;
-	END IF;
-	RETURN pg_catalog.btint4cmp($1, $2);
-END
-$$;
 CREATE OPERATOR CLASS acting_ops FOR TYPE int USING sware AS
 	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
 	FUNCTION 1 compare_and_act(int, int);

@@ -172,6 +172,25 @@ $$;
 \i :verdict_file
 \set ECHO all
 
+-- A comparison function that executes the setting twin.action, once: at the first call
+-- with keys that differ, or after as many of these as twin.calls_before says.
+CREATE FUNCTION compare_and_act(int, int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	action text := current_setting('twin.action', true);
+	calls_before int := nullif(current_setting('twin.calls_before', true), '');
+BEGIN
+	IF action <> '' AND $1 <> $2 THEN
+		IF calls_before > 0 THEN
+			PERFORM set_config('twin.calls_before', (calls_before - 1)::text, false);
+		ELSE
+			PERFORM set_config('twin.action', '', false);
+			EXECUTE action;
+		END IF;
+	END IF;
+	RETURN pg_catalog.btint4cmp($1, $2);
+END
+$$;
+
 -- Removes all twins.
 CREATE FUNCTION drop_twins() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN

@@ -5,7 +5,7 @@
  *
  * The server's own GenericXLogFinish looks at each byte of two pages.  Most
  * changes touch a small part of a page, so here what is equal is passed over
- * in larger pieces.
+ * in larger pieces, and where pages differ, most bytes need no look.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,12 +14,15 @@
 #include "wal/delta.h"
 
 /* how many bytes are compared at once */
-#define PIECE	64
+#define PIECE	16
+
+/* so many equal bytes end a fragment: they take more than the next header */
+#define ENOUGH	((int) sizeof(SwareFragment) + 1)
 
 /*
- * Part of a page: bytes from `start` on, up to `end`.  What redo finds at
- * other places than those from `knownStart` to `knownEnd` is not known, since
- * they were free space before.
+ * Part of a page: bytes from `start` on, up to `end`.  Of these, what redo
+ * finds at other places than those from `knownStart` to `knownEnd` is not
+ * known, since they were free space before.
  */
 typedef struct Region
 {
@@ -29,7 +32,9 @@ typedef struct Region
 	int			knownEnd;
 } Region;
 
-/* Append a fragment with `length` bytes of the changed page, from `start` on. */
+/*
+ * Append a fragment with `length` bytes of the changed page, from `start` on.
+ */
 void
 sware_delta_add(SwareDelta *delta, const char *page, const void *start,
 				Size length)
@@ -45,7 +50,10 @@ sware_delta_add(SwareDelta *delta, const char *page, const void *start,
 	delta->length += sizeof(fragment) + length;
 }
 
-/* Return the first place from `place` on at which two pages differ, or `end`. */
+/*
+ * Return the first place from `place` on at which two pages differ before
+ * `end`; otherwise `end`, or `place` if that is beyond it.
+ */
 static int
 pass_over_equal(const char *before, const char *after, int place, int end)
 {
@@ -62,33 +70,41 @@ static int
 next_difference(const Region *region, const char *before, const char *after,
 				int place)
 {
-	int			known_end = Min(region->end, region->knownEnd);
-
-	if (place < region->knownStart || place >= known_end)
+	if (place < region->knownStart)
 		return place;
-	return pass_over_equal(before, after, place, known_end);
+	return pass_over_equal(before, after, place, region->knownEnd);
 }
 
 /*
- * Return where the fragment ends that begins at `place`: at bytes that are
- * equal and more than the header of another fragment.
+ * Return where the fragment ends that begins at `place`: where so many bytes
+ * are equal that another fragment takes less than they do.
  */
 static int
 fragment_end(const Region *region, const char *before, const char *after,
 			 int place)
 {
-	int			behind = Max(place + 1, region->knownStart);
-	int			known_end = Min(region->end, region->knownEnd);
+	int			start = Max(place + 1, region->knownStart);
+	int			end = region->end;
 
-	for (place = behind; place < known_end; place++)
+	/* looked at from behind, a byte that differs excludes all before it */
+	while (start + ENOUGH <= region->knownEnd)
 	{
-		if (before[place] != after[place])
-			behind = place + 1;
-		else if (place - behind >= (int) sizeof(SwareFragment))
-			return behind;
+		int			last = start + ENOUGH - 1;
+
+		while (last >= start && before[last] == after[last])
+			last--;
+		if (last < start)
+			return start;
+		start = last + 1;
 	}
-	/* what follows is not known */
-	return region->end > known_end ? region->end : behind;
+
+	/* too few are left; behind them is the end, or what is not known */
+	if (end == region->knownEnd)
+	{
+		while (end > start && before[end - 1] == after[end - 1])
+			end--;
+	}
+	return end;
 }
 
 /* Append what differs in a part of a page. */
@@ -98,10 +114,14 @@ compare_region(SwareDelta *delta, const Region *region, const char *before,
 {
 	int			place = region->start;
 
-	while ((place = next_difference(region, before, after, place)) < region->end)
+	for (;;)
 	{
-		int			end = fragment_end(region, before, after, place);
+		int			end;
 
+		place = next_difference(region, before, after, place);
+		if (place >= region->end)
+			return;
+		end = fragment_end(region, before, after, place);
 		sware_delta_add(delta, after, after + place, end - place);
 		place = end;
 	}
@@ -113,7 +133,8 @@ sware_delta_compare(SwareDelta *delta, const char *before, const char *after)
 {
 	const PageHeaderData *old = (const PageHeaderData *) before;
 	const PageHeaderData *new = (const PageHeaderData *) after;
-	Region		lower = {0, new->pd_lower, 0, old->pd_lower};
+	Region		lower = {0, new->pd_lower,
+	0, Min(new->pd_lower, old->pd_lower)};
 	Region		upper = {new->pd_upper, BLCKSZ, old->pd_upper, BLCKSZ};
 
 	delta->length = 0;

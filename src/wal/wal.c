@@ -4,9 +4,9 @@
  *	  All functions that write WAL records for pages.
  *
  * Most records are generic WAL (resource manager "Generic"), put together here
- * in the form that GenericXLogFinish gives them (delta.h).  The others are whole images
- * of new pages, as the server logs them (resource manager "XLOG").  So redo
- * needs no code of this library.
+ * in the form that GenericXLogFinish gives them (delta.h).  The others are
+ * whole images of new pages, as the server logs them (resource manager
+ * "XLOG").  So redo needs no code of this library.
  *
  *-------------------------------------------------------------------------
  */
