@@ -36,6 +36,7 @@ extern int	sware_buffer_insert(Relation index, IndexTuple *entries, int count,
 
 /* flush.c */
 extern int64 sware_buffer_flush_all(Relation index);
+extern Size sware_buffer_run_limit(Relation index);
 extern void sware_buffer_flush_piece(Relation index);
 extern void sware_buffer_flush_dead(Relation index);
 extern void sware_buffer_wait_for_readers(Relation index,

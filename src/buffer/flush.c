@@ -56,6 +56,7 @@
  */
 #define MAX_PIECE_PAGES			32
 #define MAX_SCRAMBLED_PIECE_PAGES	256
+#define RUNS_OF_PIECE			4
 #define SCRAMBLED_K				50
 #define SCRAMBLED_L				50
 
@@ -338,6 +339,18 @@ piece_size(Relation index, const SwareListedPage *pages, int count)
 	if (sware_estimates(index, &k, &l) && k > SCRAMBLED_K && l > SCRAMBLED_L)
 		limit = MAX_SCRAMBLED_PIECE_PAGES;
 	return Min(Max(Min(Max(quota / 4, count - quota), limit), 1), count);
+}
+
+/*
+ * How many bytes of entries may a run have that is to wait in the buffer for
+ * others?  A flush should move several such runs together.
+ */
+Size
+sware_buffer_run_limit(Relation index)
+{
+	int			piece = Min(MAX_PIECE_PAGES, sware_buffer_quota(index) / 4);
+
+	return (Size) (piece / RUNS_OF_PIECE) * BLCKSZ;
 }
 
 /* The pages before the first one with an entry that is not marked. */

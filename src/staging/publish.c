@@ -29,14 +29,22 @@
 #include "staging/staginginternal.h"
 #include "shared/statistics.h"
 #include "base/faultpoint.h"
+#include "tree/append.h"
 #include "tree/tree.h"
 
 /*
- * Up to this number of entries of a transaction go to the buffer.  More entries
- * than that fill whole leaves of the tree, or each leaf that they change gets
- * several of them, so the buffer would save little: they are sent to the tree.
+ * Up to this number of entries of a transaction go to the buffer.  Of more
+ * entries only scattered ones do: the others fill whole leaves of the tree, or
+ * each leaf that they change gets several of them, so the buffer would save
+ * little.
  */
 #define LARGEST_BUFFERED_RUN	256
+
+/*
+ * Scattered entries go to the tree, too, if only one in this number is: they
+ * cost little then, and readers are faster if nothing is in the buffer.
+ */
+#define FEW_SCATTERED			32
 
 /*
  * Publishing at least this number of entries of an index at once costs less
@@ -117,6 +125,40 @@ tell_of_stored(SwareStaging *staging, Relation index, IndexTuple *entries,
 }
 
 /*
+ * Store those of the staged entries, which are in order, that are not above the
+ * whole tree: in the tree, or in the buffer if they would come to its leaves
+ * one by one.  Returns how many were stored, from the first on; the caller
+ * sends the others to the tree.
+ */
+static int
+store_within_tree(SwareStaging *staging, Relation index, Relation heap,
+				  IndexTuple *entries, int count)
+{
+	int			limit = sware_buffer_run_limit(index) /
+		MAXALIGN(IndexTupleSize(entries[0]));
+	int			within = sware_entries_within_tree(index, entries, count);
+	bool		has_versions = staging->hasVersions;
+	IndexTuple *scattered;
+	int			scattered_count;
+	int			stored;
+	int			buffered = 0;
+
+	if (limit == 0 || within == 0)
+		return 0;
+	scattered = palloc(limit * sizeof(IndexTuple));
+	stored = sware_tree_insert_company(index, heap, entries, within,
+									   has_versions, scattered,
+									   &scattered_count, limit);
+	if (scattered_count > count / FEW_SCATTERED)
+		buffered = sware_buffer_insert(index, scattered, scattered_count,
+									   has_versions);
+	sware_tree_insert_run(index, heap, scattered + buffered,
+						  scattered_count - buffered, has_versions);
+	sware_count_tree_run(index, 0, stored - buffered);
+	return stored;
+}
+
+/*
  * Send the lower `percent` of the staged entries to the tree, or, if that is
  * few entries, to the buffer.  The rest is kept, in order.  After an error all
  * entries are staged still; storing an entry twice does no harm.  Runs
@@ -168,6 +210,9 @@ send(SwareStaging *staging, Relation index, int percent)
 												count - stored);
 		are_in_order = stored == 0;
 		SWARE_FAULT_POINT("publish-sorted");
+		if (sent == count && count > LARGEST_BUFFERED_RUN)
+			stored += store_within_tree(staging, index, heap, entries + stored,
+										count - stored);
 		appended = sware_tree_insert_run(index, heap, entries + stored,
 										 sent - stored, staging->hasVersions);
 		table_close(heap, NoLock);

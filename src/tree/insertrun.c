@@ -42,6 +42,19 @@
 /* A run with fewer entries is not worth a bulk append. */
 #define MIN_APPEND_RUN	(SWARE_MAX_ITEMS_PER_PAGE * 2)
 
+/*
+ * How full the left half of a split is made, in percent, if a run fills it.
+ * Where runs meet entries that are there already, more will follow.
+ */
+#define LEFT_HALF_FILL	90
+
+/*
+ * Entries are scattered if those that a leaf gets take fewer bytes than this.
+ * Then more entries are taken to be, up to the second number.
+ */
+#define MIN_COMPANY		(BLCKSZ / 40)
+#define MAX_STEP		64
+
 /* What must be done to a leaf to store an entry. */
 typedef enum PlacementKind
 {
@@ -339,15 +352,13 @@ item_position(const SwareSearchKey *key, const SwareItems *items)
 
 /*
  * Insert an entry into the items of a leaf, unless they have it already.
- * Returns the index of the item that was inserted, or -1.
+ * `position` is that of the first item that is not before the entry.  Returns
+ * the index of the item that was inserted, or -1.
  */
 static int
-merge_entry(SwareSearchKey *key, SwareItems *items, IndexTuple entry)
+merge_entry(SwareSearchKey *key, SwareItems *items, IndexTuple entry,
+			int position)
 {
-	int			position;
-
-	sware_search_key_set_entry(key, entry);
-	position = item_position(key, items);
 	if (position < items->count &&
 		sware_compare_key(key, items->tuples[position]) == 0)
 	{
@@ -367,9 +378,103 @@ merge_entry(SwareSearchKey *key, SwareItems *items, IndexTuple entry)
 }
 
 /*
+ * Merge the start of a run into the items of a leaf, until they take more than
+ * its room: one entry too many at most, so that two pages have room for all.
+ * Adds to *space what they take.  Returns the number of entries merged, and in
+ * *last the item that was inserted last.
+ */
+static int
+merge_beyond_room(SwareSearchKey *key, SwareItems *items, IndexTuple *entries,
+				  int count, Size room, Size *space, IndexTuple *last)
+{
+	int			merged = 0;
+
+	while (merged < count && *space <= room)
+	{
+		IndexTuple	entry = entries[merged++];
+		int			position;
+
+		sware_search_key_set_entry(key, entry);
+		position = merge_entry(key, items, entry, item_position(key, items));
+		if (position >= 0)
+		{
+			*last = items->tuples[position];
+			*space += sware_item_space(*last);
+		}
+	}
+	return merged;
+}
+
+/*
+ * The space of a pivot behind an entry of a run, before the run's next entry or
+ * before an item.
+ */
+static Size
+next_pivot_space(IndexTuple *entries, int number, int count, IndexTuple item)
+{
+	Size		space = sware_pivot_space(item);
+
+	return number + 1 == count ? space :
+		Max(space, sware_pivot_space(entries[number + 1]));
+}
+
+/*
+ * Merge more of a run into the items of a leaf that will be split, as long as
+ * they fill a left half of their own.  So a split behind the last one is
+ * possible: the right half has only items of the leaf then.  Returns the number
+ * of entries merged, and in *last the item that came last.  If the left half is
+ * full, *bound is set to the next key of the run or of the leaf.
+ */
+static int
+merge_into_left_half(SwareSearchKey *key, SwareItems *items,
+					 IndexTuple *entries, int count, IndexTuple *last,
+					 IndexTuple *bound)
+{
+	Size		limit = SWARE_PAGE_CAPACITY * LEFT_HALF_FILL / 100;
+	Size		space = 0;		/* of the items before `counted` */
+	int			counted = 0;
+	int			behind = 0;		/* the place behind the last entry */
+	int			merged;
+
+	for (merged = 0; merged < count; merged++)
+	{
+		IndexTuple	entry = entries[merged];
+		Size		size = sware_item_space(entry);
+		int			place;
+
+		sware_search_key_set_entry(key, entry);
+		place = item_position(key, items);
+		while (counted < place)
+			space += sware_item_space(items->tuples[counted++]);
+		if (place == items->count ||
+			space + size + next_pivot_space(entries, merged, count,
+											items->tuples[place]) >
+			SWARE_PAGE_CAPACITY)
+			return merged;
+		if (space + size > limit)
+			break;
+
+		/* a TID that leaves a posting list may come behind the next entry */
+		(void) merge_entry(key, items, entry, place);
+		if (sware_tuple_is_posting(items->tuples[place]))
+			return merged + 1;
+		behind = place + 1;
+		*last = items->tuples[place];
+	}
+	if (merged > 0 && merged < count && behind < items->count)
+	{
+		IndexTuple	item = items->tuples[behind];
+
+		*bound = sware_compare_entries(key->index, entries[merged], item) < 0 ?
+			entries[merged] : item;
+	}
+	return merged;
+}
+
+/*
  * Store at least one entry of a run in an exclusively locked leaf that has no
- * room for the first of them, by merging duplicates or by a split.  Returns
- * the number of entries stored.  Releases the leaf.
+ * room for all of them, by merging duplicates or by a split.  Returns the
+ * number of entries stored.  Releases the leaf.
  */
 static int
 store_with_rearrangement(SwareSearchKey *key, Buffer buffer,
@@ -382,38 +487,35 @@ store_with_rearrangement(SwareSearchKey *key, Buffer buffer,
 		sware_page_high_key(page);
 	Size		room = SWARE_PAGE_CAPACITY -
 		(high_key ? sware_item_space(high_key) : sizeof(ItemIdData));
-	int			stored = 0;
 	Size		space;
 	IndexTuple	new_item = entries[0];
+	IndexTuple	bound = NULL;
 	bool		rewrite;
+	int			stored;
 
-	/* take one entry too many at most, so that two pages have room for all */
 	sware_collect_items(index, page, items);
 	space = items_space(items);
-	while (stored < count && space <= room)
-	{
-		int			position = merge_entry(key, items, entries[stored++]);
+	stored = merge_beyond_room(key, items, entries, count, room, &space,
+							   &new_item);
+	if (space > room)
+		stored += merge_into_left_half(key, items, entries + stored,
+									   count - stored, &new_item, &bound);
 
-		if (position >= 0)
-		{
-			new_item = items->tuples[position];
-			space += sware_item_space(new_item);
-		}
-	}
-
-	if (space > room &&
+	rewrite = space <= room;
+	if (!rewrite &&
 		sware_option_deduplicate(index) && sware_cache(index)->allEqualImage)
 	{
+		int			before = items->count;
+
 		items->count = sware_deduplicate(index, items->tuples, items->count);
-		space = items_space(items);
+		if (items->count < before)
+			bound = NULL;
 
 		/*
 		 * if merging gains very little, the leaf is full again soon: split it
 		 */
-		rewrite = space <= room - room / 32;
+		rewrite = items_space(items) <= room - room / 32;
 	}
-	else
-		rewrite = space <= room;
 
 	if (rewrite)
 	{
@@ -427,7 +529,7 @@ store_with_rearrangement(SwareSearchKey *key, Buffer buffer,
 	else
 	{
 		sware_search_key_set_entry(key, new_item);
-		sware_split(index, buffer, items, item_position(key, items),
+		sware_split(index, buffer, items, item_position(key, items), bound,
 					InvalidBuffer);
 		sware_insert_downlink(index, buffer, stack);
 	}
@@ -443,7 +545,7 @@ static int
 entries_of_leaf(Relation index, Page page, IndexTuple *entries, int count)
 {
 	int			low = 1;
-	int			high = Min(count, SWARE_MAX_ITEMS_PER_PAGE / 2);
+	int			high = Min(count, SWARE_MAX_ITEMS_PER_PAGE);
 	SwareSearchKey end;
 
 	if (sware_page_is_rightmost(page))
@@ -489,6 +591,47 @@ entries_space(IndexTuple *entries, int count)
 }
 
 /*
+ * Insert the start of a run: the entries that belong to the leaf of the first
+ * one, or as many of them as can be stored there together.  Returns their
+ * number, or 0 if together they take fewer than `least` bytes.  What this
+ * allocates can be freed afterwards.  The caller holds no content locks.
+ */
+static int
+insert_into_leaf(SwareSearchKey *key, Relation heap, IndexTuple *entries,
+				 int count, Size least, bool has_versions)
+{
+	Relation	index = key->index;
+	SwareStack *stack;
+	Buffer		buffer;
+	Page		page;
+	int			here;
+	Size		space;
+	int			stored = 0;
+
+	sware_search_key_set_entry(key, entries[0]);
+	buffer = sware_find_leaf(key, BUFFER_LOCK_EXCLUSIVE, &stack);
+	page = BufferGetPage(buffer);
+	here = entries_of_leaf(index, page, entries, count);
+	space = entries_space(entries, here);
+	if (space < least)
+	{
+		sware_release_buffer(buffer);
+		return 0;
+	}
+	if (here == 1 || space <= PageGetExactFreeSpace(page))
+		stored = store_in_room(key, buffer, entries, here);
+	if (stored == 0 &&
+		sware_leaf_make_room(index, heap, buffer, sware_item_space(entries[0]),
+							 Max(space, BLCKSZ / 8), has_versions))
+		stored = store_in_room(key, buffer, entries, here);
+	if (stored > 0)
+		sware_release_buffer(buffer);
+	else
+		stored = store_with_rearrangement(key, buffer, entries, here, stack);
+	return stored;
+}
+
+/*
  * Insert a run: entries in order and without duplicates.  Entries that the
  * tree has already are skipped.  Returns the number of entries that were
  * appended in new leaves.
@@ -518,9 +661,6 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 
 	while (done < count)
 	{
-		SwareStack *stack;
-		Buffer		buffer;
-		int			here;
 		int			stored;
 
 		CHECK_FOR_INTERRUPTS();
@@ -532,29 +672,67 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 			if (stored > 0)
 				continue;
 		}
-
-		sware_search_key_set_entry(&key, entries[done]);
-		buffer = sware_find_leaf(&key, BUFFER_LOCK_EXCLUSIVE, &stack);
-		here = entries_of_leaf(index, BufferGetPage(buffer), entries + done,
-							   count - done);
-		stored = store_in_room(&key, buffer, entries + done, here);
-		if (stored == 0 &&
-			sware_leaf_make_room(index, heap, buffer,
-								 sware_item_space(entries[done]),
-								 Max(entries_space(entries + done, here),
-									 BLCKSZ / 8),
-								 has_versions))
-			stored = store_in_room(&key, buffer, entries + done, here);
-		if (stored > 0)
-			sware_release_buffer(buffer);
-		else
-			stored = store_with_rearrangement(&key, buffer, entries + done,
-											  here, stack);
-		done += stored;
+		done += insert_into_leaf(&key, heap, entries + done, count - done, 0,
+								 has_versions);
 		MemoryContextReset(context);
 	}
 
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
 	return appended;
+}
+
+/*
+ * Insert the start of a run, but only entries that come to a leaf in company of
+ * others.  The scattered ones between them are moved to `scattered`, which has
+ * room for `limit` entries.  Returns the number of entries inserted or moved.
+ * The rest is as for sware_tree_insert_run.
+ *
+ * Where leaves get few entries each, only some are looked at, to see whether
+ * that is still so.
+ */
+int
+sware_tree_insert_company(Relation index, Relation heap, IndexTuple *entries,
+						  int count, bool has_versions,
+						  IndexTuple *scattered, int *scattered_count,
+						  int limit)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "sware insert",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	SwareSearchKey key;
+	int			step = 1;		/* how many entries to move, if any */
+	int			done = 0;
+
+	sware_search_key_prepare(&key, index);
+	for (int i = 0; i < count; i++)
+		sware_check_entry_size(index, heap, entries[i]);
+
+	*scattered_count = 0;
+	while (done < count && *scattered_count < limit)
+	{
+		int			left = count - done;
+		int			stored;
+
+		CHECK_FOR_INTERRUPTS();
+		stored = insert_into_leaf(&key, heap, entries + done, left,
+								  MIN_COMPANY, has_versions);
+		done += stored;
+		if (stored > 0)
+			step = 1;
+		else
+		{
+			step = Min(step, Min(left, limit - *scattered_count));
+			memcpy(scattered + *scattered_count, entries + done,
+				   step * sizeof(IndexTuple));
+			*scattered_count += step;
+			done += step;
+			step = Min(step * 2, MAX_STEP);
+		}
+		MemoryContextReset(context);
+	}
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+	return done;
 }

@@ -68,12 +68,16 @@ complete_split(SwareWal *wal, Buffer child)
  * `new_item` is the downlink that completes the split of `child`, which is
  * exclusively locked.
  *
+ * If `bound` is not NULL, the page is a leaf, and is split behind the item
+ * `new_item`, which is not the last one.  The right half gets all keys from
+ * `bound` on, which lies between that item and the next.
+ *
  * The page stays locked, and is flagged as incompletely split; the caller must
  * call sware_insert_downlink next.
  */
 void
 sware_split(Relation index, Buffer buffer, SwareItems *items, int new_item,
-			Buffer child)
+			IndexTuple bound, Buffer child)
 {
 	Page		page = BufferGetPage(buffer);
 	int			level = SwarePageGetOpaque(page)->level;
@@ -81,7 +85,7 @@ sware_split(Relation index, Buffer buffer, SwareItems *items, int new_item,
 	IndexTuple	old_high_key = sware_page_has_high_key(page) ?
 		sware_page_high_key(page) : NULL;
 	int			left_count =
-		sware_find_split_point(index, page, items, new_item);
+		bound ? new_item + 1 : sware_find_split_point(index, page, items, new_item);
 	IndexTuple	first_right = items->tuples[left_count];
 	IndexTuple	pivot;
 	SwareLink	left_link = sware_page_link(buffer);
@@ -94,7 +98,7 @@ sware_split(Relation index, Buffer buffer, SwareItems *items, int new_item,
 
 	if (is_leaf)
 		pivot = sware_form_pivot(index, items->tuples[left_count - 1],
-								 first_right);
+								 bound ? bound : first_right);
 	else
 	{
 		/* the first key of the right page moves up; only its link stays */
@@ -212,7 +216,7 @@ make_room_for_downlink(Relation index, Buffer parent, IndexTuple downlink,
 
 	is_split = items->count > SWARE_MIN_FANOUT;
 	if (is_split)
-		sware_split(index, parent, items, position, child);
+		sware_split(index, parent, items, position, NULL, child);
 	else
 	{
 		SwareWal   *wal = sware_wal_begin(index);

@@ -15,7 +15,7 @@
 #include "tree/pagewrite.h"
 
 extern void sware_split(Relation index, Buffer buffer, SwareItems *items,
-						int new_item, Buffer child);
+						int new_item, IndexTuple bound, Buffer child);
 extern int	sware_find_split_point(Relation index, Page page, SwareItems *items,
 								   int new_item);
 extern Size sware_pivot_space(IndexTuple first_right);

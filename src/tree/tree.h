@@ -32,6 +32,11 @@ extern bool sware_tree_interval_end(const SwareSearchKey *place, bool forward,
 extern int	sware_tree_insert_run(Relation index, Relation heap,
 								  IndexTuple *entries, int count,
 								  bool has_versions);
+extern int	sware_tree_insert_company(Relation index, Relation heap,
+									  IndexTuple *entries, int count,
+									  bool has_versions,
+									  IndexTuple *scattered,
+									  int *scattered_count, int limit);
 extern bool sware_tree_may_have(const SwareSearchKey *low,
 								const SwareSearchKey *high);
 extern void sware_tree_bulk_delete(IndexVacuumInfo *info,
