@@ -44,9 +44,11 @@ SELECT on_both('INSERT INTO u SELECT i * 100, ''base'' FROM generate_series(1, 3
 BEGIN;
 SELECT on_both('INSERT INTO u SELECT i * 7919 % 300000 * 100 + 1, ''kept'' FROM generate_series(1, 500) i');
 SAVEPOINT s;
-SELECT on_both('INSERT INTO u SELECT i * 7919 % 300000 * 100 + 2, ''undone'' FROM generate_series(1, 500) i');
+SELECT on_both('INSERT INTO u SELECT i * 7919 % 300000 * 100 + 2, ''undone''
+	FROM generate_series(1, 500) i');
 ROLLBACK TO s;
-SELECT on_both('INSERT INTO u SELECT i * 7919 % 300000 * 100 + 3, ''kept, too'' FROM generate_series(1, 500) i');
+SELECT on_both('INSERT INTO u SELECT i * 7919 % 300000 * 100 + 3, ''kept, too''
+	FROM generate_series(1, 500) i');
 COMMIT;
 SELECT buffer_entries BETWEEN 1500 AND 1520 AS are_scattered FROM sware_stats('twin_sware.u_k');
 INSERT INTO twin_sware.u VALUES (791901, 'again');

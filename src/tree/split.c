@@ -85,7 +85,8 @@ sware_split(Relation index, Buffer buffer, SwareItems *items, int new_item,
 	IndexTuple	old_high_key = sware_page_has_high_key(page) ?
 		sware_page_high_key(page) : NULL;
 	int			left_count =
-		bound ? new_item + 1 : sware_find_split_point(index, page, items, new_item);
+		bound ? new_item + 1 :
+		sware_find_split_point(index, page, items, new_item);
 	IndexTuple	first_right = items->tuples[left_count];
 	IndexTuple	pivot;
 	SwareLink	left_link = sware_page_link(buffer);

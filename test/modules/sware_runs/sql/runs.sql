@@ -111,7 +111,8 @@ SELECT sware_check('run_wide_k', true);
 CREATE TABLE run_between (k bigint, v int);
 CREATE INDEX run_between_k ON run_between USING sware (k);
 INSERT INTO run_between SELECT i * 20, 0 FROM generate_series(1, 2000) i;
-SELECT insert_unindexed('run_between_k', 'INSERT INTO run_between SELECT i, 1 FROM generate_series(1, 40000) i');
+SELECT insert_unindexed('run_between_k',
+	'INSERT INTO run_between SELECT i, 1 FROM generate_series(1, 40000) i');
 SELECT sware_insert_runs('run_between_k', 9000);
 SELECT sware_check('run_between_k', true);
 SELECT leaf_pages('run_between_k') <= 42000 / 366 * 1.05 AS is_dense;
@@ -122,12 +123,14 @@ CREATE INDEX run_equal_k ON run_equal USING sware (k) WITH (deduplicate_items = 
 INSERT INTO run_equal SELECT i % 3, i FROM generate_series(1, 30000) i;
 DELETE FROM run_equal WHERE v % 20 <> 0;
 VACUUM run_equal;
-SELECT insert_unindexed('run_equal_k', 'INSERT INTO run_equal SELECT i % 3, -i FROM generate_series(1, 40000) i');
+SELECT insert_unindexed('run_equal_k',
+	'INSERT INTO run_equal SELECT i % 3, -i FROM generate_series(1, 40000) i');
 SELECT sware_insert_runs('run_equal_k', 9000);
 SELECT sware_check('run_equal_k', true);
 CREATE TABLE run_sizes (k text COLLATE "C", v int);
 CREATE INDEX run_sizes_k ON run_sizes USING sware (k);
-INSERT INTO run_sizes SELECT to_char(i * 20, '000000') || repeat('a', i * 7 % 2000), 0 FROM generate_series(1, 300) i;
+INSERT INTO run_sizes SELECT to_char(i * 20, '000000') || repeat('a', i * 7 % 2000), 0
+	FROM generate_series(1, 300) i;
 SELECT insert_unindexed('run_sizes_k', $$
 	INSERT INTO run_sizes SELECT to_char(i, '000000') || repeat('b', i * 11 % 2600 * (i % 5) / 4), 1
 		FROM generate_series(1, 6000) i $$);
