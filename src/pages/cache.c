@@ -41,9 +41,9 @@ sware_cache(Relation index)
 		SwareCache	cache;
 
 		read_metapage(index, &cache);
-		cache.rightmost.block = InvalidBlockNumber;
-		cache.rightmost.incarnation = 0;
-		cache.tail = cache.rightmost;
+		memset(&cache.leaf, 0, sizeof(SwareExpectedLeaf));
+		cache.leaf.link.block = InvalidBlockNumber;
+		cache.tail = cache.leaf.link;
 		cache.metapageVersion = cache.emptyRootVersion = SWARE_NO_VERSION;
 		index->rd_amcache =
 			MemoryContextAlloc(index->rd_indexcxt, sizeof(SwareCache));
@@ -67,15 +67,14 @@ sware_cache_refresh_root(Relation index)
 }
 
 /*
- * Remember where the rightmost leaf is, or that it is not known.  Callers
- * must not keep a pointer to the cache: a comparator that reads catalogs can
+ * Remember at which leaf the next key is expected, or that none is.  Callers must not keep a pointer to the cache: a comparator that reads catalogs can
  * cause the cache to be freed.
  */
 void
-sware_cache_set_rightmost(Relation index, SwareLink rightmost)
+sware_cache_set_leaf(Relation index, const SwareExpectedLeaf *leaf)
 {
 	if (index->rd_amcache)
-		((SwareCache *) index->rd_amcache)->rightmost = rightmost;
+		((SwareCache *) index->rd_amcache)->leaf = *leaf;
 }
 
 /* Remember the open buffer page that this backend has used last. */

@@ -20,14 +20,23 @@
 #include "layout/page.h"
 #include "pages/bufferpages.h"
 
+/* The leaf at which the next key is expected (tree/expectedleaf.h). */
+typedef struct SwareExpectedLeaf
+{
+	SwareLink	link;			/* or no link if none is expected */
+	bool		hasDownlink;	/* a writer's descent has led there */
+	int			strays;			/* keys in a row that belong elsewhere */
+	int64		lowest;			/* first columns' numbers that may be there */
+	int64		highest;
+} SwareExpectedLeaf;
+
 typedef struct SwareCache
 {
 	SwareLink	root;			/* as the metapage had it */
 	int			level;			/* level of the root */
 	bool		allEqualImage;	/* never changes while the file is the same */
 	uint64		indexIncarnation;	/* nor does this, except in a build */
-	SwareLink	rightmost;		/* the rightmost leaf, or no link if it is not
-								 * known */
+	SwareExpectedLeaf leaf;
 	SwareLink	tail;			/* an open buffer page, or no link */
 	SwareBufferState bufferState;	/* what the metapage said of the buffer */
 	uint64		metapageVersion;	/* when it said so; or SWARE_NO_VERSION */
@@ -38,7 +47,7 @@ typedef struct SwareCache
 
 extern SwareCache *sware_cache(Relation index);
 extern void sware_cache_refresh_root(Relation index);
-extern void sware_cache_set_rightmost(Relation index, SwareLink rightmost);
+extern void sware_cache_set_leaf(Relation index, const SwareExpectedLeaf *leaf);
 extern void sware_cache_set_tail(Relation index, SwareLink tail);
 extern void sware_cache_set_empty_root(Relation index, uint64 version);
 extern void sware_cache_forget(Relation index);

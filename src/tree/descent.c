@@ -23,6 +23,7 @@
 #include "pages/cache.h"
 #include "shared/pageversions.h"
 #include "tree/descent.h"
+#include "tree/expectedleaf.h"
 #include "tree/internalcopies.h"
 #include "tree/split.h"
 
@@ -694,41 +695,24 @@ sware_free_stack(SwareStack *stack)
 
 /*
  * Return the leaf whose key range has a place, pinned and locked.  It is the
- * rightmost one if that is known and the place is in it; otherwise it is
- * found by a descent, and `*stack`, unless NULL is given for it, is set to
- * the ancestors on the way.  If it is locked exclusively, it has no
- * incomplete split.
+ * one at which keys are expected if the place is there; otherwise it is found
+ * by a descent, and `*stack`, unless NULL is given for it, is set to the
+ * ancestors on the way.  If it is locked exclusively, it has no incomplete
+ * split.
  */
 Buffer
 sware_find_leaf(const SwareSearchKey *key, int lockmode, SwareStack **stack)
 {
-	Relation	index = key->index;
-	const SwareLink unknown = {InvalidBlockNumber, 0};
-	SwareLink	rightmost = sware_cache(index)->rightmost;
+	bool		is_writer = lockmode == BUFFER_LOCK_EXCLUSIVE;
 	Buffer		buffer;
 
 	if (stack)
 		*stack = NULL;
-	if (sware_link_is_valid(rightmost))
-	{
-		buffer = sware_read_linked(index, rightmost, 0, lockmode);
-		if (BufferIsValid(buffer))
-		{
-			Page		page = BufferGetPage(buffer);
-
-			if (sware_page_is_rightmost(page) &&
-				sware_page_last_sorted(page) >= SWARE_FIRST_DATA &&
-				sware_compare_key(key, sware_page_tuple(page,
-														SWARE_FIRST_DATA)) > 0)
-				return buffer;
-			sware_release_buffer(buffer);
-		}
-		sware_cache_set_rightmost(index, unknown);
-	}
-
-	buffer = lockmode == BUFFER_LOCK_SHARE && stack == NULL ?
-		sware_seek_leaf(key) : sware_descend(key, 0, lockmode, stack);
-	if (sware_page_is_rightmost(BufferGetPage(buffer)))
-		sware_cache_set_rightmost(index, sware_page_link(buffer));
+	buffer = sware_expected_leaf(key, lockmode);
+	if (BufferIsValid(buffer))
+		return buffer;
+	buffer = is_writer ? sware_descend(key, 0, lockmode, stack) :
+		sware_seek_leaf(key);
+	sware_note_leaf(key, buffer, is_writer);
 	return buffer;
 }
