@@ -67,7 +67,8 @@ sware_cache_refresh_root(Relation index)
 }
 
 /*
- * Remember at which leaf the next key is expected, or that none is.  Callers must not keep a pointer to the cache: a comparator that reads catalogs can
+ * Remember at which leaf the next key is expected, or that none is.  Callers
+ * must not keep a pointer to the cache: a comparator that reads catalogs can
  * cause the cache to be freed.
  */
 void
