@@ -57,6 +57,13 @@
 #define sware_local_transaction_id()	(MyProc->lxid)
 #endif
 
+/* 18 has another word, which stands before the function's type */
+#if PG_VERSION_NUM >= 180000
+#define SWARE_NORETURN	pg_noreturn
+#else
+#define SWARE_NORETURN	pg_attribute_noreturn()
+#endif
+
 /* from 17 on, an owner's functions run with a search_path that is safe */
 #if PG_VERSION_NUM >= 170000
 #define sware_restrict_search_path()	RestrictSearchPath()

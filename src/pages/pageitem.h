@@ -18,13 +18,13 @@
 
 #include "utils/rel.h"
 
+#include "base/compat.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 
-
 /* Raise the error for a damaged item. */
-extern void sware_report_item(Relation index, BlockNumber block, Page page,
-							  OffsetNumber offset) pg_attribute_noreturn()
+SWARE_NORETURN extern void sware_report_item(Relation index, BlockNumber block,
+											 Page page, OffsetNumber offset)
 			pg_attribute_cold;
 
 /* Returns the item at an offset, which is among the page's line pointers. */

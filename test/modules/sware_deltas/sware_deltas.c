@@ -14,6 +14,7 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
+#include "base/compat.h"
 #include "wal/delta.h"
 
 PG_MODULE_MAGIC;
@@ -206,8 +207,7 @@ make_pair(Trial *trial, Change change)
 	}
 }
 
-pg_attribute_noreturn()
-static void
+SWARE_NORETURN static void
 fail(const Trial *trial, const char *what, int place)
 {
 	elog(ERROR, "seed " INT64_FORMAT ", pair %d, byte %d: %s", trial->seed,
