@@ -593,8 +593,9 @@ entries_space(IndexTuple *entries, int count)
 /*
  * Insert the start of a run: the entries that belong to the leaf of the first
  * one, or as many of them as can be stored there together.  Returns their
- * number, or 0 if together they take fewer than `least` bytes.  What this
- * allocates can be freed afterwards.  The caller holds no content locks.
+ * number, or 0 if together they take fewer than `least` bytes; the rightmost
+ * leaf takes any number.  What this allocates can be freed afterwards.  The
+ * caller holds no content locks.
  */
 static int
 insert_into_leaf(SwareSearchKey *key, Relation heap, IndexTuple *entries,
@@ -613,7 +614,7 @@ insert_into_leaf(SwareSearchKey *key, Relation heap, IndexTuple *entries,
 	page = BufferGetPage(buffer);
 	here = entries_of_leaf(index, page, entries, count);
 	space = entries_space(entries, here);
-	if (space < least)
+	if (space < least && !sware_page_is_rightmost(page))
 	{
 		sware_release_buffer(buffer);
 		return 0;
