@@ -421,19 +421,22 @@ next_pivot_space(IndexTuple *entries, int number, int count, IndexTuple item)
 /*
  * Merge more of a run into the items of a leaf that will be split, as long as
  * they fill a left half of their own.  So a split behind the last one is
- * possible: the right half has only items of the leaf then.  Returns the number
- * of entries merged, and in *last the item that came last.  If the left half is
- * full, *bound is set to the next key of the run or of the leaf.
+ * possible: the right half has only items of the leaf then.  Stops at a TID
+ * within the range of a posting list: the TID that it changes places with may
+ * be too much for the right half.
+ *
+ * Returns the number of entries merged.  If there are any, *last is the item
+ * that came last, and *left_count how many items there are up to it.  If the
+ * left half is full, *bound is set to the next key of the run or of the leaf.
  */
 static int
 merge_into_left_half(SwareSearchKey *key, SwareItems *items,
 					 IndexTuple *entries, int count, IndexTuple *last,
-					 IndexTuple *bound)
+					 int *left_count, IndexTuple *bound)
 {
 	Size		limit = SWARE_PAGE_CAPACITY * LEFT_HALF_FILL / 100;
 	Size		space = 0;		/* of the items before `counted` */
 	int			counted = 0;
-	int			behind = 0;		/* the place behind the last entry */
 	int			merged;
 
 	for (merged = 0; merged < count; merged++)
@@ -441,34 +444,55 @@ merge_into_left_half(SwareSearchKey *key, SwareItems *items,
 		IndexTuple	entry = entries[merged];
 		Size		size = sware_item_space(entry);
 		int			place;
+		int			behind;		/* where the item behind the entry is */
+		bool		is_there;
 
 		sware_search_key_set_entry(key, entry);
 		place = item_position(key, items);
 		while (counted < place)
 			space += sware_item_space(items->tuples[counted++]);
-		if (place == items->count ||
+		is_there = place < items->count &&
+			sware_compare_key(key, items->tuples[place]) == 0;
+		behind = is_there ? place + 1 : place;
+		if (behind == items->count ||
+			(is_there && sware_tuple_is_posting(items->tuples[place])) ||
 			space + size + next_pivot_space(entries, merged, count,
-											items->tuples[place]) >
+											items->tuples[behind]) >
 			SWARE_PAGE_CAPACITY)
 			return merged;
 		if (space + size > limit)
 			break;
 
-		/* a TID that leaves a posting list may come behind the next entry */
-		(void) merge_entry(key, items, entry, place);
-		if (sware_tuple_is_posting(items->tuples[place]))
-			return merged + 1;
-		behind = place + 1;
+		if (!is_there)
+			insert_item(items, place, entry);
 		*last = items->tuples[place];
+		*left_count = place + 1;
 	}
-	if (merged > 0 && merged < count && behind < items->count)
+	if (merged > 0 && merged < count)
 	{
-		IndexTuple	item = items->tuples[behind];
+		IndexTuple	item = items->tuples[*left_count];
 
 		*bound = sware_compare_entries(key->index, entries[merged], item) < 0 ?
 			entries[merged] : item;
 	}
 	return merged;
+}
+
+/*
+ * Merge the duplicates among items into posting lists, but none of the first
+ * `left_count` with others: a split between them stays possible.
+ */
+static void
+deduplicate_halves(Relation index, SwareItems *items, int left_count)
+{
+	IndexTuple *right = items->tuples + left_count;
+	int			right_count =
+		sware_deduplicate(index, right, items->count - left_count);
+
+	left_count = sware_deduplicate(index, items->tuples, left_count);
+	memmove(items->tuples + left_count, right,
+			right_count * sizeof(IndexTuple));
+	items->count = left_count + right_count;
 }
 
 /*
@@ -489,6 +513,7 @@ store_with_rearrangement(SwareSearchKey *key, Buffer buffer,
 		(high_key ? sware_item_space(high_key) : sizeof(ItemIdData));
 	Size		space;
 	IndexTuple	new_item = entries[0];
+	int			left_count = 0;
 	IndexTuple	bound = NULL;
 	bool		rewrite;
 	int			stored;
@@ -499,7 +524,8 @@ store_with_rearrangement(SwareSearchKey *key, Buffer buffer,
 							   &new_item);
 	if (space > room)
 		stored += merge_into_left_half(key, items, entries + stored,
-									   count - stored, &new_item, &bound);
+									   count - stored, &new_item,
+									   &left_count, &bound);
 
 	rewrite = space <= room;
 	if (!rewrite &&
@@ -507,7 +533,7 @@ store_with_rearrangement(SwareSearchKey *key, Buffer buffer,
 	{
 		int			before = items->count;
 
-		items->count = sware_deduplicate(index, items->tuples, items->count);
+		deduplicate_halves(index, items, left_count);
 		if (items->count < before)
 			bound = NULL;
 

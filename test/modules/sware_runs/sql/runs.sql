@@ -128,6 +128,7 @@ SELECT insert_unindexed('run_equal_k',
 SELECT sware_insert_runs('run_equal_k', 9000);
 SELECT sware_check('run_equal_k', true);
 CREATE TABLE run_sizes (k text COLLATE "C", v int);
+ALTER TABLE run_sizes ALTER k SET STORAGE EXTERNAL;	-- not compressed
 CREATE INDEX run_sizes_k ON run_sizes USING sware (k);
 INSERT INTO run_sizes SELECT to_char(i * 20, '000000') || repeat('a', i * 7 % 2000), 0
 	FROM generate_series(1, 300) i;
@@ -136,6 +137,84 @@ SELECT insert_unindexed('run_sizes_k', $$
 		FROM generate_series(1, 6000) i $$);
 SELECT sware_insert_runs('run_sizes_k', 2500);
 SELECT sware_check('run_sizes_k', true);
+
+-- Runs of rows that the index has not got: it has those that are not late.
+CREATE FUNCTION is_indexed(late boolean) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	RETURN CASE current_setting('runs.rows', true)
+		WHEN 'all' THEN true WHEN 'late' THEN late ELSE NOT late END;
+END $$;
+
+-- A full leaf begins with a posting list.  A run has entries for its left half and for the
+-- list: a TID within the list's range makes another one leave it, and smaller TIDs make it grow.
+CREATE FUNCTION insert_before_list(entries int, list text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	rows bigint;
+BEGIN
+	PERFORM set_config('runs.rows', 'early', true);
+	DROP TABLE IF EXISTS run_list;
+	CREATE TABLE run_list (k int, late boolean);
+	EXECUTE 'INSERT INTO run_list SELECT 10000, ' || list;
+	INSERT INTO run_list SELECT 10000 + i, false FROM generate_series(1, 1000) i;
+	INSERT INTO run_list SELECT i, true FROM generate_series(1, entries) i;
+	CREATE INDEX run_list_k ON run_list USING sware (k) WITH (fillfactor = 100) WHERE is_indexed(late);
+	PERFORM set_config('runs.rows', 'late', true);
+	rows := sware_insert_runs('run_list_k', 10000);
+	PERFORM set_config('runs.rows', 'all', true);
+	PERFORM sware_check('run_list_k', true);
+	RETURN rows;
+END $$;
+SET client_min_messages = warning;
+SELECT sum(insert_before_list(entries, 'i = 100 FROM generate_series(1, 225) i'))
+	FROM generate_series(330, 380) entries;
+SELECT sum(insert_before_list(entries, 'i <= 2 FROM generate_series(1, 219) i'))
+	FROM generate_series(330, 380) entries;
+
+-- Random keys, duplicates, columns and options.
+CREATE FUNCTION insert_random(seed int) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	places int;
+	around int;
+	share float;
+	wide int;
+	wide_share float;
+	rows int[];
+	inserted bigint;
+BEGIN
+	PERFORM setseed(seed / 1000.0), set_config('runs.rows', 'early', true);
+	places := (ARRAY[3, 10, 100, 1000, 100000])[1 + floor(random() * 5)];
+	around := floor(random() * places);
+	share := (ARRAY[1, 1, 0.1, 0.01])[1 + floor(random() * 4)];
+	rows := ARRAY[(ARRAY[50, 300, 1000, 2000])[1 + floor(random() * 4)],
+				  (ARRAY[50, 400, 1000, 2000])[1 + floor(random() * 4)]];
+	wide := (ARRAY[0, 0, 10, 100, 600, 2600])[1 + floor(random() * 6)];
+	wide_share := (ARRAY[0.02, 0.3, 1])[1 + floor(random() * 3)];
+	DROP TABLE IF EXISTS run_random;
+	CREATE TABLE run_random (k text COLLATE "C", n int, late boolean);
+	ALTER TABLE run_random ALTER k SET STORAGE EXTERNAL;	-- not compressed
+	INSERT INTO run_random
+		SELECT to_char(CASE WHEN late THEN around + floor(random() * places * share)
+						ELSE floor(random() * places) END, '000000') ||
+				CASE WHEN random() < wide_share THEN repeat('x', floor(random() ^ 2 * wide)::int) ELSE '' END,
+			nullif(floor(random() * 5), 0), late
+		FROM (SELECT i > rows[1] AS late FROM generate_series(1, rows[1] + rows[2]) i ORDER BY random()) r;
+	EXECUTE format('CREATE INDEX run_random_k ON run_random USING sware (%s) %s '
+				   'WITH (fillfactor = %s, deduplicate_items = %s) WHERE is_indexed(late)',
+		(ARRAY['k', 'k', 'k DESC', 'k, n DESC', 'n, k'])[1 + floor(random() * 5)],
+		(ARRAY['', '', 'INCLUDE (n)'])[1 + floor(random() * 3)],
+		(ARRAY[100, 100, 90])[1 + floor(random() * 3)], (ARRAY['on', 'on', 'off'])[1 + floor(random() * 3)]);
+	-- a run may have entries that the index has already
+	PERFORM set_config('runs.rows', (ARRAY['all', 'late', 'late'])[1 + floor(random() * 3)], true);
+	inserted := sware_insert_runs('run_random_k', (ARRAY[20, 500, 10000, 10000])[1 + floor(random() * 4)]);
+	PERFORM set_config('runs.rows', 'all', true);
+	PERFORM sware_check('run_random_k', true);
+	RETURN inserted;
+EXCEPTION WHEN others THEN
+	RAISE WARNING 'seed %: %', seed, SQLERRM;
+	RETURN 0;
+END $$;
+SELECT count(*) AS runs FROM generate_series(1, 300) seed WHERE insert_random(seed) > 0;
+RESET client_min_messages;
 
 -- An interrupted append leaves leaves unlinked, until VACUUM finds them.
 SELECT sware_leak_leaves('run_test_k');
