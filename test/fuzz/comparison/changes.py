@@ -12,6 +12,8 @@ from .values import quote
 
 PATTERNS = ("sorted", "sorted", "near_sorted", "near_sorted", "descending", "scrambled",
             "scrambled", "duplicates", "nulls")
+# Keys between those that are there already: far from each other, close together, or both.
+MINGLED = ("within", "within", "dense", "dense", "half_dense", "scrambled", "duplicates")
 
 
 def next_position(rng, column, pattern):
@@ -28,15 +30,19 @@ def next_position(rng, column, pattern):
         position = column.low - 1
     elif pattern == "duplicates":
         position = values.MIDDLE + rng.choice((0, 0, 0, 1, 5))
+    elif pattern == "within" or pattern == "half_dense" and rng.random() < 0.5:
+        position = rng.randint(column.low, column.high)
+    elif pattern in ("dense", "half_dense"):
+        position = (column.low + column.high) // 2 + rng.randint(0, 400)
     else:
         position = values.MIDDLE + rng.randint(-column.domain, column.domain)
     column.cover(position)
     return position
 
 
-def new_rows(rng, table, count):
+def new_rows(rng, table, count, choices=PATTERNS):
     """Rows as lists of text or None: id, pad, and the columns by a pattern each."""
-    patterns = [rng.choice(PATTERNS) for _ in table.columns]
+    patterns = [rng.choice(choices) for _ in table.columns]
     rows = []
     for _ in range(count):
         row = [str(table.next_id), str(rng.randint(0, 99))]
@@ -85,13 +91,19 @@ def insert_rows(run):
     run.change("INSERT INTO @S.t VALUES %s" % ", ".join(map(write_row, rows)))
 
 
-def copy_rows(run):
+def copy_rows(run, choices=PATTERNS):
     count = room(run.rng, run.table, run.rng.choice((100, 1000, 3000)))
     lines = io.StringIO()
-    for row in new_rows(run.rng, run.table, count):
+    for row in new_rows(run.rng, run.table, count, choices):
         lines.write("\t".join("\\N" if v is None else v.replace("\\", "\\\\") for v in row) + "\n")
     columns = ", ".join(["id", "pad"] + [c.name for c in run.table.columns])
     run.changed(run.pair.copy(run.main, columns, lines, run.may_fail()))
+
+
+def mingle(run):
+    """Many rows in one statement, whose keys come between others: some wait in the buffer, and
+    some fill leaves."""
+    copy_rows(run, MINGLED)
 
 
 def insert_select(run):
@@ -402,11 +414,11 @@ def rewrite(run):
 
 # Weight, function.  "Blocking" ones need a lock that an old reader would keep from them, and
 # those "outside" cannot run in a transaction block.
-ROW_CHANGES = ((8, insert_one), (5, insert_singly), (6, insert_rows), (2, copy_rows), (1, insert_select),
-               (3, insert_conflicting), (4, collide), (2, load),
+ROW_CHANGES = ((8, insert_one), (5, insert_singly), (6, insert_rows), (2, copy_rows), (3, mingle),
+               (1, insert_select), (3, insert_conflicting), (4, collide), (2, load),
                (5, update_keys), (3, update_pad), (4, delete_some), (2, delete_left))
 # The same where most changes make rows die.
-DEADLY_ROW_CHANGES = ((6, insert_one), (6, insert_singly), (5, insert_rows), (1, copy_rows),
+DEADLY_ROW_CHANGES = ((6, insert_one), (6, insert_singly), (5, insert_rows), (1, copy_rows), (1, mingle),
                       (1, insert_conflicting), (2, collide), (1, load), (10, update_keys),
                       (12, update_often), (3, update_pad), (10, delete_some), (5, delete_left),
                       (1, delete_most))
