@@ -36,6 +36,58 @@ SELECT buffer_entries FROM sware_stats('twin_sware.t_k');
 SELECT check_all();
 SELECT same_rows('SELECT k, v FROM t WHERE v > 0 ORDER BY k, v');
 
+-- What the buffer takes is limited in bytes, not in entries: here it is a page.
+SELECT on_both('CREATE TABLE w (k text COLLATE "C")');
+SELECT on_both('CREATE INDEX w_k ON w USING @am (k)');
+ALTER INDEX twin_sware.w_k SET (buffer_size = 128);
+SELECT on_both('INSERT INTO w SELECT to_char(i, ''000000'') || repeat(''w'', 90)
+	FROM generate_series(1, 30000) i');
+SELECT on_both('INSERT INTO w SELECT
+	CASE i WHEN 1 THEN '''' ELSE to_char(i * 97, ''000000'') || repeat(''x'', 90) END
+	FROM generate_series(1, 300) i');
+SELECT buffer_entries BETWEEN 50 AND 80 AS is_a_page FROM sware_stats('twin_sware.w_k');
+SELECT check_all();
+SELECT same_rows('SELECT k FROM w ORDER BY k');
+
+-- What the buffer does not take goes to the tree, too: here it is beyond its limit.
+SELECT on_both('CREATE TABLE b (k int)');
+SELECT on_both('CREATE INDEX b_k ON b USING @am (k)');
+SELECT on_both('INSERT INTO b SELECT i * 100 FROM generate_series(1, 300000) i');
+DO $$
+BEGIN
+	FOR n IN 1 .. 26 LOOP
+		PERFORM on_both(format('INSERT INTO b
+			SELECT i * 7919 %% 300000 * 100 + %s FROM generate_series(1, 1000) i', n));
+		COMMIT;
+	END LOOP;
+END $$;
+SELECT buffer_entries > 25000 AS are_many FROM sware_stats('twin_sware.b_k');
+ALTER INDEX twin_sware.b_k SET (buffer_size = 128);
+SELECT entries_buffered AS before FROM sware_stats('twin_sware.b_k') \gset
+SELECT on_both('INSERT INTO b SELECT i * 7919 % 300000 * 100 + 50 FROM generate_series(1, 1000) i');
+SELECT entries_buffered - :before BETWEEN 1 AND 507 AS are_refused FROM sware_stats('twin_sware.b_k');
+SELECT check_all();
+SELECT same_rows('SELECT k FROM b WHERE k % 100 > 0 ORDER BY k');
+
+-- Where many rows are updated, their versions take the place of dead ones.
+SELECT on_both('CREATE TABLE r (k int, v int) WITH (autovacuum_enabled = off)');
+SELECT on_both('CREATE INDEX r_k ON r USING @am (k)');
+SELECT on_both('CREATE INDEX r_v ON r USING @am (v)');
+SELECT on_both('INSERT INTO r SELECT i, 0 FROM generate_series(1, 5000) i');
+\o /dev/null
+SELECT on_both('UPDATE r SET v = v + 1 WHERE k BETWEEN 500 AND 4500');
+SELECT on_both('UPDATE r SET v = v + 1 WHERE k BETWEEN 500 AND 4500');
+SELECT on_both('UPDATE r SET v = v + 1 WHERE k BETWEEN 500 AND 4500');
+SELECT pg_relation_size('twin_sware.r_k') AS size \gset
+SELECT on_both('UPDATE r SET v = v + 1 WHERE k BETWEEN 500 AND 4500');
+SELECT on_both('UPDATE r SET v = v + 1 WHERE k BETWEEN 500 AND 4500');
+SELECT on_both('UPDATE r SET v = v + 1 WHERE k BETWEEN 500 AND 4500');
+SELECT on_both('UPDATE r SET v = v + 1 WHERE k BETWEEN 500 AND 4500');
+\o
+SELECT pg_relation_size('twin_sware.r_k') <= 1.1 * :size AS has_not_grown;
+SELECT check_all();
+SELECT same_rows('SELECT k, v FROM r ORDER BY k');
+
 -- Unique keys, subtransactions, and rows that are rolled back.  (A unique index takes rows
 -- of subtransactions at once.)
 SELECT on_both('CREATE TABLE u (k int, v text)');

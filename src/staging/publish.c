@@ -46,6 +46,9 @@
  */
 #define FEW_SCATTERED			32
 
+/* the size of the smallest entry: an entry is never without data */
+#define SMALLEST_ENTRY		MAXALIGN(sizeof(IndexTupleData) + 1)
+
 /*
  * Publishing at least this number of entries of an index at once costs less
  * than inserting them one by one.
@@ -134,8 +137,7 @@ static int
 store_within_tree(SwareStaging *staging, Relation index, Relation heap,
 				  IndexTuple *entries, int count)
 {
-	int			limit = sware_buffer_run_limit(index) /
-		MAXALIGN(IndexTupleSize(entries[0]));
+	Size		limit = sware_buffer_run_limit(index);
 	int			within = sware_entries_within_tree(index, entries, count);
 	bool		has_versions = staging->hasVersions;
 	IndexTuple *scattered;
@@ -145,7 +147,7 @@ store_within_tree(SwareStaging *staging, Relation index, Relation heap,
 
 	if (limit == 0 || within == 0)
 		return 0;
-	scattered = palloc(limit * sizeof(IndexTuple));
+	scattered = palloc(limit / SMALLEST_ENTRY * sizeof(IndexTuple));
 	stored = sware_tree_insert_company(index, heap, entries, within,
 									   has_versions, scattered,
 									   &scattered_count, limit);

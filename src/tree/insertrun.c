@@ -711,8 +711,9 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 
 /*
  * Insert the start of a run, but only entries that come to a leaf in company of
- * others.  The scattered ones between them are moved to `scattered`, which has
- * room for `limit` entries.  Returns the number of entries inserted or moved.
+ * others.  The scattered ones between them are moved to `scattered`, up to
+ * `limit` bytes of entries, or one entry more: the array must have room for as
+ * many of the smallest ones.  Returns the number of entries inserted or moved.
  * The rest is as for sware_tree_insert_run.
  *
  * Where leaves get few entries each, only some are looked at, to see whether
@@ -722,13 +723,14 @@ int
 sware_tree_insert_company(Relation index, Relation heap, IndexTuple *entries,
 						  int count, bool has_versions,
 						  IndexTuple *scattered, int *scattered_count,
-						  int limit)
+						  Size limit)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "sware insert",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(context);
 	SwareSearchKey key;
+	Size		moved = 0;		/* bytes */
 	int			step = 1;		/* how many entries to move, if any */
 	int			done = 0;
 
@@ -737,24 +739,23 @@ sware_tree_insert_company(Relation index, Relation heap, IndexTuple *entries,
 		sware_check_entry_size(index, heap, entries[i]);
 
 	*scattered_count = 0;
-	while (done < count && *scattered_count < limit)
+	while (done < count && moved < limit)
 	{
-		int			left = count - done;
 		int			stored;
 
 		CHECK_FOR_INTERRUPTS();
-		stored = insert_into_leaf(&key, heap, entries + done, left,
+		stored = insert_into_leaf(&key, heap, entries + done, count - done,
 								  MIN_COMPANY, has_versions);
 		done += stored;
 		if (stored > 0)
 			step = 1;
 		else
 		{
-			step = Min(step, Min(left, limit - *scattered_count));
-			memcpy(scattered + *scattered_count, entries + done,
-				   step * sizeof(IndexTuple));
-			*scattered_count += step;
-			done += step;
+			for (int i = 0; i < step && done < count && moved < limit; i++)
+			{
+				moved += MAXALIGN(IndexTupleSize(entries[done]));
+				scattered[(*scattered_count)++] = entries[done++];
+			}
 			step = Min(step * 2, MAX_STEP);
 		}
 		MemoryContextReset(context);

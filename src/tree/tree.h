@@ -36,7 +36,7 @@ extern int	sware_tree_insert_company(Relation index, Relation heap,
 									  IndexTuple *entries, int count,
 									  bool has_versions,
 									  IndexTuple *scattered,
-									  int *scattered_count, int limit);
+									  int *scattered_count, Size limit);
 extern bool sware_tree_may_have(const SwareSearchKey *low,
 								const SwareSearchKey *high);
 extern void sware_tree_bulk_delete(IndexVacuumInfo *info,
