@@ -648,7 +648,7 @@ insert_into_leaf(SwareSearchKey *key, Relation heap, IndexTuple *entries,
 	if (here == 1 || space <= PageGetExactFreeSpace(page))
 		stored = store_in_room(key, buffer, entries, here);
 	if (stored == 0 &&
-		sware_leaf_make_room(index, heap, buffer, sware_item_space(entries[0]),
+		sware_leaf_make_room(index, heap, buffer, space,
 							 Max(space, BLCKSZ / 8), has_versions))
 		stored = store_in_room(key, buffer, entries, here);
 	if (stored > 0)
