@@ -1,0 +1,277 @@
+/*-------------------------------------------------------------------------
+ *
+ * rearrange.c
+ *	  Stores entries of a run in a leaf that has no room for them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "base/options.h"
+#include "keys/entry.h"
+#include "layout/page.h"
+#include "layout/tuple.h"
+#include "pages/cache.h"
+#include "pages/pageaccess.h"
+#include "tree/pagewrite.h"
+#include "tree/rearrange.h"
+#include "tree/split.h"
+#include "wal/wal.h"
+
+/*
+ * How full the left half of a split is made, in percent, if a run fills it.
+ * Where runs meet entries that are there already, more will follow.
+ */
+#define LEFT_HALF_FILL	90
+
+/* Insert a tuple into an array of items. */
+static void
+insert_item(SwareItems *items, int position, IndexTuple tuple)
+{
+	memmove(&items->tuples[position + 1], &items->tuples[position],
+			(items->count - position) * sizeof(IndexTuple));
+	items->tuples[position] = tuple;
+	items->count++;
+}
+
+/* Return the number of bytes that items take on a page. */
+static Size
+items_space(const SwareItems *items)
+{
+	Size		space = 0;
+
+	for (int i = 0; i < items->count; i++)
+		space += sware_item_space(items->tuples[i]);
+	return space;
+}
+
+/* Return the index of the first item that is not before a place. */
+static int
+item_position(const SwareSearchKey *key, const SwareItems *items)
+{
+	int			low = 0;
+	int			high = items->count;
+
+	while (low < high)
+	{
+		int			middle = low + (high - low) / 2;
+
+		if (sware_compare_key(key, items->tuples[middle]) > 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * Insert an entry into the items of a leaf, unless they have it already.
+ * `position` is that of the first item that is not before the entry.  Returns
+ * the index of the item that was inserted, or -1.
+ */
+static int
+merge_entry(SwareSearchKey *key, SwareItems *items, IndexTuple entry,
+			int position)
+{
+	if (position < items->count &&
+		sware_compare_key(key, items->tuples[position]) == 0)
+	{
+		IndexTuple	list = items->tuples[position];
+		IndexTuple	evicted;
+
+		if (!sware_tuple_is_posting(list) ||
+			sware_posting_contains(list, &entry->t_tid))
+			return -1;
+		items->tuples[position] =
+			sware_posting_insert(list, &entry->t_tid, &evicted);
+		insert_item(items, ++position, evicted);
+		return position;
+	}
+	insert_item(items, position, entry);
+	return position;
+}
+
+/*
+ * Merge the start of a run into the items of a leaf, until they take more than
+ * its room: one entry too many at most, so that two pages have room for all.
+ * Adds to *space what they take.  Returns the number of entries merged, and in
+ * *last the item that was inserted last.
+ */
+static int
+merge_beyond_room(SwareSearchKey *key, SwareItems *items, IndexTuple *entries,
+				  int count, Size room, Size *space, IndexTuple *last)
+{
+	int			merged = 0;
+
+	while (merged < count && *space <= room)
+	{
+		IndexTuple	entry = entries[merged++];
+		int			position;
+
+		sware_search_key_set_entry(key, entry);
+		position = merge_entry(key, items, entry, item_position(key, items));
+		if (position >= 0)
+		{
+			*last = items->tuples[position];
+			*space += sware_item_space(*last);
+		}
+	}
+	return merged;
+}
+
+/*
+ * The space of a pivot behind an entry of a run, before the run's next entry or
+ * before an item.
+ */
+static Size
+next_pivot_space(IndexTuple *entries, int number, int count, IndexTuple item)
+{
+	Size		space = sware_pivot_space(item);
+
+	return number + 1 == count ? space :
+		Max(space, sware_pivot_space(entries[number + 1]));
+}
+
+/*
+ * Merge more of a run into the items of a leaf that will be split, as long as
+ * they fill a left half of their own.  So a split behind the last one is
+ * possible: the right half has only items of the leaf then.  Stops at a TID
+ * within the range of a posting list: the TID that it changes places with may
+ * be too much for the right half.
+ *
+ * Returns the number of entries merged.  If there are any, *last is the item
+ * that came last, and *left_count how many items there are up to it.  If the
+ * left half is full, *bound is set to the next key of the run or of the leaf.
+ */
+static int
+merge_into_left_half(SwareSearchKey *key, SwareItems *items,
+					 IndexTuple *entries, int count, IndexTuple *last,
+					 int *left_count, IndexTuple *bound)
+{
+	Size		limit = SWARE_PAGE_CAPACITY * LEFT_HALF_FILL / 100;
+	Size		space = 0;		/* of the items before `counted` */
+	int			counted = 0;
+	int			merged;
+
+	for (merged = 0; merged < count; merged++)
+	{
+		IndexTuple	entry = entries[merged];
+		Size		size = sware_item_space(entry);
+		int			place;
+		int			behind;		/* where the item behind the entry is */
+		bool		is_there;
+
+		sware_search_key_set_entry(key, entry);
+		place = item_position(key, items);
+		while (counted < place)
+			space += sware_item_space(items->tuples[counted++]);
+		is_there = place < items->count &&
+			sware_compare_key(key, items->tuples[place]) == 0;
+		behind = is_there ? place + 1 : place;
+		if (behind == items->count ||
+			(is_there && sware_tuple_is_posting(items->tuples[place])) ||
+			space + size + next_pivot_space(entries, merged, count,
+											items->tuples[behind]) >
+			SWARE_PAGE_CAPACITY)
+			return merged;
+		if (space + size > limit)
+			break;
+
+		if (!is_there)
+			insert_item(items, place, entry);
+		*last = items->tuples[place];
+		*left_count = place + 1;
+	}
+	if (merged > 0 && merged < count)
+	{
+		IndexTuple	item = items->tuples[*left_count];
+
+		*bound = sware_compare_entries(key->index, entries[merged], item) < 0 ?
+			entries[merged] : item;
+	}
+	return merged;
+}
+
+/*
+ * Merge the duplicates among items into posting lists, but none of the first
+ * `left_count` with others: a split between them stays possible.
+ */
+static void
+deduplicate_halves(Relation index, SwareItems *items, int left_count)
+{
+	IndexTuple *right = items->tuples + left_count;
+	int			right_count =
+		sware_deduplicate(index, right, items->count - left_count);
+
+	left_count = sware_deduplicate(index, items->tuples, left_count);
+	memmove(items->tuples + left_count, right,
+			right_count * sizeof(IndexTuple));
+	items->count = left_count + right_count;
+}
+
+/*
+ * Store at least one entry of a run in an exclusively locked leaf that has no
+ * room for all of them, by merging duplicates or by a split.  Returns the
+ * number of entries stored.  Releases the leaf.
+ */
+int
+sware_rearrange(SwareSearchKey *key, Buffer buffer,
+				IndexTuple *entries, int count, SwareStack *stack)
+{
+	Relation	index = key->index;
+	Page		page = BufferGetPage(buffer);
+	SwareItems *items = palloc(sizeof(SwareItems));
+	IndexTuple	high_key = sware_page_is_rightmost(page) ? NULL :
+		sware_page_high_key(page);
+	Size		room = SWARE_PAGE_CAPACITY -
+		(high_key ? sware_item_space(high_key) : sizeof(ItemIdData));
+	Size		space;
+	IndexTuple	new_item = entries[0];
+	int			left_count = 0;
+	IndexTuple	bound = NULL;
+	bool		rewrite;
+	int			stored;
+
+	sware_collect_items(index, page, items);
+	space = items_space(items);
+	stored = merge_beyond_room(key, items, entries, count, room, &space,
+							   &new_item);
+	if (space > room)
+		stored += merge_into_left_half(key, items, entries + stored,
+									   count - stored, &new_item,
+									   &left_count, &bound);
+
+	rewrite = space <= room;
+	if (!rewrite &&
+		sware_option_deduplicate(index) && sware_cache(index)->allEqualImage)
+	{
+		int			before = items->count;
+
+		deduplicate_halves(index, items, left_count);
+		if (items->count < before)
+			bound = NULL;
+
+		/*
+		 * if merging gains very little, the leaf is full again soon: split it
+		 */
+		rewrite = items_space(items) <= room - room / 32;
+	}
+
+	if (rewrite)
+	{
+		SwareWal   *wal = sware_wal_begin(index);
+
+		sware_write_items(sware_wal_change(wal, buffer), high_key,
+						  items->tuples, items->count);
+		sware_wal_finish(wal);
+		sware_release_buffer(buffer);
+	}
+	else
+	{
+		sware_search_key_set_entry(key, new_item);
+		sware_split(index, buffer, items, item_position(key, items), bound,
+					InvalidBuffer);
+		sware_insert_downlink(index, buffer, stack);
+	}
+	return stored;
+}
