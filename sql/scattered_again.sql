@@ -25,4 +25,23 @@ SELECT same_rows('SELECT k, v FROM t WHERE k BETWEEN 14999000 AND 15002000 ORDER
 SELECT sware_flush('twin_sware.t_k') > 0 AS is_flushed;
 SELECT check_all();
 SELECT same_rows('SELECT k, v FROM t WHERE v > 0 ORDER BY k, v');
+
+-- A cursor that is open while they are published.
+BEGIN;
+SELECT on_both('INSERT INTO t SELECT i * 7919 % 300000 * 100 + 2, 3 FROM generate_series(1, 1000) i
+	UNION ALL SELECT 20000000 + i, 3 FROM generate_series(2, 1001) i');
+DECLARE c CURSOR FOR SELECT k FROM twin_sware.t WHERE v = 3 ORDER BY k;
+DECLARE d CURSOR FOR SELECT k FROM twin_nbtree.t WHERE v = 3 ORDER BY k;
+MOVE 600 IN c;
+MOVE 600 IN d;
+CREATE TABLE twin_sware.unused ();
+MOVE 100 IN c;
+MOVE 100 IN d;
+FETCH 2 FROM c;
+FETCH 2 FROM d;
+MOVE 1290 IN c;
+MOVE 1290 IN d;
+FETCH ALL FROM c;
+FETCH ALL FROM d;
+COMMIT;
 SELECT drop_twins();
