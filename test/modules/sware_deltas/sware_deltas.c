@@ -118,7 +118,7 @@ change_as_insertion(Trial *trial, Page page)
 {
 	PageHeader	header = (PageHeader) page;
 	int			room = header->pd_upper - header->pd_lower;
-	int			pointer = Min(sizeof(ItemIdData), room);
+	int			pointer = Min((int) sizeof(ItemIdData), room);
 	int			item = draw(trial, 0, room - pointer);
 	int			place = draw(trial, SizeOfPageHeaderData, header->pd_lower);
 
@@ -304,7 +304,7 @@ redo(Trial *trial, char *page)
 	{
 		SwareFragment fragment;
 
-		memcpy(&fragment, next, Min(sizeof(fragment), limit - next));
+		memcpy(&fragment, next, Min((long) sizeof(fragment), limit - next));
 		next += sizeof(fragment);
 		if (next + fragment.length > limit)
 			fail(trial, "the delta ends within a fragment", fragment.offset);
