@@ -1,5 +1,5 @@
--- Entries made by drive_index() point to rows that do not exist: the table
--- must be empty, and no query may use the index.
+-- Entries made by drive_index() point to the rows of the table, which must be
+-- there, in the order of the keys' arrival. The index begins without entries.
 
 \echo Use "CREATE EXTENSION drive_index" to load this file. \quit
 

@@ -117,7 +117,7 @@ def time_mixes(chosen, connection, subject, count, number):
     preloaded = count * chosen.preloaded // 100
     shares = {mix: access_method.writes(mix) for mix in subjects.in_turn(chosen.mixes, number)}
     operations = int((count - preloaded) / sum(shares.values()))
-    server.execute(connection, subject.create_index("t"))
+    access_method.make_index(connection, subject)
     access_method.load(connection, 0, preloaded)
     server.execute(connection, "CHECKPOINT")
     runs = []
