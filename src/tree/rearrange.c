@@ -140,13 +140,17 @@ next_pivot_space(IndexTuple *entries, int number, int count, IndexTuple item)
  * be too much for the right half.
  *
  * Returns the number of entries merged.  If there are any, *last is the item
- * that came last, and *left_count how many items there are up to it.  If the
- * left half is full, *bound is set to the next key of the run or of the leaf.
+ * that came last, and *left_count how many items there are up to it.
+ *
+ * If the left half is full, and most of it is of the run, of which `before`
+ * entries have been merged before, *bound is set to the next key of the run or
+ * of the leaf.  (If the run's entries lie here and there, an even split is
+ * better.)
  */
 static int
 merge_into_left_half(SwareSearchKey *key, SwareItems *items,
-					 IndexTuple *entries, int count, IndexTuple *last,
-					 int *left_count, IndexTuple *bound)
+					 IndexTuple *entries, int count, int before,
+					 IndexTuple *last, int *left_count, IndexTuple *bound)
 {
 	Size		limit = SWARE_PAGE_CAPACITY * LEFT_HALF_FILL / 100;
 	Size		space = 0;		/* of the items before `counted` */
@@ -182,7 +186,7 @@ merge_into_left_half(SwareSearchKey *key, SwareItems *items,
 		*last = items->tuples[place];
 		*left_count = place + 1;
 	}
-	if (merged > 0 && merged < count)
+	if (merged > 0 && merged < count && (before + merged) * 2 >= *left_count)
 	{
 		IndexTuple	item = items->tuples[*left_count];
 
@@ -238,7 +242,7 @@ sware_rearrange(SwareSearchKey *key, Buffer buffer,
 							   &new_item);
 	if (space > room)
 		stored += merge_into_left_half(key, items, entries + stored,
-									   count - stored, &new_item,
+									   count - stored, stored, &new_item,
 									   &left_count, &bound);
 
 	rewrite = space <= room;
