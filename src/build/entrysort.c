@@ -32,6 +32,7 @@
 #include "build/entrysort.h"
 #include "build/orderedlist.h"
 #include "keys/entry.h"
+#include "keys/entryform.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
@@ -74,9 +75,7 @@ struct SwareEntrySort
 	Relation	index;
 	Relation	heap;
 	SwareComparator *comparator;
-	Size		fixedSize;		/* size of each entry without nulls; zero if
-								 * their sizes vary */
-	Size		fixedDataSize;	/* size of its columns alone */
+	SwareEntryForm form;		/* how entries are formed */
 	SwareOrderedList *list;		/* the entries that came in order */
 	FileSet    *files;			/* for files that other processes read, or
 								 * NULL */
@@ -99,31 +98,6 @@ struct SwareEntrySort
 									 * ordered lists */
 };
 
-/* Set fixedSize and fixedDataSize. */
-static void
-set_fixed_size(SwareEntrySort *sort)
-{
-	TupleDesc	descriptor = RelationGetDescr(sort->index);
-	Datum		values[INDEX_MAX_KEYS] = {0};
-	bool		isnull[INDEX_MAX_KEYS] = {0};
-	Size		data_size;
-	Size		size;
-
-	for (int i = 0; i < descriptor->natts; i++)
-	{
-		if (TupleDescAttr(descriptor, i)->attlen < 0)
-			return;
-	}
-
-	data_size = heap_compute_data_size(descriptor, values, isnull);
-	size = MAXALIGN(sizeof(IndexTupleData) + data_size);
-	if (size <= SWARE_MAX_ENTRY_SIZE)
-	{
-		sort->fixedSize = size;
-		sort->fixedDataSize = data_size;
-	}
-}
-
 /* Begin a sort whose entries in order go to the given list. */
 static SwareEntrySort *
 begin_sort(Relation index, Relation heap, int memory, SwareOrderedList *list)
@@ -133,7 +107,7 @@ begin_sort(Relation index, Relation heap, int memory, SwareOrderedList *list)
 	sort->index = index;
 	sort->heap = heap;
 	sort->comparator = sware_make_comparator(index);
-	set_fixed_size(sort);
+	sware_entry_form_init(&sort->form, index);
 	sort->list = list;
 	sort->setsAside = true;
 	sort->memory = (Size) memory * 1024 / LIST_SHARE * (LIST_SHARE - 1);
@@ -323,32 +297,6 @@ put_outlier(SwareEntrySort *sort, IndexTuple entry)
 	add_outlier(sort);
 }
 
-static bool
-has_nulls(TupleDesc descriptor, bool *isnull)
-{
-	for (int i = 0; i < descriptor->natts; i++)
-	{
-		if (isnull[i])
-			return true;
-	}
-	return false;
-}
-
-/* Form an entry of fixed size at the given address. */
-static void
-fill_fixed_entry(SwareEntrySort *sort, IndexTuple entry, Datum *values,
-				 bool *isnull, ItemPointer tid, uint16 mark)
-{
-	uint16		unused;
-
-	memset(entry, 0, sort->fixedSize);
-	entry->t_info = sort->fixedSize | mark;
-	entry->t_tid = *tid;
-	heap_fill_tuple(RelationGetDescr(sort->index), values, isnull,
-					(char *) entry + sizeof(IndexTupleData),
-					sort->fixedDataSize, &unused, NULL);
-}
-
 /*
  * Append the entry that was formed in the list's reserved memory to the list,
  * or put it among the outliers.
@@ -396,17 +344,22 @@ void
 sware_entry_sort_put(SwareEntrySort *sort, Datum *values, bool *isnull,
 					 ItemPointer tid, bool is_dead)
 {
-	TupleDesc	descriptor = RelationGetDescr(sort->index);
+	Size		data_size =
+		sware_entry_data_size(&sort->form, sort->index, values, isnull);
 	uint16		mark = is_dead ? SWARE_DEAD_ROW : 0;
 	IndexTuple	entry;
 	IndexTuple	copy;
 
-	if (sort->fixedSize > 0 && !has_nulls(descriptor, isnull))
+	if (data_size > 0)
 	{
+		Size		size = sware_size_with_data(data_size);
+
 		entry = sort->setsAside ?
-			sware_ordered_list_reserve(sort->list, sort->fixedSize) :
-			reserve_outlier(sort, sort->fixedSize);
-		fill_fixed_entry(sort, entry, values, isnull, tid, mark);
+			sware_ordered_list_reserve(sort->list, size) :
+			reserve_outlier(sort, size);
+		sware_form_entry(&sort->form, sort->index, entry, data_size, values,
+						 isnull, tid);
+		entry->t_info |= mark;
 		if (sort->setsAside)
 			divide(sort, entry);
 		else
@@ -415,7 +368,7 @@ sware_entry_sort_put(SwareEntrySort *sort, Datum *values, bool *isnull,
 	}
 
 	/* This detoasts, and perhaps compresses, large values. */
-	entry = index_form_tuple(descriptor, values, isnull);
+	entry = index_form_tuple(RelationGetDescr(sort->index), values, isnull);
 	entry->t_tid = *tid;
 	sware_check_entry_size(sort->index, sort->heap, entry);
 	entry->t_info |= mark;

@@ -13,6 +13,9 @@
 
 #include "layout/tuple.h"
 
+/* entries that lie apart are fetched this number of entries before their use */
+#define SWARE_PREFETCH_DISTANCE	8
+
 extern IndexTuple sware_form_minus_infinity(SwareLink child);
 extern IndexTuple sware_form_downlink(IndexTuple pivot, SwareLink child);
 extern IndexTuple sware_form_high_key(IndexTuple pivot);
@@ -39,6 +42,17 @@ sware_check_entry_size(Relation index, Relation heap, IndexTuple entry)
 {
 	if (unlikely(IndexTupleSize(entry) > SWARE_MAX_ENTRY_SIZE))
 		sware_report_large_entry(index, heap, entry);
+}
+
+/*
+ * Let the processor fetch an entry that will be read a little later than the
+ * i-th.  Entries in order lie apart in memory if they did not come in order.
+ */
+static inline void
+sware_prefetch_entry(const IndexTuple *entries, int64 i, int64 count)
+{
+	if (i + SWARE_PREFETCH_DISTANCE < count)
+		__builtin_prefetch(entries[i + SWARE_PREFETCH_DISTANCE]);
 }
 
 #endif							/* SWARE_ENTRY_H */

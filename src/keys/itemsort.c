@@ -11,6 +11,7 @@
  *
  * Before items are sorted, they are distributed by their numbers into buckets.
  * There are enough buckets that each has few items, close together in memory.
+ * Where numbers lie close together, a bucket has many, and is distributed again.
  * A bucket keeps the order of arrival, which often is that of the TIDs, so
  * that equal keys are in order already.
  *
@@ -22,22 +23,30 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "keys/entry.h"
 #include "keys/itemsort.h"
 
 /* fewer items than this are sorted without buckets */
-#define MIN_DISTRIBUTED	1024
+#define MIN_DISTRIBUTED	128
 
-/* the largest number of buckets; with fewer items, fewer are used */
-#define MAX_BUCKETS		4096
+/* how often items can be distributed, if their numbers are far from even */
+#define BUCKET_LEVELS	4
+
+/*
+ * The number of items for which there is a bucket, and the largest number of
+ * buckets.
+ */
+#define ITEMS_PER_BUCKET	8
+#define MAX_BUCKETS		65536
 
 /* the part of the items that are outliers after a good guess, as a divisor */
 #define GOOD_GUESS_OUTLIERS	8
 
+/* up to this number of items are sorted by inserting one after the other */
+#define FEW_ITEMS		16
+
 /* fewer items than this are sorted by quicksort, not by merging */
 #define MIN_MERGED		512
-
-/* entries that lie apart are fetched this number of items before their use */
-#define PREFETCH_DISTANCE	8
 
 /*
  * After this number of items, first ask whether abbreviations pay.  Support
@@ -133,6 +142,25 @@ abbreviate_items(SwareComparator *comparator, SwareSortItem *items, int64 count)
 	return true;
 }
 
+/* Sort a few items by inserting one after the other. */
+static inline void
+sort_few(SwareComparator *comparator, SwareSortItem *items, int64 count)
+{
+	for (int64 i = 1; i < count; i++)
+	{
+		SwareSortItem item = items[i];
+		int64		place = i;
+
+		while (place > 0 &&
+			   sware_compare_items(&items[place - 1], &item, comparator) > 0)
+		{
+			items[place] = items[place - 1];
+			place--;
+		}
+		items[place] = item;
+	}
+}
+
 /*
  * Sort items by merging.  This makes fewer comparisons than quicksort, and
  * compares entries that are neighbours in memory if they came nearly in order.
@@ -148,6 +176,11 @@ sort_by_merging(SwareComparator *comparator, SwareSortItem *items,
 	const SwareSortItem *b = items + half;
 	const SwareSortItem *end_b = items + count;
 
+	if (count <= FEW_ITEMS)
+	{
+		sort_few(comparator, items, count);
+		return;
+	}
 	if (count < MIN_MERGED)
 	{
 		quicksort_items(items, count, comparator);
@@ -163,10 +196,10 @@ sort_by_merging(SwareComparator *comparator, SwareSortItem *items,
 	{
 		if ((end_b - b) % 1024 == 0)
 			CHECK_FOR_INTERRUPTS();
-		if (a + PREFETCH_DISTANCE < end_a)
-			__builtin_prefetch(a[PREFETCH_DISTANCE].entry);
-		if (b + PREFETCH_DISTANCE < end_b)
-			__builtin_prefetch(b[PREFETCH_DISTANCE].entry);
+		if (a + SWARE_PREFETCH_DISTANCE < end_a)
+			__builtin_prefetch(a[SWARE_PREFETCH_DISTANCE].entry);
+		if (b + SWARE_PREFETCH_DISTANCE < end_b)
+			__builtin_prefetch(b[SWARE_PREFETCH_DISTANCE].entry);
 		*items++ = sware_compare_items(a, b, comparator) <= 0 ? *a++ : *b++;
 	}
 	memcpy(items, a, (end_a - a) * sizeof(SwareSortItem));
@@ -174,16 +207,17 @@ sort_by_merging(SwareComparator *comparator, SwareSortItem *items,
 
 /*
  * Distribute items into buckets, which follow each other in the order of the
- * items' numbers, and sort each bucket.  Returns the sorted items in new
- * memory, and frees the array, after using it as scratch memory.
+ * items' numbers, and sort each bucket.  A bucket that has many items although
+ * their numbers differ is distributed in turn, at most `levels` times; then, it
+ * is sorted by merging.  The items get to `result`, which has room for them;
+ * where they were is scratch memory afterwards.
  */
-static SwareSortItem *
-sort_by_buckets(SwareComparator *comparator, SwareSortItem *items, int64 count)
+static void
+sort_by_buckets(SwareComparator *comparator, SwareSortItem *items,
+				SwareSortItem *result, int64 count, int levels)
 {
-	SwareSortItem *result =
-		MemoryContextAllocHuge(CurrentMemoryContext,
-							   count * sizeof(SwareSortItem));
-	int64		ends[MAX_BUCKETS] = {0};	/* where buckets end in `result` */
+	int64		buckets = Min(count / ITEMS_PER_BUCKET, MAX_BUCKETS);
+	int64	   *ends;			/* where buckets end in `result` */
 	int64		lowest = items[0].abbreviation;
 	int64		highest = items[0].abbreviation;
 	int64		start = 0;
@@ -194,13 +228,20 @@ sort_by_buckets(SwareComparator *comparator, SwareSortItem *items, int64 count)
 		lowest = Min(lowest, items[i].abbreviation);
 		highest = Max(highest, items[i].abbreviation);
 	}
-	while (((uint64) highest - (uint64) lowest) >> shift >= MAX_BUCKETS)
+	if (levels == 0 || lowest == highest)
+	{
+		memcpy(result, items, count * sizeof(SwareSortItem));
+		sort_by_merging(comparator, result, items, count);
+		return;
+	}
+	while (((uint64) highest - (uint64) lowest) >> shift >= (uint64) buckets)
 		shift++;
 
+	ends = palloc0(buckets * sizeof(int64));
 #define BUCKET(item) (((uint64) (item).abbreviation - (uint64) lowest) >> shift)
 	for (int64 i = 0; i < count; i++)
 		ends[BUCKET(items[i])]++;
-	for (int bucket = 0; bucket < MAX_BUCKETS; bucket++)
+	for (int64 bucket = 0; bucket < buckets; bucket++)
 	{
 		int64		size = ends[bucket];
 
@@ -212,15 +253,21 @@ sort_by_buckets(SwareComparator *comparator, SwareSortItem *items, int64 count)
 #undef BUCKET
 
 	start = 0;
-	for (int bucket = 0; bucket < MAX_BUCKETS; bucket++)
+	for (int64 bucket = 0; bucket < buckets; bucket++)
 	{
-		if (ends[bucket] - start > 1)
-			sort_by_merging(comparator, result + start, items,
-							ends[bucket] - start);
+		int64		size = ends[bucket] - start;
+
+		if (size >= MIN_DISTRIBUTED)
+		{
+			memcpy(items + start, result + start, size * sizeof(SwareSortItem));
+			sort_by_buckets(comparator, items + start, result + start, size,
+							levels - 1);
+		}
+		else if (size > 1)
+			sort_by_merging(comparator, result + start, items, size);
 		start = ends[bucket];
 	}
-	pfree(items);
-	return result;
+	pfree(ends);
 }
 
 /* Set the items' numbers to those that the comparator makes. */
@@ -230,8 +277,8 @@ set_numbers(const SwareComparator *comparator, SwareSortItem *items,
 {
 	for (int64 i = 0; i < count; i++)
 	{
-		if (i + PREFETCH_DISTANCE < count)
-			__builtin_prefetch(items[i + PREFETCH_DISTANCE].entry);
+		if (i + SWARE_PREFETCH_DISTANCE < count)
+			__builtin_prefetch(items[i + SWARE_PREFETCH_DISTANCE].entry);
 		items[i] = sware_make_item(comparator, items[i].entry);
 	}
 }
@@ -300,8 +347,8 @@ sort_guessed(SwareComparator *comparator, SwareSortItem *items, int64 count)
 	{
 		if (i % 1024 == 0)
 			CHECK_FOR_INTERRUPTS();
-		if (i + PREFETCH_DISTANCE < count)
-			__builtin_prefetch(items[i + PREFETCH_DISTANCE].entry);
+		if (i + SWARE_PREFETCH_DISTANCE < count)
+			__builtin_prefetch(items[i + SWARE_PREFETCH_DISTANCE].entry);
 		if (in_order == 0 || sware_compare_items(&items[in_order - 1],
 												 &items[i], comparator) < 0)
 		{
@@ -355,7 +402,15 @@ sware_sort_items(SwareComparator *comparator, SwareSortItem *items, int64 count)
 		abbreviate_items(comparator, items, count);
 
 	if (count >= MIN_DISTRIBUTED && (has_numbers || abbreviates))
-		items = sort_by_buckets(comparator, items, count);
+	{
+		SwareSortItem *result =
+			MemoryContextAllocHuge(CurrentMemoryContext,
+								   count * sizeof(SwareSortItem));
+
+		sort_by_buckets(comparator, items, result, count, BUCKET_LEVELS);
+		pfree(items);
+		items = result;
+	}
 	else if (count >= MIN_MERGED)
 	{
 		SwareSortItem *scratch =

@@ -9,6 +9,7 @@
 
 #include "utils/memutils.h"
 
+#include "keys/entry.h"
 #include "layout/tuple.h"
 #include "staging/entrychain.h"
 
@@ -114,6 +115,7 @@ sware_clear_chain(SwareEntryChain *chain)
 	chain->first = NULL;
 	chain->last = NULL;
 	chain->bytes = 0;
+	chain->entrySize = 0;
 }
 
 /*
@@ -122,7 +124,7 @@ sware_clear_chain(SwareEntryChain *chain)
 void
 sware_cut_chain(SwareEntryChain *chain, SwareChainPlace end)
 {
-	SwareEntryChain dropped = {NULL, NULL, 0};
+	SwareEntryChain dropped = {0};
 
 	if (end.bin == NULL)
 	{
@@ -151,10 +153,23 @@ sware_chain_entries(SwareEntryChain *chain, int64 count)
 	IndexTuple *entries = MemoryContextAllocHuge(CurrentMemoryContext,
 												 count * sizeof(IndexTuple));
 	SwareChainPlace place = sware_chain_begin;
+	int64		number = 0;
 
-	for (int64 i = 0; i < count; i++)
-		entries[i] = sware_chain_next(chain, &place);
-	Assert(sware_chain_next(chain, &place) == NULL);
+	/*
+	 * If all have one size, their places are known without a look at them.
+	 */
+	if (chain->entrySize != SWARE_SIZES_VARY)
+	{
+		for (SwareEntryBin *bin = chain->first; bin; bin = bin->next)
+		{
+			for (Size used = offsetof(SwareEntryBin, data); used < bin->used;
+				 used += chain->entrySize)
+				entries[number++] = (IndexTuple) ((char *) bin + used);
+		}
+	}
+	while (number < count)
+		entries[number++] = sware_chain_next(chain, &place);
+	Assert(number == count);
 	return entries;
 }
 
@@ -169,7 +184,7 @@ bool
 sware_drop_chain_front(SwareEntryChain *chain, IndexTuple first_kept,
 					   double dropped_share)
 {
-	SwareEntryChain dropped = {NULL, NULL, 0};
+	SwareEntryChain dropped = {0};
 	SwareEntryBin *bin = chain->first;
 	Size		kept_size;
 
@@ -196,6 +211,16 @@ sware_drop_chain_front(SwareEntryChain *chain, IndexTuple first_kept,
 	return true;
 }
 
+/* Add a copy of an entry to a chain. */
+void
+sware_add_copy(SwareEntryChain *chain, IndexTuple entry)
+{
+	Size		size = IndexTupleSize(entry);
+
+	sware_copy_tuple(sware_reserve(chain, size), entry);
+	sware_add_reserved(chain, size);
+}
+
 /*
  * Make a chain of copies of entries.  If memory runs out, an error is raised,
  * and the chain is empty.
@@ -208,10 +233,8 @@ sware_copy_to_chain(SwareEntryChain *chain, IndexTuple *entries, int64 count)
 	{
 		for (int64 i = 0; i < count; i++)
 		{
-			Size		size = IndexTupleSize(entries[i]);
-
-			sware_copy_tuple(sware_reserve(chain, size), entries[i]);
-			chain->last->used += size;
+			sware_prefetch_entry(entries, i, count);
+			sware_add_copy(chain, entries[i]);
 		}
 	}
 	PG_CATCH();

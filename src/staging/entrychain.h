@@ -31,7 +31,11 @@ typedef struct SwareEntryChain
 	SwareEntryBin *first;
 	SwareEntryBin *last;
 	Size		bytes;			/* sum of the bins' sizes */
+	Size		entrySize;		/* size of each entry, or SWARE_SIZES_VARY */
 } SwareEntryChain;
+
+/* no entry has this size */
+#define SWARE_SIZES_VARY	((Size) 1)
 
 /*
  * A place between two entries of a chain: its end at some time, to which it can
@@ -59,12 +63,13 @@ extern IndexTuple *sware_chain_entries(SwareEntryChain *chain, int64 count);
 extern bool sware_drop_chain_front(SwareEntryChain *chain,
 								   IndexTuple first_kept,
 								   double dropped_share);
+extern void sware_add_copy(SwareEntryChain *chain, IndexTuple entry);
 extern void sware_copy_to_chain(SwareEntryChain *chain, IndexTuple *entries,
 								int64 count);
 
 /*
  * Return room for an entry at the end of a chain.  The entry becomes part of
- * the chain when the caller adds its size to `used` of the last bin.
+ * the chain by sware_add_reserved.
  */
 static inline IndexTuple
 sware_reserve(SwareEntryChain *chain, Size size)
@@ -74,6 +79,15 @@ sware_reserve(SwareEntryChain *chain, Size size)
 	if (unlikely(bin == NULL || bin->used + size > bin->size))
 		bin = sware_add_bin(chain, size);
 	return (IndexTuple) ((char *) bin + bin->used);
+}
+
+/* Add the entry of the given size for which room was reserved. */
+static inline void
+sware_add_reserved(SwareEntryChain *chain, Size size)
+{
+	chain->last->used += size;
+	if (unlikely(size != chain->entrySize))
+		chain->entrySize = chain->entrySize == 0 ? size : SWARE_SIZES_VARY;
 }
 
 /* The end of a chain as it is now, for sware_cut_chain. */

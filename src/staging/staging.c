@@ -166,29 +166,12 @@ read_options(SwareStaging *staging, Relation index)
 static void
 prepare(SwareStaging *staging, Relation index)
 {
-	TupleDesc	descriptor = RelationGetDescr(index);
-	Size		data_size;
-	Datum		values[INDEX_MAX_KEYS] = {0};
-	bool		isnull[INDEX_MAX_KEYS] = {0};
-
 	staging->segmentCount = 0;	/* an error may have left a segment without
 								 * entries */
 	staging->hasVersions = false;
 	staging->file = SwareRelationLocator(index);
 	read_options(staging, index);
-	staging->fixedSize = 0;
-	staging->fixedColumnSize = 0;
-	for (int i = 0; i < descriptor->natts; i++)
-	{
-		if (TupleDescAttr(descriptor, i)->attlen < 0)
-			return;
-	}
-	data_size = heap_compute_data_size(descriptor, values, isnull);
-	staging->fixedSize = MAXALIGN(sizeof(IndexTupleData) + data_size);
-	if (staging->fixedSize > SWARE_MAX_ENTRY_SIZE)
-		staging->fixedSize = 0;
-	else if (descriptor->natts == 1 && TupleDescAttr(descriptor, 0)->attbyval)
-		staging->fixedColumnSize = TupleDescAttr(descriptor, 0)->attlen;
+	sware_entry_form_init(&staging->form, index);
 }
 
 /*
@@ -440,21 +423,20 @@ static inline void
 stage(SwareStaging *staging, Relation index, Relation heap, Datum *values,
 	  bool *isnull, ItemPointer tid)
 {
-	IndexTuple	entry;
-	Size		size;
+	Size		data_size =
+		sware_entry_data_size(&staging->form, index, values, isnull);
 
 	if (unlikely(staging->count == 0))
 		lock_index(staging);
 	begin_segment(staging);
-	if (staging->fixedColumnSize > 0 && !isnull[0])
+	if (likely(data_size > 0))
 	{
-		size = staging->fixedSize;
-		entry = sware_reserve(&staging->entries, size);
-		entry->t_tid = *tid;
-		entry->t_info = size;
-		*(Datum *) ((char *) entry + sizeof(IndexTupleData)) = 0;
-		store_att_byval((char *) entry + sizeof(IndexTupleData), values[0],
-						staging->fixedColumnSize);
+		Size		size = sware_size_with_data(data_size);
+
+		sware_form_entry(&staging->form, index,
+						 sware_reserve(&staging->entries, size), data_size,
+						 values, isnull, tid);
+		sware_add_reserved(&staging->entries, size);
 	}
 	else
 	{
@@ -463,12 +445,9 @@ stage(SwareStaging *staging, Relation index, Relation heap, Datum *values,
 
 		formed->t_tid = *tid;
 		sware_check_entry_size(index, heap, formed);
-		size = IndexTupleSize(formed);
-		entry = sware_reserve(&staging->entries, size);
-		sware_copy_tuple(entry, formed);
+		sware_add_copy(&staging->entries, formed);
 		pfree(formed);
 	}
-	staging->entries.last->used += size;
 	sware_arrivals++;
 	if (unlikely(staging->count++ == 0))
 	{

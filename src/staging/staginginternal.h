@@ -11,6 +11,7 @@
 
 #include "lib/ilist.h"
 
+#include "keys/entryform.h"
 #include "staging/entrychain.h"
 #include "staging/stagedruns.h"
 #include "staging/staging.h"
@@ -57,10 +58,7 @@ struct SwareStaging
 	Size		limit;			/* publish when entries.bytes reaches this */
 	int			flushFraction;	/* the share that is published then, in
 								 * percent */
-	Size		fixedSize;		/* size of each entry without nulls; zero if
-								 * they vary */
-	int			fixedColumnSize;	/* size of the index's only column if it
-									 * is passed by value, else zero */
+	SwareEntryForm form;		/* how its entries are formed */
 	SwareStaging *sameIndex;	/* the next older staging of the index */
 	dlist_node	node;			/* in sware_filled_stagings if there are
 								 * entries */

@@ -168,6 +168,8 @@ take_leaf(Append *append, NewLeaf *leaf, IndexTuple *entries, int count,
 	{
 		Size		more = sware_item_space(entries[taken]);
 
+		sware_prefetch_entry(entries, taken, count);
+
 		/* a leaf gets at least one entry, whatever the fill factor */
 		if (leaf->count > 0 &&
 			(space + more > fill || leaf->count == SWARE_MAX_ITEMS_PER_PAGE))
