@@ -64,6 +64,12 @@ SELECT type, value, check_sorts(type, value, 2500) FROM (VALUES
 	('int2', 'r % 4000 - 2000'),
 	('int8', $$CASE r % 500 WHEN 0 THEN 9223372036854775807
 		WHEN 1 THEN -9223372036854775808 ELSE r * 1000000000000 END$$)) types(type, value);
+-- Numbers that lie close together, and others far away: half of them is in an ever smaller part of
+-- the range.
+SELECT type, value, check_sorts(type, value, 6000) FROM (VALUES
+	('int8', 'exp(r * 0.00436)::int8'),
+	('float8', 'exp((r - 5000) * 0.1)'),
+	('int8', $$(1::int8 << r % 63) + r % 8$$)) types(type, value);
 -- Text whose order is guessed: rightly, wrongly for few values, rightly for neighbours only, and
 -- wrongly.
 CREATE TABLE guesses (type text, value text);

@@ -35,7 +35,8 @@ sware_entry_form_init(SwareEntryForm *form, Relation index)
 	if (sware_size_with_data(data_size) > SWARE_MAX_ENTRY_SIZE)
 		return;
 	form->fixedDataSize = data_size;
-	form->byValue = form->columns == 1 && TupleDescAttr(descriptor, 0)->attbyval;
+	form->byValue = form->columns == 1 &&
+		TupleDescAttr(descriptor, 0)->attbyval;
 }
 
 /*
@@ -93,3 +94,21 @@ sware_form_columns(Relation index, IndexTuple entry, Size data_size,
 	if (flags & HEAP_HASVARWIDTH)
 		entry->t_info |= INDEX_VAR_MASK;
 }
+
+#ifdef USE_ASSERT_CHECKING
+/* Is an entry, but for its TID, what index_form_tuple makes? */
+bool
+sware_is_as_formed(Relation index, IndexTuple entry, Datum *values,
+				   bool *isnull)
+{
+	IndexTuple	formed =
+		index_form_tuple(RelationGetDescr(index), values, isnull);
+	bool		result;
+
+	formed->t_tid = entry->t_tid;
+	result = formed->t_info == entry->t_info &&
+		memcmp(formed, entry, IndexTupleSize(formed)) == 0;
+	pfree(formed);
+	return result;
+}
+#endif

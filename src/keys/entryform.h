@@ -33,6 +33,11 @@ extern Size sware_varying_data_size(const SwareEntryForm *form, Relation index,
 extern void sware_form_columns(Relation index, IndexTuple entry, Size data_size,
 							   Datum *values, bool *isnull);
 
+#ifdef USE_ASSERT_CHECKING
+extern bool sware_is_as_formed(Relation index, IndexTuple entry, Datum *values,
+							   bool *isnull);
+#endif
+
 /*
  * Return the size of an entry's columns if sware_form_entry can form it, and
  * zero if not: then index_form_tuple has to, because the entry has nulls or
@@ -83,6 +88,7 @@ sware_form_entry(const SwareEntryForm *form, Relation index, IndexTuple entry,
 	else
 		sware_form_columns(index, entry, data_size, values, isnull);
 	entry->t_tid = *tid;
+	Assert(sware_is_as_formed(index, entry, values, isnull));
 }
 
 #endif							/* SWARE_ENTRYFORM_H */

@@ -11,7 +11,8 @@
  *
  * Before items are sorted, they are distributed by their numbers into buckets.
  * There are enough buckets that each has few items, close together in memory.
- * Where numbers lie close together, a bucket has many, and is distributed again.
+ * Where numbers lie close together, a bucket has many, and is distributed in
+ * turn.
  * A bucket keeps the order of arrival, which often is that of the TIDs, so
  * that equal keys are in order already.
  *

@@ -425,7 +425,10 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 
 	sware_search_key_prepare(&key, index);
 	for (int i = 0; i < count; i++)
+	{
+		sware_prefetch_entry(entries, i, count);
 		sware_check_entry_size(index, heap, entries[i]);
+	}
 	if (count >= MIN_APPEND_RUN)
 		within = sware_entries_within_tree(index, entries, count);
 
@@ -479,7 +482,10 @@ sware_tree_insert_company(Relation index, Relation heap, IndexTuple *entries,
 
 	sware_search_key_prepare(&key, index);
 	for (int i = 0; i < count; i++)
+	{
+		sware_prefetch_entry(entries, i, count);
 		sware_check_entry_size(index, heap, entries[i]);
+	}
 
 	*scattered_count = 0;
 	while (done < count && moved < limit)
