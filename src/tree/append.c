@@ -386,29 +386,39 @@ discard_leaves(Append *append)
 	}
 }
 
+/*
+ * Return how many entries of a run are not above all entries of the rightmost
+ * leaf, and so not above the whole tree.  The leaf is locked.
+ */
+int
+sware_entries_within_leaf(Relation index, Page page, IndexTuple *entries,
+						  int count)
+{
+	int			low = 0;
+	int			high = sware_page_data_count(page) > 0 ? count : 0;
+
+	while (low < high)
+	{
+		int			middle = low + (high - low) / 2;
+
+		if (is_above_leaf(index, page, entries[middle]))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
 /* Return how many entries of a run are not above the whole tree. */
 int
 sware_entries_within_tree(Relation index, IndexTuple *entries, int count)
 {
 	Buffer		buffer = sware_descend_to_edge(index, 0, true);
-	Page		page = BufferGetPage(buffer);
-	int			low = 0;
-	int			high = count;
+	int			result = sware_entries_within_leaf(index, BufferGetPage(buffer),
+												   entries, count);
 
-	if (sware_page_data_count(page) > 0)
-	{
-		while (low < high)
-		{
-			int			middle = low + (high - low) / 2;
-
-			if (is_above_leaf(index, page, entries[middle]))
-				high = middle;
-			else
-				low = middle + 1;
-		}
-	}
 	sware_release_buffer(buffer);
-	return low;
+	return result;
 }
 
 /*

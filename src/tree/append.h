@@ -17,6 +17,8 @@
  */
 #pragma GCC visibility push(default)
 
+extern int	sware_entries_within_leaf(Relation index, Page page,
+									  IndexTuple *entries, int count);
 extern int	sware_entries_within_tree(Relation index, IndexTuple *entries,
 									  int count);
 extern int	sware_tree_append_run(Relation index, IndexTuple *entries,

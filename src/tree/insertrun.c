@@ -306,9 +306,9 @@ store_in_room(SwareSearchKey *key, Buffer buffer, IndexTuple *entries,
 }
 
 /*
- * How many entries of a run belong to a leaf?  The first one does.  The
- * rightmost leaf gets only what fills it, since the others may become new
- * leaves.
+ * How many entries of a run belong to a leaf?  The first one does.  Of entries
+ * above all others the rightmost leaf gets only what fills it, since the others
+ * may become new leaves.
  */
 static int
 entries_of_leaf(Relation index, Page page, IndexTuple *entries, int count)
@@ -317,12 +317,19 @@ entries_of_leaf(Relation index, Page page, IndexTuple *entries, int count)
 	int			high = Min(count, SWARE_MAX_ITEMS_PER_PAGE);
 	SwareSearchKey end;
 
+	if (count == 1)
+		return 1;
 	if (sware_page_is_rightmost(page))
 	{
+		int			within =
+			sware_entries_within_leaf(index, page, entries, high);
 		Size		unused =
 			SWARE_PAGE_CAPACITY * (100 - sware_fillfactor(index)) / 100;
 		Size		room = PageGetExactFreeSpace(page);
 		Size		taken = sware_item_space(entries[0]);
+
+		if (within > 0)
+			return within;
 
 		/* a bulk append gives the leaf a high key, whatever the fill factor */
 		while (low < high &&

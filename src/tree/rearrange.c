@@ -24,6 +24,9 @@
  */
 #define LEFT_HALF_FILL	90
 
+/* a left half that duplicates leave so full is full still, in bytes */
+#define STILL_FULL		(SWARE_PAGE_CAPACITY * 3 / 4)
+
 /* Insert a tuple into an array of items. */
 static void
 insert_item(SwareItems *items, int position, IndexTuple tuple)
@@ -34,13 +37,13 @@ insert_item(SwareItems *items, int position, IndexTuple tuple)
 	items->count++;
 }
 
-/* Return the number of bytes that items take on a page. */
+/* Return the number of bytes that the first items take on a page. */
 static Size
-items_space(const SwareItems *items)
+items_space(const SwareItems *items, int count)
 {
 	Size		space = 0;
 
-	for (int i = 0; i < items->count; i++)
+	for (int i = 0; i < count; i++)
 		space += sware_item_space(items->tuples[i]);
 	return space;
 }
@@ -140,17 +143,13 @@ next_pivot_space(IndexTuple *entries, int number, int count, IndexTuple item)
  * be too much for the right half.
  *
  * Returns the number of entries merged.  If there are any, *last is the item
- * that came last, and *left_count how many items there are up to it.
- *
- * If the left half is full, and most of it is of the run, of which `before`
- * entries have been merged before, *bound is set to the next key of the run or
- * of the leaf.  (If the run's entries lie here and there, an even split is
- * better.)
+ * that came last, and *left_count how many items there are up to it.  If the
+ * left half is full, *bound is set to the next key of the run or of the leaf.
  */
 static int
 merge_into_left_half(SwareSearchKey *key, SwareItems *items,
-					 IndexTuple *entries, int count, int before,
-					 IndexTuple *last, int *left_count, IndexTuple *bound)
+					 IndexTuple *entries, int count, IndexTuple *last,
+					 int *left_count, IndexTuple *bound)
 {
 	Size		limit = SWARE_PAGE_CAPACITY * LEFT_HALF_FILL / 100;
 	Size		space = 0;		/* of the items before `counted` */
@@ -186,7 +185,7 @@ merge_into_left_half(SwareSearchKey *key, SwareItems *items,
 		*last = items->tuples[place];
 		*left_count = place + 1;
 	}
-	if (merged > 0 && merged < count && (before + merged) * 2 >= *left_count)
+	if (merged > 0 && merged < count)
 	{
 		IndexTuple	item = items->tuples[*left_count];
 
@@ -198,9 +197,10 @@ merge_into_left_half(SwareSearchKey *key, SwareItems *items,
 
 /*
  * Merge the duplicates among items into posting lists, but none of the first
- * `left_count` with others: a split between them stays possible.
+ * `left_count` with others: a split between them stays possible.  Returns how
+ * many of the items these are afterwards.
  */
-static void
+static int
 deduplicate_halves(Relation index, SwareItems *items, int left_count)
 {
 	IndexTuple *right = items->tuples + left_count;
@@ -211,6 +211,7 @@ deduplicate_halves(Relation index, SwareItems *items, int left_count)
 	memmove(items->tuples + left_count, right,
 			right_count * sizeof(IndexTuple));
 	items->count = left_count + right_count;
+	return left_count;
 }
 
 /*
@@ -233,32 +234,36 @@ sware_rearrange(SwareSearchKey *key, Buffer buffer,
 	IndexTuple	new_item = entries[0];
 	int			left_count = 0;
 	IndexTuple	bound = NULL;
+	bool		is_scattered;	/* do the new entries lie here and there? */
 	bool		rewrite;
 	int			stored;
 
 	sware_collect_items(index, page, items);
-	space = items_space(items);
+	space = items_space(items, items->count);
 	stored = merge_beyond_room(key, items, entries, count, room, &space,
 							   &new_item);
 	if (space > room)
 		stored += merge_into_left_half(key, items, entries + stored,
-									   count - stored, stored, &new_item,
+									   count - stored, &new_item,
 									   &left_count, &bound);
+
+	sware_search_key_set_entry(key, new_item);
+	is_scattered = stored > 1 && stored * 2 < item_position(key, items);
+	if (is_scattered)
+		bound = NULL;
 
 	rewrite = space <= room;
 	if (!rewrite &&
 		sware_option_deduplicate(index) && sware_cache(index)->allEqualImage)
 	{
-		int			before = items->count;
-
-		deduplicate_halves(index, items, left_count);
-		if (items->count < before)
+		left_count = deduplicate_halves(index, items, left_count);
+		if (items_space(items, left_count) < STILL_FULL)
 			bound = NULL;
 
 		/*
 		 * if merging gains very little, the leaf is full again soon: split it
 		 */
-		rewrite = items_space(items) <= room - room / 32;
+		rewrite = items_space(items, items->count) <= room - room / 32;
 	}
 
 	if (rewrite)
@@ -272,8 +277,9 @@ sware_rearrange(SwareSearchKey *key, Buffer buffer,
 	}
 	else
 	{
-		sware_search_key_set_entry(key, new_item);
-		sware_split(index, buffer, items, item_position(key, items), bound,
+		int			last = bound ? left_count - 1 : item_position(key, items);
+
+		sware_split(index, buffer, items, is_scattered ? -1 : last, bound,
 					InvalidBuffer);
 		sware_insert_downlink(index, buffer, stack);
 	}

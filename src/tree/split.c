@@ -64,9 +64,10 @@ complete_split(SwareWal *wal, Buffer child)
 
 /*
  * Split an exclusively locked page.  `items` are its items and new ones, in
- * order; they may point into the page.  If the page is internal, the item
- * `new_item` is the downlink that completes the split of `child`, which is
- * exclusively locked.
+ * order; they may point into the page.  `new_item` is the last one that was
+ * added, or -1 if the new ones lie here and there.  If the page is internal, it
+ * is the downlink that completes the split of `child`, which is exclusively
+ * locked.
  *
  * If `bound` is not NULL, the page is a leaf, and is split behind the item
  * `new_item`, which is not the last one.  The right half gets all keys from

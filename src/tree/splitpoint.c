@@ -311,7 +311,7 @@ choose_split_point(const SplitContext *split, Size target, int *cost)
 /*
  * Choose how many of `items` stay on the left of a split of `page`.  The
  * items are those of the page and new ones; `new_item` is the last one that
- * was added.  A posting list may be cut in two.  The caller holds an
+ * was added, or -1.  A posting list may be cut in two.  The caller holds an
  * exclusive lock on the page.
  */
 int
