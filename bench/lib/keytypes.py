@@ -13,7 +13,8 @@ class Kind:
     """A kind of key: the columns of the index, and an expression for each.
 
     An expression has the number of the arrival as i, and the time in tenths of a
-    millisecond as t, near-sorted.
+    millisecond as t, near-sorted. No two arrivals have the same i or the same t, and
+    no two rows have the same key, so that an index may be unique.
     """
 
     columns: tuple
@@ -35,15 +36,21 @@ ULID = f"""
     || upper(substr(md5('a' || i), 1, 16))
 """
 
+# The decimals number the arrivals: no two of a million rows are equal.
+RANDOM_NUMERIC = "floor(random() * 1e9)::numeric + (i % 1000000 / 1e6)::numeric(7, 6)"
+
 KINDS = {
     "integer": Kind(("bigint",), ("t",)),
+    "timestamptz": Kind(
+        ("timestamptz",), ("timestamptz '2024-01-01' + t * interval '0.1 ms'",)
+    ),
     "uuid_v7": Kind(("uuid",), (UUID_V7,)),
     "uuid_v4": Kind(("uuid",), ("md5('a' || i)::uuid",)),
     "ulid_c": Kind(('text COLLATE "C"',), (ULID,)),
     "ulid_icu": Kind(('text COLLATE "und-x-icu"',), (ULID,)),
     "numeric": Kind(("numeric",), ("t + 0.25",)),
     "random_text": Kind(('text COLLATE "C"',), ("substr(md5('a' || i), 1, 20)",)),
-    "random_numeric": Kind(("numeric",), ("(random() * 1e9)::numeric(20, 6)",)),
+    "random_numeric": Kind(("numeric",), (RANDOM_NUMERIC,)),
     "device_time": Kind(("integer", "bigint"), ("i % 1000", "t * 100")),
 }
 
@@ -73,17 +80,25 @@ def measure(chosen, place):
 
 
 def prepare(chosen, place, connection, kind):
-    """Writes the rows to a file, one tenth of them late by up to 20,000 arrivals."""
+    """Writes the rows to a file, one tenth of them late by up to 20,000 arrivals.
+
+    The time of a row is its place in the order of the times at which all rows were
+    made, so that no two rows have the same.
+    """
     server.execute(connection, "SELECT setseed(0.5)")
     command = f"""
         COPY (
             SELECT {', '.join(kind.expressions)}, i
             FROM (
-                SELECT i, CASE WHEN hashint8(i) % 10 = 0
-                    THEN greatest(i - abs(hashint8(-i)::bigint) % 20000, 0)
-                    ELSE i END AS t
-                FROM generate_series(1::bigint, {chosen.rows}) AS i
+                SELECT i, row_number() OVER (ORDER BY made, i) AS t
+                FROM (
+                    SELECT i, CASE WHEN hashint8(i) % 10 = 0
+                        THEN greatest(i - abs(hashint8(-i)::bigint) % 20000, 0)
+                        ELSE i END AS made
+                    FROM generate_series(1::bigint, {chosen.rows}) AS i
+                ) AS made_at
             ) AS arrivals
+            ORDER BY i
         ) TO STDOUT
     """
     with open(place.data / "rows", "wb") as file, connection.cursor() as cursor:
