@@ -73,13 +73,15 @@ def prepare(chosen, place, degree):
             chosen.rows, degree, chosen.alpha, chosen.beta, chosen.seed
         )
         with open(place.data / "keys", "wb") as file:
-            sortedness.write_copy_text(keys // chosen.duplicates, file)
+            sortedness.write_copy_text(
+                keys // chosen.duplicates, file, as_uuid=chosen.key == "uuid"
+            )
 
 
 def load(chosen, place, connection, degree, clients, subject):
     """Loads an empty table, and returns the figures of the run."""
     server.execute(connection, "DROP TABLE IF EXISTS t")
-    server.execute(connection, "CREATE TABLE t (k bigint, v integer)")
+    server.execute(connection, f"CREATE TABLE t (k {chosen.key}, v integer)")
     if subject.access_method is not None:
         server.execute(connection, subject.create_index("t", chosen.unique))
     server.execute(connection, "ALTER SEQUENCE arrivals RESTART")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import statistics
+import time
 
 import results
 import server
@@ -71,8 +72,8 @@ def measure(chosen, place):
                 )
                 print(
                     f"round {number + 1}, {subject.label}: "
-                    f"load {figures['load_seconds']:.3f} s, "
-                    f"build {figures['build_seconds']:.3f} s",
+                    f"load {figures['load_processor_seconds']:.3f} s, "
+                    f"build {figures['build_processor_seconds']:.3f} s",
                     flush=True,
                 )
     connection.close()
@@ -116,60 +117,81 @@ def run(chosen, place, connection, kind, subject):
         create_index = subject.create_index("t", chosen.unique, names)
         server.execute(connection, create_index)
     server.execute(connection, "CHECKPOINT")
-    figures = {
-        "load_seconds": processor_seconds(
-            connection, f"COPY t FROM '{place.data}/rows'"
-        ),
-        "build_seconds": 0.0,
-    }
+    wal_before = server.wal_position(connection)
+    figures = timed(connection, "load", f"COPY t FROM '{place.data}/rows'")
+    figures["wal_bytes"] = server.wal_position(connection) - wal_before
+    figures |= {"build_seconds": 0.0, "build_processor_seconds": 0.0}
     if subject.access_method is not None:
         server.execute(connection, "DROP INDEX t_k")
         server.execute(connection, "SET max_parallel_maintenance_workers = 0")
         server.execute(connection, "VACUUM t")
-        figures["build_seconds"] = processor_seconds(connection, create_index)
+        figures |= timed(connection, "build", create_index)
     return figures
 
 
-def processor_seconds(connection, command):
-    before = server.processor_seconds(connection)
+def timed(connection, name, command):
+    """Executes a command; returns its elapsed and its processor time, in seconds."""
+    processor_before = server.processor_seconds(connection)
+    begin = time.perf_counter()
     server.execute(connection, command)
-    return server.processor_seconds(connection) - before
+    return {
+        f"{name}_seconds": time.perf_counter() - begin,
+        f"{name}_processor_seconds":
+            server.processor_seconds(connection) - processor_before,
+    }
 
 
 def tell(chosen, raw, labels):
     plain, nbtree, *compared = labels
     summary = []
     for kind in chosen.kinds:
+        runs = [run for run in raw if run["kind"] == kind]
         for label in compared:
-            runs = [run for run in raw if run["kind"] == kind]
             summary.append(
-                {"kind": kind, "subject": label} | summarise(runs, plain, nbtree, label)
+                {"kind": kind, "subject": label}
+                | summarise(chosen.rows, runs, plain, nbtree, label)
             )
     titles = [
-        "", "", "no index s", "nbtree net s", "compared net s", "net ratio",
-        "nbtree build s", "compared build s", "build ratio",
+        "", "", "nbtree net s", "compared net s", "net ratio", "lowest", "highest",
+        "of elapsed time", "nbtree WAL B/entry", "compared WAL B/entry",
+        "build ratio", "of elapsed time",
     ]
     table = [list(row.values()) for row in summary]
     results.report(chosen.out, chosen.name, raw, summary, titles, table)
 
 
-def summarise(runs, plain, nbtree, compared):
-    def median(subject, figure):
-        return statistics.median(
-            run[figure] for run in runs if run["subject"] == subject
-        )
+def summarise(rows, runs, plain, nbtree, compared):
+    """The figures of a kind: medians, and the net ratios of single rounds."""
 
-    without = median(plain, "load_seconds")
-    nbtree_net = median(nbtree, "load_seconds") - without
-    compared_net = median(compared, "load_seconds") - without
-    nbtree_build = median(nbtree, "build_seconds")
-    compared_build = median(compared, "build_seconds")
+    def figures(subject, figure):
+        return [run[figure] for run in runs if run["subject"] == subject]
+
+    def median(subject, figure):
+        return statistics.median(figures(subject, figure))
+
+    def net(subject, figure):
+        return median(subject, figure) - median(plain, figure)
+
+    def ratio(function, figure):
+        return results.ratio(function(nbtree, figure), function(compared, figure))
+
+    figure = "load_processor_seconds"
+    of_rounds = [
+        results.ratio(round_nbtree - without, round_compared - without)
+        for without, round_nbtree, round_compared in zip(
+            figures(plain, figure), figures(nbtree, figure), figures(compared, figure)
+        )
+    ]
+    known = [round_ratio for round_ratio in of_rounds if round_ratio is not None]
     return {
-        "seconds_without_index": without,
-        "nbtree_net_seconds": nbtree_net,
-        "compared_net_seconds": compared_net,
-        "ratio_of_net_cost": results.ratio(nbtree_net, compared_net),
-        "nbtree_build_seconds": nbtree_build,
-        "compared_build_seconds": compared_build,
-        "ratio_of_build": results.ratio(nbtree_build, compared_build),
+        "nbtree_net_seconds": net(nbtree, figure),
+        "compared_net_seconds": net(compared, figure),
+        "ratio_of_net_cost": ratio(net, figure),
+        "lowest_ratio_of_a_round": min(known, default=None),
+        "highest_ratio_of_a_round": max(known, default=None),
+        "ratio_of_net_elapsed_time": ratio(net, "load_seconds"),
+        "nbtree_wal_bytes_an_entry": net(nbtree, "wal_bytes") / rows,
+        "compared_wal_bytes_an_entry": net(compared, "wal_bytes") / rows,
+        "ratio_of_build": ratio(median, "build_processor_seconds"),
+        "ratio_of_build_elapsed_time": ratio(median, "build_seconds"),
     }
