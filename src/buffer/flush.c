@@ -138,7 +138,7 @@ sorted_entries(Relation index, Relation heap, const SwareListedPage *pages,
 	for (int64 i = 0; i < count; i++)
 		sware_clear_mark(entries[i]);
 	if (count > 1)
-		sware_sort_arrivals(index, entries, count);
+		sware_sort_arrivals(index, entries, 0, count);
 	for (int64 i = 0; i < count; i++)
 	{
 		if (distinct == 0 ||

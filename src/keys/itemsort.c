@@ -206,12 +206,41 @@ sort_by_merging(SwareComparator *comparator, SwareSortItem *items,
 	memcpy(items, a, (end_a - a) * sizeof(SwareSortItem));
 }
 
+/* Have the items of a list different numbers? */
+static bool
+numbers_differ(const SwareSortItem *items, int64 count)
+{
+	for (int64 i = 1; i < count; i++)
+	{
+		if (items[i].abbreviation != items[0].abbreviation)
+			return true;
+	}
+	return false;
+}
+
+/* Are items in order already, as equal keys often are? */
+static bool
+are_in_order(SwareComparator *comparator, const SwareSortItem *items,
+			 int64 count)
+{
+	for (int64 i = 1; i < count; i++)
+	{
+		if (i % 1024 == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (i + SWARE_PREFETCH_DISTANCE < count)
+			__builtin_prefetch(items[i + SWARE_PREFETCH_DISTANCE].entry);
+		if (sware_compare_items(&items[i - 1], &items[i], comparator) > 0)
+			return false;
+	}
+	return true;
+}
+
 /*
  * Distribute items into buckets, which follow each other in the order of the
- * items' numbers, and sort each bucket.  A bucket that has many items although
- * their numbers differ is distributed in turn, at most `levels` times; then, it
- * is sorted by merging.  The items get to `result`, which has room for them;
- * where they were is scratch memory afterwards.
+ * items' numbers, and sort each bucket.  One with many items whose numbers
+ * differ is distributed in turn, as long as there are `levels`.  The items get
+ * to `result`, which has room for them; where they were is scratch memory
+ * afterwards.
  */
 static void
 sort_by_buckets(SwareComparator *comparator, SwareSortItem *items,
@@ -228,12 +257,6 @@ sort_by_buckets(SwareComparator *comparator, SwareSortItem *items,
 	{
 		lowest = Min(lowest, items[i].abbreviation);
 		highest = Max(highest, items[i].abbreviation);
-	}
-	if (levels == 0 || lowest == highest)
-	{
-		memcpy(result, items, count * sizeof(SwareSortItem));
-		sort_by_merging(comparator, result, items, count);
-		return;
 	}
 	while (((uint64) highest - (uint64) lowest) >> shift >= (uint64) buckets)
 		shift++;
@@ -257,15 +280,16 @@ sort_by_buckets(SwareComparator *comparator, SwareSortItem *items,
 	for (int64 bucket = 0; bucket < buckets; bucket++)
 	{
 		int64		size = ends[bucket] - start;
+		SwareSortItem *first = result + start;
 
-		if (size >= MIN_DISTRIBUTED)
+		if (levels > 1 && size >= MIN_DISTRIBUTED &&
+			numbers_differ(first, size))
 		{
-			memcpy(items + start, result + start, size * sizeof(SwareSortItem));
-			sort_by_buckets(comparator, items + start, result + start, size,
-							levels - 1);
+			memcpy(items + start, first, size * sizeof(SwareSortItem));
+			sort_by_buckets(comparator, items + start, first, size, levels - 1);
 		}
-		else if (size > 1)
-			sort_by_merging(comparator, result + start, items, size);
+		else if (!are_in_order(comparator, first, size))
+			sort_by_merging(comparator, first, items, size);
 		start = ends[bucket];
 	}
 	pfree(ends);

@@ -20,6 +20,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "keys/entry.h"
 #include "keys/itemsort.h"
 #include "keys/searchkey.h"
 #include "keys/sorter.h"
@@ -32,6 +33,13 @@
 
 /* the largest number of outliers that are measured */
 #define MAX_SAMPLES		512
+
+/* How far from being in order entries were; statistics.h defines it. */
+typedef struct Sortedness
+{
+	int64		outOfOrder;
+	int64		largestDisplacement;	/* of a sample, if many are displaced */
+} Sortedness;
 
 /* An outlier and where it arrived. */
 typedef struct Sample
@@ -53,8 +61,10 @@ typedef struct Sorter
 {
 	Relation	index;
 	SwareComparator *comparator;
-	IndexTuple *entries;
+	IndexTuple *entries;		/* those to be sorted */
 	int64		count;
+	int64		before;			/* number of entries directly before them, which
+								 * are sorted already */
 	int64		inOrder;		/* number of entries set aside; they come
 								 * first */
 	SwareSortItem *outliers;
@@ -99,12 +109,15 @@ add_outlier(Sorter *sorter, SwareSortItem item)
 /*
  * Divide entries into those that are in order, which move to the front, and
  * outliers.  Returns false if most are outliers; then all entries are still in
- * the array.
+ * the array, and if that was noticed early, in their order: equal keys often
+ * come in the order of their TIDs.
  */
 static bool
 divide(Sorter *sorter)
 {
 	IndexTuple *entries = sorter->entries;
+	Size		early = Min(sorter->count, FIRST_LOOK) * sizeof(IndexTuple);
+	IndexTuple *first_entries = memcpy(palloc(early), entries, early);
 	SwareSortItem last;
 	bool		is_previous = false;	/* is `last` the previous entry? */
 
@@ -120,9 +133,9 @@ divide(Sorter *sorter)
 			is_previous = true;
 			continue;
 		}
-		take_sample(sorter->samples, item, i);
+		take_sample(sorter->samples, item, sorter->before + i);
 		if (is_previous)
-			take_sample(sorter->samples, last, i - 1);
+			take_sample(sorter->samples, last, sorter->before + i - 1);
 		is_previous = false;
 		sorter->inOrder--;
 		add_outlier(sorter, last);
@@ -133,7 +146,9 @@ divide(Sorter *sorter)
 
 		if (sorter->outlierCount > Max(i, FIRST_LOOK) / 2)
 		{
-			for (int64 j = 0; j < sorter->outlierCount; j++)
+			if (i < FIRST_LOOK)
+				memcpy(entries, first_entries, early);
+			for (int64 j = 0; i >= FIRST_LOOK && j < sorter->outlierCount; j++)
 				entries[sorter->inOrder + j] = sorter->outliers[j].entry;
 			sorter->divided = i + 1;
 			return false;
@@ -187,32 +202,65 @@ sort_all(Sorter *sorter)
 	{
 		items[i] = sware_make_item(sorter->comparator, sorter->entries[i]);
 		if (i >= sorter->divided)
-			take_sample(sorter->samples, items[i], i);
+			take_sample(sorter->samples, items[i], sorter->before + i);
 	}
 	items = sware_sort_items(sorter->comparator, items, sorter->count);
 	for (int64 i = 0; i < sorter->count; i++)
 		sorter->entries[i] = items[i].entry;
 }
 
-/* The position of an entry among the sorted ones. */
+/* How many entries of a sorted array are below an item? */
 static int64
-place_of(Sorter *sorter, const SwareSortItem *item)
+place_of(SwareComparator *comparator, IndexTuple *entries, int64 count,
+		 const SwareSortItem *item)
 {
 	int64		low = 0;
-	int64		high = sorter->count;
+	int64		high = count;
 
 	while (low < high)
 	{
 		int64		middle = low + (high - low) / 2;
-		SwareSortItem other =
-			sware_make_item(sorter->comparator, sorter->entries[middle]);
+		SwareSortItem other = sware_make_item(comparator, entries[middle]);
 
-		if (sware_compare_items(&other, item, sorter->comparator) < 0)
+		if (sware_compare_items(&other, item, comparator) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	return low;
+}
+
+/*
+ * Merge two lists of entries, each in order, of which the second one follows
+ * the first one in an array.  Returns false if they have not moved, because
+ * all of the second list lies behind the first.  Takes memory from the current
+ * context.
+ */
+static bool
+merge_lists(SwareComparator *comparator, IndexTuple *entries,
+			int64 first_count, int64 second_count)
+{
+	IndexTuple *second = entries + first_count;
+	SwareSortItem *items;
+	SwareSortItem last;
+
+	if (first_count == 0 || second_count == 0)
+		return false;
+
+	/* what lies behind the first list stays where it is */
+	last = sware_make_item(comparator, second[-1]);
+	second_count = place_of(comparator, second, second_count, &last);
+	if (second_count == 0)
+		return false;
+	items = MemoryContextAllocHuge(CurrentMemoryContext,
+								   second_count * sizeof(SwareSortItem));
+	for (int64 i = 0; i < second_count; i++)
+	{
+		sware_prefetch_entry(second, i, second_count);
+		items[i] = sware_make_item(comparator, second[i]);
+	}
+	merge(comparator, entries, first_count, items, second_count);
+	return true;
 }
 
 /*
@@ -228,21 +276,28 @@ largest_displacement(Sorter *sorter)
 	{
 		Sample	   *sample = &sorter->samples->samples[i];
 		int64		displacement =
-			place_of(sorter, &sample->item) - sample->position;
+			place_of(sorter->comparator, sorter->entries - sorter->before,
+					 sorter->before + sorter->count, &sample->item) -
+			sample->position;
 
 		largest = Max(largest, displacement < 0 ? -displacement : displacement);
 	}
 	return largest;
 }
 
-/* Sort all entries of a sorter.  Memory is taken from the current context. */
+/*
+ * Sort the entries of a sorter, and merge them with those before them.  Memory
+ * is taken from the current context.
+ */
 static void
-sort(Sorter *sorter, SwareSortedness *sortedness)
+sort(Sorter *sorter, Sortedness *sortedness)
 {
 	sorter->comparator = sware_make_comparator(sorter->index);
 	if (sorter->count >= SWARE_MANY_TO_SORT)
-		sware_refine_numbers(sorter->comparator, sorter->entries,
-							 sizeof(IndexTuple), sorter->count);
+		sware_refine_numbers(sorter->comparator,
+							 sorter->entries - sorter->before,
+							 sizeof(IndexTuple),
+							 sorter->before + sorter->count);
 
 	/* which entries come in order is measured, so it is not guessed */
 	if (sorter->comparator->hasGuess)
@@ -266,27 +321,32 @@ sort(Sorter *sorter, SwareSortedness *sortedness)
 			sorter->count * sorter->outlierCount / sorter->divided;
 		sort_all(sorter);
 	}
+	if (merge_lists(sorter->comparator, sorter->entries - sorter->before,
+					sorter->before, sorter->count))
+		sortedness->outOfOrder = Max(sortedness->outOfOrder, 1);
 	sortedness->largestDisplacement = largest_displacement(sorter);
 }
 
 /*
- * Sort entries in place, and measure how far from being in order they were.
- * Memory is taken from the current context and freed.  Comparators may raise
- * errors; the order is undefined then.
+ * Sort entries in place, of which the first `sorted` ones are in order already,
+ * and measure how far from being in order they were.  Memory is taken from the
+ * current context and freed.  Comparators may raise errors; the order is
+ * undefined then.
  */
-void
-sware_sort_and_measure(Relation index, IndexTuple *entries, int64 count,
-					   SwareSortedness *sortedness)
+static void
+sort_and_measure(Relation index, IndexTuple *entries, int64 sorted, int64 count,
+				 Sortedness *sortedness)
 {
 	MemoryContext context;
 	MemoryContext caller;
 	Samples		samples;
 	Sorter		sorter = {.index = index,
-		.entries = entries,
-		.count = count,
+		.entries = entries + sorted,
+		.count = count - sorted,
+		.before = sorted,
 	.samples = &samples};
 
-	if (count < 2)
+	if (count < 2 || sorter.count == 0)
 	{
 		sortedness->outOfOrder = 0;
 		sortedness->largestDisplacement = 0;
@@ -303,26 +363,31 @@ sware_sort_and_measure(Relation index, IndexTuple *entries, int64 count,
 	MemoryContextDelete(context);
 }
 
-/* Like sware_sort_and_measure, without the measurement. */
+/*
+ * Sort entries in place.  Memory is taken from the current context and freed.
+ * Comparators may raise errors; the order is undefined then.
+ */
 void
 sware_sort_entries(Relation index, IndexTuple *entries, int64 count)
 {
-	SwareSortedness unused;
+	Sortedness unused;
 
-	sware_sort_and_measure(index, entries, count, &unused);
+	sort_and_measure(index, entries, 0, count, &unused);
 }
 
 /*
- * Like sware_sort_and_measure, for entries in the order of their arrival: the
- * measurement is added to the index's statistics.  Returns whether they were
- * in order, and so have not moved.
+ * Like sware_sort_entries, for entries in the order of their arrival, of which
+ * the first `sorted` ones are in order already.  How far from being in order
+ * they were is measured, and added to the index's statistics.  Returns whether
+ * all were in order, and so have not moved.
  */
 bool
-sware_sort_arrivals(Relation index, IndexTuple *entries, int64 count)
+sware_sort_arrivals(Relation index, IndexTuple *entries, int64 sorted,
+					int64 count)
 {
-	SwareSortedness sortedness;
+	Sortedness sortedness;
 
-	sware_sort_and_measure(index, entries, count, &sortedness);
+	sort_and_measure(index, entries, sorted, count, &sortedness);
 	sware_note_sortedness(index, count, sortedness.outOfOrder,
 						  sortedness.largestDisplacement);
 	return sortedness.outOfOrder == 0;
@@ -337,28 +402,13 @@ void
 sware_merge_entries(Relation index, IndexTuple *entries, int64 first_count,
 					int64 second_count)
 {
-	IndexTuple *second = entries + first_count;
-	MemoryContext context;
-	MemoryContext caller;
-	SwareComparator *comparator;
-	SwareSortItem *items;
-	SwareSortItem last;
+	MemoryContext context =
+		AllocSetContextCreate(CurrentMemoryContext, "sware merge",
+							  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
 
-	if (first_count == 0 || second_count == 0)
-		return;
-	context = AllocSetContextCreate(CurrentMemoryContext, "sware merge",
-									ALLOCSET_DEFAULT_SIZES);
-	caller = MemoryContextSwitchTo(context);
-	comparator = sware_make_comparator(index);
-	items = MemoryContextAllocHuge(context,
-								   second_count * sizeof(SwareSortItem));
-	for (int64 i = 0; i < second_count; i++)
-		items[i] = sware_make_item(comparator, second[i]);
-
-	/* often all of the second list lies behind the first */
-	last = sware_make_item(comparator, second[-1]);
-	if (sware_compare_items(&last, &items[0], comparator) > 0)
-		merge(comparator, entries, first_count, items, second_count);
+	(void) merge_lists(sware_make_comparator(index), entries, first_count,
+					   second_count);
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
 }

@@ -11,19 +11,10 @@
 #include "access/itup.h"
 #include "utils/rel.h"
 
-/* How far from being in order entries were; statistics.h defines it. */
-typedef struct SwareSortedness
-{
-	int64		outOfOrder;
-	int64		largestDisplacement;	/* of a sample, if many are displaced */
-} SwareSortedness;
-
 extern void sware_sort_entries(Relation index, IndexTuple *entries,
 							   int64 count);
-extern void sware_sort_and_measure(Relation index, IndexTuple *entries,
-								   int64 count, SwareSortedness *sortedness);
 extern bool sware_sort_arrivals(Relation index, IndexTuple *entries,
-								int64 count);
+								int64 sorted, int64 count);
 extern void sware_merge_entries(Relation index, IndexTuple *entries,
 								int64 first_count, int64 second_count);
 

@@ -80,7 +80,7 @@ begin_anew(SwareStaging *staging, int64 count)
 }
 
 /*
- * Remove all entries before `first_kept`, and keep the order of the others.
+ * Remove all entries before `first_kept`, when all are in order as they are.
  * Returns false, with nothing changed, if that would free too little memory.
  */
 static bool
@@ -91,11 +91,12 @@ drop_front(SwareStaging *staging, IndexTuple first_kept, int64 kept_count)
 	if (!sware_drop_chain_front(&staging->entries, first_kept, dropped_share))
 		return false;
 	begin_anew(staging, kept_count);
+	staging->inOrder = kept_count;
 	return true;
 }
 
 /*
- * Keep only the given entries, in the given order.  If memory runs out, an
+ * Keep only the given entries, which are in order.  If memory runs out, an
  * error is raised, and nothing has changed.
  */
 static void
@@ -107,6 +108,7 @@ keep(SwareStaging *staging, IndexTuple *entries, int64 count)
 	sware_clear_chain(&staging->entries);
 	staging->entries = kept;
 	begin_anew(staging, count);
+	staging->inOrder = count;
 }
 
 /*
@@ -208,8 +210,10 @@ send(SwareStaging *staging, Relation index, int percent)
 		int			appended;
 
 		if (count - stored > 1)
-			were_in_order = sware_sort_arrivals(index, entries + stored,
-												count - stored);
+			were_in_order =
+				sware_sort_arrivals(index, entries + stored,
+									stored == 0 ? staging->inOrder : 0,
+									count - stored);
 		are_in_order = stored == 0;
 		SWARE_FAULT_POINT("publish-sorted");
 		if (sent == count && count > LARGEST_BUFFERED_RUN)

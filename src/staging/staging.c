@@ -134,6 +134,7 @@ sware_reduce_staged(SwareStaging *staging, int64 count, int64 unmoved,
 		unlock_index(staging);
 	}
 	staging->count = count;
+	staging->inOrder = Min(staging->inOrder, count);
 }
 
 /*

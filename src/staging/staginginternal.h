@@ -42,6 +42,8 @@ struct SwareStaging
 								 * index, else NULL */
 	SwareEntryChain entries;
 	int64		count;			/* number of entries */
+	int64		inOrder;		/* number of the first ones that were sorted
+								 * when others were published */
 	SwareStagedRuns runs;		/* what scans have sorted of them */
 	bool		hasVersions;	/* are rows among them versions of others that
 								 * have the same key? */
