@@ -131,6 +131,25 @@ RESET sware.staging_size;
 SELECT index, entries_appended > 4 * entries_inserted AS appended
 FROM unnest('{small_a,larger_a}'::text[]) index, sware_stats(('twin_sware.' || index)::regclass);
 
+-- What a load keeps in order is forgotten when it is published, or rolled back: what comes then is in
+-- no order.
+SET sware.staging_size = '64kB';
+SELECT on_both('CREATE TABLE o (k int, v int)');
+SELECT on_both('CREATE INDEX o_k ON o USING @am (k)');
+BEGIN;
+SELECT on_both('INSERT INTO o SELECT i * 7919 % 20011, 1 FROM generate_series(1, 15000) i');
+SELECT sware_flush('twin_sware.o_k') >= 0 AS is_published;
+SELECT on_both('INSERT INTO o SELECT i * 7919 % 20011, 2 FROM generate_series(15001, 16500) i');
+COMMIT;
+BEGIN;
+SAVEPOINT s;
+SELECT on_both('INSERT INTO o SELECT i * 7919 % 20011, 3 FROM generate_series(1, 15000) i');
+ROLLBACK TO s;
+SELECT on_both('INSERT INTO o SELECT i * 7919 % 20011, 4 FROM generate_series(16501, 18000) i');
+COMMIT;
+SELECT check_all(), same_rows('SELECT k, v FROM o ORDER BY k, v');
+RESET sware.staging_size;
+
 -- Options and settings out of range.
 CREATE INDEX bad ON twin_sware.kept USING sware (a) WITH (buffer_size = -2);
 CREATE INDEX bad ON twin_sware.kept USING sware (a) WITH (flush_fraction = 0);
