@@ -215,6 +215,26 @@ deduplicate_halves(Relation index, SwareItems *items, int left_count)
 }
 
 /*
+ * Do the entries of a run lie here and there among the items of a leaf, into
+ * which `stored` of them have been merged?  They do if most items between the
+ * first one and the run's next one are not of the run.  What comes before the
+ * first one does not matter: an earlier run may have brought it.
+ */
+static bool
+lie_here_and_there(SwareSearchKey *key, const SwareItems *items,
+				   IndexTuple *entries, int count, int stored)
+{
+	int			first;
+
+	if (stored == 1)
+		return false;
+	sware_search_key_set_entry(key, entries[0]);
+	first = item_position(key, items);
+	sware_search_key_set_entry(key, entries[Min(stored, count - 1)]);
+	return stored * 2 < item_position(key, items) - first;
+}
+
+/*
  * Store at least one entry of a run in an exclusively locked leaf that has no
  * room for all of them, by merging duplicates or by a split.  Returns the
  * number of entries stored.  Releases the leaf.
@@ -247,10 +267,10 @@ sware_rearrange(SwareSearchKey *key, Buffer buffer,
 									   count - stored, &new_item,
 									   &left_count, &bound);
 
-	sware_search_key_set_entry(key, new_item);
-	is_scattered = stored > 1 && stored * 2 < item_position(key, items);
+	is_scattered = lie_here_and_there(key, items, entries, count, stored);
 	if (is_scattered)
 		bound = NULL;
+	sware_search_key_set_entry(key, new_item);
 
 	rewrite = space <= room;
 	if (!rewrite &&
