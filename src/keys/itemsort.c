@@ -282,6 +282,8 @@ sort_by_buckets(SwareComparator *comparator, SwareSortItem *items,
 		int64		size = ends[bucket] - start;
 		SwareSortItem *first = result + start;
 
+		if (bucket % 1024 == 0)
+			CHECK_FOR_INTERRUPTS();
 		if (levels > 1 && size >= MIN_DISTRIBUTED &&
 			numbers_differ(first, size))
 		{

@@ -397,6 +397,9 @@ sware_entries_within_leaf(Relation index, Page page, IndexTuple *entries,
 	int			low = 0;
 	int			high = sware_page_data_count(page) > 0 ? count : 0;
 
+	/* often none of them is */
+	if (high > 0 && is_above_leaf(index, page, entries[0]))
+		return 0;
 	while (low < high)
 	{
 		int			middle = low + (high - low) / 2;
