@@ -57,6 +57,14 @@ PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
+# Tests of ICU's collations need a server that was built with ICU.
+ifneq ($(with_icu),yes)
+NEED_ICU := $(basename $(notdir $(shell \
+	grep -l 'provider = icu' sql/*.sql test/isolation/specs/*.spec)))
+REGRESS := $(filter-out $(NEED_ICU),$(REGRESS))
+ISOLATION := $(filter-out $(NEED_ICU),$(ISOLATION))
+endif
+
 # PGXS tracks header dependencies only if the server was configured to.
 HEADERS_OF_SWARE = $(wildcard src/*.h src/*/*.h)
 $(OBJS) $(OBJS:.o=.bc): $(HEADERS_OF_SWARE)

@@ -71,13 +71,6 @@ COMMIT;
 SELECT a, b FROM t WHERE a = 5;
 ALTER TABLE t DROP CONSTRAINT t_excluded;
 
--- Pattern operator classes compare bytes, so they are refused with a collation for which
--- different bytes may be equal.
-CREATE COLLATION ignore_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
-CREATE INDEX ON t USING sware (b COLLATE ignore_case text_pattern_ops);
-CREATE INDEX ON t USING sware ((b::varchar) COLLATE ignore_case varchar_pattern_ops);
-CREATE INDEX ON t USING sware ((b::bpchar) COLLATE ignore_case bpchar_pattern_ops);
-
 -- A key that is too large changes nothing, in a build and in an insert.
 CREATE TABLE large (b text);
 ALTER TABLE large ALTER b SET STORAGE EXTERNAL;
