@@ -35,6 +35,7 @@
 #include "tree/descent.h"
 #include "tree/leafview.h"
 #include "tree/pagewrite.h"
+#include "tree/readahead.h"
 #include "tree/tree.h"
 #include "tree/unlink.h"
 #include "wal/wal.h"
@@ -122,6 +123,7 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	SwareLink	link = leftmost_leaf(index);
 	VacuumState state = {info, stats, callback, callback_state, NULL};
 	MemoryContext caller = CurrentMemoryContext;
+	SwareReadahead *ahead = sware_readahead_begin(index);
 
 	state.pageContext = AllocSetContextCreate(caller, "sware vacuum",
 											  ALLOCSET_DEFAULT_SIZES);
@@ -137,6 +139,7 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 		bool		is_empty;
 
 		sware_vacuum_delay_point();
+		sware_readahead_visit(ahead, link.block);
 		buffer = ReadBufferExtended(index, MAIN_FORKNUM, link.block, RBM_NORMAL,
 									info->strategy);
 		LockBufferForCleanup(buffer);
@@ -167,6 +170,7 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(state.pageContext);
+	sware_readahead_end(ahead);
 }
 
 /* A set of blocks, one bit each. */
