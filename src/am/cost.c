@@ -9,15 +9,11 @@
 #include "postgres.h"
 
 #include "access/genam.h"
-#include "access/stratnum.h"
-#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "utils/index_selfuncs.h"
-#include "utils/lsyscache.h"
 
 #include "am/callbacks.h"
-#include "base/compat.h"
 #include "pages/bufferpages.h"
 #include "tree/descent.h"
 #include "zones/zones.h"
@@ -35,64 +31,6 @@ sware_tree_height(Relation index)
 
 	(void) sware_get_root(index, &level);
 	return level;
-}
-
-/* Does a condition on an index column allow one value only? */
-static bool
-is_equality(Expr *clause, Oid opfamily)
-{
-	Oid			operator;
-
-	if (IsA(clause, NullTest))
-		return ((NullTest *) clause)->nulltesttype == IS_NULL;
-	else if (IsA(clause, OpExpr))
-		operator = ((OpExpr *) clause)->opno;
-	else if (IsA(clause, ScalarArrayOpExpr))
-		operator = ((ScalarArrayOpExpr *) clause)->opno;
-	else
-		return false;
-
-	return get_op_opfamily_strategy(operator, opfamily) ==
-		BTEqualStrategyNumber;
-}
-
-/*
- * How many of a path's clauses bound the part of the index that a scan reads?
- * They are in the order of index columns; those up to the first column without
- * an equality do.
- */
-static int
-count_bounding_clauses(IndexPath *path)
-{
-	int			count = 0;
-	int			column = 0;
-	bool		equality = false;
-	ListCell   *clause_cell;
-
-	foreach(clause_cell, path->indexclauses)
-	{
-		IndexClause *clause = lfirst_node(IndexClause, clause_cell);
-		ListCell   *qual_cell;
-
-		if (clause->indexcol != column)
-		{
-			if (!equality || clause->indexcol != column + 1)
-				break;
-			column = clause->indexcol;
-			equality = false;
-		}
-
-		foreach(qual_cell, clause->indexquals)
-		{
-			RestrictInfo *qual = lfirst_node(RestrictInfo, qual_cell);
-
-			if (is_equality(qual->clause, path->indexinfo->opfamily[column]))
-				equality = true;
-		}
-		count++;
-	}
-
-	return count;
 }
 
 /*
@@ -120,32 +58,12 @@ add_buffer_cost(Relation index, Selectivity selectivity, Cost *startup_cost,
 }
 
 /*
- * An estimate for nbtree may be that of a scan that skips over the values of
- * columns without equality.  A sware scan reads everything that the bounding
- * clauses allow, and checks the other clauses for each entry.  So estimate a
- * scan with the bounding clauses only, and add the cost of these checks.  The
- * selectivity stays that of all clauses.
+ * The amcostestimate callback.
+ *
+ * The estimate for nbtree is right for a scan of the tree.  From 18 on, it
+ * includes that scans skip entries if leading columns have no equality, which
+ * a sware scan does on every version (keys/skip.h).
  */
-static void
-estimate_without_skipping(PlannerInfo *root, IndexPath *path,
-						  double loop_count, Cost *startup_cost,
-						  Cost *total_cost, double *correlation, double *pages)
-{
-	int			clauses = list_length(path->indexclauses);
-	int			bounding = count_bounding_clauses(path);
-	IndexPath	bounded = *path;
-	Selectivity selectivity;
-	double		entries;
-
-	if (bounding == clauses)
-		return;
-	bounded.indexclauses = list_copy_head(path->indexclauses, bounding);
-	btcostestimate(root, &bounded, loop_count, startup_cost, total_cost,
-				   &selectivity, correlation, pages);
-	entries = clamp_row_est(selectivity * path->indexinfo->rel->tuples);
-	*total_cost += entries * cpu_operator_cost * (clauses - bounding);
-}
-
 void
 sware_costestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 				   Cost *startup_cost, Cost *total_cost,
@@ -164,9 +82,6 @@ sware_costestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 
 	btcostestimate(root, path, loop_count, startup_cost, total_cost,
 				   selectivity, correlation, pages);
-	if (SWARE_BTCOST_ASSUMES_SKIP_SCAN)
-		estimate_without_skipping(root, path, loop_count, startup_cost,
-								  total_cost, correlation, pages);
 	if (relation)
 	{
 		add_buffer_cost(relation, *selectivity, startup_cost, total_cost);

@@ -212,16 +212,6 @@ sware_extend_file(Relation index, int pages, BlockNumber *first)
 #endif
 
 /*
- * From 18 on, nbtree's scans skip over columns without a condition, and
- * btcostestimate assumes such scans.
- */
-#if PG_VERSION_NUM >= 180000
-#define SWARE_BTCOST_ASSUMES_SKIP_SCAN	true
-#else
-#define SWARE_BTCOST_ASSUMES_SKIP_SCAN	false
-#endif
-
-/*
  * From 17 on, the server plans parallel workers for an index build if the
  * access method says that it can use them.  Before, it does so for btree only.
  */

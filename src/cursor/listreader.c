@@ -68,6 +68,7 @@ sware_list_reader_seek(SwareListReader *reader, const SwareSearchKey *place)
 	if (reader->copied > 0)
 		reader->position++;
 	reader->copied = 0;
+	reader->most = FIRST_COPIED;
 	if (place->columnCount > 0)
 	{
 		int64		number = reader->zone ?

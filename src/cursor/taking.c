@@ -12,6 +12,16 @@
 #include "utils/snapmgr.h"
 
 #include "cursor/taking.h"
+#include "keys/skip.h"
+
+/*
+ * A list's entries are skipped if their keys tell that they cannot qualify
+ * (skip.h).  To seek in a list costs as much as to look at MANY_SKIPPED
+ * entries.  If fewer were skipped, twice as many are looked at in vain before
+ * the next attempt, and MAX_PATIENCE at most.
+ */
+#define MANY_SKIPPED	32
+#define MAX_PATIENCE	128
 
 /*
  * Take an entry that is wanted.  `follows` and the result are as for
@@ -54,6 +64,54 @@ sware_take_candidates(SwareBufferCursor *cursor,
 	}
 }
 
+/* What came of an attempt to skip entries of a list. */
+typedef enum Skipped
+{
+	SKIPPED_NONE,				/* the next entry may qualify */
+	SKIPPED_SOME,				/* the reader goes on further behind */
+	SKIPPED_ALL,				/* none of the others qualifies */
+	SKIPPED_GONE				/* the list is gone */
+} Skipped;
+
+/*
+ * Let a reader go on where, behind an entry that does not satisfy the
+ * conditions, the next one of the ranges can.  After *patience entries in a row
+ * that were looked at in vain, this is tried again.  Runs comparators.
+ */
+static Skipped
+skip_entries(SwareScanFilter *filter, SwareListReader *reader,
+			 const SwareListCopy *copy, int *patience)
+{
+	SwareScanKeys *keys = filter->keys;
+	bool		forward = filter->order.forward;
+	int64		next_range = keys->range + (forward ? 1 : -1);
+	int64		skipped;
+	SwareSearchKey place;
+
+	switch (sware_skip_from_tuple(keys, copy->entry, forward, &place))
+	{
+		case SWARE_SKIP_HERE:
+			*patience = Min(2 * *patience, MAX_PATIENCE);
+			return SKIPPED_NONE;
+		case SWARE_SKIP_NONE:
+			if (next_range < 0 || next_range == keys->rangeCount)
+				return SKIPPED_ALL;
+			sware_scan_keys_set_range(keys, next_range);
+			if (!sware_list_reader_seek(reader,
+										sware_scan_filter_range_begin(filter)))
+				return SKIPPED_GONE;
+			break;
+		case SWARE_SKIP_AHEAD:
+			if (!sware_list_reader_seek(reader, &place))
+				return SKIPPED_GONE;
+			break;
+	}
+	skipped = forward ? reader->begin + reader->position - copy->number :
+		copy->number - (reader->end - reader->position - 1);
+	*patience = skipped >= MANY_SKIPPED ? 1 : Min(2 * *patience, MAX_PATIENCE);
+	return SKIPPED_SOME;
+}
+
 bool
 sware_take_from_list(SwareBufferCursor *cursor, SwareListReader *reader,
 					 SwareEntrySource source, int *taken)
@@ -65,6 +123,8 @@ sware_take_from_list(SwareBufferCursor *cursor, SwareListReader *reader,
 		!IsMVCCSnapshot(cursor->scan->xs_snapshot);
 	SwareBufferedEntry found = {.source = source};
 	bool		follows = false;
+	int			patience = 1;
+	int			failures = 0;
 
 	CHECK_FOR_INTERRUPTS();
 	*taken = 0;
@@ -107,7 +167,21 @@ sware_take_from_list(SwareBufferCursor *cursor, SwareListReader *reader,
 				continue;
 			}
 			if (!sware_scan_filter_satisfies(filter, &found.item))
-				continue;
+			{
+				Skipped		skipped = SKIPPED_NONE;
+
+				if (keys->skip && ++failures >= patience)
+				{
+					failures = 0;
+					skipped = skip_entries(filter, reader, copy, &patience);
+				}
+				if (skipped == SKIPPED_NONE)
+					continue;
+				if (skipped == SKIPPED_SOME)
+					break;
+				return skipped == SKIPPED_ALL;
+			}
+			failures = 0;
 			if (needs_page &&
 				!sware_sorted_zone_copy_page(reader->zone, copy->number,
 											 &found.source.page))

@@ -18,6 +18,7 @@
 
 #include "keys/scankeys.h"
 #include "keys/searchkey.h"
+#include "keys/skip.h"
 #include "layout/tuple.h"
 
 /* the keys of one column that make the ranges */
@@ -52,6 +53,7 @@ sware_scan_keys_init(SwareScanKeys *keys, Relation index, int count)
 	keys->conditionCount = 0;
 	keys->hasOnlyEqualities = false;
 	keys->interval = keys->intervalMemory = NULL;
+	keys->skip = keys->skipMemory = NULL;
 	keys->conditions = count > 0 ? palloc(count * sizeof(SwareCondition)) :
 		NULL;
 }
@@ -73,6 +75,8 @@ sware_scan_keys_free(SwareScanKeys *keys)
 		pfree(keys->conditions);
 	if (keys->intervalMemory)
 		pfree(keys->intervalMemory);
+	if (keys->skipMemory)
+		pfree(keys->skipMemory);
 }
 
 /*
@@ -489,15 +493,14 @@ convert_integer(Datum *value, Oid from, Oid to)
 }
 
 /*
- * Append a column to an end of the ranges.  The value of an array is set
- * later.
+ * Make a column, from 0 on, of a search key that has the value of a scan's key,
+ * or null if that is NULL.  The value of an array is set later.
  */
-static SwareKeyColumn *
-add_column(SwareScanKeys *keys, SwareSearchKey *end, ScanKey key)
+static void
+make_column(SwareScanKeys *keys, SwareKeyColumn *result, int column,
+			ScanKey key)
 {
-	int			column = end->columnCount++;
 	Oid			own = keys->index->rd_opcintype[column];
-	SwareKeyColumn *result = &end->columns[column];
 
 	if (key == NULL || KEY_IS_NULL(key))
 	{
@@ -525,7 +528,15 @@ add_column(SwareScanKeys *keys, SwareSearchKey *end, ScanKey key)
 		}
 		result->value = value;
 	}
-	return result;
+}
+
+/* Append a column to an end of the ranges. */
+static void
+add_column(SwareScanKeys *keys, SwareSearchKey *end, ScanKey key)
+{
+	int			column = end->columnCount++;
+
+	make_column(keys, &end->columns[column], column, key);
 }
 
 /*
@@ -646,6 +657,7 @@ begin_analysis(SwareScanKeys *keys)
 	keys->conditionCount = 0;
 	keys->hasOnlyEqualities = false;
 	keys->interval = NULL;
+	keys->skip = NULL;
 	keys->range = -1;
 	keys->prefixColumns = 0;
 	keys->rangeCount = 0;
@@ -703,6 +715,69 @@ set_equalities(SwareScanKeys *keys, ScanKey qualification, int count)
 		keys->low.columns[i].value = keys->high.columns[i].value =
 			qualification[i].sk_argument;
 	return true;
+}
+
+/* Set the ends of the values that a column may have (skip.h). */
+static void
+set_skip_ends(SwareScanKeys *keys, SwareSkipColumn *skipped, int column,
+			  const ChosenKeys *chosen)
+{
+	bool		nulls_first = (keys->index->rd_indoption[column] &
+							   INDOPTION_NULLS_FIRST) != 0;
+	ScanKey		low = chosen->equality ? chosen->equality : chosen->lower;
+	ScanKey		high = chosen->equality ? chosen->equality : chosen->upper;
+	bool		has_no_nulls = low || high || chosen->notNull;
+
+	/* nulls, which no operator accepts, are at one end */
+	skipped->low.isGiven = low || (has_no_nulls && nulls_first);
+	skipped->high.isGiven = high || (has_no_nulls && !nulls_first);
+	skipped->low.isStrict = low == NULL ||
+		(low != chosen->equality && is_strict(low));
+	skipped->high.isStrict = high == NULL ||
+		(high != chosen->equality && is_strict(high));
+	make_column(keys, &skipped->low.column, column, low);
+	make_column(keys, &skipped->high.column, column, high);
+}
+
+/*
+ * Let scans skip entries of the ranges if there are conditions on columns
+ * behind the first one without an equality.  The conditions have been made.
+ */
+static void
+set_skip(SwareScanKeys *keys, ScanKey qualification, int count)
+{
+	SwareSkipKeys *skip;
+	int			last = 0;
+
+	for (int i = 0; i < keys->conditionCount; i++)
+		last = Max(last, keys->conditions[i].key->sk_attno - 1);
+	if (last <= keys->prefixColumns)
+		return;
+
+	if (keys->skipMemory == NULL)
+		keys->skipMemory =
+			MemoryContextAlloc(keys->scanContext, sizeof(SwareSkipKeys));
+	skip = keys->skipMemory;
+	skip->lastColumn = last;
+	sware_search_key_init(&skip->from, keys->index);
+	for (int column = 0; column <= last; column++)
+		sware_key_column_init(&skip->from.columns[column], keys->index,
+							  column + 1, (Datum) 0, true);
+	for (int column = keys->prefixColumns; column <= last; column++)
+	{
+		SwareSkipColumn *skipped = &skip->columns[column];
+		ChosenKeys	chosen;
+
+		choose_keys(keys, qualification, count, column, &chosen);
+		skipped->elements = NULL;
+		for (int i = 0; chosen.array && i < keys->conditionCount; i++)
+		{
+			if (keys->conditions[i].key == chosen.array)
+				skipped->elements = keys->conditions[i].elements;
+		}
+		set_skip_ends(keys, skipped, column, &chosen);
+	}
+	keys->skip = skip;
 }
 
 /*
@@ -775,6 +850,7 @@ sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification, int count)
 
 	if (keys->arrayCount == 0)
 		keys->range = 0;
+	set_skip(keys, qualification, count);
 }
 
 /* Copy a search key.  Only the columns that it has are copied. */

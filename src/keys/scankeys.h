@@ -13,7 +13,8 @@
  *
  * The leading columns with an equality (`=`, IS NULL or `= ANY`) are the
  * *prefix*.  Equalities on them and bounds on the next column make the
- * ranges; whatever else is asked becomes a condition.
+ * ranges; whatever else is asked becomes a condition.  Conditions on columns
+ * behind that one let a cursor skip entries of a range (skip.h).
  *
  * A scan may be restricted to an *interval* of the order of entries, between
  * two places.  Then its ranges are those parts of the qualification's that lie
@@ -101,6 +102,10 @@ typedef struct SwareScanKeys
 	int			conditionCount;
 	SwareCondition *conditions;
 
+	struct SwareSkipKeys *skip; /* NULL if no entries of a range are to be
+								 * skipped (skip.h) */
+	struct SwareSkipKeys *skipMemory;	/* memory for it; allocated when
+										 * needed */
 	SwareInterval *interval;	/* NULL if the scan is not restricted */
 	SwareInterval *intervalMemory;	/* memory for it; allocated when needed */
 } SwareScanKeys;

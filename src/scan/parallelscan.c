@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/condition_variable.h"
 #include "storage/spin.h"
@@ -14,6 +15,7 @@
 #include "base/faultpoint.h"
 #include "cursor/bufferinterval.h"
 #include "keys/searchkey.h"
+#include "keys/skip.h"
 #include "layout/page.h"
 #include "scan/parallelscan.h"
 #include "tree/tree.h"
@@ -174,23 +176,61 @@ is_beyond_ranges(SwareScanKeys *keys, IndexTuple tuple, bool forward)
 
 /*
  * Returns the place where the first entry of the next interval can be: where
- * the interval begins, or where the current range does, if that is further on.
+ * the interval begins, or where the current range does, if that is further on;
+ * or a place behind it, if entries can be skipped.  Returns NULL if the rest of
+ * the range has none.
  */
 static SwareSearchKey *
 find_place(SwareScanKeys *keys, struct SwareClaim *claim, bool forward)
 {
 	SwareSearchKey *range_place = forward ? &keys->low : &keys->high;
 	IndexTuple	begin = (IndexTuple) claim->begin.data;
-	int			order;
+	SwareSkip	skip = SWARE_SKIP_HERE;
+	bool		begins_with_range = !claim->hasBegin;
 
-	if (!claim->hasBegin)
-		return range_place;
-	order = range_place->columnCount == 0 ? (forward ? -1 : 1) :
-		sware_compare_key(range_place, begin);
-	if (forward ? order >= 0 : order <= 0)
+	if (claim->hasBegin && range_place->columnCount > 0)
+	{
+		int			order = sware_compare_key(range_place, begin);
+
+		begins_with_range = forward ? order >= 0 : order <= 0;
+	}
+	if (keys->skip && begins_with_range)
+		skip = sware_skip_from_begin(keys, forward, &claim->key);
+	else if (keys->skip)
+		skip = sware_skip_from_tuple(keys, begin, forward, &claim->key);
+
+	switch (skip)
+	{
+		case SWARE_SKIP_NONE:
+			return NULL;
+		case SWARE_SKIP_AHEAD:
+			return &claim->key;
+		case SWARE_SKIP_HERE:
+			break;
+	}
+	if (begins_with_range)
 		return range_place;
 	sware_search_key_from_tuple(&claim->key, keys->index, begin);
 	return &claim->key;
+}
+
+/*
+ * Do the same for the first range, from the current one on, that has a place.
+ */
+static SwareSearchKey *
+find_place_in_ranges(SwareScanKeys *keys, struct SwareClaim *claim,
+					 bool forward)
+{
+	for (;;)
+	{
+		SwareSearchKey *place = find_place(keys, claim, forward);
+		int64		next = keys->range + (forward ? 1 : -1);
+
+		if (place || next < 0 || next == keys->rangeCount)
+			return place;
+		CHECK_FOR_INTERRUPTS();
+		sware_scan_keys_set_range(keys, next);
+	}
 }
 
 /* Does an interval end behind its beginning, in the direction of the scan? */
@@ -231,7 +271,9 @@ find_interval(SwareScan *scan, SwareParallelScan *shared,
 	else
 		sware_scan_keys_set_range(keys, forward ? 0 : keys->rangeCount - 1);
 
-	place = find_place(keys, claim, forward);
+	place = find_place_in_ranges(keys, claim, forward);
+	if (place == NULL)
+		return false;
 	place->below = !forward;
 	claim->hasEnd = sware_tree_interval_end(place, forward, leaves, end);
 	place->below = false;

@@ -18,6 +18,14 @@
  * links form a circle.  A circle of leaves without qualifying entries ends
  * with an error.
  *
+ * If entries of the ranges can be skipped (skip.h), the cursor does so within a
+ * leaf, and between leaves, where it seeks the place that lies ahead from the
+ * root instead of following a link.  That is worth while only if it leaves out
+ * leaves.  If it has led to the very next leaf, the cursor follows some links
+ * before it seeks a place again, more of them each time.  So where every leaf
+ * has something of interest, a scan costs little more than one that reads all
+ * leaves.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -29,6 +37,7 @@
 
 #include "base/compat.h"
 #include "keys/searchkey.h"
+#include "keys/skip.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/corruption.h"
@@ -50,6 +59,16 @@
  */
 #define MANY_TUPLES		128
 #define FEW_TUPLES		24
+
+/*
+ * A cursor that skips entries takes it for a success if this number of entries
+ * need not be looked at.  After a failure it looks at twice as many in vain
+ * before it tries again, and at MAX_PATIENCE at most.  Likewise, it follows up
+ * to MAX_LINKS links before it seeks a place from the root again.
+ */
+#define MANY_SKIPPED	16
+#define MAX_PATIENCE	32
+#define MAX_LINKS		31
 
 /*
  * How many TIDs of a tuple that does not lie before a place lie before it?
@@ -106,9 +125,10 @@ copy_tuple(SwareTreeCursor *cursor, IndexTuple tuple)
 
 /*
  * Add the TIDs skip..end-1 of a view's tuple to the position's items: behind
- * them or, when going backward, before them.
+ * them or, when going backward, before them.  Returns false if the tuple does
+ * not satisfy the conditions.
  */
-static inline void
+static inline bool
 add_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
 		 int end, bool forward)
 {
@@ -118,10 +138,10 @@ add_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
 	int			to;
 
 	if (cursor->usesMarks && sware_view_is_marked(view, i))
-		return;
+		return true;
 	if (cursor->keys.conditionCount > 0 &&
 		!sware_scan_keys_satisfy(&cursor->keys, tuple))
-		return;
+		return false;
 
 	if (unlikely(count > (forward ?
 						  SWARE_MAX_TIDS_PER_PAGE - 1 - position->last :
@@ -149,6 +169,7 @@ add_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
 		for (int j = 0; j < count; j++)
 			position->tupleOffsets[to + j] = offset;
 	}
+	return true;
 }
 
 /*
@@ -180,8 +201,8 @@ add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int begin,
 					 position->last >= SWARE_MAX_TIDS_PER_PAGE - 1 ||
 					 position->tuplesUsed + size > BLCKSZ))
 		{
-			add_tids(cursor, view, i, i == begin ? skip : 0,
-					 sware_leaf_tuple_tid_count(tuple), true);
+			(void) add_tids(cursor, view, i, i == begin ? skip : 0,
+							sware_leaf_tuple_tid_count(tuple), true);
 			continue;
 		}
 
@@ -196,6 +217,113 @@ add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int begin,
 			position->tuplesUsed += size;
 		}
 	}
+}
+
+/* Let the cursor skip as if it had neither succeeded nor failed before. */
+static inline void
+reset_luck(SwareSkipLuck *luck)
+{
+	luck->patience = 1;
+	luck->linksToFollow = luck->linksAfterFailure = 0;
+}
+
+/* Note how many tuples the cursor has skipped within a leaf. */
+static inline void
+note_skipped(SwareTreeCursor *cursor, int tuples)
+{
+	SwareSkipLuck *luck = &cursor->skipLuck;
+
+	luck->patience = tuples >= MANY_SKIPPED ? 1 :
+		Min(2 * luck->patience, MAX_PATIENCE);
+}
+
+/*
+ * Like add_all_tids, but skip tuples that cannot qualify.  Returns `end`; or
+ * the index of a tuple from which on none of the range can qualify.
+ */
+static int
+add_skipping_forward(SwareTreeCursor *cursor, const SwareLeafView *view,
+					 int begin, int skip, int end)
+{
+	SwareSearchKey place;
+	int			failures = 0;
+	int			i = begin;
+
+	while (i < end)
+	{
+		IndexTuple	tuple = sware_view_tuple(view, i);
+		int			next;
+
+		if (add_tids(cursor, view, i, i == begin ? skip : 0,
+					 sware_leaf_tuple_tid_count(tuple), true))
+			failures = 0;
+		else
+			failures++;
+		i++;
+		if (failures < cursor->skipLuck.patience)
+			continue;
+
+		failures = 0;
+		switch (sware_skip_from_tuple(&cursor->keys, tuple, true, &place))
+		{
+			case SWARE_SKIP_NONE:
+				return i - 1;
+			case SWARE_SKIP_HERE:
+				note_skipped(cursor, 0);
+				break;
+			case SWARE_SKIP_AHEAD:
+				next = sware_view_search_end(view, &place, i);
+				note_skipped(cursor, Min(next, end) - i);
+				i = next;
+				break;
+		}
+	}
+	return end;
+}
+
+/*
+ * The same going backward, from the tuple before `end` to `begin`, of which the
+ * first `skip` TIDs do not count.  Returns `begin`; or the index behind a tuple
+ * up to which none of the range can qualify.
+ */
+static int
+add_skipping_backward(SwareTreeCursor *cursor, const SwareLeafView *view,
+					  int begin, int skip, int end)
+{
+	SwareSearchKey place;
+	int			failures = 0;
+	int			i = end - 1;
+
+	while (i >= begin)
+	{
+		IndexTuple	tuple = sware_view_tuple(view, i);
+		int			next;
+
+		if (add_tids(cursor, view, i, i == begin ? skip : 0,
+					 sware_leaf_tuple_tid_count(tuple), false))
+			failures = 0;
+		else
+			failures++;
+		i--;
+		if (failures < cursor->skipLuck.patience)
+			continue;
+
+		failures = 0;
+		switch (sware_skip_from_tuple(&cursor->keys, tuple, false, &place))
+		{
+			case SWARE_SKIP_NONE:
+				return i + 2;
+			case SWARE_SKIP_HERE:
+				note_skipped(cursor, 0);
+				break;
+			case SWARE_SKIP_AHEAD:
+				next = sware_view_search_begin(view, &place, i + 1) - 1;
+				note_skipped(cursor, i - Max(next, begin - 1));
+				i = next;
+				break;
+		}
+	}
+	return begin;
 }
 
 /* Set a border to an end of a range. */
@@ -273,7 +401,8 @@ copy_continuation(SwareTreeCursor *cursor, SwareContinuation *to,
  *
  * A cursor that turns around and follows the link to the sibling begins at the
  * border.  If this page has entries beyond the border, too, they would be
- * missed, so the link must not be followed.
+ * missed, so the link must not be followed.  Neither must it if leaves have
+ * been skipped: the border is beyond those, too.
  */
 static void
 continue_where_entered(SwareTreeCursor *cursor, SwareContinuation *side,
@@ -284,7 +413,8 @@ continue_where_entered(SwareTreeCursor *cursor, SwareContinuation *side,
 	if (arrival->hasTuple)
 	{
 		side->more = true;
-		side->linked = sware_link_is_valid(side->sibling) && !entries_beyond;
+		side->linked = sware_link_is_valid(side->sibling) && !entries_beyond &&
+			(cursor->arrivesByLink || !cursor->arrivesAhead);
 		swap_borders(&side->border, arrival);
 	}
 	else
@@ -295,6 +425,61 @@ continue_where_entered(SwareTreeCursor *cursor, SwareContinuation *side,
 		side->linked = false;
 		set_range_border(&side->border, range);
 	}
+}
+
+/*
+ * Set what comes beyond an end of the leaf that lies within the current range:
+ * the range goes on at a tuple or pivot.  With `must_link`, what comes next is
+ * in the sibling, even if nothing there qualifies.
+ */
+static void
+continue_range(SwareTreeCursor *cursor, SwareContinuation *side,
+			   IndexTuple tuple, bool must_link, bool forward)
+{
+	SwareScanKeys *keys = &cursor->keys;
+	SwareSkipLuck *luck = &cursor->skipLuck;
+	int64		range = keys->range;
+	SwareSearchKey place;
+	SwareSkip	result = SWARE_SKIP_HERE;
+
+	if (keys->skip)
+		result = sware_skip_from_tuple(keys, tuple, forward, &place);
+	if (result == SWARE_SKIP_NONE)
+	{
+		range += forward ? 1 : -1;
+		side->more = range >= 0 && range < keys->rangeCount;
+		side->linked = false;
+		set_range_border(&side->border, range);
+		return;
+	}
+
+	side->more = side->linked = true;
+	set_tuple_border(cursor, &side->border, range, tuple);
+	if (result == SWARE_SKIP_HERE || must_link)
+		return;
+	if (luck->linksToFollow > 0)
+		luck->linksToFollow--;
+	else
+		side->linked = false;
+}
+
+/*
+ * Is the leaf that is read, which has this high key, left of the border of
+ * arrival?  That has a tuple, and is now the left border of the position.
+ */
+static bool
+is_too_far_left(SwareTreeCursor *cursor, IndexTuple high_key)
+{
+	SwareSearchKey key;
+
+	/* the place ahead may well be in another leaf */
+	if (sware_compare_key(&cursor->arrivalKey, high_key) < 0)
+		return false;
+	if (!cursor->arrivesAhead)
+		return true;
+	sware_search_key_from_tuple(&key, cursor->scan->indexRelation,
+								cursor->position.left.border.tuple);
+	return sware_compare_key(&key, high_key) >= 0;
 }
 
 /* Read a leaf forward, from the border of arrival on. */
@@ -316,7 +501,8 @@ read_forward(SwareTreeCursor *cursor, Buffer buffer)
 	position->last = -1;
 
 	sware_scan_keys_set_range(keys, range);
-	arrival = at_tuple ? &cursor->arrivalKey : &keys->low;
+	arrival = at_tuple || cursor->arrivesAhead ? &cursor->arrivalKey :
+		&keys->low;
 	if (keys->rangeCount == 1)
 		sware_view_init(&view, cursor->scan->indexRelation, buffer, arrival,
 						&keys->high);
@@ -327,6 +513,8 @@ read_forward(SwareTreeCursor *cursor, Buffer buffer)
 		sware_view_search(&view, arrival, 0, view.count) : 0;
 	if (begin < view.count)
 		skip = tids_before(arrival, sware_view_tuple(&view, begin));
+	else if (cursor->arrivesAhead)
+		cursor->skipLuck.linksToFollow = 0; /* this leaf was read in vain */
 	continue_where_entered(cursor, &position->left, true,
 						   begin > 0 || skip > 0 || view.missingBelow);
 
@@ -334,6 +522,7 @@ read_forward(SwareTreeCursor *cursor, Buffer buffer)
 	for (;;)
 	{
 		int			end = sware_view_search_end(&view, &keys->high, begin);
+		int			none_from = end;
 
 		if (unlikely(cursor->readsFew && end - begin > MANY_TUPLES))
 		{
@@ -346,10 +535,15 @@ read_forward(SwareTreeCursor *cursor, Buffer buffer)
 							 sware_view_tuple(&view, end));
 			return;
 		}
-		add_all_tids(cursor, &view, begin, skip, end);
+		if (unlikely(keys->skip != NULL))
+			none_from = add_skipping_forward(cursor, &view, begin, skip, end);
+		else
+			add_all_tids(cursor, &view, begin, skip, end);
 
 		/* the range may end within a posting list */
-		if (end < view.count)
+		if (none_from < end)
+			end = none_from;
+		else if (end < view.count)
 		{
 			int			keep =
 				tids_before(&keys->high, sware_view_tuple(&view, end));
@@ -357,7 +551,7 @@ read_forward(SwareTreeCursor *cursor, Buffer buffer)
 			if (end > begin)
 				skip = 0;
 			if (unlikely(keep > skip))
-				add_tids(cursor, &view, end, skip, keep, true);
+				(void) add_tids(cursor, &view, end, skip, keep, true);
 		}
 		skip = 0;
 
@@ -379,7 +573,7 @@ read_forward(SwareTreeCursor *cursor, Buffer buffer)
 	if (sware_page_is_rightmost(BufferGetPage(buffer)))
 		return;
 	high_key = sware_view_high_key(&view);
-	if (at_tuple && unlikely(sware_compare_key(arrival, high_key) >= 0))
+	if (at_tuple && unlikely(is_too_far_left(cursor, high_key)))
 	{
 		/* the link has led too far left: seek from the root */
 		right->more = true;
@@ -393,10 +587,7 @@ read_forward(SwareTreeCursor *cursor, Buffer buffer)
 	sware_scan_keys_set_range(keys, range);
 	if (keys->low.columnCount == 0 ||
 		sware_compare_key(&keys->low, high_key) <= 0)
-	{
-		right->linked = true;
-		set_tuple_border(cursor, &right->border, range, high_key);
-	}
+		continue_range(cursor, right, high_key, false, true);
 	else
 		set_range_border(&right->border, range);
 }
@@ -421,7 +612,8 @@ read_backward(SwareTreeCursor *cursor, Buffer buffer)
 	position->last = SWARE_MAX_TIDS_PER_PAGE - 1;
 
 	sware_scan_keys_set_range(keys, range);
-	arrival = at_tuple ? &cursor->arrivalKey : &keys->high;
+	arrival = at_tuple || cursor->arrivesAhead ? &cursor->arrivalKey :
+		&keys->high;
 	if (keys->rangeCount == 1)
 		sware_view_init(&view, cursor->scan->indexRelation, buffer, &keys->low,
 						arrival);
@@ -433,6 +625,8 @@ read_backward(SwareTreeCursor *cursor, Buffer buffer)
 	if (end < view.count)
 		keep = tids_before(arrival, sware_view_tuple(&view, end));
 	nothing_below = end == 0 && keep == 0;
+	if (nothing_below && cursor->arrivesAhead)
+		cursor->skipLuck.linksToFollow = 0; /* this leaf was read in vain */
 	continue_where_entered(cursor, &position->right, false,
 						   end < view.count || view.missingAbove);
 	left->more = left->linked = false;
@@ -442,7 +636,7 @@ read_backward(SwareTreeCursor *cursor, Buffer buffer)
 		int			skip = tids_before(&keys->low, tuple);
 
 		if (keep > skip)
-			add_tids(cursor, &view, end, skip, keep, false);
+			(void) add_tids(cursor, &view, end, skip, keep, false);
 		if (skip > 0)
 			return;				/* the range begins within the posting list */
 	}
@@ -453,17 +647,32 @@ read_backward(SwareTreeCursor *cursor, Buffer buffer)
 		int			skip = 0;
 		bool		is_part = cursor->readsFew && end - begin > MANY_TUPLES;
 
+		/* the range may begin within a posting list */
 		if (is_part)
 			begin = end - FEW_TUPLES;
-		for (int i = end - 1; i >= begin; i--)
-		{
-			IndexTuple	tuple = sware_view_tuple(&view, i);
+		else if (begin < end)
+			skip = tids_before(&keys->low, sware_view_tuple(&view, begin));
 
-			/* the range may begin within a posting list */
-			if (i == begin && !is_part)
-				skip = tids_before(&keys->low, tuple);
-			add_tids(cursor, &view, i, skip, sware_leaf_tuple_tid_count(tuple),
-					 false);
+		if (unlikely(keys->skip != NULL))
+		{
+			int			none_below = add_skipping_backward(cursor, &view,
+														   begin, skip, end);
+
+			if (none_below > begin)
+			{
+				begin = none_below;
+				skip = 0;
+			}
+		}
+		else
+		{
+			for (int i = end - 1; i >= begin; i--)
+			{
+				IndexTuple	tuple = sware_view_tuple(&view, i);
+
+				(void) add_tids(cursor, &view, i, i == begin ? skip : 0,
+								sware_leaf_tuple_tid_count(tuple), false);
+			}
 		}
 
 		if (is_part)
@@ -505,9 +714,12 @@ read_backward(SwareTreeCursor *cursor, Buffer buffer)
 			 (keys->high.columnCount == 0 ||
 			  sware_compare_key(&keys->high, sware_view_tuple(&view, 0)) >= 0))
 	{
-		left->linked = true;
-		set_tuple_border(cursor, &left->border, range,
-						 sware_view_tuple(&view, 0));
+		/*
+		 * If a descent has led here although the page has nothing below the
+		 * place, another one would lead here again.
+		 */
+		continue_range(cursor, left, sware_view_tuple(&view, 0), nothing_below,
+					   false);
 	}
 	else
 	{
@@ -522,18 +734,31 @@ read_backward(SwareTreeCursor *cursor, Buffer buffer)
 }
 
 /*
- * Return the place of the border of arrival, for a descent in the direction.
+ * Return the place of the border of arrival, or the one further on at which
+ * the first entry in the direction can qualify, for a descent in the direction.
  */
 static SwareSearchKey *
 arrival_place(SwareTreeCursor *cursor, bool forward)
 {
+	SwareScanKeys *keys = &cursor->keys;
 	SwareBorder *arrival = &cursor->arrival;
 
-	if (!arrival->hasTuple)
+	if (keys->skip || !arrival->hasTuple)
+		sware_scan_keys_set_range(keys, arrival->range);
+	cursor->arrivesAhead = false;
+	if (keys->skip)
 	{
-		sware_scan_keys_set_range(&cursor->keys, arrival->range);
-		return forward ? &cursor->keys.low : &cursor->keys.high;
+		SwareSkip	result = arrival->hasTuple ?
+			sware_skip_from_tuple(keys, arrival->tuple, forward,
+								  &cursor->arrivalKey) :
+			sware_skip_from_begin(keys, forward, &cursor->arrivalKey);
+
+		cursor->arrivesAhead = result == SWARE_SKIP_AHEAD;
+		if (cursor->arrivesAhead)
+			return &cursor->arrivalKey;
 	}
+	if (!arrival->hasTuple)
+		return forward ? &keys->low : &keys->high;
 	sware_search_key_from_tuple(&cursor->arrivalKey,
 								cursor->scan->indexRelation, arrival->tuple);
 	return &cursor->arrivalKey;
@@ -894,6 +1119,26 @@ count_fruitless_leaf(SwareTreeCursor *cursor, int64 *leaves)
 								"Links lead from leaf to leaf without end.");
 }
 
+/*
+ * Note where a descent to a place ahead has led, from the position's leaf: if
+ * only to its sibling, links are followed for a while.
+ */
+static void
+note_descent(SwareTreeCursor *cursor, Buffer buffer,
+			 const SwareContinuation *side)
+{
+	SwareSkipLuck *luck = &cursor->skipLuck;
+	SwareLink	page = sware_page_link(buffer);
+
+	if (!sware_links_equal(page, side->sibling) &&
+		!sware_links_equal(page, cursor->position.page))
+		luck->linksAfterFailure = 0;
+	else
+		luck->linksAfterFailure = Min(2 * luck->linksAfterFailure + 1,
+									  MAX_LINKS);
+	luck->linksToFollow = luck->linksAfterFailure;
+}
+
 /* Note that the tree has no entries. */
 static void
 leave_tree(SwarePosition *position, SwareContinuation *side)
@@ -948,8 +1193,14 @@ go_on(SwareTreeCursor *cursor, bool forward)
 		else if (side->linked)
 			buffer = sware_step_left(cursor->scan->indexRelation, side->sibling,
 									 position->page, 0);
+		cursor->arrivesByLink = BufferIsValid(buffer);
 		if (!BufferIsValid(buffer))
+		{
 			buffer = seek(cursor, place, forward);
+			if (cursor->arrivesAhead && cursor->arrival.hasTuple &&
+				BufferIsValid(buffer))
+				note_descent(cursor, buffer, side);
+		}
 		if (BufferIsValid(buffer))
 			read_leaf(cursor, buffer, forward);
 		else
@@ -985,7 +1236,7 @@ learn_what_is_wanted(SwareTreeCursor *cursor)
 	cursor->usesMarks = sware_scan_uses_marks(scan);
 
 	/* the intervals of a parallel scan are read to their ends */
-	if (cursor->keys.interval)
+	if (cursor->keys.interval || cursor->keys.skip)
 		cursor->readsFew = false;
 
 	/*
@@ -1045,6 +1296,8 @@ sware_tree_cursor_init(SwareTreeCursor *cursor, IndexScanDesc scan,
 	cursor->markItem = -1;
 	cursor->marked = NULL;
 	memset(&cursor->arrival, 0, sizeof(SwareBorder));
+	cursor->arrivesAhead = cursor->arrivesByLink = false;
+	reset_luck(&cursor->skipLuck);
 	init_position(&cursor->position);
 }
 
@@ -1061,6 +1314,7 @@ sware_tree_cursor_rewind(SwareTreeCursor *cursor)
 		unpin(cursor->marked);
 	cursor->isMerged = false;
 	cursor->readsFew = true;
+	reset_luck(&cursor->skipLuck);
 	cursor->state = SWARE_CURSOR_UNPOSITIONED;
 	cursor->markState = SWARE_CURSOR_UNPOSITIONED;
 	cursor->markItem = -1;

@@ -84,6 +84,19 @@ typedef enum SwareCursorState
 } SwareCursorState;
 
 /*
+ * How well a cursor that skips entries has fared.  It need not skip: it may as
+ * well go on to the next entry, or follow the link to the next leaf.
+ */
+typedef struct SwareSkipLuck
+{
+	int			patience;		/* this number of entries in a row are looked
+								 * at in vain before some are skipped */
+	int			linksToFollow;	/* this number of leaves are reached by links
+								 * before one is sought from the root again */
+	int			linksAfterFailure;	/* the number for the next time */
+} SwareSkipLuck;
+
+/*
  * A function that is called before another page is read.  The caller holds no
  * locks.
  */
@@ -120,7 +133,12 @@ typedef struct SwareTreeCursor
 	SwareCursorState state;
 	SwareBorder arrival;		/* where the cursor comes to the leaf that it
 								 * reads */
-	SwareSearchKey arrivalKey;	/* its place */
+	bool		arrivesAhead;	/* is arrivalKey a place further on, before
+								 * which nothing qualifies (skip.h)? */
+	bool		arrivesByLink;	/* has a link led to the leaf? */
+	SwareSearchKey arrivalKey;	/* the place of `arrival`, unless that is an
+								 * end of the range, or the place further on */
+	SwareSkipLuck skipLuck;
 
 	/*
 	 * The cursor's mark (ammarkpos), which has nothing to do with marks of

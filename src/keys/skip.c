@@ -1,0 +1,420 @@
+/*-------------------------------------------------------------------------
+ *
+ * skip.c
+ *	  Finding the next place of a range at which an entry can qualify.  See
+ *	  skip.h.
+ *
+ * Columns are looked at from left to right, like the digits of a number that
+ * is raised to the next one with only allowed digits.  As long as a column's
+ * value is allowed, the next column is looked at.  If it is too small, the
+ * smallest allowed value is the answer; if it is too large, a column further
+ * left gets its next value.  The columns behind one that was changed get their
+ * smallest values.  Small and large are meant in the direction of the scan.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/int.h"
+
+#include "keys/skip.h"
+#include "layout/tuple.h"
+
+/* where a value lies, as seen from those that its column may have */
+typedef enum SkipSide
+{
+	SKIP_BEFORE,
+	SKIP_INSIDE,
+	SKIP_BEHIND
+} SkipSide;
+
+/* The end of a column's values at which a scan begins. */
+static inline const SwareSkipEnd *
+begin_of(const SwareSkipColumn *column, bool forward)
+{
+	return forward ? &column->low : &column->high;
+}
+
+/* The other end. */
+static inline const SwareSkipEnd *
+end_of(const SwareSkipColumn *column, bool forward)
+{
+	return forward ? &column->high : &column->low;
+}
+
+/*
+ * Compare an end with a value of the index column, in a direction: negative if
+ * the end comes first.
+ */
+static int
+compare_end(const SwareSkipEnd *end, const SwareKeyColumn *value, bool forward)
+{
+	int			order = sware_compare_column(&end->column, value->value,
+											 value->isNull);
+
+	return forward ? order : -order;
+}
+
+/*
+ * Find the first element, in index order, that does not come before a value of
+ * the index column; *equal says whether they are equal.
+ */
+static int
+find_element(SwareElements *elements, const SwareKeyColumn *value, bool *equal)
+{
+	SwareKeyColumn column = elements->column;
+	int			low = 0;
+	int			high = elements->count;
+
+	*equal = false;
+	while (low < high)
+	{
+		int			middle = low + (high - low) / 2;
+		int			order;
+
+		column.value = elements->values[middle];
+		order = sware_compare_column(&column, value->value, value->isNull);
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+		*equal = *equal || order == 0;
+	}
+	return low;
+}
+
+/*
+ * Find the first element in a direction that comes behind a value of the index
+ * column, or is equal to it if `or_equal`.  Returns -1 if there is none.
+ */
+static int
+next_element(SwareElements *elements, const SwareKeyColumn *value,
+			 bool forward, bool or_equal)
+{
+	bool		equal;
+	int			element = find_element(elements, value, &equal);
+
+	if (forward)
+		element += equal && !or_equal;
+	else if (!(equal && or_equal))
+		element--;
+	return element < elements->count ? element : -1;
+}
+
+/* Where does a value lie, in a direction? */
+static SkipSide
+side_of(const SwareSkipColumn *column, const SwareKeyColumn *value,
+		bool forward)
+{
+	const SwareSkipEnd *begin = begin_of(column, forward);
+	const SwareSkipEnd *end = end_of(column, forward);
+	int			order;
+
+	if (column->elements)
+	{
+		bool		equal;
+
+		(void) find_element(column->elements, value, &equal);
+		if (equal)
+			return SKIP_INSIDE;
+		return next_element(column->elements, value, forward, false) >= 0 ?
+			SKIP_BEFORE : SKIP_BEHIND;
+	}
+	if (begin->isGiven)
+	{
+		order = compare_end(begin, value, forward);
+		if (order > 0 || (order == 0 && begin->isStrict))
+			return SKIP_BEFORE;
+	}
+	if (end->isGiven)
+	{
+		order = compare_end(end, value, forward);
+		if (order < 0 || (order == 0 && end->isStrict))
+			return SKIP_BEHIND;
+	}
+	return SKIP_INSIDE;
+}
+
+/*
+ * Change a value to the next one of its type in a direction.  Returns false if
+ * there is none, or none is known: that is so for types that are no integers.
+ */
+static bool
+step(SwareKeyColumn *column, bool forward)
+{
+	int			by = forward != column->descending ? 1 : -1;
+	int16		number16;
+	int32		number32;
+	int64		number64;
+
+	if (column->isNull)
+		return false;
+	switch (column->comparison)
+	{
+		case SWARE_COMPARE_INT16:
+			if (pg_add_s16_overflow(DatumGetInt16(column->value), by,
+									&number16))
+				return false;
+			column->value = Int16GetDatum(number16);
+			return true;
+		case SWARE_COMPARE_INT32:
+			if (pg_add_s32_overflow(DatumGetInt32(column->value), by,
+									&number32))
+				return false;
+			column->value = Int32GetDatum(number32);
+			return true;
+		case SWARE_COMPARE_INT64:
+			/* if this would take memory, do without */
+			if (sizeof(Datum) < sizeof(int64) ||
+				pg_add_s64_overflow(DatumGetInt64(column->value), by,
+									&number64))
+				return false;
+			column->value = Int64GetDatum(number64);
+			return true;
+		default:
+			return false;
+	}
+}
+
+/*
+ * Let a place end with the columns that it has: before all entries that are
+ * equal in them or, if `behind`, behind these, in the direction.
+ */
+static SwareSkip
+end_place(SwareSearchKey *place, bool forward, bool behind)
+{
+	place->after = forward == behind;
+	return SWARE_SKIP_AHEAD;
+}
+
+/*
+ * Add the first allowed values of the columns from `number` on to a place, as
+ * far as there are such values.
+ */
+static SwareSkip
+add_first_values(const SwareSkipKeys *skip, SwareSearchKey *place, int number,
+				 bool forward)
+{
+	for (; number <= skip->lastColumn; number++)
+	{
+		const SwareSkipColumn *column = &skip->columns[number];
+		const SwareSkipEnd *begin = begin_of(column, forward);
+		SwareKeyColumn *added = &place->columns[number];
+
+		if (column->elements)
+		{
+			SwareElements *elements = column->elements;
+
+			*added = elements->column;
+			added->value = elements->values[forward ? 0 : elements->count - 1];
+		}
+		else if (begin->isGiven)
+		{
+			*added = begin->column;
+			if (begin->isStrict && !step(added, forward))
+			{
+				place->columnCount = number + 1;
+				return end_place(place, forward, true);
+			}
+		}
+		else
+			break;
+		place->columnCount = number + 1;
+	}
+	return end_place(place, forward, false);
+}
+
+/*
+ * Give the column `number` of a place its next allowed value behind that of
+ * `from` or, if it has none, a column further left.  The columns of the prefix
+ * stay.  `is_behind` says that `from` ends with this column, and is the place
+ * behind all entries with its values.
+ */
+static SwareSkip
+raise_column(const SwareScanKeys *keys, const SwareSearchKey *from, int number,
+			 bool is_behind, bool forward, SwareSearchKey *place)
+{
+	const SwareSkipKeys *skip = keys->skip;
+
+	for (; number >= keys->prefixColumns; number--, is_behind = false)
+	{
+		const SwareSkipColumn *column = &skip->columns[number];
+		const SwareSkipEnd *end = end_of(column, forward);
+		SwareKeyColumn *raised = &place->columns[number];
+
+		*raised = from->columns[number];
+		place->columnCount = number + 1;
+		if (column->elements)
+		{
+			int			element = next_element(column->elements, raised,
+											   forward, false);
+
+			if (element < 0)
+				continue;
+			*raised = column->elements->column;
+			raised->value = column->elements->values[element];
+			return add_first_values(skip, place, number + 1, forward);
+		}
+
+		/* is this the last value? */
+		if (end->isGiven && compare_end(end, raised, forward) <= 0)
+			continue;
+		if (raised->isNull && raised->nullsFirst != forward)
+			continue;
+		if (!step(raised, forward))
+			return is_behind ? SWARE_SKIP_HERE :
+				end_place(place, forward, true);
+		if (end->isGiven && (compare_end(end, raised, forward) < 0 ||
+							 (end->isStrict &&
+							  compare_end(end, raised, forward) == 0)))
+			continue;
+		return add_first_values(skip, place, number + 1, forward);
+	}
+	return SWARE_SKIP_NONE;
+}
+
+/* Like the functions of skip.h, from a place on. */
+static SwareSkip
+skip_from(const SwareScanKeys *keys, const SwareSearchKey *from, bool forward,
+		  SwareSearchKey *place)
+{
+	const SwareSkipKeys *skip = keys->skip;
+
+	/* are entries with exactly these values passed already? */
+	bool		is_behind = !from->hasTid && from->after == forward;
+
+	if (from->columnCount < keys->prefixColumns)
+		return SWARE_SKIP_HERE;
+	sware_search_key_init(place, keys->index);
+	for (int i = 0; i < keys->prefixColumns; i++)
+		place->columns[i] = from->columns[i];
+	place->columnCount = keys->prefixColumns;
+
+	for (int number = keys->prefixColumns; number <= skip->lastColumn; number++)
+	{
+		const SwareSkipColumn *column = &skip->columns[number];
+
+		if (number == from->columnCount)
+		{
+			if (is_behind && number > keys->prefixColumns)
+				return raise_column(keys, from, number - 1, true, forward,
+									place);
+			(void) add_first_values(skip, place, number, forward);
+			return place->columnCount > number && !is_behind ?
+				SWARE_SKIP_AHEAD : SWARE_SKIP_HERE;
+		}
+
+		switch (side_of(column, &from->columns[number], forward))
+		{
+			case SKIP_BEFORE:
+				if (column->elements)
+				{
+					SwareElements *elements = column->elements;
+
+					place->columns[number] = elements->column;
+					place->columns[number].value =
+						elements->values[next_element(elements,
+													  &from->columns[number],
+													  forward, true)];
+					place->columnCount = number + 1;
+					return add_first_values(skip, place, number + 1, forward);
+				}
+				return add_first_values(skip, place, number, forward);
+			case SKIP_INSIDE:
+				place->columns[number] = from->columns[number];
+				place->columnCount = number + 1;
+				break;
+			case SKIP_BEHIND:
+				return raise_column(keys, from, number - 1, false, forward,
+									place);
+		}
+	}
+	return SWARE_SKIP_HERE;
+}
+
+/*
+ * Does a place lie at or behind the end of the interval that the scan is
+ * restricted to?  False also if this cannot be told from the place's columns.
+ */
+static bool
+is_behind_interval(const SwareScanKeys *keys, const SwareSearchKey *place,
+				   bool forward)
+{
+	const SwareSearchKey *end = forward ? &keys->high : &keys->low;
+	int			columns = Min(place->columnCount, end->columnCount);
+
+	if (!(forward ? keys->interval->highIsCut : keys->interval->lowIsCut))
+		return false;
+	for (int i = 0; i < columns; i++)
+	{
+		int			order = sware_compare_column(&place->columns[i],
+												 end->columns[i].value,
+												 end->columns[i].isNull);
+
+		if (order != 0)
+			return (order > 0) == forward;
+	}
+
+	/* without more columns, the end is before all entries that have these */
+	return forward && columns == end->columnCount && !end->hasTid &&
+		!end->after;
+}
+
+/* Turn places behind the scan's interval into none. */
+static SwareSkip
+skip_within_interval(const SwareScanKeys *keys, const SwareSearchKey *from,
+					 bool forward, SwareSearchKey *place)
+{
+	SwareSkip	result = skip_from(keys, from, forward, place);
+
+	if (unlikely(keys->interval != NULL) && result == SWARE_SKIP_AHEAD &&
+		is_behind_interval(keys, place, forward))
+		return SWARE_SKIP_NONE;
+	return result;
+}
+
+SwareSkip
+sware_skip_from_tuple(SwareScanKeys *keys, IndexTuple tuple, bool forward,
+					  SwareSearchKey *place)
+{
+	SwareSkipKeys *skip = keys->skip;
+	SwareSearchKey *from = &skip->from;
+	TupleDesc	descriptor = RelationGetDescr(keys->index);
+	int			columns = skip->lastColumn + 1;
+
+	/*
+	 * The place of a pivot is before all entries that have its columns.  An
+	 * entry, which lies on both sides of its place, has a TID.
+	 */
+	from->hasTid = true;
+	if (sware_tuple_is_pivot(tuple))
+	{
+		columns = Min(columns, sware_tuple_count(tuple));
+		from->hasTid = sware_pivot_has_tid(tuple) ||
+			columns < sware_tuple_count(tuple);
+	}
+	from->columnCount = columns;
+	for (int i = 0; i < columns; i++)
+		from->columns[i].value = index_getattr(tuple, i + 1, descriptor,
+											   &from->columns[i].isNull);
+	return skip_within_interval(keys, from, forward, place);
+}
+
+SwareSkip
+sware_skip_from_begin(SwareScanKeys *keys, bool forward, SwareSearchKey *place)
+{
+	const SwareSearchKey *begin = forward ? &keys->low : &keys->high;
+	const SwareSearchKey *from = &keys->skip->from;
+
+	if (begin->columnCount == 0)
+		return SWARE_SKIP_HERE;
+
+	/* a bound of another type cannot be compared with others */
+	for (int i = keys->prefixColumns;
+		 i < Min(begin->columnCount, keys->skip->lastColumn + 1); i++)
+	{
+		if (begin->columns[i].function != from->columns[i].function)
+			return SWARE_SKIP_HERE;
+	}
+	return skip_within_interval(keys, begin, forward, place);
+}
