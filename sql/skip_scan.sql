@@ -264,6 +264,12 @@ SELECT same_rows('SELECT sum(a), count(*), sum(b) FROM t WHERE b < 2000 AND b > 
 SELECT same_rows('SELECT a, b FROM t WHERE b IN (1, 33, 700, 2001) ORDER BY a, b');
 SELECT same_rows('SELECT a, b FROM t WHERE a > 2 AND b IN (1, 33, 700, 2001) ORDER BY a DESC, b DESC');
 SELECT same_rows('SELECT count(*) FROM t WHERE b = 9999');
+-- Intervals that begin and end with a value of the first column alone.
+SELECT on_both('ALTER TABLE u SET (parallel_workers = 2)');
+SELECT plan_of('twin_sware', 'SELECT a, b FROM u WHERE b = 3 AND a > 9 ORDER BY a, b');
+SELECT same_rows('SELECT a, b FROM u WHERE b = 3 AND a > 9 ORDER BY a, b');
+SELECT same_rows('SELECT a, b FROM u WHERE b = 3 AND a > 9 ORDER BY a DESC, b DESC');
+SELECT same_rows('SELECT count(*), sum(a) FROM u WHERE b < 3');
 SELECT check_all();
 RESET ALL;
 DROP FUNCTION explained, pages_read, skipped, searches, ask, same_walk;

@@ -10,6 +10,7 @@
 #include "postgres.h"
 
 #include "access/nbtree.h"
+#include "access/transam.h"
 #include "catalog/pg_type.h"
 #include "common/int.h"
 #include "utils/array.h"
@@ -781,6 +782,51 @@ set_skip(SwareScanKeys *keys, ScanKey qualification, int count)
 }
 
 /*
+ * If an operator that comes with the server compares integers of the column's
+ * own type, find out which ones pass, so that it need not be called.  Integers
+ * of another type are converted, if they can be.
+ */
+static void
+compare_as_integers(SwareScanKeys *keys, SwareCondition *condition)
+{
+	ScanKey		key = condition->key;
+	SwareKeyColumn column;
+	int64		number;
+
+	condition->integers = SWARE_COMPARE_FUNCTION;
+	if (!KEY_IS_OPERATOR(key) ||
+		key->sk_func.fn_oid >= (Oid) FirstNormalObjectId)
+		return;
+	make_column(keys, &column, key->sk_attno - 1, key);
+	switch (column.comparison)
+	{
+		case SWARE_COMPARE_INT16:
+			number = DatumGetInt16(column.value);
+			break;
+		case SWARE_COMPARE_INT32:
+			number = DatumGetInt32(column.value);
+			break;
+		case SWARE_COMPARE_INT64:
+			number = DatumGetInt64(column.value);
+			break;
+		default:
+			return;
+	}
+
+	condition->least = key->sk_strategy >= BTEqualStrategyNumber ? number :
+		PG_INT64_MIN;
+	condition->most = key->sk_strategy <= BTEqualStrategyNumber ? number :
+		PG_INT64_MAX;
+	if (key->sk_strategy == BTLessStrategyNumber &&
+		condition->most-- == PG_INT64_MIN)
+		return;
+	if (key->sk_strategy == BTGreaterStrategyNumber &&
+		condition->least++ == PG_INT64_MAX)
+		return;
+	condition->integers = column.comparison;
+}
+
+/*
  * Turn a qualification into ranges and conditions.  The keys are the scan's
  * own copy; they may be changed, and must stay as long as the result is used.
  * Runs comparators, and takes memory from the scan's contexts.
@@ -832,6 +878,7 @@ sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification, int count)
 		condition = &keys->conditions[keys->conditionCount++];
 		condition->key = key;
 		condition->elements = NULL;
+		compare_as_integers(keys, condition);
 		if (KEY_IS_ARRAY(key))
 		{
 			SwareElements elements;
@@ -1097,37 +1144,22 @@ sware_scan_keys_lift_restriction(SwareScanKeys *keys)
 }
 
 /*
- * Does an entry of a range satisfy all conditions?  Calls operators'
- * functions, so no lightweight lock may be held.
+ * Does a value of a condition's column, which are not compared as integers,
+ * pass it?  Calls the operator's function, so no lightweight lock may be held.
  */
 bool
-sware_scan_keys_satisfy(SwareScanKeys *keys, IndexTuple tuple)
+sware_condition_passes(SwareCondition *condition, Datum value, bool is_null)
 {
-	TupleDesc	descriptor = RelationGetDescr(keys->index);
+	ScanKey		key = condition->key;
 
-	for (int i = 0; i < keys->conditionCount; i++)
-	{
-		SwareCondition *condition = &keys->conditions[i];
-		ScanKey		key = condition->key;
-		bool		is_null;
-		Datum		value;
-		bool		passes;
-
-		value = index_getattr(tuple, key->sk_attno, descriptor, &is_null);
-		if (KEY_IS_NULL(key))
-			passes = is_null;
-		else if (is_null)
-			passes = false;
-		else if (KEY_IS_NOT_NULL(key))
-			passes = true;
-		else if (condition->elements)
-			passes = elements_contain(condition->elements, value);
-		else
-			passes = DatumGetBool(FunctionCall2Coll(&key->sk_func,
-													key->sk_collation, value,
-													key->sk_argument));
-		if (!passes)
-			return false;
-	}
-	return true;
+	if (KEY_IS_NULL(key))
+		return is_null;
+	if (is_null)
+		return false;
+	if (KEY_IS_NOT_NULL(key))
+		return true;
+	if (condition->elements)
+		return elements_contain(condition->elements, value);
+	return DatumGetBool(FunctionCall2Coll(&key->sk_func, key->sk_collation,
+										  value, key->sk_argument));
 }

@@ -51,6 +51,11 @@ typedef struct SwareCondition
 {
 	ScanKey		key;
 	SwareElements *elements;	/* if the key has an array */
+	SwareComparison integers;	/* if values are compared as integers of this
+								 * size, those from `least` to `most` pass;
+								 * otherwise SWARE_COMPARE_FUNCTION */
+	int64		least;
+	int64		most;
 } SwareCondition;
 
 /* a comparison function across types, looked up once per scan */
@@ -131,7 +136,8 @@ extern int64 sware_scan_keys_first_range_above(SwareScanKeys *keys, int64 from,
 											   IndexTuple tuple);
 extern int64 sware_scan_keys_last_range_below(SwareScanKeys *keys, int64 from,
 											  IndexTuple tuple);
-extern bool sware_scan_keys_satisfy(SwareScanKeys *keys, IndexTuple tuple);
+extern bool sware_condition_passes(SwareCondition *condition, Datum value,
+								   bool is_null);
 
 /* Is there one range, and has it equal keys only?  These may have nulls. */
 static inline bool
@@ -141,6 +147,54 @@ sware_scan_keys_are_one_key(const SwareScanKeys *keys)
 
 	return keys->rangeCount == 1 && keys->prefixColumns == columns &&
 		keys->interval == NULL && keys->low.columnCount == columns;
+}
+
+/* Does an integer pass a condition on integers? */
+static inline bool
+sware_integer_passes(const SwareCondition *condition, Datum value)
+{
+	int64		number;
+
+	switch (condition->integers)
+	{
+		case SWARE_COMPARE_INT16:
+			number = DatumGetInt16(value);
+			break;
+		case SWARE_COMPARE_INT32:
+			number = DatumGetInt32(value);
+			break;
+		default:
+			number = DatumGetInt64(value);
+			break;
+	}
+	return number >= condition->least && number <= condition->most;
+}
+
+/*
+ * Does an entry of a range satisfy all conditions?  Calls operators'
+ * functions, so no lightweight lock may be held.
+ */
+static inline bool
+sware_scan_keys_satisfy(SwareScanKeys *keys, IndexTuple tuple)
+{
+	TupleDesc	descriptor = RelationGetDescr(keys->index);
+
+	for (int i = 0; i < keys->conditionCount; i++)
+	{
+		SwareCondition *condition = &keys->conditions[i];
+		bool		is_null;
+		Datum		value = index_getattr(tuple, condition->key->sk_attno,
+										  descriptor, &is_null);
+
+		if (sware_is_integer(condition->integers))
+		{
+			if (is_null || !sware_integer_passes(condition, value))
+				return false;
+		}
+		else if (!sware_condition_passes(condition, value, is_null))
+			return false;
+	}
+	return true;
 }
 
 #endif							/* SWARE_SCANKEYS_H */

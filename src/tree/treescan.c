@@ -124,24 +124,17 @@ copy_tuple(SwareTreeCursor *cursor, IndexTuple tuple)
 }
 
 /*
- * Add the TIDs skip..end-1 of a view's tuple to the position's items: behind
- * them or, when going backward, before them.  Returns false if the tuple does
- * not satisfy the conditions.
+ * Put the TIDs skip..end-1 of a view's tuple, which qualify, with the
+ * position's items: behind them or, when going backward, before them.
  */
-static inline bool
-add_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
+static void
+put_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
 		 int end, bool forward)
 {
 	SwarePosition *position = &cursor->position;
 	IndexTuple	tuple = sware_view_tuple(view, i);
 	int			count = end - skip;
 	int			to;
-
-	if (cursor->usesMarks && sware_view_is_marked(view, i))
-		return true;
-	if (cursor->keys.conditionCount > 0 &&
-		!sware_scan_keys_satisfy(&cursor->keys, tuple))
-		return false;
 
 	if (unlikely(count > (forward ?
 						  SWARE_MAX_TIDS_PER_PAGE - 1 - position->last :
@@ -169,7 +162,19 @@ add_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
 		for (int j = 0; j < count; j++)
 			position->tupleOffsets[to + j] = offset;
 	}
-	return true;
+}
+
+/* Do so unless the tuple is left out, or does not satisfy the conditions. */
+static inline void
+add_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
+		 int end, bool forward)
+{
+	if (cursor->usesMarks && sware_view_is_marked(view, i))
+		return;
+	if (cursor->keys.conditionCount > 0 &&
+		!sware_scan_keys_satisfy(&cursor->keys, sware_view_tuple(view, i)))
+		return;
+	put_tids(cursor, view, i, skip, end, forward);
 }
 
 /*
@@ -201,8 +206,8 @@ add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int begin,
 					 position->last >= SWARE_MAX_TIDS_PER_PAGE - 1 ||
 					 position->tuplesUsed + size > BLCKSZ))
 		{
-			(void) add_tids(cursor, view, i, i == begin ? skip : 0,
-							sware_leaf_tuple_tid_count(tuple), true);
+			add_tids(cursor, view, i, i == begin ? skip : 0,
+					 sware_leaf_tuple_tid_count(tuple), true);
 			continue;
 		}
 
@@ -245,26 +250,37 @@ static int
 add_skipping_forward(SwareTreeCursor *cursor, const SwareLeafView *view,
 					 int begin, int skip, int end)
 {
+	SwareScanKeys *keys = &cursor->keys;
+	bool		uses_marks = cursor->usesMarks;
 	SwareSearchKey place;
 	int			failures = 0;
 	int			i = begin;
 
 	while (i < end)
 	{
-		IndexTuple	tuple = sware_view_tuple(view, i);
+		IndexTuple	tuple;
 		int			next;
 
-		if (add_tids(cursor, view, i, i == begin ? skip : 0,
-					 sware_leaf_tuple_tid_count(tuple), true))
+		if (uses_marks && sware_view_is_marked(view, i))
+		{
+			i++;
+			continue;
+		}
+		tuple = sware_view_tuple(view, i);
+		if (sware_scan_keys_satisfy(keys, tuple))
+		{
+			put_tids(cursor, view, i, i == begin ? skip : 0,
+					 sware_leaf_tuple_tid_count(tuple), true);
 			failures = 0;
-		else
-			failures++;
+			i++;
+			continue;
+		}
 		i++;
-		if (failures < cursor->skipLuck.patience)
+		if (++failures < cursor->skipLuck.patience)
 			continue;
 
 		failures = 0;
-		switch (sware_skip_from_tuple(&cursor->keys, tuple, true, &place))
+		switch (sware_skip_from_tuple(keys, tuple, true, &place))
 		{
 			case SWARE_SKIP_NONE:
 				return i - 1;
@@ -290,26 +306,37 @@ static int
 add_skipping_backward(SwareTreeCursor *cursor, const SwareLeafView *view,
 					  int begin, int skip, int end)
 {
+	SwareScanKeys *keys = &cursor->keys;
+	bool		uses_marks = cursor->usesMarks;
 	SwareSearchKey place;
 	int			failures = 0;
 	int			i = end - 1;
 
 	while (i >= begin)
 	{
-		IndexTuple	tuple = sware_view_tuple(view, i);
+		IndexTuple	tuple;
 		int			next;
 
-		if (add_tids(cursor, view, i, i == begin ? skip : 0,
-					 sware_leaf_tuple_tid_count(tuple), false))
+		if (uses_marks && sware_view_is_marked(view, i))
+		{
+			i--;
+			continue;
+		}
+		tuple = sware_view_tuple(view, i);
+		if (sware_scan_keys_satisfy(keys, tuple))
+		{
+			put_tids(cursor, view, i, i == begin ? skip : 0,
+					 sware_leaf_tuple_tid_count(tuple), false);
 			failures = 0;
-		else
-			failures++;
+			i--;
+			continue;
+		}
 		i--;
-		if (failures < cursor->skipLuck.patience)
+		if (++failures < cursor->skipLuck.patience)
 			continue;
 
 		failures = 0;
-		switch (sware_skip_from_tuple(&cursor->keys, tuple, false, &place))
+		switch (sware_skip_from_tuple(keys, tuple, false, &place))
 		{
 			case SWARE_SKIP_NONE:
 				return i + 2;
@@ -551,7 +578,7 @@ read_forward(SwareTreeCursor *cursor, Buffer buffer)
 			if (end > begin)
 				skip = 0;
 			if (unlikely(keep > skip))
-				(void) add_tids(cursor, &view, end, skip, keep, true);
+				add_tids(cursor, &view, end, skip, keep, true);
 		}
 		skip = 0;
 
@@ -636,7 +663,7 @@ read_backward(SwareTreeCursor *cursor, Buffer buffer)
 		int			skip = tids_before(&keys->low, tuple);
 
 		if (keep > skip)
-			(void) add_tids(cursor, &view, end, skip, keep, false);
+			add_tids(cursor, &view, end, skip, keep, false);
 		if (skip > 0)
 			return;				/* the range begins within the posting list */
 	}
@@ -670,8 +697,8 @@ read_backward(SwareTreeCursor *cursor, Buffer buffer)
 			{
 				IndexTuple	tuple = sware_view_tuple(&view, i);
 
-				(void) add_tids(cursor, &view, i, i == begin ? skip : 0,
-								sware_leaf_tuple_tid_count(tuple), false);
+				add_tids(cursor, &view, i, i == begin ? skip : 0,
+						 sware_leaf_tuple_tid_count(tuple), false);
 			}
 		}
 

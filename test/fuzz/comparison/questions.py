@@ -84,12 +84,28 @@ def narrow_qual(rng, key):
     return "%s = ANY (%s)" % (key.expression, array(rng, key, rng.randint(1, 4)))
 
 
+def quals_of_later_keys(rng, keys):
+    """Conditions on keys behind the first one, which has a range or none: scans skip entries."""
+    parts = []
+    if rng.random() < 0.4:
+        first = keys[0]
+        parts.append("%s BETWEEN %s AND %s" % (
+            first.expression, constant(rng, first), constant(rng, first)))
+    for key in rng.sample(keys[1:], rng.randint(1, len(keys) - 1)):
+        parts.append(narrow_qual(rng, key) if rng.random() < 0.6 else one_qual(rng, key))
+    return parts
+
+
 def condition(rng, index):
     """A WHERE clause on keys of the index, often on leading ones, sometimes odd combinations."""
     parts = []
     keys = index.keys
     count = rng.choice((1, 1, 2, len(keys)))
-    picked = keys[:count] if rng.random() < 0.7 else rng.sample(keys, min(count, len(keys)))
+    if len(keys) > 1 and rng.random() < 0.2:
+        picked = []
+        parts = quals_of_later_keys(rng, keys)
+    else:
+        picked = keys[:count] if rng.random() < 0.7 else rng.sample(keys, min(count, len(keys)))
     for key in picked:
         parts.append(one_qual(rng, key))
         if rng.random() < 0.15:             # redundant or contradictory

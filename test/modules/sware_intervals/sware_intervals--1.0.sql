@@ -13,3 +13,11 @@ CREATE FUNCTION sware_scan_intervals_any(index regclass, keys int[], intervals i
 										 backward boolean, index_only boolean, seed double precision)
 RETURNS text
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+
+-- The same, for entries with a value of the second column. With `whole_values`, an
+-- interval has all entries with a value of the first column, or none.
+CREATE FUNCTION sware_scan_intervals_second(index regclass, value int, intervals int,
+											backward boolean, index_only boolean, whole_values boolean,
+											seed double precision)
+RETURNS text
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT;

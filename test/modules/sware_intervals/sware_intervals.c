@@ -24,11 +24,13 @@
 
 #include "cursor/mergescan.h"
 #include "base/compat.h"
+#include "layout/tuple.h"
 
 PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(sware_scan_intervals);
 PG_FUNCTION_INFO_V1(sware_scan_intervals_any);
+PG_FUNCTION_INFO_V1(sware_scan_intervals_second);
 
 typedef struct Found
 {
@@ -81,9 +83,21 @@ compare_numbers(const void *a, const void *b)
 		*(const int64 *) a > *(const int64 *) b;
 }
 
+/* Turn an entry into a pivot that has the first column only. */
+static void
+cut_to_first_column(IndexTuple entry)
+{
+	entry->t_info |= SWARE_SPECIAL_TUPLE;
+	ItemPointerSet(&entry->t_tid, 0, 1);
+}
+
+/*
+ * With `at_pivots`, an interval has all entries with a value of the first
+ * column, or none.
+ */
 static Datum
 scan_intervals(Oid index_oid, ScanKey keys, int key_count, int intervals,
-			   bool backward, bool index_only, double seed)
+			   bool backward, bool index_only, bool at_pivots, double seed)
 {
 	Relation	heap =
 		table_open(IndexGetRelation(index_oid, false), AccessShareLock);
@@ -115,6 +129,11 @@ scan_intervals(Oid index_oid, ScanKey keys, int key_count, int intervals,
 	for (int i = 0; i < intervals - 1; i++)
 		cuts[i] = pg_prng_uint64_range(&random, 0, Max(all.count, 1) - 1);
 	qsort(cuts, intervals - 1, sizeof(int64), compare_numbers);
+	for (int i = 0; at_pivots && all.count > 0 && i < intervals - 1; i++)
+	{
+		if (!sware_tuple_is_pivot(all.entries[cuts[i]]))
+			cut_to_first_column(all.entries[cuts[i]]);
+	}
 
 	for (int i = 0; i < intervals; i++)
 	{
@@ -154,7 +173,7 @@ sware_scan_intervals(PG_FUNCTION_ARGS)
 	ScanKeyInit(&keys[1], 1, BTLessEqualStrategyNumber, F_INT4LE,
 				PG_GETARG_DATUM(2));
 	return scan_intervals(PG_GETARG_OID(0), keys, 2, PG_GETARG_INT32(3),
-						  PG_GETARG_BOOL(4), PG_GETARG_BOOL(5),
+						  PG_GETARG_BOOL(4), PG_GETARG_BOOL(5), false,
 						  PG_GETARG_FLOAT8(6));
 }
 
@@ -167,6 +186,17 @@ sware_scan_intervals_any(PG_FUNCTION_ARGS)
 				PointerGetDatum(PG_GETARG_ARRAYTYPE_P(1)));
 	key.sk_flags |= SK_SEARCHARRAY;
 	return scan_intervals(PG_GETARG_OID(0), &key, 1, PG_GETARG_INT32(2),
-						  PG_GETARG_BOOL(3), PG_GETARG_BOOL(4),
+						  PG_GETARG_BOOL(3), PG_GETARG_BOOL(4), false,
 						  PG_GETARG_FLOAT8(5));
+}
+
+Datum
+sware_scan_intervals_second(PG_FUNCTION_ARGS)
+{
+	ScanKeyData key;
+
+	ScanKeyInit(&key, 2, BTEqualStrategyNumber, F_INT4EQ, PG_GETARG_DATUM(1));
+	return scan_intervals(PG_GETARG_OID(0), &key, 1, PG_GETARG_INT32(2),
+						  PG_GETARG_BOOL(3), PG_GETARG_BOOL(4),
+						  PG_GETARG_BOOL(5), PG_GETARG_FLOAT8(6));
 }

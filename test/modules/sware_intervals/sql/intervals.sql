@@ -38,4 +38,22 @@ SELECT sware_flush('t_a'), sware_flush('t_a_b');
 SELECT outcome, count(*) FROM outcomes GROUP BY 1 ORDER BY 1;
 DROP VIEW outcomes;
 DROP TABLE t;
+
+-- A condition on the second column only: entries of an interval are skipped.
+CREATE TABLE u (a int, b int) WITH (autovacuum_enabled = off);
+INSERT INTO u SELECT i % 50, i / 50 FROM generate_series(0, 9999) i;
+INSERT INTO u SELECT i % 700 + 50, i % 3 FROM generate_series(1, 1400) i;
+CREATE INDEX u_a_b ON u USING sware (a, b);
+CREATE INDEX u_b_desc ON u USING sware (b DESC, a);
+CREATE VIEW outcomes AS
+	SELECT sware_scan_intervals_second(index, value, intervals, backward, index_only, whole_values, 0.5)
+		AS outcome
+	FROM unnest('{u_a_b,u_b_desc}'::regclass[]) index, unnest('{0,2,7,199,500}'::int[]) value,
+		 unnest('{5,300}'::int[]) intervals, unnest('{t,f}'::boolean[]) backward,
+		 unnest('{t,f}'::boolean[]) index_only, unnest('{t,f}'::boolean[]) whole_values;
+SELECT outcome, count(*) FROM outcomes GROUP BY 1 ORDER BY 1;
+INSERT INTO u SELECT i % 50, i / 50 FROM generate_series(0, 999) i;
+SELECT outcome, count(*) FROM outcomes GROUP BY 1 ORDER BY 1;
+DROP VIEW outcomes;
+DROP TABLE u;
 DROP EXTENSION sware_intervals;
