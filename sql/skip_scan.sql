@@ -102,6 +102,8 @@ WHERE relname = 'u_ab' AND relnamespace = 'twin_sware'::regnamespace;
 SELECT allow_scans('seq', 'index', 'indexonly', 'bitmap');
 RESET enable_sort;
 SELECT compare_briefly('SELECT a, b FROM t WHERE b = 500 ORDER BY a, b');
+SELECT line ~ 'Index Only Scan' OR current_setting('server_version_num')::int < 180000 AS uses_index
+FROM plan_of('twin_sware', 'SELECT a, b FROM t WHERE b = 500 ORDER BY a, b') line LIMIT 1;
 SELECT compare_briefly('SELECT a, b, c FROM t WHERE b = 500 ORDER BY a, b');
 SELECT compare_briefly('SELECT a, b, c FROM t WHERE b BETWEEN 100 AND 200 ORDER BY a, b');
 SELECT compare_briefly('SELECT a, b FROM t WHERE a > 3 AND b IN (7, 500) ORDER BY a, b');
