@@ -98,6 +98,23 @@ SELECT pages_read(format('SELECT a, b FROM u WHERE %s', condition), pages + 10),
 FROM pg_class, explained('twin_sware', 'SELECT a FROM u', 'Shared Hit Blocks', 'Shared Read Blocks') pages,
 	unnest('{b = 3,b < 2,b = 7,"b IN (1, 4)","b IN (1, 4) AND a > 1"}'::text[]) condition
 WHERE relname = 'u_ab' AND relnamespace = 'twin_sware'::regnamespace;
+SELECT pages_read(format('SELECT a, b FROM u WHERE %s ORDER BY a DESC, b DESC', condition), pages + 20),
+	condition
+FROM pg_class, explained('twin_sware', 'SELECT a FROM u', 'Shared Hit Blocks', 'Shared Read Blocks') pages,
+	unnest('{b = 3,b < 2,b = 7,b = 0,"a > 1 AND b = 0"}'::text[]) condition
+WHERE relname = 'u_ab' AND relnamespace = 'twin_sware'::regnamespace;
+-- What follows an infinite timestamp is no timestamp, so it must not be compared with a
+-- bound of another type. (nbtree fails here.)
+CREATE TABLE twin_sware.w (a timestamp, b int);
+CREATE INDEX ON twin_sware.w USING sware (a, b);
+INSERT INTO twin_sware.w SELECT a, b FROM generate_series(1, 300) b,
+	unnest('{-infinity,2000-01-01,2000-01-02,infinity}'::timestamp[]) a;
+SELECT a, b FROM twin_sware.w WHERE a <= '2000-01-02'::timestamptz AND b = 5;
+SELECT a, b FROM twin_sware.w WHERE a >= '2000-01-02'::timestamptz AND b = 5 ORDER BY a DESC, b DESC;
+SELECT sware_flush('twin_sware.w_a_b_idx') >= 0 AS flushed;
+SELECT a, b FROM twin_sware.w WHERE a < '2000-01-02'::timestamptz AND b = 5;
+SELECT a, b FROM twin_sware.w WHERE a > '2000-01-01'::timestamptz AND b = 5 ORDER BY a DESC, b DESC;
+DROP TABLE twin_sware.w;
 -- The planner makes the same plans as for nbtree.
 SELECT allow_scans('seq', 'index', 'indexonly', 'bitmap');
 RESET enable_sort;

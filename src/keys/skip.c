@@ -264,9 +264,15 @@ raise_column(const SwareScanKeys *keys, const SwareSearchKey *from, int number,
 		if (!step(raised, forward))
 			return is_behind ? SWARE_SKIP_HERE :
 				end_place(place, forward, true);
-		if (end->isGiven && (compare_end(end, raised, forward) < 0 ||
-							 (end->isStrict &&
-							  compare_end(end, raised, forward) == 0)))
+
+		/*
+		 * What follows an infinite or the last timestamp is no timestamp.  As
+		 * an integer it can be compared, but functions for other types may
+		 * raise errors.  So with these the place may be behind the end.
+		 */
+		if (end->isGiven && sware_is_integer(end->column.comparison) &&
+			(compare_end(end, raised, forward) < 0 ||
+			 (end->isStrict && compare_end(end, raised, forward) == 0)))
 			continue;
 		return add_first_values(skip, place, number + 1, forward);
 	}

@@ -652,8 +652,13 @@ read_backward(SwareTreeCursor *cursor, Buffer buffer)
 	if (end < view.count)
 		keep = tids_before(arrival, sware_view_tuple(&view, end));
 	nothing_below = end == 0 && keep == 0;
-	if (nothing_below && cursor->arrivesAhead)
-		cursor->skipLuck.linksToFollow = 0; /* this leaf was read in vain */
+
+	/*
+	 * A link that leads to a leaf in vain is a reason to skip leaves.  A
+	 * descent that does so has led to the same leaf again, as a rule.
+	 */
+	if (nothing_below && cursor->arrivesAhead && cursor->arrivesByLink)
+		cursor->skipLuck.linksToFollow = 0;
 	continue_where_entered(cursor, &position->right, false,
 						   end < view.count || view.missingAbove);
 	left->more = left->linked = false;
