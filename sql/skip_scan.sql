@@ -114,6 +114,19 @@ SELECT a, b FROM twin_sware.w WHERE a >= '2000-01-02'::timestamptz AND b = 5 ORD
 SELECT sware_flush('twin_sware.w_a_b_idx') >= 0 AS flushed;
 SELECT a, b FROM twin_sware.w WHERE a < '2000-01-02'::timestamptz AND b = 5;
 SELECT a, b FROM twin_sware.w WHERE a > '2000-01-01'::timestamptz AND b = 5 ORDER BY a DESC, b DESC;
+-- An operator family may lack the function that compares with another type.
+CREATE OPERATOR FAMILY lax_family USING sware;
+CREATE OPERATOR CLASS lax_ops FOR TYPE date USING sware FAMILY lax_family AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 date_cmp(date, date);
+ALTER OPERATOR FAMILY lax_family USING sware ADD
+	OPERATOR 3 = (date, timestamp), OPERATOR 1 < (date, timestamp);
+CREATE TABLE twin_sware.w2 (a int, b date);
+CREATE INDEX ON twin_sware.w2 USING sware (a, b lax_ops);
+INSERT INTO twin_sware.w2 SELECT i % 2, date '2000-01-01' + i / 2 FROM generate_series(0, 999) i;
+SELECT a, b FROM twin_sware.w2 WHERE b = timestamp '2000-01-05' ORDER BY a, b;
+SELECT a, b FROM twin_sware.w2 WHERE a > 0 AND b < timestamp '2000-01-03' ORDER BY a, b;
+DROP TABLE twin_sware.w2;
+DROP OPERATOR FAMILY lax_family USING sware CASCADE;
 DROP TABLE twin_sware.w;
 -- The planner makes the same plans as for nbtree.
 SELECT allow_scans('seq', 'index', 'indexonly', 'bitmap');

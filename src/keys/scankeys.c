@@ -718,6 +718,36 @@ set_equalities(SwareScanKeys *keys, ScanKey qualification, int count)
 	return true;
 }
 
+/*
+ * Can a key's value be compared with the index's values?  An operator family
+ * may have the operator, but not the comparison function.
+ */
+static bool
+is_comparable(SwareScanKeys *keys, ScanKey key)
+{
+	int			column = key->sk_attno - 1;
+
+	return find_function(keys, column, keys->index->rd_opcintype[column],
+						 argument_type(keys, key)) != NULL;
+}
+
+/* Forget those chosen keys whose values cannot be compared. */
+static void
+keep_comparable(SwareScanKeys *keys, ChosenKeys *chosen)
+{
+	ScanKey    *operators[] = {
+		&chosen->equality, &chosen->lower, &chosen->upper
+	};
+
+	for (int i = 0; i < lengthof(operators); i++)
+	{
+		ScanKey		key = *operators[i];
+
+		if (key && KEY_IS_OPERATOR(key) && !is_comparable(keys, key))
+			*operators[i] = NULL;
+	}
+}
+
 /* Set the ends of the values that a column may have (skip.h). */
 static void
 set_skip_ends(SwareScanKeys *keys, SwareSkipColumn *skipped, int column,
@@ -770,6 +800,7 @@ set_skip(SwareScanKeys *keys, ScanKey qualification, int count)
 		ChosenKeys	chosen;
 
 		choose_keys(keys, qualification, count, column, &chosen);
+		keep_comparable(keys, &chosen);
 		skipped->elements = NULL;
 		for (int i = 0; chosen.array && i < keys->conditionCount; i++)
 		{
@@ -795,7 +826,8 @@ compare_as_integers(SwareScanKeys *keys, SwareCondition *condition)
 
 	condition->integers = SWARE_COMPARE_FUNCTION;
 	if (!KEY_IS_OPERATOR(key) ||
-		key->sk_func.fn_oid >= (Oid) FirstNormalObjectId)
+		key->sk_func.fn_oid >= (Oid) FirstNormalObjectId ||
+		!is_comparable(keys, key))
 		return;
 	make_column(keys, &column, key->sk_attno - 1, key);
 	switch (column.comparison)
