@@ -11,35 +11,27 @@
 #ifndef SWARE_BLOOMFILTER_H
 #define SWARE_BLOOMFILTER_H
 
+#include "keys/bytehash.h"
+
 #define SWARE_FILTER_LINE_BYTES	64
 #define SWARE_FILTER_LINE_BITS	(SWARE_FILTER_LINE_BYTES * BITS_PER_BYTE)
 
 /* Each probe takes nine bits of a number of 64 random bits. */
 #define SWARE_FILTER_MAX_PROBES	7
 
-/* Spread a number's bits over all others (the finalizer of splitmix64). */
-static inline uint64
-sware_filter_mix(uint64 number)
-{
-	number = (number ^ (number >> 30)) * UINT64CONST(0xBF58476D1CE4E5B9);
-	number = (number ^ (number >> 27)) * UINT64CONST(0x94D049BB133111EB);
-	return number ^ (number >> 31);
-}
-
 /* The number of the line that has a hash's bits. */
 static inline uint32
 sware_filter_line(uint32 hash, uint32 lines)
 {
-	return ((sware_filter_mix(hash + UINT64CONST(0x9E3779B97F4A7C15)) >> 32) *
-			lines) >>
-		32;
+	return ((sware_mix(hash + UINT64CONST(0x9E3779B97F4A7C15)) >> 32) *
+			lines) >> 32;
 }
 
 /* Set a hash's bits in its line. */
 static inline void
 sware_filter_add(uint8 *line, uint32 hash, int probes)
 {
-	uint64		bits = sware_filter_mix(hash + UINT64CONST(0x3C6EF372FE94F82A));
+	uint64		bits = sware_mix(hash + UINT64CONST(0x3C6EF372FE94F82A));
 
 	for (int i = 0; i < probes; i++, bits >>= 9)
 		line[(bits & 511) / BITS_PER_BYTE] |= 1 << (bits % BITS_PER_BYTE);
@@ -49,7 +41,7 @@ sware_filter_add(uint8 *line, uint32 hash, int probes)
 static inline bool
 sware_filter_has(const uint8 *line, uint32 hash, int probes)
 {
-	uint64		bits = sware_filter_mix(hash + UINT64CONST(0x3C6EF372FE94F82A));
+	uint64		bits = sware_mix(hash + UINT64CONST(0x3C6EF372FE94F82A));
 
 	for (int i = 0; i < probes; i++, bits >>= 9)
 	{

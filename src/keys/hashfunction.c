@@ -59,8 +59,11 @@ typedef struct HashMethod
 
 static HTAB *hash_methods = NULL;
 
-/* the number of changes of catalogs that were noticed, starting with 1 */
-static uint64 invalidations = 1;
+/*
+ * the number of changes of catalogs that were noticed, starting with 1; 0 as
+ * long as they are not
+ */
+static uint64 invalidations = 0;
 
 /* how often a column has got another function than it had */
 static uint64 methods_changed = 0;
@@ -69,6 +72,19 @@ static void
 forget_hash_methods(Datum argument, int cache, uint32 hash)
 {
 	invalidations++;
+}
+
+/* See that changes of catalogs are noticed from now on. */
+static void
+notice_changes(void)
+{
+	if (likely(invalidations > 0))
+		return;
+	CacheRegisterSyscacheCallback(AMOPOPID, forget_hash_methods, (Datum) 0);
+	CacheRegisterSyscacheCallback(AMPROCNUM, forget_hash_methods, (Datum) 0);
+	CacheRegisterSyscacheCallback(TYPEOID, forget_hash_methods, (Datum) 0);
+	CacheRegisterSyscacheCallback(COLLOID, forget_hash_methods, (Datum) 0);
+	invalidations = 1;
 }
 
 /*
@@ -168,11 +184,8 @@ sware_hash_function(Relation index, int column)
 
 		hash_methods = hash_create("sware hash functions", 16, &control,
 								   HASH_ELEM | HASH_BLOBS);
-		CacheRegisterSyscacheCallback(AMOPOPID, forget_hash_methods, (Datum) 0);
-		CacheRegisterSyscacheCallback(AMPROCNUM, forget_hash_methods,
-									  (Datum) 0);
-		CacheRegisterSyscacheCallback(TYPEOID, forget_hash_methods, (Datum) 0);
 	}
+	notice_changes();
 	method = hash_search(hash_methods, &key, HASH_FIND, NULL);
 	if (method != NULL && method->invalidation == invalidations)
 		return method->current;
@@ -193,6 +206,31 @@ sware_hash_function(Relation index, int column)
 	method->current = function;
 	method->invalidation = invalidation;
 	return method->current;
+}
+
+/* Remembers the last answer, since an index is asked about again and again. */
+bool
+sware_is_deterministic(Oid collation)
+{
+	static uint64 last_invalidation = 0;
+	static Oid	last_collation;
+	static bool last_answer;
+	uint64		invalidation;
+
+	if (!OidIsValid(collation))
+		return false;
+	notice_changes();
+	if (likely(last_invalidation == invalidations &&
+			   last_collation == collation))
+		return last_answer;
+
+	/* A change while the catalog is read leads to another look next time. */
+	invalidation = invalidations;
+	last_invalidation = 0;
+	last_answer = get_collation_isdeterministic(collation);
+	last_collation = collation;
+	last_invalidation = invalidation;
+	return last_answer;
 }
 
 uint64

@@ -22,6 +22,12 @@
 extern FmgrInfo *sware_hash_function(Relation index, int column);
 
 /*
+ * Are texts equal in a collation only if all their bytes are?  May read
+ * catalogs, so no lightweight lock may be held.
+ */
+extern bool sware_is_deterministic(Oid collation);
+
+/*
  * A number that changes when a column gets another hash function than it had.
  * Two hashes can be compared if this was the same after each of them was made.
  */

@@ -11,7 +11,10 @@
 #include "access/nbtree.h"
 #include "common/hashfn.h"
 #include "storage/lmgr.h"
+#include "utils/fmgroids.h"
+#include "utils/uuid.h"
 
+#include "keys/bytehash.h"
 #include "keys/hashfunction.h"
 #include "keys/searchkey.h"
 #include "locks/keylock.h"
@@ -58,8 +61,48 @@ integer_value(SwareComparison comparison, Datum value)
 static inline uint64
 add_hash(uint64 fingerprint, uint64 hash)
 {
-	return hash_bytes_extended((const unsigned char *) &hash, sizeof(hash),
-							   fingerprint);
+	return sware_mix(fingerprint +
+					 sware_mix(hash + UINT64CONST(0x9E3779B97F4A7C15)));
+}
+
+/*
+ * Hash the bytes of a varlena.  One that is compressed, or stored elsewhere,
+ * is detoasted in the current memory context.
+ */
+static uint64
+hash_of_varlena(Datum value)
+{
+	struct varlena *plain = PG_DETOAST_DATUM_PACKED(value);
+
+	return sware_hash_bytes(VARDATA_ANY(plain), VARSIZE_ANY_EXHDR(plain));
+}
+
+/*
+ * Hash a value of a key column (from 0 on) that is not null.  Where equal
+ * values have the same bytes, these are hashed; else the hash function of the
+ * column's equality is called.  Sets *tells to false if there is none.
+ */
+static uint64
+hash_of_value(Relation index, int column, Datum value, bool *tells)
+{
+	FmgrInfo   *order = index_getprocinfo(index, column + 1, BTORDER_PROC);
+	Oid			collation = index->rd_indcollation[column];
+	SwareComparison comparison = sware_comparison_kind(order, collation);
+	FmgrInfo   *function;
+
+	if (sware_is_integer(comparison))
+		return integer_value(comparison, value);
+	if (comparison == SWARE_COMPARE_UUID)
+		return sware_hash_bytes((const char *) DatumGetUUIDP(value)->data,
+								UUID_LEN);
+	if (comparison == SWARE_COMPARE_BYTES ||
+		(order->fn_oid == F_BTTEXTCMP && sware_is_deterministic(collation)))
+		return hash_of_varlena(value);
+	function = sware_hash_function(index, column);
+	if (function != NULL)
+		return sware_hash_value(index, column, function, value);
+	*tells = false;
+	return HASH_OF_ANYTHING;
 }
 
 SwareFingerprint
@@ -70,27 +113,9 @@ sware_fingerprint(Relation index, const Datum *values, const bool *isnull)
 
 	for (int i = 0; i < columns; i++)
 	{
-		uint64		hash;
-		SwareComparison comparison =
-			sware_comparison_kind(index_getprocinfo(index, i + 1, BTORDER_PROC),
-								  index->rd_indcollation[i]);
+		uint64		hash = isnull[i] ? HASH_OF_NULL :
+			hash_of_value(index, i, values[i], &fingerprint.tells);
 
-		if (isnull[i])
-			hash = HASH_OF_NULL;
-		else if (sware_is_integer(comparison))
-			hash = integer_value(comparison, values[i]);
-		else
-		{
-			FmgrInfo   *function = sware_hash_function(index, i);
-
-			if (function != NULL)
-				hash = sware_hash_value(index, i, function, values[i]);
-			else
-			{
-				hash = HASH_OF_ANYTHING;
-				fingerprint.tells = false;
-			}
-		}
 		fingerprint.value = columns == 1 ? hash :
 			add_hash(fingerprint.value, hash);
 	}

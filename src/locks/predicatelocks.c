@@ -81,7 +81,7 @@ static BlockNumber
 granule_block(uint64 place, int level)
 {
 	uint64		hash =
-		sware_filter_mix(sware_filter_mix(place >> level) + level);
+		sware_mix(sware_mix(place >> level) + level);
 
 	return GRANULE_BIT | ((BlockNumber) hash & HASH_MASK);
 }
@@ -97,7 +97,7 @@ granule_marker(int level)
 static BlockNumber
 point_block(uint64 hash)
 {
-	return POINT_BIT | ((BlockNumber) sware_filter_mix(hash) & HASH_MASK);
+	return POINT_BIT | ((BlockNumber) sware_mix(hash) & HASH_MASK);
 }
 
 /* the page number of the point of null, which may be some value's, too */
