@@ -28,7 +28,7 @@ static PoolHead *head = NULL;
 static pg_atomic_uint64 *stamps;	/* of the allocations that begin with each
 									 * chunk; 0: none */
 static uint32 *free_chunks;		/* freeCount numbers; guarded by the lock */
-static char *chunks;
+char	   *sware_pool_chunks;
 static LWLock *lock;
 
 /* how many chunks a pool of this size has */
@@ -68,7 +68,7 @@ sware_pool_attach(void *memory, int kilobytes, bool initialize,
 	next += CACHELINEALIGN(count * sizeof(pg_atomic_uint64));
 	free_chunks = (uint32 *) next;
 	next += CACHELINEALIGN(count * sizeof(uint32));
-	chunks = next;
+	sware_pool_chunks = next;
 	lock = pool_lock;
 
 	if (!initialize)
@@ -109,17 +109,10 @@ sware_new_stamp(void)
 	return pg_atomic_add_fetch_u64(&head->lastStamp, 1);
 }
 
-/* where the bytes of an allocation begin in its first chunk */
-static inline Size
-allocation_start(uint32 count)
-{
-	return TYPEALIGN(SWARE_POOL_ALIGNMENT, count * sizeof(uint32));
-}
-
 static inline char *
 chunk_address(uint32 number)
 {
-	return chunks + (Size) number * SWARE_CHUNK_SIZE;
+	return sware_pool_chunks + (Size) number * SWARE_CHUNK_SIZE;
 }
 
 /* How many bytes does an allocation of this number of chunks have? */
@@ -127,7 +120,7 @@ Size
 sware_pool_bytes(uint32 chunk_count)
 {
 	return chunk_count * (Size) SWARE_CHUNK_SIZE -
-		allocation_start(chunk_count);
+		sware_allocation_start(chunk_count);
 }
 
 /*
@@ -145,7 +138,7 @@ sware_pool_allocate(Size length, SwareAllocation *allocation)
 
 	if (count > MAX_CHUNKS)
 		return false;
-	while (count * SWARE_CHUNK_SIZE < allocation_start(count) + length)
+	while (count * SWARE_CHUNK_SIZE < sware_allocation_start(count) + length)
 		count++;
 	if (count > MAX_CHUNKS)
 		return false;
@@ -197,7 +190,7 @@ sware_pool_free(const SwareAllocation *allocation)
 static inline char *
 find_byte(const SwareAllocation *allocation, Size offset, Size *available)
 {
-	Size		position = allocation_start(allocation->chunks) + offset;
+	Size		position = sware_allocation_start(allocation->chunks) + offset;
 	uint32		which = position / SWARE_CHUNK_SIZE;
 	uint32		within = position % SWARE_CHUNK_SIZE;
 	uint32		number = allocation->place;
@@ -261,19 +254,6 @@ sware_pool_read(const SwareAllocation *allocation, Size offset, void *bytes,
 		length -= part;
 	}
 	return true;
-}
-
-/*
- * Returns the address of a byte of an allocation, which the caller keeps from
- * being freed.  The bytes up to the next multiple of SWARE_POOL_ALIGNMENT
- * follow it; later ones may be elsewhere.
- */
-void *
-sware_pool_address(const SwareAllocation *allocation, Size offset)
-{
-	Size		available;
-
-	return find_byte(allocation, offset, &available);
 }
 
 /* Set all bytes of an allocation that no other backend uses to zero. */

@@ -53,11 +53,39 @@ extern void sware_pool_write(const SwareAllocation *allocation, Size offset,
 							 const void *bytes, Size length);
 extern bool sware_pool_read(const SwareAllocation *allocation, Size offset,
 							void *bytes, Size length);
-extern void *sware_pool_address(const SwareAllocation *allocation, Size offset);
 extern void sware_pool_clear(const SwareAllocation *allocation);
 extern void sware_pool_set_stamp(const SwareAllocation *allocation,
 								 uint64 stamp);
 extern bool sware_pool_has_stamp(const SwareAllocation *allocation,
 								 uint64 stamp);
+
+/* where the chunks are in shared memory */
+extern char *sware_pool_chunks;
+
+/* where the bytes of an allocation begin in its first chunk */
+static inline Size
+sware_allocation_start(uint32 count)
+{
+	return TYPEALIGN(SWARE_POOL_ALIGNMENT, count * sizeof(uint32));
+}
+
+/*
+ * Returns the address of a byte of an allocation, which the caller keeps from
+ * being freed.  The bytes up to the next multiple of SWARE_POOL_ALIGNMENT
+ * follow it; later ones may be elsewhere.
+ */
+static inline void *
+sware_pool_address(const SwareAllocation *allocation, Size offset)
+{
+	Size		position = sware_allocation_start(allocation->chunks) + offset;
+	const char *first = sware_pool_chunks +
+		(Size) allocation->place * SWARE_CHUNK_SIZE;
+	uint32		number =
+		((const volatile uint32 *) first)[position / SWARE_CHUNK_SIZE];
+
+	Assert(position / SWARE_CHUNK_SIZE < allocation->chunks);
+	return sware_pool_chunks + (Size) number * SWARE_CHUNK_SIZE +
+		position % SWARE_CHUNK_SIZE;
+}
 
 #endif							/* SWARE_POOL_H */
