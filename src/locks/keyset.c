@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "keys/bytehash.h"
 #include "locks/keyset.h"
 
 /* a group is a number, which is not zero, and a bitmap of 2^6 bits */
@@ -23,7 +24,10 @@
 /*
  * a table that has used this number of its places is replaced by a larger one
  */
-#define FILLED(places)	((places) / 8 * 5)
+#define FILLED(places)	((places) / 4 * 3)
+
+/* Memory is asked for this number of fingerprints at a time. */
+#define FILL_BATCH		64
 
 /*
  * all sets together have at most this number of chunks; zones have the others
@@ -92,22 +96,16 @@ place_address(const SwareKeySet *set, uint32 place)
 static inline uint32
 first_place(const SwareKeySet *set, uint64 value)
 {
-	value ^= value >> 32;
-	value *= UINT64CONST(0xD6E8FEB86659FD93);
-	value ^= value >> 32;
-	value *= UINT64CONST(0xD6E8FEB86659FD93);
-	return ((value >> 32) * set->places) >> 32;
+	return ((sware_mix(value) >> 32) * set->places) >> 32;
 }
 
 /*
- * Returns the place of a value in a table, or the unused place where it
- * belongs if it is not there.
+ * Search a table from a place on.  Returns the place of the value, or the
+ * unused place where it belongs if it is not there.
  */
 static inline volatile uint64 *
-find(const SwareKeySet *set, uint64 value)
+find_from(const SwareKeySet *set, uint32 place, uint64 value)
 {
-	uint32		place = first_place(set, value);
-
 	for (;;)
 	{
 		volatile uint64 *address = place_address(set, place);
@@ -118,6 +116,33 @@ find(const SwareKeySet *set, uint64 value)
 		if (++place == set->places)
 			place = 0;
 	}
+}
+
+static inline volatile uint64 *
+find(const SwareKeySet *set, uint64 value)
+{
+	return find_from(set, first_place(set, value), value);
+}
+
+/*
+ * Is a value among the recent ones of a set, which the caller owns or has
+ * locked?
+ */
+static bool
+is_among_recent(const SwareKeySet *set, uint64 value)
+{
+	uint32		count = *(volatile const uint32 *) &set->recentCount;
+	bool		result = false;
+
+	if (count == 0)
+		return false;
+	pg_read_barrier();
+	for (uint32 i = 0; i < count; i++)
+		result |= set->recent[i] == value;
+
+	/* who does not find it here looks into the table after that */
+	pg_read_barrier();
+	return result;
 }
 
 /*
@@ -149,7 +174,6 @@ add_to_table(SwareKeySet *set, volatile uint64 *address, uint64 fingerprint)
 		address[1] |= member_bit(fingerprint);
 	}
 	set->usedPlaces += is_new_value;
-	set->count++;
 	return true;
 }
 
@@ -157,8 +181,9 @@ add_to_table(SwareKeySet *set, volatile uint64 *address, uint64 fingerprint)
 static void
 copy_to_table(SwareKeySet *set, uint64 fingerprint)
 {
-	(void) add_to_table(set, find(set, table_value(set, fingerprint)),
-						fingerprint);
+	if (add_to_table(set, find(set, table_value(set, fingerprint)),
+					 fingerprint))
+		set->count++;
 }
 
 /*
@@ -172,12 +197,22 @@ copy_table(const SwareKeySet *from, SwareKeySet *to)
 		volatile uint64 *address = place_address(from, place);
 		uint64		value = *address;
 
+		if (value == NEVER_USED)
+			continue;
 		if (!from->hasGroups)
 		{
-			if (value != NEVER_USED && value != REMOVED)
+			if (value != REMOVED)
 				copy_to_table(to, value);
 		}
-		else if (value != NEVER_USED)
+		else if (to->hasGroups)
+		{
+			volatile uint64 *copy = find(to, value);
+
+			copy[0] = value;
+			copy[1] = address[1];
+			to->usedPlaces++;
+		}
+		else
 		{
 			for (int bit = 0; bit < 1 << GROUP_BITS; bit++)
 			{
@@ -210,6 +245,7 @@ allocate(SwareKeySet *set, uint32 chunk_count)
 		(set->hasGroups ? GROUP_SIZE : sizeof(uint64));
 	set->usedPlaces = 0;
 	set->count = 0;
+	set->latestGroup = NULL;
 	return true;
 }
 
@@ -250,6 +286,7 @@ grow(SwareKeySet *set, LWLock *lock)
 		return false;
 	if (set->allocation.chunks > 0)
 		copy_table(set, &larger);
+	larger.count = set->count;
 	replace(set, lock, &larger);
 	return true;
 }
@@ -267,6 +304,18 @@ widen_bounds(SwareKeySet *set, uint64 fingerprint)
 }
 
 /*
+ * The place of a group in a set's table, or where it belongs.  Keys that come
+ * in order are in the same group as the one before.
+ */
+static inline volatile uint64 *
+find_group(SwareKeySet *set, uint64 value)
+{
+	if (set->latestGroup == NULL || *set->latestGroup != value)
+		set->latestGroup = find(set, value);
+	return set->latestGroup;
+}
+
+/*
  * Add a fingerprint to a set of this backend's.  Other backends find it after
  * the caller's next memory barrier.  Takes the lock exclusively if the table
  * has to grow; the caller does not hold it.
@@ -281,7 +330,9 @@ sware_key_set_add(SwareKeySet *set, LWLock *lock, uint64 fingerprint)
 		return SWARE_KEY_HAS_NO_ROOM;
 
 	value = table_value(set, fingerprint);
-	address = find(set, value);
+	if (unlikely(set->recentCount > 0) && is_among_recent(set, value))
+		return SWARE_KEY_IS_THERE;
+	address = set->hasGroups ? find_group(set, value) : find(set, value);
 	if (unlikely(*address != value && set->usedPlaces >= FILLED(set->places)))
 	{
 		if (!grow(set, lock))
@@ -289,8 +340,88 @@ sware_key_set_add(SwareKeySet *set, LWLock *lock, uint64 fingerprint)
 		address = find(set, table_value(set, fingerprint));
 	}
 	widen_bounds(set, fingerprint);
-	return add_to_table(set, address, fingerprint) ? SWARE_KEY_ADDED :
-		SWARE_KEY_IS_THERE;
+	if (!add_to_table(set, address, fingerprint))
+		return SWARE_KEY_IS_THERE;
+	set->count++;
+	return SWARE_KEY_ADDED;
+}
+
+/*
+ * Move the recent fingerprints of a set to its table.  Other backends find them
+ * all the time.  Returns false, with nothing changed, if there is no room.
+ * Takes the lock exclusively if the table has to grow.
+ */
+bool
+sware_key_set_move_recent(SwareKeySet *set, LWLock *lock)
+{
+	uint32		count = set->recentCount;
+	volatile uint64 *addresses[SWARE_RECENT_KEYS];
+
+	while (set->usedPlaces + count > FILLED(set->places))
+	{
+		if (!grow(set, lock))
+			return false;
+	}
+	for (uint32 i = 0; i < count; i++)
+	{
+		addresses[i] = place_address(set, first_place(set, set->recent[i]));
+		__builtin_prefetch((void *) addresses[i], 1);
+	}
+	for (uint32 i = 0; i < count; i++)
+	{
+		uint64		value = set->recent[i];
+
+		if (value == REMOVED)
+			continue;
+		if (*addresses[i] != NEVER_USED)
+			addresses[i] = find(set, value);
+		(void) add_to_table(set, addresses[i], value);
+	}
+	/* in the table before they leave the array */
+	pg_write_barrier();
+	set->recentCount = 0;
+	return true;
+}
+
+/*
+ * Like sware_key_set_add, but the caller knows that the fingerprint is not in
+ * the set.
+ */
+SwareKeySetResult
+sware_key_set_add_new(SwareKeySet *set, LWLock *lock, uint64 fingerprint)
+{
+	if (unlikely(set->allocation.chunks == 0 || set->hasGroups))
+		return sware_key_set_add(set, lock, fingerprint);
+	if (unlikely(set->recentCount == SWARE_RECENT_KEYS) &&
+		!sware_key_set_move_recent(set, lock))
+		return SWARE_KEY_HAS_NO_ROOM;
+
+	widen_bounds(set, fingerprint);
+	set->recent[set->recentCount] = table_value(set, fingerprint);
+	/* written before it is in use */
+	pg_write_barrier();
+	*(volatile uint32 *) &set->recentCount += 1;
+	set->count++;
+	return SWARE_KEY_ADDED;
+}
+
+/*
+ * Remove a value from the recent ones of a set.  Returns false if it is not
+ * there.
+ */
+static bool
+remove_from_recent(SwareKeySet *set, uint64 value)
+{
+	/* the latest one is the most likely */
+	for (uint32 i = set->recentCount; i-- > 0;)
+	{
+		if (set->recent[i] == value)
+		{
+			*(volatile uint64 *) &set->recent[i] = REMOVED;
+			return true;
+		}
+	}
+	return false;
 }
 
 /*
@@ -306,6 +437,11 @@ sware_key_set_remove(SwareKeySet *set, uint64 fingerprint)
 	if (set->allocation.chunks == 0)
 		return;
 	value = table_value(set, fingerprint);
+	if (remove_from_recent(set, value))
+	{
+		set->count--;
+		return;
+	}
 	address = find(set, value);
 	if (*address != value)
 		return;
@@ -332,11 +468,45 @@ sware_key_set_contains(const SwareKeySet *set, uint64 fingerprint)
 		((int64) fingerprint < ((volatile const SwareKeySet *) set)->smallest ||
 		 (int64) fingerprint > ((volatile const SwareKeySet *) set)->largest))
 		return false;
+	if (is_among_recent(set, value))
+		return true;
 	address = find(set, value);
 	if (*address != value)
 		return false;
 	pg_read_barrier();
 	return !set->hasGroups || (address[1] & member_bit(fingerprint)) != 0;
+}
+
+/*
+ * Is there room for this number of further fingerprints, so that the table need
+ * not grow, and do all sets together use no more than half of what they may
+ * have?  The owner asks.
+ */
+bool
+sware_key_set_has_room(const SwareKeySet *set, int64 count)
+{
+	double		share = set->count == 0 ? 1 :
+		(double) set->usedPlaces / set->count;
+
+	return set->usedPlaces + SWARE_RECENT_KEYS + count * Min(share, 1) <=
+		FILLED(set->places) &&
+		sware_key_sets_chunk_count() <= CHUNKS_FOR_SETS() / 2;
+}
+
+/*
+ * Ask for the memory of the places of several fingerprints in a set's table, so
+ * that it is there when they are added.
+ */
+static void
+prefetch_places(const SwareKeySet *set, const uint64 *fingerprints, int count)
+{
+	for (int i = 0; i < count; i++)
+	{
+		uint64		value = table_value(set, fingerprints[i]);
+
+		__builtin_prefetch((void *) place_address(set, first_place(set, value)),
+						   1);
+	}
 }
 
 /*
@@ -376,7 +546,10 @@ sware_key_set_fill(SwareKeySet *set, LWLock *lock,
 		return false;
 	for (int64 i = 0; i < count; i++)
 	{
-		if (other.usedPlaces > FILLED(other.places))
+		if (i % FILL_BATCH == 0)
+			prefetch_places(&other, fingerprints + i,
+							Min(FILL_BATCH, count - i));
+		if (other.usedPlaces > FILLED(other.places) + SWARE_RECENT_KEYS)
 		{
 			free_allocation(&other.allocation);
 			return false;

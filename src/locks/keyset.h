@@ -20,6 +20,13 @@
  * the set grows, and has fewer than two fingerprints in a group, it becomes
  * plain.
  *
+ * A large plain table is beyond the processor's caches, and each fingerprint
+ * has another place in it.  So a fingerprint that is known to be new, without a
+ * look at the table, is put into an array first, among the *recent* ones.  When
+ * the array is full, they move to the table together: then the processor gets
+ * the memory of all their places at the same time.  Other backends look into
+ * the array before the table, so a fingerprint that moves meanwhile is found.
+ *
  * All key sets together use at most half of the pool.  No function here raises
  * an error.
  *
@@ -29,6 +36,9 @@
 #define SWARE_KEYSET_H
 
 #include "shared/pool.h"
+
+/* how many fingerprints a set may have outside of its table */
+#define SWARE_RECENT_KEYS	128
 
 /* A key set, in shared memory.  It has a table if it is not empty. */
 typedef struct SwareKeySet
@@ -41,9 +51,17 @@ typedef struct SwareKeySet
 	int64		smallest;		/* if isExact: no fingerprint is below this */
 	int64		largest;		/* ... or above this */
 
+	uint32		recentCount;	/* how many of `recent` are in use */
+	uint64		recent[SWARE_RECENT_KEYS];	/* values that are in the set, but
+											 * not in its table, which is
+											 * plain; or REMOVED */
+
 	/* used by the owner only */
-	uint32		usedPlaces;		/* those of removed fingerprints included */
-	uint64		count;			/* of fingerprints */
+	uint32		usedPlaces;		/* of the table, those of removed fingerprints
+								 * included */
+	uint64		count;			/* of fingerprints, the recent ones included */
+	volatile uint64 *latestGroup;	/* the place of the group that one was added
+									 * to last; NULL if there is none */
 } SwareKeySet;
 
 typedef enum SwareKeySetResult
@@ -65,8 +83,12 @@ extern uint32 sware_key_sets_chunk_count(void);
 extern void sware_key_set_init(SwareKeySet *set, bool is_exact);
 extern SwareKeySetResult sware_key_set_add(SwareKeySet *set, LWLock *lock,
 										   uint64 fingerprint);
+extern SwareKeySetResult sware_key_set_add_new(SwareKeySet *set, LWLock *lock,
+											   uint64 fingerprint);
+extern bool sware_key_set_move_recent(SwareKeySet *set, LWLock *lock);
 extern void sware_key_set_remove(SwareKeySet *set, uint64 fingerprint);
 extern bool sware_key_set_contains(const SwareKeySet *set, uint64 fingerprint);
+extern bool sware_key_set_has_room(const SwareKeySet *set, int64 count);
 extern bool sware_key_set_fill(SwareKeySet *set, LWLock *lock,
 							   const uint64 *fingerprints, int64 count);
 extern void sware_key_set_empty(SwareKeySet *set, LWLock *lock);

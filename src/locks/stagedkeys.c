@@ -35,6 +35,12 @@
  */
 #define ACTIVITIES		256
 
+/*
+ * A stager with this number of keys has a filter: then their table is too large
+ * for the processor's cache.
+ */
+#define KEYS_BEFORE_FILTER	16384
+
 /* the largest number of indexes that a session is a stager of at a time */
 #define MAX_OWN_STAGERS	16
 
@@ -374,6 +380,7 @@ sware_become_stager(Relation index)
 	Activity   *activity;
 	SwareStager *stager;
 	SwareKeyColumn column;
+	bool		is_integer;
 	int			seat;
 
 	if (activities == NULL || own_count == MAX_OWN_STAGERS ||
@@ -390,11 +397,9 @@ sware_become_stager(Relation index)
 	}
 
 	sware_key_column_init(&column, index, 1, (Datum) 0, true);
-	if (IndexRelationGetNumberOfKeyAttributes(index) > 1 ||
-		!sware_is_integer(column.comparison))
-		column.comparison = SWARE_COMPARE_FUNCTION;
-	seat = take_seat(RelationGetRelid(index),
-					 sware_is_integer(column.comparison));
+	is_integer = IndexRelationGetNumberOfKeyAttributes(index) == 1 &&
+		sware_is_integer(column.comparison);
+	seat = take_seat(RelationGetRelid(index), is_integer);
 	if (seat < 0)
 		return NULL;
 
@@ -406,9 +411,12 @@ sware_become_stager(Relation index)
 	stager->keys = &seats[seat].keys;
 	stager->lock = &locks[seat].lock;
 	stager->activity = &activity->raised;
+	stager->keysBeforeFilter = KEYS_BEFORE_FILTER;
 	stager->index = RelationGetRelid(index);
-	stager->comparison = column.comparison;
-	stager->descending = column.descending;
+	stager->first.comparison = column.comparison;
+	stager->first.descending = column.descending;
+	stager->first.nullsFirst = column.nullsFirst;
+	stager->isInteger = is_integer;
 
 	pg_atomic_fetch_add_u32(&activity->stagers, 1);
 	(void) raise_activity(stager->activity);
@@ -426,18 +434,66 @@ sware_staged_keys_transaction_ends(void)
 }
 
 /*
+ * Free a stager's filter.  Another one is made when it has many more keys.
+ * Without a filter each key that is registered would be looked for among the
+ * recent ones, so these move to the table, if it has room.  Raises no errors.
+ */
+static void
+drop_filter(SwareStager *stager)
+{
+	if (stager->filter)
+		sware_free_key_filter(stager->filter);
+	stager->filter = NULL;
+	(void) sware_key_set_move_recent(stager->keys, stager->lock);
+	stager->keysBeforeFilter = Max(KEYS_BEFORE_FILTER, stager->keys->count * 2);
+}
+
+/*
  * Register a key, and issue a memory barrier.  If the key is registered
  * already, or there is no memory for it, nothing changes; the result tells
  * which.
  */
 SwareKeySetResult
-sware_register_key(SwareStager *stager, uint64 fingerprint)
+sware_register_key(SwareStager *stager, const Datum *values,
+				   uint64 fingerprint)
 {
-	SwareKeySetResult result =
-		sware_key_set_add(stager->keys, stager->lock, fingerprint);
+	SwareKeySetResult result;
 
+	if (stager->filter == NULL)
+	{
+		result = sware_key_set_add(stager->keys, stager->lock, fingerprint);
+		pg_memory_barrier();
+		return result;
+	}
+
+	/*
+	 * The filter is looked at after the barrier, so that the processor need
+	 * not wait for its memory, which is not always in the cache.
+	 */
+	result = sware_key_set_add_new(stager->keys, stager->lock, fingerprint);
 	pg_memory_barrier();
+	if (result == SWARE_KEY_ADDED &&
+		unlikely(!sware_key_filter_add(stager->filter, values, fingerprint)))
+	{
+		sware_key_set_remove(stager->keys, fingerprint);
+		result = sware_key_set_add(stager->keys, stager->lock, fingerprint);
+		if (sware_key_filter_is_useless(stager->filter))
+			drop_filter(stager);
+		pg_memory_barrier();
+	}
 	return result;
+}
+
+/*
+ * Make a filter of a stager's keys, if that is of use: they are those of the
+ * given entries, which are in the order of their arrival.  Runs hash functions.
+ */
+void
+sware_filter_keys(SwareStager *stager, Relation index, IndexTuple *entries,
+				  int64 count)
+{
+	drop_filter(stager);
+	stager->filter = sware_make_key_filter(index, entries, count);
 }
 
 /*
@@ -447,17 +503,6 @@ void
 sware_withdraw_key(SwareStager *stager, uint64 fingerprint)
 {
 	sware_key_set_remove(stager->keys, fingerprint);
-}
-
-/* Return the abbreviation of a value of the only key column. */
-static inline int64
-abbreviate(const SwareStager *stager, Datum value)
-{
-	SwareKeyColumn column;
-
-	column.comparison = stager->comparison;
-	column.descending = stager->descending;
-	return sware_abbreviate_value(&column, value, false);
 }
 
 /*
@@ -472,8 +517,14 @@ is_above_bound(SwareStager *stager, Relation index, const Datum *values,
 
 	if (stager->isUnbounded)
 		return true;
-	if (sware_is_integer(stager->comparison))
-		return abbreviate(stager, values[0]) > stager->boundNumber;
+	if (sware_has_abbreviations(&stager->first) && !isnull[0])
+	{
+		int64		number =
+			sware_abbreviate_value(&stager->first, values[0], false);
+
+		if (number != stager->boundNumber || stager->isInteger)
+			return number > stager->boundNumber;
+	}
 
 	sware_search_key_init(&key, index);
 	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
@@ -557,21 +608,15 @@ sware_begin_bound(SwareStager *stager, bool *has_company)
 static void
 remember_bound(SwareStager *stager, Relation index, IndexTuple largest)
 {
-	SwareKeyColumn column;
-
 	stager->hasBound = false;
 	if (stager->bound)
 		pfree(stager->bound);
 	stager->bound = NULL;
 	stager->isUnbounded = largest == NULL;
-	if (sware_is_integer(stager->comparison))
-	{
-		sware_key_column_init(&column, index, 1, (Datum) 0, true);
-		if (largest)
-			stager->boundNumber =
-				sware_abbreviate(&column, RelationGetDescr(index), largest);
-	}
-	else if (largest)
+	if (largest)
+		stager->boundNumber =
+			sware_abbreviate(&stager->first, RelationGetDescr(index), largest);
+	if (largest && !stager->isInteger)
 	{
 		stager->bound =
 			MemoryContextAlloc(TopTransactionContext, IndexTupleSize(largest));
@@ -683,8 +728,10 @@ sware_tell_of_stored(SwareStager *stager, Relation index,
 
 /*
  * Remove registered keys, except those of the given entries, which are still
- * staged.  If the pool has no room for a new table of keys, all stay
- * registered, which does no harm: see is_admitting.  Runs hash functions.
+ * staged.  All stay registered, which does no harm (see is_admitting), if there
+ * is room for as many others as are kept, so that this is not worth while yet,
+ * and also if the pool has no room for a new table of keys.  Runs hash
+ * functions.
  */
 void
 sware_keep_keys(SwareStager *stager, Relation index, IndexTuple *entries,
@@ -693,7 +740,7 @@ sware_keep_keys(SwareStager *stager, Relation index, IndexTuple *entries,
 	uint64	   *fingerprints;
 	int64		kept = 0;
 
-	if (is_admitting(stager))
+	if (is_admitting(stager) || sware_key_set_has_room(stager->keys, count))
 		return;
 	fingerprints = MemoryContextAllocHuge(CurrentMemoryContext,
 										  Max(count, 1) * sizeof(uint64));
@@ -706,11 +753,13 @@ sware_keep_keys(SwareStager *stager, Relation index, IndexTuple *entries,
 		index_deform_tuple(entries[i], RelationGetDescr(index), values, isnull);
 		if (!sware_has_null_key(index, isnull))
 			fingerprints[kept++] =
-				sware_is_integer(stager->comparison) ?
+				stager->isInteger ?
 				sware_integer_fingerprint(stager, values[0]) :
 				sware_fingerprint(index, values, isnull).value;
 	}
-	(void) sware_key_set_fill(stager->keys, stager->lock, fingerprints, kept);
+	if (sware_key_set_fill(stager->keys, stager->lock, fingerprints, kept) &&
+		stager->filter)
+		sware_refill_key_filter(stager->filter, index, entries, count);
 	pfree(fingerprints);
 }
 
@@ -721,6 +770,8 @@ sware_keep_keys(SwareStager *stager, Relation index, IndexTuple *entries,
 void
 sware_forget_keys(SwareStager *stager)
 {
-	if (!is_admitting(stager))
-		sware_key_set_empty(stager->keys, stager->lock);
+	if (is_admitting(stager))
+		return;
+	sware_key_set_empty(stager->keys, stager->lock);
+	drop_filter(stager);
 }

@@ -93,6 +93,7 @@
 
 #include "keys/abbreviation.h"
 #include "keys/searchkey.h"
+#include "locks/keyfilter.h"
 #include "locks/keylock.h"
 #include "locks/keyset.h"
 
@@ -105,10 +106,14 @@ typedef struct SwareStager
 	LWLock	   *lock;			/* protects the keys, see keyset.h */
 	pg_atomic_uint64 *activity;
 
+	/* which keys are not among those */
+	SwareKeyFilter *filter;		/* NULL if there is none */
+	uint64		keysBeforeFilter;	/* how many keys there must be until one
+									 * is made */
+
 	Oid			index;
-	SwareComparison comparison; /* how the only key column is compared, if it
-								 * is an integer; else FUNCTION */
-	bool		descending;
+	SwareKeyColumn first;		/* how the first key column is compared */
+	bool		isInteger;		/* is it the only one, and an integer? */
 
 	/* The bound. */
 	bool		hasBound;
@@ -118,10 +123,9 @@ typedef struct SwareStager
 								 * searched for? */
 	bool		isUnbounded;	/* is nothing stored, so that every key is
 								 * above it? */
-	int64		boundNumber;	/* its abbreviation, if the only key column is
-								 * an integer */
-	IndexTuple	bound;			/* else a copy of the entry, in
-								 * TopTransactionContext */
+	int64		boundNumber;	/* its abbreviation */
+	IndexTuple	bound;			/* a copy of the entry, in
+								 * TopTransactionContext; NULL if isInteger */
 
 	/* When to search for it. */
 	int			rowsBeforeSearch;	/* rows still to insert by look-up before
@@ -178,6 +182,7 @@ extern bool sware_index_has_stagers(Relation index);
 /* Functions for stagers. */
 extern SwareStager *sware_become_stager(Relation index);
 extern SwareKeySetResult sware_register_key(SwareStager *stager,
+											const Datum *values,
 											uint64 fingerprint);
 extern void sware_withdraw_key(SwareStager *stager, uint64 fingerprint);
 extern bool sware_key_is_above_bound(SwareStager *stager, Relation index,
@@ -199,11 +204,24 @@ extern void sware_forget_bound(SwareStager *stager);
 extern void sware_tell_of_stored(SwareStager *stager, Relation index,
 								 IndexTuple *entries, int64 count,
 								 bool in_order);
+extern void sware_filter_keys(SwareStager *stager, Relation index,
+							  IndexTuple *entries, int64 count);
 extern void sware_keep_keys(SwareStager *stager, Relation index,
 							IndexTuple *entries, int64 count);
 extern void sware_forget_keys(SwareStager *stager);
 
 extern void sware_staged_keys_transaction_ends(void);
+
+/*
+ * Has a stager so many keys without a filter that sware_filter_keys should be
+ * called?
+ */
+static inline bool
+sware_stager_wants_filter(const SwareStager *stager)
+{
+	return unlikely(stager->keys->count >= stager->keysBeforeFilter) &&
+		stager->filter == NULL && !stager->keys->hasGroups;
+}
 
 /*
  * Return the fingerprint of a key that is one integer: the same as
@@ -212,11 +230,9 @@ extern void sware_staged_keys_transaction_ends(void);
 static inline uint64
 sware_integer_fingerprint(const SwareStager *stager, Datum value)
 {
-	SwareKeyColumn column;
+	int64		number = sware_abbreviate_value(&stager->first, value, false);
 
-	column.comparison = stager->comparison;
-	column.descending = false;
-	return (uint64) sware_abbreviate_value(&column, value, false);
+	return (uint64) (stager->first.descending ? ~number : number);
 }
 
 #endif							/* SWARE_STAGEDKEYS_H */

@@ -513,6 +513,17 @@ sware_set_stager(SwareStaging *staging, SwareStager *stager)
 }
 
 /*
+ * Return pointers to what is staged, in the order of arrival, in an array
+ * allocated in the current memory context.
+ */
+IndexTuple *
+sware_staged_entries(SwareStaging *staging, int64 *count)
+{
+	*count = staging->count;
+	return sware_chain_entries(&staging->entries, staging->count);
+}
+
+/*
  * Note that `subtransaction` has rebuilt the index, so that the entries of a
  * staging are not needed unless it aborts.  If it is the top-level one, the
  * entries are removed at once, since its end makes them void anyway.

@@ -12,6 +12,7 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "utils/memutils.h"
 
 #include "base/faultpoint.h"
 #include "cursor/mergescan.h"
@@ -133,9 +134,9 @@ typedef enum Admission
 
 /* Register a key, without looking for other rows that have it. */
 static Admission
-register_key(SwareStager *stager, uint64 fingerprint)
+register_key(SwareStager *stager, const SwareNewRow *row, uint64 fingerprint)
 {
-	switch (sware_register_key(stager, fingerprint))
+	switch (sware_register_key(stager, row->values, fingerprint))
 	{
 		case SWARE_KEY_ADDED:
 			SWARE_FAULT_POINT("key-registered");
@@ -150,12 +151,13 @@ register_key(SwareStager *stager, uint64 fingerprint)
 
 /* Register a key that is above the bound. */
 static Admission
-admit_above_bound(SwareStager *stager, Relation index, uint64 fingerprint)
+admit_above_bound(SwareStager *stager, const SwareNewRow *row,
+				  uint64 fingerprint)
 {
-	Admission	result = register_key(stager, fingerprint);
+	Admission	result = register_key(stager, row, fingerprint);
 
 	if (likely(result == KEY_IS_ADMITTED) &&
-		unlikely(!sware_key_needs_no_look_up(stager, index, fingerprint)))
+		unlikely(!sware_key_needs_no_look_up(stager, row->index, fingerprint)))
 	{
 		sware_withdraw_key(stager, fingerprint);
 		result = KEY_NEEDS_LOOK_UP;
@@ -179,7 +181,7 @@ admit_with_look_up(SwareStager *stager, const SwareNewRow *row,
 
 	sware_lock_key(row->index, fingerprint);
 	SWARE_FAULT_POINT("staged-key-locked");
-	result = register_key(stager, fingerprint);
+	result = register_key(stager, row, fingerprint);
 	if (result == KEY_IS_ADMITTED)
 	{
 		*other = sware_find_staged_key(row->index, fingerprint);
@@ -211,7 +213,7 @@ admit_key(SwareStager *stager, const SwareNewRow *row, uint64 fingerprint)
 
 		if (likely(row->keepsKeyIn == InvalidCommandId &&
 				   is_above_bound(stager, row)))
-			result = admit_above_bound(stager, row->index, fingerprint);
+			result = admit_above_bound(stager, row, fingerprint);
 		if (unlikely(result == KEY_NEEDS_LOOK_UP))
 			result = admit_with_look_up(stager, row, fingerprint, &other,
 										&speculative_token);
@@ -232,8 +234,7 @@ admit(SwareStaging *staging, const SwareNewRow *row)
 	SwareStager *stager = sware_stager_of(staging);
 	uint64		fingerprint;
 
-	if (likely(stager && sware_is_integer(stager->comparison) &&
-			   !row->isnull[0]))
+	if (likely(stager && stager->isInteger && !row->isnull[0]))
 		fingerprint = sware_integer_fingerprint(stager, row->values[0]);
 	else
 	{
@@ -283,6 +284,33 @@ may_stage(SwareStaging *staging, const SwareNewRow *row)
 	return result == KEY_IS_ADMITTED;
 }
 
+/*
+ * Make a filter of the keys that are staged, if the stager wants one.  No key
+ * is being admitted.  Runs hash functions, so no lightweight lock may be held.
+ */
+static void
+make_filter_if_wanted(SwareStaging *staging, Relation index)
+{
+	SwareStager *stager = sware_stager_of(staging);
+	MemoryContext context;
+	MemoryContext caller;
+	IndexTuple *entries;
+	int64		count;
+
+	if (likely(stager == NULL || !sware_stager_wants_filter(stager)))
+		return;
+	context = AllocSetContextCreate(CurrentMemoryContext, "sware filter",
+									ALLOCSET_DEFAULT_SIZES);
+	caller = MemoryContextSwitchTo(context);
+	/* no hash function publishes the entries meanwhile */
+	sware_begin_change(index, SWARE_PUBLISHES);
+	entries = sware_staged_entries(staging, &count);
+	sware_filter_keys(stager, index, entries, count);
+	sware_end_change();
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+}
+
 bool
 sware_stage_unique(const SwareNewRow *row, IndexInfo *index_info)
 {
@@ -305,6 +333,7 @@ sware_stage_unique(const SwareNewRow *row, IndexInfo *index_info)
 		{
 			sware_stage_entry(staging, index, row->heap, row->values,
 							  row->isnull, row->tid);
+			make_filter_if_wanted(staging, index);
 			return true;
 		}
 	}
