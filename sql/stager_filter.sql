@@ -67,3 +67,46 @@ SELECT format($$SELECT count(*), sware_check('%s', true) IS NOT NULL AS checked 
 FROM kinds JOIN pg_index ON indrelid = name ORDER BY name::text \gexec
 DROP TABLE numbers, uuids, texts, others, numerics, pairs, scrambled, kinds;
 DROP SEQUENCE arrivals;
+
+-- A hash function that fails while the kept keys are put into the filter anew, in a
+-- subtransaction, loses none of them: the first key that is staged twice is refused.
+CREATE SEQUENCE calls;
+CREATE FUNCTION same(text, text) RETURNS bool IMMUTABLE STRICT LANGUAGE internal AS 'texteq';
+CREATE FUNCTION compare(text, text) RETURNS int IMMUTABLE STRICT LANGUAGE internal AS 'bttextcmp';
+CREATE FUNCTION hash_or_fail(v text, seed bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	IF current_setting('test.counts')::bool AND nextval('calls') = 12000 THEN
+		RAISE 'no hash';
+	END IF;
+	RETURN hashtextextended(v, seed);
+END $$;
+CREATE OPERATOR === (LEFTARG = text, RIGHTARG = text, FUNCTION = same, COMMUTATOR = ===);
+CREATE OPERATOR FAMILY hash_family USING hash;
+CREATE OPERATOR CLASS hash_class FOR TYPE text USING hash FAMILY hash_family AS OPERATOR 1 ===,
+	FUNCTION 1 hashtext(text), FUNCTION 2 hash_or_fail(text, bigint);
+CREATE OPERATOR CLASS order_class FOR TYPE text USING sware AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 ===, OPERATOR 4 >=,
+	OPERATOR 5 >, FUNCTION 1 compare(text, text);
+CREATE TABLE hashed (a bigint, b text COLLATE "C");
+CREATE UNIQUE INDEX ON hashed USING sware (a, b order_class);
+CREATE TABLE filler (v bigint);
+CREATE INDEX ON filler USING sware (v);
+SET test.counts = off;
+SET sware.staging_size = '1600kB';
+BEGIN;
+INSERT INTO hashed SELECT i, 'x' FROM generate_series(1, 22000) i;
+SAVEPOINT s;
+SET LOCAL test.counts = on;
+INSERT INTO filler SELECT i FROM generate_series(1, 60000) i;
+ROLLBACK TO s;
+RELEASE s;
+INSERT INTO hashed SELECT 22000 - i, 'x' FROM generate_series(1, 50) i;
+COMMIT;
+SELECT count(*) FROM hashed;
+RESET sware.staging_size;
+DROP TABLE hashed, filler;
+DROP OPERATOR FAMILY order_class USING sware;
+DROP OPERATOR FAMILY hash_family USING hash;
+DROP OPERATOR === (text, text);
+DROP FUNCTION same(text, text), compare(text, text), hash_or_fail(text, bigint);
+DROP SEQUENCE calls;

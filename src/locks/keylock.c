@@ -73,8 +73,13 @@ static uint64
 hash_of_varlena(Datum value)
 {
 	struct varlena *plain = PG_DETOAST_DATUM_PACKED(value);
+	uint64		hash =
+		sware_hash_bytes(VARDATA_ANY(plain), VARSIZE_ANY_EXHDR(plain));
 
-	return sware_hash_bytes(VARDATA_ANY(plain), VARSIZE_ANY_EXHDR(plain));
+	/* who hashes many values may keep the memory context */
+	if (plain != (struct varlena *) DatumGetPointer(value))
+		pfree(plain);
+	return hash;
 }
 
 /*

@@ -134,13 +134,15 @@ is_among_recent(const SwareKeySet *set, uint64 value)
 	uint32		count = *(volatile const uint32 *) &set->recentCount;
 	bool		result = false;
 
+	/*
+	 * Who does not find it here looks into the table after that, even if the
+	 * array is empty, since the value may have moved a moment ago.
+	 */
+	pg_read_barrier();
 	if (count == 0)
 		return false;
-	pg_read_barrier();
 	for (uint32 i = 0; i < count; i++)
 		result |= set->recent[i] == value;
-
-	/* who does not find it here looks into the table after that */
 	pg_read_barrier();
 	return result;
 }

@@ -759,7 +759,17 @@ sware_keep_keys(SwareStager *stager, Relation index, IndexTuple *entries,
 	}
 	if (sware_key_set_fill(stager->keys, stager->lock, fingerprints, kept) &&
 		stager->filter)
-		sware_refill_key_filter(stager->filter, index, entries, count);
+	{
+		SwareKeyFilter *filter = stager->filter;
+
+		/*
+		 * If a hash function raises an error, which a savepoint may catch, the
+		 * filter lacks keys, and must not be used.
+		 */
+		stager->filter = NULL;
+		sware_refill_key_filter(filter, index, entries, count);
+		stager->filter = filter;
+	}
 	pfree(fingerprints);
 }
 
