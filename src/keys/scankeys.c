@@ -739,7 +739,7 @@ keep_comparable(SwareScanKeys *keys, ChosenKeys *chosen)
 		&chosen->equality, &chosen->lower, &chosen->upper
 	};
 
-	for (int i = 0; i < lengthof(operators); i++)
+	for (int i = 0; i < (int) lengthof(operators); i++)
 	{
 		ScanKey		key = *operators[i];
 
