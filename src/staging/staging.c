@@ -322,10 +322,11 @@ begin_segment(SwareStaging *staging)
 
 	if (staging->segmentCount == staging->segmentsAllocated)
 	{
-		staging->segmentsAllocated *= 2;
+		int			allocated = staging->segmentsAllocated * 2;
+
 		staging->segments = repalloc(staging->segments,
-									 staging->segmentsAllocated *
-									 sizeof(SwareStagedSegment));
+									 allocated * sizeof(SwareStagedSegment));
+		staging->segmentsAllocated = allocated;
 	}
 	segment = &staging->segments[staging->segmentCount++];
 	segment->subtransaction = current;
