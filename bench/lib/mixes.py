@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import itertools
 import operator
-import statistics
 import time
 
 import access_method
@@ -383,22 +382,18 @@ def summarise(raw, labels):
     summary = []
     for case in dict.fromkeys(map(case_of, raw)):
         runs = [run for run in raw if case_of(run) == case]
-
-        def median(label, figure, runs=runs):
-            return statistics.median(
-                run[figure] for run in runs if run["subject"] == label
-            )
-
         for label in compared:
-            one, other = median(nbtree, "microseconds"), median(label, "microseconds")
+            one = results.median(runs, nbtree, "microseconds")
+            other = results.median(runs, label, "microseconds")
             summary.append(
                 dict(zip(CASE, case))
                 | {
                     "subject": label,
                     "nbtree_microseconds": one, "compared_microseconds": other,
                     "ratio": one / other,
-                    "ratio_of_processor_time": median(nbtree, "processor_microseconds")
-                    / median(label, "processor_microseconds"),
+                    "ratio_of_processor_time":
+                        results.median(runs, nbtree, "processor_microseconds")
+                        / results.median(runs, label, "processor_microseconds"),
                 }
             )
     return summary

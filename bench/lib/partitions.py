@@ -3,7 +3,6 @@
 import itertools
 import pathlib
 import re
-import statistics
 import time
 
 import charts
@@ -126,8 +125,8 @@ def summarise(raw, labels):
             row = dict(zip(("partitions", "indexes", "rows", "memory"), case))
             row["subject"] = label
             for figure in ("seconds", "processor_seconds", "bytes"):
-                row[f"nbtree_{figure}"] = median(runs, nbtree, figure)
-                row[f"compared_{figure}"] = median(runs, label, figure)
+                row[f"nbtree_{figure}"] = results.median(runs, nbtree, figure)
+                row[f"compared_{figure}"] = results.median(runs, label, figure)
             row["share"] = row["compared_seconds"] / row["nbtree_seconds"]
             row["share_of_processor_time"] = (
                 row["compared_processor_seconds"] / row["nbtree_processor_seconds"]
@@ -138,10 +137,6 @@ def summarise(raw, labels):
 
 def case_of(run):
     return run["partitions"], run["indexes"], run["rows"], run["memory"]
-
-
-def median(runs, label, figure):
-    return statistics.median(run[figure] for run in runs if run["subject"] == label)
 
 
 def tell(chosen, raw, labels):

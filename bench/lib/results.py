@@ -1,6 +1,7 @@
 """Files of results, and tables for the terminal."""
 
 import csv
+import statistics
 
 
 def write_csv(path, rows):
@@ -48,6 +49,11 @@ def as_text(cell):
 def ratio(numerator, denominator):
     """None where there is nothing to divide by, as with a cost below zero."""
     return numerator / denominator if denominator > 0 and numerator > 0 else None
+
+
+def median(runs, label, figure):
+    """The median of a figure over the runs of a subject."""
+    return statistics.median(run[figure] for run in runs if run["subject"] == label)
 
 
 def report(out, name, raw, summary, titles, table):

@@ -1,7 +1,6 @@
 """Runs serializable transactions beside each other, and counts their failures."""
 
 import itertools
-import statistics
 
 import pgbench
 import results
@@ -126,16 +125,13 @@ def summarise(raw, labels):
             row = dict(zip(("clients", "inserts", "scans"), case))
             row["subject"] = label
             for figure in ("per_second", "failures"):
-                one, other = median(runs, nbtree, figure), median(runs, label, figure)
+                one = results.median(runs, nbtree, figure)
+                other = results.median(runs, label, figure)
                 row[f"nbtree_{figure}"] = one
                 row[f"compared_{figure}"] = other
                 row[f"share_of_{figure}"] = results.ratio(other, one)
             summary.append(row)
     return summary
-
-
-def median(runs, label, figure):
-    return statistics.median(run[figure] for run in runs if run["subject"] == label)
 
 
 def tell(chosen, raw, labels):

@@ -1,7 +1,6 @@
 """Times conditions on the second column of an index."""
 
 import itertools
-import statistics
 
 import charts
 import pgbench
@@ -149,17 +148,13 @@ def summarise(raw, labels):
         for label in compared:
             row = dict(zip(("distinct", "where", "what"), case)) | {"subject": label}
             for figure in ("processor_microseconds", "pages"):
-                row[f"nbtree_{figure}"] = median(runs, nbtree, figure)
-                row[f"compared_{figure}"] = median(runs, label, figure)
+                row[f"nbtree_{figure}"] = results.median(runs, nbtree, figure)
+                row[f"compared_{figure}"] = results.median(runs, label, figure)
             row["share_of_processor_time"] = (
                 row["compared_processor_microseconds"] / row["nbtree_processor_microseconds"]
             )
             summary.append(row)
     return summary
-
-
-def median(runs, label, figure):
-    return statistics.median(run[figure] for run in runs if run["subject"] == label)
 
 
 def tell(chosen, raw, labels):

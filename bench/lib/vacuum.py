@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import statistics
 import time
 
 import buffer
@@ -102,7 +101,8 @@ def summarise(raw, labels):
         runs = [run for run in raw if run["degree"] == degree]
         for label in compared:
             for figure in ("cold", "warm", "waits", "megabytes"):
-                one, other = value(runs, nbtree, figure), value(runs, label, figure)
+                one = results.median(runs, nbtree, figure)
+                other = results.median(runs, label, figure)
                 summary.append(
                     {
                         "degree": degree, "subject": label, "figure": figure,
@@ -111,11 +111,6 @@ def summarise(raw, labels):
                     }
                 )
     return summary
-
-
-def value(runs, label, figure):
-    """The median of a figure."""
-    return statistics.median(run[figure] for run in runs if run["subject"] == label)
 
 
 def tell(chosen, raw, labels):
