@@ -7,7 +7,8 @@
  * others are sorted, and the two are merged (Cook and Kim's division, which
  * (K,L)-adaptive sorting builds on: "Indexing for Near-Sorted Data", section
  * IV).  If an entry is below the last one set aside, both become outliers.  If
- * most entries are outliers, everything is sorted.
+ * most entries are outliers, everything is sorted.  Entries before them that
+ * are known to be in order are not sorted again, but merged with the result.
  *
  * To measure how far from being in order the entries were costs little:
  * outliers are counted anyway, and only for a sample of them it is looked up
@@ -148,8 +149,11 @@ divide(Sorter *sorter)
 		{
 			if (i < FIRST_LOOK)
 				memcpy(entries, first_entries, early);
-			for (int64 j = 0; i >= FIRST_LOOK && j < sorter->outlierCount; j++)
-				entries[sorter->inOrder + j] = sorter->outliers[j].entry;
+			else
+			{
+				for (int64 j = 0; j < sorter->outlierCount; j++)
+					entries[sorter->inOrder + j] = sorter->outliers[j].entry;
+			}
 			sorter->divided = i + 1;
 			return false;
 		}

@@ -69,15 +69,11 @@ number_kind(Relation index, int column)
 static int64
 number_of_entry(const SwareKeyFilter *filter, Relation index, IndexTuple entry)
 {
-	SwareKeyColumn column = {.comparison = filter->comparison};
 	bool		is_null;
 	Datum		value = index_getattr(entry, filter->column + 1,
 									  RelationGetDescr(index), &is_null);
 
-	if (is_null)
-		return 0;
-	return filter->start == 0 ? sware_abbreviate_value(&column, value, false) :
-		sware_number_of_value(filter->comparison, value, filter->start);
+	return is_null ? 0 : sware_key_filter_number(filter, value);
 }
 
 /*

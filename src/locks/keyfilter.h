@@ -62,6 +62,16 @@ sware_key_filter_is_useless(const SwareKeyFilter *filter)
 	return filter->unknown > 8192 && filter->unknown > filter->added / 4;
 }
 
+/* The number of a value of the filter's column that is not null. */
+static inline int64
+sware_key_filter_number(const SwareKeyFilter *filter, Datum value)
+{
+	SwareKeyColumn column = {.comparison = filter->comparison};
+
+	return filter->start == 0 ? sware_abbreviate_value(&column, value, false) :
+		sware_number_of_value(filter->comparison, value, filter->start);
+}
+
 /*
  * Add a key, none of whose columns is null.  Returns true if it is certain that
  * it was not there.
@@ -70,11 +80,8 @@ static inline bool
 sware_key_filter_add(SwareKeyFilter *filter, const Datum *values,
 					 uint64 fingerprint)
 {
-	SwareKeyColumn column = {.comparison = filter->comparison};
-	Datum		value = values[filter->column];
-	int64		number = filter->start == 0 ?
-		sware_abbreviate_value(&column, value, false) :
-		sware_number_of_value(filter->comparison, value, filter->start);
+	int64		number =
+		sware_key_filter_number(filter, values[filter->column]);
 	uint64		block = (uint64) number >> filter->shift;
 	/* two blocks side by side are in lines that processors fetch together */
 	uint64		line = (sware_mix(block >> 1) << 1 | (block & 1)) %

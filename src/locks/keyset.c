@@ -100,12 +100,14 @@ first_place(const SwareKeySet *set, uint64 value)
 }
 
 /*
- * Search a table from a place on.  Returns the place of the value, or the
- * unused place where it belongs if it is not there.
+ * Returns the place of a value in a table, or the unused place where it
+ * belongs if it is not there.
  */
 static inline volatile uint64 *
-find_from(const SwareKeySet *set, uint32 place, uint64 value)
+find(const SwareKeySet *set, uint64 value)
 {
+	uint32		place = first_place(set, value);
+
 	for (;;)
 	{
 		volatile uint64 *address = place_address(set, place);
@@ -116,12 +118,6 @@ find_from(const SwareKeySet *set, uint32 place, uint64 value)
 		if (++place == set->places)
 			place = 0;
 	}
-}
-
-static inline volatile uint64 *
-find(const SwareKeySet *set, uint64 value)
-{
-	return find_from(set, first_place(set, value), value);
 }
 
 /*
@@ -135,8 +131,8 @@ is_among_recent(const SwareKeySet *set, uint64 value)
 	bool		result = false;
 
 	/*
-	 * Who does not find it here looks into the table after that, even if the
-	 * array is empty, since the value may have moved a moment ago.
+	 * The caller must look into the table after this look at the array, even
+	 * if the array is empty: the value may have moved a moment ago.
 	 */
 	pg_read_barrier();
 	if (count == 0)

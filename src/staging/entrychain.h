@@ -31,7 +31,8 @@ typedef struct SwareEntryChain
 	SwareEntryBin *first;
 	SwareEntryBin *last;
 	Size		bytes;			/* sum of the bins' sizes */
-	Size		entrySize;		/* size of each entry, or SWARE_SIZES_VARY */
+	Size		entrySize;		/* size of each entry, or SWARE_SIZES_VARY if
+								 * not all have had the same */
 } SwareEntryChain;
 
 /* no entry has this size */

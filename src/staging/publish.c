@@ -6,7 +6,7 @@
  * A bulk load runs the cycle of the SWARE-buffer here ("Indexing for
  * Near-Sorted Data", section III): when the memory is used up, the entries are
  * sorted, the lower part goes to the tree as a run, and the upper part is kept,
- * so that later entries that overlap it are sorted together with it.
+ * in order, so that later entries that overlap it are merged with it.
  *
  *-------------------------------------------------------------------------
  */

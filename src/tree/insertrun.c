@@ -408,6 +408,18 @@ insert_into_leaf(SwareSearchKey *key, Relation heap, IndexTuple *entries,
 	return stored;
 }
 
+/* Raise an error if an entry of a run is too large for the index. */
+static void
+check_entry_sizes(Relation index, Relation heap, IndexTuple *entries,
+				  int count)
+{
+	for (int i = 0; i < count; i++)
+	{
+		sware_prefetch_entry(entries, i, count);
+		sware_check_entry_size(index, heap, entries[i]);
+	}
+}
+
 /*
  * Insert a run: entries in order and without duplicates.  Entries that the
  * tree has already are skipped.  Returns the number of entries that were
@@ -431,11 +443,7 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 	int			within = count;
 
 	sware_search_key_prepare(&key, index);
-	for (int i = 0; i < count; i++)
-	{
-		sware_prefetch_entry(entries, i, count);
-		sware_check_entry_size(index, heap, entries[i]);
-	}
+	check_entry_sizes(index, heap, entries, count);
 	if (count >= MIN_APPEND_RUN)
 		within = sware_entries_within_tree(index, entries, count);
 
@@ -488,11 +496,7 @@ sware_tree_insert_company(Relation index, Relation heap, IndexTuple *entries,
 	int			done = 0;
 
 	sware_search_key_prepare(&key, index);
-	for (int i = 0; i < count; i++)
-	{
-		sware_prefetch_entry(entries, i, count);
-		sware_check_entry_size(index, heap, entries[i]);
-	}
+	check_entry_sizes(index, heap, entries, count);
 
 	*scattered_count = 0;
 	while (done < count && moved < limit)
