@@ -41,6 +41,7 @@ ULID = f"""
 RANDOM_NUMERIC = "floor(random() * 1e9)::numeric + (i % 1000000 / 1e6)::numeric(7, 6)"
 
 KINDS = {
+    "sorted": Kind(("bigint",), ("i",)),
     "integer": Kind(("bigint",), ("t",)),
     "timestamptz": Kind(
         ("timestamptz",), ("timestamptz '2024-01-01' + t * interval '0.1 ms'",)
@@ -54,6 +55,9 @@ KINDS = {
     "random_numeric": Kind(("numeric",), (RANDOM_NUMERIC,)),
     "device_time": Kind(("integer", "bigint"), ("i % 1000", "t * 100")),
 }
+
+# Names of builds, and how many workers help each.
+BUILDS = {"build": 0, "build_by_two": 1}
 
 
 def measure(chosen, place):
@@ -120,12 +124,16 @@ def run(chosen, place, connection, kind, subject):
     wal_before = server.wal_position(connection)
     figures = timed(connection, "load", f"COPY t FROM '{place.data}/rows'")
     figures["wal_bytes"] = server.wal_position(connection) - wal_before
-    figures |= {"build_seconds": 0.0, "build_processor_seconds": 0.0}
+    for name in BUILDS:
+        figures |= {f"{name}_seconds": 0.0, f"{name}_processor_seconds": 0.0}
     if subject.access_method is not None:
-        server.execute(connection, "DROP INDEX t_k")
-        server.execute(connection, "SET max_parallel_maintenance_workers = 0")
         server.execute(connection, "VACUUM t")
-        figures |= timed(connection, "build", create_index)
+        for name, workers in BUILDS.items():
+            server.execute(connection, "DROP INDEX t_k")
+            server.execute(
+                connection, f"SET max_parallel_maintenance_workers = {workers}"
+            )
+            figures |= timed(connection, name, create_index)
     return figures
 
 
@@ -154,7 +162,7 @@ def tell(chosen, raw, labels):
     titles = [
         "", "", "nbtree net s", "compared net s", "net ratio", "lowest", "highest",
         "of elapsed time", "nbtree WAL B/entry", "compared WAL B/entry",
-        "build ratio", "of elapsed time",
+        "build ratio", "of elapsed time", "nbtree by two", "compared by two",
     ]
     table = [list(row.values()) for row in summary]
     results.report(chosen.out, chosen.name, raw, summary, titles, table)
@@ -175,6 +183,11 @@ def summarise(rows, runs, plain, nbtree, compared):
     def ratio(function, figure):
         return results.ratio(function(nbtree, figure), function(compared, figure))
 
+    def by_one_to_two(subject):
+        return results.ratio(
+            median(subject, "build_seconds"), median(subject, "build_by_two_seconds")
+        )
+
     figure = "load_processor_seconds"
     of_rounds = [
         results.ratio(round_nbtree - without, round_compared - without)
@@ -194,4 +207,6 @@ def summarise(rows, runs, plain, nbtree, compared):
         "compared_wal_bytes_an_entry": net(compared, "wal_bytes") / rows,
         "ratio_of_build": ratio(median, "build_processor_seconds"),
         "ratio_of_build_elapsed_time": ratio(median, "build_seconds"),
+        "nbtree_build_by_one_to_two": by_one_to_two(nbtree),
+        "compared_build_by_one_to_two": by_one_to_two(compared),
     }
