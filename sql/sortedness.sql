@@ -24,6 +24,13 @@ WHERE attrelid = 'twin_sware.r'::regclass AND attnum > 0 AND NOT attisdropped AN
 ORDER BY attnum;
 SELECT k > 90 AS k, l > 90 AS l, recommendation, buffer_size
 FROM sware_sortedness('twin_sware.r', 'scrambled');
+-- Scattered keys of an index that does not fit into memory: entries wait until several of
+-- them go to a leaf.
+SET effective_cache_size = '240kB';
+SELECT recommendation, buffer_size FROM sware_sortedness('twin_sware.r', 'scrambled');
+SET effective_cache_size = '320kB';
+SELECT recommendation, buffer_size FROM sware_sortedness('twin_sware.r', 'scrambled');
+RESET effective_cache_size;
 
 -- Wrong objects.
 SELECT sware_sortedness('twin_sware.r', 'nothing');

@@ -25,6 +25,7 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "optimizer/cost.h"
 #include "parser/parse_oper.h"
 #include "storage/bufmgr.h"
 #include "utils/acl.h"
@@ -54,6 +55,18 @@ PG_FUNCTION_INFO_V1(sware_sortedness);
 /* buffer sizes that are recommended, in megabytes */
 #define SMALLEST_BUFFER		16
 #define LARGEST_BUFFER		256
+
+/* ... if keys are scattered; buffers below the first are not sorted on disk */
+#define SMALLEST_FOR_SCATTERED	32
+#define LARGEST_FOR_SCATTERED	4096
+
+/*
+ * Scattered entries wait until they can go to the tree in company: this number
+ * of them to each leaf.  Leaves that split now and then are filled to this
+ * share.
+ */
+#define ENTRIES_PER_LEAF	8
+#define FILL_OF_LEAVES		0.7
 
 /* What is known of the rows that have been read from the sort. */
 typedef struct Measurement
@@ -260,18 +273,37 @@ entry_size(Relation table, AttrNumber column)
 }
 
 /*
- * Recommend access methods, given K and L in percent, and the size of a
- * buffer, in megabytes, which is twice as large as the entries of the largest
- * displacement.
+ * Recommend access methods, and the size of a buffer for sware in megabytes.
+ * K and L are in percent; rows is the number of all rows of the table, and
+ * displacement the largest one among them.
+ *
+ * A buffer orders entries if it is twice as large as those of the largest
+ * displacement.  Where that is too much, entries go to all parts of the tree,
+ * whose pages are the less likely in memory the larger the index is.  If it
+ * does not fit, entries should wait until there are several for each leaf.
  */
 static const char *
-recommend(double k, double l, double megabytes)
+recommend(double k, double l, double rows, double displacement, Size entry,
+		  int *megabytes)
 {
-	/* the buffer would order little, and entries go to all parts of the tree */
-	if (k > 50 && l > 50)
-		return "nbtree";
-	if (megabytes > LARGEST_BUFFER && k > 10)
-		return "nbtree";
+	const double megabyte = 1024 * 1024;
+	double		wanted = 2 * displacement * entry / megabyte;
+	int			largest = LARGEST_BUFFER;
+
+	*megabytes = SMALLEST_BUFFER;
+	if ((k > 50 && l > 50) || (wanted > LARGEST_BUFFER && k > 10))
+	{
+		double		leaves = rows * (entry + sizeof(ItemIdData)) /
+			FILL_OF_LEAVES / BLCKSZ;
+
+		if (leaves <= effective_cache_size)
+			return "nbtree";
+		wanted = leaves * ENTRIES_PER_LEAF * entry / megabyte;
+		largest = LARGEST_FOR_SCATTERED;
+		*megabytes = SMALLEST_FOR_SCATTERED;
+	}
+	while (*megabytes < wanted && *megabytes < largest)
+		*megabytes *= 2;
 	/* neighbouring blocks of the table have similar values, as BRIN needs */
 	return l <= 1 ? "sware or brin" : "sware";
 }
@@ -307,20 +339,19 @@ sware_sortedness(PG_FUNCTION_ARGS)
 			measurement.rows;
 		double		l =
 			100.0 * measurement.largestDisplacement / measurement.rows;
-		double		megabytes = 2.0 * measurement.largestDisplacement *
-			distance * entry_size(table, number) /
-			(1024 * 1024);
-		const char *recommendation = recommend(k, l, megabytes);
-		int			buffer = SMALLEST_BUFFER;
+		int			megabytes;
+		const char *recommendation =
+			recommend(k, l, (double) measurement.rows * distance,
+					  (double) measurement.largestDisplacement * distance,
+					  entry_size(table, number), &megabytes);
 
-		while (buffer < megabytes && buffer < LARGEST_BUFFER)
-			buffer *= 2;
 		values[1] = Float8GetDatum(k);
 		values[2] = Float8GetDatum(l);
 		values[3] = CStringGetTextDatum(recommendation);
-		values[4] = CStringGetTextDatum(psprintf("%dMB", buffer));
-		nulls[1] = nulls[2] = nulls[3] = false;
 		nulls[4] = strcmp(recommendation, "nbtree") == 0;
+		if (!nulls[4])
+			values[4] = CStringGetTextDatum(psprintf("%dMB", megabytes));
+		nulls[1] = nulls[2] = nulls[3] = false;
 	}
 	relation_close(table, AccessShareLock);
 
