@@ -253,9 +253,11 @@ def draw(chosen, summary):
     labels = list(dict.fromkeys(row["subject"] for row in summary))
     if chosen.grid is not None and len(summary) == len(chosen.degrees):
         k_values, l_values = chosen.grid
-        ratios = iter([row["ratio_of_net_cost"] for row in summary])
+        ratios = iter([row["ratio_of_processor_cost"] for row in summary])
         charts.heat_map(
-            path, f"nbtree's net index cost / {labels[0]}'s\n{title}", k_values,
+            path,
+            f"nbtree's net index cost / {labels[0]}'s, processor time\n{title}",
+            k_values,
             l_values, [[next(ratios) for _ in l_values] for _ in k_values],
             "K, %", "L, %",
         )
