@@ -12,7 +12,7 @@ FROM generate_series(1, pg_relation_size('t_a') / current_setting('block_size'):
 -- A notice for each of them, unless nothing is to be asked for.
 \set SHOW_CONTEXT never
 SET client_min_messages = notice;
-SET sware.fault_points = 'vacuum-lists-leaves=notice';
+SET sware.fault_points = 'readahead-lists=notice';
 SET maintenance_io_concurrency = 0;
 DELETE FROM t WHERE a LIKE '%x2';
 VACUUM (INDEX_CLEANUP on) t;

@@ -22,6 +22,7 @@
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
+#include "utils/spccache.h"
 
 #include "base/compat.h"
 #include "base/faultpoint.h"
@@ -112,6 +113,27 @@ leftmost_leaf(Relation index)
 }
 
 /*
+ * Begin to ask for leaves ahead, from the leftmost one on.  Returns NULL if
+ * there is nothing to ask for, or if maintenance_io_concurrency forbids it.
+ */
+static SwareReadahead *
+begin_readahead(Relation index)
+{
+	int			distance =
+		get_tablespace_maintenance_io_concurrency(index->rd_rel->reltablespace);
+	SwareReadahead *ahead;
+
+	if (distance <= 0)
+		return NULL;
+	ahead = sware_readahead_make(index);
+	sware_readahead_set_distance(ahead, distance, distance);
+	if (sware_readahead_begin(ahead, NULL, NULL, true))
+		return ahead;
+	sware_readahead_end(ahead);
+	return NULL;
+}
+
+/*
  * The logical pass.  Removes the entries that the callback says are dead,
  * deletes pages that are empty, and adds the numbers of these to `stats`.
  */
@@ -123,7 +145,7 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	SwareLink	link = leftmost_leaf(index);
 	VacuumState state = {info, stats, callback, callback_state, NULL};
 	MemoryContext caller = CurrentMemoryContext;
-	SwareReadahead *ahead = sware_readahead_begin(index);
+	SwareReadahead *ahead = begin_readahead(index);
 
 	state.pageContext = AllocSetContextCreate(caller, "sware vacuum",
 											  ALLOCSET_DEFAULT_SIZES);
@@ -139,7 +161,8 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 		bool		is_empty;
 
 		sware_vacuum_delay_point();
-		sware_readahead_visit(ahead, link.block);
+		if (ahead)
+			sware_readahead_visit(ahead, link.block, MAX_IO_CONCURRENCY);
 		buffer = ReadBufferExtended(index, MAIN_FORKNUM, link.block, RBM_NORMAL,
 									info->strategy);
 		LockBufferForCleanup(buffer);

@@ -47,6 +47,22 @@ sware_tree_is_empty(Relation index)
 								 sware_cache(index)->emptyRootVersion);
 }
 
+/* Has the tree a level above the leaves? */
+bool
+sware_tree_has_downlinks(Relation index)
+{
+	int			level;
+
+	(void) sware_get_root(index, &level);
+	if (level == 0)
+	{
+		/* the cache may be out of date */
+		sware_cache_refresh_root(index);
+		(void) sware_get_root(index, &level);
+	}
+	return level > 0;
+}
+
 /*
  * After this number of attempts the failures of a descent are not due to
  * concurrent changes: a link leads to a page that it does not mean.

@@ -39,6 +39,8 @@ extern SwareLink sware_get_root(Relation index, int *level);
  */
 extern bool sware_tree_is_empty(Relation index);
 
+extern bool sware_tree_has_downlinks(Relation index);
+
 extern Buffer sware_descend(const SwareSearchKey *key, int level, int lockmode,
 							SwareStack **stack);
 extern Buffer sware_find_leaf(const SwareSearchKey *key, int lockmode,

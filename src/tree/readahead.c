@@ -1,40 +1,48 @@
 /*-------------------------------------------------------------------------
  *
  * readahead.c
- *	  Asks the kernel for leaves before VACUUM reads them.
+ *	  Asks the kernel for leaves before they are read.  See readahead.h.
  *
  * The leaves that follow are copied from one page of level 1 after the other,
- * each of which is locked for that moment only.  VACUUM visits them in this
- * order, since only VACUUM deletes pages.
+ * each of which is locked for that moment only.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "storage/bufmgr.h"
-#include "utils/spccache.h"
 
 #include "base/faultpoint.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
-#include "pages/cache.h"
 #include "pages/pageaccess.h"
+#include "pages/pageitem.h"
 #include "tree/descent.h"
 #include "tree/readahead.h"
 
 /*
  * A leaf that follows another one this closely is not asked for: the kernel
  * reads ahead by itself where a file is read in order, and does so in larger
- * pieces.
+ * pieces.  It does not where a file is read from its end to its beginning.
  */
 #define NEAR_AHEAD		16
+
+/* After this number of requests in vain, in a row, there is no use in more. */
+#define MANY_IN_VAIN	8
 
 struct SwareReadahead
 {
 	Relation	index;
+	bool		forward;
+	SwareSearchKey end;			/* no leaf beyond this place is wanted; no
+								 * columns: all leaves are */
 	int			distance;		/* how many leaves are asked for ahead */
-	SwareLink	parent;			/* the next page of level 1; invalid at the
-								 * end */
+	int			limit;			/* to which the distance grows */
+	SwareLink	parent;			/* the page of level 1 that was listed last */
+	SwareLink	next;			/* the one that follows; invalid at the end */
+	BlockNumber fileBlocks;		/* of the index, when it was listed last */
+	int			inVain;			/* how many requests in a row were for leaves
+								 * in shared buffers */
 	int			listed;			/* how many leaves are in the list */
 	int			visited;		/* those before this one have been visited */
 	int			asked;			/* those before this one have been asked for */
@@ -42,55 +50,149 @@ struct SwareReadahead
 	BlockNumber leaves[MAX_IO_CONCURRENCY + SWARE_MAX_ITEMS_PER_PAGE];
 };
 
-/*
- * Begin to read the leaves of an index from the leftmost one on.  Returns NULL
- * if there is nothing to ask for, or if maintenance_io_concurrency forbids it.
- * The caller holds no content locks.
- */
+/* Make one in the current memory context; sware_readahead_end frees it. */
 SwareReadahead *
-sware_readahead_begin(Relation index)
+sware_readahead_make(Relation index)
 {
-	int			distance =
-		get_tablespace_maintenance_io_concurrency(index->rd_rel->reltablespace);
-	SwareReadahead *ahead;
-	Buffer		buffer;
-	int			height;
+	SwareReadahead *ahead = palloc(sizeof(SwareReadahead));
 
-	if (distance <= 0)
-		return NULL;
-	sware_cache_refresh_root(index);
-	sware_get_root(index, &height);
-	if (height == 0)
-		return NULL;
-
-	ahead = palloc(sizeof(SwareReadahead));
 	ahead->index = index;
-	ahead->distance = distance;
-	ahead->listed = ahead->visited = ahead->asked = 0;
-	ahead->last = InvalidBlockNumber;
-	buffer = sware_descend_to_edge(index, 1, false);
-	ahead->parent = sware_page_link(buffer);
-	sware_release_buffer(buffer);
 	return ahead;
+}
+
+/* Does nothing that is wanted lie beyond a locked page of level 1? */
+static bool
+ends_within(const SwareReadahead *ahead, Buffer buffer, OffsetNumber end)
+{
+	Page		page = BufferGetPage(buffer);
+
+	if (!ahead->forward)
+		return end > SWARE_FIRST_DATA;
+	if (end < PageGetMaxOffsetNumber(page))
+		return true;
+	return sware_page_has_high_key(page) &&
+		sware_compare_key(&ahead->end,
+						  sware_checked_pivot(ahead->index,
+											  BufferGetBlockNumber(buffer),
+											  page, SWARE_HIGH_KEY)) < 0;
+}
+
+/* Does a locked page of level 1 end before what is wanted, going backward? */
+static bool
+ends_before(const SwareReadahead *ahead, Buffer buffer)
+{
+	Page		page = BufferGetPage(buffer);
+
+	return !ahead->forward && ahead->end.columnCount > 0 &&
+		sware_page_has_high_key(page) &&
+		sware_compare_key(&ahead->end,
+						  sware_checked_pivot(ahead->index,
+											  BufferGetBlockNumber(buffer),
+											  page, SWARE_HIGH_KEY)) >= 0;
+}
+
+/*
+ * Add the leaves of a page of level 1 to the list, those up to the end.  The
+ * page is locked, and is released.  `place`, unless NULL, is where to begin.
+ */
+static void
+list_leaves(SwareReadahead *ahead, Buffer buffer, const SwareSearchKey *place)
+{
+	BlockNumber block = BufferGetBlockNumber(buffer);
+	Page		page = BufferGetPage(buffer);
+	SwarePageOpaque opaque = SwarePageGetOpaque(page);
+	OffsetNumber first = SWARE_FIRST_DATA;
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+	bool		is_end = ends_before(ahead, buffer);
+
+	if (sware_page_data_count(page) > 0 && !is_end)
+	{
+		OffsetNumber *begin = ahead->forward ? &first : &last;
+		OffsetNumber *end = ahead->forward ? &last : &first;
+
+		if (place)
+			*begin = sware_search_internal(place, block, page);
+		if (ahead->end.columnCount > 0)
+		{
+			*end = sware_search_internal(&ahead->end, block, page);
+			is_end = ends_within(ahead, buffer, *end);
+		}
+		for (int i = 0; i <= last - first; i++)
+			ahead->leaves[ahead->listed++] =
+				sware_checked_downlink(ahead->index, block, page,
+									   ahead->forward ? first + i :
+									   last - i).block;
+	}
+	ahead->parent = sware_page_link(buffer);
+	ahead->next = ahead->forward ? opaque->right : opaque->left;
+	if (is_end)
+		ahead->next.block = InvalidBlockNumber;
+	sware_release_buffer(buffer);
+	ahead->fileBlocks = RelationGetNumberOfBlocks(ahead->index);
+}
+
+/*
+ * Begin at the leaf that the place is in, or at the leftmost leaf if that is
+ * NULL, and go up to the leaf that the end is in, or to the last leaf if the
+ * end has no columns.  The values of the end, which is copied, must remain.
+ * Going backward, the place must be `below`.
+ *
+ * Returns false, and must be called again, if the tree has one leaf only.
+ */
+bool
+sware_readahead_begin(SwareReadahead *ahead, const SwareSearchKey *place,
+					  const SwareSearchKey *end, bool forward)
+{
+	Assert(place == NULL ? forward : place->below == !forward);
+	if (!sware_tree_has_downlinks(ahead->index))
+		return false;
+
+	ahead->forward = forward;
+	if (end)
+	{
+		ahead->end = *end;
+		ahead->end.below = forward;
+	}
+	else
+		ahead->end.columnCount = 0;
+	ahead->inVain = ahead->listed = ahead->visited = ahead->asked = 0;
+	ahead->last = InvalidBlockNumber;
+	SWARE_FAULT_POINT("readahead-lists");
+	list_leaves(ahead, place ?
+				sware_descend(place, 1, BUFFER_LOCK_SHARE, NULL) :
+				sware_descend_to_edge(ahead->index, 1, false), place);
+	return true;
+}
+
+/*
+ * Set how many leaves are asked for ahead at first, and at most.  With each
+ * leaf that is visited, the number is doubled.
+ */
+void
+sware_readahead_set_distance(SwareReadahead *ahead, int distance, int limit)
+{
+	ahead->distance = distance;
+	ahead->limit = limit;
 }
 
 /*
  * Add the leaves of the next page of level 1 to the list.  If that page has
- * been deleted or reused, the list ends here.  The caller holds no content
- * locks.
+ * been deleted or reused, or is not found, the list ends here.
  */
 static void
 list_more_leaves(SwareReadahead *ahead)
 {
 	Buffer		buffer;
-	Page		page;
 
-	SWARE_FAULT_POINT("vacuum-lists-leaves");
-	buffer = sware_read_linked(ahead->index, ahead->parent, 1,
-							   BUFFER_LOCK_SHARE);
+	SWARE_FAULT_POINT("readahead-lists");
+	if (ahead->forward)
+		buffer = sware_read_linked(ahead->index, ahead->next, 1,
+								   BUFFER_LOCK_SHARE);
+	else
+		buffer = sware_step_left(ahead->index, ahead->next, ahead->parent, 1);
 	if (!BufferIsValid(buffer))
 	{
-		ahead->parent.block = InvalidBlockNumber;
+		ahead->next.block = InvalidBlockNumber;
 		return;
 	}
 	ahead->listed -= ahead->visited;
@@ -98,46 +200,71 @@ list_more_leaves(SwareReadahead *ahead)
 	memmove(ahead->leaves, ahead->leaves + ahead->visited,
 			ahead->listed * sizeof(BlockNumber));
 	ahead->visited = 0;
-
-	page = BufferGetPage(buffer);
-	for (OffsetNumber offset = SWARE_FIRST_DATA;
-		 offset <= PageGetMaxOffsetNumber(page); offset++)
-		ahead->leaves[ahead->listed++] =
-			sware_pivot_link(sware_page_tuple(page, offset)).block;
-	ahead->parent = SwarePageGetOpaque(page)->right;
-	sware_release_buffer(buffer);
+	list_leaves(ahead, buffer, NULL);
 }
 
 /*
- * The caller is about to read a leaf: ask for some that follow.  The caller
- * holds no content locks.
+ * Ask for a leaf, unless the kernel will read it without being asked, or the
+ * file does not have it since the downlink is damaged.
  */
-void
-sware_readahead_visit(SwareReadahead *ahead, BlockNumber leaf)
+static void
+ask_for(SwareReadahead *ahead, BlockNumber leaf)
 {
-	if (ahead == NULL)
-		return;
+	bool		is_near = ahead->forward && leaf > ahead->last &&
+		leaf - ahead->last <= NEAR_AHEAD;
 
-	/* this leaf may be the first one of a page, so it has to be listed, too */
-	while (ahead->listed - ahead->visited <= ahead->distance &&
-		   sware_link_is_valid(ahead->parent))
-		list_more_leaves(ahead);
-	if (ahead->visited < ahead->listed && ahead->leaves[ahead->visited] == leaf)
-		ahead->visited++;
-	ahead->asked = Max(ahead->asked, ahead->visited);
-
-	while (ahead->asked < ahead->listed &&
-		   ahead->asked - ahead->visited < ahead->distance)
+	if (!is_near && leaf < ahead->fileBlocks)
 	{
-		BlockNumber block = ahead->leaves[ahead->asked++];
+		PrefetchBufferResult result;
 
-		if (block <= ahead->last || block - ahead->last > NEAR_AHEAD)
-			PrefetchBuffer(ahead->index, MAIN_FORKNUM, block);
-		ahead->last = block;
+		SWARE_FAULT_POINT("readahead-asks");
+		result = PrefetchBuffer(ahead->index, MAIN_FORKNUM, leaf);
+		ahead->inVain = result.initiated_io ? 0 : ahead->inVain + 1;
 	}
+	ahead->last = leaf;
 }
 
-/* Free what sware_readahead_begin has returned. */
+/*
+ * The caller is about to read a leaf: ask for some that follow, for `most` at
+ * most.
+ *
+ * The leaf is not in the list if it is new.  If it is not the next one there,
+ * those before it were not visited since they have been deleted.
+ */
+void
+sware_readahead_visit(SwareReadahead *ahead, BlockNumber leaf, int most)
+{
+	/* this leaf may be the first one of a page, so it has to be listed, too */
+	if (ahead->listed - ahead->visited <= ahead->distance &&
+		sware_link_is_valid(ahead->next))
+		list_more_leaves(ahead);
+
+	for (int i = ahead->visited; i < ahead->listed; i++)
+	{
+		if (ahead->leaves[i] == leaf)
+		{
+			ahead->visited = i + 1;
+			break;
+		}
+	}
+	ahead->asked = Max(ahead->asked, ahead->visited);
+	if (ahead->asked == ahead->visited)
+		ahead->last = leaf;
+
+	while (ahead->asked < ahead->listed &&
+		   ahead->asked - ahead->visited < Min(ahead->distance, most))
+		ask_for(ahead, ahead->leaves[ahead->asked++]);
+	ahead->distance = Min(2 * ahead->distance, ahead->limit);
+}
+
+/* Were the leaves that were asked for in shared buffers, again and again? */
+bool
+sware_readahead_is_useless(const SwareReadahead *ahead)
+{
+	return ahead->inVain >= MANY_IN_VAIN;
+}
+
+/* Free what sware_readahead_make has returned, if it is not NULL. */
 void
 sware_readahead_end(SwareReadahead *ahead)
 {

@@ -1,17 +1,24 @@
 /*-------------------------------------------------------------------------
  *
  * readahead.h
- *	  Asks the kernel for leaves before VACUUM reads them.
+ *	  Asks the kernel for leaves before they are read.
  *
- * VACUUM goes from leaf to leaf by their links.  Where keys did not come in
- * order, neighbours are far apart in the file, and each leaf that is not in
- * memory would cost the time of one read from the disk.  The pages of level 1
- * say which leaves follow, so the kernel can begin to read several of them at
- * the same time.
+ * VACUUM and most scans go from leaf to leaf by their links.  Where keys did
+ * not come in order, neighbours are far apart in the file, and each leaf that
+ * is not in memory would cost the time of one read from the disk.  The pages
+ * of level 1 say which leaves follow, so the kernel can begin to read several
+ * of them at the same time.
  *
- * No page is pinned ahead: VACUUM takes a cleanup lock on each leaf, which a
- * second pin of its own would forbid.  What is asked for is a hint.  Leaves
- * that come from splits meanwhile are read without one.
+ * No page is pinned ahead: VACUUM takes a cleanup lock on each leaf, which any
+ * pin would delay, and a second pin of its own forbid.
+ *
+ * What is asked for is a hint.  Leaves that come from splits meanwhile are
+ * read without one.  A leaf that has been deleted or reused meanwhile was
+ * asked for in vain: nobody reads it through the list, so its incarnation need
+ * not be known.
+ *
+ * All functions but sware_readahead_end must be called without content locks.
+ * They may report a damaged page of level 1, as descents do.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,10 +27,19 @@
 
 #include "utils/rel.h"
 
+#include "keys/searchkey.h"
+
 typedef struct SwareReadahead SwareReadahead;
 
-extern SwareReadahead *sware_readahead_begin(Relation index);
-extern void sware_readahead_visit(SwareReadahead *ahead, BlockNumber leaf);
+extern SwareReadahead *sware_readahead_make(Relation index);
+extern bool sware_readahead_begin(SwareReadahead *ahead,
+								  const SwareSearchKey *place,
+								  const SwareSearchKey *end, bool forward);
+extern void sware_readahead_set_distance(SwareReadahead *ahead, int distance,
+										 int limit);
+extern void sware_readahead_visit(SwareReadahead *ahead, BlockNumber leaf,
+								  int most);
+extern bool sware_readahead_is_useless(const SwareReadahead *ahead);
 extern void sware_readahead_end(SwareReadahead *ahead);
 
 #endif							/* SWARE_READAHEAD_H */

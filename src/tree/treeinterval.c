@@ -33,22 +33,6 @@
  */
 #define MAX_ATTEMPTS	10
 
-/* Has the tree a level above the leaves? */
-static bool
-has_downlinks(Relation index)
-{
-	int			level;
-
-	(void) sware_get_root(index, &level);
-	if (level == 0)
-	{
-		/* the cache may be out of date */
-		sware_cache_refresh_root(index);
-		(void) sware_get_root(index, &level);
-	}
-	return level > 0;
-}
-
 /*
  * Return the page of level 1 that has the downlink for a place, or the first
  * such page in the direction if the place has no columns.  The page is pinned
@@ -156,7 +140,7 @@ sware_tree_interval_end(const SwareSearchKey *place, bool forward, int leaves,
 						IndexTuple pivot)
 {
 	Assert(place->columnCount == 0 || place->below == !forward);
-	if (!has_downlinks(place->index))
+	if (!sware_tree_has_downlinks(place->index))
 		return false;
 	return forward ? find_above(place, leaves, pivot) :
 		find_below(place, leaves, pivot);
