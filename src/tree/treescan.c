@@ -862,8 +862,6 @@ read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 		read_backward(cursor, buffer);
 	cursor->readsFew = false;
 
-	/* the next leaf could be prefetched here, if its link is to be followed */
-
 	if (cursor->keepPin && position->first <= position->last)
 	{
 		sware_unlock_buffer(buffer);
@@ -935,15 +933,20 @@ is_same_leaf(const SwarePosition *position, const SwareContinuation *side)
 }
 
 /*
- * Share-lock the position's leaf, to read on backward.  A part of the entries
- * may have gone to another leaf by a split.  Then, or if that is not known,
- * returns InvalidBuffer.  Going forward, the leaf's high key tells.
+ * Share-lock the position's leaf, to read on.  A part of the entries may have
+ * gone to another leaf by a split.  Going forward, the leaf's high key tells.
+ * Going backward, returns InvalidBuffer then, or if that is not known.
  */
 static Buffer
-read_same_leaf(SwareTreeCursor *cursor)
+read_same_leaf(SwareTreeCursor *cursor, bool forward)
 {
-	return RelationNeedsWAL(cursor->scan->indexRelation) ?
-		lock_unchanged_leaf(cursor) : InvalidBuffer;
+	Relation	index = cursor->scan->indexRelation;
+
+	if (forward)
+		return sware_read_linked(index, cursor->position.page, 0,
+								 BUFFER_LOCK_SHARE);
+	return RelationNeedsWAL(index) ? lock_unchanged_leaf(cursor) :
+		InvalidBuffer;
 }
 
 /*
@@ -1171,6 +1174,37 @@ note_descent(SwareTreeCursor *cursor, Buffer buffer,
 	luck->linksToFollow = luck->linksAfterFailure;
 }
 
+/*
+ * Follow the link to the sibling on one side, where the border of arrival is.
+ * Returns the leaf, pinned and share-locked; or InvalidBuffer if the link does
+ * not lead to the leaf that it means.
+ */
+static Buffer
+follow_link(SwareTreeCursor *cursor, const SwareContinuation *side,
+			bool forward)
+{
+	Relation	index = cursor->scan->indexRelation;
+	SwareScanAhead *ahead = &cursor->ahead;
+	Buffer		buffer;
+
+	if (unlikely(sware_scan_ahead_is_due(ahead)) && cursor->arrival.hasTuple)
+		sware_scan_ahead_of_link(ahead, &cursor->keys, cursor->arrival.range,
+								 cursor->arrival.tuple, forward,
+								 side->sibling.block,
+								 cursor->arrivesAhead ?
+								 cursor->skipLuck.linksToFollow :
+								 MAX_IO_CONCURRENCY,
+								 cursor->context);
+	sware_scan_ahead_before_leaf(ahead);
+	if (forward)
+		buffer = sware_read_linked(index, side->sibling, 0, BUFFER_LOCK_SHARE);
+	else
+		buffer = sware_step_left(index, side->sibling, cursor->position.page,
+								 0);
+	sware_scan_ahead_after_leaf(ahead);
+	return buffer;
+}
+
 /* Note that the tree has no entries. */
 static void
 leave_tree(SwarePosition *position, SwareContinuation *side)
@@ -1217,17 +1251,14 @@ go_on(SwareTreeCursor *cursor, bool forward)
 
 		swap_borders(&cursor->arrival, &side->border);
 		place = arrival_place(cursor, forward);
-		if (side->linked && forward)
-			buffer = sware_read_linked(cursor->scan->indexRelation,
-									   side->sibling, 0, BUFFER_LOCK_SHARE);
-		else if (side->linked && is_same_leaf(position, side))
-			buffer = read_same_leaf(cursor);
+		if (side->linked && is_same_leaf(position, side))
+			buffer = read_same_leaf(cursor, forward);
 		else if (side->linked)
-			buffer = sware_step_left(cursor->scan->indexRelation, side->sibling,
-									 position->page, 0);
+			buffer = follow_link(cursor, side, forward);
 		cursor->arrivesByLink = BufferIsValid(buffer);
 		if (!BufferIsValid(buffer))
 		{
+			sware_scan_ahead_stop(&cursor->ahead);
 			buffer = seek(cursor, place, forward);
 			if (cursor->arrivesAhead && cursor->arrival.hasTuple &&
 				BufferIsValid(buffer))
@@ -1330,6 +1361,7 @@ sware_tree_cursor_init(SwareTreeCursor *cursor, IndexScanDesc scan,
 	memset(&cursor->arrival, 0, sizeof(SwareBorder));
 	cursor->arrivesAhead = cursor->arrivesByLink = false;
 	reset_luck(&cursor->skipLuck);
+	sware_scan_ahead_init(&cursor->ahead);
 	init_position(&cursor->position);
 }
 
@@ -1347,6 +1379,7 @@ sware_tree_cursor_rewind(SwareTreeCursor *cursor)
 	cursor->isMerged = false;
 	cursor->readsFew = true;
 	reset_luck(&cursor->skipLuck);
+	sware_scan_ahead_stop(&cursor->ahead);
 	cursor->state = SWARE_CURSOR_UNPOSITIONED;
 	cursor->markState = SWARE_CURSOR_UNPOSITIONED;
 	cursor->markItem = -1;
@@ -1367,6 +1400,7 @@ sware_tree_cursor_end(SwareTreeCursor *cursor)
 	}
 	if (cursor->arrival.tuple)
 		pfree(cursor->arrival.tuple);
+	sware_readahead_end(cursor->ahead.readahead);
 	sware_scan_keys_free(&cursor->keys);
 }
 

@@ -29,6 +29,7 @@
 #include "keys/scankeys.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
+#include "tree/scanahead.h"
 
 /*
  * A place between entries.  Without a tuple it is an end of the range: the
@@ -139,6 +140,7 @@ typedef struct SwareTreeCursor
 	SwareSearchKey arrivalKey;	/* the place of `arrival`, unless that is an
 								 * end of the range, or the place further on */
 	SwareSkipLuck skipLuck;
+	SwareScanAhead ahead;
 
 	/*
 	 * The cursor's mark (ammarkpos), which has nothing to do with marks of
