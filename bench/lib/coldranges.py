@@ -1,0 +1,205 @@
+"""Times ranges of indexes that are not in memory, and of the same when they are."""
+
+import dataclasses
+import os
+import random
+import time
+
+import buffer
+import results
+import server
+import sortedness
+import subjects
+import vacuum
+
+DIRECTIONS = {"forward": "", "backward": " DESC"}
+
+SETTINGS = (
+    "enable_seqscan = off", "enable_bitmapscan = off", "enable_sort = off",
+    "max_parallel_workers_per_gather = 0", "allow_in_place_tablespaces = on",
+)
+
+# They change places, so that each copies the index's file.
+TABLESPACES = ("ranges_one", "ranges_other")
+
+SEGMENTS = 64
+
+
+def measure(chosen, place):
+    connection = server.connect(chosen)
+    for setting in SETTINGS:
+        server.execute(connection, f"SET {setting}")
+    for name in TABLESPACES:
+        server.execute(connection, f"CREATE TABLESPACE {name} LOCATION ''")
+    everyone = [subjects.NBTREE]
+    for subject in subjects.compared(chosen):
+        everyone += [
+            dataclasses.replace(
+                subject, label=f"{subject.label}, {number}",
+                settings=(*subject.settings, ("effective_io_concurrency", str(number))),
+            )
+            for number in chosen.concurrency
+        ]
+    raw = []
+    for degree in chosen.degrees:
+        keys = sortedness.make_keys(
+            chosen.rows, degree, chosen.alpha, chosen.beta, chosen.seed
+        )
+        buffer.write_keys(place, keys, chosen.rows)
+        raw += time_degree(chosen, place, connection, degree, everyone)
+    connection.close()
+    tell(chosen, raw, [subject.label for subject in everyone])
+
+
+def time_degree(chosen, place, connection, degree, everyone):
+    results.step(degree.name)
+    tables = {}
+    # What differs in settings of the session only is one index.
+    for subject in everyone:
+        kind = (subject.access_method, subject.options)
+        if kind not in tables:
+            tables[kind] = load(place, connection, subject, f"ranges_{len(tables)}")
+    raw = []
+    for number in range(chosen.rounds):
+        ranges = choose_ranges(chosen, number)
+        for subject in subjects.in_turn(everyone, number):
+            table = tables[subject.access_method, subject.options]
+            runs = time_ranges(chosen, place, connection, subject, table, ranges)
+            for run in runs:
+                run |= {
+                    "degree": degree.name, "round": number + 1, "subject": subject.label,
+                }
+            raw += runs
+            texts = [
+                f"{results.median(some, subject.label, figure) * 1000:,.1f} ms "
+                f"{figure} {direction}"
+                for direction in DIRECTIONS
+                for some in [[run for run in runs if run["direction"] == direction]]
+                for figure in ("cold", "warm")
+            ]
+            results.tell_run(number, subject.label, texts)
+    return raw
+
+
+def load(place, connection, subject, table):
+    server.execute(connection, f"DROP TABLE IF EXISTS {table}")
+    server.execute(connection, f"CREATE TABLE {table} (k bigint, v integer)")
+    server.execute(connection, subject.create_index(table))
+    server.execute(connection, f"COPY {table} FROM '{place.data}/keys'")
+    server.execute(connection, f"VACUUM (ANALYZE, FREEZE) {table}")
+    size = server.relation_bytes(connection, f"{table}_k") / 1e6
+    print(f"{subject.access_method}: an index of {size:,.1f} MB", flush=True)
+    return table
+
+
+def choose_ranges(chosen, number):
+    """The first keys of ranges that do not overlap, for each direction."""
+    generator = random.Random(chosen.seed * 1000 + number)
+    places = generator.sample(range(int(100 / chosen.percent)), 2 * chosen.ranges)
+    width = int(chosen.rows * chosen.percent / 100)
+    first = [place * width + 1 for place in places]
+    return {
+        direction: first[i :: len(DIRECTIONS)] for i, direction in enumerate(DIRECTIONS)
+    }
+
+
+def time_ranges(chosen, place, connection, subject, table, ranges):
+    make_cold(place, connection, f"{table}_k")
+    width = int(chosen.rows * chosen.percent / 100)
+    runs = []
+    with server.settings_of(subject, chosen, connection):
+        # The catalogs, and the visibility map.
+        for direction in DIRECTIONS:
+            count(connection, table, direction, -1, 1)
+        for direction, places in ranges.items():
+            for first in places:
+                cold, _ = count(connection, table, direction, first, width)
+                warm, processor = count(connection, table, direction, first, width)
+                runs.append(
+                    {
+                        "direction": direction, "first": first, "cold": cold,
+                        "warm": warm, "processor": processor,
+                    }
+                )
+    return runs
+
+
+def make_cold(place, connection, index):
+    now = server.value(
+        connection,
+        "SELECT coalesce(t.spcname, '') FROM pg_class c "
+        "LEFT JOIN pg_tablespace t ON t.oid = c.reltablespace WHERE c.relname = %s",
+        [index],
+    )
+    other = TABLESPACES[now == TABLESPACES[0]]
+    server.execute(connection, f"ALTER INDEX {index} SET TABLESPACE {other}")
+    # Only what is on the disk can be dropped from the cache.
+    server.execute(connection, "CHECKPOINT")
+    path = vacuum.file_of(place, connection, index)
+    for number in range(SEGMENTS):
+        segment = path if number == 0 else path.with_name(f"{path.name}.{number}")
+        if segment.exists():
+            with open(segment, "rb") as file:
+                os.fsync(file.fileno())
+            vacuum.cache(segment, keep=False)
+
+
+def count(connection, table, direction, first, width):
+    """The times of a range: those that pass, and those of the session's process."""
+    query = (
+        f"SELECT count(*) FROM (SELECT k FROM {table} "
+        f"WHERE k BETWEEN {first} AND {first + width - 1} "
+        f"ORDER BY k{DIRECTIONS[direction]} OFFSET 0) s"
+    )
+    processor, before = server.processor_seconds(connection), time.perf_counter()
+    found = server.value(connection, query)
+    elapsed = time.perf_counter() - before
+    processor = server.processor_seconds(connection) - processor
+    if first >= 0 and not 0 < found <= width:
+        raise RuntimeError(f"{found} rows instead of {width}: {query}")
+    return elapsed, processor
+
+
+def summarise(raw, labels):
+    nbtree, *compared = labels
+    summary = []
+    for degree in dict.fromkeys(run["degree"] for run in raw):
+        for direction in DIRECTIONS:
+            runs = [
+                run for run in raw
+                if run["degree"] == degree and run["direction"] == direction
+            ]
+            for label in compared:
+                for figure in ("cold", "warm", "processor"):
+                    one = results.median(runs, nbtree, figure)
+                    other = results.median(runs, label, figure)
+                    summary.append(
+                        {
+                            "degree": degree, "direction": direction, "subject": label,
+                            "figure": figure, "nbtree": one, "compared": other,
+                            "speed": results.ratio(one, other),
+                        }
+                    )
+            waiting = 1 - results.ratio(
+                results.median(runs, nbtree, "warm"), results.median(runs, nbtree, "cold")
+            )
+            print(f"{degree}, {direction}: nbtree waits for {waiting:.0%} of its cold time")
+    return summary
+
+
+def tell(chosen, raw, labels):
+    names = {
+        "cold": "cold", "warm": "warm", "processor": "warm, processor",
+    }
+    summary = summarise(raw, labels)
+    results.report(
+        chosen.out, chosen.name, raw, summary,
+        ["", "", "", "", "nbtree, ms", "compared, ms", "nbtree / compared"],
+        [
+            [
+                row["degree"], row["direction"], row["subject"], names[row["figure"]],
+                row["nbtree"] * 1000, row["compared"] * 1000, row["speed"],
+            ]
+            for row in summary
+        ],
+    )
