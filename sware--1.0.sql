@@ -147,6 +147,8 @@ CREATE FUNCTION @extschema@.sware_stats(IN index regclass,
     OUT flush_time double precision,
     OUT flushed_pages bigint,
     OUT flushed_entries bigint,
+    OUT sorted_pages bigint,
+    OUT leaf_visits bigint,
     OUT bloom_probes bigint,
     OUT bloom_false_positives bigint,
     OUT stats_since timestamptz)

@@ -26,17 +26,17 @@
 
 /*
  * Store an entry in the buffer or the tree, where other backends find it.  Sets
- * *over_quota if the caller should flush a piece of the buffer, as soon as it
+ * *needs_flush if the caller should flush a piece of the buffer, as soon as it
  * has no key locked.  `is_version` says that the index has an entry of the same
  * row and key already.
  */
 static void
 store(Relation index, Relation heap, IndexTuple entry, bool is_version,
-	  bool *over_quota)
+	  bool *needs_flush)
 {
-	*over_quota = false;
+	*needs_flush = false;
 	if (!sware_enable_buffer ||
-		sware_buffer_add(index, &entry, 1, is_version, over_quota) == 0)
+		sware_buffer_add(index, &entry, 1, is_version, needs_flush) == 0)
 	{
 		int			appended = sware_tree_insert_run(index, heap, &entry, 1,
 													 is_version);
@@ -98,17 +98,17 @@ lock_free_key(const SwareNewRow *row, uint64 fingerprint, bool *is_unique,
  * nothing for the index.  Returns the result of aminsert.
  */
 static bool
-insert_unique(const SwareNewRow *row, IndexTuple entry, bool *over_quota)
+insert_unique(const SwareNewRow *row, IndexTuple entry, bool *needs_flush)
 {
 	uint64		fingerprint =
 		sware_fingerprint(row->index, row->values, row->isnull).value;
 	bool		is_unique;
 	bool		wants_frontier;
 
-	*over_quota = false;
+	*needs_flush = false;
 	lock_free_key(row, fingerprint, &is_unique, &wants_frontier);
 	if (row->check != UNIQUE_CHECK_EXISTING)
-		store(row->index, row->heap, entry, false, over_quota);
+		store(row->index, row->heap, entry, false, needs_flush);
 	sware_revoke_direct_insert();
 	sware_unlock_key(row->index, fingerprint);
 
@@ -137,7 +137,7 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 		.check = check_unique,
 	.keepsKeyIn = InvalidCommandId};
 	IndexTuple	entry;
-	bool		over_quota;
+	bool		needs_flush;
 	bool		is_unique;
 
 	sware_refuse_nested_insert(index);
@@ -155,14 +155,14 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	entry->t_tid = *heap_tid;
 	sware_check_entry_size(index, heap, entry);
 	if (sware_key_is_checked(&row))
-		is_unique = insert_unique(&row, entry, &over_quota);
+		is_unique = insert_unique(&row, entry, &needs_flush);
 	else
 	{
-		store(index, heap, entry, index_unchanged, &over_quota);
+		store(index, heap, entry, index_unchanged, &needs_flush);
 		is_unique = check_unique != UNIQUE_CHECK_NO;
 	}
 	sware_arrivals++;
-	if (over_quota)
+	if (needs_flush)
 		sware_buffer_flush_piece(index);
 
 	/* other backends find the entry now: check for scans that missed it */

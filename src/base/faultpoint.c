@@ -20,6 +20,7 @@
 #include "utils/guc.h"
 
 int			sware_fault_directory_slots = 0;
+int			sware_fault_pages_to_sort = 0;
 
 static char *fault_points = NULL;
 
@@ -33,6 +34,10 @@ sware_define_fault_points(void)
 	DefineCustomIntVariable("sware.fault_directory_slots",
 							"Limits the slots of the buffer's directory, for tests.",
 							NULL, &sware_fault_directory_slots, 0, 0, 100000,
+							PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("sware.fault_pages_to_sort",
+							"Lets buffers of any size have sorted pages, for tests.",
+							NULL, &sware_fault_pages_to_sort, 0, 0, 1000,
 							PGC_SUSET, 0, NULL, NULL, NULL);
 }
 

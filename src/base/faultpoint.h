@@ -34,6 +34,12 @@
  */
 extern int	sware_fault_directory_slots;
 
+/*
+ * a setting: buffers of any size get sorted pages, made of this number of
+ * unsorted ones; 0 means that large ones do, as they do without the setting
+ */
+extern int	sware_fault_pages_to_sort;
+
 /* Define the settings of fault points, in _PG_init. */
 extern void sware_define_fault_points(void);
 

@@ -30,7 +30,7 @@
 /* bufferinsert.c */
 extern int	sware_buffer_quota(Relation index);
 extern int	sware_buffer_add(Relation index, IndexTuple *entries, int count,
-							 bool has_versions, bool *over_quota);
+							 bool has_versions, bool *needs_flush);
 extern int	sware_buffer_insert(Relation index, IndexTuple *entries, int count,
 								bool has_versions);
 

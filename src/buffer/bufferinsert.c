@@ -17,6 +17,7 @@
 #include "base/faultpoint.h"
 #include "base/options.h"
 #include "buffer/buffer.h"
+#include "buffer/sortedpages.h"
 #include "buffer/tails.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
@@ -156,30 +157,48 @@ lock_tail(Relation index)
 }
 
 /*
+ * May there be as many unsorted pages now as are to be sorted, after a page
+ * with this sequence number was sealed?  Twice while that many are sealed, this
+ * is true for one of the sessions that seal them.
+ */
+static inline bool
+is_time_to_sort(int quota, uint32 sequence)
+{
+	int			pages = sware_pages_to_sort(quota);
+
+	return pages > 0 && sequence % Max(pages / 2, 1) == 0;
+}
+
+/*
  * Replace a full open page, which the caller has locked exclusively, by a new
  * one, and return that, locked exclusively; the full one is released.
  * Returns InvalidBuffer, with nothing locked, if the buffer may have no more
- * pages.  *over_quota is set to whether the buffer has reached its quota.
+ * pages.  Sets *needs_flush if the buffer has reached its quota, or if it is
+ * time to sort pages.
  */
 static Buffer
-replace_full(Relation index, Buffer full, int quota, bool *over_quota)
+replace_full(Relation index, Buffer full, int quota, bool *needs_flush)
 {
 	SwareBufferState state;
 	Buffer		buffer;
+	uint32		sequence;
 	int			most;
 
 	sware_buffer_read_state(index, &state);
 	most = Min(quota * HARD_LIMIT,
 			   sware_zones_request_pages(index, state.sealedPages + 1));
-	*over_quota = state.sealedPages >= Min(quota, most);
+	*needs_flush |= state.sealedPages >= Min(quota, most);
 	if (state.sealedPages >= most)
 	{
 		sware_release_buffer(full);
 		return InvalidBuffer;
 	}
-	buffer = sware_replace_tail(index, full);
+	buffer = sware_replace_tail(index, full, &sequence);
 	if (BufferIsValid(buffer))
+	{
 		sware_cache_set_tail(index, sware_page_link(buffer));
+		*needs_flush |= is_time_to_sort(quota, sequence);
+	}
 	return buffer;
 }
 
@@ -242,21 +261,21 @@ check_comparable(Relation index, IndexTuple *entries, int count)
  * Add entries, in any order, to the buffer of an index.  Returns how many were
  * added, from the first on; the caller sends the others to the tree.
  * `has_versions` says that their rows may be versions of others with the same
- * key.  Sets *over_quota to whether the buffer has grown beyond its quota, so
- * that a piece of it should be flushed.
+ * key.  Sets *needs_flush to whether the buffer has grown beyond its quota, or
+ * has many unsorted pages, so that the caller should flush a piece of it.
  *
  * The caller holds no content locks, and has checked the size of the entries.
  * Runs comparators, which may raise errors; nothing has been added then.
  */
 int
 sware_buffer_add(Relation index, IndexTuple *entries, int count,
-				 bool has_versions, bool *over_quota)
+				 bool has_versions, bool *needs_flush)
 {
 	int			quota = sware_buffer_quota(index);
 	int			done = 0;
 	Buffer		buffer;
 
-	*over_quota = false;
+	*needs_flush = false;
 	if (quota == 0)
 		return 0;
 
@@ -272,7 +291,7 @@ sware_buffer_add(Relation index, IndexTuple *entries, int count,
 			break;
 		}
 		SWARE_FAULT_POINT("buffer-page-full");
-		buffer = replace_full(index, buffer, quota, over_quota);
+		buffer = replace_full(index, buffer, quota, needs_flush);
 		if (!BufferIsValid(buffer))
 			break;
 	}
@@ -282,19 +301,18 @@ sware_buffer_add(Relation index, IndexTuple *entries, int count,
 }
 
 /*
- * Like sware_buffer_add, but if the buffer has grown beyond its quota, flushes
- * a piece of it, unless another backend is flushing.  The caller holds no key
- * lock, either.
+ * Like sware_buffer_add, but flushes a piece of the buffer if it should be,
+ * unless another backend is flushing.  The caller holds no key lock, either.
  */
 int
 sware_buffer_insert(Relation index, IndexTuple *entries, int count,
 					bool has_versions)
 {
-	bool		over_quota;
+	bool		needs_flush;
 	int			done = sware_buffer_add(index, entries, count, has_versions,
-										&over_quota);
+										&needs_flush);
 
-	if (over_quota)
+	if (needs_flush)
 		sware_buffer_flush_piece(index);
 	return done;
 }

@@ -117,7 +117,8 @@ log_conflict(Relation index, Relation heap, IndexTuple *entries, int count,
 }
 
 int
-sware_drop_dead(Relation index, Relation heap, IndexTuple *entries, int count)
+sware_drop_dead(Relation index, Relation heap, IndexTuple *entries, int count,
+				bool only_marked)
 {
 	bool		dead[ENTRIES_AT_ONCE];
 	SwareRowCheck check;
@@ -139,7 +140,7 @@ sware_drop_dead(Relation index, Relation heap, IndexTuple *entries, int count)
 		IndexTuple *some = entries + next;
 		int			some_count = Min(count - next, ENTRIES_AT_ONCE);
 		int			worthwhile = Max(some_count / WORTHWHILE_SHARE, 1);
-		bool		ask_all = to_pass_over == 0 ||
+		bool		ask_all = (to_pass_over == 0 && !only_marked) ||
 			count_marked(some, some_count) >= worthwhile;
 		int			found =
 			find_dead(&check, some, some_count, ask_all, dead);
@@ -154,7 +155,7 @@ sware_drop_dead(Relation index, Relation heap, IndexTuple *entries, int count)
 		}
 
 		if (!ask_all)
-			to_pass_over -= ENTRIES_AT_ONCE;
+			to_pass_over = Max(to_pass_over - ENTRIES_AT_ONCE, 0);
 		else
 		{
 			passed_over = found >= worthwhile ? 0 :

@@ -23,9 +23,11 @@
  * TIDs, and no content locks.
  *
  * Where few rows of a table die early, only a sample of the entries is asked
- * about, and some that are dead remain.
+ * about, and some that are dead remain.  With `only_marked`, the table is asked
+ * about marked ones only, or about all if many are marked: entries that are not
+ * in the order of their arrival are of blocks all over the table.
  */
 extern int	sware_drop_dead(Relation index, Relation heap, IndexTuple *entries,
-							int count);
+							int count, bool only_marked);
 
 #endif							/* SWARE_DROPDEAD_H */

@@ -14,6 +14,11 @@
  * flushes a piece of the buffer, and never waits for another flusher.  VACUUM
  * and sware_flush seal the open pages too, and flush everything.
  *
+ * A large buffer whose entries arrive scrambled is not flushed in the order of
+ * their arrival.  Its pages are sorted first: their entries go to sorted pages
+ * (sortedpages.h).  From these they go to the tree in the order of their keys
+ * (sweep.h).
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -30,6 +35,8 @@
 #include "base/faultpoint.h"
 #include "buffer/buffer.h"
 #include "buffer/dropdead.h"
+#include "buffer/sortedpages.h"
+#include "buffer/sweep.h"
 #include "buffer/tails.h"
 #include "keys/searchkey.h"
 #include "keys/sorter.h"
@@ -61,12 +68,30 @@
 #define SCRAMBLED_L				50
 
 /*
+ * A piece of a sweep has this number of pages at least, and of each page run
+ * this number on average: the leaves where a piece ends get entries of the next
+ * one, too.
+ */
+#define MIN_SWEPT_PAGES			32
+#define SWEPT_PAGES_PER_RUN		2
+
+/*
  * A flush of everything moves this number of pages at once, or as many as
  * maintenance_work_mem allows.  For each page it needs this number of bytes,
  * for a copy, for pointers, and for sorting.
  */
 #define MAX_BATCH_PAGES			512
 #define MEMORY_PER_PAGE			((Size) 4 * BLCKSZ)
+
+/*
+ * How entries to be flushed lie on their pages: in the order of their arrival,
+ * from page to page, or in that of their keys.
+ */
+typedef enum PageOrder
+{
+	ARRIVAL_ORDER,
+	KEY_ORDER
+} PageOrder;
 
 /* What is flushed together. */
 typedef struct Flushed
@@ -85,7 +110,7 @@ typedef struct Flushed
  */
 static void
 sorted_entries(Relation index, Relation heap, const SwareListedPage *pages,
-			   int page_count, Flushed *flushed)
+			   int page_count, PageOrder order, Flushed *flushed)
 {
 	int64		count = 0;
 	int			distinct = 0;
@@ -104,15 +129,7 @@ sorted_entries(Relation index, Relation heap, const SwareListedPage *pages,
 		BlockNumber block = pages[i].page.block;
 		int			on_page = 0;
 
-		if (!sware_copy_buffer_page(index, pages[i].page, copy))
-			ereport(ERROR,
-					(errcode(ERRCODE_INDEX_CORRUPTED),
-					 errmsg("index \"%s\" contains corrupted buffer directory",
-							RelationGetRelationName(index)),
-					 errdetail("Slot %d lists block %u, which is another page now.",
-							   pages[i].slot, block),
-					 errhint("Please REINDEX it.")));
-
+		sware_copy_listed_page(index, &pages[i], copy);
 		flushed->hasVersions |=
 			(SwarePageGetOpaque(copy)->flags & SWARE_HAS_VERSIONS) != 0;
 		for (Size offset = SWARE_BUFFER_START;
@@ -133,12 +150,15 @@ sorted_entries(Relation index, Relation heap, const SwareListedPage *pages,
 					 errhint("Please REINDEX it.")));
 	}
 
-	flushed->dropped = sware_drop_dead(index, heap, entries, count);
+	flushed->dropped = sware_drop_dead(index, heap, entries, count,
+									   order == KEY_ORDER);
 	count -= flushed->dropped;
 	for (int64 i = 0; i < count; i++)
 		sware_clear_mark(entries[i]);
-	if (count > 1)
+	if (count > 1 && order == ARRIVAL_ORDER)
 		sware_sort_arrivals(index, entries, 0, count);
+	else if (count > 1)
+		sware_sort_entries(index, entries, count);
 	for (int64 i = 0; i < count; i++)
 	{
 		if (distinct == 0 ||
@@ -151,11 +171,13 @@ sorted_entries(Relation index, Relation heap, const SwareListedPage *pages,
 
 /*
  * Mark the slots of pages as retired in the directory: their entries are in the
- * tree.  Writes one record for each directory page.  The caller has the flush
- * lock, and holds no content locks.
+ * tree, or on sorted pages that are listed.  Unless `next_slot` is negative,
+ * inserts go on from this slot, whose page and those that were sealed after it
+ * they can reuse.  Writes one record for each directory page.  The caller has
+ * the flush lock, and holds no content locks.
  */
 static void
-retire(Relation index, const SwareListedPage *pages, int count)
+retire(Relation index, const SwareListedPage *pages, int count, int next_slot)
 {
 	SwareLink  *links;
 	int			link_count = sware_buffer_directory(index, &links);
@@ -194,6 +216,8 @@ retire(Relation index, const SwareListedPage *pages, int count)
 		}
 		meta = SwarePageGetMeta(sware_wal_change(wal, meta_buffer));
 		meta->sealedPages -= retired;
+		if (next_slot >= 0)
+			meta->nextSlot = next_slot;
 		meta->bufferGeneration++;
 		meta->directoryVersion++;
 		sware_wal_finish(wal);
@@ -211,7 +235,7 @@ retire(Relation index, const SwareListedPage *pages, int count)
  */
 static int64
 flush_pages(Relation index, Relation heap, const SwareListedPage *pages,
-			int count)
+			int count, PageOrder order)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "sware flush",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -222,12 +246,12 @@ flush_pages(Relation index, Relation heap, const SwareListedPage *pages,
 	instr_time	time;
 
 	INSTR_TIME_SET_CURRENT(start);
-	sorted_entries(index, heap, pages, count, &flushed);
+	sorted_entries(index, heap, pages, count, order, &flushed);
 	SWARE_FAULT_POINT("flush-sorted");
 	appended = sware_tree_insert_run(index, heap, flushed.entries,
 									 flushed.count, flushed.hasVersions);
 	SWARE_FAULT_POINT("flush-inserted");
-	retire(index, pages, count);
+	retire(index, pages, count, -1);
 	SWARE_FAULT_POINT("flush-retired");
 
 	INSTR_TIME_SET_CURRENT(time);
@@ -239,6 +263,37 @@ flush_pages(Relation index, Relation heap, const SwareListedPage *pages,
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
 	return flushed.count + flushed.dropped;
+}
+
+/*
+ * Move the entries of unsorted pages to sorted pages, drop those of dead rows,
+ * and retire the pages.  Returns false if the directory has no room for the
+ * sorted pages.  The caller has the flush lock, and holds no content locks.
+ */
+static bool
+sort_pages(Relation index, Relation heap, const SwareListedPage *pages,
+		   int count)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "sware page sort",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	Flushed		flushed;
+	bool		done;
+
+	sorted_entries(index, heap, pages, count, ARRIVAL_ORDER, &flushed);
+	done = sware_write_sorted_pages(index, flushed.entries, flushed.count,
+									flushed.hasVersions);
+	if (done)
+	{
+		SWARE_FAULT_POINT("sorted-listed");
+		retire(index, pages, count, pages[0].slot);
+		sware_count_sorted_pages(index, count);
+		sware_count_dropped(index, flushed.dropped);
+	}
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+	return done;
 }
 
 /* The table of an index, on which the caller has a lock. */
@@ -262,6 +317,55 @@ is_flushing(Relation index)
 }
 
 /*
+ * Flush all pages that are sealed now, `at_once` of them at a time: first the
+ * unsorted ones, and then the page runs in one sweep, which visits each leaf
+ * about once.  Returns the number of entries that were moved.  The caller has
+ * the flush lock, and holds no content locks.
+ */
+static int64
+flush_sealed(Relation index, int at_once)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "sware flush of everything",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	Relation	heap = open_table(index);
+	int64		moved = 0;
+	SwareListedPage *pages;
+	int			count =
+		sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
+	SwareSealedPages sealed;
+
+	sware_tell_sealed_pages(index, pages, count, &sealed);
+	for (int i = 0; i < sealed.unsortedCount; i += at_once)
+	{
+		CHECK_FOR_INTERRUPTS();
+		moved += flush_pages(index, heap, sealed.unsorted + i,
+							 Min(at_once, sealed.unsortedCount - i),
+							 ARRIVAL_ORDER);
+
+		/* inserts that go on meanwhile can reuse the pages at once */
+		sware_buffer_free_retired(index);
+	}
+	if (sealed.runCount > 0)
+	{
+		SwareSweep *sweep = sware_sweep_begin(index, &sealed, true);
+		SwareListedPage *piece = palloc(at_once * sizeof(SwareListedPage));
+
+		while ((count = sware_sweep_take(sweep, piece, at_once)) > 0)
+		{
+			CHECK_FOR_INTERRUPTS();
+			moved += flush_pages(index, heap, piece, count, KEY_ORDER);
+			sware_buffer_free_retired(index);
+		}
+	}
+	table_close(heap, NoLock);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+	return moved;
+}
+
+/*
  * Flush everything that is in the buffer now.  Waits for another flusher.
  * Returns the number of entries that were moved.  Runs comparators, which may
  * raise errors.  The caller holds no locks on pages.
@@ -270,13 +374,10 @@ int64
 sware_buffer_flush_all(Relation index)
 {
 	SwareBufferState state;
-	SwareListedPage *pages;
-	int			count;
 	int			at_once =
 		Min(maintenance_work_mem * (Size) 1024 / MEMORY_PER_PAGE,
 			MAX_BATCH_PAGES);
 	int64		moved = 0;
-	Relation	heap;
 
 	if (is_flushing(index))
 		ereport(ERROR,
@@ -293,21 +394,8 @@ sware_buffer_flush_all(Relation index)
 			sware_seal_tail(index, state.tails[i]);
 		SWARE_FAULT_POINT("flush-sealed");
 
-		heap = open_table(index);
-		count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
-		for (int i = 0; i < count; i += at_once)
-		{
-			CHECK_FOR_INTERRUPTS();
-			moved +=
-				flush_pages(index, heap, pages + i, Min(at_once, count - i));
-
-			/* inserts that go on meanwhile can reuse the pages at once */
-			sware_buffer_free_retired(index);
-		}
-		table_close(heap, NoLock);
+		moved = flush_sealed(index, at_once);
 		(void) sware_zones_request_pages(index, 0);
-		if (pages)
-			pfree(pages);
 	}
 	sware_end_change();
 	UnlockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
@@ -315,30 +403,29 @@ sware_buffer_flush_all(Relation index)
 }
 
 /*
- * Says how many of the oldest of all sealed pages of the buffer, which are
- * given in the order of sealing, are to be flushed.
+ * Do entries arrive scrambled?  What is not known yet is answered by
+ * `otherwise`.
  */
-typedef int (*PieceSize) (Relation index, const SwareListedPage *pages,
-						  int count);
-
-/*
- * How many pages does a piece have, if the buffer has this number of sealed
- * pages?  A quarter of what the buffer may have (its quota, or the number of
- * pages that can have zones if that is less), or all that it has beyond that if
- * that is more; but no more than a limit, and one at least.
- */
-static int
-piece_size(Relation index, const SwareListedPage *pages, int count)
+static bool
+arrive_scrambled(Relation index, bool otherwise)
 {
-	int			quota =
-		Min(sware_buffer_quota(index), sware_zones_request_pages(index, count));
-	int			limit = MAX_PIECE_PAGES;
 	double		k;
 	double		l;
 
-	if (sware_estimates(index, &k, &l) && k > SCRAMBLED_K && l > SCRAMBLED_L)
-		limit = MAX_SCRAMBLED_PIECE_PAGES;
-	return Min(Max(Min(Max(quota / 4, count - quota), limit), 1), count);
+	if (!sware_estimates(index, &k, &l))
+		return otherwise;
+	return k > SCRAMBLED_K && l > SCRAMBLED_L;
+}
+
+/*
+ * How many pages does a piece have, if the buffer has this number of sealed
+ * pages, and may have `most`?  A quarter of that, or all that it has beyond it
+ * if that is more; but no more than a limit, and one at least.
+ */
+static int
+piece_size(int count, int most, int limit)
+{
+	return Min(Max(Min(Max(most / 4, count - most), limit), 1), count);
 }
 
 /*
@@ -366,54 +453,148 @@ dead_piece_size(Relation index, const SwareListedPage *pages, int count)
 }
 
 /*
- * Flush the oldest pages of the buffer, unless another session is flushing, or
- * this is a parallel worker.  Runs comparators, which may raise errors.  The
- * caller holds no locks on pages.
+ * Begin to flush a piece of the buffer, unless another session is flushing, or
+ * this is a parallel worker.  Returns whether the caller has the flush lock.
  */
-static void
-flush_oldest(Relation index, PieceSize size_of_piece)
+static bool
+try_to_begin(Relation index)
 {
-	SwareListedPage *pages;
-	int			count;
-
 	if (IsParallelWorker() || is_flushing(index) ||
 		!ConditionalLockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock))
-		return;
+		return false;
 	sware_begin_change(index, SWARE_FLUSHES);
-	count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
-	if (count > 0)
-	{
-		int			piece = size_of_piece(index, pages, count);
+	return true;
+}
 
-		if (piece > 0)
-		{
-			Relation	heap = open_table(index);
-
-			flush_pages(index, heap, pages, piece);
-			table_close(heap, NoLock);
-			(void) sware_zones_request_pages(index, count - piece);
-		}
-		pfree(pages);
-	}
+static void
+end_flush(Relation index)
+{
 	sware_end_change();
 	UnlockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
 }
 
-/* Flush a piece of the buffer: a bounded number of its oldest pages. */
-void
-sware_buffer_flush_piece(Relation index)
+/*
+ * Flush the next piece of a sweep of page runs, if the buffer may have `most`
+ * pages.  Returns the number of pages flushed.
+ */
+static int
+flush_swept(Relation index, Relation heap, const SwareSealedPages *sealed,
+			int most)
 {
-	flush_oldest(index, piece_size);
+	SwareSweep *sweep = sware_sweep_begin(index, sealed, false);
+	int			runs = sware_sweep_runs(sweep);
+	int			piece = Max(MIN_SWEPT_PAGES, SWEPT_PAGES_PER_RUN * runs);
+	SwareListedPage *pages;
+
+	piece = Min(Max(piece, sealed->count - most),
+				MAX_SCRAMBLED_PIECE_PAGES + runs);
+	pages = palloc(piece * sizeof(SwareListedPage));
+	piece = sware_sweep_take(sweep, pages, piece);
+	flush_pages(index, heap, pages, piece, KEY_ORDER);
+	return piece;
 }
 
 /*
- * Flush the oldest pages as long as all their entries are marked.  As a rule
- * none of these gets to the tree: the table confirms that their rows are dead.
+ * Do one of the following with sealed pages, which are given in the order of
+ * sealing: sort unsorted ones, if there are enough of them; flush a piece of
+ * the page runs; or flush the oldest pages.  Returns by how many pages the
+ * buffer is smaller, at least.  The caller has the flush lock.
+ */
+static int
+relieve(Relation index, Relation heap, const SwareListedPage *pages, int count)
+{
+	int			quota = sware_buffer_quota(index);
+	int			most = Min(quota, sware_zones_request_pages(index, count));
+	int			to_sort = sware_pages_to_sort(quota);
+	int			limit = arrive_scrambled(index, false) ?
+		MAX_SCRAMBLED_PIECE_PAGES : MAX_PIECE_PAGES;
+	int			piece;
+	SwareSealedPages sealed = {.runCount = 0};
+
+	/*
+	 * If there are page runs, but no longer a reason for them, the unsorted
+	 * pages before them are flushed first, and need not be told apart.
+	 */
+	if ((to_sort > 0 && arrive_scrambled(index, true)) ||
+		sware_listed_page_is_sorted(index, &pages[0]))
+		sware_tell_sealed_pages(index, pages, count, &sealed);
+	if (to_sort > 0 && sealed.unsortedCount >= to_sort &&
+		arrive_scrambled(index, sealed.runCount > 0))
+	{
+		piece = Min(sealed.unsortedCount, Max(to_sort, SWARE_MAX_TO_SORT));
+		if (sort_pages(index, heap, sealed.unsorted, piece))
+			return 0;
+	}
+	if (to_sort > 0 && count < most)
+		return 0;
+	if (sealed.runCount > 0)
+		return flush_swept(index, heap, &sealed, most);
+	piece = piece_size(count, most, limit);
+	flush_pages(index, heap, pages, piece, ARRIVAL_ORDER);
+	return piece;
+}
+
+/*
+ * Flush a piece of the buffer: a bounded number of its pages.  Does nothing if
+ * another session is flushing, or if this is a parallel worker, or if the
+ * buffer may stay as it is.  Runs comparators, which may raise errors.  The
+ * caller holds no locks on pages.
+ */
+void
+sware_buffer_flush_piece(Relation index)
+{
+	MemoryContext context;
+	MemoryContext caller;
+	SwareListedPage *pages;
+	int			count;
+
+	if (!try_to_begin(index))
+		return;
+	context = AllocSetContextCreate(CurrentMemoryContext, "sware flush of a piece",
+									ALLOCSET_DEFAULT_SIZES);
+	caller = MemoryContextSwitchTo(context);
+	count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
+	if (count > 0)
+	{
+		Relation	heap = open_table(index);
+		int			retired = relieve(index, heap, pages, count);
+
+		table_close(heap, NoLock);
+		(void) sware_zones_request_pages(index, count - retired);
+	}
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+	end_flush(index);
+}
+
+/*
+ * Flush the oldest pages as long as all their entries are marked, unless
+ * another session is flushing, or this is a parallel worker.  As a rule none of
+ * the entries gets to the tree: the table confirms that their rows are dead.
+ * Runs comparators.  The caller holds no locks on pages.
  */
 void
 sware_buffer_flush_dead(Relation index)
 {
-	flush_oldest(index, dead_piece_size);
+	SwareListedPage *pages;
+	int			count;
+	int			piece;
+
+	if (!try_to_begin(index))
+		return;
+	count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
+	piece = dead_piece_size(index, pages, count);
+	if (piece > 0)
+	{
+		Relation	heap = open_table(index);
+
+		flush_pages(index, heap, pages, piece, ARRIVAL_ORDER);
+		table_close(heap, NoLock);
+		(void) sware_zones_request_pages(index, count - piece);
+	}
+	if (pages)
+		pfree(pages);
+	end_flush(index);
 }
 
 /*

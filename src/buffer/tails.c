@@ -65,8 +65,8 @@ read_summary(Relation index, DirectorySummary *summary)
  * InvalidBuffer, with nothing pinned, if another backend has a pin, since a
  * scan may still return the page's entries.
  */
-static Buffer
-try_retired_page(Relation index, SwareLink page)
+Buffer
+sware_try_retired_page(Relation index, SwareLink page)
 {
 	Buffer		buffer = ReadBuffer(index, page.block);
 
@@ -123,7 +123,7 @@ find_next_slot(Relation index, DirectorySummary *summary, bool reuse,
 			return true;
 		if (slots[number].state == SWARE_SLOT_RETIRED && reuse)
 		{
-			place->retired = try_retired_page(index, slots[number].page);
+			place->retired = sware_try_retired_page(index, slots[number].page);
 			if (BufferIsValid(place->retired))
 				return true;
 		}
@@ -184,7 +184,7 @@ find_any_slot(Relation index, DirectorySummary *summary, bool reuse,
 				return true;
 			if (slots[j].state == SWARE_SLOT_RETIRED && reuse)
 			{
-				place->retired = try_retired_page(index, slots[j].page);
+				place->retired = sware_try_retired_page(index, slots[j].page);
 				if (BufferIsValid(place->retired))
 					return true;
 			}
@@ -205,11 +205,12 @@ give_back(Relation index, Buffer buffer)
 }
 
 /*
- * Add a directory page, unless another backend did so since the summary was
- * read.
+ * Add a directory page, unless the directory has another number of pages than
+ * the caller has found.  The last one must have no room for further slots.  The
+ * caller holds no lock on a directory page or on the metapage.
  */
-static void
-add_directory_page(Relation index, const DirectorySummary *summary)
+void
+sware_add_directory_page(Relation index, int pages)
 {
 	uint32		incarnation;
 	Buffer		directory = sware_allocate_buffer(index, &incarnation);
@@ -219,7 +220,7 @@ add_directory_page(Relation index, const DirectorySummary *summary)
 	SwareWal   *wal;
 	Page		page;
 
-	if ((int) meta->directoryPages != summary->pages)
+	if ((int) meta->directoryPages != pages)
 	{
 		sware_release_buffer(meta_buffer);
 		give_back(index, directory);
@@ -263,7 +264,7 @@ find_slot(Relation index, bool reuse, SlotPlace *place)
 			return true;
 		if (summary.pages * SWARE_SLOTS_PER_PAGE >= sware_directory_limit())
 			return find_any_slot(index, &summary, reuse, place);
-		add_directory_page(index, &summary);
+		sware_add_directory_page(index, summary.pages);
 	}
 }
 
@@ -333,9 +334,10 @@ sware_open_tail(Relation index)
  * Seal an open page, list it in the slot `place`, and, if `successor` is
  * valid, open that page in its place, with a new incarnation.  The caller has
  * locked the pages and the slot's directory page exclusively.  Releases the
- * directory page, and keeps the locks of the two pages.
+ * directory page, and keeps the locks of the two pages.  Returns the sequence
+ * number of the sealed page.
  */
-static void
+static uint32
 seal(Relation index, Buffer buffer, Buffer successor, uint32 incarnation,
 	 SlotPlace *place)
 {
@@ -347,6 +349,7 @@ seal(Relation index, Buffer buffer, Buffer successor, uint32 incarnation,
 	SwareWal   *wal = sware_wal_begin(index);
 	int			number = place->slot % SWARE_SLOTS_PER_PAGE;
 	int			tail;
+	uint32		sequence;
 	SwarePageOpaque opaque;
 	Page		page;
 	SwareSlot  *slot;
@@ -370,7 +373,7 @@ seal(Relation index, Buffer buffer, Buffer successor, uint32 incarnation,
 		elog(ERROR, "open page %u of index \"%s\" is not among its tails",
 			 link.block, RelationGetRelationName(index));
 	slot->page = link;
-	slot->sequence = meta->nextSequence++;
+	slot->sequence = sequence = meta->nextSequence++;
 	slot->state = SWARE_SLOT_SEALED;
 	slot->entries = entries;
 
@@ -387,16 +390,18 @@ seal(Relation index, Buffer buffer, Buffer successor, uint32 incarnation,
 	sware_wal_finish(wal);
 	sware_release_buffer(meta_buffer);
 	sware_release_buffer(place->directory);
+	return sequence;
 }
 
 /*
  * Seal a full open page, which the caller has locked exclusively, and open
  * another one in its place.  Releases the full page, and returns the new one,
  * exclusively locked; InvalidBuffer, with nothing locked and the page still
- * open, if the directory is full.
+ * open, if the directory is full.  Sets *sequence to the sequence number of the
+ * sealed page.
  */
 Buffer
-sware_replace_tail(Relation index, Buffer full)
+sware_replace_tail(Relation index, Buffer full, uint32 *sequence)
 {
 	SlotPlace	place;
 	Buffer		successor;
@@ -427,7 +432,7 @@ sware_replace_tail(Relation index, Buffer full)
 			return InvalidBuffer;
 		}
 	}
-	seal(index, full, successor, incarnation, &place);
+	*sequence = seal(index, full, successor, incarnation, &place);
 	sware_release_buffer(full);
 	return successor;
 }
@@ -454,7 +459,7 @@ try_to_seal_tail(Relation index, SwareLink tail)
 	{
 		done = find_slot(index, false, &place);
 		if (done)
-			seal(index, buffer, InvalidBuffer, 0, &place);
+			(void) seal(index, buffer, InvalidBuffer, 0, &place);
 	}
 	sware_release_buffer(buffer);
 	return done;
@@ -488,7 +493,7 @@ bool
 sware_free_retired_page(Relation index, SwareLink page, SwareLink directory,
 						int number)
 {
-	Buffer		buffer = try_retired_page(index, page);
+	Buffer		buffer = sware_try_retired_page(index, page);
 	Buffer		directory_buffer;
 	SwareSlot  *slot;
 	bool		is_retired;

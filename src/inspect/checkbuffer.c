@@ -18,6 +18,7 @@
 
 #include "inspect/check.h"
 #include "inspect/validate.h"
+#include "keys/searchkey.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
@@ -32,6 +33,14 @@ typedef struct BlockUse
 	BlockNumber block;
 	int64		slot;			/* -1: the metapage */
 } BlockUse;
+
+/* What is known of the page run of the sorted page that was checked last. */
+typedef struct CheckedRun
+{
+	bool		isKnown;
+	uint32		lastSequence;	/* of the run's last page */
+	IndexTuple	entry;			/* last entry of the page */
+} CheckedRun;
 
 /* The metapage and the slots of the directory that are not free. */
 typedef struct Directory
@@ -335,10 +344,46 @@ check_open_page(SwareCheck *check, SwareLink link)
 	(void) check_entries(check, link.block, page);
 }
 
-/* Check a page that the directory lists; of a retired one, not its entries. */
+/*
+ * Check that the entries of a private copy of a sorted page, which have no
+ * marks any more, are in order, and behind those of the page before it in its
+ * page run.
+ */
+static void
+check_sorted_page(SwareCheck *check, const SwareListedPage *listed, Page page,
+				  CheckedRun *run)
+{
+	BlockNumber block = listed->page.block;
+	uint32		last_sequence =
+		listed->sequence + SwarePageGetOpaque(page)->run.pagesBehind;
+	IndexTuple	before = run->isKnown && run->lastSequence == last_sequence ?
+		run->entry : NULL;
+	Size		offset = SWARE_BUFFER_START;
+
+	for (int i = 1; offset < sware_buffer_page_end(page); i++)
+	{
+		IndexTuple	entry =
+			sware_buffer_entry(check->index, block, page, &offset);
+
+		if (before && sware_compare_entries(check->index, before, entry) >= 0)
+			sware_report_corruption(check->index, block,
+									"Entry %d of the sorted page is not above the one before.",
+									i);
+		before = entry;
+	}
+	run->isKnown = before != NULL;
+	run->lastSequence = last_sequence;
+	if (run->isKnown)
+		run->entry = CopyIndexTuple(before);
+}
+
+/*
+ * Check a page that the directory lists; of a retired one, not its entries.
+ * Sorted pages come in the order of sealing.
+ */
 static void
 check_listed_page(SwareCheck *check, Directory *directory,
-				  const SwareListedPage *listed)
+				  const SwareListedPage *listed, CheckedRun *run)
 {
 	PGAlignedBlock copy;
 	Page		page = copy.data;
@@ -364,6 +409,17 @@ check_listed_page(SwareCheck *check, Directory *directory,
 		sware_report_corruption(check->index, link.block,
 								"The page has %d entries, but slot %u of the buffer's directory says %u.",
 								count, listed->slot, listed->entries);
+	if (sware_buffer_page_is_sorted(page))
+		check_sorted_page(check, listed, page, run);
+}
+
+static int
+compare_sequences(const void *a, const void *b)
+{
+	int32		difference = (int32) (((const SwareListedPage *) a)->sequence -
+									  ((const SwareListedPage *) b)->sequence);
+
+	return difference < 0 ? -1 : difference > 0;
 }
 
 /*
@@ -377,6 +433,7 @@ sware_check_buffer(SwareCheck *check)
 {
 	MemoryContext outer = MemoryContextSwitchTo(check->pageContext);
 	Directory	directory = {.slots = NULL};
+	CheckedRun	run = {.isKnown = false};
 	bool		is_consistent = false;
 
 	for (int attempt = 0; attempt < MAX_ATTEMPTS && !is_consistent; attempt++)
@@ -392,8 +449,11 @@ sware_check_buffer(SwareCheck *check)
 		if (sware_link_is_valid(directory.meta->tails[i]))
 			check_open_page(check, directory.meta->tails[i]);
 	}
+	if (directory.slotCount > 1)
+		qsort(directory.slots, directory.slotCount, sizeof(SwareListedPage),
+			  compare_sequences);
 	for (int i = 0; i < directory.slotCount; i++)
-		check_listed_page(check, &directory, &directory.slots[i]);
+		check_listed_page(check, &directory, &directory.slots[i], &run);
 
 	check->block = InvalidBlockNumber;
 	MemoryContextSwitchTo(outer);

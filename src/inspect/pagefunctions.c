@@ -221,7 +221,7 @@ sware_metapage(PG_FUNCTION_ARGS)
 static Datum
 flag_names(uint16 flags)
 {
-	Datum		names[4];
+	Datum		names[5];
 	int			count = 0;
 
 	if ((flags & SWARE_INCOMPLETE_SPLIT) != 0)
@@ -232,6 +232,8 @@ flag_names(uint16 flags)
 		names[count++] = CStringGetTextDatum("sealed");
 	if ((flags & SWARE_HAS_VERSIONS) != 0)
 		names[count++] = CStringGetTextDatum("has_versions");
+	if ((flags & SWARE_SORTED) != 0)
+		names[count++] = CStringGetTextDatum("sorted");
 	return PointerGetDatum(construct_array(names, count, TEXTOID, -1,
 										   false, TYPALIGN_INT));
 }

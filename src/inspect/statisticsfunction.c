@@ -21,7 +21,7 @@
 
 PG_FUNCTION_INFO_V1(sware_stats);
 
-#define COLUMNS			17
+#define COLUMNS			19
 
 /* how often a directory is read at most, if it keeps changing */
 #define MAX_ATTEMPTS	10
@@ -139,10 +139,12 @@ sware_stats(PG_FUNCTION_ARGS)
 	values[11] = Float8GetDatum(counters->flushTime / 1000.0);
 	values[12] = Int64GetDatum(counters->flushedPages);
 	values[13] = Int64GetDatum(counters->flushedEntries);
-	values[14] = Int64GetDatum(counters->bloomProbes);
-	values[15] = Int64GetDatum(counters->bloomFalsePositives);
-	values[16] = TimestampTzGetDatum(statistics.since);
-	nulls[16] = statistics.since == 0;
+	values[14] = Int64GetDatum(counters->sortedPages);
+	values[15] = Int64GetDatum(counters->leafVisits);
+	values[16] = Int64GetDatum(counters->bloomProbes);
+	values[17] = Int64GetDatum(counters->bloomFalsePositives);
+	values[18] = TimestampTzGetDatum(statistics.since);
+	nulls[18] = statistics.since == 0;
 
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");

@@ -69,6 +69,8 @@ validate_kind(Relation index, BlockNumber block, Page page)
 			break;
 		case SWARE_KIND_BUFFER:
 			known_flags = SWARE_SEALED | SWARE_HAS_VERSIONS | SWARE_DELETED;
+			if ((opaque->flags & SWARE_SEALED) != 0)
+				known_flags |= SWARE_SORTED;
 			break;
 		case SWARE_KIND_DIRECTORY:
 			break;

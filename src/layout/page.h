@@ -63,9 +63,9 @@
  *   - A deleted page keeps its level and incarnation.  A backend that gets
  *     there begins its search again.
  *
- * Pages of the buffer.  A *buffer page* has entries one behind another, in the
- * order of their arrival, each in MAXALIGN(its size) bytes.  Without line
- * pointers, an entry needs no more WAL than for its own bytes:
+ * Pages of the buffer.  A *buffer page* has entries one behind another, as a
+ * rule in the order of their arrival, each in MAXALIGN(its size) bytes.
+ * Without line pointers, an entry needs no more WAL than for its own bytes:
  *
  *   0      24                               pd_lower           8160   8192
  *   +------+---------+---------+-- ... ------+------------------+------+
@@ -78,6 +78,15 @@
  * it.  The record that seals it also writes its seal, a random number that no
  * other page has, where tree pages link to a sibling.  At last it is *retired*:
  * the slot says that its entries are in the tree.
+ *
+ * A *sorted* page (SWARE_SORTED) is written whole, and listed afterwards.  It
+ * belongs to a *page run*: pages that were written together, with entries in
+ * the order of (key, TID), within each page and from page to page, and none
+ * twice.  Their sequence numbers follow one another, and each page has the
+ * number of those behind it, where tree pages have the incarnation of a
+ * sibling.  So if a page has the sequence number s and n pages behind it, all
+ * pages with sequence numbers from s to s + n are of its run.  Those that are
+ * missing have retired, or a crash came before they were listed.
  *
  * An entry whose row is dead to everybody may be *marked* there, too, by
  * SWARE_MARKED_ENTRY in its t_info (tuple.h).  So a sealed page changes only by
@@ -134,6 +143,8 @@ typedef struct SwareLink
 #define SWARE_HAS_VERSIONS		(1 << 3)	/* buffer page: rows of entries
 											 * may be versions of others with
 											 * the same key */
+#define SWARE_SORTED			(1 << 4)	/* sealed buffer page: of a page
+											 * run */
 
 /* identifies the pages of this access method, in the special space of each */
 #define SWARE_PAGE_ID			0x5AE1
@@ -145,7 +156,15 @@ typedef struct SwarePageOpaqueData
 		SwareLink	left;		/* left sibling */
 		uint64		seal;		/* sealed buffer page: a random number */
 	};
-	SwareLink	right;			/* right sibling */
+	union
+	{
+		SwareLink	right;		/* right sibling */
+		struct					/* sorted buffer page */
+		{
+			BlockNumber none;	/* InvalidBlockNumber */
+			uint32		pagesBehind;	/* of its page run */
+		}			run;
+	};
 	uint16		level;			/* 0 on leaves, and on pages not of the tree */
 	uint16		appendItems;	/* items in the append area; 0 if not a leaf */
 	uint16		flags;			/* see above */

@@ -216,6 +216,23 @@ sware_copy_buffer_page(Relation index, SwareLink link, Page copy)
 }
 
 /*
+ * Copy a sealed page for a flusher, which has the flush lock, so that the page
+ * cannot have become another one.
+ */
+void
+sware_copy_listed_page(Relation index, const SwareListedPage *listed, Page copy)
+{
+	if (!sware_copy_buffer_page(index, listed->page, copy))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" contains corrupted buffer directory",
+						RelationGetRelationName(index)),
+				 errdetail("Slot %d lists block %u, which is another page now.",
+						   listed->slot, listed->page.block),
+				 errhint("Please REINDEX it.")));
+}
+
+/*
  * Returns the number of entries on a buffer page.  The caller has a lock on
  * it, or owns a copy.
  */

@@ -62,6 +62,8 @@ extern int	sware_buffer_list_pages(Relation index, uint16 state,
 extern Buffer sware_read_buffer_page(Relation index, SwareLink link,
 									 int lockmode);
 extern bool sware_copy_buffer_page(Relation index, SwareLink link, Page copy);
+extern void sware_copy_listed_page(Relation index,
+								   const SwareListedPage *listed, Page copy);
 extern int	sware_buffer_page_entry_count(Relation index, BlockNumber block,
 										  Page page);
 extern void sware_mark_buffer_entries(Relation index, SwareLink link,
@@ -100,6 +102,13 @@ static inline bool
 sware_buffer_page_is_sealed(Page page)
 {
 	return (SwarePageGetOpaque(page)->flags & SWARE_SEALED) != 0;
+}
+
+/* Is a buffer page sorted?  The caller holds a lock, or owns a copy. */
+static inline bool
+sware_buffer_page_is_sorted(Page page)
+{
+	return (SwarePageGetOpaque(page)->flags & SWARE_SORTED) != 0;
 }
 
 /* Does the buffer have neither sealed nor open pages? */

@@ -126,6 +126,8 @@ add_counters(SwareCounters *sum, const SwareCounters *more)
 	sum->flushedEntries += more->flushedEntries;
 	sum->flushedPages += more->flushedPages;
 	sum->flushTime += more->flushTime;
+	sum->sortedPages += more->sortedPages;
+	sum->leafVisits += more->leafVisits;
 	sum->bloomProbes += more->bloomProbes;
 	sum->bloomFalsePositives += more->bloomFalsePositives;
 }
@@ -339,6 +341,18 @@ sware_count_flush(Relation index, int64 entries, int64 pages,
 	counters->flushedPages += pages;
 	counters->flushTime += microseconds;
 	is_urgent = true;
+}
+
+void
+sware_count_sorted_pages(Relation index, int64 pages)
+{
+	account_of(index)->counters.sortedPages += pages;
+}
+
+void
+sware_count_leaf_visits(Relation index, int64 visits)
+{
+	account_of(index)->counters.leafVisits += visits;
 }
 
 void

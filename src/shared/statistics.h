@@ -49,6 +49,9 @@ typedef struct SwareCounters
 	int64		flushedEntries; /* that flushes moved from the buffer */
 	int64		flushedPages;	/* buffer pages that flushes retired */
 	int64		flushTime;		/* of all flushes, in microseconds */
+	int64		sortedPages;	/* buffer pages that became sorted ones */
+	int64		leafVisits;		/* how often a leaf got entries of a run, or
+								 * one entry */
 	int64		bloomProbes;	/* sorted zones whose filter was asked */
 	int64		bloomFalsePositives;	/* of these: it said yes, but the key
 										 * was not there */
@@ -84,6 +87,8 @@ extern void sware_count_deleted(Relation index, int64 entries);
 extern void sware_count_dropped(Relation index, int64 entries);
 extern void sware_count_flush(Relation index, int64 entries, int64 pages,
 							  int64 microseconds);
+extern void sware_count_sorted_pages(Relation index, int64 pages);
+extern void sware_count_leaf_visits(Relation index, int64 visits);
 extern void sware_count_bloom(Relation index, int64 probes,
 							  int64 false_positives);
 extern void sware_note_sortedness(Relation index, int64 entries,

@@ -23,6 +23,7 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
+#include "shared/statistics.h"
 #include "tree/append.h"
 #include "pages/cache.h"
 #include "tree/deadentries.h"
@@ -440,6 +441,7 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 	SwareSearchKey key;
 	int			done = 0;
 	int			appended = 0;
+	int			visits = 0;
 	int			within = count;
 
 	sware_search_key_prepare(&key, index);
@@ -462,8 +464,10 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 		}
 		done += insert_into_leaf(&key, heap, entries + done, count - done, 0,
 								 has_versions);
+		visits++;
 		MemoryContextReset(context);
 	}
+	sware_count_leaf_visits(index, visits);
 
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
@@ -493,6 +497,7 @@ sware_tree_insert_company(Relation index, Relation heap, IndexTuple *entries,
 	SwareSearchKey key;
 	Size		moved = 0;		/* bytes */
 	int			step = 1;		/* how many entries to move, if any */
+	int			visits = 0;
 	int			done = 0;
 
 	sware_search_key_prepare(&key, index);
@@ -507,6 +512,7 @@ sware_tree_insert_company(Relation index, Relation heap, IndexTuple *entries,
 		stored = insert_into_leaf(&key, heap, entries + done, count - done,
 								  MIN_COMPANY, has_versions);
 		done += stored;
+		visits += stored > 0;
 		if (stored > 0)
 			step = 1;
 		else
@@ -520,6 +526,7 @@ sware_tree_insert_company(Relation index, Relation heap, IndexTuple *entries,
 		}
 		MemoryContextReset(context);
 	}
+	sware_count_leaf_visits(index, visits);
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
 	return done;

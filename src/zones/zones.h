@@ -129,6 +129,15 @@ extern void sware_zones_attach(void);
 extern int	sware_zones_request_pages(Relation index, int pages);
 
 /*
+ * The end of the sweep that an index's flushers are making (buffer/sweep.h), a
+ * sequence number.  It is lost when the index's zones are, and if there is no
+ * pool.  The first returns false then.  Take a lightweight lock, shared, for a
+ * moment; the caller holds none of this room's.
+ */
+extern bool sware_zones_sweep_end(Relation index, uint32 *end);
+extern void sware_zones_set_sweep_end(Relation index, uint32 end);
+
+/*
  * Initialise a view, which knows nothing yet.  Its arrays will be allocated in
  * the context.
  */

@@ -53,6 +53,9 @@
  */
 #define RESERVE(capacity)	((capacity) / 8)
 
+/* a bit that the end of a sweep has, which is a 32-bit number */
+#define SWEEP_END_IS_KNOWN	UINT64CONST(0x100000000)
+
 typedef struct ZoneTable
 {
 	pg_atomic_uint32 entries;	/* indexes in the table */
@@ -413,6 +416,7 @@ lock_zones(const SwareFile *file, uint32 hash, int pages)
 		pg_atomic_init_u64(&zones->nextBuild, 0);
 		pg_atomic_init_u32(&zones->pagesRead, 0);
 		pg_atomic_init_u32(&zones->granted, 0);
+		pg_atomic_init_u64(&zones->sweepEnd, 0);
 		zones->sortedCount = zones->pageCount = 0;
 		zones->listing.chunks = 0;
 		pg_atomic_fetch_add_u32(&table->entries, 1);
@@ -451,6 +455,55 @@ sware_zones_request_pages(Relation index, int pages)
 		sware_zones_are_available() ? sware_zones_ask(index, pages) : 0;
 
 	return Max(most, SWARE_PAGES_WITHOUT_ZONES);
+}
+
+/*
+ * Lock the zones of an index, if there are any, shared.  If there are none,
+ * returns NULL, with nothing locked.
+ */
+static SwareIndexZones *
+lock_known_zones(Relation index, LWLock **lock)
+{
+	SwareFile	file = SwareRelationLocator(index);
+	SwareIndexZones *zones;
+	uint32		hash;
+
+	if (!sware_zones_are_available())
+		return NULL;
+	hash = get_hash_value(all_zones, &file);
+	*lock = lock_of_hash(hash);
+	LWLockAcquire(*lock, LW_SHARED);
+	zones = find_zones(&file, hash);
+	if (zones == NULL)
+		LWLockRelease(*lock);
+	return zones;
+}
+
+bool
+sware_zones_sweep_end(Relation index, uint32 *end)
+{
+	LWLock	   *lock;
+	SwareIndexZones *zones = lock_known_zones(index, &lock);
+	uint64		value;
+
+	if (zones == NULL)
+		return false;
+	value = pg_atomic_read_u64(&zones->sweepEnd);
+	LWLockRelease(lock);
+	*end = (uint32) value;
+	return value != 0;
+}
+
+void
+sware_zones_set_sweep_end(Relation index, uint32 end)
+{
+	LWLock	   *lock;
+	SwareIndexZones *zones = lock_known_zones(index, &lock);
+
+	if (zones == NULL)
+		return;
+	pg_atomic_write_u64(&zones->sweepEnd, SWEEP_END_IS_KNOWN | end);
+	LWLockRelease(lock);
 }
 
 /*

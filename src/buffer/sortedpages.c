@@ -1,0 +1,471 @@
+/*-------------------------------------------------------------------------
+ *
+ * sortedpages.c
+ *	  Writing sorted pages.  See sortedpages.h.
+ *
+ * First the pages are written, several with each record.  Retired pages are
+ * reused, by the records that free their slots; others are allocated.  As long
+ * as no slot lists them, nobody but VACUUM finds them, and that asks for the
+ * flush lock before it frees them.  Then they are listed, as many with each
+ * record as slots are free on the directory pages that it changes.
+ *
+ * Inserts seal pages meanwhile.  The first record that lists pages of a page
+ * run reserves the sequence numbers of all, so none of these pages comes
+ * between them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/pg_prng.h"
+
+#include "base/faultpoint.h"
+#include "buffer/sortedpages.h"
+#include "buffer/tails.h"
+#include "layout/page.h"
+#include "layout/tuple.h"
+#include "pages/bufferpages.h"
+#include "pages/pageaccess.h"
+#include "wal/wal.h"
+
+/* how many directory pages a record can change, beside the metapage */
+#define DIRECTORY_PAGES_AT_ONCE	(SWARE_WAL_MAX_PAGES - 1)
+
+/* The pages of a page run that is being written. */
+typedef struct NewRun
+{
+	Relation	index;
+	IndexTuple *entries;
+	uint16		flags;			/* of each page */
+	int			pageCount;
+	int		   *starts;			/* where the entries of each page begin; the
+								 * last element is the end of all */
+	SwareLink  *links;			/* of the pages that were written */
+	int			written;
+	int			listed;
+	uint32		firstSequence;	/* set when the first page is listed */
+
+	/* retired pages that may be reused, in the order of their slots */
+	SwareListedPage *retired;
+	int			retiredCount;
+	int			nextRetired;
+	SwareLink  *directory;
+	SwareExtent extent;			/* for pages that have to be allocated */
+} NewRun;
+
+/* Distribute the entries over pages. */
+static void
+cut_into_pages(NewRun *run, int count)
+{
+	Size		used = 0;
+	int			allocated = 64;
+
+	run->starts = palloc(allocated * sizeof(int));
+	run->starts[0] = 0;
+	run->pageCount = 0;
+	for (int i = 0; i < count; i++)
+	{
+		Size		size = MAXALIGN(IndexTupleSize(run->entries[i]));
+
+		if (used + size > SWARE_PAGE_CAPACITY)
+		{
+			if (run->pageCount + 2 == allocated)
+			{
+				allocated *= 2;
+				run->starts = repalloc(run->starts, allocated * sizeof(int));
+			}
+			run->starts[++run->pageCount] = i;
+			used = 0;
+		}
+		used += size;
+	}
+	run->starts[++run->pageCount] = count;
+}
+
+/* Fill a page with the entries of page `number` of the run. */
+static void
+fill_page(NewRun *run, int number, Page page, uint32 incarnation)
+{
+	SwarePageOpaque opaque;
+	PageHeader	header = (PageHeader) page;
+
+	sware_init_page(page, SWARE_KIND_BUFFER, 0, incarnation);
+	opaque = SwarePageGetOpaque(page);
+	opaque->flags = run->flags;
+	opaque->seal = pg_prng_uint64(&pg_global_prng_state);
+	opaque->run.pagesBehind = run->pageCount - 1 - number;
+	for (int i = run->starts[number]; i < run->starts[number + 1]; i++)
+	{
+		IndexTuple	entry = run->entries[i];
+		Size		size = IndexTupleSize(entry);
+
+		sware_copy_tuple((char *) page + header->pd_lower, entry);
+		memset((char *) page + header->pd_lower + size, 0,
+			   MAXALIGN(size) - size);
+		header->pd_lower += MAXALIGN(size);
+	}
+}
+
+/*
+ * Lock retired pages that one directory page lists, as many as one record can
+ * write beside that, and lock the directory page.  Sets slots[0], slots[1], ...
+ * to the numbers of their slots there.  Returns how many; if there are none,
+ * nothing is locked.
+ */
+static int
+lock_retired_pages(NewRun *run, Buffer *buffers, int *slots, Buffer *directory)
+{
+	int			most = Min(SWARE_WAL_MAX_PAGES - 1,
+						   run->pageCount - run->written);
+	int			count = 0;
+
+	while (count == 0 && run->nextRetired < run->retiredCount)
+	{
+		int			first = run->nextRetired;
+		int			number = run->retired[first].slot / SWARE_SLOTS_PER_PAGE;
+		SwareLink	links[SWARE_WAL_MAX_PAGES];
+		int			locked = 0;
+		SwareSlot  *listed;
+
+		while (locked < most && run->nextRetired < run->retiredCount &&
+			   run->retired[run->nextRetired].slot / SWARE_SLOTS_PER_PAGE ==
+			   number)
+		{
+			SwareListedPage *page = &run->retired[run->nextRetired++];
+			Buffer		buffer = sware_try_retired_page(run->index, page->page);
+
+			if (!BufferIsValid(buffer))
+				continue;
+			buffers[locked] = buffer;
+			links[locked] = page->page;
+			slots[locked++] = page->slot % SWARE_SLOTS_PER_PAGE;
+		}
+		if (locked == 0)
+			continue;
+
+		*directory = sware_read_directory_page(run->index,
+											   run->directory[number],
+											   BUFFER_LOCK_EXCLUSIVE);
+		listed = SwarePageGetSlots(BufferGetPage(*directory));
+		for (int i = 0; i < locked; i++)
+		{
+			if (listed[slots[i]].state == SWARE_SLOT_RETIRED &&
+				sware_links_equal(listed[slots[i]].page, links[i]))
+			{
+				buffers[count] = buffers[i];
+				slots[count++] = slots[i];
+			}
+			else
+				sware_release_buffer(buffers[i]);
+		}
+		if (count == 0)
+			sware_release_buffer(*directory);
+	}
+	return count;
+}
+
+/* Allocate as many pages as one record can write. */
+static int
+allocate_pages(NewRun *run, Buffer *buffers, uint32 *incarnations)
+{
+	int			count = Min(SWARE_WAL_MAX_PAGES, run->pageCount - run->written);
+
+	for (int i = 0; i < count; i++)
+		buffers[i] = sware_allocate_of_extent(run->index, &run->extent,
+											  &incarnations[i]);
+	return count;
+}
+
+/* Write the next pages of the run with one record. */
+static void
+write_some(NewRun *run)
+{
+	Buffer		buffers[SWARE_WAL_MAX_PAGES];
+	uint32		incarnations[SWARE_WAL_MAX_PAGES];
+	int			slots[SWARE_WAL_MAX_PAGES];
+	Buffer		directory = InvalidBuffer;
+	int			retired = lock_retired_pages(run, buffers, slots, &directory);
+	int			count = retired;
+	SwareWal   *wal;
+
+	for (int i = 0; i < retired; i++)
+		incarnations[i] = sware_page_link(buffers[i]).incarnation + 1;
+	if (retired == 0)
+	{
+		if (run->extent.needed == 0)
+			sware_extent_begin(&run->extent, run->pageCount - run->written);
+		count = allocate_pages(run, buffers, incarnations);
+	}
+
+	wal = sware_wal_begin(run->index);
+	for (int i = 0; i < count; i++)
+	{
+		SwareLink  *link = &run->links[run->written + i];
+
+		fill_page(run, run->written + i, sware_wal_new_page(wal, buffers[i]),
+				  incarnations[i]);
+		link->block = BufferGetBlockNumber(buffers[i]);
+		link->incarnation = incarnations[i];
+	}
+	if (retired > 0)
+	{
+		SwareSlot  *listed =
+			SwarePageGetSlots(sware_wal_change(wal, directory));
+
+		for (int i = 0; i < retired; i++)
+			listed[slots[i]].state = SWARE_SLOT_FREE;
+	}
+	sware_wal_finish(wal);
+	run->written += count;
+
+	for (int i = 0; i < count; i++)
+		sware_release_buffer(buffers[i]);
+	if (retired > 0)
+		sware_release_buffer(directory);
+	SWARE_FAULT_POINT("sorted-page-written");
+}
+
+/* A directory page, and how many pages it can list. */
+typedef struct DirectoryRoom
+{
+	int			number;
+	int			slots;
+} DirectoryRoom;
+
+/*
+ * How many more pages can a directory page list, on which the caller has a
+ * lock?  The last one may have room for further slots.
+ */
+static int
+count_free_slots(Page page, int number, bool is_last)
+{
+	SwareSlot  *slots = SwarePageGetSlots(page);
+	int			count = sware_slot_count(page);
+	int			result = 0;
+
+	for (int i = 0; i < count; i++)
+		result += slots[i].state == SWARE_SLOT_FREE;
+	if (is_last)
+		result += Max(0, Min(SWARE_SLOTS_PER_PAGE,
+							 sware_directory_limit() -
+							 number * SWARE_SLOTS_PER_PAGE) - count);
+	return result;
+}
+
+static int
+compare_rooms(const void *a, const void *b)
+{
+	return ((const DirectoryRoom *) b)->slots -
+		((const DirectoryRoom *) a)->slots;
+}
+
+static int
+compare_numbers(const void *a, const void *b)
+{
+	return ((const DirectoryRoom *) a)->number -
+		((const DirectoryRoom *) b)->number;
+}
+
+/*
+ * Find out how many pages each directory page can list, those that can list
+ * most first.  Returns the number of directory pages, and in *total how many
+ * pages they can list.  Locks them one at a time.
+ */
+static int
+find_rooms(Relation index, SwareLink **directory, DirectoryRoom **rooms,
+		   int *total)
+{
+	int			count = sware_buffer_directory(index, directory);
+
+	*rooms = palloc(Max(count, 1) * sizeof(DirectoryRoom));
+	*total = 0;
+	for (int i = 0; i < count; i++)
+	{
+		Buffer		buffer = sware_read_directory_page(index, (*directory)[i],
+													   BUFFER_LOCK_SHARE);
+
+		(*rooms)[i].number = i;
+		(*rooms)[i].slots = count_free_slots(BufferGetPage(buffer), i,
+											 i == count - 1);
+		*total += (*rooms)[i].slots;
+		sware_release_buffer(buffer);
+	}
+	qsort(*rooms, count, sizeof(DirectoryRoom), compare_rooms);
+	return count;
+}
+
+/*
+ * Does the directory have room for the run, with the pages that may be added to
+ * it, and the slots of retired pages?
+ */
+static bool
+has_room(NewRun *run)
+{
+	SwareLink  *directory;
+	DirectoryRoom *rooms;
+	int			total;
+	int			count = find_rooms(run->index, &directory, &rooms, &total);
+	int			more =
+		sware_directory_limit() - count * SWARE_SLOTS_PER_PAGE;
+
+	return total + Max(more, 0) + run->retiredCount >= run->pageCount;
+}
+
+/*
+ * List the next pages of the run in free slots of a directory page, of which
+ * `page` is a copy to change.
+ */
+static void
+fill_slots(NewRun *run, Page page, int number)
+{
+	SwareSlot  *slots = SwarePageGetSlots(page);
+	int			end = Min(SWARE_SLOTS_PER_PAGE,
+						  sware_directory_limit() -
+						  number * SWARE_SLOTS_PER_PAGE);
+
+	for (int i = 0; i < end && run->listed < run->pageCount; i++)
+	{
+		int			next = run->listed;
+
+		if (i == sware_slot_count(page))
+		{
+			((PageHeader) page)->pd_lower += sizeof(SwareSlot);
+			slots[i].state = SWARE_SLOT_FREE;
+		}
+		if (slots[i].state != SWARE_SLOT_FREE)
+			continue;
+		slots[i].page = run->links[next];
+		slots[i].sequence = run->firstSequence + next;
+		slots[i].state = SWARE_SLOT_SEALED;
+		slots[i].entries = run->starts[next + 1] - run->starts[next];
+		run->listed++;
+	}
+}
+
+/*
+ * List as many of the other pages as one record can.  Returns false if the
+ * directory has no room at all.
+ */
+static bool
+list_some(NewRun *run)
+{
+	Relation	index = run->index;
+	SwareLink  *directory;
+	DirectoryRoom *rooms;
+	int			total;
+	int			count = find_rooms(index, &directory, &rooms, &total);
+	int			before = run->listed;
+	int			changed = Min(count, DIRECTORY_PAGES_AT_ONCE);
+	int			enough = 0;
+	Buffer		buffers[DIRECTORY_PAGES_AT_ONCE];
+	Buffer		meta_buffer;
+	SwareMetaPage meta;
+	SwareWal   *wal;
+
+	if (total == 0)
+	{
+		if (count * SWARE_SLOTS_PER_PAGE >= sware_directory_limit())
+			return false;
+		sware_add_directory_page(index, count);
+		return true;
+	}
+
+	/* not more of them than are needed, and locked in their order */
+	for (int i = 0; i < changed; i++)
+	{
+		if (enough >= run->pageCount - run->listed || rooms[i].slots == 0)
+			changed = i;
+		enough += rooms[i].slots;
+	}
+	qsort(rooms, changed, sizeof(DirectoryRoom), compare_numbers);
+	for (int i = 0; i < changed; i++)
+		buffers[i] = sware_read_directory_page(index,
+											   directory[rooms[i].number],
+											   BUFFER_LOCK_EXCLUSIVE);
+	meta_buffer =
+		sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_EXCLUSIVE);
+	meta = SwarePageGetMeta(BufferGetPage(meta_buffer));
+	if (run->listed == 0)
+		run->firstSequence = meta->nextSequence;
+
+	wal = sware_wal_begin(index);
+	for (int i = 0; i < changed; i++)
+		fill_slots(run, sware_wal_change(wal, buffers[i]), rooms[i].number);
+	meta = SwarePageGetMeta(sware_wal_change(wal, meta_buffer));
+	if (before == 0)
+		meta->nextSequence += run->pageCount;
+	meta->sealedPages += run->listed - before;
+	meta->directoryVersion++;
+	if (run->listed > before)
+		sware_wal_finish(wal);
+	else
+		sware_wal_abort(wal);	/* other backends have taken the slots */
+	sware_release_buffer(meta_buffer);
+	for (int i = changed - 1; i >= 0; i--)
+		sware_release_buffer(buffers[i]);
+	SWARE_FAULT_POINT("sorted-page-listed");
+	return true;
+}
+
+/* Delete the pages that could not be listed. */
+static void
+discard_unlisted(NewRun *run)
+{
+	for (int i = run->listed; i < run->written; i++)
+	{
+		Buffer		buffer = sware_read_buffer(run->index, run->links[i].block,
+											   BUFFER_LOCK_EXCLUSIVE);
+		SwareWal   *wal = sware_wal_begin(run->index);
+
+		sware_mark_deleted(sware_wal_change(wal, buffer));
+		sware_wal_finish(wal);
+		sware_release_buffer(buffer);
+		sware_record_free_page(run->index, run->links[i].block);
+	}
+}
+
+static int
+compare_slots(const void *a, const void *b)
+{
+	return ((const SwareListedPage *) a)->slot -
+		((const SwareListedPage *) b)->slot;
+}
+
+bool
+sware_write_sorted_pages(Relation index, IndexTuple *entries, int count,
+						 bool has_versions)
+{
+	NewRun		run = {.index = index,.entries = entries};
+
+	if (count == 0)
+		return true;
+	run.flags = SWARE_SEALED | SWARE_SORTED |
+		(has_versions ? SWARE_HAS_VERSIONS : 0);
+	cut_into_pages(&run, count);
+	run.retiredCount =
+		sware_buffer_list_pages(index, SWARE_SLOT_RETIRED, &run.retired);
+	if (!has_room(&run))
+		return false;
+	run.links = palloc(run.pageCount * sizeof(SwareLink));
+	if (run.retiredCount > 1)
+		qsort(run.retired, run.retiredCount, sizeof(SwareListedPage),
+			  compare_slots);
+	(void) sware_buffer_directory(index, &run.directory);
+
+	/*
+	 * There is no check for interrupts from here on: an error would leave
+	 * pages to VACUUM.
+	 */
+	while (run.written < run.pageCount)
+		write_some(&run);
+	SWARE_FAULT_POINT("sorted-written");
+	while (run.listed < run.pageCount)
+	{
+		if (!list_some(&run))
+		{
+			discard_unlisted(&run);
+			return false;
+		}
+	}
+	return true;
+}

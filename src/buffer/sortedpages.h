@@ -1,0 +1,68 @@
+/*-------------------------------------------------------------------------
+ *
+ * sortedpages.h
+ *	  Sorted pages: sealed buffer pages that were written together, in the
+ *	  order of their entries.  They are a page run (layout/page.h).
+ *
+ * A large buffer whose entries arrive scrambled keeps most of them in sorted
+ * pages.  So a flush can take those of a range of keys together (sweep.h),
+ * although they arrived at different times, and brings many entries to each
+ * leaf that it changes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_SORTEDPAGES_H
+#define SWARE_SORTEDPAGES_H
+
+#include "access/itup.h"
+#include "utils/rel.h"
+
+#include "base/faultpoint.h"
+
+/*
+ * The smallest quota, in pages, of a buffer that gets sorted pages.  A smaller
+ * one holds few entries for each leaf of a large index, however it is flushed.
+ */
+#define SWARE_LARGE_QUOTA		(32 * 1024 * 1024 / BLCKSZ)
+
+/*
+ * Unsorted pages are sorted when they are this part of the quota.  So a full
+ * buffer has about as many page runs.
+ */
+#define SWARE_RUNS_PER_QUOTA	32
+
+/* limits of the number of unsorted pages that are sorted together */
+#define SWARE_MIN_TO_SORT		64
+#define SWARE_MAX_TO_SORT		1024
+
+/*
+ * Returns how many unsorted pages a buffer with this quota, in pages, must have
+ * before they are sorted; 0 if they never are.
+ */
+static inline int
+sware_pages_to_sort(int quota)
+{
+#ifdef SWARE_FAULT_POINTS
+	if (sware_fault_pages_to_sort > 0)
+		return quota > 0 ? sware_fault_pages_to_sort : 0;
+#endif
+	if (quota < SWARE_LARGE_QUOTA)
+		return 0;
+	return Min(Max(quota / SWARE_RUNS_PER_QUOTA, SWARE_MIN_TO_SORT),
+			   SWARE_MAX_TO_SORT);
+}
+
+/*
+ * Write entries, which are in order and without duplicates or marks, to new
+ * sorted pages, and list these in the directory.  Returns false, and lists
+ * none, if the directory has no room.  If it is interrupted by an error or a
+ * crash, entries that were listed are in the buffer twice, and pages that were
+ * not are found by VACUUM.
+ *
+ * The caller has the flush lock, and holds no content locks.  Runs no
+ * comparators.  Raises an error if there is no disk space.
+ */
+extern bool sware_write_sorted_pages(Relation index, IndexTuple *entries,
+									 int count, bool has_versions);
+
+#endif							/* SWARE_SORTEDPAGES_H */

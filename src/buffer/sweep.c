@@ -1,0 +1,199 @@
+/*-------------------------------------------------------------------------
+ *
+ * sweep.c
+ *	  Choosing the sorted pages that are flushed next.  See sweep.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "lib/binaryheap.h"
+#include "miscadmin.h"
+
+#include "buffer/sweep.h"
+#include "keys/searchkey.h"
+#include "layout/page.h"
+#include "layout/tuple.h"
+#include "pages/corruption.h"
+#include "zones/zones.h"
+
+/* A page run of a sweep. */
+typedef struct SweptRun
+{
+	int			next;			/* the page to take next, in the list */
+	int			end;			/* the page behind the run's last one */
+	IndexTuple	first;			/* first entry of the next page; the memory is
+								 * allocated */
+	Relation	index;
+} SweptRun;
+
+struct SwareSweep
+{
+	Relation	index;
+	const SwareListedPage *pages;
+	int			runCount;
+	SweptRun   *runs;
+	binaryheap *heap;			/* of runs that have pages left */
+};
+
+bool
+sware_listed_page_is_sorted(Relation index, const SwareListedPage *page)
+{
+	PGAlignedBlock copy;
+
+	sware_copy_listed_page(index, page, copy.data);
+	return sware_buffer_page_is_sorted(copy.data);
+}
+
+void
+sware_tell_sealed_pages(Relation index, const SwareListedPage *pages, int count,
+						SwareSealedPages *sealed)
+{
+	int			allocated = 16;
+
+	sealed->pages = pages;
+	sealed->count = count;
+	sealed->unsorted =
+		MemoryContextAllocHuge(CurrentMemoryContext,
+							   Max(count, 1) * sizeof(SwareListedPage));
+	sealed->runs = palloc(allocated * sizeof(SwarePageRun));
+	sealed->unsortedCount = sealed->sortedCount = sealed->runCount = 0;
+	for (int i = 0; i < count;)
+	{
+		PGAlignedBlock copy;
+		SwarePageRun *run;
+
+		CHECK_FOR_INTERRUPTS();
+		sware_copy_listed_page(index, &pages[i], copy.data);
+		if (!sware_buffer_page_is_sorted(copy.data))
+		{
+			sealed->unsorted[sealed->unsortedCount++] = pages[i++];
+			continue;
+		}
+		if (sealed->runCount == allocated)
+		{
+			allocated *= 2;
+			sealed->runs =
+				repalloc(sealed->runs, allocated * sizeof(SwarePageRun));
+		}
+		run = &sealed->runs[sealed->runCount++];
+		run->first = i;
+		run->lastSequence = pages[i].sequence +
+			SwarePageGetOpaque(copy.data)->run.pagesBehind;
+		while (i < count &&
+			   (int32) (pages[i].sequence - run->lastSequence) <= 0)
+			i++;
+		run->count = i - run->first;
+		sealed->sortedCount += run->count;
+	}
+}
+
+/* Copy the first entry of the page that a run has next. */
+static void
+read_first(SwareSweep *sweep, SweptRun *run)
+{
+	PGAlignedBlock copy;
+	const SwareListedPage *page = &sweep->pages[run->next];
+	Size		offset = SWARE_BUFFER_START;
+	IndexTuple	entry;
+
+	sware_copy_listed_page(sweep->index, page, copy.data);
+	if (sware_buffer_page_end(copy.data) == SWARE_BUFFER_START)
+		sware_report_corruption(sweep->index, page->page.block,
+								"The sorted page in slot %d of the buffer's directory has no entries.",
+								page->slot);
+	entry = sware_buffer_entry(sweep->index, page->page.block, copy.data,
+							   &offset);
+	if (run->first)
+		pfree(run->first);
+	run->first = CopyIndexTuple(entry);
+	sware_clear_mark(run->first);
+}
+
+/* binaryheap comparator: the run with the smallest entry comes first */
+static int
+compare_runs(Datum a, Datum b, void *arg)
+{
+	const SweptRun *first = (const SweptRun *) DatumGetPointer(a);
+	const SweptRun *second = (const SweptRun *) DatumGetPointer(b);
+
+	return sware_compare_entries(first->index, second->first, first->first);
+}
+
+/* Add a run that has pages left. */
+static void
+add_run(SwareSweep *sweep, int first, int count)
+{
+	SweptRun   *run = &sweep->runs[sweep->runCount++];
+
+	run->index = sweep->index;
+	run->next = first;
+	run->end = first + count;
+	run->first = NULL;
+	read_first(sweep, run);
+	binaryheap_add_unordered(sweep->heap, PointerGetDatum(run));
+}
+
+/* Is a run one of the sweep that ends with this sequence number? */
+static bool
+is_of_sweep(const SwarePageRun *run, uint32 end)
+{
+	return (int32) (run->lastSequence - end) <= 0;
+}
+
+SwareSweep *
+sware_sweep_begin(Relation index, const SwareSealedPages *sealed, bool all)
+{
+	SwareSweep *sweep = palloc(sizeof(SwareSweep));
+	const SwarePageRun *runs = sealed->runs;
+	int			count = sealed->runCount;
+	uint32		end;
+
+	Assert(count > 0);
+	/* the runs are in the order of their sequence numbers */
+	if (all || !sware_zones_sweep_end(index, &end) ||
+		!is_of_sweep(&runs[0], end))
+	{
+		end = runs[count - 1].lastSequence;
+		sware_zones_set_sweep_end(index, end);
+	}
+
+	sweep->index = index;
+	sweep->pages = sealed->pages;
+	sweep->runCount = 0;
+	sweep->runs = palloc(count * sizeof(SweptRun));
+	sweep->heap = binaryheap_allocate(count, compare_runs, NULL);
+	for (int i = 0; i < count && is_of_sweep(&runs[i], end); i++)
+		add_run(sweep, runs[i].first, runs[i].count);
+	binaryheap_build(sweep->heap);
+	return sweep;
+}
+
+int
+sware_sweep_runs(const SwareSweep *sweep)
+{
+	return sweep->runCount;
+}
+
+int
+sware_sweep_take(SwareSweep *sweep, SwareListedPage *pages, int most)
+{
+	int			count = 0;
+
+	while (count < most && !binaryheap_empty(sweep->heap))
+	{
+		SweptRun   *run =
+			(SweptRun *) DatumGetPointer(binaryheap_first(sweep->heap));
+
+		CHECK_FOR_INTERRUPTS();
+		pages[count++] = sweep->pages[run->next++];
+		if (run->next == run->end)
+		{
+			(void) binaryheap_remove_first(sweep->heap);
+			continue;
+		}
+		read_first(sweep, run);
+		binaryheap_replace_first(sweep->heap, PointerGetDatum(run));
+	}
+	return count;
+}
