@@ -45,6 +45,9 @@ sware_bulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 IndexBulkDeleteResult *
 sware_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 {
+	SwareMetPages sorted_pages;
+	int			freed;
+
 	if (info->analyze_only)
 		return stats;
 
@@ -58,7 +61,14 @@ sware_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 	}
 	sware_buffer_free_retired(info->index);
 
-	sware_tree_cleanup(info, stats);
+	sware_tree_cleanup(info, stats, &sorted_pages);
+	SWARE_FAULT_POINT("vacuum-examined");
+	freed = sware_buffer_free_unlisted(info->index, sorted_pages.links,
+									   sorted_pages.count);
+	stats->pages_deleted += freed;
+	stats->pages_newly_deleted += freed;
+	stats->pages_free += freed;
+	pfree(sorted_pages.links);
 
 	/*
 	 * If leaves were split meanwhile, some entries were counted twice.  There

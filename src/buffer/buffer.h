@@ -21,6 +21,8 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
+#include "layout/page.h"
+
 /*
  * Test modules call these functions.  Since PostgreSQL 16, extensions are
  * compiled with hidden visibility.
@@ -42,6 +44,8 @@ extern void sware_buffer_flush_dead(Relation index);
 extern void sware_buffer_wait_for_readers(Relation index,
 										  BufferAccessStrategy strategy);
 extern void sware_buffer_free_retired(Relation index);
+extern int	sware_buffer_free_unlisted(Relation index, SwareLink *pages,
+									   int count);
 
 #pragma GCC visibility pop
 

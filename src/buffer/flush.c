@@ -28,6 +28,7 @@
 #include "miscadmin.h"
 #include "portability/instr_time.h"
 #include "storage/freespace.h"
+#include "storage/indexfsm.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 
@@ -660,4 +661,92 @@ sware_buffer_free_retired(Relation index)
 	pfree(links);
 	if (pages)
 		pfree(pages);
+}
+
+static int
+compare_links(const void *a, const void *b)
+{
+	const SwareLink *first = a;
+	const SwareLink *second = b;
+
+	if (first->block != second->block)
+		return first->block < second->block ? -1 : 1;
+	return first->incarnation < second->incarnation ? -1 :
+		first->incarnation > second->incarnation;
+}
+
+/*
+ * Keep those of the pages that the directory does not list in a state.  Returns
+ * how many are left.
+ */
+static int
+keep_unlisted(Relation index, uint16 state, SwareLink *pages, int count)
+{
+	SwareListedPage *listed;
+	int			listed_count = sware_buffer_list_pages(index, state, &listed);
+	SwareLink  *links =
+		MemoryContextAllocHuge(CurrentMemoryContext,
+							   Max(listed_count, 1) * sizeof(SwareLink));
+	int			kept = 0;
+
+	for (int i = 0; i < listed_count; i++)
+		links[i] = listed[i].page;
+	qsort(links, listed_count, sizeof(SwareLink), compare_links);
+	for (int i = 0; i < count; i++)
+	{
+		if (!bsearch(&pages[i], links, listed_count, sizeof(SwareLink),
+					 compare_links))
+			pages[kept++] = pages[i];
+	}
+	pfree(links);
+	if (listed)
+		pfree(listed);
+	return kept;
+}
+
+/* Free a sorted page, unless it has become another one. */
+static bool
+free_unlisted(Relation index, SwareLink link)
+{
+	Buffer		buffer =
+		sware_read_buffer_page(index, link, BUFFER_LOCK_EXCLUSIVE);
+	SwareWal   *wal;
+
+	if (!BufferIsValid(buffer))
+		return false;
+	wal = sware_wal_begin(index);
+	sware_mark_deleted(sware_wal_change(wal, buffer));
+	sware_wal_finish(wal);
+	sware_release_buffer(buffer);
+	sware_record_free_page(index, link.block);
+	return true;
+}
+
+/*
+ * Free those of some sorted pages that no slot lists: a crash or an error came
+ * before they were listed.  Reorders the pages.  Returns how many were freed.
+ * Waits for a flusher, which may be about to list some of them.  The caller
+ * holds no locks on pages.
+ */
+int
+sware_buffer_free_unlisted(Relation index, SwareLink *pages, int count)
+{
+	int			freed = 0;
+
+	/* as a rule, all are listed, or retired, and there is nothing to wait for */
+	count = keep_unlisted(index, SWARE_SLOT_SEALED, pages, count);
+	count = keep_unlisted(index, SWARE_SLOT_RETIRED, pages, count);
+	if (count == 0)
+		return 0;
+
+	/* a flusher that is at work may list some of them */
+	LockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
+	count = keep_unlisted(index, SWARE_SLOT_SEALED, pages, count);
+	count = keep_unlisted(index, SWARE_SLOT_RETIRED, pages, count);
+	for (int i = 0; i < count; i++)
+		freed += free_unlisted(index, pages[i]);
+	UnlockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
+	if (freed > 0)
+		IndexFreeSpaceMapVacuum(index);
+	return freed;
 }

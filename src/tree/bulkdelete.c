@@ -55,6 +55,7 @@ typedef struct VacuumState
 										 * counted */
 	void	   *callbackState;
 	MemoryContext pageContext;	/* reset after each page */
+	SwareMetPages *sortedPages; /* their memory outlives the VACUUM */
 } VacuumState;
 
 /*
@@ -143,7 +144,7 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 {
 	Relation	index = info->index;
 	SwareLink	link = leftmost_leaf(index);
-	VacuumState state = {info, stats, callback, callback_state, NULL};
+	VacuumState state = {info, stats, callback, callback_state, NULL, NULL};
 	MemoryContext caller = CurrentMemoryContext;
 	SwareReadahead *ahead = begin_readahead(index);
 
@@ -364,6 +365,19 @@ reclaim_leaf(Relation index, BlockNumber block, Page copy)
 	return is_leaked;
 }
 
+/* Remember a sorted page of the buffer. */
+static void
+note_sorted_page(SwareMetPages *pages, SwareLink link)
+{
+	if (pages->count == pages->allocated)
+	{
+		pages->allocated *= 2;
+		pages->links = repalloc_huge(pages->links,
+									 pages->allocated * sizeof(SwareLink));
+	}
+	pages->links[pages->count++] = link;
+}
+
 /*
  * Examine one block in the physical pass, and return whether it is free.  The
  * tree was found not to lead to it.
@@ -376,6 +390,7 @@ examine_block(VacuumState *state, BlockNumber block)
 	Page		page;
 	PGAlignedBlock copy;
 	bool		is_suspicious;
+	bool		is_sorted_page;
 	bool		was_emptied;
 	SwareLink	link;
 	int			level;
@@ -399,6 +414,8 @@ examine_block(VacuumState *state, BlockNumber block)
 	link = sware_page_link(buffer);
 	level = SwarePageGetOpaque(page)->level;
 	is_suspicious = SwarePageGetOpaque(page)->kind == SWARE_KIND_LEAF;
+	is_sorted_page = SwarePageGetOpaque(page)->kind == SWARE_KIND_BUFFER &&
+		(SwarePageGetOpaque(page)->flags & SWARE_SORTED) != 0;
 	was_emptied = SwarePageGetOpaque(page)->kind == SWARE_KIND_INTERNAL &&
 		sware_page_data_count(page) == 0;
 	if (is_suspicious)
@@ -418,6 +435,8 @@ examine_block(VacuumState *state, BlockNumber block)
 		return deleted > 0;
 	}
 
+	if (is_sorted_page)
+		note_sorted_page(state->sortedPages, link);
 	if (!is_suspicious || !reclaim_leaf(index, block, copy.data))
 		return false;
 	state->stats->pages_deleted++;
@@ -435,18 +454,25 @@ examine_block(VacuumState *state, BlockNumber block)
  *
  * Pages that are being allocated may be put into the map, too: allocations
  * look at each page, and do not trust the map.
+ *
+ * Sets *sorted_pages to the sorted pages of the buffer, so that the caller can
+ * find out whether a crash has left some that no slot lists.
  */
 void
-sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
+sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
+				   SwareMetPages *sorted_pages)
 {
 	Relation	index = info->index;
-	VacuumState state = {info, stats, NULL, NULL, NULL};
+	VacuumState state = {info, stats, NULL, NULL, NULL, sorted_pages};
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext cleanup;
 	BlockSet   *linked;
 	BlockNumber blocks = RelationGetNumberOfBlocks(index);
 	bool		trusts_map = stats->estimated_count;
 
+	sorted_pages->count = 0;
+	sorted_pages->allocated = 16;
+	sorted_pages->links = palloc(sorted_pages->allocated * sizeof(SwareLink));
 	cleanup = AllocSetContextCreate(caller, "sware cleanup", ALLOCSET_DEFAULT_SIZES);
 	state.pageContext = AllocSetContextCreate(cleanup, "sware vacuum",
 											  ALLOCSET_DEFAULT_SIZES);

@@ -20,6 +20,15 @@
 #include "utils/rel.h"
 
 #include "keys/searchkey.h"
+#include "layout/page.h"
+
+/* Sorted pages of the buffer that VACUUM has met. */
+typedef struct SwareMetPages
+{
+	SwareLink  *links;
+	int			count;
+	int			allocated;
+} SwareMetPages;
 
 /*
  * Test modules call these functions.  Since PostgreSQL 16, extensions are
@@ -44,7 +53,8 @@ extern void sware_tree_bulk_delete(IndexVacuumInfo *info,
 								   IndexBulkDeleteCallback callback,
 								   void *state);
 extern void sware_tree_cleanup(IndexVacuumInfo *info,
-							   IndexBulkDeleteResult *stats);
+							   IndexBulkDeleteResult *stats,
+							   SwareMetPages *sorted_pages);
 
 #pragma GCC visibility pop
 

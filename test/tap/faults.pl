@@ -133,6 +133,12 @@ DO $$ BEGIN FOR n IN 1 .. 20 LOOP
   COMMIT;
 END LOOP; END $$;
 SQL
+	sort_pages => [ 'SET sware.fault_pages_to_sort = 2;', <<'SQL' ],
+DO $$ BEGIN FOR n IN 1 .. 20 LOOP
+  INSERT INTO t SELECT 5000 + n * 200 + i, hashint4(n * 200 + i) % 3000, 'page' FROM generate_series(1, 200) i;
+  COMMIT;
+END LOOP; END $$;
+SQL
 	savepoints => [ '', <<'SQL' ],
 BEGIN;
 INSERT INTO t SELECT 5000 + i, i * 30, 'kept' FROM generate_series(1, 40) i;
@@ -343,7 +349,7 @@ SQL
 }
 
 # The operations that extend an index, or make a new one.
-my %extending = map { $_ => 1 } qw(split append load fill_buffer build rebuild);
+my %extending = map { $_ => 1 } qw(split append load fill_buffer sort_pages build rebuild);
 foreach my $operation ($parts{requests} ? sort keys %operations : ())
 {
 	refuse_requests('sware.fail_allocation', $operation, 'out of memory', numbers($exhaustive));
