@@ -54,11 +54,29 @@ CALL insert_scrambled(300, 349);
 SELECT check_all();
 SELECT same_rows('SELECT k, id FROM t ORDER BY k, id');
 
--- A smaller quota is swept down to, a larger one is filled.
+-- Pages with versions of rows.
+SELECT on_both('UPDATE t SET note = note || ''!'' WHERE id BETWEEN 20000 AND 20100');
+CALL insert_scrambled(900, 929);
+SELECT count(*) > 0 AS some_have_versions
+FROM sware_buffer_pages('twin_sware.t_k') p, sware_page_stats('twin_sware.t_k', p.block)
+WHERE p.state = 'sealed' AND flags @> '{sorted,has_versions}';
+SELECT check_all();
+
+-- A smaller quota is swept down to. What is swept does not count as arrivals.
+SELECT estimated_k AS k, estimated_l AS l, flushed_pages AS flushed
+FROM sware_stats('twin_sware.t_k') \gset
+ALTER INDEX twin_sware.t_k SET (buffer_size = 160);
+RESET sware.fault_pages_to_sort;
+CALL insert_scrambled(930, 933);
+SELECT flushed_pages > :flushed AS was_swept, estimated_k = :k AND estimated_l = :l AS is_not_measured
+FROM sware_stats('twin_sware.t_k');
 ALTER INDEX twin_sware.t_k SET (buffer_size = 80);
+SET sware.fault_pages_to_sort = 8;
 CALL insert_scrambled(350, 369);
 SELECT unsorted + sorted <= 20 AS is_smaller FROM sealed_pages('twin_sware.t_k');
 SELECT check_all();
+
+-- A larger one is filled.
 ALTER INDEX twin_sware.t_k SET (buffer_size = 640);
 CALL insert_scrambled(370, 469);
 SELECT unsorted + sorted > 20 AS is_larger FROM sealed_pages('twin_sware.t_k');

@@ -413,6 +413,10 @@ arrive_scrambled(Relation index, bool otherwise)
 	double		k;
 	double		l;
 
+#ifdef SWARE_FAULT_POINTS
+	if (sware_fault_pages_to_sort < 0)
+		return true;
+#endif
 	if (!sware_estimates(index, &k, &l))
 		return otherwise;
 	return k > SCRAMBLED_K && l > SCRAMBLED_L;
@@ -733,7 +737,7 @@ sware_buffer_free_unlisted(Relation index, SwareLink *pages, int count)
 {
 	int			freed = 0;
 
-	/* as a rule, all are listed, or retired, and there is nothing to wait for */
+	/* as a rule, all are listed, and there is nothing to wait for */
 	count = keep_unlisted(index, SWARE_SLOT_SEALED, pages, count);
 	count = keep_unlisted(index, SWARE_SLOT_RETIRED, pages, count);
 	if (count == 0)

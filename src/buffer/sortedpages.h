@@ -43,8 +43,8 @@ static inline int
 sware_pages_to_sort(int quota)
 {
 #ifdef SWARE_FAULT_POINTS
-	if (sware_fault_pages_to_sort > 0)
-		return quota > 0 ? sware_fault_pages_to_sort : 0;
+	if (sware_fault_pages_to_sort != 0)
+		return quota > 0 ? abs(sware_fault_pages_to_sort) : 0;
 #endif
 	if (quota < SWARE_LARGE_QUOTA)
 		return 0;

@@ -33,7 +33,8 @@ note("unique indexes are of $unique_am");
 # has just changed, or is about to.
 my @points = $am eq 'btree' ? () : qw(publish-begins publish-sorted publish-stored
   insert-stored buffer-page-full flush-sealed flush-sorted flush-inserted flush-retiring
-  flush-retired retired-freeing vacuum-flushed vacuum-waited file-extended append-written split-downlink);
+  flush-retired retired-freeing vacuum-flushed vacuum-waited file-extended append-written split-downlink
+  sorted-page-written sorted-written sorted-page-listed sorted-listed vacuum-examined);
 push @points, 'unique-looked-up' if @points && $unique_am eq $am;
 # Without preloading, keys of unique indexes are not staged.
 my @preloaded_points =
@@ -252,6 +253,9 @@ foreach my $cycle (1 .. $cycles)
 		# that 64 kB hold are too short to be appended in bulk.
 		my $staging_size = $how eq 'append-written' ? 16384 : pick(64, 64, 64, 256, 16384);
 		$setup .= "LOAD '$am';\nALTER SYSTEM SET sware.staging_size = $staging_size;\n";
+		# Buffers have sorted pages, small as they are.
+		$setup .= 'ALTER SYSTEM SET sware.fault_pages_to_sort = '
+		  . ($how =~ /^sorted-/ ? -2 : pick(0, -2)) . ";\n";
 	}
 	# A transaction that is prepared before the crash, and the rows that it inserts.
 	my $survivor = pick(0, 1);
