@@ -162,6 +162,18 @@ SELECT count(*) FROM twin_sware.u WHERE k = 611953;
 INSERT INTO twin_sware.u VALUES (611953);
 INSERT INTO twin_sware.u SELECT max(k) FROM twin_sware.u;
 SELECT check_all();
+-- If the directory has no room for sorted pages, pages are flushed as they are.
+SELECT on_both('TRUNCATE t');
+ALTER INDEX twin_sware.t_k SET (buffer_size = 4096);
+SET sware.fault_directory_slots = 30;
+CALL insert_scrambled(2000, 2099);
+SELECT unsorted + sorted <= 30 AS has_slots FROM sealed_pages('twin_sware.t_k');
+SELECT check_all();
+SELECT same_rows('SELECT k, id FROM t ORDER BY k, id');
+RESET sware.fault_directory_slots;
+CALL insert_scrambled(2100, 2149);
+SELECT check_all();
+SELECT same_rows('SELECT k, id FROM t ORDER BY k, id');
 DROP TABLE twin_sware.t, twin_nbtree.t, twin_sware.u, twin_nbtree.u;
 DROP PROCEDURE insert_scrambled, insert_unique;
 DROP FUNCTION scrambled, sealed_pages;

@@ -162,9 +162,9 @@ lock_tail(Relation index)
  * is true for one of the sessions that seal them.
  */
 static inline bool
-is_time_to_sort(int quota, uint32 sequence)
+is_time_to_sort(int quota, int most, uint32 sequence)
 {
-	int			pages = sware_pages_to_sort(quota);
+	int			pages = sware_pages_to_sort(quota, most);
 
 	return pages > 0 && sequence % Max(pages / 2, 1) == 0;
 }
@@ -197,7 +197,7 @@ replace_full(Relation index, Buffer full, int quota, bool *needs_flush)
 	if (BufferIsValid(buffer))
 	{
 		sware_cache_set_tail(index, sware_page_link(buffer));
-		*needs_flush |= is_time_to_sort(quota, sequence);
+		*needs_flush |= is_time_to_sort(quota, most, sequence);
 	}
 	return buffer;
 }

@@ -510,7 +510,7 @@ relieve(Relation index, Relation heap, const SwareListedPage *pages, int count)
 {
 	int			quota = sware_buffer_quota(index);
 	int			most = Min(quota, sware_zones_request_pages(index, count));
-	int			to_sort = sware_pages_to_sort(quota);
+	int			to_sort = sware_pages_to_sort(quota, most);
 	int			limit = arrive_scrambled(index, false) ?
 		MAX_SCRAMBLED_PIECE_PAGES : MAX_PIECE_PAGES;
 	int			piece;

@@ -36,11 +36,11 @@
 #define SWARE_MAX_TO_SORT		1024
 
 /*
- * Returns how many unsorted pages a buffer with this quota, in pages, must have
- * before they are sorted; 0 if they never are.
+ * Returns how many unsorted pages a buffer with this quota must have before they
+ * are sorted, if it may have `most` pages now; 0 if they never are.
  */
 static inline int
-sware_pages_to_sort(int quota)
+sware_pages_to_sort(int quota, int most)
 {
 #ifdef SWARE_FAULT_POINTS
 	if (sware_fault_pages_to_sort != 0)
@@ -48,7 +48,7 @@ sware_pages_to_sort(int quota)
 #endif
 	if (quota < SWARE_LARGE_QUOTA)
 		return 0;
-	return Min(Max(quota / SWARE_RUNS_PER_QUOTA, SWARE_MIN_TO_SORT),
+	return Min(Max(Min(quota, most) / SWARE_RUNS_PER_QUOTA, SWARE_MIN_TO_SORT),
 			   SWARE_MAX_TO_SORT);
 }
 

@@ -191,4 +191,54 @@ foreach my $one ($node, $standby)
 	is(join("\n", grep_log($one, qr/TRAP:|PANIC:|inconsistent page|signal (6|11):/)), '',
 		'no process failed an assertion');
 }
+
+# The check finds entries that are not in order, within a sorted page, and from one
+# page of a page run to the next.
+my $damaged = start_server_to_damage('damaged_sorted_pages');
+$damaged->append_conf('postgresql.conf', preload() . "sware.fault_pages_to_sort = -8\n");
+$damaged->restart;
+$damaged->safe_psql('postgres', <<'SQL');
+CREATE TABLE d (key int8);
+CREATE INDEX d_key ON d USING sware (key);
+DO $$ BEGIN
+	FOR i IN 1 .. 40 LOOP
+		INSERT INTO d SELECT hashint8(n) FROM generate_series(i * 200, i * 200 + 199) n;
+		COMMIT;
+	END LOOP;
+END $$;
+SQL
+my @run = split /\n/, $damaged->safe_psql('postgres', <<'SQL');
+SELECT p.block FROM sware_buffer_pages('d_key') AS p, sware_page_stats('d_key', p.block) AS s
+WHERE p.state = 'sealed' AND 'sorted' = ANY (s.flags) ORDER BY sequence
+SQL
+cmp_ok(scalar @run, '>', 7, 'there is a page run');
+my $file = $damaged->data_dir . '/' . $damaged->safe_psql('postgres', "SELECT pg_relation_filepath('d_key')");
+# where entries begin, and their size
+my ($start, $size) = (24, 16);
+my %damages = (
+	'two entries of a page' => sub {
+		my ($page) = @_;
+		my $first = substr($$page, $start, $size);
+		substr($$page, $start, $size) = substr($$page, $start + 7 * $size, $size);
+		substr($$page, $start + 7 * $size, $size) = $first;
+	},
+	'the first entry of a page' => sub {
+		my ($page) = @_;
+		substr($$page, $start + 8, 8) = pack('q', -2**40);
+	});
+foreach my $name (sort keys %damages)
+{
+	$damaged->stop;
+	my $sound = my $page = read_page($file, $run[2]);
+	$damages{$name}->(\$page);
+	write_page($file, $run[2], $page);
+	$damaged->start;
+	my ($status, $stdout, $stderr) = run_sql($damaged, "SELECT sware_check('d_key', false)");
+	like($stderr, qr/block $run[2]\n.*is not above the one before/, "$name: the check finds the disorder");
+	$damaged->stop;
+	write_page($file, $run[2], $sound);
+	$damaged->start;
+	check_index($damaged, 'd_key', 'without damage');
+}
+$damaged->stop;
 done_testing();
