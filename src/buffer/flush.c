@@ -281,7 +281,10 @@ sort_pages(Relation index, Relation heap, const SwareListedPage *pages,
 	MemoryContext caller = MemoryContextSwitchTo(context);
 	Flushed		flushed;
 	bool		done;
+	instr_time	start;
+	instr_time	time;
 
+	INSTR_TIME_SET_CURRENT(start);
 	sorted_entries(index, heap, pages, count, ARRIVAL_ORDER, &flushed);
 	done = sware_write_sorted_pages(index, flushed.entries, flushed.count,
 									flushed.hasVersions);
@@ -289,7 +292,9 @@ sort_pages(Relation index, Relation heap, const SwareListedPage *pages,
 	{
 		SWARE_FAULT_POINT("sorted-listed");
 		retire(index, pages, count, pages[0].slot);
-		sware_count_sorted_pages(index, count);
+		INSTR_TIME_SET_CURRENT(time);
+		INSTR_TIME_SUBTRACT(time, start);
+		sware_count_sorted_pages(index, count, INSTR_TIME_GET_MICROSEC(time));
 		sware_count_dropped(index, flushed.dropped);
 	}
 	MemoryContextSwitchTo(caller);
@@ -593,7 +598,8 @@ sware_buffer_flush_dead(Relation index)
 	{
 		Relation	heap = open_table(index);
 
-		flush_pages(index, heap, pages, piece, ARRIVAL_ORDER);
+		/* nothing is to be measured, nor left unasked: all are marked */
+		flush_pages(index, heap, pages, piece, KEY_ORDER);
 		table_close(heap, NoLock);
 		(void) sware_zones_request_pages(index, count - piece);
 	}

@@ -36,8 +36,8 @@
 #define SWARE_MAX_TO_SORT		1024
 
 /*
- * Returns how many unsorted pages a buffer with this quota must have before they
- * are sorted, if it may have `most` pages now; 0 if they never are.
+ * Returns how many unsorted pages a buffer with this quota must have before
+ * they are sorted, if it may have `most` pages now; 0 if they never are.
  */
 static inline int
 sware_pages_to_sort(int quota, int most)

@@ -344,9 +344,13 @@ sware_count_flush(Relation index, int64 entries, int64 pages,
 }
 
 void
-sware_count_sorted_pages(Relation index, int64 pages)
+sware_count_sorted_pages(Relation index, int64 pages, int64 microseconds)
 {
-	account_of(index)->counters.sortedPages += pages;
+	SwareCounters *counters = &account_of(index)->counters;
+
+	counters->sortedPages += pages;
+	counters->flushTime += microseconds;
+	is_urgent = true;
 }
 
 void

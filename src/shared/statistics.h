@@ -48,7 +48,8 @@ typedef struct SwareCounters
 	int64		flushes;
 	int64		flushedEntries; /* that flushes moved from the buffer */
 	int64		flushedPages;	/* buffer pages that flushes retired */
-	int64		flushTime;		/* of all flushes, in microseconds */
+	int64		flushTime;		/* of all flushes and of sorting pages, in
+								 * microseconds */
 	int64		sortedPages;	/* buffer pages that became sorted ones */
 	int64		leafVisits;		/* how often a leaf got entries of a run, or
 								 * one entry */
@@ -87,7 +88,8 @@ extern void sware_count_deleted(Relation index, int64 entries);
 extern void sware_count_dropped(Relation index, int64 entries);
 extern void sware_count_flush(Relation index, int64 entries, int64 pages,
 							  int64 microseconds);
-extern void sware_count_sorted_pages(Relation index, int64 pages);
+extern void sware_count_sorted_pages(Relation index, int64 pages,
+									 int64 microseconds);
 extern void sware_count_leaf_visits(Relation index, int64 visits);
 extern void sware_count_bloom(Relation index, int64 probes,
 							  int64 false_positives);
