@@ -186,7 +186,8 @@ replace_full(Relation index, Buffer full, int quota, bool *needs_flush)
 
 	sware_buffer_read_state(index, &state);
 	most = Min(quota * HARD_LIMIT,
-			   sware_zones_request_pages(index, state.sealedPages + 1));
+			   sware_zones_request_pages(index, state.sealedPages + 1,
+										 SWARE_SAME_RUN_PAGES));
 	*needs_flush |= state.sealedPages >= Min(quota, most);
 	if (state.sealedPages >= most)
 	{
@@ -197,7 +198,8 @@ replace_full(Relation index, Buffer full, int quota, bool *needs_flush)
 	if (BufferIsValid(buffer))
 	{
 		sware_cache_set_tail(index, sware_page_link(buffer));
-		*needs_flush |= is_time_to_sort(quota, most, sequence);
+		*needs_flush |=
+			is_time_to_sort(quota, sware_zones_most_run_pages(index), sequence);
 	}
 	return buffer;
 }

@@ -296,6 +296,9 @@ sort_pages(Relation index, Relation heap, const SwareListedPage *pages,
 		INSTR_TIME_SUBTRACT(time, start);
 		sware_count_sorted_pages(index, count, INSTR_TIME_GET_MICROSEC(time));
 		sware_count_dropped(index, flushed.dropped);
+
+		/* so that the next scan need not read the sorted pages for it */
+		sware_zones_update_listing(index);
 	}
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
@@ -401,7 +404,7 @@ sware_buffer_flush_all(Relation index)
 		SWARE_FAULT_POINT("flush-sealed");
 
 		moved = flush_sealed(index, at_once);
-		(void) sware_zones_request_pages(index, 0);
+		(void) sware_zones_request_pages(index, 0, 0);
 	}
 	sware_end_change();
 	UnlockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
@@ -508,14 +511,17 @@ flush_swept(Relation index, Relation heap, const SwareSealedPages *sealed,
  * Do one of the following with sealed pages, which are given in the order of
  * sealing: sort unsorted ones, if there are enough of them; flush a piece of
  * the page runs; or flush the oldest pages.  Returns by how many pages the
- * buffer is smaller, at least.  The caller has the flush lock.
+ * buffer is smaller, at least, and in *run_pages how many are those of page
+ * runs afterwards, if that is found out.  The caller has the flush lock.
  */
 static int
-relieve(Relation index, Relation heap, const SwareListedPage *pages, int count)
+relieve(Relation index, Relation heap, const SwareListedPage *pages, int count,
+		int *run_pages)
 {
 	int			quota = sware_buffer_quota(index);
-	int			most = Min(quota, sware_zones_request_pages(index, count));
-	int			to_sort = sware_pages_to_sort(quota, most);
+	int			most;
+	int			to_sort =
+		sware_pages_to_sort(quota, sware_zones_most_run_pages(index));
 	int			limit = arrive_scrambled(index, false) ?
 		MAX_SCRAMBLED_PIECE_PAGES : MAX_PIECE_PAGES;
 	int			piece;
@@ -527,18 +533,29 @@ relieve(Relation index, Relation heap, const SwareListedPage *pages, int count)
 	 */
 	if ((to_sort > 0 && arrive_scrambled(index, true)) ||
 		sware_listed_page_is_sorted(index, &pages[0]))
+	{
 		sware_tell_sealed_pages(index, pages, count, &sealed);
+		*run_pages = sealed.sortedCount;
+	}
 	if (to_sort > 0 && sealed.unsortedCount >= to_sort &&
 		arrive_scrambled(index, sealed.runCount > 0))
 	{
 		piece = Min(sealed.unsortedCount, Max(to_sort, SWARE_MAX_TO_SORT));
 		if (sort_pages(index, heap, sealed.unsorted, piece))
+		{
+			*run_pages += piece;
 			return 0;
+		}
 	}
+	most = Min(quota, sware_zones_request_pages(index, count, *run_pages));
 	if (to_sort > 0 && count < most)
 		return 0;
 	if (sealed.runCount > 0)
-		return flush_swept(index, heap, &sealed, most);
+	{
+		piece = flush_swept(index, heap, &sealed, most);
+		*run_pages -= piece;
+		return piece;
+	}
 	piece = piece_size(count, most, limit);
 	flush_pages(index, heap, pages, piece, ARRIVAL_ORDER);
 	return piece;
@@ -567,10 +584,11 @@ sware_buffer_flush_piece(Relation index)
 	if (count > 0)
 	{
 		Relation	heap = open_table(index);
-		int			retired = relieve(index, heap, pages, count);
+		int			run_pages = SWARE_SAME_RUN_PAGES;
+		int			retired = relieve(index, heap, pages, count, &run_pages);
 
 		table_close(heap, NoLock);
-		(void) sware_zones_request_pages(index, count - retired);
+		(void) sware_zones_request_pages(index, count - retired, run_pages);
 	}
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
@@ -601,7 +619,8 @@ sware_buffer_flush_dead(Relation index)
 		/* nothing is to be measured, nor left unasked: all are marked */
 		flush_pages(index, heap, pages, piece, KEY_ORDER);
 		table_close(heap, NoLock);
-		(void) sware_zones_request_pages(index, count - piece);
+		(void) sware_zones_request_pages(index, count - piece,
+										 SWARE_SAME_RUN_PAGES);
 	}
 	if (pages)
 		pfree(pages);

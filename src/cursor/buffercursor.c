@@ -36,6 +36,12 @@
 #define LAST_LIMIT			4096
 
 /*
+ * Each batch looks into each of the sources.  If there are many, it should have
+ * about one entry of each; but this is the most for a first batch.
+ */
+#define FIRST_LIMIT_OF_MANY	64
+
+/*
  * A scan that leaves out this number of marked entries in a batch, a quarter of
  * a page's, looks whether whole pages are dead.
  */
@@ -657,31 +663,24 @@ take_from_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
 }
 
 /*
- * Read a sorted zone, unless its Bloom filter excludes it.  Returns false if
- * it is gone.
+ * Read a sorted zone, which its Bloom filter does not exclude.  Returns false
+ * if it is gone.
  */
 static bool
 read_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone)
 {
 	SwareScanFilter *filter = &cursor->filter;
 	int			left_out = cursor->leftOut;
-	bool		is_there;
 	int			taken;
 
-	if (!sware_scan_filter_can_probe(filter, zone))
-		return take_from_zone(cursor, zone, &taken);
-	if (!sware_sorted_zone_may_contain(zone, filter->hash))
-	{
-		sware_count_bloom(filter->order.index, 1, 0);
-		return true;
-	}
-	is_there = take_from_zone(cursor, zone, &taken);
+	if (!take_from_zone(cursor, zone, &taken))
+		return false;
 
 	/* Behind a place there may be no entries although the value exists. */
-	sware_count_bloom(filter->order.index, 1,
-					  is_there && taken == 0 && cursor->leftOut == left_out &&
-					  !filter->hasPlace);
-	return is_there;
+	if (taken == 0 && cursor->leftOut == left_out && !filter->hasPlace &&
+		filter->hasHash && sware_sorted_zone_has_filter(zone, filter->hash))
+		sware_count_bloom(filter->order.index, 0, 1);
+	return true;
 }
 
 /*
@@ -738,6 +737,8 @@ collect(SwareBufferCursor *cursor, SwareLink *strange)
 	for (int i = 0; i < view->state.tailCount; i++)
 		if (cursor->tails[i].count > 0)
 			sware_buffer_view_add(view, firsts[i], SWARE_SOURCE_TAIL, i);
+	batch->limit = Max(batch->limit,
+					   Min(view->sourceCount, FIRST_LIMIT_OF_MANY));
 
 	while (view->sourceCount > 0)
 	{

@@ -34,12 +34,15 @@ find_part(const SwareZoneView *view, SwareSortedZone *zone,
 		  const SwareSearchKey *begin, const SwareSearchKey *end,
 		  ZonePart *part)
 {
+	SwareRunWindow window;
+
+	sware_run_window_init(&window);
 	part->zone = zone;
 	part->from = begin->columnCount == 0 ?
 		0 :
-		sware_sorted_zone_search(view->index, zone, begin);
+		sware_sorted_zone_search(view->index, zone, begin, &window);
 	part->to = end->columnCount == 0 ? zone->entries :
-		sware_sorted_zone_search(view->index, zone, end);
+		sware_sorted_zone_search(view->index, zone, end, &window);
 	if (part->from < 0 || part->to < 0)
 		return false;
 	part->from = Max(part->from, zone->firstEntry);
@@ -79,6 +82,7 @@ sware_buffer_interval_end(SwareBufferCursor *cursor, bool forward,
 	SwareSearchKey begin_key = *place;
 	SwareSearchKey end_key;
 	PGAlignedBlock entry;
+	SwareRunWindow window;
 	ZonePart	part;
 	int64		total;
 	int64		distance;
@@ -100,10 +104,11 @@ sware_buffer_interval_end(SwareBufferCursor *cursor, bool forward,
 		return false;
 
 	distance = (part.to - part.from) * (double) entries / total;
-	if (!sware_sorted_zone_copy_tuples(part.zone,
+	sware_run_window_init(&window);
+	if (!sware_sorted_zone_copy_tuples(keys->index, part.zone,
 									   forward ? part.from + distance :
 									   part.to - 1 - distance,
-									   1, entry.data))
+									   1, entry.data, &window))
 		return false;
 	sware_clear_mark((IndexTuple) entry.data);
 	memcpy(found, entry.data, IndexTupleSize((IndexTuple) entry.data));

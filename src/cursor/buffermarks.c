@@ -4,8 +4,9 @@
  *	  Marking entries of the buffer whose rows are dead to everybody.  See
  *	  buffermarks.h.
  *
- * Marks in sorted zones are what later scans see.  Those on pages outlive the
- * zones, and flushes see them.
+ * Marks in sorted zones are what later scans see, except for page runs, whose
+ * entries they read on the pages.  Those on pages outlive the zones, and
+ * flushes see them.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,7 +23,8 @@
 
 /*
  * If more entries than this are to be marked, pages of sorted zones that have
- * only few of them are not read for it: the marks in the zones have to do.
+ * only few of them are not read for it: the marks in the zones have to do.  (Of
+ * page runs there are none but those on the pages.)
  */
 #define MANY_ENTRIES		256
 #define FEW_OF_A_PAGE		8
@@ -101,16 +103,17 @@ sware_dead_entries_mark(SwareDeadEntries *dead, Relation index,
 	{
 		SwareEntrySource *source = &dead->entries[i].source;
 		SwareLink	page = source->page;
-		bool		is_in_zone = source->zone != 0;
+		bool		is_done = source->zone != 0 &&
+			!view->sorted[source->zone - 1].isOfRun;
 
 		places[count].tid = dead->entries[i].tid;
-		places[count++].offset = is_in_zone ? 0 : source->number;
+		places[count++].offset = source->zone != 0 ? 0 : source->number;
 		if (i + 1 < dead->count &&
 			sware_links_equal(page, dead->entries[i + 1].source.page))
 			continue;
 		CHECK_FOR_INTERRUPTS();
 		if (sware_link_is_valid(page) &&
-			!(are_many && is_in_zone && count < FEW_OF_A_PAGE))
+			!(are_many && is_done && count < FEW_OF_A_PAGE))
 			sware_mark_buffer_entries(index, page, places, count);
 		count = 0;
 	}

@@ -10,6 +10,7 @@
 #include "utils/memutils.h"
 
 #include "cursor/bufferview.h"
+#include "shared/statistics.h"
 
 /* Initialise a view, which knows nothing.  Memory is taken from `context`. */
 void
@@ -19,6 +20,8 @@ sware_buffer_view_init(SwareBufferView *view, Relation index,
 	sware_zone_view_init(&view->zones, index, context);
 	view->sources = NULL;
 	view->sourceCount = view->sourcesAllocated = 0;
+	view->candidates = NULL;
+	view->candidatesAllocated = 0;
 }
 
 /* Free a view's memory. */
@@ -31,6 +34,8 @@ sware_buffer_view_end(SwareBufferView *view)
 		pfree(view->zones.pages);
 	if (view->sources)
 		pfree(view->sources);
+	if (view->candidates)
+		pfree(view->candidates);
 }
 
 bool
@@ -70,20 +75,61 @@ sware_buffer_view_add(SwareBufferView *view, int64 first, SwareSourceKind kind,
 	sources[hole].number = number;
 }
 
+/* Make room for the numbers of all sorted zones. */
+static void
+reserve_candidates(SwareBufferView *view)
+{
+	int			count = Max(view->zones.sortedCount, 16);
+
+	if (view->candidatesAllocated >= view->zones.sortedCount)
+		return;
+	if (view->candidates)
+		pfree(view->candidates);
+	view->candidates = MemoryContextAlloc(view->zones.context,
+										  count * sizeof(int));
+	view->candidatesAllocated = count;
+}
+
+/* Add those sorted zones that may have wanted entries. */
+static void
+add_zones(SwareBufferView *view, SwareScanFilter *filter)
+{
+	SwareSortedZone *zones = view->zones.sorted;
+	int			count = 0;
+	int64		first;
+
+	reserve_candidates(view);
+	for (int i = 0; i < view->zones.sortedCount; i++)
+	{
+		if (sware_scan_filter_wants_some(filter, zones[i].smallest,
+										 zones[i].largest, &first))
+			view->candidates[count++] = i;
+	}
+	if (count > 0 && sware_scan_filter_has_hash(filter))
+	{
+		int			asked;
+
+		count = sware_zone_view_ask_filters(&view->zones, filter->hash,
+											view->candidates, count, &asked);
+		if (asked > 0)
+			sware_count_bloom(filter->order.index, asked, 0);
+	}
+	for (int i = 0; i < count; i++)
+	{
+		int			zone = view->candidates[i];
+
+		(void) sware_scan_filter_wants_some(filter, zones[zone].smallest,
+											zones[zone].largest, &first);
+		sware_buffer_view_add(view, first, SWARE_SOURCE_ZONE, zone);
+	}
+}
+
 void
-sware_buffer_view_add_sealed(SwareBufferView *view,
-							 const SwareScanFilter *filter)
+sware_buffer_view_add_sealed(SwareBufferView *view, SwareScanFilter *filter)
 {
 	int64		first;
 
-	for (int i = 0; i < view->zones.sortedCount; i++)
-	{
-		SwareSortedZone *zone = &view->zones.sorted[i];
-
-		if (sware_scan_filter_wants_some(filter, zone->smallest, zone->largest,
-										 &first))
-			sware_buffer_view_add(view, first, SWARE_SOURCE_ZONE, i);
-	}
+	add_zones(view, filter);
 	for (int i = 0; i < view->zones.pageCount; i++)
 	{
 		SwareUnsortedPage *page = &view->zones.pages[i];

@@ -39,6 +39,8 @@ typedef struct SwareBufferView
 	SwareBufferSource *sources;
 	int			sourceCount;
 	int			sourcesAllocated;
+	int		   *candidates;		/* for numbers of sorted zones */
+	int			candidatesAllocated;
 } SwareBufferView;
 
 extern void sware_buffer_view_init(SwareBufferView *view, Relation index,
@@ -58,9 +60,12 @@ extern bool sware_buffer_view_refresh(SwareBufferView *view);
 extern void sware_buffer_view_add(SwareBufferView *view, int64 first,
 								  SwareSourceKind kind, int number);
 
-/* Add those sorted zones and sealed pages that may have wanted entries. */
+/*
+ * Add those sorted zones and sealed pages that may have wanted entries.  May
+ * run a hash function, which may raise an error.
+ */
 extern void sware_buffer_view_add_sealed(SwareBufferView *view,
-										 const SwareScanFilter *filter);
+										 SwareScanFilter *filter);
 
 /* Take the first of all sources from the list, which is not empty. */
 extern SwareBufferSource sware_buffer_view_take(SwareBufferView *view);

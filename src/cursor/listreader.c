@@ -26,6 +26,7 @@ init(SwareListReader *reader, Relation index, bool forward)
 	reader->most = FIRST_COPIED;
 	reader->position = 0;
 	reader->copied = 0;
+	sware_run_window_init(&reader->window);
 }
 
 void
@@ -45,6 +46,8 @@ sware_list_reader_init_zone(SwareListReader *reader, Relation index,
 	reader->leavesOutMarked = leaves_out_marked;
 	if (zone->entrySize > 0)
 		reader->entrySize = zone->entrySize;
+	else if (zone->isOfRun)
+		reader->entrySize = zone->largestEntry;
 }
 
 void
@@ -72,7 +75,8 @@ sware_list_reader_seek(SwareListReader *reader, const SwareSearchKey *place)
 	if (place->columnCount > 0)
 	{
 		int64		number = reader->zone ?
-			sware_sorted_zone_search(reader->index, reader->zone, place) :
+			sware_sorted_zone_search(reader->index, reader->zone, place,
+									 &reader->window) :
 			sware_staged_run_search(reader->index, &reader->run, reader->stamp,
 									place);
 
@@ -100,7 +104,9 @@ copy_from_zone(SwareListReader *reader, int64 first)
 	bool		is_retired[SWARE_MAX_COPIED];
 	int			last = reader->forward ? reader->copied - 1 : 0;
 
-	if (!sware_sorted_zone_copy_tuples(zone, first, reader->copied, memory))
+	if (!sware_sorted_zone_copy_tuples(reader->index, zone, first,
+									   reader->copied, memory,
+									   &reader->window))
 		return false;
 	if (zone->retiredPages > 0 &&
 		!sware_sorted_zone_find_retired(zone, first, reader->copied,

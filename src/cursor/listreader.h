@@ -63,6 +63,7 @@ typedef struct SwareListReader
 		char		bytes[BLCKSZ + NAMEDATALEN];
 		double		forAlignment;
 	}			memory;
+	SwareRunWindow window;		/* if the zone is that of a run */
 } SwareListReader;
 
 /*

@@ -129,8 +129,7 @@ analyze(SwareScanFilter *filter)
 }
 
 bool
-sware_scan_filter_can_probe(SwareScanFilter *filter,
-							const SwareSortedZone *zone)
+sware_scan_filter_has_hash(SwareScanFilter *filter)
 {
 	if (filter->needsHash)
 	{
@@ -139,7 +138,7 @@ sware_scan_filter_can_probe(SwareScanFilter *filter,
 			sware_bloom_hash(filter->order.index,
 							 filter->keys->low.columns[0].value, &filter->hash);
 	}
-	return filter->hasHash && sware_sorted_zone_has_filter(zone, filter->hash);
+	return filter->hasHash;
 }
 
 void

@@ -132,10 +132,9 @@ sware_scan_filter_wants_some(const SwareScanFilter *filter, int64 smallest,
 }
 
 /*
- * Can a sorted zone's Bloom filter be asked?  Hashes the value when this is
- * called first.
+ * Can Bloom filters be asked?  Hashes the value when this is called first, by a
+ * function that may raise an error.
  */
-extern bool sware_scan_filter_can_probe(SwareScanFilter *filter,
-										const SwareSortedZone *zone);
+extern bool sware_scan_filter_has_hash(SwareScanFilter *filter);
 
 #endif							/* SWARE_SCANFILTER_H */

@@ -52,4 +52,50 @@ sware_filter_has(const uint8 *line, uint32 hash, int probes)
 	return true;
 }
 
+/*
+ * What many filters are asked for: one hash.  Each filter has its own number of
+ * lines and of probes.
+ */
+typedef struct SwareFilterQuestion
+{
+	uint64		line;			/* tells the number of its line */
+	uint8		bytes[SWARE_FILTER_MAX_PROBES]; /* where in the line its bits
+												 * are */
+	uint8		masks[SWARE_FILTER_MAX_PROBES];
+} SwareFilterQuestion;
+
+static inline void
+sware_filter_question_set(SwareFilterQuestion *question, uint32 hash)
+{
+	uint64		bits = sware_mix(hash + UINT64CONST(0x3C6EF372FE94F82A));
+
+	question->line =
+		sware_mix(hash + UINT64CONST(0x9E3779B97F4A7C15)) >> 32;
+	for (int i = 0; i < SWARE_FILTER_MAX_PROBES; i++, bits >>= 9)
+	{
+		question->bytes[i] = (bits & 511) / BITS_PER_BYTE;
+		question->masks[i] = 1 << (bits % BITS_PER_BYTE);
+	}
+}
+
+/* The number of its line. */
+static inline uint32
+sware_filter_question_line(const SwareFilterQuestion *question, uint32 lines)
+{
+	return (question->line * lines) >> 32;
+}
+
+/* Are all of its bits set in its line? */
+static inline bool
+sware_filter_question_has(const SwareFilterQuestion *question,
+						  const uint8 *line, int probes)
+{
+	for (int i = 0; i < probes; i++)
+	{
+		if ((line[question->bytes[i]] & question->masks[i]) == 0)
+			return false;
+	}
+	return true;
+}
+
 #endif							/* SWARE_BLOOMFILTER_H */

@@ -111,6 +111,17 @@ sware_buffer_page_is_sorted(Page page)
 	return (SwarePageGetOpaque(page)->flags & SWARE_SORTED) != 0;
 }
 
+/*
+ * Returns the sequence number of the last page of the page run of a sorted
+ * page, which has a sequence number itself.  The caller holds a lock on the
+ * page, or owns a copy.
+ */
+static inline uint32
+sware_page_run_end(Page page, uint32 sequence)
+{
+	return sequence + SwarePageGetOpaque(page)->run.pagesBehind;
+}
+
 /* Does the buffer have neither sealed nor open pages? */
 static inline bool
 sware_buffer_state_is_empty(const SwareBufferState *state)

@@ -88,4 +88,24 @@ sware_pool_address(const SwareAllocation *allocation, Size offset)
 		position % SWARE_CHUNK_SIZE;
 }
 
+/*
+ * The same for an allocation that may be freed meanwhile; NULL if that shows.
+ * `chunk_count` is the pool's.
+ */
+static inline const void *
+sware_pool_peek(const SwareAllocation *allocation, Size offset,
+				uint32 chunk_count)
+{
+	Size		position = sware_allocation_start(allocation->chunks) + offset;
+	const char *first = sware_pool_chunks +
+		(Size) allocation->place * SWARE_CHUNK_SIZE;
+	uint32		number =
+		((const volatile uint32 *) first)[position / SWARE_CHUNK_SIZE];
+
+	if (unlikely(number >= chunk_count))
+		return NULL;
+	return sware_pool_chunks + (Size) number * SWARE_CHUNK_SIZE +
+		position % SWARE_CHUNK_SIZE;
+}
+
 #endif							/* SWARE_POOL_H */

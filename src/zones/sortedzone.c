@@ -19,6 +19,7 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "keys/bloomfilter.h"
+#include "zones/runzone.h"
 #include "zones/sortedzone.h"
 
 /*
@@ -98,14 +99,17 @@ sware_sorted_zone_copy_origins(const SwareSortedZone *zone, uint32 first,
 		sware_pool_has_stamp(&zone->allocation, zone->stamp);
 }
 
-/* Copy the tuple of one entry.  Returns false if the zone is gone. */
+/*
+ * Copy the tuple of one entry of a zone that has copies.  Returns false if the
+ * zone is gone.
+ */
 static inline bool
 copy_tuple(const SwareSortedZone *zone, uint32 number, IndexTuple into)
 {
 	Size		start;
 	Size		size = zone->entrySize;
 
-	Assert(number < zone->entries);
+	Assert(number < zone->entries && !zone->isOfRun);
 	if (size > 0)
 		start = number * size;
 	else
@@ -132,6 +136,8 @@ sware_sorted_zone_copy_page(const SwareSortedZone *zone, uint32 number,
 {
 	uint16		origin;
 
+	if (zone->isOfRun)
+		return sware_run_copy_page(zone, number, page);
 	return sware_pool_read(&zone->allocation,
 						   zone->originsStart + (Size) number * sizeof(uint16),
 						   &origin, sizeof(origin)) &&
@@ -142,12 +148,15 @@ sware_sorted_zone_copy_page(const SwareSortedZone *zone, uint32 number,
 }
 
 bool
-sware_sorted_zone_copy_tuples(const SwareSortedZone *zone, uint32 first,
-							  uint32 count, char *into)
+sware_sorted_zone_copy_tuples(Relation index, const SwareSortedZone *zone,
+							  uint32 first, uint32 count, char *into,
+							  SwareRunWindow *window)
 {
 	Size		size = zone->entrySize;
 
 	Assert(first < zone->entries && count <= zone->entries - first);
+	if (zone->isOfRun)
+		return sware_run_copy_tuples(index, zone, first, count, into, window);
 	if (size > 0)
 		return sware_pool_read(&zone->allocation,
 							   zone->tuplesStart + (Size) first * size, into,
@@ -198,7 +207,7 @@ is_marked(const SwareSortedZone *zone, uint32 number)
 /*
  * Note that the entries at the ends of a zone are marked, as far as they are,
  * but not more than `most` entries further than is known.  The zone is kept
- * from being freed.
+ * from being freed.  What is marked of a run, only its pages know.
  *
  * Several backends may do this at a time.  Whatever they write is true, though
  * one may write less than another one has; the next call makes up for that.
@@ -213,6 +222,8 @@ sware_sorted_zone_note_ends(const SwareSortedZone *zone, uint32 most)
 	uint32		first = known_first;
 	uint32		end = known_end;
 
+	if (zone->isOfRun)
+		return;
 	while (first < end && first - known_first < most && is_marked(zone, first))
 		first++;
 	while (end > first && known_end - end < most && is_marked(zone, end - 1))
@@ -242,9 +253,9 @@ sware_sorted_zone_interval(const SwareSortedZone *zone, bool without_marked,
 }
 
 /*
- * Mark an entry of a zone, and set *page to the buffer page that it is on.
- * Returns false if the zone is gone.  The caller holds a lock that keeps it
- * from being freed if it is not.
+ * Mark an entry of a zone, if that has copies, and set *page to the buffer page
+ * that it is on.  Returns false if the zone is gone.  The caller holds a lock
+ * that keeps it from being freed if it is not.
  */
 bool
 sware_sorted_zone_mark(const SwareSortedZone *zone, uint32 number,
@@ -255,6 +266,8 @@ sware_sorted_zone_mark(const SwareSortedZone *zone, uint32 number,
 	if (!sware_pool_has_stamp(&zone->allocation, zone->stamp) ||
 		number >= zone->entries)
 		return false;
+	if (zone->isOfRun)
+		return sware_run_copy_page(zone, number, page);
 	(void) sware_pool_read(&zone->allocation,
 						   zone->originsStart + (Size) number * sizeof(uint16),
 						   &origin, sizeof(origin));
@@ -271,6 +284,10 @@ sware_sorted_zone_find_retired(const SwareSortedZone *zone, uint32 first,
 	uint16		origins[64];
 
 	Assert(first < zone->entries && count <= zone->entries - first);
+	for (uint32 i = 0; zone->isOfRun && i < count; i++)
+		is_retired[i] = first + i < zone->firstEntry;
+	if (zone->isOfRun)
+		return sware_pool_has_stamp(&zone->allocation, zone->stamp);
 	while (count > 0)
 	{
 		uint32		part = Min(count, lengthof(origins));
@@ -299,6 +316,8 @@ sware_sorted_zone_retire(SwareSortedZone *zone, uint32 pages)
 	uint32		end = zone->endEntry;
 	bool		found = false;
 
+	if (zone->isOfRun)
+		return sware_run_retire(zone, pages);
 	zone->retiredPages = pages;
 	while (first < end && !found)
 	{
@@ -398,7 +417,7 @@ search_fences(const SwareSortedZone *zone, int64 value, uint32 *low,
 
 int64
 sware_sorted_zone_search(Relation index, const SwareSortedZone *zone,
-						 const SwareSearchKey *place)
+						 const SwareSearchKey *place, SwareRunWindow *window)
 {
 	TupleDesc	descriptor = RelationGetDescr(index);
 	SwareKeyColumn column;
@@ -410,8 +429,10 @@ sware_sorted_zone_search(Relation index, const SwareSortedZone *zone,
 	int64		high_value = zone->largest; /* not below entry `high` - 1 */
 	int			interpolations = 0;
 
+	if (zone->isOfRun)
+		low = zone->firstEntry;
 	if (place->columnCount == 0)
-		return place->after ? high : 0;
+		return place->after ? high : low;
 	if (zone->fences > 0)
 	{
 		sware_key_column_init(&column, index, 1, (Datum) 0, true);
@@ -420,12 +441,15 @@ sware_sorted_zone_search(Relation index, const SwareSortedZone *zone,
 	if (abbreviated)
 	{
 		if (value < low_value)
-			return 0;
+			return low;
 		if (value > high_value)
 			return high;
 		if (!search_fences(zone, value, &low, &high, &low_value, &high_value))
 			return -1;
 	}
+	if (zone->isOfRun &&
+		!sware_run_narrow(index, zone, place, &low, &high, window))
+		return -1;
 
 	while (low < high)
 	{
@@ -441,7 +465,9 @@ sware_sorted_zone_search(Relation index, const SwareSortedZone *zone,
 									   high_value, value);
 			interpolations++;
 		}
-		if (!copy_tuple(zone, middle, &copy.tuple))
+		if (zone->isOfRun)
+			sware_copy_tuple(&copy, sware_run_window_entry(window, middle));
+		else if (!copy_tuple(zone, middle, &copy.tuple))
 			return -1;
 		sware_clear_mark(&copy.tuple);
 

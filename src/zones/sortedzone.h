@@ -1,10 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * sortedzone.h
- *	  Sorted zones: copies of the entries of several buffer pages, in order,
- *	  with fences and a Bloom filter.  zones.h says what they are for.
+ *	  Sorted zones: what shared memory has of several buffer pages whose
+ *	  entries are in order.  zones.h says what they are for.
  *
- * Each is in one allocation of the pool:
+ * A sorted zone of pages that are not sorted has copies of their entries.  It
+ * is in one allocation of the pool:
  *
  *	 +-------+--------+--------+---------+---------+------+--------------------+
  *	 | links | fences | filter | origins | offsets | ends | tuples			   |
@@ -22,9 +23,29 @@
  *	 ends:	   up to where the entries at both ends are marked (SwareMarkedEnds)
  *	 tuples:   the entries as on their pages, marked ones with their marks
  *
- * A zone does not change, but for marks (layout/tuple.h), which are set in
+ * Such a zone does not change, but for marks (layout/tuple.h), which are set in
  * place, and the ends that follow from them.  It never leaves marked entries
  * out: not every scan may skip them.
+ *
+ * The entries of sorted pages are in order where they are, from the first page
+ * of a page run to the last.  The sorted zone of a page run has none of them,
+ * and so takes a fifteenth of the memory:
+ *
+ *	 +-------+--------+--------+--------+---------+------+---------+
+ *	 | links | fences | filter | starts | offsets | ends | anchors |
+ *	 +-------+--------+--------+--------+---------+------+---------+
+ *
+ *	 starts:   the number of each page's first entry, and behind them that of
+ *			   all entries
+ *	 offsets:  where on its page each entry begins that has a fence; only if
+ *			   the entries are of different sizes
+ *	 anchors:  a copy of each page's first entry, behind a list of where each
+ *			   begins, and where the last one ends; none if they are large
+ *
+ * Readers copy what they look at from the pages, in windows of some entries.
+ * Marks are on the pages only.  The pages retire from the first one on, so that
+ * all entries before a certain number are those of retired pages; these are not
+ * read any more.
  *
  * A function that finds that a sorted zone "is gone" has noticed that its
  * memory was freed: the caller then refreshes its view.  The functions take no
@@ -63,6 +84,7 @@ typedef struct SwareMarkedEnds
 typedef struct SwareSortedZone
 {
 	SwareAllocation allocation; /* its bytes */
+	bool		isOfRun;		/* is it that of a page run? */
 	uint64		stamp;			/* of the allocation, as long as it is this
 								 * zone's */
 
@@ -72,14 +94,20 @@ typedef struct SwareSortedZone
 	uint32		firstSequence;	/* sequence number of the first other page */
 	uint32		lastSequence;	/* and of the last page */
 	uint64		lastSeal;		/* seal of the last page */
+	uint32		runEnd;			/* of a page run: sequence number of its last
+								 * page, whether or not that is in the zone */
 
 	/* the entries; those between the two bounds are not all of retired pages */
 	uint32		entries;
 	uint32		firstEntry;		/* number of the first entry that counts */
 	uint32		endEntry;		/* number behind the last that counts */
 	uint16		entrySize;		/* in bytes; 0: they differ */
+	uint16		largestEntry;	/* of a run: in bytes */
+	uint16		entriesPerPage; /* of a run: number of entries of each page
+								 * but the last; 0: they differ */
 	int64		smallest;		/* abbreviation of the first entry, retired or
-								 * not */
+								 * not; of a run, that of the first entry of
+								 * pages that have not retired, or less */
 	int64		largest;		/* and of the last */
 
 	/* the filter and the fences */
@@ -95,7 +123,35 @@ typedef struct SwareSortedZone
 	uint32		offsetsStart;
 	uint32		endsStart;
 	uint32		tuplesStart;
+	uint32		startsStart;	/* of a run */
+	uint32		anchorsStart;	/* of a run; 0: there are no anchors */
 } SwareSortedZone;
+
+/*
+ * Entries of a run that were copied from their page.  A reader of a sorted zone
+ * owns one, so that entries that are read one after another are copied
+ * together.  It lives no longer than a reader looks at a zone once.
+ */
+typedef struct SwareRunWindow
+{
+	uint64		stamp;			/* of the run's zone; 0: there are no entries */
+	uint32		first;			/* number of the first entry */
+	uint32		count;			/* of entries */
+
+	/* where each begins among the bytes, and where the last one ends */
+	uint16		offsets[BLCKSZ / sizeof(IndexTupleData) + 1];
+	union
+	{
+		char		bytes[BLCKSZ];
+		double		forAlignment;
+	}			copy;
+} SwareRunWindow;
+
+static inline void
+sware_run_window_init(SwareRunWindow *window)
+{
+	window->stamp = 0;
+}
 
 /* A sorted zone in private memory, before it is copied to the pool. */
 typedef struct SwareZoneImage
@@ -107,6 +163,8 @@ typedef struct SwareZoneImage
 } SwareZoneImage;
 
 /* zonebuilder.c */
+extern Size sware_zone_plan_filter(SwareSortedZone *zone, Oid hash_function,
+								   int bits);
 extern bool sware_sorted_zone_build(Relation index,
 									const SwareSortedZone *sorted,
 									int sorted_count, const SwareLink *links,
@@ -131,12 +189,14 @@ extern void sware_sorted_zone_note_ends(const SwareSortedZone *zone,
 
 /*
  * Returns the number of the first entry of a sorted zone that is at or behind a
- * place: zone->entries if there is none, -1 if the zone is gone.  Runs
- * comparators, which may raise errors.
+ * place: zone->entries if there is none, -1 if the zone is gone.  Of a run, it
+ * is the first of pages that have not retired.  Runs comparators, which may
+ * raise errors.  May lock a page for a moment.
  */
 extern int64 sware_sorted_zone_search(Relation index,
 									  const SwareSortedZone *zone,
-									  const SwareSearchKey *place);
+									  const SwareSearchKey *place,
+									  SwareRunWindow *window);
 
 /*
  * Set *page to the buffer page that an entry of a sorted zone is on.  Returns
@@ -148,11 +208,13 @@ extern bool sware_sorted_zone_copy_page(const SwareSortedZone *zone,
 /*
  * Copy `count` entries of a sorted zone, from the number `first` on, to `into`,
  * which has room for them.  Each takes MAXALIGN(its size) bytes, and has its
- * mark.  Returns false if the zone is gone.
+ * mark.  Returns false if the zone is gone.  May lock pages for a moment, one
+ * at a time.
  */
-extern bool sware_sorted_zone_copy_tuples(const SwareSortedZone *zone,
+extern bool sware_sorted_zone_copy_tuples(Relation index,
+										  const SwareSortedZone *zone,
 										  uint32 first, uint32 count,
-										  char *into);
+										  char *into, SwareRunWindow *window);
 
 /*
  * Find the numbers between which all entries are that a scan may want: those

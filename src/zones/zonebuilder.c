@@ -109,7 +109,8 @@ gather_zone(Gathered *gathered, const SwareSortedZone *zone, int number)
 
 		CHECK_FOR_INTERRUPTS();
 		count = Min(most, zone->endEntry - first);
-		if (!sware_sorted_zone_copy_tuples(zone, first, count, tuples) ||
+		if (!sware_sorted_zone_copy_tuples(gathered->index, zone, first, count,
+										   tuples, NULL) ||
 			!sware_sorted_zone_copy_origins(zone, first, count, origins))
 			return false;
 		for (uint32 i = 0; i < count; i++)
@@ -181,6 +182,24 @@ drop_equal(Relation index, IndexTuple *entries, int64 count)
 	return kept;
 }
 
+/*
+ * Set how large the filter of a zone will be, with this number of bits for an
+ * entry; none if there is no hash function.  Returns its length in bytes.
+ */
+Size
+sware_zone_plan_filter(SwareSortedZone *zone, Oid hash_function, int bits)
+{
+	if (!OidIsValid(hash_function) || bits == 0)
+		return 0;
+	zone->hashFunction = hash_function;
+	zone->filterLines = ((uint64) zone->entries * bits - 1) /
+		SWARE_FILTER_LINE_BITS + 1;
+	zone->filterProbes = rint(bits * M_LN2);
+	zone->filterProbes =
+		Max(1, Min(zone->filterProbes, SWARE_FILTER_MAX_PROBES));
+	return (Size) zone->filterLines * SWARE_FILTER_LINE_BYTES;
+}
+
 /* Set where in the allocation the parts will be, and the length of all. */
 static void
 lay_out(Relation index, const SwareKeyColumn *column, IndexTuple *entries,
@@ -210,16 +229,9 @@ lay_out(Relation index, const SwareKeyColumn *column, IndexTuple *entries,
 		zone->fences = (zone->entries - 1) / SWARE_FENCE_DISTANCE + 1;
 	end += zone->fences * sizeof(int64);
 	zone->filterStart = end = TYPEALIGN(SWARE_POOL_ALIGNMENT, end);
-	if (function != NULL)
-	{
-		zone->hashFunction = function->fn_oid;
-		zone->filterLines = ((uint64) zone->entries * filter_bits - 1) /
-			SWARE_FILTER_LINE_BITS + 1;
-		zone->filterProbes = rint(filter_bits * M_LN2);
-		zone->filterProbes =
-			Max(1, Min(zone->filterProbes, SWARE_FILTER_MAX_PROBES));
-		end += (Size) zone->filterLines * SWARE_FILTER_LINE_BYTES;
-	}
+	end += sware_zone_plan_filter(zone,
+								  function ? function->fn_oid : InvalidOid,
+								  filter_bits);
 	zone->originsStart = end;
 	end += zone->entries * sizeof(uint16);
 	zone->offsetsStart = end = INTALIGN(end);

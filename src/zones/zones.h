@@ -19,7 +19,12 @@
  *	  with a Bloom filter							  pages, with
  *													  zonemaps
  *
- * Sorted zones are the query-sorted blocks of the SWARE paper ("Indexing for
+ * Some sealed pages are sorted (layout/page.h): a page run has entries in
+ * order, from its first page to the last.  The sorted zone of a page run
+ * describes it, without the entries, which readers look up on the pages
+ * (sortedzone.h).
+ *
+ * Other sorted zones are the query-sorted blocks of the SWARE paper ("Indexing for
  * Near-Sorted Data").  A reader that finds too many unsorted pages makes a
  * sorted zone of them, which all backends use.  Older sorted zones that are not
  * much larger are merged into the new one.  So there are few of them, and a
@@ -61,11 +66,15 @@ typedef struct SwareUnsortedPage
 {
 	SwareLink	page;
 	uint32		sequence;		/* order of sealing; compare by difference */
+	bool		isKnown;		/* is what follows set? */
+	bool		isOfRun;		/* is it a page of a page run? */
 	bool		hasZonemap;
+	uint32		runEnd;			/* sequence number of the last page of the
+								 * page run */
 	int64		smallest;		/* the zonemap, if there is one: the smallest */
 	int64		largest;		/* and largest abbreviation of the first
 								 * column */
-	uint64		seal;			/* of the page; set with the zonemap */
+	uint64		seal;			/* of the page */
 } SwareUnsortedPage;
 
 /*
@@ -85,7 +94,8 @@ typedef struct SwareZoneView
 	int			sortedAllocated;
 	int			pagesAllocated;
 
-	int			mostPages;		/* how many pages may have zones, at least */
+	int			chunksGranted;	/* for zones, at least (zonetable.h) */
+	int			chunksWanted;	/* for zones of all these pages */
 
 	/* for the files of this room only */
 	bool		isComplete;		/* good as long as the state is the same */
@@ -121,12 +131,23 @@ extern void sware_zones_attach(void);
 
 /*
  * Tell that the buffer of an index has, or is about to have, this number of
- * sealed pages.  Returns how many it may have: as many as shared memory can
+ * sealed pages, and that this number of them are those of page runs
+ * (SWARE_SAME_RUN_PAGES: as many as was told last).  Returns how many sealed
+ * pages it may have, with so many of page runs: as many as shared memory can
  * have zones for, beside the zones of other indexes that are in use; without a
  * pool, SWARE_PAGES_WITHOUT_ZONES.  Takes lightweight locks for a moment; the
  * caller holds none of this room's.
  */
-extern int	sware_zones_request_pages(Relation index, int pages);
+extern int	sware_zones_request_pages(Relation index, int pages, int run_pages);
+
+#define SWARE_SAME_RUN_PAGES	(-1)
+
+/*
+ * How many sealed pages may an index have that is in the table of zones, if all
+ * of them are those of page runs?  Takes a lightweight lock for a moment; the
+ * caller holds none of this room's.
+ */
+extern int	sware_zones_most_run_pages(Relation index);
 
 /*
  * The end of the sweep that an index's flushers are making (buffer/sweep.h), a
@@ -155,15 +176,31 @@ extern bool sware_zone_view_refresh(SwareZoneView *view,
 									const SwareBufferState *state);
 
 /*
+ * Bring what shared memory knows of an index's sealed pages up to date, if it
+ * knows anything, which some scan has wanted then.  May do what
+ * sware_zone_view_refresh may, which the next scan would do otherwise.
+ */
+extern void sware_zones_update_listing(Relation index);
+
+/*
  * Does the buffer of a view have more pages than may have zones, and more than
  * can be read fast without zones?  Then some of them should be flushed.
  */
 static inline bool
 sware_zone_view_is_over_limit(const SwareZoneView *view)
 {
-	return view->state.sealedPages >
-		Max(view->mostPages, SWARE_PAGES_WITHOUT_ZONES);
+	return view->chunksWanted >
+		Max(view->chunksGranted, SWARE_PAGES_WITHOUT_ZONES);
 }
+
+/*
+ * Ask the filters of some sorted zones of a view, which are given by their
+ * numbers, for a hash that was made by sware_bloom_hash.  Removes the numbers
+ * of those that have no such entry, and returns how many are left.  *asked is
+ * set to how many have a filter.
+ */
+extern int	sware_zone_view_ask_filters(const SwareZoneView *view, uint64 hash,
+										int *zones, int count, int *asked);
 
 /* An entry of a sorted zone. */
 typedef struct SwareZoneEntry
@@ -174,9 +211,9 @@ typedef struct SwareZoneEntry
 } SwareZoneEntry;
 
 /*
- * Mark entries of sorted zones of an index, and tell which buffer pages they
- * are on: no link if a zone is gone.  Takes a lightweight lock for a moment;
- * the caller holds none of this room's.
+ * Mark entries of sorted zones that have copies of them, and tell which buffer
+ * pages they are on: no link if a zone is gone.  Takes a lightweight lock for a
+ * moment; the caller holds none of this room's.
  */
 extern void sware_zones_mark_entries(Relation index,
 									 const SwareZoneEntry *entries, int count);

@@ -4,7 +4,8 @@
  *	  When readers sort pages, and which.  See zonesort.h.
  *
  * Unsorted pages that are neighbours in the order of sealing, and sorted zones
- * before them, become one new sorted zone.  The backend builds it without
+ * before them, become one new sorted zone.  The pages of a page run become a
+ * sorted zone that is not merged with others.  The backend builds it without
  * locks, which may take a while.  Then it takes the index's current listing,
  * and puts the new zone in the place of what it was made of, if all of that is
  * still there.
@@ -20,10 +21,12 @@
 #include "base/options.h"
 #include "layout/page.h"
 #include "pages/pageaccess.h"
+#include "zones/runbuilder.h"
 #include "zones/sortedzone.h"
 #include "zones/zonesort.h"
 
-/* the most sorted zones of an index */
+/* the most sorted zones of an index, and the most with copies among them */
+#define MAX_ZONES				1024
 #define MAX_SORTED_ZONES		96
 
 /* sorted zones are merged up to this size, whatever the quota */
@@ -74,6 +77,7 @@ typedef struct Parts
 	int			firstPage;
 	int			pageCount;
 	int			pages;			/* all that have not retired */
+	bool		areOfRun;		/* are they those of one page run? */
 } Parts;
 
 /* How many pages of a zone have not retired? */
@@ -91,7 +95,7 @@ zone_limit(const SwareZoneView *view)
 							SWARE_MAX_ZONE_PAGES * ZONES_PER_QUOTA);
 	int			limit;
 
-	quota = Min(quota, view->mostPages);
+	quota = Min(quota, view->chunksGranted);
 	limit = Max(quota, view->state.sealedPages) / ZONES_PER_QUOTA;
 	limit = Max(limit, MIN_ZONE_PAGES);
 	limit = Min(limit, SWARE_MAX_ZONE_PAGES);
@@ -113,15 +117,123 @@ pages_before(const SwareZoneView *view, int zone)
 	return count;
 }
 
-/* How many pages are in sorted zones? */
+/* How many chunks does the index have a grant for, beside its sorted zones? */
 static int
-sorted_pages(const SwareZoneView *view)
+chunks_left(const SwareZoneView *view)
 {
 	int			pages = 0;
+	int			run_pages = 0;
 
 	for (int i = 0; i < view->sortedCount; i++)
-		pages += live_pages(&view->sorted[i]);
-	return pages;
+	{
+		if (view->sorted[i].isOfRun)
+			run_pages += live_pages(&view->sorted[i]);
+		else
+			pages += live_pages(&view->sorted[i]);
+	}
+	return view->chunksGranted -
+		sware_zone_chunks(pages + run_pages, run_pages);
+}
+
+/* May a listing have one more sorted zone, of a run or with copies? */
+static bool
+may_add_zone(const SwareZoneView *view, bool of_run)
+{
+	int			copied = 0;
+
+	for (int i = 0; i < view->sortedCount; i++)
+		copied += !view->sorted[i].isOfRun;
+	return view->sortedCount < MAX_ZONES &&
+		(of_run || copied < MAX_SORTED_ZONES);
+}
+
+/*
+ * Select the first pages of a page run that are in no sorted zone, and return
+ * whether there are any.  If the pages before them are the same page run's, and
+ * have a zone already, that is replaced, unless it is much larger: then the
+ * page run has been met before all of it was listed.
+ */
+static bool
+select_run(const SwareZoneView *view, Parts *parts)
+{
+	const SwareUnsortedPage *pages = view->pages;
+	int			limit = Min(SWARE_MAX_ZONE_PAGES,
+							chunks_left(view) * SWARE_RUN_PAGES_PER_CHUNK);
+	int			first = 0;
+	int			zone = 0;
+	int			end;
+
+	while (first < view->pageCount && !pages[first].isOfRun)
+		first++;
+	for (end = first; end < view->pageCount && end - first < limit; end++)
+	{
+		if (!pages[end].isOfRun ||
+			pages[end].runEnd != pages[first].runEnd ||
+			pages[end].sequence - pages[first].sequence !=
+			(uint32) (end - first))
+			break;
+	}
+	if (end == first)
+		return false;
+
+	while (zone < view->sortedCount &&
+		   (int32) (view->sorted[zone].lastSequence -
+					pages[first].sequence) < 0)
+		zone++;
+	parts->areOfRun = true;
+	parts->firstPage = first;
+	parts->pages = parts->pageCount = end - first;
+	parts->firstSorted = zone;
+	parts->sortedCount = 0;
+	if (zone > 0 && view->sorted[zone - 1].isOfRun &&
+		view->sorted[zone - 1].runEnd == pages[first].runEnd &&
+		view->sorted[zone - 1].lastSequence + 1 == pages[first].sequence)
+	{
+		int			live = live_pages(&view->sorted[zone - 1]);
+
+		if (live <= MERGED_SIZE * parts->pages && live + parts->pages <= limit)
+		{
+			parts->firstSorted--;
+			parts->sortedCount++;
+			parts->pages += live;
+		}
+	}
+	return parts->sortedCount > 0 || may_add_zone(view, true);
+}
+
+/*
+ * Find the longest list of unsorted pages, which are not those of runs, without
+ * a sorted zone between them, and where in the order of sorted zones it is.
+ */
+static void
+find_longest_list(const SwareZoneView *view, Parts *parts)
+{
+	int			zone = 0;
+	int			start = 0;
+
+	parts->pageCount = 0;
+	for (int i = 0; i < view->pageCount; i++)
+	{
+		int			before = zone;
+
+		while (zone < view->sortedCount &&
+			   (int32) (view->sorted[zone].firstSequence -
+						view->pages[i].sequence) < 0)
+			zone++;
+		if (view->pages[i].isOfRun)
+		{
+			start = i + 1;
+			continue;
+		}
+		if (zone != before)
+			start = i;
+		if (i + 1 - start > parts->pageCount)
+		{
+			parts->firstSorted = zone;
+			parts->firstPage = start;
+			parts->pageCount = i + 1 - start;
+		}
+	}
 }
 
 /*
@@ -136,47 +248,33 @@ static bool
 select_unsorted(const SwareZoneView *view, Parts *parts)
 {
 	int			limit = zone_limit(view);
-	int			start = 0;
 
-	parts->pageCount = 0;
-	for (int i = 0; i <= view->sortedCount; i++)
-	{
-		int			end = i < view->sortedCount ? pages_before(view, i) :
-			view->pageCount;
-
-		if (end - start > parts->pageCount)
-		{
-			parts->firstSorted = i;
-			parts->firstPage = start;
-			parts->pageCount = end - start;
-		}
-		start = end;
-	}
+	parts->areOfRun = false;
+	find_longest_list(view, parts);
 	parts->pageCount = Min(parts->pageCount, limit);
-	parts->pageCount =
-		Min(parts->pageCount, view->mostPages - sorted_pages(view));
+	parts->pageCount = Min(parts->pageCount, chunks_left(view));
 	parts->pages = parts->pageCount;
 	parts->sortedCount = 0;
 	while (parts->pageCount > 0 && parts->firstSorted > 0)
 	{
-		int			pages = live_pages(&view->sorted[parts->firstSorted - 1]);
+		const SwareSortedZone *zone = &view->sorted[parts->firstSorted - 1];
+		int			pages = live_pages(zone);
 
-		if (pages > MERGED_SIZE * parts->pages ||
+		if (zone->isOfRun || pages > MERGED_SIZE * parts->pages ||
 			pages + parts->pages > limit ||
-			(parts->sortedCount > 0 &&
-			 pages_before(view, parts->firstSorted - 1) != parts->firstPage))
+			pages_before(view, parts->firstSorted - 1) != parts->firstPage)
 			break;
 		parts->firstSorted--;
 		parts->sortedCount++;
 		parts->pages += pages;
 	}
 	return parts->pageCount > 0 &&
-		(parts->sortedCount > 0 || view->sortedCount < MAX_SORTED_ZONES);
+		(parts->sortedCount > 0 || may_add_zone(view, false));
 }
 
 /*
  * Select a sorted zone that has more retired pages than others, if there is
- * one: it is rebuilt without them.
+ * one: it is rebuilt without them.  That would save little memory of a run's.
  */
 static bool
 select_shrunken(const SwareZoneView *view, Parts *parts)
@@ -185,7 +283,8 @@ select_shrunken(const SwareZoneView *view, Parts *parts)
 	{
 		int			pages = live_pages(&view->sorted[i]);
 
-		if (pages < (int) view->sorted[i].retiredPages)
+		if (!view->sorted[i].isOfRun &&
+			pages < (int) view->sorted[i].retiredPages)
 		{
 			memset(parts, 0, sizeof(Parts));
 			parts->firstSorted = i;
@@ -199,7 +298,8 @@ select_shrunken(const SwareZoneView *view, Parts *parts)
 
 /*
  * Should some pages be sorted, since there are too many of them or they were
- * read too often, or should a zone be rebuilt?  Then this is selected.
+ * read too often, or should a zone be rebuilt, or does a run have no zone?
+ * Then this is selected.
  */
 static bool
 is_crowded(const SwareZoneView *view, Parts *parts)
@@ -207,6 +307,8 @@ is_crowded(const SwareZoneView *view, Parts *parts)
 	int			threshold = sware_sort_threshold(view->index);
 	int64		allowed = (int64) view->state.sealedPages * threshold / 100;
 
+	if (select_run(view, parts))
+		return true;
 	if (threshold == 100)
 		return false;
 	allowed = Max(1, Min(allowed, MAX_UNSORTED_PAGES));
@@ -324,7 +426,10 @@ replace_parts(SwareZoneView *now, const SwareZoneView *view, const Parts *parts,
 	int			place = page < 0 ? -1 :
 		find_sorted_zones(now, view, parts, zone);
 
-	if (place < 0 || now->sortedCount - parts->sortedCount >= MAX_SORTED_ZONES)
+	if (place < 0 ||
+		(parts->sortedCount == 0 && !may_add_zone(now, zone->isOfRun)) ||
+		(zone->isOfRun && zone->retiredPages > 0 &&
+		 !sware_sorted_zone_retire(zone, zone->retiredPages)))
 		return false;
 	memmove(&now->sorted[place + 1], &now->sorted[place + parts->sortedCount],
 			(now->sortedCount - place - parts->sortedCount) *
@@ -380,6 +485,42 @@ publish_zone(const SwareZoneView *view, const Parts *parts,
 	return result;
 }
 
+/* Build the sorted zone of the pages of a run that were selected. */
+static bool
+build_run(const SwareZoneView *view, const Parts *parts, SwareZoneImage *image)
+{
+	SwareLink	links[2 * SWARE_MAX_ZONE_PAGES];
+	int			count = 0;
+
+	if (parts->sortedCount > 0)
+	{
+		const SwareSortedZone *zone = &view->sorted[parts->firstSorted];
+
+		if (!sware_sorted_zone_copy_links(zone, links))
+			return false;
+		count = live_pages(zone);
+		memmove(links, links + zone->retiredPages, count * sizeof(SwareLink));
+	}
+	for (int i = 0; i < parts->pageCount; i++)
+		links[count++] = view->pages[parts->firstPage + i].page;
+	return sware_run_zone_build(view->index, links, count, image);
+}
+
+/* Build the sorted zone, with copies, of what was selected. */
+static bool
+build_copies(const SwareZoneView *view, const Parts *parts,
+			 SwareZoneImage *image)
+{
+	SwareLink	links[SWARE_MAX_ZONE_PAGES];
+
+	for (int i = 0; i < parts->pageCount; i++)
+		links[i] = view->pages[parts->firstPage + i].page;
+	return sware_sorted_zone_build(view->index,
+								   view->sorted + parts->firstSorted,
+								   parts->sortedCount, links,
+								   parts->pageCount, image);
+}
+
 /*
  * Build a new sorted zone of what was selected, and publish it.  Returns false
  * if it was not published; sets *no_room if the pool had no room.  Locks
@@ -394,16 +535,13 @@ sort_parts(const SwareZoneView *view, const Parts *parts, bool *no_room)
 	MemoryContext caller = MemoryContextSwitchTo(context);
 	const SwareSortedZone *sorted = view->sorted + parts->firstSorted;
 	const SwareUnsortedPage *pages = view->pages + parts->firstPage;
-	SwareLink	links[SWARE_MAX_ZONE_PAGES];
 	SwareZoneImage image;
 	SwarePublishResult published;
 	bool		done;
 
 	*no_room = false;
-	for (int i = 0; i < parts->pageCount; i++)
-		links[i] = pages[i].page;
-	done = sware_sorted_zone_build(view->index, sorted, parts->sortedCount,
-								   links, parts->pageCount, &image);
+	done = parts->areOfRun ? build_run(view, parts, &image) :
+		build_copies(view, parts, &image);
 	if (done)
 	{
 		image.zone.firstSequence = parts->sortedCount > 0 ?
@@ -412,6 +550,7 @@ sort_parts(const SwareZoneView *view, const Parts *parts, bool *no_room)
 		image.zone.lastSequence = parts->pageCount > 0 ?
 			pages[parts->pageCount - 1].sequence :
 			sorted[parts->sortedCount - 1].lastSequence;
+		image.zone.runEnd = parts->areOfRun ? pages[0].runEnd : 0;
 		published = publish_zone(view, parts, &image);
 		*no_room = published == SWARE_ZONES_NO_ROOM;
 		done = published == SWARE_ZONES_PUBLISHED;

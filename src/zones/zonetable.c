@@ -38,17 +38,17 @@
 #define IDLE_AFTER			(10 * USECS_PER_SEC)
 
 /*
- * An index with `pages` buffer pages is added to the table only if the pool has
- * room for this number of pages of each index, the new one included.  An index
- * with SWARE_PAGES_WITHOUT_ZONES pages or fewer is read fast without zones, so
- * it is added only if there is more room.
+ * An index whose zones need `chunks` chunks is added to the table only if the
+ * pool has this number of chunks for each index, the new one included.  An
+ * index with SWARE_PAGES_WITHOUT_ZONES pages or fewer is read fast without
+ * zones, so it is added only if there is more room.
  */
-#define LEAST_SHARE(pages) \
-	((pages) > SWARE_PAGES_WITHOUT_ZONES ? SWARE_PAGES_WITHOUT_ZONES : 16)
+#define LEAST_SHARE(chunks) \
+	((chunks) > SWARE_PAGES_WITHOUT_ZONES ? SWARE_PAGES_WITHOUT_ZONES : 16)
 
 /*
- * An index that has more pages than its fair share, which is the capacity
- * divided by the number of indexes in the table, leaves this number of pages
+ * An index that has more chunks than its fair share, which is the capacity
+ * divided by the number of indexes in the table, leaves this number of chunks
  * to the others.
  */
 #define RESERVE(capacity)	((capacity) / 8)
@@ -59,7 +59,7 @@
 typedef struct ZoneTable
 {
 	pg_atomic_uint32 entries;	/* indexes in the table */
-	pg_atomic_uint32 granted;	/* pages, to all of these */
+	pg_atomic_uint32 granted;	/* chunks, to all of these */
 	pg_atomic_uint64 nextIdle;	/* no index becomes idle before this time */
 } ZoneTable;
 
@@ -181,11 +181,11 @@ is_idle(SwareIndexZones *zones, TimestampTz now)
  * shared, so that the index stays in the table.
  */
 static void
-set_granted(SwareIndexZones *zones, uint32 pages)
+set_granted(SwareIndexZones *zones, uint32 chunks)
 {
-	uint32		before = pg_atomic_exchange_u32(&zones->granted, pages);
+	uint32		before = pg_atomic_exchange_u32(&zones->granted, chunks);
 
-	pg_atomic_fetch_add_u32(&table->granted, (int32) (pages - before));
+	pg_atomic_fetch_add_u32(&table->granted, (int32) (chunks - before));
 }
 
 /* Copy an index's listing to two arrays.  The caller holds the lock. */
@@ -337,12 +337,12 @@ sware_zones_count_chunks(int *all, int *unused, int *used)
 }
 
 /*
- * How many pages can have zones, if the table has this number of indexes?  As
- * many as the pool has chunks, less those that registered keys use now (half of
- * the pool at most), and less one chunk for the listing of each index.
+ * How many chunks can be granted, if the table has this number of indexes?  As
+ * many as the pool has, less those that registered keys use now (half of the
+ * pool at most), and less one chunk for the listing of each index.
  */
 static int
-page_capacity(uint32 entries)
+chunk_capacity(uint32 entries)
 {
 	int			chunks =
 		sware_pool_chunk_count() - (int) sware_key_sets_chunk_count();
@@ -351,43 +351,40 @@ page_capacity(uint32 entries)
 }
 
 /*
- * Returns how many pages the buffer of an index may have.  Sets the index's
- * grant to `pages`, the number that it has, but to no more than that.  The
- * caller holds the lock, at least shared.
+ * How many chunks may the zones of an index take?  The caller holds the lock,
+ * at least shared.
  */
 static int
-grant(SwareIndexZones *zones, int pages)
+most_chunks(SwareIndexZones *zones)
 {
 	uint32		entries = pg_atomic_read_u32(&table->entries);
-	int			capacity = page_capacity(entries);
+	int			capacity = chunk_capacity(entries);
 	int			others = pg_atomic_read_u32(&table->granted) -
 		pg_atomic_read_u32(&zones->granted);
 	int			fair = Min(capacity / (int) Max(entries, 1), capacity - others);
 	int			most = Max(fair, capacity - RESERVE(capacity) - others);
 
-	most = Max(most, SWARE_PAGES_WITHOUT_ZONES);
-	set_granted(zones, Min(pages, most));
-	return most;
+	return Max(most, SWARE_PAGES_WITHOUT_ZONES);
 }
 
-/* May an index with this number of pages be added to the table? */
+/* May an index whose zones need this number of chunks be added to the table? */
 static bool
-may_add_entry(int pages)
+may_add_entry(int chunks)
 {
 	uint32		entries = pg_atomic_read_u32(&table->entries) + 1;
 
-	return pages > 0 &&
-		page_capacity(entries) >= (int) entries * LEAST_SHARE(pages);
+	return chunks > 0 &&
+		chunk_capacity(entries) >= (int) entries * LEAST_SHARE(chunks);
 }
 
 /*
- * Find an index that has this number of pages in the table, or add it.
+ * Find an index whose zones need this number of chunks in the table, or add it.
  * Returns it with its partition's lock held: shared if it was there, and
  * exclusive if it was added.  Returns NULL, with no lock held, if there is no
  * room for it.
  */
 static SwareIndexZones *
-lock_zones(const SwareFile *file, uint32 hash, int pages)
+lock_zones(const SwareFile *file, uint32 hash, int chunks)
 {
 	SwareIndexZones *zones;
 	bool		found;
@@ -398,9 +395,9 @@ lock_zones(const SwareFile *file, uint32 hash, int pages)
 		return zones;
 	LWLockRelease(lock_of_hash(hash));
 
-	while (!may_add_entry(pages))
+	while (!may_add_entry(chunks))
 	{
-		if (pages <= SWARE_PAGES_WITHOUT_ZONES || !sware_zones_make_room())
+		if (chunks <= SWARE_PAGES_WITHOUT_ZONES || !sware_zones_make_room())
 			return NULL;
 	}
 
@@ -416,6 +413,7 @@ lock_zones(const SwareFile *file, uint32 hash, int pages)
 		pg_atomic_init_u64(&zones->nextBuild, 0);
 		pg_atomic_init_u32(&zones->pagesRead, 0);
 		pg_atomic_init_u32(&zones->granted, 0);
+		pg_atomic_init_u32(&zones->runPages, 0);
 		pg_atomic_init_u64(&zones->sweepEnd, 0);
 		zones->sortedCount = zones->pageCount = 0;
 		zones->listing.chunks = 0;
@@ -425,36 +423,51 @@ lock_zones(const SwareFile *file, uint32 hash, int pages)
 }
 
 /*
- * Does the work of sware_zones_request_pages where there is a pool.  Adds the
- * index to the table if it is not there; returns 0 if it cannot be added.
+ * Tell how many sealed pages an index has, as for sware_zones_request_pages,
+ * and return how many chunks their zones may take.  SWARE_SAME_RUN_PAGES is
+ * replaced by the number that was told last.  Without `may_shrink` more pages
+ * may turn out to need one each, so the index keeps what it was granted.  Adds
+ * the index to the table if it is not there; returns 0 if it cannot be added.
+ * There is a pool.
  */
 int
-sware_zones_ask(Relation index, int pages)
+sware_zones_ask(Relation index, int pages, int *run_pages, bool may_shrink)
 {
 	SwareFile	file = SwareRelationLocator(index);
 	uint32		hash = get_hash_value(all_zones, &file);
+	int			chunks = sware_zone_chunks(pages, Max(*run_pages, 0));
 	int			most;
 
 	do
 	{
-		SwareIndexZones *zones = lock_zones(&file, hash, pages);
+		SwareIndexZones *zones = lock_zones(&file, hash, chunks);
 
 		if (zones == NULL)
 			return 0;
+		if (*run_pages == SWARE_SAME_RUN_PAGES)
+			*run_pages = Min(pages,
+							 (int) pg_atomic_read_u32(&zones->runPages));
+		pg_atomic_write_u32(&zones->runPages, *run_pages);
+		chunks = sware_zone_chunks(pages, *run_pages);
+		if (!may_shrink)
+			chunks = Max(chunks, (int) pg_atomic_read_u32(&zones->granted));
 		sware_zones_mark_used(zones);
-		most = grant(zones, pages);
+		most = most_chunks(zones);
+		set_granted(zones, Min(chunks, most));
 		LWLockRelease(lock_of_hash(hash));
-	} while (most < pages && sware_zones_make_room());
+	} while (most < chunks && sware_zones_make_room());
 	return most;
 }
 
 int
-sware_zones_request_pages(Relation index, int pages)
+sware_zones_request_pages(Relation index, int pages, int run_pages)
 {
-	int			most =
-		sware_zones_are_available() ? sware_zones_ask(index, pages) : 0;
+	int			most = sware_zones_are_available() ?
+		sware_zones_ask(index, pages, &run_pages, true) : 0;
 
-	return Max(most, SWARE_PAGES_WITHOUT_ZONES);
+	if (most == 0)
+		return SWARE_PAGES_WITHOUT_ZONES;
+	return most + run_pages - sware_zone_chunks(run_pages, run_pages);
 }
 
 /*
@@ -477,6 +490,20 @@ lock_known_zones(Relation index, LWLock **lock)
 	if (zones == NULL)
 		LWLockRelease(*lock);
 	return zones;
+}
+
+int
+sware_zones_most_run_pages(Relation index)
+{
+	LWLock	   *lock;
+	SwareIndexZones *zones = lock_known_zones(index, &lock);
+	int			most = SWARE_PAGES_WITHOUT_ZONES;
+
+	if (zones == NULL)
+		return most;
+	most = most_chunks(zones) * SWARE_RUN_PAGES_PER_CHUNK;
+	LWLockRelease(lock);
+	return most;
 }
 
 bool
@@ -552,8 +579,9 @@ sware_zones_copy(SwareZoneView *view, const SwareBufferState *state)
 			view->sortedCount = sorted;
 			view->pageCount = pages;
 			view->zones = zones;
-			view->mostPages = Max(SWARE_PAGES_WITHOUT_ZONES,
-								  pg_atomic_read_u32(&zones->granted));
+			view->chunksGranted =
+				Max(SWARE_PAGES_WITHOUT_ZONES,
+					pg_atomic_read_u32(&zones->granted));
 			view->state.indexIncarnation = zones->indexIncarnation;
 			view->state.version = zones->version;
 			view->state.lsn = zones->lsn;

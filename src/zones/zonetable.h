@@ -8,11 +8,13 @@
  * pages, are its *listing*, in an allocation of the pool.  A listing never
  * changes: a new one takes its place.
  *
- * Each index has a *grant*, the number of its pages that may have zones.  The
+ * Each index has a *grant*, the number of chunks that its zones may take.  The
  * grants of all indexes add up to no more than the number of the pool's chunks.
- * A page in a sorted zone takes about two thirds of a chunk, which leaves room
- * for the copies that merging makes.  A backend that adds to a buffer, or reads
- * it, tells how many pages the buffer has, and learns how many it may have:
+ * A page counts as one chunk.  In a sorted zone it takes about two thirds of
+ * one, which leaves room for the copies that merging makes.  Ten pages of page
+ * runs count as one chunk, of which they take about half.  A backend that adds
+ * to a buffer, or reads it, tells how many pages the buffer has, and learns how
+ * many it may have:
  *
  *	 - An index gets free chunks until it has its fair share, which is the pool
  *	   divided by the number of indexes in the table.
@@ -55,7 +57,9 @@ typedef struct SwareIndexZones
 								 * not known */
 
 	/* set with the partition's lock held, at least shared */
-	pg_atomic_uint32 granted;	/* pages */
+	pg_atomic_uint32 granted;	/* chunks */
+	pg_atomic_uint32 runPages;	/* sealed pages that are those of page runs,
+								 * as was told last */
 
 	/* guarded by the partition's lock */
 	uint64		indexIncarnation;	/* what the listing was made for: ... */
@@ -65,6 +69,20 @@ typedef struct SwareIndexZones
 	int			pageCount;
 	SwareAllocation listing;	/* SwareSortedZone[], SwareUnsortedPage[] */
 } SwareIndexZones;
+
+/* this number of pages of page runs counts as one chunk */
+#define SWARE_RUN_PAGES_PER_CHUNK	10
+
+/*
+ * How many chunks do the zones of pages count as, if some of them are those of
+ * page runs?
+ */
+static inline int
+sware_zone_chunks(int pages, int run_pages)
+{
+	return pages - run_pages +
+		(run_pages + SWARE_RUN_PAGES_PER_CHUNK - 1) / SWARE_RUN_PAGES_PER_CHUNK;
+}
 
 /* What the table knows of an index. */
 typedef enum SwareZonesKnown
@@ -91,7 +109,8 @@ extern SwareZonesKnown sware_zones_copy(SwareZoneView *view,
 										const SwareBufferState *state);
 extern SwarePublishResult sware_zones_publish(SwareZoneView *view,
 											  const SwareBufferState *state);
-extern int	sware_zones_ask(Relation index, int pages);
+extern int	sware_zones_ask(Relation index, int pages, int *run_pages,
+							bool may_shrink);
 extern bool sware_zones_make_room(void);
 extern void sware_zones_mark_used(SwareIndexZones *zones);
 extern void sware_zone_view_reserve(SwareZoneView *view, int sorted, int pages);

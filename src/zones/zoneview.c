@@ -17,6 +17,7 @@
 #include "utils/memutils.h"
 
 #include "keys/abbreviation.h"
+#include "keys/bloomfilter.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "pages/bufferpages.h"
@@ -27,6 +28,9 @@
 
 /* attempts to publish a view, while other backends publish theirs */
 #define MAX_ATTEMPTS			3
+
+/* the filters of this number of sorted zones are asked together */
+#define MAX_ASKED_TOGETHER		64
 
 /* a view that does not change marks its zones as used once per 32 uses */
 #define USES_PER_MARK			32
@@ -123,7 +127,7 @@ is_same_history(const SwareZoneView *view, const SwareListedPage *listed,
 									 listed[i].sequence) > 0)
 			zone--;
 		while (page >= 0 &&
-			   (!view->pages[page].hasZonemap ||
+			   (!view->pages[page].isKnown ||
 				(int32) (view->pages[page].sequence - listed[i].sequence) > 0))
 			page--;
 		if (zone >= 0 && view->sorted[zone].lastSequence == listed[i].sequence)
@@ -217,19 +221,27 @@ list_unsorted(SwareZoneView *view, const SwareListedPage *listed, int count,
 }
 
 /*
- * Set the zonemap of an unsorted page.  Returns false if the page is gone.  The
- * first column of the index has abbreviations.  Locks the page for a moment.
+ * Read an unsorted page, and set what is to be known of it: with a zonemap if
+ * the first column of the index has abbreviations, which it is made of.  If the
+ * page is gone, the scan that reads it finds out.  Locks it for a moment.
  */
-static bool
-make_zonemap(Relation index, SwareUnsortedPage *page)
+static void
+examine_page(Relation index, SwareUnsortedPage *page)
 {
 	TupleDesc	descriptor = RelationGetDescr(index);
 	SwareKeyColumn column;
 	PGAlignedBlock copy;
 
 	if (!sware_copy_buffer_page(index, page->page, copy.data))
-		return false;
+		return;
 	sware_key_column_init(&column, index, 1, (Datum) 0, true);
+	page->isOfRun = sware_buffer_page_is_sorted(copy.data);
+	if (page->isOfRun)
+		page->runEnd = sware_page_run_end(copy.data, page->sequence);
+	page->seal = SwarePageGetOpaque(copy.data)->seal;
+	page->isKnown = true;
+	if (!sware_has_abbreviations(&column))
+		return;
 	page->smallest = PG_INT64_MAX;
 	page->largest = PG_INT64_MIN;
 	for (Size offset = SWARE_BUFFER_START;
@@ -242,32 +254,36 @@ make_zonemap(Relation index, SwareUnsortedPage *page)
 		page->smallest = Min(page->smallest, abbreviation);
 		page->largest = Max(page->largest, abbreviation);
 	}
-	page->seal = SwarePageGetOpaque(copy.data)->seal;
 	page->hasZonemap = true;
-	return true;
 }
 
-/*
- * Set the zonemaps that are missing, if the first column has abbreviations,
- * which zonemaps are made of.
- */
+/* Read those unsorted pages of which nothing is known. */
 static void
-make_zonemaps(SwareZoneView *view)
+examine_pages(SwareZoneView *view)
 {
-	SwareKeyColumn column;
-
-	sware_key_column_init(&column, view->index, 1, (Datum) 0, true);
-	if (!sware_has_abbreviations(&column))
-		return;
 	for (int i = 0; i < view->pageCount; i++)
 	{
-		if (view->pages[i].hasZonemap)
+		if (view->pages[i].isKnown)
 			continue;
 		CHECK_FOR_INTERRUPTS();
-
-		/* if the page is gone, the scan that reads it finds out */
-		(void) make_zonemap(view->index, &view->pages[i]);
+		examine_page(view->index, &view->pages[i]);
 	}
+}
+
+/* How many of the pages of a view are those of page runs? */
+static int
+count_run_pages(const SwareZoneView *view)
+{
+	int			count = 0;
+
+	for (int i = 0; i < view->sortedCount; i++)
+	{
+		if (view->sorted[i].isOfRun)
+			count += view->sorted[i].pages - view->sorted[i].retiredPages;
+	}
+	for (int i = 0; i < view->pageCount; i++)
+		count += view->pages[i].isOfRun;
+	return Min(count, view->state.sealedPages);
 }
 
 /*
@@ -277,7 +293,7 @@ make_zonemaps(SwareZoneView *view)
  */
 static bool
 read_directory(SwareZoneView *view, const SwareBufferState *state,
-			   bool with_zonemaps)
+			   bool examine)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "sware buffer directory",
@@ -299,8 +315,8 @@ read_directory(SwareZoneView *view, const SwareBufferState *state,
 			view->sortedCount = view->pageCount = 0;
 		keep_listed_zones(view, listed, count, is_sorted);
 		list_unsorted(view, listed, count, is_sorted);
-		if (with_zonemaps)
-			make_zonemaps(view);
+		if (examine)
+			examine_pages(view);
 	}
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
@@ -338,6 +354,8 @@ read_for_itself(SwareZoneView *view, const SwareBufferState *state)
 	view->zones = NULL;
 	view->stamp = 0;
 	view->state = *state;
+	view->chunksGranted = 0;
+	view->chunksWanted = state->sealedPages;
 	view->isComplete = state->sealedPages == 0 ||
 		read_directory(view, state, false);
 	return view->isComplete;
@@ -352,29 +370,39 @@ sware_zone_view_refresh(SwareZoneView *view, const SwareBufferState *state)
 		return true;
 
 	view->isCrowded = view->isComplete = false;
-	view->mostPages = 0;
+	view->chunksGranted = 0;
 	if (state->sealedPages == 0 || !sware_zones_are_available())
 		return read_for_itself(view, state);
 
 	for (int i = 0; i < MAX_ATTEMPTS && published == SWARE_ZONES_CHANGED; i++)
 	{
 		SwareZonesKnown known = sware_zones_copy(view, state);
+		int			run_pages = state->sealedPages;
 
-		if (known != SWARE_ZONES_CURRENT ||
-			view->mostPages < state->sealedPages)
-			view->mostPages = sware_zones_ask(view->index, state->sealedPages);
-		if (view->mostPages == 0)
+		/*
+		 * The pages may be those of page runs.  To find out, they are read,
+		 * which would be in vain without a place in the table.
+		 */
+		if (known == SWARE_ZONES_UNKNOWN &&
+			sware_zones_ask(view->index, run_pages, &run_pages, false) == 0)
 			return read_for_itself(view, state);
 		view->state = *state;
-		if (known == SWARE_ZONES_CURRENT)
-			published = SWARE_ZONES_PUBLISHED;
-		else if (read_directory(view, state, true))
-			published = sware_zones_publish(view, state);
-		else
+		if (known != SWARE_ZONES_CURRENT && !read_directory(view, state, true))
 		{
 			view->zones = NULL;
 			return false;
 		}
+		run_pages = count_run_pages(view);
+		view->chunksWanted = sware_zone_chunks(state->sealedPages, run_pages);
+		if (known != SWARE_ZONES_CURRENT ||
+			view->chunksGranted < view->chunksWanted)
+			view->chunksGranted = sware_zones_ask(view->index,
+												  state->sealedPages,
+												  &run_pages, true);
+		if (view->chunksGranted == 0)
+			return read_for_itself(view, state);
+		published = known == SWARE_ZONES_CURRENT ? SWARE_ZONES_PUBLISHED :
+			sware_zones_publish(view, state);
 	}
 	if (published != SWARE_ZONES_PUBLISHED)
 	{
@@ -400,4 +428,87 @@ sware_zone_view_refresh(SwareZoneView *view, const SwareBufferState *state)
 	}
 	view->isComplete = true;
 	return true;
+}
+
+void
+sware_zones_update_listing(Relation index)
+{
+	SwareBufferState state;
+	SwareZoneView view;
+
+	if (!sware_zones_are_available())
+		return;
+	sware_zone_view_init(&view, index, CurrentMemoryContext);
+	if (sware_zones_copy(&view, NULL) != SWARE_ZONES_UNKNOWN &&
+		sware_buffer_read_state(index, &state))
+		(void) sware_zone_view_refresh(&view, &state);
+	if (view.sorted)
+		pfree(view.sorted);
+	if (view.pages)
+		pfree(view.pages);
+}
+
+/* Where is the line of a zone's filter that tells of a hash?  NULL: nowhere. */
+static inline const uint8 *
+filter_line(const SwareSortedZone *zone, const SwareFilterQuestion *question,
+			uint32 chunk_count)
+{
+	return sware_pool_peek(&zone->allocation, zone->filterStart +
+						   (Size) sware_filter_question_line(question,
+															 zone->filterLines) *
+						   SWARE_FILTER_LINE_BYTES, chunk_count);
+}
+
+/*
+ * There may be many filters, and of each one cache line is looked at.  So all
+ * of these are asked for before the first of them is needed.  The zones are
+ * there as long as the listing is, which is looked at afterwards.
+ */
+int
+sware_zone_view_ask_filters(const SwareZoneView *view, uint64 hash, int *zones,
+							int count, int *asked)
+{
+	SwareFilterQuestion question;
+	uint32		chunk_count = sware_pool_chunk_count();
+	int			kept = 0;
+
+	*asked = 0;
+	sware_filter_question_set(&question, (uint32) hash);
+	for (int begin = 0; begin < count; begin += MAX_ASKED_TOGETHER)
+	{
+		int			part = Min(count - begin, MAX_ASKED_TOGETHER);
+		const uint8 *lines[MAX_ASKED_TOGETHER];
+		bool		may_have[MAX_ASKED_TOGETHER];
+		bool		is_certain;
+
+		for (int i = 0; i < part; i++)
+		{
+			const SwareSortedZone *zone = &view->sorted[zones[begin + i]];
+
+			lines[i] = NULL;
+			if (!sware_sorted_zone_has_filter(zone, hash))
+				continue;
+			++*asked;
+			lines[i] = filter_line(zone, &question, chunk_count);
+			if (lines[i])
+				__builtin_prefetch(lines[i]);
+		}
+		for (int i = 0; i < part; i++)
+			may_have[i] = lines[i] == NULL ||
+				sware_filter_question_has(&question, lines[i],
+										  view->sorted[zones[begin + i]]
+										  .filterProbes);
+		pg_read_barrier();
+		is_certain = view->zones != NULL && sware_zones_are_same(view);
+		for (int i = 0; i < part; i++)
+		{
+			int			zone = zones[begin + i];
+
+			if (may_have[i] ||
+				(!is_certain &&
+				 sware_sorted_zone_may_contain(&view->sorted[zone], hash)))
+				zones[kept++] = zone;
+		}
+	}
+	return kept;
 }

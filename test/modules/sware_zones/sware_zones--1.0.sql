@@ -28,3 +28,13 @@ AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 -- directory can have.
 CREATE FUNCTION sware_quota(index regclass, OUT quota int, OUT slots int)
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+
+-- The sorted zones of an index's page runs.
+CREATE FUNCTION sware_run_zones(index regclass,
+	OUT zones bigint,
+	OUT pages bigint,		-- that these zones have
+	OUT retired bigint,		-- of these pages
+	OUT entries bigint,
+	OUT chunks bigint,		-- of the pool
+	OUT others bigint)		-- pages of page runs that are in no zone
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT;

@@ -28,9 +28,13 @@ PG_FUNCTION_INFO_V1(sware_compare_zones);
 PG_FUNCTION_INFO_V1(sware_count_chunks);
 PG_FUNCTION_INFO_V1(sware_marked_ends);
 PG_FUNCTION_INFO_V1(sware_quota);
+PG_FUNCTION_INFO_V1(sware_run_zones);
 
 /* places that are searched for in each zone */
 #define SEARCHES	40
+
+/* entries are copied in pieces of up to this number */
+#define LARGEST_PIECE	100
 
 typedef struct Entries
 {
@@ -151,6 +155,55 @@ is_listed(const SwareListedPage *listed, int count, SwareLink link)
 }
 
 /*
+ * How many entries of a zone can be read?  Those of a page run that have
+ * retired cannot.
+ */
+static int
+readable_entries(const SwareSortedZone *zone)
+{
+	return zone->isOfRun ? zone->entries - zone->firstEntry : zone->entries;
+}
+
+/*
+ * Copy entries of a zone in pieces of all sizes, which follow each other
+ * forward or backward, and compare them with those that were read one by one.
+ */
+static void
+copy_in_pieces(Relation index, const SwareSortedZone *zone,
+			   const IndexTuple *expected, bool forward)
+{
+	uint32		readable = readable_entries(zone);
+	uint32		skipped = zone->entries - readable;
+	char	   *bytes = palloc(LARGEST_PIECE * MAXALIGN(SWARE_MAX_ENTRY_SIZE));
+	uint32		size = 1;
+	SwareRunWindow window;
+
+	sware_run_window_init(&window);
+	for (uint32 done = 0; done < readable; done += size)
+	{
+		IndexTuple	entry = (IndexTuple) bytes;
+		uint32		first;
+
+		size = Min(size % LARGEST_PIECE + 1, readable - done);
+		first = forward ? done : readable - done - size;
+		if (!sware_sorted_zone_copy_tuples(index, zone, skipped + first, size,
+										   bytes, &window))
+			elog(ERROR, "a sorted zone is gone");
+		for (uint32 i = 0; i < size; i++)
+		{
+			Size		length = IndexTupleSize(entry);
+
+			sware_clear_mark(entry);
+			if (length != IndexTupleSize(expected[first + i]) ||
+				memcmp(entry, expected[first + i], length) != 0)
+				elog(ERROR, "entry %u of a piece of a sorted zone is wrong", i);
+			entry = (IndexTuple) ((char *) entry + MAXALIGN(length));
+		}
+	}
+	pfree(bytes);
+}
+
+/*
  * Read a zone from first to last.  Entries are from listed pages, unless these
  * have retired; then they are not among those that are live.
  */
@@ -163,16 +216,21 @@ read_zone(Relation index, const SwareZoneView *view,
 	int			first = entries->count;
 	int64		begin;
 	int64		end;
+	int64		smallest;
 	SwareKeyColumn column;
+	SwareRunWindow window;
 
+	sware_run_window_init(&window);
 	sware_sorted_zone_interval(zone, true, &begin, &end);
-	for (uint32 i = 0; i < zone->entries; i++)
+	for (uint32 i = zone->entries - readable_entries(zone); i < zone->entries;
+		 i++)
 	{
 		SwareLink	page;
 		bool		is_retired[4];
 		uint32		count = Min(lengthof(is_retired), zone->entries - i);
 
-		if (!sware_sorted_zone_copy_tuples(zone, i, 1, (char *) entry) ||
+		if (!sware_sorted_zone_copy_tuples(index, zone, i, 1, (char *) entry,
+										   &window) ||
 			!sware_sorted_zone_copy_page(zone, i, &page) ||
 			!sware_sorted_zone_find_retired(zone, i, count, is_retired))
 			elog(ERROR, "a sorted zone is gone");
@@ -189,14 +247,18 @@ read_zone(Relation index, const SwareZoneView *view,
 		add_entry(entries, entry);
 		if (!is_retired[0])
 			add_entry(live, entry);
-		if (i > 0 &&
-			sware_compare_entries(index, entries->tuples[first + i - 1],
-								  entries->tuples[first + i]) >= 0)
+		if (entries->count > first + 1 &&
+			sware_compare_entries(index, entries->tuples[entries->count - 2],
+								  entries->tuples[entries->count - 1]) >= 0)
 			elog(ERROR, "a sorted zone is not in order");
 	}
+	copy_in_pieces(index, zone, entries->tuples + first, true);
+	copy_in_pieces(index, zone, entries->tuples + first, false);
 	sware_key_column_init(&column, index, 1, (Datum) 0, true);
-	if (zone->smallest != sware_abbreviate(&column, RelationGetDescr(index),
-										   entries->tuples[first]) ||
+	smallest = sware_abbreviate(&column, RelationGetDescr(index),
+								entries->tuples[first]);
+	if ((zone->isOfRun && zone->retiredPages > 0 ?
+		 zone->smallest > smallest : zone->smallest != smallest) ||
 		zone->largest != sware_abbreviate(&column, RelationGetDescr(index),
 										  entries->tuples[entries->count - 1]))
 		elog(ERROR, "a sorted zone has a wrong zonemap");
@@ -207,14 +269,19 @@ static void
 search_zone(const SwareZoneView *view, const SwareSortedZone *zone,
 			const Entries *own, const SwareSearchKey *place)
 {
+	int			skipped = zone->entries - readable_entries(zone);
 	int			expected = 0;
+	int64		found;
+	SwareRunWindow window;
 
 	while (expected < own->count &&
 		   sware_compare_key(place, own->tuples[expected]) > 0)
 		expected++;
-	if (sware_sorted_zone_search(view->index, zone, place) != expected)
-		elog(ERROR, "a search found " INT64_FORMAT " instead of %d",
-			 sware_sorted_zone_search(view->index, zone, place), expected);
+	sware_run_window_init(&window);
+	found = sware_sorted_zone_search(view->index, zone, place, &window);
+	if (found != expected + skipped)
+		elog(ERROR, "a search found " INT64_FORMAT " instead of %d", found,
+			 expected + skipped);
 }
 
 static void
@@ -306,7 +373,7 @@ compare_zones(Relation index, const SwareZoneView *view, const Entries *all,
 	for (int i = 0; i < view->sortedCount; i++)
 	{
 		const SwareSortedZone *zone = &view->sorted[i];
-		Entries		own = {all->tuples + first, zone->entries, 0};
+		Entries		own = {all->tuples + first, readable_entries(zone), 0};
 
 		for (int j = 0; j <= SEARCHES; j++)
 		{
@@ -322,7 +389,7 @@ compare_zones(Relation index, const SwareZoneView *view, const Entries *all,
 			probe_filter(index, zone, &own, all, absent, false_positives);
 			probe_filter(index, zone, &own, unsorted, absent, false_positives);
 		}
-		first += zone->entries;
+		first += own.count;
 	}
 }
 
@@ -466,6 +533,40 @@ sware_quota(PG_FUNCTION_ARGS)
 	values[0] = Int32GetDatum(sware_buffer_quota(index));
 	values[1] = Int32GetDatum(SWARE_MAX_DIRECTORY_PAGES * SWARE_SLOTS_PER_PAGE);
 	index_close(index, AccessShareLock);
+	PG_RETURN_DATUM(
+					HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
+}
+
+Datum
+sware_run_zones(PG_FUNCTION_ARGS)
+{
+	Relation	index = index_open(PG_GETARG_OID(0), AccessShareLock);
+	SwareZoneView view;
+	TupleDesc	descriptor;
+	Datum		values[6];
+	int64		counts[6] = {0};
+	bool		isnull[6] = {false};
+
+	make_view(index, &view);
+	for (int i = 0; i < view.sortedCount; i++)
+	{
+		const SwareSortedZone *zone = &view.sorted[i];
+
+		if (!zone->isOfRun)
+			continue;
+		counts[0]++;
+		counts[1] += zone->pages;
+		counts[2] += zone->retiredPages;
+		counts[3] += zone->entries;
+		counts[4] += zone->allocation.chunks;
+	}
+	for (int i = 0; i < view.pageCount; i++)
+		counts[5] += view.pages[i].isOfRun;
+	index_close(index, AccessShareLock);
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	for (int i = 0; i < 6; i++)
+		values[i] = Int64GetDatum(counts[i]);
 	PG_RETURN_DATUM(
 					HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
 }

@@ -1,0 +1,351 @@
+/*-------------------------------------------------------------------------
+ *
+ * runzone.c
+ *	  Reading the entries of a run.  See runzone.h.
+ *
+ * The entries of a page are numbered from the number on at which the page
+ * starts.  Where every 64th entry of the run is on its page, the zone knows; so
+ * a window begins and ends with one of these, or with the page.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "base/faultpoint.h"
+#include "layout/tuple.h"
+#include "pages/bufferpages.h"
+#include "pages/pageaccess.h"
+#include "zones/runzone.h"
+
+/* A page of a run. */
+typedef struct RunPage
+{
+	uint32		number;			/* among the links */
+	uint32		start;			/* number of its first entry */
+	uint32		end;			/* number behind its last entry */
+} RunPage;
+
+/* Copy some of the numbers at which pages start. */
+static inline bool
+read_starts(const SwareSortedZone *zone, uint32 page, int count, uint32 *starts)
+{
+	return sware_pool_read(&zone->allocation,
+						   zone->startsStart + (Size) page * sizeof(uint32),
+						   starts, count * sizeof(uint32));
+}
+
+/* Find the page of an entry.  Returns false if the zone is gone. */
+static bool
+find_page(const SwareSortedZone *zone, uint32 number, RunPage *page)
+{
+	uint32		starts[2];
+
+	Assert(number < zone->entries);
+	if (zone->entriesPerPage > 0)
+	{
+		page->number = number / zone->entriesPerPage;
+		page->start = page->number * zone->entriesPerPage;
+		page->end = Min(page->start + zone->entriesPerPage, zone->entries);
+		return true;
+	}
+
+	page->number = 0;
+	for (uint32 end = zone->pages; end - page->number > 1;)
+	{
+		uint32		middle = page->number + (end - page->number) / 2;
+
+		if (!read_starts(zone, middle, 1, starts))
+			return false;
+		if (starts[0] <= number)
+			page->number = middle;
+		else
+			end = middle;
+	}
+	if (!read_starts(zone, page->number, 2, starts) ||
+		!sware_pool_has_stamp(&zone->allocation, zone->stamp))
+		return false;
+	page->start = starts[0];
+	page->end = starts[1];
+	return true;
+}
+
+/* Copy the link to a page, by its number. */
+static inline bool
+copy_link(const SwareSortedZone *zone, uint32 page, SwareLink *link)
+{
+	return sware_pool_read(&zone->allocation, (Size) page * sizeof(SwareLink),
+						   link, sizeof(SwareLink)) &&
+		sware_pool_has_stamp(&zone->allocation, zone->stamp);
+}
+
+bool
+sware_run_copy_page(const SwareSortedZone *zone, uint32 number, SwareLink *page)
+{
+	RunPage		found;
+
+	return find_page(zone, number, &found) &&
+		copy_link(zone, found.number, page);
+}
+
+/*
+ * Find the offset on its page of an entry that is the first there, or has a
+ * fence.  Returns false if the zone is gone.
+ */
+static bool
+find_offset(const SwareSortedZone *zone, const RunPage *page, uint32 number,
+			uint32 *offset)
+{
+	uint16		stored;
+
+	if (zone->entrySize > 0 || number == page->start)
+	{
+		*offset = SWARE_BUFFER_START +
+			(number - page->start) * zone->entrySize;
+		return true;
+	}
+	Assert(number % SWARE_FENCE_DISTANCE == 0);
+	if (!sware_pool_read(&zone->allocation,
+						 zone->offsetsStart +
+						 number / SWARE_FENCE_DISTANCE * sizeof(uint16),
+						 &stored, sizeof(stored)) ||
+		!sware_pool_has_stamp(&zone->allocation, zone->stamp))
+		return false;
+	*offset = stored;
+	return true;
+}
+
+/*
+ * Find out where in a window's bytes its entries are, which were copied from an
+ * offset of a page.  Raises an error if they are not what the run has there.
+ */
+static void
+find_entries(Relation index, const SwareSortedZone *zone, BlockNumber block,
+			 SwareRunWindow *window, uint32 from, uint32 length)
+{
+	uint32		offset = 0;
+
+	for (uint32 i = 0; i < window->count; i++)
+	{
+		IndexTuple	entry = (IndexTuple) (window->copy.bytes + offset);
+		Size		size = sizeof(IndexTupleData);
+
+		if (offset + size <= length)
+			size = MAXALIGN(IndexTupleSize(entry));
+		if (size <= sizeof(IndexTupleData) || size > zone->largestEntry ||
+			offset + size > length)
+			sware_report_buffer_entry(index, block, from + offset);
+		window->offsets[i] = offset;
+		offset += size;
+	}
+	if (offset != length)
+		sware_report_buffer_entry(index, block, from + offset);
+	window->offsets[window->count] = offset;
+}
+
+/*
+ * Get entries of a page into a window, from the number `first` on: as many as
+ * are wanted, and on the page; and perhaps some more around.  Returns false if
+ * the zone is gone.  Locks the page for a moment.
+ */
+static bool
+fill_window(Relation index, const SwareSortedZone *zone, const RunPage *page,
+			uint32 first, uint32 wanted, SwareRunWindow *window)
+{
+	uint32		end = first + wanted;
+	bool		is_behind = window->stamp == zone->stamp &&
+		first == window->first + window->count;
+	bool		is_before = window->stamp == zone->stamp &&
+		end == window->first;
+	uint32		from;
+	uint32		to;
+	SwareLink	link;
+	Buffer		buffer;
+	Size		page_end;
+
+	CHECK_FOR_INTERRUPTS();
+	SWARE_FAULT_POINT("run-page-read");
+	window->stamp = 0;
+
+	/* a reader that goes on will want the others of the page, too */
+	if (is_behind || end > page->end)
+		end = page->end;
+	else
+		end = Min(TYPEALIGN(SWARE_FENCE_DISTANCE, end), page->end);
+	if (is_before)
+		first = page->start;
+	else
+		first = Max(TYPEALIGN_DOWN(SWARE_FENCE_DISTANCE, first), page->start);
+
+	if (!find_offset(zone, page, first, &from) ||
+		(end < page->end && !find_offset(zone, page, end, &to)) ||
+		!copy_link(zone, page->number, &link))
+		return false;
+	buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_SHARE);
+	if (!BufferIsValid(buffer))
+		return false;
+	page_end = sware_buffer_page_end(BufferGetPage(buffer));
+	if (end == page->end)
+		to = page_end;
+	if (unlikely(from > to || to > page_end || page_end > BLCKSZ))
+		sware_report_buffer_entry(index, link.block, from);
+	memcpy(window->copy.bytes, (char *) BufferGetPage(buffer) + from,
+		   to - from);
+	sware_release_buffer(buffer);
+
+	window->first = first;
+	window->count = end - first;
+	find_entries(index, zone, link.block, window, from, to - from);
+	window->stamp = zone->stamp;
+	return true;
+}
+
+/* Does a window have an entry of a run? */
+static inline bool
+has_entry(const SwareRunWindow *window, const SwareSortedZone *zone,
+		  uint32 number)
+{
+	return window->stamp == zone->stamp &&
+		number - window->first < window->count;
+}
+
+/*
+ * Compare a place with the first entry of a page.  Returns false if the zone is
+ * gone.
+ */
+static bool
+compare_with_start(Relation index, const SwareSortedZone *zone,
+				   const SwareSearchKey *place, const RunPage *page,
+				   SwareRunWindow *window, int *order)
+{
+	union
+	{
+		IndexTupleData tuple;
+		char		bytes[SWARE_MAX_ENTRY_SIZE];
+		double		forAlignment;
+	}			anchor;
+	uint32		range[2];
+
+	if (zone->anchorsStart == 0)
+	{
+		if (!has_entry(window, zone, page->start) &&
+			!fill_window(index, zone, page, page->start, 1, window))
+			return false;
+		sware_copy_tuple(&anchor, sware_run_window_entry(window, page->start));
+	}
+	else if (!sware_pool_read(&zone->allocation,
+							  zone->anchorsStart +
+							  (Size) page->number * sizeof(uint32),
+							  range, sizeof(range)) ||
+			 !sware_pool_has_stamp(&zone->allocation, zone->stamp) ||
+			 !sware_pool_read(&zone->allocation, range[0], &anchor,
+							  range[1] - range[0]) ||
+			 !sware_pool_has_stamp(&zone->allocation, zone->stamp))
+		return false;
+	sware_clear_mark(&anchor.tuple);
+	*order = sware_compare_key(place, &anchor.tuple);
+	return true;
+}
+
+bool
+sware_run_narrow(Relation index, const SwareSortedZone *zone,
+				 const SwareSearchKey *place, uint32 *low, uint32 *high,
+				 SwareRunWindow *window)
+{
+	RunPage		first;
+	RunPage		last;
+
+	*low = Max(*low, zone->firstEntry);
+	*high = Max(*high, *low);
+	if (*low == *high)
+		return true;
+	if (!find_page(zone, *low, &first) || !find_page(zone, *high - 1, &last))
+		return false;
+	while (first.number < last.number)
+	{
+		RunPage		middle = last;
+		int			order;
+
+		if (last.number - first.number > 1)
+		{
+			uint32		starts[2];
+
+			middle.number = first.number +
+				(last.number - first.number + 1) / 2;
+			if (!read_starts(zone, middle.number, 2, starts) ||
+				!sware_pool_has_stamp(&zone->allocation, zone->stamp))
+				return false;
+			middle.start = starts[0];
+			middle.end = starts[1];
+		}
+		if (!compare_with_start(index, zone, place, &middle, window, &order))
+			return false;
+		if (order > 0)
+		{
+			first = middle;
+			*low = middle.start + 1;
+		}
+		else
+		{
+			*high = middle.start;
+			if (!find_page(zone, *high - 1, &last))
+				return false;
+		}
+	}
+	return *low == *high ||
+		(has_entry(window, zone, *low) && has_entry(window, zone, *high - 1)) ||
+		fill_window(index, zone, &first, *low, *high - *low, window);
+}
+
+bool
+sware_run_copy_tuples(Relation index, const SwareSortedZone *zone,
+					  uint32 first, uint32 count, char *into,
+					  SwareRunWindow *window)
+{
+	while (count > 0)
+	{
+		uint32		position;
+		uint32		part;
+		Size		length;
+
+		if (!has_entry(window, zone, first))
+		{
+			RunPage		page;
+
+			if (!find_page(zone, first, &page) ||
+				!fill_window(index, zone, &page, first, count, window))
+				return false;
+		}
+		position = first - window->first;
+		part = Min(count, window->count - position);
+		length = window->offsets[position + part] - window->offsets[position];
+		memcpy(into, window->copy.bytes + window->offsets[position], length);
+		into += length;
+		first += part;
+		count -= part;
+	}
+	return true;
+}
+
+bool
+sware_run_retire(SwareSortedZone *zone, uint32 pages)
+{
+	uint32		start;
+
+	if (!read_starts(zone, pages, 1, &start))
+		return false;
+
+	/* the last fence that is not behind the first entry that counts */
+	if (zone->fences > 0 && start < zone->entries &&
+		!sware_pool_read(&zone->allocation,
+						 zone->fencesStart +
+						 start / SWARE_FENCE_DISTANCE * sizeof(int64),
+						 &zone->smallest, sizeof(int64)))
+		return false;
+	if (!sware_pool_has_stamp(&zone->allocation, zone->stamp))
+		return false;
+	zone->retiredPages = pages;
+	zone->firstEntry = start;
+	return start < zone->endEntry;
+}

@@ -1,0 +1,83 @@
+-- Sorted zones of page runs, compared with the pages. A setting for tests lets small
+-- buffers have sorted pages; sware.fault_points has the server know it.
+CREATE EXTENSION sware_zones;
+SET sware.fault_points = '';
+SET sware.fault_pages_to_sort = 8;
+
+-- Each statement commits, so that the rows go to the buffer.
+CREATE PROCEDURE run_rows(target text, expression text, first int, last int)
+LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN 0 .. (last - first) / 100 LOOP
+		EXECUTE format('INSERT INTO %s SELECT %s FROM generate_series(%s, %s) i',
+			target, expression, first + i * 100, least(first + i * 100 + 99, last));
+		COMMIT;
+	END LOOP;
+END $$;
+CREATE FUNCTION scrambled(i bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS
+	'SELECT hashint8(i)::bigint % 10000000';
+
+-- What a test can show; other counts depend on where pages became full.
+CREATE FUNCTION compare_runs(index regclass, OUT several_runs bool, OUT all_have_zones bool,
+	OUT has_filters bool, OUT filters_work bool, OUT some_retired bool)
+LANGUAGE sql AS $$
+	SELECT r.zones > 2, r.others = 0, filters = z.zones, false_positives < 0.04, r.retired > 0
+	FROM sware_compare_zones(index) z, sware_run_zones(index) r
+$$;
+
+-- Keys of fixed size.
+CREATE TABLE run_numbers (k bigint, n int);
+CREATE INDEX run_numbers_k ON run_numbers USING sware (k) WITH (buffer_size = 320);
+CREATE INDEX run_numbers_desc ON run_numbers USING sware (n DESC, k) WITH (buffer_size = 320);
+CALL run_rows('run_numbers', 'scrambled(i), scrambled(i) % 7', 1, 38000);
+SELECT several_runs, all_have_zones, has_filters FROM compare_runs('run_numbers_k');
+-- A sweep retires the first pages of runs.
+CALL run_rows('run_numbers', 'scrambled(i), scrambled(i) % 7', 38001, 60000);
+SELECT * FROM compare_runs('run_numbers_k');
+SELECT * FROM compare_runs('run_numbers_desc');
+
+-- Keys of all sizes; without abbreviations; large ones, of which there are no anchors.
+CREATE TABLE run_texts (a text COLLATE "C", b inet, c text, n bigint);
+CREATE INDEX run_texts_a ON run_texts USING sware (a, n) WITH (buffer_size = 320);
+CREATE INDEX run_texts_b ON run_texts USING sware (b) INCLUDE (n) WITH (buffer_size = 320);
+CREATE INDEX run_texts_c ON run_texts USING sware (c) WITH (buffer_size = 320);
+CALL run_rows('run_texts',
+	$$repeat(chr(97 + (scrambled(i) % 13 + 13)::int % 13), (scrambled(i) % 40 + 40)::int % 40),
+	'10.0.0.0'::inet + abs(scrambled(i)),
+	CASE WHEN i % 3 < 2 THEN (SELECT string_agg(md5(scrambled(i)::text || j), '')
+		FROM generate_series(1, 50) j) ELSE 'x' || scrambled(i) END, i$$, 1, 24000);
+SELECT * FROM compare_runs('run_texts_a');
+SELECT * FROM compare_runs('run_texts_b');
+SELECT * FROM compare_runs('run_texts_c');
+
+-- Nulls, equal and extreme values.
+CREATE TABLE run_shapes (k int, n int);
+CREATE INDEX run_shapes_k ON run_shapes USING sware (k NULLS FIRST) WITH (buffer_size = 320);
+CREATE INDEX run_shapes_few ON run_shapes USING sware (n, k) WITH (buffer_size = 320, bloom_bits = 0);
+CALL run_rows('run_shapes',
+	'CASE i % 5 WHEN 0 THEN NULL WHEN 1 THEN 2147483647 WHEN 2 THEN -2147483648
+	ELSE scrambled(i) END, scrambled(i) % 2', 1, 60000);
+SELECT several_runs, all_have_zones FROM compare_runs('run_shapes_k');
+SELECT several_runs, all_have_zones, has_filters FROM compare_runs('run_shapes_few');
+
+-- Such zones need few chunks: less than a tenth of one for a page, where page runs are
+-- as large as those of large buffers.
+SET sware.fault_pages_to_sort = 64;
+CREATE TABLE run_large (k bigint);
+CREATE INDEX run_large_k ON run_large USING sware (k) WITH (buffer_size = 320);
+CALL run_rows('run_large', 'scrambled(i)', 1, 30000);
+ALTER INDEX run_large_k SET (buffer_size = 4096);
+CALL run_rows('run_large', 'scrambled(i)', 30001, 180000);
+SELECT * FROM compare_runs('run_large_k');
+SELECT pages > 200 AS many_pages, chunks * 10 < pages AS few_chunks, entries > pages * 500 AS full_pages
+FROM sware_run_zones('run_large_k');
+-- A sweep retires the first pages of each.
+CALL run_rows('run_large', 'scrambled(i)', 180001, 300000);
+SELECT * FROM compare_runs('run_large_k');
+
+-- No memory is lost.
+SELECT total - unused - used AS lost FROM sware_count_chunks();
+DROP TABLE run_numbers, run_texts, run_shapes, run_large;
+DROP PROCEDURE run_rows;
+DROP FUNCTION compare_runs, scrambled;
+DROP EXTENSION sware_zones;
