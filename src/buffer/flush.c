@@ -78,8 +78,9 @@
 
 /*
  * A flush of everything moves this number of pages at once, or as many as
- * maintenance_work_mem allows.  For each page it needs this number of bytes,
- * for a copy, for pointers, and for sorting.
+ * maintenance_work_mem allows, which also bounds how many pages are sorted
+ * together.  For each page this number of bytes is needed, for a copy, for
+ * pointers, and for sorting.
  */
 #define MAX_BATCH_PAGES			512
 #define MEMORY_PER_PAGE			((Size) 4 * BLCKSZ)
@@ -305,6 +306,14 @@ sort_pages(Relation index, Relation heap, const SwareListedPage *pages,
 	return done;
 }
 
+/* The number of pages that maintenance_work_mem allows, `most` at most. */
+static int
+pages_at_once(int most)
+{
+	return Max(1, Min(maintenance_work_mem * (Size) 1024 / MEMORY_PER_PAGE,
+					  most));
+}
+
 /* The table of an index, on which the caller has a lock. */
 static Relation
 open_table(Relation index)
@@ -383,9 +392,7 @@ int64
 sware_buffer_flush_all(Relation index)
 {
 	SwareBufferState state;
-	int			at_once =
-		Min(maintenance_work_mem * (Size) 1024 / MEMORY_PER_PAGE,
-			MAX_BATCH_PAGES);
+	int			at_once = pages_at_once(MAX_BATCH_PAGES);
 	int64		moved = 0;
 
 	if (is_flushing(index))
@@ -525,22 +532,15 @@ relieve(Relation index, Relation heap, const SwareListedPage *pages, int count,
 	int			limit = arrive_scrambled(index, false) ?
 		MAX_SCRAMBLED_PIECE_PAGES : MAX_PIECE_PAGES;
 	int			piece;
-	SwareSealedPages sealed = {.runCount = 0};
+	SwareSealedPages sealed;
 
-	/*
-	 * If there are page runs, but no longer a reason for them, the unsorted
-	 * pages before them are flushed first, and need not be told apart.
-	 */
-	if ((to_sort > 0 && arrive_scrambled(index, true)) ||
-		sware_listed_page_is_sorted(index, &pages[0]))
-	{
-		sware_tell_sealed_pages(index, pages, count, &sealed);
-		*run_pages = sealed.sortedCount;
-	}
+	sware_tell_sealed_pages(index, pages, count, &sealed);
+	*run_pages = sealed.sortedCount;
 	if (to_sort > 0 && sealed.unsortedCount >= to_sort &&
 		arrive_scrambled(index, sealed.runCount > 0))
 	{
-		piece = Min(sealed.unsortedCount, Max(to_sort, SWARE_MAX_TO_SORT));
+		piece = Min(sealed.unsortedCount,
+					pages_at_once(Max(to_sort, SWARE_MAX_TO_SORT)));
 		if (sort_pages(index, heap, sealed.unsorted, piece))
 		{
 			*run_pages += piece;

@@ -338,6 +338,7 @@ fill_slots(NewRun *run, Page page, int number)
 		slots[i].sequence = run->firstSequence + next;
 		slots[i].state = SWARE_SLOT_SEALED;
 		slots[i].entries = run->starts[next + 1] - run->starts[next];
+		slots[i].isSorted = true;
 		run->listed++;
 	}
 }

@@ -36,15 +36,6 @@ struct SwareSweep
 	binaryheap *heap;			/* of runs that have pages left */
 };
 
-bool
-sware_listed_page_is_sorted(Relation index, const SwareListedPage *page)
-{
-	PGAlignedBlock copy;
-
-	sware_copy_listed_page(index, page, copy.data);
-	return sware_buffer_page_is_sorted(copy.data);
-}
-
 void
 sware_tell_sealed_pages(Relation index, const SwareListedPage *pages, int count,
 						SwareSealedPages *sealed)
@@ -63,13 +54,13 @@ sware_tell_sealed_pages(Relation index, const SwareListedPage *pages, int count,
 		PGAlignedBlock copy;
 		SwarePageRun *run;
 
-		CHECK_FOR_INTERRUPTS();
-		sware_copy_listed_page(index, &pages[i], copy.data);
-		if (!sware_buffer_page_is_sorted(copy.data))
+		if (!pages[i].isSorted)
 		{
 			sealed->unsorted[sealed->unsortedCount++] = pages[i++];
 			continue;
 		}
+		CHECK_FOR_INTERRUPTS();
+		sware_copy_listed_page(index, &pages[i], copy.data);
 		if (sealed->runCount == allocated)
 		{
 			allocated *= 2;
@@ -80,7 +71,7 @@ sware_tell_sealed_pages(Relation index, const SwareListedPage *pages, int count,
 		run->first = i;
 		run->lastSequence = pages[i].sequence +
 			SwarePageGetOpaque(copy.data)->run.pagesBehind;
-		while (i < count &&
+		while (i < count && pages[i].isSorted &&
 			   (int32) (pages[i].sequence - run->lastSequence) <= 0)
 			i++;
 		run->count = i - run->first;

@@ -47,13 +47,9 @@ typedef struct SwareSealedPages
 	int			runCount;
 } SwareSealedPages;
 
-/* Is a sealed page a sorted one? */
-extern bool sware_listed_page_is_sorted(Relation index,
-										const SwareListedPage *page);
-
 /*
- * Find out which of all sealed pages, which are given in the order of sealing,
- * are sorted.  Reads the unsorted ones, and one of each page run.
+ * Tell apart all sealed pages, which are given in the order of sealing.  Reads
+ * one page of each page run.
  */
 extern void sware_tell_sealed_pages(Relation index,
 									const SwareListedPage *pages, int count,

@@ -376,6 +376,7 @@ seal(Relation index, Buffer buffer, Buffer successor, uint32 incarnation,
 	slot->sequence = sequence = meta->nextSequence++;
 	slot->state = SWARE_SLOT_SEALED;
 	slot->entries = entries;
+	slot->isSorted = false;
 
 	meta->tails[tail].block = InvalidBlockNumber;
 	meta->tails[tail].incarnation = 0;

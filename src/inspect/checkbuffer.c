@@ -91,7 +91,7 @@ static void
 add_slot(Directory *directory, const SwareSlot *slot, uint32 number)
 {
 	SwareListedPage listed = {slot->page, slot->sequence, number, slot->state,
-	slot->entries};
+	slot->entries, slot->isSorted};
 
 	if (directory->slotCount == directory->slotsAllocated)
 	{
@@ -409,7 +409,12 @@ check_listed_page(SwareCheck *check, Directory *directory,
 		sware_report_corruption(check->index, link.block,
 								"The page has %d entries, but slot %u of the buffer's directory says %u.",
 								count, listed->slot, listed->entries);
-	if (sware_buffer_page_is_sorted(page))
+	if (sware_buffer_page_is_sorted(page) != listed->isSorted)
+		sware_report_corruption(check->index, link.block,
+								"The page is %s, but slot %u of the buffer's directory says that it is %s.",
+								listed->isSorted ? "unsorted" : "sorted", listed->slot,
+								listed->isSorted ? "sorted" : "unsorted");
+	if (listed->isSorted)
 		check_sorted_page(check, listed, page, run);
 }
 

@@ -239,8 +239,11 @@ typedef struct SwareSlot
 								 * around, so compare by the sign of the
 								 * difference */
 	uint16		state;			/* SWARE_SLOT_* */
-	uint16		entries;		/* number of entries on the page */
+	uint16		entries:15;		/* number of entries on the page */
+	uint16		isSorted:1;		/* is it a sorted page? */
 } SwareSlot;
+
+StaticAssertDecl(sizeof(SwareSlot) == 16, "a slot has no padding");
 
 #define SWARE_SLOTS_PER_PAGE \
 	((int) ((BLCKSZ - SizeOfPageHeaderData - sizeof(SwarePageOpaqueData)) / \

@@ -174,6 +174,7 @@ sware_buffer_list_pages(Relation index, uint16 state, SwareListedPage **pages)
 			listed->slot = i * SWARE_SLOTS_PER_PAGE + j;
 			listed->state = state;
 			listed->entries = slots[j].entries;
+			listed->isSorted = slots[j].isSorted;
 		}
 	}
 	pfree(links);

@@ -46,6 +46,7 @@ typedef struct SwareListedPage
 	int			slot;			/* the number of its slot */
 	uint16		state;			/* SWARE_SLOT_SEALED or SWARE_SLOT_RETIRED */
 	uint16		entries;		/* on the page */
+	bool		isSorted;		/* is it a sorted page? */
 } SwareListedPage;
 
 /* An entry of a buffer page. */
