@@ -37,6 +37,14 @@ def number_list(text):
     return numbers
 
 
+def size(text):
+    """A number of bytes, from a size such as 48MB."""
+    found = re.fullmatch(r"([1-9][0-9]*)(kB|MB|GB)", text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"not a size such as 48MB: {text}")
+    return int(found[1]) << {"kB": 10, "MB": 20, "GB": 30}[found[2]]
+
+
 def mix(text):
     """A proportion of reads to writes, such as 10:90."""
     if not re.fullmatch(r"[1-9][0-9]?:[1-9][0-9]?", text):
@@ -156,7 +164,7 @@ def add_server(parser):
         "--vary", type=variation, metavar="NAME=VALUE,...",
         help="measure the compared access method with each of these values of "
         "an index option, in turn; or of a setting, whose name has a dot, such as "
-        "sware.staging_size=64kB,1MB, in ingestion, mixes and access_method",
+        "sware.staging_size=64kB,1MB, in ingestion, mixes, larger and access_method",
     )
     group.add_argument(
         "--setting", type=setting, action="append", default=[], dest="settings",
