@@ -196,6 +196,7 @@ def measure_case(measured, case):
     if "vacuum" in chosen.parts:
         for subject in measured.everyone[1:]:
             time_vacuum(measured, case, subject, tables[subject])
+    compare(measured, case, tables)
     for table in tables.values():
         server.execute(measured.connection, f"DROP TABLE {table}")
 
@@ -354,7 +355,7 @@ def figures_of(measured, subject, table):
 
 def counters(measured, subject, table):
     connection = measured.connection
-    read, written = server.disk_bytes(measured.place)
+    read, written = server.file_bytes(measured.place)
     found = {
         "wal_bytes": server.wal_position(connection), "read": read, "written": written,
         "images": int(server.value(connection, "SELECT wal_fpi FROM pg_stat_wal")),
@@ -420,9 +421,7 @@ def read_everyone(measured, case, tables, state):
             (
                 "1 % of the keys",
                 f"\\set a random(0, {int((1 - RANGE_SHARE) * 1e6)})\n"
-                f"SELECT count(*) FROM {table} "
-                f"WHERE k BETWEEN {case.key_at('(:a / 1000000.0)')} "
-                f"AND {case.key_at(f'(:a / 1000000.0 + {RANGE_SHARE})')};\n",
+                f"{range_query(case, table, '(:a / 1000000.0)')};\n",
                 RANGES,
             ),
         ):
@@ -441,12 +440,12 @@ def read(measured, case, subject, table, what, script, count):
     )
     figures = {}
     for cache in ("cold", "warm"):
-        before, _ = server.disk_bytes(measured.place)
+        before, _ = server.file_bytes(measured.place)
         outcome = pgbench.run(
             measured.place, script, f"--transactions={count}",
             settings=speed.READ_SETTINGS, log=True,
         )
-        after, _ = server.disk_bytes(measured.place)
+        after, _ = server.file_bytes(measured.place)
         later = outcome.latencies[1:]
         if cache == "cold":
             figures |= {
@@ -457,6 +456,28 @@ def read(measured, case, subject, table, what, script, count):
     measured.note(case, subject, "reads", figures)
     texts = [f"{name.removeprefix(what + ', ')} {figures[name]:,.3f}" for name in figures]
     print(f"{what}, {subject.label}: " + ", ".join(texts), flush=True)
+
+
+def compare(measured, case, tables):
+    """Fails if the indexes do not find as many rows in the same ranges."""
+    server.execute(measured.connection, "SET enable_seqscan = off")
+    shares = (0.1, 0.5, 0.9)
+    found = {
+        subject.label: tuple(
+            server.value(measured.connection, range_query(case, tables[subject], share))
+            for share in shares
+        )
+        for subject in measured.everyone[1:]
+    }
+    if len(set(found.values())) > 1:
+        raise RuntimeError(f"not the same rows were found: {found}")
+
+
+def range_query(case, table, share):
+    return (
+        f"SELECT count(*) FROM {table} WHERE k BETWEEN {case.key_at(share)} "
+        f"AND {case.key_at(f'({share} + {RANGE_SHARE})')}"
+    )
 
 
 def time_vacuum(measured, case, subject, table):

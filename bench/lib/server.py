@@ -181,21 +181,22 @@ def children_of(process):
     return set((process / f"task/{process.name}/children").read_text().split())
 
 
-def disk_bytes(place):
-    """How many bytes all processes of a server have read from the disk and written.
+def file_bytes(place):
+    """How many bytes a server has had read from the disk, and has written to files.
 
-    What the kernel's cache has is not read again, and what is written again before
-    the kernel has sent it to the disk counts once. The kernel adds what a process has
-    done to its parent's when it has ended, so the sessions to be counted should have.
+    What the kernel's cache has is not read from the disk. The kernel's own count of
+    what is to be written takes as many pages as it keeps together for one of them.
+    It adds what a process has done to its parent's when it has ended, so the sessions
+    to be counted should have.
     """
     postmaster = postmaster_of(place)
     read = written = 0
-    for process in (postmaster.name, *children_of(postmaster)):
+    for process in (*children_of(postmaster), postmaster.name):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             text = pathlib.Path(f"/proc/{process}/io").read_text()
             figures = dict(line.split(": ") for line in text.splitlines())
             read += int(figures["read_bytes"])
-            written += int(figures["write_bytes"])
+            written += int(figures["wchar"])
     return read, written
 
 
