@@ -115,6 +115,20 @@ class Measured:
         ]
         self.raw = []
         self.over_time = []
+        self.turns = {}
+
+    def rows_of(self, subject, number):
+        """How many rows a phase has, which is numbered from 0."""
+        chosen = self.chosen
+        if number > 0 and chosen.rows is not None:
+            usual = chosen.rows
+        elif subject.access_method == "sware":
+            return buffer.capacity(self.connection, subject)
+        else:
+            usual = buffer.rows_to_fill(chosen, self.connection)
+        if subject.access_method != "sware" and chosen.plain_rows is not None:
+            return chosen.plain_rows
+        return usual
 
     def restart(self):
         """Restarts the server with nothing in memory of what is in its files."""
@@ -142,8 +156,6 @@ class Measured:
 def measure(chosen, place, group):
     measured = Measured(chosen, place, group)
     group.add_server(place)
-    if chosen.rows is None:
-        chosen.rows = buffer.rows_to_fill(chosen, measured.connection)
     for keys in chosen.keys:
         for times in chosen.times:
             for size in chosen.rows_per_transaction:
@@ -165,6 +177,7 @@ def measure_case(measured, case):
     )
     measured.group.limit(None)
     tables = {subject: f"larger_{i}" for i, subject in enumerate(measured.everyone)}
+    measured.turns = {}
     for subject, table in tables.items():
         build(measured, case, subject, table)
     measured.restart()
@@ -172,7 +185,6 @@ def measure_case(measured, case):
     every = chosen.checkpoint_rows or (
         server.relation_bytes(measured.connection, f"{tables[subjects.NBTREE]}_k") // 8192
     )
-    # For a hundred rows or so, PostgreSQL has one page.
     rows_a_page = case.rows / (
         server.relation_bytes(measured.connection, tables[subjects.NBTREE]) / 8192
     )
@@ -276,7 +288,9 @@ def insert(measured, case, subject, table, number, checkpoints):
     """One phase of inserts, and the checkpoint at its end."""
     chosen = measured.chosen
     size = case.rows_per_transaction
-    turns = max(1, chosen.rows // (size * chosen.clients))
+    turns = max(1, measured.rows_of(subject, number) // (size * chosen.clients))
+    done = measured.turns.get(table, 0)
+    measured.turns[table] = done + turns
     script = pgbench.numbering(chosen.clients) + (
         f"\\set first :arrival * {size} + {case.rows}\n"
         f"INSERT INTO {table} SELECT {case.key('i')} "
@@ -286,7 +300,7 @@ def insert(measured, case, subject, table, number, checkpoints):
         with checkpoints:
             outcome = pgbench.run(
                 measured.place, script, f"--transactions={turns}",
-                f"--define=turn={number * turns - 1}", clients=chosen.clients, log=True,
+                f"--define=turn={done - 1}", clients=chosen.clients, log=True,
             )
         server.execute(measured.connection, "CHECKPOINT")
     rows = outcome.transactions * size
@@ -459,18 +473,17 @@ def read(measured, case, subject, table, what, script, count):
 
 
 def compare(measured, case, tables):
-    """Fails if the indexes do not find as many rows in the same ranges."""
+    """Fails if indexes of the same rows do not find as many of them in some ranges."""
     server.execute(measured.connection, "SET enable_seqscan = off")
-    shares = (0.1, 0.5, 0.9)
-    found = {
-        subject.label: tuple(
-            server.value(measured.connection, range_query(case, tables[subject], share))
-            for share in shares
+    found = {}
+    for subject in measured.everyone[1:]:
+        table = tables[subject]
+        counts = tuple(
+            server.value(measured.connection, range_query(case, table, share))
+            for share in (0.1, 0.5, 0.9)
         )
-        for subject in measured.everyone[1:]
-    }
-    if len(set(found.values())) > 1:
-        raise RuntimeError(f"not the same rows were found: {found}")
+        if found.setdefault(measured.turns[table], counts) != counts:
+            raise RuntimeError(f"{counts} rows were found by {subject.label}, not {found}")
 
 
 def range_query(case, table, share):

@@ -109,10 +109,10 @@ def of_buffer(one):
     found["entries in the buffer"] = held
     if held > 0:
         found["times the buffer was replaced"] = flushed / held
-    for name in ("flushed_leaves", "leaf_visits", "leaves_visited"):
-        visits = sum(phase.get(name, 0) for phase in one.rounds)
-        if visits > 0:
-            found["entries a leaf"] = flushed / visits
+    visits = sum(phase.get("leaf_visits", 0) for phase in one.rounds)
+    if visits > 0:
+        inserted = sum(phase["entries_inserted"] for phase in one.rounds)
+        found["entries of a visit of a leaf"] = inserted / visits
     return found
 
 
@@ -183,7 +183,7 @@ def tell(chosen, raw, over_time, labels):
 def draw(chosen, summary, over_time, labels):
     title = (
         f"memory of {chosen.limit >> 20} MB, {chosen.clients} clients, "
-        f"{chosen.rows:,} rows a phase"
+        f"medians of {chosen.rounds} rounds"
     )
     nbtree, *compared = labels[1:]
     panels = []
@@ -201,7 +201,8 @@ def draw(chosen, summary, over_time, labels):
     lines = []
     for case in dict.fromkeys(case_of(row) for row in over_time):
         values = {}
-        for label in labels:
+        # The colours are those of the bars.
+        for label in (*labels[1:], labels[0]):
             points = [
                 row for row in over_time
                 if case_of(row) == case and row["subject"] == label
