@@ -107,6 +107,9 @@ def of_buffer(one):
     for figure, name in (("wal_bytes", "WAL"), ("written", "written"), ("read", "read")):
         found[f"drain, {name}, MB"] = drain[figure] / 2**20
     found["entries in the buffer"] = held
+    found["entries in the buffer at the end"] = sum(
+        phase["buffer_entries"] for phase in one.all_inserts
+    )
     if held > 0:
         found["times the buffer was replaced"] = flushed / held
     visits = sum(phase.get("leaf_visits", 0) for phase in one.rounds)
