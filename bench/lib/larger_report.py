@@ -97,9 +97,9 @@ def net(name):
 
 def of_buffer(one):
     """What sware says of its buffer."""
-    if "flushed_entries" not in one.phases["fill"]:
+    if "buffer_entries" not in one.phases["fill"]:
         return {}
-    flushed = sum(phase["flushed_entries"] for phase in one.rounds)
+    flushed = sum(phase["entries_inserted"] for phase in one.rounds)
     # What is counted of the buffer in each phase is the change.
     held = one.phases["fill"]["buffer_entries"]
     drain = one.phases["drain"]
@@ -110,12 +110,12 @@ def of_buffer(one):
     found["entries in the buffer at the end"] = sum(
         phase["buffer_entries"] for phase in one.all_inserts
     )
+    found["entries flushed a row"] = flushed / sum(phase["rows"] for phase in one.rounds)
     if held > 0:
         found["times the buffer was replaced"] = flushed / held
     visits = sum(phase.get("leaf_visits", 0) for phase in one.rounds)
     if visits > 0:
-        inserted = sum(phase["entries_inserted"] for phase in one.rounds)
-        found["entries of a visit of a leaf"] = inserted / visits
+        found["entries of a visit of a leaf"] = flushed / visits
     return found
 
 
