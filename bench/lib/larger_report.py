@@ -147,12 +147,18 @@ def share(value, nbtree):
 
 def range_of_shares(name, theirs, ours):
     """The lowest and the highest share of a round, of figures that rounds have."""
-    figures = {text: figure for figure, text in OF_ROUND.items()}
-    figures |= {text: figure for figure, (text, _) in OF_ROW.items()}
-    if name not in figures:
+    of_round = {text: figure for figure, text in OF_ROUND.items()}
+    of_row = {text: figure for figure, (text, _) in OF_ROW.items()}
+
+    def value(one):
+        if name in of_round:
+            return one[of_round[name]]
+        return one[of_row[name]] / one["rows"]
+
+    if name not in of_round and name not in of_row:
         return {"lowest": None, "highest": None}
     shares = [
-        share(our_round[figures[name]], their_round[figures[name]])
+        share(value(our_round), value(their_round))
         for their_round, our_round in zip(theirs.rounds, ours.rounds)
     ]
     known = [one for one in shares if one is not None]
