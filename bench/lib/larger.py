@@ -29,7 +29,7 @@ DELETED = 100
 
 PERCENTILES = {"p50": 50, "p99": 99, "p99.9": 99.9, "longest": 100}
 
-# Of the length of what is drawn over time, a share.
+# A phase is drawn over time in so many pieces.
 PIECES = 25
 
 RANGES = 3
@@ -156,17 +156,28 @@ class Measured:
 def measure(chosen, place, group):
     measured = Measured(chosen, place, group)
     group.add_server(place)
-    for keys in chosen.keys:
-        for times in chosen.times:
-            for size in chosen.rows_per_transaction:
-                entries_a_page = (
-                    FILLED_BYTES * chosen.fillfactor // 100 // KEYS[keys].entry_bytes
-                )
-                rows = times * chosen.limit // 8192 * entries_a_page
-                measure_case(measured, Case(keys, times, size, rows))
+    raw, over_time = [], []
+    try:
+        for case in cases(chosen):
+            measured.raw, measured.over_time = [], []
+            measure_case(measured, case)
+            raw += measured.raw
+            over_time += measured.over_time
+    finally:
+        # What was measured is told, even if a later case has failed.
+        if raw:
+            labels = [subject.label for subject in measured.everyone]
+            larger_report.tell(chosen, raw, over_time, labels)
     measured.connection.close()
-    labels = [subject.label for subject in measured.everyone]
-    larger_report.tell(chosen, measured.raw, measured.over_time, labels)
+
+
+def cases(chosen):
+    for keys in chosen.keys:
+        entries_a_page = FILLED_BYTES * chosen.fillfactor // 100 // KEYS[keys].entry_bytes
+        for times in chosen.times:
+            rows = times * chosen.limit // 8192 * entries_a_page
+            for size in chosen.rows_per_transaction:
+                yield Case(keys, times, size, rows)
 
 
 def measure_case(measured, case):
@@ -231,7 +242,11 @@ def build(measured, case, subject, table):
     server.execute(connection, f"VACUUM (FREEZE, ANALYZE) {table}")
     server.execute(connection, "SET maintenance_work_mem = '256MB'")
     full = dataclasses.replace(
-        subject, options=(*subject.options, ("fillfactor", measured.chosen.fillfactor))
+        subject,
+        options=(
+            *(option for option in subject.options if option[0] != "fillfactor"),
+            ("fillfactor", measured.chosen.fillfactor),
+        ),
     )
     server.execute(connection, full.create_index(table, measured.chosen.unique))
     # Leaves that are appended later are as full as usual.

@@ -164,7 +164,7 @@ def add_server(parser):
         "--vary", type=variation, metavar="NAME=VALUE,...",
         help="measure the compared access method with each of these values of "
         "an index option, in turn; or of a setting, whose name has a dot, such as "
-        "sware.staging_size=64kB,1MB, in ingestion, mixes, larger and access_method",
+        "sware.staging_size=64kB,1MB, in ingestion, mixes and access_method",
     )
     group.add_argument(
         "--setting", type=setting, action="append", default=[], dest="settings",

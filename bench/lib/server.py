@@ -184,10 +184,10 @@ def children_of(process):
 def file_bytes(place):
     """How many bytes a server has had read from the disk, and has written to files.
 
-    What the kernel's cache has is not read from the disk. The kernel's own count of
-    what is to be written takes as many pages as it keeps together for one of them.
-    It adds what a process has done to its parent's when it has ended, so the sessions
-    to be counted should have.
+    What the kernel's cache has is not read from the disk. What goes to the disk is not
+    taken from the kernel, which counts all pages that it keeps together when one of
+    them changes. The kernel adds what a process has done to its parent's when it has
+    ended, so the sessions to be counted should have.
     """
     postmaster = postmaster_of(place)
     read = written = 0
