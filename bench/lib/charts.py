@@ -68,6 +68,33 @@ def draw_bars(axis, title, unit, groups, values):
     axis.spines[["top", "right"]].set_visible(False)
 
 
+def lines(path, title, panels):
+    """Writes lines, one panel below the other.
+
+    A panel is its title, the labels of its axes, and two lists, of places on them, by
+    the label of each subject.
+    """
+    figure, axes = pyplot.subplots(
+        len(panels), 1, squeeze=False, layout="constrained",
+        figsize=(9, 2.4 * len(panels) + 0.6),
+    )
+    for axis, (name, x_title, y_title, values) in zip(axes[:, 0], panels):
+        for number, (label, (xs, ys)) in enumerate(values.items()):
+            axis.plot(
+                xs, ys, color=COLOURS[number % len(COLOURS)], label=label, linewidth=1
+            )
+        axis.set_title(name, loc="left", fontsize=10, fontweight="bold")
+        axis.set_xlabel(x_title, fontsize=8)
+        axis.set_ylabel(y_title, fontsize=8)
+        axis.set_ylim(bottom=0)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0, 0].legend(
+        loc="lower right", bbox_to_anchor=(1, 1), ncol=4, frameon=False, fontsize=8
+    )
+    figure.suptitle(title, fontsize=11)
+    save(figure, path)
+
+
 def heat_map(path, title, row_names, column_names, values, row_title, column_title):
     """Writes a table of figures as coloured fields; None stays empty."""
     figure, axis = pyplot.subplots(

@@ -37,6 +37,14 @@ def number_list(text):
     return numbers
 
 
+def size(text):
+    """A number of bytes, from a size such as 48MB."""
+    found = re.fullmatch(r"([1-9][0-9]*)(kB|MB|GB)", text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"not a size such as 48MB: {text}")
+    return int(found[1]) << {"kB": 10, "MB": 20, "GB": 30}[found[2]]
+
+
 def mix(text):
     """A proportion of reads to writes, such as 10:90."""
     if not re.fullmatch(r"[1-9][0-9]?:[1-9][0-9]?", text):

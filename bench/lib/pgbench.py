@@ -22,6 +22,7 @@ class Outcome:
     seconds: float
     processor_seconds: float  # of the sessions, from their beginning to their end
     latencies: object = None  # an array, in microseconds, if they were asked for
+    ends: object = None  # then the times at which the transactions ended, in seconds
     retries: int | None = None  # after serialization failures, with --max-tries only
 
     @property
@@ -74,12 +75,12 @@ def run(place, script, *arguments, clients=1, seed=1, settings=(), log=False):
     if finished.returncode != 0 or transactions is None or rate is None:
         raise RuntimeError(f"pgbench failed:\n{finished.stdout}{finished.stderr}")
     transactions = int(transactions[1])
-    latencies = read_latencies(prefix) if log else None
+    latencies, ends = read_log(prefix) if log else (None, None)
     if log and len(latencies) != transactions:
         raise RuntimeError("pgbench did not log every transaction")
     return Outcome(
         transactions, transactions / float(rate[1]), sessions.processor_seconds(),
-        latencies, int(retries[1]) if retries else None,
+        latencies, ends, int(retries[1]) if retries else None,
     )
 
 
@@ -112,17 +113,20 @@ def running(place, connection, script, *arguments):
         process.communicate()
 
 
-def read_latencies(prefix):
-    """Reads and removes the logs: one a thread, the third field is the time."""
+def read_log(prefix):
+    """Reads and removes the logs, one a thread: how long transactions took, and ends.
+
+    The third field is how long, the last two are the end.
+    """
     import numpy
 
     logs = list(prefix.parent.glob(f"{prefix.name}.*"))
-    latencies = numpy.concatenate(
-        [numpy.loadtxt(log, usecols=2, ndmin=1) for log in logs]
+    figures = numpy.concatenate(
+        [numpy.loadtxt(log, usecols=(2, 4, 5), ndmin=2) for log in logs]
     )
     for log in logs:
         log.unlink()
-    return latencies
+    return figures[:, 0], figures[:, 1] + figures[:, 2] / 1e6
 
 
 def numbering(clients):

@@ -172,6 +172,62 @@ def processor_seconds(connection):
     return int(status.read_text().split()[0]) / 1e9
 
 
+def postmaster_of(place):
+    number = (place.log.parent / "postmaster.pid").read_text().split()[0]
+    return pathlib.Path(f"/proc/{number}")
+
+
+def children_of(process):
+    return set((process / f"task/{process.name}/children").read_text().split())
+
+
+def file_bytes(place):
+    """How many bytes a server has had read from the disk, and has written to files.
+
+    What the kernel's cache has is not read from the disk. What goes to the disk is not
+    taken from the kernel, which counts all pages that it keeps together when one of
+    them changes. The kernel adds what a process has done to its parent's when it has
+    ended, so the sessions to be counted should have.
+    """
+    postmaster = postmaster_of(place)
+    read = written = 0
+    for process in (*children_of(postmaster), postmaster.name):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            text = pathlib.Path(f"/proc/{process}/io").read_text()
+            figures = dict(line.split(": ") for line in text.splitlines())
+            read += int(figures["read_bytes"])
+            written += int(figures["wchar"])
+    return read, written
+
+
+def stop(place):
+    """Stops the server in order; there are no sessions after that."""
+    control(place, "stop", "--mode=fast")
+
+
+def start(place):
+    control(place, "start", f"--log={place.log}")
+
+
+def control(place, *arguments):
+    directory = place.log.parent
+    owner = directory.stat()
+    as_owner = {}
+    if os.geteuid() == 0:
+        as_owner = {
+            "user": owner.st_uid, "group": owner.st_gid, "extra_groups": [],
+        }
+    finished = subprocess.run(
+        [
+            place.programs / "pg_ctl", f"--pgdata={directory}", "--wait",
+            "--timeout=600", *arguments,
+        ],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd=directory, **as_owner,
+    )
+    if finished.returncode != 0:
+        raise RuntimeError(f"pg_ctl {arguments[0]} failed")
+
+
 class Sessions:
     """The processor time of the sessions that begin from now on.
 
@@ -179,15 +235,9 @@ class Sessions:
     """
 
     def __init__(self, place):
-        directory = place.log.parent
-        number = (directory / "postmaster.pid").read_text().split()[0]
-        self.postmaster = pathlib.Path(f"/proc/{number}")
-        self.others = self.children()
+        self.postmaster = postmaster_of(place)
+        self.others = children_of(self.postmaster)
         self.before = self.ended_seconds()
-
-    def children(self):
-        number = self.postmaster.name
-        return set((self.postmaster / f"task/{number}/children").read_text().split())
 
     def ended_seconds(self):
         # What follows the name, which is in parentheses, begins at field 3.
@@ -196,7 +246,7 @@ class Sessions:
 
     def processor_seconds(self):
         """Waits until they have ended, and returns the processor's time."""
-        while not self.children() <= self.others:
+        while not children_of(self.postmaster) <= self.others:
             time.sleep(0.01)
         return self.ended_seconds() - self.before
 
