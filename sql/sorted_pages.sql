@@ -95,11 +95,16 @@ SELECT check_all();
 SELECT same_rows('SELECT k, id FROM t ORDER BY k, id');
 ALTER INDEX twin_sware.t_k SET (buffer_size = 640);
 
--- VACUUM and sware_flush flush everything.
+-- VACUUM and sware_flush flush everything, also page runs that are not of the sweep that
+-- is under way.
 SET sware.fault_pages_to_sort = 8;
 CALL insert_scrambled(570, 669);
 SELECT sorted > 20 AS many_are_sorted
 FROM sealed_pages('twin_sware.t_k');
+ALTER INDEX twin_sware.t_k SET (buffer_size = 1600);
+SELECT flushed_pages AS flushed FROM sware_stats('twin_sware.t_k') \gset
+CALL insert_scrambled(5000, 5449);
+SELECT flushed_pages > :flushed AS was_swept FROM sware_stats('twin_sware.t_k');
 SELECT on_both('DELETE FROM t WHERE id % 3 = 0');
 VACUUM twin_sware.t;
 VACUUM twin_nbtree.t;
@@ -138,6 +143,19 @@ CALL insert_scrambled(1100, 1149);
 SELECT check_all();
 SELECT same_rows('SELECT k, id FROM t ORDER BY k, id');
 SELECT same_rows('SELECT note, k FROM t ORDER BY note DESC, k DESC');
+
+-- Such errors, again and again, do not make the buffer grow.
+CREATE TABLE twin_sware.again (k int);
+CREATE INDEX again_k ON twin_sware.again USING sware (k) WITH (buffer_size = 80);
+SET sware.fault_pages_to_sort = -8;
+SET sware.fault_points = 'sorted-listed=error';
+SELECT format('INSERT INTO twin_sware.again SELECT scrambled(n) FROM generate_series(1, %s) n', 200 + i)
+FROM generate_series(1, 50) i \gexec
+RESET sware.fault_points;
+SET sware.fault_pages_to_sort = 8;
+SELECT unsorted + sorted <= 20 AS is_bounded FROM sealed_pages('twin_sware.again_k');
+SELECT sware_check('twin_sware.again_k', true) IS NOT NULL AS checked;
+DROP TABLE twin_sware.again;
 
 -- The same with a unique index: each key is found once.
 SELECT on_both('CREATE TABLE u (k int)');

@@ -24,6 +24,12 @@
 #include "layout/page.h"
 
 /*
+ * Inserts go to the tree when the buffer has this many times its quota, or as
+ * many pages as can have zones.
+ */
+#define SWARE_HARD_LIMIT	2
+
+/*
  * Test modules call these functions.  Since PostgreSQL 16, extensions are
  * compiled with hidden visibility.
  */

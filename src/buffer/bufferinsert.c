@@ -30,17 +30,11 @@
 #include "zones/zones.h"
 
 /*
- * Inserts go to the tree when the buffer has twice its quota, or as many pages
- * as can have zones.
- */
-#define HARD_LIMIT				2
-
-/*
  * A buffer must not fill its directory: then nothing could be sealed, and so
  * not flushed either.  Retired pages that wait for readers need room, too.
  */
 #define MAX_QUOTA() \
-	((Size) sware_directory_limit() / (HARD_LIMIT + 1))
+	((Size) sware_directory_limit() / (SWARE_HARD_LIMIT + 1))
 
 /*
  * Returns the quota of an index's buffer: how many sealed pages it may have
@@ -55,7 +49,7 @@ sware_buffer_quota(Relation index)
 	if (index->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
 		return 0;
 	if (!sware_zones_are_available())
-		pages = Min(pages, SWARE_PAGES_WITHOUT_ZONES / HARD_LIMIT);
+		pages = Min(pages, SWARE_PAGES_WITHOUT_ZONES / SWARE_HARD_LIMIT);
 	return (int) Min(pages, MAX_QUOTA());
 }
 
@@ -185,7 +179,7 @@ replace_full(Relation index, Buffer full, int quota, bool *needs_flush)
 	int			most;
 
 	sware_buffer_read_state(index, &state);
-	most = Min(quota * HARD_LIMIT,
+	most = Min(quota * SWARE_HARD_LIMIT,
 			   sware_zones_request_pages(index, state.sealedPages + 1,
 										 SWARE_SAME_RUN_PAGES));
 	*needs_flush |= state.sealedPages >= Min(quota, most);

@@ -71,10 +71,12 @@
 /*
  * A piece of a sweep has this number of pages at least, and of each page run
  * this number on average: the leaves where a piece ends get entries of the next
- * one, too.
+ * one, too.  All sealed pages are listed for each piece, so it also has one
+ * page for this number of them.
  */
 #define MIN_SWEPT_PAGES			32
 #define SWEPT_PAGES_PER_RUN		2
+#define LISTED_PAGES_PER_SWEPT	128
 
 /*
  * A flush of everything moves this number of pages at once, or as many as
@@ -506,6 +508,7 @@ flush_swept(Relation index, Relation heap, const SwareSealedPages *sealed,
 	int			piece = Max(MIN_SWEPT_PAGES, SWEPT_PAGES_PER_RUN * runs);
 	SwareListedPage *pages;
 
+	piece = Max(piece, sealed->count / LISTED_PAGES_PER_SWEPT);
 	piece = Min(Max(piece, sealed->count - most),
 				MAX_SCRAMBLED_PIECE_PAGES + runs);
 	pages = palloc(piece * sizeof(SwareListedPage));
@@ -536,16 +539,20 @@ relieve(Relation index, Relation heap, const SwareListedPage *pages, int count,
 
 	sware_tell_sealed_pages(index, pages, count, &sealed);
 	*run_pages = sealed.sortedCount;
+	piece = Min(sealed.unsortedCount,
+				pages_at_once(Max(to_sort, SWARE_MAX_TO_SORT)));
+
+	/*
+	 * If errors have left entries on unsorted and on sorted pages, again and
+	 * again, the sorted ones are swept, so that their number is bounded.
+	 */
 	if (to_sort > 0 && sealed.unsortedCount >= to_sort &&
-		arrive_scrambled(index, sealed.runCount > 0))
+		count + piece <= quota * SWARE_HARD_LIMIT &&
+		arrive_scrambled(index, sealed.runCount > 0) &&
+		sort_pages(index, heap, sealed.unsorted, piece))
 	{
-		piece = Min(sealed.unsortedCount,
-					pages_at_once(Max(to_sort, SWARE_MAX_TO_SORT)));
-		if (sort_pages(index, heap, sealed.unsorted, piece))
-		{
-			*run_pages += piece;
-			return 0;
-		}
+		*run_pages += piece;
+		return 0;
 	}
 	most = Min(quota, sware_zones_request_pages(index, count, *run_pages));
 	if (to_sort > 0 && count < most)
