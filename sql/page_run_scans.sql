@@ -151,6 +151,25 @@ VACUUM twin_sware.t;
 VACUUM twin_nbtree.t;
 SELECT * FROM scan_all();
 SELECT check_all();
+
+-- Staged entries between those of many unsorted pages: none gets lost from batch to batch.
+SELECT on_both('CREATE TABLE many (k int, s int)');
+SELECT on_both('CREATE INDEX many_k ON many USING @am (k)');
+ALTER INDEX twin_sware.many_k SET (buffer_size = 1024, sort_threshold = 100);
+RESET sware.fault_pages_to_sort;
+DO $$ BEGIN
+	FOR i IN 0 .. 59 LOOP
+		PERFORM on_both(format('INSERT INTO many SELECT 2 * scrambled(n) + 1, 0
+			FROM generate_series(%s * 200, %s * 200 + 199) n', i, i));
+		COMMIT;
+	END LOOP;
+END $$;
+BEGIN;
+SELECT on_both('INSERT INTO many SELECT 2 * n, 1 FROM generate_series(1, 2000) n');
+SELECT same_rows('SELECT k FROM many ORDER BY k LIMIT 200');
+SELECT same_rows('SELECT k FROM many ORDER BY k DESC LIMIT 200');
+SELECT same_rows('SELECT k FROM many ORDER BY k');
+ROLLBACK;
 SELECT drop_twins();
 DROP PROCEDURE insert_scrambled;
 DROP FUNCTION scrambled, sorted_pages, queries, scan_all, walk_all;

@@ -54,11 +54,11 @@ sware_pages_to_sort(int quota, int most)
 
 /*
  * Write entries, which are in order and without duplicates or marks, to new
- * sorted pages, and list these in the directory.  Returns false if the directory
- * has no room for all of them; it may list some then, if others have taken the
- * room meanwhile.  In this case, and if it is interrupted by an error or a
- * crash, entries that were listed are in the buffer twice, and pages that were
- * not are found by VACUUM.
+ * sorted pages, and list these in the directory.  Returns false if the
+ * directory has no room for all of them; it may list some then, if others have
+ * taken the room meanwhile.  In this case, and if it is interrupted by an error
+ * or a crash, entries that were listed are in the buffer twice, and pages that
+ * were not are found by VACUUM.
  *
  * The caller has the flush lock, and holds no content locks.  Runs no
  * comparators.  Raises an error if there is no disk space.

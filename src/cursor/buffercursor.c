@@ -737,8 +737,10 @@ collect(SwareBufferCursor *cursor, SwareLink *strange)
 	for (int i = 0; i < view->state.tailCount; i++)
 		if (cursor->tails[i].count > 0)
 			sware_buffer_view_add(view, firsts[i], SWARE_SOURCE_TAIL, i);
-	batch->limit = Max(batch->limit,
-					   Min(view->sourceCount, FIRST_LIMIT_OF_MANY));
+	/* staged entries were taken with the limit as it is */
+	if (batch->count == 0)
+		batch->limit = Max(batch->limit,
+						   Min(view->sourceCount, FIRST_LIMIT_OF_MANY));
 
 	while (view->sourceCount > 0)
 	{
