@@ -25,7 +25,7 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
-#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
 #include "parser/parse_oper.h"
 #include "storage/bufmgr.h"
 #include "utils/acl.h"
