@@ -312,8 +312,9 @@ sort_pages(Relation index, Relation heap, const SwareListedPage *pages,
 static int
 pages_at_once(int most)
 {
-	return Max(1, Min(maintenance_work_mem * (Size) 1024 / MEMORY_PER_PAGE,
-					  most));
+	Size		allowed = maintenance_work_mem * (Size) 1024 / MEMORY_PER_PAGE;
+
+	return (int) Min(Max(allowed, (Size) 1), (Size) most);
 }
 
 /* The table of an index, on which the caller has a lock. */

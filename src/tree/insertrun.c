@@ -30,6 +30,7 @@
 #include "tree/descent.h"
 #include "tree/pagewrite.h"
 #include "tree/rearrange.h"
+#include "tree/runahead.h"
 #include "tree/split.h"
 #include "tree/tree.h"
 #include "wal/wal.h"
@@ -371,12 +372,12 @@ entries_space(IndexTuple *entries, int count)
  * Insert the start of a run: the entries that belong to the leaf of the first
  * one, or as many of them as can be stored there together.  Returns their
  * number, or 0 if together they take fewer than `least` bytes; the rightmost
- * leaf takes any number.  What this allocates can be freed afterwards.  The
- * caller holds no content locks.
+ * leaf takes any number.  Sets *leaf.  What this allocates can be freed
+ * afterwards.  The caller holds no content locks.
  */
 static int
 insert_into_leaf(SwareSearchKey *key, Relation heap, IndexTuple *entries,
-				 int count, Size least, bool has_versions)
+				 int count, Size least, bool has_versions, BlockNumber *leaf)
 {
 	Relation	index = key->index;
 	SwareStack *stack;
@@ -388,6 +389,7 @@ insert_into_leaf(SwareSearchKey *key, Relation heap, IndexTuple *entries,
 
 	sware_search_key_set_entry(key, entries[0]);
 	buffer = sware_find_leaf(key, BUFFER_LOCK_EXCLUSIVE, &stack);
+	*leaf = BufferGetBlockNumber(buffer);
 	page = BufferGetPage(buffer);
 	here = entries_of_leaf(index, page, entries, count);
 	space = entries_space(entries, here);
@@ -443,7 +445,10 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 	int			appended = 0;
 	int			visits = 0;
 	int			within = count;
+	SwareRunAhead ahead;
+	BlockNumber leaf;
 
+	sware_run_ahead_init(&ahead, index);
 	sware_search_key_prepare(&key, index);
 	check_entry_sizes(index, heap, entries, count);
 	if (count >= MIN_APPEND_RUN)
@@ -462,11 +467,16 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 			if (stored > 0)
 				continue;
 		}
+		sware_run_ahead_before_leaf(&ahead);
 		done += insert_into_leaf(&key, heap, entries + done, count - done, 0,
-								 has_versions);
+								 has_versions, &leaf);
 		visits++;
+		MemoryContextSwitchTo(caller);
+		sware_run_ahead_after_leaf(&ahead, leaf, entries + done, count - done);
+		MemoryContextSwitchTo(context);
 		MemoryContextReset(context);
 	}
+	sware_run_ahead_end(&ahead);
 	sware_count_leaf_visits(index, visits);
 
 	MemoryContextSwitchTo(caller);
@@ -497,6 +507,7 @@ sware_tree_insert_company(Relation index, Relation heap, IndexTuple *entries,
 	SwareSearchKey key;
 	Size		moved = 0;		/* bytes */
 	int			step = 1;		/* how many entries to move, if any */
+	BlockNumber leaf;
 	int			visits = 0;
 	int			done = 0;
 
@@ -510,7 +521,7 @@ sware_tree_insert_company(Relation index, Relation heap, IndexTuple *entries,
 
 		CHECK_FOR_INTERRUPTS();
 		stored = insert_into_leaf(&key, heap, entries + done, count - done,
-								  MIN_COMPANY, has_versions);
+								  MIN_COMPANY, has_versions, &leaf);
 		done += stored;
 		visits += stored > 0;
 		if (stored > 0)

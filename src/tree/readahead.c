@@ -36,6 +36,10 @@ struct SwareReadahead
 	bool		forward;
 	SwareSearchKey end;			/* no leaf beyond this place is wanted; no
 								 * columns: all leaves are */
+	IndexTuple *wanted;			/* unless NULL: only leaves that one of these
+								 * entries belongs to are wanted, which are in
+								 * order; those of listed leaves are left out */
+	int			wantedCount;
 	int			distance;		/* how many leaves are asked for ahead */
 	int			limit;			/* to which the distance grows */
 	SwareLink	parent;			/* the page of level 1 that was listed last */
@@ -57,7 +61,67 @@ sware_readahead_make(Relation index)
 	SwareReadahead *ahead = palloc(sizeof(SwareReadahead));
 
 	ahead->index = index;
+	ahead->wanted = NULL;
+	ahead->wantedCount = 0;
 	return ahead;
+}
+
+/*
+ * Ask only for leaves that one of these entries belongs to, which are in order,
+ * and remain.  Called before sware_readahead_begin, for going forward without
+ * an end.
+ */
+void
+sware_readahead_want(SwareReadahead *ahead, IndexTuple *entries, int count)
+{
+	ahead->wanted = entries;
+	ahead->wantedCount = count;
+}
+
+/*
+ * Is a leaf of a locked page of level 1 wanted?  Leaves out the entries that
+ * belong to it.
+ */
+static bool
+is_wanted(SwareReadahead *ahead, Buffer buffer, OffsetNumber offset)
+{
+	Page		page = BufferGetPage(buffer);
+	OffsetNumber next = OffsetNumberNext(offset);
+	SwareSearchKey end;
+	int			low = 0;
+	int			high = 1;
+
+	if (ahead->wanted == NULL)
+		return true;
+	if (next > PageGetMaxOffsetNumber(page))
+		next = SWARE_HIGH_KEY;
+	if (next == SWARE_HIGH_KEY && !sware_page_has_high_key(page))
+		return ahead->wantedCount > 0;
+
+	sware_search_key_from_pivot(&end, ahead->index,
+								sware_checked_pivot(ahead->index,
+													BufferGetBlockNumber(buffer),
+													page, next));
+	/* the first entry that is not below the end is between these two */
+	while (high <= ahead->wantedCount &&
+		   sware_compare_key(&end, ahead->wanted[high - 1]) > 0)
+	{
+		low = high;
+		high *= 2;
+	}
+	high = Min(high - 1, ahead->wantedCount);
+	while (low < high)
+	{
+		int			middle = low + (high - low) / 2;
+
+		if (sware_compare_key(&end, ahead->wanted[middle]) > 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	ahead->wanted += low;
+	ahead->wantedCount -= low;
+	return low > 0;
 }
 
 /* Does nothing that is wanted lie beyond a locked page of level 1? */
@@ -118,10 +182,15 @@ list_leaves(SwareReadahead *ahead, Buffer buffer, const SwareSearchKey *place)
 			is_end = ends_within(ahead, buffer, *end);
 		}
 		for (int i = 0; i <= last - first; i++)
-			ahead->leaves[ahead->listed++] =
-				sware_checked_downlink(ahead->index, block, page,
-									   ahead->forward ? first + i :
-									   last - i).block;
+		{
+			OffsetNumber offset = ahead->forward ? first + i : last - i;
+
+			if (is_wanted(ahead, buffer, offset))
+				ahead->leaves[ahead->listed++] =
+					sware_checked_downlink(ahead->index, block, page,
+										   offset).block;
+		}
+		is_end |= ahead->wanted != NULL && ahead->wantedCount == 0;
 	}
 	ahead->parent = sware_page_link(buffer);
 	ahead->next = ahead->forward ? opaque->right : opaque->left;
@@ -176,16 +245,26 @@ sware_readahead_set_distance(SwareReadahead *ahead, int distance, int limit)
 }
 
 /*
- * Add the leaves of the next page of level 1 to the list.  If that page has
- * been deleted or reused, or is not found, the list ends here.
+ * Add the leaves of the next page of level 1 to the list, or, if not all leaves
+ * are wanted, those of the page that has the next one.  If there is no such
+ * page, since it has been deleted or reused or is not found, the list ends
+ * here.
  */
 static void
 list_more_leaves(SwareReadahead *ahead)
 {
+	int			wanted = ahead->wantedCount;
+	SwareSearchKey place;
 	Buffer		buffer;
 
 	SWARE_FAULT_POINT("readahead-lists");
-	if (ahead->forward)
+	if (ahead->wanted)
+	{
+		sware_search_key_prepare(&place, ahead->index);
+		sware_search_key_set_entry(&place, ahead->wanted[0]);
+		buffer = sware_descend(&place, 1, BUFFER_LOCK_SHARE, NULL);
+	}
+	else if (ahead->forward)
 		buffer = sware_read_linked(ahead->index, ahead->next, 1,
 								   BUFFER_LOCK_SHARE);
 	else
@@ -200,7 +279,9 @@ list_more_leaves(SwareReadahead *ahead)
 	memmove(ahead->leaves, ahead->leaves + ahead->visited,
 			ahead->listed * sizeof(BlockNumber));
 	ahead->visited = 0;
-	list_leaves(ahead, buffer, NULL);
+	list_leaves(ahead, buffer, ahead->wanted ? &place : NULL);
+	if (ahead->wanted && ahead->wantedCount == wanted)
+		ahead->next.block = InvalidBlockNumber;
 }
 
 /*
@@ -234,10 +315,17 @@ ask_for(SwareReadahead *ahead, BlockNumber leaf)
 void
 sware_readahead_visit(SwareReadahead *ahead, BlockNumber leaf, int most)
 {
-	/* this leaf may be the first one of a page, so it has to be listed, too */
-	if (ahead->listed - ahead->visited <= ahead->distance &&
-		sware_link_is_valid(ahead->next))
+	/*
+	 * This leaf may be the first one of a page, so it has to be listed, too.
+	 * Of some pages few leaves are wanted.
+	 */
+	while (ahead->listed - ahead->visited <= ahead->distance &&
+		   sware_link_is_valid(ahead->next))
+	{
 		list_more_leaves(ahead);
+		if (ahead->wanted == NULL)
+			break;
+	}
 
 	for (int i = ahead->visited; i < ahead->listed; i++)
 	{

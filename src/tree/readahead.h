@@ -25,6 +25,8 @@
 #ifndef SWARE_READAHEAD_H
 #define SWARE_READAHEAD_H
 
+#include "access/itup.h"
+#include "executor/instrument.h"
 #include "utils/rel.h"
 
 #include "keys/searchkey.h"
@@ -32,6 +34,8 @@
 typedef struct SwareReadahead SwareReadahead;
 
 extern SwareReadahead *sware_readahead_make(Relation index);
+extern void sware_readahead_want(SwareReadahead *ahead, IndexTuple *entries,
+								 int count);
 extern bool sware_readahead_begin(SwareReadahead *ahead,
 								  const SwareSearchKey *place,
 								  const SwareSearchKey *end, bool forward);
@@ -41,5 +45,12 @@ extern void sware_readahead_visit(SwareReadahead *ahead, BlockNumber leaf,
 								  int most);
 extern bool sware_readahead_is_useless(const SwareReadahead *ahead);
 extern void sware_readahead_end(SwareReadahead *ahead);
+
+/* How many blocks has this session read into buffers? */
+static inline int64
+sware_blocks_read(void)
+{
+	return pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
+}
 
 #endif							/* SWARE_READAHEAD_H */

@@ -16,8 +16,6 @@
 #ifndef SWARE_SCANAHEAD_H
 #define SWARE_SCANAHEAD_H
 
-#include "executor/instrument.h"
-
 #include "keys/scankeys.h"
 #include "layout/page.h"
 #include "tree/readahead.h"
@@ -59,13 +57,6 @@ static inline bool
 sware_scan_ahead_is_due(const SwareScanAhead *ahead)
 {
 	return ahead->isActive || ahead->isCold;
-}
-
-/* How many blocks has this session read into buffers? */
-static inline int64
-sware_blocks_read(void)
-{
-	return pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
 }
 
 /* The scan is about to lock a leaf that a link leads to. */

@@ -312,5 +312,28 @@ foreach my $order ('', ' DESC')
 }
 
 $standby->stop;
+
+# A flush asks for the leaves that its entries go to, and for no others: those of every
+# third leaf.  It begins when two leaves had to be read.  In shared buffers it asks for
+# none, and the setting is another one.
+sub flush_counting
+{
+	my ($concurrency) = @_;
+	$node->safe_psql('postgres', <<'SQL');
+INSERT INTO t SELECT -number, k FROM leaves, t WHERE id = low AND number % 3 = 0 AND number BETWEEN 30 AND 270
+SQL
+	$node->restart if $concurrency ne 'warm';
+	$concurrency = 1000 if $concurrency eq 'warm';
+	(my $moved, $asked) = run_counting($node,
+		"SET maintenance_io_concurrency = $concurrency; SELECT sware_flush('t_k');");
+	is($moved, 81, 'entries are flushed');
+	return $asked;
+}
+$asked = flush_counting(1000);
+cmp_ok($asked, '>', 60, 'a flush asks for leaves');
+cmp_ok($asked, '<=', 79, '... that entries go to only');
+is(flush_counting(0), 0, '... unless the setting is 0');
+is(flush_counting('warm'), 0, '... or leaves are in shared buffers');
+
 $node->stop;
 done_testing();
