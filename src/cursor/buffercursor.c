@@ -684,8 +684,21 @@ read_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone)
 }
 
 /*
+ * A zone of the view is gone.  If it was found to be so since a page of its run
+ * is another one, although the buffer still has it, set *strange to that page.
+ */
+static void
+find_strange(SwareBufferCursor *cursor, const SwareSortedZone *zone,
+			 SwareLink *strange)
+{
+	if (!zone->isOfRun || !sware_buffer_view_is_current(&cursor->view) ||
+		!sware_run_find_strange(cursor->filter.order.index, zone, strange))
+		strange->block = InvalidBlockNumber;
+}
+
+/*
  * Read a source of the view.  Returns false if the buffer does not have it any
- * more; *strange is the page that was found to be another one, if it is a page.
+ * more; *strange is the page that was found to be another one, if any.
  */
 static bool
 read_source(SwareBufferCursor *cursor, SwareBufferSource source,
@@ -696,7 +709,10 @@ read_source(SwareBufferCursor *cursor, SwareBufferSource source,
 	switch (source.kind)
 	{
 		case SWARE_SOURCE_ZONE:
-			return read_zone(cursor, &zones->sorted[source.number]);
+			if (read_zone(cursor, &zones->sorted[source.number]))
+				return true;
+			find_strange(cursor, &zones->sorted[source.number], strange);
+			return false;
 		case SWARE_SOURCE_PAGE:
 			*strange = zones->pages[source.number].page;
 			return read_page(cursor, *strange);

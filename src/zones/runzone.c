@@ -329,6 +329,25 @@ sware_run_copy_tuples(Relation index, const SwareSortedZone *zone,
 }
 
 bool
+sware_run_find_strange(Relation index, const SwareSortedZone *zone,
+					   SwareLink *strange)
+{
+	for (uint32 i = zone->retiredPages; i < zone->pages; i++)
+	{
+		Buffer		buffer;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!copy_link(zone, i, strange))
+			return false;
+		buffer = sware_read_buffer_page(index, *strange, BUFFER_LOCK_SHARE);
+		if (!BufferIsValid(buffer))
+			return true;
+		sware_release_buffer(buffer);
+	}
+	return false;
+}
+
+bool
 sware_run_retire(SwareSortedZone *zone, uint32 pages)
 {
 	uint32		start;

@@ -206,6 +206,14 @@ extern bool sware_sorted_zone_copy_page(const SwareSortedZone *zone,
 										uint32 number, SwareLink *page);
 
 /*
+ * Find a page of a page run's zone that is not the one any more that its link
+ * means, among those that have not retired.  Returns false if there is none, or
+ * if the zone is gone.  Locks one page at a time.
+ */
+extern bool sware_run_find_strange(Relation index, const SwareSortedZone *zone,
+								   SwareLink *strange);
+
+/*
  * Copy `count` entries of a sorted zone, from the number `first` on, to `into`,
  * which has room for them.  Each takes MAXALIGN(its size) bytes, and has its
  * mark.  Returns false if the zone is gone.  May lock pages for a moment, one

@@ -113,6 +113,44 @@ SQL
 	$session->quit;
 }
 
+# A page of a page run whose zone is in shared memory becomes another page. Scans do not
+# look for it for ever.
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'sware'\n");
+$node->restart;
+$node->safe_psql('postgres', <<"SQL");
+SET sware.fault_pages_to_sort = -8;
+CREATE TABLE run (k int8);
+CREATE INDEX run_k ON run USING @{[ am() ]} (k);
+DO \$\$
+BEGIN
+	FOR i IN 0 .. 39 LOOP
+		INSERT INTO run SELECT n * 7919 % 10007 FROM generate_series(i * 200, i * 200 + 199) n;
+		COMMIT;
+	END LOOP;
+END \$\$;
+SQL
+my $session = $node->background_psql('postgres', on_error_stop => 0);
+$session->query_safe('SET enable_seqscan = off; SET enable_bitmapscan = off;');
+my $all = 'SELECT count(*) FROM (SELECT k FROM run ORDER BY k) AS found';
+is($session->query_safe($all), 8000, 'a page run is read');
+my ($block) = split /\n/, $node->safe_psql('postgres', <<'SQL');
+SELECT p.block FROM sware_buffer_pages('run_k') p, sware_page_stats('run_k', p.block)
+WHERE p.state = 'sealed' AND 'sorted' = ANY (flags) ORDER BY p.slot OFFSET 3 LIMIT 1
+SQL
+my $file = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('run_k')");
+$node->safe_psql('postgres', 'CHECKPOINT');
+$node->safe_psql('postgres', <<'SQL') for 1 .. 2;
+SELECT count(x) FROM big
+WHERE ctid = ANY (ARRAY(SELECT format('(%s,1)', b)::tid FROM generate_series(0, 200) b))
+SQL
+my $page = read_page($file, $block);
+# its incarnation
+substr($page, 8192 - 8, 4) = pack('L', 4711);
+write_page($file, $block, $page);
+$session->query($all);
+like($session->{stderr}, qr/block $block\b.*is not the buffer page/s, 'a page of a run that is another one');
+$session->quit;
+
 did_not_crash($node, 'the server went on');
 $node->stop;
 done_testing();
