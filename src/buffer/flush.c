@@ -521,9 +521,9 @@ flush_swept(Relation index, Relation heap, const SwareSealedPages *sealed,
 /*
  * Do one of the following with sealed pages, which are given in the order of
  * sealing: sort unsorted ones, if there are enough of them; flush a piece of
- * the page runs; or flush the oldest pages.  Returns by how many pages the
- * buffer is smaller, at least, and in *run_pages how many are those of page
- * runs afterwards, if that is found out.  The caller has the flush lock.
+ * the page runs; or flush the oldest pages; or nothing.  Returns by how many
+ * pages the buffer is smaller, at least, and in *run_pages how many are those
+ * of page runs afterwards.  The caller has the flush lock.
  */
 static int
 relieve(Relation index, Relation heap, const SwareListedPage *pages, int count,
@@ -592,7 +592,7 @@ sware_buffer_flush_piece(Relation index)
 	if (count > 0)
 	{
 		Relation	heap = open_table(index);
-		int			run_pages = SWARE_SAME_RUN_PAGES;
+		int			run_pages;
 		int			retired = relieve(index, heap, pages, count, &run_pages);
 
 		table_close(heap, NoLock);
@@ -747,14 +747,10 @@ free_unlisted(Relation index, SwareLink link)
 {
 	Buffer		buffer =
 		sware_read_buffer_page(index, link, BUFFER_LOCK_EXCLUSIVE);
-	SwareWal   *wal;
 
 	if (!BufferIsValid(buffer))
 		return false;
-	wal = sware_wal_begin(index);
-	sware_mark_deleted(sware_wal_change(wal, buffer));
-	sware_wal_finish(wal);
-	sware_release_buffer(buffer);
+	sware_delete_unlinked(index, buffer);
 	sware_record_free_page(index, link.block);
 	return true;
 }

@@ -414,14 +414,12 @@ discard_unlisted(NewRun *run)
 {
 	for (int i = run->listed; i < run->written; i++)
 	{
-		Buffer		buffer = sware_read_buffer(run->index, run->links[i].block,
-											   BUFFER_LOCK_EXCLUSIVE);
-		SwareWal   *wal = sware_wal_begin(run->index);
+		BlockNumber block = run->links[i].block;
 
-		sware_mark_deleted(sware_wal_change(wal, buffer));
-		sware_wal_finish(wal);
-		sware_release_buffer(buffer);
-		sware_record_free_page(run->index, run->links[i].block);
+		sware_delete_unlinked(run->index,
+							  sware_read_buffer(run->index, block,
+												BUFFER_LOCK_EXCLUSIVE));
+		sware_record_free_page(run->index, block);
 	}
 }
 

@@ -77,7 +77,7 @@
  * (SWARE_SEALED): it takes no more entries, and a slot of the directory lists
  * it.  The record that seals it also writes its seal, a random number that no
  * other page has, where tree pages link to a sibling.  At last it is *retired*:
- * the slot says that its entries are in the tree.
+ * the slot says that its entries are in the tree, or on sorted pages.
  *
  * A *sorted* page (SWARE_SORTED) is written whole, and listed afterwards.  It
  * belongs to a *page run*: pages that were written together, with entries in

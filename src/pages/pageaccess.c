@@ -21,6 +21,7 @@
 #include "pages/corruption.h"
 #include "pages/pageaccess.h"
 #include "pages/pageitem.h"
+#include "wal/wal.h"
 
 /* Does a link lead to a page at all? */
 bool
@@ -422,4 +423,18 @@ sware_mark_deleted(Page page)
 	opaque->appendItems = 0;
 	opaque->left.block = InvalidBlockNumber;
 	opaque->right.block = InvalidBlockNumber;
+}
+
+/*
+ * Delete a page that no other page links to, with a record of its own.  The
+ * caller has locked it exclusively; it is released.
+ */
+void
+sware_delete_unlinked(Relation index, Buffer buffer)
+{
+	SwareWal   *wal = sware_wal_begin(index);
+
+	sware_mark_deleted(sware_wal_change(wal, buffer));
+	sware_wal_finish(wal);
+	sware_release_buffer(buffer);
 }

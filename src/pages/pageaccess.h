@@ -61,6 +61,7 @@ extern void sware_init_page(Page page, uint16 kind, uint16 level,
 extern void sware_init_metapage(Page page, SwareLink root, int level,
 								bool allEqualImage);
 extern void sware_mark_deleted(Page page);
+extern void sware_delete_unlinked(Relation index, Buffer buffer);
 
 /* In all of these, the caller holds a lock on the page, or owns a copy. */
 static inline bool

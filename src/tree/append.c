@@ -375,13 +375,10 @@ discard_leaves(Append *append)
 	for (int i = 0; i < append->count; i++)
 	{
 		BlockNumber block = append->leaves[i].link.block;
-		Buffer		buffer = sware_read_buffer(append->index, block,
-											   BUFFER_LOCK_EXCLUSIVE);
-		SwareWal   *wal = sware_wal_begin(append->index);
 
-		sware_mark_deleted(sware_wal_change(wal, buffer));
-		sware_wal_finish(wal);
-		sware_release_buffer(buffer);
+		sware_delete_unlinked(append->index,
+							  sware_read_buffer(append->index, block,
+												BUFFER_LOCK_EXCLUSIVE));
 		sware_record_free_page(append->index, block);
 	}
 }

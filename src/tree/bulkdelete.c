@@ -329,18 +329,6 @@ is_unreachable(Relation index, BlockNumber block, Page copy)
 	return is_unchanged;
 }
 
-/* Delete a page that no other page links to. */
-static void
-delete_unreachable(Relation index, BlockNumber block)
-{
-	Buffer		buffer = sware_read_buffer(index, block, BUFFER_LOCK_EXCLUSIVE);
-	SwareWal   *wal = sware_wal_begin(index);
-
-	sware_mark_deleted(sware_wal_change(wal, buffer));
-	sware_wal_finish(wal);
-	sware_release_buffer(buffer);
-}
-
 /*
  * Delete a leaf if an interrupted bulk append has left it unlinked, and return
  * whether it was.  `copy` is the leaf's content.  The caller holds no content
@@ -360,7 +348,9 @@ reclaim_leaf(Relation index, BlockNumber block, Page copy)
 		return false;
 	is_leaked = is_unreachable(index, block, copy);
 	if (is_leaked)
-		delete_unreachable(index, block);
+		sware_delete_unlinked(index,
+							  sware_read_buffer(index, block,
+												BUFFER_LOCK_EXCLUSIVE));
 	UnlockPage(index, SWARE_METAPAGE, ExclusiveLock);
 	return is_leaked;
 }

@@ -317,7 +317,7 @@ sware_readahead_visit(SwareReadahead *ahead, BlockNumber leaf, int most)
 {
 	/*
 	 * This leaf may be the first one of a page, so it has to be listed, too.
-	 * Of some pages few leaves are wanted.
+	 * One page has enough leaves, but perhaps few that are wanted.
 	 */
 	while (ahead->listed - ahead->visited <= ahead->distance &&
 		   sware_link_is_valid(ahead->next))

@@ -7,7 +7,8 @@
  * not come in order, neighbours are far apart in the file, and each leaf that
  * is not in memory would cost the time of one read from the disk.  The pages
  * of level 1 say which leaves follow, so the kernel can begin to read several
- * of them at the same time.
+ * of them at the same time.  They also say which leaves the entries of a run
+ * belong to.
  *
  * No page is pinned ahead: VACUUM takes a cleanup lock on each leaf, which any
  * pin would delay, and a second pin of its own forbid.

@@ -48,8 +48,9 @@
  * read any more.
  *
  * A function that finds that a sorted zone "is gone" has noticed that its
- * memory was freed: the caller then refreshes its view.  The functions take no
- * locks.
+ * memory was freed, or that a page of its page run is another one: the caller
+ * then refreshes its view.  The functions take no locks, but those that read
+ * the pages of a page run lock one page at a time.
  *
  *-------------------------------------------------------------------------
  */

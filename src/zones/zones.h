@@ -24,15 +24,16 @@
  * describes it, without the entries, which readers look up on the pages
  * (sortedzone.h).
  *
- * Other sorted zones are the query-sorted blocks of the SWARE paper ("Indexing for
- * Near-Sorted Data").  A reader that finds too many unsorted pages makes a
+ * Other sorted zones are the query-sorted blocks of the SWARE paper ("Indexing
+ * for Near-Sorted Data").  A reader that finds too many unsorted pages makes a
  * sorted zone of them, which all backends use.  Older sorted zones that are not
  * much larger are merged into the new one.  So there are few of them, and a
  * search, which has to look into each, stays cheap.
  *
- * Pages retire oldest first.  A sorted zone stays when some of its pages have
- * retired.  Readers skip the entries of these pages.  The zone is replaced when
- * more than half of its pages have retired.
+ * Unsorted pages retire oldest first, and those of a page run from its first
+ * one on.  A sorted zone stays when some of its pages have retired.  Readers
+ * skip the entries of these pages.  A zone with copies is replaced when more
+ * than half of its pages have retired.
  *
  * On a standby, a database can be dropped, and another one be made whose files
  * have the same numbers and, if both come from one template, the same index

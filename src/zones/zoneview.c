@@ -142,11 +142,11 @@ is_same_history(const SwareZoneView *view, const SwareListedPage *listed,
 
 /*
  * Keep the sorted zones of a view that still have pages which are listed, and
- * set is_sorted for these pages.  Pages retire in the order of sealing, as a
- * rule, so the pages to keep are the last of a zone; if one between them is
- * not listed, those before it count as retired here, and become unsorted
- * pages.  No page can come between two pages of a zone, since pages are sealed
- * in order.
+ * set is_sorted for these pages.  The pages of a zone retire in the order of
+ * sealing, as a rule, so those to keep are its last; if one between them is not
+ * listed, or another page is listed there (a page run reserves its sequence
+ * numbers before all of it is listed), those before it count as retired here,
+ * and become unsorted pages.
  */
 static void
 keep_listed_zones(SwareZoneView *view, const SwareListedPage *listed, int count,
