@@ -17,6 +17,13 @@ ROWS_OF_BLOCK = 226
 
 WIDTHS = {"short": 100, "long": 10_000}
 
+# Reads of a share of the keys return so many entries in all, as a number of times all
+# keys; but there are enough of them for a percentile.
+SHARE_READS = 20
+LEAST_READS = 200
+
+PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+
 # The transactions that load an index, and those that fill its buffer.
 LOAD_OPERATIONS = 10_000
 FILL_OPERATIONS = 10
@@ -30,7 +37,8 @@ class Work:
     """What one run does: the keys before it, its inserts and its reads.
 
     A read asks for "width" neighbouring keys, and takes "limit" entries at most; zero
-    is no limit. The last of the keys before it may fill the buffer.
+    is no limit. The last of the keys before it may fill the buffer. Reads may be timed
+    one by one.
     """
 
     preloaded: int
@@ -39,6 +47,7 @@ class Work:
     width: int = 1
     limit: int = 0
     fills_buffer: bool = False
+    one_by_one: bool = False
 
 
 def measure(chosen, place):
@@ -103,11 +112,17 @@ def plan_work(chosen, workload):
     rows = chosen.rows
     if workload == "insert":
         return Work(0, rows, 0)
+    fills = workload == "full" or chosen.full_buffer
     if workload in ("point", "full"):
-        return Work(rows, 0, chosen.reads, fills_buffer=workload == "full")
+        return Work(rows, 0, chosen.reads, fills_buffer=fills)
     if workload in WIDTHS:
         width = WIDTHS[workload]
-        return Work(rows, 0, max(1, chosen.reads * 100 // (100 + width)), width)
+        reads = max(1, chosen.reads * 100 // (100 + width))
+        return Work(rows, 0, reads, width, fills_buffer=fills)
+    if workload.endswith("%"):
+        width = max(1, round(rows * float(workload[:-1]) / 100))
+        reads = max(LEAST_READS, min(chosen.reads, SHARE_READS * rows // width))
+        return Work(rows, 0, reads, width, fills_buffer=fills, one_by_one=True)
     preloaded = rows * chosen.preloaded // 100
     inserts = rows - preloaded
     share = writes(workload)
@@ -142,9 +157,13 @@ def time_run(chosen, connection, work, operations, subject, number):
     else:
         load(connection, 0, work.preloaded)
     server.execute(connection, "CHECKPOINT")
+    blocks_before = blocks(connection)
     processor_before = server.processor_seconds(connection)
-    seconds, found = drive(connection, work, operations, chosen.seed + number)
+    seconds, found, *times = measured_drive(
+        connection, work, operations, chosen.seed + number
+    )
     processor_seconds = server.processor_seconds(connection) - processor_before
+    blocks_used = blocks(connection) - blocks_before
     index_bytes = server.relation_bytes(connection, "t_k")
     buffered = buffer.entries(connection, subject, "t_k")
     server.execute(connection, "DROP INDEX t_k")
@@ -152,7 +171,18 @@ def time_run(chosen, connection, work, operations, subject, number):
         "inserts": work.inserts, "reads": work.reads,
         "seconds": seconds, "processor_seconds": processor_seconds,
         "found": found, "index_bytes": index_bytes, "buffer_entries": buffered,
-    }
+        "blocks": blocks_used,
+    } | dict(zip(PERCENTILES, times))
+
+
+def blocks(connection):
+    """How many blocks of the index have been asked for."""
+    server.execute(connection, "SELECT pg_stat_force_next_flush()")
+    return server.value(
+        connection,
+        "SELECT idx_blks_hit + idx_blks_read FROM pg_statio_user_indexes "
+        "WHERE indexrelname = 't_k'",
+    )
 
 
 def load(connection, first, count):
@@ -179,6 +209,23 @@ def load_and_fill(chosen, connection, subject, count):
     buffer.flush(connection, subject, "t_k")
     drive(connection, Work(count - filling, filling, 0), FILL_OPERATIONS)
     buffer.require_full(connection, subject, "t_k")
+
+
+def measured_drive(connection, work, operations, seed):
+    """As drive; also returns percentiles of the times of reads, in microseconds."""
+    if not work.one_by_one:
+        return *drive(connection, work, operations, seed), *(None for _ in PERCENTILES)
+    seconds, found, times = server.query(
+        connection,
+        "SELECT sum(seconds), sum(found)::bigint, percentile_cont(%s::float8[]) "
+        "WITHIN GROUP (ORDER BY seconds) FROM generate_series(1, %s) n, "
+        "drive_index('t_k', %s, 0, 1, %s, %s, n + %s)",
+        [
+            list(PERCENTILES.values()), work.reads, work.preloaded, work.width,
+            work.limit, seed,
+        ],
+    )[0]
+    return seconds, found, *(1e6 * time for time in times)
 
 
 def drive(connection, work, operations, seed=0):
@@ -212,6 +259,10 @@ def tell(chosen, raw, everyone):
                 run[figure] for run in runs if run["subject"] == label
             )
 
+        def median(label, figure):
+            values = [run[figure] for run in runs if run["subject"] == label]
+            return None if None in values else statistics.median(values)
+
         for label in others:
             one, other = microseconds(nbtree), microseconds(label)
             summary.append(
@@ -222,6 +273,13 @@ def tell(chosen, raw, everyone):
                     "compared_microseconds": other, "ratio": one / other,
                     "ratio_of_processor_time": microseconds(nbtree, "processor_seconds")
                     / microseconds(label, "processor_seconds"),
+                    "nbtree_blocks": median(nbtree, "blocks") / operations,
+                    "compared_blocks": median(label, "blocks") / operations,
+                }
+                | {
+                    f"{name}_{percentile}": median(subject, percentile)
+                    for name, subject in (("nbtree", nbtree), ("compared", label))
+                    for percentile in PERCENTILES
                 }
             )
     results.report(

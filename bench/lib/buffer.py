@@ -93,6 +93,20 @@ def entries(connection, subject, index):
     )
 
 
+# What sware_stats counts of entries on their way to the tree.
+COUNTED = ("entries_buffered", "entries_appended", "entries_inserted", "leaf_visits")
+
+
+def counters(connection, subject, index):
+    """What happened to the entries of an index, by the names of sware_stats."""
+    if subject.access_method != "sware":
+        return dict.fromkeys(COUNTED, 0)
+    row = server.query(
+        connection, f"SELECT {', '.join(COUNTED)} FROM sware_stats(%s::regclass)", [index]
+    )[0]
+    return dict(zip(COUNTED, row))
+
+
 def require_full(connection, subject, index):
     """Fails unless the buffer of an index, if it has one, is nearly full."""
     if subject.access_method != "sware":

@@ -68,11 +68,11 @@ def draw_bars(axis, title, unit, groups, values):
     axis.spines[["top", "right"]].set_visible(False)
 
 
-def lines(path, title, panels):
+def lines(path, title, panels, logarithmic=False):
     """Writes lines, one panel below the other.
 
     A panel is its title, the labels of its axes, and two lists, of places on them, by
-    the label of each subject.
+    the label of each subject. The axis from left to right may be logarithmic.
     """
     figure, axes = pyplot.subplots(
         len(panels), 1, squeeze=False, layout="constrained",
@@ -87,6 +87,8 @@ def lines(path, title, panels):
         axis.set_xlabel(x_title, fontsize=8)
         axis.set_ylabel(y_title, fontsize=8)
         axis.set_ylim(bottom=0)
+        if logarithmic:
+            axis.set_xscale("log")
         axis.spines[["top", "right"]].set_visible(False)
     axes[0, 0].legend(
         loc="lower right", bbox_to_anchor=(1, 1), ncol=4, frameon=False, fontsize=8

@@ -114,7 +114,7 @@ def load(chosen, place, connection, degree, clients, subject):
         "wal_bytes": wal_bytes,
         "flush_seconds": flush_seconds, "flush_wal_bytes": flush_wal_bytes,
         "index_bytes": index_bytes,
-    }
+    } | buffer.counters(connection, subject, "t_k")
 
 
 def insert(chosen, place, degree, clients):
@@ -205,6 +205,8 @@ def summarise_one(runs, plain, nbtree, compared):
             f"{name}_index_bytes": median(label, "index_bytes"),
         }
     row["flush_seconds"] = median(compared, "flush_seconds")
+    for figure in buffer.COUNTED:
+        row[f"{figure}_of_100"] = 100 * median(compared, figure) / rows
     row["flush_wal_bytes_per_entry"] = median(compared, "flush_wal_bytes") / rows
     row["ratio_of_net_cost"] = results.ratio(
         row["nbtree_net_seconds"], row["compared_net_seconds"]

@@ -1,0 +1,461 @@
+"""Which commands repeat each figure of the papers, and what is told of their results.
+
+A figure has commands, by names. In their text, {1000000} is a number of rows or a size
+that belongs to it, which --scale multiplies; {160:64} is never below 64. The function of
+a figure gets the rows of each command's CSV file, writes a page, and returns what the
+overview says. Figures that have a command in common run it once.
+"""
+
+import csv
+import dataclasses
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import time
+
+import papers_doc
+import results
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+MIXES = ("10:90", "25:75", "50:50", "75:25", "90:10")
+DEGREES = ("sorted", "near-sorted", "less-sorted", "scrambled")
+
+# In the order in which they are measured, by name.
+FIGURES = {}
+
+
+@dataclasses.dataclass
+class Figure:
+    name: str
+    label: str
+    title: str
+    commands: dict
+    tell: callable
+
+
+def figure(name, label, title, **commands):
+    """Makes the function that follows a figure."""
+
+    def add(tell):
+        FIGURES[name] = Figure(name, label, title, commands, tell)
+        return tell
+
+    return add
+
+
+def measure(chosen):
+    names = list(FIGURES)
+    if "all" in chosen.figures:
+        wanted = names[names.index(chosen.first or names[0]):]
+    else:
+        wanted = list(dict.fromkeys(chosen.figures))
+    runner = Runner(chosen)
+    begin = time.monotonic()
+    for name in wanted:
+        one = FIGURES[name]
+        results.step(f"{one.label}: {one.title}")
+        begin_of_figure = time.monotonic()
+        page, summary = runner.make_page(one)
+        if chosen.prints:
+            print(f"\n{page}\n\n{summary}", flush=True)
+        else:
+            text = chosen.document.read_text()
+            text = papers_doc.replace_part(text, name, str(page))
+            text = papers_doc.replace_summary(text, one.label, summary)
+            chosen.document.write_text(text)
+        print(
+            f"{name}: {time.monotonic() - begin_of_figure:.0f} s, "
+            f"{time.monotonic() - begin:.0f} s in all", flush=True,
+        )
+
+
+class Runner:
+    """Runs commands, each once, and keeps their results."""
+
+    def __init__(self, chosen):
+        self.chosen = chosen
+        self.results = {}
+        self.charts = {}
+
+    def make_page(self, one):
+        commands = {what: self.complete(text) for what, text in one.commands.items()}
+        for number, command in enumerate(commands.values()):
+            if command not in self.results:
+                self.run(command, f"{one.name}-{number + 1}")
+        page = papers_doc.Page()
+        page.commands(commands.values())
+        page.text(f"{server_version()}, {os.cpu_count()} processors:")
+        drawing = Drawing(self.chosen, one, page, self.charts)
+        summary = one.tell(
+            drawing, **{what: self.results[text] for what, text in commands.items()}
+        )
+        return page, summary
+
+    def complete(self, text):
+        """The command for the chosen size."""
+
+        def number(match):
+            scaled = round(int(match[1]) * self.chosen.scale)
+            return str(max(scaled, int(match[2] or 1)))
+
+        text = re.sub(r"\{(\d+)(?::(\d+))?\}", number, " ".join(text.split()))
+        return text.replace("{rounds}", str(self.chosen.rounds))
+
+    def run(self, command, name):
+        program, *arguments = shlex.split(command)
+        out = self.chosen.out.resolve()
+        finished = subprocess.run(
+            [ROOT / program, *arguments, "--out", out, "--name", name]
+        )
+        if finished.returncode != 0:
+            raise SystemExit(f"failed: {command}")
+        with open(out / f"{name}.csv", newline="") as file:
+            self.results[command] = [
+                {key: value_of(text) for key, text in row.items()}
+                for row in csv.DictReader(file)
+            ]
+        self.charts[id(self.results[command])] = out / f"{name}.png"
+
+
+class Drawing:
+    """The page of a figure, and where its charts go."""
+
+    def __init__(self, chosen, one, page, charts):
+        self.one = one
+        self.page = page
+        self.charts = charts
+        folder = chosen.out if chosen.prints else chosen.document.parent / "images"
+        self.path = folder / f"papers_{one.name}.png"
+
+    def table(self, titles, rows):
+        self.page.table(titles, rows)
+
+    def text(self, text):
+        self.page.text(text)
+
+    def bars(self, panels):
+        import charts
+
+        charts.bars(self.path, self.title, panels)
+        self.show()
+
+    def lines(self, panels, **looks):
+        import charts
+
+        charts.lines(self.path, self.title, panels, **looks)
+        self.show()
+
+    def copy_chart(self, rows):
+        """Shows the chart that the command of these results has drawn."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(self.charts[id(rows)], self.path)
+        self.show()
+
+    @property
+    def title(self):
+        return f"{self.one.label}: {self.one.title}"
+
+    def show(self):
+        self.page.image(self.title, f"images/{self.path.name}")
+
+
+def server_version():
+    program = os.environ.get("PG_CONFIG", "pg_config")
+    found = subprocess.run([program, "--version"], capture_output=True, text=True)
+    return " ".join(found.stdout.split()[:2])
+
+
+def value_of(text):
+    """A cell of a CSV file: a number if it is one, None if it is empty."""
+    if text == "":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def pick(rows, **wanted):
+    """The row that has these values; texts may be parts of what the row has."""
+
+    def has(row, name, value):
+        if isinstance(value, str) and name == "subject":
+            return value in row[name]
+        return row[name] == value
+
+    found = [row for row in rows if all(has(row, *one) for one in wanted.items())]
+    if len(found) != 1:
+        raise RuntimeError(f"{len(found)} rows have {wanted}")
+    return found[0]
+
+
+def span(values, digits=2):
+    """The lowest and the highest of figures, as text."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return "-"
+    low, high = min(known), max(known)
+    if f"{low:.{digits}f}" == f"{high:.{digits}f}":
+        return f"{low:.{digits}f}"
+    return f"{low:.{digits}f} to {high:.{digits}f}"
+
+
+def each(values, digits=1):
+    """Figures in a row, as text."""
+    return ", ".join("-" if v is None else f"{v:.{digits}f}" for v in values)
+
+
+def subjects_of(rows):
+    return list(dict.fromkeys(row["subject"] for row in rows))
+
+
+# SWARE: figures 10 and 11. One transaction, as the paper knows none; the smaller memory
+# is its 1 % of all entries.
+LOADED = """bench/ingestion --rows {2000000} --rounds {rounds}
+    --vary sware.staging_size={312:64}kB,16MB"""
+
+
+@figure(
+    "10", "SWARE 10", "ingestion by degree of sortedness",
+    calls="""bench/access_method/run --rows {2000000} --workload insert
+        --operations {2000000} --rounds {rounds}
+        --vary sware.staging_size={312:64}kB,16MB""",
+    copy=LOADED,
+)
+def ingestion(page, calls, copy):
+    paper = ("8.8", "5", "1.25", "0.8")
+    small, large = subjects_of(calls)
+    columns = {
+        "calls, 1 %": [pick(calls, degree=d, subject=small)["ratio"] for d in DEGREES],
+        "calls, 16 MB": [pick(calls, degree=d, subject=large)["ratio"] for d in DEGREES],
+    } | {
+        f"COPY, {name}": [
+            pick(copy, degree=d, subject=subject)["ratio_of_processor_cost"]
+            for d in DEGREES
+        ]
+        for name, subject in (("1 %", small), ("16 MB", large))
+    }
+    page.table(
+        ["times as fast as the B+-tree", "paper", *columns],
+        [
+            [degree, paper[i], *(values[i] for values in columns.values())]
+            for i, degree in enumerate(DEGREES)
+        ],
+    )
+    values = {"paper": [float(text) for text in paper]} | columns
+    page.bars([("ingestion", "times as fast as the B+-tree", list(DEGREES), values)])
+    return each(columns["calls, 1 %"])
+
+
+@figure("11", "SWARE 11", "share of top-inserts", copy=LOADED)
+def top_inserts(page, copy):
+    small, large = subjects_of(copy)
+    rows = []
+    for degree in DEGREES:
+        row = [degree, "about 4 %" if degree == "near-sorted" else "-"]
+        for subject in (small, large):
+            one = pick(copy, degree=degree, subject=subject)
+            row += [
+                f"{papers_doc.cell(one[figure])} %"
+                for figure in ("entries_inserted_of_100", "leaf_visits_of_100")
+            ]
+        rows.append(row)
+    page.table(
+        [
+            "", "paper: inserted from the top", "1 %: entries merged into leaves",
+            "visits of leaves an entry", "16 MB: entries merged", "visits",
+        ],
+        rows,
+    )
+    near = pick(copy, degree="near-sorted", subject=small)
+    return f"{near['entries_inserted_of_100']:.0f} %, in {near['leaf_visits_of_100']:.1f} % of as many visits"
+
+
+# SWARE: figure 12, after all keys were inserted in transactions of 10,000. The buffer
+# has 1 % of the entries where it is full.
+FULL = "--with buffer_size={160:64} --full-buffer --rounds {rounds}"
+
+
+@figure(
+    "12a", "SWARE 12a", "mixes of inserts and look-ups",
+    mixed="""bench/access_method/run --rows {1000000} --rounds {rounds}
+        --workload 10:90,25:75,50:50,75:25,90:10""",
+)
+def mixes(page, mixed):
+    paper = {"10:90": "9.2", "90:10": "1.4"}
+    ratios = {
+        degree: [pick(mixed, degree=degree, workload=mix)["ratio"] for mix in MIXES]
+        for degree in DEGREES
+    }
+    page.table(
+        ["reads:writes", "paper, sorted", *DEGREES],
+        [
+            [mix, paper.get(mix), *(values[i] for values in ratios.values())]
+            for i, mix in enumerate(MIXES)
+        ],
+    )
+    share = [int(mix.split(":")[0]) for mix in MIXES]
+    page.lines([
+        ("mixes", "look-ups, %", "times as fast as nbtree",
+         {degree: (share, values) for degree, values in ratios.items()}),
+    ])
+    return f"sorted {each(ratios['sorted'][::4])}; near-sorted {each(ratios['near-sorted'][::4])}"
+
+
+@figure(
+    "12b", "SWARE 12b", "look-ups with a full buffer",
+    reads=f"bench/access_method/run --rows {{1000000}} --workload full {FULL}",
+    empty="bench/access_method/run --rows {1000000} --workload point --rounds {rounds}",
+)
+def look_ups(page, reads, empty):
+    page.table(
+        [
+            "nbtree's time / sware's", "paper", "full buffer", "empty buffer",
+            "pages of the index a look-up, full", "nbtree",
+        ],
+        [
+            [
+                degree, "0.79 to 0.95", pick(reads, degree=degree)["ratio"],
+                pick(empty, degree=degree)["ratio"],
+                pick(reads, degree=degree)["compared_blocks"],
+                pick(reads, degree=degree)["nbtree_blocks"],
+            ]
+            for degree in DEGREES
+        ],
+    )
+    return span([row["ratio"] for row in reads])
+
+
+@figure(
+    "12c", "SWARE 12c", "ranges with a full buffer",
+    reads=f"bench/access_method/run --rows {{1000000}} --workload short,long {FULL}",
+)
+def ranges(page, reads):
+    page.table(
+        ["nbtree's time / sware's", "paper", "100 keys", "10,000 keys"],
+        [
+            [
+                degree, "1.03 to 1.14",
+                *(pick(reads, degree=degree, workload=w)["ratio"] for w in ("short", "long")),
+            ]
+            for degree in DEGREES
+        ],
+    )
+    return span([row["ratio"] for row in reads])
+
+
+@figure(
+    "12d", "SWARE 12d", "ranges by selectivity",
+    reads=f"""bench/access_method/run --rows {{1000000}} --degree near-sorted
+        --workload 0.01%,0.1%,1%,10% {FULL}""",
+)
+def selectivity(page, reads):
+    page.table(
+        [
+            "share of the keys", "nbtree's time / sware's, mean", "P50", "P95", "P99",
+            "nbtree's P95, µs", "sware's", "nbtree's P99, µs", "sware's",
+        ],
+        [
+            [
+                row["workload"].replace("%", " %"), row["ratio"],
+                *(row[f"nbtree_{p}"] / row[f"compared_{p}"] for p in ("p50", "p95", "p99")),
+                *(row[f"{who}_{p}"] for p in ("p95", "p99") for who in ("nbtree", "compared")),
+            ]
+            for row in reads
+        ],
+    )
+    shares = [float(row["workload"].rstrip("%")) for row in reads]
+    page.lines(
+        [
+            ("near-sorted, full buffer", "share of the keys, %", "nbtree's time / sware's", {
+                p: (shares, [row[f"nbtree_{p}"] / row[f"compared_{p}"] for row in reads])
+                for p in ("p50", "p95", "p99")
+            })
+        ],
+        logarithmic=True,
+    )
+    return span([row["ratio"] for row in reads])
+
+
+@figure(
+    "table-3", "SWARE Table III", "mixes by size of the buffer, keys like TPC-H's",
+    sizes="""bench/buffer_sizes --rows {3000000} --degree 96.67,0.1 --rounds {rounds}""",
+)
+def buffer_sizes(page, sizes):
+    paper = {
+        "10:90": (1.63, 2.60, 2.88, 4.46, 5.28), "25:75": (1.54, 2.40, 2.49, 3.62, 4.57),
+        "50:50": (1.56, 2.07, 2.82, 3.21, 3.40), "75:25": (1.25, 1.65, 1.72, 2.09, 2.01),
+        "90:10": (1.14, 1.24, 1.28, 1.42, 1.41),
+    }
+    percentages = (0.05, 0.1, 0.25, 0.5, 1)
+    names = list(dict.fromkeys(row["buffer"] for row in sizes))
+
+    def ratio(mix, beginning):
+        found = [name for name in names if name.startswith(beginning)]
+        if not found:
+            return None
+        return pick(sizes, mix=mix, buffer=found[0])["ratio_of_processor_time"]
+
+    page.table(
+        [
+            "reads:writes", *(f"{p} %: paper" if i == 0 else "here"
+                              for p in percentages for i in (0, 1)), "default",
+        ],
+        [
+            [
+                mix,
+                *(value for p, theirs in zip(percentages, paper[mix])
+                  for value in (theirs, ratio(mix, f"{p} %,"))),
+                ratio(mix, "default"),
+            ]
+            for mix in MIXES
+        ],
+    )
+    return "1 %: " + each([ratio(mix, "1 %,") for mix in MIXES], 2)
+
+
+@figure(
+    "osm-grid", "OSM-tree, L × K", "ingestion by K and L",
+    grid="""bench/ingestion --rows {300000} --rounds {rounds}
+        --grid 1,5,10,50,100/1,5,10,25,50""",
+)
+def grid(page, grid):
+    ks, ls = (sorted({row[name] for row in grid}) for name in ("k", "l"))
+    ratios = [[pick(grid, k=k, l=l)["ratio_of_processor_cost"] for l in ls] for k in ks]  # noqa: E741
+    page.table(
+        ["net ratio of processor time", *(f"L = {l:g} %" for l in ls)],  # noqa: E741
+        [[f"K = {k:g} %", *row] for k, row in zip(ks, ratios)],
+    )
+    page.copy_chart(grid)
+    return span([value for row in ratios for value in row], 1)
+
+
+@figure(
+    "osm-degrees", "OSM-tree, nodes", "degrees (5, 5) and (50, 50), and sizes",
+    loads="""bench/ingestion --rows {1000000} --rounds {rounds} --degree sorted
+        --degree near-sorted --degree 5,5 --degree 50,50 --degree less-sorted
+        --degree scrambled""",
+)
+def degrees(page, loads):
+    paper = {"sorted": "0.52", "near-sorted": "0.6"}
+    page.table(
+        [
+            "K, L", "net ratio", "of processor time", "paper: nodes, of the B+-tree's",
+            "pages, of nbtree's", "nbtree, pages", "sware, pages",
+        ],
+        [
+            [
+                row["degree"], row["ratio_of_net_cost"], row["ratio_of_processor_cost"],
+                paper.get(row["degree"]), row["ratio_of_size"],
+                int(row["nbtree_index_bytes"] / 8192),
+                int(row["compared_index_bytes"] / 8192),
+            ]
+            for row in loads
+        ],
+    )
+    sizes = {row["degree"]: row["ratio_of_size"] for row in loads}
+    return f"{sizes['sorted']:.2f} sorted, {sizes['near-sorted']:.2f} near-sorted"
