@@ -150,19 +150,9 @@ class Runner:
         return {what: (twice[what] - once[what]) / operations for what in once}
 
     def run(self, command):
-        shutil.rmtree(self.copy, ignore_errors=True)
-        subprocess.run(["cp", "-a", self.original, self.copy], check=True)
-        (self.copy / "postmaster.pid").unlink()
-        user = [] if os.geteuid() != 0 else ["runuser", "-u", self.owner, "--"]
-        finished = subprocess.run(
-            [
-                *user, "valgrind", "--tool=callgrind", "--cache-sim=yes",
-                "--I1=32768,8,64", "--D1=32768,8,64", "--LL=33554432,16,64",
-                "--callgrind-out-file=/dev/null",
-                self.place.programs / "postgres", "--single", "-j",
-                *self.settings, "-D", self.copy, os.environ["PGDATABASE"],
-            ],
-            input=command, capture_output=True, text=True, cwd="/",
+        finished = self.callgrind(
+            command, "--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64",
+            "--LL=33554432,16,64", "--callgrind-out-file=/dev/null",
         )
         counts = {}
         for what, pattern in (
@@ -170,10 +160,68 @@ class Runner:
             ("misses of data", r"D1 +misses"),
         ):
             found = re.search(rf"^==\d+== {pattern}: +([\d,]+)", finished.stderr, re.M)
-            if finished.returncode != 0 or "ERROR:" in finished.stderr or not found:
+            if not found:
                 raise RuntimeError(f"the run failed:\n{finished.stderr[-2000:]}")
             counts[what] = int(found[1].replace(",", ""))
         return counts
+
+    def calls(self, command):
+        """Calls and their instructions, all below them included, by caller and called."""
+        profile = self.copy.parent / "copy-profile"
+        self.callgrind(
+            command, "--compress-strings=no", "--compress-pos=no",
+            f"--callgrind-out-file={self.copy}/profile",
+        )
+        shutil.move(self.copy / "profile", profile)
+        return read_calls(profile)
+
+    def callgrind(self, command, *options):
+        """Runs a command in a new copy of the server's data."""
+        shutil.rmtree(self.copy, ignore_errors=True)
+        subprocess.run(["cp", "-a", self.original, self.copy], check=True)
+        (self.copy / "postmaster.pid").unlink()
+        user = [] if os.geteuid() != 0 else ["runuser", "-u", self.owner, "--"]
+        finished = subprocess.run(
+            [
+                *user, "valgrind", "--tool=callgrind", *options,
+                self.place.programs / "postgres", "--single", "-j",
+                *self.settings, "-D", self.copy, os.environ["PGDATABASE"],
+            ],
+            input=command, capture_output=True, text=True, cwd="/",
+        )
+        if finished.returncode != 0 or "ERROR:" in finished.stderr:
+            raise RuntimeError(f"the run failed:\n{finished.stderr[-2000:]}")
+        return finished
+
+
+def read_calls(path):
+    """Reads the file that callgrind writes with neither compression.
+
+    A line "calls=N ..." says how often the function of the last "cfn=" was called by
+    that of the last "fn="; the next line ends with the instructions.
+    """
+    edges = {}
+    caller = called = count = None
+    with open(path, errors="replace") as file:
+        for line in file:
+            if line.startswith("fn="):
+                caller = plain_name(line[3:])
+            elif line.startswith("cfn="):
+                called = plain_name(line[4:])
+            elif line.startswith("calls="):
+                count = int(line[6:].split()[0])
+            elif count is not None:
+                before = edges.get((caller, called), (0, 0))
+                edges[caller, called] = (
+                    before[0] + count, before[1] + int(line.split()[1])
+                )
+                count = None
+    return edges
+
+
+def plain_name(name):
+    """A function's name without what the compiler or callgrind adds to it."""
+    return re.split(r"[.']", name.strip())[0]
 
 
 def tell(chosen, raw, labels):
