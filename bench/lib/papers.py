@@ -22,6 +22,7 @@ import results
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 MIXES = ("10:90", "25:75", "50:50", "75:25", "90:10")
+RATIO = "ratio_of_processor_time"
 DEGREES = ("sorted", "near-sorted", "less-sorted", "scrambled")
 
 # In the order in which they are measured, by name.
@@ -54,12 +55,18 @@ def measure(chosen):
     else:
         wanted = list(dict.fromkeys(chosen.figures))
     runner = Runner(chosen)
+    failed = []
     begin = time.monotonic()
     for name in wanted:
         one = FIGURES[name]
         results.step(f"{one.label}: {one.title}")
         begin_of_figure = time.monotonic()
-        page, summary = runner.make_page(one)
+        try:
+            page, summary = runner.make_page(one)
+        except RuntimeError as error:
+            print(f"{name} was not measured: {error}", flush=True)
+            failed.append(name)
+            continue
         if chosen.prints:
             print(f"\n{page}\n\n{summary}", flush=True)
         else:
@@ -71,6 +78,8 @@ def measure(chosen):
             f"{name}: {time.monotonic() - begin_of_figure:.0f} s, "
             f"{time.monotonic() - begin:.0f} s in all", flush=True,
         )
+    if failed:
+        raise SystemExit("not measured: " + ", ".join(failed))
 
 
 class Runner:
@@ -112,7 +121,7 @@ class Runner:
             [ROOT / program, *arguments, "--out", out, "--name", name]
         )
         if finished.returncode != 0:
-            raise SystemExit(f"failed: {command}")
+            raise RuntimeError(f"{command} failed")
         with open(out / f"{name}.csv", newline="") as file:
             self.results[command] = [
                 {key: value_of(text) for key, text in row.items()}
@@ -230,8 +239,8 @@ def ingestion(page, calls, copy):
     paper = ("8.8", "5", "1.25", "0.8")
     small, large = subjects_of(calls)
     columns = {
-        "calls, 1 %": [pick(calls, degree=d, subject=small)["ratio"] for d in DEGREES],
-        "calls, 16 MB": [pick(calls, degree=d, subject=large)["ratio"] for d in DEGREES],
+        "calls, 1 %": [pick(calls, degree=d, subject=small)[RATIO] for d in DEGREES],
+        "calls, 16 MB": [pick(calls, degree=d, subject=large)[RATIO] for d in DEGREES],
     } | {
         f"COPY, {name}": [
             pick(copy, degree=d, subject=subject)["ratio_of_processor_cost"]
@@ -288,7 +297,7 @@ FULL = "--with buffer_size={160:64} --full-buffer --rounds {rounds}"
 def mixes(page, mixed):
     paper = {"10:90": "9.2", "90:10": "1.4"}
     ratios = {
-        degree: [pick(mixed, degree=degree, workload=mix)["ratio"] for mix in MIXES]
+        degree: [pick(mixed, degree=degree, workload=mix)[RATIO] for mix in MIXES]
         for degree in DEGREES
     }
     page.table(
@@ -319,15 +328,15 @@ def look_ups(page, reads, empty):
         ],
         [
             [
-                degree, "0.79 to 0.95", pick(reads, degree=degree)["ratio"],
-                pick(empty, degree=degree)["ratio"],
+                degree, "0.79 to 0.95", pick(reads, degree=degree)[RATIO],
+                pick(empty, degree=degree)[RATIO],
                 pick(reads, degree=degree)["compared_blocks"],
                 pick(reads, degree=degree)["nbtree_blocks"],
             ]
             for degree in DEGREES
         ],
     )
-    return span([row["ratio"] for row in reads])
+    return span([row[RATIO] for row in reads])
 
 
 @figure(
@@ -340,12 +349,12 @@ def ranges(page, reads):
         [
             [
                 degree, "1.03 to 1.14",
-                *(pick(reads, degree=degree, workload=w)["ratio"] for w in ("short", "long")),
+                *(pick(reads, degree=degree, workload=w)[RATIO] for w in ("short", "long")),
             ]
             for degree in DEGREES
         ],
     )
-    return span([row["ratio"] for row in reads])
+    return span([row[RATIO] for row in reads])
 
 
 @figure(
@@ -356,12 +365,12 @@ def ranges(page, reads):
 def selectivity(page, reads):
     page.table(
         [
-            "share of the keys", "nbtree's time / sware's, mean", "P50", "P95", "P99",
+            "share of the keys", "nbtree's time / sware's", "P50", "P95", "P99",
             "nbtree's P95, µs", "sware's", "nbtree's P99, µs", "sware's",
         ],
         [
             [
-                row["workload"].replace("%", " %"), row["ratio"],
+                row["workload"].replace("%", " %"), row[RATIO],
                 *(row[f"nbtree_{p}"] / row[f"compared_{p}"] for p in ("p50", "p95", "p99")),
                 *(row[f"{who}_{p}"] for p in ("p95", "p99") for who in ("nbtree", "compared")),
             ]
@@ -378,7 +387,7 @@ def selectivity(page, reads):
         ],
         logarithmic=True,
     )
-    return span([row["ratio"] for row in reads])
+    return span([row[RATIO] for row in reads])
 
 
 @figure(
@@ -398,7 +407,7 @@ def buffer_sizes(page, sizes):
         found = [name for name in names if name.startswith(beginning)]
         if not found:
             return None
-        return pick(sizes, mix=mix, buffer=found[0])["ratio_of_processor_time"]
+        return pick(sizes, mix=mix, buffer=found[0])[RATIO]
 
     page.table(
         [
@@ -459,3 +468,302 @@ def degrees(page, loads):
     )
     sizes = {row["degree"]: row["ratio_of_size"] for row in loads}
     return f"{sizes['sorted']:.2f} sorted, {sizes['near-sorted']:.2f} near-sorted"
+
+
+# SWARE: figures 13 and 17 to 20, Table II, and topics whose figures are not known.
+
+
+@figure(
+    "13", "SWARE 13", "phases of ingestion",
+    load="bench/phases --rows {200000} --setting sware.staging_size=64kB",
+)
+def phases(page, load):
+    names = [
+        row["figure"] for row in load
+        if (row["degree"], row["subject"]) == ("sorted", "sware")
+        and "of 100" not in row["figure"]
+    ]
+
+    def value(degree, subject, name):
+        return pick(load, degree=degree, subject=subject, figure=name)["value"]
+
+    page.table(
+        ["instructions a row", "nbtree", *(f"sware: {name}" for name in names)],
+        [
+            [
+                degree, value(degree, "nbtree", "the index"),
+                *(value(degree, "sware", name) for name in names),
+            ]
+            for degree in DEGREES
+        ],
+    )
+    parts = [name for name in names if name != "the index"]
+    panel = {name: [value(degree, "sware", name) for degree in DEGREES] for name in parts}
+    page.bars([("sware", "instructions a row", list(DEGREES), panel)])
+    near = {name: value("near-sorted", "sware", name) for name in names}
+    return ", ".join(
+        f"{name} {100 * near[name] / near['the index']:.0f} %"
+        for name in ("sorting", "appending", "merging")
+    )
+
+
+# A buffer of 6.5 % or more of the entries, so that what a look-up does there shows.
+SEARCHED = """bench/access_method/run --rows {1000000} --degree near-sorted
+    --workload full --with buffer_size={1024:64} --rounds {rounds}"""
+
+
+@figure(
+    "17", "SWARE 17", "filters off, zones off",
+    filters=f"{SEARCHED} --with sort_threshold=100 --vary bloom_bits=10,0",
+    threshold=f"{SEARCHED} --vary sort_threshold=1,10,100",
+    nothing=f"{SEARCHED} --with sort_threshold=100 --server-setting sware.shared_memory=1MB",
+)
+def filters(page, filters, threshold, nothing):
+    rows = [
+        [title, one[RATIO], one["compared_microseconds"], one["compared_blocks"]]
+        for title, one in (
+            ("sorted above 10 % unsorted, the default", threshold[1]),
+            ("sorted above 1 % unsorted", threshold[0]),
+            ("never sorted, with zonemaps and filters", filters[0]),
+            ("never sorted, no filters", filters[1]),
+            ("never sorted, 1 MB of shared memory", nothing[0]),
+        )
+    ]
+    page.table(
+        ["look-ups, near-sorted", "nbtree's time / sware's", "µs a look-up",
+         "pages of the index a look-up"],
+        rows,
+    )
+    return f"default {rows[0][1]:.2f}, no sorting {rows[2][1]:.2f}, no filters {rows[3][1]:.2f}"
+
+
+@figure(
+    "18", "SWARE 18", "an index larger than memory",
+    inserts="""bench/larger --limit 48MB --times 4 --rounds 2 --rows 200000
+        --plain-rows 40000 --inserts-only --setting synchronous_commit=off""",
+)
+def larger(page, inserts):
+    return tell_larger(page, inserts)
+
+
+@figure(
+    "20", "SWARE 20", "messages in company: the Bε-tree's experiment",
+    inserts="""bench/larger --limit 80MB --times 4 --with buffer_size=32768 --rounds 2
+        --rows 700000 --plain-rows 60000 --inserts-only
+        --setting synchronous_commit=off""",
+)
+def company(page, inserts):
+    return tell_larger(page, inserts)
+
+
+def tell_larger(page, inserts):
+    wanted = (
+        "rows a second", "WAL of the index, B a row", "written for the index, B a row",
+        "read for the index, B a row", "whole run, rows a second",
+        "entries of a visit of a leaf",
+    )
+    rows = {name: pick(inserts, figure=name) for name in wanted}
+    page.table(
+        ["", "nbtree", "sware", "sware / nbtree"],
+        [
+            [name, row["nbtree"], row["compared"], row["share"]]
+            for name, row in rows.items()
+        ],
+    )
+    return (
+        f"{rows['rows a second']['share']:.1f}; "
+        f"{rows['whole run, rows a second']['share']:.1f} with all flushed"
+    )
+
+
+def scaled_reads(rows, kilobytes):
+    return f"""bench/access_method/run --rows {{{rows}}} --workload insert,full,point
+        --degree near-sorted --with buffer_size={{{kilobytes}:64}} --rounds {{rounds}}"""
+
+
+@figure(
+    "19", "SWARE 19, Table II", "scale, and pages read by a look-up",
+    small=scaled_reads(500_000, 80), middle=scaled_reads(1_000_000, 160),
+    large=scaled_reads(2_000_000, 320), largest=scaled_reads(4_000_000, 640),
+)
+def scale(page, **sizes):
+    ratios = {
+        what: [pick(rows, workload=what)[RATIO] for rows in sizes.values()]
+        for what in ("insert", "full", "point")
+    }
+    counts = [int(pick(rows, workload="insert")["operations"]) for rows in sizes.values()]
+    pages = [pick(rows, workload="full") for rows in sizes.values()]
+    page.table(
+        [
+            "keys", "inserts", "look-ups, full buffer", "look-ups, empty buffer",
+            "pages a look-up, full buffer", "nbtree",
+        ],
+        [
+            [
+                count, *(values[i] for values in ratios.values()),
+                pages[i]["compared_blocks"], pages[i]["nbtree_blocks"],
+            ]
+            for i, count in enumerate(counts)
+        ],
+    )
+    titles = {"insert": "inserts", "full": "look-ups, full", "point": "look-ups, empty"}
+    page.lines(
+        [("near-sorted, buffer of 1 %", "keys", "nbtree's time / sware's", {
+            titles[what]: (counts, values) for what, values in ratios.items()
+        })],
+        logarithmic=True,
+    )
+    return f"inserts {each(ratios['insert'])}; {pages[-1]['compared_blocks']:.2f} pages a look-up"
+
+
+@figure(
+    "flush", "SWARE, flush", "the share of a flush, and the size of the buffer",
+    share="""bench/access_method/run --rows {1000000} --operations {1000000}
+        --degree near-sorted --degree less-sorted --workload insert --rounds {rounds}
+        --setting sware.staging_size={160:64}kB --vary flush_fraction=25,50,75,100""",
+    size="""bench/access_method/run --rows {2000000} --operations {2000000}
+        --degree near-sorted --degree less-sorted --workload insert --rounds {rounds}
+        --vary sware.staging_size=64kB,{160:72}kB,{320:80}kB,{800:96}kB,{1600:128}kB""",
+)
+def flush(page, share, size):
+    for rows, what in ((share, "a flush takes"), (size, "memory for entries")):
+        page.table(
+            [f"nbtree's time / sware's; {what}", *(
+                name.rpartition("=")[2] + (" %" if rows is share else "")
+                for name in subjects_of(rows)
+            )],
+            [
+                [degree, *(pick(rows, degree=degree, subject=name)[RATIO]
+                           for name in subjects_of(rows))]
+                for degree in ("near-sorted", "less-sorted")
+            ],
+        )
+    return "near-sorted: " + each(
+        [row[RATIO] for row in share if row["degree"] == "near-sorted"]
+    )
+
+
+@figure(
+    "splits", "SWARE, splits", "how full a split leaves its left page",
+    loads="""bench/ingestion --rows {500000} --rounds 1 --degree near-sorted
+        --degree less-sorted --setting sware.enable_buffer=off
+        --vary split_ratio=50,80,90""",
+)
+def splits(page, loads):
+    paper = {
+        ("near-sorted", "80"): "-21 %", ("near-sorted", "90"): "-22 %",
+        ("less-sorted", "80"): "+27 %", ("less-sorted", "90"): "+82 %",
+    }
+    rows = []
+    for degree in ("near-sorted", "less-sorted"):
+        half, *others = [row for row in loads if row["degree"] == degree]
+        for row in others:
+            ratio = row["subject"].rpartition("=")[2]
+            change = 100 * (row["compared_index_bytes"] / half["compared_index_bytes"] - 1)
+            rows.append([
+                degree, f"{ratio}:{100 - int(ratio)}", paper[degree, ratio],
+                f"{change:+.0f} %", row["ratio_of_size"],
+            ])
+    page.table(
+        ["", "split", "paper: splits, beside 50:50", "pages, beside 50:50",
+         "pages, of nbtree's"],
+        rows,
+    )
+    return f"80:20: {rows[0][3]} near-sorted, {rows[2][3]} less sorted"
+
+
+@figure(
+    "lineitem", "SWARE, TPC-H", "mixes on the receipt dates of lineitem",
+    dates="bench/buffer_sizes --scale 0.2 --buffer-percent 1 --rounds {rounds}",
+)
+def lineitem(page, dates):
+    names = list(dict.fromkeys(row["buffer"] for row in dates))
+    page.table(
+        ["reads:writes", *names],
+        [
+            [mix, *(pick(dates, mix=mix, buffer=name)[RATIO] for name in names)]
+            for mix in MIXES
+        ],
+    )
+    return each([pick(dates, mix=mix, buffer=names[0])[RATIO] for mix in MIXES])
+
+
+@figure(
+    "ycsb", "TreeLine, YCSB", "YCSB's workloads A to F",
+    ycsb="""bench/ycsb --rows {500000} --seconds 1 --rounds {rounds}
+        --setting synchronous_commit=off""",
+)
+def ycsb(page, ycsb):
+    cases = list(dict.fromkeys((row["order"], row["requests"]) for row in ycsb))
+    for figure, title in (
+        ("ratio", "sware's throughput / nbtree's"),
+        (RATIO, "nbtree's processor time / sware's"),
+    ):
+        page.table(
+            [title, *"ABCDEF"],
+            [
+                [
+                    f"{order} keys, {requests}",
+                    *(pick(ycsb, order=order, requests=requests, workload=one)[figure]
+                      for one in "ABCDEF"),
+                ]
+                for order, requests in cases
+            ],
+        )
+    page.copy_chart(ycsb)
+    points = [row["ratio"] for row in ycsb if row["workload"] in "ABCDF"]
+    scans = [row["ratio"] for row in ycsb if row["workload"] == "E"]
+    return f"A to D and F {span(points)}; E {span(scans)}"
+
+
+# QuIT: what the authors' prototype counted with keys of this generator, by K and L: the
+# percentage of inserts into its expected leaf, and into the last leaf of a B+-tree.
+QUIT = {
+    (0, 0): (100, 100), (1, 100): (99.0, 11.0), (5, 5): (92.0, 13.2),
+    (5, 100): (92.9, 2.5), (10, 5): (85.0, 5.3), (10, 100): (86.9, 1.4),
+    (25, 25): (70.9, 2.9), (25, 100): (71.4, 0.8), (50, 100): (46.4, 0.6),
+}
+
+
+@figure(
+    "quit", "QuIT", "inserts without a descent",
+    rows="bench/phases --only --rows {100000} --setting sware.enable_buffer=off "
+    + " ".join(f"--degree {'sorted' if k == 0 else f'{k},{l}'}" for k, l in QUIT),
+)
+def quit_leaf(page, rows):
+    ours = {
+        (row["k"], row["l"]): row["value"] for row in rows
+        if row["figure"].startswith("without descent")
+    }
+    page.table(
+        [
+            "K, L", "QuIT's prototype: into its expected leaf", "a B+-tree's last leaf",
+            "sware: into the expected leaf",
+        ],
+        [
+            [f"{k}, {l}", f"{quit:.1f} %", f"{tail:.1f} %", f"{ours[k, l]:.1f} %"]
+            for (k, l), (quit, tail) in QUIT.items()
+        ],
+    )
+    return f"(5, 5) {ours[5, 5]:.0f} %, (25, 25) {ours[25, 25]:.0f} %"
+
+
+@figure(
+    "bliss", "BLISS", "inserts, mixes and look-ups by K and L",
+    rows="""bench/access_method/run --rows {500000} --rounds {rounds} --preloaded 40
+        --workload insert,50:50,point --degree sorted --degree 3,10 --degree 5,10
+        --degree 10,10 --degree 25,25 --degree scrambled""",
+)
+def bliss(page, rows):
+    names = list(dict.fromkeys(row["degree"] for row in rows))
+    page.table(
+        ["nbtree's time / sware's", "inserts", "inserts and look-ups", "look-ups"],
+        [
+            [name, *(pick(rows, degree=name, workload=what)[RATIO]
+                     for what in ("insert", "50:50", "point"))]
+            for name in names
+        ],
+    )
+    return "inserts " + each(
+        [pick(rows, degree=name, workload="insert")[RATIO] for name in names]
+    )
