@@ -6,20 +6,8 @@ a figure gets the rows of each command's CSV file, writes a page, and returns wh
 overview says. Figures that have a command in common run it once.
 """
 
-import csv
-import dataclasses
-import os
-import pathlib
-import re
-import shlex
-import shutil
-import subprocess
-import time
-
 import papers_doc
-import results
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+import papers_run
 
 MIXES = ("10:90", "25:75", "50:50", "75:25", "90:10")
 RATIO = "ratio_of_processor_time"
@@ -29,172 +17,21 @@ DEGREES = ("sorted", "near-sorted", "less-sorted", "scrambled")
 FIGURES = {}
 
 
-@dataclasses.dataclass
-class Figure:
-    name: str
-    label: str
-    title: str
-    commands: dict
-    tell: callable
-
-
 def figure(name, label, title, **commands):
     """Makes the function that follows a figure."""
 
     def add(tell):
-        FIGURES[name] = Figure(name, label, title, commands, tell)
+        FIGURES[name] = papers_run.Figure(name, label, title, commands, tell)
         return tell
 
     return add
 
 
-def measure(chosen):
-    names = list(FIGURES)
-    if "all" in chosen.figures:
-        wanted = names[names.index(chosen.first or names[0]):]
-    else:
-        wanted = list(dict.fromkeys(chosen.figures))
-    runner = Runner(chosen)
-    failed = []
-    begin = time.monotonic()
-    for name in wanted:
-        one = FIGURES[name]
-        results.step(f"{one.label}: {one.title}")
-        begin_of_figure = time.monotonic()
-        try:
-            page, summary = runner.make_page(one)
-        except RuntimeError as error:
-            print(f"{name} was not measured: {error}", flush=True)
-            failed.append(name)
-            continue
-        if chosen.prints:
-            print(f"\n{page}\n\n{summary}", flush=True)
-        else:
-            text = chosen.document.read_text()
-            text = papers_doc.replace_part(text, name, str(page))
-            text = papers_doc.replace_summary(text, one.label, summary)
-            chosen.document.write_text(text)
-        print(
-            f"{name}: {time.monotonic() - begin_of_figure:.0f} s, "
-            f"{time.monotonic() - begin:.0f} s in all", flush=True,
-        )
-    if failed:
-        raise SystemExit("not measured: " + ", ".join(failed))
-
-
-class Runner:
-    """Runs commands, each once, and keeps their results."""
-
-    def __init__(self, chosen):
-        self.chosen = chosen
-        self.results = {}
-        self.charts = {}
-
-    def make_page(self, one):
-        commands = {what: self.complete(text) for what, text in one.commands.items()}
-        for number, command in enumerate(commands.values()):
-            if command not in self.results:
-                self.run(command, f"{one.name}-{number + 1}")
-        page = papers_doc.Page()
-        page.commands(commands.values())
-        page.text(f"{server_version()}, {os.cpu_count()} processors:")
-        drawing = Drawing(self.chosen, one, page, self.charts)
-        summary = one.tell(
-            drawing, **{what: self.results[text] for what, text in commands.items()}
-        )
-        return page, summary
-
-    def complete(self, text):
-        """The command for the chosen size."""
-
-        def number(match):
-            scaled = round(int(match[1]) * self.chosen.scale)
-            return str(max(scaled, int(match[2] or 1)))
-
-        text = re.sub(r"\{(\d+)(?::(\d+))?\}", number, " ".join(text.split()))
-        return text.replace("{rounds}", str(self.chosen.rounds))
-
-    def run(self, command, name):
-        program, *arguments = shlex.split(command)
-        out = self.chosen.out.resolve()
-        finished = subprocess.run(
-            [ROOT / program, *arguments, "--out", out, "--name", name]
-        )
-        if finished.returncode != 0:
-            raise RuntimeError(f"{command} failed")
-        with open(out / f"{name}.csv", newline="") as file:
-            self.results[command] = [
-                {key: value_of(text) for key, text in row.items()}
-                for row in csv.DictReader(file)
-            ]
-        self.charts[id(self.results[command])] = out / f"{name}.png"
-
-
-class Drawing:
-    """The page of a figure, and where its charts go."""
-
-    def __init__(self, chosen, one, page, charts):
-        self.one = one
-        self.page = page
-        self.charts = charts
-        folder = chosen.out if chosen.prints else chosen.document.parent / "images"
-        self.path = folder / f"papers_{one.name}.png"
-
-    def table(self, titles, rows):
-        self.page.table(titles, rows)
-
-    def text(self, text):
-        self.page.text(text)
-
-    def bars(self, panels):
-        import charts
-
-        charts.bars(self.path, self.title, panels)
-        self.show()
-
-    def lines(self, panels, **looks):
-        import charts
-
-        charts.lines(self.path, self.title, panels, **looks)
-        self.show()
-
-    def copy_chart(self, rows):
-        """Shows the chart that the command of these results has drawn."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(self.charts[id(rows)], self.path)
-        self.show()
-
-    @property
-    def title(self):
-        return f"{self.one.label}: {self.one.title}"
-
-    def show(self):
-        self.page.image(self.title, f"images/{self.path.name}")
-
-
-def server_version():
-    program = os.environ.get("PG_CONFIG", "pg_config")
-    found = subprocess.run([program, "--version"], capture_output=True, text=True)
-    return " ".join(found.stdout.split()[:2])
-
-
-def value_of(text):
-    """A cell of a CSV file: a number if it is one, None if it is empty."""
-    if text == "":
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
 def pick(rows, **wanted):
-    """The row that has these values; texts may be parts of what the row has."""
+    """The row that has these values; that of the subject may be its end."""
 
     def has(row, name, value):
-        if isinstance(value, str) and name == "subject":
-            return value in row[name]
-        return row[name] == value
+        return row[name].endswith(value) if name == "subject" else row[name] == value
 
     found = [row for row in rows if all(has(row, *one) for one in wanted.items())]
     if len(found) != 1:
@@ -507,34 +344,42 @@ def phases(page, load):
     )
 
 
-# A buffer of 6.5 % or more of the entries, so that what a look-up does there shows.
+# A buffer of 6.5 % of the entries, so that what a look-up does there shows.
 SEARCHED = """bench/access_method/run --rows {1000000} --degree near-sorted
-    --workload full --with buffer_size={1024:64} --rounds {rounds}"""
+    --degree scrambled --workload full,90:10 --operations 100
+    --with buffer_size={1024:64} --rounds {rounds}"""
 
 
 @figure(
     "17", "SWARE 17", "filters off, zones off",
-    filters=f"{SEARCHED} --with sort_threshold=100 --vary bloom_bits=10,0",
+    filters=f"{SEARCHED} --vary bloom_bits=10,0",
     threshold=f"{SEARCHED} --vary sort_threshold=1,10,100",
-    nothing=f"{SEARCHED} --with sort_threshold=100 --server-setting sware.shared_memory=1MB",
 )
-def filters(page, filters, threshold, nothing):
-    rows = [
-        [title, one[RATIO], one["compared_microseconds"], one["compared_blocks"]]
-        for title, one in (
-            ("sorted above 10 % unsorted, the default", threshold[1]),
-            ("sorted above 1 % unsorted", threshold[0]),
-            ("never sorted, with zonemaps and filters", filters[0]),
-            ("never sorted, no filters", filters[1]),
-            ("never sorted, 1 MB of shared memory", nothing[0]),
-        )
-    ]
+def filters(page, filters, threshold):
+    cases = [(d, w) for d in ("near-sorted", "scrambled") for w in ("full", "90:10")]
+
+    def ratios(rows, ending):
+        return [
+            pick(rows, degree=degree, workload=workload, subject=ending)[RATIO]
+            for degree, workload in cases
+        ]
+
+    table = {
+        "default": ratios(threshold, "=10"),
+        "no filters": ratios(filters, "=0"),
+        "sorted above 1 % unsorted": ratios(threshold, "=1"),
+        "never sorted: no sorted zones": ratios(threshold, "=100"),
+    }
     page.table(
-        ["look-ups, near-sorted", "nbtree's time / sware's", "µs a look-up",
-         "pages of the index a look-up"],
-        rows,
+        ["nbtree's time / sware's", *(
+            f"{degree}, {'full buffer' if workload == 'full' else workload}"
+            for degree, workload in cases
+        )],
+        [[title, *values] for title, values in table.items()],
     )
-    return f"default {rows[0][1]:.2f}, no sorting {rows[2][1]:.2f}, no filters {rows[3][1]:.2f}"
+    return "; ".join(
+        f"{title} {values[0]:.2f}" for title, values in table.items() if "1 %" not in title
+    )
 
 
 @figure(
@@ -716,18 +561,18 @@ def ycsb(page, ycsb):
     return f"A to D and F {span(points)}; E {span(scans)}"
 
 
-# QuIT: what the authors' prototype counted with keys of this generator, by K and L: the
+# QuIT: what the authors' prototype counted with the same 100,000 keys, by K and L: the
 # percentage of inserts into its expected leaf, and into the last leaf of a B+-tree.
 QUIT = {
-    (0, 0): (100, 100), (1, 100): (99.0, 11.0), (5, 5): (92.0, 13.2),
-    (5, 100): (92.9, 2.5), (10, 5): (85.0, 5.3), (10, 100): (86.9, 1.4),
-    (25, 25): (70.9, 2.9), (25, 100): (71.4, 0.8), (50, 100): (46.4, 0.6),
+    (0, 0): (100, 100), (1, 100): (99.1, 96.8), (5, 5): (96.5, 97.7),
+    (5, 100): (93.0, 12.0), (10, 5): (84.0, 95.3), (10, 100): (86.8, 6.2),
+    (25, 25): (69.2, 8.2), (25, 100): (70.9, 3.6), (50, 100): (45.6, 2.7),
 }
 
 
 @figure(
     "quit", "QuIT", "inserts without a descent",
-    rows="bench/phases --only --rows {100000} --setting sware.enable_buffer=off "
+    rows="bench/phases --without-nbtree --rows {100000} --setting sware.enable_buffer=off "
     + " ".join(f"--degree {'sorted' if k == 0 else f'{k},{l}'}" for k, l in QUIT),
 )
 def quit_leaf(page, rows):
@@ -737,8 +582,8 @@ def quit_leaf(page, rows):
     }
     page.table(
         [
-            "K, L", "QuIT's prototype: into its expected leaf", "a B+-tree's last leaf",
-            "sware: into the expected leaf",
+            "K, L", "QuIT's prototype, 100,000 keys: into its expected leaf",
+            "its B+-tree: into the last leaf", "sware: into the expected leaf",
         ],
         [
             [f"{k}, {l}", f"{quit:.1f} %", f"{tail:.1f} %", f"{ours[k, l]:.1f} %"]

@@ -32,7 +32,7 @@ PHASES = {
 
 def measure(chosen, place):
     everyone = [subjects.NBTREE, *subjects.compared(chosen)]
-    if chosen.only:
+    if chosen.without_nbtree:
         everyone = everyone[1:]
     statement.install_valgrind()
     connection = server.connect(chosen)
