@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import time
+import traceback
 
 import papers_doc
 import results
@@ -43,8 +44,9 @@ def measure(chosen, figures):
         begin_of_figure = time.monotonic()
         try:
             page, summary = runner.make_page(one)
-        except RuntimeError as error:
-            print(f"{name} was not measured: {error}", flush=True)
+        except Exception:
+            # The other figures can be had nevertheless.
+            traceback.print_exc()
             failed.append(name)
             continue
         if chosen.prints:
