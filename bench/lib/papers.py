@@ -118,7 +118,10 @@ def top_inserts(page, copy):
         rows,
     )
     near = pick(copy, degree="near-sorted", subject=small)
-    return f"{near['entries_inserted_of_100']:.0f} %, in {near['leaf_visits_of_100']:.1f} % of as many visits"
+    return (
+        f"{near['entries_inserted_of_100']:.0f} % merged into leaves, "
+        f"{near['leaf_visits_of_100']:.1f} descents for 100 entries"
+    )
 
 
 # SWARE: figure 12, after all keys were inserted in transactions of 10,000. The buffer
