@@ -16,7 +16,7 @@
  *	 scan: copy			read_leaf (tree/treescan.c); read_batch
  *						(cursor/buffercursor.c)
  *	 scan: read_map		look_into_map (cursor/visibility.c, buffercursor.c)
- *	 scan: compare		sware_tree_cursor_leaf_is_unchanged (tree/treescan.c);
+ *	 scan: compare		sware_tree_cursor_leaf_is_unchanged (tree/leafmarks.c);
  *						sware_buffer_view_is_current (cursor/bufferview.h)
  *	 scan: check		sware_row_is_visible (cursor/visibility.c)
  *	 scan: executor		core's IndexOnlyNext
