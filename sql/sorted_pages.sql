@@ -192,6 +192,32 @@ RESET sware.fault_directory_slots;
 CALL insert_scrambled(2100, 2149);
 SELECT check_all();
 SELECT same_rows('SELECT k, id FROM t ORDER BY k, id');
+-- The first pages of an index are sorted, which tells how its entries arrive: others are
+-- sorted before any are flushed if keys are scrambled, and no more if they are in order.
+SET sware.fault_pages_to_sort = 8;
+CREATE TABLE fresh (k int) WITH (autovacuum_enabled = off);
+CREATE INDEX fresh_k ON fresh USING sware (k) WITH (buffer_size = 640);
+CREATE PROCEDURE insert_fresh(key text, first int, last int) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN first .. last LOOP
+		EXECUTE format('INSERT INTO fresh SELECT %s FROM generate_series(%s * 200 + 1, %s * 200 + 200) n',
+			key, i, i);
+		COMMIT;
+	END LOOP;
+END $$;
+INSERT INTO fresh VALUES (-1000000), (1000000);
+CALL insert_fresh('scrambled(n)', 0, 79);
+SELECT flushed_pages, sorted_pages > 16 AS many_were_sorted FROM sware_stats('fresh_k');
+TRUNCATE fresh;
+DROP INDEX fresh_k;
+CREATE INDEX fresh_k ON fresh USING sware (k) WITH (buffer_size = 640);
+INSERT INTO fresh VALUES (-1000000), (1000000);
+CALL insert_fresh('n / 10 * 10 + n * 7 % 10', 0, 299);
+SELECT flushed_pages > 0 AS some_were_flushed, sorted_pages FROM sware_stats('fresh_k');
+SELECT sware_check('fresh_k', true);
+RESET sware.fault_pages_to_sort;
+DROP TABLE fresh;
+DROP PROCEDURE insert_fresh;
 DROP TABLE twin_sware.t, twin_nbtree.t, twin_sware.u, twin_nbtree.u;
 DROP PROCEDURE insert_scrambled, insert_unique;
 DROP FUNCTION scrambled, sealed_pages;

@@ -78,14 +78,14 @@ class Case:
     """What is measured: the index's key, size and transactions."""
 
     keys: str
-    times: int
+    times: float
     rows_per_transaction: int
     rows: int  # before the inserts begin
 
     @property
     def columns(self):
         return {
-            "keys": self.keys, "times": self.times,
+            "keys": self.keys, "times": f"{self.times:g}",
             "rows_per_transaction": self.rows_per_transaction,
         }
 
@@ -175,7 +175,7 @@ def cases(chosen):
     for keys in chosen.keys:
         entries_a_page = FILLED_BYTES * chosen.fillfactor // 100 // KEYS[keys].entry_bytes
         for times in chosen.times:
-            rows = times * chosen.limit // 8192 * entries_a_page
+            rows = int(times * chosen.limit) // 8192 * entries_a_page
             for size in chosen.rows_per_transaction:
                 yield Case(keys, times, size, rows)
 
@@ -183,7 +183,7 @@ def cases(chosen):
 def measure_case(measured, case):
     chosen = measured.chosen
     results.step(
-        f"{case.keys}, {case.times} times {chosen.limit >> 20} MB, "
+        f"{case.keys}, {case.times:g} times {chosen.limit >> 20} MB, "
         f"{case.rows_per_transaction} rows a transaction"
     )
     measured.group.limit(None)

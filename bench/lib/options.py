@@ -30,6 +30,14 @@ def positive_list(text):
     return [positive(part) for part in text.split(",")]
 
 
+def factor_list(text):
+    """Positive numbers, which may have a fraction, such as 0.5,2."""
+    factors = [float(part) for part in text.split(",")]
+    if not min(factors) > 0:
+        raise argparse.ArgumentTypeError(f"not positive numbers: {text}")
+    return factors
+
+
 def number_list(text):
     numbers = [int(part) for part in text.split(",")]
     if min(numbers) < 0:

@@ -31,6 +31,7 @@ typedef struct SwareBufferedEntry
 								 * a mark */
 	SwareEntrySource source;	/* with its page, if the snapshot is not an
 								 * MVCC one */
+	bool		isVisible;		/* is its row known to be visible? */
 } SwareBufferedEntry;
 
 typedef struct SwareBufferBatch

@@ -123,17 +123,50 @@ sware_buffer_cursor_note_dead(SwareBufferCursor *cursor,
 							   &buffered->source, cursor->context);
 }
 
-bool
-sware_buffer_cursor_sees(SwareBufferCursor *cursor,
-						 const SwareBufferedEntry *buffered)
+/*
+ * Look up the entries of the batch in the visibility map.  What it says counts
+ * if no page has retired since the batch was read.
+ */
+static void
+look_into_map(SwareBufferCursor *cursor)
 {
+	SwareBufferBatch *batch = &cursor->batch;
+	SwareMapAnswer answer = {.block = InvalidBlockNumber};
+	bool		any = false;
+
+	SWARE_FAULT_POINT("batch-copied");
+	for (int i = batch->current; i < batch->count; i++)
+	{
+		SwareBufferedEntry *buffered = &batch->entries[i];
+
+		buffered->isVisible =
+			!sware_source_is_staging(&buffered->source) &&
+			sware_ask_map(cursor->visibility, &answer,
+						  &buffered->item.entry->t_tid);
+		any |= buffered->isVisible;
+	}
+	SWARE_FAULT_POINT("batch-map-read");
+	if (any && !sware_buffer_view_is_current(&cursor->view))
+		for (int i = batch->current; i < batch->count; i++)
+			batch->entries[i].isVisible = false;
+	cursor->mapIsRead = true;
+}
+
+bool
+sware_buffer_cursor_sees_head(SwareBufferCursor *cursor)
+{
+	SwareBufferBatch *batch = &cursor->batch;
+	const SwareBufferedEntry *head = sware_batch_head(batch);
 	bool		all_dead;
 
-	if (sware_row_is_visible(cursor->visibility, &buffered->item.entry->t_tid,
+	if (!cursor->mapIsRead)
+		look_into_map(cursor);
+	if (head->isVisible ||
+		sware_row_is_visible(cursor->visibility, &head->item.entry->t_tid,
 							 &all_dead))
 		return true;
 	if (all_dead)
-		sware_buffer_cursor_note_dead(cursor, buffered);
+		sware_buffer_cursor_note_dead(cursor, head);
 	return false;
 }
 
@@ -869,6 +902,7 @@ read_batch(SwareBufferCursor *cursor, IndexTuple after, bool same_generation)
 
 		sware_batch_begin(&cursor->batch);
 		cursor->hasTheRow = false;
+		cursor->mapIsRead = false;
 		cursor->leftOut = 0;
 		read_staging(cursor, after, &changes);
 		is_empty = !sware_buffer_read_state(cursor->filter.order.index, state);

@@ -75,6 +75,8 @@ typedef struct SwareBufferCursor
 	bool		hasTheRow;		/* if so, is its entry the only one of the
 								 * batch? */
 	SwareVisibility *visibility;	/* the scan's */
+	bool		mapIsRead;		/* was the visibility map asked for the
+								 * entries of the batch? */
 	SwareVisitor *visitor;		/* NULL: none */
 	SwareSavedEntry last;		/* the last entry of the batch before */
 	SwareCandidates tails[SWARE_MAX_TAILS]; /* of open pages, while a batch is
@@ -113,11 +115,12 @@ extern void sware_buffer_cursor_note_dead(SwareBufferCursor *cursor,
 										  const SwareBufferedEntry *buffered);
 
 /*
- * Is the row of an entry of the batch visible to the scan's snapshot?  If it is
- * dead to everybody, this is noted.  Reads the row; the caller holds no lock.
+ * Is the row of the head of the batch visible to the scan's snapshot?  If it is
+ * dead to everybody, this is noted.  For the first head of a batch, looks up
+ * all of it in the visibility map (visibility.h).  Reads the row if the map has
+ * not told.  The caller holds no lock.
  */
-extern bool sware_buffer_cursor_sees(SwareBufferCursor *cursor,
-									 const SwareBufferedEntry *buffered);
+extern bool sware_buffer_cursor_sees_head(SwareBufferCursor *cursor);
 
 /*
  * Has a batch left out so many marked entries that pages with no others should

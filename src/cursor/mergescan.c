@@ -451,7 +451,7 @@ return_head(SwareScan *scan, const SwareBufferedEntry *head)
 		SWARE_FAULT_POINT("scan-pinned");
 	}
 	else if (scan->scan->xs_want_itup && !scan->buffer.hasTheRow &&
-			 !sware_buffer_cursor_sees(&scan->buffer, head))
+			 !sware_buffer_cursor_sees_head(&scan->buffer))
 	{
 		skip_head(scan);
 		return false;

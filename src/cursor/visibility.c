@@ -147,6 +147,23 @@ forget(SwareVisibility *visibility, SwareTreeCursor *cursor, int item)
 	visibility->last = item - 1;
 }
 
+bool
+sware_ask_map(SwareVisibility *visibility, SwareMapAnswer *answer,
+			  const ItemPointerData *tid)
+{
+	BlockNumber block = ItemPointerGetBlockNumber(tid);
+
+	if (block != answer->block)
+	{
+		CHECK_FOR_INTERRUPTS();
+		answer->block = block;
+		answer->isAllVisible =
+			VM_ALL_VISIBLE(visibility->scan->heapRelation, block,
+						   &visibility->mapPage);
+	}
+	return answer->isAllVisible;
+}
+
 /*
  * Look up the items begin..end-1 of the cursor's position in the visibility
  * map.  Returns whether any of their heap pages is all-visible.
@@ -155,24 +172,14 @@ static bool
 look_into_map(SwareVisibility *visibility, SwareTreeCursor *cursor, int begin,
 			  int end)
 {
-	BlockNumber block = InvalidBlockNumber;
-	bool		is_all_visible = false;
+	SwareMapAnswer answer = {.block = InvalidBlockNumber};
 	bool		any = false;
 
 	for (int item = begin; item < end; item++)
 	{
-		BlockNumber its_block =
-			ItemPointerGetBlockNumber(&cursor->position.tids[item]);
-
-		if (its_block != block)
-		{
-			CHECK_FOR_INTERRUPTS();
-			block = its_block;
-			is_all_visible = VM_ALL_VISIBLE(visibility->scan->heapRelation,
-											block, &visibility->mapPage);
-			any |= is_all_visible;
-		}
-		visibility->isVisible[item] = is_all_visible;
+		visibility->isVisible[item] =
+			sware_ask_map(visibility, &answer, &cursor->position.tids[item]);
+		any |= visibility->isVisible[item];
 	}
 	return any;
 }

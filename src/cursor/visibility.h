@@ -29,8 +29,14 @@
  * cancelled, whose snapshots do not see a row of the page.  (On a primary,
  * VACUUM does not set the bit as long as there are such snapshots.)
  *
- * If the page is not all-visible, or the leaf has changed, the row itself is
- * looked at, as for an entry of the buffer.  If that row is visible, it is the
+ * For entries of the buffer, its generation takes the place of the LSN: a batch
+ * has them under one generation (buffercursor.h), and VACUUM retires all pages,
+ * which raises it, before it releases TIDs.  Entries of staging are not looked
+ * up in the map, as they can leave staging without that; a page with rows of a
+ * transaction that has not ended is not all-visible anyway.
+ *
+ * If the page is not all-visible, or the leaf or the generation has changed,
+ * the row itself is looked at.  If that row is visible, it is the
  * entry's: the TID can have been reused only after the entry was read, which
  * was after the snapshot was taken, and the snapshot sees no row from then on.
  *
@@ -44,7 +50,7 @@
  * then, as in nbtree.)
  *
  * All of this needs an MVCC snapshot that was taken before the entries were
- * read, and for the LSN an index that is logged.
+ * read, and for the LSN, but not for the generation, an index that is logged.
  *
  *-------------------------------------------------------------------------
  */
@@ -102,6 +108,20 @@ extern bool sware_row_is_visible(SwareVisibility *visibility,
 extern bool sware_row_is_settled(SwareVisibility *visibility,
 								 const ItemPointerData *tid, bool *is_visible,
 								 bool *all_dead);
+
+/*
+ * What the visibility map said last, so that the next TID of the same page
+ * needs no look into it.  To be made anew for each batch, as it grows old.
+ */
+typedef struct SwareMapAnswer
+{
+	BlockNumber block;			/* InvalidBlockNumber at first */
+	bool		isAllVisible;
+} SwareMapAnswer;
+
+/* Is the page of a TID all-visible?  Keeps a page of the map pinned. */
+extern bool sware_ask_map(SwareVisibility *visibility, SwareMapAnswer *answer,
+						  const ItemPointerData *tid);
 
 /*
  * Find out whether the row of the item that the tree cursor is on is visible to

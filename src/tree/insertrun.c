@@ -38,9 +38,11 @@
 /*
  * If the append area is empty, an entry goes to the sorted part if it shifts
  * no more line pointers than this.  The shift costs as much WAL as about one
- * entry.
+ * entry.  bench/page_writes has a build without the append area's use.
  */
+#ifndef SMALL_SHIFT
 #define SMALL_SHIFT		20
+#endif
 
 /* A run with fewer entries is not worth a bulk append. */
 #define MIN_APPEND_RUN	(SWARE_MAX_ITEMS_PER_PAGE * 2)

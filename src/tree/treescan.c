@@ -39,12 +39,12 @@
 #include "keys/searchkey.h"
 #include "keys/skip.h"
 #include "layout/page.h"
-#include "layout/tuple.h"
 #include "pages/corruption.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
 #include "tree/descent.h"
-#include "tree/leafview.h"
+#include "tree/leafmarks.h"
+#include "tree/leafread.h"
 #include "tree/treescan.h"
 
 /*
@@ -54,362 +54,11 @@
 #define MAX_FRUITLESS_LEAVES	10000
 
 /*
- * Many scans end after a few rows.  So if a leaf has more than MANY_TUPLES for
- * a scan, it first reads FEW_TUPLES of them only.
+ * If a place ahead, sought from the root, is in the very next leaf, a cursor
+ * that skips entries follows some links before it seeks a place again: twice as
+ * many each time, and MAX_LINKS at most.
  */
-#define MANY_TUPLES		128
-#define FEW_TUPLES		24
-
-/*
- * A cursor that skips entries takes it for a success if this number of entries
- * need not be looked at.  After a failure it looks at twice as many in vain
- * before it tries again, and at MAX_PATIENCE at most.  Likewise, it follows up
- * to MAX_LINKS links before it seeks a place from the root again.
- */
-#define MANY_SKIPPED	16
-#define MAX_PATIENCE	32
 #define MAX_LINKS		31
-
-/*
- * How many TIDs of a tuple that does not lie before a place lie before it?
- * Some do only if the tuple is a posting list whose range has the place.
- */
-static int
-tids_before(const SwareSearchKey *key, IndexTuple tuple)
-{
-	ItemPointerData tid = key->tid;
-	ItemPointer tids;
-	int			count = 0;
-
-	if (likely(!key->hasTid || !sware_tuple_is_posting(tuple)) ||
-		sware_compare_key(key, tuple) != 0)
-		return 0;
-	tids = sware_posting_tids(tuple);
-	while (ItemPointerCompare(&tids[count], &tid) < 0)
-		count++;
-	return count;
-}
-
-/* Raise an error: a leaf has more items than fit on it. */
-static void
-report_overlap(SwareTreeCursor *cursor)
-{
-	sware_report_corruption(cursor->scan->indexRelation,
-							cursor->position.page.block, "Items overlap.");
-}
-
-/*
- * Copy a tuple to the position, without its TIDs if it is a posting list.
- * Returns the offset of the copy.
- */
-static uint16
-copy_tuple(SwareTreeCursor *cursor, IndexTuple tuple)
-{
-	SwarePosition *position = &cursor->position;
-	Size		offset = position->tuplesUsed;
-	Size		size = sware_leaf_tuple_key_size(tuple);
-	IndexTuple	copy = (IndexTuple) (position->tuples + offset);
-
-	if (unlikely(offset + MAXALIGN(size) > BLCKSZ))
-		report_overlap(cursor);
-	memcpy(copy, tuple, size);
-	if (sware_tuple_is_posting(tuple))
-	{
-		copy->t_info &= ~(INDEX_SIZE_MASK | SWARE_SPECIAL_TUPLE);
-		copy->t_info |= size;
-		copy->t_tid = sware_posting_tids(tuple)[0];
-	}
-	position->tuplesUsed += MAXALIGN(size);
-	return (uint16) offset;
-}
-
-/*
- * Put the TIDs skip..end-1 of a view's tuple, which qualify, with the
- * position's items: behind them or, when going backward, before them.
- */
-static void
-put_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
-		 int end, bool forward)
-{
-	SwarePosition *position = &cursor->position;
-	IndexTuple	tuple = sware_view_tuple(view, i);
-	int			count = end - skip;
-	int			to;
-
-	if (unlikely(count > (forward ?
-						  SWARE_MAX_TIDS_PER_PAGE - 1 - position->last :
-						  position->first)))
-		report_overlap(cursor);
-	if (forward)
-	{
-		to = position->last + 1;
-		position->last += count;
-	}
-	else
-		to = position->first -= count;
-
-	if (count == 1)
-		position->tids[to] = sware_leaf_tuple_tids(tuple)[skip];
-	else
-		memcpy(&position->tids[to], &sware_leaf_tuple_tids(tuple)[skip],
-			   count * sizeof(ItemPointerData));
-	for (int j = 0; j < count; j++)
-		position->pageOffsets[to + j] = sware_view_offset(view, i);
-	if (cursor->wantTuples)
-	{
-		uint16		offset = copy_tuple(cursor, tuple);
-
-		for (int j = 0; j < count; j++)
-			position->tupleOffsets[to + j] = offset;
-	}
-}
-
-/* Do so unless the tuple is left out, or does not satisfy the conditions. */
-static inline void
-add_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
-		 int end, bool forward)
-{
-	if (cursor->usesMarks && sware_view_is_marked(view, i))
-		return;
-	if (cursor->keys.conditionCount > 0 &&
-		!sware_scan_keys_satisfy(&cursor->keys, sware_view_tuple(view, i)))
-		return;
-	put_tids(cursor, view, i, skip, end, forward);
-}
-
-/*
- * Add the TIDs of the view's tuples begin..end-1, without the first `skip`
- * TIDs of the first one, to the position's items, going forward.
- */
-static void
-add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int begin,
-			 int skip, int end)
-{
-	SwarePosition *position = &cursor->position;
-	bool		uses_marks = cursor->usesMarks;
-	bool		wants_tuples = cursor->wantTuples;
-	bool		has_conditions = cursor->keys.conditionCount > 0;
-
-	for (int i = begin; i < end; i++)
-	{
-		OffsetNumber offset = sware_view_offset(view, i);
-		IndexTuple	tuple;
-		Size		size;
-
-		/* the tuples of marked items are not touched */
-		if (uses_marks && ItemIdIsDead(PageGetItemId(view->page, offset)))
-			continue;
-
-		tuple = sware_view_entry(view, offset);
-		size = MAXALIGN(IndexTupleSize(tuple));
-		if (unlikely(has_conditions || sware_tuple_is_posting(tuple) ||
-					 position->last >= SWARE_MAX_TIDS_PER_PAGE - 1 ||
-					 position->tuplesUsed + size > BLCKSZ))
-		{
-			add_tids(cursor, view, i, i == begin ? skip : 0,
-					 sware_leaf_tuple_tid_count(tuple), true);
-			continue;
-		}
-
-		/* what add_tids does, for most tuples */
-		position->last++;
-		position->tids[position->last] = tuple->t_tid;
-		position->pageOffsets[position->last] = offset;
-		if (wants_tuples)
-		{
-			sware_copy_tuple(position->tuples + position->tuplesUsed, tuple);
-			position->tupleOffsets[position->last] = position->tuplesUsed;
-			position->tuplesUsed += size;
-		}
-	}
-}
-
-/* Let the cursor skip as if it had neither succeeded nor failed before. */
-static inline void
-reset_luck(SwareSkipLuck *luck)
-{
-	luck->patience = 1;
-	luck->linksToFollow = luck->linksAfterFailure = 0;
-}
-
-/* Note how many tuples the cursor has skipped within a leaf. */
-static inline void
-note_skipped(SwareTreeCursor *cursor, int tuples)
-{
-	SwareSkipLuck *luck = &cursor->skipLuck;
-
-	luck->patience = tuples >= MANY_SKIPPED ? 1 :
-		Min(2 * luck->patience, MAX_PATIENCE);
-}
-
-/*
- * Like add_all_tids, but skip tuples that cannot qualify.  Returns `end`; or
- * the index of a tuple from which on none of the range can qualify.
- */
-static int
-add_skipping_forward(SwareTreeCursor *cursor, const SwareLeafView *view,
-					 int begin, int skip, int end)
-{
-	SwareScanKeys *keys = &cursor->keys;
-	bool		uses_marks = cursor->usesMarks;
-	SwareSearchKey place;
-	int			failures = 0;
-	int			i = begin;
-
-	while (i < end)
-	{
-		IndexTuple	tuple;
-		int			next;
-
-		if (uses_marks && sware_view_is_marked(view, i))
-		{
-			i++;
-			continue;
-		}
-		tuple = sware_view_tuple(view, i);
-		if (sware_scan_keys_satisfy(keys, tuple))
-		{
-			put_tids(cursor, view, i, i == begin ? skip : 0,
-					 sware_leaf_tuple_tid_count(tuple), true);
-			failures = 0;
-			i++;
-			continue;
-		}
-		i++;
-		if (++failures < cursor->skipLuck.patience)
-			continue;
-
-		failures = 0;
-		switch (sware_skip_from_tuple(keys, tuple, true, &place))
-		{
-			case SWARE_SKIP_NONE:
-				return i - 1;
-			case SWARE_SKIP_HERE:
-				note_skipped(cursor, 0);
-				break;
-			case SWARE_SKIP_AHEAD:
-				next = sware_view_search_end(view, &place, i);
-				note_skipped(cursor, Min(next, end) - i);
-				i = next;
-				break;
-		}
-	}
-	return end;
-}
-
-/*
- * The same going backward, from the tuple before `end` to `begin`, of which the
- * first `skip` TIDs do not count.  Returns `begin`; or the index behind a tuple
- * up to which none of the range can qualify.
- */
-static int
-add_skipping_backward(SwareTreeCursor *cursor, const SwareLeafView *view,
-					  int begin, int skip, int end)
-{
-	SwareScanKeys *keys = &cursor->keys;
-	bool		uses_marks = cursor->usesMarks;
-	SwareSearchKey place;
-	int			failures = 0;
-	int			i = end - 1;
-
-	while (i >= begin)
-	{
-		IndexTuple	tuple;
-		int			next;
-
-		if (uses_marks && sware_view_is_marked(view, i))
-		{
-			i--;
-			continue;
-		}
-		tuple = sware_view_tuple(view, i);
-		if (sware_scan_keys_satisfy(keys, tuple))
-		{
-			put_tids(cursor, view, i, i == begin ? skip : 0,
-					 sware_leaf_tuple_tid_count(tuple), false);
-			failures = 0;
-			i--;
-			continue;
-		}
-		i--;
-		if (++failures < cursor->skipLuck.patience)
-			continue;
-
-		failures = 0;
-		switch (sware_skip_from_tuple(keys, tuple, false, &place))
-		{
-			case SWARE_SKIP_NONE:
-				return i + 2;
-			case SWARE_SKIP_HERE:
-				note_skipped(cursor, 0);
-				break;
-			case SWARE_SKIP_AHEAD:
-				next = sware_view_search_begin(view, &place, i + 1) - 1;
-				note_skipped(cursor, i - Max(next, begin - 1));
-				i = next;
-				break;
-		}
-	}
-	return begin;
-}
-
-/* Set a border to an end of a range. */
-static inline void
-set_range_border(SwareBorder *border, int64 range)
-{
-	border->range = range;
-	border->hasTuple = false;
-}
-
-/*
- * Set a border to the place of an entry, of the first entry of a posting
- * list, or of a pivot.
- */
-static void
-set_tuple_border(SwareTreeCursor *cursor, SwareBorder *border, int64 range,
-				 IndexTuple tuple)
-{
-	bool		is_posting = sware_tuple_is_posting(tuple);
-	Size		size = is_posting ? sware_posting_offset(tuple) :
-		IndexTupleSize(tuple);
-
-	if (border->size < size)
-	{
-		if (border->tuple)
-			pfree(border->tuple);
-		/* round up, so that keys of varying length seldom need more memory */
-		border->size = TYPEALIGN(128, size);
-		border->tuple = MemoryContextAlloc(cursor->context, border->size);
-	}
-	memcpy(border->tuple, tuple, size);
-	if (is_posting)
-	{
-		border->tuple->t_info &= ~(INDEX_SIZE_MASK | SWARE_SPECIAL_TUPLE);
-		border->tuple->t_info |= size;
-		border->tuple->t_tid = sware_posting_tids(tuple)[0];
-	}
-	border->range = range;
-	border->hasTuple = true;
-}
-
-/* Exchange two borders, which is cheaper than to copy their tuples. */
-static inline void
-swap_borders(SwareBorder *a, SwareBorder *b)
-{
-	SwareBorder other = *a;
-
-	*a = *b;
-	*b = other;
-}
-
-static void
-copy_border(SwareTreeCursor *cursor, SwareBorder *to, const SwareBorder *from)
-{
-	if (from->hasTuple)
-		set_tuple_border(cursor, to, from->range, from->tuple);
-	else
-		set_range_border(to, from->range);
-}
 
 static void
 copy_continuation(SwareTreeCursor *cursor, SwareContinuation *to,
@@ -418,351 +67,7 @@ copy_continuation(SwareTreeCursor *cursor, SwareContinuation *to,
 	to->more = from->more;
 	to->linked = from->linked;
 	to->sibling = from->sibling;
-	copy_border(cursor, &to->border, &from->border);
-}
-
-/*
- * Set the continuation on the side from which the cursor has come to the page.
- * If the border of arrival has a tuple, this is the rest of the range,
- * otherwise the neighbouring range.
- *
- * A cursor that turns around and follows the link to the sibling begins at the
- * border.  If this page has entries beyond the border, too, they would be
- * missed, so the link must not be followed.  Neither must it if leaves have
- * been skipped: the border is beyond those, too.
- */
-static void
-continue_where_entered(SwareTreeCursor *cursor, SwareContinuation *side,
-					   bool forward, bool entries_beyond)
-{
-	SwareBorder *arrival = &cursor->arrival;
-
-	if (arrival->hasTuple)
-	{
-		side->more = true;
-		side->linked = sware_link_is_valid(side->sibling) && !entries_beyond &&
-			(cursor->arrivesByLink || !cursor->arrivesAhead);
-		swap_borders(&side->border, arrival);
-	}
-	else
-	{
-		int64		range = arrival->range + (forward ? -1 : 1);
-
-		side->more = range >= 0 && range < cursor->keys.rangeCount;
-		side->linked = false;
-		set_range_border(&side->border, range);
-	}
-}
-
-/*
- * Set what comes beyond an end of the leaf that lies within the current range:
- * the range goes on at a tuple or pivot.  With `must_link`, what comes next is
- * in the sibling, even if nothing there qualifies.
- */
-static void
-continue_range(SwareTreeCursor *cursor, SwareContinuation *side,
-			   IndexTuple tuple, bool must_link, bool forward)
-{
-	SwareScanKeys *keys = &cursor->keys;
-	SwareSkipLuck *luck = &cursor->skipLuck;
-	int64		range = keys->range;
-	SwareSearchKey place;
-	SwareSkip	result = SWARE_SKIP_HERE;
-
-	if (keys->skip)
-		result = sware_skip_from_tuple(keys, tuple, forward, &place);
-	if (result == SWARE_SKIP_NONE)
-	{
-		range += forward ? 1 : -1;
-		side->more = range >= 0 && range < keys->rangeCount;
-		side->linked = false;
-		set_range_border(&side->border, range);
-		return;
-	}
-
-	side->more = side->linked = true;
-	set_tuple_border(cursor, &side->border, range, tuple);
-	if (result == SWARE_SKIP_HERE || must_link)
-		return;
-	if (luck->linksToFollow > 0)
-		luck->linksToFollow--;
-	else
-		side->linked = false;
-}
-
-/*
- * Is the leaf that is read, which has this high key, left of the border of
- * arrival?  That has a tuple, and is now the left border of the position.
- */
-static bool
-is_too_far_left(SwareTreeCursor *cursor, IndexTuple high_key)
-{
-	SwareSearchKey key;
-
-	/* the place ahead may well be in another leaf */
-	if (sware_compare_key(&cursor->arrivalKey, high_key) < 0)
-		return false;
-	if (!cursor->arrivesAhead)
-		return true;
-	sware_search_key_from_tuple(&key, cursor->scan->indexRelation,
-								cursor->position.left.border.tuple);
-	return sware_compare_key(&key, high_key) >= 0;
-}
-
-/* Read a leaf forward, from the border of arrival on. */
-static void
-read_forward(SwareTreeCursor *cursor, Buffer buffer)
-{
-	SwarePosition *position = &cursor->position;
-	SwareScanKeys *keys = &cursor->keys;
-	SwareContinuation *right = &position->right;
-	int64		range = cursor->arrival.range;
-	bool		at_tuple = cursor->arrival.hasTuple;
-	const SwareSearchKey *arrival;
-	SwareLeafView view;
-	IndexTuple	high_key;
-	int			begin;
-	int			skip = 0;
-
-	position->first = 0;
-	position->last = -1;
-
-	sware_scan_keys_set_range(keys, range);
-	arrival = at_tuple || cursor->arrivesAhead ? &cursor->arrivalKey :
-		&keys->low;
-	if (keys->rangeCount == 1)
-		sware_view_init(&view, cursor->scan->indexRelation, buffer, arrival,
-						&keys->high);
-	else
-		sware_view_init(&view, cursor->scan->indexRelation, buffer, NULL, NULL);
-
-	begin = at_tuple || arrival->columnCount > 0 ?
-		sware_view_search(&view, arrival, 0, view.count) : 0;
-	if (begin < view.count)
-		skip = tids_before(arrival, sware_view_tuple(&view, begin));
-	else if (cursor->arrivesAhead)
-		cursor->skipLuck.linksToFollow = 0; /* this leaf was read in vain */
-	continue_where_entered(cursor, &position->left, true,
-						   begin > 0 || skip > 0 || view.missingBelow);
-
-	right->more = right->linked = false;
-	for (;;)
-	{
-		int			end = sware_view_search_end(&view, &keys->high, begin);
-		int			none_from = end;
-
-		if (unlikely(cursor->readsFew && end - begin > MANY_TUPLES))
-		{
-			/* the others are in the same leaf, from this tuple on */
-			end = begin + FEW_TUPLES;
-			add_all_tids(cursor, &view, begin, skip, end);
-			right->more = right->linked = true;
-			right->sibling = position->page;
-			set_tuple_border(cursor, &right->border, range,
-							 sware_view_tuple(&view, end));
-			return;
-		}
-		if (unlikely(keys->skip != NULL))
-			none_from = add_skipping_forward(cursor, &view, begin, skip, end);
-		else
-			add_all_tids(cursor, &view, begin, skip, end);
-
-		/* the range may end within a posting list */
-		if (none_from < end)
-			end = none_from;
-		else if (end < view.count)
-		{
-			int			keep =
-				tids_before(&keys->high, sware_view_tuple(&view, end));
-
-			if (end > begin)
-				skip = 0;
-			if (unlikely(keep > skip))
-				add_tids(cursor, &view, end, skip, keep, true);
-		}
-		skip = 0;
-
-		if (view.missingAbove)
-			return;				/* there is only this range, and it ends here */
-		if (end == view.count)
-			break;
-
-		/* this range ends here; the next one that may hold something? */
-		range = sware_scan_keys_first_range_above(keys, range + 1,
-												  sware_view_tuple(&view, end));
-		if (range == keys->rangeCount)
-			return;
-		sware_scan_keys_set_range(keys, range);
-		begin = sware_view_search(&view, &keys->low, end, view.count);
-	}
-
-	/* the page ends before the range does, or where it does */
-	if (sware_page_is_rightmost(BufferGetPage(buffer)))
-		return;
-	high_key = sware_view_high_key(&view);
-	if (at_tuple && unlikely(is_too_far_left(cursor, high_key)))
-	{
-		/* the link has led too far left: seek from the root */
-		right->more = true;
-		copy_border(cursor, &right->border, &position->left.border);
-		return;
-	}
-	range = sware_scan_keys_first_range_above(keys, range, high_key);
-	if (range == keys->rangeCount)
-		return;
-	right->more = true;
-	sware_scan_keys_set_range(keys, range);
-	if (keys->low.columnCount == 0 ||
-		sware_compare_key(&keys->low, high_key) <= 0)
-		continue_range(cursor, right, high_key, false, true);
-	else
-		set_range_border(&right->border, range);
-}
-
-/* Read a leaf backward, from the border of arrival on. */
-static void
-read_backward(SwareTreeCursor *cursor, Buffer buffer)
-{
-	SwarePosition *position = &cursor->position;
-	SwareScanKeys *keys = &cursor->keys;
-	SwareContinuation *left = &position->left;
-	int64		range = cursor->arrival.range;
-	bool		at_tuple = cursor->arrival.hasTuple;
-	const SwareSearchKey *arrival;
-	SwareLeafView view;
-	bool		nothing_below;	/* has the page no entry below the border of
-								 * arrival? */
-	int			end;
-	int			keep = 0;
-
-	position->first = SWARE_MAX_TIDS_PER_PAGE;
-	position->last = SWARE_MAX_TIDS_PER_PAGE - 1;
-
-	sware_scan_keys_set_range(keys, range);
-	arrival = at_tuple || cursor->arrivesAhead ? &cursor->arrivalKey :
-		&keys->high;
-	if (keys->rangeCount == 1)
-		sware_view_init(&view, cursor->scan->indexRelation, buffer, &keys->low,
-						arrival);
-	else
-		sware_view_init(&view, cursor->scan->indexRelation, buffer, NULL, NULL);
-
-	end = at_tuple || arrival->columnCount > 0 ?
-		sware_view_search(&view, arrival, 0, view.count) : view.count;
-	if (end < view.count)
-		keep = tids_before(arrival, sware_view_tuple(&view, end));
-	nothing_below = end == 0 && keep == 0;
-
-	/*
-	 * A link that leads to a leaf in vain is a reason to skip leaves.  A
-	 * descent that does so has led to the same leaf again, as a rule.
-	 */
-	if (nothing_below && cursor->arrivesAhead && cursor->arrivesByLink)
-		cursor->skipLuck.linksToFollow = 0;
-	continue_where_entered(cursor, &position->right, false,
-						   end < view.count || view.missingAbove);
-	left->more = left->linked = false;
-	if (keep > 0)
-	{
-		IndexTuple	tuple = sware_view_tuple(&view, end);
-		int			skip = tids_before(&keys->low, tuple);
-
-		if (keep > skip)
-			add_tids(cursor, &view, end, skip, keep, false);
-		if (skip > 0)
-			return;				/* the range begins within the posting list */
-	}
-
-	for (;;)
-	{
-		int			begin = sware_view_search_begin(&view, &keys->low, end);
-		int			skip = 0;
-		bool		is_part = cursor->readsFew && end - begin > MANY_TUPLES;
-
-		/* the range may begin within a posting list */
-		if (is_part)
-			begin = end - FEW_TUPLES;
-		else if (begin < end)
-			skip = tids_before(&keys->low, sware_view_tuple(&view, begin));
-
-		if (unlikely(keys->skip != NULL))
-		{
-			int			none_below = add_skipping_backward(cursor, &view,
-														   begin, skip, end);
-
-			if (none_below > begin)
-			{
-				begin = none_below;
-				skip = 0;
-			}
-		}
-		else
-		{
-			for (int i = end - 1; i >= begin; i--)
-			{
-				IndexTuple	tuple = sware_view_tuple(&view, i);
-
-				add_tids(cursor, &view, i, i == begin ? skip : 0,
-						 sware_leaf_tuple_tid_count(tuple), false);
-			}
-		}
-
-		if (is_part)
-		{
-			/* the others are in the same leaf, below this tuple */
-			left->more = left->linked = true;
-			left->sibling = position->page;
-			set_tuple_border(cursor, &left->border, range,
-							 sware_view_tuple(&view, begin));
-			return;
-		}
-		if (view.missingBelow || skip > 0)
-			return;				/* there is only this range left, and it
-								 * begins here */
-		if (begin == 0)
-			break;
-
-		/* this range begins here; the next one that may hold something? */
-		range = sware_scan_keys_last_range_below(keys, range - 1,
-												 sware_view_tuple(&view,
-																  begin - 1));
-		if (range < 0)
-			return;
-		sware_scan_keys_set_range(keys, range);
-		end = sware_view_search(&view, &keys->high, 0, begin);
-	}
-
-	/* the range may begin on a page further left */
-	if (sware_page_is_leftmost(BufferGetPage(buffer)))
-		return;
-	left->more = true;
-	if (nothing_below && at_tuple)
-	{
-		/* continue at the border of arrival */
-		left->linked = true;
-		copy_border(cursor, &left->border, &position->right.border);
-	}
-	else if (view.count > 0 &&
-			 (keys->high.columnCount == 0 ||
-			  sware_compare_key(&keys->high, sware_view_tuple(&view, 0)) >= 0))
-	{
-		/*
-		 * If a descent has led here although the page has nothing below the
-		 * place, another one would lead here again.
-		 */
-		continue_range(cursor, left, sware_view_tuple(&view, 0), nothing_below,
-					   false);
-	}
-	else
-	{
-		/*
-		 * The range's upper end lies below all entries of this page.  If a
-		 * descent to the upper end has led here, another one would lead here
-		 * again.
-		 */
-		left->linked = !at_tuple && range == cursor->arrival.range;
-		set_range_border(&left->border, range);
-	}
+	sware_copy_border(&to->border, cursor->context, &from->border);
 }
 
 /*
@@ -857,9 +162,9 @@ read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 	position->right.sibling = opaque->right;
 	position->tuplesUsed = 0;
 	if (forward)
-		read_forward(cursor, buffer);
+		sware_read_leaf_forward(cursor, buffer);
 	else
-		read_backward(cursor, buffer);
+		sware_read_leaf_backward(cursor, buffer);
 	cursor->readsFew = false;
 
 	if (cursor->keepPin && position->first <= position->last)
@@ -882,49 +187,6 @@ unpin(SwarePosition *position)
 	}
 }
 
-/*
- * Share-lock the position's leaf, which is logged and not pinned, if nothing
- * has changed on it since it was read but marks of dead entries.  Otherwise
- * returns InvalidBuffer.
- *
- * Every change raises the page's LSN, on a standby, too, where redo makes it.
- * So does whatever deletes the page and uses it again; it also raises the
- * incarnation, so the link would not lead there.  Marks are hints: they may
- * leave the LSN as it is, or (with checksums) raise it, which only costs the
- * caller something.
- */
-static Buffer
-lock_unchanged_leaf(SwareTreeCursor *cursor)
-{
-	SwarePosition *position = &cursor->position;
-	Buffer		buffer = sware_read_linked(cursor->scan->indexRelation,
-										   position->page, 0,
-										   BUFFER_LOCK_SHARE);
-
-	if (BufferIsValid(buffer) && BufferGetLSNAtomic(buffer) != position->lsn)
-	{
-		sware_release_buffer(buffer);
-		return InvalidBuffer;
-	}
-	return buffer;
-}
-
-/*
- * Is the position's leaf, which is logged and not pinned, what it was when it
- * was read, but for marks of dead entries?  If so, its entries have been there
- * all the time.  Locks the leaf for a moment; the caller holds no lock.
- */
-bool
-sware_tree_cursor_leaf_is_unchanged(SwareTreeCursor *cursor)
-{
-	Buffer		buffer = lock_unchanged_leaf(cursor);
-
-	if (!BufferIsValid(buffer))
-		return false;
-	sware_release_buffer(buffer);
-	return true;
-}
-
 /* Has a part of the leaf been read, and is the rest at this side? */
 static inline bool
 is_same_leaf(const SwarePosition *position, const SwareContinuation *side)
@@ -945,131 +207,8 @@ read_same_leaf(SwareTreeCursor *cursor, bool forward)
 	if (forward)
 		return sware_read_linked(index, cursor->position.page, 0,
 								 BUFFER_LOCK_SHARE);
-	return RelationNeedsWAL(index) ? lock_unchanged_leaf(cursor) :
+	return RelationNeedsWAL(index) ? sware_lock_unchanged_leaf(cursor) :
 		InvalidBuffer;
-}
-
-/*
- * Share-lock the position's leaf, to mark entries.  Returns InvalidBuffer if
- * none may be marked.  If the leaf is not pinned, VACUUM may have removed an
- * entry and let its TID be reused, for a row with the same key; if the leaf is
- * unchanged, this has not happened.  Pages that are not logged have no LSN,
- * and are kept pinned therefore.
- */
-static Buffer
-lock_leaf_to_mark(SwareTreeCursor *cursor)
-{
-	SwarePosition *position = &cursor->position;
-
-	if (BufferIsValid(position->buffer))
-	{
-		sware_lock_buffer(position->buffer, BUFFER_LOCK_SHARE);
-		if (sware_links_equal(sware_page_link(position->buffer),
-							  position->page))
-			return position->buffer;
-
-		/* an empty leaf can be deleted and reused although it is pinned */
-		sware_unlock_buffer(position->buffer);
-		return InvalidBuffer;
-	}
-	if (!RelationNeedsWAL(cursor->scan->indexRelation))
-		return InvalidBuffer;
-	return lock_unchanged_leaf(cursor);
-}
-
-/*
- * Are the TIDs of the tuple at an offset of the leaf the same as those of the
- * position's items from `item` on, and all noted as dead?  If the page has
- * changed, there may be another tuple.
- */
-static bool
-is_all_dead(SwareTreeCursor *cursor, Page page, OffsetNumber offset, int item)
-{
-	SwarePosition *position = &cursor->position;
-	IndexTuple	tuple;
-	int			count;
-
-	if (offset > PageGetMaxOffsetNumber(page))
-		return false;
-	tuple = sware_page_tuple(page, offset);
-	count = sware_leaf_tuple_tid_count(tuple);
-	if (count > position->last - item + 1)
-		return false;
-	for (int i = 0; i < count; i++)
-	{
-		if (!cursor->dead[item + i] ||
-			!ItemPointerEquals(&sware_leaf_tuple_tids(tuple)[i],
-							   &position->tids[item + i]))
-			return false;
-	}
-	return true;
-}
-
-/*
- * Mark the items that have been noted as dead.  Must be called before the
- * position changes or loses its pin.
- */
-static void
-mark_dead_items(SwareTreeCursor *cursor)
-{
-	SwarePosition *position = &cursor->position;
-	int			marked = 0;
-	Buffer		buffer;
-	Page		page;
-
-	if (likely(cursor->firstDead > cursor->lastDead))
-		return;
-	buffer = lock_leaf_to_mark(cursor);
-	if (BufferIsValid(buffer))
-	{
-		page = BufferGetPage(buffer);
-		for (int item = cursor->firstDead; item <= cursor->lastDead; item++)
-		{
-			OffsetNumber offset = position->pageOffsets[item];
-
-			/* a posting list is reached by its first TID */
-			if (!cursor->dead[item] ||
-				!is_all_dead(cursor, page, offset, item) ||
-				ItemIdIsDead(PageGetItemId(page, offset)))
-				continue;
-			ItemIdMarkDead(PageGetItemId(page, offset));
-			marked += sware_leaf_tuple_tid_count(sware_page_tuple(page,
-																  offset));
-		}
-		if (marked > 0)
-			MarkBufferDirtyHint(buffer, true);
-		if (BufferIsValid(position->buffer))
-			sware_unlock_buffer(buffer);
-		else
-			sware_release_buffer(buffer);
-	}
-	memset(&cursor->dead[cursor->firstDead], 0,
-		   cursor->lastDead - cursor->firstDead + 1);
-	cursor->firstDead = SWARE_MAX_TIDS_PER_PAGE;
-	cursor->lastDead = -1;
-	if (marked > 0)
-		sware_count_marked(cursor->scan->indexRelation, marked);
-}
-
-/*
- * Note that the row of the item that the cursor is on is dead to everybody.
- * Does nothing in a scan that does not use marks.
- */
-void
-sware_tree_cursor_note_dead(SwareTreeCursor *cursor)
-{
-	int			item = cursor->position.current;
-
-	Assert(cursor->state == SWARE_CURSOR_ON_ITEM);
-	if (!cursor->usesMarks)
-		return;
-	if (cursor->dead == NULL)
-		cursor->dead =
-			MemoryContextAllocZero(cursor->context,
-								   SWARE_MAX_TIDS_PER_PAGE * sizeof(bool));
-	cursor->dead[item] = true;
-	cursor->firstDead = Min(cursor->firstDead, item);
-	cursor->lastDead = Max(cursor->lastDead, item);
 }
 
 /*
@@ -1226,7 +365,7 @@ go_on(SwareTreeCursor *cursor, bool forward)
 	SwareContinuation *side = forward ? &position->right : &position->left;
 	int64		fruitless = 0;
 
-	mark_dead_items(cursor);
+	sware_mark_dead_items(cursor);
 	if (unlikely(cursor->markItem >= 0))
 	{
 		position->current = cursor->markItem;
@@ -1249,7 +388,7 @@ go_on(SwareTreeCursor *cursor, bool forward)
 			return false;
 		}
 
-		swap_borders(&cursor->arrival, &side->border);
+		sware_swap_borders(&cursor->arrival, &side->border);
 		place = arrival_place(cursor, forward);
 		if (side->linked && is_same_leaf(position, side))
 			buffer = read_same_leaf(cursor, forward);
@@ -1331,8 +470,17 @@ begin(SwareTreeCursor *cursor, bool forward)
 	learn_what_is_wanted(cursor);
 	side->more = cursor->keys.rangeCount > 0;
 	side->linked = false;
-	set_range_border(&side->border, forward ? 0 : cursor->keys.rangeCount - 1);
+	sware_set_range_border(&side->border,
+						   forward ? 0 : cursor->keys.rangeCount - 1);
 	return go_on(cursor, forward);
+}
+
+/* Let the cursor skip as if it had neither succeeded nor failed before. */
+static inline void
+reset_luck(SwareSkipLuck *luck)
+{
+	luck->patience = 1;
+	luck->linksToFollow = luck->linksAfterFailure = 0;
 }
 
 /*
@@ -1372,7 +520,7 @@ sware_tree_cursor_init(SwareTreeCursor *cursor, IndexScanDesc scan,
 void
 sware_tree_cursor_rewind(SwareTreeCursor *cursor)
 {
-	mark_dead_items(cursor);
+	sware_mark_dead_items(cursor);
 	unpin(&cursor->position);
 	if (cursor->marked)
 		unpin(cursor->marked);
@@ -1389,7 +537,7 @@ sware_tree_cursor_rewind(SwareTreeCursor *cursor)
 void
 sware_tree_cursor_end(SwareTreeCursor *cursor)
 {
-	mark_dead_items(cursor);
+	sware_mark_dead_items(cursor);
 	if (cursor->dead)
 		pfree(cursor->dead);
 	free_position(&cursor->position);
@@ -1487,9 +635,10 @@ sware_tree_cursor_seek(SwareTreeCursor *cursor, IndexTuple entry,
 	learn_what_is_wanted(cursor);
 	side->more = true;
 	side->linked = false;
-	set_tuple_border(cursor, &side->border,
-					 sware_scan_keys_first_range_above(&cursor->keys, 0, entry),
-					 entry);
+	sware_set_tuple_border(&side->border, cursor->context,
+						   sware_scan_keys_first_range_above(&cursor->keys, 0,
+															 entry),
+						   entry);
 	return go_on(cursor, forward);
 }
 
@@ -1518,7 +667,7 @@ sware_tree_cursor_restore(SwareTreeCursor *cursor)
 		cursor->position.current = cursor->markItem;
 		return;
 	}
-	mark_dead_items(cursor);
+	sware_mark_dead_items(cursor);
 	unpin(&cursor->position);
 	cursor->state = cursor->markState;
 	if (cursor->state == SWARE_CURSOR_ON_ITEM)

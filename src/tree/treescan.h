@@ -29,21 +29,8 @@
 #include "keys/scankeys.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
+#include "tree/border.h"
 #include "tree/scanahead.h"
-
-/*
- * A place between entries.  Without a tuple it is an end of the range: the
- * lower one when going forward from here, the upper one when going backward.
- * With a tuple it is the place of that entry or pivot, which is within the
- * range.
- */
-typedef struct SwareBorder
-{
-	int64		range;
-	bool		hasTuple;
-	IndexTuple	tuple;			/* a buffer of `size` bytes, or NULL */
-	Size		size;
-} SwareBorder;
 
 /* What comes beyond one end of a position. */
 typedef struct SwareContinuation

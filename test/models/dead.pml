@@ -27,7 +27,7 @@
  *	 vacuum				core's lazy VACUUM, sware_tree_bulk_delete
  *						(tree/bulkdelete.c); with BUFFER it waits for a flush
  *	 scan: read			read_leaf, learn_what_is_wanted (tree/treescan.c)
- *	 scan: mark			lock_leaf_to_mark, is_all_dead (tree/treescan.c); with
+ *	 scan: mark			lock_leaf_to_mark, is_all_dead (tree/leafmarks.c); with
  *						BUFFER sware_mark_buffer_entries (pages/bufferpages.c)
  *
  * All rows have one key.  An unlogged index, which no standby has, is a variant.

@@ -1,7 +1,8 @@
 /*
  * visibility.pml
  *	  An index-only scan on a standby beside redo, which removes entries, lets their
- *	  TIDs be reused, and makes pages of the table all-visible.
+ *	  TIDs be reused, and makes pages of the table all-visible.  For entries of the
+ *	  buffer, the same goes on on the primary.
  *
  * Property: the scan returns an entry that it has read if its snapshot sees the
  * entry's row, and does not return it otherwise, unless the query is cancelled.
@@ -12,9 +13,11 @@
  *
  *	 here				in the code
  *	 -----------------	-----------------------------------------------------
- *	 scan: copy			read_leaf (tree/treescan.c)
- *	 scan: read_map		look_into_map (cursor/visibility.c)
- *	 scan: compare		sware_tree_cursor_leaf_is_unchanged (tree/treescan.c)
+ *	 scan: copy			read_leaf (tree/treescan.c); read_batch
+ *						(cursor/buffercursor.c)
+ *	 scan: read_map		look_into_map (cursor/visibility.c, buffercursor.c)
+ *	 scan: compare		sware_tree_cursor_leaf_is_unchanged (tree/leafmarks.c);
+ *						sware_buffer_view_is_current (cursor/bufferview.h)
  *	 scan: check		sware_row_is_visible (cursor/visibility.c)
  *	 scan: executor		core's IndexOnlyNext
  *	 redo				core's heap_redo, heap2_redo, generic_redo, xact_redo,
@@ -22,13 +25,15 @@
  *	 resolve			core's ResolveRecoveryConflictWithSnapshot
  *
  * The table has a page with one line pointer, in which rows follow each other, and so
- * one TID.  The index has two leaves: an entry is inserted into either, and a split may
- * move it from the first to the second.  A snapshot sees what was committed when it was
- * taken.
+ * one TID.  The index has a buffer and two leaves: an entry is inserted into one of them.
+ * A flush moves it from the buffer to a leaf, and a split may move it from the first leaf
+ * to the second.  VACUUM removes entries of leaves only, so it flushes first.  A snapshot
+ * sees what was committed when it was taken.
  */
 
 #define ROWS	3
-#define NOWHERE	2
+#define BUFFER	2
+#define NOWHERE	3
 
 mtype = { NORMAL, DEAD, UNUSED };
 
@@ -42,7 +47,7 @@ bool is_all_visible;			/* the bit in the visibility map */
 
 /* the index */
 byte leaf_of_entry;				/* of the row; NOWHERE if there is no entry */
-byte lsn[2];
+byte lsn[3];					/* of each leaf; the generation of the buffer */
 
 /* the scan's snapshot */
 bool has_snapshot;
@@ -90,10 +95,27 @@ active proctype redo()
 			if
 			:: leaf_of_entry = 0
 			:: leaf_of_entry = 1
+			:: leaf_of_entry = BUFFER
 			fi;
-			lsn[leaf_of_entry]++
+			if
+			:: leaf_of_entry != BUFFER -> lsn[leaf_of_entry]++
+			:: else					/* an insert leaves the generation as it is */
+			fi
 		}
 	:: atomic { leaf_of_entry != NOWHERE && !is_inserted -> is_inserted = true }
+
+	/* a flush */
+	:: atomic {
+			leaf_of_entry == BUFFER ->
+			if
+			:: leaf_of_entry = 0
+			:: leaf_of_entry = 1
+			fi;
+			lsn[leaf_of_entry]++;
+#ifndef WITHOUT_FLUSH_RAISES_THE_GENERATION
+			lsn[BUFFER]++
+#endif
+		}
 
 	/* a split */
 	:: atomic {
@@ -110,7 +132,7 @@ active proctype redo()
 			pointer = DEAD
 		}
 	:: atomic {
-			pointer == DEAD && leaf_of_entry != NOWHERE ->
+			pointer == DEAD && leaf_of_entry < BUFFER ->
 			lsn[leaf_of_entry]++;
 			leaf_of_entry = NOWHERE
 		}

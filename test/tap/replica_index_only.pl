@@ -1,5 +1,6 @@
 # Index-only scans on a standby.  A scan trusts the visibility map for the entries of a
-# leaf that it has copied, and redo of VACUUM waits for no pin of it.  So the scan is
+# leaf that it has copied, and redo of VACUUM waits for no pin of it.  On the primary, too,
+# it trusts the map for entries of the buffer, which it has copied.  So the scan is
 # stopped between its steps, while VACUUM on the primary removes entries, lets their TIDs
 # be reused and makes their pages all-visible.  Then the same goes on under load, and
 # the standby is promoted in the middle of open cursors.
@@ -69,6 +70,27 @@ SQL
 	return;
 }
 
+# The same rows, all of them in the buffer, and all-visible before some were deleted.
+sub make_buffered_table
+{
+	my ($name) = @_;
+	$primary->safe_psql('postgres', <<"SQL");
+CREATE TABLE $name (a int, filler text) WITH (autovacuum_enabled = off, vacuum_truncate = off);
+ALTER TABLE $name ALTER filler SET STORAGE PLAIN;
+CREATE INDEX ${name}_a ON $name USING $am (a);
+SQL
+	$primary->safe_psql('postgres',
+		join(';', map { "INSERT INTO $name VALUES ($_, repeat('x', 5000))" } reverse 1 .. 100));
+	$primary->safe_psql('postgres', "VACUUM (INDEX_CLEANUP OFF) $name");
+	is($primary->safe_psql('postgres', "SELECT relallvisible FROM pg_class WHERE relname = '$name'"),
+		100, 'all pages of the table are all-visible');
+	is($primary->safe_psql('postgres', "SELECT sum(entries) FROM sware_buffer_pages('${name}_a')"),
+		100, 'all entries are in the buffer');
+	$primary->safe_psql('postgres', "DELETE FROM $name WHERE a IN (@{[ join(', ', @dead) ]})");
+	$primary->wait_for_catchup($standby);
+	return;
+}
+
 sub vacuum
 {
 	my ($name) = @_;
@@ -109,32 +131,34 @@ my %scans = (
 		query => 'SELECT a FROM %s WHERE a > 0 ORDER BY a', settings => $in_parallel,
 		plan => qr/Gather.*Parallel Index Only Scan/s });
 
-# Runs a scan on the standby that waits at a point, perhaps beside others that wait.  Returns
-# when it waits.
+# Runs a scan that waits at a point, on the standby or another server, perhaps beside others
+# that wait.  Returns when it waits.
 my @points = $am eq 'btree' ? () : ('scan-leaf-copied', 'scan-map-read');
+my @points_of_buffer = $am eq 'btree' ? () : ('batch-copied', 'batch-map-read');
 my $waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
 my $locker;
 sub start_scan
 {
-	my ($scan, $table, $point) = @_;
+	my ($scan, $table, $point, $node) = @_;
+	$node //= $standby;
 	my $query = sprintf($scan->{query}, $table);
 	my $settings = "$ordered_scan @{[ $scan->{settings} // '' ]}";
-	like($standby->safe_psql('postgres', "$settings EXPLAIN (COSTS OFF) $query"),
+	like($node->safe_psql('postgres', "$settings EXPLAIN (COSTS OFF) $query"),
 		$scan->{plan} // qr/^Index Only Scan/m, 'an index-only scan is planned');
 	if (!$locker)
 	{
-		$locker = $standby->background_psql('postgres', on_error_stop => 1);
+		$locker = $node->background_psql('postgres', on_error_stop => 1);
 		$locker->query_safe('SELECT pg_advisory_lock(23265)');
 	}
-	my $others = $standby->safe_psql('postgres', $waiting);
+	my $others = $node->safe_psql('postgres', $waiting);
 	my $run = { errors => '', output => '' };
 	$run->{process} = IPC::Run::start(
 		[
-			'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $standby->connstr('postgres'),
+			'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'),
 			'-c', "$settings SET sware.fault_points = '$point=wait'", '-c', $query
 		],
 		'<', \undef, '>', \$run->{output}, '2>', \$run->{errors}, IPC::Run::timeout(600));
-	$standby->poll_query_until('postgres', "SELECT ($waiting) > $others")
+	$node->poll_query_until('postgres', "SELECT ($waiting) > $others")
 	  or BAIL_OUT("no scan waits at $point");
 	return $run;
 }
@@ -240,6 +264,27 @@ foreach my $point (@points)
 	like($stderr, qr/fault point "$point" was reached/, "an error at $point");
 	unlike($stderr, qr/WARNING/, "and nothing that it has kept");
 	is($stdout, scalar(@rows), "and the next scan is right");
+}
+
+# The same for entries of the buffer, on the primary, too.  VACUUM empties the buffer first.
+foreach my $point (@points_of_buffer)
+{
+	foreach my $node ($primary, $standby)
+	{
+		foreach my $kind (sort keys %scans)
+		{
+			my $scan = $scans{$kind};
+			my $name = "$kind, of the buffer, at $point, on the " . $node->name;
+			my $table = 'buffered_' . ++$number;
+			make_buffered_table($table);
+			my $run = start_scan($scan, $table, $point, $node);
+			vacuum($table);
+			end_scans($run);
+			is($run->{errors}, '', "$name: no error");
+			is($run->{output}, expected(0, $scan->{descending}),
+				"$name: no entry that VACUUM has removed is returned");
+		}
+	}
 }
 
 # Cursors that have read a leaf, and go on when it has been vacuumed: of a table with

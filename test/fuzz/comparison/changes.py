@@ -359,7 +359,7 @@ def set_buffer(run):
     else:
         run.main.execute("SET %s" % run.rng.choice((
             "sware.enable_buffer = on", "sware.enable_buffer = on", "sware.enable_buffer = off",
-            "sware.buffer_size = %d" % run.rng.choice((64, 64, 1024, 16384)))))
+            "sware.buffer_size = %d" % run.rng.choice((64, 64, 1024, 16384, 1048576)))))
 
 
 def burst(run):
