@@ -264,10 +264,11 @@ SELECT format('BEGIN; ALTER INDEX t_a SET (%s = %s);
 	SELECT * FROM locks ORDER BY 1, 2; ROLLBACK', name, value)
 FROM (VALUES ('fillfactor', '60'), ('split_ratio', '60'),
 	('deduplicate_items', 'off'), ('buffer_size', '100'),
-			 ('flush_fraction', '10'), ('sort_threshold', '50'), ('bloom_bits', '5')) o(name, value) \gexec
+			 ('flush_fraction', '10'), ('sort_threshold', '50'), ('bloom_bits', '5'),
+			 ('forecast_fill', 'on')) o(name, value) \gexec
 BEGIN;
 ALTER INDEX t_a RESET (fillfactor, split_ratio, deduplicate_items,
-	buffer_size, flush_fraction, sort_threshold, bloom_bits);
+	buffer_size, flush_fraction, sort_threshold, bloom_bits, forecast_fill);
 SELECT * FROM locks ORDER BY 1, 2;
 ROLLBACK;
 
@@ -275,7 +276,7 @@ ROLLBACK;
 SELECT format('ALTER INDEX t_a SET (%s)', setting)
 FROM unnest('{fillfactor=9,fillfactor=101,split_ratio=49,split_ratio=101,buffer_size=-2,buffer_size=4194305,
 	flush_fraction=0,flush_fraction=101,sort_threshold=0,sort_threshold=101,bloom_bits=-1,
-	bloom_bits=33,deduplicate_items=7,no_such_option=1}'::text[]) setting \gexec
+	bloom_bits=33,deduplicate_items=7,forecast_fill=97,no_such_option=1}'::text[]) setting \gexec
 ALTER INDEX t_a SET (fillfactor = 60, bloom_bits = 33);
 ALTER INDEX t_a RESET (no_such_option);
 SELECT options_of('t_a'), verdict_on('t');

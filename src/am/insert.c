@@ -38,10 +38,12 @@ store(Relation index, Relation heap, IndexTuple entry, bool is_version,
 	if (!sware_enable_buffer ||
 		sware_buffer_add(index, &entry, 1, is_version, needs_flush) == 0)
 	{
+		int			late;
 		int			appended = sware_tree_insert_run(index, heap, &entry, 1,
-													 is_version);
+													 is_version, &late);
 
 		sware_count_tree_run(index, appended, 1 - appended);
+		sware_count_arrivals(index, 1, late);
 	}
 	SWARE_FAULT_POINT("insert-stored");
 }

@@ -40,6 +40,7 @@ typedef struct SwareOptions
 	int			flushFraction;
 	int			sortThreshold;
 	int			bloomBits;
+	bool		forecastFill;
 } SwareOptions;
 
 /* of an index without options */
@@ -50,7 +51,8 @@ static const SwareOptions defaults = {
 	.bufferSize = -1,
 	.flushFraction = FLUSH_FRACTION_DEFAULT,
 	.sortThreshold = SORT_THRESHOLD_DEFAULT,
-	.bloomBits = BLOOM_BITS_DEFAULT
+	.bloomBits = BLOOM_BITS_DEFAULT,
+	.forecastFill = false
 };
 
 static relopt_kind options_kind;
@@ -90,6 +92,9 @@ sware_register_options(void)
 	add_int_reloption(options_kind, "bloom_bits",
 					  "Size of Bloom filters of the buffer, in bits per entry; at 0 there are none",
 					  BLOOM_BITS_DEFAULT, 0, BLOOM_BITS_MAX, lockmode);
+	add_bool_reloption(options_kind, "forecast_fill",
+					   "Fills leaf pages at the right end as the share of late entries asks for",
+					   false, lockmode);
 }
 
 void
@@ -145,6 +150,8 @@ sware_options(Datum reloptions, bool validate)
 		.offset = offsetof(SwareOptions, sortThreshold)},
 		{.optname = "bloom_bits",.opttype = RELOPT_TYPE_INT,
 		.offset = offsetof(SwareOptions, bloomBits)},
+		{.optname = "forecast_fill",.opttype = RELOPT_TYPE_BOOL,
+		.offset = offsetof(SwareOptions, forecastFill)},
 	};
 
 	return (bytea *) build_reloptions(reloptions, validate, options_kind,
@@ -165,6 +172,13 @@ int
 sware_fillfactor(Relation index)
 {
 	return options_of(index)->fillfactor;
+}
+
+/* do leaves at the right end get room for the late entries to be expected? */
+bool
+sware_option_forecast(Relation index)
+{
+	return options_of(index)->forecastFill;
 }
 
 /* percentage of a leaf that stays on the left if the rightmost one is split */

@@ -246,6 +246,7 @@ flush_pages(Relation index, Relation heap, const SwareListedPage *pages,
 	MemoryContext caller = MemoryContextSwitchTo(context);
 	Flushed		flushed;
 	int			appended;
+	int			late;
 	instr_time	start;
 	instr_time	time;
 
@@ -253,7 +254,7 @@ flush_pages(Relation index, Relation heap, const SwareListedPage *pages,
 	sorted_entries(index, heap, pages, count, order, &flushed);
 	SWARE_FAULT_POINT("flush-sorted");
 	appended = sware_tree_insert_run(index, heap, flushed.entries,
-									 flushed.count, flushed.hasVersions);
+									 flushed.count, flushed.hasVersions, &late);
 	SWARE_FAULT_POINT("flush-inserted");
 	retire(index, pages, count, -1);
 	SWARE_FAULT_POINT("flush-retired");
@@ -261,6 +262,7 @@ flush_pages(Relation index, Relation heap, const SwareListedPage *pages,
 	INSTR_TIME_SET_CURRENT(time);
 	INSTR_TIME_SUBTRACT(time, start);
 	sware_count_tree_run(index, appended, flushed.count - appended);
+	sware_count_late_flushed(index, flushed.count, late);
 	sware_count_dropped(index, flushed.dropped);
 	sware_count_flush(index, flushed.count, count,
 					  INSTR_TIME_GET_MICROSEC(time));

@@ -21,7 +21,7 @@
 
 PG_FUNCTION_INFO_V1(sware_stats);
 
-#define COLUMNS			19
+#define COLUMNS			21
 
 /* how often a directory is read at most, if it keeps changing */
 #define MAX_ATTEMPTS	10
@@ -129,22 +129,25 @@ sware_stats(PG_FUNCTION_ARGS)
 	values[2] = Float8GetDatum(statistics.k);
 	values[3] = Float8GetDatum(statistics.l);
 	nulls[2] = nulls[3] = !statistics.hasSortedness;
-	values[4] = Int64GetDatum(counters->buffered);
-	values[5] = Int64GetDatum(counters->appended);
-	values[6] = Int64GetDatum(counters->inserted);
-	values[7] = Int64GetDatum(counters->marked);
-	values[8] = Int64GetDatum(counters->deleted);
-	values[9] = Int64GetDatum(counters->dropped);
-	values[10] = Int64GetDatum(counters->flushes);
-	values[11] = Float8GetDatum(counters->flushTime / 1000.0);
-	values[12] = Int64GetDatum(counters->flushedPages);
-	values[13] = Int64GetDatum(counters->flushedEntries);
-	values[14] = Int64GetDatum(counters->sortedPages);
-	values[15] = Int64GetDatum(counters->leafVisits);
-	values[16] = Int64GetDatum(counters->bloomProbes);
-	values[17] = Int64GetDatum(counters->bloomFalsePositives);
-	values[18] = TimestampTzGetDatum(statistics.since);
-	nulls[18] = statistics.since == 0;
+	values[4] = Float8GetDatum(statistics.late);
+	nulls[4] = !statistics.hasArrivals;
+	values[5] = Int64GetDatum(counters->buffered);
+	values[6] = Int64GetDatum(counters->appended);
+	values[7] = Int64GetDatum(counters->inserted);
+	values[8] = Int64GetDatum(counters->marked);
+	values[9] = Int64GetDatum(counters->deleted);
+	values[10] = Int64GetDatum(counters->dropped);
+	values[11] = Int64GetDatum(counters->flushes);
+	values[12] = Float8GetDatum(counters->flushTime / 1000.0);
+	values[13] = Int64GetDatum(counters->flushedPages);
+	values[14] = Int64GetDatum(counters->flushedEntries);
+	values[15] = Int64GetDatum(counters->sortedPages);
+	values[16] = Int64GetDatum(counters->leafVisits);
+	values[17] = Int64GetDatum(counters->leafSplits);
+	values[18] = Int64GetDatum(counters->bloomProbes);
+	values[19] = Int64GetDatum(counters->bloomFalsePositives);
+	values[20] = TimestampTzGetDatum(statistics.since);
+	nulls[20] = statistics.since == 0;
 
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");

@@ -17,6 +17,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/xact.h"
 #include "lib/ilist.h"
 #include "miscadmin.h"
@@ -48,6 +50,9 @@
  */
 #define SORTED_MEMORY		262144.0
 
+/* the same for entries that the tree got, and the share of late ones */
+#define ARRIVALS_MEMORY		131072.0
+
 typedef struct AccountKey
 {
 	Oid			database;
@@ -62,12 +67,24 @@ typedef struct Sortedness
 	double		displacement;	/* the largest one of each sort */
 } Sortedness;
 
+/* entries that the tree got; earlier ones lose weight */
+typedef struct Arrivals
+{
+	double		count;			/* of all of them; none loses weight */
+	double		entries;
+	double		late;
+	int64		buffered;		/* late entries that are in the buffer still,
+								 * and have been counted; a change of it in
+								 * private memory */
+} Arrivals;
+
 /* an account in private memory */
 typedef struct Account
 {
 	AccountKey	key;			/* hash key */
 	SwareCounters counters;
 	Sortedness	sortedness;
+	Arrivals	arrivals;
 	TimestampTz since;			/* when it was made */
 } Account;
 
@@ -79,6 +96,7 @@ typedef struct SharedAccount
 	slock_t		mutex;			/* guards the fields below */
 	SwareCounters counters;
 	Sortedness	sortedness;
+	Arrivals	arrivals;
 	TimestampTz since;
 } SharedAccount;
 
@@ -113,6 +131,21 @@ add_sortedness(Sortedness *sum, const Sortedness *more)
 	sum->displacement = sum->displacement * remaining + more->displacement;
 }
 
+/*
+ * Add later arrivals; the earlier ones lose weight.  It makes no difference in
+ * how many portions arrivals are added.
+ */
+static void
+add_arrivals(Arrivals *sum, const Arrivals *more)
+{
+	double		remaining = exp(-more->count / ARRIVALS_MEMORY);
+
+	sum->count += more->count;
+	sum->entries = sum->entries * remaining + more->entries;
+	sum->late = sum->late * remaining + more->late;
+	sum->buffered += more->buffered;
+}
+
 static void
 add_counters(SwareCounters *sum, const SwareCounters *more)
 {
@@ -128,6 +161,7 @@ add_counters(SwareCounters *sum, const SwareCounters *more)
 	sum->flushTime += more->flushTime;
 	sum->sortedPages += more->sortedPages;
 	sum->leafVisits += more->leafVisits;
+	sum->leafSplits += more->leafSplits;
 	sum->bloomProbes += more->bloomProbes;
 	sum->bloomFalsePositives += more->bloomFalsePositives;
 }
@@ -167,6 +201,7 @@ make_shared_account(const AccountKey *key, TimestampTz since)
 		SpinLockInit(&account->mutex);
 		memset(&account->counters, 0, sizeof(SwareCounters));
 		memset(&account->sortedness, 0, sizeof(Sortedness));
+		memset(&account->arrivals, 0, sizeof(Arrivals));
 		account->since = since;
 		dlist_push_head(&shared_list->accounts, &account->node);
 	}
@@ -192,6 +227,7 @@ empty_account(Account *account)
 		SpinLockAcquire(&shared->mutex);
 		add_counters(&shared->counters, &account->counters);
 		add_sortedness(&shared->sortedness, &account->sortedness);
+		add_arrivals(&shared->arrivals, &account->arrivals);
 		SpinLockRelease(&shared->mutex);
 		SpinLockAcquire(&shared_list->mutex);
 		dlist_move_head(&shared_list->accounts, &shared->node);
@@ -292,6 +328,7 @@ account_of(Relation index)
 	{
 		memset(&latest_account->counters, 0, sizeof(SwareCounters));
 		memset(&latest_account->sortedness, 0, sizeof(Sortedness));
+		memset(&latest_account->arrivals, 0, sizeof(Arrivals));
 		latest_account->since = GetCurrentTimestamp();
 	}
 	return latest_account;
@@ -360,6 +397,27 @@ sware_count_leaf_visits(Relation index, int64 visits)
 }
 
 void
+sware_count_leaf_split(Relation index)
+{
+	account_of(index)->counters.leafSplits++;
+}
+
+void
+sware_count_arrivals(Relation index, int64 entries, int64 late)
+{
+	Arrivals	arrivals = {.count = entries,.entries = entries,.late = late};
+
+	add_arrivals(&account_of(index)->arrivals, &arrivals);
+}
+
+/* Late entries that have been counted wait in the buffer. */
+void
+sware_count_late_buffered(Relation index, int64 entries)
+{
+	account_of(index)->arrivals.buffered += entries;
+}
+
+void
 sware_count_bloom(Relation index, int64 probes, int64 false_positives)
 {
 	SwareCounters *counters = &account_of(index)->counters;
@@ -401,6 +459,7 @@ look_up(Oid index, Account *sum)
 			SpinLockAcquire(&shared->mutex);
 			sum->counters = shared->counters;
 			sum->sortedness = shared->sortedness;
+			sum->arrivals = shared->arrivals;
 			sum->since = shared->since;
 			SpinLockRelease(&shared->mutex);
 		}
@@ -410,6 +469,7 @@ look_up(Oid index, Account *sum)
 	{
 		add_counters(&sum->counters, &own->counters);
 		add_sortedness(&sum->sortedness, &own->sortedness);
+		add_arrivals(&sum->arrivals, &own->arrivals);
 		if (shared == NULL)
 			sum->since = own->since;
 	}
@@ -438,6 +498,29 @@ sware_estimates(Relation index, double *k, double *l)
 	return estimate(&sum.sortedness, k, l);
 }
 
+double
+sware_late_share(Relation index, double *late)
+{
+	Account		sum;
+
+	(void) look_up(RelationGetRelid(index), &sum);
+	*late = sum.arrivals.entries > 0 ?
+		sum.arrivals.late / sum.arrivals.entries : 0;
+	return sum.arrivals.entries;
+}
+
+void
+sware_count_late_flushed(Relation index, int64 entries, int64 late)
+{
+	Account		sum;
+	int64		counted;
+
+	(void) look_up(RelationGetRelid(index), &sum);
+	counted = Max(Min(late, sum.arrivals.buffered), 0);
+	sware_count_arrivals(index, entries - counted, late - counted);
+	account_of(index)->arrivals.buffered -= counted;
+}
+
 void
 sware_statistics_read(Oid index, SwareStatistics *statistics)
 {
@@ -447,6 +530,9 @@ sware_statistics_read(Oid index, SwareStatistics *statistics)
 	statistics->counters = sum.counters;
 	statistics->hasSortedness =
 		estimate(&sum.sortedness, &statistics->k, &statistics->l);
+	statistics->hasArrivals = sum.arrivals.entries > 0;
+	statistics->late = statistics->hasArrivals ?
+		100 * sum.arrivals.late / sum.arrivals.entries : 0;
 	statistics->since = sum.since;
 }
 

@@ -26,6 +26,10 @@
  * over all sorts, weighted by their numbers of entries; older sorts lose
  * weight.
  *
+ * An entry is late if it comes to a leaf that has a right sibling, in too
+ * little company to begin a leaf of its own.  The share of late entries is that
+ * of all that the tree got; older ones lose weight.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef SWARE_STATISTICS_H
@@ -53,6 +57,7 @@ typedef struct SwareCounters
 	int64		sortedPages;	/* buffer pages that became sorted ones */
 	int64		leafVisits;		/* how often a leaf got entries of a run, or
 								 * one entry */
+	int64		leafSplits;
 	int64		bloomProbes;	/* sorted zones whose filter was asked */
 	int64		bloomFalsePositives;	/* of these: it said yes, but the key
 										 * was not there */
@@ -64,6 +69,8 @@ typedef struct SwareStatistics
 	bool		hasSortedness;	/* has anything been sorted? */
 	double		k;				/* in percent */
 	double		l;				/* in percent */
+	bool		hasArrivals;	/* has the tree got anything? */
+	double		late;			/* share of late entries, in percent */
 	TimestampTz since;			/* when counting began; 0: nothing counted */
 } SwareStatistics;
 
@@ -91,6 +98,15 @@ extern void sware_count_flush(Relation index, int64 entries, int64 pages,
 extern void sware_count_sorted_pages(Relation index, int64 pages,
 									 int64 microseconds);
 extern void sware_count_leaf_visits(Relation index, int64 visits);
+extern void sware_count_leaf_split(Relation index);
+
+/*
+ * Count entries that the tree got, or that have been found to be late when the
+ * buffer got them.  Of these it is told as well that they are there, so that
+ * they do not count again.
+ */
+extern void sware_count_arrivals(Relation index, int64 entries, int64 late);
+extern void sware_count_late_buffered(Relation index, int64 entries);
 extern void sware_count_bloom(Relation index, int64 probes,
 							  int64 false_positives);
 extern void sware_note_sortedness(Relation index, int64 entries,
@@ -98,11 +114,25 @@ extern void sware_note_sortedness(Relation index, int64 entries,
 								  int64 largest_displacement);
 
 /*
+ * Count entries that a flush has moved to the tree.  Late ones count only if
+ * they have not counted when the buffer got them.  Takes a lightweight lock,
+ * shared, for a moment.
+ */
+extern void sware_count_late_flushed(Relation index, int64 entries, int64 late);
+
+/*
  * Set *k and *l to the estimates of K and L, in percent.  Returns false, and
  * sets both to 0, if nothing has been sorted.  Takes a lightweight lock,
  * shared, for a moment.
  */
 extern bool sware_estimates(Relation index, double *k, double *l);
+
+/*
+ * Set *late to the share of late entries, from 0 to 1.  Returns the number of
+ * entries that it was learnt from; 0 if that is not known.  Takes a lightweight
+ * lock, shared, for a moment; the caller may hold content locks.
+ */
+extern double sware_late_share(Relation index, double *late);
 
 /*
  * Get the statistics of an index, including what this backend has counted and

@@ -146,19 +146,24 @@ store_within_tree(SwareStaging *staging, Relation index, Relation heap,
 	int			scattered_count;
 	int			stored;
 	int			buffered = 0;
+	int			late;
+	int			late_again;
 
 	if (limit == 0 || within == 0)
 		return 0;
 	scattered = palloc(limit / SMALLEST_ENTRY * sizeof(IndexTuple));
 	stored = sware_tree_insert_company(index, heap, entries, within,
 									   has_versions, scattered,
-									   &scattered_count, limit);
+									   &scattered_count, limit, &late);
 	if (scattered_count > count / FEW_SCATTERED)
 		buffered = sware_buffer_insert(index, scattered, scattered_count,
 									   has_versions);
 	sware_tree_insert_run(index, heap, scattered + buffered,
-						  scattered_count - buffered, has_versions);
+						  scattered_count - buffered, has_versions,
+						  &late_again);
 	sware_count_tree_run(index, 0, stored - buffered);
+	sware_count_arrivals(index, stored, late);
+	sware_count_late_buffered(index, buffered);
 	return stored;
 }
 
@@ -208,6 +213,7 @@ send(SwareStaging *staging, Relation index, int percent)
 		 */
 		Relation	heap = table_open(index->rd_index->indrelid, NoLock);
 		int			appended;
+		int			late;
 
 		if (count - stored > 1)
 			were_in_order =
@@ -220,9 +226,11 @@ send(SwareStaging *staging, Relation index, int percent)
 			stored += store_within_tree(staging, index, heap, entries + stored,
 										count - stored);
 		appended = sware_tree_insert_run(index, heap, entries + stored,
-										 sent - stored, staging->hasVersions);
+										 sent - stored, staging->hasVersions,
+										 &late);
 		table_close(heap, NoLock);
 		sware_count_tree_run(index, appended, sent - stored - appended);
+		sware_count_arrivals(index, sent - stored, late);
 	}
 	SWARE_FAULT_POINT("publish-stored");
 	if (staging->stager)

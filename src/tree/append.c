@@ -35,6 +35,7 @@
 #include "tree/append.h"
 #include "pages/cache.h"
 #include "tree/descent.h"
+#include "tree/forecast.h"
 #include "tree/pagewrite.h"
 #include "tree/split.h"
 #include "wal/wal.h"
@@ -89,14 +90,15 @@ is_above_leaf(Relation index, Page page, IndexTuple entry)
 }
 
 /*
- * Is a leaf filled up to its fill factor, but still with room for a high key?
- * If it is not, entries should go to the leaf itself first.
+ * Is a leaf as full as it is to be when it leaves the right end, but still with
+ * room for a high key?  If it is not, entries should go to the leaf itself
+ * first.
  */
 static bool
 is_filled(Relation index, Page page, IndexTuple next)
 {
 	Size		unused =
-		SWARE_PAGE_CAPACITY * (100 - sware_fillfactor(index)) / 100;
+		SWARE_PAGE_CAPACITY * (100 - sware_leaf_fill(index, next)) / 100;
 	Size		room = PageGetExactFreeSpace(page);
 
 	return room >= sware_pivot_space(next) &&
@@ -210,7 +212,7 @@ static int
 cut_into_leaves(Append *append, IndexTuple *entries, int count)
 {
 	Size		fill =
-		SWARE_PAGE_CAPACITY * sware_fillfactor(append->index) / 100;
+		SWARE_PAGE_CAPACITY * sware_leaf_fill(append->index, entries[0]) / 100;
 	Size		parent_space = 0;
 	IndexTuple	last = append->largest;
 	int			taken = 0;

@@ -28,6 +28,7 @@
 #include "pages/cache.h"
 #include "tree/deadentries.h"
 #include "tree/descent.h"
+#include "tree/forecast.h"
 #include "tree/pagewrite.h"
 #include "tree/rearrange.h"
 #include "tree/runahead.h"
@@ -54,6 +55,12 @@
 #define MIN_COMPANY		(BLCKSZ / 40)
 #define MAX_STEP		64
 
+/*
+ * Entries that come to a leaf together are not late if they take so many bytes:
+ * then they begin leaves of their own.
+ */
+#define MIN_FRONT		(SWARE_PAGE_CAPACITY / 2)
+
 /* What must be done to a leaf to store an entry. */
 typedef enum PlacementKind
 {
@@ -71,6 +78,14 @@ typedef struct Placement
 	OffsetNumber offset;		/* where to add, or where the posting list is */
 	bool		inAppendArea;	/* is that offset in the append area? */
 } Placement;
+
+/* What a run has done to leaves, but for those that were appended. */
+typedef struct Visits
+{
+	int			count;
+	BlockNumber latest;			/* the leaf that was visited last */
+	int			late;			/* entries that came late */
+} Visits;
 
 /*
  * Where does an entry go that is not on the leaf yet, if there is room?
@@ -328,14 +343,15 @@ entries_of_leaf(Relation index, Page page, IndexTuple *entries, int count)
 		int			within =
 			sware_entries_within_leaf(index, page, entries, high);
 		Size		unused =
-			SWARE_PAGE_CAPACITY * (100 - sware_fillfactor(index)) / 100;
+			SWARE_PAGE_CAPACITY *
+			(100 - sware_leaf_fill(index, entries[0])) / 100;
 		Size		room = PageGetExactFreeSpace(page);
 		Size		taken = sware_item_space(entries[0]);
 
 		if (within > 0)
 			return within;
 
-		/* a bulk append gives the leaf a high key, whatever the fill factor */
+		/* a bulk append gives the leaf a high key, however full it is to be */
 		while (low < high &&
 			   taken + sware_item_space(entries[low]) +
 			   Max(unused, sware_pivot_space(entries[low])) < room)
@@ -374,28 +390,30 @@ entries_space(IndexTuple *entries, int count)
  * Insert the start of a run: the entries that belong to the leaf of the first
  * one, or as many of them as can be stored there together.  Returns their
  * number, or 0 if together they take fewer than `least` bytes; the rightmost
- * leaf takes any number.  Sets *leaf.  What this allocates can be freed
+ * leaf takes any number.  Adds to *visits.  What this allocates can be freed
  * afterwards.  The caller holds no content locks.
  */
 static int
 insert_into_leaf(SwareSearchKey *key, Relation heap, IndexTuple *entries,
-				 int count, Size least, bool has_versions, BlockNumber *leaf)
+				 int count, Size least, bool has_versions, Visits *visits)
 {
 	Relation	index = key->index;
 	SwareStack *stack;
 	Buffer		buffer;
 	Page		page;
+	bool		is_rightmost;
 	int			here;
 	Size		space;
 	int			stored = 0;
 
 	sware_search_key_set_entry(key, entries[0]);
 	buffer = sware_find_leaf(key, BUFFER_LOCK_EXCLUSIVE, &stack);
-	*leaf = BufferGetBlockNumber(buffer);
+	visits->latest = BufferGetBlockNumber(buffer);
 	page = BufferGetPage(buffer);
+	is_rightmost = sware_page_is_rightmost(page);
 	here = entries_of_leaf(index, page, entries, count);
 	space = entries_space(entries, here);
-	if (space < least && !sware_page_is_rightmost(page))
+	if (space < least && !is_rightmost)
 	{
 		sware_release_buffer(buffer);
 		return 0;
@@ -410,6 +428,10 @@ insert_into_leaf(SwareSearchKey *key, Relation heap, IndexTuple *entries,
 		sware_release_buffer(buffer);
 	else
 		stored = sware_rearrange(key, buffer, entries, here, stack);
+
+	visits->count++;
+	if (!is_rightmost && entries_space(entries, stored) < MIN_FRONT)
+		visits->late += stored;
 	return stored;
 }
 
@@ -428,7 +450,7 @@ check_entry_sizes(Relation index, Relation heap, IndexTuple *entries,
 /*
  * Insert a run: entries in order and without duplicates.  Entries that the
  * tree has already are skipped.  Returns the number of entries that were
- * appended in new leaves.
+ * appended in new leaves, and in *late that of late ones.
  *
  * `heap` is the table; if it is NULL, entries of dead rows are not removed to
  * make room.  `has_versions` says that rows of the run are versions of rows
@@ -436,7 +458,7 @@ check_entry_sizes(Relation index, Relation heap, IndexTuple *entries,
  */
 int
 sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
-					  int count, bool has_versions)
+					  int count, bool has_versions, int *late)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "sware insert",
@@ -445,10 +467,9 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 	SwareSearchKey key;
 	int			done = 0;
 	int			appended = 0;
-	int			visits = 0;
 	int			within = count;
 	SwareRunAhead ahead;
-	BlockNumber leaf;
+	Visits		visits = {0};
 
 	sware_run_ahead_init(&ahead, index);
 	sware_search_key_prepare(&key, index);
@@ -471,15 +492,16 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 		}
 		sware_run_ahead_before_leaf(&ahead);
 		done += insert_into_leaf(&key, heap, entries + done, count - done, 0,
-								 has_versions, &leaf);
-		visits++;
+								 has_versions, &visits);
 		MemoryContextSwitchTo(caller);
-		sware_run_ahead_after_leaf(&ahead, leaf, entries + done, count - done);
+		sware_run_ahead_after_leaf(&ahead, visits.latest, entries + done,
+								   count - done);
 		MemoryContextSwitchTo(context);
 		MemoryContextReset(context);
 	}
 	sware_run_ahead_end(&ahead);
-	sware_count_leaf_visits(index, visits);
+	sware_count_leaf_visits(index, visits.count);
+	*late = visits.late;
 
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
@@ -490,8 +512,9 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
  * Insert the start of a run, but only entries that come to a leaf in company of
  * others.  The scattered ones between them are moved to `scattered`, up to
  * `limit` bytes of entries, or one entry more: the array must have room for as
- * many of the smallest ones.  Returns the number of entries inserted or moved.
- * The rest is as for sware_tree_insert_run.
+ * many of the smallest ones.  Returns the number of entries inserted or moved,
+ * and in *late that of late ones; those moved are.  The rest is as for
+ * sware_tree_insert_run.
  *
  * Where leaves get few entries each, only some are looked at, to see whether
  * that is still so.
@@ -500,7 +523,7 @@ int
 sware_tree_insert_company(Relation index, Relation heap, IndexTuple *entries,
 						  int count, bool has_versions,
 						  IndexTuple *scattered, int *scattered_count,
-						  Size limit)
+						  Size limit, int *late)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "sware insert",
@@ -509,8 +532,7 @@ sware_tree_insert_company(Relation index, Relation heap, IndexTuple *entries,
 	SwareSearchKey key;
 	Size		moved = 0;		/* bytes */
 	int			step = 1;		/* how many entries to move, if any */
-	BlockNumber leaf;
-	int			visits = 0;
+	Visits		visits = {0};
 	int			done = 0;
 
 	sware_search_key_prepare(&key, index);
@@ -523,9 +545,8 @@ sware_tree_insert_company(Relation index, Relation heap, IndexTuple *entries,
 
 		CHECK_FOR_INTERRUPTS();
 		stored = insert_into_leaf(&key, heap, entries + done, count - done,
-								  MIN_COMPANY, has_versions, &leaf);
+								  MIN_COMPANY, has_versions, &visits);
 		done += stored;
-		visits += stored > 0;
 		if (stored > 0)
 			step = 1;
 		else
@@ -539,7 +560,8 @@ sware_tree_insert_company(Relation index, Relation heap, IndexTuple *entries,
 		}
 		MemoryContextReset(context);
 	}
-	sware_count_leaf_visits(index, visits);
+	sware_count_leaf_visits(index, visits.count);
+	*late = visits.late + *scattered_count;
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
 	return done;

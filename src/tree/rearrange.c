@@ -13,6 +13,7 @@
 #include "layout/tuple.h"
 #include "pages/cache.h"
 #include "pages/pageaccess.h"
+#include "shared/statistics.h"
 #include "tree/pagewrite.h"
 #include "tree/rearrange.h"
 #include "tree/split.h"
@@ -299,6 +300,7 @@ sware_rearrange(SwareSearchKey *key, Buffer buffer,
 	{
 		int			last = bound ? left_count - 1 : item_position(key, items);
 
+		sware_count_leaf_split(index);
 		sware_split(index, buffer, items, is_scattered ? -1 : last, bound,
 					InvalidBuffer);
 		sware_insert_downlink(index, buffer, stack);

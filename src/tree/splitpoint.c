@@ -16,6 +16,7 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
+#include "tree/forecast.h"
 #include "tree/pagewrite.h"
 #include "tree/split.h"
 
@@ -101,7 +102,8 @@ left_target(SplitContext *split, Page page, int new_item)
 
 	/* keys that arrive in order at the right end of the tree */
 	if (is_rightmost && is_last)
-		return capacity * sware_fillfactor(split->index) / 100;
+		return capacity *
+			sware_leaf_fill(split->index, items->tuples[new_item]) / 100;
 
 	if (new_item > 0)
 	{
@@ -117,7 +119,8 @@ left_target(SplitContext *split, Page page, int new_item)
 		{
 			for (int i = 0; i <= new_item; i++)
 				space += sware_item_space(items->tuples[i]);
-			return Min(space, capacity * sware_fillfactor(split->index) / 100);
+			return Min(space,
+					   capacity * sware_leaf_fill(split->index, added) / 100);
 		}
 	}
 

@@ -40,12 +40,13 @@ extern bool sware_tree_interval_end(const SwareSearchKey *place, bool forward,
 									int leaves, IndexTuple pivot);
 extern int	sware_tree_insert_run(Relation index, Relation heap,
 								  IndexTuple *entries, int count,
-								  bool has_versions);
+								  bool has_versions, int *late);
 extern int	sware_tree_insert_company(Relation index, Relation heap,
 									  IndexTuple *entries, int count,
 									  bool has_versions,
 									  IndexTuple *scattered,
-									  int *scattered_count, Size limit);
+									  int *scattered_count, Size limit,
+									  int *late);
 extern bool sware_tree_may_have(const SwareSearchKey *low,
 								const SwareSearchKey *high);
 extern void sware_tree_bulk_delete(IndexVacuumInfo *info,
