@@ -16,6 +16,7 @@
 #include "staging/hooks.h"
 #include "locks/frontier.h"
 #include "locks/stagedkeys.h"
+#include "records/recordcache.h"
 #include "shared/pageversions.h"
 #include "shared/statistics.h"
 #include "zones/zones.h"
@@ -40,6 +41,8 @@ request_shared_memory(void)
 		sware_staged_keys_request_memory();
 		sware_frontiers_request_memory();
 	}
+	if (sware_record_cache > 0)
+		sware_records_request_memory();
 	sware_page_versions_request_memory();
 	sware_statistics_request_memory();
 }
@@ -57,6 +60,8 @@ attach_shared_memory(void)
 		sware_staged_keys_attach();
 		sware_frontiers_attach();
 	}
+	if (sware_record_cache > 0)
+		sware_records_attach();
 	sware_page_versions_attach();
 	sware_statistics_attach();
 	LWLockRelease(AddinShmemInitLock);

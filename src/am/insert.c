@@ -17,6 +17,7 @@
 #include "locks/keylock.h"
 #include "locks/predicatelocks.h"
 #include "locks/stagedkeys.h"
+#include "records/recordcache.h"
 #include "shared/statistics.h"
 #include "staging/staging.h"
 #include "tree/tree.h"
@@ -167,9 +168,16 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	if (needs_flush)
 		sware_buffer_flush_piece(index);
 
-	/* other backends find the entry now: check for scans that missed it */
+	/*
+	 * Other backends find the entry now: its key's record is out of date.
+	 * Then check for scans that missed the entry.
+	 */
 	if (check_unique != UNIQUE_CHECK_EXISTING)
+	{
+		sware_records_stored(index, &entry, 1);
+		SWARE_FAULT_POINT("insert-records-removed");
 		sware_check_conflicts(index, &entry, 1);
+	}
 	sware_end_change();
 	pfree(entry);
 	return is_unique;

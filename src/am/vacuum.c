@@ -10,6 +10,7 @@
 #include "am/callbacks.h"
 #include "base/faultpoint.h"
 #include "buffer/buffer.h"
+#include "records/recordcache.h"
 #include "staging/staging.h"
 #include "tree/tree.h"
 
@@ -34,6 +35,10 @@ sware_bulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	sware_buffer_wait_for_readers(info->index, info->strategy);
 	SWARE_FAULT_POINT("vacuum-waited");
 	sware_tree_bulk_delete(info, stats, callback, callback_state);
+
+	/* records that have the TIDs are of no use before these are reused */
+	sware_records_raise_epoch(info->index);
+	SWARE_FAULT_POINT("vacuum-deleted");
 
 	return stats;
 }

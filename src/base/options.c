@@ -60,6 +60,7 @@ static relopt_kind options_kind;
 int			sware_staging_size = STAGING_SIZE_DEFAULT;
 int			sware_buffer_size = BUFFER_SIZE_DEFAULT;
 int			sware_shared_memory = 0;
+int			sware_record_cache = 0;
 bool		sware_enable_buffer = true;
 
 void
@@ -122,6 +123,14 @@ sware_define_settings(void)
 							"Sets the shared memory for zones and staged keys.",
 							"At 0, or if sware is not in shared_preload_libraries, there is none.",
 							&sware_shared_memory, SHARED_MEMORY_DEFAULT, 0, MAX_KILOBYTES,
+							process_shared_preload_libraries_in_progress ? PGC_POSTMASTER :
+							PGC_SIGHUP,
+							GUC_UNIT_KB, NULL, NULL, NULL);
+	DefineCustomIntVariable(
+							"sware.record_cache",
+							"Sets the shared memory that remembers where the rows of keys are.",
+							"At 0, or if sware is not in shared_preload_libraries, there is none.",
+							&sware_record_cache, 0, 0, MAX_KILOBYTES,
 							process_shared_preload_libraries_in_progress ? PGC_POSTMASTER :
 							PGC_SIGHUP,
 							GUC_UNIT_KB, NULL, NULL, NULL);

@@ -76,7 +76,7 @@ sware_buffer_cursor_init(SwareBufferCursor *cursor, IndexScanDesc scan,
 	cursor->hasStaged = false;
 	cursor->leftOut = 0;
 	memset(&cursor->dead, 0, sizeof(SwareDeadEntries));
-	cursor->wantsOneRow = cursor->hasTheRow = false;
+	cursor->wantsOneRow = cursor->hasTheRow = cursor->passedOver = false;
 	cursor->visibility = visibility;
 	cursor->visitor = NULL;
 	cursor->last.tuple = NULL;
@@ -674,6 +674,7 @@ find_the_row(SwareBufferCursor *cursor)
 	sware_batch_begin(batch);
 	for (int i = 0; i < tails; i++)
 		cursor->tails[i].count = 0;
+	cursor->passedOver = true;
 	return false;
 }
 
@@ -927,6 +928,7 @@ begin(SwareBufferCursor *cursor, bool forward, int limit)
 	sware_scan_filter_turn(&cursor->filter, forward);
 	cursor->batch.limit = limit;
 	cursor->hasStaged = sware_scan_has_staged(cursor->scan);
+	cursor->passedOver = false;
 	cursor->wantsOneRow = !cursor->hasStaged &&
 		sware_scan_finds_one_row(cursor->scan, cursor->filter.keys);
 	cursor->stagingGeneration = sware_staging_generation;

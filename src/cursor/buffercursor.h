@@ -72,6 +72,8 @@ typedef struct SwareBufferCursor
 								 * read without */
 	SwareDeadEntries dead;		/* those to be marked */
 	bool		wantsOneRow;	/* does the scan find one row at most? */
+	bool		passedOver;		/* if so, were entries left out because the
+								 * snapshot does not see their rows? */
 	bool		hasTheRow;		/* if so, is its entry the only one of the
 								 * batch? */
 	SwareVisibility *visibility;	/* the scan's */

@@ -32,6 +32,7 @@
 #include "cursor/buffercursor.h"
 #include "cursor/savedentry.h"
 #include "cursor/visibility.h"
+#include "records/recordcache.h"
 #include "tree/treescan.h"
 
 typedef enum SwareScanMode
@@ -41,6 +42,19 @@ typedef enum SwareScanMode
 								 * the tree is read */
 	SWARE_SCAN_MERGE
 } SwareScanMode;
+
+/* What a scan for one key has of the record cache (scan/recordscan.h). */
+typedef struct SwareScanRecord
+{
+	bool		isAsked;		/* has the cache been asked, or passed over,
+								 * since the scan was restarted? */
+	bool		mayInstall;		/* it had nothing, and may get what is found */
+	SwareRecordKey key;
+	int			count;			/* TIDs of the record; 0: there is none */
+	int			current;		/* the one returned last; -1, count: ends */
+	int			marked;			/* that was current when the scan was marked */
+	ItemPointerData tids[SWARE_RECORD_TIDS];
+} SwareScanRecord;
 
 typedef struct SwareScan
 {
@@ -72,6 +86,8 @@ typedef struct SwareScan
 
 	struct SwareClaim *claim;	/* of a parallel scan: its interval
 								 * (parallelscan.c); made when needed */
+
+	SwareScanRecord record;
 
 	SwareScanMode markMode;
 	SwareCursorState markState;

@@ -12,6 +12,7 @@
 #include "cursor/mergescan.h"
 #include "cursor/stagedsource.h"
 #include "scan/parallelscan.h"
+#include "scan/recordscan.h"
 #include "scan/scan.h"
 #include "unique/stager.h"
 #include "locks/predicatelocks.h"
@@ -49,6 +50,9 @@ sware_rescan(IndexScanDesc descriptor, ScanKey keys, int key_count,
 {
 	SwareScan  *scan = descriptor->opaque;
 
+	scan->record.isAsked = scan->record.mayInstall = false;
+	scan->record.count = 0;
+	scan->record.marked = -1;
 	if (keys && descriptor->numberOfKeys > 0)
 		memmove(descriptor->keyData, keys,
 				descriptor->numberOfKeys * sizeof(ScanKeyData));
@@ -72,11 +76,21 @@ sware_gettuple(IndexScanDesc descriptor, ScanDirection direction)
 	SwareScan  *scan = descriptor->opaque;
 
 	descriptor->xs_recheck = false;
+	if (!scan->record.isAsked)
+		sware_ask_for_record(descriptor, direction);
+	if (scan->record.count > 0)
+		return sware_next_of_record(descriptor, direction);
+
 	if (descriptor->parallel_scan == NULL)
 	{
+		bool		found;
+
 		if (scan->mode == SWARE_SCAN_UNDECIDED)
 			sware_wait_for_staged_keys(descriptor);
-		return sware_scan_next(descriptor, direction);
+		found = sware_scan_next(descriptor, direction);
+		if (scan->record.mayInstall)
+			sware_offer_record(scan, direction);
+		return found;
 	}
 
 	for (;;)
@@ -142,7 +156,12 @@ sware_endscan(IndexScanDesc descriptor)
 void
 sware_markpos(IndexScanDesc descriptor)
 {
-	sware_merge_mark(descriptor->opaque);
+	SwareScan  *scan = descriptor->opaque;
+
+	if (scan->record.count > 0)
+		scan->record.marked = scan->record.current;
+	else
+		sware_merge_mark(scan);
 }
 
 /* The amrestrpos callback: go back to the position that was marked. */
@@ -151,6 +170,11 @@ sware_restrpos(IndexScanDesc descriptor)
 {
 	SwareScan  *scan = descriptor->opaque;
 
+	if (scan->record.count > 0)
+	{
+		scan->record.current = scan->record.marked;
+		return;
+	}
 	switch (scan->markMode)
 	{
 		case SWARE_SCAN_UNDECIDED:

@@ -17,6 +17,7 @@
 
 #include "locks/changes.h"
 #include "locks/frontier.h"
+#include "records/recordcache.h"
 #include "staging/hooks.h"
 #include "staging/staging.h"
 #include "zones/zones.h"
@@ -305,6 +306,9 @@ process_utility(PlannedStmt *statement, const char *query_string,
 	}
 	PG_END_TRY();
 
+	/* and the files of a new one are copies of others */
+	if (IsA(command, DropdbStmt) || IsA(command, CreatedbStmt))
+		sware_records_raise_all_epochs();
 	if (OidIsValid(dropped_database))
 	{
 		sware_zones_forget_database(dropped_database);

@@ -24,6 +24,7 @@
 #include "locks/changes.h"
 #include "locks/frontier.h"
 #include "locks/predicatelocks.h"
+#include "records/recordcache.h"
 #include "buffer/buffer.h"
 #include "keys/sorter.h"
 #include "staging/staginginternal.h"
@@ -237,9 +238,11 @@ send(SwareStaging *staging, Relation index, int percent)
 		tell_of_stored(staging, index, entries, sent, are_in_order);
 
 	/*
-	 * Readers can find the entries from now on.  Check for serializable
-	 * transactions that have looked for them before, and so missed them.
+	 * Readers can find the entries from now on: records of their keys are out
+	 * of date.  Then check for serializable transactions that have looked for
+	 * the entries before, and so missed them.
 	 */
+	sware_records_stored(index, entries, sent);
 	sware_check_conflicts(index, entries, sent);
 
 	if (sent == count)
