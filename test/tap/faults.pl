@@ -37,6 +37,7 @@ restart_after_crash = on
 log_statement = none
 sware.staging_size = 64kB
 sware.buffer_size = 64kB
+sware.record_cache = 256kB
 CONF
 $node->start;
 prepare_database($node);
@@ -174,6 +175,10 @@ SELECT count(*) FROM (SELECT key, note FROM t WHERE key > 10 ORDER BY key OFFSET
 SQL
 	scan_index_only => [ $ordered, <<'SQL' ],
 SELECT count(*) FROM (SELECT key FROM t WHERE key = ANY ('{1,21,41,100,200}') ORDER BY key DESC OFFSET 0) s;
+SQL
+	scan_of_record => [ $ordered, <<'SQL' ],
+SELECT note FROM u WHERE key = 600;
+SELECT note FROM u WHERE key = 600;
 SQL
 	scan_bitmap => [
 		'SET enable_seqscan = off; SET enable_indexscan = off; SET enable_indexonlyscan = off;', <<'SQL' ],
