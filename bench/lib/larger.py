@@ -440,6 +440,9 @@ def read_everyone(measured, case, tables, state):
         if state and subject.access_method != "sware":
             continue
         table = tables[subject]
+        share = RANGE_SHARE * case.rows / server.value(
+            measured.connection, f"SELECT count(*) FROM {table}"
+        )
         for what, script, count in (
             (
                 "look-up",
@@ -450,7 +453,7 @@ def read_everyone(measured, case, tables, state):
             (
                 "1 % of the keys",
                 f"\\set a random(0, {int((1 - RANGE_SHARE) * 1e6)})\n"
-                f"{range_query(case, table, '(:a / 1000000.0)')};\n",
+                f"{range_query(case, table, '(:a / 1000000.0)', share)};\n",
                 RANGES,
             ),
         ):
@@ -464,7 +467,7 @@ def read(measured, case, subject, table, what, script, count):
     # What every session reads of the catalogs is not a cost of the index.
     for name, setting in speed.READ_SETTINGS:
         server.execute(measured.connection, f"SET {name} = {setting}")
-    query = range_query(case, table, "0.5")
+    query = range_query(case, table, "0.5", RANGE_SHARE)
     if speed.plan(measured.connection, query, "", table) != "Index Only Scan":
         raise RuntimeError("the index alone is not what is read")
     figures = {}
@@ -501,10 +504,10 @@ def compare(measured, case, tables):
             raise RuntimeError(f"{counts} rows were found by {subject.label}, not {found}")
 
 
-def range_query(case, table, share):
+def range_query(case, table, begin, share):
     return (
-        f"SELECT count(*) FROM {table} WHERE k BETWEEN {case.key_at(share)} "
-        f"AND {case.key_at(f'({share} + {RANGE_SHARE})')}"
+        f"SELECT count(*) FROM {table} WHERE k BETWEEN {case.key_at(begin)} "
+        f"AND {case.key_at(f'({begin} + {share})')}"
     )
 
 

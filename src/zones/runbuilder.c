@@ -22,6 +22,13 @@
 /* there are anchors if they take no more than this for each page, in bytes */
 #define ANCHOR_BYTES		512
 
+/*
+ * What the filter has for bloom_bits, in bits an entry: twice as many, as long
+ * as SWARE_RUN_PAGES_PER_CHUNK pages find room in a chunk.  A look-up asks the
+ * filters of all runs, and reads a page for each that is wrong.
+ */
+#define FILTER_BITS(bits)	Max(bits, Min(2 * (bits), 20))
+
 /* entries that there is room for at first */
 #define FIRST_ALLOCATED		4096
 
@@ -195,7 +202,7 @@ lay_out(SwareRunBuilder *builder, SwareZoneImage *image)
 	end += zone->fences * sizeof(int64);
 	zone->filterStart = end = TYPEALIGN(SWARE_POOL_ALIGNMENT, end);
 	end += sware_zone_plan_filter(zone, builder->hashFunction,
-								  sware_bloom_bits(builder->index));
+								  FILTER_BITS(sware_bloom_bits(builder->index)));
 	zone->startsStart = end;
 	end += (zone->pages + 1) * sizeof(uint32);
 	zone->offsetsStart = end;
