@@ -497,8 +497,8 @@ def compare(measured, case, tables):
     for subject in measured.everyone[1:]:
         table = tables[subject]
         counts = tuple(
-            server.value(measured.connection, range_query(case, table, share))
-            for share in (0.1, 0.5, 0.9)
+            server.value(measured.connection, range_query(case, table, begin, RANGE_SHARE))
+            for begin in (0.1, 0.5, 0.9)
         )
         if found.setdefault(measured.turns[table], counts) != counts:
             raise RuntimeError(f"{counts} rows were found by {subject.label}, not {found}")

@@ -158,18 +158,20 @@ def mixes(page, mixed):
 @figure(
     "12b", "SWARE 12b", "look-ups with a full buffer",
     reads=f"bench/access_method/run --rows {{1000000}} --workload full {FULL}",
-    empty="bench/access_method/run --rows {1000000} --workload point --rounds {rounds}",
+    large="bench/access_method/run --rows {1000000} --workload point --rounds {rounds}",
+    none="""bench/access_method/run --rows {1000000} --workload point --with buffer_size=0
+        --rounds {rounds}""",
 )
-def look_ups(page, reads, empty):
+def look_ups(page, reads, large, none):
     page.table(
         [
-            "nbtree's time / sware's", "paper", "full buffer", "empty buffer",
-            "pages of the index a look-up, full", "nbtree",
+            "nbtree's time / sware's", "paper", "full buffer, 1 %", "default buffer, 16 MB",
+            "no buffer", "pages of the index a look-up, full", "nbtree",
         ],
         [
             [
                 degree, "0.79 to 0.95", pick(reads, degree=degree)[RATIO],
-                pick(empty, degree=degree)[RATIO],
+                pick(large, degree=degree)[RATIO], pick(none, degree=degree)[RATIO],
                 pick(reads, degree=degree)["compared_blocks"],
                 pick(reads, degree=degree)["nbtree_blocks"],
             ]
@@ -448,7 +450,7 @@ def scale(page, **sizes):
     pages = [pick(rows, workload="full") for rows in sizes.values()]
     page.table(
         [
-            "keys", "inserts", "look-ups, full buffer", "look-ups, empty buffer",
+            "keys", "inserts", "look-ups, full buffer", "look-ups after the load",
             "pages a look-up, full buffer", "nbtree",
         ],
         [
@@ -459,7 +461,7 @@ def scale(page, **sizes):
             for i, count in enumerate(counts)
         ],
     )
-    titles = {"insert": "inserts", "full": "look-ups, full", "point": "look-ups, empty"}
+    titles = {"insert": "inserts", "full": "look-ups, full", "point": "look-ups after the load"}
     page.lines(
         [("near-sorted, buffer of 1 %", "keys", "nbtree's time / sware's", {
             titles[what]: (counts, values) for what, values in ratios.items()
