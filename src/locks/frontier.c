@@ -40,10 +40,12 @@
 
 /*
  * What an index has had of its frontiers.  Two indexes rarely share an account:
- * then it decides less well when to search, which harms nothing else.
+ * then each begins it anew whenever it was the other's.  If both get keys all
+ * the time, neither searches, which harms nothing else.
  */
 typedef struct Account
 {
+	uint64		incarnation;	/* of the index whose account it is */
 	bool		hasFound;		/* was the last search not in vain? */
 	int			missed;			/* misses in a row */
 	int			patience;		/* how many of them the next search waits for */
@@ -96,9 +98,6 @@ sware_frontiers_attach(void)
 	if (found)
 		return;
 	memset(frontiers, 0, FRONTIERS * sizeof(Frontier));
-	for (int i = 0; i < FRONTIERS * ACCOUNTS; i++)
-		frontiers[i / ACCOUNTS].accounts[i % ACCOUNTS].patience =
-			MISSES_BEFORE_SEARCH;
 }
 
 /*
@@ -131,6 +130,18 @@ is_owner(const Access *access)
 {
 	return access->frontier->incarnation == access->incarnation &&
 		access->frontier->database == MyDatabaseId;
+}
+
+/* Begin the account anew if it was another index's.  It must be locked. */
+static void
+claim_account(const Access *access)
+{
+	if (access->account->incarnation != access->incarnation)
+		*access->account = (Account)
+		{
+			.incarnation = access->incarnation,
+			.patience = MISSES_BEFORE_SEARCH
+		};
 }
 
 /* The place of a number, or of the first larger one, among the numbers. */
@@ -208,6 +219,7 @@ sware_pass_frontier(Relation index, Datum value, bool is_null, bool *is_wanted)
 	number = sware_abbreviate_value(&access.column, value, false);
 
 	LWLockAcquire(access.lock, LW_EXCLUSIVE);
+	claim_account(&access);
 	is_new = is_owner(&access) && add_number(access.frontier, number) &&
 		access.frontier->isValid;
 	if (is_new)
@@ -267,6 +279,7 @@ sware_take_frontier(Relation index)
 	frontier = access.frontier;
 	account = access.account;
 	LWLockAcquire(access.lock, LW_EXCLUSIVE);
+	claim_account(&access);
 	if (account->missed < account->patience)
 	{
 		/* another session has taken it since, for the same misses */
@@ -311,6 +324,7 @@ sware_validate_frontier(Relation index, IndexTuple *entries, int count,
 		for (int i = 0; i < count; i++)
 			(void) add_number(access.frontier, numbers[i]);
 		access.frontier->isValid = true;
+		claim_account(&access);
 		access.account->hasFound = true;
 	}
 	LWLockRelease(access.lock);
