@@ -24,6 +24,8 @@ TABLESPACES = ("ranges_one", "ranges_other")
 
 SEGMENTS = 64
 
+REBUILT = ", rebuilt"
+
 
 def measure(chosen, place):
     connection = server.connect(chosen)
@@ -35,9 +37,10 @@ def measure(chosen, place):
     for subject in subjects.compared(chosen):
         everyone += [
             dataclasses.replace(
-                subject, label=f"{subject.label}, {number}",
+                subject, label=f"{subject.label}, {number}{state}",
                 settings=(*subject.settings, ("effective_io_concurrency", str(number))),
             )
+            for state in ("", REBUILT)[: 1 + chosen.rebuilt]
             for number in chosen.concurrency
         ]
     raw = []
@@ -56,14 +59,14 @@ def time_degree(chosen, place, connection, degree, everyone):
     tables = {}
     # What differs in settings of the session only is one index.
     for subject in everyone:
-        kind = (subject.access_method, subject.options)
+        kind = kind_of(subject)
         if kind not in tables:
             tables[kind] = load(place, connection, subject, f"ranges_{len(tables)}")
     raw = []
     for number in range(chosen.rounds):
         ranges = choose_ranges(chosen, number)
         for subject in subjects.in_turn(everyone, number):
-            table = tables[subject.access_method, subject.options]
+            table = tables[kind_of(subject)]
             runs = time_ranges(chosen, place, connection, subject, table, ranges)
             for run in runs:
                 run |= {
@@ -81,12 +84,18 @@ def time_degree(chosen, place, connection, degree, everyone):
     return raw
 
 
+def kind_of(subject):
+    return subject.access_method, subject.options, subject.label.endswith(REBUILT)
+
+
 def load(place, connection, subject, table):
     server.execute(connection, f"DROP TABLE IF EXISTS {table}")
     server.execute(connection, f"CREATE TABLE {table} (k bigint, v integer)")
     server.execute(connection, subject.create_index(table))
     server.execute(connection, f"COPY {table} FROM '{place.data}/keys'")
     server.execute(connection, f"VACUUM (ANALYZE, FREEZE) {table}")
+    if subject.label.endswith(REBUILT):
+        server.execute(connection, f"REINDEX INDEX {table}_k")
     size = server.relation_bytes(connection, f"{table}_k") / 1e6
     print(f"{subject.access_method}: an index of {size:,.1f} MB", flush=True)
     return table

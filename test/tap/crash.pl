@@ -198,11 +198,12 @@ sub set_fault_points
 }
 
 # Starts the server when the last process of its predecessor is gone, with the
-# library preloaded or not.
+# library preloaded, and a record cache, or not.
 sub start_again
 {
 	my ($postmaster) = @_;
 	my $conf = preload();
+	$conf .= "sware.record_cache = 256kB\n" if $conf && pick(0, 1);
 	$conf = '' if choose(1, 4) == 1;
 	unlink $node->data_dir . '/preload.conf';
 	append_to_file($node->data_dir . '/preload.conf', $conf);
@@ -247,7 +248,8 @@ foreach my $cycle (1 .. $cycles)
 	  . ($consistency ? 'generic' : '') . "';\n";
 	if ($am ne 'btree')
 	{
-		$setup .= "ALTER INDEX logged_$_ SET (buffer_size = " . pick(64, 64, 64, 256, -1) . ");\n"
+		$setup .= "ALTER INDEX logged_$_ SET (buffer_size = " . pick(64, 64, 64, 256, -1)
+		  . ', forecast_fill = ' . pick('on', 'off') . ");\n"
 		  foreach grep { $_ ne 'id' || $unique_am eq $am } @keys;
 		# A session that has loaded the library knows its settings.  Runs of the entries
 		# that 64 kB hold are too short to be appended in bulk.
