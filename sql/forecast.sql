@@ -85,6 +85,35 @@ REINDEX INDEX twin_sware.t_fixed;
 REINDEX INDEX twin_sware.t_forecast;
 SELECT pg_relation_size('twin_sware.t_fixed') = pg_relation_size('twin_sware.t_forecast') AS are_equal;
 
+-- Late entries that were counted and left the buffer in another way than by a flush do not
+-- keep others from being counted: small transactions' late entries count when flushed.
+CALL twin_sware.load(15, 10, 8);
+SELECT buffer_entries > 5000 AS are_buffered FROM sware_stats('twin_sware.t_forecast');
+REINDEX INDEX twin_sware.t_fixed;
+REINDEX INDEX twin_sware.t_forecast;
+CALL twin_sware.load(50, 0, 1);
+SELECT estimated_late < 1 AS is_forgotten FROM sware_stats('twin_sware.t_forecast');
+CREATE PROCEDURE twin_sware.load_late_in_small_transactions(rounds int) LANGUAGE plpgsql AS $$
+DECLARE
+	low bigint;
+BEGIN
+	FOR i IN 1 .. rounds LOOP
+		low := nextval('twin_sware.transactions') * 10000;
+		INSERT INTO twin_sware.t SELECT k, k FROM generate_series(low, low + 9999) k WHERE k % 10 <> 0;
+		COMMIT;
+		FOR part IN 0 .. 7 LOOP
+			INSERT INTO twin_sware.t SELECT k, k FROM generate_series(low - 10000, low - 1) k
+				WHERE k % 10 = 0 AND k / 10 % 8 = part;
+			COMMIT;
+		END LOOP;
+		PERFORM sware_flush('twin_sware.t_fixed'), sware_flush('twin_sware.t_forecast');
+		COMMIT;
+	END LOOP;
+END
+$$;
+CALL twin_sware.load_late_in_small_transactions(6);
+SELECT estimated_late BETWEEN 1.5 AND 5 AS are_counted FROM sware_stats('twin_sware.t_forecast');
+
 -- Most keys are late: the fill factor counts.
 CALL twin_sware.load(10, 2, 2);
 CALL twin_sware.measure(10, 2, 2);

@@ -233,13 +233,13 @@ retire(Relation index, const SwareListedPage *pages, int count, int next_slot)
 }
 
 /*
- * Move the entries of sealed pages to the tree, drop those of dead rows, and
- * retire the pages.  Returns the number of entries.  The caller has the flush
- * lock, and holds no content locks.
+ * Move the entries of some of the buffer's `sealed` sealed pages to the tree,
+ * drop those of dead rows, and retire the pages.  Returns the number of
+ * entries.  The caller has the flush lock, and holds no content locks.
  */
 static int64
 flush_pages(Relation index, Relation heap, const SwareListedPage *pages,
-			int count, PageOrder order)
+			int count, int sealed, PageOrder order)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "sware flush",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -262,7 +262,8 @@ flush_pages(Relation index, Relation heap, const SwareListedPage *pages,
 	INSTR_TIME_SET_CURRENT(time);
 	INSTR_TIME_SUBTRACT(time, start);
 	sware_count_tree_run(index, appended, flushed.count - appended);
-	sware_count_late_flushed(index, flushed.count, late);
+	sware_count_late_flushed(index, flushed.count, late,
+							 (double) count / sealed);
 	sware_count_dropped(index, flushed.dropped);
 	sware_count_flush(index, flushed.count, count,
 					  INSTR_TIME_GET_MICROSEC(time));
@@ -365,7 +366,7 @@ flush_sealed(Relation index, int at_once)
 		CHECK_FOR_INTERRUPTS();
 		moved += flush_pages(index, heap, sealed.unsorted + i,
 							 Min(at_once, sealed.unsortedCount - i),
-							 ARRIVAL_ORDER);
+							 sealed.count - i, ARRIVAL_ORDER);
 
 		/* inserts that go on meanwhile can reuse the pages at once */
 		sware_buffer_free_retired(index);
@@ -374,11 +375,13 @@ flush_sealed(Relation index, int at_once)
 	{
 		SwareSweep *sweep = sware_sweep_begin(index, &sealed, true);
 		SwareListedPage *piece = palloc(at_once * sizeof(SwareListedPage));
+		int			left = sealed.count - sealed.unsortedCount;
 
 		while ((count = sware_sweep_take(sweep, piece, at_once)) > 0)
 		{
 			CHECK_FOR_INTERRUPTS();
-			moved += flush_pages(index, heap, piece, count, KEY_ORDER);
+			moved += flush_pages(index, heap, piece, count, left, KEY_ORDER);
+			left -= count;
 			sware_buffer_free_retired(index);
 		}
 	}
@@ -516,7 +519,7 @@ flush_swept(Relation index, Relation heap, const SwareSealedPages *sealed,
 				MAX_SCRAMBLED_PIECE_PAGES + runs);
 	pages = palloc(piece * sizeof(SwareListedPage));
 	piece = sware_sweep_take(sweep, pages, piece);
-	flush_pages(index, heap, pages, piece, KEY_ORDER);
+	flush_pages(index, heap, pages, piece, sealed->count, KEY_ORDER);
 	return piece;
 }
 
@@ -571,7 +574,7 @@ relieve(Relation index, Relation heap, const SwareListedPage *pages, int count,
 		return piece;
 	}
 	piece = piece_size(count, most, limit);
-	flush_pages(index, heap, pages, piece, ARRIVAL_ORDER);
+	flush_pages(index, heap, pages, piece, count, ARRIVAL_ORDER);
 	return piece;
 }
 
@@ -631,7 +634,7 @@ sware_buffer_flush_dead(Relation index)
 		Relation	heap = open_table(index);
 
 		/* nothing is to be measured, nor left unasked: all are marked */
-		flush_pages(index, heap, pages, piece, KEY_ORDER);
+		flush_pages(index, heap, pages, piece, count, KEY_ORDER);
 		table_close(heap, NoLock);
 		(void) sware_zones_request_pages(index, count - piece,
 										 SWARE_SAME_RUN_PAGES);

@@ -73,9 +73,9 @@ typedef struct Arrivals
 	double		count;			/* of all of them; none loses weight */
 	double		entries;
 	double		late;
-	int64		buffered;		/* late entries that are in the buffer still,
-								 * and have been counted; a change of it in
-								 * private memory */
+	int64		buffered;		/* late entries that have been counted, and
+								 * are in the buffer still, as far as known; a
+								 * change of it in private memory */
 } Arrivals;
 
 /* an account in private memory */
@@ -131,6 +131,16 @@ add_sortedness(Sortedness *sum, const Sortedness *more)
 	sum->displacement = sum->displacement * remaining + more->displacement;
 }
 
+/* The weight of an entry when a number of others have come after it. */
+static double
+weight_after(double entries)
+{
+	double		age = entries / ARRIVALS_MEMORY;
+
+	/* a single entry need not pay for the function */
+	return age < 0.0001 ? 1 - age : exp(-age);
+}
+
 /*
  * Add later arrivals; the earlier ones lose weight.  It makes no difference in
  * how many portions arrivals are added.
@@ -138,7 +148,7 @@ add_sortedness(Sortedness *sum, const Sortedness *more)
 static void
 add_arrivals(Arrivals *sum, const Arrivals *more)
 {
-	double		remaining = exp(-more->count / ARRIVALS_MEMORY);
+	double		remaining = weight_after(more->count);
 
 	sum->count += more->count;
 	sum->entries = sum->entries * remaining + more->entries;
@@ -228,6 +238,9 @@ empty_account(Account *account)
 		add_counters(&shared->counters, &account->counters);
 		add_sortedness(&shared->sortedness, &account->sortedness);
 		add_arrivals(&shared->arrivals, &account->arrivals);
+
+		/* two flushers may have taken the same entries away */
+		shared->arrivals.buffered = Max(shared->arrivals.buffered, 0);
 		SpinLockRelease(&shared->mutex);
 		SpinLockAcquire(&shared_list->mutex);
 		dlist_move_head(&shared_list->accounts, &shared->node);
@@ -407,6 +420,15 @@ sware_count_arrivals(Relation index, int64 entries, int64 late)
 {
 	Arrivals	arrivals = {.count = entries,.entries = entries,.late = late};
 
+	/* the first of many have lost weight when the last ones come */
+	if (entries > 1)
+	{
+		double		weight =
+			ARRIVALS_MEMORY * (1 - weight_after(entries)) / entries;
+
+		arrivals.entries *= weight;
+		arrivals.late *= weight;
+	}
 	add_arrivals(&account_of(index)->arrivals, &arrivals);
 }
 
@@ -510,15 +532,24 @@ sware_late_share(Relation index, double *late)
 }
 
 void
-sware_count_late_flushed(Relation index, int64 entries, int64 late)
+sware_count_late_flushed(Relation index, int64 entries, int64 late,
+						 double share)
 {
 	Account		sum;
+	int64		gone;
 	int64		counted;
 
 	(void) look_up(RelationGetRelid(index), &sum);
-	counted = Max(Min(late, sum.arrivals.buffered), 0);
+
+	/*
+	 * The flush has as many of those that have been counted as its share of
+	 * the pages is.  They are gone, even if they came late no longer, were
+	 * dropped with their rows, or had been in an older file of the index.
+	 */
+	gone = ceil(Max(sum.arrivals.buffered, 0) * share);
+	counted = Min(late, gone);
 	sware_count_arrivals(index, entries - counted, late - counted);
-	account_of(index)->arrivals.buffered -= counted;
+	account_of(index)->arrivals.buffered -= gone;
 }
 
 void

@@ -114,11 +114,12 @@ extern void sware_note_sortedness(Relation index, int64 entries,
 								  int64 largest_displacement);
 
 /*
- * Count entries that a flush has moved to the tree.  Late ones count only if
- * they have not counted when the buffer got them.  Takes a lightweight lock,
- * shared, for a moment.
+ * Count entries that a flush has moved to the tree, from a share of the
+ * buffer's pages, from 0 to 1.  Late ones count only if they have not counted
+ * when the buffer got them.  Takes a lightweight lock, shared, for a moment.
  */
-extern void sware_count_late_flushed(Relation index, int64 entries, int64 late);
+extern void sware_count_late_flushed(Relation index, int64 entries, int64 late,
+									 double share);
 
 /*
  * Set *k and *l to the estimates of K and L, in percent.  Returns false, and
