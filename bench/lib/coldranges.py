@@ -34,13 +34,14 @@ def measure(chosen, place):
     for name in TABLESPACES:
         server.execute(connection, f"CREATE TABLESPACE {name} LOCATION ''")
     everyone = [subjects.NBTREE]
+    states = ["", REBUILT] if chosen.rebuilt else [""]
     for subject in subjects.compared(chosen):
         everyone += [
             dataclasses.replace(
                 subject, label=f"{subject.label}, {number}{state}",
                 settings=(*subject.settings, ("effective_io_concurrency", str(number))),
             )
-            for state in ("", REBUILT)[: 1 + chosen.rebuilt]
+            for state in states
             for number in chosen.concurrency
         ]
     raw = []

@@ -132,7 +132,10 @@ is_owner(const Access *access)
 		access->frontier->database == MyDatabaseId;
 }
 
-/* Begin the account anew if it was another index's.  It must be locked. */
+/*
+ * Begin the account anew if it was another index's.  The caller has locked the
+ * frontier exclusively.
+ */
 static void
 claim_account(const Access *access)
 {

@@ -25,7 +25,7 @@
 /*
  * What the filter has for bloom_bits, in bits an entry: twice as many, as long
  * as SWARE_RUN_PAGES_PER_CHUNK pages find room in a chunk.  A look-up asks the
- * filters of all runs, and reads a page for each that is wrong.
+ * filters of all runs, and reads a page for each wrong answer.
  */
 #define FILTER_BITS(bits)	Max(bits, Min(2 * (bits), 20))
 
