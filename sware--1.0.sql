@@ -151,6 +151,7 @@ CREATE FUNCTION @extschema@.sware_stats(IN index regclass,
     OUT sorted_pages bigint,
     OUT leaf_visits bigint,
     OUT leaf_splits bigint,
+    OUT leaf_moves bigint,
     OUT bloom_probes bigint,
     OUT bloom_false_positives bigint,
     OUT stats_since timestamptz)

@@ -265,10 +265,10 @@ SELECT format('BEGIN; ALTER INDEX t_a SET (%s = %s);
 FROM (VALUES ('fillfactor', '60'), ('split_ratio', '60'),
 	('deduplicate_items', 'off'), ('buffer_size', '100'),
 			 ('flush_fraction', '10'), ('sort_threshold', '50'), ('bloom_bits', '5'),
-			 ('forecast_fill', 'on')) o(name, value) \gexec
+			 ('forecast_fill', 'on'), ('group_leaves', 'on')) o(name, value) \gexec
 BEGIN;
 ALTER INDEX t_a RESET (fillfactor, split_ratio, deduplicate_items,
-	buffer_size, flush_fraction, sort_threshold, bloom_bits, forecast_fill);
+	buffer_size, flush_fraction, sort_threshold, bloom_bits, forecast_fill, group_leaves);
 SELECT * FROM locks ORDER BY 1, 2;
 ROLLBACK;
 

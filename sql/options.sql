@@ -34,6 +34,7 @@ CREATE INDEX ON t USING sware (a) WITH (split_ratio = 49);
 CREATE INDEX ON t USING sware (a) WITH (split_ratio = 101);
 CREATE INDEX ON t USING sware (a) WITH (deduplicate_items = maybe);
 CREATE INDEX ON t USING sware (a) WITH (forecast_fill = 80);
+CREATE INDEX ON t USING sware (a) WITH (group_leaves = 1.5);
 CREATE INDEX ON t USING sware (a) WITH (no_such_option = 1);
 
 -- What the access method does not do.

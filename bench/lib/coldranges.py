@@ -25,6 +25,7 @@ TABLESPACES = ("ranges_one", "ranges_other")
 SEGMENTS = 64
 
 REBUILT = ", rebuilt"
+GROUPED = ", grouped"
 
 
 def measure(chosen, place):
@@ -34,7 +35,7 @@ def measure(chosen, place):
     for name in TABLESPACES:
         server.execute(connection, f"CREATE TABLESPACE {name} LOCATION ''")
     everyone = [subjects.NBTREE]
-    states = ["", REBUILT] if chosen.rebuilt else [""]
+    states = [""] + [REBUILT] * chosen.rebuilt + [GROUPED] * chosen.grouped
     for subject in subjects.compared(chosen):
         everyone += [
             dataclasses.replace(
@@ -86,7 +87,8 @@ def time_degree(chosen, place, connection, degree, everyone):
 
 
 def kind_of(subject):
-    return subject.access_method, subject.options, subject.label.endswith(REBUILT)
+    state = next((s for s in (REBUILT, GROUPED) if subject.label.endswith(s)), "")
+    return subject.access_method, subject.options, state
 
 
 def load(place, connection, subject, table):
@@ -96,10 +98,22 @@ def load(place, connection, subject, table):
     server.execute(connection, f"COPY {table} FROM '{place.data}/keys'")
     server.execute(connection, f"VACUUM (ANALYZE, FREEZE) {table}")
     if subject.label.endswith(REBUILT):
-        server.execute(connection, f"REINDEX INDEX {table}_k")
+        timed(connection, "rebuilding", f"REINDEX INDEX {table}_k")
+    if subject.label.endswith(GROUPED):
+        server.execute(connection, f"ALTER INDEX {table}_k SET (group_leaves)")
+        timed(connection, "grouping", f"VACUUM (INDEX_CLEANUP on) {table}")
     size = server.relation_bytes(connection, f"{table}_k") / 1e6
     print(f"{subject.access_method}: an index of {size:,.1f} MB", flush=True)
     return table
+
+
+def timed(connection, action, statement):
+    """Runs a statement, and tells its time and the WAL that it writes."""
+    before, start = server.wal_position(connection), time.perf_counter()
+    server.execute(connection, statement)
+    elapsed = time.perf_counter() - start
+    wal = server.wal_position(connection) - before
+    print(f"{action}: {elapsed:,.1f} s, {wal / 1e6:,.0f} MB of WAL", flush=True)
 
 
 def choose_ranges(chosen, number):

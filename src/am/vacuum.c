@@ -9,6 +9,7 @@
 
 #include "am/callbacks.h"
 #include "base/faultpoint.h"
+#include "base/options.h"
 #include "buffer/buffer.h"
 #include "records/recordcache.h"
 #include "staging/staging.h"
@@ -74,6 +75,9 @@ sware_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 	stats->pages_newly_deleted += freed;
 	stats->pages_free += freed;
 	pfree(sorted_pages.links);
+
+	if (sware_option_group_leaves(info->index))
+		sware_tree_order_leaves(info->index);
 
 	/*
 	 * If leaves were split meanwhile, some entries were counted twice.  There

@@ -50,6 +50,13 @@
 #define sware_vacuum_delay_point()	vacuum_delay_point()
 #endif
 
+/* 17 has another word */
+#if PG_VERSION_NUM >= 170000
+#define sware_is_autovacuum_worker()	AmAutoVacuumWorkerProcess()
+#else
+#define sware_is_autovacuum_worker()	IsAutoVacuumWorkerProcess()
+#endif
+
 /* 17 moved the id of a session's own transaction */
 #if PG_VERSION_NUM >= 170000
 #define sware_local_transaction_id()	(MyProc->vxid.lxid)

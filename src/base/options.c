@@ -41,6 +41,7 @@ typedef struct SwareOptions
 	int			sortThreshold;
 	int			bloomBits;
 	bool		forecastFill;
+	bool		groupLeaves;
 } SwareOptions;
 
 /* of an index without options */
@@ -52,7 +53,8 @@ static const SwareOptions defaults = {
 	.flushFraction = FLUSH_FRACTION_DEFAULT,
 	.sortThreshold = SORT_THRESHOLD_DEFAULT,
 	.bloomBits = BLOOM_BITS_DEFAULT,
-	.forecastFill = false
+	.forecastFill = false,
+	.groupLeaves = false
 };
 
 static relopt_kind options_kind;
@@ -95,6 +97,9 @@ sware_register_options(void)
 					  BLOOM_BITS_DEFAULT, 0, BLOOM_BITS_MAX, lockmode);
 	add_bool_reloption(options_kind, "forecast_fill",
 					   "Fills leaf pages at the right end as the share of late entries asks for",
+					   false, lockmode);
+	add_bool_reloption(options_kind, "group_leaves",
+					   "Lets VACUUM bring scattered leaf pages into the order of their keys",
 					   false, lockmode);
 }
 
@@ -161,6 +166,8 @@ sware_options(Datum reloptions, bool validate)
 		.offset = offsetof(SwareOptions, bloomBits)},
 		{.optname = "forecast_fill",.opttype = RELOPT_TYPE_BOOL,
 		.offset = offsetof(SwareOptions, forecastFill)},
+		{.optname = "group_leaves",.opttype = RELOPT_TYPE_BOOL,
+		.offset = offsetof(SwareOptions, groupLeaves)},
 	};
 
 	return (bytea *) build_reloptions(reloptions, validate, options_kind,
@@ -188,6 +195,13 @@ bool
 sware_option_forecast(Relation index)
 {
 	return options_of(index)->forecastFill;
+}
+
+/* does VACUUM bring scattered leaves into the order of their keys? */
+bool
+sware_option_group_leaves(Relation index)
+{
+	return options_of(index)->groupLeaves;
 }
 
 /* percentage of a leaf that stays on the left if the rightmost one is split */

@@ -30,6 +30,7 @@ extern bytea *sware_options(Datum reloptions, bool validate);
 /* the values of an index's options; options.c says what each means */
 extern int	sware_fillfactor(Relation index);
 extern bool sware_option_forecast(Relation index);
+extern bool sware_option_group_leaves(Relation index);
 extern int	sware_split_ratio(Relation index);
 extern Size sware_index_buffer_size(Relation index);
 extern int	sware_flush_fraction(Relation index);

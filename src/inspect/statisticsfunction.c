@@ -21,7 +21,7 @@
 
 PG_FUNCTION_INFO_V1(sware_stats);
 
-#define COLUMNS			21
+#define COLUMNS			22
 
 /* how often a directory is read at most, if it keeps changing */
 #define MAX_ATTEMPTS	10
@@ -144,10 +144,11 @@ sware_stats(PG_FUNCTION_ARGS)
 	values[15] = Int64GetDatum(counters->sortedPages);
 	values[16] = Int64GetDatum(counters->leafVisits);
 	values[17] = Int64GetDatum(counters->leafSplits);
-	values[18] = Int64GetDatum(counters->bloomProbes);
-	values[19] = Int64GetDatum(counters->bloomFalsePositives);
-	values[20] = TimestampTzGetDatum(statistics.since);
-	nulls[20] = statistics.since == 0;
+	values[18] = Int64GetDatum(counters->leafMoves);
+	values[19] = Int64GetDatum(counters->bloomProbes);
+	values[20] = Int64GetDatum(counters->bloomFalsePositives);
+	values[21] = TimestampTzGetDatum(statistics.since);
+	nulls[21] = statistics.since == 0;
 
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");

@@ -315,11 +315,31 @@ next_candidate(Relation index, SwareExtent *extent)
 }
 
 /*
+ * Allocate a certain page.  Returns it pinned and exclusively locked, to be
+ * initialised with the incarnation that is set; or InvalidBuffer if it is in
+ * use.  The caller may hold content locks on tree pages: no backend waits for
+ * another lock while it holds one on a free page.
+ */
+Buffer
+sware_allocate_block(Relation index, BlockNumber block, uint32 *incarnation)
+{
+	Buffer		buffer = ReadBuffer(index, block);
+
+	if (ConditionalLockBuffer(buffer))
+	{
+		if (page_is_reusable(index, buffer, incarnation))
+			return buffer;
+		sware_unlock_buffer(buffer);
+	}
+	ReleaseBuffer(buffer);
+	return InvalidBuffer;
+}
+
+/*
  * Allocate one of several pages: one that can be reused, or a new one at the
  * end of the file.  Returns it pinned and exclusively locked, to be
  * initialised with the incarnation that is set.  The caller may hold content
- * locks on tree pages: no backend waits for another lock while it holds one on
- * a free page.  Raises an error if there is no disk space.
+ * locks on tree pages, as above.  Raises an error if there is no disk space.
  *
  * A page of an extent is not locked before it is asked for.  Until then VACUUM
  * may put it into the free space map, and another backend may use it.
@@ -330,19 +350,16 @@ sware_allocate_of_extent(Relation index, SwareExtent *extent,
 {
 	for (;;)
 	{
-		Buffer		buffer = ReadBuffer(index, next_candidate(index, extent));
-
 		/* it may be in use: another backend was faster, or the map is wrong */
-		if (ConditionalLockBuffer(buffer))
+		Buffer		buffer =
+			sware_allocate_block(index, next_candidate(index, extent),
+								 incarnation);
+
+		if (BufferIsValid(buffer))
 		{
-			if (page_is_reusable(index, buffer, incarnation))
-			{
-				extent->needed--;
-				return buffer;
-			}
-			sware_unlock_buffer(buffer);
+			extent->needed--;
+			return buffer;
 		}
-		ReleaseBuffer(buffer);
 	}
 }
 

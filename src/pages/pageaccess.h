@@ -51,6 +51,8 @@ extern void sware_lock_buffer(Buffer buffer, int lockmode);
 extern void sware_unlock_buffer(Buffer buffer);
 extern void sware_release_buffer(Buffer buffer);
 extern void sware_check_page(Relation index, BlockNumber block, Page page);
+extern Buffer sware_allocate_block(Relation index, BlockNumber block,
+								   uint32 *incarnation);
 extern void sware_extent_begin(SwareExtent *extent, int needed);
 extern Buffer sware_allocate_of_extent(Relation index, SwareExtent *extent,
 									   uint32 *incarnation);

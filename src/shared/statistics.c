@@ -172,6 +172,7 @@ add_counters(SwareCounters *sum, const SwareCounters *more)
 	sum->sortedPages += more->sortedPages;
 	sum->leafVisits += more->leafVisits;
 	sum->leafSplits += more->leafSplits;
+	sum->leafMoves += more->leafMoves;
 	sum->bloomProbes += more->bloomProbes;
 	sum->bloomFalsePositives += more->bloomFalsePositives;
 }
@@ -413,6 +414,12 @@ void
 sware_count_leaf_split(Relation index)
 {
 	account_of(index)->counters.leafSplits++;
+}
+
+void
+sware_count_leaf_moves(Relation index, int64 leaves)
+{
+	account_of(index)->counters.leafMoves += leaves;
 }
 
 void

@@ -58,6 +58,7 @@ typedef struct SwareCounters
 	int64		leafVisits;		/* how often a leaf got entries of a run, or
 								 * one entry */
 	int64		leafSplits;
+	int64		leafMoves;		/* leaves that VACUUM moved to other blocks */
 	int64		bloomProbes;	/* sorted zones whose filter was asked */
 	int64		bloomFalsePositives;	/* of these: it said yes, but the key
 										 * was not there */
@@ -99,6 +100,7 @@ extern void sware_count_sorted_pages(Relation index, int64 pages,
 									 int64 microseconds);
 extern void sware_count_leaf_visits(Relation index, int64 visits);
 extern void sware_count_leaf_split(Relation index);
+extern void sware_count_leaf_moves(Relation index, int64 leaves);
 
 /*
  * Count entries that the tree got, or that have been found to be late when the

@@ -94,8 +94,8 @@ sware_tree_has_downlinks(Relation index)
  * Count a step along a level.  Raises an error if there have been more steps
  * than the index has pages.
  */
-static void
-count_step(Relation index, BlockNumber block, int64 *steps)
+void
+sware_count_step(Relation index, BlockNumber block, int64 *steps)
 {
 	if (++*steps % MANY_STEPS == 0 && *steps > RelationGetNumberOfBlocks(index))
 		sware_report_corruption(index, block, "Right links form a circle.");
@@ -231,7 +231,7 @@ move_right(const SwareSearchKey *key, Buffer buffer, int level, int lockmode,
 			SwarePageGetOpaque(page)->right;
 		sware_release_buffer(buffer);
 		CHECK_FOR_INTERRUPTS();
-		count_step(index, next.block, &steps);
+		sware_count_step(index, next.block, &steps);
 		if (is_incomplete)
 			finish_split(index, next, level, stack);
 		buffer = sware_read_linked(index, next, level, lockmode);
@@ -478,7 +478,7 @@ try_descend_to_edge(Relation index, int level, bool rightmost,
 
 		sware_release_buffer(buffer);
 		CHECK_FOR_INTERRUPTS();
-		count_step(index, next.block, &steps);
+		sware_count_step(index, next.block, &steps);
 		buffer = sware_read_linked(index, next, current, BUFFER_LOCK_SHARE);
 		if (!BufferIsValid(buffer))
 			return InvalidBuffer;

@@ -53,6 +53,7 @@ extern Buffer sware_step_left(Relation index, SwareLink sibling,
 extern Buffer sware_find_parent(Relation index, Buffer child, SwareStack *stack,
 								OffsetNumber *offset);
 extern void sware_free_stack(SwareStack *stack);
+extern void sware_count_step(Relation index, BlockNumber block, int64 *steps);
 
 #pragma GCC visibility pop
 

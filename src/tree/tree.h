@@ -56,6 +56,7 @@ extern void sware_tree_bulk_delete(IndexVacuumInfo *info,
 extern void sware_tree_cleanup(IndexVacuumInfo *info,
 							   IndexBulkDeleteResult *stats,
 							   SwareMetPages *sorted_pages);
+extern void sware_tree_order_leaves(Relation index);
 
 #pragma GCC visibility pop
 

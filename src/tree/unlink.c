@@ -20,142 +20,21 @@
  */
 #include "postgres.h"
 
-#include "miscadmin.h"
 #include "storage/indexfsm.h"
 
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
-#include "tree/descent.h"
+#include "tree/neighbors.h"
 #include "tree/pagewrite.h"
-#include "tree/split.h"
 #include "tree/unlink.h"
 #include "wal/wal.h"
-
-/* The pages that a deletion changes, all exclusively locked. */
-typedef struct Deletion
-{
-	Buffer		left;			/* InvalidBuffer if the target is leftmost */
-	Buffer		target;
-	Buffer		right;
-	Buffer		parent;
-	OffsetNumber offset;		/* of the target's downlink in the parent */
-} Deletion;
 
 /* May a locked page be deleted?  Its parent must allow it as well. */
 static bool
 is_deletable(Page page)
 {
-	return sware_page_data_count(page) == 0 &&
-		!sware_page_is_rightmost(page) &&
-		(SwarePageGetOpaque(page)->flags & SWARE_INCOMPLETE_SPLIT) == 0;
-}
-
-static void
-release_if_valid(Buffer buffer)
-{
-	if (BufferIsValid(buffer))
-		sware_release_buffer(buffer);
-}
-
-/*
- * Lock the left sibling of the target exclusively, and return it.  If the page
- * that the target's left link leads to has been split, the left sibling is
- * further right.  Incomplete splits on the way are completed.
- *
- * Returns InvalidBuffer, with nothing pinned, if it is not found.
- */
-static Buffer
-lock_left_sibling(Relation index, SwareLink left, SwareLink target, int level)
-{
-	while (sware_link_is_valid(left))
-	{
-		Buffer		buffer;
-		SwarePageOpaque opaque;
-
-		CHECK_FOR_INTERRUPTS();
-		buffer = sware_read_linked(index, left, level, BUFFER_LOCK_EXCLUSIVE);
-		if (!BufferIsValid(buffer))
-			return InvalidBuffer;
-		opaque = SwarePageGetOpaque(BufferGetPage(buffer));
-		if ((opaque->flags & SWARE_INCOMPLETE_SPLIT) != 0)
-		{
-			sware_insert_downlink(index, buffer, NULL);
-			continue;
-		}
-		if (sware_links_equal(opaque->right, target))
-			return buffer;
-		if (sware_links_equal(sware_page_link(buffer), target))
-		{
-			sware_release_buffer(buffer);
-			return InvalidBuffer;
-		}
-		left = opaque->right;
-		sware_release_buffer(buffer);
-	}
-	return InvalidBuffer;
-}
-
-/*
- * Lock the target and its siblings, from left to right.  Returns false, with
- * nothing pinned, if the target cannot be deleted now.
- */
-static bool
-lock_siblings(Relation index, SwareLink target, int level, Deletion *deletion)
-{
-	Buffer		buffer =
-		sware_read_linked(index, target, level, BUFFER_LOCK_SHARE);
-	SwareLink	left;
-	Page		page;
-	SwarePageOpaque opaque;
-
-	if (!BufferIsValid(buffer))
-		return false;
-	page = BufferGetPage(buffer);
-	left = SwarePageGetOpaque(page)->left;
-	if (!is_deletable(page))
-		left = target;
-	sware_release_buffer(buffer);
-	if (sware_links_equal(left, target))
-		return false;
-
-	deletion->left = InvalidBuffer;
-	if (sware_link_is_valid(left))
-	{
-		deletion->left = lock_left_sibling(index, left, target, level);
-		if (!BufferIsValid(deletion->left))
-			return false;
-	}
-
-	deletion->target =
-		sware_read_linked(index, target, level, BUFFER_LOCK_EXCLUSIVE);
-	if (!BufferIsValid(deletion->target))
-	{
-		release_if_valid(deletion->left);
-		return false;
-	}
-	page = BufferGetPage(deletion->target);
-	opaque = SwarePageGetOpaque(page);
-	if (!is_deletable(page) ||
-		sware_link_is_valid(opaque->left) != BufferIsValid(deletion->left))
-	{
-		sware_release_buffer(deletion->target);
-		release_if_valid(deletion->left);
-		return false;
-	}
-
-	deletion->right =
-		sware_read_linked(index, opaque->right, level, BUFFER_LOCK_EXCLUSIVE);
-	if (!BufferIsValid(deletion->right) ||
-		!sware_links_equal(SwarePageGetOpaque(BufferGetPage(deletion->right))
-						   ->left,
-						   target))
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("right sibling %u of block %u does not link back in index \"%s\"",
-						opaque->right.block, target.block,
-						RelationGetRelationName(index))));
-	return true;
+	return sware_page_data_count(page) == 0;
 }
 
 /*
@@ -191,25 +70,25 @@ remove_downlink(Relation index, Page parent, OffsetNumber offset,
 }
 
 /*
- * Unlink the target, and return whether that was possible.  All pages of the
- * deletion are locked.
+ * Unlink a page, and return whether that was possible.  It and its neighbors
+ * are locked.
  */
 static bool
-unlink_target(Relation index, Deletion *deletion)
+unlink_page(Relation index, SwareNeighbors *neighbors)
 {
 	SwareLink	left_link =
-		SwarePageGetOpaque(BufferGetPage(deletion->target))->left;
-	SwareLink	right_link = sware_page_link(deletion->right);
+		SwarePageGetOpaque(BufferGetPage(neighbors->page))->left;
+	SwareLink	right_link = sware_page_link(neighbors->right);
 	SwareWal   *wal = sware_wal_begin(index);
 
-	if (BufferIsValid(deletion->left))
-		SwarePageGetOpaque(sware_wal_change(wal, deletion->left))->right =
+	if (BufferIsValid(neighbors->left))
+		SwarePageGetOpaque(sware_wal_change(wal, neighbors->left))->right =
 			right_link;
-	sware_mark_deleted(sware_wal_change(wal, deletion->target));
-	SwarePageGetOpaque(sware_wal_change(wal, deletion->right))->left =
+	sware_mark_deleted(sware_wal_change(wal, neighbors->page));
+	SwarePageGetOpaque(sware_wal_change(wal, neighbors->right))->left =
 		left_link;
-	if (!remove_downlink(index, sware_wal_change(wal, deletion->parent),
-						 deletion->offset, right_link))
+	if (!remove_downlink(index, sware_wal_change(wal, neighbors->parent),
+						 neighbors->offset, right_link))
 	{
 		sware_wal_abort(wal);
 		return false;
@@ -228,7 +107,7 @@ unlink_target(Relation index, Deletion *deletion)
 int
 sware_delete_page(Relation index, SwareLink target, int level)
 {
-	Deletion	deletion;
+	SwareNeighbors neighbors;
 	SwareLink	parent;
 	SwareLink	right;
 	bool		is_deleted;
@@ -236,22 +115,17 @@ sware_delete_page(Relation index, SwareLink target, int level)
 	bool		right_is_empty;
 	int			deleted = 1;
 
-	if (!lock_siblings(index, target, level, &deletion))
+	if (!sware_lock_neighbors(index, target, level, is_deletable, &neighbors))
 		return 0;
 
-	deletion.parent =
-		sware_find_parent(index, deletion.target, NULL, &deletion.offset);
-	parent = sware_page_link(deletion.parent);
-	is_deleted = unlink_target(index, &deletion);
-	parent_is_empty = sware_page_data_count(BufferGetPage(deletion.parent)) ==
-		0;
-	right = sware_page_link(deletion.right);
-	right_is_empty = sware_page_data_count(BufferGetPage(deletion.right)) == 0;
-
-	sware_release_buffer(deletion.parent);
-	sware_release_buffer(deletion.right);
-	sware_release_buffer(deletion.target);
-	release_if_valid(deletion.left);
+	parent = sware_page_link(neighbors.parent);
+	is_deleted = unlink_page(index, &neighbors);
+	parent_is_empty =
+		sware_page_data_count(BufferGetPage(neighbors.parent)) == 0;
+	right = sware_page_link(neighbors.right);
+	right_is_empty =
+		sware_page_data_count(BufferGetPage(neighbors.right)) == 0;
+	sware_release_neighbors(&neighbors);
 
 	if (!is_deleted)
 		return 0;

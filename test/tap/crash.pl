@@ -34,7 +34,7 @@ note("unique indexes are of $unique_am");
 my @points = $am eq 'btree' ? () : qw(publish-begins publish-sorted publish-stored
   insert-stored buffer-page-full flush-sealed flush-sorted flush-inserted flush-retiring
   flush-retired retired-freeing vacuum-flushed vacuum-waited file-extended append-written split-downlink
-  sorted-page-written sorted-written sorted-page-listed sorted-listed vacuum-examined);
+  sorted-page-written sorted-written sorted-page-listed sorted-listed vacuum-examined leaf-copied);
 push @points, 'unique-looked-up' if @points && $unique_am eq $am;
 # Without preloading, keys of unique indexes are not staged.
 my @preloaded_points =
@@ -249,7 +249,8 @@ foreach my $cycle (1 .. $cycles)
 	if ($am ne 'btree')
 	{
 		$setup .= "ALTER INDEX logged_$_ SET (buffer_size = " . pick(64, 64, 64, 256, -1)
-		  . ', forecast_fill = ' . pick('on', 'off') . ");\n"
+		  . ', forecast_fill = ' . pick('on', 'off')
+		  . ', group_leaves = ' . pick('on', 'off') . ");\n"
 		  foreach grep { $_ ne 'id' || $unique_am eq $am } @keys;
 		# A session that has loaded the library knows its settings.  Runs of the entries
 		# that 64 kB hold are too short to be appended in bulk.

@@ -170,6 +170,12 @@ SQL
 	vacuum => [ 'DELETE FROM t WHERE key % 3 = 0 OR key BETWEEN 500 AND 2000;', <<'SQL' ],
 VACUUM (INDEX_CLEANUP ON) t;
 SQL
+	group_leaves => [ 'INSERT INTO t SELECT 5000 + i, 9000 + (i * 37 % 3001), $$scattered$$
+			FROM generate_series(1, 3001) i;
+		SELECT sware_flush($$t_key$$);
+		ALTER INDEX t_key SET (group_leaves);', <<'SQL' ],
+VACUUM (INDEX_CLEANUP ON) t;
+SQL
 	scan => [ $ordered, <<'SQL' ],
 SELECT count(*) FROM (SELECT key, note FROM t WHERE key > 10 ORDER BY key OFFSET 0) s;
 SQL

@@ -261,8 +261,11 @@ class Crowd:
             return []
         options = rng.choice((["buffer_size = 64"], ["buffer_size = 64"], ["buffer_size = 128"],
                               ["buffer_size = 1024"], []))
-        return options + (["flush_fraction = %d" % rng.choice((1, 50, 100))]
-                          if rng.random() < 0.3 else [])
+        if rng.random() < 0.3:
+            options = options + ["flush_fraction = %d" % rng.choice((1, 50, 100))]
+        if rng.random() < 0.5:
+            options = options + ["group_leaves = on"]
+        return options
 
     def create_index(self, name, side, unique, keys, rest, options):
         include, _, where = rest.partition("WHERE")

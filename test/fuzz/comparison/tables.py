@@ -170,7 +170,8 @@ class Table:
     def buffer_options(rng):
         return ["buffer_size = %d" % rng.choice((-1, 0, 1, 64, 64, 64, 128, 1024, 16384, 1048576)),
                 "flush_fraction = %d" % rng.choice((1, 20, 50, 50, 99, 100)),
-                "forecast_fill = %s" % rng.choice(("on", "off"))]
+                "forecast_fill = %s" % rng.choice(("on", "off")),
+                "group_leaves = %s" % rng.choice(("on", "off"))]
 
     @staticmethod
     def random_key(rng, column):

@@ -1,0 +1,295 @@
+/*-------------------------------------------------------------------------
+ *
+ * leaforder.c
+ *	  VACUUM: brings leaves that are scattered over the file into the order of
+ *	  their keys (page grouping: "TreeLine").
+ *
+ * A range of the index is read from the disk fast if its leaves lie one behind
+ * another.  Leaves that come from splits lie anywhere.
+ *
+ * The leaves below a page of level 1 are a group, or those below several such
+ * pages that have few.  It is scattered if its leaves lie in many pieces, each
+ * of adjacent blocks in the order of keys.  All leaves of scattered groups
+ * change places: the one with the lowest keys goes to the first of their
+ * blocks, and so on.  So the file does not grow, each leaf moves once, and if
+ * they are in order already, none does.
+ *
+ * To begin with, one leaf moves out of its place, to a spare page.  The leaf
+ * that belongs there follows, then the one that belongs where that was, until
+ * the place of the first leaf is free.
+ *
+ * All of them must be known at the same time: those of a part of the index
+ * have few adjacent blocks.  If maintenance_work_mem has no room for them,
+ * they stay where they are.
+ *
+ * What was found out about the leaves may be out of date when they are moved:
+ * sware_move_leaf looks at each again.  If a leaf cannot be moved, it and the
+ * one on the spare page stay where they are until the next VACUUM.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "postmaster/autovacuum.h"
+#include "storage/bufmgr.h"
+#include "utils/memutils.h"
+
+#include "base/compat.h"
+#include "layout/page.h"
+#include "pages/pageaccess.h"
+#include "pages/pageitem.h"
+#include "shared/statistics.h"
+#include "tree/descent.h"
+#include "tree/moveleaf.h"
+#include "tree/tree.h"
+
+/* A group is scattered if its pieces have fewer leaves than this on average. */
+#define LEAVES_PER_PIECE	8
+
+/* Leaves are moved if they come to lie in this many times fewer pieces. */
+#define WORTHWHILE_GAIN		2
+
+/* A group has this number of leaves at least, but for the last one. */
+#define GROUP_LEAVES		64
+
+/* a group, and how much of it is known */
+typedef struct Group
+{
+	SwareLink	leaves[GROUP_LEAVES + SWARE_MAX_ITEMS_PER_PAGE];
+	int			count;
+	int			pieces;			/* that begin in it */
+	BlockNumber last;			/* of the leaf that was added last, at first of
+								 * the leaf before the group */
+} Group;
+
+/* leaves of scattered groups, and where they are to go */
+typedef struct LeafOrder
+{
+	Relation	index;
+	int64		count;			/* may be larger than `limit` */
+	int64		limit;			/* how many leaves there is room for */
+	int64		pieces;			/* in which the leaves lie */
+	SwareLink  *leaves;			/* in the order of their keys */
+	BlockNumber *places;		/* leaf i is to go to places[i]; these are the
+								 * blocks of all leaves, in order */
+	Group		group;			/* the one that is being looked at */
+} LeafOrder;
+
+/* memory that each leaf takes */
+#define BYTES_PER_LEAF	(sizeof(SwareLink) + sizeof(BlockNumber))
+
+/* The memory that maintenance may take, in kilobytes. */
+static int
+memory_limit(void)
+{
+	return sware_is_autovacuum_worker() && autovacuum_work_mem != -1 ?
+		autovacuum_work_mem : maintenance_work_mem;
+}
+
+/* Does a block begin a piece, behind that of the leaf before? */
+static inline bool
+begins_piece(BlockNumber before, BlockNumber block)
+{
+	return before + 1 != block;
+}
+
+/* Begin a group behind a leaf. */
+static void
+begin_group(LeafOrder *order, BlockNumber before)
+{
+	order->group.count = order->group.pieces = 0;
+	order->group.last = before;
+}
+
+/* Add the leaves of a page of level 1, which is locked, to the group. */
+static void
+add_to_group(LeafOrder *order, Buffer buffer)
+{
+	Group	   *group = &order->group;
+	Page		page = BufferGetPage(buffer);
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+
+	/* the rightmost leaf cannot be moved */
+	if (sware_page_is_rightmost(page))
+		last--;
+	for (OffsetNumber offset = SWARE_FIRST_DATA; offset <= last; offset++)
+	{
+		SwareLink	leaf = sware_checked_downlink(order->index,
+												  BufferGetBlockNumber(buffer),
+												  page, offset);
+
+		group->pieces += begins_piece(group->last, leaf.block);
+		group->last = leaf.block;
+		group->leaves[group->count++] = leaf;
+	}
+}
+
+/*
+ * Add the leaves of the group if they are scattered; if there is no room for
+ * them, only count them.
+ */
+static void
+end_group(LeafOrder *order)
+{
+	const Group *group = &order->group;
+
+	if (group->pieces * LEAVES_PER_PIECE <= group->count)
+		return;
+	if (order->count + group->count <= order->limit)
+		memcpy(order->leaves + order->count, group->leaves,
+			   group->count * sizeof(SwareLink));
+	order->count += group->count;
+	order->pieces += group->pieces;
+}
+
+static int
+compare_blocks(const void *a, const void *b)
+{
+	BlockNumber one = *(const BlockNumber *) a;
+	BlockNumber other = *(const BlockNumber *) b;
+
+	return one < other ? -1 : one > other;
+}
+
+/*
+ * Find out where the leaves are to go, and return whether they would lie in
+ * many fewer pieces there.
+ */
+static bool
+assign_places(LeafOrder *order)
+{
+	int64		pieces = 1;
+
+	for (int64 i = 0; i < order->count; i++)
+		order->places[i] = order->leaves[i].block;
+	qsort(order->places, order->count, sizeof(BlockNumber), compare_blocks);
+	for (int64 i = 1; i < order->count; i++)
+		pieces += begins_piece(order->places[i - 1], order->places[i]);
+	return pieces <= order->pieces / WORTHWHILE_GAIN;
+}
+
+/* Return the number of the leaf that belongs to a block; -1: none does. */
+static int64
+leaf_of_place(const LeafOrder *order, BlockNumber block)
+{
+	BlockNumber *place = bsearch(&block, order->places, order->count,
+								 sizeof(BlockNumber), compare_blocks);
+
+	return place ? place - order->places : -1;
+}
+
+/*
+ * Move a leaf to a block, or to any one if that is InvalidBlockNumber, and
+ * return whether that was possible.  Sets *left to the block that it has left.
+ */
+static bool
+move(LeafOrder *order, int64 leaf, BlockNumber to, BlockNumber *left)
+{
+	BlockNumber block = order->leaves[leaf].block;
+
+	sware_vacuum_delay_point();
+	if (!sware_move_leaf(order->index, &order->leaves[leaf], to))
+		return false;
+	*left = block;
+	return true;
+}
+
+/*
+ * Move a leaf out of its place, which may belong to another leaf, and let that
+ * one follow, and so on, until the place of the first one is free for it.
+ * Returns the number of leaves that are in their places now.
+ */
+static int64
+move_in_turn(LeafOrder *order, int64 first)
+{
+	BlockNumber hole;
+	int64		leaf;
+	int64		moved = 0;
+
+	if (!move(order, first, InvalidBlockNumber, &hole))
+		return 0;
+	while ((leaf = leaf_of_place(order, hole)) >= 0 &&
+		   move(order, leaf, hole, &hole))
+		moved++;
+	sware_record_free_page(order->index, hole);
+	return moved;
+}
+
+/* Move each leaf to its place, and return how many have moved. */
+static int64
+move_leaves(LeafOrder *order)
+{
+	int64		moved = 0;
+
+	for (int64 i = 0; i < order->count; i++)
+	{
+		if (order->leaves[i].block != order->places[i])
+			moved += move_in_turn(order, i);
+	}
+	return moved;
+}
+
+/* Find the leaves of scattered groups, by the pages of level 1. */
+static void
+find_scattered_leaves(LeafOrder *order)
+{
+	Buffer		buffer = sware_descend_to_edge(order->index, 1, false);
+
+	begin_group(order, InvalidBlockNumber);
+	while (BufferIsValid(buffer))
+	{
+		SwareLink	next = SwarePageGetOpaque(BufferGetPage(buffer))->right;
+
+		add_to_group(order, buffer);
+		sware_release_buffer(buffer);
+		sware_vacuum_delay_point();
+		if (order->group.count >= GROUP_LEAVES)
+		{
+			end_group(order);
+			begin_group(order, order->group.last);
+		}
+		if (!sware_link_is_valid(next))
+			break;
+		buffer = sware_read_linked(order->index, next, 1, BUFFER_LOCK_SHARE);
+	}
+	end_group(order);
+}
+
+/*
+ * Bring scattered leaves into the order of their keys, if that is worth while.
+ * Warns if maintenance_work_mem has too little room for that.
+ *
+ * Only a backend that VACUUMs the index may call this.  The caller holds no
+ * content locks.
+ */
+void
+sware_tree_order_leaves(Relation index)
+{
+	LeafOrder	order = {.index = index};
+	int64		kilobytes = memory_limit();
+
+	if (!sware_tree_has_downlinks(index))
+		return;
+
+	/* there will not be more than twice as many, by splits meanwhile */
+	order.limit = Min(kilobytes * 1024 / BYTES_PER_LEAF,
+					  2 * (int64) RelationGetNumberOfBlocks(index));
+	order.leaves = MemoryContextAllocHuge(CurrentMemoryContext,
+										  order.limit * sizeof(SwareLink));
+	order.places = MemoryContextAllocHuge(CurrentMemoryContext,
+										  order.limit * sizeof(BlockNumber));
+
+	find_scattered_leaves(&order);
+	if (order.count > order.limit)
+		ereport(WARNING,
+				(errmsg("index \"%s\" has more scattered leaf pages than maintenance_work_mem has room for",
+						RelationGetRelationName(index)),
+				 errdetail("%lld kB are needed to bring them into order.",
+						   (long long) (order.count * BYTES_PER_LEAF / 1024 + 1))));
+	else if (order.count > 0 && assign_places(&order))
+		sware_count_leaf_moves(index, move_leaves(&order));
+
+	pfree(order.leaves);
+	pfree(order.places);
+}

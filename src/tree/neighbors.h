@@ -1,0 +1,41 @@
+/*-------------------------------------------------------------------------
+ *
+ * neighbors.h
+ *	  Locks a page with all pages that link to it, to take it out of the tree
+ *	  or to put another page in its place.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_NEIGHBORS_H
+#define SWARE_NEIGHBORS_H
+
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+#include "layout/page.h"
+
+/* A page and its neighbors, all pinned and exclusively locked. */
+typedef struct SwareNeighbors
+{
+	Buffer		left;			/* InvalidBuffer if the page is leftmost */
+	Buffer		page;
+	Buffer		right;
+	Buffer		parent;			/* without an incomplete split */
+	OffsetNumber offset;		/* of the page's downlink in the parent */
+} SwareNeighbors;
+
+/*
+ * Pin and exclusively lock the page that a link means, on a level, and all
+ * pages that link to it.  Returns false, with nothing pinned, if the page is
+ * not that one any more, is the rightmost of its level, has an incomplete
+ * split, or is refused by `is_wanted`, which is given the locked page.
+ *
+ * Only a backend that VACUUMs the index may call this: no other one takes pages
+ * out of the tree meanwhile.  The caller holds no content locks.
+ */
+extern bool sware_lock_neighbors(Relation index, SwareLink link, int level,
+								 bool (*is_wanted) (Page page),
+								 SwareNeighbors *neighbors);
+extern void sware_release_neighbors(SwareNeighbors *neighbors);
+
+#endif							/* SWARE_NEIGHBORS_H */
