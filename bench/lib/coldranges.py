@@ -101,6 +101,7 @@ def load(place, connection, subject, table):
         timed(connection, "rebuilding", f"REINDEX INDEX {table}_k")
     if subject.label.endswith(GROUPED):
         server.execute(connection, f"ALTER INDEX {table}_k SET (group_leaves)")
+        make_cold(place, connection, f"{table}_k")
         timed(connection, "grouping", f"VACUUM (INDEX_CLEANUP on) {table}")
     size = server.relation_bytes(connection, f"{table}_k") / 1e6
     print(f"{subject.access_method}: an index of {size:,.1f} MB", flush=True)

@@ -34,6 +34,7 @@
 #include "postmaster/autovacuum.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
+#include "utils/spccache.h"
 
 #include "base/compat.h"
 #include "layout/page.h"
@@ -70,6 +71,7 @@ typedef struct LeafOrder
 	int64		count;			/* may be larger than `limit` */
 	int64		limit;			/* how many leaves there is room for */
 	int64		pieces;			/* in which the leaves lie */
+	int			distance;		/* how many leaves are asked for ahead */
 	SwareLink  *leaves;			/* in the order of their keys */
 	BlockNumber *places;		/* leaf i is to go to places[i]; these are the
 								 * blocks of all leaves, in order */
@@ -196,6 +198,24 @@ move(LeafOrder *order, int64 leaf, BlockNumber to, BlockNumber *left)
 }
 
 /*
+ * Return the leaf that follows another one when that moves out of its block;
+ * -1: none does.
+ */
+static int64
+follower(const LeafOrder *order, int64 leaf)
+{
+	return leaf_of_place(order, order->leaves[leaf].block);
+}
+
+/* Ask the kernel for a leaf that will be moved, and for its siblings. */
+static void
+ask_for(const LeafOrder *order, int64 leaf)
+{
+	for (int64 i = Max(leaf - 1, 0); i <= Min(leaf + 1, order->count - 1); i++)
+		PrefetchBuffer(order->index, MAIN_FORKNUM, order->leaves[i].block);
+}
+
+/*
  * Move a leaf out of its place, which may belong to another leaf, and let that
  * one follow, and so on, until the place of the first one is free for it.
  * Returns the number of leaves that are in their places now.
@@ -205,13 +225,26 @@ move_in_turn(LeafOrder *order, int64 first)
 {
 	BlockNumber hole;
 	int64		leaf;
+	int64		ahead;			/* the leaf to ask for next; -1: none */
+	int64		asked = 0;
 	int64		moved = 0;
 
 	if (!move(order, first, InvalidBlockNumber, &hole))
 		return 0;
-	while ((leaf = leaf_of_place(order, hole)) >= 0 &&
-		   move(order, leaf, hole, &hole))
+	leaf = leaf_of_place(order, hole);
+	ahead = order->distance > 0 ? leaf : -1;
+	while (leaf >= 0)
+	{
+		for (; ahead >= 0 && asked - moved < order->distance; asked++)
+		{
+			ask_for(order, ahead);
+			ahead = follower(order, ahead);
+		}
+		if (!move(order, leaf, hole, &hole))
+			break;
 		moved++;
+		leaf = leaf_of_place(order, hole);
+	}
 	sware_record_free_page(order->index, hole);
 	return moved;
 }
@@ -272,6 +305,8 @@ sware_tree_order_leaves(Relation index)
 	if (!sware_tree_has_downlinks(index))
 		return;
 
+	order.distance =
+		get_tablespace_maintenance_io_concurrency(index->rd_rel->reltablespace);
 	/* there will not be more than twice as many, by splits meanwhile */
 	order.limit = Min(kilobytes * 1024 / BYTES_PER_LEAF,
 					  2 * (int64) RelationGetNumberOfBlocks(index));

@@ -23,7 +23,7 @@ use Test::More;
 my $wanted_answers = $ENV{SWARE_STORM_ANSWERS} // 40;
 my $max_rounds = 20 + $wanted_answers;
 my $am = am();
-my $small_buffer = $am eq 'btree' ? '' : 'WITH (buffer_size = 64)';
+my $small_buffer = $am eq 'btree' ? '' : 'WITH (buffer_size = 64, group_leaves = on)';
 my $set_buffer =
   $am eq 'btree' ? '' : "PERFORM set_config('sware.enable_buffer', (NOT direct)::text, true);";
 

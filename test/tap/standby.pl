@@ -1,6 +1,6 @@
 # A standby replays everything, with wal_consistency_checking, while small
 # transactions on the primary fill buffers, these are flushed, VACUUM deletes
-# pages and reuses them, and long queries run on the standby.  It gives the
+# pages, reuses them, and moves leaves, and long queries run on the standby.  It gives the
 # primary's answers all the time, is promoted in the middle of the load, and
 # works on.
 #
@@ -37,7 +37,7 @@ prepare_database($primary);
 make_disagreements($primary);
 # Small buffers are flushed often, large ones are full when queries run.
 my ($small, $large) =
-  $am eq 'btree' ? ('', '') : ('WITH (buffer_size = 64)', 'WITH (buffer_size = 4096)');
+  $am eq 'btree' ? ('', '') : map { "WITH (buffer_size = $_, group_leaves = on)" } (64, 4096);
 $primary->safe_psql('postgres', <<"SQL");
 CREATE TABLE data (id bigint, queue bigint, scrambled int, few int, label text);
 CREATE INDEX data_queue ON data USING $am (queue) $small;
@@ -395,6 +395,8 @@ foreach my $round (1 .. $rounds)
 }
 
 parallel_scans_and_look_ups() if $am ne 'btree';
+is( $primary->safe_psql('postgres', "SELECT leaf_moves > 20 FROM sware_stats('data_scrambled')"),
+	't', 'leaves were moved') if $am ne 'btree';
 
 did_not_crash($standby, 'the standby had nothing to complain about', qr/FATAL/);
 
