@@ -148,7 +148,6 @@ store_within_tree(SwareStaging *staging, Relation index, Relation heap,
 	int			stored;
 	int			buffered = 0;
 	int			late;
-	int			late_again;
 
 	if (limit == 0 || within == 0)
 		return 0;
@@ -159,9 +158,9 @@ store_within_tree(SwareStaging *staging, Relation index, Relation heap,
 	if (scattered_count > count / FEW_SCATTERED)
 		buffered = sware_buffer_insert(index, scattered, scattered_count,
 									   has_versions);
+	/* these have been counted as late */
 	sware_tree_insert_run(index, heap, scattered + buffered,
-						  scattered_count - buffered, has_versions,
-						  &late_again);
+						  scattered_count - buffered, has_versions, NULL);
 	sware_count_tree_run(index, 0, stored - buffered);
 	sware_count_arrivals(index, stored, late);
 	sware_count_late_buffered(index, buffered);

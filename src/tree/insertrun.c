@@ -450,7 +450,7 @@ check_entry_sizes(Relation index, Relation heap, IndexTuple *entries,
 /*
  * Insert a run: entries in order and without duplicates.  Entries that the
  * tree has already are skipped.  Returns the number of entries that were
- * appended in new leaves, and in *late that of late ones.
+ * appended in new leaves, and in *late, unless it is NULL, that of late ones.
  *
  * `heap` is the table; if it is NULL, entries of dead rows are not removed to
  * make room.  `has_versions` says that rows of the run are versions of rows
@@ -501,7 +501,8 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 	}
 	sware_run_ahead_end(&ahead);
 	sware_count_leaf_visits(index, visits.count);
-	*late = visits.late;
+	if (late)
+		*late = visits.late;
 
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
