@@ -147,6 +147,7 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	VacuumState state = {info, stats, callback, callback_state, NULL, NULL};
 	MemoryContext caller = CurrentMemoryContext;
 	SwareReadahead *ahead = begin_readahead(index);
+	int64		steps = 0;
 
 	state.pageContext = AllocSetContextCreate(caller, "sware vacuum",
 											  ALLOCSET_DEFAULT_SIZES);
@@ -162,6 +163,7 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 		bool		is_empty;
 
 		sware_vacuum_delay_point();
+		sware_count_step(index, link.block, &steps);
 		if (ahead)
 			sware_readahead_visit(ahead, link.block, MAX_IO_CONCURRENCY);
 		buffer = ReadBufferExtended(index, MAIN_FORKNUM, link.block, RBM_NORMAL,
@@ -237,6 +239,7 @@ static void
 add_level(Relation index, int level, BlockSet *set)
 {
 	Buffer		buffer = sware_descend_to_edge(index, level, false);
+	int64		steps = 0;
 
 	while (BufferIsValid(buffer))
 	{
@@ -255,6 +258,7 @@ add_level(Relation index, int level, BlockSet *set)
 
 		if (!sware_link_is_valid(right))
 			return;
+		sware_count_step(index, right.block, &steps);
 		buffer = sware_read_linked(index, right, level, BUFFER_LOCK_SHARE);
 	}
 }

@@ -268,6 +268,7 @@ static void
 find_scattered_leaves(LeafOrder *order)
 {
 	Buffer		buffer = sware_descend_to_edge(order->index, 1, false);
+	int64		steps = 0;
 
 	begin_group(order, InvalidBlockNumber);
 	while (BufferIsValid(buffer))
@@ -284,6 +285,7 @@ find_scattered_leaves(LeafOrder *order)
 		}
 		if (!sware_link_is_valid(next))
 			break;
+		sware_count_step(order->index, next.block, &steps);
 		buffer = sware_read_linked(order->index, next, 1, BUFFER_LOCK_SHARE);
 	}
 	end_group(order);
