@@ -38,7 +38,7 @@ ALTER INDEX twin_sware.t_v SET (group_leaves);
 VACUUM (INDEX_CLEANUP on, PARALLEL 0) twin_sware.t;
 SELECT check_all();
 SELECT leaves = :before_leaves AS same_leaves, pieces < 5 AS are_in_order,
-	moves > 100 AND moves <= leaves AS are_moved_once, blocks <= :before_blocks + 1 AS same_size
+	moves > 100 AND moves < leaves * 1.1 AS are_moved_once, blocks <= :before_blocks + 1 AS same_size
 FROM twin_sware.place_of_leaves('twin_sware.t_k');
 SELECT pieces * 10 < leaves AS are_in_order, moves > 0 AS are_moved
 FROM twin_sware.place_of_leaves('twin_sware.t_v');
@@ -65,6 +65,26 @@ SELECT same_rows('SELECT k FROM t ORDER BY k'), same_rows('SELECT k FROM t ORDER
 	same_rows('SELECT v FROM t ORDER BY v, ctid');
 SELECT on_both('INSERT INTO t SELECT i * 7919::int8 % 40009, ''z'' FROM generate_series(1, 5000) i');
 SELECT check_all(), same_rows('SELECT k FROM t ORDER BY k');
+
+-- The older rows were deleted. Some leaves have entries in their append area only. These are
+-- moved, too, so that VACUUM soon has nothing left to do.
+SELECT on_both('CREATE TABLE few (n int, k int)');
+SELECT on_both('CREATE INDEX few_k ON few USING @am (k)');
+ALTER INDEX twin_sware.few_k SET (buffer_size = 0, group_leaves = on);
+SELECT on_both('INSERT INTO few SELECT i, i * 7919::int8 % 60013 FROM generate_series(1, 60013) i');
+SELECT on_both('DELETE FROM few WHERE n < 59800');
+VACUUM (INDEX_CLEANUP on) twin_sware.few;
+SELECT count(*) > 100 AS have_append_areas_only
+FROM generate_series(1, pg_relation_size('twin_sware.few_k') / current_setting('block_size')::int - 1) n,
+	sware_page_stats('twin_sware.few_k', n) p
+WHERE kind = 'leaf' AND live_items > 0 AND append_items = live_items;
+VACUUM (INDEX_CLEANUP on) twin_sware.few;
+SELECT pieces * 8 < leaves AS are_in_order, moves
+FROM twin_sware.place_of_leaves('twin_sware.few_k') \gset before_
+SELECT :'before_are_in_order' AS are_in_order;
+VACUUM (INDEX_CLEANUP on) twin_sware.few;
+SELECT moves - :before_moves AS moves FROM twin_sware.place_of_leaves('twin_sware.few_k');
+SELECT check_all(), same_rows('SELECT k FROM few ORDER BY k');
 
 -- An index that was built is in order, and one leaf is in no order.
 REINDEX INDEX twin_sware.t_k;
@@ -116,7 +136,7 @@ RESET maintenance_work_mem;
 VACUUM (INDEX_CLEANUP on) twin_sware.narrow;
 SELECT check_all();
 SELECT leaves > 6000 AS are_many, pieces * 3 < leaves AS are_in_order,
-	moves BETWEEN 5000 AND leaves AS are_moved_once
+	moves BETWEEN 5000 AND leaves * 1.1 AS are_moved_once
 FROM twin_sware.place_of_leaves('twin_sware.narrow_k');
 SELECT same_rows('SELECT left(k, 8) FROM narrow ORDER BY k'),
 	same_rows('SELECT left(k, 8) FROM narrow ORDER BY k DESC');

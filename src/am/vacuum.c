@@ -52,6 +52,7 @@ IndexBulkDeleteResult *
 sware_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 {
 	SwareMetPages sorted_pages;
+	SwareBlockSet *free_pages = NULL;
 	int			freed;
 
 	if (info->analyze_only)
@@ -67,7 +68,10 @@ sware_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 	}
 	sware_buffer_free_retired(info->index);
 
-	sware_tree_cleanup(info, stats, &sorted_pages);
+	if (sware_option_group_leaves(info->index))
+		free_pages =
+			sware_block_set_make(RelationGetNumberOfBlocks(info->index));
+	sware_tree_cleanup(info, stats, &sorted_pages, free_pages);
 	SWARE_FAULT_POINT("vacuum-examined");
 	freed = sware_buffer_free_unlisted(info->index, sorted_pages.links,
 									   sorted_pages.count);
@@ -76,8 +80,11 @@ sware_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 	stats->pages_free += freed;
 	pfree(sorted_pages.links);
 
-	if (sware_option_group_leaves(info->index))
-		sware_tree_order_leaves(info->index);
+	if (free_pages)
+	{
+		sware_tree_order_leaves(info->index, free_pages);
+		sware_block_set_free(free_pages);
+	}
 
 	/*
 	 * If leaves were split meanwhile, some entries were counted twice.  There

@@ -102,7 +102,8 @@ sware_gap_space(Page page)
 		if (ItemIdHasStorage(line_pointer))
 			used += MAXALIGN(ItemIdGetLength(line_pointer));
 	}
-	return header->pd_special - header->pd_upper - used;
+	/* on a damaged page, items may overlap */
+	return Max((Size) (header->pd_special - header->pd_upper), used) - used;
 }
 
 /* Is there room for an item between line pointers and items? */
@@ -146,9 +147,16 @@ void
 sware_close_gaps(Page page)
 {
 	PageHeader	header = (PageHeader) page;
+	Size		used = 0;
 	Layout		layout;
 
 	find_items(page, &layout);
+	for (int i = 0; i < layout.itemCount; i++)
+		used += layout.items[i].size;
+
+	/* on a damaged page, items that overlap may have no room side by side */
+	if (header->pd_lower + used > header->pd_special)
+		return;
 	header->pd_upper = header->pd_special;
 	for (int i = layout.itemCount - 1; i >= 0; i--)
 	{

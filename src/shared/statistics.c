@@ -417,9 +417,9 @@ sware_count_leaf_split(Relation index)
 }
 
 void
-sware_count_leaf_moves(Relation index, int64 leaves)
+sware_count_leaf_move(Relation index)
 {
-	account_of(index)->counters.leafMoves += leaves;
+	account_of(index)->counters.leafMoves++;
 }
 
 void

@@ -100,7 +100,7 @@ extern void sware_count_sorted_pages(Relation index, int64 pages,
 									 int64 microseconds);
 extern void sware_count_leaf_visits(Relation index, int64 visits);
 extern void sware_count_leaf_split(Relation index);
-extern void sware_count_leaf_moves(Relation index, int64 leaves);
+extern void sware_count_leaf_move(Relation index);
 
 /*
  * Count entries that the tree got, or that have been found to be late when the

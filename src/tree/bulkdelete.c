@@ -33,6 +33,7 @@
 #include "pages/compact.h"
 #include "pages/pageaccess.h"
 #include "pages/cache.h"
+#include "tree/blockset.h"
 #include "tree/descent.h"
 #include "tree/leafview.h"
 #include "tree/pagewrite.h"
@@ -199,44 +200,13 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	sware_readahead_end(ahead);
 }
 
-/* A set of blocks, one bit each. */
-typedef struct BlockSet
-{
-	BlockNumber blocks;			/* all blocks are below this number */
-	uint8	   *bits;
-} BlockSet;
-
-static BlockSet *
-make_block_set(BlockNumber blocks)
-{
-	BlockSet   *set = palloc(sizeof(BlockSet));
-
-	set->blocks = blocks;
-	set->bits = MemoryContextAllocExtended(CurrentMemoryContext, blocks / 8 + 1,
-										   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	return set;
-}
-
-static void
-add_block(BlockSet *set, BlockNumber block)
-{
-	if (block < set->blocks)
-		set->bits[block / 8] |= 1 << (block % 8);
-}
-
-static bool
-has_block(const BlockSet *set, BlockNumber block)
-{
-	return (set->bits[block / 8] & (1 << (block % 8))) != 0;
-}
-
 /*
  * Add the internal pages of a level that have downlinks, and the leaves that
  * those of level 1 lead to.  Stops where the level changes meanwhile: a page
  * that is missed only gets a closer look later.
  */
 static void
-add_level(Relation index, int level, BlockSet *set)
+add_level(Relation index, int level, SwareBlockSet *set)
 {
 	Buffer		buffer = sware_descend_to_edge(index, level, false);
 	int64		steps = 0;
@@ -247,12 +217,13 @@ add_level(Relation index, int level, BlockSet *set)
 		SwareLink	right = SwarePageGetOpaque(page)->right;
 
 		if (sware_page_data_count(page) > 0)
-			add_block(set, BufferGetBlockNumber(buffer));
+			sware_block_set_add(set, BufferGetBlockNumber(buffer));
 		for (OffsetNumber offset = SWARE_FIRST_DATA;
 			 level == 1 && offset <= PageGetMaxOffsetNumber(page);
 			 offset++)
-			add_block(set,
-					  sware_pivot_link(sware_page_tuple(page, offset)).block);
+			sware_block_set_add(set,
+								sware_pivot_link(sware_page_tuple(page,
+																  offset)).block);
 		sware_release_buffer(buffer);
 		sware_vacuum_delay_point();
 
@@ -265,14 +236,14 @@ add_level(Relation index, int level, BlockSet *set)
 
 /* Add the pages that the tree leads to, without reading a leaf. */
 static void
-add_linked_pages(Relation index, BlockSet *set)
+add_linked_pages(Relation index, SwareBlockSet *set)
 {
 	SwareLink	root;
 	int			height;
 
 	sware_cache_refresh_root(index);
 	root = sware_get_root(index, &height);
-	add_block(set, root.block);
+	sware_block_set_add(set, root.block);
 	for (int level = height; level > 0; level--)
 		add_level(index, level, set);
 }
@@ -300,7 +271,7 @@ is_linked_by_left_sibling(Relation index, BlockNumber block, Page copy)
 
 /*
  * Does no page link to a leaf?  `copy` is its content, taken earlier.  True
- * if a search for its first entry leads to another page, although the leaf
+ * if a search for one of its entries leads to another page, although the leaf
  * has not changed.  The caller holds no content locks.
  */
 static bool
@@ -311,9 +282,10 @@ is_unreachable(Relation index, BlockNumber block, Page copy)
 	bool		is_unchanged;
 
 	/*
-	 * only bulk appends leave unlinked leaves behind, and those have entries
+	 * bulk appends and moves leave unlinked leaves behind, and those have
+	 * entries
 	 */
-	if (sware_page_last_sorted(copy) < SWARE_FIRST_DATA ||
+	if (sware_page_data_count(copy) == 0 ||
 		is_linked_by_left_sibling(index, block, copy))
 		return false;
 
@@ -334,9 +306,9 @@ is_unreachable(Relation index, BlockNumber block, Page copy)
 }
 
 /*
- * Delete a leaf if an interrupted bulk append has left it unlinked, and return
- * whether it was.  `copy` is the leaf's content.  The caller holds no content
- * locks.
+ * Delete a leaf if an interrupted bulk append or move has left it unlinked, and
+ * return whether it was.  `copy` is the leaf's content.  The caller holds no
+ * content locks.
  *
  * A running append has unlinked leaves, too, and holds the lock.  If so, the
  * leaf is left to the next VACUUM.  Once we have the lock, each appended leaf
@@ -441,26 +413,27 @@ examine_block(VacuumState *state, BlockNumber block)
 /*
  * The physical pass.  Puts free pages into the free space map: deleted ones,
  * those that a crash or an error left without content, and those that an
- * interrupted bulk append left unlinked.  Of the pages that the tree leads to,
- * only the internal ones are read.  The pass is made when there were no dead
- * rows, too, since loads can leave such pages; then it does not read those that
- * are in the map already, which may be most of the file.
+ * interrupted bulk append or move left unlinked.  Of the pages that the tree
+ * leads to, only the internal ones are read.  The pass is made when there were
+ * no dead rows, too, since loads can leave such pages; then it does not read
+ * those that are in the map already, which may be most of the file.
  *
  * Pages that are being allocated may be put into the map, too: allocations
  * look at each page, and do not trust the map.
  *
  * Sets *sorted_pages to the sorted pages of the buffer, so that the caller can
- * find out whether a crash has left some that no slot lists.
+ * find out whether a crash has left some that no slot lists.  Adds free pages
+ * to `free_pages`, unless that is NULL.
  */
 void
 sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
-				   SwareMetPages *sorted_pages)
+				   SwareMetPages *sorted_pages, SwareBlockSet *free_pages)
 {
 	Relation	index = info->index;
 	VacuumState state = {info, stats, NULL, NULL, NULL, sorted_pages};
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext cleanup;
-	BlockSet   *linked;
+	SwareBlockSet *linked;
 	BlockNumber blocks = RelationGetNumberOfBlocks(index);
 	bool		trusts_map = stats->estimated_count;
 
@@ -472,7 +445,7 @@ sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 											  ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(cleanup);
 
-	linked = make_block_set(blocks);
+	linked = sware_block_set_make(blocks);
 	add_linked_pages(index, linked);
 	SWARE_FAULT_POINT("vacuum-linked");
 
@@ -482,19 +455,21 @@ sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	MemoryContextSwitchTo(state.pageContext);
 	for (BlockNumber block = SWARE_METAPAGE + 1; block < blocks; block++)
 	{
-		if (has_block(linked, block))
+		bool		is_free = true;
+
+		if (sware_block_set_has(linked, block))
 			continue;
 		sware_vacuum_delay_point();
 		if (trusts_map && GetRecordedFreeSpace(index, block) > 0)
-		{
 			stats->pages_deleted++;
-			stats->pages_free++;
-		}
 		else if (examine_block(&state, block))
-		{
 			RecordFreeIndexPage(index, block);
+		else
+			is_free = false;
+		if (is_free)
 			stats->pages_free++;
-		}
+		if (is_free && free_pages)
+			sware_block_set_add(free_pages, block);
 		MemoryContextReset(state.pageContext);
 	}
 	MemoryContextSwitchTo(caller);

@@ -9,22 +9,24 @@
  *
  * The leaves below a page of level 1 are a group, or those below several such
  * pages that have few.  It is scattered if its leaves lie in many pieces, each
- * of adjacent blocks in the order of keys.  All leaves of scattered groups
- * change places: the one with the lowest keys goes to the first of their
- * blocks, and so on.  So the file does not grow, each leaf moves once, and if
- * they are in order already, none does.
+ * of adjacent blocks in the order of keys.  The leaves of all scattered groups
+ * get new places: of the blocks that they have, and of the free ones, those
+ * that are next to most others.  The leaf with the lowest keys goes to the
+ * first of these places, and so on.  So the file does not grow.
  *
- * To begin with, one leaf moves out of its place, to a spare page.  The leaf
- * that belongs there follows, then the one that belongs where that was, until
- * the place of the first leaf is free.
+ * Where a place is free, its leaf moves there, then the one that belongs where
+ * that was, and so on.  If no place is free, one leaf moves to a spare page
+ * first.  A leaf that has reached its place belongs there in the next VACUUM,
+ * too, if this one is cancelled: moving changes nothing about the blocks from
+ * which places are chosen.
  *
- * All of them must be known at the same time: those of a part of the index
- * have few adjacent blocks.  If maintenance_work_mem has no room for them,
- * they stay where they are.
+ * All leaves must be known at the same time: those of a part of the index have
+ * few adjacent blocks.  If maintenance_work_mem has no room for them, they stay
+ * where they are.
  *
- * What was found out about the leaves may be out of date when they are moved:
- * sware_move_leaf looks at each again.  If a leaf cannot be moved, it and the
- * one on the spare page stay where they are until the next VACUUM.
+ * What was found out about leaves and free pages may be out of date when they
+ * are used: sware_move_leaf looks at both again.  A leaf that cannot be moved
+ * stays where it is, perhaps on the spare page, until the next VACUUM.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,6 +35,7 @@
 #include "miscadmin.h"
 #include "postmaster/autovacuum.h"
 #include "storage/bufmgr.h"
+#include "storage/indexfsm.h"
 #include "utils/memutils.h"
 #include "utils/spccache.h"
 
@@ -41,6 +44,7 @@
 #include "pages/pageaccess.h"
 #include "pages/pageitem.h"
 #include "shared/statistics.h"
+#include "tree/blockset.h"
 #include "tree/descent.h"
 #include "tree/moveleaf.h"
 #include "tree/tree.h"
@@ -50,6 +54,9 @@
 
 /* Leaves are moved if they come to lie in this many times fewer pieces. */
 #define WORTHWHILE_GAIN		2
+
+/* Runs of adjacent blocks that have this number of them are all long enough. */
+#define LONG_RUN			128
 
 /* A group has this number of leaves at least, but for the last one. */
 #define GROUP_LEAVES		64
@@ -73,8 +80,8 @@ typedef struct LeafOrder
 	int64		pieces;			/* in which the leaves lie */
 	int			distance;		/* how many leaves are asked for ahead */
 	SwareLink  *leaves;			/* in the order of their keys */
-	BlockNumber *places;		/* leaf i is to go to places[i]; these are the
-								 * blocks of all leaves, in order */
+	BlockNumber *places;		/* leaf i is to go to places[i]; in order */
+	SwareBlockSet *freePages;
 	Group		group;			/* the one that is being looked at */
 } LeafOrder;
 
@@ -155,19 +162,75 @@ compare_blocks(const void *a, const void *b)
 }
 
 /*
+ * Find the next run of adjacent blocks of a set, from *end on.  Returns false
+ * if there is none.  Sets *begin to its first block, and *end to the one behind.
+ */
+static bool
+next_run(const SwareBlockSet *set, BlockNumber *begin, BlockNumber *end)
+{
+	*begin = *end;
+	while (*begin < set->blocks && !sware_block_set_has(set, *begin))
+		(*begin)++;
+	*end = *begin;
+	while (sware_block_set_has(set, *end))
+		(*end)++;
+	return *begin < *end;
+}
+
+/*
+ * Return the largest length of runs of adjacent blocks, LONG_RUN at most, so
+ * that those that are as long as this have `count` blocks.
+ */
+static int
+sufficient_length(const SwareBlockSet *set, int64 count)
+{
+	int64		blocks[LONG_RUN + 1] = {0};	/* of runs of each length */
+	int			length = LONG_RUN;
+	BlockNumber begin;
+	BlockNumber end = 0;
+
+	while (next_run(set, &begin, &end))
+		blocks[Min(end - begin, LONG_RUN)] += end - begin;
+	for (int64 found = blocks[length]; length > 1 && found < count;)
+		found += blocks[--length];
+	return length;
+}
+
+/*
  * Find out where the leaves are to go, and return whether they would lie in
  * many fewer pieces there.
  */
 static bool
 assign_places(LeafOrder *order)
 {
-	int64		pieces = 1;
+	SwareBlockSet *candidates =
+		sware_block_set_make(RelationGetNumberOfBlocks(order->index));
+	int64		count = 0;
+	int64		pieces = 0;
+	int			length;
+	BlockNumber begin;
+	BlockNumber end = 0;
 
+	/* the file may have become longer since the free pages were found */
+	memcpy(candidates->bits, order->freePages->bits,
+		   order->freePages->blocks / 8 + 1);
 	for (int64 i = 0; i < order->count; i++)
-		order->places[i] = order->leaves[i].block;
-	qsort(order->places, order->count, sizeof(BlockNumber), compare_blocks);
-	for (int64 i = 1; i < order->count; i++)
-		pieces += begins_piece(order->places[i - 1], order->places[i]);
+		sware_block_set_add(candidates, order->leaves[i].block);
+	length = sufficient_length(candidates, order->count);
+	while (count < order->count && next_run(candidates, &begin, &end))
+	{
+		if (end - begin < (BlockNumber) length)
+			continue;
+		pieces++;
+		for (BlockNumber block = begin;
+			 block < end && count < order->count; block++)
+			order->places[count++] = block;
+	}
+	sware_block_set_free(candidates);
+
+	/* damaged downlinks may lead to the same leaf, or behind the file's end */
+	if (count < order->count)
+		return false;
 	return pieces <= order->pieces / WORTHWHILE_GAIN;
 }
 
@@ -193,6 +256,7 @@ move(LeafOrder *order, int64 leaf, BlockNumber to, BlockNumber *left)
 	sware_vacuum_delay_point();
 	if (!sware_move_leaf(order->index, &order->leaves[leaf], to))
 		return false;
+	sware_count_leaf_move(order->index);
 	*left = block;
 	return true;
 }
@@ -216,22 +280,17 @@ ask_for(const LeafOrder *order, int64 leaf)
 }
 
 /*
- * Move a leaf out of its place, which may belong to another leaf, and let that
- * one follow, and so on, until the place of the first one is free for it.
- * Returns the number of leaves that are in their places now.
+ * Move the leaf that belongs to a free block there, then the one that belongs
+ * where that was, and so on, as long as there is one.
  */
-static int64
-move_in_turn(LeafOrder *order, int64 first)
+static void
+fill(LeafOrder *order, BlockNumber hole)
 {
-	BlockNumber hole;
-	int64		leaf;
+	int64		leaf = leaf_of_place(order, hole);
 	int64		ahead;			/* the leaf to ask for next; -1: none */
 	int64		asked = 0;
 	int64		moved = 0;
 
-	if (!move(order, first, InvalidBlockNumber, &hole))
-		return 0;
-	leaf = leaf_of_place(order, hole);
 	ahead = order->distance > 0 ? leaf : -1;
 	while (leaf >= 0)
 	{
@@ -246,21 +305,28 @@ move_in_turn(LeafOrder *order, int64 first)
 		leaf = leaf_of_place(order, hole);
 	}
 	sware_record_free_page(order->index, hole);
-	return moved;
 }
 
-/* Move each leaf to its place, and return how many have moved. */
-static int64
+/* Move each leaf to its place. */
+static void
 move_leaves(LeafOrder *order)
 {
-	int64		moved = 0;
-
 	for (int64 i = 0; i < order->count; i++)
 	{
-		if (order->leaves[i].block != order->places[i])
-			moved += move_in_turn(order, i);
+		if (order->leaves[i].block == order->places[i] ||
+			!sware_block_set_has(order->freePages, order->places[i]))
+			continue;
+		RecordUsedIndexPage(order->index, order->places[i]);
+		fill(order, order->places[i]);
 	}
-	return moved;
+	for (int64 i = 0; i < order->count; i++)
+	{
+		BlockNumber hole;
+
+		if (order->leaves[i].block != order->places[i] &&
+			move(order, i, InvalidBlockNumber, &hole))
+			fill(order, hole);
+	}
 }
 
 /* Find the leaves of scattered groups, by the pages of level 1. */
@@ -293,15 +359,16 @@ find_scattered_leaves(LeafOrder *order)
 
 /*
  * Bring scattered leaves into the order of their keys, if that is worth while.
- * Warns if maintenance_work_mem has too little room for that.
+ * Warns if there is too little memory for that.  `free_pages` are the free
+ * pages of the index, as VACUUM has found them.
  *
  * Only a backend that VACUUMs the index may call this.  The caller holds no
  * content locks.
  */
 void
-sware_tree_order_leaves(Relation index)
+sware_tree_order_leaves(Relation index, SwareBlockSet *free_pages)
 {
-	LeafOrder	order = {.index = index};
+	LeafOrder	order = {.index = index, .freePages = free_pages};
 	int64		kilobytes = memory_limit();
 
 	if (!sware_tree_has_downlinks(index))
@@ -320,12 +387,13 @@ sware_tree_order_leaves(Relation index)
 	find_scattered_leaves(&order);
 	if (order.count > order.limit)
 		ereport(WARNING,
-				(errmsg("index \"%s\" has more scattered leaf pages than maintenance_work_mem has room for",
+				(errmsg("index \"%s\" has more scattered leaf pages than there is memory to bring them into order",
 						RelationGetRelationName(index)),
-				 errdetail("%lld kB are needed to bring them into order.",
-						   (long long) (order.count * BYTES_PER_LEAF / 1024 + 1))));
+				 errdetail("%lld kB are needed.",
+						   (long long) (order.count * BYTES_PER_LEAF / 1024 + 1)),
+				 errhint("Consider increasing \"maintenance_work_mem\", or \"autovacuum_work_mem\" if it is set.")));
 	else if (order.count > 0 && assign_places(&order))
-		sware_count_leaf_moves(index, move_leaves(&order));
+		move_leaves(&order);
 
 	pfree(order.leaves);
 	pfree(order.places);

@@ -9,10 +9,10 @@
  * has deleted an empty one: they search again from the root.  The locks on all
  * these pages are held from before the copy to after that record.
  *
- * A crash between the two records leaves the copy unlinked, as one between the
- * records of a bulk append does, and VACUUM's physical pass deletes it.  It
- * recognizes such leaves by their first entry, so a leaf without one stays
- * where it is.
+ * A crash or an error between the two records leaves the copy unlinked, as one
+ * between the records of a bulk append does, and VACUUM's physical pass deletes
+ * it.  It recognizes such leaves by an entry, so an empty leaf stays where it
+ * is.
  *
  * An index-only scan keeps a pin on the leaf whose entries it is returning, so
  * that VACUUM, which takes a cleanup lock on each leaf, does not release their
@@ -37,7 +37,7 @@
 static bool
 is_movable(Page page)
 {
-	return sware_page_last_sorted(page) >= SWARE_FIRST_DATA;
+	return sware_page_data_count(page) > 0;
 }
 
 /* Write a copy of a locked leaf to a new page, which is not initialised. */

@@ -21,6 +21,7 @@
 
 #include "keys/searchkey.h"
 #include "layout/page.h"
+#include "tree/blockset.h"
 
 /* Sorted pages of the buffer that VACUUM has met. */
 typedef struct SwareMetPages
@@ -55,8 +56,9 @@ extern void sware_tree_bulk_delete(IndexVacuumInfo *info,
 								   void *state);
 extern void sware_tree_cleanup(IndexVacuumInfo *info,
 							   IndexBulkDeleteResult *stats,
-							   SwareMetPages *sorted_pages);
-extern void sware_tree_order_leaves(Relation index);
+							   SwareMetPages *sorted_pages,
+							   SwareBlockSet *free_pages);
+extern void sware_tree_order_leaves(Relation index, SwareBlockSet *free_pages);
 
 #pragma GCC visibility pop
 

@@ -148,9 +148,9 @@ read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 	 * old snapshot may miss was removed from a leaf, by VACUUM or to make
 	 * room, which raised that leaf's LSN.  If the leaf was deleted
 	 * afterwards, its range went to its right sibling, whose LSN was raised
-	 * when its left link was changed.  A split raises the LSNs of both
-	 * halves.  So a scan that reads the range now reads a leaf with a higher
-	 * LSN.
+	 * when its left link was changed; if it was moved, to a copy with a
+	 * higher LSN.  A split raises the LSNs of both halves.  So a scan that
+	 * reads the range now reads a leaf with a higher LSN.
 	 */
 	sware_test_for_old_snapshot(cursor->scan->xs_snapshot,
 								cursor->scan->indexRelation, page);
