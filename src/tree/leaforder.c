@@ -163,7 +163,8 @@ compare_blocks(const void *a, const void *b)
 
 /*
  * Find the next run of adjacent blocks of a set, from *end on.  Returns false
- * if there is none.  Sets *begin to its first block, and *end to the one behind.
+ * if there is none.  Sets *begin to its first block, and *end to the one
+ * behind.
  */
 static bool
 next_run(const SwareBlockSet *set, BlockNumber *begin, BlockNumber *end)
