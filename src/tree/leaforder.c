@@ -86,7 +86,8 @@ typedef struct LeafOrder
 } LeafOrder;
 
 /* memory that each leaf takes */
-#define BYTES_PER_LEAF	(sizeof(SwareLink) + sizeof(BlockNumber))
+#define BYTES_PER_LEAF \
+	((int64) (sizeof(SwareLink) + sizeof(BlockNumber)))
 
 /* The memory that maintenance may take, in kilobytes. */
 static int
@@ -191,7 +192,7 @@ sufficient_length(const SwareBlockSet *set, int64 count)
 	BlockNumber end = 0;
 
 	while (next_run(set, &begin, &end))
-		blocks[Min(end - begin, LONG_RUN)] += end - begin;
+		blocks[Min(end - begin, (BlockNumber) LONG_RUN)] += end - begin;
 	for (int64 found = blocks[length]; length > 1 && found < count;)
 		found += blocks[--length];
 	return length;
