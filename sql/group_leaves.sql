@@ -116,6 +116,23 @@ SELECT pieces > 150 AS are_scattered FROM twin_sware.place_of_leaves('twin_sware
 VACUUM (INDEX_CLEANUP on) twin_sware.apart;
 SELECT moves FROM twin_sware.place_of_leaves('twin_sware.apart_a');
 
+-- Of the blocks that are free, only those that are next to others serve. Here every tenth
+-- leaf of those in order is deleted, and the scattered ones are put into order behind them.
+SELECT on_both('CREATE TABLE gaps (k int, v text)');
+SELECT on_both('ALTER TABLE gaps ALTER v SET STORAGE PLAIN');
+SELECT on_both('CREATE INDEX gaps_k ON gaps USING @am (k, v)');
+ALTER INDEX twin_sware.gaps_k SET (buffer_size = 0, group_leaves = on);
+SELECT on_both('INSERT INTO gaps SELECT i, repeat(''x'', 800) FROM generate_series(1, 9000) i');
+SELECT on_both('INSERT INTO gaps SELECT 10000 + i * 37 % 2003, repeat(''x'', 800) FROM generate_series(1, 2003) i');
+DELETE FROM twin_sware.gaps WHERE ctid IN (SELECT htid
+	FROM generate_series(10, 900, 10) n, sware_page_items('twin_sware.gaps_k', n) WHERE kind = 'entry');
+DELETE FROM twin_nbtree.gaps WHERE k NOT IN (SELECT k FROM twin_sware.gaps);
+SELECT pieces > 300 AS are_scattered FROM twin_sware.place_of_leaves('twin_sware.gaps_k');
+VACUUM (INDEX_CLEANUP on) twin_sware.gaps;
+SELECT pieces BETWEEN 80 AND 130 AS are_in_order, moves > 200 AS are_moved
+FROM twin_sware.place_of_leaves('twin_sware.gaps_k');
+SELECT check_all(), same_rows('SELECT k FROM gaps ORDER BY k');
+
 -- Pages of level 1 have a few leaves, and the tree is high. From PostgreSQL 17 on,
 -- maintenance_work_mem may be too little for that number of leaves; VACUUM warns then.
 SELECT on_both('CREATE UNLOGGED TABLE narrow (k text COLLATE "C")');
