@@ -123,7 +123,8 @@ SELECT on_both('ALTER TABLE gaps ALTER v SET STORAGE PLAIN');
 SELECT on_both('CREATE INDEX gaps_k ON gaps USING @am (k, v)');
 ALTER INDEX twin_sware.gaps_k SET (buffer_size = 0, group_leaves = on);
 SELECT on_both('INSERT INTO gaps SELECT i, repeat(''x'', 800) FROM generate_series(1, 9000) i');
-SELECT on_both('INSERT INTO gaps SELECT 10000 + i * 37 % 2003, repeat(''x'', 800) FROM generate_series(1, 2003) i');
+SELECT on_both('INSERT INTO gaps SELECT 10000 + i * 37 % 2003, repeat(''x'', 800)
+	FROM generate_series(1, 2003) i');
 DELETE FROM twin_sware.gaps WHERE ctid IN (SELECT htid
 	FROM generate_series(10, 900, 10) n, sware_page_items('twin_sware.gaps_k', n) WHERE kind = 'entry');
 DELETE FROM twin_nbtree.gaps WHERE k NOT IN (SELECT k FROM twin_sware.gaps);
