@@ -143,19 +143,29 @@ move_into_gap(Page page, Layout *layout, int first_item)
 	return false;
 }
 
+/* Does each item end before the next one, the last before the special space? */
+static bool
+are_apart(const Layout *layout, LocationIndex special)
+{
+	for (int i = 0; i < layout->itemCount; i++)
+	{
+		const Extent *item = &layout->items[i];
+		bool		is_last = i + 1 == layout->itemCount;
+
+		if (item->start + item->size > (is_last ? special : item[1].start))
+			return false;
+	}
+	return true;
+}
+
 void
 sware_close_gaps(Page page)
 {
 	PageHeader	header = (PageHeader) page;
-	Size		used = 0;
 	Layout		layout;
 
 	find_items(page, &layout);
-	for (int i = 0; i < layout.itemCount; i++)
-		used += layout.items[i].size;
-
-	/* on a damaged page, items that overlap may have no room side by side */
-	if (header->pd_lower + used > header->pd_special)
+	if (!are_apart(&layout, header->pd_special))
 		return;
 	header->pd_upper = header->pd_special;
 	for (int i = layout.itemCount - 1; i >= 0; i--)

@@ -31,7 +31,8 @@ extern bool sware_compact_page(Page page, Size size, Size wanted);
 
 /*
  * Turn all gaps into free space: put all items against the special space, in
- * the order in which they lie.  The page is a private copy.
+ * the order in which they lie.  Changes nothing on a damaged page whose items
+ * overlap.  The page is a private copy.
  */
 extern void sware_close_gaps(Page page);
 
