@@ -61,7 +61,7 @@ sware_handler(PG_FUNCTION_ARGS)
 	routine->ampredlocks = true;
 	routine->amcanparallel = true;
 	routine->amcaninclude = true;
-	routine->amusemaintenanceworkmem = false;
+	routine->amusemaintenanceworkmem = true;
 	routine->amparallelvacuumoptions =
 		VACUUM_OPTION_PARALLEL_BULKDEL | VACUUM_OPTION_PARALLEL_COND_CLEANUP;
 	routine->amkeytype = InvalidOid;
