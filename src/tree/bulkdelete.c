@@ -162,9 +162,9 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 		Page		page;
 		SwareLink	current = link;
 		bool		is_empty;
+		int			deleted = 0;
 
 		sware_vacuum_delay_point();
-		sware_count_step(index, link.block, &steps);
 		if (ahead)
 			sware_readahead_visit(ahead, link.block, MAX_IO_CONCURRENCY);
 		buffer = ReadBufferExtended(index, MAIN_FORKNUM, link.block, RBM_NORMAL,
@@ -191,7 +191,15 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 		sware_release_buffer(buffer);
 
 		if (is_empty)
-			stats->pages_newly_deleted += sware_delete_page(index, current, 0);
+			deleted = sware_delete_page(index, current, 0);
+		stats->pages_newly_deleted += deleted;
+
+		/*
+		 * inserts may reuse a page that was deleted, so that it is visited
+		 * again; the others are different pages, or links form a circle
+		 */
+		if (deleted == 0)
+			sware_count_step(index, current.block, &steps);
 		MemoryContextReset(state.pageContext);
 	}
 
@@ -270,28 +278,42 @@ is_linked_by_left_sibling(Relation index, BlockNumber block, Page copy)
 }
 
 /*
+ * Set a place in the range of a leaf, which is not locked: that of an entry, or
+ * the one just below its high key.  Returns false if it has neither.
+ */
+static bool
+place_on_leaf(Relation index, Page copy, SwareSearchKey *place)
+{
+	if (sware_page_data_count(copy) > 0)
+		sware_search_key_from_entry(place, index,
+									sware_page_tuple(copy, SWARE_FIRST_DATA));
+	else if (sware_page_has_high_key(copy))
+	{
+		sware_search_key_from_pivot(place, index, sware_page_high_key(copy));
+		place->below = true;
+	}
+	else
+		return false;
+	return true;
+}
+
+/*
  * Does no page link to a leaf?  `copy` is its content, taken earlier.  True
- * if a search for one of its entries leads to another page, although the leaf
- * has not changed.  The caller holds no content locks.
+ * if a search for a place in its range leads to another page, although the
+ * leaf has not changed.  The caller holds no content locks.
  */
 static bool
 is_unreachable(Relation index, BlockNumber block, Page copy)
 {
-	SwareSearchKey key;
+	SwareSearchKey place;
 	Buffer		buffer;
 	bool		is_unchanged;
 
-	/*
-	 * bulk appends and moves leave unlinked leaves behind, and those have
-	 * entries
-	 */
-	if (sware_page_data_count(copy) == 0 ||
-		is_linked_by_left_sibling(index, block, copy))
+	if (is_linked_by_left_sibling(index, block, copy) ||
+		!place_on_leaf(index, copy, &place))
 		return false;
 
-	sware_search_key_from_entry(&key, index,
-								sware_page_tuple(copy, SWARE_FIRST_DATA));
-	buffer = sware_descend(&key, 0, BUFFER_LOCK_SHARE, NULL);
+	buffer = sware_descend(&place, 0, BUFFER_LOCK_SHARE, NULL);
 	if (BufferGetBlockNumber(buffer) == block)
 	{
 		sware_release_buffer(buffer);

@@ -8,17 +8,22 @@
  * another.  Leaves that come from splits lie anywhere.
  *
  * The leaves below a page of level 1 are a group, or those below several such
- * pages that have few.  It is scattered if its leaves lie in many pieces, each
- * of adjacent blocks in the order of keys.  The leaves of all scattered groups
- * get new places: of the blocks that they have, and of the free ones, those
- * that are next to most others.  The leaf with the lowest keys goes to the
- * first of these places, and so on.  So the file does not grow.
+ * pages, if each has few.  It is scattered if its leaves lie in many pieces,
+ * each of adjacent blocks in the order of keys.  Each leaf of a scattered group
+ * gets a target: one of the blocks that such leaves have, or of the free ones.
+ * Those in long stretches of adjacent blocks are taken, from the file's
+ * beginning on.  The first of them is the target of the leaf with the lowest
+ * keys, and so on.  So the file does not grow.
  *
- * Where a place is free, its leaf moves there, then the one that belongs where
- * that was, and so on.  If no place is free, one leaf moves to a spare page
- * first.  A leaf that has reached its place belongs there in the next VACUUM,
- * too, if this one is cancelled: moving changes nothing about the blocks from
- * which places are chosen.
+ * Where a target is free, its leaf moves there, then the leaf whose target is
+ * the block that became free, and so on.  Targets that are not free belong to
+ * leaves that lie on each other's targets in turn: one of these moves to a
+ * spare page first.  All others move once, unless a target was taken meanwhile.
+ *
+ * A VACUUM that is cancelled has not worked in vain.  As long as the same
+ * groups are scattered, the next one chooses among the same blocks, so leaves
+ * that have reached their targets stay there.  A group that is in order by then
+ * keeps its blocks, and what remains may be too little to be worth moving.
  *
  * All leaves must be known at the same time: those of a part of the index have
  * few adjacent blocks.  If maintenance_work_mem has no room for them, they stay
@@ -35,12 +40,12 @@
 #include "miscadmin.h"
 #include "postmaster/autovacuum.h"
 #include "storage/bufmgr.h"
-#include "storage/indexfsm.h"
 #include "utils/memutils.h"
 #include "utils/spccache.h"
 
 #include "base/compat.h"
 #include "layout/page.h"
+#include "pages/corruption.h"
 #include "pages/pageaccess.h"
 #include "pages/pageitem.h"
 #include "shared/statistics.h"
@@ -55,8 +60,8 @@
 /* Leaves are moved if they come to lie in this many times fewer pieces. */
 #define WORTHWHILE_GAIN		2
 
-/* Runs of adjacent blocks that have this number of them are all long enough. */
-#define LONG_RUN			128
+/* Stretches of this number of adjacent blocks are all long enough. */
+#define LONG_STRETCH		128
 
 /* A group has this number of leaves at least, but for the last one. */
 #define GROUP_LEAVES		64
@@ -80,7 +85,7 @@ typedef struct LeafOrder
 	int64		pieces;			/* in which the leaves lie */
 	int			distance;		/* how many leaves are asked for ahead */
 	SwareLink  *leaves;			/* in the order of their keys */
-	BlockNumber *places;		/* leaf i is to go to places[i]; in order */
+	BlockNumber *targets;		/* leaf i is to go to targets[i]; in order */
 	SwareBlockSet *freePages;
 	Group		group;			/* the one that is being looked at */
 } LeafOrder;
@@ -89,12 +94,25 @@ typedef struct LeafOrder
 #define BYTES_PER_LEAF \
 	((int64) (sizeof(SwareLink) + sizeof(BlockNumber)))
 
+/* Does autovacuum have a limit of its own for the memory of maintenance? */
+static bool
+has_own_limit(void)
+{
+	return sware_is_autovacuum_worker() && autovacuum_work_mem != -1;
+}
+
 /* The memory that maintenance may take, in kilobytes. */
 static int
 memory_limit(void)
 {
-	return sware_is_autovacuum_worker() && autovacuum_work_mem != -1 ?
-		autovacuum_work_mem : maintenance_work_mem;
+	return has_own_limit() ? autovacuum_work_mem : maintenance_work_mem;
+}
+
+/* Which configuration parameter says that? */
+static const char *
+memory_parameter(void)
+{
+	return has_own_limit() ? "autovacuum_work_mem" : "maintenance_work_mem";
 }
 
 /* Does a block begin a piece, behind that of the leaf before? */
@@ -163,12 +181,12 @@ compare_blocks(const void *a, const void *b)
 }
 
 /*
- * Find the next run of adjacent blocks of a set, from *end on.  Returns false
- * if there is none.  Sets *begin to its first block, and *end to the one
+ * Find the next stretch of adjacent blocks of a set, from *end on.  Returns
+ * false if there is none.  Sets *begin to its first block, and *end to the one
  * behind.
  */
 static bool
-next_run(const SwareBlockSet *set, BlockNumber *begin, BlockNumber *end)
+next_stretch(const SwareBlockSet *set, BlockNumber *begin, BlockNumber *end)
 {
 	*begin = *end;
 	while (*begin < set->blocks && !sware_block_set_has(set, *begin))
@@ -180,70 +198,85 @@ next_run(const SwareBlockSet *set, BlockNumber *begin, BlockNumber *end)
 }
 
 /*
- * Return the largest length of runs of adjacent blocks, LONG_RUN at most, so
- * that those that are as long as this have `count` blocks.
+ * Return the largest length, LONG_STRETCH at most, so that the stretches that
+ * are as long as this have `count` blocks.
  */
 static int
 sufficient_length(const SwareBlockSet *set, int64 count)
 {
-	int64		blocks[LONG_RUN + 1] = {0};	/* of runs of each length */
-	int			length = LONG_RUN;
+	int64		blocks[LONG_STRETCH + 1] = {0}; /* by length of stretches */
+	int			length = LONG_STRETCH;
 	BlockNumber begin;
 	BlockNumber end = 0;
 
-	while (next_run(set, &begin, &end))
-		blocks[Min(end - begin, (BlockNumber) LONG_RUN)] += end - begin;
+	while (next_stretch(set, &begin, &end))
+		blocks[Min(end - begin, (BlockNumber) LONG_STRETCH)] += end - begin;
 	for (int64 found = blocks[length]; length > 1 && found < count;)
 		found += blocks[--length];
 	return length;
 }
 
-/*
- * Find out where the leaves are to go, and return whether they would lie in
- * many fewer pieces there.
- */
-static bool
-assign_places(LeafOrder *order)
+/* Return the set of blocks that leaves can have as targets. */
+static SwareBlockSet *
+make_candidates(const LeafOrder *order)
 {
 	SwareBlockSet *candidates =
 		sware_block_set_make(RelationGetNumberOfBlocks(order->index));
+
+	for (int64 i = 0; i < order->count; i++)
+	{
+		BlockNumber block = order->leaves[i].block;
+
+		if (block == SWARE_METAPAGE || block >= candidates->blocks)
+			sware_report_corruption(order->index, block,
+									"A downlink to a leaf leads here.");
+		if (sware_block_set_has(candidates, block))
+			sware_report_corruption(order->index, block,
+									"Two downlinks lead to the same leaf.");
+		sware_block_set_add(candidates, block);
+	}
+
+	/* the file may have become longer since the free pages were found */
+	for (BlockNumber i = 0; i <= order->freePages->blocks / 8; i++)
+		candidates->bits[i] |= order->freePages->bits[i];
+	return candidates;
+}
+
+/*
+ * Choose the targets of the leaves, and return whether they would lie in many
+ * fewer pieces there.
+ */
+static bool
+choose_targets(LeafOrder *order)
+{
+	SwareBlockSet *candidates = make_candidates(order);
+	int			length = sufficient_length(candidates, order->count);
 	int64		count = 0;
 	int64		pieces = 0;
-	int			length;
 	BlockNumber begin;
 	BlockNumber end = 0;
 
-	/* the file may have become longer since the free pages were found */
-	memcpy(candidates->bits, order->freePages->bits,
-		   order->freePages->blocks / 8 + 1);
-	for (int64 i = 0; i < order->count; i++)
-		sware_block_set_add(candidates, order->leaves[i].block);
-	length = sufficient_length(candidates, order->count);
-	while (count < order->count && next_run(candidates, &begin, &end))
+	while (count < order->count && next_stretch(candidates, &begin, &end))
 	{
 		if (end - begin < (BlockNumber) length)
 			continue;
 		pieces++;
 		for (BlockNumber block = begin;
 			 block < end && count < order->count; block++)
-			order->places[count++] = block;
+			order->targets[count++] = block;
 	}
 	sware_block_set_free(candidates);
-
-	/* damaged downlinks may lead to the same leaf, or behind the file's end */
-	if (count < order->count)
-		return false;
 	return pieces <= order->pieces / WORTHWHILE_GAIN;
 }
 
-/* Return the number of the leaf that belongs to a block; -1: none does. */
+/* Return the number of the leaf whose target is a block; -1: none. */
 static int64
-leaf_of_place(const LeafOrder *order, BlockNumber block)
+leaf_for(const LeafOrder *order, BlockNumber block)
 {
-	BlockNumber *place = bsearch(&block, order->places, order->count,
-								 sizeof(BlockNumber), compare_blocks);
+	BlockNumber *target = bsearch(&block, order->targets, order->count,
+								  sizeof(BlockNumber), compare_blocks);
 
-	return place ? place - order->places : -1;
+	return target ? target - order->targets : -1;
 }
 
 /*
@@ -270,7 +303,7 @@ move(LeafOrder *order, int64 leaf, BlockNumber to, BlockNumber *left)
 static int64
 follower(const LeafOrder *order, int64 leaf)
 {
-	return leaf_of_place(order, order->leaves[leaf].block);
+	return leaf_for(order, order->leaves[leaf].block);
 }
 
 /* Ask the kernel for a leaf that will be moved, and for its siblings. */
@@ -282,13 +315,14 @@ ask_for(const LeafOrder *order, int64 leaf)
 }
 
 /*
- * Move the leaf that belongs to a free block there, then the one that belongs
- * where that was, and so on, as long as there is one.
+ * Move a leaf to its target, which is a free block, then the leaf whose target
+ * is the block that became free, and so on, as long as there is one.  Return
+ * the block that is free in the end.
  */
-static void
-fill(LeafOrder *order, BlockNumber hole)
+static BlockNumber
+fill(LeafOrder *order, BlockNumber free_block)
 {
-	int64		leaf = leaf_of_place(order, hole);
+	int64		leaf = leaf_for(order, free_block);
 	int64		ahead;			/* the leaf to ask for next; -1: none */
 	int64		asked = 0;
 	int64		moved = 0;
@@ -301,33 +335,37 @@ fill(LeafOrder *order, BlockNumber hole)
 			ask_for(order, ahead);
 			ahead = follower(order, ahead);
 		}
-		if (!move(order, leaf, hole, &hole))
+		if (!move(order, leaf, free_block, &free_block))
 			break;
 		moved++;
-		leaf = leaf_of_place(order, hole);
+		leaf = leaf_for(order, free_block);
 	}
-	sware_record_free_page(order->index, hole);
+	return free_block;
 }
 
-/* Move each leaf to its place. */
+/* Move each leaf to its target. */
 static void
 move_leaves(LeafOrder *order)
 {
+	Relation	index = order->index;
+	BlockNumber free_block;
+
 	for (int64 i = 0; i < order->count; i++)
 	{
-		if (order->leaves[i].block == order->places[i] ||
-			!sware_block_set_has(order->freePages, order->places[i]))
+		BlockNumber target = order->targets[i];
+
+		if (order->leaves[i].block == target ||
+			!sware_block_set_has(order->freePages, target))
 			continue;
-		RecordUsedIndexPage(order->index, order->places[i]);
-		fill(order, order->places[i]);
+		free_block = fill(order, target);
+		if (free_block != target)
+			sware_record_free_page(index, free_block);
 	}
 	for (int64 i = 0; i < order->count; i++)
 	{
-		BlockNumber hole;
-
-		if (order->leaves[i].block != order->places[i] &&
-			move(order, i, InvalidBlockNumber, &hole))
-			fill(order, hole);
+		if (order->leaves[i].block != order->targets[i] &&
+			move(order, i, InvalidBlockNumber, &free_block))
+			sware_record_free_page(index, fill(order, free_block));
 	}
 }
 
@@ -383,8 +421,8 @@ sware_tree_order_leaves(Relation index, SwareBlockSet *free_pages)
 					  2 * (int64) RelationGetNumberOfBlocks(index));
 	order.leaves = MemoryContextAllocHuge(CurrentMemoryContext,
 										  order.limit * sizeof(SwareLink));
-	order.places = MemoryContextAllocHuge(CurrentMemoryContext,
-										  order.limit * sizeof(BlockNumber));
+	order.targets = MemoryContextAllocHuge(CurrentMemoryContext,
+										   order.limit * sizeof(BlockNumber));
 
 	find_scattered_leaves(&order);
 	if (order.count > order.limit)
@@ -393,10 +431,10 @@ sware_tree_order_leaves(Relation index, SwareBlockSet *free_pages)
 						RelationGetRelationName(index)),
 				 errdetail("%lld kB are needed.",
 						   (long long) (order.count * BYTES_PER_LEAF / 1024 + 1)),
-				 errhint("Consider increasing \"maintenance_work_mem\", or \"autovacuum_work_mem\" if it is set.")));
-	else if (order.count > 0 && assign_places(&order))
+				 errhint("Consider increasing \"%s\".", memory_parameter())));
+	else if (order.count > 0 && choose_targets(&order))
 		move_leaves(&order);
 
 	pfree(order.leaves);
-	pfree(order.places);
+	pfree(order.targets);
 }

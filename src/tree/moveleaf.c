@@ -11,8 +11,7 @@
  *
  * A crash or an error between the two records leaves the copy unlinked, as one
  * between the records of a bulk append does, and VACUUM's physical pass deletes
- * it.  It recognizes such leaves by an entry, so an empty leaf stays where it
- * is.
+ * it.
  *
  * An index-only scan keeps a pin on the leaf whose entries it is returning, so
  * that VACUUM, which takes a cleanup lock on each leaf, does not release their
@@ -24,6 +23,7 @@
 #include "postgres.h"
 
 #include "storage/bufmgr.h"
+#include "storage/indexfsm.h"
 
 #include "base/faultpoint.h"
 #include "layout/page.h"
@@ -32,13 +32,6 @@
 #include "tree/moveleaf.h"
 #include "tree/neighbors.h"
 #include "wal/wal.h"
-
-/* Has a locked leaf an entry by which VACUUM would recognize a copy of it? */
-static bool
-is_movable(Page page)
-{
-	return sware_page_data_count(page) > 0;
-}
 
 /* Write a copy of a locked leaf to a new page, which is not initialised. */
 static void
@@ -75,7 +68,7 @@ sware_move_leaf(Relation index, SwareLink *leaf, BlockNumber to)
 	Buffer		target = InvalidBuffer;
 	SwareLink	copy;
 
-	if (!sware_lock_neighbors(index, *leaf, 0, is_movable, &neighbors))
+	if (!sware_lock_neighbors(index, *leaf, 0, NULL, &neighbors))
 		return false;
 	if (IsBufferCleanupOK(neighbors.page))
 		target = to == InvalidBlockNumber ?
@@ -84,6 +77,8 @@ sware_move_leaf(Relation index, SwareLink *leaf, BlockNumber to)
 	if (BufferIsValid(target))
 	{
 		copy.block = BufferGetBlockNumber(target);
+		/* VACUUM may pass over pages that are in the map of free ones */
+		RecordUsedIndexPage(index, copy.block);
 		write_copy(index, BufferGetPage(neighbors.page), target,
 				   copy.incarnation);
 		SWARE_FAULT_POINT("leaf-copied");

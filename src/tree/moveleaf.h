@@ -15,11 +15,12 @@
 /*
  * Move a leaf to the block `to`, which must be free, or to any free block if
  * that is InvalidBlockNumber.  Sets *leaf to the link that leads there.  The
- * page that the leaf has left is deleted, but not put into the free space map.
+ * block is taken out of the free space map.  The page that the leaf has left is
+ * deleted, but not put into the map.
  *
  * Returns false, and changes nothing, if that is not possible now: the leaf is
- * not there any more, is rightmost, is empty, has an incomplete split, or is
- * pinned by another backend; or the block is in use.  Never waits for a pin.
+ * not there any more, is rightmost, has an incomplete split, or is pinned by
+ * another backend; or the block is in use.  Never waits for a pin.
  *
  * Only a backend that VACUUMs the index may call this.  The caller holds no
  * content locks, and no pin on the leaf.

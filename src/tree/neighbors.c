@@ -22,7 +22,7 @@ is_removable(Page page, bool (*is_wanted) (Page page))
 {
 	return !sware_page_is_rightmost(page) &&
 		(SwarePageGetOpaque(page)->flags & SWARE_INCOMPLETE_SPLIT) == 0 &&
-		is_wanted(page);
+		(is_wanted == NULL || is_wanted(page));
 }
 
 static void

@@ -3,8 +3,8 @@
  *	  VACUUM moves leaves to other blocks, beside scans, an insert, and another backend
  *	  that looks for a free block; with crashes.
  *
- * Property: a scan, in either direction, returns each entry that was stored when it began
- * once, and no entry whose TID has been released; in the end the tree has all entries
+ * Property: a scan, in either direction, returns each entry that was stored when it began,
+ * none twice, and none whose TID has been released; in the end the tree has all entries
  * that were not removed, and each downlink leads to the leaf that it means.
  *
  * What is in `atomic` is one step: a WAL record, or the read of a page.  The scan holds no
@@ -15,8 +15,7 @@
  *	 here			in the code
  *	 -------------	---------------------------------------------------------
  *	 leaf			layout/page.h
- *	 move			sware_move_leaf (tree/moveleaf.c), move_in_turn
- *					(tree/leaforder.c)
+ *	 move			sware_move_leaf (tree/moveleaf.c), fill (tree/leaforder.c)
  *	 remove			sware_tree_bulk_delete (tree/bulkdelete.c)
  *	 inserter		sware_find_leaf (tree/descent.c), sware_tree_insert_run
  *					(tree/insertrun.c)
@@ -240,6 +239,7 @@ active proctype scan()
 	bool forward;
 	byte next;					/* the next key; backward, the one behind it */
 	byte owed = BIT(0) | BIT(3);
+	byte returned;
 	byte found;
 	byte link;
 	byte page = NONE;			/* the leaf that was read last */
@@ -283,7 +283,8 @@ read:
 		leaf[BLOCK(link)].pins++
 	};
 	atomic {
-		assert((found & released) == 0);
+		assert((found & (released | returned)) == 0);
+		returned = returned | found;
 		owed = owed & ~found;
 		leaf[BLOCK(page)].pins--;
 		found = 0;
