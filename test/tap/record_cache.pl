@@ -273,6 +273,30 @@ SQL
 is(look_up("SELECT v FROM versions WHERE k = 7::bigint"), '2', 'and others see the newest one')
   foreach (1 .. 3);
 
+# A database that gets the OID of one that was dropped, with other rows: before there are
+# records, a copy of the template gets a row with key 0 in the place of that with key 7.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE moved (k bigint, v int);
+CREATE INDEX moved_k ON moved USING sware (k);
+INSERT INTO moved SELECT i, i FROM generate_series(1, 100) i;
+SELECT sware_flush('moved_k');
+SQL
+$node->safe_psql('postgres', "CREATE DATABASE $_ TEMPLATE postgres") foreach qw(model changed);
+$node->safe_psql('changed', $_)
+  foreach 'DELETE FROM moved WHERE k = 7', 'VACUUM (INDEX_CLEANUP on, TRUNCATE off) moved',
+  'INSERT INTO moved VALUES (0, 0)';
+is($node->safe_psql('changed', 'SELECT ctid FROM moved WHERE k = 0'),
+	'(0,7)', 'a row is in the place of another');
+my $seven = 'FROM moved WHERE k = 7::bigint';
+$seven = "$looks_up SELECT v, pages('SELECT v $seven') $seven";
+$node->safe_psql('postgres', 'CREATE DATABASE again OID 100000 TEMPLATE model');
+$node->safe_psql('again', $seven) for 1 .. 2;
+is($node->safe_psql('again', $seven), '7|1', 'there is a record in a database');
+$node->safe_psql('postgres', 'DROP DATABASE again');
+$node->safe_psql('postgres', 'CREATE DATABASE again OID 100000 TEMPLATE changed');
+is($node->safe_psql('again', $seven), '', 'but not in the next one with its OID');
+$node->safe_psql('postgres', "DROP DATABASE $_") foreach qw(again changed model);
+
 # Sessions that wait between two steps.
 SKIP:
 {
