@@ -482,11 +482,13 @@ did_not_crash($standby, 'the standby had nothing to complain about');
 
 # Promotion in the middle of open cursors, and of scans that wait between their steps.  VACUUM
 # does not wait for any of them, since they have nothing pinned.
-my %promoted = map { $_ => 'promoted_' . ++$number } @points;
-make_table($_, 0) foreach values %promoted;
+my @all_points = (@points, @points_of_buffer);
+my %promoted = map { $_ => 'promoted_' . ++$number } @all_points;
+make_table($promoted{$_}, 0) foreach @points;
+make_buffered_table($promoted{$_}) foreach @points_of_buffer;
 check_cursors('promotion', sub {
 	my @cursor_tables = @_;
-	my %runs = map { $_ => start_scan($scans{backward}, $promoted{$_}, $_) } @points;
+	my %runs = map { $_ => start_scan($scans{backward}, $promoted{$_}, $_) } @all_points;
 	$standby->promote;
 	$standby->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
 	foreach my $table (@cursor_tables, values %promoted)
@@ -496,7 +498,7 @@ check_cursors('promotion', sub {
 		  "VACUUM (INDEX_CLEANUP ON) $table";
 	}
 	end_scans(values %runs) if %runs;
-	foreach my $point (@points)
+	foreach my $point (@all_points)
 	{
 		is($runs{$point}{errors}, '', "promotion at $point: no error");
 		is($runs{$point}{output}, expected(0, 1), "promotion at $point: no entry that VACUUM has removed");
