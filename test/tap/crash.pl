@@ -330,6 +330,7 @@ SQL
 	ok( ($point || $how eq 'SIGKILL of a session' || start_again($postmaster))
 		  && wait_for_answer($node, $point ? "SHOW $am.fault_points" : "SELECT ''", qr/^$/),
 		"$name: the server recovers")
+	  || diag(join("\n", (split /\n/, slurp_file($node->logfile))[ -30 .. -1 ]))
 	  || BAIL_OUT('no recovery');
 	$crashes++;
 
