@@ -173,6 +173,7 @@ add_counters(SwareCounters *sum, const SwareCounters *more)
 	sum->leafVisits += more->leafVisits;
 	sum->leafSplits += more->leafSplits;
 	sum->leafMoves += more->leafMoves;
+	sum->mapChecks += more->mapChecks;
 	sum->bloomProbes += more->bloomProbes;
 	sum->bloomFalsePositives += more->bloomFalsePositives;
 }
@@ -423,6 +424,12 @@ sware_count_leaf_move(Relation index)
 }
 
 void
+sware_count_map_check(Relation index)
+{
+	account_of(index)->counters.mapChecks++;
+}
+
+void
 sware_count_arrivals(Relation index, int64 entries, int64 late)
 {
 	Arrivals	arrivals = {.count = entries,.entries = entries,.late = late};
@@ -525,6 +532,15 @@ sware_estimates(Relation index, double *k, double *l)
 
 	(void) look_up(RelationGetRelid(index), &sum);
 	return estimate(&sum.sortedness, k, l);
+}
+
+bool
+sware_map_is_checked(Relation index)
+{
+	Account		sum;
+
+	(void) look_up(RelationGetRelid(index), &sum);
+	return sum.counters.mapChecks > 0;
 }
 
 double

@@ -59,6 +59,8 @@ typedef struct SwareCounters
 								 * one entry */
 	int64		leafSplits;
 	int64		leafMoves;		/* leaves that VACUUM moved to other blocks */
+	int64		mapChecks;		/* VACUUMs that have read all pages of the free
+								 * space map */
 	int64		bloomProbes;	/* sorted zones whose filter was asked */
 	int64		bloomFalsePositives;	/* of these: it said yes, but the key
 										 * was not there */
@@ -101,6 +103,7 @@ extern void sware_count_sorted_pages(Relation index, int64 pages,
 extern void sware_count_leaf_visits(Relation index, int64 visits);
 extern void sware_count_leaf_split(Relation index);
 extern void sware_count_leaf_move(Relation index);
+extern void sware_count_map_check(Relation index);
 
 /*
  * Count entries that the tree got, or that have been found to be late when the
@@ -129,6 +132,12 @@ extern void sware_count_late_flushed(Relation index, int64 entries, int64 late,
  * shared, for a moment.
  */
 extern bool sware_estimates(Relation index, double *k, double *l);
+
+/*
+ * Has a VACUUM read all pages of the index's free space map since the server
+ * started, as far as known?  Takes a lightweight lock, shared, for a moment.
+ */
+extern bool sware_map_is_checked(Relation index);
 
 /*
  * Set *late to the share of late entries, from 0 to 1.  Returns the number of

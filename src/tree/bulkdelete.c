@@ -33,6 +33,7 @@
 #include "pages/compact.h"
 #include "pages/pageaccess.h"
 #include "pages/cache.h"
+#include "shared/statistics.h"
 #include "tree/blockset.h"
 #include "tree/descent.h"
 #include "tree/leafview.h"
@@ -438,7 +439,9 @@ examine_block(VacuumState *state, BlockNumber block)
  * interrupted bulk append or move left unlinked.  Of the pages that the tree
  * leads to, only the internal ones are read.  The pass is made when there were
  * no dead rows, too, since loads can leave such pages; then it does not read
- * those that are in the map already, which may be most of the file.
+ * those that are in the map already, which may be most of the file.  It does so
+ * once after the start of the server: changes of the map are not logged, so
+ * that after a crash pages that were about to be used are in it.
  *
  * Pages that are being allocated may be put into the map, too: allocations
  * look at each page, and do not trust the map.
@@ -457,7 +460,8 @@ sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	MemoryContext cleanup;
 	SwareBlockSet *linked;
 	BlockNumber blocks = RelationGetNumberOfBlocks(index);
-	bool		trusts_map = stats->estimated_count;
+	bool		trusts_map =
+		stats->estimated_count && sware_map_is_checked(index);
 
 	sorted_pages->count = 0;
 	sorted_pages->allocated = 16;
@@ -496,6 +500,8 @@ sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	}
 	MemoryContextSwitchTo(caller);
 
+	if (!trusts_map)
+		sware_count_map_check(index);
 	MemoryContextDelete(cleanup);
 	IndexFreeSpaceMapVacuum(index);
 }

@@ -16,9 +16,9 @@
  * keys, and so on.  So the file does not grow.
  *
  * Where a target is free, its leaf moves there, then the leaf whose target is
- * the block that became free, and so on.  Targets that are not free belong to
- * leaves that lie on each other's targets in turn: one of these moves to a
- * spare page first.  All others move once, unless a target was taken meanwhile.
+ * the block that became free, and so on.  The other leaves lie on each other's
+ * targets, in circles: one of each moves to a spare page first.  All others
+ * move once, unless a target was taken meanwhile.
  *
  * A VACUUM that is cancelled has not worked in vain.  As long as the same
  * groups are scattered, the next one chooses among the same blocks, so leaves
@@ -31,7 +31,8 @@
  *
  * What was found out about leaves and free pages may be out of date when they
  * are used: sware_move_leaf looks at both again.  A leaf that cannot be moved
- * stays where it is, perhaps on the spare page, until the next VACUUM.
+ * stays where it is until the next VACUUM, and so does the leaf whose target
+ * that is.
  *
  *-------------------------------------------------------------------------
  */
@@ -84,6 +85,7 @@ typedef struct LeafOrder
 	int64		limit;			/* how many leaves there is room for */
 	int64		pieces;			/* in which the leaves lie */
 	int			distance;		/* how many leaves are asked for ahead */
+	MemoryContext moveContext;	/* reset after each move */
 	SwareLink  *leaves;			/* in the order of their keys */
 	BlockNumber *targets;		/* leaf i is to go to targets[i]; in order */
 	SwareBlockSet *freePages;
@@ -287,13 +289,20 @@ static bool
 move(LeafOrder *order, int64 leaf, BlockNumber to, BlockNumber *left)
 {
 	BlockNumber block = order->leaves[leaf].block;
+	MemoryContext caller;
+	bool		is_moved;
 
 	sware_vacuum_delay_point();
-	if (!sware_move_leaf(order->index, &order->leaves[leaf], to))
-		return false;
-	sware_count_leaf_move(order->index);
-	*left = block;
-	return true;
+	caller = MemoryContextSwitchTo(order->moveContext);
+	is_moved = sware_move_leaf(order->index, &order->leaves[leaf], to);
+	MemoryContextSwitchTo(caller);
+	MemoryContextReset(order->moveContext);
+	if (is_moved)
+	{
+		sware_count_leaf_move(order->index);
+		*left = block;
+	}
+	return is_moved;
 }
 
 /*
@@ -316,10 +325,11 @@ ask_for(const LeafOrder *order, int64 leaf)
 
 /*
  * Move a leaf to its target, which is a free block, then the leaf whose target
- * is the block that became free, and so on, as long as there is one.  Return
- * the block that is free in the end.
+ * is the block that became free, and so on, as long as there is one.  Put the
+ * block that is free in the end into the free space map, if a leaf has moved,
+ * and return whether one has.
  */
-static BlockNumber
+static bool
 fill(LeafOrder *order, BlockNumber free_block)
 {
 	int64		leaf = leaf_for(order, free_block);
@@ -340,33 +350,63 @@ fill(LeafOrder *order, BlockNumber free_block)
 		moved++;
 		leaf = leaf_for(order, free_block);
 	}
-	return free_block;
+	if (moved > 0)
+		sware_record_free_page(order->index, free_block);
+	return moved > 0;
 }
 
-/* Move each leaf to its target. */
+/*
+ * Does one of the leaves that follow a leaf lie on its target?  `seen` has the
+ * leaves that earlier calls have come to, for which the answer was given.
+ */
+static bool
+begins_circle(const LeafOrder *order, int64 leaf, SwareBlockSet *seen)
+{
+	int64		next = leaf;
+
+	if (sware_block_set_has(seen, leaf))
+		return false;
+	while (next >= 0 && !sware_block_set_has(seen, next))
+	{
+		sware_block_set_add(seen, next);
+		next = follower(order, next);
+	}
+	return next == leaf;
+}
+
+/* Move a leaf to a spare page, then those that follow it, and then itself. */
+static void
+open_circle(LeafOrder *order, int64 leaf)
+{
+	BlockNumber free_block;
+
+	if (move(order, leaf, InvalidBlockNumber, &free_block) &&
+		!fill(order, free_block))
+		sware_record_free_page(order->index, free_block);
+}
+
+/*
+ * Move each leaf to its target.  A leaf on whose target one lies that cannot
+ * move, or is not to, stays where it is, unless they are on a circle: otherwise
+ * each VACUUM would move some.
+ */
 static void
 move_leaves(LeafOrder *order)
 {
-	Relation	index = order->index;
-	BlockNumber free_block;
+	SwareBlockSet *seen = sware_block_set_make(order->count);
 
 	for (int64 i = 0; i < order->count; i++)
 	{
 		BlockNumber target = order->targets[i];
 
-		if (order->leaves[i].block == target ||
-			!sware_block_set_has(order->freePages, target))
+		if (order->leaves[i].block == target)
 			continue;
-		free_block = fill(order, target);
-		if (free_block != target)
-			sware_record_free_page(index, free_block);
+		if (sware_block_set_has(order->freePages, target))
+			(void) fill(order, target);
+		else if (begins_circle(order, i, seen))
+			open_circle(order, i);
 	}
-	for (int64 i = 0; i < order->count; i++)
-	{
-		if (order->leaves[i].block != order->targets[i] &&
-			move(order, i, InvalidBlockNumber, &free_block))
-			sware_record_free_page(index, fill(order, free_block));
-	}
+	sware_block_set_free(seen);
 }
 
 /* Find the leaves of scattered groups, by the pages of level 1. */
@@ -419,6 +459,9 @@ sware_tree_order_leaves(Relation index, SwareBlockSet *free_pages)
 	/* there will not be more than twice as many, by splits meanwhile */
 	order.limit = Min(kilobytes * 1024 / BYTES_PER_LEAF,
 					  2 * (int64) RelationGetNumberOfBlocks(index));
+	order.moveContext = AllocSetContextCreate(CurrentMemoryContext,
+											  "sware moves of leaves",
+											  ALLOCSET_DEFAULT_SIZES);
 	order.leaves = MemoryContextAllocHuge(CurrentMemoryContext,
 										  order.limit * sizeof(SwareLink));
 	order.targets = MemoryContextAllocHuge(CurrentMemoryContext,
@@ -435,6 +478,7 @@ sware_tree_order_leaves(Relation index, SwareBlockSet *free_pages)
 	else if (order.count > 0 && choose_targets(&order))
 		move_leaves(&order);
 
+	MemoryContextDelete(order.moveContext);
 	pfree(order.leaves);
 	pfree(order.targets);
 }

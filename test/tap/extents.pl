@@ -1,6 +1,6 @@
 # Bulk appends make the file of an index longer by all pages that they need.
 # They leave no page unused, and pages that an error or a crash leaves unused are
-# found by VACUUM: the next load uses them.
+# found by VACUUM: the next load uses them.  So are copies of leaves that moved.
 
 use strict;
 use warnings;
@@ -8,6 +8,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SwareTest;
@@ -90,6 +91,54 @@ SQL
 	is($node->safe_psql('postgres', "SELECT count(*) FROM t"), 33000, "all rows are there: $name");
 	$node->safe_psql('postgres', 'DROP TABLE t, u');
 }
+
+# After a crash, a page may be in the free space map that was not free any more. Here it is
+# a leaf's copy that no page links to, of which VACUUM was killed.
+$node->safe_psql('postgres', <<'SQL');
+-- leaves that no page of level 1 links to
+CREATE FUNCTION unlinked_leaves(index regclass) RETURNS bigint LANGUAGE sql AS $$
+	WITH pages AS MATERIALIZED (
+		SELECT page.* FROM generate_series(1,
+				pg_relation_size(index) / current_setting('block_size')::int - 1) block,
+			sware_page_stats(index, block) page
+		WHERE page.kind IN ('leaf', 'internal') AND NOT 'deleted' = ANY (page.flags))
+	SELECT count(*) FROM pages WHERE kind = 'leaf' AND blkno NOT IN
+		(SELECT item.child FROM pages page, sware_page_items(index, page.blkno) item
+		WHERE page.kind = 'internal' AND item.child IS NOT NULL) $$;
+CREATE TABLE moved (a int, b text);
+ALTER TABLE moved ALTER b SET STORAGE PLAIN;
+CREATE INDEX moved_b ON moved USING sware (b) WITH (buffer_size = 0, group_leaves = on);
+INSERT INTO moved SELECT a, rpad(lpad(a::text, 8, '0'), 1300, 'x')
+FROM (SELECT i * 379 % 2003 AS a FROM generate_series(1, 2003) i) s;
+ALTER INDEX moved_b SET (group_leaves = off);
+DELETE FROM moved WHERE a % 20 <> 1;
+VACUUM (INDEX_CLEANUP on) moved;
+CHECKPOINT;
+-- VACUUM changes the map in another place before it moves a leaf.
+DELETE FROM moved WHERE a % 40 <> 1;
+ALTER INDEX moved_b SET (group_leaves = on);
+SQL
+my $locker = $node->background_psql('postgres', on_error_stop => 1);
+$locker->query_safe('SELECT pg_advisory_lock(23265)');
+my $output = '';
+my $vacuum = IPC::Run::start(
+	[
+		'psql', '-XAtq', '-d', $node->connstr('postgres'),
+		'-c', "SET sware.fault_points = 'leaf-copied=wait'", '-c', 'VACUUM (INDEX_CLEANUP on) moved'
+	],
+	'<', \undef, '>', \$output, '2>', \$output, IPC::Run::timeout(600));
+$node->poll_query_until('postgres',
+	"SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+  or BAIL_OUT('no leaf is moved');
+$node->safe_psql('postgres', 'CREATE TABLE flushes_the_log ()');
+$node->stop('immediate');
+$vacuum->finish;
+eval { $locker->quit };
+$node->start;
+is($node->safe_psql('postgres', "SELECT unlinked_leaves('moved_b')"), 1, 'a crash leaves a copy unlinked');
+$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP on) moved');
+is($node->safe_psql('postgres', "SELECT unlinked_leaves('moved_b')"), 0, 'VACUUM deletes it');
+is($node->safe_psql('postgres', "SELECT sware_check('moved_b', true)"), '', 'the index is right');
 
 $node->stop;
 is(join("\n", grep_log($node, qr/TRAP:|PANIC:|signal (6|11):/)), '', 'no process failed an assertion');
