@@ -5,6 +5,10 @@
 #
 # SWARE_CRASH_CYCLES sets how many crashes there are (default 8).
 #
+# One of some hundred crashes of a server 18 with assertions ends in one of PostgreSQL's own
+# (restoreTwoPhaseData): it finds the state of a transaction that was prepared while a
+# checkpoint wrote it. The server's log, which is shown, tells.
+#
 # Some crashes come from a session that kills itself at one of the library's
 # fault points, some from signals.  When is decided by how much WAL the sessions
 # have written, and drawn from the seed on a logarithmic scale, so that crashes
