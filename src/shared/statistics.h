@@ -59,8 +59,8 @@ typedef struct SwareCounters
 								 * one entry */
 	int64		leafSplits;
 	int64		leafMoves;		/* leaves that VACUUM moved to other blocks */
-	int64		mapChecks;		/* VACUUMs that have read all pages of the free
-								 * space map */
+	int64		mapChecks;		/* VACUUMs that have read all pages that the
+								 * free space map lists */
 	int64		bloomProbes;	/* sorted zones whose filter was asked */
 	int64		bloomFalsePositives;	/* of these: it said yes, but the key
 										 * was not there */
@@ -134,8 +134,9 @@ extern void sware_count_late_flushed(Relation index, int64 entries, int64 late,
 extern bool sware_estimates(Relation index, double *k, double *l);
 
 /*
- * Has a VACUUM read all pages of the index's free space map since the server
- * started, as far as known?  Takes a lightweight lock, shared, for a moment.
+ * Has a VACUUM read all pages that the index's free space map lists, since the
+ * server started and as far as known?  Takes a lightweight lock, shared, for a
+ * moment.
  */
 extern bool sware_map_is_checked(Relation index);
 

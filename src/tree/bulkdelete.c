@@ -439,9 +439,9 @@ examine_block(VacuumState *state, BlockNumber block)
  * interrupted bulk append or move left unlinked.  Of the pages that the tree
  * leads to, only the internal ones are read.  The pass is made when there were
  * no dead rows, too, since loads can leave such pages; then it does not read
- * those that are in the map already, which may be most of the file.  It does so
- * once after the start of the server: changes of the map are not logged, so
- * that after a crash pages that were about to be used are in it.
+ * those that are in the map already, which may be most of the file.  But the
+ * first pass after the start of the server reads these, too: changes of the map
+ * are not logged, so that after a crash it may list pages that are not free.
  *
  * Pages that are being allocated may be put into the map, too: allocations
  * look at each page, and do not trust the map.

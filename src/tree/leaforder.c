@@ -31,8 +31,8 @@
  *
  * What was found out about leaves and free pages may be out of date when they
  * are used: sware_move_leaf looks at both again.  A leaf that cannot be moved
- * stays where it is until the next VACUUM, and so does the leaf whose target
- * that is.
+ * stays where it is until the next VACUUM.  So does the leaf whose target that
+ * is; it is on the spare page then if it was the first of a circle to move.
  *
  *-------------------------------------------------------------------------
  */
@@ -356,8 +356,9 @@ fill(LeafOrder *order, BlockNumber free_block)
 }
 
 /*
- * Does one of the leaves that follow a leaf lie on its target?  `seen` has the
- * leaves that earlier calls have come to, for which the answer was given.
+ * Does one of the leaves that follow a leaf lie on its target?  Adds the leaves
+ * that it comes to to `seen`.  The answer is no for a leaf that is there
+ * already: if it is on a circle, that has been found.
  */
 static bool
 begins_circle(const LeafOrder *order, int64 leaf, SwareBlockSet *seen)
@@ -386,9 +387,9 @@ open_circle(LeafOrder *order, int64 leaf)
 }
 
 /*
- * Move each leaf to its target.  A leaf on whose target one lies that cannot
- * move, or is not to, stays where it is, unless they are on a circle: otherwise
- * each VACUUM would move some.
+ * Move each leaf to its target.  One whose target is in use goes to a spare
+ * page only if it is on a circle.  Otherwise its target might stay in use, and
+ * each VACUUM would move it to another spare page.
  */
 static void
 move_leaves(LeafOrder *order)

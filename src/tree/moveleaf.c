@@ -77,7 +77,7 @@ sware_move_leaf(Relation index, SwareLink *leaf, BlockNumber to)
 	if (BufferIsValid(target))
 	{
 		copy.block = BufferGetBlockNumber(target);
-		/* VACUUM may pass over pages that are in the map of free ones */
+		/* VACUUM may not read the pages that the free space map lists */
 		RecordUsedIndexPage(index, copy.block);
 		write_copy(index, BufferGetPage(neighbors.page), target,
 				   copy.incarnation);

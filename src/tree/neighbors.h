@@ -28,8 +28,8 @@ typedef struct SwareNeighbors
  * Pin and exclusively lock the page that a link means, on a level, and all
  * pages that link to it.  Returns false, with nothing pinned, if the page is
  * not that one any more, is the rightmost of its level, has an incomplete
- * split, or is refused by `is_wanted`, which is given the locked page.  NULL
- * refuses none.
+ * split, or is refused by `is_wanted`, which is given the locked page.  If
+ * `is_wanted` is NULL, no page is refused.
  *
  * Only a backend that VACUUMs the index may call this: no other one takes pages
  * out of the tree meanwhile.  The caller holds no content locks.

@@ -5,9 +5,9 @@
 #
 # SWARE_CRASH_CYCLES sets how many crashes there are (default 8).
 #
-# One of some hundred crashes of a server 18 with assertions ends in one of PostgreSQL's own
-# (restoreTwoPhaseData): it finds the state of a transaction that was prepared while a
-# checkpoint wrote it. The server's log, which is shown, tells.
+# A server 18 with assertions may fail to recover because of an assertion of PostgreSQL's own,
+# in restoreTwoPhaseData: if it crashed while a checkpoint wrote the state of a prepared
+# transaction. This happens in one of some hundred crashes; the end of the log is shown.
 #
 # Some crashes come from a session that kills itself at one of the library's
 # fault points, some from signals.  When is decided by how much WAL the sessions
