@@ -549,9 +549,9 @@ relieve(Relation index, Relation heap, const SwareListedPage *pages, int count,
 				pages_at_once(Max(to_sort, SWARE_MAX_TO_SORT)));
 
 	/*
-	 * As long as nothing is known of their order, sorting the first pages will
-	 * tell.  Flushing them would, too, but if the keys are scattered over a
-	 * tree that is not in memory, it would read a leaf for each entry.
+	 * As long as nothing is known of their order, sorting the first pages
+	 * will tell.  Flushing them would, too, but if the keys are scattered
+	 * over a tree that is not in memory, it would read a leaf for each entry.
 	 *
 	 * If errors have left entries on unsorted and on sorted pages, again and
 	 * again, the sorted ones are swept, so that their number is bounded.

@@ -64,8 +64,8 @@ typedef struct Sorter
 	SwareComparator *comparator;
 	IndexTuple *entries;		/* those to be sorted */
 	int64		count;
-	int64		before;			/* number of entries directly before them, which
-								 * are sorted already */
+	int64		before;			/* number of entries directly before them,
+								 * which are sorted already */
 	int64		inOrder;		/* number of entries set aside; they come
 								 * first */
 	SwareSortItem *outliers;
@@ -374,7 +374,7 @@ sort_and_measure(Relation index, IndexTuple *entries, int64 sorted, int64 count,
 void
 sware_sort_entries(Relation index, IndexTuple *entries, int64 count)
 {
-	Sortedness unused;
+	Sortedness	unused;
 
 	sort_and_measure(index, entries, 0, count, &unused);
 }
@@ -389,7 +389,7 @@ bool
 sware_sort_arrivals(Relation index, IndexTuple *entries, int64 sorted,
 					int64 count)
 {
-	Sortedness sortedness;
+	Sortedness	sortedness;
 
 	sort_and_measure(index, entries, sorted, count, &sortedness);
 	sware_note_sortedness(index, count, sortedness.outOfOrder,

@@ -141,10 +141,10 @@ claim_account(const Access *access)
 {
 	if (access->account->incarnation != access->incarnation)
 		*access->account = (Account)
-		{
-			.incarnation = access->incarnation,
+	{
+		.incarnation = access->incarnation,
 			.patience = MISSES_BEFORE_SEARCH
-		};
+	};
 }
 
 /* The place of a number, or of the first larger one, among the numbers. */

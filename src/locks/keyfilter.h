@@ -83,6 +83,7 @@ sware_key_filter_add(SwareKeyFilter *filter, const Datum *values,
 	int64		number =
 		sware_key_filter_number(filter, values[filter->column]);
 	uint64		block = (uint64) number >> filter->shift;
+
 	/* two blocks side by side are in lines that processors fetch together */
 	uint64		line = (sware_mix(block >> 1) << 1 | (block & 1)) %
 		SWARE_KEY_FILTER_LINES;

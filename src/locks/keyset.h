@@ -60,8 +60,8 @@ typedef struct SwareKeySet
 	uint32		usedPlaces;		/* of the table, those of removed fingerprints
 								 * included */
 	uint64		count;			/* of fingerprints, the recent ones included */
-	volatile uint64 *latestGroup;	/* the place of the group that one was added
-									 * to last; NULL if there is none */
+	volatile uint64 *latestGroup;	/* the place of the group that one was
+									 * added to last; NULL if there is none */
 } SwareKeySet;
 
 typedef enum SwareKeySetResult

@@ -73,8 +73,8 @@ typedef struct Group
 	SwareLink	leaves[GROUP_LEAVES + SWARE_MAX_ITEMS_PER_PAGE];
 	int			count;
 	int			pieces;			/* that begin in it */
-	BlockNumber last;			/* of the leaf that was added last, at first of
-								 * the leaf before the group */
+	BlockNumber last;			/* of the leaf that was added last, at first
+								 * of the leaf before the group */
 } Group;
 
 /* leaves of scattered groups, and where they are to go */
@@ -449,7 +449,7 @@ find_scattered_leaves(LeafOrder *order)
 void
 sware_tree_order_leaves(Relation index, SwareBlockSet *free_pages)
 {
-	LeafOrder	order = {.index = index, .freePages = free_pages};
+	LeafOrder	order = {.index = index,.freePages = free_pages};
 	int64		kilobytes = memory_limit();
 
 	if (!sware_tree_has_downlinks(index))

@@ -25,8 +25,8 @@ typedef struct SwareRunAhead
 	Relation	index;
 	SwareReadahead *readahead;	/* NULL: it does not ask */
 	int			coldLeaves;		/* how many leaves in a row had to be read */
-	int64		blocksRead;		/* how many blocks this session had read before
-								 * it went to the present leaf */
+	int64		blocksRead;		/* how many blocks this session had read
+								 * before it went to the present leaf */
 } SwareRunAhead;
 
 /* A run begins, or ends. */
