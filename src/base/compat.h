@@ -90,11 +90,13 @@
 #if PG_VERSION_NUM >= 160000
 #define SwareRelationLocator(rel)	((rel)->rd_locator)
 #define SwareFileDatabase(file)		((file).dbOid)
+#define SwareFileTablespace(file)	((file).spcOid)
 #define SwareFileNumber(file)		((file).relNumber)
 typedef RelFileLocator SwareFile;
 #else
 #define SwareRelationLocator(rel)	((rel)->rd_node)
 #define SwareFileDatabase(file)		((file).dbNode)
+#define SwareFileTablespace(file)	((file).spcNode)
 #define SwareFileNumber(file)		((file).relNode)
 typedef RelFileNode SwareFile;
 #endif

@@ -213,7 +213,7 @@ sware_build(Relation heap, Relation index, IndexInfo *index_info)
 	check_collations(index);
 	hint_at_preload(index);
 	sware_cache_forget(index);
-	sware_supersede_staged(index);
+	sware_staging_build_begins();
 
 	build.parallel = sware_parallel_build_begin(heap, index, index_info);
 	if (build.parallel)

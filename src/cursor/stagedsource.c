@@ -93,28 +93,23 @@ bool
 sware_take_staged(SwareBufferCursor *cursor)
 {
 	const SwareScanOrder *order = &cursor->filter.order;
-	SwareStaging *staging = NULL;
+	SwareStaging *staging = sware_find_staging(order->index);
+	const SwareStagedRuns *runs;
+	uint64		stamp;
 
-	while ((staging = sware_next_staging(order->index, staging)) != NULL)
+	if (staging == NULL)
+		return true;
+	runs = sware_staged_runs(staging, order->index,
+							 sware_has_abbreviations(&order->column) ?
+							 MOST_NEWEST : MOST_NEWEST_COMPARED);
+	if (runs == NULL)
+		return false;
+	stamp = sware_staging_stamp();
+	for (int i = 0; i < runs->count; i++)
 	{
-		const SwareStagedRuns *runs =
-			sware_staged_runs(staging, order->index,
-							  sware_has_abbreviations(&order->column) ?
-							  MOST_NEWEST : MOST_NEWEST_COMPARED);
-		uint64		stamp = sware_staging_stamp();
-		SwareChainPlace newest;
-
-		if (runs == NULL)
-			return false;
-		newest = runs->end;
-		for (int i = 0; i < runs->count; i++)
-		{
-			if (!take_from_run(cursor, &runs->runs[i], stamp) ||
-				stamp != sware_staging_stamp())
-				return false;
-		}
-		if (!take_newest(cursor, staging, newest, stamp))
+		if (!take_from_run(cursor, &runs->runs[i], stamp) ||
+			stamp != sware_staging_stamp())
 			return false;
 	}
-	return true;
+	return take_newest(cursor, staging, runs->end, stamp);
 }

@@ -52,7 +52,7 @@ sware_scan_has_staged(IndexScanDesc scan)
 {
 	return unlikely(sware_staged_indexes > 0) &&
 		sware_scan_searches_staging(scan) &&
-		sware_next_staging(scan->indexRelation, NULL) != NULL;
+		sware_find_staging(scan->indexRelation) != NULL;
 }
 
 /*

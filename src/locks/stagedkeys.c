@@ -28,6 +28,7 @@
 #include "keys/searchkey.h"
 #include "locks/changes.h"
 #include "locks/stagedkeys.h"
+#include "pages/cache.h"
 
 /*
  * Number of activities.  Indexes are distributed over them by hash, and may
@@ -44,13 +45,13 @@
 /* the largest number of indexes that a session is a stager of at a time */
 #define MAX_OWN_STAGERS	16
 
-typedef struct Activity
+typedef struct SwareActivity
 {
 	pg_atomic_uint64 raised;
 	pg_atomic_uint32 stagers;
 	char		padding[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64) -
 						sizeof(pg_atomic_uint32)];
-} Activity;
+} SwareActivity;
 
 /* A key that a session is inserting directly.  Only that session writes it. */
 typedef struct DirectInsert
@@ -72,7 +73,7 @@ typedef struct Seat
 } Seat;
 
 /* parts of shared memory; NULL if the library was not preloaded */
-static Activity *activities = NULL;
+static SwareActivity *activities = NULL;
 static DirectInsert *direct_inserts;	/* one for each session and level of
 										 * changes */
 static pg_atomic_uint64 *seat_indexes;	/* the index of each seat, see
@@ -102,10 +103,17 @@ index_number(Oid index)
 	return (uint64) MyDatabaseId << 32 | index;
 }
 
-static inline Activity *
-activity_of(Oid index)
+/*
+ * The activity of an index's build, whichever file and index has the build: so
+ * a bound remains right when an index gets another one's file, and its own one
+ * again.  May read the metapage.
+ */
+static inline SwareActivity *
+activity_of(Relation index)
 {
-	return &activities[murmurhash32(MyDatabaseId ^ murmurhash32(index)) %
+	uint64		incarnation = sware_cache(index)->indexIncarnation;
+
+	return &activities[murmurhash32(MyDatabaseId ^ (uint32) incarnation) %
 					   ACTIVITIES];
 }
 
@@ -115,7 +123,8 @@ memory_size(void)
 	Size		size = CACHELINEALIGN(sizeof(pg_atomic_uint32));
 
 	size =
-		add_size(size, CACHELINEALIGN(mul_size(ACTIVITIES, sizeof(Activity))));
+		add_size(size, CACHELINEALIGN(mul_size(ACTIVITIES,
+											   sizeof(SwareActivity))));
 	size =
 		add_size(size, CACHELINEALIGN(mul_size(DIRECT_INSERTS,
 											   sizeof(DirectInsert))));
@@ -139,8 +148,8 @@ sware_staged_keys_attach(void)
 	pg_atomic_uint32 *chunks = (pg_atomic_uint32 *) memory;
 
 	memory += CACHELINEALIGN(sizeof(pg_atomic_uint32));
-	activities = (Activity *) memory;
-	memory += CACHELINEALIGN(ACTIVITIES * sizeof(Activity));
+	activities = (SwareActivity *) memory;
+	memory += CACHELINEALIGN(ACTIVITIES * sizeof(SwareActivity));
 	direct_inserts = (DirectInsert *) memory;
 	memory += CACHELINEALIGN(DIRECT_INSERTS * sizeof(DirectInsert));
 	seat_indexes = (pg_atomic_uint64 *) memory;
@@ -168,9 +177,9 @@ sware_staged_keys_attach(void)
 
 /* Raise an activity, and return its old value. */
 static uint64
-raise_activity(pg_atomic_uint64 *activity)
+raise_activity(SwareActivity *activity)
 {
-	return pg_atomic_fetch_add_u64(activity, 1);
+	return pg_atomic_fetch_add_u64(&activity->raised, 1);
 }
 
 /* where this session shows its direct insert in a change (from 0 on) */
@@ -191,14 +200,16 @@ void
 sware_announce_direct_insert(Relation index, uint64 fingerprint)
 {
 	DirectInsert *shown;
+	SwareActivity *activity;
 
 	if (activities == NULL)
 		return;
+	activity = activity_of(index);
 	shown = own_direct_insert(sware_change_count - 1);
 	pg_atomic_write_u64(&shown->fingerprint, fingerprint);
 	pg_write_barrier();
 	pg_atomic_write_u64(&shown->index, index_number(RelationGetRelid(index)));
-	(void) raise_activity(&activity_of(RelationGetRelid(index))->raised);
+	(void) raise_activity(activity);
 }
 
 void
@@ -260,13 +271,13 @@ is_own_seat(int seat)
 
 /* Does another session stage for an index of this activity? */
 static bool
-has_other_stagers(Activity *activity)
+has_other_stagers(SwareActivity *activity)
 {
 	uint32		count = pg_atomic_read_u32(&activity->stagers);
 
 	for (int i = 0; i < own_count && count > 0; i++)
 	{
-		if (own_stagers[i].activity == &activity->raised)
+		if (own_stagers[i].activity == activity)
 			count--;
 	}
 	return count > 0;
@@ -277,14 +288,14 @@ sware_index_has_stagers(Relation index)
 {
 	pg_memory_barrier();
 	return activities == NULL ||
-		pg_atomic_read_u32(&activity_of(RelationGetRelid(index))->stagers) > 0;
+		pg_atomic_read_u32(&activity_of(index)->stagers) > 0;
 }
 
 bool
 sware_there_are_stagers(Relation index)
 {
 	return activities != NULL &&
-		has_other_stagers(activity_of(RelationGetRelid(index)));
+		has_other_stagers(activity_of(index));
 }
 
 /*
@@ -352,13 +363,12 @@ give_up_seats(void)
 	while (own_count > 0)
 	{
 		SwareStager *stager = &own_stagers[--own_count];
-		Activity   *activity = activity_of(stager->index);
 
 		sware_key_set_empty(stager->keys, stager->lock);
 		LWLockAcquire(stager->lock, LW_EXCLUSIVE);
 		pg_atomic_write_u64(&seat_indexes[stager->seat], 0);
 		LWLockRelease(stager->lock);
-		pg_atomic_fetch_sub_u32(&activity->stagers, 1);
+		pg_atomic_fetch_sub_u32(&stager->activity->stagers, 1);
 	}
 }
 
@@ -377,7 +387,7 @@ SwareStager *
 sware_become_stager(Relation index)
 {
 	static bool is_registered = false;
-	Activity   *activity;
+	SwareActivity *activity;
 	SwareStager *stager;
 	SwareKeyColumn column;
 	bool		is_integer;
@@ -399,18 +409,18 @@ sware_become_stager(Relation index)
 	sware_key_column_init(&column, index, 1, (Datum) 0, true);
 	is_integer = IndexRelationGetNumberOfKeyAttributes(index) == 1 &&
 		sware_is_integer(column.comparison);
+	activity = activity_of(index);
 	seat = take_seat(RelationGetRelid(index), is_integer);
 	if (seat < 0)
 		return NULL;
 
 	/* Nothing raises an error from here on. */
-	activity = activity_of(RelationGetRelid(index));
 	stager = &own_stagers[own_count++];
 	memset(stager, 0, sizeof(SwareStager));
 	stager->seat = seat;
 	stager->keys = &seats[seat].keys;
 	stager->lock = &locks[seat].lock;
-	stager->activity = &activity->raised;
+	stager->activity = activity;
 	stager->keysBeforeFilter = KEYS_BEFORE_FILTER;
 	stager->index = RelationGetRelid(index);
 	stager->first.comparison = column.comparison;
@@ -540,7 +550,7 @@ bool
 sware_bound_is_valid(SwareStager *stager)
 {
 	return stager->hasBound &&
-		pg_atomic_read_u64(stager->activity) == stager->boundActivity;
+		pg_atomic_read_u64(&stager->activity->raised) == stager->boundActivity;
 }
 
 /*
@@ -577,7 +587,7 @@ sware_key_needs_no_look_up(SwareStager *stager, Relation index,
 		 * session raised the activity before.
 		 */
 		pg_memory_barrier();
-		if (pg_atomic_read_u64(stager->activity) != stager->boundActivity)
+		if (!sware_bound_is_valid(stager))
 			return false;
 	}
 	stager->rowsSaved++;
@@ -593,11 +603,11 @@ sware_key_needs_no_look_up(SwareStager *stager, Relation index,
 uint64
 sware_begin_bound(SwareStager *stager, bool *has_company)
 {
-	uint64		activity = pg_atomic_read_u64(stager->activity);
+	uint64		activity = pg_atomic_read_u64(&stager->activity->raised);
 
 	/* a stager that comes from now on raises the activity after that read */
 	pg_memory_barrier();
-	*has_company = has_other_stagers(activity_of(stager->index));
+	*has_company = has_other_stagers(stager->activity);
 	return activity;
 }
 
@@ -763,8 +773,8 @@ sware_keep_keys(SwareStager *stager, Relation index, IndexTuple *entries,
 		SwareKeyFilter *filter = stager->filter;
 
 		/*
-		 * If a hash function raises an error, which a savepoint may catch, the
-		 * filter lacks keys, and must not be used.
+		 * If a hash function raises an error, which a savepoint may catch,
+		 * the filter lacks keys, and must not be used.
 		 */
 		stager->filter = NULL;
 		sware_refill_key_filter(filter, index, entries, count);

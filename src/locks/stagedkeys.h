@@ -104,7 +104,7 @@ typedef struct SwareStager
 	int			seat;			/* its number */
 	SwareKeySet *keys;
 	LWLock	   *lock;			/* protects the keys, see keyset.h */
-	pg_atomic_uint64 *activity;
+	struct SwareActivity *activity;
 
 	/* which keys are not among those */
 	SwareKeyFilter *filter;		/* NULL if there is none */

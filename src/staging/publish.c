@@ -168,10 +168,36 @@ store_within_tree(SwareStaging *staging, Relation index, Relation heap,
 }
 
 /*
+ * Check for serializable transactions that have looked for stored entries, and
+ * so missed them.  They may have done so in the index that the entries were
+ * staged for, before it lost its file.
+ */
+static void
+check_conflicts(SwareStaging *staging, Relation index, IndexTuple *entries,
+				int64 count)
+{
+	sware_check_conflicts(index, entries, count);
+	if (unlikely(RelationGetRelid(index) != staging->index))
+	{
+		Relation	former = RelationIdGetRelation(staging->index);
+
+		if (RelationIsValid(former))
+		{
+			sware_check_conflicts(former, entries, count);
+			RelationClose(former);
+		}
+	}
+}
+
+/*
  * Send the lower `percent` of the staged entries to the tree, or, if that is
  * few entries, to the buffer.  The rest is kept, in order.  After an error all
  * entries are staged still; storing an entry twice does no harm.  Runs
  * comparators, and takes locks on pages, so the caller holds none.
+ *
+ * `index` is locked as for an insert.  If entries were not staged for it in the
+ * file that it has, all of them go to the tree, and no row is looked at: it is
+ * unknown whether the index's table has these.
  */
 static void
 send(SwareStaging *staging, Relation index, int percent)
@@ -184,6 +210,7 @@ send(SwareStaging *staging, Relation index, int percent)
 	int64		sent;
 	IndexTuple *entries;
 	int			stored = 0;
+	bool		is_made_for = sware_is_made_for(staging, index);
 	bool		were_in_order = true;
 	bool		are_in_order = false;
 
@@ -192,17 +219,16 @@ send(SwareStaging *staging, Relation index, int percent)
 	 * several subtransactions, their segments would be mixed up: then nothing
 	 * is kept.
 	 */
-	if (staging->segmentCount > 1)
+	if (staging->segmentCount > 1 || !is_made_for)
 		percent = 100;
 	sent = count - count * (100 - percent) / 100;
 
-	sware_check_staged_file(staging, index);
 	sware_begin_change(index, SWARE_PUBLISHES);
 	entries = sware_chain_entries(&staging->entries, count);
 	if (index->rd_index->indisunique)
 		sware_raise_frontier(index, entries, count);
 	SWARE_FAULT_POINT("publish-begins");
-	if (count <= LARGEST_BUFFERED_RUN && sent == count)
+	if (count <= LARGEST_BUFFERED_RUN && sent == count && is_made_for)
 		stored = sware_buffer_insert(index, entries, count,
 									 staging->hasVersions);
 	if (stored < count)
@@ -211,7 +237,8 @@ send(SwareStaging *staging, Relation index, int percent)
 		 * The statements that have staged the entries have locked the table,
 		 * until the transaction ends.
 		 */
-		Relation	heap = table_open(index->rd_index->indrelid, NoLock);
+		Relation	heap = is_made_for ?
+			table_open(index->rd_index->indrelid, NoLock) : NULL;
 		int			appended;
 		int			late;
 
@@ -222,13 +249,14 @@ send(SwareStaging *staging, Relation index, int percent)
 									count - stored);
 		are_in_order = stored == 0;
 		SWARE_FAULT_POINT("publish-sorted");
-		if (sent == count && count > LARGEST_BUFFERED_RUN)
+		if (sent == count && count > LARGEST_BUFFERED_RUN && is_made_for)
 			stored += store_within_tree(staging, index, heap, entries + stored,
 										count - stored);
 		appended = sware_tree_insert_run(index, heap, entries + stored,
 										 sent - stored, staging->hasVersions,
 										 &late);
-		table_close(heap, NoLock);
+		if (heap)
+			table_close(heap, NoLock);
 		sware_count_tree_run(index, appended, sent - stored - appended);
 		sware_count_arrivals(index, sent - stored, late);
 	}
@@ -238,11 +266,10 @@ send(SwareStaging *staging, Relation index, int percent)
 
 	/*
 	 * Readers can find the entries from now on: records of their keys are out
-	 * of date.  Then check for serializable transactions that have looked for
-	 * the entries before, and so missed them.
+	 * of date.
 	 */
 	sware_records_stored(index, entries, sent);
-	sware_check_conflicts(index, entries, sent);
+	check_conflicts(staging, index, entries, sent);
 
 	if (sent == count)
 		sware_clear_staging(staging);
@@ -255,32 +282,14 @@ send(SwareStaging *staging, Relation index, int percent)
 }
 
 /*
- * Has a staging entries that can be published now?  Superseded ones are not
- * stored, and an index that is being published already is left alone.
+ * Has a staging entries that can be published now?  An index that is being
+ * published already is left alone.
  */
 static bool
 is_publishable(SwareStaging *staging)
 {
-	return staging->count > 0 &&
-		staging->supersededBy == InvalidSubTransactionId &&
-		!sware_is_changing(staging->index, SWARE_PUBLISHES);
-}
-
-/*
- * Open the index of a staging.  Staging holds its lock.  Returns NULL if this
- * transaction has dropped the index by a command that did not publish: then
- * nothing has to be stored.
- */
-static Relation
-open_index(SwareStaging *staging)
-{
-	Relation	index;
-
-	Assert(staging->isLocked);
-	index = RelationIdGetRelation(staging->index);
-	if (!RelationIsValid(index))
-		sware_clear_staging(staging);
-	return index;
+	return staging->count > 0 && !staging->isOwnerless &&
+		!sware_is_changing(staging->owner, SWARE_PUBLISHES);
 }
 
 /*
@@ -319,11 +328,11 @@ lower_part(const SwareStaging *staging)
 	return staging->count < USEFUL_RUN ? 100 : staging->flushFraction;
 }
 
-/* Publish the lower `percent` of what is staged for one index. */
+/* Publish the lower `percent` of a staging, if an index has its build. */
 static void
 publish(SwareStaging *staging, int percent)
 {
-	Relation	index = open_index(staging);
+	Relation	index = sware_open_owner(staging);
 	bool		pushed = false;
 
 	if (index == NULL)
@@ -342,6 +351,16 @@ publish(SwareStaging *staging, int percent)
 }
 
 /*
+ * Publish a staging, if that is possible now.  No lock on a page may be held.
+ */
+void
+sware_publish(SwareStaging *staging)
+{
+	if (is_publishable(staging))
+		publish(staging, 100);
+}
+
+/*
  * Publish what was staged by statements of `highest_level` and of lower
  * levels.  The lowest, SWARE_NO_STATEMENT, is that of statements that have
  * ended.
@@ -357,7 +376,8 @@ publish_staged(int highest_level)
 }
 
 /*
- * Publish what ended statements have staged, if it is for too many indexes.
+ * Publish what ended statements have staged, if it is for too many indexes, or
+ * if it must not wait for the transaction's end (sware_uses_foreign_tables).
  * Each such index stays locked, which nbtree does not need: it locks an index
  * only while the statement runs.  All sessions together may use a quarter of
  * the server's lock table for these locks.
@@ -365,7 +385,8 @@ publish_staged(int highest_level)
 void
 sware_limit_lingering(void)
 {
-	if (unlikely(sware_lingering_stagings > max_locks_per_xact / 4))
+	if (unlikely(sware_lingering_stagings > max_locks_per_xact / 4 ||
+				 sware_uses_foreign_tables))
 		publish_staged(SWARE_NO_STATEMENT);
 }
 
@@ -491,12 +512,14 @@ sware_publish_lower_part(SwareStaging *staging, Relation index)
 void
 sware_publish_index_slowly(Relation index)
 {
-	for (SwareStaging *staging = sware_stagings_of(RelationGetRelid(index));
-		 staging; staging = staging->sameIndex)
-	{
-		if (is_publishable(staging))
-			send(staging, index, 100);
-	}
+	SwareStaging *staging = sware_staging_of(index);
+
+	if (staging == NULL || !is_publishable(staging))
+		return;
+	if (likely(sware_is_made_for(staging, index)))
+		send(staging, index, 100);
+	else
+		publish(staging, 100);
 }
 
 /*

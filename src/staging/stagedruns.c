@@ -263,7 +263,6 @@ sware_staged_runs(SwareStaging *staging, Relation index, int most_newest)
 	MemoryContext caller;
 	SwareComparator *comparator;
 
-	sware_check_staged_file(staging, index);
 	if (target - staging->runs.covered <= most_newest)
 		return &staging->runs;
 	context = AllocSetContextCreate(CurrentMemoryContext, "sware staged runs",

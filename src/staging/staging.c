@@ -24,15 +24,9 @@
 #include "base/options.h"
 #include "keys/entry.h"
 #include "layout/tuple.h"
+#include "pages/cache.h"
 #include "staging/staginginternal.h"
 #include "tree/tree.h"
-
-/* entry of the hash table `stagings` */
-typedef struct StagingEntry
-{
-	Oid			index;			/* hash key */
-	SwareStaging *stagings;		/* the latest one first */
-} StagingEntry;
 
 /*
  * What ii_AmCache of an IndexInfo points to: the staging of the index, so that
@@ -42,11 +36,12 @@ typedef struct StagingReference
 {
 	uint64		invalidation;	/* value of `invalidations` when `staging` was
 								 * found */
-	SwareStaging *staging;
+	SwareStaging *staging;		/* NULL: none can be used */
 } StagingReference;
 
 SwareStatement sware_statement =
 {SWARE_STATEMENT_UNKNOWN, false, SWARE_NO_STATEMENT, InvalidCommandId, NULL};
+bool		sware_uses_foreign_tables = false;
 int			sware_utility_depth = 0;
 
 /* Scans compare these with what they were, so they are never reset. */
@@ -54,14 +49,17 @@ uint64		sware_staging_generation = 0;
 uint64		sware_arrivals = 0;
 
 /* These describe the running transaction. */
-static HTAB *stagings = NULL;	/* of StagingEntry; NULL if there is none */
-static StagingEntry *last_found = NULL; /* one of them: the last that was
+static HTAB *stagings = NULL;	/* of SwareStaging; NULL if there is none */
+static SwareStaging *last_found = NULL; /* one of them: the last that was
 										 * looked up, or NULL */
 dlist_head	sware_filled_stagings = DLIST_STATIC_INIT(sware_filled_stagings);
 int			sware_staged_indexes = 0;
 int			sware_lingering_stagings = 0;
 
-/* the latest subtransaction that has staged or superseded entries */
+/* Is a staging marked as ownerless? */
+static bool has_ownerless = false;
+
+/* the latest subtransaction that has staged entries */
 static SubTransactionId latest_subtransaction = InvalidSubTransactionId;
 static bool is_ending = false;	/* has the pre-commit callback begun? */
 
@@ -171,93 +169,114 @@ prepare(SwareStaging *staging, Relation index)
 								 * entries */
 	staging->hasVersions = false;
 	staging->file = SwareRelationLocator(index);
+	staging->owner = staging->index;
 	read_options(staging, index);
 	sware_entry_form_init(&staging->form, index);
 }
 
 /*
- * Return the stagings of an index, the latest one first, linked by sameIndex;
- * NULL if there are none.
+ * Note that no index has the build of a staging: until the next subtransaction
+ * ends, there is nothing to be done with the entries.
  */
-SwareStaging *
-sware_stagings_of(Oid index)
+void
+sware_set_ownerless(SwareStaging *staging)
 {
-	if (stagings == NULL)
-		return NULL;
-	if (last_found == NULL || last_found->index != index)
-		last_found = hash_search(stagings, &index, HASH_FIND, NULL);
-	return last_found ? last_found->stagings : NULL;
+	staging->isOwnerless = true;
+	has_ownerless = true;
 }
 
 /*
- * Return the stagings of an index whose entries belong to it, one call after
- * the other: `previous` is the one that was returned last, or NULL.  Returns
- * NULL if there are no more.
+ * Return the staging of the build that an index has; NULL if there is none.  It
+ * may have been made for another index, or in another file.  May read the
+ * metapage.
  */
 SwareStaging *
-sware_next_staging(Relation index, SwareStaging *previous)
+sware_staging_of(Relation index)
 {
-	SwareStaging *staging = previous ? previous->sameIndex :
-		sware_stagings_of(RelationGetRelid(index));
+	uint64		incarnation;
 
-	while (staging && (staging->count == 0 ||
-					   staging->supersededBy != InvalidSubTransactionId))
-		staging = staging->sameIndex;
-	return staging;
+	if (stagings == NULL)
+		return NULL;
+	incarnation = sware_cache(index)->indexIncarnation;
+	if (last_found == NULL || last_found->incarnation != incarnation)
+		last_found = hash_search(stagings, &incarnation, HASH_FIND, NULL);
+	return last_found;
+}
+
+/*
+ * Return the staging of an index if it has entries; else NULL.  If it was made
+ * for another index, or in another file, it is published first.  So no lock on
+ * a page may be held.
+ */
+SwareStaging *
+sware_find_staging(Relation index)
+{
+	SwareStaging *staging = sware_staging_of(index);
+
+	if (staging == NULL || staging->count == 0)
+		return NULL;
+	if (likely(sware_is_made_for(staging, index)))
+		return staging;
+	sware_publish(staging);
+	return NULL;
 }
 
 static SwareStaging *
 make_staging(Relation index)
 {
-	Oid			key = RelationGetRelid(index);
+	uint64		incarnation = sware_cache(index)->indexIncarnation;
+	SwareKeyDescription *key = sware_describe_key(index);
+	SwareStagedSegment *segments =
+		MemoryContextAlloc(sware_chain_context(), sizeof(SwareStagedSegment));
 	SwareStaging *staging;
-	StagingEntry *entry;
-	bool		found;
 
 	if (stagings == NULL)
 	{
-		HASHCTL		control = {.keysize = sizeof(Oid),
-			.entrysize = sizeof(StagingEntry),
+		HASHCTL		control = {.keysize = sizeof(uint64),
+			.entrysize = sizeof(SwareStaging),
 		.hcxt = sware_chain_context()};
 
 		stagings = hash_create("sware stagings", 64, &control,
 							   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	}
 
-	staging =
-		MemoryContextAllocZero(sware_chain_context(), sizeof(SwareStaging));
-	staging->index = key;
-	staging->supersededBy = InvalidSubTransactionId;
+	staging = hash_search(stagings, &incarnation, HASH_ENTER, NULL);
+	memset(staging, 0, sizeof(SwareStaging));
+	staging->incarnation = incarnation;
+	staging->file = SwareRelationLocator(index);
+	staging->isTemporary =
+		index->rd_rel->relpersistence == RELPERSISTENCE_TEMP;
+	staging->index = staging->owner = RelationGetRelid(index);
+	staging->key = key;
 	staging->segmentsAllocated = 1;
-	staging->segments = MemoryContextAlloc(sware_chain_context(),
-										   sizeof(SwareStagedSegment));
-
-	entry = hash_search(stagings, &key, HASH_ENTER, &found);
-	staging->sameIndex = found ? entry->stagings : NULL;
-	entry->stagings = staging;
+	staging->segments = segments;
 	return staging;
 }
 
 /*
- * Return the staging of an index that is not superseded; NULL if there is
- * none.
+ * Return a staging that can take entries of an index; NULL if what this session
+ * has staged for the same build was staged for another index, so that entries
+ * must be stored at once.  May publish.
  */
 static SwareStaging *
-find_staging(Oid index)
+usable_staging(Relation index)
 {
-	for (SwareStaging *staging = sware_stagings_of(index); staging;
-		 staging = staging->sameIndex)
-	{
-		if (staging->supersededBy == InvalidSubTransactionId)
-			return staging;
-	}
-	return NULL;
+	SwareStaging *staging = sware_staging_of(index);
+
+	if (likely(staging == NULL))
+		return make_staging(index);
+	if (unlikely(staging->count > 0 && !sware_is_made_for(staging, index)))
+		sware_publish(staging);
+	return staging->index == RelationGetRelid(index) &&
+		(staging->count == 0 || sware_is_file_of(staging, index)) ?
+		staging : NULL;
 }
 
 /*
  * Return the staging for an insert, which is remembered in the statement's
- * IndexInfo.  Returns NULL for the first row of a statement that is expected to
- * insert no other one: to store it costs less than to stage and publish it.
+ * IndexInfo.  Returns NULL if there is none, and for the first row of a
+ * statement that is expected to insert no other one: to store it costs less
+ * than to stage and publish it.
  */
 static inline SwareStaging *
 staging_for_insert(Relation index, IndexInfo *index_info)
@@ -266,18 +285,19 @@ staging_for_insert(Relation index, IndexInfo *index_info)
 
 	if (unlikely(reference == NULL))
 	{
-		reference = MemoryContextAlloc(index_info->ii_Context,
-									   sizeof(StagingReference));
-		reference->invalidation = 0;
+		reference = MemoryContextAllocZero(index_info->ii_Context,
+										   sizeof(StagingReference));
 		index_info->ii_AmCache = reference;
 		if (sware_statement.isSmall)
 			return NULL;
 	}
-	if (unlikely(reference->invalidation != invalidations))
+	if (unlikely(reference->invalidation != invalidations ||
+				 reference->staging == NULL ||
+				 !sware_is_file_of(reference->staging, index)))
 	{
-		SwareStaging *staging = find_staging(RelationGetRelid(index));
-
-		reference->staging = staging ? staging : make_staging(index);
+		reference->staging = usable_staging(index);
+		if (reference->staging == NULL)
+			return NULL;
 
 		/*
 		 * What ALTER INDEX or SET has changed takes effect with this
@@ -287,25 +307,6 @@ staging_for_insert(Relation index, IndexInfo *index_info)
 		reference->invalidation = invalidations;
 	}
 	return reference->staging;
-}
-
-/*
- * Raise an error if the index has got another file since its entries were
- * staged.  Other sessions cannot give it one, since they wait for our lock,
- * and utility commands of this transaction publish first.  An extension that
- * exchanges files in another way is not noticed earlier, and it is unknown
- * whether the new file has the entries' rows.
- */
-void
-sware_check_staged_file(SwareStaging *staging, Relation index)
-{
-	if (memcmp(&staging->file, &SwareRelationLocator(index),
-			   sizeof(SwareFile)) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index \"%s\" was given another file while entries waited to be stored in it",
-						RelationGetRelationName(index)),
-				 errhint("Set sware.enable_buffer to off in sessions that exchange the files of indexes.")));
 }
 
 /* Begin a segment, unless the last one is the running subtransaction's. */
@@ -525,41 +526,12 @@ sware_staged_entries(SwareStaging *staging, int64 *count)
 }
 
 /*
- * Note that `subtransaction` has rebuilt the index, so that the entries of a
- * staging are not needed unless it aborts.  If it is the top-level one, the
- * entries are removed at once, since its end makes them void anyway.
- */
-static void
-supersede(SwareStaging *staging, SubTransactionId subtransaction)
-{
-	sware_staging_generation++;
-	if (subtransaction == TopSubTransactionId)
-		sware_clear_staging(staging);
-	else
-		staging->supersededBy = subtransaction;
-}
-
-/*
- * Called when an index is being rebuilt: what this backend has staged for it
- * needs not be stored.  The build finds those rows in the table unless they
- * are dead.  If the subtransaction that rebuilds the index aborts, the entries
- * are needed again.  Raises no errors.
+ * An index is about to be built: statements that insert into it find another
+ * staging, since the build is another one.  Raises no errors.
  */
 void
-sware_supersede_staged(Relation index)
+sware_staging_build_begins(void)
 {
-	SubTransactionId current = GetCurrentSubTransactionId();
-
-	for (SwareStaging *staging = sware_stagings_of(RelationGetRelid(index));
-		 staging; staging = staging->sameIndex)
-	{
-		if (staging->stager)
-			sware_forget_bound(staging->stager);
-		if (staging->count > 0 &&
-			staging->supersededBy == InvalidSubTransactionId)
-			supersede(staging, current);
-	}
-	latest_subtransaction = Max(latest_subtransaction, current);
 	invalidations++;
 }
 
@@ -588,6 +560,7 @@ sware_staging_transaction_ends(void)
 	sware_staging_generation++;
 	stagings = NULL;
 	last_found = NULL;
+	has_ownerless = false;
 	dlist_init(&sware_filled_stagings);
 	sware_lingering_stagings = 0;
 	sware_direct_inserts = 0;
@@ -599,6 +572,22 @@ sware_staging_transaction_ends(void)
 }
 
 /*
+ * A subtransaction ends, and so an index that it has dropped may be there
+ * again, or gone for good.  Raises no errors.
+ */
+static void
+look_for_owners_again(void)
+{
+	dlist_iter	iterator;
+
+	if (likely(!has_ownerless))
+		return;
+	dlist_foreach(iterator, &sware_filled_stagings)
+		dlist_container(SwareStaging, node, iterator.cur)->isOwnerless = false;
+	has_ownerless = false;
+}
+
+/*
  * Give the entries of a subtransaction that commits to its parent, as when a
  * savepoint is released.  Raises no errors.
  */
@@ -606,11 +595,12 @@ void
 sware_staging_subtransaction_commits(SubTransactionId child,
 									 SubTransactionId parent)
 {
-	dlist_mutable_iter iterator;
+	dlist_iter	iterator;
 
+	look_for_owners_again();
 	if (child > latest_subtransaction)
 		return;
-	dlist_foreach_modify(iterator, &sware_filled_stagings)
+	dlist_foreach(iterator, &sware_filled_stagings)
 	{
 		SwareStaging *staging =
 			dlist_container(SwareStaging, node, iterator.cur);
@@ -624,8 +614,6 @@ sware_staging_subtransaction_commits(SubTransactionId child,
 			else
 				staging->segments[last].subtransaction = parent;
 		}
-		if (staging->supersededBy == child)
-			supersede(staging, parent);
 	}
 }
 
@@ -639,6 +627,7 @@ sware_staging_subtransaction_aborts(SubTransactionId child)
 {
 	dlist_mutable_iter iterator;
 
+	look_for_owners_again();
 	if (child > latest_subtransaction)
 		return;
 	dlist_foreach_modify(iterator, &sware_filled_stagings)
@@ -647,12 +636,6 @@ sware_staging_subtransaction_aborts(SubTransactionId child)
 			dlist_container(SwareStaging, node, iterator.cur);
 		int			last = staging->segmentCount - 1;
 
-		if (staging->supersededBy == child)
-		{
-			staging->supersededBy = InvalidSubTransactionId;
-			sware_staging_generation++;
-			invalidations++;
-		}
 		if (last >= 0 && staging->segments[last].subtransaction == child)
 			drop_last_segment(staging);
 	}

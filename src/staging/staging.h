@@ -14,6 +14,8 @@
  *	  the ancestor that this one has been committed into;
  *	- an entry leaves staging only once it is stored, or when its
  *	  subtransaction aborts;
+ *	- a staging belongs to a build of an index, in a file, whichever index has
+ *	  that file later (owner.c);
  *	- as long as an entry is staged, the index is locked as an insert locks it;
  *	- for a unique index, the key of an entry is registered (stagedkeys.h) until
  *	  the entry has left staging;
@@ -64,6 +66,14 @@ typedef struct SwareStatement
 extern SwareStatement sware_statement;
 
 /*
+ * Has this transaction used a foreign table?  Then another server may commit
+ * before the pre-commit callback publishes, which can fail: callbacks run in
+ * the reverse order in which they were registered, and a wrapper registers its
+ * own when it first needs it.  So each statement publishes what it has staged.
+ */
+extern bool sware_uses_foreign_tables;
+
+/*
  * How many utility commands that can move data are running, one within the
  * other.  Meanwhile rows that triggers insert are not staged, since the
  * command may change which file belongs to an index.
@@ -86,8 +96,8 @@ extern uint64 sware_staging_generation;
 extern uint64 sware_arrivals;
 
 /*
- * What is staged for an index.  The functions are described where they are
- * defined.
+ * What is staged for a build of an index.  The functions are described where
+ * they are defined.
  */
 typedef struct SwareStaging SwareStaging;
 
@@ -100,14 +110,14 @@ extern SwareStaging *sware_staging_for_insert(Relation index, Relation heap,
 extern void sware_stage_entry(SwareStaging *staging, Relation index,
 							  Relation heap, Datum *values, bool *isnull,
 							  ItemPointer tid);
-extern SwareStaging *sware_next_staging(Relation index, SwareStaging *previous);
+extern SwareStaging *sware_find_staging(Relation index);
 extern SwareStager *sware_stager_of(SwareStaging *staging);
 extern void sware_set_stager(SwareStaging *staging, SwareStager *stager);
 extern IndexTuple *sware_staged_entries(SwareStaging *staging, int64 *count);
 extern void sware_publish_lower_part(SwareStaging *staging, Relation index);
 extern void sware_publish_index_slowly(Relation index);
 extern void sware_publish_all(void);
-extern void sware_supersede_staged(Relation index);
+extern void sware_staging_build_begins(void);
 extern void sware_staging_statement_ends(void);
 extern void sware_staging_transaction_prepares_to_end(void);
 extern void sware_staging_transaction_ends(void);

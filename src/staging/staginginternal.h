@@ -29,15 +29,30 @@ typedef struct SwareStagedSegment
 								 * when the segment began */
 } SwareStagedSegment;
 
+/* How an index stores and orders its entries; see owner.c. */
+typedef struct SwareKeyDescription
+{
+	int			count;
+	Oid			items[FLEXIBLE_ARRAY_MEMBER];
+} SwareKeyDescription;
+
 /*
- * What is staged for an index.  An index can have several stagings if a
- * subtransaction has rebuilt it: what was staged before is *superseded*, that
- * is, it is stored only if that subtransaction aborts.
+ * What is staged for a build of an index.  The index can lose it, and get it
+ * again when a subtransaction aborts: by REINDEX, or when its file is
+ * exchanged for another index's.
  */
 struct SwareStaging
 {
-	Oid			index;
-	SwareFile	file;			/* the index's file when the first entry came */
+	uint64		incarnation;	/* of the build; the hash key of stagings */
+	SwareFile	file;			/* in which the build was when the first entry
+								 * came */
+	bool		isTemporary;	/* is it a temporary index's? */
+	Oid			index;			/* the index that had the build then */
+	Oid			owner;			/* the one that has got, or is getting,
+								 * entries */
+	bool		isOwnerless;	/* has no index the build, as far as this
+								 * subtransaction knows? */
+	SwareKeyDescription *key;
 	SwareStager *stager;		/* set if the session is a stager of the
 								 * index, else NULL */
 	SwareEntryChain entries;
@@ -51,8 +66,6 @@ struct SwareStaging
 									 * comes first */
 	int			segmentCount;
 	int			segmentsAllocated;
-	SubTransactionId supersededBy;	/* the subtransaction that has rebuilt the
-									 * index, if any */
 	bool		isLocked;		/* does staging hold the index's lock? */
 	int			level;			/* level of the statement that staged the
 								 * first entry, or SWARE_NO_STATEMENT when it
@@ -61,7 +74,6 @@ struct SwareStaging
 	int			flushFraction;	/* the share that is published then, in
 								 * percent */
 	SwareEntryForm form;		/* how its entries are formed */
-	SwareStaging *sameIndex;	/* the next older staging of the index */
 	dlist_node	node;			/* in sware_filled_stagings if there are
 								 * entries */
 };
@@ -80,18 +92,42 @@ extern int	sware_lingering_stagings;	/* the number of lingering ones */
  */
 extern int64 sware_direct_inserts;
 
+/* Has an index the file of a staging? */
+static inline bool
+sware_is_file_of(const SwareStaging *staging, Relation index)
+{
+	return memcmp(&staging->file, &SwareRelationLocator(index),
+				  sizeof(SwareFile)) == 0;
+}
+
+/*
+ * Was a staging made for an index, in the file that the index has?  Its build
+ * is that of the staging.
+ */
+static inline bool
+sware_is_made_for(const SwareStaging *staging, Relation index)
+{
+	return staging->index == RelationGetRelid(index) &&
+		sware_is_file_of(staging, index);
+}
+
 /* staging.c */
-extern SwareStaging *sware_stagings_of(Oid index);
+extern SwareStaging *sware_staging_of(Relation index);
 extern void sware_reduce_staged(SwareStaging *staging, int64 count,
 								int64 unmoved, SwareChainPlace end);
 extern void sware_clear_staging(SwareStaging *staging);
-extern void sware_check_staged_file(SwareStaging *staging, Relation index);
+extern void sware_set_ownerless(SwareStaging *staging);
+
+/* owner.c */
+extern SwareKeyDescription *sware_describe_key(Relation index);
+extern Relation sware_open_owner(SwareStaging *staging);
 
 /* stagedruns.c */
 extern void sware_forget_staged_runs(SwareStaging *staging, int64 count,
 									 SwareChainPlace end);
 
 /* publish.c */
+extern void sware_publish(SwareStaging *staging);
 extern void sware_make_room(void);
 extern void sware_limit_lingering(void);
 
