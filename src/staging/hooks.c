@@ -9,11 +9,15 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "commands/dbcommands.h"
 #include "executor/executor.h"
 #include "nodes/plannodes.h"
 #include "tcop/pquery.h"
 #include "tcop/utility.h"
+#include "utils/lsyscache.h"
 
 #include "locks/changes.h"
 #include "locks/frontier.h"
@@ -57,6 +61,7 @@ transaction_event(XactEvent event, void *argument)
 		case XACT_EVENT_ABORT:
 			forget_changes(TopSubTransactionId);
 			sware_staging_transaction_ends();
+			sware_uses_foreign_tables = false;
 			if (is_unseen)
 			{
 				sware_statement.kind = SWARE_STATEMENT_UNKNOWN;
@@ -161,6 +166,43 @@ begin_statement(SwareStatementKind kind, CommandId command, QueryDesc *query)
 		Min(sware_statement.earliestCommand, command);
 }
 
+/* Does a statement name a foreign table, or has it found one as a partition? */
+static bool
+has_foreign_tables(const QueryDesc *query)
+{
+	ListCell   *cell;
+
+	foreach(cell, query->plannedstmt->rtable)
+	{
+		if (lfirst_node(RangeTblEntry, cell)->relkind == RELKIND_FOREIGN_TABLE)
+			return true;
+	}
+	foreach(cell, query->estate->es_tuple_routing_result_relations)
+	{
+		if (lfirst_node(ResultRelInfo, cell)->ri_FdwRoutine)
+			return true;
+	}
+	return false;
+}
+
+/* Is the target of COPY FROM a foreign table, or has it some as partitions? */
+static bool
+copies_to_foreign_table(const CopyStmt *copy)
+{
+	Oid			target;
+	ListCell   *cell;
+
+	if (!copy->is_from || copy->relation == NULL)
+		return false;
+	target = RangeVarGetRelid(copy->relation, NoLock, true);
+	foreach(cell, find_all_inheritors(target, NoLock, NULL))
+	{
+		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_FOREIGN_TABLE)
+			return true;
+	}
+	return false;
+}
+
 /* Note that the executor begins to run a statement, or to finish it. */
 static void
 begin_query(QueryDesc *query)
@@ -169,6 +211,8 @@ begin_query(QueryDesc *query)
 	bool		inserts = query->operation != CMD_SELECT ||
 		statement->hasModifyingCTE;
 
+	if (!sware_uses_foreign_tables)
+		sware_uses_foreign_tables = has_foreign_tables(query);
 	begin_statement(kind_of_statement(statement),
 					inserts ? query->estate->es_output_cid : InvalidCommandId,
 					query);
@@ -296,7 +340,12 @@ process_utility(PlannedStmt *statement, const char *query_string,
 									context, parameters, environment,
 									destination, completion);
 		if (is_copy)
+		{
+			if (!sware_uses_foreign_tables)
+				sware_uses_foreign_tables =
+					copies_to_foreign_table((CopyStmt *) command);
 			sware_staging_statement_ends();
+		}
 	}
 	PG_FINALLY();
 	{

@@ -22,6 +22,7 @@ our @EXPORT = qw(am choose pick prepare_database preload check_statement check_i
   sequential_summary ordered_summary grep_log did_not_crash unlogged_is_empty
   run_sql start_standby script_files start_load load_goes_on stop_load ask_beside_load
   $ordered_scan $sequential_scan start_after_crash wait_for_answer
+  start_session wait_until signal_session start_holder end_session interrupt
   start_server_to_damage read_page write_page $page_size);
 
 my $am = $ENV{SWARE_TEST_AM} // 'sware';
@@ -461,6 +462,71 @@ sub write_page
 	seek($handle, $block * $page_size, SEEK_SET) or die "could not seek: $!";
 	print $handle $page;
 	close $handle or die "could not write: $!";
+	return;
+}
+
+# Starts a session in the background.
+sub start_session
+{
+	my ($node, $name, $sql) = @_;
+	local $ENV{PGAPPNAME} = $name;
+	my $session = { name => $name, out => '', err => '' };
+	# from a file: IPC::Run feeds a program only while it is waited for
+	my $file = PostgreSQL::Test::Utils::tempdir() . '/session.sql';
+	PostgreSQL::Test::Utils::append_to_file($file, $sql);
+	$session->{run} = IPC::Run::start(
+		[ 'psql', '-XqAt', '-d', $node->connstr('postgres'), '-f', $file ],
+		'>', \$session->{out}, '2>', \$session->{err});
+	return $session;
+}
+
+# Waits until a session is in a state of pg_stat_activity.
+sub wait_until
+{
+	my ($node, $name, $condition) = @_;
+	return $node->poll_query_until('postgres',
+		"SELECT count(*) > 0 FROM pg_stat_activity WHERE application_name = '$name' AND $condition")
+	  || BAIL_OUT("$name never was: $condition");
+}
+
+# Calls a function with the process ID of a session.
+sub signal_session
+{
+	my ($node, $name, $function) = @_;
+	return $node->safe_psql('postgres',
+		"SELECT $function(pid) FROM pg_stat_activity WHERE application_name = '$name'");
+}
+
+# A session that does something, and keeps what it has.
+sub start_holder
+{
+	my ($node, $sql) = @_;
+	my $holder = start_session($node, 'holder', "$sql\nSELECT pg_sleep(3600);\n");
+	wait_until($node, 'holder', "wait_event = 'PgSleep'");
+	return $holder;
+}
+
+# Terminates a session.
+sub end_session
+{
+	my ($node, $session) = @_;
+	signal_session($node, $session->{name}, 'pg_terminate_backend');
+	$session->{run}->finish;
+	return;
+}
+
+# Cancels or terminates a session that waits.
+sub interrupt
+{
+	my ($node, $function, $event, $sql, $release, $name) = @_;
+	my $victim = start_session($node, 'victim', $sql);
+	wait_until($node, 'victim', $event);
+	signal_session($node, 'victim', $function);
+	# where it holds locks on pages, it goes on waiting until it is released
+	end_session($node, $release) if $release;
+	$victim->{run}->finish;
+	like($victim->{err}, $function eq 'pg_cancel_backend'
+		? qr/canceling statement/ : qr/terminating connection/, $name);
 	return;
 }
 

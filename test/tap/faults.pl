@@ -390,68 +390,6 @@ SQL
 	is($stdout, '1', 'one scan for look-ups stays');
 }
 
-# Starts a session in the background.
-sub start_session
-{
-	my ($name, $sql) = @_;
-	local $ENV{PGAPPNAME} = $name;
-	my $session = { name => $name, out => '', err => '' };
-	# from a file: IPC::Run feeds a program only while it is waited for
-	my $file = PostgreSQL::Test::Utils::tempdir() . '/session.sql';
-	append_to_file($file, $sql);
-	$session->{run} = IPC::Run::start(
-		[ 'psql', '-XqAt', '-d', $node->connstr('postgres'), '-f', $file ],
-		'>', \$session->{out}, '2>', \$session->{err});
-	return $session;
-}
-
-sub wait_until
-{
-	my ($name, $condition) = @_;
-	return $node->poll_query_until('postgres',
-		"SELECT count(*) > 0 FROM pg_stat_activity WHERE application_name = '$name' AND $condition")
-	  || BAIL_OUT("$name never was: $condition");
-}
-
-sub signal_session
-{
-	my ($name, $function) = @_;
-	return $node->safe_psql('postgres',
-		"SELECT $function(pid) FROM pg_stat_activity WHERE application_name = '$name'");
-}
-
-# A session that does something, and keeps what it has.
-sub start_holder
-{
-	my ($sql) = @_;
-	my $holder = start_session('holder', "$sql\nSELECT pg_sleep(3600);\n");
-	wait_until('holder', "wait_event = 'PgSleep'");
-	return $holder;
-}
-
-sub end_session
-{
-	my ($session) = @_;
-	signal_session($session->{name}, 'pg_terminate_backend');
-	$session->{run}->finish;
-	return;
-}
-
-# Cancels or terminates a session that waits.
-sub interrupt
-{
-	my ($function, $event, $sql, $release, $name) = @_;
-	my $victim = start_session('victim', $sql);
-	wait_until('victim', $event);
-	signal_session('victim', $function);
-	# where it holds locks on pages, it goes on waiting until it is released
-	end_session($release) if $release;
-	$victim->{run}->finish;
-	like($victim->{err}, $function eq 'pg_cancel_backend'
-		? qr/canceling statement/ : qr/terminating connection/, $name);
-	return;
-}
-
 my @interrupts = qw(pg_cancel_backend pg_terminate_backend);
 my $turn = 0;
 foreach my $point ($parts{waits} ? sort keys %passing : ())
@@ -460,10 +398,10 @@ foreach my $point ($parts{waits} ? sort keys %passing : ())
 	foreach my $function ($exhaustive ? @interrupts : $interrupts[ $turn++ % 2 ])
 	{
 		run_sql($node, prepare_sql($operation));
-		my $holder = start_holder('SELECT pg_advisory_lock(23265);');
+		my $holder = start_holder($node, 'SELECT pg_advisory_lock(23265);');
 		my $settings = $operations{$operation}[0];
 		$settings = '' if $settings =~ /^(DELETE|CREATE|INSERT|ALTER)/;
-		interrupt($function, "wait_event = 'advisory'",
+		interrupt($node, $function, "wait_event = 'advisory'",
 			"$settings\nSET sware.fault_points = '$point=wait';\n$operations{$operation}[1]",
 			$holder, "$function at $point in $operation");
 		is_well("all is well after $function at $point in $operation");
@@ -495,17 +433,17 @@ foreach my $wait ($parts{waits} ? sort keys %waits : ())
 		my ($barrier, $holder);
 		if ($point)
 		{
-			$barrier = start_holder('SELECT pg_advisory_lock(23265);');
-			$holder = start_session('at point', "SET sware.fault_points = '$point=wait';\n$before\n");
-			wait_until('at point', "wait_event = 'advisory'");
+			$barrier = start_holder($node, 'SELECT pg_advisory_lock(23265);');
+			$holder = start_session($node, 'at point', "SET sware.fault_points = '$point=wait';\n$before\n");
+			wait_until($node, 'at point', "wait_event = 'advisory'");
 		}
 		else
 		{
-			$holder = start_holder($before);
+			$holder = start_holder($node, $before);
 		}
-		interrupt($function, $event, $statement, undef, "$function while waiting $wait");
-		end_session($barrier) if $barrier;
-		end_session($holder);
+		interrupt($node, $function, $event, $statement, undef, "$function while waiting $wait");
+		end_session($node, $barrier) if $barrier;
+		end_session($node, $holder);
 		is_well("all is well after $function while waiting $wait");
 	}
 }
