@@ -70,11 +70,18 @@ table_value(const SwareKeySet *set, uint64 fingerprint)
 	if (set->hasGroups)
 		return (fingerprint >> GROUP_BITS) + 1;
 
-	/*
-	 * 0 and 1 have a meaning of their own.  That 0 and 2, and 1 and 3, count
-	 * as equal costs a look-up at most.
-	 */
+	/* 0 and 1 have a meaning of their own */
 	return fingerprint <= REMOVED ? fingerprint + 2 : fingerprint;
+}
+
+/*
+ * Has a fingerprint a place of its own, behind all others of a plain table?
+ * Those have that whose values stand for other fingerprints, too.
+ */
+static inline bool
+has_own_place(const SwareKeySet *set, uint64 fingerprint)
+{
+	return unlikely(fingerprint <= REMOVED) && !set->hasGroups;
 }
 
 /* the bit that stands for a fingerprint in its group's bitmap */
@@ -120,13 +127,23 @@ find(const SwareKeySet *set, uint64 value)
 	}
 }
 
+/* Like find, for the value of a fingerprint. */
+static inline volatile uint64 *
+find_fingerprint(const SwareKeySet *set, uint64 fingerprint)
+{
+	return has_own_place(set, fingerprint) ?
+		place_address(set, set->places + fingerprint) :
+		find(set, table_value(set, fingerprint));
+}
+
 /*
- * Is a value among the recent ones of a set, which the caller owns or has
+ * Is a fingerprint among the recent ones of a set, which the caller owns or has
  * locked?
  */
 static bool
-is_among_recent(const SwareKeySet *set, uint64 value)
+is_among_recent(const SwareKeySet *set, uint64 fingerprint)
 {
+	uint64		value = table_value(set, fingerprint);
 	uint32		count = *(volatile const uint32 *) &set->recentCount;
 	bool		result = false;
 
@@ -135,7 +152,7 @@ is_among_recent(const SwareKeySet *set, uint64 value)
 	 * if the array is empty: the value may have moved a moment ago.
 	 */
 	pg_read_barrier();
-	if (count == 0)
+	if (count == 0 || has_own_place(set, fingerprint))
 		return false;
 	for (uint32 i = 0; i < count; i++)
 		result |= set->recent[i] == value;
@@ -179,8 +196,7 @@ add_to_table(SwareKeySet *set, volatile uint64 *address, uint64 fingerprint)
 static void
 copy_to_table(SwareKeySet *set, uint64 fingerprint)
 {
-	if (add_to_table(set, find(set, table_value(set, fingerprint)),
-					 fingerprint))
+	if (add_to_table(set, find_fingerprint(set, fingerprint), fingerprint))
 		set->count++;
 }
 
@@ -190,6 +206,11 @@ copy_to_table(SwareKeySet *set, uint64 fingerprint)
 static void
 copy_table(const SwareKeySet *from, SwareKeySet *to)
 {
+	for (uint64 own = 0; own <= REMOVED && !from->hasGroups; own++)
+	{
+		if (*find_fingerprint(from, own) != NEVER_USED)
+			copy_to_table(to, own);
+	}
 	for (uint32 place = 0; place < from->places; place++)
 	{
 		volatile uint64 *address = place_address(from, place);
@@ -239,8 +260,8 @@ allocate(SwareKeySet *set, uint32 chunk_count)
 	}
 	Assert(set->allocation.chunks == chunk_count);
 	sware_pool_clear(&set->allocation);
-	set->places = sware_pool_bytes(chunk_count) /
-		(set->hasGroups ? GROUP_SIZE : sizeof(uint64));
+	set->places = set->hasGroups ? sware_pool_bytes(chunk_count) / GROUP_SIZE :
+		sware_pool_bytes(chunk_count) / sizeof(uint64) - (REMOVED + 1);
 	set->usedPlaces = 0;
 	set->count = 0;
 	set->latestGroup = NULL;
@@ -328,14 +349,15 @@ sware_key_set_add(SwareKeySet *set, LWLock *lock, uint64 fingerprint)
 		return SWARE_KEY_HAS_NO_ROOM;
 
 	value = table_value(set, fingerprint);
-	if (unlikely(set->recentCount > 0) && is_among_recent(set, value))
+	if (unlikely(set->recentCount > 0) && is_among_recent(set, fingerprint))
 		return SWARE_KEY_IS_THERE;
-	address = set->hasGroups ? find_group(set, value) : find(set, value);
+	address = set->hasGroups ? find_group(set, value) :
+		find_fingerprint(set, fingerprint);
 	if (unlikely(*address != value && set->usedPlaces >= FILLED(set->places)))
 	{
 		if (!grow(set, lock))
 			return SWARE_KEY_HAS_NO_ROOM;
-		address = find(set, table_value(set, fingerprint));
+		address = find_fingerprint(set, fingerprint);
 	}
 	widen_bounds(set, fingerprint);
 	if (!add_to_table(set, address, fingerprint))
@@ -388,7 +410,8 @@ sware_key_set_move_recent(SwareKeySet *set, LWLock *lock)
 SwareKeySetResult
 sware_key_set_add_new(SwareKeySet *set, LWLock *lock, uint64 fingerprint)
 {
-	if (unlikely(set->allocation.chunks == 0 || set->hasGroups))
+	if (unlikely(set->allocation.chunks == 0 || set->hasGroups ||
+				 has_own_place(set, fingerprint)))
 		return sware_key_set_add(set, lock, fingerprint);
 	if (unlikely(set->recentCount == SWARE_RECENT_KEYS) &&
 		!sware_key_set_move_recent(set, lock))
@@ -404,12 +427,16 @@ sware_key_set_add_new(SwareKeySet *set, LWLock *lock, uint64 fingerprint)
 }
 
 /*
- * Remove a value from the recent ones of a set.  Returns false if it is not
- * there.
+ * Remove a fingerprint from the recent ones of a set.  Returns false if it is
+ * not there.
  */
 static bool
-remove_from_recent(SwareKeySet *set, uint64 value)
+remove_from_recent(SwareKeySet *set, uint64 fingerprint)
 {
+	uint64		value = table_value(set, fingerprint);
+
+	if (has_own_place(set, fingerprint))
+		return false;
 	/* the latest one is the most likely */
 	for (uint32 i = set->recentCount; i-- > 0;)
 	{
@@ -429,23 +456,26 @@ remove_from_recent(SwareKeySet *set, uint64 value)
 void
 sware_key_set_remove(SwareKeySet *set, uint64 fingerprint)
 {
-	uint64		value;
 	volatile uint64 *address;
 
 	if (set->allocation.chunks == 0)
 		return;
-	value = table_value(set, fingerprint);
-	if (remove_from_recent(set, value))
+	if (remove_from_recent(set, fingerprint))
 	{
 		set->count--;
 		return;
 	}
-	address = find(set, value);
-	if (*address != value)
+	address = find_fingerprint(set, fingerprint);
+	if (*address != table_value(set, fingerprint))
 		return;
 	set->count--;
 	if (set->hasGroups)
 		address[1] &= ~member_bit(fingerprint);
+	else if (has_own_place(set, fingerprint))
+	{
+		*address = NEVER_USED;
+		set->usedPlaces--;
+	}
 	else
 		*address = REMOVED;
 }
@@ -457,7 +487,6 @@ sware_key_set_remove(SwareKeySet *set, uint64 fingerprint)
 bool
 sware_key_set_contains(const SwareKeySet *set, uint64 fingerprint)
 {
-	uint64		value = table_value(set, fingerprint);
 	volatile uint64 *address;
 
 	if (set->allocation.chunks == 0)
@@ -466,10 +495,10 @@ sware_key_set_contains(const SwareKeySet *set, uint64 fingerprint)
 		((int64) fingerprint < ((volatile const SwareKeySet *) set)->smallest ||
 		 (int64) fingerprint > ((volatile const SwareKeySet *) set)->largest))
 		return false;
-	if (is_among_recent(set, value))
+	if (is_among_recent(set, fingerprint))
 		return true;
-	address = find(set, value);
-	if (*address != value)
+	address = find_fingerprint(set, fingerprint);
+	if (*address != table_value(set, fingerprint))
 		return false;
 	pg_read_barrier();
 	return !set->hasGroups || (address[1] & member_bit(fingerprint)) != 0;

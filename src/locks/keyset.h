@@ -13,7 +13,9 @@
  *
  *	groups	each place has the number of a group of 64 successive fingerprints,
  *			and a bitmap of those that are there: 16 bytes
- *	plain	each place has a fingerprint: 8 bytes
+ *	plain	each place has a fingerprint: 8 bytes.  The fingerprints 0 and 1
+ *			have places of their own behind the others, since these numbers
+ *			mark places without a fingerprint
  *
  * Exact fingerprints are kept in groups at first: keys that lie close together
  * share a group, so a load in order stays within the processor's cache.  When
