@@ -147,3 +147,42 @@ RESET enable_hashjoin;
 RESET enable_mergejoin;
 RESET enable_material;
 DROP TABLE twin_sware.bloom;
+
+-- Look-ups for unique keys do not count as scans of an index, so that one that is never
+-- scanned shows; those of statements do.
+CREATE FUNCTION scans_of_both() RETURNS text LANGUAGE sql AS $$
+	SELECT string_agg(schemaname || ': ' || idx_scan || ', ' || idx_tup_read, '; ' ORDER BY schemaname)
+	FROM pg_stat_user_indexes WHERE indexrelname = 'looked_k'
+$$;
+SELECT on_both('CREATE TABLE looked (k int)');
+SELECT on_both('CREATE UNIQUE INDEX looked_k ON looked USING @am (k)');
+CREATE PROCEDURE insert_unique(target text) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN 1 .. 500 LOOP
+		EXECUTE format('INSERT INTO %s VALUES (%s)', target, i * 7919 % 10007);
+		COMMIT;
+	END LOOP;
+	EXECUTE format('INSERT INTO %s SELECT generate_series(20000, 20500)', target);
+	COMMIT;
+	FOR i IN 1 .. 100 LOOP
+		BEGIN
+			EXECUTE format('INSERT INTO %s VALUES (%s)', target, i * 7919 % 10007);
+		EXCEPTION WHEN unique_violation THEN
+			NULL;
+		END;
+	END LOOP;
+END $$;
+CALL insert_unique('twin_nbtree.looked');
+CALL insert_unique('twin_sware.looked');
+SELECT pg_stat_force_next_flush();
+SELECT scans_of_both();
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SELECT on_both('SELECT FROM looked WHERE k = 7919');
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+SELECT pg_stat_force_next_flush();
+SELECT scans_of_both();
+DROP PROCEDURE insert_unique;
+DROP FUNCTION scans_of_both;
+SELECT drop_twins();

@@ -111,8 +111,11 @@ seek(SwareTreeCursor *cursor, SwareSearchKey *place, bool forward)
 {
 	Buffer		buffer;
 
-	/* the intervals of a parallel scan do not count as scans */
-	if (cursor->keys.interval == NULL)
+	/*
+	 * The intervals of a parallel scan do not count as scans, nor do look-ups
+	 * for unique keys: an index that is never scanned should show.
+	 */
+	if (cursor->keys.interval == NULL && cursor->beforePage)
 		pgstat_count_index_scan(cursor->scan->indexRelation);
 	sware_count_index_search(cursor->scan);
 
