@@ -150,12 +150,16 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	MemoryContext caller = CurrentMemoryContext;
 	SwareReadahead *ahead = begin_readahead(index);
 	int64		steps = 0;
+	int64		blocks = RelationGetNumberOfBlocks(index);
+	int64		visited = 0;
 
 	state.pageContext = AllocSetContextCreate(caller, "sware vacuum",
 											  ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(state.pageContext);
 	stats->estimated_count = false;
 	stats->num_index_tuples = 0;
+	if (info->report_progress)
+		pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_TOTAL, blocks);
 
 	while (sware_link_is_valid(link))
 	{
@@ -201,8 +205,15 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 		 */
 		if (deleted == 0)
 			sware_count_step(index, current.block, &steps);
+		if (info->report_progress)
+			pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_DONE,
+										 Min(++visited, blocks));
 		MemoryContextReset(state.pageContext);
 	}
+
+	/* the other pages were not visited, as they are no leaves */
+	if (info->report_progress)
+		pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_DONE, blocks);
 
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(state.pageContext);
