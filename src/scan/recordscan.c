@@ -34,6 +34,9 @@ looks_up_key(IndexScanDesc descriptor)
 		!descriptor->xs_want_itup &&
 		descriptor->parallel_scan == NULL && !IsInParallelMode() &&
 		!descriptor->xactStartedInRecovery &&
+
+	/* an imported snapshot may see rows whose entries scans leave out */
+		!descriptor->xs_snapshot->takenDuringRecovery &&
 		!sware_snapshots_get_too_old() &&
 		!sware_scan_has_staged(descriptor) &&
 		!sware_scan_sees_later_rows(descriptor);

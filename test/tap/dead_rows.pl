@@ -31,6 +31,7 @@ wal_keep_size = '2GB'
 log_statement = none
 max_prepared_transactions = 5
 CONF
+$primary->append_conf('postgresql.conf', "sware.record_cache = 1MB\n") if $am ne 'btree';
 $primary->start;
 prepare_database($primary);
 make_disagreements($primary);
@@ -187,6 +188,12 @@ is($standby->safe_psql('postgres', 'SELECT confl_snapshot > 0 FROM pg_stat_datab
 make_table('kept', 300);
 make_table('waiting', 1);
 $primary->safe_psql('postgres', <<"SQL");
+CREATE TABLE thirds (id int, key int) WITH (autovacuum_enabled = off);
+CREATE INDEX thirds_key ON thirds USING $am (key);
+$direct
+INSERT INTO thirds SELECT n, n / 3 FROM generate_series(1, 150) n;
+SQL
+$primary->safe_psql('postgres', <<"SQL");
 CREATE UNIQUE INDEX kept_id ON kept USING $am (id);
 CREATE UNIQUE INDEX waiting_id ON waiting USING $am (id);
 -- of two columns, so that a marked entry could be taken for a pivot of one
@@ -209,6 +216,7 @@ $old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 my %expected = map { $_ => $old->query_safe($summaries{$_}) } keys %summaries;
 like($expected{kept}, qr/^300\|/, 'a transaction on the standby sees all rows');
 like($expected{waiting}, qr/^1500\|/, 'also those whose entries are in the buffer');
+my $exported = $old->query_safe('SELECT pg_export_snapshot()');
 my $unstarted = $standby->background_psql('postgres', on_error_stop => 1);
 $unstarted->query_safe('BEGIN');
 
@@ -224,6 +232,11 @@ foreach my $table (sort keys %summaries)
 	$primary->safe_psql('postgres', "DELETE FROM $table WHERE $deleted{$table}");
 }
 $primary->safe_psql('postgres', 'CHECKPOINT');
+# two of the three rows of one key
+# (The page is not full, so it is not pruned.)
+my $third = 'SELECT count(id) FROM thirds WHERE key = 33';
+$primary->safe_psql('postgres', "DELETE FROM thirds WHERE id IN (99, 100)");
+$primary->safe_psql('postgres', "$ordered_scan $third");
 foreach my $table (sort keys %summaries)
 {
 	$primary->safe_psql('postgres', "$ordered_scan $_")
@@ -237,6 +250,8 @@ caught_up();
 if ($am ne 'btree')
 {
 	is($primary->safe_psql('postgres', $marks{kept}), '100|100', 'entries of leaves are marked');
+	is($_->safe_psql('postgres', "SELECT marked('thirds_key')"), '2', 'two of one key on the ' . $_->name)
+	  foreach $primary, $standby;
 	# An image has the marks that there are when the first ones are set: a scan marks what it
 	# has read of a leaf, and that may be a part.
 	my $some = qr/^[1-9]\d*\|[1-9]\d*$/;
@@ -299,6 +314,13 @@ is($standby->safe_psql('postgres', "$ordered_scan $summaries{kept}") =~ s/\|.*//
 	'others do not see them');
 is($standby->safe_psql('postgres', "$ordered_scan $summaries{waiting}") =~ s/\|.*//r, '1400',
 	'nor those in the buffer');
+
+# They install a record of what they find, which is not enough for a snapshot that was
+# exported in recovery.
+is($standby->safe_psql('postgres', "$ordered_scan $third; $third"), "1\n1", 'nor those of one key');
+is($standby->safe_psql('postgres',
+		"BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '$exported'; $ordered_scan $third"),
+	'3', 'an imported snapshot sees all rows of the key');
 
 # Sorted zones have marks if they are made after promotion; the old snapshot's scans pass
 # over none of the marked entries at their ends.
