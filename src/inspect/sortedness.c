@@ -143,6 +143,10 @@ require_measurable(Relation table, const char *column, AttrNumber number)
 						RelationGetRelationName(table)),
 				 table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ?
 				 errhint("Measure its partitions.") : 0));
+	if (!RelationIsPermanent(table) && RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot access temporary or unlogged relations during recovery")));
 	if (number <= 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
@@ -247,6 +251,7 @@ measure(Measurement *measurement, Relation table, AttrNumber column,
 
 	TupleDescCopyEntry(descriptor, 1, RelationGetDescr(table), column);
 	TupleDescInitEntry(descriptor, 2, "number", INT8OID, -1, 0);
+	sware_finish_descriptor(descriptor);
 	sort = begin_sort(descriptor);
 	row = MakeSingleTupleTableSlot(descriptor, &TTSOpsMinimalTuple);
 

@@ -276,6 +276,17 @@ foreach my $target (@chosen)
 }
 cmp_ok($buffered, '>', 0, "entries were in buffers at $buffered of the targets");
 
+# An unlogged table has no file there.
+if ($am ne 'btree')
+{
+	foreach my $statement ('SELECT FROM unlogged', "SELECT sware_sortedness('unlogged', 'key')")
+	{
+		my $stderr = '';
+		$replica->psql('postgres', $statement, stderr => \$stderr);
+		like($stderr, qr/ERROR:  cannot access temporary or unlogged relations during recovery/, $statement);
+	}
+}
+
 # From the last target on, the server is one as any other.
 $replica->safe_psql('postgres', 'SELECT pg_promote()');
 $replica->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
