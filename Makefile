@@ -24,7 +24,7 @@ ISOLATION = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isol
 # Tests that name fault points need a library that has them.
 ifndef FAULT_POINTS
 NEED_FAULT_POINTS := $(basename $(notdir $(shell \
-	grep -l sware.fault_points sql/*.sql test/isolation/specs/*.spec)))
+	grep -l sware.fault_ sql/*.sql test/isolation/specs/*.spec)))
 REGRESS := $(filter-out $(NEED_FAULT_POINTS),$(REGRESS))
 ISOLATION := $(filter-out $(NEED_FAULT_POINTS),$(ISOLATION))
 endif

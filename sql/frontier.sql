@@ -379,6 +379,8 @@ CALL check_rows('f2', 'f2_k', 'k');
 SELECT sware_check('f2_l', true);
 
 -- An insert within another one, which may have a key locked, does not search.
+-- Functions that are not trusted would not be called where these are.
+SET sware.fault_trust = on;
 CREATE OPERATOR CLASS acting_ops FOR TYPE int USING sware AS
 	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
 	FUNCTION 1 compare_and_act(int, int);

@@ -277,6 +277,8 @@ DROP TABLE own;
 -- A comparator that inserts into the table whose entries it compares is refused: when
 -- they are sorted at COMMIT, with a key that is among them or not; in mid-transaction;
 -- and in a subtransaction, after which everything can be published.
+-- Functions that are not trusted would not be called where these are.
+SET sware.fault_trust = on;
 CREATE TABLE noisy (k int);
 CREATE FUNCTION compare_noisily(x int, y int) RETURNS int LANGUAGE plpgsql AS $$
 BEGIN

@@ -106,3 +106,26 @@ SELECT count(*) AS indexes, count(sware_check(inhrelid, true)) AS checked FROM p
 	WHERE inhparent IN ('p_a'::regclass, 'p_b'::regclass);
 DROP FUNCTION add_beside, add_row_by_row, add_rows, number_is_limited, locked_indexes;
 DROP TABLE p;
+
+-- Rows that are too large for an index leave no lock behind.
+CREATE TABLE wide (v text);
+CREATE PROCEDURE insert_wide(indexes int) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN 1 .. indexes LOOP
+		EXECUTE format('CREATE INDEX wide_%s ON wide USING sware ((substr(v, %s)))', i, i);
+	END LOOP;
+	COMMIT;
+	FOR i IN 1 .. 10 LOOP
+		BEGIN
+			INSERT INTO wide SELECT string_agg(sha512((n * i)::text::bytea)::text, '')
+			FROM generate_series(1, 60) n;
+		EXCEPTION WHEN program_limit_exceeded THEN
+			NULL;
+		END;
+	END LOOP;
+	RAISE NOTICE '% locked', (SELECT count(*) FROM pg_locks JOIN pg_class c ON c.oid = relation
+		WHERE relname LIKE 'wide_%' AND pid = pg_backend_pid());
+END $$;
+CALL insert_wide(20);
+DROP PROCEDURE insert_wide;
+DROP TABLE wide;

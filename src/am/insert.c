@@ -12,6 +12,7 @@
 #include "base/options.h"
 #include "buffer/buffer.h"
 #include "keys/entry.h"
+#include "keys/trust.h"
 #include "locks/changes.h"
 #include "locks/frontier.h"
 #include "locks/keylock.h"
@@ -36,7 +37,7 @@ store(Relation index, Relation heap, IndexTuple entry, bool is_version,
 	  bool *needs_flush)
 {
 	*needs_flush = false;
-	if (!sware_enable_buffer ||
+	if (!sware_enable_buffer || !sware_may_wait(index) ||
 		sware_buffer_add(index, &entry, 1, is_version, needs_flush) == 0)
 	{
 		int			late;

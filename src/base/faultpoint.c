@@ -21,6 +21,7 @@
 
 int			sware_fault_directory_slots = 0;
 int			sware_fault_pages_to_sort = 0;
+bool		sware_fault_trust = false;
 
 static char *fault_points = NULL;
 
@@ -39,6 +40,10 @@ sware_define_fault_points(void)
 							"Lets buffers of any size have sorted pages, for tests.",
 							NULL, &sware_fault_pages_to_sort, 0, -1000, 1000,
 							PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("sware.fault_trust",
+							 "Lets functions of everybody count as trusted, for tests.",
+							 NULL, &sware_fault_trust, false,
+							 PGC_SUSET, 0, NULL, NULL, NULL);
 }
 
 /* Perform an action at a fault point. */

@@ -41,6 +41,12 @@ extern int	sware_fault_directory_slots;
  */
 extern int	sware_fault_pages_to_sort;
 
+/*
+ * a setting: functions of everybody count as trusted (keys/trust.h), so that
+ * tests can have functions that do what no trusted one should
+ */
+extern bool sware_fault_trust;
+
 /* Define the settings of fault points, in _PG_init. */
 extern void sware_define_fault_points(void);
 

@@ -228,40 +228,14 @@ append(Relation index, Buffer buffer, IndexTuple *entries, int count,
 }
 
 /*
- * Compare each entry with itself.  If the comparator raises an error for a
- * value, it does so here: the value must not get into the buffer, where each
- * flush would fail on it.
- */
-static void
-check_comparable(Relation index, IndexTuple *entries, int count)
-{
-	bool		calls_functions = false;
-
-	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
-	{
-		SwareKeyColumn column;
-
-		sware_key_column_init(&column, index, i + 1, (Datum) 0, true);
-		/* functions that are known compare all values */
-		calls_functions |= column.comparison == SWARE_COMPARE_FUNCTION;
-	}
-	for (int i = 0; calls_functions && i < count; i++)
-	{
-		int			column;
-
-		(void) sware_compare_columns(index, entries[i], entries[i], &column);
-	}
-}
-
-/*
  * Add entries, in any order, to the buffer of an index.  Returns how many were
  * added, from the first on; the caller sends the others to the tree.
  * `has_versions` says that their rows may be versions of others with the same
  * key.  Sets *needs_flush to whether the buffer has grown beyond its quota, or
  * has many unsorted pages, so that the caller should flush a piece of it.
  *
- * The caller holds no content locks, and has checked the size of the entries.
- * Runs comparators, which may raise errors; nothing has been added then.
+ * The caller holds no content locks.  It has checked the size of the entries,
+ * and that they may wait (keys/trust.h).
  */
 int
 sware_buffer_add(Relation index, IndexTuple *entries, int count,
@@ -275,7 +249,6 @@ sware_buffer_add(Relation index, IndexTuple *entries, int count,
 	if (quota == 0)
 		return 0;
 
-	check_comparable(index, entries, count);
 	buffer = lock_tail(index);
 	for (;;)
 	{

@@ -34,6 +34,7 @@
 
 #include "base/compat.h"
 #include "base/faultpoint.h"
+#include "base/identity.h"
 #include "buffer/buffer.h"
 #include "buffer/dropdead.h"
 #include "buffer/sortedpages.h"
@@ -483,20 +484,24 @@ dead_piece_size(Relation index, const SwareListedPage *pages, int count)
 /*
  * Begin to flush a piece of the buffer, unless another session is flushing, or
  * this is a parallel worker.  Returns whether the caller has the flush lock.
+ * Until end_flush, the session is the index's owner: others have inserted the
+ * entries, before functions may have got another owner.
  */
 static bool
-try_to_begin(Relation index)
+try_to_begin(Relation index, SwareIdentity *caller)
 {
 	if (IsParallelWorker() || is_flushing(index) ||
 		!ConditionalLockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock))
 		return false;
 	sware_begin_change(index, SWARE_FLUSHES);
+	sware_become_owner(index, caller);
 	return true;
 }
 
 static void
-end_flush(Relation index)
+end_flush(Relation index, const SwareIdentity *caller)
 {
+	sware_become_again(caller);
 	sware_end_change();
 	UnlockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
 }
@@ -587,16 +592,17 @@ relieve(Relation index, Relation heap, const SwareListedPage *pages, int count,
 void
 sware_buffer_flush_piece(Relation index)
 {
+	SwareIdentity caller;
 	MemoryContext context;
-	MemoryContext caller;
+	MemoryContext outer;
 	SwareListedPage *pages;
 	int			count;
 
-	if (!try_to_begin(index))
+	if (!try_to_begin(index, &caller))
 		return;
 	context = AllocSetContextCreate(CurrentMemoryContext, "sware flush of a piece",
 									ALLOCSET_DEFAULT_SIZES);
-	caller = MemoryContextSwitchTo(context);
+	outer = MemoryContextSwitchTo(context);
 	count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
 	if (count > 0)
 	{
@@ -607,9 +613,9 @@ sware_buffer_flush_piece(Relation index)
 		table_close(heap, NoLock);
 		(void) sware_zones_request_pages(index, count - retired, run_pages);
 	}
-	MemoryContextSwitchTo(caller);
+	MemoryContextSwitchTo(outer);
 	MemoryContextDelete(context);
-	end_flush(index);
+	end_flush(index, &caller);
 }
 
 /*
@@ -621,11 +627,12 @@ sware_buffer_flush_piece(Relation index)
 void
 sware_buffer_flush_dead(Relation index)
 {
+	SwareIdentity caller;
 	SwareListedPage *pages;
 	int			count;
 	int			piece;
 
-	if (!try_to_begin(index))
+	if (!try_to_begin(index, &caller))
 		return;
 	count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
 	piece = dead_piece_size(index, pages, count);
@@ -641,7 +648,7 @@ sware_buffer_flush_dead(Relation index)
 	}
 	if (pages)
 		pfree(pages);
-	end_flush(index);
+	end_flush(index, &caller);
 }
 
 /*

@@ -12,9 +12,7 @@
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
-#include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 
 #include "base/compat.h"
@@ -105,13 +103,7 @@ sware_open_target(SwareTarget *target, Oid index_oid, LOCKMODE lockmode)
 	if (OidIsValid(heap_oid))
 	{
 		target->heap = table_open(heap_oid, lockmode);
-		GetUserIdAndSecContext(&target->savedUser,
-							   &target->savedSecurityContext);
-		SetUserIdAndSecContext(target->heap->rd_rel->relowner,
-							   target->savedSecurityContext |
-							   SECURITY_RESTRICTED_OPERATION);
-		target->gucLevel = NewGUCNestLevel();
-		sware_restrict_search_path();
+		sware_become_owner(target->heap, &target->caller);
 	}
 	target->index = index_open(index_oid, lockmode);
 
@@ -127,8 +119,7 @@ sware_open_target(SwareTarget *target, Oid index_oid, LOCKMODE lockmode)
 void
 sware_close_target(SwareTarget *target)
 {
-	AtEOXact_GUC(false, target->gucLevel);
-	SetUserIdAndSecContext(target->savedUser, target->savedSecurityContext);
+	sware_become_again(&target->caller);
 	index_close(target->index, target->lockmode);
 	table_close(target->heap, target->lockmode);
 }

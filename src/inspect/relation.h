@@ -11,15 +11,15 @@
 #include "storage/lockdefs.h"
 #include "utils/rel.h"
 
+#include "base/identity.h"
+
 /* An open index and its table, and what sware_close_target restores. */
 typedef struct SwareTarget
 {
 	Relation	heap;
 	Relation	index;
 	LOCKMODE	lockmode;
-	Oid			savedUser;
-	int			savedSecurityContext;
-	int			gucLevel;
+	SwareIdentity caller;
 } SwareTarget;
 
 extern void sware_open_target(SwareTarget *target, Oid index_oid,

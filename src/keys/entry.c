@@ -256,27 +256,15 @@ sware_posting_insert(IndexTuple posting, ItemPointer tid, IndexTuple *evicted)
 }
 
 /*
- * Do two leaf tuples have bytewise equal keys?  Calls no comparator.
- *
- * Usually tuples differ in size or in some byte, so a comparison of the bytes
- * is enough, unless the type can store equal values in several ways (short or
- * long varlena headers).
+ * How many of the first `columns` columns of two tuples, which have as many,
+ * are stored as the same bytes, up to the first one that is not?  Calls no
+ * comparator.
  */
-bool
-sware_keys_equal_image(Relation index, IndexTuple a, IndexTuple b)
+int
+sware_columns_of_equal_image(Relation index, IndexTuple a, IndexTuple b,
+							 int columns)
 {
 	TupleDesc	descriptor = RelationGetDescr(index);
-	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
-	Size		key_size = sware_leaf_tuple_key_size(a);
-
-	if (key_size == sware_leaf_tuple_key_size(b) &&
-		((a->t_info ^ b->t_info) & INDEX_NULL_MASK) == 0 &&
-		memcmp((char *) a + sizeof(IndexTupleData),
-			   (char *) b + sizeof(IndexTupleData),
-			   key_size - sizeof(IndexTupleData)) == 0)
-		return true;
-	if (!IndexTupleHasVarwidths(b))
-		return false;
 
 	for (int column = 1; column <= columns; column++)
 	{
@@ -286,13 +274,35 @@ sware_keys_equal_image(Relation index, IndexTuple a, IndexTuple b)
 		Datum		value_a = index_getattr(a, column, descriptor, &null_a);
 		Datum		value_b = index_getattr(b, column, descriptor, &null_b);
 
-		if (null_a != null_b)
-			return false;
-		if (!null_a && !datum_image_eq(value_a, value_b, attribute->attbyval,
-									   attribute->attlen))
-			return false;
+		if (null_a != null_b ||
+			(!null_a && !datum_image_eq(value_a, value_b, attribute->attbyval,
+										attribute->attlen)))
+			return column - 1;
 	}
-	return true;
+	return columns;
+}
+
+/*
+ * Do two leaf tuples have bytewise equal keys?  Calls no comparator.
+ *
+ * Usually tuples differ in size or in some byte, so a comparison of the bytes
+ * is enough, unless the type can store equal values in several ways (short or
+ * long varlena headers).
+ */
+bool
+sware_keys_equal_image(Relation index, IndexTuple a, IndexTuple b)
+{
+	Size		key_size = sware_leaf_tuple_key_size(a);
+	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
+
+	if (key_size == sware_leaf_tuple_key_size(b) &&
+		((a->t_info ^ b->t_info) & INDEX_NULL_MASK) == 0 &&
+		memcmp((char *) a + sizeof(IndexTupleData),
+			   (char *) b + sizeof(IndexTupleData),
+			   key_size - sizeof(IndexTupleData)) == 0)
+		return true;
+	return IndexTupleHasVarwidths(b) &&
+		sware_columns_of_equal_image(index, a, b, columns) == columns;
 }
 
 /* Raise an error: an entry is too large for the index.  `heap` may be NULL. */

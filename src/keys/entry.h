@@ -29,6 +29,8 @@ extern IndexTuple sware_posting_insert(IndexTuple posting, ItemPointer tid,
 									   IndexTuple *overflow);
 extern bool sware_posting_contains(IndexTuple posting, ItemPointer tid);
 extern bool sware_all_equal_image(Relation index);
+extern int	sware_columns_of_equal_image(Relation index, IndexTuple a,
+										 IndexTuple b, int columns);
 extern bool sware_keys_equal_image(Relation index, IndexTuple a, IndexTuple b);
 extern void sware_report_large_entry(Relation index, Relation heap,
 									 IndexTuple entry);

@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "access/hash.h"
+#include "access/htup_details.h"
 #include "access/nbtree.h"
 #include "access/stratnum.h"
 #include "catalog/pg_am_d.h"
@@ -24,6 +25,7 @@
 #include "utils/typcache.h"
 
 #include "keys/hashfunction.h"
+#include "keys/trust.h"
 
 /*
  * what identifies a column and its values' type in the backend's table of hash
@@ -106,9 +108,13 @@ extended_hash_function(Oid equality)
 		if (member->amopmethod == HASH_AM_OID &&
 			member->amopstrategy == HTEqualStrategyNumber &&
 			member->amoplefttype == member->amoprighttype)
+		{
 			function =
 				get_opfamily_proc(member->amopfamily, member->amoplefttype,
 								  member->amoplefttype, HASHEXTENDED_PROC);
+			if (!sware_is_trusted(function))
+				function = InvalidOid;
+		}
 	}
 	ReleaseSysCacheList(members);
 	return function;
@@ -177,6 +183,8 @@ sware_hash_function(Relation index, int column)
 	uint64		invalidation;
 	bool		found;
 
+	if (!sware_may_wait(index))
+		return NULL;
 	if (hash_methods == NULL)
 	{
 		HASHCTL		control = {.keysize = sizeof(HashKey),

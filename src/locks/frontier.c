@@ -14,6 +14,7 @@
 
 #include "base/faultpoint.h"
 #include "keys/abbreviation.h"
+#include "keys/trust.h"
 #include "locks/frontier.h"
 #include "pages/cache.h"
 
@@ -110,7 +111,8 @@ find_frontier(Relation index, Access *access)
 	int			place;
 
 	if (frontiers == NULL ||
-		index->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
+		index->rd_rel->relpersistence == RELPERSISTENCE_TEMP ||
+		!sware_may_wait(index))
 		return false;
 	sware_key_column_init(&access->column, index, 1, (Datum) 0, true);
 	if (!sware_has_abbreviations(&access->column))

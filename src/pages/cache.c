@@ -41,6 +41,7 @@ sware_cache(Relation index)
 		SwareCache	cache;
 
 		read_metapage(index, &cache);
+		cache.waiting = SWARE_WAITING_IS_UNKNOWN;
 		memset(&cache.leaf, 0, sizeof(SwareExpectedLeaf));
 		cache.leaf.link.block = InvalidBlockNumber;
 		cache.tail = cache.leaf.link;
@@ -64,6 +65,14 @@ sware_cache_refresh_root(Relation index)
 	cache->root = fresh.root;
 	cache->level = fresh.level;
 	cache->allEqualImage = fresh.allEqualImage;
+}
+
+/* Remember whether entries of the index may wait. */
+void
+sware_cache_set_waiting(Relation index, SwareWaiting waiting)
+{
+	if (index->rd_amcache)
+		((SwareCache *) index->rd_amcache)->waiting = waiting;
 }
 
 /*

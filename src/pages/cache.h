@@ -30,12 +30,21 @@ typedef struct SwareExpectedLeaf
 	int64		highest;
 } SwareExpectedLeaf;
 
+/* May entries of the index wait (keys/trust.h)? */
+typedef enum SwareWaiting
+{
+	SWARE_WAITING_IS_UNKNOWN,
+	SWARE_MAY_WAIT,
+	SWARE_MAY_NOT_WAIT
+} SwareWaiting;
+
 typedef struct SwareCache
 {
 	SwareLink	root;			/* as the metapage had it */
 	int			level;			/* level of the root */
 	bool		allEqualImage;	/* never changes while the file is the same */
 	uint64		indexIncarnation;	/* nor does this, except in a build */
+	SwareWaiting waiting;
 	SwareExpectedLeaf leaf;
 	SwareLink	tail;			/* an open buffer page, or no link */
 	SwareBufferState bufferState;	/* what the metapage said of the buffer */
@@ -47,6 +56,7 @@ typedef struct SwareCache
 
 extern SwareCache *sware_cache(Relation index);
 extern void sware_cache_refresh_root(Relation index);
+extern void sware_cache_set_waiting(Relation index, SwareWaiting waiting);
 extern void sware_cache_set_leaf(Relation index, const SwareExpectedLeaf *leaf);
 extern void sware_cache_set_tail(Relation index, SwareLink tail);
 extern void sware_cache_set_empty_root(Relation index, uint64 version);

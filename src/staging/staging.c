@@ -23,6 +23,7 @@
 
 #include "base/options.h"
 #include "keys/entry.h"
+#include "keys/trust.h"
 #include "layout/tuple.h"
 #include "pages/cache.h"
 #include "staging/staginginternal.h"
@@ -254,15 +255,18 @@ make_staging(Relation index)
 }
 
 /*
- * Return a staging that can take entries of an index; NULL if what this session
- * has staged for the same build was staged for another index, so that entries
- * must be stored at once.  May publish.
+ * Return a staging that can take entries of an index; NULL if they must be
+ * stored at once: they may not wait, or what this session has staged for the
+ * same build was staged for another index.  May publish.
  */
 static SwareStaging *
 usable_staging(Relation index)
 {
-	SwareStaging *staging = sware_staging_of(index);
+	SwareStaging *staging;
 
+	if (unlikely(!sware_may_wait(index)))
+		return NULL;
+	staging = sware_staging_of(index);
 	if (likely(staging == NULL))
 		return make_staging(index);
 	if (unlikely(staging->count > 0 && !sware_is_made_for(staging, index)))
@@ -428,11 +432,19 @@ stage(SwareStaging *staging, Relation index, Relation heap, Datum *values,
 {
 	Size		data_size =
 		sware_entry_data_size(&staging->form, index, values, isnull);
+	IndexTuple	formed = NULL;
 
+	/* an error leaves nothing behind: forming comes before locking */
+	if (unlikely(data_size == 0))
+	{
+		formed = index_form_tuple(RelationGetDescr(index), values, isnull);
+		formed->t_tid = *tid;
+		sware_check_entry_size(index, heap, formed);
+	}
 	if (unlikely(staging->count == 0))
 		lock_index(staging);
 	begin_segment(staging);
-	if (likely(data_size > 0))
+	if (likely(formed == NULL))
 	{
 		Size		size = sware_size_with_data(data_size);
 
@@ -443,11 +455,6 @@ stage(SwareStaging *staging, Relation index, Relation heap, Datum *values,
 	}
 	else
 	{
-		IndexTuple	formed =
-			index_form_tuple(RelationGetDescr(index), values, isnull);
-
-		formed->t_tid = *tid;
-		sware_check_entry_size(index, heap, formed);
 		sware_add_copy(&staging->entries, formed);
 		pfree(formed);
 	}

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "keys/numbersearch.h"
+#include "keys/trust.h"
 #include "layout/page.h"
 #include "pages/cache.h"
 #include "pages/pageaccess.h"
@@ -83,8 +84,12 @@ sware_note_leaf(const SwareSearchKey *key, Buffer buffer, bool is_writer)
 	bool		has_numbers = sware_search_column_set(&first, key, 0);
 	bool		is_next;
 
-	/* without numbers, each key that belongs elsewhere costs a look */
-	if (!has_numbers && !sware_page_is_rightmost(page))
+	/*
+	 * Without numbers, each key that belongs elsewhere costs a look.  A key
+	 * that may not wait is compared as in nbtree.
+	 */
+	if ((!has_numbers || !sware_may_wait(index)) &&
+		!sware_page_is_rightmost(page))
 		return;
 
 	is_next = sware_link_is_valid(leaf.link) &&

@@ -20,6 +20,7 @@
 #include "base/options.h"
 #include "keys/entry.h"
 #include "keys/searchkey.h"
+#include "keys/trust.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
@@ -89,7 +90,8 @@ typedef struct Visits
 
 /*
  * Where does an entry go that is not on the leaf yet, if there is room?
- * `sorted_offset` is its place in the sorted part.
+ * `sorted_offset` is its place in the sorted part.  Only entries that may wait
+ * go to the append area: when it is folded in, they are compared once more.
  */
 static Placement
 place_new_entry(const SwareSearchKey *key, Page page, Size size,
@@ -102,7 +104,8 @@ place_new_entry(const SwareSearchKey *key, Page page, Size size,
 	if (PageGetFreeSpace(page) < MAXALIGN(size))
 		placement.kind = PLACEMENT_NO_ROOM;
 	else if (append_items == 0 &&
-			 last_sorted + 1 - sorted_offset <= SMALL_SHIFT)
+			 (last_sorted + 1 - sorted_offset <= SMALL_SHIFT ||
+			  !sware_may_wait(key->index)))
 		return placement;
 	else if (append_items == SWARE_MAX_APPEND_ITEMS)
 		placement.kind = PLACEMENT_FOLD;

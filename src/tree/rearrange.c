@@ -69,6 +69,25 @@ item_position(const SwareSearchKey *key, const SwareItems *items)
 }
 
 /*
+ * Return the index of the item that is a tuple, or has its TID in a posting
+ * list; -1 if there is none.  Compares no keys: an entry is not compared with
+ * itself, as its comparison may fail.
+ */
+static int
+position_of(const SwareItems *items, IndexTuple tuple)
+{
+	for (int i = 0; i < items->count; i++)
+	{
+		if (items->tuples[i] == tuple ||
+			(sware_tuple_is_posting(items->tuples[i]) &&
+			 !sware_tuple_is_posting(tuple) &&
+			 sware_posting_contains(items->tuples[i], &tuple->t_tid)))
+			return i;
+	}
+	return -1;
+}
+
+/*
  * Insert an entry into the items of a leaf, unless they have it already.
  * `position` is that of the first item that is not before the entry.  Returns
  * the index of the item that was inserted, or -1.
@@ -271,7 +290,6 @@ sware_rearrange(SwareSearchKey *key, Buffer buffer,
 	is_scattered = lie_here_and_there(key, items, entries, count, stored);
 	if (is_scattered)
 		bound = NULL;
-	sware_search_key_set_entry(key, new_item);
 
 	rewrite = space <= room;
 	if (!rewrite &&
@@ -298,7 +316,8 @@ sware_rearrange(SwareSearchKey *key, Buffer buffer,
 	}
 	else
 	{
-		int			last = bound ? left_count - 1 : item_position(key, items);
+		int			last = bound ? left_count - 1 :
+			position_of(items, new_item);
 
 		sware_count_leaf_split(index);
 		sware_split(index, buffer, items, is_scattered ? -1 : last, bound,

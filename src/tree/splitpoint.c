@@ -13,6 +13,7 @@
 
 #include "base/options.h"
 #include "keys/entry.h"
+#include "keys/trust.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
@@ -66,14 +67,28 @@ follows_closely(ItemPointer before, ItemPointer tid)
 		ItemPointerGetOffsetNumber(tid) == FirstOffsetNumber;
 }
 
+/*
+ * How many columns tell two tuples of a leaf apart, as in
+ * sware_pivot_columns_needed?  Keys that may not wait are not compared for
+ * that: how they are stored tells nearly as much.
+ */
+static int
+columns_needed(const SplitContext *split, IndexTuple left, IndexTuple right)
+{
+	return sware_may_wait(split->index) ?
+		sware_pivot_columns_needed(split->index, left, right) :
+		sware_columns_of_equal_image(split->index, left, right,
+									 IndexRelationGetNumberOfKeyAttributes(split->index)) + 1;
+}
+
 /* Do all items have the same key? */
 static bool
 has_single_key(const SplitContext *split)
 {
 	const SwareItems *items = split->items;
 
-	return sware_pivot_columns_needed(split->index, items->tuples[0],
-									  items->tuples[items->count - 1]) >
+	return columns_needed(split, items->tuples[0],
+						  items->tuples[items->count - 1]) >
 		IndexRelationGetNumberOfKeyAttributes(split->index);
 }
 
@@ -155,9 +170,7 @@ pivot_cost(const SplitContext *split, int first_right)
 
 	if (!split->isLeaf)
 		return sware_tuple_count(right) + (sware_pivot_has_tid(right) ? 1 : 0);
-	return sware_pivot_columns_needed(split->index,
-									  split->items->tuples[first_right - 1],
-									  right);
+	return columns_needed(split, split->items->tuples[first_right - 1], right);
 }
 
 /*
