@@ -82,7 +82,7 @@ sware_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 
 	if (free_pages)
 	{
-		sware_tree_order_leaves(info->index, free_pages);
+		sware_tree_order_leaves(info, free_pages);
 		sware_block_set_free(free_pages);
 	}
 

@@ -275,6 +275,79 @@ sware_set_version_properties(IndexAmRoutine *routine,
 #define sware_collates_by_bytes(collation)	lc_collate_is_c(collation)
 #endif
 
+/* 19 takes one number of a table's entries, and not two */
+#if PG_VERSION_NUM >= 190000
+#define sware_init_shared_hash(name, size, control, flags) \
+	ShmemInitHash(name, size, control, flags)
+#else
+#define sware_init_shared_hash(name, size, control, flags) \
+	ShmemInitHash(name, size, size, control, flags)
+#endif
+
+/* 19 asks for options of scans of tables; none is wanted */
+#if PG_VERSION_NUM >= 190000
+#define sware_beginscan_parallel(heap, scan) \
+	table_beginscan_parallel(heap, scan, SO_NONE)
+#define sware_index_fetch_begin(heap)	table_index_fetch_begin(heap, SO_NONE)
+#else
+#define sware_beginscan_parallel(heap, scan) \
+	table_beginscan_parallel(heap, scan)
+#define sware_index_fetch_begin(heap)	table_index_fetch_begin(heap)
+#endif
+
+/* 19 has another word */
+#if PG_VERSION_NUM >= 190000
+#define sware_set_checksum(page, block)	PageSetChecksum(page, block)
+#else
+#define sware_set_checksum(page, block)	PageSetChecksumInplace(page, block)
+#endif
+
+/* 19 has to be told that a descriptor has all its columns */
+#if PG_VERSION_NUM >= 190000
+#define sware_finish_descriptor(descriptor)	TupleDescFinalize(descriptor)
+#else
+#define sware_finish_descriptor(descriptor)	((void) (descriptor))
+#endif
+
+/*
+ * Marks (hint bits) may be set under a share lock.  From 19 on, a page is
+ * written while others may have it share-locked, so the server has to be asked
+ * first, and may say no: then no bit may change.  After the last bit,
+ * sware_finish_marks is called, unless the answer was no.
+ */
+#if PG_VERSION_NUM >= 190000
+#define sware_begin_marks(buffer)	BufferBeginSetHintBits(buffer)
+#define sware_finish_marks(buffer, changed) \
+	BufferFinishSetHintBits(buffer, changed, true)
+#else
+#define sware_begin_marks(buffer)	((void) (buffer), true)
+#define sware_finish_marks(buffer, changed) \
+	do { \
+		if (changed) \
+			MarkBufferDirtyHint(buffer, true); \
+	} while (0)
+#endif
+
+/* Before 19, the content lock of a page is a lightweight lock. */
+#if PG_VERSION_NUM < 190000
+#define SWARE_CONTENT_LOCKS_ARE_LWLOCKS
+#endif
+
+/*
+ * From 19 on, autovacuum has parallel workers.  Is it autovacuum that this is
+ * done for?
+ */
+#if PG_VERSION_NUM >= 190000
+#define sware_is_for_autovacuum(info)	((info)->is_autovacuum)
+#else
+#define sware_is_for_autovacuum(info) \
+	((void) (info), sware_is_autovacuum_worker())
+#endif
+
+/* The table that a node of a plan is changing now: executor internals. */
+#define sware_current_target(node) \
+	((node)->resultRelInfo + (node)->mt_lastResultIndex)
+
 /* 16 made parameters const that some functions only read */
 #if PG_VERSION_NUM >= 160000
 #define SWARE_VALUES_TYPE	const Datum *

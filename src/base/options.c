@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "access/reloptions.h"
 #include "miscadmin.h"
 #include "storage/lockdefs.h"

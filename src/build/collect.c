@@ -10,6 +10,7 @@
 #include "access/parallel.h"
 #include "access/tableam.h"
 
+#include "base/compat.h"
 #include "build/collect.h"
 
 typedef struct CollectState
@@ -54,7 +55,7 @@ sware_collect_entries(SwareEntrySort *sort, Relation heap, Relation index,
 		result.rows =
 			table_index_build_scan(heap, index, index_info, true,
 								   !IsParallelWorker(), add_row, &state,
-								   table_beginscan_parallel(heap,
+								   sware_beginscan_parallel(heap,
 															shared_scan));
 	else
 		result.rows = table_index_build_scan(heap, index, index_info, false,

@@ -261,7 +261,7 @@ validate_columns(PageItem *item, int columns, Size end)
 	IndexTuple	tuple = item->tuple;
 	TupleDesc	descriptor = RelationGetDescr(item->index);
 	Size		position = IndexInfoFindDataOffset(tuple->t_info);
-	bits8	   *nulls = (bits8 *) ((char *) tuple + sizeof(IndexTupleData));
+	uint8	   *nulls = (uint8 *) ((char *) tuple + sizeof(IndexTupleData));
 	bool		has_null = false;
 	bool		has_variable = false;
 

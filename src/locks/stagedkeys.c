@@ -402,7 +402,7 @@ sware_become_stager(Relation index)
 		 * A session that exits in a transaction aborts it, which voids what
 		 * it has staged.
 		 */
-		before_shmem_exit(give_up_seats_at_exit, (Datum) 0);
+		on_shmem_exit(give_up_seats_at_exit, (Datum) 0);
 		is_registered = true;
 	}
 

@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "base/compat.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
@@ -326,10 +327,12 @@ sware_mark_buffer_entries(Relation index, SwareLink link,
 	Buffer		buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_SHARE);
 	Size		from = SWARE_BUFFER_START;
 	int			marked = 0;
+	bool		may_mark;
 
 	if (!BufferIsValid(buffer))
 		return;
-	for (int i = 0; i < count; i++)
+	may_mark = sware_begin_marks(buffer);
+	for (int i = 0; may_mark && i < count; i++)
 	{
 		IndexTuple	entry = entry_at(index, link.block,
 									 BufferGetPage(buffer), &places[i], &from);
@@ -339,8 +342,8 @@ sware_mark_buffer_entries(Relation index, SwareLink link,
 		entry->t_info |= SWARE_MARKED_ENTRY;
 		marked++;
 	}
-	if (marked > 0)
-		MarkBufferDirtyHint(buffer, true);
+	if (may_mark)
+		sware_finish_marks(buffer, marked > 0);
 	sware_release_buffer(buffer);
 	if (marked > 0)
 		sware_count_marked(index, marked);

@@ -30,6 +30,7 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+#include "base/compat.h"
 #include "shared/statistics.h"
 
 /* indexes that shared memory has accounts for, at most */
@@ -311,7 +312,7 @@ make_own_accounts(void)
 	if (!is_registered)
 	{
 		RegisterXactCallback(empty_at_transaction_end, NULL);
-		before_shmem_exit(empty_at_exit, (Datum) 0);
+		on_shmem_exit(empty_at_exit, (Datum) 0);
 		is_registered = true;
 	}
 }
@@ -612,8 +613,9 @@ sware_statistics_attach(void)
 		SpinLockInit(&shared_list->mutex);
 		dlist_init(&shared_list->accounts);
 	}
-	shared_accounts = ShmemInitHash("sware statistics", MAX_ACCOUNTS,
-									MAX_ACCOUNTS, &control,
-									HASH_ELEM | HASH_BLOBS | HASH_FIXED_SIZE);
+	shared_accounts = sware_init_shared_hash("sware statistics", MAX_ACCOUNTS,
+											 &control,
+											 HASH_ELEM | HASH_BLOBS |
+											 HASH_FIXED_SIZE);
 	shared_lock = &GetNamedLWLockTranche("SwareStatistics")->lock;
 }

@@ -22,6 +22,7 @@
 #include "storage/smgr.h"
 #include "utils/memutils.h"
 
+#include "base/compat.h"
 #include "base/options.h"
 #include "keys/entry.h"
 #include "layout/page.h"
@@ -103,7 +104,7 @@ write_batch(SwareBulkload *load)
 
 	for (int i = 0; i < load->batchCount; i++)
 	{
-		PageSetChecksumInplace(load->batch[i], load->written);
+		sware_set_checksum(load->batch[i], load->written);
 		smgrextend(RelationGetSmgr(load->index), MAIN_FORKNUM,
 				   load->written++, (char *) load->batch[i], true);
 	}
@@ -140,7 +141,7 @@ finish_write(SwareBulkload *load, BlockNumber block)
 	/* the block has been skipped, and has zeroes so far */
 	Assert(load->batchCount == 0);
 	sware_wal_write_new_pages(load->index, MAIN_FORKNUM, block, &page, 1);
-	PageSetChecksumInplace(page, block);
+	sware_set_checksum(page, block);
 	smgrwrite(RelationGetSmgr(load->index), MAIN_FORKNUM, block, (char *) page,
 			  true);
 }

@@ -10,12 +10,13 @@
 #include "executor/tuptable.h"
 #include "utils/snapmgr.h"
 
+#include "base/compat.h"
 #include "tree/deadrows.h"
 
 void
 sware_row_check_begin(SwareRowCheck *check, Relation heap)
 {
-	check->fetch = table_index_fetch_begin(heap);
+	check->fetch = sware_index_fetch_begin(heap);
 	check->slot = table_slot_create(heap, NULL);
 	InitNonVacuumableSnapshot(check->snapshot, GlobalVisTestFor(heap));
 }

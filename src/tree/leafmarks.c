@@ -11,6 +11,7 @@
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 
+#include "base/compat.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
@@ -117,8 +118,11 @@ sware_mark_dead_items(SwareTreeCursor *cursor)
 	buffer = lock_leaf_to_mark(cursor);
 	if (BufferIsValid(buffer))
 	{
+		bool		may_mark = sware_begin_marks(buffer);
+		int			end = may_mark ? cursor->lastDead + 1 : cursor->firstDead;
+
 		page = BufferGetPage(buffer);
-		for (int item = cursor->firstDead; item <= cursor->lastDead; item++)
+		for (int item = cursor->firstDead; item < end; item++)
 		{
 			OffsetNumber offset = position->pageOffsets[item];
 
@@ -131,8 +135,8 @@ sware_mark_dead_items(SwareTreeCursor *cursor)
 			marked += sware_leaf_tuple_tid_count(sware_page_tuple(page,
 																  offset));
 		}
-		if (marked > 0)
-			MarkBufferDirtyHint(buffer, true);
+		if (may_mark)
+			sware_finish_marks(buffer, marked > 0);
 		if (BufferIsValid(position->buffer))
 			sware_unlock_buffer(buffer);
 		else

@@ -110,11 +110,15 @@ memory_limit(void)
 	return has_own_limit() ? autovacuum_work_mem : maintenance_work_mem;
 }
 
-/* Which configuration parameter says that? */
+/*
+ * Which configuration parameter says that?  A parallel worker of autovacuum has
+ * its part of autovacuum_work_mem as maintenance_work_mem.
+ */
 static const char *
-memory_parameter(void)
+memory_parameter(const IndexVacuumInfo *info)
 {
-	return has_own_limit() ? "autovacuum_work_mem" : "maintenance_work_mem";
+	return sware_is_for_autovacuum(info) && autovacuum_work_mem != -1 ?
+		"autovacuum_work_mem" : "maintenance_work_mem";
 }
 
 /* Does a block begin a piece, behind that of the leaf before? */
@@ -447,8 +451,10 @@ find_scattered_leaves(LeafOrder *order)
  * content locks.
  */
 void
-sware_tree_order_leaves(Relation index, SwareBlockSet *free_pages)
+sware_tree_order_leaves(const IndexVacuumInfo *info,
+						SwareBlockSet *free_pages)
 {
+	Relation	index = info->index;
 	LeafOrder	order = {.index = index,.freePages = free_pages};
 	int64		kilobytes = memory_limit();
 
@@ -475,7 +481,7 @@ sware_tree_order_leaves(Relation index, SwareBlockSet *free_pages)
 						RelationGetRelationName(index)),
 				 errdetail("%lld kB are needed.",
 						   (long long) (order.count * BYTES_PER_LEAF / 1024 + 1)),
-				 errhint("Consider increasing \"%s\".", memory_parameter())));
+				 errhint("Consider increasing \"%s\".", memory_parameter(info))));
 	else if (order.count > 0 && choose_targets(&order))
 		move_leaves(&order);
 

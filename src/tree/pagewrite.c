@@ -85,7 +85,7 @@ sware_set_high_key(Page page, IndexTuple high_key)
 void
 sware_add_item(Page page, IndexTuple tuple, OffsetNumber offset)
 {
-	if (PageAddItem(page, (Item) tuple, IndexTupleSize(tuple), offset,
+	if (PageAddItem(page, (Pointer) tuple, IndexTupleSize(tuple), offset,
 					false, false) != offset)
 		elog(ERROR, "failed to add item at offset %u", offset);
 }

@@ -58,7 +58,8 @@ extern void sware_tree_cleanup(IndexVacuumInfo *info,
 							   IndexBulkDeleteResult *stats,
 							   SwareMetPages *sorted_pages,
 							   SwareBlockSet *free_pages);
-extern void sware_tree_order_leaves(Relation index, SwareBlockSet *free_pages);
+extern void sware_tree_order_leaves(const IndexVacuumInfo *info,
+									SwareBlockSet *free_pages);
 
 #pragma GCC visibility pop
 

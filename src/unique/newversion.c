@@ -17,6 +17,7 @@
 #include "storage/bufmgr.h"
 #include "utils/datum.h"
 
+#include "base/compat.h"
 #include "staging/staging.h"
 #include "unique/newversion.h"
 
@@ -59,7 +60,7 @@ old_version_in(PlanState *state, const SwareNewRow *row)
 	if (state == NULL || !IsA(state, ModifyTableState) ||
 		node->operation == CMD_INSERT || node->operation == CMD_DELETE)
 		return NULL;
-	target = node->resultRelInfo + node->mt_lastResultIndex;
+	target = sware_current_target(node);
 	if (RelationGetRelid(target->ri_RelationDesc) !=
 		RelationGetRelid(row->heap) ||
 		target->ri_oldTupleSlot == NULL ||

@@ -230,8 +230,8 @@ describe_change(ChangedPage *changed)
 }
 
 /* Is a page what it is meant to be, but for its free space? */
-static bool
 pg_attribute_unused()
+static bool
 is_as_copy(const ChangedPage *changed)
 {
 	Page		page = BufferGetPage(changed->buffer);
@@ -346,7 +346,7 @@ add_item_by_comparison(Relation index, Buffer buffer, IndexTuple tuple,
 	SwareWal   *wal = sware_wal_begin(index);
 	Page		page = sware_wal_change(wal, buffer);
 
-	if (PageAddItem(page, (Item) tuple, IndexTupleSize(tuple), offset,
+	if (PageAddItem(page, (Pointer) tuple, IndexTupleSize(tuple), offset,
 					false, false) != offset)
 		elog(ERROR, "failed to add item to block %u of index \"%s\"",
 			 BufferGetBlockNumber(buffer), RelationGetRelationName(index));
@@ -381,7 +381,8 @@ sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 
 	START_CRIT_SECTION();
 
-	if (PageAddItem(page, (Item) tuple, size, offset, false, false) != offset)
+	if (PageAddItem(page, (Pointer) tuple, size, offset, false,
+					false) != offset)
 		elog(PANIC, "failed to add item to block %u of index \"%s\"",
 			 BufferGetBlockNumber(buffer), RelationGetRelationName(index));
 	if (to_append_area)

@@ -16,6 +16,7 @@
  */
 #include "postgres.h"
 
+#include "base/compat.h"
 #include "base/options.h"
 #include "storage/shmem.h"
 #include "utils/hsearch.h"
@@ -112,10 +113,10 @@ sware_zones_attach(void)
 	locks = GetNamedLWLockTranche("SwareZones");
 	sware_pool_attach(memory + CACHELINEALIGN(sizeof(ZoneTable)),
 					  sware_shared_memory, !found, &locks[PARTITIONS].lock);
-	all_zones = ShmemInitHash("sware zones of indexes", entry_limit(),
-							  entry_limit(), &control,
-							  HASH_ELEM | HASH_BLOBS | HASH_PARTITION |
-							  HASH_FIXED_SIZE);
+	all_zones = sware_init_shared_hash("sware zones of indexes", entry_limit(),
+									   &control,
+									   HASH_ELEM | HASH_BLOBS |
+									   HASH_PARTITION | HASH_FIXED_SIZE);
 	table = (ZoneTable *) memory;
 	if (!found)
 	{

@@ -42,7 +42,7 @@ package_sources()
 	[ -n "$main" ] || fail "this machine's package sources name no Debian mirror"
 	echo "$type [signed-by=$debian_keyring] $main $release main"
 	case $release in
-		forky | sid) ;;
+		forky | sid | experimental) ;;
 		*) [ -z "$security" ] || echo "$type [signed-by=$debian_keyring] $security $release-security main" ;;
 	esac
 }
@@ -56,7 +56,8 @@ releases_of()
 		16) ;;
 		17) echo trixie ;;
 		18) echo forky sid ;;
-		*) fail "PostgreSQL $1 is not one of 15 to 18" ;;
+		19) echo sid experimental ;;
+		*) fail "PostgreSQL $1 is not one of 15 to 19" ;;
 	esac
 }
 

@@ -22,6 +22,7 @@
 #include "storage/lwlock.h"
 #include "utils/wait_event.h"
 
+#include "base/compat.h"
 #include "layout/page.h"
 
 
@@ -44,6 +45,8 @@ static int64 comparisons = 0;
 static int64 comparisons_unlocked = 0;
 static int64 hashes = 0;
 static int	most_locked_pages = 0;
+
+#ifdef SWARE_CONTENT_LOCKS_ARE_LWLOCKS
 
 /* What is a locked page, if it is not one of a tree?  NULL if it is. */
 static const char *
@@ -92,6 +95,19 @@ look_at_lock(LWLock *lock, LWLockMode mode, void *argument)
 		held->forbidden = forbidden;
 }
 
+#else
+
+static void
+look_at_lock(LWLock *lock, LWLockMode mode, void *argument)
+{
+	Held	   *held = argument;
+
+	held->locks++;
+	held->forbidden = GetLWLockIdentifier(PG_WAIT_LWLOCK, lock->tranche);
+}
+
+#endif
+
 /* Raise an error if a function is called where it may not be called. */
 static Held
 look_around(const char *function)
@@ -99,6 +115,11 @@ look_around(const char *function)
 	Held		held = {0, 0, NULL};
 
 	ForEachLWLockHeldByMe(look_at_lock, &held);
+#ifndef SWARE_CONTENT_LOCKS_ARE_LWLOCKS
+	/* it cannot be told of which pages the content locks are */
+	held.treePages = InterruptHoldoffCount - held.locks;
+	held.locks = InterruptHoldoffCount;
+#endif
 	if (CritSectionCount > 0)
 		elog(ERROR, "a %s function is called in a critical section", function);
 	if (held.forbidden != NULL)
