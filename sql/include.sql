@@ -41,6 +41,7 @@ SELECT compare('SELECT a, b FROM l WHERE a > 50 ORDER BY a DESC');
 SELECT check_all();
 
 -- Commands with INCLUDE that are refused.
+\set VERBOSITY sqlstate
 CREATE INDEX ON twin_sware.t USING sware (a) INCLUDE (b DESC);
 CREATE INDEX ON twin_sware.t USING sware (a) INCLUDE (b text_ops);
 CREATE INDEX ON twin_sware.t USING sware (a) INCLUDE ((c + 1));

@@ -79,8 +79,9 @@ DECLARE
 BEGIN
 	PERFORM set_config('search_path', twin || ', public', true);
 	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-		CONTINUE WHEN line LIKE '%Disabled: true';
-		RETURN NEXT regexp_replace(line, ' \(returns .*\)', '');
+		CONTINUE WHEN line ~ 'Disabled: true$|Replaces: ';
+		line := regexp_replace(line, ' \(returns .*\)', '');
+		RETURN NEXT regexp_replace(line, '((Init|Sub)Plan) [^ )]*', '\1');
 	END LOOP;
 	PERFORM set_config('search_path', saved_path, true);
 END

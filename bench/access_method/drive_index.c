@@ -27,6 +27,8 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "base/compat.h"
+
 PG_MODULE_MAGIC;
 
 /* how many rows of one bigint a page of a table has; the benchmark checks it */
@@ -160,12 +162,9 @@ begin_drive(Drive *drive, Oid index_oid, bool reads)
 											   ALLOCSET_DEFAULT_SIZES);
 	drive->scan = NULL;
 	if (reads)
-		drive->scan = index_beginscan(drive->heap, drive->index,
-									  GetActiveSnapshot(),
-#if PG_VERSION_NUM >= 180000
-									  NULL,
-#endif
-									  drive->width == 1 ? 1 : 2, 0);
+		drive->scan = sware_index_beginscan(drive->heap, drive->index,
+											GetActiveSnapshot(),
+											drive->width == 1 ? 1 : 2);
 }
 
 static void
@@ -173,9 +172,7 @@ end_drive(Drive *drive)
 {
 	if (drive->scan != NULL)
 		index_endscan(drive->scan);
-#if PG_VERSION_NUM >= 170000
-	index_insert_cleanup(drive->index, drive->info);
-#endif
+	sware_end_inserts(drive->index, drive->info);
 	MemoryContextDelete(drive->row_context);
 	index_close(drive->index, NoLock);
 	table_close(drive->heap, NoLock);

@@ -182,8 +182,14 @@ sware_extend_file(Relation index, int pages, BlockNumber *first)
 #define sware_count_index_search(scan)	((void) (scan))
 #endif
 
-/* 18 begins a scan with a place to count its descents in; none is wanted */
-#if PG_VERSION_NUM >= 180000
+/*
+ * 18 begins a scan with a place to count its descents in, and 19 with options;
+ * none is wanted.
+ */
+#if PG_VERSION_NUM >= 190000
+#define sware_index_beginscan(heap, index, snapshot, keys) \
+	index_beginscan(heap, index, snapshot, NULL, keys, 0, SO_NONE)
+#elif PG_VERSION_NUM >= 180000
 #define sware_index_beginscan(heap, index, snapshot, keys) \
 	index_beginscan(heap, index, snapshot, NULL, keys, 0)
 #else
@@ -200,6 +206,14 @@ sware_extend_file(Relation index, int pages, BlockNumber *first)
 	int key_count, int order_by_count
 #else
 #define SWARE_ESTIMATE_PARALLEL_SCAN_PARAMETERS	void
+#endif
+
+/*
+ * Before 18, unique indexes of partitioned tables need an operator that the
+ * server finds for btree only.
+ */
+#if PG_VERSION_NUM < 180000
+#define SWARE_UNIQUE_PARTITIONS_NEED_BTREE
 #endif
 
 /* 18 renamed the offset of an access method's state in a parallel scan's */
@@ -326,6 +340,22 @@ sware_set_version_properties(IndexAmRoutine *routine,
 		if (changed) \
 			MarkBufferDirtyHint(buffer, true); \
 	} while (0)
+#endif
+
+/* 19 wants the name of a kind of locks before there is one */
+#if PG_VERSION_NUM >= 190000
+#define sware_new_tranche(name)	LWLockNewTrancheId(name)
+#else
+#define sware_new_tranche(name)	((void) (name), LWLockNewTrancheId())
+#endif
+
+/* 17 has something to do at the end of inserts */
+#if PG_VERSION_NUM >= 170000
+#define sware_end_inserts(index, index_info) \
+	index_insert_cleanup(index, index_info)
+#else
+#define sware_end_inserts(index, index_info) \
+	((void) (index), (void) (index_info))
 #endif
 
 /* Before 19, the content lock of a page is a lightweight lock. */

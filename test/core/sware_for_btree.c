@@ -22,6 +22,8 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
+#include "base/compat.h"
+
 PG_MODULE_MAGIC;
 
 void		_PG_init(void);
@@ -73,7 +75,7 @@ is_reserved(IndexStmt *statement)
 		return false;
 	if (unique_indexes_stay())
 		return true;
-#if PG_VERSION_NUM < 180000
+#ifdef SWARE_UNIQUE_PARTITIONS_NEED_BTREE
 	/* core finds the operator that the partition key needs for btree only */
 	table = RangeVarGetRelid(statement->relation, NoLock, true);
 	if (OidIsValid(table) &&

@@ -17,7 +17,7 @@ use IPC::Run ();
 use Test::More;
 use Time::HiRes qw(usleep);
 
-our @EXPORT = qw(am choose pick prepare_database preload check_statement check_index
+our @EXPORT = qw(am choose pick skip_file prepare_database preload check_statement check_index
   flush_statement index_agrees make_disagreements make_mark_count make_verdicts has_good_indexes
   sequential_summary ordered_summary grep_log did_not_crash unlogged_is_empty
   run_sql start_standby script_files start_load load_goes_on stop_load ask_beside_load
@@ -58,6 +58,15 @@ sub pick
 {
 	my @list = @_;
 	return $list[ choose(0, $#list) ];
+}
+
+# Ends a test that cannot be made on this machine or server: it counts as skipped.
+sub skip_file
+{
+	my ($reason) = @_;
+  SKIP: { skip $reason, 1; }
+	done_testing();
+	exit;
 }
 
 # The line of postgresql.conf that loads the library when the server starts.

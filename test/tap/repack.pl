@@ -24,7 +24,7 @@ if ($node->safe_psql('postgres',
 		"SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_repack'") eq '0')
 {
 	$node->stop;
-	plan(skip_all => 'this server has no pg_repack');
+	skip_file('this server has no pg_repack');
 }
 
 my $am = am();

@@ -95,15 +95,23 @@ look_at_lock(LWLock *lock, LWLockMode mode, void *argument)
 		held->forbidden = forbidden;
 }
 
+/* Look at all locks that this backend holds. */
+static void
+look_at_locks(Held *held)
+{
+	ForEachLWLockHeldByMe(look_at_lock, held);
+}
+
 #else
 
+/*
+ * It cannot be told of which pages content locks are, nor whether a lock is one
+ * of a page.
+ */
 static void
-look_at_lock(LWLock *lock, LWLockMode mode, void *argument)
+look_at_locks(Held *held)
 {
-	Held	   *held = argument;
-
-	held->locks++;
-	held->forbidden = GetLWLockIdentifier(PG_WAIT_LWLOCK, lock->tranche);
+	held->treePages = held->locks = InterruptHoldoffCount;
 }
 
 #endif
@@ -114,12 +122,7 @@ look_around(const char *function)
 {
 	Held		held = {0, 0, NULL};
 
-	ForEachLWLockHeldByMe(look_at_lock, &held);
-#ifndef SWARE_CONTENT_LOCKS_ARE_LWLOCKS
-	/* it cannot be told of which pages the content locks are */
-	held.treePages = InterruptHoldoffCount - held.locks;
-	held.locks = InterruptHoldoffCount;
-#endif
+	look_at_locks(&held);
 	if (CritSectionCount > 0)
 		elog(ERROR, "a %s function is called in a critical section", function);
 	if (held.forbidden != NULL)

@@ -16,6 +16,7 @@
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 
+#include "base/compat.h"
 #include "locks/keyset.h"
 #include "zones/zones.h"
 
@@ -68,7 +69,7 @@ init_lock(LWLock *lock)
 	static int	tranche = 0;
 
 	if (tranche == 0)
-		tranche = LWLockNewTrancheId();
+		tranche = sware_new_tranche("sware_keysets");
 	LWLockInitialize(lock, tranche);
 }
 
