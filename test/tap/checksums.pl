@@ -121,14 +121,16 @@ CHECKPOINT;
 \endif
 SQL
 );
-my ($done, $cancelled, $others) = ask_beside_load($node, 6, $ENV{SWARE_CHECKSUM_TRANSACTIONS} // 400, @scripts);
+my ($done, $cancelled, $others) =
+  ask_beside_load($node, 6, $ENV{SWARE_CHECKSUM_TRANSACTIONS} // 400, @scripts);
 is($others, '', 'no statement meets a page with a wrong checksum');
 cmp_ok($done, '>', 1000, 'transactions were done');
-cmp_ok($node->safe_psql('postgres', "SELECT sum(marked(i)) FROM unnest('{t_key,t_id,queue_number}'::regclass[]) i"),
-	'>', 0, 'entries are marked') if $am ne 'btree';
+my $marks = "SELECT sum(marked(i)) FROM unnest('{t_key,t_id,queue_number}'::regclass[]) i";
+cmp_ok($node->safe_psql('postgres', $marks), '>', 0, 'entries are marked') if $am ne 'btree';
 check_index($node, $_, 'after the storm') foreach qw(t_key t_id queue_number);
 $node->stop;
 command_like([ 'pg_checksums', '--check', '-D', $node->data_dir ], qr/Bad checksums:\s+0\b/,
 	'all pages on the disk have the right checksums');
-is(join("\n", grep_log($node, qr/page verification failed|invalid page/)), '', 'nor does the log tell of others');
+is(join("\n", grep_log($node, qr/page verification failed|invalid page/)), '',
+	'nor does the log tell of others');
 done_testing();
