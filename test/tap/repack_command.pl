@@ -69,7 +69,8 @@ foreach my $round (1 .. 3)
 	# while it waits for the writers, which it does in the end
 	my $holder = start_holder($node, 'BEGIN; INSERT INTO t VALUES (-1, -1, \'held\');');
 	interrupt($node, $round % 2 ? 'pg_cancel_backend' : 'pg_terminate_backend',
-		"wait_event_type IN ('Lock', 'IPC')", 'REPACK (CONCURRENTLY) t;', undef, "round $round: it is interrupted");
+		"wait_event_type IN ('Lock', 'IPC')", 'REPACK (CONCURRENTLY) t;', undef,
+		"round $round: it is interrupted");
 	end_session($node, $holder);
 	is_right("round $round: after that");
 }
