@@ -15,6 +15,9 @@
 #include "access/cmptype.h"
 #endif
 #include "access/relscan.h"
+#if PG_VERSION_NUM >= 190000
+#include "access/tableam.h"
+#endif
 #include "commands/vacuum.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
