@@ -421,7 +421,7 @@ my %waits = (
 		'INSERT INTO u VALUES (2, 5001);', "wait_event_type = 'Lock' AND wait_event = 'transactionid'" ],
 	'for a pin, in VACUUM' => [ undef, "BEGIN; $ordered
 		DECLARE c CURSOR FOR SELECT key, id FROM t WHERE key > 1000 ORDER BY key; FETCH 1 FROM c;",
-		'VACUUM (INDEX_CLEANUP ON) t;', "wait_event = 'BufferPin'" ],
+		'VACUUM (INDEX_CLEANUP ON) t;', "wait_event IN ('BufferPin', 'BufferCleanup')" ],
 );
 foreach my $wait ($parts{waits} ? sort keys %waits : ())
 {
