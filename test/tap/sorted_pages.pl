@@ -120,53 +120,23 @@ foreach my $number (1 .. 12)
 }
 cmp_ok($refused, '>', 3, 'requests for disk space were refused');
 
-# A session in the background.
-sub start_session
-{
-	my ($name, $sql) = @_;
-	local $ENV{PGAPPNAME} = $name;
-	my $session = { name => $name, out => '', err => '' };
-	my $file = PostgreSQL::Test::Utils::tempdir() . '/session.sql';
-	append_to_file($file, $sql);
-	$session->{run} = IPC::Run::start([ 'psql', '-XqAt', '-d', $node->connstr('postgres'), '-f', $file ],
-		'>', \$session->{out}, '2>', \$session->{err});
-	return $session;
-}
-
-sub wait_until
-{
-	my ($name, $condition) = @_;
-	return $node->poll_query_until('postgres',
-		"SELECT count(*) > 0 FROM pg_stat_activity WHERE application_name = '$name' AND $condition")
-	  || BAIL_OUT("$name never was: $condition");
-}
-
-sub end_session
-{
-	my ($session) = @_;
-	$node->safe_psql('postgres',
-		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '$session->{name}'");
-	$session->{run}->finish;
-	return;
-}
-
 # VACUUM has flushed the buffer, and waits for the pin of a cursor.  Meanwhile a session
 # sorts pages, and waits before it lists them.  VACUUM goes on, and meets them.
 run_sql($node, "$states{'first sort'}\nDELETE FROM t WHERE id % 7 = 0;");
-my $cursor = start_session('cursor', "BEGIN; $ordered_scan
+my $cursor = start_session($node, 'cursor', "BEGIN; $ordered_scan
 	DECLARE c CURSOR FOR SELECT key, id FROM t WHERE key > 0 ORDER BY key; FETCH 1 FROM c;
 	SELECT pg_sleep(3600);\n");
-wait_until('cursor', "wait_event = 'PgSleep'");
-my $vacuum = start_session('vacuum', "VACUUM (INDEX_CLEANUP ON) t;\n");
-wait_until('vacuum', "wait_event = 'BufferPin'");
-my $barrier = start_session('barrier', "SELECT pg_advisory_lock(23265); SELECT pg_sleep(3600);\n");
-wait_until('barrier', "wait_event = 'PgSleep'");
-my $sorter = start_session('sorter', "SET sware.fault_points = 'sorted-written=wait'; $load\n");
-wait_until('sorter', "wait_event = 'advisory'");
+wait_until($node, 'cursor', "wait_event = 'PgSleep'");
+my $vacuum = start_session($node, 'vacuum', "VACUUM (INDEX_CLEANUP ON) t;\n");
+wait_until($node, 'vacuum', "wait_event IN ('BufferPin', 'BufferCleanup')");
+my $barrier = start_session($node, 'barrier', "SELECT pg_advisory_lock(23265); SELECT pg_sleep(3600);\n");
+wait_until($node, 'barrier', "wait_event = 'PgSleep'");
+my $sorter = start_session($node, 'sorter', "SET sware.fault_points = 'sorted-written=wait'; $load\n");
+wait_until($node, 'sorter', "wait_event = 'advisory'");
 cmp_ok($node->safe_psql('postgres', 'SELECT unlisted FROM sorted_pages()'), '>', 7, 'no slot lists them yet');
-end_session($cursor);
-wait_until('vacuum', "wait_event_type = 'Lock' AND wait_event = 'page'");
-end_session($barrier);
+end_session($node, $cursor);
+wait_until($node, 'vacuum', "wait_event_type = 'Lock' AND wait_event = 'page'");
+end_session($node, $barrier);
 $_->{run}->finish foreach $vacuum, $sorter;
 is("$vacuum->{err}$sorter->{err}", '', 'both have succeeded');
 is_well('VACUUM has left the pages that another session lists');
