@@ -60,7 +60,7 @@ include $(PGXS)
 # Tests of ICU's collations need a server that was built with ICU.
 ifneq ($(with_icu),yes)
 NEED_ICU := $(basename $(notdir $(shell \
-	grep -l 'provider = icu' sql/*.sql test/isolation/specs/*.spec)))
+	grep -lE 'provider = icu|x-icu' sql/*.sql test/isolation/specs/*.spec)))
 REGRESS := $(filter-out $(NEED_ICU),$(REGRESS))
 ISOLATION := $(filter-out $(NEED_ICU),$(ISOLATION))
 endif
