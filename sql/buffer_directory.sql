@@ -1,5 +1,6 @@
 -- The directory can have no more slots, and all of them list sealed or retired pages.
 -- VACUUM finds one for the open page all the same.
+SET sware.fault_buffer = on;
 \set VERBOSITY terse
 SET sware.fault_points = '';
 SET sware.fault_directory_slots = 144;

@@ -1,6 +1,7 @@
 -- Errors in the middle of publishing, flushing, vacuuming and scanning, at each fault
 -- point. Rows that were committed are found, once; rows that were rolled back are not;
 -- and the next attempt succeeds.
+SET sware.fault_buffer = on;
 \set VERBOSITY terse
 SET search_path = twin_sware, public;
 CREATE TABLE t (a int, b text);

@@ -1,6 +1,7 @@
 -- What can happen to an index in its life, with entries in its tree, in its buffer, and
 -- staged by the same transaction: committed, rolled back, and rolled back to a
 -- savepoint.
+SET sware.fault_buffer = on;
 \set VERBOSITY terse
 SET search_path = twin_sware, public;
 SET allow_in_place_tablespaces = on;

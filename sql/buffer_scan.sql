@@ -1,5 +1,6 @@
 -- Scans of indexes whose entries are partly in the buffer and partly in
 -- the tree.
+SET sware.fault_buffer = on;
 SELECT on_both('CREATE TABLE t (a int, b int, c text)');
 SELECT on_both('INSERT INTO t SELECT i * 7 % 3001, i % 10, md5(i::text) FROM generate_series(1, 3000) i');
 SELECT on_both('CREATE INDEX t_a ON t USING @am (a)');

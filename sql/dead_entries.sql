@@ -2,6 +2,7 @@
 -- Entries of dead rows: scans mark them, and later scans skip them. Without VACUUM, they
 -- are removed from leaves that need room, or never get there.
 --
+SET sware.fault_buffer = on;
 \set VERBOSITY terse
 SET sware.enable_buffer = off;	-- leaves first
 SET enable_seqscan = off;

@@ -1,4 +1,5 @@
 -- A look-up in an empty tree touches no page of it, once the session has seen it empty.
+SET sware.fault_buffer = on;
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 

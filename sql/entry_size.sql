@@ -1,5 +1,6 @@
 -- The largest entry is as large as nbtree's, in whichever way it is inserted. A tree of
 -- such entries alone grows, shrinks and is searched like any other.
+SET sware.fault_buffer = on;
 \set VERBOSITY terse
 SELECT allow_scans('index', 'indexonly');
 SET enable_sort = off;
@@ -19,7 +20,7 @@ BEGIN
 	EXECUTE replace(statement, '@am', substr(twin, 6));
 	RETURN 'taken';
 EXCEPTION WHEN program_limit_exceeded THEN
-	RETURN regexp_replace(SQLERRM, 'btree version 4', 'sware version 1');
+	RETURN regexp_replace(SQLERRM, 'btree version 4', 'sware version 2');
 END
 $$;
 CREATE FUNCTION attempts(statement text) RETURNS text LANGUAGE plpgsql AS $$

@@ -2,6 +2,7 @@
 -- the index: that is an error. It may read the table, and insert into other tables.
 -- Functions that are not trusted would not be called where these are.
 SET sware.fault_trust = on;
+SET sware.fault_buffer = on;
 \set VERBOSITY terse
 SET search_path = twin_sware, public;
 CREATE OPERATOR CLASS acting_ops FOR TYPE int USING sware AS

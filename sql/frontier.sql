@@ -1,6 +1,7 @@
 -- Frontiers of unique indexes: a key that is new to the frontier is inserted without a
 -- look-up, and each other one is looked up. The fault point "frontier-found" tells of
 -- the search for a frontier, and "scan-buffer-read" of a look-up.
+SET sware.fault_buffer = on;
 
 \set VERBOSITY terse
 

@@ -1,4 +1,5 @@
 -- Inspection functions: what they show agrees with the index; and what they refuse.
+SET sware.fault_buffer = on;
 CREATE TABLE twin_sware.t (a int, b text);
 CREATE INDEX t_a ON twin_sware.t USING sware (a);
 CREATE INDEX t_b ON twin_sware.t USING sware (b);

@@ -1,5 +1,6 @@
 -- Look-ups use copies of internal pages, which nothing brings up to date. Whatever happens
 -- to the tree, they find what there is.
+SET sware.fault_buffer = on;
 \set VERBOSITY terse
 SET client_min_messages = warning;
 SET search_path = twin_sware, public;

@@ -2,6 +2,7 @@
 -- replaced by another, and can fail. No duplicate is let in for that. The other cases
 -- are in isolation/key-cache.
 -- Functions that are not trusted would not be called where these are.
+SET sware.fault_buffer = on;
 SET sware.fault_trust = on;
 \set VERBOSITY terse
 CREATE SCHEMA key_cache;

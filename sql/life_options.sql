@@ -1,6 +1,7 @@
 -- ALTER INDEX SET and RESET: each option takes effect at once, without a rebuild where
 -- that is possible, and a rollback undoes that. sql/options has the values that are
 -- refused.
+SET sware.fault_buffer = on;
 \set VERBOSITY terse
 SET search_path = twin_sware, public;
 CREATE FUNCTION options_of(index regclass) RETURNS text[] LANGUAGE sql AS $$

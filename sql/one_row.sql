@@ -1,6 +1,7 @@
 -- A look-up of one key in a unique index ends with the row that its snapshot sees, if an
 -- open page of the buffer has the row's entry. The fault point "scan-tree-sought" tells of
 -- look-ups that go on.
+SET sware.fault_buffer = on;
 
 \set VERBOSITY terse
 

@@ -2,6 +2,7 @@
 -- Look-ups beside inserts: the digests of open pages. Each new row is looked for at once, so
 -- that a digest is made, lacks the newest entries, and is extended again and again.
 --
+SET sware.fault_buffer = on;
 \set VERBOSITY terse
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;

@@ -1,6 +1,7 @@
 -- Parallel index scans: the participants share the entries of an index, those in the
 -- buffer as well as those in the tree. The results are compared with those of a
 -- sequential scan.
+SET sware.fault_buffer = on;
 SET search_path = twin_sware, public;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;

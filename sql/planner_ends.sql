@@ -1,6 +1,7 @@
 -- From PostgreSQL 18 on the planner reads the ends of an index to learn a column's present
 -- extremes. It passes over entries of dead rows there, and gives up after 100 pages of the
 -- table. The entries that it has met are marked, so that it gets further the next time.
+SET sware.fault_buffer = on;
 CREATE FUNCTION pages_read_for_plan(query text) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
 	plan json;

@@ -1,5 +1,6 @@
 -- Transactions of many rows whose keys are within the tree: entries that would come to a
 -- leaf one by one wait in the buffer for others; those in company go to the tree at once.
+SET sware.fault_buffer = on;
 \set VERBOSITY terse
 SELECT allow_scans('index', 'indexonly');
 SELECT on_both('CREATE TABLE t (k int, v int)');

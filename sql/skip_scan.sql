@@ -1,5 +1,6 @@
 -- Conditions on later columns, where leading ones have no equality: entries that cannot
 -- qualify are skipped. The rows are the same as nbtree's, and few pages are read.
+SET sware.fault_buffer = on;
 SET max_parallel_workers_per_gather = 0;
 SELECT on_both('CREATE TABLE t (a int, b int, c text) WITH (autovacuum_enabled = off)');
 SELECT on_both($$INSERT INTO t SELECT i % 10, i / 10, 'c' || i % 70 FROM generate_series(10, 30000) i$$);
@@ -304,5 +305,6 @@ SELECT same_rows('SELECT a, b FROM u WHERE b = 3 AND a > 9 ORDER BY a DESC, b DE
 SELECT same_rows('SELECT count(*), sum(a) FROM u WHERE b < 3');
 SELECT check_all();
 RESET ALL;
+SET sware.fault_buffer = on;
 DROP FUNCTION explained, pages_read, skipped, searches, ask, same_walk;
 SELECT drop_twins();

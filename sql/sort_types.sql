@@ -129,6 +129,7 @@ CREATE OPERATOR CLASS counted_ops FOR TYPE text USING sware AS
 	FUNCTION 1 counted_compare(text, text);
 -- Functions that are not trusted would not be called where these are.
 SET sware.fault_trust = on;
+SET sware.fault_buffer = on;
 CREATE TABLE counted (a text COLLATE sort_types_icu, i int, b text COLLATE sort_types_icu);
 CREATE INDEX counted_a ON counted USING sware (a counted_ops);
 CREATE INDEX counted_i_b ON counted USING sware (i, b counted_ops);

@@ -1,6 +1,7 @@
 -- Buffers whose unsorted pages become sorted pages, which are flushed in the order of their
 -- keys. A setting for tests lets small buffers have them; sware.fault_points has this test
 -- run with a library that knows it.
+SET sware.fault_buffer = on;
 \set VERBOSITY terse
 SET sware.fault_points = '';
 SELECT allow_scans('index', 'indexonly', 'bitmap');

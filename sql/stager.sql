@@ -279,6 +279,7 @@ DROP TABLE own;
 -- and in a subtransaction, after which everything can be published.
 -- Functions that are not trusted would not be called where these are.
 SET sware.fault_trust = on;
+SET sware.fault_buffer = on;
 CREATE TABLE noisy (k int);
 CREATE FUNCTION compare_noisily(x int, y int) RETURNS int LANGUAGE plpgsql AS $$
 BEGIN

@@ -374,6 +374,7 @@ SELECT check_all();
 SET search_path = twin_sware, public;
 -- Functions that are not trusted would not be called where these are.
 SET sware.fault_trust = on;
+SET sware.fault_buffer = on;
 CREATE FUNCTION compare_and_act(text, text) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
 	countdown int := current_setting('twin.countdown')::int;

@@ -1,4 +1,5 @@
 -- The statistics of an index, and sware_flush.
+SET sware.fault_buffer = on;
 CREATE TABLE twin_sware.t (a int, b text);
 CREATE INDEX t_a ON twin_sware.t USING sware (a);
 CREATE INDEX t_nbtree ON twin_sware.t USING btree (a);

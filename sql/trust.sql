@@ -163,6 +163,7 @@ GRANT ALL ON log TO PUBLIC;
 CREATE TABLE owned (a int) WITH (autovacuum_enabled = off);
 CREATE INDEX owned_a ON owned USING sware (a builtin_ops) WITH (buffer_size = 64);
 ALTER TABLE owned OWNER TO regress_sware_plain;
+SET sware.fault_buffer = on;
 DO $$ BEGIN FOR i IN 1 .. 100 LOOP
 	INSERT INTO owned SELECT (i * 7919 + n * 104729) % 100003 FROM generate_series(1, 38) n;
 	COMMIT;
@@ -177,6 +178,7 @@ TRUNCATE log;
 -- as if the function were trusted, so that the buffer is used
 \c -
 SET sware.fault_trust = on;
+SET sware.fault_buffer = on;
 DO $$ BEGIN FOR i IN 1 .. 20 LOOP
 	INSERT INTO owned SELECT generate_series(1, 250);
 	COMMIT;

@@ -1,5 +1,6 @@
 -- Unique indexes do as nbtree's: they refuse the same rows with the same errors, wherever
 -- the entry of the conflicting row is.
+SET sware.fault_buffer = on;
 \set VERBOSITY terse
 
 -- Runs a statement for one twin, and returns its number of rows, or its error.

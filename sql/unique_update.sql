@@ -1,6 +1,7 @@
 -- An UPDATE that leaves the key of a unique index as it was needs no look-up of the
 -- key. The fault point "scan-buffer-read" tells of each look-up. Whatever else may
 -- have happened to the key, duplicates are refused as nbtree refuses them.
+SET sware.fault_buffer = on;
 
 \set VERBOSITY terse
 SET enable_indexscan = off;

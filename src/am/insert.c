@@ -27,7 +27,7 @@
 #include "unique/unique.h"
 
 /*
- * Store an entry in the buffer or the tree, where other backends find it.  Sets
+ * Store an entry in the tree or the buffer, where other backends find it.  Sets
  * *needs_flush if the caller should flush a piece of the buffer, as soon as it
  * has no key locked.  `is_version` says that the index has an entry of the same
  * row and key already.
@@ -36,9 +36,12 @@ static void
 store(Relation index, Relation heap, IndexTuple entry, bool is_version,
 	  bool *needs_flush)
 {
+	bool		seek;
+
 	*needs_flush = false;
-	if (!sware_enable_buffer || !sware_may_wait(index) ||
-		sware_buffer_add(index, &entry, 1, is_version, needs_flush) == 0)
+	if (!sware_tree_insert_expected(index, entry, &seek) &&
+		(seek || !sware_enable_buffer || !sware_may_wait(index) ||
+		 sware_buffer_add(index, &entry, 1, is_version, needs_flush) == 0))
 	{
 		int			late;
 		int			appended = sware_tree_insert_run(index, heap, &entry, 1,

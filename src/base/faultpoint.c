@@ -22,6 +22,7 @@
 int			sware_fault_directory_slots = 0;
 int			sware_fault_pages_to_sort = 0;
 bool		sware_fault_trust = false;
+bool		sware_fault_buffer = false;
 
 static char *fault_points = NULL;
 
@@ -43,6 +44,10 @@ sware_define_fault_points(void)
 	DefineCustomBoolVariable("sware.fault_trust",
 							 "Lets functions of everybody count as trusted, for tests.",
 							 NULL, &sware_fault_trust, false,
+							 PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("sware.fault_buffer",
+							 "Lets rows in order go to the buffer like all others, for tests.",
+							 NULL, &sware_fault_buffer, false,
 							 PGC_SUSET, 0, NULL, NULL, NULL);
 }
 

@@ -47,6 +47,13 @@ extern int	sware_fault_pages_to_sort;
  */
 extern bool sware_fault_trust;
 
+/*
+ * a setting: rows in order go to the buffer like all others, so that tests can
+ * fill it with keys of their choice
+ */
+extern bool sware_fault_buffer;
+#define SWARE_FAULT_BUFFER	sware_fault_buffer
+
 /* Define the settings of fault points, in _PG_init. */
 extern void sware_define_fault_points(void);
 
@@ -63,6 +70,7 @@ extern void sware_fault_point(const char *name);
 #define sware_define_fault_points()	((void) 0)
 #define sware_define_fault_requests()	((void) 0)
 #define SWARE_FAULT_POINT(name)	((void) 0)
+#define SWARE_FAULT_BUFFER	false
 
 #endif
 

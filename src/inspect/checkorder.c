@@ -36,14 +36,15 @@ sware_pivot_is_below(SwareCheck *check, IndexTuple a, IndexTuple b)
 }
 
 /*
- * Check that the tuples of a leaf from `first` to `last` are in order, and
- * below the high key.
+ * Check that the tuples of check->block, a leaf, are in order, and below the
+ * high key.
  */
-static void
-check_leaf_part(SwareCheck *check, Page page, OffsetNumber first,
-				OffsetNumber last)
+void
+sware_check_leaf_order(SwareCheck *check, Page page)
 {
-	for (OffsetNumber offset = first; offset <= last; offset++)
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+
+	for (OffsetNumber offset = SWARE_FIRST_DATA; offset <= last; offset++)
 	{
 		SwareSearchKey key;
 
@@ -59,48 +60,6 @@ check_leaf_part(SwareCheck *check, Page page, OffsetNumber first,
 									"Item %u of the leaf is not below the high key.",
 									offset);
 	}
-}
-
-/*
- * Check that no entry of the append area is in the sorted part as well, or has
- * a TID within the range of a posting list there.  Both parts are known to be
- * in order.
- */
-static void
-check_append_area(SwareCheck *check, Page page)
-{
-	OffsetNumber last_sorted = sware_page_last_sorted(page);
-
-	for (OffsetNumber offset = last_sorted + 1;
-		 offset <= PageGetMaxOffsetNumber(page); offset++)
-	{
-		IndexTuple	tuple = sware_page_tuple(page, offset);
-		SwareSearchKey key;
-		OffsetNumber place;
-
-		if (sware_tuple_is_posting(tuple))
-			sware_report_corruption(check->index, check->block,
-									"Item %u is a posting list in the append area.",
-									offset);
-		sware_search_key_from_entry(&key, check->index, tuple);
-		place = sware_search_leaf(&key, page, SWARE_FIRST_DATA, last_sorted);
-		if (place <= last_sorted &&
-			sware_compare_key(&key, sware_page_tuple(page, place)) == 0)
-			sware_report_corruption(check->index, check->block,
-									"Item %u of the append area is equal to item %u, or within it.",
-									offset, place);
-	}
-}
-
-/* Check the order of the items of check->block, a leaf. */
-void
-sware_check_leaf_order(SwareCheck *check, Page page)
-{
-	OffsetNumber last_sorted = sware_page_last_sorted(page);
-
-	check_leaf_part(check, page, SWARE_FIRST_DATA, last_sorted);
-	check_leaf_part(check, page, last_sorted + 1, PageGetMaxOffsetNumber(page));
-	check_append_area(check, page);
 }
 
 /*
@@ -138,8 +97,8 @@ sware_check_last_pivot(Page page)
 /*
  * Returns what is wrong with the order of two siblings, as a sentence; NULL if
  * nothing is.  Each page is known to be in order, so it is enough to compare
- * the left one's last pivot with the right one's high key, and with the first
- * tuples of its sorted part and append area.
+ * the left one's last pivot with the right one's high key, and with its first
+ * tuple.
  */
 const char *
 sware_siblings_disorder(SwareCheck *check, Page left, Page right)
@@ -147,7 +106,6 @@ sware_siblings_disorder(SwareCheck *check, Page left, Page right)
 	IndexTuple	high_key = sware_check_last_pivot(left);
 	OffsetNumber last = PageGetMaxOffsetNumber(right);
 	OffsetNumber first = SWARE_FIRST_DATA;
-	OffsetNumber first_appended = sware_page_last_sorted(right) + 1;
 
 	if (high_key == NULL)
 		return NULL;
@@ -158,11 +116,8 @@ sware_siblings_disorder(SwareCheck *check, Page left, Page right)
 	/* the first downlink is minus infinity */
 	if (!sware_page_is_leaf(right))
 		first++;
-	if ((first <= last &&
-		 !is_right_of(check, high_key, sware_page_tuple(right, first))) ||
-		(first_appended <= last &&
-		 !is_right_of(check, high_key,
-					  sware_page_tuple(right, first_appended))))
+	if (first <= last &&
+		!is_right_of(check, high_key, sware_page_tuple(right, first)))
 		return "The first item is below the high key of the left sibling.";
 	return NULL;
 }

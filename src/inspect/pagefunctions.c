@@ -36,7 +36,7 @@ PG_FUNCTION_INFO_V1(sware_buffer_pages);
 
 /* numbers of columns: of the widest result, and of sware_page_stats */
 #define MAX_COLUMNS			14
-#define PAGE_STATS_COLUMNS	14
+#define PAGE_STATS_COLUMNS	13
 
 /* a row that is being built */
 typedef struct Row
@@ -347,7 +347,6 @@ sware_page_stats(PG_FUNCTION_ARGS)
 	add_value(&row, Int32GetDatum(opaque->level));
 	add_value(&row, Int64GetDatum((int64) opaque->incarnation));
 	add_value(&row, Int32GetDatum(counts.items));
-	add_value(&row, Int32GetDatum(opaque->appendItems));
 	add_value(&row, Int32GetDatum(counts.postingLists));
 	add_value(&row, Int64GetDatum(counts.tids));
 	add_value(&row, Int32GetDatum((int32) PageGetExactFreeSpace(page)));

@@ -81,10 +81,12 @@ validate_kind(Relation index, BlockNumber block, Page page)
 	if (!level_is_possible)
 		sware_report_corruption(index, block, "A page of kind %u is on level %u.",
 								opaque->kind, opaque->level);
-	if ((opaque->flags & ~known_flags) != 0 || opaque->unused != 0)
+	if ((opaque->flags & ~known_flags) != 0 || opaque->unused1 != 0 ||
+		opaque->unused2 != 0)
 		sware_report_corruption(index, block,
-								"The page has unknown flags: 0x%04x, unused space 0x%04x.",
-								opaque->flags, opaque->unused);
+								"The page has unknown flags: 0x%04x, unused space 0x%04x and 0x%04x.",
+								opaque->flags, opaque->unused1,
+								opaque->unused2);
 }
 
 /* Check the frame of a live tree page. */
@@ -119,12 +121,12 @@ validate_buffer_frame(Relation index, BlockNumber block, Page page)
 		(opaque->flags & SWARE_SEALED) != 0;
 
 	if ((!has_seal && sware_link_is_valid(opaque->left)) ||
-		sware_link_is_valid(opaque->right) || opaque->appendItems != 0)
+		sware_link_is_valid(opaque->right))
 		sware_report_corruption(
 								index, block,
-								"A page of kind %u has siblings, blocks %u and %u, or an append area of %u items.",
-								opaque->kind, opaque->left.block, opaque->right.block,
-								opaque->appendItems);
+								"A page of kind %u has siblings, blocks %u and %u.",
+								opaque->kind, opaque->left.block,
+								opaque->right.block);
 	if (header->pd_upper != header->pd_special ||
 		header->pd_lower != MAXALIGN(header->pd_lower))
 		sware_report_corruption(

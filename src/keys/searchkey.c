@@ -453,8 +453,7 @@ pivot_at(const void *source, int offset)
 
 /*
  * The first of a leaf's offsets first..last whose tuple is not before the
- * place; last + 1 if there is none.  The range lies within the sorted part,
- * or within the append area.
+ * place; last + 1 if there is none.
  */
 OffsetNumber
 sware_search_leaf(const SwareSearchKey *key, Page page,
@@ -475,33 +474,4 @@ sware_search_internal(const SwareSearchKey *key, BlockNumber block, Page page)
 	/* the first downlink is minus infinity and needs no comparison */
 	return sware_search(key, pivot_at, &source, SWARE_FIRST_DATA + 1,
 						PageGetMaxOffsetNumber(page) + 1, true) - 1;
-}
-
-/*
- * Collect all data offsets of a leaf in the order of entries, those of the
- * append area included.  `offsets` has room for SWARE_MAX_ITEMS_PER_PAGE.
- * Returns their number.
- */
-int
-sware_ordered_offsets(Relation index, Page page, OffsetNumber *offsets)
-{
-	OffsetNumber last_sorted = sware_page_last_sorted(page);
-	OffsetNumber last = PageGetMaxOffsetNumber(page);
-	OffsetNumber next_sorted = SWARE_FIRST_DATA;
-	int			count = 0;
-
-	for (OffsetNumber added = last_sorted + 1; added <= last; added++)
-	{
-		SwareSearchKey key;
-		OffsetNumber place;
-
-		sware_search_key_from_entry(&key, index, sware_page_tuple(page, added));
-		place = sware_search_leaf(&key, page, next_sorted, last_sorted);
-		while (next_sorted < place)
-			offsets[count++] = next_sorted++;
-		offsets[count++] = added;
-	}
-	while (next_sorted <= last_sorted)
-		offsets[count++] = next_sorted++;
-	return count;
 }

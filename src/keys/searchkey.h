@@ -104,8 +104,6 @@ extern OffsetNumber sware_search_leaf(const SwareSearchKey *key, Page page,
 									  OffsetNumber first, OffsetNumber last);
 extern OffsetNumber sware_search_internal(const SwareSearchKey *key,
 										  BlockNumber block, Page page);
-extern int	sware_ordered_offsets(Relation index, Page page,
-								  OffsetNumber *offsets);
 
 #pragma GCC visibility pop
 

@@ -23,18 +23,10 @@
  * internal page that has given its high key up.  So giving a page its high key
  * shifts no line pointers; bytes that shift cost WAL.
  *
- *   leaf:      [ high key | sorted part ............ | append area ]
- *                1          2 .. 1+S                   2+S .. 1+S+A
- *   internal:  [ high key | downlink, downlink, ...                ]
+ *   leaf:      [ high key | entry or posting list, ... ]
  *                1          2 ..
- *
- *   S is the number of items of the sorted part, and A that of the append area
- *   (appendItems).  The append area takes entries that belong between those of
- *   the sorted part, so that an insert does not shift the whole line pointer
- *   array; the idea is from IPA-IDX (in-place appends for indexes).  Its line
- *   pointers are in order among themselves.  None of its entries has a TID
- *   within the range of a posting list of the sorted part that has the same
- *   key.
+ *   internal:  [ high key | downlink, downlink, ...    ]
+ *                1          2 ..
  *
  *   An entry or posting list all of whose rows are dead to everybody may be
  *   *marked*: its line pointer is LP_DEAD, and keeps its offset and length.
@@ -42,9 +34,8 @@
  *   gap among the items, until room is needed (compact.h).
  *
  * Invariants of tree pages:
- *   - Within each part, entries are in the order of (key, TID).  No two
- *     entries of a page are equal, including those of posting lists and of the
- *     append area.
+ *   - Entries are in the order of (key, TID).  No two entries of a page are
+ *     equal, including those of posting lists.
  *   - A leaf's high key is above every entry of its page, and not above any
  *     entry on pages to the right (see tuple.h for pivots).
  *   - The same is true of internal pages and their pivots, with one exception:
@@ -166,12 +157,12 @@ typedef struct SwarePageOpaqueData
 		}			run;
 	};
 	uint16		level;			/* 0 on leaves, and on pages not of the tree */
-	uint16		appendItems;	/* items in the append area; 0 if not a leaf */
+	uint16		unused1;		/* zero */
 	uint16		flags;			/* see above */
 	uint16		kind;			/* SWARE_KIND_* */
 	uint32		incarnation;	/* raised by one in the record that reuses the
 								 * page */
-	uint16		unused;			/* zero */
+	uint16		unused2;		/* zero */
 	uint16		pageId;			/* SWARE_PAGE_ID */
 } SwarePageOpaqueData;
 
@@ -192,7 +183,7 @@ StaticAssertDecl(sizeof(SwarePageOpaqueData) ==
 #define SWARE_METAPAGE			0
 #define SWARE_FIRST_ROOT		1	/* the root of an empty index */
 #define SWARE_META_MAGIC		0x53574152
-#define SWARE_VERSION			1
+#define SWARE_VERSION			2
 
 /*
  * The most open pages: as many sessions can add entries at the same time.  The
@@ -304,11 +295,5 @@ StaticAssertDecl(sizeof(SwareSlot) == 16, "a slot has no padding");
 #define SWARE_MAX_ITEMS_PER_PAGE \
 	((int) (SWARE_PAGE_CAPACITY / \
 			(MAXALIGN(sizeof(IndexTupleData) + 1) + sizeof(ItemIdData))) + 1)
-
-/*
- * The most items of an append area.  Each costs a reader a few more
- * comparisons; docs/architecture.md says what was measured.
- */
-#define SWARE_MAX_APPEND_ITEMS	16
 
 #endif							/* SWARE_PAGE_H */

@@ -61,18 +61,26 @@ sware_is_changing(Oid index, SwareChange kind)
 	return false;
 }
 
-void
-sware_report_nested_insert(Relation index)
+bool
+sware_is_being_changed(Oid index)
 {
 	for (int i = 0; i < sware_change_count; i++)
 	{
-		if (changes[i].index == RelationGetRelid(index))
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_IN_USE),
-					 errmsg("cannot insert into index \"%s\" while it is being changed by the same session",
-							RelationGetRelationName(index)),
-					 errdetail("A comparison or hash function of the index tries to insert into the index's own table.")));
+		if (changes[i].index == index)
+			return true;
 	}
+	return false;
+}
+
+void
+sware_report_nested_insert(Relation index)
+{
+	if (sware_is_being_changed(RelationGetRelid(index)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("cannot insert into index \"%s\" while it is being changed by the same session",
+						RelationGetRelationName(index)),
+				 errdetail("A comparison or hash function of the index tries to insert into the index's own table.")));
 }
 
 void

@@ -35,8 +35,9 @@ extern int	sware_change_count;
 extern void sware_begin_change(Relation index, SwareChange change);
 extern void sware_end_change(void);
 
-/* Is this session making a change of this kind in the index? */
+/* Is this session making a change of this kind, or of any, in the index? */
 extern bool sware_is_changing(Oid index, SwareChange change);
+extern bool sware_is_being_changed(Oid index);
 
 /*
  * Raise an error if this session is changing the index in any way: then it

@@ -42,9 +42,10 @@ sware_cache(Relation index)
 
 		read_metapage(index, &cache);
 		cache.waiting = SWARE_WAITING_IS_UNKNOWN;
-		memset(&cache.leaf, 0, sizeof(SwareExpectedLeaf));
-		cache.leaf.link.block = InvalidBlockNumber;
-		cache.tail = cache.leaf.link;
+		memset(&cache.readersLeaf, 0, sizeof(SwareExpectedLeaf));
+		cache.readersLeaf.link.block = InvalidBlockNumber;
+		cache.writersLeaf = cache.readersLeaf;
+		cache.tail = cache.readersLeaf.link;
 		cache.metapageVersion = cache.emptyRootVersion = SWARE_NO_VERSION;
 		index->rd_amcache =
 			MemoryContextAlloc(index->rd_indexcxt, sizeof(SwareCache));
@@ -76,15 +77,20 @@ sware_cache_set_waiting(Relation index, SwareWaiting waiting)
 }
 
 /*
- * Remember at which leaf the next key is expected, or that none is.  Callers
- * must not keep a pointer to the cache: a comparator that reads catalogs can
- * cause the cache to be freed.
+ * Remember at which leaf the next key of a reader or a writer is expected, or
+ * that none is.  Callers must not keep a pointer to the cache: a comparator
+ * that reads catalogs can cause the cache to be freed.
  */
 void
-sware_cache_set_leaf(Relation index, const SwareExpectedLeaf *leaf)
+sware_cache_set_leaf(Relation index, bool is_writer,
+					 const SwareExpectedLeaf *leaf)
 {
-	if (index->rd_amcache)
-		((SwareCache *) index->rd_amcache)->leaf = *leaf;
+	SwareCache *cache = (SwareCache *) index->rd_amcache;
+
+	if (cache && is_writer)
+		cache->writersLeaf = *leaf;
+	else if (cache)
+		cache->readersLeaf = *leaf;
 }
 
 /* Remember the open buffer page that this backend has used last. */

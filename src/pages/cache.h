@@ -20,14 +20,18 @@
 #include "layout/page.h"
 #include "pages/bufferpages.h"
 
-/* The leaf at which the next key is expected (tree/expectedleaf.h). */
+/*
+ * The leaf at which the next key is expected (tree/expectedleaf.h).  That of
+ * the writers has a downlink.
+ */
 typedef struct SwareExpectedLeaf
 {
 	SwareLink	link;			/* or no link if none is expected */
-	bool		hasDownlink;	/* a writer's descent has led there */
-	int			strays;			/* keys in a row that belong elsewhere */
 	int64		lowest;			/* first columns' numbers that may be there */
 	int64		highest;
+	int			strays;			/* keys in a row that belong elsewhere */
+	int			patience;		/* after so many of them, look for another
+								 * leaf */
 } SwareExpectedLeaf;
 
 /* May entries of the index wait (keys/trust.h)? */
@@ -45,7 +49,8 @@ typedef struct SwareCache
 	bool		allEqualImage;	/* never changes while the file is the same */
 	uint64		indexIncarnation;	/* nor does this, except in a build */
 	SwareWaiting waiting;
-	SwareExpectedLeaf leaf;
+	SwareExpectedLeaf readersLeaf;
+	SwareExpectedLeaf writersLeaf;
 	SwareLink	tail;			/* an open buffer page, or no link */
 	SwareBufferState bufferState;	/* what the metapage said of the buffer */
 	uint64		metapageVersion;	/* when it said so; or SWARE_NO_VERSION */
@@ -57,7 +62,8 @@ typedef struct SwareCache
 extern SwareCache *sware_cache(Relation index);
 extern void sware_cache_refresh_root(Relation index);
 extern void sware_cache_set_waiting(Relation index, SwareWaiting waiting);
-extern void sware_cache_set_leaf(Relation index, const SwareExpectedLeaf *leaf);
+extern void sware_cache_set_leaf(Relation index, bool is_writer,
+								 const SwareExpectedLeaf *leaf);
 extern void sware_cache_set_tail(Relation index, SwareLink tail);
 extern void sware_cache_set_empty_root(Relation index, uint64 version);
 extern void sware_cache_forget(Relation index);

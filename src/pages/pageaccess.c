@@ -50,26 +50,17 @@ sware_page_link(Buffer buffer)
 }
 
 /*
- * Raise an error if a tree page has more line pointers than it can have, or
- * more items in the append area than in all.  Other code has arrays with room
- * for SWARE_MAX_ITEMS_PER_PAGE of them.
+ * Raise an error if a tree page has more line pointers than it can have.  Other
+ * code has arrays with room for SWARE_MAX_ITEMS_PER_PAGE of them.
  */
 static void
 check_line_pointers(Relation index, BlockNumber block, Page page)
 {
-	SwarePageOpaque opaque = SwarePageGetOpaque(page);
 	OffsetNumber last = PageGetMaxOffsetNumber(page);
 
 	if (last < SWARE_HIGH_KEY || last > SWARE_MAX_ITEMS_PER_PAGE)
 		sware_report_corruption(index, block, "The line pointer array ends at %u.",
 								((PageHeader) page)->pd_lower);
-	if (opaque->appendItems >
-		(opaque->level == 0 ? sware_page_data_count(page) : 0))
-		sware_report_corruption(
-								index, block,
-								"The append area has %u items, of %d on the page of level %u.",
-								opaque->appendItems, sware_page_data_count(page),
-								opaque->level);
 }
 
 /* Raise an error unless a directory page has a whole number of slots. */
@@ -249,16 +240,17 @@ sware_read_buffer(Relation index, BlockNumber block, int lockmode)
 }
 
 /*
- * Pin and lock the tree page that a link means, on a level.  Returns
- * InvalidBuffer, with nothing pinned or locked, if the page is not that one
- * any more; the caller then begins its search again.
+ * Check the frame of a locked page, and return the page if it is the one that a
+ * link means, on a level of the tree; else release it and return InvalidBuffer.
  */
-Buffer
-sware_read_linked(Relation index, SwareLink link, int level, int lockmode)
+static Buffer
+check_linked(Relation index, Buffer buffer, SwareLink link, int level)
 {
-	Buffer		buffer = sware_read_buffer(index, link.block, lockmode);
-	SwarePageOpaque opaque = SwarePageGetOpaque(BufferGetPage(buffer));
+	Page		page = BufferGetPage(buffer);
+	SwarePageOpaque opaque;
 
+	sware_check_page(index, link.block, page);
+	opaque = SwarePageGetOpaque(page);
 	if (opaque->incarnation != link.incarnation ||
 		opaque->kind != (level == 0 ? SWARE_KIND_LEAF : SWARE_KIND_INTERNAL) ||
 		opaque->level != level ||
@@ -268,6 +260,38 @@ sware_read_linked(Relation index, SwareLink link, int level, int lockmode)
 		return InvalidBuffer;
 	}
 	return buffer;
+}
+
+/*
+ * Pin and lock the tree page that a link means, on a level.  Returns
+ * InvalidBuffer, with nothing pinned or locked, if the page is not that one
+ * any more; the caller then begins its search again.
+ */
+Buffer
+sware_read_linked(Relation index, SwareLink link, int level, int lockmode)
+{
+	Buffer		buffer = ReadBuffer(index, link.block);
+
+	sware_lock_buffer(buffer, lockmode);
+	return check_linked(index, buffer, link, level);
+}
+
+/*
+ * The same for an exclusive lock on a leaf, but if another session has locked
+ * the leaf, return InvalidBuffer and set *is_busy.
+ */
+Buffer
+sware_try_linked_leaf(Relation index, SwareLink link, bool *is_busy)
+{
+	Buffer		buffer = ReadBuffer(index, link.block);
+
+	*is_busy = !ConditionalLockBuffer(buffer);
+	if (*is_busy)
+	{
+		ReleaseBuffer(buffer);
+		return InvalidBuffer;
+	}
+	return check_linked(index, buffer, link, 0);
 }
 
 /*
@@ -441,7 +465,6 @@ sware_mark_deleted(Page page)
 	((PageHeader) page)->pd_lower = SizeOfPageHeaderData;
 	((PageHeader) page)->pd_upper = ((PageHeader) page)->pd_special;
 	opaque->flags = SWARE_DELETED;
-	opaque->appendItems = 0;
 	opaque->left.block = InvalidBlockNumber;
 	opaque->right.block = InvalidBlockNumber;
 }

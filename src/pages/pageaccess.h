@@ -47,6 +47,8 @@ extern Buffer sware_read_buffer(Relation index, BlockNumber block,
 								int lockmode);
 extern Buffer sware_read_linked(Relation index, SwareLink link, int level,
 								int lockmode);
+extern Buffer sware_try_linked_leaf(Relation index, SwareLink link,
+									bool *is_busy);
 extern void sware_lock_buffer(Buffer buffer, int lockmode);
 extern void sware_unlock_buffer(Buffer buffer);
 extern void sware_release_buffer(Buffer buffer);
@@ -97,13 +99,6 @@ sware_page_data_count(Page page)
 	int			items = PageGetMaxOffsetNumber(page);
 
 	return items > 0 ? items - 1 : 0;
-}
-
-/* last offset of the sorted part; below SWARE_FIRST_DATA if that is empty */
-static inline OffsetNumber
-sware_page_last_sorted(Page page)
-{
-	return PageGetMaxOffsetNumber(page) - SwarePageGetOpaque(page)->appendItems;
 }
 
 static inline IndexTuple

@@ -129,7 +129,7 @@ sware_getbitmap(IndexScanDesc descriptor, TIDBitmap *bitmap)
 	int64		total;
 
 	scan->mode = SWARE_SCAN_TREE;
-	tree->readsFew = false;
+	tree->readAtMost = SWARE_READ_ALL;
 	publish_staged(descriptor);
 	sware_buffer_cursor_visit_all(&scan->buffer, &visitor);
 	total = visitor.visited;

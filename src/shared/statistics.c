@@ -365,6 +365,18 @@ sware_count_tree_run(Relation index, int64 appended, int64 inserted)
 	counters->inserted += inserted;
 }
 
+/* Count an entry that was inserted into the tree alone. */
+void
+sware_count_tree_entry(Relation index, bool is_late)
+{
+	Account    *account = account_of(index);
+	Arrivals	arrivals = {.count = 1,.entries = 1,.late = is_late};
+
+	account->counters.inserted++;
+	account->counters.leafVisits++;
+	add_arrivals(&account->arrivals, &arrivals);
+}
+
 void
 sware_count_marked(Relation index, int64 entries)
 {

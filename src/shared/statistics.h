@@ -93,6 +93,7 @@ extern void sware_statistics_attach(void);
 extern void sware_count_buffered(Relation index, int64 entries);
 extern void sware_count_tree_run(Relation index, int64 appended,
 								 int64 inserted);
+extern void sware_count_tree_entry(Relation index, bool is_late);
 extern void sware_count_marked(Relation index, int64 entries);
 extern void sware_count_deleted(Relation index, int64 entries);
 extern void sware_count_dropped(Relation index, int64 entries);

@@ -34,10 +34,10 @@
 #include "tree/tree.h"
 
 /*
- * Up to this number of entries of a transaction go to the buffer.  Of more
- * entries only scattered ones do: the others fill whole leaves of the tree, or
- * each leaf that they change gets several of them, so the buffer would save
- * little.
+ * Up to this number of entries of a transaction go to the buffer, but for those
+ * that come in order.  Of more entries only scattered ones do: the others fill
+ * whole leaves of the tree, or each leaf that they change gets several of them,
+ * so the buffer would save little.
  */
 #define LARGEST_BUFFERED_RUN	256
 
@@ -130,6 +130,43 @@ tell_of_stored(SwareStaging *staging, Relation index, IndexTuple *entries,
 		sware_keep_keys(stager, index, entries + sent, staging->count - sent);
 }
 
+/* Insert a run of staged entries into the tree, and count it. */
+static void
+store_in_tree(SwareStaging *staging, Relation index, Relation heap,
+			  IndexTuple *entries, int count)
+{
+	int			late;
+	int			appended =
+		sware_tree_insert_run(index, heap, entries, count,
+							  staging->hasVersions, &late);
+
+	sware_count_tree_run(index, appended, count - appended);
+	sware_count_arrivals(index, count, late);
+}
+
+/*
+ * Store the few entries of a staging: in the tree those that belong to its
+ * rightmost leaf or above it, and the others in the buffer.  Changes their
+ * order.  Returns how many were stored, from the first on.
+ */
+static int
+store_few(SwareStaging *staging, Relation index, Relation heap,
+		  IndexTuple *entries, int count)
+{
+	int			at_edge = sware_tree_entries_at_edge(index, entries, count);
+
+	if (at_edge > 0)
+	{
+		(void) sware_sort_arrivals(index, entries, 0, at_edge);
+		store_in_tree(staging, index, heap, entries, at_edge);
+	}
+	if (at_edge == count)
+		return count;
+	return at_edge +
+		sware_buffer_insert(index, entries + at_edge, count - at_edge,
+							staging->hasVersions);
+}
+
 /*
  * Store those of the staged entries, which are in order, that are not above the
  * whole tree: in the tree, or in the buffer if they would come to its leaves
@@ -211,6 +248,7 @@ send(SwareStaging *staging, Relation index, int percent)
 	IndexTuple *entries;
 	int			stored = 0;
 	bool		is_made_for = sware_is_made_for(staging, index);
+	Relation	heap = NULL;
 	bool		were_in_order = true;
 	bool		are_in_order = false;
 
@@ -228,20 +266,17 @@ send(SwareStaging *staging, Relation index, int percent)
 	if (index->rd_index->indisunique)
 		sware_raise_frontier(index, entries, count);
 	SWARE_FAULT_POINT("publish-begins");
+
+	/*
+	 * The statements that have staged the entries have locked the table,
+	 * until the transaction ends.
+	 */
+	if (is_made_for)
+		heap = table_open(index->rd_index->indrelid, NoLock);
 	if (count <= LARGEST_BUFFERED_RUN && sent == count && is_made_for)
-		stored = sware_buffer_insert(index, entries, count,
-									 staging->hasVersions);
+		stored = store_few(staging, index, heap, entries, count);
 	if (stored < count)
 	{
-		/*
-		 * The statements that have staged the entries have locked the table,
-		 * until the transaction ends.
-		 */
-		Relation	heap = is_made_for ?
-			table_open(index->rd_index->indrelid, NoLock) : NULL;
-		int			appended;
-		int			late;
-
 		if (count - stored > 1)
 			were_in_order =
 				sware_sort_arrivals(index, entries + stored,
@@ -252,14 +287,10 @@ send(SwareStaging *staging, Relation index, int percent)
 		if (sent == count && count > LARGEST_BUFFERED_RUN && is_made_for)
 			stored += store_within_tree(staging, index, heap, entries + stored,
 										count - stored);
-		appended = sware_tree_insert_run(index, heap, entries + stored,
-										 sent - stored, staging->hasVersions,
-										 &late);
-		if (heap)
-			table_close(heap, NoLock);
-		sware_count_tree_run(index, appended, sent - stored - appended);
-		sware_count_arrivals(index, sent - stored, late);
+		store_in_tree(staging, index, heap, entries + stored, sent - stored);
 	}
+	if (heap)
+		table_close(heap, NoLock);
 	SWARE_FAULT_POINT("publish-stored");
 	if (staging->stager)
 		tell_of_stored(staging, index, entries, sent, are_in_order);
@@ -282,14 +313,14 @@ send(SwareStaging *staging, Relation index, int percent)
 }
 
 /*
- * Has a staging entries that can be published now?  An index that is being
- * published already is left alone.
+ * Has a staging entries that can be published now?  An index that this session
+ * is changing is left alone, since it may have a leaf locked.
  */
 static bool
 is_publishable(SwareStaging *staging)
 {
 	return staging->count > 0 && !staging->isOwnerless &&
-		!sware_is_changing(staging->owner, SWARE_PUBLISHES);
+		!sware_is_being_changed(staging->owner);
 }
 
 /*

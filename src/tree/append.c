@@ -63,18 +63,10 @@ typedef struct Append
 } Append;
 
 /* Return the largest tuple of a leaf that is not empty. */
-static IndexTuple
-largest_tuple(Relation index, Page page)
+static inline IndexTuple
+largest_tuple(Page page)
 {
-	OffsetNumber last = PageGetMaxOffsetNumber(page);
-	OffsetNumber last_sorted = sware_page_last_sorted(page);
-	IndexTuple	tuple = sware_page_tuple(page, last);
-
-	if (last_sorted >= SWARE_FIRST_DATA && last_sorted < last &&
-		sware_compare_entries(index, sware_page_tuple(page, last_sorted),
-							  tuple) > 0)
-		tuple = sware_page_tuple(page, last_sorted);
-	return tuple;
+	return sware_page_tuple(page, PageGetMaxOffsetNumber(page));
 }
 
 /* Is an entry above all entries of a leaf, of which there is at least one? */
@@ -86,7 +78,7 @@ is_above_leaf(Relation index, Page page, IndexTuple entry)
 	if (sware_page_data_count(page) == 0)
 		return false;
 	sware_search_key_from_entry(&key, index, entry);
-	return sware_compare_key(&key, largest_tuple(index, page)) > 0;
+	return sware_compare_key(&key, largest_tuple(page)) > 0;
 }
 
 /*
@@ -133,7 +125,7 @@ look_at_right_edge(Append *append, IndexTuple first)
 
 	append->rightmost = sware_page_link(buffer);
 	if (is_above)
-		append->largest = CopyIndexTuple(largest_tuple(index, page));
+		append->largest = CopyIndexTuple(largest_tuple(page));
 	sware_release_buffer(buffer);
 	if (!is_above)
 		return false;
@@ -358,7 +350,7 @@ try_to_link(Append *append)
 		PageGetExactFreeSpace(page) >=
 		MAXALIGN(IndexTupleSize(append->leaves[0].pivot)) &&
 		sware_compare_pivot(index, append->leaves[0].pivot,
-							largest_tuple(index, page)) > 0)
+							largest_tuple(page)) > 0)
 		parent = lock_parent(append);
 
 	if (BufferIsValid(parent))
@@ -420,6 +412,44 @@ sware_entries_within_tree(Relation index, IndexTuple *entries, int count)
 												   entries, count);
 
 	sware_release_buffer(buffer);
+	return result;
+}
+
+/*
+ * Of entries in any order, move those to the front that belong to the rightmost
+ * leaf or above it, as far as can be told without a look at its sibling.
+ * Returns their number.
+ */
+int
+sware_tree_entries_at_edge(Relation index, IndexTuple *entries, int count)
+{
+	Buffer		buffer = sware_descend_to_edge(index, 0, true);
+	Page		page = BufferGetPage(buffer);
+	bool		is_only_leaf = sware_page_is_leftmost(page);
+	IndexTuple	first = sware_page_data_count(page) == 0 ? NULL :
+		CopyIndexTuple(sware_page_tuple(page, SWARE_FIRST_DATA));
+	SwareSearchKey key;
+	int			result = 0;
+
+	sware_release_buffer(buffer);
+	if (unlikely(SWARE_FAULT_BUFFER))
+		return 0;
+	if (is_only_leaf)
+		return count;
+	if (first == NULL)
+		return 0;
+	sware_search_key_prepare(&key, index);
+	for (int i = 0; i < count; i++)
+	{
+		IndexTuple	entry = entries[i];
+
+		sware_search_key_set_entry(&key, entry);
+		if (sware_compare_key(&key, first) > 0)
+		{
+			entries[i] = entries[result];
+			entries[result++] = entry;
+		}
+	}
 	return result;
 }
 

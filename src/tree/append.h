@@ -21,6 +21,8 @@ extern int	sware_entries_within_leaf(Relation index, Page page,
 									  IndexTuple *entries, int count);
 extern int	sware_entries_within_tree(Relation index, IndexTuple *entries,
 									  int count);
+extern int	sware_tree_entries_at_edge(Relation index, IndexTuple *entries,
+									   int count);
 extern int	sware_tree_append_run(Relation index, IndexTuple *entries,
 								  int count);
 

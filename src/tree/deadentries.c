@@ -247,29 +247,21 @@ static bool
 ask_about_versions(Question *question, Size size)
 {
 	Page		page = question->page;
-	OffsetNumber offsets[SWARE_MAX_ITEMS_PER_PAGE];
-	int			first_numbers[SWARE_MAX_ITEMS_PER_PAGE + 1];
-	int			count = sware_ordered_offsets(question->index, page, offsets);
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
 	bool		equals_last = false;
 	bool		has_equals = false;
 	int			number = 0;
 
-	for (OffsetNumber offset = SWARE_FIRST_DATA;
-		 offset <= PageGetMaxOffsetNumber(page); offset++)
-	{
-		first_numbers[offset] = number;
-		number += sware_leaf_tuple_tid_count(sware_page_tuple(page, offset));
-	}
 	question->operation.bottomup = true;
 	question->operation.bottomupfreespace = Max(BLCKSZ / 16, size);
 
-	for (int i = 0; i < count; i++)
+	for (OffsetNumber offset = SWARE_FIRST_DATA; offset <= last; offset++)
 	{
-		IndexTuple	tuple = sware_page_tuple(page, offsets[i]);
+		IndexTuple	tuple = sware_page_tuple(page, offset);
 		bool		is_posting = sware_tuple_is_posting(tuple);
-		bool		equals_next = i + 1 < count &&
+		bool		equals_next = offset < last &&
 			sware_keys_equal_image(question->index, tuple,
-								   sware_page_tuple(page, offsets[i + 1]));
+								   sware_page_tuple(page, offset + 1));
 		bool		is_promising = equals_last || equals_next;
 		int			promising = !is_promising ? -1 :
 			is_posting ? promising_tid(tuple) : 0;
@@ -279,9 +271,8 @@ ask_about_versions(Question *question, Size size)
 		for (int j = 0; j < sware_leaf_tuple_tid_count(tuple); j++)
 		{
 			TM_IndexStatus *status =
-				ask_about(question, offsets[i],
-						  &sware_leaf_tuple_tids(tuple)[j],
-						  first_numbers[offsets[i]] + j);
+				ask_about(question, offset, &sware_leaf_tuple_tids(tuple)[j],
+						  number++);
 
 			status->promising = j == promising;
 			status->freespace = space;

@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "base/faultpoint.h"
 #include "keys/numbersearch.h"
 #include "keys/trust.h"
 #include "layout/page.h"
@@ -20,54 +21,158 @@
  */
 #define MAX_STRAYS		4
 
-/* Is a place on a leaf, which is locked, and not just before its first item? */
-static bool
-has_place(const SwareSearchKey *key, Page page)
+/*
+ * Where keys arrive in no order, that is never true.  So a writer that could
+ * give its entries to the buffer waits for twice as many strays each time, up
+ * to this number: each time costs a descent, and perhaps a read.
+ */
+#define MAX_PATIENCE	1024
+
+/* How a place lies to the range of keys that a leaf is known to have. */
+typedef enum Position
 {
-	return sware_page_last_sorted(page) >= SWARE_FIRST_DATA &&
-		sware_compare_key(key, sware_page_tuple(page, SWARE_FIRST_DATA)) > 0 &&
-		(sware_page_is_rightmost(page) ||
-		 sware_compare_key(key, sware_page_high_key(page)) < 0);
+	WITHIN,
+	BEFORE,						/* or just before the first item */
+	BEHIND
+} Position;
+
+/* Where is a place, as seen from a leaf, which is locked? */
+static Position
+position_to_leaf(const SwareSearchKey *key, Page page)
+{
+	/* where an empty leaf is, only a descent tells */
+	if (sware_page_data_count(page) == 0)
+		return BEHIND;
+	if (sware_compare_key(key, sware_page_tuple(page, SWARE_FIRST_DATA)) <= 0)
+		return BEFORE;
+	if (!sware_page_is_rightmost(page) &&
+		sware_compare_key(key, sware_page_high_key(page)) >= 0)
+		return BEHIND;
+	return WITHIN;
+}
+
+/* Can a place be on an expected leaf, as far as numbers tell? */
+static bool
+may_be_there(const SwareSearchKey *key, const SwareExpectedLeaf *leaf)
+{
+	SwareSearchColumn first;
+
+	return sware_link_is_valid(leaf->link) &&
+		(!sware_search_column_set(&first, key, 0) ||
+		 (first.value >= leaf->lowest && first.value <= leaf->highest));
+}
+
+/* Return what is expected of a reader's or a writer's next key. */
+static SwareExpectedLeaf
+get_leaf(Relation index, bool is_writer)
+{
+	SwareCache *cache = sware_cache(index);
+
+	return is_writer ? cache->writersLeaf : cache->readersLeaf;
+}
+
+/*
+ * Use a locked leaf if a place is on it, and, for a writer, no split of it is
+ * incomplete.  Otherwise release it, forget that keys are expected there, and
+ * return false.
+ */
+static bool
+use_leaf(const SwareSearchKey *key, Buffer buffer, bool is_writer)
+{
+	Relation	index = key->index;
+	Page		page = BufferGetPage(buffer);
+	Position	position = position_to_leaf(key, page);
+	SwareExpectedLeaf leaf;
+
+	if (position == WITHIN && is_writer &&
+		(SwarePageGetOpaque(page)->flags & SWARE_INCOMPLETE_SPLIT) != 0)
+		position = BEHIND;
+	leaf = get_leaf(index, is_writer);
+	leaf.strays = 0;
+	if (position != WITHIN)
+	{
+		sware_release_buffer(buffer);
+		leaf.link.block = InvalidBlockNumber;
+		/* a leaf that was split is followed at once */
+		if (position == BEHIND)
+			leaf.strays = leaf.patience;
+	}
+	else
+		leaf.patience = MAX_STRAYS;
+	sware_cache_set_leaf(index, is_writer, &leaf);
+	return position == WITHIN;
+}
+
+/* Forget the expected leaf, which is not in the tree any more. */
+static void
+forget_leaf(Relation index, bool is_writer)
+{
+	SwareExpectedLeaf leaf = get_leaf(index, is_writer);
+
+	leaf.link.block = InvalidBlockNumber;
+	leaf.strays = leaf.patience;
+	sware_cache_set_leaf(index, is_writer, &leaf);
 }
 
 /*
  * Return the expected leaf, pinned and locked, if a place is on it; otherwise
- * InvalidBuffer.  A leaf that is locked exclusively has no
- * incomplete split, and a downlink.
+ * InvalidBuffer.  A leaf that is locked exclusively has no incomplete split,
+ * and a downlink.
  */
 Buffer
 sware_expected_leaf(const SwareSearchKey *key, int lockmode)
 {
-	Relation	index = key->index;
 	bool		is_writer = lockmode == BUFFER_LOCK_EXCLUSIVE;
-	SwareExpectedLeaf leaf = sware_cache(index)->leaf;
-	SwareSearchColumn first;
+	SwareExpectedLeaf leaf = get_leaf(key->index, is_writer);
 	Buffer		buffer;
-	Page		page;
 
-	if (!sware_link_is_valid(leaf.link) || (is_writer && !leaf.hasDownlink))
+	if (!may_be_there(key, &leaf))
 		return InvalidBuffer;
-	if (sware_search_column_set(&first, key, 0) &&
-		(first.value < leaf.lowest || first.value > leaf.highest))
-		return InvalidBuffer;
+	buffer = sware_read_linked(key->index, leaf.link, 0, lockmode);
+	if (!BufferIsValid(buffer))
+		forget_leaf(key->index, is_writer);
+	else if (use_leaf(key, buffer, is_writer))
+		return buffer;
+	return InvalidBuffer;
+}
 
-	buffer = sware_read_linked(index, leaf.link, 0, lockmode);
-	if (BufferIsValid(buffer))
+/*
+ * Tell where the place of an entry is expected.  If that is the expected leaf,
+ * *buffer is set to it, pinned and locked exclusively, without an incomplete
+ * split, and with a downlink.  Does not wait for other sessions.
+ */
+SwareExpectation
+sware_try_expected_leaf(const SwareSearchKey *key, Buffer *buffer)
+{
+	Relation	index = key->index;
+	SwareExpectedLeaf leaf = get_leaf(index, true);
+	bool		is_busy;
+
+	if (unlikely(SWARE_FAULT_BUFFER))
+		return SWARE_AT_OTHER_LEAF;
+	if (may_be_there(key, &leaf))
 	{
-		page = BufferGetPage(buffer);
-		if (has_place(key, page) &&
-			(!is_writer ||
-			 (SwarePageGetOpaque(page)->flags & SWARE_INCOMPLETE_SPLIT) == 0))
-		{
-			leaf.strays = 0;
-			sware_cache_set_leaf(index, &leaf);
-			return buffer;
-		}
-		sware_release_buffer(buffer);
+		*buffer = sware_try_linked_leaf(index, leaf.link, &is_busy);
+		if (is_busy)
+			return SWARE_AT_BUSY_LEAF;
+		if (!BufferIsValid(*buffer))
+			forget_leaf(index, true);
+		else if (use_leaf(key, *buffer, true))
+			return SWARE_AT_EXPECTED_LEAF;
+		leaf = get_leaf(index, true);
+	}
+
+	if (leaf.strays < leaf.patience)
+	{
+		leaf.strays++;
+		sware_cache_set_leaf(index, true, &leaf);
+		return SWARE_AT_OTHER_LEAF;
 	}
 	leaf.link.block = InvalidBlockNumber;
-	sware_cache_set_leaf(index, &leaf);
-	return InvalidBuffer;
+	leaf.strays = 0;
+	leaf.patience = Min(Max(leaf.patience * 2, MAX_STRAYS), MAX_PATIENCE);
+	sware_cache_set_leaf(index, true, &leaf);
+	return SWARE_AT_UNKNOWN_LEAF;
 }
 
 /*
@@ -79,7 +184,7 @@ sware_note_leaf(const SwareSearchKey *key, Buffer buffer, bool is_writer)
 {
 	Relation	index = key->index;
 	Page		page = BufferGetPage(buffer);
-	SwareExpectedLeaf leaf = sware_cache(index)->leaf;
+	SwareExpectedLeaf leaf = get_leaf(index, is_writer);
 	SwareSearchColumn first;
 	bool		has_numbers = sware_search_column_set(&first, key, 0);
 	bool		is_next;
@@ -95,22 +200,21 @@ sware_note_leaf(const SwareSearchKey *key, Buffer buffer, bool is_writer)
 	is_next = sware_link_is_valid(leaf.link) &&
 		sware_links_equal(SwarePageGetOpaque(page)->left, leaf.link);
 	if (sware_link_is_valid(leaf.link) && !is_next &&
-		(leaf.hasDownlink || !is_writer) && ++leaf.strays < MAX_STRAYS)
+		(is_writer || ++leaf.strays < MAX_STRAYS))
 	{
-		sware_cache_set_leaf(index, &leaf);
+		sware_cache_set_leaf(index, is_writer, &leaf);
 		return;
 	}
 
 	leaf.link = sware_page_link(buffer);
-	leaf.hasDownlink = is_writer;
 	leaf.strays = 0;
 	leaf.lowest = PG_INT64_MIN;
 	leaf.highest = PG_INT64_MAX;
-	if (has_numbers && sware_page_last_sorted(page) >= SWARE_FIRST_DATA)
+	if (has_numbers && sware_page_data_count(page) > 0)
 		leaf.lowest = sware_tuple_number(key, &first,
 										 sware_page_tuple(page, SWARE_FIRST_DATA));
 	if (has_numbers && !sware_page_is_rightmost(page))
 		leaf.highest = sware_tuple_number(key, &first,
 										  sware_page_high_key(page));
-	sware_cache_set_leaf(index, &leaf);
+	sware_cache_set_leaf(index, is_writer, &leaf);
 }

@@ -31,20 +31,15 @@
 #include "tree/descent.h"
 #include "tree/forecast.h"
 #include "tree/pagewrite.h"
+#include "tree/placement.h"
 #include "tree/rearrange.h"
 #include "tree/runahead.h"
 #include "tree/split.h"
 #include "tree/tree.h"
 #include "wal/wal.h"
 
-/*
- * If the append area is empty, an entry goes to the sorted part if it shifts
- * no more line pointers than this.  The shift costs as much WAL as about one
- * entry.  bench/page_writes has a build without the append area's use.
- */
-#ifndef SMALL_SHIFT
-#define SMALL_SHIFT		20
-#endif
+/* So few entries are stored in a leaf one after another. */
+#define FEW_ENTRIES		8
 
 /* A run with fewer entries is not worth a bulk append. */
 #define MIN_APPEND_RUN	(SWARE_MAX_ITEMS_PER_PAGE * 2)
@@ -62,24 +57,6 @@
  */
 #define MIN_FRONT		(SWARE_PAGE_CAPACITY / 2)
 
-/* What must be done to a leaf to store an entry. */
-typedef enum PlacementKind
-{
-	PLACEMENT_NONE,				/* the entry is there already */
-	PLACEMENT_NO_ROOM,
-	PLACEMENT_ADD,				/* add it at an offset */
-	PLACEMENT_FOLD,				/* the append area is full: fold it in first */
-	PLACEMENT_POSTING			/* put it into a posting list, and store the
-								 * list's largest TID elsewhere */
-} PlacementKind;
-
-typedef struct Placement
-{
-	PlacementKind kind;
-	OffsetNumber offset;		/* where to add, or where the posting list is */
-	bool		inAppendArea;	/* is that offset in the append area? */
-} Placement;
-
 /* What a run has done to leaves, but for those that were appended. */
 typedef struct Visits
 {
@@ -89,129 +66,33 @@ typedef struct Visits
 } Visits;
 
 /*
- * Where does an entry go that is not on the leaf yet, if there is room?
- * `sorted_offset` is its place in the sorted part.  Only entries that may wait
- * go to the append area: when it is folded in, they are compared once more.
- */
-static Placement
-place_new_entry(const SwareSearchKey *key, Page page, Size size,
-				OffsetNumber sorted_offset)
-{
-	Placement	placement = {PLACEMENT_ADD, sorted_offset, false};
-	int			append_items = SwarePageGetOpaque(page)->appendItems;
-	OffsetNumber last_sorted = sware_page_last_sorted(page);
-
-	if (PageGetFreeSpace(page) < MAXALIGN(size))
-		placement.kind = PLACEMENT_NO_ROOM;
-	else if (append_items == 0 &&
-			 (last_sorted + 1 - sorted_offset <= SMALL_SHIFT ||
-			  !sware_may_wait(key->index)))
-		return placement;
-	else if (append_items == SWARE_MAX_APPEND_ITEMS)
-		placement.kind = PLACEMENT_FOLD;
-	else
-	{
-		placement.offset = sware_search_leaf(key, page, last_sorted + 1,
-											 PageGetMaxOffsetNumber(page));
-		placement.inAppendArea = true;
-	}
-	return placement;
-}
-
-/* Where does an entry go?  `key` is its place. */
-static Placement
-place_entry(const SwareSearchKey *key, Page page, IndexTuple entry)
-{
-	Placement	placement = {PLACEMENT_NONE, InvalidOffsetNumber, false};
-	OffsetNumber last = PageGetMaxOffsetNumber(page);
-	OffsetNumber last_sorted = sware_page_last_sorted(page);
-	OffsetNumber offset =
-		sware_search_leaf(key, page, SWARE_FIRST_DATA, last_sorted);
-
-	if (offset <= last_sorted)
-	{
-		IndexTuple	tuple = sware_page_tuple(page, offset);
-
-		if (sware_compare_key(key, tuple) == 0)
-		{
-			if (!sware_tuple_is_posting(tuple) ||
-				sware_posting_contains(tuple, &entry->t_tid))
-				return placement;
-			placement.kind = PLACEMENT_POSTING;
-			placement.offset = offset;
-			return placement;
-		}
-	}
-	if (last > last_sorted)
-	{
-		OffsetNumber added =
-			sware_search_leaf(key, page, last_sorted + 1, last);
-
-		if (added <= last &&
-			sware_compare_key(key, sware_page_tuple(page, added)) == 0)
-			return placement;
-	}
-	return place_new_entry(key, page, IndexTupleSize(entry), offset);
-}
-
-/*
- * Make the append area a part of the sorted part, by permuting line pointers.
- */
-static void
-fold_append_area(Relation index, Page page)
-{
-	OffsetNumber offsets[SWARE_MAX_ITEMS_PER_PAGE];
-	ItemIdData	line_pointers[SWARE_MAX_ITEMS_PER_PAGE];
-	int			count = sware_ordered_offsets(index, page, offsets);
-
-	for (int i = 0; i < count; i++)
-		line_pointers[i] = *PageGetItemId(page, offsets[i]);
-	memcpy(PageGetItemId(page, SWARE_FIRST_DATA), line_pointers,
-		   count * sizeof(ItemIdData));
-	SwarePageGetOpaque(page)->appendItems = 0;
-}
-
-/* Add an entry at its placement's offset. */
-static void
-apply_add(Page page, IndexTuple entry, const Placement *placement)
-{
-	sware_add_item(page, entry, placement->offset);
-	if (placement->inAppendArea)
-		SwarePageGetOpaque(page)->appendItems++;
-}
-
-/*
  * Store an entry in a copy of a leaf, and return whether it had room.  If it
- * had not, the append area may have been folded in, but nothing else has
- * changed.  The key is a prepared one, as in the following functions.
+ * had not, nothing has changed.  The key is a prepared one, as in the following
+ * functions.
  */
 static bool
 store_entry(SwareSearchKey *key, Page page, IndexTuple entry)
 {
-	Placement	placement;
+	SwarePlacement placement;
 	ItemId		line_pointer;
 	IndexTuple	list;
 	IndexTuple	evicted;
 
 	sware_search_key_set_entry(key, entry);
-	placement = place_entry(key, page, entry);
+	placement = sware_place_entry(key, page, entry);
 	switch (placement.kind)
 	{
-		case PLACEMENT_NONE:
+		case SWARE_PLACEMENT_NONE:
 			return true;
 
-		case PLACEMENT_NO_ROOM:
+		case SWARE_PLACEMENT_NO_ROOM:
 			return false;
 
-		case PLACEMENT_FOLD:
-			fold_append_area(key->index, page);
-			return store_entry(key, page, entry);
-
-		case PLACEMENT_ADD:
-			apply_add(page, entry, &placement);
+		case SWARE_PLACEMENT_ADD:
+			sware_add_item(page, entry, placement.offset);
 			return true;
 
-		case PLACEMENT_POSTING:
+		case SWARE_PLACEMENT_POSTING:
 			line_pointer = PageGetItemId(page, placement.offset);
 			list = sware_page_tuple(page, placement.offset);
 			if (PageGetFreeSpace(page) < sware_leaf_tuple_key_size(list))
@@ -247,7 +128,6 @@ store_together(SwareSearchKey *key, Page page, IndexTuple *entries, int count)
 	int			merged_count = 0;
 	int			stored;
 
-	fold_append_area(key->index, page);
 	old_last = PageGetMaxOffsetNumber(page);
 	for (stored = 0; stored < count; stored++)
 	{
@@ -298,25 +178,24 @@ store_in_room(SwareSearchKey *key, Buffer buffer, IndexTuple *entries,
 	/* the usual case: one entry that changes nothing else */
 	if (count == 1)
 	{
-		Placement	placement;
+		SwarePlacement placement;
 
 		sware_search_key_set_entry(key, entries[0]);
-		placement = place_entry(key, BufferGetPage(buffer), entries[0]);
-		if (placement.kind == PLACEMENT_NONE)
+		placement = sware_place_entry(key, BufferGetPage(buffer), entries[0]);
+		if (placement.kind == SWARE_PLACEMENT_NONE)
 			return 1;
-		if (placement.kind == PLACEMENT_NO_ROOM)
+		if (placement.kind == SWARE_PLACEMENT_NO_ROOM)
 			return 0;
-		if (placement.kind == PLACEMENT_ADD)
+		if (placement.kind == SWARE_PLACEMENT_ADD)
 		{
-			sware_wal_add_item(index, buffer, entries[0], placement.offset,
-							   placement.inAppendArea);
+			sware_wal_add_item(index, buffer, entries[0], placement.offset);
 			return 1;
 		}
 	}
 
 	wal = sware_wal_begin(index);
 	page = sware_wal_change(wal, buffer);
-	if (count > SWARE_MAX_APPEND_ITEMS / 2)
+	if (count > FEW_ENTRIES)
 		stored = store_together(key, page, entries, count);
 	while (stored < count && store_entry(key, page, entries[stored]))
 		stored++;
@@ -395,6 +274,9 @@ entries_space(IndexTuple *entries, int count)
  * number, or 0 if together they take fewer than `least` bytes; the rightmost
  * leaf takes any number.  Adds to *visits.  What this allocates can be freed
  * afterwards.  The caller holds no content locks.
+ *
+ * The first leaf of a run may be the expected one.  The others are not, nor
+ * will they be.
  */
 static int
 insert_into_leaf(SwareSearchKey *key, Relation heap, IndexTuple *entries,
@@ -410,7 +292,9 @@ insert_into_leaf(SwareSearchKey *key, Relation heap, IndexTuple *entries,
 	int			stored = 0;
 
 	sware_search_key_set_entry(key, entries[0]);
-	buffer = sware_find_leaf(key, BUFFER_LOCK_EXCLUSIVE, &stack);
+	buffer = visits->count == 0 ?
+		sware_find_leaf(key, BUFFER_LOCK_EXCLUSIVE, &stack) :
+		sware_descend(key, 0, BUFFER_LOCK_EXCLUSIVE, &stack);
 	visits->latest = BufferGetBlockNumber(buffer);
 	page = BufferGetPage(buffer);
 	is_rightmost = sware_page_is_rightmost(page);

@@ -15,15 +15,16 @@
 #include "tree/tree.h"
 
 /*
- * Is there an item between two places among those at offsets first..last,
- * which are in order?  Items that are marked as dead to everybody do not
- * count.
+ * Has a leaf an item between two places?  Items that are marked as dead to
+ * everybody do not count.
  */
 static bool
 has_item_between(const SwareSearchKey *low, const SwareSearchKey *high,
-				 Page page, OffsetNumber first, OffsetNumber last)
+				 Page page)
 {
-	OffsetNumber offset = sware_search_leaf(low, page, first, last);
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+	OffsetNumber offset =
+		sware_search_leaf(low, page, SWARE_FIRST_DATA, last);
 
 	for (; offset <= last; offset++)
 	{
@@ -46,18 +47,13 @@ sware_tree_may_have(const SwareSearchKey *low, const SwareSearchKey *high)
 {
 	Buffer		buffer;
 	Page		page;
-	OffsetNumber last_sorted;
 	bool		result;
 
 	if (sware_tree_is_empty(low->index))
 		return false;
 	buffer = sware_find_leaf(low, BUFFER_LOCK_SHARE, NULL);
 	page = BufferGetPage(buffer);
-	last_sorted = sware_page_last_sorted(page);
-	result =
-		has_item_between(low, high, page, SWARE_FIRST_DATA, last_sorted) ||
-		has_item_between(low, high, page, last_sorted + 1,
-						 PageGetMaxOffsetNumber(page)) ||
+	result = has_item_between(low, high, page) ||
 		(!sware_page_is_rightmost(page) &&
 		 sware_compare_key(high, sware_page_high_key(page)) > 0);
 	sware_release_buffer(buffer);

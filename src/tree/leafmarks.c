@@ -105,17 +105,18 @@ is_all_dead(SwareTreeCursor *cursor, Page page, OffsetNumber offset, int item)
 	return true;
 }
 
-void
-sware_mark_dead_items(SwareTreeCursor *cursor)
+/*
+ * Mark the position's items that are noted as dead, as far as the leaf has not
+ * changed.
+ */
+static void
+mark_noted(SwareTreeCursor *cursor)
 {
 	SwarePosition *position = &cursor->position;
 	int			marked = 0;
-	Buffer		buffer;
+	Buffer		buffer = lock_leaf_to_mark(cursor);
 	Page		page;
 
-	if (likely(cursor->firstDead > cursor->lastDead))
-		return;
-	buffer = lock_leaf_to_mark(cursor);
 	if (BufferIsValid(buffer))
 	{
 		bool		may_mark = sware_begin_marks(buffer);
@@ -142,12 +143,22 @@ sware_mark_dead_items(SwareTreeCursor *cursor)
 		else
 			sware_release_buffer(buffer);
 	}
+	if (marked > 0)
+		sware_count_marked(cursor->scan->indexRelation, marked);
+}
+
+void
+sware_mark_dead_items(SwareTreeCursor *cursor)
+{
+	if (likely(cursor->firstDead > cursor->lastDead))
+		return;
+	if (cursor->notedDead > cursor->triedDead)
+		mark_noted(cursor);
 	memset(&cursor->dead[cursor->firstDead], 0,
 		   cursor->lastDead - cursor->firstDead + 1);
 	cursor->firstDead = SWARE_MAX_TIDS_PER_PAGE;
 	cursor->lastDead = -1;
-	if (marked > 0)
-		sware_count_marked(cursor->scan->indexRelation, marked);
+	cursor->notedDead = cursor->triedDead = 0;
 }
 
 /*
@@ -169,4 +180,15 @@ sware_tree_cursor_note_dead(SwareTreeCursor *cursor)
 	cursor->dead[item] = true;
 	cursor->firstDead = Min(cursor->firstDead, item);
 	cursor->lastDead = Max(cursor->lastDead, item);
+
+	/*
+	 * The row that comes next may be updated, and its new entry changes the
+	 * leaf.  So the first ones are marked now.
+	 */
+	cursor->notedDead++;
+	if ((cursor->notedDead & (cursor->notedDead - 1)) == 0)
+	{
+		mark_noted(cursor);
+		cursor->triedDead = cursor->notedDead;
+	}
 }

@@ -16,12 +16,8 @@
 #include "tree/leafread.h"
 #include "tree/leafview.h"
 
-/*
- * Many scans end after a few rows.  So if a leaf has more than MANY_TUPLES for
- * a scan, it first reads FEW_TUPLES of them only.
- */
-#define MANY_TUPLES		128
-#define FEW_TUPLES		24
+/* To read a few tuples, and then on, costs about as much as so many more. */
+#define COST_OF_PART	48
 
 /*
  * A cursor that skips entries takes it for a success if this number of entries
@@ -115,7 +111,7 @@ put_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
 		memcpy(&position->tids[to], &sware_leaf_tuple_tids(tuple)[skip],
 			   count * sizeof(ItemPointerData));
 	for (int j = 0; j < count; j++)
-		position->pageOffsets[to + j] = sware_view_offset(view, i);
+		position->pageOffsets[to + j] = sware_view_offset(i);
 	if (cursor->wantTuples)
 	{
 		uint16		offset = copy_tuple(cursor, tuple);
@@ -138,13 +134,23 @@ add_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
 	put_tids(cursor, view, i, skip, end, forward);
 }
 
+/* Should a scan read a part of so many tuples, rather than all of them? */
+static inline bool
+is_part_enough(const SwareTreeCursor *cursor, int tuples)
+{
+	return cursor->readAtMost < SWARE_READ_ALL &&
+		tuples > 2 * cursor->readAtMost + COST_OF_PART;
+}
+
 /*
  * Add the TIDs of the view's tuples begin..end-1, without the first `skip`
- * TIDs of the first one, to the position's items, going forward.
+ * TIDs of the first one, to the position's items, going forward.  Stops when
+ * it has added `limit` of them, or those of a posting list more.  Returns the
+ * index of the tuple at which it has stopped, or `end`.
  */
-static void
+static int
 add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int begin,
-			 int skip, int end)
+			 int skip, int end, int limit)
 {
 	SwarePosition *position = &cursor->position;
 	bool		uses_marks = cursor->usesMarks;
@@ -153,9 +159,12 @@ add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int begin,
 
 	for (int i = begin; i < end; i++)
 	{
-		OffsetNumber offset = sware_view_offset(view, i);
+		OffsetNumber offset = sware_view_offset(i);
 		IndexTuple	tuple;
 		Size		size;
+
+		if (position->last >= limit - 1)
+			return i;
 
 		/* the tuples of marked items are not touched */
 		if (uses_marks && ItemIdIsDead(PageGetItemId(view->page, offset)))
@@ -183,6 +192,7 @@ add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int begin,
 			position->tuplesUsed += size;
 		}
 	}
+	return end;
 }
 
 /* Note how many tuples the cursor has skipped within a leaf. */
@@ -414,11 +424,7 @@ sware_read_leaf_forward(SwareTreeCursor *cursor, Buffer buffer)
 	sware_scan_keys_set_range(keys, range);
 	arrival = at_tuple || cursor->arrivesAhead ? &cursor->arrivalKey :
 		&keys->low;
-	if (keys->rangeCount == 1)
-		sware_view_init(&view, cursor->scan->indexRelation, buffer, arrival,
-						&keys->high);
-	else
-		sware_view_init(&view, cursor->scan->indexRelation, buffer, NULL, NULL);
+	sware_view_init(&view, cursor->scan->indexRelation, buffer);
 
 	begin = at_tuple || arrival->columnCount > 0 ?
 		sware_view_search(&view, arrival, 0, view.count) : 0;
@@ -427,29 +433,33 @@ sware_read_leaf_forward(SwareTreeCursor *cursor, Buffer buffer)
 	else if (cursor->arrivesAhead)
 		cursor->skipLuck.linksToFollow = 0; /* this leaf was read in vain */
 	continue_where_entered(cursor, &position->left, true,
-						   begin > 0 || skip > 0 || view.missingBelow);
+						   begin > 0 || skip > 0);
 
 	right->more = right->linked = false;
 	for (;;)
 	{
 		int			end = sware_view_search_end(&view, &keys->high, begin);
 		int			none_from = end;
+		int			stopped;
 
-		if (unlikely(cursor->readsFew && end - begin > MANY_TUPLES))
-		{
-			/* the others are in the same leaf, from this tuple on */
-			end = begin + FEW_TUPLES;
-			add_all_tids(cursor, &view, begin, skip, end);
-			right->more = right->linked = true;
-			right->sibling = position->page;
-			sware_set_tuple_border(&right->border, cursor->context, range,
-								   sware_view_tuple(&view, end));
-			return;
-		}
 		if (unlikely(keys->skip != NULL))
 			none_from = add_skipping_forward(cursor, &view, begin, skip, end);
+		else if (is_part_enough(cursor, end - begin))
+		{
+			stopped = add_all_tids(cursor, &view, begin, skip, end,
+								   cursor->readAtMost);
+			if (stopped < end)
+			{
+				/* the others are in the same leaf, from this tuple on */
+				right->more = right->linked = true;
+				right->sibling = position->page;
+				sware_set_tuple_border(&right->border, cursor->context, range,
+									   sware_view_tuple(&view, stopped));
+				return;
+			}
+		}
 		else
-			add_all_tids(cursor, &view, begin, skip, end);
+			(void) add_all_tids(cursor, &view, begin, skip, end, INT_MAX);
 
 		/* the range may end within a posting list */
 		if (none_from < end)
@@ -466,8 +476,6 @@ sware_read_leaf_forward(SwareTreeCursor *cursor, Buffer buffer)
 		}
 		skip = 0;
 
-		if (view.missingAbove)
-			return;				/* there is only this range, and it ends here */
 		if (end == view.count)
 			break;
 
@@ -525,11 +533,7 @@ sware_read_leaf_backward(SwareTreeCursor *cursor, Buffer buffer)
 	sware_scan_keys_set_range(keys, range);
 	arrival = at_tuple || cursor->arrivesAhead ? &cursor->arrivalKey :
 		&keys->high;
-	if (keys->rangeCount == 1)
-		sware_view_init(&view, cursor->scan->indexRelation, buffer, &keys->low,
-						arrival);
-	else
-		sware_view_init(&view, cursor->scan->indexRelation, buffer, NULL, NULL);
+	sware_view_init(&view, cursor->scan->indexRelation, buffer);
 
 	end = at_tuple || arrival->columnCount > 0 ?
 		sware_view_search(&view, arrival, 0, view.count) : view.count;
@@ -544,7 +548,7 @@ sware_read_leaf_backward(SwareTreeCursor *cursor, Buffer buffer)
 	if (nothing_below && cursor->arrivesAhead && cursor->arrivesByLink)
 		cursor->skipLuck.linksToFollow = 0;
 	continue_where_entered(cursor, &position->right, false,
-						   end < view.count || view.missingAbove);
+						   end < view.count);
 	left->more = left->linked = false;
 	if (keep > 0)
 	{
@@ -561,12 +565,11 @@ sware_read_leaf_backward(SwareTreeCursor *cursor, Buffer buffer)
 	{
 		int			begin = sware_view_search_begin(&view, &keys->low, end);
 		int			skip = 0;
-		bool		is_part = cursor->readsFew && end - begin > MANY_TUPLES;
+		bool		is_part = is_part_enough(cursor, end - begin);
+		int			stopped = begin;
 
 		/* the range may begin within a posting list */
-		if (is_part)
-			begin = end - FEW_TUPLES;
-		else if (begin < end)
+		if (begin < end)
 			skip = tids_before(&keys->low, sware_view_tuple(&view, begin));
 
 		if (unlikely(keys->skip != NULL))
@@ -588,19 +591,25 @@ sware_read_leaf_backward(SwareTreeCursor *cursor, Buffer buffer)
 
 				add_tids(cursor, &view, i, i == begin ? skip : 0,
 						 sware_leaf_tuple_tid_count(tuple), false);
+				if (is_part && position->last - position->first + 1 >=
+					cursor->readAtMost)
+				{
+					stopped = i;
+					break;
+				}
 			}
 		}
 
-		if (is_part)
+		if (stopped > begin)
 		{
 			/* the others are in the same leaf, below this tuple */
 			left->more = left->linked = true;
 			left->sibling = position->page;
 			sware_set_tuple_border(&left->border, cursor->context, range,
-								   sware_view_tuple(&view, begin));
+								   sware_view_tuple(&view, stopped));
 			return;
 		}
-		if (view.missingBelow || skip > 0)
+		if (skip > 0)
 			return;				/* there is only this range left, and it
 								 * begins here */
 		if (begin == 0)

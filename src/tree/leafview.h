@@ -20,9 +20,7 @@
 #include "pages/pageitem.h"
 
 /*
- * The tuples of a leaf in index order, those of the append area among them.
- * They have the indexes 0..count-1.  If the leaf has an append area, tuples
- * outside of the places given to sware_view_init may be missing.
+ * The tuples of a leaf, which have the indexes 0..count-1.
  */
 typedef struct SwareLeafView
 {
@@ -30,12 +28,6 @@ typedef struct SwareLeafView
 	BlockNumber block;
 	Page		page;
 	int			count;
-	bool		merged;			/* are the tuples' offsets in `offsets`?
-								 * Otherwise they are consecutive */
-	bool		missingBelow;	/* has the page tuples below those of the
-								 * view? */
-	bool		missingAbove;
-	OffsetNumber offsets[SWARE_MAX_ITEMS_PER_PAGE];
 } SwareLeafView;
 
 /* Is a special tuple a posting list, with all its TIDs inside the tuple? */
@@ -72,32 +64,30 @@ sware_view_high_key(const SwareLeafView *view)
 							   SWARE_HIGH_KEY);
 }
 
-/* Return the offset of the view's tuple `i`, 0 <= i < count. */
+/* Return the offset of a view's tuple `i`, 0 <= i < count. */
 static inline OffsetNumber
-sware_view_offset(const SwareLeafView *view, int i)
+sware_view_offset(int i)
 {
-	return view->merged ? view->offsets[i] :
-		(OffsetNumber) (SWARE_FIRST_DATA + i);
+	return (OffsetNumber) (SWARE_FIRST_DATA + i);
 }
 
 /* Return the view's tuple `i`. */
 static inline IndexTuple
 sware_view_tuple(const SwareLeafView *view, int i)
 {
-	return sware_view_entry(view, sware_view_offset(view, i));
+	return sware_view_entry(view, sware_view_offset(i));
 }
 
 /* Is the view's tuple `i` marked as dead to everybody? */
 static inline bool
 sware_view_is_marked(const SwareLeafView *view, int i)
 {
-	return ItemIdIsDead(PageGetItemId(view->page, sware_view_offset(view, i)));
+	return ItemIdIsDead(PageGetItemId(view->page, sware_view_offset(i)));
 }
 
 extern int	sware_leaf_tid_count(Relation index, BlockNumber block, Page page);
-extern void sware_view_init(SwareLeafView *view, Relation index, Buffer buffer,
-							const SwareSearchKey *low,
-							const SwareSearchKey *high);
+extern void sware_view_init(SwareLeafView *view, Relation index,
+							Buffer buffer);
 extern int	sware_view_search(const SwareLeafView *view,
 							  const SwareSearchKey *key, int from, int to);
 extern int	sware_view_search_end(const SwareLeafView *view,

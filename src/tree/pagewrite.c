@@ -57,7 +57,6 @@ sware_write_items(Page page, IndexTuple high_key, const IndexTuple *tuples,
 
 	header->pd_lower = SizeOfPageHeaderData;
 	header->pd_upper = header->pd_special;
-	SwarePageGetOpaque(page)->appendItems = 0;
 	push_item(page, high_key);
 	for (int i = 0; i < count; i++)
 		push_item(page, tuples[i]);
@@ -129,9 +128,7 @@ void
 sware_remove_tids(Page page, const bool *gone)
 {
 	PageHeader	header = (PageHeader) page;
-	SwarePageOpaque opaque = SwarePageGetOpaque(page);
 	OffsetNumber last = PageGetMaxOffsetNumber(page);
-	OffsetNumber last_sorted = sware_page_last_sorted(page);
 	OffsetNumber next = SWARE_FIRST_DATA;
 	int			number = 0;
 
@@ -150,11 +147,7 @@ sware_remove_tids(Page page, const bool *gone)
 				live[live_count++] = tids[i];
 		}
 		if (live_count == 0)
-		{
-			if (offset > last_sorted)
-				opaque->appendItems--;
 			continue;
-		}
 		if (live_count < count)
 		{
 			IndexTuple	smaller = sware_form_posting(tuple, live, live_count);
@@ -170,18 +163,13 @@ sware_remove_tids(Page page, const bool *gone)
 	header->pd_lower = (char *) PageGetItemId(page, next) - (char *) page;
 }
 
-/*
- * Collect the data items of a page in order, those of the append area among
- * them.  They point into the page.
- */
+/* Collect the data items of a page.  They point into the page. */
 void
-sware_collect_items(Relation index, Page page, SwareItems *items)
+sware_collect_items(Page page, SwareItems *items)
 {
-	OffsetNumber offsets[SWARE_MAX_ITEMS_PER_PAGE];
-
-	items->count = sware_ordered_offsets(index, page, offsets);
+	items->count = sware_page_data_count(page);
 	for (int i = 0; i < items->count; i++)
-		items->tuples[i] = sware_page_tuple(page, offsets[i]);
+		items->tuples[i] = sware_page_tuple(page, SWARE_FIRST_DATA + i);
 }
 
 /*

@@ -278,7 +278,7 @@ sware_rearrange(SwareSearchKey *key, Buffer buffer,
 	bool		rewrite;
 	int			stored;
 
-	sware_collect_items(index, page, items);
+	sware_collect_items(page, items);
 	space = items_space(items, items->count);
 	stored = merge_beyond_room(key, items, entries, count, room, &space,
 							   &new_item);

@@ -210,7 +210,7 @@ make_room_for_downlink(Relation index, Buffer parent, IndexTuple downlink,
 	int			position = offset - SWARE_FIRST_DATA;
 	bool		is_split;
 
-	sware_collect_items(index, BufferGetPage(parent), items);
+	sware_collect_items(BufferGetPage(parent), items);
 	memmove(&items->tuples[position + 1], &items->tuples[position],
 			(items->count - position) * sizeof(IndexTuple));
 	items->tuples[position] = downlink;

@@ -39,6 +39,8 @@ typedef struct SwareMetPages
 
 extern bool sware_tree_interval_end(const SwareSearchKey *place, bool forward,
 									int leaves, IndexTuple pivot);
+extern bool sware_tree_insert_expected(Relation index, IndexTuple entry,
+									   bool *seek);
 extern int	sware_tree_insert_run(Relation index, Relation heap,
 								  IndexTuple *entries, int count,
 								  bool has_versions, int *late);

@@ -168,7 +168,9 @@ read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 		sware_read_leaf_forward(cursor, buffer);
 	else
 		sware_read_leaf_backward(cursor, buffer);
-	cursor->readsFew = false;
+	if (cursor->readAtMost < SWARE_READ_ALL)
+		cursor->readAtMost = cursor->readAtMost == SWARE_READ_FIRST ?
+			SWARE_READ_SECOND : SWARE_READ_ALL;
 
 	if (cursor->keepPin && position->first <= position->last)
 	{
@@ -442,7 +444,7 @@ learn_what_is_wanted(SwareTreeCursor *cursor)
 
 	/* the intervals of a parallel scan are read to their ends */
 	if (cursor->keys.interval || cursor->keys.skip)
-		cursor->readsFew = false;
+		cursor->readAtMost = SWARE_READ_ALL;
 
 	/*
 	 * Pages that are not logged have no LSN; see lock_leaf_to_mark.  For an
@@ -499,12 +501,13 @@ sware_tree_cursor_init(SwareTreeCursor *cursor, IndexScanDesc scan,
 	sware_scan_keys_init(&cursor->keys, scan->indexRelation,
 						 scan->numberOfKeys);
 	cursor->isMerged = cursor->wantTuples = cursor->keepPin = false;
-	cursor->readsFew = true;
+	cursor->readAtMost = SWARE_READ_FIRST;
 	cursor->replacements = 0;
 	cursor->usesMarks = false;
 	cursor->dead = NULL;
 	cursor->firstDead = SWARE_MAX_TIDS_PER_PAGE;
 	cursor->lastDead = -1;
+	cursor->notedDead = cursor->triedDead = 0;
 	cursor->state = SWARE_CURSOR_UNPOSITIONED;
 	cursor->markState = SWARE_CURSOR_UNPOSITIONED;
 	cursor->markItem = -1;
@@ -528,7 +531,7 @@ sware_tree_cursor_rewind(SwareTreeCursor *cursor)
 	if (cursor->marked)
 		unpin(cursor->marked);
 	cursor->isMerged = false;
-	cursor->readsFew = true;
+	cursor->readAtMost = SWARE_READ_FIRST;
 	reset_luck(&cursor->skipLuck);
 	sware_scan_ahead_stop(&cursor->ahead);
 	cursor->state = SWARE_CURSOR_UNPOSITIONED;

@@ -63,6 +63,14 @@ typedef struct SwarePosition
 	uint16		tupleOffsets[SWARE_MAX_TIDS_PER_PAGE];	/* in `tuples` */
 } SwarePosition;
 
+/*
+ * Many scans end after a few rows.  So of a leaf with many more, a scan first
+ * reads SWARE_READ_FIRST, and then SWARE_READ_SECOND.
+ */
+#define SWARE_READ_FIRST	24
+#define SWARE_READ_SECOND	96
+#define SWARE_READ_ALL		INT_MAX
+
 typedef enum SwareCursorState
 {
 	SWARE_CURSOR_UNPOSITIONED,
@@ -103,8 +111,8 @@ typedef struct SwareTreeCursor
 								 * compare or for an index-only scan? */
 	bool		keepPin;		/* is the leaf kept pinned while its items are
 								 * returned? */
-	bool		readsFew;		/* are a few entries enough, of a leaf with
-								 * many? */
+	int			readAtMost;		/* so many entries are enough, of a leaf with
+								 * many more */
 	uint64		replacements;	/* how often the position has become another
 								 * one */
 	bool		usesMarks;		/* are marked entries left out, and others
@@ -117,6 +125,8 @@ typedef struct SwareTreeCursor
 	bool	   *dead;			/* an element for each item */
 	int			firstDead;
 	int			lastDead;		/* less than firstDead if none is noted */
+	int			notedDead;		/* how often one was noted */
+	int			triedDead;		/* what that was when marking was tried */
 
 	SwareCursorState state;
 	SwareBorder arrival;		/* where the cursor comes to the leaf that it

@@ -3,16 +3,19 @@
  * wal.c
  *	  All functions that write WAL records for pages.
  *
- * Most records are generic WAL (resource manager "Generic"), put together here
- * in the form that GenericXLogFinish gives them (delta.h).  The others are
- * whole images of new pages, as the server logs them (resource manager
- * "XLOG").  So redo needs no code of this library.
+ * Most kinds of records are generic WAL (resource manager "Generic"), put
+ * together here in the form that GenericXLogFinish gives them (delta.h).  Two
+ * are not: the record of a single entry that is added to a leaf is nbtree's
+ * (resource manager "Btree"), and whole images of new pages are logged as the
+ * server does (resource manager "XLOG").  So redo needs no code of this
+ * library.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/itup.h"
+#include "access/nbtxlog.h"
 #include "access/rmgr.h"
 #include "access/timeline.h"
 #include "access/xlog.h"
@@ -341,7 +344,7 @@ log_change(Buffer buffer, SwareDelta *delta, uint8 registration)
  */
 static void
 add_item_by_comparison(Relation index, Buffer buffer, IndexTuple tuple,
-					   OffsetNumber offset, bool to_append_area)
+					   OffsetNumber offset)
 {
 	SwareWal   *wal = sware_wal_begin(index);
 	Page		page = sware_wal_change(wal, buffer);
@@ -350,9 +353,28 @@ add_item_by_comparison(Relation index, Buffer buffer, IndexTuple tuple,
 					false, false) != offset)
 		elog(ERROR, "failed to add item to block %u of index \"%s\"",
 			 BufferGetBlockNumber(buffer), RelationGetRelationName(index));
-	if (to_append_area)
-		SwarePageGetOpaque(page)->appendItems++;
 	sware_wal_finish(wal);
+}
+
+/*
+ * Log that a tuple was added to a leaf at an offset, as nbtree does.  Redo of
+ * this record adds the tuple in the same way, sets the LSN, and changes nothing
+ * else: neither does it read the special space, nor what other tuples there
+ * are.  Called in a critical section.
+ */
+static void
+log_added_item(Buffer buffer, IndexTuple tuple, OffsetNumber offset,
+			   uint8 registration)
+{
+	xl_btree_insert record = {.offnum = offset};
+	XLogRecPtr	lsn;
+
+	XLogBeginInsert();
+	XLogRegisterData((char *) &record, SizeOfBtreeInsert);
+	XLogRegisterBuffer(0, buffer, registration);
+	XLogRegisterBufData(0, (char *) tuple, IndexTupleSize(tuple));
+	lsn = XLogInsert(RM_BTREE_ID, XLOG_BTREE_INSERT_LEAF);
+	PageSetLSN(BufferGetPage(buffer), lsn);
 }
 
 /*
@@ -360,22 +382,24 @@ add_item_by_comparison(Relation index, Buffer buffer, IndexTuple tuple,
  * pointers behind it.  The caller has made sure that it fits.
  *
  * This is by far the most frequent change, and it is known what it touches.
- * So nothing is copied and compared here.
+ * So nothing is copied and compared here, and the record is as short as
+ * nbtree's.  Redo copies no more bytes than the tuple has, so if these are not
+ * aligned, the page would have others behind them; and where pages are compared
+ * with what redo makes of them, nbtree's rules for that would apply.
  */
 void
 sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
-				   OffsetNumber offset, bool to_append_area)
+				   OffsetNumber offset)
 {
 	Page		page = BufferGetPage(buffer);
-	PageHeader	header = (PageHeader) page;
-	SwarePageOpaque opaque = SwarePageGetOpaque(page);
 	Size		size = IndexTupleSize(tuple);
-	SwareDelta	delta;
 	uint8		registration = registration_flags(page);
 
-	if (unlikely(images_are_compared()))
+	if (unlikely(images_are_compared() ||
+				 wal_consistency_checking[RM_BTREE_ID] ||
+				 size != MAXALIGN(size)))
 	{
-		add_item_by_comparison(index, buffer, tuple, offset, to_append_area);
+		add_item_by_comparison(index, buffer, tuple, offset);
 		return;
 	}
 
@@ -385,31 +409,9 @@ sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 					false) != offset)
 		elog(PANIC, "failed to add item to block %u of index \"%s\"",
 			 BufferGetBlockNumber(buffer), RelationGetRelationName(index));
-	if (to_append_area)
-		opaque->appendItems++;
 	MarkBufferDirty(buffer);
-
 	if (RelationNeedsWAL(index))
-	{
-		ItemId		line_pointer = PageGetItemId(page, offset);
-
-		StaticAssertStmt(offsetof(PageHeaderData, pd_upper) ==
-						 offsetof(PageHeaderData, pd_lower) +
-						 sizeof(LocationIndex),
-						 "pd_upper must follow pd_lower");
-		delta.length = 0;
-		sware_delta_add(&delta, page, &header->pd_lower,
-						2 * sizeof(LocationIndex));
-		sware_delta_add(&delta, page, line_pointer,
-						(char *) page + header->pd_lower -
-						(char *) line_pointer);
-		sware_delta_add(&delta, page, (char *) page + header->pd_upper,
-						MAXALIGN(size));
-		if (to_append_area)
-			sware_delta_add(&delta, page, &opaque->appendItems,
-							sizeof(uint16));
-		log_change(buffer, &delta, registration);
-	}
+		log_added_item(buffer, tuple, offset, registration);
 
 	END_CRIT_SECTION();
 	tell_of_change(buffer);

@@ -3,8 +3,9 @@
  * wal.h
  *	  All functions that write WAL records for pages.
  *
- * Changes of pages are logged as generic WAL, new pages as whole images.  The
- * server can redo both without this library.
+ * Changes of pages are logged as generic WAL, new pages as whole images, and a
+ * single entry that a leaf gets as nbtree's are.  The server can redo all three
+ * without this library.
  *
  * A record changes up to SWARE_WAL_MAX_PAGES pages at once.  Between
  * sware_wal_begin and sware_wal_finish the caller changes private copies;
@@ -34,7 +35,7 @@ extern void sware_wal_finish(SwareWal *wal);
 extern void sware_wal_abort(SwareWal *wal);
 
 extern void sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
-							   OffsetNumber offset, bool to_append_area);
+							   OffsetNumber offset);
 
 extern void sware_wal_append_data(Relation index, Buffer buffer,
 								  const char *data, Size size, uint16 flags);

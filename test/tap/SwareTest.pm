@@ -17,7 +17,8 @@ use IPC::Run ();
 use Test::More;
 use Time::HiRes qw(usleep);
 
-our @EXPORT = qw(am choose pick skip_file prepare_database preload check_statement check_index
+our @EXPORT = qw(am choose pick skip_file prepare_database preload fill_buffers
+  check_statement check_index
   flush_statement index_agrees make_disagreements make_mark_count make_verdicts has_good_indexes
   sequential_summary ordered_summary grep_log did_not_crash unlogged_is_empty
   run_sql start_standby script_files start_load load_goes_on stop_load ask_beside_load
@@ -73,6 +74,12 @@ sub skip_file
 sub preload
 {
 	return $am eq 'btree' ? '' : "shared_preload_libraries = '$am'\n";
+}
+
+# The setting with which rows in order wait in the buffer, too.
+sub fill_buffers
+{
+	return $am eq 'sware' ? "sware.fault_buffer = on\n" : '';
 }
 
 sub prepare_database

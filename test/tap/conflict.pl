@@ -16,7 +16,7 @@ use Test::More;
 
 plan skip_all => 'the records are sware\'s' if am() ne 'sware';
 
-my $settings = preload() . <<'CONF';
+my $settings = preload() . fill_buffers() . <<'CONF';
 autovacuum = off
 fsync = off
 CONF

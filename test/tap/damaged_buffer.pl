@@ -18,7 +18,7 @@ my $first_entry = 24;
 my $entry_size = 16;
 
 my $node = start_server_to_damage('damaged_buffer');
-$node->append_conf('postgresql.conf', "shared_buffers = 128kB\n");
+$node->append_conf('postgresql.conf', "shared_buffers = 128kB\n" . fill_buffers());
 $node->restart;
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE big AS SELECT repeat('x', 1000) AS x FROM generate_series(1, 2000);

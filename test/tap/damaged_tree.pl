@@ -17,8 +17,7 @@ use Test::More;
 my $special = 8160;
 my %field = (
 	left => [ 0, 'L L' ],
-	right => [ 8, 'L L' ],
-	append_items => [ 18, 'S' ]);
+	right => [ 8, 'L L' ]);
 
 my $node = start_server_to_damage('damaged_tree');
 
@@ -112,14 +111,6 @@ my @damages = (
 			substr($$page, 12, 2) = pack('S', 24);
 		},
 		qr/line pointer array ends/
-	],
-	[
-		'an append area larger than the page',
-		sub {
-			my ($page) = @_;
-			set_field($page, 'append_items', 60000);
-		},
-		qr/append area has 60000 items/
 	],
 	[
 		'a line pointer that leads off the page',

@@ -23,7 +23,7 @@ my $direct = $am eq 'btree' ? '' : 'SET sware.enable_buffer = off;';
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 # With checksums, marks are logged, in images of pages.
 $primary->init(allows_streaming => 1, extra => ['--data-checksums']);
-$primary->append_conf('postgresql.conf', preload() . <<'CONF');
+$primary->append_conf('postgresql.conf', preload() . fill_buffers() . <<'CONF');
 autovacuum = off
 fsync = off
 max_wal_size = '4GB'

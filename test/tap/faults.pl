@@ -93,6 +93,13 @@ SQL
 # The operations: what comes before the fault is armed, and the statements that
 # meet it.
 my $ordered = 'SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off;';
+my $one_by_one = <<'SQL';
+DO $$ BEGIN FOR n IN 1 .. 80 LOOP
+  INSERT INTO u VALUES (5000 + n, 30000 + n, 'one');
+  COMMIT;
+END LOOP; END $$;
+INSERT INTO u SELECT 5100 + i, 30100 + i, 'together' FROM generate_series(1, 40) i;
+SQL
 my %operations = (
 	insert => [ '', <<'SQL' ],
 INSERT INTO t SELECT 5000 + i, i * 30, 'new' FROM generate_series(1, 40) i;
@@ -112,13 +119,8 @@ SQL
 	insert_unique_at_once => [ 'SET sware.enable_buffer = off;', <<'SQL' ],
 INSERT INTO u SELECT 5000 + i, i * 30 + 1, 'at once' FROM generate_series(1, 5) i;
 SQL
-	insert_unique_one_by_one => [ '', <<'SQL' ],
-DO $$ BEGIN FOR n IN 1 .. 80 LOOP
-  INSERT INTO u VALUES (5000 + n, 30000 + n, 'one');
-  COMMIT;
-END LOOP; END $$;
-INSERT INTO u SELECT 5100 + i, 30100 + i, 'together' FROM generate_series(1, 40) i;
-SQL
+	insert_unique_one_by_one => [ '', $one_by_one ],
+	insert_unique_buffered => [ 'SET sware.fault_buffer = on;', $one_by_one ],
 	split => [ '', <<'SQL' ],
 INSERT INTO t SELECT 5000 + i, 1000 + i % 7, 'split' || i FROM generate_series(1, 900) i;
 SQL

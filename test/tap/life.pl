@@ -261,6 +261,7 @@ sub make_unlogged
 	$node->safe_psql('postgres', <<"SQL");
 CREATE UNLOGGED TABLE unlogged (id int, key int);
 CREATE INDEX unlogged_key ON unlogged USING $am (key);
+SET sware.fault_buffer = on;
 INSERT INTO unlogged SELECT i, i FROM generate_series(1, 1000) i;
 INSERT INTO unlogged SELECT i, i FROM generate_series(1001, 1200) i;
 SQL

@@ -19,7 +19,7 @@ my $node = PostgreSQL::Test::Cluster->new('page_runs');
 $node->init(allows_streaming => 1);
 # A setting for tests lets a buffer of any size have sorted pages.  There are 60 chunks of
 # shared memory, or a few less.
-$node->append_conf('postgresql.conf', preload() . <<'CONF');
+$node->append_conf('postgresql.conf', preload() . fill_buffers() . <<'CONF');
 autovacuum = off
 fsync = off
 sware.shared_memory = '960kB'

@@ -18,7 +18,8 @@ my $am = am();
 
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf', "autovacuum = off\nfsync = off\nwal_log_hints = on\n" . preload());
+$primary->append_conf('postgresql.conf',
+	"autovacuum = off\nfsync = off\nwal_log_hints = on\n" . preload() . fill_buffers());
 $primary->start;
 $primary->backup('copy');
 my $standby = PostgreSQL::Test::Cluster->new('standby');

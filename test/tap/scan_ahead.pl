@@ -19,7 +19,7 @@ my $node = PostgreSQL::Test::Cluster->new('scan_ahead');
 $node->init(allows_streaming => 1);
 $node->command_ok([ 'pg_checksums', '--disable', '-D', $node->data_dir ], 'checksums are off')
   if $node->pg_version >= 18;
-$node->append_conf('postgresql.conf', <<'CONF');
+$node->append_conf('postgresql.conf', fill_buffers() . <<'CONF');
 shared_preload_libraries = 'sware'
 autovacuum = off
 fsync = off

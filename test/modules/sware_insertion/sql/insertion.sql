@@ -1,5 +1,6 @@
 -- The checks that an index may be asked for, among them those that the server wants
 -- only for deferrable constraints, which are reserved for nbtree.
+SET sware.fault_buffer = on;
 CREATE EXTENSION sware_insertion;
 
 -- Rows that the index does not know: it is not ready while they are inserted.

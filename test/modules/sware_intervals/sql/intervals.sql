@@ -1,4 +1,5 @@
 -- Scans in intervals that end anywhere.
+SET sware.fault_buffer = on;
 LOAD 'sware';
 CREATE EXTENSION sware_intervals;
 

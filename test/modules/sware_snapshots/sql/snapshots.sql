@@ -88,6 +88,7 @@ SELECT sware_check('t_k', true);
 
 -- A flush drops no entries of dead rows: leaves would not show it.
 RESET sware.enable_buffer;
+SET sware.fault_buffer = on;
 INSERT INTO t SELECT 3000 + i, 0 FROM generate_series(1, 100) i;
 DELETE FROM t WHERE k > 3000;
 SELECT sware_flush('t_k') AS flushed;

@@ -2,6 +2,7 @@
 -- buffers have sorted pages; sware.fault_points has the server know it.
 CREATE EXTENSION sware_zones;
 SET sware.fault_points = '';
+SET sware.fault_buffer = on;
 SET sware.fault_pages_to_sort = 8;
 
 -- Each statement commits, so that the rows go to the buffer.

@@ -1,5 +1,6 @@
 -- What shared memory knows about buffer pages, compared with the pages.
 LOAD 'sware';
+SET sware.fault_buffer = on;
 CREATE EXTENSION sware_zones;
 
 -- Each statement commits, so that the rows go to the buffer.
@@ -267,6 +268,7 @@ CREATE TABLE chunks_before AS SELECT used FROM sware_count_chunks();
 SELECT current_database() AS this \gset
 CREATE DATABASE zone_database;
 \c zone_database
+SET sware.fault_buffer = on;
 SET client_min_messages = warning;
 CREATE EXTENSION sware_zones CASCADE;
 RESET client_min_messages;
@@ -280,6 +282,7 @@ DO $$ BEGIN
 END $$;
 SELECT zones > 0 AS has_zones FROM sware_compare_zones('zone_elsewhere_k');
 \c :this
+SET sware.fault_buffer = on;
 SELECT now.used > before.used AS more FROM sware_count_chunks() now, chunks_before before;
 DROP DATABASE zone_database;
 SELECT now.used = before.used AS as_before, total - unused - now.used AS lost
