@@ -141,7 +141,11 @@ mark_noted(SwareTreeCursor *cursor)
 		if (BufferIsValid(position->buffer))
 			sware_unlock_buffer(buffer);
 		else
+		{
+			/* an image that was logged for the marks has another LSN */
+			position->lsn = BufferGetLSNAtomic(buffer);
 			sware_release_buffer(buffer);
+		}
 	}
 	if (marked > 0)
 		sware_count_marked(cursor->scan->indexRelation, marked);

@@ -18,7 +18,7 @@ foreach my $logged_by ('data checksums', 'wal_log_hints')
 {
 	my $node = PostgreSQL::Test::Cluster->new($logged_by =~ s/ /_/r);
 	$node->init(extra => $logged_by eq 'data checksums' ? ['--data-checksums'] : []);
-	$node->append_conf('postgresql.conf', preload() . <<'CONF');
+	$node->append_conf('postgresql.conf', preload() . fill_buffers() . <<'CONF');
 autovacuum = off
 fsync = off
 CONF

@@ -20,7 +20,7 @@ plan skip_all => 'sorted pages are sware\'s' if am() ne 'sware';
 my $node = PostgreSQL::Test::Cluster->new('sorted_pages');
 $node->init(allows_streaming => 1);
 # A setting for tests lets a small buffer have sorted pages.
-$node->append_conf('postgresql.conf', preload() . <<'CONF');
+$node->append_conf('postgresql.conf', preload() . fill_buffers() . <<'CONF');
 autovacuum = off
 fsync = off
 restart_after_crash = on

@@ -17,7 +17,7 @@ plan skip_all => 'statistics are sware\'s' if am() ne 'sware';
 
 my $node = PostgreSQL::Test::Cluster->new('statistics');
 $node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf', <<'CONF');
+$node->append_conf('postgresql.conf', fill_buffers() . <<'CONF');
 shared_preload_libraries = 'sware'
 autovacuum = off
 fsync = off

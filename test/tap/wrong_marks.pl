@@ -18,6 +18,7 @@ CREATE TABLE stored AS SELECT n AS key FROM generate_series(1, 300) n;
 CREATE INDEX stored_key ON stored USING sware (key);
 CREATE TABLE waiting (key int);
 CREATE INDEX waiting_key ON waiting USING sware (key);
+SET sware.fault_buffer = on;
 DO \$\$
 BEGIN
 	FOR i IN 1 .. 100 LOOP

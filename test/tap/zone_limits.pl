@@ -17,7 +17,7 @@ plan skip_all => 'zones are sware\'s' if am() ne 'sware';
 
 my $node = PostgreSQL::Test::Cluster->new('zone_limits');
 $node->init;
-$node->append_conf('postgresql.conf', <<'CONF');
+$node->append_conf('postgresql.conf', fill_buffers() . <<'CONF');
 shared_preload_libraries = 'sware'
 autovacuum = off
 fsync = off
