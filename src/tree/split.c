@@ -63,6 +63,35 @@ complete_split(SwareWal *wal, Buffer child)
 }
 
 /*
+ * Leave the first items of a rightmost leaf, a private copy, where they are,
+ * remove the others, and give it a high key, so that little of it changes and
+ * has to be logged.  Does nothing and returns false if the first of `items`,
+ * which point into the leaf itself, are not those of the leaf, or if there is
+ * no room for the high key.
+ */
+static bool
+keep_items(Page copy, Page page, const SwareItems *items, int count,
+		   IndexTuple high_key)
+{
+	PageHeader	header = (PageHeader) copy;
+	LocationIndex lower = (char *) PageGetItemId(copy, SWARE_FIRST_DATA + count) -
+		(char *) copy;
+
+	if (!sware_page_is_leaf(page) || !sware_page_is_rightmost(page) ||
+		sware_page_data_count(page) < count ||
+		lower + MAXALIGN(IndexTupleSize(high_key)) > header->pd_upper)
+		return false;
+	for (int i = 0; i < count; i++)
+	{
+		if (items->tuples[i] != sware_page_tuple(page, SWARE_FIRST_DATA + i))
+			return false;
+	}
+	header->pd_lower = lower;
+	sware_set_high_key(copy, high_key);
+	return true;
+}
+
+/*
  * Split an exclusively locked page.  `items` are its items and new ones, in
  * order; they may point into the page.  `new_item` is the last one that was
  * added, or -1 if the new ones lie here and there.  If the page is internal, it
@@ -124,7 +153,8 @@ sware_split(Relation index, Buffer buffer, SwareItems *items, int new_item,
 	sware_write_items(right_page, old_high_key, items->tuples + left_count,
 					  items->count - left_count);
 
-	sware_write_items(left_page, pivot, items->tuples, left_count);
+	if (!keep_items(left_page, page, items, left_count, pivot))
+		sware_write_items(left_page, pivot, items->tuples, left_count);
 	SwarePageGetOpaque(left_page)->right = right_link;
 	SwarePageGetOpaque(left_page)->flags |= SWARE_INCOMPLETE_SPLIT;
 
