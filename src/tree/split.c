@@ -74,8 +74,8 @@ keep_items(Page copy, Page page, const SwareItems *items, int count,
 		   IndexTuple high_key)
 {
 	PageHeader	header = (PageHeader) copy;
-	LocationIndex lower = (char *) PageGetItemId(copy, SWARE_FIRST_DATA + count) -
-		(char *) copy;
+	LocationIndex lower =
+		(char *) PageGetItemId(copy, SWARE_FIRST_DATA + count) - (char *) copy;
 
 	if (!sware_page_is_leaf(page) || !sware_page_is_rightmost(page) ||
 		sware_page_data_count(page) < count ||
