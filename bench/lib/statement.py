@@ -159,10 +159,11 @@ class Runner:
             ("instructions", r"I +refs"), ("misses of code", r"I1 +misses"),
             ("misses of data", r"D1 +misses"),
         ):
-            found = re.search(rf"^==\d+== {pattern}: +([\d,]+)", finished.stderr, re.M)
+            # those of the server come last
+            found = re.findall(rf"^==\d+== {pattern}: +([\d,]+)", finished.stderr, re.M)
             if not found:
                 raise RuntimeError(f"the run failed:\n{finished.stderr[-2000:]}")
-            counts[what] = int(found[1].replace(",", ""))
+            counts[what] = int(found[-1].replace(",", ""))
         return counts
 
     def calls(self, command):
@@ -183,7 +184,8 @@ class Runner:
         user = [] if os.geteuid() != 0 else ["runuser", "-u", self.owner, "--"]
         finished = subprocess.run(
             [
-                *user, "valgrind", "--tool=callgrind", *options,
+                # a server that was made for another system starts its own loader
+                *user, "valgrind", "--tool=callgrind", "--trace-children=yes", *options,
                 self.place.programs / "postgres", "--single", "-j",
                 *self.settings, "-D", self.copy, os.environ["PGDATABASE"],
             ],
