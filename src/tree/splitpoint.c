@@ -115,11 +115,8 @@ left_target(SplitContext *split, Page page, int new_item)
 	if (is_last && has_single_key(split))
 		return capacity * SINGLE_KEY_FILLFACTOR / 100;
 
-	/*
-	 * keys that arrive in order at the right end of the tree, but for some
-	 * that other sessions have stored first
-	 */
-	if (is_rightmost && (is_last || new_item > items->count - items->count / 8))
+	/* keys that arrive in order at the right end of the tree */
+	if (is_rightmost && is_last)
 		return capacity *
 			sware_leaf_fill(split->index, items->tuples[new_item]) / 100;
 
