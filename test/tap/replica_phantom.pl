@@ -72,6 +72,8 @@ SELECT filler FROM of_$kind WHERE a BETWEEN 30 AND 50;
 INSERT INTO of_$kind SELECT 1000 + i, '' FROM generate_series(1, 400) i;
 SQL
 	$primary->safe_psql('postgres', "VACUUM (INDEX_CLEANUP ON) of_$kind");
+	# what VACUUM logs last need not have been written yet
+	$primary->safe_psql('postgres', 'SELECT pg_switch_wal()');
 	$primary->wait_for_catchup($standby);
 	is($standby->safe_psql('postgres', "SELECT all_visible FROM pg_visibility('of_$kind', 1)"),
 		't', "$kind: the page is all-visible on the standby");
