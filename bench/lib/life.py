@@ -17,6 +17,7 @@ TAKE = (
     "DELETE FROM {t} WHERE id = "
     "(SELECT id FROM {t} ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED);"
 )
+PUT_AND_TAKE = f"INSERT INTO {{t}} (payload) VALUES ('job');\n{TAKE}\n"
 UNCLEANED = "WITH (autovacuum_enabled = off)"
 
 
@@ -99,36 +100,33 @@ def queue(life):
     life.run("queue a second", TAKE + "\n")
 
 
+def make_short_queue(life):
+    life.execute(f"CREATE TABLE {{t}} (id bigserial, payload text) {UNCLEANED}")
+    life.index("id")
+    life.settle()
+    life.execute("INSERT INTO {t} (payload) SELECT 'job' FROM generate_series(1, 100)")
+
+
 def short_queue(clients):
     def run(life):
-        life.execute(f"CREATE TABLE {{t}} (id bigserial, payload text) {UNCLEANED}")
-        life.index("id")
-        life.settle()
-        life.execute("INSERT INTO {t} (payload) SELECT 'job' FROM generate_series(1, 100)")
+        make_short_queue(life)
         with life.counting_stored():
-            life.run(
-                "queue a second",
-                f"INSERT INTO {{t}} (payload) VALUES ('job');\n{TAKE}\n", clients,
-            )
+            life.run("queue a second", PUT_AND_TAKE, clients)
 
     return run
 
 
 def held(life):
     """A queue of 100 rows while another session keeps an old snapshot."""
-    life.execute(f"CREATE TABLE {{t}} (id bigserial, payload text) {UNCLEANED}")
-    life.index("id")
-    life.settle()
-    life.execute("INSERT INTO {t} (payload) SELECT 'job' FROM generate_series(1, 100)")
-    script = f"INSERT INTO {{t}} (payload) VALUES ('job');\n{TAKE}\n"
+    make_short_queue(life)
     other = server.connect(life.chosen)
     server.execute(other, "BEGIN ISOLATION LEVEL REPEATABLE READ")
     server.value(other, f"SELECT count(*) FROM {life.table}")
     for part in ("first", "second", "third"):
-        life.run(f"queue a second, held, {part} part", script)
+        life.run(f"queue a second, held, {part} part", PUT_AND_TAKE)
     server.execute(other, "ROLLBACK")
     other.close()
-    life.run("queue a second, afterwards", script)
+    life.run("queue a second, afterwards", PUT_AND_TAKE)
 
 
 def jobs(life):
@@ -157,13 +155,17 @@ def jobs(life):
     )
 
 
-def latest(life):
-    life.execute(f"CREATE TABLE {{t}} (k bigserial, payload text) {UNCLEANED}")
+def make_readings(life, options=""):
+    life.execute(f"CREATE TABLE {{t}} (k bigserial, payload text) {options}")
     life.index("k")
     life.execute(
         "INSERT INTO {t} (payload) SELECT 'reading' FROM generate_series(1, 50000)"
     )
     life.settle()
+
+
+def latest(life):
+    make_readings(life, UNCLEANED)
     life.run(
         "changes a second",
         "INSERT INTO {t} (payload) VALUES ('reading');\n"
@@ -293,12 +295,7 @@ def planning(life):
 
 
 def retention(life):
-    life.execute("CREATE TABLE {t} (k bigserial, payload text)")
-    life.index("k")
-    life.execute(
-        "INSERT INTO {t} (payload) SELECT 'reading' FROM generate_series(1, 50000)"
-    )
-    life.settle()
+    make_readings(life)
     life.run(
         "changes a second",
         "INSERT INTO {t} (payload) SELECT 'reading' FROM generate_series(1, 100);\n"
@@ -380,9 +377,9 @@ END;
 WORKLOADS = {
     "queue": queue, "short-4": short_queue(4), "short-8": short_queue(8),
     "held": held, "jobs": jobs, "latest": latest, "look-ups": look_ups,
-    "unique": unique, "updated": updated, "hot": hot, "vacuum-1": vacuum(1), "vacuum-20": vacuum(20),
-    "vacuum-90": vacuum(90), "range": planning, "retention": retention,
-    "sessions": sessions, "tpcb": tpcb,
+    "unique": unique, "updated": updated, "hot": hot,
+    "vacuum-1": vacuum(1), "vacuum-20": vacuum(20), "vacuum-90": vacuum(90),
+    "range": planning, "retention": retention, "sessions": sessions, "tpcb": tpcb,
 }
 
 

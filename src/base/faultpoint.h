@@ -11,7 +11,7 @@
  *	error	raises an error
  *	kill	sends SIGKILL to the session (and so crashes the server)
  *	wait	waits for the advisory lock SWARE_FAULT_LOCK, shared, and releases
- *			it; only for places where no content locks are held
+ *			it; where content locks are held, this wait cannot be cancelled
  *	notice	reports that the place was reached
  *
  * The name "*" stands for every fault point.

@@ -79,17 +79,14 @@ typedef enum LockResult
 static LockResult
 lock_open_page(Relation index, SwareLink link, bool wait, Buffer *result)
 {
-	Buffer		buffer = ReadBuffer(index, link.block);
-	Page		page = BufferGetPage(buffer);
+	Buffer		buffer = wait ?
+		sware_read_buffer(index, link.block, BUFFER_LOCK_EXCLUSIVE) :
+		sware_try_buffer(index, link.block);
+	Page		page;
 
-	if (wait)
-		sware_lock_buffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	else if (!ConditionalLockBuffer(buffer))
-	{
-		ReleaseBuffer(buffer);
+	if (!BufferIsValid(buffer))
 		return BUSY;
-	}
-	sware_check_page(index, link.block, page);
+	page = BufferGetPage(buffer);
 	if (!sware_is_buffer_page(page, link) || sware_buffer_page_is_sealed(page))
 	{
 		sware_release_buffer(buffer);

@@ -240,17 +240,32 @@ sware_read_buffer(Relation index, BlockNumber block, int lockmode)
 }
 
 /*
- * Check the frame of a locked page, and return the page if it is the one that a
- * link means, on a level of the tree; else release it and return InvalidBuffer.
+ * The same for an exclusive lock, but if another session has locked the page,
+ * return InvalidBuffer, with nothing pinned.
+ */
+Buffer
+sware_try_buffer(Relation index, BlockNumber block)
+{
+	Buffer		buffer = ReadBuffer(index, block);
+
+	if (!ConditionalLockBuffer(buffer))
+	{
+		ReleaseBuffer(buffer);
+		return InvalidBuffer;
+	}
+	sware_check_page(index, block, BufferGetPage(buffer));
+	return buffer;
+}
+
+/*
+ * Return a locked page if it is the one that a link means, on a level of the
+ * tree; else release it and return InvalidBuffer.
  */
 static Buffer
-check_linked(Relation index, Buffer buffer, SwareLink link, int level)
+keep_linked(Buffer buffer, SwareLink link, int level)
 {
-	Page		page = BufferGetPage(buffer);
-	SwarePageOpaque opaque;
+	SwarePageOpaque opaque = SwarePageGetOpaque(BufferGetPage(buffer));
 
-	sware_check_page(index, link.block, page);
-	opaque = SwarePageGetOpaque(page);
 	if (opaque->incarnation != link.incarnation ||
 		opaque->kind != (level == 0 ? SWARE_KIND_LEAF : SWARE_KIND_INTERNAL) ||
 		opaque->level != level ||
@@ -270,10 +285,8 @@ check_linked(Relation index, Buffer buffer, SwareLink link, int level)
 Buffer
 sware_read_linked(Relation index, SwareLink link, int level, int lockmode)
 {
-	Buffer		buffer = ReadBuffer(index, link.block);
-
-	sware_lock_buffer(buffer, lockmode);
-	return check_linked(index, buffer, link, level);
+	return keep_linked(sware_read_buffer(index, link.block, lockmode), link,
+					   level);
 }
 
 /*
@@ -283,15 +296,10 @@ sware_read_linked(Relation index, SwareLink link, int level, int lockmode)
 Buffer
 sware_try_linked_leaf(Relation index, SwareLink link, bool *is_busy)
 {
-	Buffer		buffer = ReadBuffer(index, link.block);
+	Buffer		buffer = sware_try_buffer(index, link.block);
 
-	*is_busy = !ConditionalLockBuffer(buffer);
-	if (*is_busy)
-	{
-		ReleaseBuffer(buffer);
-		return InvalidBuffer;
-	}
-	return check_linked(index, buffer, link, 0);
+	*is_busy = !BufferIsValid(buffer);
+	return *is_busy ? InvalidBuffer : keep_linked(buffer, link, 0);
 }
 
 /*

@@ -45,6 +45,7 @@ extern bool sware_links_equal(SwareLink a, SwareLink b);
 extern SwareLink sware_page_link(Buffer buffer);
 extern Buffer sware_read_buffer(Relation index, BlockNumber block,
 								int lockmode);
+extern Buffer sware_try_buffer(Relation index, BlockNumber block);
 extern Buffer sware_read_linked(Relation index, SwareLink link, int level,
 								int lockmode);
 extern Buffer sware_try_linked_leaf(Relation index, SwareLink link,

@@ -116,24 +116,38 @@ forget_leaf(Relation index, bool is_writer)
 
 /*
  * Return the expected leaf, pinned and locked, if a place is on it; otherwise
+ * InvalidBuffer.  If `is_busy` is not NULL, this does not wait for the lock,
+ * but sets *is_busy to whether another session has it.
+ */
+static Buffer
+look_at_leaf(const SwareSearchKey *key, int lockmode, bool *is_busy)
+{
+	bool		is_writer = lockmode == BUFFER_LOCK_EXCLUSIVE;
+	SwareExpectedLeaf leaf = get_leaf(key->index, is_writer);
+	Buffer		buffer;
+
+	if (is_busy)
+		*is_busy = false;
+	if (!may_be_there(key, &leaf))
+		return InvalidBuffer;
+	buffer = is_busy ? sware_try_linked_leaf(key->index, leaf.link, is_busy) :
+		sware_read_linked(key->index, leaf.link, 0, lockmode);
+	if (BufferIsValid(buffer))
+		return use_leaf(key, buffer, is_writer) ? buffer : InvalidBuffer;
+	if (!is_busy || !*is_busy)
+		forget_leaf(key->index, is_writer);
+	return InvalidBuffer;
+}
+
+/*
+ * Return the expected leaf, pinned and locked, if a place is on it; otherwise
  * InvalidBuffer.  A leaf that is locked exclusively has no incomplete split,
  * and a downlink.
  */
 Buffer
 sware_expected_leaf(const SwareSearchKey *key, int lockmode)
 {
-	bool		is_writer = lockmode == BUFFER_LOCK_EXCLUSIVE;
-	SwareExpectedLeaf leaf = get_leaf(key->index, is_writer);
-	Buffer		buffer;
-
-	if (!may_be_there(key, &leaf))
-		return InvalidBuffer;
-	buffer = sware_read_linked(key->index, leaf.link, 0, lockmode);
-	if (!BufferIsValid(buffer))
-		forget_leaf(key->index, is_writer);
-	else if (use_leaf(key, buffer, is_writer))
-		return buffer;
-	return InvalidBuffer;
+	return look_at_leaf(key, lockmode, NULL);
 }
 
 /*
@@ -145,23 +159,18 @@ SwareExpectation
 sware_try_expected_leaf(const SwareSearchKey *key, Buffer *buffer)
 {
 	Relation	index = key->index;
-	SwareExpectedLeaf leaf = get_leaf(index, true);
+	SwareExpectedLeaf leaf;
 	bool		is_busy;
 
 	if (unlikely(SWARE_FAULT_BUFFER))
 		return SWARE_AT_OTHER_LEAF;
-	if (may_be_there(key, &leaf))
-	{
-		*buffer = sware_try_linked_leaf(index, leaf.link, &is_busy);
-		if (is_busy)
-			return SWARE_AT_BUSY_LEAF;
-		if (!BufferIsValid(*buffer))
-			forget_leaf(index, true);
-		else if (use_leaf(key, *buffer, true))
-			return SWARE_AT_EXPECTED_LEAF;
-		leaf = get_leaf(index, true);
-	}
+	*buffer = look_at_leaf(key, BUFFER_LOCK_EXCLUSIVE, &is_busy);
+	if (BufferIsValid(*buffer))
+		return SWARE_AT_EXPECTED_LEAF;
+	if (is_busy)
+		return SWARE_AT_BUSY_LEAF;
 
+	leaf = get_leaf(index, true);
 	if (leaf.strays < leaf.patience)
 	{
 		leaf.strays++;

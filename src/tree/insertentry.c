@@ -20,7 +20,6 @@
 #include "tree/expectedleaf.h"
 #include "tree/placement.h"
 #include "tree/tree.h"
-#include "wal/wal.h"
 
 /*
  * Insert an entry at the expected leaf, if it belongs there and the leaf has
@@ -37,7 +36,7 @@ sware_tree_insert_expected(Relation index, IndexTuple entry, bool *seek)
 {
 	SwareSearchKey key;
 	SwareExpectation expectation;
-	SwarePlacement placement;
+	SwarePlacementKind kind;
 	Buffer		buffer;
 	bool		is_late;
 
@@ -47,11 +46,8 @@ sware_tree_insert_expected(Relation index, IndexTuple entry, bool *seek)
 	if (expectation != SWARE_AT_EXPECTED_LEAF)
 		return false;
 
-	placement = sware_place_entry(&key, BufferGetPage(buffer), entry);
-	*seek = placement.kind == SWARE_PLACEMENT_NO_ROOM ||
-		placement.kind == SWARE_PLACEMENT_POSTING;
-	if (placement.kind == SWARE_PLACEMENT_ADD)
-		sware_wal_add_item(index, buffer, entry, placement.offset);
+	kind = sware_add_entry(&key, buffer, entry);
+	*seek = kind == SWARE_PLACEMENT_NO_ROOM || kind == SWARE_PLACEMENT_POSTING;
 	is_late = !sware_page_is_rightmost(BufferGetPage(buffer));
 	sware_release_buffer(buffer);
 	if (*seek)

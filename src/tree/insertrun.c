@@ -178,19 +178,12 @@ store_in_room(SwareSearchKey *key, Buffer buffer, IndexTuple *entries,
 	/* the usual case: one entry that changes nothing else */
 	if (count == 1)
 	{
-		SwarePlacement placement;
+		SwarePlacementKind kind;
 
 		sware_search_key_set_entry(key, entries[0]);
-		placement = sware_place_entry(key, BufferGetPage(buffer), entries[0]);
-		if (placement.kind == SWARE_PLACEMENT_NONE)
-			return 1;
-		if (placement.kind == SWARE_PLACEMENT_NO_ROOM)
-			return 0;
-		if (placement.kind == SWARE_PLACEMENT_ADD)
-		{
-			sware_wal_add_item(index, buffer, entries[0], placement.offset);
-			return 1;
-		}
+		kind = sware_add_entry(key, buffer, entries[0]);
+		if (kind != SWARE_PLACEMENT_POSTING)
+			return kind == SWARE_PLACEMENT_NO_ROOM ? 0 : 1;
 	}
 
 	wal = sware_wal_begin(index);

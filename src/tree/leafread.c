@@ -440,14 +440,14 @@ sware_read_leaf_forward(SwareTreeCursor *cursor, Buffer buffer)
 	{
 		int			end = sware_view_search_end(&view, &keys->high, begin);
 		int			none_from = end;
-		int			stopped;
 
 		if (unlikely(keys->skip != NULL))
 			none_from = add_skipping_forward(cursor, &view, begin, skip, end);
 		else if (is_part_enough(cursor, end - begin))
 		{
-			stopped = add_all_tids(cursor, &view, begin, skip, end,
-								   cursor->readAtMost);
+			int			stopped = add_all_tids(cursor, &view, begin, skip,
+											   end, cursor->readAtMost);
+
 			if (stopped < end)
 			{
 				/* the others are in the same leaf, from this tuple on */

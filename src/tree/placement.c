@@ -12,6 +12,7 @@
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
 #include "tree/placement.h"
+#include "wal/wal.h"
 
 SwarePlacement
 sware_place_entry(const SwareSearchKey *key, Page page, IndexTuple entry)
@@ -34,4 +35,15 @@ sware_place_entry(const SwareSearchKey *key, Page page, IndexTuple entry)
 	else
 		placement.kind = SWARE_PLACEMENT_ADD;
 	return placement;
+}
+
+SwarePlacementKind
+sware_add_entry(const SwareSearchKey *key, Buffer buffer, IndexTuple entry)
+{
+	SwarePlacement placement =
+		sware_place_entry(key, BufferGetPage(buffer), entry);
+
+	if (placement.kind == SWARE_PLACEMENT_ADD)
+		sware_wal_add_item(key->index, buffer, entry, placement.offset);
+	return placement.kind;
 }

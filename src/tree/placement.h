@@ -9,7 +9,7 @@
 #define SWARE_PLACEMENT_H
 
 #include "access/itup.h"
-#include "storage/bufpage.h"
+#include "storage/bufmgr.h"
 
 #include "keys/searchkey.h"
 
@@ -35,5 +35,14 @@ typedef struct SwarePlacement
  */
 extern SwarePlacement sware_place_entry(const SwareSearchKey *key, Page page,
 										IndexTuple entry);
+
+/*
+ * Add an entry, whose place is `key`, to an exclusively locked leaf to which it
+ * belongs, with one record, if that changes nothing else there.  Returns what
+ * its placement was: with SWARE_PLACEMENT_ADD and SWARE_PLACEMENT_NONE the leaf
+ * has the entry now.  Runs comparators.
+ */
+extern SwarePlacementKind sware_add_entry(const SwareSearchKey *key,
+										  Buffer buffer, IndexTuple entry);
 
 #endif							/* SWARE_PLACEMENT_H */

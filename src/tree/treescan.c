@@ -168,9 +168,8 @@ read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 		sware_read_leaf_forward(cursor, buffer);
 	else
 		sware_read_leaf_backward(cursor, buffer);
-	if (cursor->readAtMost < SWARE_READ_ALL)
-		cursor->readAtMost = cursor->readAtMost == SWARE_READ_FIRST ?
-			SWARE_READ_SECOND : SWARE_READ_ALL;
+	cursor->readAtMost = cursor->readAtMost == SWARE_READ_FIRST ?
+		SWARE_READ_SECOND : SWARE_READ_ALL;
 
 	if (cursor->keepPin && position->first <= position->last)
 	{
@@ -562,8 +561,9 @@ sware_tree_cursor_end(SwareTreeCursor *cursor)
  * Go to the next leaf with qualifying entries in the direction, from the
  * present position or, if there is none, from the end.  The position then has
  * the leaf's entries, and the cursor is before the first of them in the
- * direction.  Of the first leaf, if there are many, it has a few, and the rest
- * of them counts as another leaf.  Returns false if there is no such leaf.
+ * direction.  Of the first leaf, if there are many, it has a few; then some
+ * more, and then the rest, count as other leaves.  Returns false if there is
+ * no such leaf.
  */
 bool
 sware_tree_cursor_next_page(SwareTreeCursor *cursor, ScanDirection direction)
