@@ -117,7 +117,7 @@ $primary->safe_psql('postgres', 'CALL insert_rows(1, 3000)');
 my $end = $primary->lsn('insert');
 compare('rows, one by one');
 
-# The pages of the metapage's kind and of the buffer are compared, too: a few rows are there.
+# Some of these rows are in the buffer.
 my $numbers = 'SELECT k FROM t WHERE k % 7 = 0 ORDER BY k';
 is($standby->safe_psql('postgres', "SET enable_seqscan = off; $numbers"),
 	$primary->safe_psql('postgres', "SET enable_indexscan = off; SET enable_indexonlyscan = off; $numbers"),
