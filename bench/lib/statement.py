@@ -9,71 +9,30 @@ import options
 import results
 import server
 import subjects
+from statement_workloads import TABLES, WORKLOADS, chosen_workloads
 
 # What a miss of a first-level cache that the second level answers takes, in
 # instructions: some 12 cycles, at 3 instructions a cycle.
 INSTRUCTIONS_OF_MISS = 35
 
-TABLES = """
-CREATE TABLE {t}_insert (k int8, n int); CREATE INDEX ON {t}_insert USING {am} (k);
-CREATE TABLE {t}_unique (k int8, n int); CREATE UNIQUE INDEX ON {t}_unique USING {am} (k);
-CREATE TABLE {t}_tree (k int8, n int); CREATE INDEX ON {t}_tree USING {am} (k);
-INSERT INTO {t}_tree SELECT i, i FROM generate_series(1, 200000) i;
-CREATE TABLE {t}_latest (k int8, n int); CREATE INDEX ON {t}_latest USING {am} (k);
-CREATE TABLE {t}_hot (k int, n int);
-CREATE UNIQUE INDEX ON {t}_hot USING {am} (k); CREATE INDEX ON {t}_hot USING {am} (n);
-INSERT INTO {t}_hot SELECT i, 0 FROM generate_series(1, 20) i;
-CREATE TABLE {t}_sessions (k int8, seen timestamptz);
-CREATE UNIQUE INDEX ON {t}_sessions USING {am} (k);
-CREATE INDEX ON {t}_sessions USING {am} (seen);
-INSERT INTO {t}_sessions SELECT i, clock_timestamp() FROM generate_series(-20000, 0) i;
-CREATE TABLE {t}_queue (k int8, n int); CREATE INDEX ON {t}_queue USING {am} (k);
-INSERT INTO {t}_queue SELECT i, 0 FROM generate_series(-99, 0) i;
-"""
-
-# The statements of the operation `i`, which is counted from 1; each one commits.
-OPERATIONS = {
-    "insert": ["INSERT INTO {t}_insert VALUES (i, i)"],
-    "unique": ["INSERT INTO {t}_unique VALUES (i, i)"],
-    "look-up": ["PERFORM n FROM {t}_tree WHERE k = i::int8 * 7919 % 200000 + 1"],
-    "latest": [
-        "INSERT INTO {t}_latest VALUES (i, i)",
-        "PERFORM n FROM {t}_latest WHERE k = i - i::int8 * 7919 % least(i, 1000)",
-    ],
-    "hot": [
-        "UPDATE {t}_hot SET n = i::int8 * 7919 % 1000003 WHERE k = i::int8 * 7919 % 20 + 1"
-    ],
-    "sessions": [
-        "INSERT INTO {t}_sessions VALUES (i, clock_timestamp())",
-        *(
-            f"UPDATE {{t}}_sessions SET seen = clock_timestamp() WHERE k = i - {100 * j}"
-            for j in range(5)
-        ),
-        "DELETE FROM {t}_sessions WHERE k = i - 1000",
-    ],
-    "queue": [
-        "INSERT INTO {t}_queue VALUES (i, i)",
-        "DELETE FROM {t}_queue WHERE k = "
-        "(SELECT k FROM {t}_queue ORDER BY k LIMIT 1 FOR UPDATE SKIP LOCKED)",
-    ],
-}
-TABLE_OF = {"look-up": "tree"}
-
-
 def measure(chosen, place):
     everyone = [subjects.NBTREE, *subjects.compared(chosen)]
     install_valgrind()
+    workloads = chosen_workloads(chosen.workloads)
     connection = server.connect(chosen)
     for number, subject in enumerate(everyone):
-        prepare(chosen, connection, subject, f"t{number}")
+        prepare(connection, subject, f"t{number}", workloads)
     server.execute(connection, "CHECKPOINT")
     connection.close()
     runner = Runner(chosen, place)
     raw = []
-    for name in chosen.workloads:
+    for name in workloads:
         results.step(name)
+        operations = WORKLOADS[name].operations or chosen.operations
         for number, subject in enumerate(everyone):
-            counts = runner.count(procedure(f"t{number}", name), chosen.operations)
+            if is_left_out(name, subject):
+                continue
+            counts = runner.count(procedure(f"t{number}", name), operations)
             counts["sum"] = counts["instructions"] + INSTRUCTIONS_OF_MISS * (
                 counts["misses of code"] + counts["misses of data"]
             )
@@ -103,24 +62,33 @@ def procedure(table, name):
     return f"{table}_run_{name}".replace("-", "_")
 
 
-def prepare(chosen, connection, subject, table):
+def is_left_out(name, subject):
+    return WORKLOADS[name].without_nbtree and subject.access_method == "btree"
+
+
+def prepare(connection, subject, table, workloads):
     """Makes the tables of a subject, and a procedure for each workload."""
-    am = subject.access_method
-    for command in TABLES.format(t=table, am=am).split(";\n"):
-        if command.strip():
-            server.execute(connection, command)
-    for name in chosen.workloads:
+    texts = {
+        "t": table, "am": subject.access_method,
+        # begins a command that is for sware alone, and of which nothing else is left
+        "sware": "SELECT --" if subject.access_method == "btree" else "",
+    }
+    tables = [name for workload in workloads for name in WORKLOADS[workload].tables]
+    for name in dict.fromkeys(tables):
+        for command in TABLES[name]:
+            server.execute(connection, command.format(**texts))
+    for name in workloads:
+        if is_left_out(name, subject):
+            continue
         body = "".join(
-            f"{statement.format(t=table)}; COMMIT;\n" for statement in OPERATIONS[name]
+            f"{statement.format(**texts)}; COMMIT;\n"
+            for statement in WORKLOADS[name].statements
         )
         server.execute(
             connection,
-            f"CREATE PROCEDURE {procedure(table, name)}(operations int) "
-            "LANGUAGE plpgsql AS $$ BEGIN FOR i IN 1 .. operations LOOP\n"
+            f"CREATE PROCEDURE {procedure(table, name)}(first int, last int) "
+            "LANGUAGE plpgsql AS $$ BEGIN FOR i IN first .. last LOOP\n"
             f"{body}END LOOP; END $$",
-        )
-        server.execute(
-            connection, f"VACUUM ANALYZE {table}_{TABLE_OF.get(name, name)}"
         )
 
 
@@ -143,28 +111,25 @@ class Runner:
         self.owner = self.original.owner()
 
     def count(self, called, operations):
-        """The counts of one operation: the difference between two runs."""
-        once, twice = (
-            self.run(f"CALL {called}({times * operations});\n") for times in (1, 2)
+        """The counts of one operation, after as many others, or none if it is one."""
+        before = operations if operations > 1 else 0
+        profile = f"{self.copy}/profile"
+        # the end of a part is the call of a function that is called nowhere else
+        commands = (
+            f"CALL {called}(1, {before})", "SELECT pg_sleep(0)",
+            f"CALL {called}({before + 1}, {before + operations})", "SELECT pg_sleep(0)",
         )
-        return {what: (twice[what] - once[what]) / operations for what in once}
-
-    def run(self, command):
         finished = self.callgrind(
-            command, "--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64",
-            "--LL=33554432,16,64", "--callgrind-out-file=/dev/null",
+            "".join(f"{command};\n\n" for command in commands),
+            "--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64",
+            "--LL=33554432,16,64", "--dump-before=pg_sleep",
+            f"--callgrind-out-file={profile}",
         )
-        counts = {}
-        for what, pattern in (
-            ("instructions", r"I +refs"), ("misses of code", r"I1 +misses"),
-            ("misses of data", r"D1 +misses"),
-        ):
-            # those of the server come last
-            found = re.findall(rf"^==\d+== {pattern}: +([\d,]+)", finished.stderr, re.M)
-            if not found:
-                raise RuntimeError(f"the run failed:\n{finished.stderr[-2000:]}")
-            counts[what] = int(found[-1].replace(",", ""))
-        return counts
+        try:
+            counts = read_totals(f"{profile}.2")
+        except FileNotFoundError:
+            raise RuntimeError(f"the run failed:\n{finished.stderr[-2000:]}") from None
+        return {what: count / operations for what, count in counts.items()}
 
     def calls(self, command):
         """Calls and their instructions, all below them included, by caller and called."""
@@ -194,6 +159,20 @@ class Runner:
         if finished.returncode != 0 or "ERROR:" in finished.stderr:
             raise RuntimeError(f"the run failed:\n{finished.stderr[-2000:]}")
         return finished
+
+
+def read_totals(path):
+    """Reads the totals of a file that callgrind has written."""
+    lines = dict(
+        line.split(": ", 1) for line in open(path, errors="replace")
+        if line.startswith(("events: ", "totals: "))
+    )
+    counts = dict(zip(lines["events"].split(), map(int, lines["totals"].split())))
+    return {
+        "instructions": counts["Ir"],
+        "misses of code": counts["I1mr"],
+        "misses of data": counts["D1mr"] + counts["D1mw"],
+    }
 
 
 def read_calls(path):
@@ -232,11 +211,13 @@ def tell(chosen, raw, labels):
     summary = []
     for workload, what in dict.fromkeys((row["workload"], row["count"]) for row in raw):
         for label in compared:
-            one, other = (values[workload, each, what] for each in (nbtree, label))
+            one = values.get((workload, nbtree, what))
+            other = values[workload, label, what]
             summary.append(
                 {
                     "workload": workload, "count": what, "subject": label,
-                    "nbtree": one, "compared": other, "share": results.ratio(other, one),
+                    "nbtree": one, "compared": other,
+                    "share": one and results.ratio(other, one),
                 }
             )
     results.report(

@@ -1,0 +1,248 @@
+"""The statements that bench/statements counts, and the tables that they need.
+
+{t} stands for a prefix of tables, {am} for an access method, and i for the number of the
+operation, which is counted from 1. Each statement commits.
+"""
+
+import dataclasses
+
+# In the tree are even numbers, as keys, and in a full buffer odd ones, scattered.
+TREE = 50_000
+BUFFERED = 20_000
+PRIME = 50_021
+BUFFER_KILOBYTES = 1024
+SOURCE = 100_000
+LOADED = 10_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Workload:
+    tables: tuple
+    statements: tuple
+    operations: int | None = None   # that are counted; None: as many as is asked for
+    without_nbtree: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """A kind of key: the types of its columns, and their values for the number {}."""
+
+    types: tuple
+    values: tuple
+
+    def names(self):
+        return [f"k{number}" for number in range(len(self.types))]
+
+    def columns(self):
+        return ", ".join(map(" ".join, zip(self.names(), self.types)))
+
+    def key(self, number):
+        return ", ".join(value.format(f"({number})") for value in self.values)
+
+    def equals(self, number):
+        values = [value.format(f"({number})") for value in self.values]
+        return " AND ".join(map(" = ".join, zip(self.names(), values)))
+
+
+TEXT = ("lpad({}::text, 8, '0') || ' is a key'",)
+KINDS = {
+    "bigint": Kind(("bigint",), ("{}::bigint",)),
+    "libc": Kind(('text COLLATE "C.utf8"',), TEXT),
+    "icu": Kind(('text COLLATE "und-x-icu"',), TEXT),
+    "text": Kind(('text COLLATE "C"',), TEXT),
+    "uuid": Kind(
+        ("uuid",), ("(lpad(to_hex({}), 12, '0') || '70008000000000000000')::uuid",)
+    ),
+    "numeric": Kind(("numeric",), ("{} + 0.25",)),
+    "device": Kind(
+        ("integer", "timestamptz"),
+        ("{} % 100", "timestamptz '2024-01-01' + {} * interval '1 ms'"),
+    ),
+}
+LOADED_KINDS = ("bigint", "text", "uuid")
+
+# The commands that make a table.
+TABLES = {
+    "insert": [
+        "CREATE TABLE {t}_insert (k int8, n int)",
+        "CREATE INDEX ON {t}_insert USING {am} (k)",
+    ],
+    "unique": [
+        "CREATE TABLE {t}_unique (k int8, n int)",
+        "CREATE UNIQUE INDEX ON {t}_unique USING {am} (k)",
+    ],
+    "tree": [
+        "CREATE TABLE {t}_tree (k int8, n int)",
+        "CREATE INDEX ON {t}_tree USING {am} (k)",
+        "INSERT INTO {t}_tree SELECT i, i FROM generate_series(1, 200000) i",
+        "VACUUM ANALYZE {t}_tree",
+    ],
+    "hot": [
+        "CREATE TABLE {t}_hot (k int, n int)",
+        "CREATE UNIQUE INDEX ON {t}_hot USING {am} (k)",
+        "CREATE INDEX ON {t}_hot USING {am} (n)",
+        "INSERT INTO {t}_hot SELECT i, 0 FROM generate_series(1, 20) i",
+        "VACUUM ANALYZE {t}_hot",
+    ],
+    "sessions": [
+        "CREATE TABLE {t}_sessions (k int8, seen timestamptz)",
+        "CREATE UNIQUE INDEX ON {t}_sessions USING {am} (k)",
+        "CREATE INDEX ON {t}_sessions USING {am} (seen)",
+        "INSERT INTO {t}_sessions SELECT i, clock_timestamp() "
+        "FROM generate_series(-20000, 0) i",
+        "VACUUM ANALYZE {t}_sessions",
+    ],
+    "queue": [
+        "CREATE TABLE {t}_queue (k int8, n int)",
+        "CREATE INDEX ON {t}_queue USING {am} (k)",
+        "INSERT INTO {t}_queue SELECT i, 0 FROM generate_series(-99, 0) i",
+        "VACUUM ANALYZE {t}_queue",
+    ],
+}
+
+WORKLOADS = {
+    "insert": Workload(("insert",), ("INSERT INTO {t}_insert VALUES (i, i)",)),
+    "unique": Workload(("unique",), ("INSERT INTO {t}_unique VALUES (i, i)",)),
+    "look-up": Workload(
+        ("tree",), ("PERFORM n FROM {t}_tree WHERE k = i::int8 * 7919 % 200000 + 1",)
+    ),
+    "latest": Workload(
+        ("insert",),
+        (
+            "INSERT INTO {t}_insert VALUES (i, i)",
+            "PERFORM n FROM {t}_insert WHERE k = i - i::int8 * 7919 % least(i, 1000)",
+        ),
+    ),
+    "newest": Workload(
+        ("tree",),
+        (
+            "INSERT INTO {t}_tree VALUES (200000 + i, i)",
+            "PERFORM sum(n) FROM "
+            "(SELECT n FROM {t}_tree ORDER BY k DESC LIMIT 100) AS newest",
+        ),
+    ),
+    "range": Workload(
+        ("tree",),
+        (
+            "PERFORM sum(n) FROM {t}_tree "
+            "WHERE k BETWEEN i::int8 * 7919 % 199000 AND i::int8 * 7919 % 199000 + 999",
+        ),
+        operations=50,
+    ),
+    "hot": Workload(
+        ("hot",),
+        (
+            "UPDATE {t}_hot SET n = i::int8 * 7919 % 1000003 "
+            "WHERE k = i::int8 * 7919 % 20 + 1",
+        ),
+    ),
+    "sessions": Workload(
+        ("sessions",),
+        (
+            "INSERT INTO {t}_sessions VALUES (i, clock_timestamp())",
+            *(
+                "UPDATE {t}_sessions SET seen = clock_timestamp() "
+                f"WHERE k = i - {100 * j}" for j in range(5)
+            ),
+            "DELETE FROM {t}_sessions WHERE k = i - 1000",
+        ),
+    ),
+    "queue": Workload(
+        ("queue",),
+        (
+            "INSERT INTO {t}_queue VALUES (i, i)",
+            "DELETE FROM {t}_queue WHERE k = "
+            "(SELECT k FROM {t}_queue ORDER BY k LIMIT 1 FOR UPDATE SKIP LOCKED)",
+        ),
+    ),
+}
+
+# The workloads of each group.
+GROUPS = {"statements": list(WORKLOADS)}
+
+
+def scattered(number):
+    """One of the numbers that are in a full buffer, or come to it."""
+    return f"2 * (({number}) * 7919 % {PRIME}) + 1"
+
+
+def add_kind(name, kind):
+    """Adds tables and workloads of single rows: in the tree, and in a full buffer."""
+    tree, full = f"{{t}}_tree_{name}", f"{{t}}_full_{name}"
+    fill_tree = f"SELECT {kind.key('2 * i')}, i FROM generate_series(1, {TREE}) i"
+    for table in tree, full:
+        TABLES[table.removeprefix("{t}_")] = [
+            f"CREATE TABLE {table} ({kind.columns()}, n int)",
+            f"INSERT INTO {table} {fill_tree}",
+            f"CREATE INDEX {table}_k ON {table} "
+            f"USING {{am}} ({', '.join(kind.names())})",
+            f"VACUUM ANALYZE {table}",
+        ]
+    TABLES[f"full_{name}"] += [
+        f"{{sware}}ALTER INDEX {full}_k SET (buffer_size = {BUFFER_KILOBYTES})",
+        # few at a time, so that they go to the buffer
+        f"DO $$ BEGIN FOR j IN 1 .. {BUFFERED} BY 100 LOOP INSERT INTO {full} "
+        f"SELECT {kind.key(scattered('i'))}, i FROM generate_series(j, j + 99) i; "
+        "COMMIT; END LOOP; END $$",
+        # a scan of the table notes on the rows that they are there
+        f"SELECT sum(n) FROM {full}",
+    ]
+    looked_up = f"i * 7919 % {TREE} + 1"
+    buffered = f"i * 31 % {BUFFERED} + 1"
+    added = {
+        "insert": (tree, f"INSERT INTO {tree} SELECT {kind.key(f'2 * ({TREE} + i)')}, i"),
+        "look-up": (
+            tree, f"PERFORM n FROM {tree} WHERE {kind.equals(f'2 * ({looked_up})')}"
+        ),
+        "scatter": (
+            full, f"INSERT INTO {full} SELECT {kind.key(scattered(f'{BUFFERED} + i'))}, i"
+        ),
+        "buffered": (
+            full, f"PERFORM n FROM {full} WHERE {kind.equals(scattered(buffered))}"
+        ),
+    }
+    for what, (table, statement) in added.items():
+        WORKLOADS[f"{name}-{what}"] = Workload(
+            (table.removeprefix("{t}_"),), (statement,)
+        )
+    GROUPS[name] = [f"{name}-{what}" for what in added]
+
+
+def add_bulk(name, kind):
+    """Adds a load of near-sorted rows, a build, and a flush of a full buffer."""
+    source, tree = f"{{t}}_source_{name}", f"{{t}}_tree_{name}"
+    TABLES[f"source_{name}"] = [
+        f"CREATE TABLE {source} ({kind.columns()}, n int)",
+        # of ten rows one is late, by at most 500
+        f"INSERT INTO {source} "
+        f"SELECT {kind.key(f'{2 * TREE + 500} + i - i % 10 / 9 * (i * 7919 % 500)')}, i "
+        f"FROM generate_series(1, {SOURCE}) i",
+        f"VACUUM ANALYZE {source}",
+    ]
+    WORKLOADS[f"{name}-load"] = Workload(
+        (f"source_{name}", f"tree_{name}"),
+        (f"INSERT INTO {tree} SELECT * FROM {source} LIMIT {LOADED}",), operations=1,
+    )
+    WORKLOADS[f"{name}-build"] = Workload(
+        (f"source_{name}",),
+        (f"CREATE INDEX ON {source} USING {{am}} ({', '.join(kind.names())})",),
+        operations=1,
+    )
+    WORKLOADS[f"{name}-flush"] = Workload(
+        (f"full_{name}",), (f"PERFORM sware_flush('{{t}}_full_{name}_k')",),
+        operations=1, without_nbtree=True,
+    )
+    bulk = [f"{name}-{what}" for what in ("load", "build", "flush")]
+    GROUPS.setdefault("bulk", []).extend(bulk)
+
+
+for each, its_kind in KINDS.items():
+    add_kind(each, its_kind)
+for each in LOADED_KINDS:
+    add_bulk(each, KINDS[each])
+
+
+def chosen_workloads(names):
+    """The workloads of names and groups, each once, in the order of their names."""
+    found = [workload for name in names for workload in GROUPS.get(name, [name])]
+    return list(dict.fromkeys(found))
