@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "staging/hooks.h"
 #include "locks/frontier.h"
+#include "locks/keylock.h"
 #include "locks/stagedkeys.h"
 #include "records/recordcache.h"
 #include "shared/pageversions.h"
@@ -38,6 +39,7 @@ request_shared_memory(void)
 	if (sware_shared_memory > 0)
 	{
 		sware_zones_request_memory();
+		sware_key_locks_request_memory();
 		sware_staged_keys_request_memory();
 		sware_frontiers_request_memory();
 	}
@@ -57,6 +59,7 @@ attach_shared_memory(void)
 	if (sware_shared_memory > 0)
 	{
 		sware_zones_attach();
+		sware_key_locks_attach();
 		sware_staged_keys_attach();
 		sware_frontiers_attach();
 	}

@@ -15,6 +15,7 @@
 #include "keys/trust.h"
 #include "locks/changes.h"
 #include "locks/frontier.h"
+#include "locks/fingerprint.h"
 #include "locks/keylock.h"
 #include "locks/predicatelocks.h"
 #include "locks/stagedkeys.h"

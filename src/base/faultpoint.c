@@ -75,6 +75,12 @@ act(const char *name, const char *action)
 		elog(ERROR, "unrecognized action \"%s\" at fault point \"%s\"", action, name);
 }
 
+bool
+sware_has_fault_points(void)
+{
+	return fault_points != NULL && fault_points[0] != '\0';
+}
+
 void
 sware_fault_point(const char *name)
 {
@@ -82,7 +88,7 @@ sware_fault_point(const char *name)
 	char	   *rest;
 	char	   *item;
 
-	if (fault_points == NULL || fault_points[0] == '\0')
+	if (!sware_has_fault_points())
 		return;
 
 	list = pstrdup(fault_points);

@@ -60,6 +60,9 @@ extern void sware_define_fault_points(void);
 /* Define the settings of requests that fail (faultrequest.c), in _PG_init. */
 extern void sware_define_fault_requests(void);
 
+/* Does the session have any fault points? */
+extern bool sware_has_fault_points(void);
+
 /* Do what sware.fault_points asks for at the fault point of this name. */
 extern void sware_fault_point(const char *name);
 

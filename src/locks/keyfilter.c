@@ -12,8 +12,8 @@
 #include "utils/memutils.h"
 
 #include "keys/hashfunction.h"
+#include "locks/fingerprint.h"
 #include "locks/keyfilter.h"
-#include "locks/keylock.h"
 
 /* how many keys a line of the filter should have */
 #define KEYS_IN_A_LINE	32

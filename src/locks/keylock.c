@@ -1,130 +1,63 @@
 /*-------------------------------------------------------------------------
  *
  * keylock.c
- *	  Fingerprints of the keys of a unique index, and locks on keys.  See
- *	  keylock.h.
+ *	  Locks on the keys of unique indexes.  See keylock.h.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/nbtree.h"
+#include "access/transam.h"
+#include "catalog/pg_type_d.h"
 #include "common/hashfn.h"
+#include "miscadmin.h"
+#include "port/atomics.h"
+#include "storage/condition_variable.h"
+#include "storage/ipc.h"
 #include "storage/lmgr.h"
-#include "utils/fmgroids.h"
-#include "utils/uuid.h"
+#include "storage/shmem.h"
+#include "utils/wait_event.h"
 
-#include "keys/bytehash.h"
-#include "keys/hashfunction.h"
-#include "keys/searchkey.h"
+#include "base/faultpoint.h"
 #include "locks/keylock.h"
 
 /* the first of the page numbers; the one above them is the flush lock's */
 #define FIRST_KEY_LOCK_PAGE		(MaxBlockNumber - SWARE_KEY_STRIPES)
 
-/* stand for the hash of a null, and of any value that cannot be hashed */
-#define HASH_OF_NULL			UINT64CONST(0x9AE16A3B2F90404F)
-#define HASH_OF_ANYTHING		UINT64CONST(0xC949C7DEFEBF6CA7)
-
-/* Is there a null among the key columns? */
-bool
-sware_has_null_key(Relation index, const bool *isnull)
+/* a lock in shared memory, with a cache line of its own */
+typedef union KeyLock
 {
-	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+	struct
 	{
-		if (isnull[i])
-			return true;
-	}
-	return false;
+		pg_atomic_uint64 turns; /* how often it was taken or released: odd
+								 * while it is held */
+		ConditionVariable released; /* a broadcast tells those who wait */
+	};
+	char		padding[PG_CACHE_LINE_SIZE];
+} KeyLock;
+
+static KeyLock *key_locks = NULL;	/* NULL if the library was not preloaded */
+static KeyLock *held_lock = NULL;	/* the one that this session holds */
+
+void
+sware_key_locks_request_memory(void)
+{
+	RequestAddinShmemSpace(SWARE_KEY_STRIPES * sizeof(KeyLock));
 }
 
-/* Returns the number of a value that is compared as an integer. */
-static inline uint64
-integer_value(SwareComparison comparison, Datum value)
+void
+sware_key_locks_attach(void)
 {
-	switch (comparison)
+	bool		found;
+
+	key_locks = ShmemInitStruct("sware key locks",
+								SWARE_KEY_STRIPES * sizeof(KeyLock), &found);
+	for (int i = 0; i < SWARE_KEY_STRIPES && !found; i++)
 	{
-		case SWARE_COMPARE_INT16:
-			return (uint64) (int64) DatumGetInt16(value);
-		case SWARE_COMPARE_INT32:
-			return (uint64) (int64) DatumGetInt32(value);
-		default:
-			return (uint64) DatumGetInt64(value);
+		pg_atomic_init_u64(&key_locks[i].turns, 0);
+		ConditionVariableInit(&key_locks[i].released);
 	}
-}
-
-/*
- * Add a column's hash, which may be a plain integer, to the fingerprint of the
- * columns before it.  Both are mixed thoroughly: if the values of columns
- * depend on each other, they must not cancel each other out.
- */
-static inline uint64
-add_hash(uint64 fingerprint, uint64 hash)
-{
-	return sware_mix(fingerprint +
-					 sware_mix(hash + UINT64CONST(0x9E3779B97F4A7C15)));
-}
-
-/*
- * Hash the bytes of a varlena.  One that is compressed, or stored elsewhere,
- * is detoasted in the current memory context.
- */
-static uint64
-hash_of_varlena(Datum value)
-{
-	struct varlena *plain = PG_DETOAST_DATUM_PACKED(value);
-	uint64		hash =
-		sware_hash_bytes(VARDATA_ANY(plain), VARSIZE_ANY_EXHDR(plain));
-
-	/* who hashes many values may keep the memory context */
-	if (plain != (struct varlena *) DatumGetPointer(value))
-		pfree(plain);
-	return hash;
-}
-
-/*
- * Hash a value of a key column (from 0 on) that is not null.  Where equal
- * values have the same bytes, these are hashed; else the hash function of the
- * column's equality is called.  Sets *tells to false if there is none.
- */
-static uint64
-hash_of_value(Relation index, int column, Datum value, bool *tells)
-{
-	FmgrInfo   *order = index_getprocinfo(index, column + 1, BTORDER_PROC);
-	Oid			collation = index->rd_indcollation[column];
-	SwareComparison comparison = sware_comparison_kind(order, collation);
-	FmgrInfo   *function;
-
-	if (sware_is_integer(comparison))
-		return integer_value(comparison, value);
-	if (comparison == SWARE_COMPARE_UUID)
-		return sware_hash_bytes((const char *) DatumGetUUIDP(value)->data,
-								UUID_LEN);
-	if (comparison == SWARE_COMPARE_BYTES ||
-		(order->fn_oid == F_BTTEXTCMP && sware_is_deterministic(collation)))
-		return hash_of_varlena(value);
-	function = sware_hash_function(index, column);
-	if (function != NULL)
-		return sware_hash_value(index, column, function, value);
-	*tells = false;
-	return HASH_OF_ANYTHING;
-}
-
-SwareFingerprint
-sware_fingerprint(Relation index, const Datum *values, const bool *isnull)
-{
-	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
-	SwareFingerprint fingerprint = {.value = 0,.tells = true};
-
-	for (int i = 0; i < columns; i++)
-	{
-		uint64		hash = isnull[i] ? HASH_OF_NULL :
-			hash_of_value(index, i, values[i], &fingerprint.tells);
-
-		fingerprint.value = columns == 1 ? hash :
-			add_hash(fingerprint.value, hash);
-	}
-	return fingerprint;
 }
 
 int
@@ -143,29 +76,169 @@ lock_page(uint64 fingerprint)
 }
 
 /*
+ * Are all key columns of built-in types, and compared by built-in functions,
+ * which run nobody's code?  Those of arrays, ranges, enums and records depend
+ * on other types.
+ */
+static bool
+is_built_in(Relation index)
+{
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+	{
+		Oid			type = index->rd_opcintype[i];
+
+		if (type >= FirstGenbkiObjectId || IsPolymorphicType(type) ||
+			type == RECORDOID ||
+			index_getprocid(index, i + 1, BTORDER_PROC) >= FirstGenbkiObjectId)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The lock of a key in shared memory; NULL if the index has heavyweight ones.
+ */
+static KeyLock *
+lock_in_memory(Relation index, uint64 fingerprint)
+{
+	uint32		place;
+
+	if (key_locks == NULL || !is_built_in(index))
+		return NULL;
+	place = murmurhash32(MyDatabaseId ^ RelationGetRelid(index)) +
+		sware_key_stripe(fingerprint);
+	return &key_locks[place % SWARE_KEY_STRIPES];
+}
+
+/* Take a lock if it is free. */
+static inline bool
+take_lock(KeyLock *lock)
+{
+	uint64		turns = pg_atomic_read_u64(&lock->turns);
+
+	return turns % 2 == 0 &&
+		pg_atomic_compare_exchange_u64(&lock->turns, &turns, turns + 1);
+}
+
+#ifdef SWARE_FAULT_POINTS
+
+/*
+ * isolationtester sees only waits for heavyweight locks.  So a session with
+ * fault points, at which it may wait, has the heavyweight lock, too, and others
+ * wait for that first.
+ */
+static bool is_shown = false;
+
+static void
+show_lock(Relation index, uint64 fingerprint)
+{
+	is_shown = sware_has_fault_points();
+	if (is_shown)
+		LockPage(index, lock_page(fingerprint), ExclusiveLock);
+}
+
+static void
+hide_lock(Relation index, uint64 fingerprint)
+{
+	if (is_shown)
+		UnlockPage(index, lock_page(fingerprint), ExclusiveLock);
+	is_shown = false;
+}
+
+static void
+wait_for_shown_lock(Relation index, uint64 fingerprint)
+{
+	LockPage(index, lock_page(fingerprint), ShareLock);
+	UnlockPage(index, lock_page(fingerprint), ShareLock);
+}
+
+#else
+
+#define show_lock(index, fingerprint)			((void) 0)
+#define hide_lock(index, fingerprint)			((void) 0)
+#define wait_for_shown_lock(index, fingerprint)	((void) 0)
+
+#endif
+
+/*
  * Lock a key, waiting for other backends.  A temporary index has one user, and
- * needs no lock.  The lock is released when the (sub)transaction ends, if
+ * needs no lock.  The lock is released when the (sub)transaction aborts, if
  * sware_unlock_key has not done so.  The caller holds no content locks, and no
  * other key lock of the index.
  */
 void
 sware_lock_key(Relation index, uint64 fingerprint)
 {
-	if (index->rd_rel->relpersistence != RELPERSISTENCE_TEMP)
+	KeyLock    *lock;
+
+	if (index->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
+		return;
+	lock = lock_in_memory(index, fingerprint);
+	if (lock == NULL)
+	{
 		LockPage(index, lock_page(fingerprint), ExclusiveLock);
+		return;
+	}
+	if (held_lock != NULL)
+		elog(ERROR, "cannot lock a key of index \"%s\" within another insert",
+			 RelationGetRelationName(index));
+	if (unlikely(!take_lock(lock)))
+	{
+		wait_for_shown_lock(index, fingerprint);
+		ConditionVariablePrepareToSleep(&lock->released);
+		while (!take_lock(lock))
+			ConditionVariableSleep(&lock->released, PG_WAIT_EXTENSION);
+		ConditionVariableCancelSleep();
+	}
+	held_lock = lock;
+	show_lock(index, fingerprint);
+}
+
+void
+sware_release_key_lock(void)
+{
+	KeyLock    *lock = held_lock;
+
+	if (lock == NULL)
+		return;
+	held_lock = NULL;
+	pg_atomic_fetch_add_u64(&lock->turns, 1);
+	ConditionVariableBroadcast(&lock->released);
 }
 
 /* Unlock a key that this backend has locked. */
 void
 sware_unlock_key(Relation index, uint64 fingerprint)
 {
-	if (index->rd_rel->relpersistence != RELPERSISTENCE_TEMP)
+	if (index->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
+		return;
+	if (key_locks != NULL && is_built_in(index))
+	{
+		hide_lock(index, fingerprint);
+		sware_release_key_lock();
+	}
+	else
 		UnlockPage(index, lock_page(fingerprint), ExclusiveLock);
 }
 
 void
 sware_wait_for_key_lock(Relation index, uint64 fingerprint)
 {
-	LockPage(index, lock_page(fingerprint), ShareLock);
-	UnlockPage(index, lock_page(fingerprint), ShareLock);
+	KeyLock    *lock = lock_in_memory(index, fingerprint);
+	uint64		turns;
+
+	if (lock == NULL)
+	{
+		LockPage(index, lock_page(fingerprint), ShareLock);
+		UnlockPage(index, lock_page(fingerprint), ShareLock);
+		return;
+	}
+	turns = pg_atomic_read_u64(&lock->turns);
+	if (turns % 2 == 0)
+		return;
+	wait_for_shown_lock(index, fingerprint);
+	ConditionVariablePrepareToSleep(&lock->released);
+	while (pg_atomic_read_u64(&lock->turns) == turns)
+		ConditionVariableSleep(&lock->released, PG_WAIT_EXTENSION);
+	ConditionVariableCancelSleep();
 }

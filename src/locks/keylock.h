@@ -1,22 +1,29 @@
 /*-------------------------------------------------------------------------
  *
  * keylock.h
- *	  Fingerprints of the keys of a unique index, and locks on keys.
- *
- * A fingerprint is a number that equal keys share, under the index's own
- * equality and collations.  Different keys share one as rarely as two random
- * numbers of 64 bits are equal, if the hash functions of the columns are good.
- * In an index with one integer column, the key is its own fingerprint: no other
- * key shares it, and keys that lie close together have fingerprints that do
- * (keyset.h makes use of that).
+ *	  Locks on the keys of unique indexes.
  *
  * A backend that inserts into a unique index locks the key before it looks it
- * up, and unlocks it when other backends can find the entry.  The lock is a
- * heavyweight lock on one of SWARE_KEY_STRIPES page numbers that no index has.
- * So a wait for it can be cancelled and is seen by the deadlock detector, an
- * error releases it, and it needs no preloading.  A session holds at most one
- * key lock of an index, for no longer than it takes to read some pages, and
- * waits for no transaction meanwhile.
+ * up, and unlocks it when other backends can find the entry.  Meanwhile it
+ * reads and changes pages of the index and of its table, and waits for what
+ * nbtree waits for with a leaf locked, but for no transaction.
+ *
+ * Of an index whose keys are compared by functions that are built in, the lock
+ * is a number in shared memory: it is odd while the lock is held.  Nobody but
+ * its holder knows who that is, so the deadlock detector sees nothing of it,
+ * and need not: a session that holds such a lock takes no other one, and runs
+ * no SQL.  A wait for it can be cancelled.  An error releases it.
+ *
+ * The functions of other indexes may run SQL, insert into other indexes, and
+ * wait for anybody.  There, and where the library is not preloaded, the lock is
+ * a heavyweight lock on a page number that no index has.
+ *
+ * All sessions take the same kind of lock for an index: which one it is follows
+ * from the functions and types of its operator classes, which never change, and
+ * not from what a session has read of catalogs.
+ *
+ * Either way a key has one of SWARE_KEY_STRIPES locks.  Those in shared memory
+ * are all indexes' together.
  *
  * Lock order: flush lock, key lock, content locks.
  *
@@ -29,31 +36,21 @@
 
 #define SWARE_KEY_STRIPES	1024
 
-/* The fingerprint of a key. */
-typedef struct SwareFingerprint
-{
-	uint64		value;
-	bool		tells;			/* false if a column has no hash function: so
-								 * many keys share the fingerprint that it is
-								 * of use for nothing but a lock */
-} SwareFingerprint;
+/* Request shared memory, and attach to it, as in stagedkeys.h. */
+extern void sware_key_locks_request_memory(void);
+extern void sware_key_locks_attach(void);
 
-/* test modules call these, too */
+/* test modules call this, too */
 #pragma GCC visibility push(default)
 
 /*
- * Returns the fingerprint of a key.  Hash functions run, which may raise
- * errors, and leave detoasted values in the current memory context.
+ * Returns which of an index's key locks belongs to a fingerprint: 0 is the
+ * first.
  */
-extern SwareFingerprint sware_fingerprint(Relation index, const Datum *values,
-										  const bool *isnull);
-
-/* Returns which of the key locks belongs to a fingerprint: 0 is the first. */
 extern int	sware_key_stripe(uint64 fingerprint);
 
 #pragma GCC visibility pop
 
-extern bool sware_has_null_key(Relation index, const bool *isnull);
 extern void sware_lock_key(Relation index, uint64 fingerprint);
 extern void sware_unlock_key(Relation index, uint64 fingerprint);
 
@@ -62,5 +59,11 @@ extern void sware_unlock_key(Relation index, uint64 fingerprint);
  * The caller holds no lock but that of the relation.
  */
 extern void sware_wait_for_key_lock(Relation index, uint64 fingerprint);
+
+/*
+ * Release the key lock that this session has, after an error.  The server's
+ * lock manager releases heavyweight ones itself.  Raises no errors.
+ */
+extern void sware_release_key_lock(void);
 
 #endif							/* SWARE_KEYLOCK_H */

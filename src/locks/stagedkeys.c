@@ -27,6 +27,8 @@
 #include "keys/abbreviation.h"
 #include "keys/searchkey.h"
 #include "locks/changes.h"
+#include "locks/fingerprint.h"
+#include "locks/keylock.h"
 #include "locks/stagedkeys.h"
 #include "pages/cache.h"
 

@@ -94,7 +94,6 @@
 #include "keys/abbreviation.h"
 #include "keys/searchkey.h"
 #include "locks/keyfilter.h"
-#include "locks/keylock.h"
 #include "locks/keyset.h"
 
 /* What a stager knows of a unique index.  In private memory. */

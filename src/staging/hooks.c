@@ -22,6 +22,7 @@
 
 #include "locks/changes.h"
 #include "locks/frontier.h"
+#include "locks/keylock.h"
 #include "records/recordcache.h"
 #include "staging/hooks.h"
 #include "staging/staging.h"
@@ -42,6 +43,7 @@ static ProcessUtility_hook_type previous_process_utility;
 static void
 forget_changes(SubTransactionId subtransaction)
 {
+	sware_release_key_lock();
 	if (sware_change_count == 0)
 		return;
 	sware_forget_changes(subtransaction);

@@ -18,6 +18,8 @@
 #include "cursor/mergescan.h"
 #include "keys/searchkey.h"
 #include "locks/changes.h"
+#include "locks/fingerprint.h"
+#include "locks/keylock.h"
 #include "locks/stagedkeys.h"
 #include "staging/staging.h"
 #include "unique/newversion.h"

@@ -28,7 +28,7 @@
 #include "base/faultpoint.h"
 #include "cursor/mergescan.h"
 #include "locks/frontier.h"
-#include "locks/keylock.h"
+#include "locks/fingerprint.h"
 #include "locks/predicatelocks.h"
 #include "locks/stagedkeys.h"
 #include "unique/unique.h"

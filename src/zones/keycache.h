@@ -7,7 +7,7 @@
  * A look-up for one key, that is, for entries that equal it in all key columns,
  * finds none as a rule.  To compare the key with all entries of these pages
  * would cost more than everything else.  So each backend that looks for keys
- * hashes each entry once, and remembers the fingerprints (keylock.h).
+ * hashes each entry once, and remembers the fingerprints (fingerprint.h).
  *
  * What is remembered of a page never becomes wrong, only incomplete: entries
  * are appended to open pages, sealed pages never change, and a block that is

@@ -17,6 +17,7 @@
 #include "utils/rel.h"
 #include "utils/typcache.h"
 
+#include "locks/fingerprint.h"
 #include "locks/keylock.h"
 
 PG_MODULE_MAGIC;
