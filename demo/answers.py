@@ -4,6 +4,7 @@ import re
 
 import psycopg
 
+from progress import Bar
 from queries import QUERIES
 
 SCAN_NODES = ("Index Scan", "Index Only Scan", "Bitmap Index Scan")
@@ -26,21 +27,30 @@ class Verdict:
 def compare_all(connection, subjects, verdict):
     """Compares the answers of the subjects, the first of which has no index."""
     plain, *indexed = subjects
-    for query in QUERIES:
-        verdict.queries += 1
-        before = len(verdict.complaints)
-        try:
-            compare_one(connection, query, plain, indexed, verdict)
-        except psycopg.Error as error:
-            if connection.broken:
-                raise
-            verdict.complain(query, str(error))
-        if len(verdict.complaints) > before:
+    total = len(QUERIES) + 1
+    wrong = 0
+    with Bar("queries", total) as bar:
+        for number in range(total):
+            before = len(verdict.complaints)
+            if number < len(QUERIES):
+                compare_query(connection, QUERIES[number], plain, indexed, verdict)
+            else:
+                compare_cursors(connection, plain, indexed, verdict)
             for complaint in verdict.complaints[before:]:
-                print("WRONG  " + complaint, flush=True)
-        else:
-            print(f"agree  {query.name}", flush=True)
-    compare_cursors(connection, subjects, verdict)
+                bar.tell("WRONG  " + complaint)
+            wrong += len(verdict.complaints) > before
+            bar.advance()
+    print(f"{total - wrong} of {total} queries agree", flush=True)
+
+
+def compare_query(connection, query, plain, indexed, verdict):
+    verdict.queries += 1
+    try:
+        compare_one(connection, query, plain, indexed, verdict)
+    except psycopg.Error as error:
+        if connection.broken:
+            raise
+        verdict.complain(query, str(error))
 
 
 def compare_one(connection, query, plain, indexed, verdict):
@@ -165,25 +175,18 @@ TURNS = (
 WHOLE_RUNS = ("BACKWARD ALL", "FORWARD ALL", "BACKWARD ALL")
 
 
-def compare_cursors(connection, subjects, verdict):
+def compare_cursors(connection, plain, indexed, verdict):
     """Compares what a cursor returns when it changes its direction in mid-scan."""
-    plain, *indexed = subjects
     truth = cursor_answer(connection, plain)
     verdict.queries += 1
     verdict.rows += len(truth)
-    faults = []
     for subject in indexed:
         rows = cursor_answer(connection, subject)
         if rows != truth:
-            faults.append(
+            verdict.complaints.append(
                 "a cursor that turns round: "
                 f"{subject.label} differs: {difference(truth, rows)}"
             )
-    verdict.complaints += faults
-    for fault in faults:
-        print("WRONG  " + fault, flush=True)
-    if not faults:
-        print("agree  a cursor that turns round", flush=True)
 
 
 def cursor_answer(connection, subject):

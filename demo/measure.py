@@ -15,9 +15,11 @@ import answers
 import buffer
 import changes
 import lookups
+import page
 import picture
 import report
 import subjects
+import transactions
 import trickle
 
 
@@ -72,9 +74,15 @@ def main():
     step("Comparing answers after the changes")
     answers.compare_all(connection, compared, verdict)
 
+    step("Transactions of concurrent clients: pgbench, with an index on its history")
+    rows += transactions.measure(
+        connection, compared[1:], options.data, options.rounds, verdict
+    )
+
     step(title)
     print(report.as_text(rows, compared))
-    write_results(options, title, rows, compared, verdict)
+    about = f"{page.versions(connection)}; {page.machine()}"
+    write_results(options, title, about, rows, compared, verdict)
     return conclude(verdict, compared)
 
 
@@ -85,6 +93,7 @@ def parse_arguments():
     parser.add_argument("--rounds", type=int, required=True)
     parser.add_argument("--data", type=pathlib.Path, required=True)
     parser.add_argument("--out", type=pathlib.Path, required=True)
+    parser.add_argument("--html", type=pathlib.Path)
     parser.add_argument("--spoil", action="store_true")
     return parser.parse_args()
 
@@ -141,20 +150,25 @@ def spoil(connection, subject):
     connection.execute(set_ready.format("true", index))
 
 
-def write_results(options, title, rows, compared, verdict):
+def write_results(options, title, about, rows, compared, verdict):
     text = report.as_text(rows, compared)
     context = {
         "title": title,
+        "about": about,
         "scale": options.scale,
         "rounds": options.rounds,
         "queries": verdict.queries,
         "complaints": verdict.complaints,
     }
-    (options.out / "figures.txt").write_text(f"{title}\n\n{text}\n")
+    (options.out / "figures.txt").write_text(f"{title}\n{about}\n\n{text}\n")
     (options.out / "figures.json").write_text(report.as_json(rows, **context) + "\n")
+    labels = [subject.label for subject in compared]
     pictures = [options.out / "figures.svg", options.out / "figures.png"]
-    picture.draw(rows, compared, title, pictures)
+    picture.draw(rows, labels, title, about, pictures)
     print(f"\nwritten to {options.out}: figures.txt, .json, .svg and .png")
+    if options.html:
+        page.write(options.html, title, about, rows, labels, pictures[1], verdict)
+        print(f"written to {options.html}: all of it on one page")
 
 
 def conclude(verdict, compared):

@@ -16,6 +16,12 @@ class Row:
     decimals: int
     values: dict
 
+    def ratio(self, compared, baseline):
+        """One subject's figure divided by another's, as text."""
+        if self.values[baseline] <= 0:
+            return ""
+        return f"{self.values[compared] / self.values[baseline]:.2f}"
+
 
 def figures(connection, subjects, lookups):
     """All rows of the report, section by section."""
@@ -102,10 +108,7 @@ def as_text(rows, subjects):
             else " " * 13
             for label in labels
         )
-        ratio = (
-            f"{row.values[compared] / row.values[baseline]:.2f}"
-            if row.values[baseline] > 0 else ""
-        )
+        ratio = row.ratio(compared, baseline)
         lines.append(
             f"  {row.name}, {row.unit}".ljust(width)
             + cells + f"   {ratio:>{len(ratio_title)}}"
