@@ -20,6 +20,7 @@
 #include "utils/wait_event.h"
 
 #include "base/faultpoint.h"
+#include "keys/bytehash.h"
 #include "locks/keylock.h"
 
 /* the first of the page numbers; the one above them is the flush lock's */
@@ -63,9 +64,7 @@ sware_key_locks_attach(void)
 int
 sware_key_stripe(uint64 fingerprint)
 {
-	return hash_bytes((const unsigned char *) &fingerprint,
-					  sizeof(fingerprint)) %
-		SWARE_KEY_STRIPES;
+	return sware_mix(fingerprint) % SWARE_KEY_STRIPES;
 }
 
 /* the page number whose lock is that of a key */
@@ -206,13 +205,16 @@ sware_release_key_lock(void)
 	ConditionVariableBroadcast(&lock->released);
 }
 
-/* Unlock a key that this backend has locked. */
+/*
+ * Unlock the key that this backend has locked last.  If it has a lock in shared
+ * memory, that is its last one.
+ */
 void
 sware_unlock_key(Relation index, uint64 fingerprint)
 {
 	if (index->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
 		return;
-	if (key_locks != NULL && is_built_in(index))
+	if (held_lock != NULL)
 	{
 		hide_lock(index, fingerprint);
 		sware_release_key_lock();

@@ -44,14 +44,17 @@
 #define LONGEST_PAUSE		4096
 
 /*
- * How many rows this transaction has inserted into unique indexes without
- * staging, up to ROWS_BEFORE_STAGING.  Indexes are distributed over the
- * counters, and some may share one.
+ * How many rows a transaction has inserted into unique indexes without staging,
+ * up to ROWS_BEFORE_STAGING.  Indexes are distributed over the counters, and
+ * some may share one.
  */
 #define ARRIVAL_COUNTS		64
 
-static int	arrivals[ARRIVAL_COUNTS];
-static TransactionId arrivals_transaction = InvalidTransactionId;
+static struct
+{
+	TransactionId transaction;
+	int			count;
+}			arrivals[ARRIVAL_COUNTS];
 
 /*
  * Has this transaction inserted so many rows that the next one is worth
@@ -61,16 +64,16 @@ static inline bool
 is_worth_staging(Relation index)
 {
 	TransactionId current = GetTopTransactionIdIfAny();
-	int		   *count = &arrivals[RelationGetRelid(index) % ARRIVAL_COUNTS];
+	int			place = RelationGetRelid(index) % ARRIVAL_COUNTS;
 
-	if (unlikely(arrivals_transaction != current))
+	if (unlikely(arrivals[place].transaction != current))
 	{
-		memset(arrivals, 0, sizeof(arrivals));
-		arrivals_transaction = current;
+		arrivals[place].transaction = current;
+		arrivals[place].count = 0;
 	}
-	if (likely(*count == ROWS_BEFORE_STAGING))
+	if (likely(arrivals[place].count == ROWS_BEFORE_STAGING))
 		return true;
-	++*count;
+	arrivals[place].count++;
 	return false;
 }
 
