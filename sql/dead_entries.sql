@@ -179,7 +179,7 @@ SELECT sware_check('twin_sware.b_id', true);
 SELECT count(*), max(n) FROM twin_sware.b WHERE id BETWEEN 1 AND 1000;
 SET sware.enable_buffer = off;
 
--- Entries that VACUUM removes leave gaps, which are used before a leaf is split.
+-- Where VACUUM has removed entries, others find room before a leaf is split.
 CREATE TABLE twin_sware.g (k int, t text COLLATE "C");
 INSERT INTO twin_sware.g SELECT i, repeat('x', i % 40) FROM generate_series(1, 2000) i;
 CREATE INDEX g_k ON twin_sware.g USING sware (k) WITH (fillfactor = 100);

@@ -20,7 +20,7 @@ BEGIN
 	EXECUTE replace(statement, '@am', substr(twin, 6));
 	RETURN 'taken';
 EXCEPTION WHEN program_limit_exceeded THEN
-	RETURN regexp_replace(SQLERRM, 'btree version 4', 'sware version 2');
+	RETURN regexp_replace(SQLERRM, 'btree version 4', 'sware version 3');
 END
 $$;
 CREATE FUNCTION attempts(statement text) RETURNS text LANGUAGE plpgsql AS $$

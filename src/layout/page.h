@@ -30,8 +30,7 @@
  *
  *   An entry or posting list all of whose rows are dead to everybody may be
  *   *marked*: its line pointer is LP_DEAD, and keeps its offset and length.
- *   Marks are hints, and not logged.  What was removed from a leaf leaves a
- *   gap among the items, until room is needed (compact.h).
+ *   Marks are hints, and not logged.
  *
  * Invariants of tree pages:
  *   - Entries are in the order of (key, TID).  No two entries of a page are
@@ -147,6 +146,10 @@ typedef struct SwarePageOpaqueData
 		SwareLink	left;		/* left sibling */
 		uint64		seal;		/* sealed buffer page: a random number */
 	};
+	uint16		level;			/* 0 on leaves, and on pages not of the tree */
+	uint16		flags;			/* see above */
+	uint16		unused1;		/* zero, also after redo of nbtree's records */
+	uint16		unused2;		/* zero */
 	union
 	{
 		SwareLink	right;		/* right sibling */
@@ -156,13 +159,9 @@ typedef struct SwarePageOpaqueData
 			uint32		pagesBehind;	/* of its page run */
 		}			run;
 	};
-	uint16		level;			/* 0 on leaves, and on pages not of the tree */
-	uint16		unused1;		/* zero */
-	uint16		flags;			/* see above */
-	uint16		kind;			/* SWARE_KIND_* */
 	uint32		incarnation;	/* raised by one in the record that reuses the
 								 * page */
-	uint16		unused2;		/* zero */
+	uint16		kind;			/* SWARE_KIND_* */
 	uint16		pageId;			/* SWARE_PAGE_ID */
 } SwarePageOpaqueData;
 
@@ -183,7 +182,7 @@ StaticAssertDecl(sizeof(SwarePageOpaqueData) ==
 #define SWARE_METAPAGE			0
 #define SWARE_FIRST_ROOT		1	/* the root of an empty index */
 #define SWARE_META_MAGIC		0x53574152
-#define SWARE_VERSION			2
+#define SWARE_VERSION			3
 
 /*
  * The most open pages: as many sessions can add entries at the same time.  The

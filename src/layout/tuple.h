@@ -52,9 +52,9 @@
 #define SWARE_MARKED_ENTRY		INDEX_AM_RESERVED_BIT
 
 /* in the offset number of t_tid */
-#define SWARE_IS_POSTING		0x8000	/* not a pivot */
+#define SWARE_IS_POSTING		0x2000	/* not a pivot; as in nbtree */
 #define SWARE_PIVOT_TID			0x4000	/* the pivot has a TID */
-#define SWARE_PIVOT_LINK		0x2000	/* it is a downlink */
+#define SWARE_PIVOT_LINK		0x8000	/* it is a downlink */
 #define SWARE_COUNT_MASK		0x1FFF	/* TIDs, or key columns kept */
 
 /* bytes of a pivot's TID, and of its incarnation, with padding */

@@ -14,7 +14,6 @@
  */
 #include "postgres.h"
 
-#include "access/xloginsert.h"
 #include "commands/progress.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -30,24 +29,17 @@
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
-#include "pages/compact.h"
-#include "pages/pageaccess.h"
 #include "pages/cache.h"
+#include "pages/corruption.h"
+#include "pages/pageaccess.h"
 #include "shared/statistics.h"
 #include "tree/blockset.h"
 #include "tree/descent.h"
 #include "tree/leafview.h"
-#include "tree/pagewrite.h"
 #include "tree/readahead.h"
 #include "tree/tree.h"
 #include "tree/unlink.h"
 #include "wal/wal.h"
-
-/*
- * If gaps have as many bytes as this, they are worth closing before an image of
- * the page is logged.
- */
-#define MANY_GAPS		(BLCKSZ / 16)
 
 typedef struct VacuumState
 {
@@ -68,40 +60,34 @@ static void
 vacuum_leaf(VacuumState *state, Buffer buffer)
 {
 	Relation	index = state->info->index;
-	Page		page = BufferGetPage(buffer);
-	bool		gone[SWARE_MAX_TIDS_PER_PAGE];
-	int			count =
-		sware_leaf_tid_count(index, BufferGetBlockNumber(buffer), page);
-	int			number = 0;
+	SwareLeafView view;
+	SwareTidPlace gone[SWARE_MAX_TIDS_PER_PAGE];
 	int			gone_count = 0;
-	SwareWal   *wal;
+	int			all = 0;
 
-	for (OffsetNumber offset = SWARE_FIRST_DATA;
-		 offset <= PageGetMaxOffsetNumber(page); offset++)
+	sware_view_init(&view, index, buffer);
+	for (int i = 0; i < view.count; i++)
 	{
-		IndexTuple	tuple = sware_page_tuple(page, offset);
+		IndexTuple	tuple = sware_view_tuple(&view, i);
 		ItemPointer tids = sware_leaf_tuple_tids(tuple);
+		int			count = sware_leaf_tuple_tid_count(tuple);
 
-		for (int i = 0; i < sware_leaf_tuple_tid_count(tuple); i++, number++)
+		all += count;
+		if (unlikely(all > SWARE_MAX_TIDS_PER_PAGE))
+			sware_report_corruption(index, view.block, "Items overlap.");
+		for (int j = 0; j < count; j++)
 		{
-			gone[number] = state->callback(&tids[i], state->callbackState);
-			gone_count += gone[number];
+			if (state->callback(&tids[j], state->callbackState))
+			{
+				gone[gone_count].offset = sware_view_offset(i);
+				gone[gone_count++].number = j;
+			}
 		}
 	}
 	state->stats->tuples_removed += gone_count;
-	state->stats->num_index_tuples += count - gone_count;
-	if (gone_count == 0)
-		return;
-
-	wal = sware_wal_begin(index);
-	page = sware_wal_change(wal, buffer);
-	sware_remove_tids(page, gone);
-
-	/* an image of the page, if there will be one, has the gaps */
-	if (XLogCheckBufferNeedsBackup(buffer) &&
-		sware_gap_space(page) >= MANY_GAPS)
-		sware_close_gaps(page);
-	sware_wal_finish(wal);
+	state->stats->num_index_tuples += all - gone_count;
+	if (gone_count > 0)
+		sware_wal_remove_tids(index, buffer, gone, gone_count);
 }
 
 /* Return the link to the leftmost leaf. */

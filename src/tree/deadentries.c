@@ -18,13 +18,11 @@
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
-#include "pages/compact.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
 #include "tree/deadentries.h"
 #include "tree/deadrows.h"
 #include "tree/leafview.h"
-#include "tree/pagewrite.h"
 #include "wal/conflict.h"
 #include "wal/wal.h"
 
@@ -35,14 +33,8 @@ typedef struct Question
 	Relation	heap;
 	Buffer		buffer;
 	Page		page;			/* of the buffer */
-	int			tidCount;		/* number of TIDs of the page */
-
-	/*
-	 * The operation numbers the TIDs that it asks about (TM_IndexDelete.id).
-	 * This tells for each of these ids the TID's number among all TIDs of the
-	 * page, which sware_remove_tids counts by.
-	 */
-	int		   *numbers;
+	SwareTidPlace *places;		/* of the TIDs that are asked about, in order,
+								 * by their TM_IndexDelete.id */
 	TM_IndexDeleteOp operation; /* what table_index_delete_tuples is given */
 } Question;
 
@@ -56,10 +48,9 @@ begin_question(Question *question, Relation index, Relation heap, Buffer buffer)
 	question->heap = heap;
 	question->buffer = buffer;
 	question->page = BufferGetPage(buffer);
-	question->tidCount = sware_leaf_tid_count(index,
-											  BufferGetBlockNumber(buffer),
-											  question->page);
-	question->numbers = palloc(SWARE_MAX_TIDS_PER_PAGE * sizeof(int));
+	(void) sware_leaf_tid_count(index, BufferGetBlockNumber(buffer),
+								question->page);
+	question->places = palloc(SWARE_MAX_TIDS_PER_PAGE * sizeof(SwareTidPlace));
 	operation->irel = index;
 	operation->iblknum = BufferGetBlockNumber(buffer);
 	operation->ndeltids = 0;
@@ -72,26 +63,27 @@ begin_question(Question *question, Relation index, Relation heap, Buffer buffer)
 static void
 end_question(Question *question)
 {
-	pfree(question->numbers);
+	pfree(question->places);
 	pfree(question->operation.deltids);
 	pfree(question->operation.status);
 }
 
 /*
- * Add a TID of the item at `offset` to the question.  `number` is its number
- * among all TIDs of the page.  Returns what the table will be told of it: that
- * it is not known to be dead, not promising, and frees no space.  The caller
- * sets what is otherwise.
+ * Add a TID of the item at `offset` to the question, the one with this number
+ * there.  Returns what the table will be told of it: that it is not known to be
+ * dead, not promising, and frees no space.  The caller sets what is otherwise.
  */
 static TM_IndexStatus *
-ask_about(Question *question, OffsetNumber offset, ItemPointer tid, int number)
+ask_about(Question *question, OffsetNumber offset, int number)
 {
+	IndexTuple	tuple = sware_page_tuple(question->page, offset);
 	TM_IndexDeleteOp *operation = &question->operation;
 	int			id = operation->ndeltids++;
 	TM_IndexStatus *status = &operation->status[id];
 
-	question->numbers[id] = number;
-	operation->deltids[id].tid = *tid;
+	question->places[id].offset = offset;
+	question->places[id].number = number;
+	operation->deltids[id].tid = sware_leaf_tuple_tids(tuple)[number];
 	operation->deltids[id].id = id;
 	status->idxoffnum = offset;
 	status->knowndeletable = false;
@@ -208,7 +200,7 @@ ask_about_marked(Question *question)
 			if (!bsearch(&block, rows.blocks, rows.blockCount,
 						 sizeof(BlockNumber), compare_blocks))
 				continue;
-			ask_about(question, offset, tid, number)->knowndeletable =
+			ask_about(question, offset, i)->knowndeletable =
 				number == rows.dead;
 		}
 	}
@@ -250,7 +242,6 @@ ask_about_versions(Question *question, Size size)
 	OffsetNumber last = PageGetMaxOffsetNumber(page);
 	bool		equals_last = false;
 	bool		has_equals = false;
-	int			number = 0;
 
 	question->operation.bottomup = true;
 	question->operation.bottomupfreespace = Max(BLCKSZ / 16, size);
@@ -270,9 +261,7 @@ ask_about_versions(Question *question, Size size)
 
 		for (int j = 0; j < sware_leaf_tuple_tid_count(tuple); j++)
 		{
-			TM_IndexStatus *status =
-				ask_about(question, offset, &sware_leaf_tuple_tids(tuple)[j],
-						  number++);
+			TM_IndexStatus *status = ask_about(question, offset, j);
 
 			status->promising = j == promising;
 			status->freespace = space;
@@ -284,92 +273,49 @@ ask_about_versions(Question *question, Size size)
 }
 
 /*
- * Turn gaps of a private copy of a leaf into free space, up to `wanted`
- * bytes, if the leaf then has `size` bytes of it.  Returns whether it has.
+ * Ask the table, and remove the entries that it says can go.  Returns whether
+ * there is room for `size` bytes then.
  */
 static bool
-use_gaps(Page page, Size size, Size wanted)
-{
-	Size		available = PageGetExactFreeSpace(page) + sware_gap_space(page);
-
-	return available >= size &&
-		sware_compact_page(page, size, Min(available, wanted));
-}
-
-/*
- * Ask the table, and remove the entries that it says can go.  One record does
- * that, and also turns gaps into free space.  Returns whether there is room
- * for `size` bytes then.
- */
-static bool
-remove_confirmed(Question *question, Size size, Size wanted)
+remove_confirmed(Question *question, Size size)
 {
 	TM_IndexDeleteOp *operation = &question->operation;
-	bool	   *gone;
+	SwareTidPlace *gone = question->places;
+	int			asked = operation->ndeltids;
 	int			gone_count = 0;
-	TransactionId horizon;
-	SwareWal   *wal;
-	Page		page;
-	bool		has_room;
+	TransactionId horizon =
+		table_index_delete_tuples(question->heap, operation);
 
-	horizon = table_index_delete_tuples(question->heap, operation);
-
-	/* the table has sorted the answers, and may have left some out */
-	gone = palloc0(question->tidCount * sizeof(bool));
-	for (int i = 0; i < operation->ndeltids; i++)
+	/* the table sorts and shortens `deltids`, and leaves `status` in order */
+	for (int id = 0; id < asked; id++)
 	{
-		int			id = operation->deltids[i].id;
-
 		if (operation->status[id].knowndeletable)
-		{
-			gone[question->numbers[id]] = true;
-			gone_count++;
-		}
+			gone[gone_count++] = question->places[id];
 	}
-	if (gone_count == 0)
+	if (gone_count > 0)
 	{
-		pfree(gone);
-		return false;
+		sware_wal_log_conflict(question->index, question->heap, horizon);
+		SWARE_FAULT_POINT("delete-conflict-logged");
+		sware_wal_remove_tids(question->index, question->buffer, gone,
+							  gone_count);
+		sware_count_deleted(question->index, gone_count);
 	}
-
-	sware_wal_log_conflict(question->index, question->heap, horizon);
-	SWARE_FAULT_POINT("delete-conflict-logged");
-	wal = sware_wal_begin(question->index);
-	page = sware_wal_change(wal, question->buffer);
-	sware_remove_tids(page, gone);
-	has_room = use_gaps(page, size, wanted);
-	sware_wal_finish(wal);
-	sware_count_deleted(question->index, gone_count);
-	pfree(gone);
-	return has_room;
+	return PageGetExactFreeSpace(question->page) >= size;
 }
 
 bool
 sware_leaf_make_room(Relation index, Relation heap, Buffer buffer, Size size,
-					 Size wanted, bool hasVersions)
+					 bool hasVersions)
 {
-	Page		page = BufferGetPage(buffer);
 	Question	question;
 	bool		has_room = false;
-
-	if (PageGetExactFreeSpace(page) + sware_gap_space(page) >= size)
-	{
-		SwareWal   *wal = sware_wal_begin(index);
-
-		has_room = use_gaps(sware_wal_change(wal, buffer), size, wanted);
-		if (has_room)
-			sware_wal_finish(wal);
-		else
-			sware_wal_abort(wal);
-		return has_room;
-	}
 
 	if (!sware_table_tells_dead(heap))
 		return false;
 
 	begin_question(&question, index, heap, buffer);
 	if (ask_about_marked(&question))
-		has_room = remove_confirmed(&question, size, wanted);
+		has_room = remove_confirmed(&question, size);
 	end_question(&question);
 	if (has_room)
 		return true;
@@ -383,7 +329,7 @@ sware_leaf_make_room(Relation index, Relation heap, Buffer buffer, Size size,
 		return false;
 	begin_question(&question, index, heap, buffer);
 	if (ask_about_versions(&question, size))
-		has_room = remove_confirmed(&question, size, wanted);
+		has_room = remove_confirmed(&question, size);
 	end_question(&question);
 	return has_room;
 }

@@ -20,9 +20,8 @@
 
 /*
  * Make room for an item of `size` bytes, line pointer included, on an
- * exclusively locked leaf that has too little free space: use its gaps, or
- * else remove entries of dead rows.  If possible, up to `wanted` bytes are
- * made free.  `hasVersions` says that the entries to come are versions of rows
+ * exclusively locked leaf that has too little free space: remove entries of
+ * dead rows.  `hasVersions` says that the entries to come are versions of rows
  * that the index has already.  Returns whether there is room for the item; the
  * leaf may have changed even if there is none.
  *
@@ -30,6 +29,6 @@
  * table, one at a time, while the leaf is locked.
  */
 extern bool sware_leaf_make_room(Relation index, Relation heap, Buffer buffer,
-								 Size size, Size wanted, bool hasVersions);
+								 Size size, bool hasVersions);
 
 #endif							/* SWARE_DEADENTRIES_H */

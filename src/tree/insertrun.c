@@ -5,8 +5,8 @@
  *
  * A run is divided by the high keys of the leaves that it meets.  The part
  * that belongs to one leaf is stored with one WAL record, if the leaf has room
- * for it.  Otherwise gaps are used or entries of dead rows are removed, or the
- * leaf's duplicates are merged, or it is split.  An entry that the tree has
+ * for it.  Otherwise entries of dead rows are removed, or the leaf's
+ * duplicates are merged, or it is split.  An entry that the tree has
  * already is skipped, wherever it is stored, so that a run can be repeated
  * after a crash.
  *
@@ -301,8 +301,7 @@ insert_into_leaf(SwareSearchKey *key, Relation heap, IndexTuple *entries,
 	if (here == 1 || space <= PageGetExactFreeSpace(page))
 		stored = store_in_room(key, buffer, entries, here);
 	if (stored == 0 &&
-		sware_leaf_make_room(index, heap, buffer, space,
-							 Max(space, BLCKSZ / 8), has_versions))
+		sware_leaf_make_room(index, heap, buffer, space, has_versions))
 		stored = store_in_room(key, buffer, entries, here);
 	if (stored > 0)
 		sware_release_buffer(buffer);

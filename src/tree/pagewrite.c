@@ -118,51 +118,6 @@ sware_remove_item(Page page, OffsetNumber offset)
 	}
 }
 
-/*
- * Remove TIDs from the entries and posting lists of a leaf, a private copy.
- * `gone` says which: it has an element for each TID of the page, in the order
- * of the items' offsets.  Tuples that remain are not moved, so the page has
- * gaps afterwards (compact.h).
- */
-void
-sware_remove_tids(Page page, const bool *gone)
-{
-	PageHeader	header = (PageHeader) page;
-	OffsetNumber last = PageGetMaxOffsetNumber(page);
-	OffsetNumber next = SWARE_FIRST_DATA;
-	int			number = 0;
-
-	for (OffsetNumber offset = SWARE_FIRST_DATA; offset <= last; offset++)
-	{
-		ItemIdData	line_pointer = *PageGetItemId(page, offset);
-		IndexTuple	tuple = sware_page_tuple(page, offset);
-		ItemPointer tids = sware_leaf_tuple_tids(tuple);
-		int			count = sware_leaf_tuple_tid_count(tuple);
-		ItemPointerData live[SWARE_MAX_TIDS_PER_PAGE];
-		int			live_count = 0;
-
-		for (int i = 0; i < count; i++)
-		{
-			if (!gone[number++])
-				live[live_count++] = tids[i];
-		}
-		if (live_count == 0)
-			continue;
-		if (live_count < count)
-		{
-			IndexTuple	smaller = sware_form_posting(tuple, live, live_count);
-
-			memcpy(tuple, smaller, IndexTupleSize(smaller));
-			ItemIdSetNormal(&line_pointer, ItemIdGetOffset(&line_pointer),
-							IndexTupleSize(smaller));
-			pfree(smaller);
-		}
-		*PageGetItemId(page, next) = line_pointer;
-		next++;
-	}
-	header->pd_lower = (char *) PageGetItemId(page, next) - (char *) page;
-}
-
 /* Collect the data items of a page.  They point into the page. */
 void
 sware_collect_items(Page page, SwareItems *items)

@@ -4,17 +4,18 @@
  *	  All functions that write WAL records for pages.
  *
  * Most kinds of records are generic WAL (resource manager "Generic"), put
- * together here in the form that GenericXLogFinish gives them (delta.h).  Two
- * are not: the record of a single entry that is added to a leaf is nbtree's
- * (resource manager "Btree"), and whole images of new pages are logged as the
- * server does (resource manager "XLOG").  So redo needs no code of this
- * library.
+ * together here in the form that GenericXLogFinish gives them (delta.h).  Three
+ * are not: the records of a single entry that is added to a leaf, and of TIDs
+ * that are removed from one, are nbtree's (resource manager "Btree"), and whole
+ * images of new pages are logged as the server does (resource manager "XLOG").
+ * So redo needs no code of this library.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/itup.h"
+#include "access/nbtree.h"
 #include "access/nbtxlog.h"
 #include "access/rmgr.h"
 #include "access/timeline.h"
@@ -413,6 +414,204 @@ sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 	if (RelationNeedsWAL(index))
 		log_added_item(buffer, tuple, offset, registration);
 
+	END_CRIT_SECTION();
+	tell_of_change(buffer);
+}
+
+/*
+ * What is removed from a leaf, in the form of nbtree's record: whole items,
+ * and some of the TIDs of posting lists.
+ */
+typedef struct Removal
+{
+	int			deletedCount;
+	OffsetNumber deleted[SWARE_MAX_ITEMS_PER_PAGE];
+	int			updatedCount;
+	OffsetNumber updated[SWARE_MAX_ITEMS_PER_PAGE]; /* posting lists */
+	int			length;			/* of `updates` */
+
+	/* for each of these, how many TIDs go, and which */
+	uint16		updates[SWARE_MAX_ITEMS_PER_PAGE + SWARE_MAX_TIDS_PER_PAGE];
+} Removal;
+
+/* redo of nbtree's records clears a flag and a number that its pages have */
+StaticAssertDecl(offsetof(BTPageOpaqueData, btpo_flags) ==
+				 offsetof(SwarePageOpaqueData, unused1) &&
+				 offsetof(BTPageOpaqueData, btpo_cycleid) ==
+				 offsetof(SwarePageOpaqueData, unused2),
+				 "nbtree's records must leave the special space as it is");
+StaticAssertDecl(SWARE_SPECIAL_TUPLE == INDEX_ALT_TID_MASK &&
+				 SWARE_IS_POSTING == BT_IS_POSTING &&
+				 SWARE_MAX_TIDS_PER_PAGE <= BT_OFFSET_MASK,
+				 "posting lists must be nbtree's");
+
+/* Find out what is to be removed; see sware_wal_remove_tids. */
+static void
+describe_removal(Removal *removal, Page page, const SwareTidPlace *gone,
+				 int count)
+{
+	const SwareTidPlace *end = gone + count;
+
+	removal->deletedCount = removal->updatedCount = removal->length = 0;
+	while (gone < end)
+	{
+		OffsetNumber offset = gone->offset;
+		IndexTuple	tuple =
+			(IndexTuple) PageGetItem(page, PageGetItemId(page, offset));
+		uint16	   *update = &removal->updates[removal->length];
+
+		*update = 0;
+		for (; gone < end && gone->offset == offset; gone++)
+			update[++*update] = gone->number;
+		if (*update == sware_leaf_tuple_tid_count(tuple))
+			removal->deleted[removal->deletedCount++] = offset;
+		else
+		{
+			removal->updated[removal->updatedCount++] = offset;
+			removal->length += 1 + *update;
+		}
+	}
+}
+
+/* Remove some TIDs of the posting list at an offset of a private copy. */
+static void
+shrink_posting(Page page, OffsetNumber offset, const uint16 *update)
+{
+	BTVacuumPosting posting =
+		palloc(offsetof(BTVacuumPostingData, deletetids) +
+			   *update * sizeof(uint16));
+
+	posting->itup = (IndexTuple) PageGetItem(page, PageGetItemId(page, offset));
+	posting->updatedoffset = offset;
+	posting->ndeletedtids = *update;
+	memcpy(posting->deletetids, update + 1, *update * sizeof(uint16));
+	_bt_update_posting(posting);
+	if (!PageIndexTupleOverwrite(page, offset, (Item) posting->itup,
+								 IndexTupleSize(posting->itup)))
+		elog(ERROR, "failed to replace a posting list");
+	pfree(posting->itup);
+	pfree(posting);
+}
+
+/*
+ * Delete items of a private copy of a page without high key: the server's
+ * function for others expects that each line pointer has storage.
+ */
+static void
+delete_of_rightmost(Page page, const Removal *removal)
+{
+	PageHeader	header = (PageHeader) page;
+	OffsetNumber next = SWARE_FIRST_DATA;
+	int			passed = 0;
+	PGAlignedBlock old;
+
+	memcpy(old.data, page, BLCKSZ);
+	header->pd_lower = (char *) PageGetItemId(page, next) - (char *) page;
+	header->pd_upper = header->pd_special;
+	for (OffsetNumber offset = next;
+		 offset <= PageGetMaxOffsetNumber((Page) old.data); offset++)
+	{
+		ItemId		item = PageGetItemId((Page) old.data, offset);
+
+		if (passed < removal->deletedCount &&
+			removal->deleted[passed] == offset)
+		{
+			passed++;
+			continue;
+		}
+		if (PageAddItem(page, PageGetItem((Page) old.data, item),
+						ItemIdGetLength(item), next, false, false) != next)
+			elog(ERROR, "failed to move an item to offset %u", next);
+		next++;
+	}
+}
+
+/* Change a private copy of a leaf, unless it is rightmost as redo does. */
+static void
+apply_removal(Page page, Removal *removal)
+{
+	const uint16 *update = removal->updates;
+
+	for (int i = 0; i < removal->updatedCount; i++)
+	{
+		shrink_posting(page, removal->updated[i], update);
+		update += 1 + *update;
+	}
+	if (PageGetItemId(page, SWARE_HIGH_KEY)->lp_len == 0)
+		delete_of_rightmost(page, removal);
+	else if (removal->deletedCount > 0)
+		PageIndexMultiDelete(page, removal->deleted, removal->deletedCount);
+}
+
+/*
+ * Log a removal as nbtree does outside VACUUM, so that redo waits for no pins.
+ * The record has no horizon, so redo resolves no conflict: that has been done,
+ * by VACUUM's records for the table or by the one of conflict.h.  Called in a
+ * critical section.
+ */
+static void
+log_removal(Buffer buffer, Removal *removal, uint8 registration)
+{
+	xl_btree_delete record = {0};
+	XLogRecPtr	lsn;
+
+	record.ndeleted = removal->deletedCount;
+	record.nupdated = removal->updatedCount;
+	XLogBeginInsert();
+	XLogRegisterData((char *) &record, SizeOfBtreeDelete);
+	XLogRegisterBuffer(0, buffer, registration);
+	if (removal->deletedCount > 0)
+		XLogRegisterBufData(0, (char *) removal->deleted,
+							removal->deletedCount * sizeof(OffsetNumber));
+	if (removal->updatedCount > 0)
+	{
+		XLogRegisterBufData(0, (char *) removal->updated,
+							removal->updatedCount * sizeof(OffsetNumber));
+		XLogRegisterBufData(0, (char *) removal->updates,
+							removal->length * sizeof(uint16));
+	}
+	lsn = XLogInsert(RM_BTREE_ID, XLOG_BTREE_DELETE);
+	PageSetLSN(BufferGetPage(buffer), lsn);
+}
+
+/*
+ * Remove TIDs from the entries and posting lists of an exclusively locked leaf,
+ * whose items have been checked.  The TIDs are named in order.
+ *
+ * Redo of nbtree's record calls the same functions of the server as this one,
+ * and changes nothing else of the page.  They raise errors if items overlap, so
+ * they get a private copy.  As with sware_wal_add_item, another record is made
+ * where pages are compared; and it is shorter if nothing remains.
+ */
+void
+sware_wal_remove_tids(Relation index, Buffer buffer, const SwareTidPlace *gone,
+					  int count)
+{
+	Page		page = BufferGetPage(buffer);
+	uint8		registration = registration_flags(page);
+	Removal		removal;
+	PGAlignedBlock copy;
+
+	describe_removal(&removal, page, gone, count);
+	if (images_are_compared() || wal_consistency_checking[RM_BTREE_ID] ||
+		SwarePageGetOpaque(page)->right.block == InvalidBlockNumber ||
+		removal.deletedCount == (int) PageGetMaxOffsetNumber(page) - 1)
+	{
+		SwareWal   *wal = sware_wal_begin(index);
+
+		apply_removal(sware_wal_change(wal, buffer), &removal);
+		sware_wal_finish(wal);
+		return;
+	}
+
+	memcpy(copy.data, page, BLCKSZ);
+	apply_removal((Page) copy.data, &removal);
+
+	START_CRIT_SECTION();
+	memcpy(page, copy.data, BLCKSZ);
+	MarkBufferDirty(buffer);
+	if (RelationNeedsWAL(index))
+		log_removal(buffer, &removal, registration);
 	END_CRIT_SECTION();
 	tell_of_change(buffer);
 }

@@ -3,9 +3,9 @@
  * wal.h
  *	  All functions that write WAL records for pages.
  *
- * Changes of pages are logged as generic WAL, new pages as whole images, and a
- * single entry that a leaf gets as nbtree's are.  The server can redo all three
- * without this library.
+ * Changes of pages are logged as generic WAL, new pages as whole images, and
+ * the most frequent changes of leaves, entries that come one by one and TIDs
+ * that go, as nbtree's are.  The server can redo all this without the library.
  *
  * A record changes up to SWARE_WAL_MAX_PAGES pages at once.  Between
  * sware_wal_begin and sware_wal_finish the caller changes private copies;
@@ -28,6 +28,13 @@
 
 typedef struct SwareWal SwareWal;
 
+/* Where a TID is on a leaf. */
+typedef struct SwareTidPlace
+{
+	OffsetNumber offset;		/* of its entry or posting list */
+	uint16		number;			/* among the TIDs of the list, from 0 on */
+} SwareTidPlace;
+
 extern SwareWal *sware_wal_begin(Relation index);
 extern Page sware_wal_change(SwareWal *wal, Buffer buffer);
 extern Page sware_wal_new_page(SwareWal *wal, Buffer buffer);
@@ -36,6 +43,8 @@ extern void sware_wal_abort(SwareWal *wal);
 
 extern void sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 							   OffsetNumber offset);
+extern void sware_wal_remove_tids(Relation index, Buffer buffer,
+								  const SwareTidPlace *gone, int count);
 
 extern void sware_wal_append_data(Relation index, Buffer buffer,
 								  const char *data, Size size, uint16 flags);

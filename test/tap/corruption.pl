@@ -74,7 +74,7 @@ SQL
 # Where things are (src/layout/page.h): the special space, the kind in it, which is 4
 # for buffer pages and 5 for those of their directory, and slots.
 my $special_space = 8160;
-my $kind_offset = $special_space + 22;
+my $kind_offset = $special_space + 28;
 my ($slots_start, $slot_size) = (24, 16);
 my ($buffer_kind, $directory_kind) = (4, 5);
 

@@ -17,7 +17,7 @@ use Test::More;
 my $special = 8160;
 my %field = (
 	left => [ 0, 'L L' ],
-	right => [ 8, 'L L' ]);
+	right => [ 16, 'L L' ]);
 
 my $node = start_server_to_damage('damaged_tree');
 
@@ -71,7 +71,7 @@ my @damages = (
 		sub {
 			my ($page) = @_;
 			my ($start) = line_pointer($page, 3);
-			substr($$page, $start + 4, 2) = pack('S', 0x8000 | 0x1fff);
+			substr($$page, $start + 4, 2) = pack('S', 0x2000 | 0x1fff);
 		},
 		qr/Item 3 is damaged/
 	],
@@ -174,7 +174,7 @@ my @root_damages = (
 			my ($page) = @_;
 			my ($start) = line_pointer($page, 20);
 			substr($$page, $start + 4, 2) = pack('S', 1);
-			substr($$page, $start + 6, 2) &= pack('S', 0xdfff);
+			substr($$page, $start + 6, 2) &= pack('S', 0x7fff);
 		},
 	],
 	[
@@ -182,7 +182,7 @@ my @root_damages = (
 		sub {
 			my ($page) = @_;
 			my ($start) = line_pointer($page, 20);
-			substr($$page, $start + 4, 2) &= pack('S', 0xdfff);
+			substr($$page, $start + 4, 2) &= pack('S', 0x7fff);
 		},
 	]);
 

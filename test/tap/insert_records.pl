@@ -1,7 +1,8 @@
-# A single entry that a leaf gets is logged with nbtree's record of an insert.  Redo of
-# that record, on a standby and after a crash, must give the page that the primary has, byte
-# by byte, but for marks of dead entries, which are not logged.  Such a record is as short
-# as nbtree's.  Where a standby compares pages, another record is written.
+# A single entry that a leaf gets is logged with nbtree's record of an insert, and rows that
+# leave a leaf with that of a deletion.  Redo of these, on a standby and after a crash, must
+# give the page that the primary has, byte by byte, but for marks of dead entries, which are
+# not logged.  Such a record is as short as nbtree's.  Where a standby compares pages, another
+# record is written.
 
 use strict;
 use warnings;
@@ -66,7 +67,7 @@ SQL
 	{
 		my $page = pack('H*', $hex);
 		my ($lower, $upper) = unpack('x12 S S', $page);
-		next if unpack('S', substr($page, 8160 + 22, 2)) == $buffer_kind;
+		next if unpack('S', substr($page, 8160 + 28, 2)) == $buffer_kind;
 		substr($page, 8, 4) = "\0" x 4;
 		for (my $place = 24; $place < $lower && $upper < 8160; $place += 4)
 		{
@@ -89,14 +90,23 @@ sub different_pages
 	return join(' ', map { "$index $_" } grep { $here[$_] ne $there[$_] } 0 .. $#here);
 }
 
-# Lengths of nbtree's records of inserts between two places, without images of pages.
-sub lengths_of_inserts
+# Lengths of nbtree's records of a kind between two places, without images of pages.
+sub lengths_of
 {
-	my ($node, $begin, $end) = @_;
+	my ($kind, $node, $begin, $end) = @_;
 	my ($text) = run_command(
 		[ 'pg_waldump', '-p', $node->data_dir . '/pg_wal', '-s', $begin, '-e', $end, '-r', 'Btree' ]);
-	return map { m{tot\): +(\d+)/ +(\d+).*INSERT_LEAF} && $1 == $2 && !/FPW/ ? ($2) : () }
+	return map { m{tot\): +(\d+)/ +(\d+).*$kind } && $1 == $2 && !/FPW/ ? ($2) : () }
 	  split /\n/, $text;
+}
+
+# Deletes rows, and their entries, between others and whole posting lists.
+sub delete_and_vacuum
+{
+	my ($condition) = @_;
+	$primary->safe_psql('postgres', "DELETE FROM t WHERE $condition");
+	$primary->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP on) t');
+	return;
 }
 
 sub compare
@@ -124,7 +134,7 @@ is($standby->safe_psql('postgres', "SET enable_seqscan = off; $numbers"),
 	'the standby finds the rows');
 
 # Records of these indexes, of entries with 16 to 72 bytes.
-my @lengths = sort { $a <=> $b } lengths_of_inserts($primary, $begin, $end);
+my @lengths = sort { $a <=> $b } lengths_of('INSERT_LEAF', $primary, $begin, $end);
 cmp_ok(scalar(@lengths), '>', 3000 * 4, 'most entries have such a record');
 cmp_ok($lengths[0], '<=', 64, 'the shortest is as short as nbtree\'s');
 
@@ -147,6 +157,23 @@ $primary->stop('immediate');
 $primary->start;
 compare('redo after a crash');
 
+# VACUUM, of entries, of some rows of posting lists, and of all their rows.  The leaves on the
+# right, which have no high key, have other records.
+$begin = $primary->lsn('insert');
+delete_and_vacuum('k % 5 = 0 OR f = 2');
+$end = $primary->lsn('insert');
+compare('VACUUM');
+my @deletions = lengths_of('DELETE', $primary, $begin, $end);
+cmp_ok(scalar(@deletions), '>', 50, 'leaves have such records of VACUUM');
+cmp_ok((sort { $a <=> $b } @deletions)[-1], '<', 1500, 'which are short');
+$primary->safe_psql('postgres', 'CALL insert_rows(4501, 5000)');
+compare('rows on leaves from which others went');
+$primary->safe_psql('postgres', 'CHECKPOINT');
+delete_and_vacuum('k % 7 = 0 OR f = 3');
+$primary->stop('immediate');
+$primary->start;
+compare('redo of VACUUM after a crash');
+
 # Where pages are compared, the standby goes on, so none of them differs.
 foreach my $kind ('all', 'btree', 'generic')
 {
@@ -157,9 +184,11 @@ foreach my $kind ('all', 'btree', 'generic')
 	my $from = $primary->safe_psql('postgres', 'SELECT coalesce(max(k), 0) / 10 + 1 FROM t');
 	$begin = $primary->lsn('insert');
 	$primary->safe_psql('postgres', "CALL insert_rows($from, $from + 400)");
+	delete_and_vacuum("k % 11 = length('$kind')");
 	$end = $primary->lsn('insert');
 	compare("pages are compared, $kind");
-	is(scalar(lengths_of_inserts($primary, $begin, $end)), 0, "$kind: no such record is written");
+	is(scalar(lengths_of('(?:INSERT_LEAF|DELETE)', $primary, $begin, $end)),
+		0, "$kind: no such record is written");
 }
 $primary->safe_psql('postgres', 'ALTER SYSTEM RESET wal_consistency_checking');
 $primary->reload;
