@@ -21,7 +21,6 @@
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
-#include "utils/spccache.h"
 
 #include "base/compat.h"
 #include "base/faultpoint.h"
@@ -102,27 +101,6 @@ leftmost_leaf(Relation index)
 }
 
 /*
- * Begin to ask for leaves ahead, from the leftmost one on.  Returns NULL if
- * there is nothing to ask for, or if maintenance_io_concurrency forbids it.
- */
-static SwareReadahead *
-begin_readahead(Relation index)
-{
-	int			distance =
-		get_tablespace_maintenance_io_concurrency(index->rd_rel->reltablespace);
-	SwareReadahead *ahead;
-
-	if (distance <= 0)
-		return NULL;
-	ahead = sware_readahead_make(index);
-	sware_readahead_set_distance(ahead, distance, distance);
-	if (sware_readahead_begin(ahead, NULL, NULL, true))
-		return ahead;
-	sware_readahead_end(ahead);
-	return NULL;
-}
-
-/*
  * The logical pass.  Removes the entries that the callback says are dead,
  * deletes pages that are empty, and adds the numbers of these to `stats`.
  */
@@ -134,11 +112,13 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	SwareLink	link = leftmost_leaf(index);
 	VacuumState state = {info, stats, callback, callback_state, NULL, NULL};
 	MemoryContext caller = CurrentMemoryContext;
-	SwareReadahead *ahead = begin_readahead(index);
+	SwareReadahead ahead;
 	int64		steps = 0;
 	int64		blocks = RelationGetNumberOfBlocks(index);
 	int64		visited = 0;
 
+	sware_readahead_init(&ahead, index, caller);
+	sware_readahead_of_all(&ahead);
 	state.pageContext = AllocSetContextCreate(caller, "sware vacuum",
 											  ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(state.pageContext);
@@ -156,8 +136,7 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 		int			deleted = 0;
 
 		sware_vacuum_delay_point();
-		if (ahead)
-			sware_readahead_visit(ahead, link.block, MAX_IO_CONCURRENCY);
+		sware_readahead_visit(&ahead, link.block, MAX_IO_CONCURRENCY);
 		buffer = ReadBufferExtended(index, MAIN_FORKNUM, link.block, RBM_NORMAL,
 									info->strategy);
 		LockBufferForCleanup(buffer);
@@ -203,7 +182,7 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(state.pageContext);
-	sware_readahead_end(ahead);
+	sware_readahead_end(&ahead);
 }
 
 /*

@@ -32,8 +32,8 @@
 #include "tree/forecast.h"
 #include "tree/pagewrite.h"
 #include "tree/placement.h"
+#include "tree/readahead.h"
 #include "tree/rearrange.h"
-#include "tree/runahead.h"
 #include "tree/split.h"
 #include "tree/tree.h"
 #include "wal/wal.h"
@@ -347,10 +347,10 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 	int			done = 0;
 	int			appended = 0;
 	int			within = count;
-	SwareRunAhead ahead;
+	SwareReadahead ahead;
 	Visits		visits = {0};
 
-	sware_run_ahead_init(&ahead, index);
+	sware_readahead_init(&ahead, index, caller);
 	sware_search_key_prepare(&key, index);
 	check_entry_sizes(index, heap, entries, count);
 	if (count >= MIN_APPEND_RUN)
@@ -369,16 +369,15 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 			if (stored > 0)
 				continue;
 		}
-		sware_run_ahead_before_leaf(&ahead);
+		sware_readahead_before_leaf(&ahead);
 		done += insert_into_leaf(&key, heap, entries + done, count - done, 0,
 								 has_versions, &visits);
-		MemoryContextSwitchTo(caller);
-		sware_run_ahead_after_leaf(&ahead, visits.latest, entries + done,
-								   count - done);
-		MemoryContextSwitchTo(context);
+		sware_readahead_after_leaf(&ahead);
+		sware_readahead_of_run(&ahead, visits.latest, entries + done,
+							   count - done);
 		MemoryContextReset(context);
 	}
-	sware_run_ahead_end(&ahead);
+	sware_readahead_end(&ahead);
 	sware_count_leaf_visits(index, visits.count);
 	if (late)
 		*late = visits.late;

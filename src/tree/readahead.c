@@ -11,6 +11,8 @@
 #include "postgres.h"
 
 #include "storage/bufmgr.h"
+#include "utils/memutils.h"
+#include "utils/spccache.h"
 
 #include "base/faultpoint.h"
 #include "layout/page.h"
@@ -30,7 +32,13 @@
 /* After this number of requests in vain, in a row, there is no use in more. */
 #define MANY_IN_VAIN	8
 
-struct SwareReadahead
+/* After this number of leaves in a row that had to be read, a run asks, ... */
+#define COLD_LEAVES		2
+
+/* ... if this number of entries are left. */
+#define ENTRIES_LEFT	16
+
+typedef struct SwareLeafList
 {
 	Relation	index;
 	bool		forward;
@@ -40,8 +48,6 @@ struct SwareReadahead
 								 * entries belongs to are wanted, which are in
 								 * order; those of listed leaves are left out */
 	int			wantedCount;
-	int			distance;		/* how many leaves are asked for ahead */
-	int			limit;			/* to which the distance grows */
 	SwareLink	parent;			/* the page of level 1 that was listed last */
 	SwareLink	next;			/* the one that follows; invalid at the end */
 	BlockNumber fileBlocks;		/* of the index, when it was listed last */
@@ -52,38 +58,14 @@ struct SwareReadahead
 	int			asked;			/* those before this one have been asked for */
 	BlockNumber last;			/* the leaf before the next one to ask for */
 	BlockNumber leaves[MAX_IO_CONCURRENCY + SWARE_MAX_ITEMS_PER_PAGE];
-};
-
-/* Make one in the current memory context; sware_readahead_end frees it. */
-SwareReadahead *
-sware_readahead_make(Relation index)
-{
-	SwareReadahead *ahead = palloc(sizeof(SwareReadahead));
-
-	ahead->index = index;
-	ahead->wanted = NULL;
-	ahead->wantedCount = 0;
-	return ahead;
-}
-
-/*
- * Ask only for leaves that one of these entries belongs to, which are in order,
- * and remain.  Called before sware_readahead_begin, for going forward without
- * an end.
- */
-void
-sware_readahead_want(SwareReadahead *ahead, IndexTuple *entries, int count)
-{
-	ahead->wanted = entries;
-	ahead->wantedCount = count;
-}
+} SwareLeafList;
 
 /*
  * Is a leaf of a locked page of level 1 wanted?  Leaves out the entries that
  * belong to it.
  */
 static bool
-is_wanted(SwareReadahead *ahead, Buffer buffer, OffsetNumber offset)
+is_wanted(SwareLeafList *list, Buffer buffer, OffsetNumber offset)
 {
 	Page		page = BufferGetPage(buffer);
 	OffsetNumber next = OffsetNumberNext(offset);
@@ -91,66 +73,66 @@ is_wanted(SwareReadahead *ahead, Buffer buffer, OffsetNumber offset)
 	int			low = 0;
 	int			high = 1;
 
-	if (ahead->wanted == NULL)
+	if (list->wanted == NULL)
 		return true;
 	if (next > PageGetMaxOffsetNumber(page))
 		next = SWARE_HIGH_KEY;
 	if (next == SWARE_HIGH_KEY && !sware_page_has_high_key(page))
-		return ahead->wantedCount > 0;
+		return list->wantedCount > 0;
 
-	sware_search_key_from_pivot(&end, ahead->index,
-								sware_checked_pivot(ahead->index,
+	sware_search_key_from_pivot(&end, list->index,
+								sware_checked_pivot(list->index,
 													BufferGetBlockNumber(buffer),
 													page, next));
 	/* the first entry that is not below the end is between these two */
-	while (high <= ahead->wantedCount &&
-		   sware_compare_key(&end, ahead->wanted[high - 1]) > 0)
+	while (high <= list->wantedCount &&
+		   sware_compare_key(&end, list->wanted[high - 1]) > 0)
 	{
 		low = high;
 		high *= 2;
 	}
-	high = Min(high - 1, ahead->wantedCount);
+	high = Min(high - 1, list->wantedCount);
 	while (low < high)
 	{
 		int			middle = low + (high - low) / 2;
 
-		if (sware_compare_key(&end, ahead->wanted[middle]) > 0)
+		if (sware_compare_key(&end, list->wanted[middle]) > 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	ahead->wanted += low;
-	ahead->wantedCount -= low;
+	list->wanted += low;
+	list->wantedCount -= low;
 	return low > 0;
 }
 
 /* Does nothing that is wanted lie beyond a locked page of level 1? */
 static bool
-ends_within(const SwareReadahead *ahead, Buffer buffer, OffsetNumber end)
+ends_within(const SwareLeafList *list, Buffer buffer, OffsetNumber end)
 {
 	Page		page = BufferGetPage(buffer);
 
-	if (!ahead->forward)
+	if (!list->forward)
 		return end > SWARE_FIRST_DATA;
 	if (end < PageGetMaxOffsetNumber(page))
 		return true;
 	return sware_page_has_high_key(page) &&
-		sware_compare_key(&ahead->end,
-						  sware_checked_pivot(ahead->index,
+		sware_compare_key(&list->end,
+						  sware_checked_pivot(list->index,
 											  BufferGetBlockNumber(buffer),
 											  page, SWARE_HIGH_KEY)) < 0;
 }
 
 /* Does a locked page of level 1 end before what is wanted, going backward? */
 static bool
-ends_before(const SwareReadahead *ahead, Buffer buffer)
+ends_before(const SwareLeafList *list, Buffer buffer)
 {
 	Page		page = BufferGetPage(buffer);
 
-	return !ahead->forward && ahead->end.columnCount > 0 &&
+	return !list->forward && list->end.columnCount > 0 &&
 		sware_page_has_high_key(page) &&
-		sware_compare_key(&ahead->end,
-						  sware_checked_pivot(ahead->index,
+		sware_compare_key(&list->end,
+						  sware_checked_pivot(list->index,
 											  BufferGetBlockNumber(buffer),
 											  page, SWARE_HIGH_KEY)) >= 0;
 }
@@ -160,88 +142,88 @@ ends_before(const SwareReadahead *ahead, Buffer buffer)
  * page is locked, and is released.  `place`, unless NULL, is where to begin.
  */
 static void
-list_leaves(SwareReadahead *ahead, Buffer buffer, const SwareSearchKey *place)
+list_leaves(SwareLeafList *list, Buffer buffer, const SwareSearchKey *place)
 {
 	BlockNumber block = BufferGetBlockNumber(buffer);
 	Page		page = BufferGetPage(buffer);
 	SwarePageOpaque opaque = SwarePageGetOpaque(page);
 	OffsetNumber first = SWARE_FIRST_DATA;
 	OffsetNumber last = PageGetMaxOffsetNumber(page);
-	bool		is_end = ends_before(ahead, buffer);
+	bool		is_end = ends_before(list, buffer);
 
 	if (sware_page_data_count(page) > 0 && !is_end)
 	{
-		OffsetNumber *begin = ahead->forward ? &first : &last;
-		OffsetNumber *end = ahead->forward ? &last : &first;
+		OffsetNumber *begin = list->forward ? &first : &last;
+		OffsetNumber *end = list->forward ? &last : &first;
 
 		if (place)
 			*begin = sware_search_internal(place, block, page);
-		if (ahead->end.columnCount > 0)
+		if (list->end.columnCount > 0)
 		{
-			*end = sware_search_internal(&ahead->end, block, page);
-			is_end = ends_within(ahead, buffer, *end);
+			*end = sware_search_internal(&list->end, block, page);
+			is_end = ends_within(list, buffer, *end);
 		}
 		for (int i = 0; i <= last - first; i++)
 		{
-			OffsetNumber offset = ahead->forward ? first + i : last - i;
+			OffsetNumber offset = list->forward ? first + i : last - i;
 
-			if (is_wanted(ahead, buffer, offset))
-				ahead->leaves[ahead->listed++] =
-					sware_checked_downlink(ahead->index, block, page,
+			if (is_wanted(list, buffer, offset))
+				list->leaves[list->listed++] =
+					sware_checked_downlink(list->index, block, page,
 										   offset).block;
 		}
-		is_end |= ahead->wanted != NULL && ahead->wantedCount == 0;
+		is_end |= list->wanted != NULL && list->wantedCount == 0;
 	}
-	ahead->parent = sware_page_link(buffer);
-	ahead->next = ahead->forward ? opaque->right : opaque->left;
+	list->parent = sware_page_link(buffer);
+	list->next = list->forward ? opaque->right : opaque->left;
 	if (is_end)
-		ahead->next.block = InvalidBlockNumber;
+		list->next.block = InvalidBlockNumber;
 	sware_release_buffer(buffer);
-	ahead->fileBlocks = RelationGetNumberOfBlocks(ahead->index);
+	list->fileBlocks = RelationGetNumberOfBlocks(list->index);
 }
 
 /*
- * Begin at the leaf that the place is in, or at the leftmost leaf if that is
- * NULL, and go up to the leaf that the end is in, or to the last leaf if the
- * end has no columns.  The values of the end, which is copied, must remain.
- * Going backward, the place must be `below`.
+ * Ask for leaves from now on: from that on that the place is in, or from the
+ * leftmost one on if that is NULL, up to the one that the end is in, or to the
+ * last one if `end` is NULL or has no columns.  The values of the end, which is
+ * copied, must remain.  Going backward, the place must be `below`.
  *
- * Returns false, and must be called again, if the tree has one leaf only.
+ * With entries, which are in order and remain, only leaves are asked for that
+ * one of these belongs to.  Then the way is forward, and without an end.
+ *
+ * Does nothing if none may be asked for, or if the tree has one leaf only.
  */
-bool
-sware_readahead_begin(SwareReadahead *ahead, const SwareSearchKey *place,
-					  const SwareSearchKey *end, bool forward)
+static void
+begin(SwareReadahead *ahead, const SwareSearchKey *place,
+	  const SwareSearchKey *end, IndexTuple *entries, int count)
 {
-	Assert(place == NULL ? forward : place->below == !forward);
-	if (!sware_tree_has_downlinks(ahead->index))
-		return false;
+	Relation	index = ahead->index;
+	SwareLeafList *list;
 
-	ahead->forward = forward;
+	Assert(place == NULL ? ahead->forward : place->below == !ahead->forward);
+	if (ahead->limit <= 0 || !sware_tree_has_downlinks(index))
+		return;
+
+	if (ahead->list == NULL)
+		ahead->list = MemoryContextAlloc(ahead->context, sizeof(SwareLeafList));
+	list = ahead->list;
+	list->index = index;
+	list->forward = ahead->forward;
+	list->wanted = entries;
+	list->wantedCount = count;
+	list->end.columnCount = 0;
 	if (end)
 	{
-		ahead->end = *end;
-		ahead->end.below = forward;
+		list->end = *end;
+		list->end.below = ahead->forward;
 	}
-	else
-		ahead->end.columnCount = 0;
-	ahead->inVain = ahead->listed = ahead->visited = ahead->asked = 0;
-	ahead->last = InvalidBlockNumber;
+	list->inVain = list->listed = list->visited = list->asked = 0;
+	list->last = InvalidBlockNumber;
 	SWARE_FAULT_POINT("readahead-lists");
-	list_leaves(ahead, place ?
+	list_leaves(list, place ?
 				sware_descend(place, 1, BUFFER_LOCK_SHARE, NULL) :
-				sware_descend_to_edge(ahead->index, 1, false), place);
-	return true;
-}
-
-/*
- * Set how many leaves are asked for ahead at first, and at most.  With each
- * leaf that is visited, the number is doubled.
- */
-void
-sware_readahead_set_distance(SwareReadahead *ahead, int distance, int limit)
-{
-	ahead->distance = distance;
-	ahead->limit = limit;
+				sware_descend_to_edge(index, 1, false), place);
+	ahead->isActive = true;
 }
 
 /*
@@ -251,37 +233,37 @@ sware_readahead_set_distance(SwareReadahead *ahead, int distance, int limit)
  * here.
  */
 static void
-list_more_leaves(SwareReadahead *ahead)
+list_more_leaves(SwareLeafList *list)
 {
-	int			wanted = ahead->wantedCount;
+	int			wanted = list->wantedCount;
 	SwareSearchKey place;
 	Buffer		buffer;
 
 	SWARE_FAULT_POINT("readahead-lists");
-	if (ahead->wanted)
+	if (list->wanted)
 	{
-		sware_search_key_prepare(&place, ahead->index);
-		sware_search_key_set_entry(&place, ahead->wanted[0]);
+		sware_search_key_prepare(&place, list->index);
+		sware_search_key_set_entry(&place, list->wanted[0]);
 		buffer = sware_descend(&place, 1, BUFFER_LOCK_SHARE, NULL);
 	}
-	else if (ahead->forward)
-		buffer = sware_read_linked(ahead->index, ahead->next, 1,
+	else if (list->forward)
+		buffer = sware_read_linked(list->index, list->next, 1,
 								   BUFFER_LOCK_SHARE);
 	else
-		buffer = sware_step_left(ahead->index, ahead->next, ahead->parent, 1);
+		buffer = sware_step_left(list->index, list->next, list->parent, 1);
 	if (!BufferIsValid(buffer))
 	{
-		ahead->next.block = InvalidBlockNumber;
+		list->next.block = InvalidBlockNumber;
 		return;
 	}
-	ahead->listed -= ahead->visited;
-	ahead->asked -= ahead->visited;
-	memmove(ahead->leaves, ahead->leaves + ahead->visited,
-			ahead->listed * sizeof(BlockNumber));
-	ahead->visited = 0;
-	list_leaves(ahead, buffer, ahead->wanted ? &place : NULL);
-	if (ahead->wanted && ahead->wantedCount == wanted)
-		ahead->next.block = InvalidBlockNumber;
+	list->listed -= list->visited;
+	list->asked -= list->visited;
+	memmove(list->leaves, list->leaves + list->visited,
+			list->listed * sizeof(BlockNumber));
+	list->visited = 0;
+	list_leaves(list, buffer, list->wanted ? &place : NULL);
+	if (list->wanted && list->wantedCount == wanted)
+		list->next.block = InvalidBlockNumber;
 }
 
 /*
@@ -289,20 +271,20 @@ list_more_leaves(SwareReadahead *ahead)
  * file does not have it since the downlink is damaged.
  */
 static void
-ask_for(SwareReadahead *ahead, BlockNumber leaf)
+ask_for(SwareLeafList *list, BlockNumber leaf)
 {
-	bool		is_near = ahead->forward && leaf > ahead->last &&
-		leaf - ahead->last <= NEAR_AHEAD;
+	bool		is_near = list->forward && leaf > list->last &&
+		leaf - list->last <= NEAR_AHEAD;
 
-	if (!is_near && leaf < ahead->fileBlocks)
+	if (!is_near && leaf < list->fileBlocks)
 	{
 		PrefetchBufferResult result;
 
 		SWARE_FAULT_POINT("readahead-asks");
-		result = PrefetchBuffer(ahead->index, MAIN_FORKNUM, leaf);
-		ahead->inVain = result.initiated_io ? 0 : ahead->inVain + 1;
+		result = PrefetchBuffer(list->index, MAIN_FORKNUM, leaf);
+		list->inVain = result.initiated_io ? 0 : list->inVain + 1;
 	}
-	ahead->last = leaf;
+	list->last = leaf;
 }
 
 /*
@@ -315,47 +297,134 @@ ask_for(SwareReadahead *ahead, BlockNumber leaf)
 void
 sware_readahead_visit(SwareReadahead *ahead, BlockNumber leaf, int most)
 {
+	SwareLeafList *list = ahead->list;
+
+	if (!ahead->isActive)
+		return;
+
 	/*
 	 * This leaf may be the first one of a page, so it has to be listed, too.
 	 * One page has enough leaves, but perhaps few that are wanted.
 	 */
-	while (ahead->listed - ahead->visited <= ahead->distance &&
-		   sware_link_is_valid(ahead->next))
+	while (list->listed - list->visited <= ahead->distance &&
+		   sware_link_is_valid(list->next))
 	{
-		list_more_leaves(ahead);
-		if (ahead->wanted == NULL)
+		list_more_leaves(list);
+		if (list->wanted == NULL)
 			break;
 	}
 
-	for (int i = ahead->visited; i < ahead->listed; i++)
+	for (int i = list->visited; i < list->listed; i++)
 	{
-		if (ahead->leaves[i] == leaf)
+		if (list->leaves[i] == leaf)
 		{
-			ahead->visited = i + 1;
+			list->visited = i + 1;
 			break;
 		}
 	}
-	ahead->asked = Max(ahead->asked, ahead->visited);
-	if (ahead->asked == ahead->visited)
-		ahead->last = leaf;
+	list->asked = Max(list->asked, list->visited);
+	if (list->asked == list->visited)
+		list->last = leaf;
 
-	while (ahead->asked < ahead->listed &&
-		   ahead->asked - ahead->visited < Min(ahead->distance, most))
-		ask_for(ahead, ahead->leaves[ahead->asked++]);
+	while (list->asked < list->listed &&
+		   list->asked - list->visited < Min(ahead->distance, most))
+		ask_for(list, list->leaves[list->asked++]);
 	ahead->distance = Min(2 * ahead->distance, ahead->limit);
 }
 
-/* Were the leaves that were asked for in shared buffers, again and again? */
-bool
-sware_readahead_is_useless(const SwareReadahead *ahead)
+/* The same, but stop if leaves are in shared buffers, again and again. */
+static void
+visit_or_stop(SwareReadahead *ahead, BlockNumber leaf, int most)
 {
-	return ahead->inVain >= MANY_IN_VAIN;
+	sware_readahead_visit(ahead, leaf, most);
+	if (ahead->isActive && ahead->list->inVain >= MANY_IN_VAIN)
+		ahead->isActive = false;
 }
 
-/* Free what sware_readahead_make has returned, if it is not NULL. */
+/* Ask for as many leaves as maintenance may, from the beginning on. */
+static void
+set_maintenance_distance(SwareReadahead *ahead)
+{
+	Oid			tablespace = ahead->index->rd_rel->reltablespace;
+
+	ahead->forward = true;
+	ahead->distance = ahead->limit =
+		get_tablespace_maintenance_io_concurrency(tablespace);
+}
+
+/* Ask for all leaves, from the leftmost one on, wherever they are. */
+void
+sware_readahead_of_all(SwareReadahead *ahead)
+{
+	set_maintenance_distance(ahead);
+	begin(ahead, NULL, NULL, NULL, 0);
+}
+
+/*
+ * A run has been to a leaf, and these entries, in order, are left: ask for
+ * theirs.  Runs comparators.
+ */
+void
+sware_readahead_of_run(SwareReadahead *ahead, BlockNumber leaf,
+					   IndexTuple *entries, int count)
+{
+	SwareSearchKey place;
+
+	if (!ahead->isActive)
+	{
+		if (ahead->coldLeaves < COLD_LEAVES || count < ENTRIES_LEFT)
+			return;
+		sware_search_key_prepare(&place, ahead->index);
+		sware_search_key_set_entry(&place, entries[0]);
+		set_maintenance_distance(ahead);
+		begin(ahead, &place, NULL, entries, count);
+	}
+	ahead->coldLeaves = 0;
+	visit_or_stop(ahead, leaf, MAX_IO_CONCURRENCY);
+}
+
+/*
+ * A scan is about to follow a link to a leaf, from a border in a range, and
+ * sware_readahead_is_due: ask for leaves behind that one, for `most` at most.
+ *
+ * A scan that has asked for leaves until now, in another range or in another
+ * interval of a parallel scan, goes on with the distance that it has reached.
+ */
+void
+sware_readahead_of_link(SwareReadahead *ahead, SwareScanKeys *keys,
+						int64 range, IndexTuple border, bool forward,
+						BlockNumber leaf, int most)
+{
+	bool		fits = ahead->forward == forward && ahead->range == range;
+	bool		goes_on = ahead->list && ahead->forward == forward &&
+		(ahead->isActive || keys->interval);
+	SwareSearchKey place;
+
+	if (!ahead->isActive || !fits)
+	{
+		ahead->isActive = false;
+		if (ahead->coldLeaves == 0 || most == 0)
+			return;
+		if (!goes_on)
+			ahead->distance = 1;
+		ahead->limit =
+			get_tablespace_io_concurrency(ahead->index->rd_rel->reltablespace);
+		ahead->forward = forward;
+		ahead->range = range;
+		sware_scan_keys_set_range(keys, range);
+		sware_search_key_from_tuple(&place, ahead->index, border);
+		place.below = !forward;
+		begin(ahead, &place, forward ? &keys->high : &keys->low, NULL, 0);
+	}
+	visit_or_stop(ahead, leaf, most);
+}
+
+/* Free what was allocated. */
 void
 sware_readahead_end(SwareReadahead *ahead)
 {
-	if (ahead != NULL)
-		pfree(ahead);
+	if (ahead->list != NULL)
+		pfree(ahead->list);
+	ahead->list = NULL;
+	ahead->isActive = false;
 }

@@ -10,6 +10,16 @@
  * of them at the same time.  They also say which leaves the entries of a run
  * belong to.
  *
+ * VACUUM reads all leaves, and asks for them from its first one on.  A scan
+ * asks when it follows a link, from one leaf to the next, after a link has led
+ * it to a leaf that was not in shared buffers: most scans read one leaf or two,
+ * or find their leaves there, and must not pay for what does not help them.  It
+ * asks for 1, 2, 4 ... leaves ahead, up to effective_io_concurrency of the
+ * index's tablespace, and for none beyond the end of its range.  It stops when
+ * a search leads it elsewhere, and when it turns around.  A run asks after two
+ * leaves, one after the other, had to be read.  Both stop when the leaves are
+ * in shared buffers after all.
+ *
  * No page is pinned ahead: VACUUM takes a cleanup lock on each leaf, which any
  * pin would delay, and a second pin of its own forbid.
  *
@@ -18,8 +28,8 @@
  * asked for in vain: nobody reads it through the list, so its incarnation need
  * not be known.
  *
- * All functions but sware_readahead_end must be called without content locks.
- * They may report a damaged page of level 1, as descents do.
+ * The functions that ask must be called without content locks.  They may report
+ * a damaged page of level 1, as descents do.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,28 +40,77 @@
 #include "executor/instrument.h"
 #include "utils/rel.h"
 
-#include "keys/searchkey.h"
+#include "keys/scankeys.h"
 
-typedef struct SwareReadahead SwareReadahead;
+typedef struct SwareReadahead
+{
+	Relation	index;
+	MemoryContext context;		/* of the list */
+	struct SwareLeafList *list; /* allocated when it is needed */
+	bool		isActive;		/* does it ask for leaves now? */
+	bool		forward;
+	int64		range;			/* of a scan: it asks for leaves of this one */
+	int			distance;		/* how many leaves are asked for ahead;
+								 * doubled with each one that is visited */
+	int			limit;			/* to which the distance grows */
+	int			coldLeaves;		/* how many leaves in a row had to be read */
+	int64		blocksRead;		/* how many blocks this session had read
+								 * before it went to the present leaf */
+} SwareReadahead;
 
-extern SwareReadahead *sware_readahead_make(Relation index);
-extern void sware_readahead_want(SwareReadahead *ahead, IndexTuple *entries,
-								 int count);
-extern bool sware_readahead_begin(SwareReadahead *ahead,
-								  const SwareSearchKey *place,
-								  const SwareSearchKey *end, bool forward);
-extern void sware_readahead_set_distance(SwareReadahead *ahead, int distance,
-										 int limit);
+extern void sware_readahead_of_all(SwareReadahead *ahead);
+extern void sware_readahead_of_run(SwareReadahead *ahead, BlockNumber leaf,
+								   IndexTuple *entries, int count);
+extern void sware_readahead_of_link(SwareReadahead *ahead, SwareScanKeys *keys,
+									int64 range, IndexTuple border,
+									bool forward, BlockNumber leaf, int most);
 extern void sware_readahead_visit(SwareReadahead *ahead, BlockNumber leaf,
 								  int most);
-extern bool sware_readahead_is_useless(const SwareReadahead *ahead);
 extern void sware_readahead_end(SwareReadahead *ahead);
 
-/* How many blocks has this session read into buffers? */
-static inline int64
-sware_blocks_read(void)
+/* Prepare; the context lives until sware_readahead_end. */
+static inline void
+sware_readahead_init(SwareReadahead *ahead, Relation index,
+					 MemoryContext context)
 {
-	return pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
+	ahead->index = index;
+	ahead->context = context;
+	ahead->list = NULL;
+	ahead->isActive = false;
+	ahead->coldLeaves = 0;
+}
+
+/* Stop: a scan goes on elsewhere.  It may begin again. */
+static inline void
+sware_readahead_stop(SwareReadahead *ahead)
+{
+	ahead->isActive = false;
+}
+
+/* Does a scan ask for leaves now, or should it begin? */
+static inline bool
+sware_readahead_is_due(const SwareReadahead *ahead)
+{
+	return ahead->isActive || ahead->coldLeaves > 0;
+}
+
+/* The caller is about to read a leaf, which may be among those asked for. */
+static inline void
+sware_readahead_before_leaf(SwareReadahead *ahead)
+{
+	ahead->blocksRead =
+		pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
+}
+
+/* It has read the leaf. */
+static inline void
+sware_readahead_after_leaf(SwareReadahead *ahead)
+{
+	if (ahead->blocksRead !=
+		pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read)
+		ahead->coldLeaves++;
+	else
+		ahead->coldLeaves = 0;
 }
 
 #endif							/* SWARE_READAHEAD_H */

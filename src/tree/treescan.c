@@ -327,24 +327,23 @@ follow_link(SwareTreeCursor *cursor, const SwareContinuation *side,
 			bool forward)
 {
 	Relation	index = cursor->scan->indexRelation;
-	SwareScanAhead *ahead = &cursor->ahead;
+	SwareReadahead *ahead = &cursor->ahead;
 	Buffer		buffer;
 
-	if (unlikely(sware_scan_ahead_is_due(ahead)) && cursor->arrival.hasTuple)
-		sware_scan_ahead_of_link(ahead, &cursor->keys, cursor->arrival.range,
-								 cursor->arrival.tuple, forward,
-								 side->sibling.block,
-								 cursor->arrivesAhead ?
-								 cursor->skipLuck.linksToFollow :
-								 MAX_IO_CONCURRENCY,
-								 cursor->context);
-	sware_scan_ahead_before_leaf(ahead);
+	if (unlikely(sware_readahead_is_due(ahead)) && cursor->arrival.hasTuple)
+		sware_readahead_of_link(ahead, &cursor->keys, cursor->arrival.range,
+								cursor->arrival.tuple, forward,
+								side->sibling.block,
+								cursor->arrivesAhead ?
+								cursor->skipLuck.linksToFollow :
+								MAX_IO_CONCURRENCY);
+	sware_readahead_before_leaf(ahead);
 	if (forward)
 		buffer = sware_read_linked(index, side->sibling, 0, BUFFER_LOCK_SHARE);
 	else
 		buffer = sware_step_left(index, side->sibling, cursor->position.page,
 								 0);
-	sware_scan_ahead_after_leaf(ahead);
+	sware_readahead_after_leaf(ahead);
 	return buffer;
 }
 
@@ -401,7 +400,7 @@ go_on(SwareTreeCursor *cursor, bool forward)
 		cursor->arrivesByLink = BufferIsValid(buffer);
 		if (!BufferIsValid(buffer))
 		{
-			sware_scan_ahead_stop(&cursor->ahead);
+			sware_readahead_stop(&cursor->ahead);
 			buffer = seek(cursor, place, forward);
 			if (cursor->arrivesAhead && cursor->arrival.hasTuple &&
 				BufferIsValid(buffer))
@@ -514,7 +513,8 @@ sware_tree_cursor_init(SwareTreeCursor *cursor, IndexScanDesc scan,
 	memset(&cursor->arrival, 0, sizeof(SwareBorder));
 	cursor->arrivesAhead = cursor->arrivesByLink = false;
 	reset_luck(&cursor->skipLuck);
-	sware_scan_ahead_init(&cursor->ahead);
+	sware_readahead_init(&cursor->ahead, scan->indexRelation,
+						 cursor->context);
 	init_position(&cursor->position);
 }
 
@@ -532,7 +532,7 @@ sware_tree_cursor_rewind(SwareTreeCursor *cursor)
 	cursor->isMerged = false;
 	cursor->readAtMost = SWARE_READ_FIRST;
 	reset_luck(&cursor->skipLuck);
-	sware_scan_ahead_stop(&cursor->ahead);
+	sware_readahead_stop(&cursor->ahead);
 	cursor->state = SWARE_CURSOR_UNPOSITIONED;
 	cursor->markState = SWARE_CURSOR_UNPOSITIONED;
 	cursor->markItem = -1;
@@ -553,7 +553,7 @@ sware_tree_cursor_end(SwareTreeCursor *cursor)
 	}
 	if (cursor->arrival.tuple)
 		pfree(cursor->arrival.tuple);
-	sware_readahead_end(cursor->ahead.readahead);
+	sware_readahead_end(&cursor->ahead);
 	sware_scan_keys_free(&cursor->keys);
 }
 

@@ -30,7 +30,7 @@
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "tree/border.h"
-#include "tree/scanahead.h"
+#include "tree/readahead.h"
 
 /* What comes beyond one end of a position. */
 typedef struct SwareContinuation
@@ -137,7 +137,7 @@ typedef struct SwareTreeCursor
 	SwareSearchKey arrivalKey;	/* the place of `arrival`, unless that is an
 								 * end of the range, or the place further on */
 	SwareSkipLuck skipLuck;
-	SwareScanAhead ahead;
+	SwareReadahead ahead;
 
 	/*
 	 * The cursor's mark (ammarkpos), which has nothing to do with marks of

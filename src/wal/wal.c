@@ -486,11 +486,17 @@ shrink_posting(Page page, OffsetNumber offset, const uint16 *update)
 	posting->ndeletedtids = *update;
 	memcpy(posting->deletetids, update + 1, *update * sizeof(uint16));
 	_bt_update_posting(posting);
-	if (!PageIndexTupleOverwrite(page, offset, (Item) posting->itup,
+	if (!PageIndexTupleOverwrite(page, offset, (Pointer) posting->itup,
 								 IndexTupleSize(posting->itup)))
 		elog(ERROR, "failed to replace a posting list");
 	pfree(posting->itup);
 	pfree(posting);
+}
+
+static inline bool
+has_high_key(Page page)
+{
+	return ItemIdHasStorage(PageGetItemId(page, SWARE_HIGH_KEY));
 }
 
 /*
@@ -537,7 +543,7 @@ apply_removal(Page page, Removal *removal)
 		shrink_posting(page, removal->updated[i], update);
 		update += 1 + *update;
 	}
-	if (PageGetItemId(page, SWARE_HIGH_KEY)->lp_len == 0)
+	if (!has_high_key(page))
 		delete_of_rightmost(page, removal);
 	else if (removal->deletedCount > 0)
 		PageIndexMultiDelete(page, removal->deleted, removal->deletedCount);
@@ -594,7 +600,7 @@ sware_wal_remove_tids(Relation index, Buffer buffer, const SwareTidPlace *gone,
 
 	describe_removal(&removal, page, gone, count);
 	if (images_are_compared() || wal_consistency_checking[RM_BTREE_ID] ||
-		SwarePageGetOpaque(page)->right.block == InvalidBlockNumber ||
+		!has_high_key(page) ||
 		removal.deletedCount == (int) PageGetMaxOffsetNumber(page) - 1)
 	{
 		SwareWal   *wal = sware_wal_begin(index);
