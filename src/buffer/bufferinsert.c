@@ -262,7 +262,7 @@ sware_buffer_add(Relation index, IndexTuple *entries, int count,
 			break;
 	}
 
-	sware_count_buffered(index, done);
+	sware_count(index, SWARE_STAT_ENTRIES_BUFFERED, done);
 	return done;
 }
 

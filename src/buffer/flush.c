@@ -265,9 +265,11 @@ flush_pages(Relation index, Relation heap, const SwareListedPage *pages,
 	sware_count_tree_run(index, appended, flushed.count - appended);
 	sware_count_late_flushed(index, flushed.count, late,
 							 (double) count / sealed);
-	sware_count_dropped(index, flushed.dropped);
-	sware_count_flush(index, flushed.count, count,
-					  INSTR_TIME_GET_MICROSEC(time));
+	sware_count(index, SWARE_STAT_ENTRIES_DROPPED, flushed.dropped);
+	sware_count(index, SWARE_STAT_FLUSHES, 1);
+	sware_count(index, SWARE_STAT_FLUSH_TIME, INSTR_TIME_GET_MICROSEC(time));
+	sware_count(index, SWARE_STAT_FLUSHED_PAGES, count);
+	sware_count(index, SWARE_STAT_FLUSHED_ENTRIES, flushed.count);
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
 	return flushed.count + flushed.dropped;
@@ -301,8 +303,10 @@ sort_pages(Relation index, Relation heap, const SwareListedPage *pages,
 		retire(index, pages, count, pages[0].slot);
 		INSTR_TIME_SET_CURRENT(time);
 		INSTR_TIME_SUBTRACT(time, start);
-		sware_count_sorted_pages(index, count, INSTR_TIME_GET_MICROSEC(time));
-		sware_count_dropped(index, flushed.dropped);
+		sware_count(index, SWARE_STAT_FLUSH_TIME,
+					INSTR_TIME_GET_MICROSEC(time));
+		sware_count(index, SWARE_STAT_SORTED_PAGES, count);
+		sware_count(index, SWARE_STAT_ENTRIES_DROPPED, flushed.dropped);
 
 		/* so that the next scan need not read the sorted pages for it */
 		sware_zones_update_listing(index);

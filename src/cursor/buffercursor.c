@@ -713,7 +713,7 @@ read_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone)
 	/* Behind a place there may be no entries although the value exists. */
 	if (taken == 0 && cursor->leftOut == left_out && !filter->hasPlace &&
 		filter->hasHash && sware_sorted_zone_has_filter(zone, filter->hash))
-		sware_count_bloom(filter->order.index, 0, 1);
+		sware_count(filter->order.index, SWARE_STAT_BLOOM_FALSE_POSITIVES, 1);
 	return true;
 }
 

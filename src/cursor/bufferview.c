@@ -112,7 +112,7 @@ add_zones(SwareBufferView *view, SwareScanFilter *filter)
 		count = sware_zone_view_ask_filters(&view->zones, filter->hash,
 											view->candidates, count, &asked);
 		if (asked > 0)
-			sware_count_bloom(filter->order.index, asked, 0);
+			sware_count(filter->order.index, SWARE_STAT_BLOOM_PROBES, asked);
 	}
 	for (int i = 0; i < count; i++)
 	{

@@ -21,7 +21,9 @@
 
 PG_FUNCTION_INFO_V1(sware_stats);
 
-#define COLUMNS			22
+/* columns before those of the counters, and all */
+#define FIRST_COUNTER	5
+#define COLUMNS			(FIRST_COUNTER + SWARE_COLUMN_COUNTERS + 1)
 
 /* how often a directory is read at most, if it keeps changing */
 #define MAX_ATTEMPTS	10
@@ -104,7 +106,6 @@ sware_stats(PG_FUNCTION_ARGS)
 	Oid			oid = PG_GETARG_OID(0);
 	Relation	index = try_relation_open(oid, AccessShareLock);
 	SwareStatistics statistics;
-	SwareCounters *counters = &statistics.counters;
 	TupleDesc	descriptor;
 	Datum		values[COLUMNS] = {0};
 	bool		nulls[COLUMNS] = {0};
@@ -131,24 +132,12 @@ sware_stats(PG_FUNCTION_ARGS)
 	nulls[2] = nulls[3] = !statistics.hasSortedness;
 	values[4] = Float8GetDatum(statistics.late);
 	nulls[4] = !statistics.hasArrivals;
-	values[5] = Int64GetDatum(counters->buffered);
-	values[6] = Int64GetDatum(counters->appended);
-	values[7] = Int64GetDatum(counters->inserted);
-	values[8] = Int64GetDatum(counters->marked);
-	values[9] = Int64GetDatum(counters->deleted);
-	values[10] = Int64GetDatum(counters->dropped);
-	values[11] = Int64GetDatum(counters->flushes);
-	values[12] = Float8GetDatum(counters->flushTime / 1000.0);
-	values[13] = Int64GetDatum(counters->flushedPages);
-	values[14] = Int64GetDatum(counters->flushedEntries);
-	values[15] = Int64GetDatum(counters->sortedPages);
-	values[16] = Int64GetDatum(counters->leafVisits);
-	values[17] = Int64GetDatum(counters->leafSplits);
-	values[18] = Int64GetDatum(counters->leafMoves);
-	values[19] = Int64GetDatum(counters->bloomProbes);
-	values[20] = Int64GetDatum(counters->bloomFalsePositives);
-	values[21] = TimestampTzGetDatum(statistics.since);
-	nulls[21] = statistics.since == 0;
+	for (int i = 0; i < SWARE_COLUMN_COUNTERS; i++)
+		values[FIRST_COUNTER + i] = i == SWARE_STAT_FLUSH_TIME ?
+			Float8GetDatum(statistics.counters[i] / 1000.0) :
+			Int64GetDatum(statistics.counters[i]);
+	values[COLUMNS - 1] = TimestampTzGetDatum(statistics.since);
+	nulls[COLUMNS - 1] = statistics.since == 0;
 
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");

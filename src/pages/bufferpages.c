@@ -346,7 +346,7 @@ sware_mark_buffer_entries(Relation index, SwareLink link,
 		sware_finish_marks(buffer, marked > 0);
 	sware_release_buffer(buffer);
 	if (marked > 0)
-		sware_count_marked(index, marked);
+		sware_count(index, SWARE_STAT_ENTRIES_MARKED, marked);
 }
 
 /*

@@ -83,7 +83,7 @@ typedef struct Arrivals
 typedef struct Account
 {
 	AccountKey	key;			/* hash key */
-	SwareCounters counters;
+	int64		counters[SWARE_COUNTERS];
 	Sortedness	sortedness;
 	Arrivals	arrivals;
 	TimestampTz since;			/* when it was made */
@@ -95,7 +95,7 @@ typedef struct SharedAccount
 	AccountKey	key;			/* hash key */
 	dlist_node	node;			/* in the list of all */
 	slock_t		mutex;			/* guards the fields below */
-	SwareCounters counters;
+	int64		counters[SWARE_COUNTERS];
 	Sortedness	sortedness;
 	Arrivals	arrivals;
 	TimestampTz since;
@@ -158,25 +158,10 @@ add_arrivals(Arrivals *sum, const Arrivals *more)
 }
 
 static void
-add_counters(SwareCounters *sum, const SwareCounters *more)
+add_counters(int64 *sum, const int64 *more)
 {
-	sum->buffered += more->buffered;
-	sum->appended += more->appended;
-	sum->inserted += more->inserted;
-	sum->marked += more->marked;
-	sum->deleted += more->deleted;
-	sum->dropped += more->dropped;
-	sum->flushes += more->flushes;
-	sum->flushedEntries += more->flushedEntries;
-	sum->flushedPages += more->flushedPages;
-	sum->flushTime += more->flushTime;
-	sum->sortedPages += more->sortedPages;
-	sum->leafVisits += more->leafVisits;
-	sum->leafSplits += more->leafSplits;
-	sum->leafMoves += more->leafMoves;
-	sum->mapChecks += more->mapChecks;
-	sum->bloomProbes += more->bloomProbes;
-	sum->bloomFalsePositives += more->bloomFalsePositives;
+	for (int i = 0; i < SWARE_COUNTERS; i++)
+		sum[i] += more[i];
 }
 
 /*
@@ -212,7 +197,7 @@ make_shared_account(const AccountKey *key, TimestampTz since)
 	if (account)
 	{
 		SpinLockInit(&account->mutex);
-		memset(&account->counters, 0, sizeof(SwareCounters));
+		memset(account->counters, 0, sizeof(account->counters));
 		memset(&account->sortedness, 0, sizeof(Sortedness));
 		memset(&account->arrivals, 0, sizeof(Arrivals));
 		account->since = since;
@@ -238,7 +223,7 @@ empty_account(Account *account)
 	if (shared)
 	{
 		SpinLockAcquire(&shared->mutex);
-		add_counters(&shared->counters, &account->counters);
+		add_counters(shared->counters, account->counters);
 		add_sortedness(&shared->sortedness, &account->sortedness);
 		add_arrivals(&shared->arrivals, &account->arrivals);
 
@@ -342,7 +327,7 @@ account_of(Relation index)
 	latest_account = hash_search(own_accounts, &key, HASH_ENTER, &found);
 	if (!found)
 	{
-		memset(&latest_account->counters, 0, sizeof(SwareCounters));
+		memset(latest_account->counters, 0, sizeof(latest_account->counters));
 		memset(&latest_account->sortedness, 0, sizeof(Sortedness));
 		memset(&latest_account->arrivals, 0, sizeof(Arrivals));
 		latest_account->since = GetCurrentTimestamp();
@@ -351,18 +336,18 @@ account_of(Relation index)
 }
 
 void
-sware_count_buffered(Relation index, int64 entries)
+sware_count(Relation index, SwareCounter counter, int64 number)
 {
-	account_of(index)->counters.buffered += entries;
+	account_of(index)->counters[counter] += number;
+	if (counter == SWARE_STAT_FLUSH_TIME)
+		is_urgent = true;
 }
 
 void
 sware_count_tree_run(Relation index, int64 appended, int64 inserted)
 {
-	SwareCounters *counters = &account_of(index)->counters;
-
-	counters->appended += appended;
-	counters->inserted += inserted;
+	sware_count(index, SWARE_STAT_ENTRIES_APPENDED, appended);
+	sware_count(index, SWARE_STAT_ENTRIES_INSERTED, inserted);
 }
 
 /* Count an entry that was inserted into the tree alone. */
@@ -372,74 +357,9 @@ sware_count_tree_entry(Relation index, bool is_late)
 	Account    *account = account_of(index);
 	Arrivals	arrivals = {.count = 1,.entries = 1,.late = is_late};
 
-	account->counters.inserted++;
-	account->counters.leafVisits++;
+	account->counters[SWARE_STAT_ENTRIES_INSERTED]++;
+	account->counters[SWARE_STAT_LEAF_VISITS]++;
 	add_arrivals(&account->arrivals, &arrivals);
-}
-
-void
-sware_count_marked(Relation index, int64 entries)
-{
-	account_of(index)->counters.marked += entries;
-}
-
-void
-sware_count_deleted(Relation index, int64 entries)
-{
-	account_of(index)->counters.deleted += entries;
-}
-
-void
-sware_count_dropped(Relation index, int64 entries)
-{
-	account_of(index)->counters.dropped += entries;
-}
-
-void
-sware_count_flush(Relation index, int64 entries, int64 pages,
-				  int64 microseconds)
-{
-	SwareCounters *counters = &account_of(index)->counters;
-
-	counters->flushes++;
-	counters->flushedEntries += entries;
-	counters->flushedPages += pages;
-	counters->flushTime += microseconds;
-	is_urgent = true;
-}
-
-void
-sware_count_sorted_pages(Relation index, int64 pages, int64 microseconds)
-{
-	SwareCounters *counters = &account_of(index)->counters;
-
-	counters->sortedPages += pages;
-	counters->flushTime += microseconds;
-	is_urgent = true;
-}
-
-void
-sware_count_leaf_visits(Relation index, int64 visits)
-{
-	account_of(index)->counters.leafVisits += visits;
-}
-
-void
-sware_count_leaf_split(Relation index)
-{
-	account_of(index)->counters.leafSplits++;
-}
-
-void
-sware_count_leaf_move(Relation index)
-{
-	account_of(index)->counters.leafMoves++;
-}
-
-void
-sware_count_map_check(Relation index)
-{
-	account_of(index)->counters.mapChecks++;
 }
 
 void
@@ -464,15 +384,6 @@ void
 sware_count_late_buffered(Relation index, int64 entries)
 {
 	account_of(index)->arrivals.buffered += entries;
-}
-
-void
-sware_count_bloom(Relation index, int64 probes, int64 false_positives)
-{
-	SwareCounters *counters = &account_of(index)->counters;
-
-	counters->bloomProbes += probes;
-	counters->bloomFalsePositives += false_positives;
 }
 
 /* A sort of one entry says nothing. */
@@ -506,7 +417,7 @@ look_up(Oid index, Account *sum)
 		if (shared)
 		{
 			SpinLockAcquire(&shared->mutex);
-			sum->counters = shared->counters;
+			memcpy(sum->counters, shared->counters, sizeof(sum->counters));
 			sum->sortedness = shared->sortedness;
 			sum->arrivals = shared->arrivals;
 			sum->since = shared->since;
@@ -516,7 +427,7 @@ look_up(Oid index, Account *sum)
 	}
 	if (own)
 	{
-		add_counters(&sum->counters, &own->counters);
+		add_counters(sum->counters, own->counters);
 		add_sortedness(&sum->sortedness, &own->sortedness);
 		add_arrivals(&sum->arrivals, &own->arrivals);
 		if (shared == NULL)
@@ -553,7 +464,7 @@ sware_map_is_checked(Relation index)
 	Account		sum;
 
 	(void) look_up(RelationGetRelid(index), &sum);
-	return sum.counters.mapChecks > 0;
+	return sum.counters[SWARE_STAT_MAP_CHECKS] > 0;
 }
 
 double
@@ -594,7 +505,7 @@ sware_statistics_read(Oid index, SwareStatistics *statistics)
 	Account		sum;
 
 	(void) look_up(index, &sum);
-	statistics->counters = sum.counters;
+	memcpy(statistics->counters, sum.counters, sizeof(sum.counters));
 	statistics->hasSortedness =
 		estimate(&sum.sortedness, &statistics->k, &statistics->l);
 	statistics->hasArrivals = sum.arrivals.entries > 0;

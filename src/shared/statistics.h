@@ -38,37 +38,42 @@
 #include "datatype/timestamp.h"
 #include "utils/rel.h"
 
-/* How often something was done with an index. */
-typedef struct SwareCounters
+/*
+ * What is counted.  sware_stats has a column for each, down to the line
+ * below, with the same name but for the prefix, and in the same order.
+ */
+typedef enum SwareCounter
 {
-	int64		buffered;		/* entries that went into the buffer */
-	int64		appended;		/* entries that went into the tree in whole
-								 * leaves */
-	int64		inserted;		/* entries that were merged into leaves */
-	int64		marked;			/* entries of dead rows that were marked, on
-								 * leaves and buffer pages */
-	int64		deleted;		/* TIDs of dead rows that made room on leaves */
-	int64		dropped;		/* entries of dead rows that flushes left out */
-	int64		flushes;
-	int64		flushedEntries; /* that flushes moved from the buffer */
-	int64		flushedPages;	/* buffer pages that flushes retired */
-	int64		flushTime;		/* of all flushes and of sorting pages, in
+	SWARE_STAT_ENTRIES_BUFFERED,	/* they went into the buffer */
+	SWARE_STAT_ENTRIES_APPENDED,	/* they went to the tree in whole leaves */
+	SWARE_STAT_ENTRIES_INSERTED,	/* they were merged into leaves */
+	SWARE_STAT_ENTRIES_MARKED,	/* of dead rows, on leaves and buffer pages */
+	SWARE_STAT_ENTRIES_DELETED, /* TIDs of dead rows that made room on leaves */
+	SWARE_STAT_ENTRIES_DROPPED, /* of dead rows, which flushes left out */
+	SWARE_STAT_FLUSHES,
+	SWARE_STAT_FLUSH_TIME,		/* of all flushes and of sorting pages, in
 								 * microseconds */
-	int64		sortedPages;	/* buffer pages that became sorted ones */
-	int64		leafVisits;		/* how often a leaf got entries of a run, or
+	SWARE_STAT_FLUSHED_PAGES,	/* buffer pages that flushes retired */
+	SWARE_STAT_FLUSHED_ENTRIES, /* that flushes moved from the buffer */
+	SWARE_STAT_SORTED_PAGES,	/* buffer pages that became sorted ones */
+	SWARE_STAT_LEAF_VISITS,		/* how often a leaf got entries of a run, or
 								 * one entry */
-	int64		leafSplits;
-	int64		leafMoves;		/* leaves that VACUUM moved to other blocks */
-	int64		mapChecks;		/* VACUUMs that have read all pages that the
-								 * free space map lists */
-	int64		bloomProbes;	/* sorted zones whose filter was asked */
-	int64		bloomFalsePositives;	/* of these: it said yes, but the key
+	SWARE_STAT_LEAF_SPLITS,
+	SWARE_STAT_LEAF_MOVES,		/* leaves that VACUUM moved to other blocks */
+	SWARE_STAT_BLOOM_PROBES,	/* sorted zones whose filter was asked */
+	SWARE_STAT_BLOOM_FALSE_POSITIVES,	/* of these: it said yes, but the key
 										 * was not there */
-} SwareCounters;
+	/* no columns below */
+	SWARE_STAT_MAP_CHECKS,		/* VACUUMs that have read all pages that the
+								 * free space map lists */
+} SwareCounter;
+
+#define SWARE_COLUMN_COUNTERS	SWARE_STAT_MAP_CHECKS
+#define SWARE_COUNTERS			(SWARE_STAT_MAP_CHECKS + 1)
 
 typedef struct SwareStatistics
 {
-	SwareCounters counters;
+	int64		counters[SWARE_COUNTERS];
 	bool		hasSortedness;	/* has anything been sorted? */
 	double		k;				/* in percent */
 	double		l;				/* in percent */
@@ -87,24 +92,13 @@ extern void sware_statistics_request_memory(void);
 extern void sware_statistics_attach(void);
 
 /*
- * These add to this backend's counters.  They take no locks; the index is open.
- * An error is raised only if there is no memory for the counters.
+ * These add to what this backend has counted.  They take no locks; the index is
+ * open.  An error is raised only if there is no memory for its account.
  */
-extern void sware_count_buffered(Relation index, int64 entries);
+extern void sware_count(Relation index, SwareCounter counter, int64 number);
 extern void sware_count_tree_run(Relation index, int64 appended,
 								 int64 inserted);
 extern void sware_count_tree_entry(Relation index, bool is_late);
-extern void sware_count_marked(Relation index, int64 entries);
-extern void sware_count_deleted(Relation index, int64 entries);
-extern void sware_count_dropped(Relation index, int64 entries);
-extern void sware_count_flush(Relation index, int64 entries, int64 pages,
-							  int64 microseconds);
-extern void sware_count_sorted_pages(Relation index, int64 pages,
-									 int64 microseconds);
-extern void sware_count_leaf_visits(Relation index, int64 visits);
-extern void sware_count_leaf_split(Relation index);
-extern void sware_count_leaf_move(Relation index);
-extern void sware_count_map_check(Relation index);
 
 /*
  * Count entries that the tree got, or that have been found to be late when the
@@ -113,8 +107,6 @@ extern void sware_count_map_check(Relation index);
  */
 extern void sware_count_arrivals(Relation index, int64 entries, int64 late);
 extern void sware_count_late_buffered(Relation index, int64 entries);
-extern void sware_count_bloom(Relation index, int64 probes,
-							  int64 false_positives);
 extern void sware_note_sortedness(Relation index, int64 entries,
 								  int64 out_of_order,
 								  int64 largest_displacement);

@@ -477,7 +477,7 @@ sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	MemoryContextSwitchTo(caller);
 
 	if (!trusts_map)
-		sware_count_map_check(index);
+		sware_count(index, SWARE_STAT_MAP_CHECKS, 1);
 	MemoryContextDelete(cleanup);
 	IndexFreeSpaceMapVacuum(index);
 }

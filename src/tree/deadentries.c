@@ -298,7 +298,8 @@ remove_confirmed(Question *question, Size size)
 		SWARE_FAULT_POINT("delete-conflict-logged");
 		sware_wal_remove_tids(question->index, question->buffer, gone,
 							  gone_count);
-		sware_count_deleted(question->index, gone_count);
+		sware_count(question->index, SWARE_STAT_ENTRIES_DELETED,
+					gone_count);
 	}
 	return PageGetExactFreeSpace(question->page) >= size;
 }

@@ -378,7 +378,7 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 		MemoryContextReset(context);
 	}
 	sware_readahead_end(&ahead);
-	sware_count_leaf_visits(index, visits.count);
+	sware_count(index, SWARE_STAT_LEAF_VISITS, visits.count);
 	if (late)
 		*late = visits.late;
 
@@ -439,7 +439,7 @@ sware_tree_insert_company(Relation index, Relation heap, IndexTuple *entries,
 		}
 		MemoryContextReset(context);
 	}
-	sware_count_leaf_visits(index, visits.count);
+	sware_count(index, SWARE_STAT_LEAF_VISITS, visits.count);
 	*late = visits.late + *scattered_count;
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);

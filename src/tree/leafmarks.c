@@ -148,7 +148,8 @@ mark_noted(SwareTreeCursor *cursor)
 		}
 	}
 	if (marked > 0)
-		sware_count_marked(cursor->scan->indexRelation, marked);
+		sware_count(cursor->scan->indexRelation, SWARE_STAT_ENTRIES_MARKED,
+					marked);
 }
 
 void

@@ -303,7 +303,7 @@ move(LeafOrder *order, int64 leaf, BlockNumber to, BlockNumber *left)
 	MemoryContextReset(order->moveContext);
 	if (is_moved)
 	{
-		sware_count_leaf_move(order->index);
+		sware_count(order->index, SWARE_STAT_LEAF_MOVES, 1);
 		*left = block;
 	}
 	return is_moved;

@@ -319,7 +319,7 @@ sware_rearrange(SwareSearchKey *key, Buffer buffer,
 		int			last = bound ? left_count - 1 :
 			position_of(items, new_item);
 
-		sware_count_leaf_split(index);
+		sware_count(index, SWARE_STAT_LEAF_SPLITS, 1);
 		sware_split(index, buffer, items, is_scattered ? -1 : last, bound,
 					InvalidBuffer);
 		sware_insert_downlink(index, buffer, stack);
