@@ -3,7 +3,7 @@
 #   make                 builds against the pg_config found in PATH
 #   make PG_CONFIG=...   builds against another server
 #   make WERROR=1        turns every warning into an error
-#   make FAULT_POINTS=1  lets tests stop or fail at named points (src/base/faultpoint.h)
+#   make FAULT_POINTS=1  lets tests stop or fail at named points (test/faultpoints)
 #   make install         installs into that server
 #   make installcheck    runs the SQL and isolation tests on a running server, which
 #                        has the settings of test/regress.conf
@@ -15,7 +15,9 @@
 EXTENSION = sware
 MODULE_big = sware
 PGFILEDESC = "sware - sortedness-aware index access method"
-OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
+FAULT_SOURCES = $(wildcard test/faultpoints/*.c)
+OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)) \
+	$(if $(FAULT_POINTS),$(FAULT_SOURCES)))
 DATA = $(wildcard sware--*.sql)
 
 # setup makes the helpers that the other tests use.
@@ -30,7 +32,8 @@ ISOLATION := $(filter-out $(NEED_FAULT_POINTS),$(ISOLATION))
 endif
 REGRESS_OPTS = --encoding=UTF8 --no-locale --load-extension=sware
 ISOLATION_OPTS = $(REGRESS_OPTS) --inputdir=test/isolation --outputdir=output_iso
-EXTRA_CLEAN = output_iso results regression.diffs regression.out
+EXTRA_CLEAN = output_iso results regression.diffs regression.out \
+	$(FAULT_SOURCES:.c=.o)
 
 # The server's headers count as system headers, so that -Wextra speaks of this
 # extension only. Callback signatures are given by the server: unused
@@ -42,9 +45,9 @@ EXTRA_CLEAN = output_iso results regression.diffs regression.out
 PG_CPPFLAGS = -Isrc -isystem $(includedir_server)
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter $(if $(WERROR),-Werror) \
 	-fno-plt -fno-semantic-interposition \
-	$(if $(FAULT_POINTS),-DSWARE_FAULT_POINTS)
+	$(if $(FAULT_POINTS),-DSWARE_FAULT_POINTS -Itest/faultpoints)
 
-# Calls of these go to functions of faultrequest.c, which can fail.
+# Calls of these go to functions of test/faultpoints/faultrequest.c, which can fail.
 WRAPPED = palloc palloc0 repalloc repalloc_huge MemoryContextAlloc MemoryContextAllocZero \
 	MemoryContextAllocHuge MemoryContextAllocExtended pstrdup AllocSetContextCreateInternal \
 	hash_create hash_search index_form_tuple CopyIndexTuple LockPage \
@@ -66,7 +69,7 @@ ISOLATION := $(filter-out $(NEED_ICU),$(ISOLATION))
 endif
 
 # PGXS tracks header dependencies only if the server was configured to.
-HEADERS_OF_SWARE = $(wildcard src/*.h src/*/*.h)
+HEADERS_OF_SWARE = $(wildcard src/*.h src/*/*.h test/faultpoints/*.h)
 $(OBJS) $(OBJS:.o=.bc): $(HEADERS_OF_SWARE)
 
 DISTRIBUTION = sware-$(shell sed -n 's/^   "version": "\(.*\)",$$/\1/p' META.json)

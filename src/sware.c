@@ -89,8 +89,7 @@ void
 _PG_init(void)
 {
 	sware_register_options();
-	sware_define_fault_points();
-	sware_define_fault_requests();
+	SWARE_DEFINE_FAULT_SETTINGS();
 	sware_define_settings();	/* last, since it reserves the prefix "sware" */
 	install_shared_memory_hooks();
 	sware_install_hooks();

@@ -4,17 +4,8 @@
  *	  Fault points: named places at which tests make a session fail, die or
  *	  wait.
  *
- * They are compiled in only with "make FAULT_POINTS=1".  The setting
- * sware.fault_points is a list of names with actions, such as
- * "flush-inserted=error, split=kill".  The actions are:
- *
- *	error	raises an error
- *	kill	sends SIGKILL to the session (and so crashes the server)
- *	wait	waits for the advisory lock SWARE_FAULT_LOCK, shared, and releases
- *			it; where content locks are held, this wait cannot be cancelled
- *	notice	reports that the place was reached
- *
- * The name "*" stands for every fault point.
+ * They are nothing but in a library for tests (make FAULT_POINTS=1), into which
+ * test/faultpoints is compiled.
  *
  * No fault point may lie between the first and the last store to shared state
  * that belong together.
@@ -25,56 +16,11 @@
 #define SWARE_FAULTPOINT_H
 
 #ifdef SWARE_FAULT_POINTS
-
-#define SWARE_FAULT_LOCK	23265
-
-/*
- * a setting: the largest number of slots of a directory; 0 means no limit but
- * that of the metapage
- */
-extern int	sware_fault_directory_slots;
-
-/*
- * a setting: buffers of any size get sorted pages, made of this number of
- * unsorted ones; if it is negative, they do in whatever order entries arrive; 0
- * means that large ones do, as they do without the setting
- */
-extern int	sware_fault_pages_to_sort;
-
-/*
- * a setting: functions of everybody count as trusted (keys/trust.h), so that
- * tests can have functions that do what no trusted one should
- */
-extern bool sware_fault_trust;
-
-/*
- * a setting: rows in order go to the buffer like all others, so that tests can
- * fill it with keys of their choice
- */
-extern bool sware_fault_buffer;
-#define SWARE_FAULT_BUFFER	sware_fault_buffer
-
-/* Define the settings of fault points, in _PG_init. */
-extern void sware_define_fault_points(void);
-
-/* Define the settings of requests that fail (faultrequest.c), in _PG_init. */
-extern void sware_define_fault_requests(void);
-
-/* Does the session have any fault points? */
-extern bool sware_has_fault_points(void);
-
-/* Do what sware.fault_points asks for at the fault point of this name. */
-extern void sware_fault_point(const char *name);
-
-#define SWARE_FAULT_POINT(name)	sware_fault_point(name)
-
+#include "faultsettings.h"
 #else
-
-#define sware_define_fault_points()	((void) 0)
-#define sware_define_fault_requests()	((void) 0)
-#define SWARE_FAULT_POINT(name)	((void) 0)
-#define SWARE_FAULT_BUFFER	false
-
+#define SWARE_FAULT_POINT(name)			((void) 0)
+#define SWARE_FAULT_SETTING(name)		0
+#define SWARE_DEFINE_FAULT_SETTINGS()	((void) 0)
 #endif
 
 #endif							/* SWARE_FAULTPOINT_H */

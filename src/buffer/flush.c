@@ -441,10 +441,8 @@ arrive_scrambled(Relation index, bool otherwise)
 	double		k;
 	double		l;
 
-#ifdef SWARE_FAULT_POINTS
-	if (sware_fault_pages_to_sort < 0)
+	if (SWARE_FAULT_SETTING(pages_to_sort) < 0)
 		return true;
-#endif
 	if (!sware_estimates(index, &k, &l))
 		return otherwise;
 	return k > SCRAMBLED_K && l > SCRAMBLED_L;

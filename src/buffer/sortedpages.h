@@ -42,10 +42,8 @@
 static inline int
 sware_pages_to_sort(int quota, int most)
 {
-#ifdef SWARE_FAULT_POINTS
-	if (sware_fault_pages_to_sort != 0)
-		return quota > 0 ? abs(sware_fault_pages_to_sort) : 0;
-#endif
+	if (SWARE_FAULT_SETTING(pages_to_sort) != 0)
+		return quota > 0 ? abs(SWARE_FAULT_SETTING(pages_to_sort)) : 0;
 	if (quota < SWARE_LARGE_QUOTA)
 		return 0;
 	return Min(Max(Min(quota, most) / SWARE_RUNS_PER_QUOTA, SWARE_MIN_TO_SORT),

@@ -18,10 +18,8 @@
 static inline int
 sware_directory_limit(void)
 {
-#ifdef SWARE_FAULT_POINTS
-	if (sware_fault_directory_slots > 0)
-		return sware_fault_directory_slots;
-#endif
+	if (SWARE_FAULT_SETTING(directory_slots) > 0)
+		return SWARE_FAULT_SETTING(directory_slots);
 	return SWARE_MAX_DIRECTORY_PAGES * SWARE_SLOTS_PER_PAGE;
 }
 

@@ -31,10 +31,8 @@ sware_is_trusted(Oid function)
 	Form_pg_proc form;
 	bool		result;
 
-#ifdef SWARE_FAULT_POINTS
-	if (sware_fault_trust)
+	if (SWARE_FAULT_SETTING(trust))
 		return true;
-#endif
 	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	if (!HeapTupleIsValid(tuple))
 		return false;

@@ -432,7 +432,7 @@ sware_tree_entries_at_edge(Relation index, IndexTuple *entries, int count)
 	int			result = 0;
 
 	sware_release_buffer(buffer);
-	if (unlikely(SWARE_FAULT_BUFFER))
+	if (SWARE_FAULT_SETTING(buffer))
 		return 0;
 	if (is_only_leaf)
 		return count;

@@ -162,7 +162,7 @@ sware_try_expected_leaf(const SwareSearchKey *key, Buffer *buffer)
 	SwareExpectedLeaf leaf;
 	bool		is_busy;
 
-	if (unlikely(SWARE_FAULT_BUFFER))
+	if (SWARE_FAULT_SETTING(buffer))
 		return SWARE_AT_OTHER_LEAF;
 	*buffer = look_at_leaf(key, BUFFER_LOCK_EXCLUSIVE, &is_busy);
 	if (BufferIsValid(*buffer))

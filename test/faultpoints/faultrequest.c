@@ -3,9 +3,8 @@
  * faultrequest.c
  *	  Requests for memory and for disk space that fail, for tests.
  *
- * Compiled in only with "make FAULT_POINTS=1".  The linker then replaces the
- * library's calls of some functions by calls of functions of this file (--wrap
- * in the Makefile, which lists the same names).
+ * The linker replaces the library's calls of some functions by calls of
+ * functions of this file (--wrap in the Makefile, which lists the same names).
  *
  * If a test sets sware.fail_allocation to N, the Nth request for memory from
  * then on fails.  Each call of a function of core that allocates counts as one
@@ -17,10 +16,6 @@
  */
 #include "postgres.h"
 
-#include "base/faultpoint.h"
-
-#ifdef SWARE_FAULT_POINTS
-
 #include "access/genam.h"
 #include "access/itup.h"
 #include "storage/bufmgr.h"
@@ -31,6 +26,7 @@
 #include "utils/memutils.h"
 
 #include "base/compat.h"
+#include "faultsettings.h"
 
 static int	fail_allocation = 0;
 static int	fail_extension = 0;
@@ -260,5 +256,3 @@ __wrap_smgrextend(SMgrRelation file, ForkNumber fork, BlockNumber block,
 	request_space();
 	__real_smgrextend(file, fork, block, page, skip_fsync);
 }
-
-#endif							/* SWARE_FAULT_POINTS */

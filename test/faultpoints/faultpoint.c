@@ -1,15 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * faultpoint.c
- *	  Fault points.  See faultpoint.h.
+ *	  Fault points.  See faultsettings.h.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
-
-#include "base/faultpoint.h"
-
-#ifdef SWARE_FAULT_POINTS
 
 #include <signal.h>
 
@@ -18,6 +14,8 @@
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/guc.h"
+
+#include "faultsettings.h"
 
 int			sware_fault_directory_slots = 0;
 int			sware_fault_pages_to_sort = 0;
@@ -104,5 +102,3 @@ sware_fault_point(const char *name)
 	}
 	pfree(list);
 }
-
-#endif							/* SWARE_FAULT_POINTS */
