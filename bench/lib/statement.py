@@ -26,18 +26,19 @@ def measure(chosen, place):
     connection.close()
     runner = Runner(chosen, place)
     raw = []
-    for name in workloads:
-        results.step(name)
-        operations = WORKLOADS[name].operations or chosen.operations
-        for number, subject in enumerate(everyone):
-            if is_left_out(name, subject):
-                continue
-            counts = runner.count(procedure(f"t{number}", name), operations)
+    for number, subject in enumerate(everyone):
+        results.step(subject.label)
+        names = [name for name in workloads if not is_left_out(name, subject)]
+        calls = [
+            (procedure(f"t{number}", name), WORKLOADS[name].operations or chosen.operations)
+            for name in names
+        ]
+        for name, counts in zip(names, runner.count(calls)):
             counts["sum"] = counts["instructions"] + INSTRUCTIONS_OF_MISS * (
                 counts["misses of code"] + counts["misses of data"]
             )
             print(
-                f"{subject.label}: "
+                f"{name}: "
                 + ", ".join(f"{what} {count:,.0f}" for what, count in counts.items()),
                 flush=True,
             )
@@ -110,26 +111,34 @@ class Runner:
         self.copy = place.data / "copy"
         self.owner = self.original.owner()
 
-    def count(self, called, operations):
-        """The counts of one operation, after as many others, or none if it is one."""
-        before = operations if operations > 1 else 0
+    def count(self, calls):
+        """The counts of one operation for each procedure and number of operations.
+
+        As many others come before, or none if it is one.
+        """
+        # the call of a function that is called nowhere else ends a part
+        end = "SELECT pg_sleep(0)"
+        commands = []
+        for called, operations in calls:
+            before = operations if operations > 1 else 0
+            commands += [
+                f"CALL {called}(1, {before})", end,
+                f"CALL {called}({before + 1}, {before + operations})", end,
+            ]
         profile = f"{self.copy}/profile"
-        # the end of a part is the call of a function that is called nowhere else
-        commands = (
-            f"CALL {called}(1, {before})", "SELECT pg_sleep(0)",
-            f"CALL {called}({before + 1}, {before + operations})", "SELECT pg_sleep(0)",
-        )
-        finished = self.callgrind(
+        self.callgrind(
             "".join(f"{command};\n\n" for command in commands),
             "--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64",
             "--LL=33554432,16,64", "--dump-before=pg_sleep",
             f"--callgrind-out-file={profile}",
         )
-        try:
-            counts = read_totals(f"{profile}.2")
-        except FileNotFoundError:
-            raise RuntimeError(f"the run failed:\n{finished.stderr[-2000:]}") from None
-        return {what: count / operations for what, count in counts.items()}
+        return [
+            {
+                what: count / operations
+                for what, count in read_totals(f"{profile}.{2 * number}").items()
+            }
+            for number, (_, operations) in enumerate(calls, 1)
+        ]
 
     def calls(self, command):
         """Calls and their instructions, all below them included, by caller and called."""

@@ -67,6 +67,10 @@ TABLES = {
         "CREATE TABLE {t}_insert (k int8, n int)",
         "CREATE INDEX ON {t}_insert USING {am} (k)",
     ],
+    "latest": [
+        "CREATE TABLE {t}_latest (k int8, n int)",
+        "CREATE INDEX ON {t}_latest USING {am} (k)",
+    ],
     "unique": [
         "CREATE TABLE {t}_unique (k int8, n int)",
         "CREATE UNIQUE INDEX ON {t}_unique USING {am} (k)",
@@ -107,18 +111,18 @@ WORKLOADS = {
         ("tree",), ("PERFORM n FROM {t}_tree WHERE k = i::int8 * 7919 % 200000 + 1",)
     ),
     "latest": Workload(
-        ("insert",),
+        ("latest",),
         (
-            "INSERT INTO {t}_insert VALUES (i, i)",
-            "PERFORM n FROM {t}_insert WHERE k = i - i::int8 * 7919 % least(i, 1000)",
+            "INSERT INTO {t}_latest VALUES (i, i)",
+            "PERFORM n FROM {t}_latest WHERE k = i - i::int8 * 7919 % least(i, 1000)",
         ),
     ),
     "newest": Workload(
-        ("tree",),
+        ("latest",),
         (
-            "INSERT INTO {t}_tree VALUES (200000 + i, i)",
+            "INSERT INTO {t}_latest VALUES (1000000 + i, i)",
             "PERFORM sum(n) FROM "
-            "(SELECT n FROM {t}_tree ORDER BY k DESC LIMIT 100) AS newest",
+            "(SELECT n FROM {t}_latest ORDER BY k DESC LIMIT 100) AS newest",
         ),
     ),
     "range": Workload(
@@ -211,11 +215,12 @@ def add_kind(name, kind):
 def add_bulk(name, kind):
     """Adds a load of near-sorted rows, a build, and a flush of a full buffer."""
     source, tree = f"{{t}}_source_{name}", f"{{t}}_tree_{name}"
+    first = 4 * TREE    # above what single rows have left in the tree
     TABLES[f"source_{name}"] = [
         f"CREATE TABLE {source} ({kind.columns()}, n int)",
         # of ten rows one is late, by at most 500
         f"INSERT INTO {source} "
-        f"SELECT {kind.key(f'{2 * TREE + 500} + i - i % 10 / 9 * (i * 7919 % 500)')}, i "
+        f"SELECT {kind.key(f'{first} + i - i % 10 / 9 * (i * 7919 % 500)')}, i "
         f"FROM generate_series(1, {SOURCE}) i",
         f"VACUUM ANALYZE {source}",
     ]
