@@ -12,16 +12,16 @@
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 
+#include "base/faultpoint.h"
 #include "base/options.h"
-#include "staging/hooks.h"
 #include "locks/frontier.h"
 #include "locks/keylock.h"
 #include "locks/stagedkeys.h"
 #include "records/recordcache.h"
 #include "shared/pageversions.h"
 #include "shared/statistics.h"
+#include "staging/staging.h"
 #include "zones/zones.h"
-#include "base/faultpoint.h"
 
 PG_MODULE_MAGIC;
 

@@ -192,12 +192,12 @@ retire(Relation index, const SwareListedPage *pages, int count, int next_slot)
 		Buffer		directory = InvalidBuffer;
 		Buffer		meta_buffer;
 		SwareWal   *wal;
-		SwareSlot  *slots;
+		Page		page;
 		SwareMetaPage meta;
 		int			retired = 0;
 
 		for (int j = 0; j < count && retired == 0; j++)
-			retired += pages[j].slot / SWARE_SLOTS_PER_PAGE == i;
+			retired += sware_page_of_slot(pages[j].slot) == i;
 		if (retired == 0)
 			continue;
 
@@ -206,13 +206,13 @@ retire(Relation index, const SwareListedPage *pages, int count, int next_slot)
 		meta_buffer =
 			sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_EXCLUSIVE);
 		wal = sware_wal_begin(index);
-		slots = SwarePageGetSlots(sware_wal_change(wal, directory));
+		page = sware_wal_change(wal, directory);
 		retired = 0;
 		for (int j = 0; j < count; j++)
 		{
-			SwareSlot  *slot = &slots[pages[j].slot % SWARE_SLOTS_PER_PAGE];
+			SwareSlot  *slot = sware_slot(page, pages[j].slot);
 
-			if (pages[j].slot / SWARE_SLOTS_PER_PAGE != i)
+			if (sware_page_of_slot(pages[j].slot) != i)
 				continue;
 			Assert(slot->state == SWARE_SLOT_SEALED);
 			Assert(sware_links_equal(slot->page, pages[j].page));
@@ -704,9 +704,8 @@ sware_buffer_free_retired(Relation index)
 		CHECK_FOR_INTERRUPTS();
 		SWARE_FAULT_POINT("retired-freeing");
 		if (!sware_free_retired_page(index, pages[i].page,
-									 links[pages[i].slot /
-										   SWARE_SLOTS_PER_PAGE],
-									 pages[i].slot % SWARE_SLOTS_PER_PAGE))
+									 links[sware_page_of_slot(pages[i].slot)],
+									 pages[i].slot))
 			continue;
 		first = Min(first, block);
 		last = Max(last, block);

@@ -109,8 +109,7 @@ fill_page(NewRun *run, int number, Page page, uint32 incarnation)
 /*
  * Lock retired pages that one directory page lists, as many as one record can
  * write beside that, and lock the directory page.  Sets slots[0], slots[1], ...
- * to the numbers of their slots there.  Returns how many; if there are none,
- * nothing is locked.
+ * to their slots.  Returns how many; if there are none, nothing is locked.
  */
 static int
 lock_retired_pages(NewRun *run, Buffer *buffers, int *slots, Buffer *directory)
@@ -122,13 +121,13 @@ lock_retired_pages(NewRun *run, Buffer *buffers, int *slots, Buffer *directory)
 	while (count == 0 && run->nextRetired < run->retiredCount)
 	{
 		int			first = run->nextRetired;
-		int			number = run->retired[first].slot / SWARE_SLOTS_PER_PAGE;
+		int			number = sware_page_of_slot(run->retired[first].slot);
 		SwareLink	links[SWARE_WAL_MAX_PAGES];
 		int			locked = 0;
-		SwareSlot  *listed;
+		Page		directory_page;
 
 		while (locked < most && run->nextRetired < run->retiredCount &&
-			   run->retired[run->nextRetired].slot / SWARE_SLOTS_PER_PAGE ==
+			   sware_page_of_slot(run->retired[run->nextRetired].slot) ==
 			   number)
 		{
 			SwareListedPage *page = &run->retired[run->nextRetired++];
@@ -138,7 +137,7 @@ lock_retired_pages(NewRun *run, Buffer *buffers, int *slots, Buffer *directory)
 				continue;
 			buffers[locked] = buffer;
 			links[locked] = page->page;
-			slots[locked++] = page->slot % SWARE_SLOTS_PER_PAGE;
+			slots[locked++] = page->slot;
 		}
 		if (locked == 0)
 			continue;
@@ -146,11 +145,13 @@ lock_retired_pages(NewRun *run, Buffer *buffers, int *slots, Buffer *directory)
 		*directory = sware_read_directory_page(run->index,
 											   run->directory[number],
 											   BUFFER_LOCK_EXCLUSIVE);
-		listed = SwarePageGetSlots(BufferGetPage(*directory));
+		directory_page = BufferGetPage(*directory);
 		for (int i = 0; i < locked; i++)
 		{
-			if (listed[slots[i]].state == SWARE_SLOT_RETIRED &&
-				sware_links_equal(listed[slots[i]].page, links[i]))
+			SwareSlot  *listed = sware_slot(directory_page, slots[i]);
+
+			if (listed->state == SWARE_SLOT_RETIRED &&
+				sware_links_equal(listed->page, links[i]))
 			{
 				buffers[count] = buffers[i];
 				slots[count++] = slots[i];
@@ -209,11 +210,10 @@ write_some(NewRun *run)
 	}
 	if (retired > 0)
 	{
-		SwareSlot  *listed =
-			SwarePageGetSlots(sware_wal_change(wal, directory));
+		Page		page = sware_wal_change(wal, directory);
 
 		for (int i = 0; i < retired; i++)
-			listed[slots[i]].state = SWARE_SLOT_FREE;
+			sware_slot(page, slots[i])->state = SWARE_SLOT_FREE;
 	}
 	sware_wal_finish(wal);
 	run->written += count;
@@ -239,16 +239,13 @@ typedef struct DirectoryRoom
 static int
 count_free_slots(Page page, int number, bool is_last)
 {
-	SwareSlot  *slots = SwarePageGetSlots(page);
 	int			count = sware_slot_count(page);
 	int			result = 0;
 
 	for (int i = 0; i < count; i++)
-		result += slots[i].state == SWARE_SLOT_FREE;
+		result += sware_slot(page, i)->state == SWARE_SLOT_FREE;
 	if (is_last)
-		result += Max(0, Min(SWARE_SLOTS_PER_PAGE,
-							 sware_directory_limit() -
-							 number * SWARE_SLOTS_PER_PAGE) - count);
+		result += Max(0, sware_directory_page_limit(number) - count);
 	return result;
 }
 
@@ -305,8 +302,7 @@ has_room(NewRun *run)
 	DirectoryRoom *rooms;
 	int			total;
 	int			count = find_rooms(run->index, &directory, &rooms, &total);
-	int			more =
-		sware_directory_limit() - count * SWARE_SLOTS_PER_PAGE;
+	int			more = sware_directory_limit() - sware_first_slot(count);
 
 	return total + Max(more, 0) + run->retiredCount >= run->pageCount;
 }
@@ -318,27 +314,25 @@ has_room(NewRun *run)
 static void
 fill_slots(NewRun *run, Page page, int number)
 {
-	SwareSlot  *slots = SwarePageGetSlots(page);
-	int			end = Min(SWARE_SLOTS_PER_PAGE,
-						  sware_directory_limit() -
-						  number * SWARE_SLOTS_PER_PAGE);
+	int			end = sware_directory_page_limit(number);
 
 	for (int i = 0; i < end && run->listed < run->pageCount; i++)
 	{
+		SwareSlot  *slot = sware_slot(page, i);
 		int			next = run->listed;
 
 		if (i == sware_slot_count(page))
 		{
-			((PageHeader) page)->pd_lower += sizeof(SwareSlot);
-			slots[i].state = SWARE_SLOT_FREE;
+			sware_add_slot(page);
+			slot->state = SWARE_SLOT_FREE;
 		}
-		if (slots[i].state != SWARE_SLOT_FREE)
+		if (slot->state != SWARE_SLOT_FREE)
 			continue;
-		slots[i].page = run->links[next];
-		slots[i].sequence = run->firstSequence + next;
-		slots[i].state = SWARE_SLOT_SEALED;
-		slots[i].entries = run->starts[next + 1] - run->starts[next];
-		slots[i].isSorted = true;
+		slot->page = run->links[next];
+		slot->sequence = run->firstSequence + next;
+		slot->state = SWARE_SLOT_SEALED;
+		slot->entries = run->starts[next + 1] - run->starts[next];
+		slot->isSorted = true;
 		run->listed++;
 	}
 }
@@ -365,7 +359,7 @@ list_some(NewRun *run)
 
 	if (total == 0)
 	{
-		if (count * SWARE_SLOTS_PER_PAGE >= sware_directory_limit())
+		if (sware_first_slot(count) >= sware_directory_limit())
 			return false;
 		sware_add_directory_page(index, count);
 		return true;

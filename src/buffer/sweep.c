@@ -14,7 +14,7 @@
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
-#include "pages/corruption.h"
+#include "pages/pageaccess.h"
 #include "zones/zones.h"
 
 /* A page run of a sweep. */

@@ -81,6 +81,22 @@ sware_try_retired_page(Relation index, SwareLink page)
 }
 
 /*
+ * Can a slot of a locked directory page be used?  It is free, or, if `reuse`,
+ * its retired page can be reused.
+ */
+static bool
+is_usable(Relation index, int slot, bool reuse, SlotPlace *place)
+{
+	SwareSlot  *listed = sware_slot(BufferGetPage(place->directory), slot);
+
+	place->slot = slot;
+	place->retired = InvalidBuffer;
+	if (listed->state == SWARE_SLOT_RETIRED && reuse)
+		place->retired = sware_try_retired_page(index, listed->page);
+	return listed->state == SWARE_SLOT_FREE || BufferIsValid(place->retired);
+}
+
+/*
  * Find a slot that can be used among the next ones: a free one, or, if
  * `reuse`, one whose retired page can be reused.  Returns false, with
  * nothing locked, if there is none.
@@ -95,18 +111,15 @@ find_next_slot(Relation index, DirectorySummary *summary, bool reuse,
 		return false;
 	for (int tries = 0; tries < SLOTS_TO_TRY; tries++, slot++)
 	{
-		SwareSlot  *slots;
-		int			number;
+		int			number = sware_page_of_slot(slot);
 
-		if (slot / SWARE_SLOTS_PER_PAGE >= summary->pages)
-			slot = 0;
+		if (number >= summary->pages)
+			slot = number = 0;
 		place->directory =
-			sware_read_directory_page(index,
-									  summary
-									  ->links[slot / SWARE_SLOTS_PER_PAGE],
+			sware_read_directory_page(index, summary->links[number],
 									  BUFFER_LOCK_EXCLUSIVE);
-		number = slot % SWARE_SLOTS_PER_PAGE;
-		if (number >= sware_slot_count(BufferGetPage(place->directory)))
+		if (slot >= sware_first_slot(number) +
+			sware_slot_count(BufferGetPage(place->directory)))
 		{
 			/* the last directory page is not full: wrap around */
 			sware_release_buffer(place->directory);
@@ -116,17 +129,8 @@ find_next_slot(Relation index, DirectorySummary *summary, bool reuse,
 			continue;
 		}
 
-		place->slot = slot;
-		place->retired = InvalidBuffer;
-		slots = SwarePageGetSlots(BufferGetPage(place->directory));
-		if (slots[number].state == SWARE_SLOT_FREE)
+		if (is_usable(index, slot, reuse, place))
 			return true;
-		if (slots[number].state == SWARE_SLOT_RETIRED && reuse)
-		{
-			place->retired = sware_try_retired_page(index, slots[number].page);
-			if (BufferIsValid(place->retired))
-				return true;
-		}
 		sware_release_buffer(place->directory);
 	}
 	return false;
@@ -147,14 +151,12 @@ find_slot_at_end(Relation index, DirectorySummary *summary, SlotPlace *place)
 		sware_read_directory_page(index, summary->links[summary->pages - 1],
 								  BUFFER_LOCK_EXCLUSIVE);
 	count = sware_slot_count(BufferGetPage(place->directory));
-	if (count == SWARE_SLOTS_PER_PAGE ||
-		(summary->pages - 1) * SWARE_SLOTS_PER_PAGE + count >=
-		sware_directory_limit())
+	if (count >= sware_directory_page_limit(summary->pages - 1))
 	{
 		sware_release_buffer(place->directory);
 		return false;
 	}
-	place->slot = (summary->pages - 1) * SWARE_SLOTS_PER_PAGE + count;
+	place->slot = sware_first_slot(summary->pages - 1) + count;
 	place->retired = InvalidBuffer;
 	return true;
 }
@@ -169,25 +171,15 @@ find_any_slot(Relation index, DirectorySummary *summary, bool reuse,
 {
 	for (int i = 0; i < summary->pages; i++)
 	{
-		SwareSlot  *slots;
 		int			count;
 
 		place->directory = sware_read_directory_page(index, summary->links[i],
 													 BUFFER_LOCK_EXCLUSIVE);
-		slots = SwarePageGetSlots(BufferGetPage(place->directory));
 		count = sware_slot_count(BufferGetPage(place->directory));
 		for (int j = 0; j < count; j++)
 		{
-			place->slot = i * SWARE_SLOTS_PER_PAGE + j;
-			place->retired = InvalidBuffer;
-			if (slots[j].state == SWARE_SLOT_FREE)
+			if (is_usable(index, sware_first_slot(i) + j, reuse, place))
 				return true;
-			if (slots[j].state == SWARE_SLOT_RETIRED && reuse)
-			{
-				place->retired = sware_try_retired_page(index, slots[j].page);
-				if (BufferIsValid(place->retired))
-					return true;
-			}
 		}
 		sware_release_buffer(place->directory);
 	}
@@ -236,8 +228,7 @@ sware_add_directory_page(Relation index, int pages)
 		BufferGetBlockNumber(directory);
 	meta->directory[meta->directoryPages].incarnation = incarnation;
 	meta->directoryPages++;
-	((PageHeader) page)->pd_lower =
-		(char *) &meta->directory[meta->directoryPages] - (char *) page;
+	((PageHeader) page)->pd_lower = sware_metapage_end(meta);
 	sware_wal_finish(wal);
 	sware_release_buffer(meta_buffer);
 	sware_release_buffer(directory);
@@ -262,7 +253,7 @@ find_slot(Relation index, bool reuse, SlotPlace *place)
 			find_slot_at_end(index, &summary, place);
 		if (found)
 			return true;
-		if (summary.pages * SWARE_SLOTS_PER_PAGE >= sware_directory_limit())
+		if (sware_first_slot(summary.pages) >= sware_directory_limit())
 			return find_any_slot(index, &summary, reuse, place);
 		sware_add_directory_page(index, summary.pages);
 	}
@@ -347,7 +338,6 @@ seal(Relation index, Buffer buffer, Buffer successor, uint32 incarnation,
 	Buffer		meta_buffer = sware_read_buffer(index, SWARE_METAPAGE,
 												BUFFER_LOCK_EXCLUSIVE);
 	SwareWal   *wal = sware_wal_begin(index);
-	int			number = place->slot % SWARE_SLOTS_PER_PAGE;
 	int			tail;
 	uint32		sequence;
 	SwarePageOpaque opaque;
@@ -363,9 +353,9 @@ seal(Relation index, Buffer buffer, Buffer successor, uint32 incarnation,
 						0, incarnation);
 
 	page = sware_wal_change(wal, place->directory);
-	if (number == sware_slot_count(page))
-		((PageHeader) page)->pd_lower += sizeof(SwareSlot);
-	slot = &SwarePageGetSlots(page)[number];
+	slot = sware_slot(page, place->slot);
+	if (slot == sware_slot(page, 0) + sware_slot_count(page))
+		sware_add_slot(page);
 
 	meta = SwarePageGetMeta(sware_wal_change(wal, meta_buffer));
 	tail = tail_number(meta, link);
@@ -486,34 +476,33 @@ sware_seal_tail(Relation index, SwareLink tail)
 }
 
 /*
- * Free a retired page and its slot, which is slot `number` of a directory
- * page.  Returns false if another backend has a pin on the page, or if it is
- * not retired any more.  The caller holds no content locks.
+ * Free a retired page and its slot, which is on a directory page.  Returns
+ * false if another backend has a pin on the page, or if it is not retired any
+ * more.  The caller holds no content locks.
  */
 bool
 sware_free_retired_page(Relation index, SwareLink page, SwareLink directory,
-						int number)
+						int slot)
 {
 	Buffer		buffer = sware_try_retired_page(index, page);
 	Buffer		directory_buffer;
-	SwareSlot  *slot;
+	SwareSlot  *listed;
 	bool		is_retired;
 
 	if (!BufferIsValid(buffer))
 		return false;
 	directory_buffer =
 		sware_read_directory_page(index, directory, BUFFER_LOCK_EXCLUSIVE);
-	slot = &SwarePageGetSlots(BufferGetPage(directory_buffer))[number];
-	is_retired = slot->state == SWARE_SLOT_RETIRED &&
-		sware_links_equal(slot->page, page);
+	listed = sware_slot(BufferGetPage(directory_buffer), slot);
+	is_retired = listed->state == SWARE_SLOT_RETIRED &&
+		sware_links_equal(listed->page, page);
 	if (is_retired)
 	{
 		SwareWal   *wal = sware_wal_begin(index);
 
 		sware_mark_deleted(sware_wal_change(wal, buffer));
-		slot = &SwarePageGetSlots(
-								  sware_wal_change(wal, directory_buffer))[number];
-		slot->state = SWARE_SLOT_FREE;
+		listed = sware_slot(sware_wal_change(wal, directory_buffer), slot);
+		listed->state = SWARE_SLOT_FREE;
 		sware_wal_finish(wal);
 	}
 	sware_release_buffer(directory_buffer);

@@ -20,7 +20,15 @@ sware_directory_limit(void)
 {
 	if (SWARE_FAULT_SETTING(directory_slots) > 0)
 		return SWARE_FAULT_SETTING(directory_slots);
-	return SWARE_MAX_DIRECTORY_PAGES * SWARE_SLOTS_PER_PAGE;
+	return sware_first_slot(SWARE_MAX_DIRECTORY_PAGES);
+}
+
+/* how many of them may be on a directory page */
+static inline int
+sware_directory_page_limit(int directory_page)
+{
+	return Min(SWARE_SLOTS_PER_PAGE,
+			   sware_directory_limit() - sware_first_slot(directory_page));
 }
 
 extern Buffer sware_open_tail(Relation index);
@@ -30,6 +38,6 @@ extern void sware_seal_tail(Relation index, SwareLink tail);
 extern Buffer sware_try_retired_page(Relation index, SwareLink page);
 extern void sware_add_directory_page(Relation index, int pages);
 extern bool sware_free_retired_page(Relation index, SwareLink page,
-									SwareLink directory, int number);
+									SwareLink directory, int slot);
 
 #endif							/* SWARE_TAILS_H */

@@ -21,7 +21,6 @@
 #include "cursor/taking.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
-#include "pages/corruption.h"
 #include "pages/pageaccess.h"
 #include "shared/pageversions.h"
 #include "shared/statistics.h"

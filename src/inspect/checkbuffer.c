@@ -56,7 +56,7 @@ typedef struct Directory
 static void
 check_metapage(SwareCheck *check, SwareMetaPage meta)
 {
-	int64		slots = (int64) meta->directoryPages * SWARE_SLOTS_PER_PAGE;
+	uint32		slots = sware_first_slot(meta->directoryPages);
 
 	if (meta->sealedPages > slots || meta->nextSlot > slots)
 		sware_report_corruption(
@@ -121,13 +121,14 @@ try_copy_directory(SwareCheck *check, Directory *directory)
 	for (uint32 i = 0; i < meta->directoryPages; i++)
 	{
 		PGAlignedBlock copy;
-		SwareSlot  *slots = SwarePageGetSlots(copy.data);
 
 		copy_directory_page(check, meta->directory[i], copy.data);
 		for (int j = 0; j < sware_slot_count(copy.data); j++)
 		{
-			if (slots[j].state != SWARE_SLOT_FREE)
-				add_slot(directory, &slots[j], i * SWARE_SLOTS_PER_PAGE + j);
+			SwareSlot  *slot = sware_slot(copy.data, j);
+
+			if (slot->state != SWARE_SLOT_FREE)
+				add_slot(directory, slot, sware_first_slot(i) + j);
 		}
 	}
 	check->block = InvalidBlockNumber;
@@ -276,10 +277,10 @@ is_still_listed(SwareCheck *check, Directory *directory,
 
 	copy_directory_page(check,
 						directory->meta
-						->directory[listed->slot / SWARE_SLOTS_PER_PAGE],
+						->directory[sware_page_of_slot(listed->slot)],
 						copy.data);
 	check->block = InvalidBlockNumber;
-	slot = &SwarePageGetSlots(copy.data)[listed->slot % SWARE_SLOTS_PER_PAGE];
+	slot = sware_slot(copy.data, listed->slot);
 	return slot->state != SWARE_SLOT_FREE &&
 		sware_links_equal(slot->page, listed->page);
 }
@@ -388,7 +389,7 @@ check_listed_page(SwareCheck *check, Directory *directory,
 	PGAlignedBlock copy;
 	Page		page = copy.data;
 	SwareLink	link = listed->page;
-	uint32		directory_page = listed->slot / SWARE_SLOTS_PER_PAGE;
+	uint32		directory_page = sware_page_of_slot(listed->slot);
 	int			count;
 
 	if (!copy_buffer_page(check,

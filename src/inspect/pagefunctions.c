@@ -267,7 +267,7 @@ count_slots(Page page, PageCounts *counts)
 {
 	for (int i = 0; i < sware_slot_count(page); i++)
 	{
-		if (SwarePageGetSlots(page)[i].state != SWARE_SLOT_FREE)
+		if (sware_slot(page, i)->state != SWARE_SLOT_FREE)
 			counts->items++;
 	}
 }
@@ -569,7 +569,6 @@ put_directory_page(ReturnSetInfo *result, Relation index, SwareLink link,
 				   int64 first)
 {
 	PGAlignedBlock copy;
-	SwareSlot  *slots = SwarePageGetSlots(copy.data);
 	Buffer		buffer =
 		sware_read_directory_page(index, link, BUFFER_LOCK_SHARE);
 
@@ -577,8 +576,10 @@ put_directory_page(ReturnSetInfo *result, Relation index, SwareLink link,
 	sware_release_buffer(buffer);
 	for (int i = 0; i < sware_slot_count(copy.data); i++)
 	{
-		if (slots[i].state != SWARE_SLOT_FREE)
-			put_buffer_page(result, &slots[i], first + i);
+		SwareSlot  *slot = sware_slot(copy.data, i);
+
+		if (slot->state != SWARE_SLOT_FREE)
+			put_buffer_page(result, slot, first + i);
 	}
 }
 
@@ -622,8 +623,7 @@ sware_buffer_pages(PG_FUNCTION_ARGS)
 	for (int i = 0; i < count; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		put_directory_page(result, index, links[i],
-						   (int64) i * SWARE_SLOTS_PER_PAGE);
+		put_directory_page(result, index, links[i], sware_first_slot(i));
 	}
 	relation_close(index, AccessShareLock);
 	return (Datum) 0;

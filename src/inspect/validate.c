@@ -527,11 +527,9 @@ sware_validate_buffer_entries(Relation index, BlockNumber block, Page page)
 void
 sware_validate_slots(Relation index, BlockNumber block, Page page)
 {
-	SwareSlot  *slots = SwarePageGetSlots(page);
-
 	for (int i = 0; i < sware_slot_count(page); i++)
 	{
-		SwareSlot  *slot = &slots[i];
+		SwareSlot  *slot = sware_slot(page, i);
 
 		if (slot->state == SWARE_SLOT_FREE)
 			continue;

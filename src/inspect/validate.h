@@ -18,7 +18,7 @@
 #include "utils/rel.h"
 
 #include "layout/page.h"
-#include "pages/corruption.h"
+#include "pages/pageaccess.h"
 
 /* Is a page one of the tree, and not of the buffer? */
 static inline bool

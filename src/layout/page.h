@@ -3,7 +3,7 @@
  * page.h
  *	  The layout of the pages of an index on disk.
  *
- * This header has on-disk structures, and nothing that acts on them.  All sizes
+ * This header has on-disk structures, and what finds places in them.  All sizes
  * are in bytes.
  *
  * Every page is a standard PostgreSQL page (header, line pointers, items,
@@ -239,12 +239,55 @@ StaticAssertDecl(sizeof(SwareSlot) == 16, "a slot has no padding");
 	((int) ((BLCKSZ - SizeOfPageHeaderData - sizeof(SwarePageOpaqueData)) / \
 			sizeof(SwareSlot)))
 
-#define SwarePageGetSlots(page)	((SwareSlot *) PageGetContents(page))
+/* number of slots of a directory page, free ones included */
+static inline int
+sware_slot_count(Page page)
+{
+	return (((PageHeader) page)->pd_lower - MAXALIGN(SizeOfPageHeaderData)) /
+		sizeof(SwareSlot);
+}
+
+/* Add a slot to a directory page, behind the others. */
+static inline void
+sware_add_slot(Page page)
+{
+	((PageHeader) page)->pd_lower += sizeof(SwareSlot);
+}
+
+/* the directory page of a slot, by its number in the metapage */
+static inline int
+sware_page_of_slot(int slot)
+{
+	return slot / SWARE_SLOTS_PER_PAGE;
+}
+
+/* the first slot of a directory page */
+static inline int
+sware_first_slot(int directory_page)
+{
+	return directory_page * SWARE_SLOTS_PER_PAGE;
+}
+
+/* a slot of the directory, which is on this page of it */
+static inline SwareSlot *
+sware_slot(Page page, int slot)
+{
+	return (SwareSlot *) PageGetContents(page) + slot % SWARE_SLOTS_PER_PAGE;
+}
 
 /* how many directory pages the metapage has room for */
 #define SWARE_MAX_DIRECTORY_PAGES \
 	((int) ((BLCKSZ - SizeOfPageHeaderData - sizeof(SwarePageOpaqueData) - \
 			 offsetof(SwareMetaPageData, directory)) / sizeof(SwareLink)))
+
+/* where the data of the metapage end, in bytes from its start */
+static inline LocationIndex
+sware_metapage_end(SwareMetaPage meta)
+{
+	return (LocationIndex) (MAXALIGN(SizeOfPageHeaderData) +
+							offsetof(SwareMetaPageData, directory) +
+							meta->directoryPages * sizeof(SwareLink));
+}
 
 /*
  * Room for items and their line pointers on a tree page, including the high key

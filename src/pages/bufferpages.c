@@ -16,7 +16,6 @@
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
 #include "pages/cache.h"
-#include "pages/corruption.h"
 #include "pages/pageaccess.h"
 #include "shared/pageversions.h"
 #include "shared/statistics.h"
@@ -147,7 +146,6 @@ sware_buffer_list_pages(Relation index, uint16 state, SwareListedPage **pages)
 		PGAlignedBlock copy;
 		Buffer		buffer =
 			sware_read_directory_page(index, links[i], BUFFER_LOCK_SHARE);
-		SwareSlot  *slots = SwarePageGetSlots(copy.data);
 		int			slot_count;
 
 		memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
@@ -156,13 +154,14 @@ sware_buffer_list_pages(Relation index, uint16 state, SwareListedPage **pages)
 		slot_count = sware_slot_count(copy.data);
 		for (int j = 0; j < slot_count; j++)
 		{
+			SwareSlot  *slot = sware_slot(copy.data, j);
 			SwareListedPage *listed;
 
-			if (slots[j].state != state)
+			if (slot->state != state)
 				continue;
 			if (count == allocated)
 			{
-				allocated = Max(allocated * 2, SWARE_SLOTS_PER_PAGE);
+				allocated = Max(allocated * 2, 512);
 				if (*pages == NULL)
 					*pages = palloc(allocated * sizeof(SwareListedPage));
 				else
@@ -170,12 +169,12 @@ sware_buffer_list_pages(Relation index, uint16 state, SwareListedPage **pages)
 										   sizeof(SwareListedPage));
 			}
 			listed = &(*pages)[count++];
-			listed->page = slots[j].page;
-			listed->sequence = slots[j].sequence;
-			listed->slot = i * SWARE_SLOTS_PER_PAGE + j;
+			listed->page = slot->page;
+			listed->sequence = slot->sequence;
+			listed->slot = sware_first_slot(i) + j;
 			listed->state = state;
-			listed->entries = slots[j].entries;
-			listed->isSorted = slots[j].isSorted;
+			listed->entries = slot->entries;
+			listed->isSorted = slot->isSorted;
 		}
 	}
 	pfree(links);

@@ -79,14 +79,6 @@ extern int	sware_buffer_directory(Relation index, SwareLink **links);
 
 #pragma GCC visibility pop
 
-/* number of slots of a directory page, free ones included */
-static inline int
-sware_slot_count(Page page)
-{
-	return (((PageHeader) page)->pd_lower - MAXALIGN(SizeOfPageHeaderData)) /
-		sizeof(SwareSlot);
-}
-
 /* Is a page the buffer page that a link means?  The caller holds a lock. */
 static inline bool
 sware_is_buffer_page(Page page, SwareLink link)

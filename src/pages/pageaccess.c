@@ -18,7 +18,6 @@
 #include "base/compat.h"
 #include "base/faultpoint.h"
 #include "layout/page.h"
-#include "pages/corruption.h"
 #include "pages/pageaccess.h"
 #include "pages/pageitem.h"
 #include "wal/wal.h"
@@ -101,8 +100,7 @@ check_directory_links(Relation index, Page page)
 	SwareMetaPage meta = SwarePageGetMeta(page);
 
 	if (meta->directoryPages > SWARE_MAX_DIRECTORY_PAGES ||
-		(char *) &meta->directory[meta->directoryPages] - (char *) page !=
-		((PageHeader) page)->pd_lower)
+		sware_metapage_end(meta) != ((PageHeader) page)->pd_lower)
 		sware_report_corruption(
 								index, SWARE_METAPAGE,
 								"The directory has %u pages, and their links end at %u.",
@@ -460,8 +458,7 @@ sware_init_metapage(Page page, SwareLink root, int level, bool allEqualImage)
 		meta->tails[i].block = InvalidBlockNumber;
 
 	/* generic WAL neither logs nor keeps what lies behind pd_lower */
-	((PageHeader) page)->pd_lower =
-		(char *) &meta->directory[0] - (char *) page;
+	((PageHeader) page)->pd_lower = sware_metapage_end(meta);
 }
 
 /* Mark a page as deleted; it keeps its kind, level and incarnation. */

@@ -137,4 +137,16 @@ sware_item_space(IndexTuple tuple)
 
 #pragma GCC visibility pop
 
+/*
+ * Raise an error about a block, ERRCODE_INDEX_CORRUPTED.  The arguments behind
+ * the block are the format of the detail, and what goes into it.
+ */
+#define sware_report_corruption(index, block, ...) \
+	ereport(ERROR, \
+			(errcode(ERRCODE_INDEX_CORRUPTED), \
+			 errmsg("index \"%s\" contains corrupted page at block %u", \
+					RelationGetRelationName(index), block), \
+			 errdetail_internal(__VA_ARGS__), \
+			 errhint("Please REINDEX it.")))
+
 #endif							/* SWARE_PAGEACCESS_H */

@@ -24,7 +24,6 @@
 #include "locks/frontier.h"
 #include "locks/keylock.h"
 #include "records/recordcache.h"
-#include "staging/hooks.h"
 #include "staging/staging.h"
 #include "zones/zones.h"
 #include "base/compat.h"

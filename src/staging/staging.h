@@ -137,4 +137,6 @@ sware_publish_index(Relation index)
 		sware_publish_index_slowly(index);
 }
 
+extern void sware_install_hooks(void);
+
 #endif							/* SWARE_STAGING_H */

@@ -35,7 +35,6 @@
 #include "tree/append.h"
 #include "pages/cache.h"
 #include "tree/descent.h"
-#include "tree/forecast.h"
 #include "tree/pagewrite.h"
 #include "tree/split.h"
 #include "wal/wal.h"

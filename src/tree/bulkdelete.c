@@ -29,15 +29,14 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/cache.h"
-#include "pages/corruption.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
 #include "tree/blockset.h"
 #include "tree/descent.h"
 #include "tree/leafview.h"
+#include "tree/neighbors.h"
 #include "tree/readahead.h"
 #include "tree/tree.h"
-#include "tree/unlink.h"
 #include "wal/wal.h"
 
 typedef struct VacuumState

@@ -24,7 +24,6 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "shared/statistics.h"
-#include "tree/forecast.h"
 #include "tree/split.h"
 
 /*

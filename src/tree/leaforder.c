@@ -46,13 +46,12 @@
 
 #include "base/compat.h"
 #include "layout/page.h"
-#include "pages/corruption.h"
 #include "pages/pageaccess.h"
 #include "pages/pageitem.h"
 #include "shared/statistics.h"
 #include "tree/blockset.h"
 #include "tree/descent.h"
-#include "tree/moveleaf.h"
+#include "tree/neighbors.h"
 #include "tree/tree.h"
 
 /* A group is scattered if its pieces have fewer leaves than this on average. */

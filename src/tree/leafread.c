@@ -11,7 +11,6 @@
 #include "keys/skip.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
-#include "pages/corruption.h"
 #include "pages/pageaccess.h"
 #include "tree/leafread.h"
 #include "tree/leafview.h"

@@ -10,7 +10,6 @@
 #include "keys/numbersearch.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
-#include "pages/corruption.h"
 #include "pages/pageaccess.h"
 #include "tree/leafview.h"
 

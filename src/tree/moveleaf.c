@@ -29,7 +29,6 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
-#include "tree/moveleaf.h"
 #include "tree/neighbors.h"
 #include "wal/wal.h"
 

@@ -10,7 +10,6 @@
 #include "miscadmin.h"
 
 #include "layout/page.h"
-#include "pages/corruption.h"
 #include "pages/pageaccess.h"
 #include "tree/descent.h"
 #include "tree/neighbors.h"

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * neighbors.h
- *	  Locks a page with all pages that link to it, to take it out of the tree
- *	  or to put another page in its place.
+ *	  Locks a page with all pages that link to it, takes it out of the tree, or
+ *	  puts another page in its place.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,5 +38,22 @@ extern bool sware_lock_neighbors(Relation index, SwareLink link, int level,
 								 bool (*is_wanted) (Page page),
 								 SwareNeighbors *neighbors);
 extern void sware_release_neighbors(SwareNeighbors *neighbors);
+
+extern int	sware_delete_page(Relation index, SwareLink target, int level);
+
+/*
+ * Move a leaf to the block `to`, which must be free, or to any free block if
+ * that is InvalidBlockNumber.  Sets *leaf to the link that leads there.  The
+ * block is taken out of the free space map.  The page that the leaf has left is
+ * deleted, but not put into the map.
+ *
+ * Returns false, and changes nothing, if that is not possible now: the leaf is
+ * not there any more, is rightmost, has an incomplete split, or is pinned by
+ * another backend; or the block is in use.  Never waits for a pin.
+ *
+ * Only a backend that VACUUMs the index may call this.  The caller holds no
+ * content locks, and no pin on the leaf.
+ */
+extern bool sware_move_leaf(Relation index, SwareLink *leaf, BlockNumber to);
 
 #endif							/* SWARE_NEIGHBORS_H */

@@ -15,7 +15,6 @@
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
 #include "tree/pagewrite.h"
-#include "tree/rearrange.h"
 #include "tree/split.h"
 #include "wal/wal.h"
 

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * split.h
- *	  Splits pages, chooses where to split, and completes splits.
+ *	  Makes room for entries: splits pages, chooses where to split, completes
+ *	  splits, and forecasts how full leaves are to be.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,5 +22,19 @@ extern int	sware_find_split_point(Relation index, Page page, SwareItems *items,
 extern Size sware_pivot_space(IndexTuple first_right);
 extern void sware_insert_downlink(Relation index, Buffer left,
 								  SwareStack *stack);
+
+/*
+ * Return how full, in percent, a leaf is made that has entries like this one,
+ * and is to get late ones only.  That is the fill factor if the index has no
+ * option forecast_fill, or if too little is known.  Nothing but speed and size
+ * depends on it, and two calls may return different numbers.
+ *
+ * The caller may hold content locks; takes a lightweight lock for a moment.
+ */
+extern int	sware_leaf_fill(Relation index, IndexTuple entry);
+
+/* Runs comparators. */
+extern int	sware_rearrange(SwareSearchKey *key, Buffer buffer,
+							IndexTuple *entries, int count, SwareStack *stack);
 
 #endif							/* SWARE_SPLIT_H */

@@ -17,7 +17,6 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
-#include "tree/forecast.h"
 #include "tree/pagewrite.h"
 #include "tree/split.h"
 

@@ -39,7 +39,6 @@
 #include "keys/searchkey.h"
 #include "keys/skip.h"
 #include "layout/page.h"
-#include "pages/corruption.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
 #include "tree/descent.h"

@@ -27,7 +27,6 @@
 #include "pages/pageaccess.h"
 #include "tree/neighbors.h"
 #include "tree/pagewrite.h"
-#include "tree/unlink.h"
 #include "wal/wal.h"
 
 /* May a locked page be deleted?  Its parent must allow it as well. */

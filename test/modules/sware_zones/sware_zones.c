@@ -531,7 +531,7 @@ sware_quota(PG_FUNCTION_ARGS)
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	values[0] = Int32GetDatum(sware_buffer_quota(index));
-	values[1] = Int32GetDatum(SWARE_MAX_DIRECTORY_PAGES * SWARE_SLOTS_PER_PAGE);
+	values[1] = Int32GetDatum(sware_first_slot(SWARE_MAX_DIRECTORY_PAGES));
 	index_close(index, AccessShareLock);
 	PG_RETURN_DATUM(
 					HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
