@@ -419,15 +419,6 @@ check_listed_page(SwareCheck *check, Directory *directory,
 		check_sorted_page(check, listed, page, run);
 }
 
-static int
-compare_sequences(const void *a, const void *b)
-{
-	int32		difference = (int32) (((const SwareListedPage *) a)->sequence -
-									  ((const SwareListedPage *) b)->sequence);
-
-	return difference < 0 ? -1 : difference > 0;
-}
-
 /*
  * Check the whole buffer.  Pages that are opened after the metapage was copied
  * are not checked: no row of theirs is visible to the snapshot, which is
@@ -455,9 +446,7 @@ sware_check_buffer(SwareCheck *check)
 		if (sware_link_is_valid(directory.meta->tails[i]))
 			check_open_page(check, directory.meta->tails[i]);
 	}
-	if (directory.slotCount > 1)
-		qsort(directory.slots, directory.slotCount, sizeof(SwareListedPage),
-			  compare_sequences);
+	sware_sort_listed_pages(directory.slots, directory.slotCount);
 	for (int i = 0; i < directory.slotCount; i++)
 		check_listed_page(check, &directory, &directory.slots[i], &run);
 

@@ -41,7 +41,6 @@ sware_flush(PG_FUNCTION_ARGS)
 
 	sware_open_target(&target, oid, RowExclusiveLock);
 	sware_require_sware_index(target.index);
-	sware_refuse_other_temp(target.index);
 	if (!sware_is_owner_of_relation(oid, target.caller.user))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
 					   RelationGetRelationName(target.index));

@@ -46,36 +46,29 @@ typedef struct Row
 	bool		nulls[MAX_COLUMNS];
 } Row;
 
+/* Add a column, which is NULL unless `is_known`. */
 static void
-add_value(Row *row, Datum value)
+add_known(Row *row, bool is_known, Datum value)
 {
 	Assert(row->count < MAX_COLUMNS);
 	row->values[row->count] = value;
-	row->nulls[row->count++] = false;
+	row->nulls[row->count++] = !is_known;
 }
 
 static void
-add_null(Row *row)
+add_value(Row *row, Datum value)
 {
-	Assert(row->count < MAX_COLUMNS);
-	row->values[row->count] = (Datum) 0;
-	row->nulls[row->count++] = true;
+	add_known(row, true, value);
 }
 
 /* Add the two columns of a link. */
 static void
 add_link(Row *row, SwareLink link)
 {
-	if (sware_link_is_valid(link))
-	{
-		add_value(row, Int64GetDatum((int64) link.block));
-		add_value(row, Int64GetDatum((int64) link.incarnation));
-	}
-	else
-	{
-		add_null(row);
-		add_null(row);
-	}
+	bool		is_known = sware_link_is_valid(link);
+
+	add_known(row, is_known, Int64GetDatum((int64) link.block));
+	add_known(row, is_known, Int64GetDatum((int64) link.incarnation));
 }
 
 /* Make a row a value of the function's result type. */
@@ -92,13 +85,19 @@ row_datum(FunctionCallInfo fcinfo, Row *row)
 							 heap_form_tuple(descriptor, row->values, row->nulls));
 }
 
-static void
-require_superuser(const char *function)
+/* Open the index that is the first argument, for a superuser. */
+static Relation
+open_sware_index(FunctionCallInfo fcinfo, const char *function)
 {
+	Relation	index;
+
 	if (!superuser())
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("must be superuser to use %s", function)));
+	index = relation_open(PG_GETARG_OID(0), AccessShareLock);
+	sware_require_sware_index(index);
+	return index;
 }
 
 /*
@@ -122,16 +121,6 @@ copy_of_block(Relation index, int64 block)
 				 errdetail("The relation has %u blocks.", RelationGetNumberOfBlocks(index))));
 	sware_copy_page(index, (BlockNumber) block, NULL, copy);
 	return copy;
-}
-
-static Relation
-open_sware_index(Oid oid)
-{
-	Relation	index = relation_open(oid, AccessShareLock);
-
-	sware_require_sware_index(index);
-	sware_refuse_other_temp(index);
-	return index;
 }
 
 /*
@@ -197,8 +186,7 @@ sware_metapage(PG_FUNCTION_ARGS)
 	Page		page;
 	SwareMetaPage meta;
 
-	require_superuser("sware_metapage");
-	index = open_sware_index(PG_GETARG_OID(0));
+	index = open_sware_index(fcinfo, "sware_metapage");
 	page = copy_of_block(index, SWARE_METAPAGE);
 	sware_validate_frame(index, SWARE_METAPAGE, page);
 	relation_close(index, AccessShareLock);
@@ -222,19 +210,25 @@ sware_metapage(PG_FUNCTION_ARGS)
 static Datum
 flag_names(uint16 flags)
 {
-	Datum		names[5];
+	static const struct
+	{
+		uint16		flag;
+		const char *name;
+	}			known[] = {
+		{SWARE_INCOMPLETE_SPLIT, "incomplete_split"},
+		{SWARE_DELETED, "deleted"},
+		{SWARE_SEALED, "sealed"},
+		{SWARE_HAS_VERSIONS, "has_versions"},
+		{SWARE_SORTED, "sorted"},
+	};
+	Datum		names[lengthof(known)];
 	int			count = 0;
 
-	if ((flags & SWARE_INCOMPLETE_SPLIT) != 0)
-		names[count++] = CStringGetTextDatum("incomplete_split");
-	if ((flags & SWARE_DELETED) != 0)
-		names[count++] = CStringGetTextDatum("deleted");
-	if ((flags & SWARE_SEALED) != 0)
-		names[count++] = CStringGetTextDatum("sealed");
-	if ((flags & SWARE_HAS_VERSIONS) != 0)
-		names[count++] = CStringGetTextDatum("has_versions");
-	if ((flags & SWARE_SORTED) != 0)
-		names[count++] = CStringGetTextDatum("sorted");
+	for (int i = 0; i < (int) lengthof(known); i++)
+	{
+		if ((flags & known[i].flag) != 0)
+			names[count++] = CStringGetTextDatum(known[i].name);
+	}
 	return PointerGetDatum(construct_array(names, count, TEXTOID, -1,
 										   false, TYPALIGN_INT));
 }
@@ -299,22 +293,13 @@ count_page(Relation index, BlockNumber block, Page page)
 	return counts;
 }
 
-static const char *
-page_kind(Page page)
-{
-	switch (SwarePageGetOpaque(page)->kind)
-	{
-		case SWARE_KIND_LEAF:
-			return "leaf";
-		case SWARE_KIND_INTERNAL:
-			return "internal";
-		case SWARE_KIND_BUFFER:
-			return "buffer";
-		default:
-			Assert(SwarePageGetOpaque(page)->kind == SWARE_KIND_DIRECTORY);
-			return "directory";
-	}
-}
+/* the names of kinds of pages; a validated one has one of them */
+static const char *const kinds[] = {
+	[SWARE_KIND_LEAF] = "leaf",
+	[SWARE_KIND_INTERNAL] = "internal",
+	[SWARE_KIND_BUFFER] = "buffer",
+	[SWARE_KIND_DIRECTORY] = "directory",
+};
 
 /* sware_page_stats(index regclass, blkno bigint) */
 Datum
@@ -327,8 +312,7 @@ sware_page_stats(PG_FUNCTION_ARGS)
 	SwarePageOpaque opaque;
 	PageCounts	counts;
 
-	require_superuser("sware_page_stats");
-	index = open_sware_index(PG_GETARG_OID(0));
+	index = open_sware_index(fcinfo, "sware_page_stats");
 	page = validated_copy(index, block);
 	add_value(&row, Int64GetDatum(block));
 	if (PageIsNew(page))
@@ -336,14 +320,14 @@ sware_page_stats(PG_FUNCTION_ARGS)
 		relation_close(index, AccessShareLock);
 		add_value(&row, CStringGetTextDatum("new"));
 		while (row.count < PAGE_STATS_COLUMNS)
-			add_null(&row);
+			add_known(&row, false, (Datum) 0);
 		PG_RETURN_DATUM(row_datum(fcinfo, &row));
 	}
 
 	counts = count_page(index, (BlockNumber) block, page);
 	relation_close(index, AccessShareLock);
 	opaque = SwarePageGetOpaque(page);
-	add_value(&row, CStringGetTextDatum(page_kind(page)));
+	add_value(&row, CStringGetTextDatum(kinds[opaque->kind]));
 	add_value(&row, Int32GetDatum(opaque->level));
 	add_value(&row, Int64GetDatum((int64) opaque->incarnation));
 	add_value(&row, Int32GetDatum(counts.items));
@@ -408,6 +392,7 @@ describe_item(Row *row, IndexTuple tuple, int number, const char *kind,
 	bool		is_pivot = sware_tuple_is_pivot(tuple);
 	Size		data_end = IndexTupleSize(tuple);
 	ItemPointer tid = NULL;
+	Datum		tids = (Datum) 0;
 	SwareLink	child = {InvalidBlockNumber, 0};
 
 	if (is_pivot)
@@ -428,6 +413,8 @@ describe_item(Row *row, IndexTuple tuple, int number, const char *kind,
 	{
 		tid = sware_leaf_tuple_tids(tuple);
 		data_end = sware_leaf_tuple_key_size(tuple);
+		if (sware_tuple_is_posting(tuple))
+			tids = tid_array(tuple);
 	}
 
 	add_value(row, Int32GetDatum(number));
@@ -439,18 +426,9 @@ describe_item(Row *row, IndexTuple tuple, int number, const char *kind,
 	add_value(row, BoolGetDatum(IndexTupleHasVarwidths(tuple)));
 	add_value(row, hex_dump(tuple, IndexInfoFindDataOffset(tuple->t_info),
 							data_end));
-	if (tid)
-		add_value(row, BoolGetDatum(is_dead));
-	else
-		add_null(row);
-	if (tid)
-		add_value(row, PointerGetDatum(tid));
-	else
-		add_null(row);
-	if (sware_tuple_is_posting(tuple))
-		add_value(row, tid_array(tuple));
-	else
-		add_null(row);
+	add_known(row, tid != NULL, BoolGetDatum(is_dead));
+	add_known(row, tid != NULL, PointerGetDatum(tid));
+	add_known(row, tids != (Datum) 0, tids);
 	add_link(row, child);
 }
 
@@ -513,8 +491,7 @@ sware_page_items(PG_FUNCTION_ARGS)
 	Relation	index;
 	Page		page;
 
-	require_superuser("sware_page_items");
-	index = open_sware_index(PG_GETARG_OID(0));
+	index = open_sware_index(fcinfo, "sware_page_items");
 	page = validated_copy(index, block);
 	InitMaterializedSRF(fcinfo, 0);
 
@@ -547,16 +524,8 @@ put_buffer_page(ReturnSetInfo *result, const SwareSlot *slot, int64 number)
 	add_value(&row, CStringGetTextDatum(number < 0 ? "open" :
 										slot->state == SWARE_SLOT_SEALED ? "sealed" : "retired"));
 	add_value(&row, Int32GetDatum(slot->entries));
-	if (number < 0)
-	{
-		add_null(&row);
-		add_null(&row);
-	}
-	else
-	{
-		add_value(&row, Int64GetDatum(number));
-		add_value(&row, Int64GetDatum((int64) slot->sequence));
-	}
+	add_known(&row, number >= 0, Int64GetDatum(number));
+	add_known(&row, number >= 0, Int64GetDatum((int64) slot->sequence));
 	put_row(result, &row);
 }
 
@@ -612,8 +581,7 @@ sware_buffer_pages(PG_FUNCTION_ARGS)
 	SwareLink  *links;
 	int			count;
 
-	require_superuser("sware_buffer_pages");
-	index = open_sware_index(PG_GETARG_OID(0));
+	index = open_sware_index(fcinfo, "sware_buffer_pages");
 	InitMaterializedSRF(fcinfo, 0);
 
 	sware_buffer_read_state(index, &state);

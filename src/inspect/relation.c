@@ -55,20 +55,6 @@ sware_refuse_partitioned(Relation relation)
 }
 
 /*
- * Raise an error if a relation is not an index of this access method, or if it
- * is a partitioned one.
- */
-void
-sware_require_sware_index(Relation relation)
-{
-	sware_refuse_partitioned(relation);
-	if (!sware_is_sware_index(relation))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not a sware index", RelationGetRelationName(relation))));
-}
-
-/*
  * Raise an error if a relation is a temporary one of another session, whose
  * pages are in that session's memory.
  */
@@ -81,6 +67,21 @@ sware_refuse_other_temp(Relation relation)
 				 errmsg("cannot access temporary tables of other sessions"),
 				 errdetail("Index \"%s\" belongs to a temporary table.",
 						   RelationGetRelationName(relation))));
+}
+
+/*
+ * Raise an error if a relation is not an index of this access method, or if it
+ * is a partitioned one, or another session's temporary one.
+ */
+void
+sware_require_sware_index(Relation relation)
+{
+	sware_refuse_partitioned(relation);
+	if (!sware_is_sware_index(relation))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a sware index", RelationGetRelationName(relation))));
+	sware_refuse_other_temp(relation);
 }
 
 /*

@@ -113,7 +113,6 @@ sware_stats(PG_FUNCTION_ARGS)
 	if (index == NULL)
 		PG_RETURN_NULL();
 	sware_require_sware_index(index);
-	sware_refuse_other_temp(index);
 
 	nulls[0] = nulls[1] = true;
 	if (has_pages(index))

@@ -123,6 +123,14 @@ compare_sequences(const void *a, const void *b)
 	return difference < 0 ? -1 : difference > 0;
 }
 
+/* Sort listed pages, if there are any, in the order of sealing. */
+void
+sware_sort_listed_pages(SwareListedPage *pages, int count)
+{
+	if (count > 1)
+		qsort(pages, count, sizeof(SwareListedPage), compare_sequences);
+}
+
 /*
  * Get the buffer pages that the directory lists in a state (SWARE_SLOT_SEALED
  * or SWARE_SLOT_RETIRED), in the order of sealing, in the current memory
@@ -178,8 +186,7 @@ sware_buffer_list_pages(Relation index, uint16 state, SwareListedPage **pages)
 		}
 	}
 	pfree(links);
-	if (count > 1)
-		qsort(*pages, count, sizeof(SwareListedPage), compare_sequences);
+	sware_sort_listed_pages(*pages, count);
 	return count;
 }
 
