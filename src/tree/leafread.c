@@ -26,19 +26,30 @@
 #define MANY_SKIPPED	16
 #define MAX_PATIENCE	32
 
+/* A place in a view: of the tuple `i` and the TIDs of it before the place. */
+typedef struct LeafPlace
+{
+	int			i;				/* the view's count: behind all tuples */
+	int			tids;			/* more than 0 only within a posting list */
+} LeafPlace;
+
 /*
- * How many TIDs of a tuple that does not lie before a place lie before it?
- * Some do only if the tuple is a posting list whose range has the place.
+ * How many TIDs of the view's tuple `i`, which does not lie before a place, lie
+ * before it?  Some do only if the tuple is a posting list whose range has the
+ * place.
  */
 static int
-tids_before(const SwareSearchKey *key, IndexTuple tuple)
+tids_before(const SwareLeafView *view, const SwareSearchKey *key, int i)
 {
 	ItemPointerData tid = key->tid;
+	IndexTuple	tuple;
 	ItemPointer tids;
 	int			count = 0;
 
-	if (likely(!key->hasTid || !sware_tuple_is_posting(tuple)) ||
-		sware_compare_key(key, tuple) != 0)
+	if (likely(!key->hasTid) || i == view->count)
+		return 0;
+	tuple = sware_view_tuple(view, i);
+	if (!sware_tuple_is_posting(tuple) || sware_compare_key(key, tuple) != 0)
 		return 0;
 	tids = sware_posting_tids(tuple);
 	while (ItemPointerCompare(&tids[count], &tid) < 0)
@@ -109,19 +120,19 @@ put_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
 	else
 		memcpy(&position->tids[to], &sware_leaf_tuple_tids(tuple)[skip],
 			   count * sizeof(ItemPointerData));
-	for (int j = 0; j < count; j++)
-		position->pageOffsets[to + j] = sware_view_offset(i);
+	for (int j = to; j < to + count; j++)
+		position->pageOffsets[j] = sware_view_offset(i);
 	if (cursor->wantTuples)
 	{
-		uint16		offset = copy_tuple(cursor, tuple);
+		uint16		copy = copy_tuple(cursor, tuple);
 
-		for (int j = 0; j < count; j++)
-			position->tupleOffsets[to + j] = offset;
+		for (int j = to; j < to + count; j++)
+			position->tupleOffsets[j] = copy;
 	}
 }
 
 /* Do so unless the tuple is left out, or does not satisfy the conditions. */
-static inline void
+static void
 add_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
 		 int end, bool forward)
 {
@@ -133,37 +144,33 @@ add_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
 	put_tids(cursor, view, i, skip, end, forward);
 }
 
-/* Should a scan read a part of so many tuples, rather than all of them? */
-static inline bool
-is_part_enough(const SwareTreeCursor *cursor, int tuples)
-{
-	return cursor->readAtMost < SWARE_READ_ALL &&
-		tuples > 2 * cursor->readAtMost + COST_OF_PART;
-}
-
 /*
  * Add the TIDs of the view's tuples begin..end-1, without the first `skip`
- * TIDs of the first one, to the position's items, going forward.  Stops when
- * it has added `limit` of them, or those of a posting list more.  Returns the
- * index of the tuple at which it has stopped, or `end`.
+ * TIDs of the first one, to the position's items, in a direction.  Stops when
+ * the position has `limit` items, or those of a posting list more, but not
+ * before the first tuple.  Returns the index of the tuple before which it has
+ * stopped or, when going backward, behind which.
  */
 static int
 add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int begin,
-			 int skip, int end, int limit)
+			 int skip, int end, int limit, bool forward)
 {
 	SwarePosition *position = &cursor->position;
 	bool		uses_marks = cursor->usesMarks;
 	bool		wants_tuples = cursor->wantTuples;
 	bool		has_conditions = cursor->keys.conditionCount > 0;
+	int			start = forward ? begin : end - 1;
+	int			step = forward ? 1 : -1;
+	int			to = forward ? position->last + 1 : position->first - 1;
 
-	for (int i = begin; i < end; i++)
+	for (int i = start; i >= begin && i < end; i += step)
 	{
 		OffsetNumber offset = sware_view_offset(i);
 		IndexTuple	tuple;
 		Size		size;
 
-		if (position->last >= limit - 1)
-			return i;
+		if (position->last - position->first >= limit - 1 && i != start)
+			return forward ? i : i + 1;
 
 		/* the tuples of marked items are not touched */
 		if (uses_marks && ItemIdIsDead(PageGetItemId(view->page, offset)))
@@ -172,26 +179,31 @@ add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int begin,
 		tuple = sware_view_entry(view, offset);
 		size = MAXALIGN(IndexTupleSize(tuple));
 		if (unlikely(has_conditions || sware_tuple_is_posting(tuple) ||
-					 position->last >= SWARE_MAX_TIDS_PER_PAGE - 1 ||
+					 (unsigned) to >= SWARE_MAX_TIDS_PER_PAGE ||
 					 position->tuplesUsed + size > BLCKSZ))
 		{
 			add_tids(cursor, view, i, i == begin ? skip : 0,
-					 sware_leaf_tuple_tid_count(tuple), true);
+					 sware_leaf_tuple_tid_count(tuple), forward);
+			to = forward ? position->last + 1 : position->first - 1;
 			continue;
 		}
 
 		/* what add_tids does, for most tuples */
-		position->last++;
-		position->tids[position->last] = tuple->t_tid;
-		position->pageOffsets[position->last] = offset;
+		position->tids[to] = tuple->t_tid;
+		position->pageOffsets[to] = offset;
 		if (wants_tuples)
 		{
 			sware_copy_tuple(position->tuples + position->tuplesUsed, tuple);
-			position->tupleOffsets[position->last] = position->tuplesUsed;
+			position->tupleOffsets[to] = position->tuplesUsed;
 			position->tuplesUsed += size;
 		}
+		if (forward)
+			position->last = to;
+		else
+			position->first = to;
+		to += step;
 	}
-	return end;
+	return forward ? end : begin;
 }
 
 /* Note how many tuples the cursor has skipped within a leaf. */
@@ -205,114 +217,96 @@ note_skipped(SwareTreeCursor *cursor, int tuples)
 }
 
 /*
- * Like add_all_tids, but skip tuples that cannot qualify.  Returns `end`; or
- * the index of a tuple from which on none of the range can qualify.
+ * Like add_all_tids without a limit, but skip tuples that cannot qualify.
+ * Stops, too, where none of the range can qualify from there on.
  */
 static int
-add_skipping_forward(SwareTreeCursor *cursor, const SwareLeafView *view,
-					 int begin, int skip, int end)
+add_skipping(SwareTreeCursor *cursor, const SwareLeafView *view, int begin,
+			 int skip, int end, bool forward)
 {
 	SwareScanKeys *keys = &cursor->keys;
 	bool		uses_marks = cursor->usesMarks;
+	int			step = forward ? 1 : -1;
 	SwareSearchKey place;
 	int			failures = 0;
-	int			i = begin;
+	int			i = forward ? begin : end - 1;
 
-	while (i < end)
+	while (i >= begin && i < end)
 	{
+		int			here = i;
 		IndexTuple	tuple;
-		int			next;
 
-		if (uses_marks && sware_view_is_marked(view, i))
-		{
-			i++;
+		i += step;
+		if (uses_marks && sware_view_is_marked(view, here))
 			continue;
-		}
-		tuple = sware_view_tuple(view, i);
+		tuple = sware_view_tuple(view, here);
 		if (sware_scan_keys_satisfy(keys, tuple))
 		{
-			put_tids(cursor, view, i, i == begin ? skip : 0,
-					 sware_leaf_tuple_tid_count(tuple), true);
+			put_tids(cursor, view, here, here == begin ? skip : 0,
+					 sware_leaf_tuple_tid_count(tuple), forward);
 			failures = 0;
-			i++;
 			continue;
 		}
-		i++;
 		if (++failures < cursor->skipLuck.patience)
 			continue;
 
 		failures = 0;
-		switch (sware_skip_from_tuple(keys, tuple, true, &place))
+		switch (sware_skip_from_tuple(keys, tuple, forward, &place))
 		{
 			case SWARE_SKIP_NONE:
-				return i - 1;
+				return forward ? here : here + 1;
 			case SWARE_SKIP_HERE:
 				note_skipped(cursor, 0);
 				break;
 			case SWARE_SKIP_AHEAD:
-				next = sware_view_search_end(view, &place, i);
-				note_skipped(cursor, Min(next, end) - i);
-				i = next;
+				here = i;
+				i = sware_view_search_on(view, &place,
+										 forward ? here : here + 1, forward);
+				i = forward ? Min(i, end) : Max(i, begin) - 1;
+				note_skipped(cursor, (i - here) * step);
 				break;
 		}
 	}
-	return end;
+	return forward ? end : begin;
 }
 
 /*
- * The same going backward, from the tuple before `end` to `begin`, of which the
- * first `skip` TIDs do not count.  Returns `begin`; or the index behind a tuple
- * up to which none of the range can qualify.
+ * Add what lies between two places of the current range, the second of which
+ * lies within a posting list or before a tuple.  Returns where this ends in the
+ * direction: at the range's end, where none of the rest can qualify or, with
+ * *is_part set, where enough has been read.
  */
-static int
-add_skipping_backward(SwareTreeCursor *cursor, const SwareLeafView *view,
-					  int begin, int skip, int end)
+static LeafPlace
+add_between(SwareTreeCursor *cursor, const SwareLeafView *view, LeafPlace from,
+			LeafPlace to, bool forward, bool *is_part)
 {
-	SwareScanKeys *keys = &cursor->keys;
-	bool		uses_marks = cursor->usesMarks;
-	SwareSearchKey place;
-	int			failures = 0;
-	int			i = end - 1;
+	int			far = forward ? to.i : from.i;
+	int			stopped;
+	int			limit = INT_MAX;
+	int			keep_from = from.i == to.i ? from.tids : 0;
 
-	while (i >= begin)
+	*is_part = false;
+	if (unlikely(!forward && to.tids > keep_from))
+		add_tids(cursor, view, to.i, keep_from, to.tids, false);
+	if (unlikely(cursor->keys.skip != NULL))
+		stopped = add_skipping(cursor, view, from.i, from.tids, to.i, forward);
+	else
 	{
-		IndexTuple	tuple;
-		int			next;
-
-		if (uses_marks && sware_view_is_marked(view, i))
-		{
-			i--;
-			continue;
-		}
-		tuple = sware_view_tuple(view, i);
-		if (sware_scan_keys_satisfy(keys, tuple))
-		{
-			put_tids(cursor, view, i, i == begin ? skip : 0,
-					 sware_leaf_tuple_tid_count(tuple), false);
-			failures = 0;
-			i--;
-			continue;
-		}
-		i--;
-		if (++failures < cursor->skipLuck.patience)
-			continue;
-
-		failures = 0;
-		switch (sware_skip_from_tuple(keys, tuple, false, &place))
-		{
-			case SWARE_SKIP_NONE:
-				return i + 2;
-			case SWARE_SKIP_HERE:
-				note_skipped(cursor, 0);
-				break;
-			case SWARE_SKIP_AHEAD:
-				next = sware_view_search_begin(view, &place, i + 1) - 1;
-				note_skipped(cursor, i - Max(next, begin - 1));
-				i = next;
-				break;
-		}
+		if (cursor->readAtMost < SWARE_READ_ALL &&
+			to.i - from.i > 2 * cursor->readAtMost + COST_OF_PART)
+			limit = cursor->readAtMost;
+		stopped = add_all_tids(cursor, view, from.i, from.tids, to.i, limit,
+							   forward);
+		*is_part = stopped != far;
 	}
-	return begin;
+	if (stopped != far)
+		return (LeafPlace)
+	{
+		stopped, 0
+	};
+	if (unlikely(forward && to.tids > keep_from))
+		add_tids(cursor, view, to.i, keep_from, to.tids, true);
+	return forward ? to : from;
 }
 
 /*
@@ -403,103 +397,31 @@ is_too_far_left(SwareTreeCursor *cursor, IndexTuple high_key)
 	return sware_compare_key(&key, high_key) >= 0;
 }
 
-void
-sware_read_leaf_forward(SwareTreeCursor *cursor, Buffer buffer)
+/*
+ * Set what comes to the right of a leaf at whose end the current range goes on
+ * or has ended.
+ */
+static void
+continue_right(SwareTreeCursor *cursor, const SwareLeafView *view)
 {
-	SwarePosition *position = &cursor->position;
 	SwareScanKeys *keys = &cursor->keys;
-	SwareContinuation *right = &position->right;
-	int64		range = cursor->arrival.range;
-	bool		at_tuple = cursor->arrival.hasTuple;
-	const SwareSearchKey *arrival;
-	SwareLeafView view;
+	SwareContinuation *right = &cursor->position.right;
 	IndexTuple	high_key;
-	int			begin;
-	int			skip = 0;
+	int64		range;
 
-	position->first = 0;
-	position->last = -1;
-
-	sware_scan_keys_set_range(keys, range);
-	arrival = at_tuple || cursor->arrivesAhead ? &cursor->arrivalKey :
-		&keys->low;
-	sware_view_init(&view, cursor->scan->indexRelation, buffer);
-
-	begin = at_tuple || arrival->columnCount > 0 ?
-		sware_view_search(&view, arrival, 0, view.count) : 0;
-	if (begin < view.count)
-		skip = tids_before(arrival, sware_view_tuple(&view, begin));
-	else if (cursor->arrivesAhead)
-		cursor->skipLuck.linksToFollow = 0; /* this leaf was read in vain */
-	continue_where_entered(cursor, &position->left, true,
-						   begin > 0 || skip > 0);
-
-	right->more = right->linked = false;
-	for (;;)
-	{
-		int			end = sware_view_search_end(&view, &keys->high, begin);
-		int			none_from = end;
-
-		if (unlikely(keys->skip != NULL))
-			none_from = add_skipping_forward(cursor, &view, begin, skip, end);
-		else if (is_part_enough(cursor, end - begin))
-		{
-			int			stopped = add_all_tids(cursor, &view, begin, skip,
-											   end, cursor->readAtMost);
-
-			if (stopped < end)
-			{
-				/* the others are in the same leaf, from this tuple on */
-				right->more = right->linked = true;
-				right->sibling = position->page;
-				sware_set_tuple_border(&right->border, cursor->context, range,
-									   sware_view_tuple(&view, stopped));
-				return;
-			}
-		}
-		else
-			(void) add_all_tids(cursor, &view, begin, skip, end, INT_MAX);
-
-		/* the range may end within a posting list */
-		if (none_from < end)
-			end = none_from;
-		else if (end < view.count)
-		{
-			int			keep =
-				tids_before(&keys->high, sware_view_tuple(&view, end));
-
-			if (end > begin)
-				skip = 0;
-			if (unlikely(keep > skip))
-				add_tids(cursor, &view, end, skip, keep, true);
-		}
-		skip = 0;
-
-		if (end == view.count)
-			break;
-
-		/* this range ends here; the next one that may hold something? */
-		range = sware_scan_keys_first_range_above(keys, range + 1,
-												  sware_view_tuple(&view, end));
-		if (range == keys->rangeCount)
-			return;
-		sware_scan_keys_set_range(keys, range);
-		begin = sware_view_search(&view, &keys->low, end, view.count);
-	}
-
-	/* the page ends before the range does, or where it does */
-	if (sware_page_is_rightmost(BufferGetPage(buffer)))
+	if (sware_page_is_rightmost(view->page))
 		return;
-	high_key = sware_view_high_key(&view);
-	if (at_tuple && unlikely(is_too_far_left(cursor, high_key)))
+	high_key = sware_view_high_key(view);
+	if (cursor->position.left.border.hasTuple &&
+		unlikely(is_too_far_left(cursor, high_key)))
 	{
 		/* the link has led too far left: seek from the root */
 		right->more = true;
 		sware_copy_border(&right->border, cursor->context,
-						  &position->left.border);
+						  &cursor->position.left.border);
 		return;
 	}
-	range = sware_scan_keys_first_range_above(keys, range, high_key);
+	range = sware_scan_keys_first_range_above(keys, keys->range, high_key);
 	if (range == keys->rangeCount)
 		return;
 	right->more = true;
@@ -511,139 +433,36 @@ sware_read_leaf_forward(SwareTreeCursor *cursor, Buffer buffer)
 		sware_set_range_border(&right->border, range);
 }
 
-void
-sware_read_leaf_backward(SwareTreeCursor *cursor, Buffer buffer)
+/*
+ * The same to the left.  `is_in_vain` says that the leaf has no entry below the
+ * border of arrival, which had a tuple if `at_tuple`.
+ */
+static void
+continue_left(SwareTreeCursor *cursor, const SwareLeafView *view,
+			  bool is_in_vain, bool at_tuple)
 {
-	SwarePosition *position = &cursor->position;
 	SwareScanKeys *keys = &cursor->keys;
-	SwareContinuation *left = &position->left;
-	int64		range = cursor->arrival.range;
-	bool		at_tuple = cursor->arrival.hasTuple;
-	const SwareSearchKey *arrival;
-	SwareLeafView view;
-	bool		nothing_below;	/* has the page no entry below the border of
-								 * arrival? */
-	int			end;
-	int			keep = 0;
+	SwareContinuation *left = &cursor->position.left;
 
-	position->first = SWARE_MAX_TIDS_PER_PAGE;
-	position->last = SWARE_MAX_TIDS_PER_PAGE - 1;
-
-	sware_scan_keys_set_range(keys, range);
-	arrival = at_tuple || cursor->arrivesAhead ? &cursor->arrivalKey :
-		&keys->high;
-	sware_view_init(&view, cursor->scan->indexRelation, buffer);
-
-	end = at_tuple || arrival->columnCount > 0 ?
-		sware_view_search(&view, arrival, 0, view.count) : view.count;
-	if (end < view.count)
-		keep = tids_before(arrival, sware_view_tuple(&view, end));
-	nothing_below = end == 0 && keep == 0;
-
-	/*
-	 * A link that leads to a leaf in vain is a reason to skip leaves.  A
-	 * descent that does so has led to the same leaf again, as a rule.
-	 */
-	if (nothing_below && cursor->arrivesAhead && cursor->arrivesByLink)
-		cursor->skipLuck.linksToFollow = 0;
-	continue_where_entered(cursor, &position->right, false,
-						   end < view.count);
-	left->more = left->linked = false;
-	if (keep > 0)
-	{
-		IndexTuple	tuple = sware_view_tuple(&view, end);
-		int			skip = tids_before(&keys->low, tuple);
-
-		if (keep > skip)
-			add_tids(cursor, &view, end, skip, keep, false);
-		if (skip > 0)
-			return;				/* the range begins within the posting list */
-	}
-
-	for (;;)
-	{
-		int			begin = sware_view_search_begin(&view, &keys->low, end);
-		int			skip = 0;
-		bool		is_part = is_part_enough(cursor, end - begin);
-		int			stopped = begin;
-
-		/* the range may begin within a posting list */
-		if (begin < end)
-			skip = tids_before(&keys->low, sware_view_tuple(&view, begin));
-
-		if (unlikely(keys->skip != NULL))
-		{
-			int			none_below = add_skipping_backward(cursor, &view,
-														   begin, skip, end);
-
-			if (none_below > begin)
-			{
-				begin = none_below;
-				skip = 0;
-			}
-		}
-		else
-		{
-			for (int i = end - 1; i >= begin; i--)
-			{
-				IndexTuple	tuple = sware_view_tuple(&view, i);
-
-				add_tids(cursor, &view, i, i == begin ? skip : 0,
-						 sware_leaf_tuple_tid_count(tuple), false);
-				if (is_part && position->last - position->first + 1 >=
-					cursor->readAtMost)
-				{
-					stopped = i;
-					break;
-				}
-			}
-		}
-
-		if (stopped > begin)
-		{
-			/* the others are in the same leaf, below this tuple */
-			left->more = left->linked = true;
-			left->sibling = position->page;
-			sware_set_tuple_border(&left->border, cursor->context, range,
-								   sware_view_tuple(&view, stopped));
-			return;
-		}
-		if (skip > 0)
-			return;				/* there is only this range left, and it
-								 * begins here */
-		if (begin == 0)
-			break;
-
-		/* this range begins here; the next one that may hold something? */
-		range = sware_scan_keys_last_range_below(keys, range - 1,
-												 sware_view_tuple(&view,
-																  begin - 1));
-		if (range < 0)
-			return;
-		sware_scan_keys_set_range(keys, range);
-		end = sware_view_search(&view, &keys->high, 0, begin);
-	}
-
-	/* the range may begin on a page further left */
-	if (sware_page_is_leftmost(BufferGetPage(buffer)))
+	if (sware_page_is_leftmost(view->page))
 		return;
 	left->more = true;
-	if (nothing_below && at_tuple)
+	if (is_in_vain && at_tuple)
 	{
 		/* continue at the border of arrival */
 		left->linked = true;
 		sware_copy_border(&left->border, cursor->context,
-						  &position->right.border);
+						  &cursor->position.right.border);
 	}
-	else if (view.count > 0 &&
+	else if (view->count > 0 &&
 			 (keys->high.columnCount == 0 ||
-			  sware_compare_key(&keys->high, sware_view_tuple(&view, 0)) >= 0))
+			  sware_compare_key(&keys->high, sware_view_tuple(view, 0)) >= 0))
 	{
 		/*
 		 * If a descent has led here although the page has nothing below the
 		 * place, another one would lead here again.
 		 */
-		continue_range(cursor, left, sware_view_tuple(&view, 0), nothing_below,
+		continue_range(cursor, left, sware_view_tuple(view, 0), is_in_vain,
 					   false);
 	}
 	else
@@ -653,7 +472,99 @@ sware_read_leaf_backward(SwareTreeCursor *cursor, Buffer buffer)
 		 * descent to the upper end has led here, another one would lead here
 		 * again.
 		 */
-		left->linked = !at_tuple && range == cursor->arrival.range;
-		sware_set_range_border(&left->border, range);
+		left->linked = !at_tuple && keys->range == cursor->arrival.range;
+		sware_set_range_border(&left->border, keys->range);
 	}
+}
+
+void
+sware_read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
+{
+	SwarePosition *position = &cursor->position;
+	SwareScanKeys *keys = &cursor->keys;
+	SwareContinuation *side = forward ? &position->right : &position->left;
+	bool		at_tuple = cursor->arrival.hasTuple;
+	const SwareSearchKey *arrival;
+	SwareLeafView view;
+	LeafPlace	near;
+	bool		is_in_vain;		/* does nothing on the leaf lie beyond the
+								 * border of arrival? */
+
+	position->first = forward ? 0 : SWARE_MAX_TIDS_PER_PAGE;
+	position->last = position->first - 1;
+
+	sware_scan_keys_set_range(keys, cursor->arrival.range);
+	arrival = at_tuple || cursor->arrivesAhead ? &cursor->arrivalKey :
+		forward ? &keys->low : &keys->high;
+	sware_view_init(&view, cursor->scan->indexRelation, buffer);
+
+	near.i = forward ? 0 : view.count;
+	if (at_tuple || arrival->columnCount > 0)
+		near.i = sware_view_search(&view, arrival, 0, view.count);
+	near.tids = tids_before(&view, arrival, near.i);
+	is_in_vain = forward ? near.i == view.count : near.i + near.tids == 0;
+
+	/*
+	 * A link that leads to a leaf in vain is a reason to skip leaves.  Going
+	 * backward, a descent that does so has led to the same leaf again, as a
+	 * rule.
+	 */
+	if (is_in_vain && cursor->arrivesAhead &&
+		(forward || cursor->arrivesByLink))
+		cursor->skipLuck.linksToFollow = 0;
+	continue_where_entered(cursor, forward ? &position->left :
+						   &position->right, forward,
+						   forward ? near.i + near.tids > 0 :
+						   near.i < view.count);
+
+	side->more = side->linked = false;
+	for (;;)
+	{
+		const SwareSearchKey *end = forward ? &keys->high : &keys->low;
+		LeafPlace	far;
+		int64		range;
+		bool		is_part;
+
+		/* the range may end within a posting list */
+		far.i = sware_view_search_on(&view, end, near.i, forward);
+		far.tids = far.i < near.i || near.tids > 0 || forward ?
+			tids_before(&view, end, far.i) : 0;
+		far = add_between(cursor, &view, forward ? near : far,
+						  forward ? far : near, forward, &is_part);
+		if (is_part)
+		{
+			/* the others are in the same leaf, beyond this place */
+			side->more = side->linked = true;
+			side->sibling = position->page;
+			sware_set_tuple_border(&side->border, cursor->context, keys->range,
+								   sware_view_tuple(&view, far.i));
+			return;
+		}
+		if (!forward && far.tids > 0)
+			return;				/* there is only this range left, and it
+								 * begins here */
+		if (far.i == (forward ? view.count : 0))
+			break;
+
+		/* this range ends here; the next one that may hold something? */
+		range = forward ?
+			sware_scan_keys_first_range_above(keys, keys->range + 1,
+											  sware_view_tuple(&view, far.i)) :
+			sware_scan_keys_last_range_below(keys, keys->range - 1,
+											 sware_view_tuple(&view,
+															  far.i - 1));
+		if (range < 0 || range == keys->rangeCount)
+			return;
+		sware_scan_keys_set_range(keys, range);
+		near.i = forward ?
+			sware_view_search(&view, &keys->low, far.i, view.count) :
+			sware_view_search(&view, &keys->high, 0, far.i);
+		near.tids = 0;
+	}
+
+	/* the page ends before the range does, or where it does */
+	if (forward)
+		continue_right(cursor, &view);
+	else
+		continue_left(cursor, &view, is_in_vain, at_tuple);
 }

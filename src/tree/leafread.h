@@ -25,7 +25,7 @@
  * position what does not depend on its entries.  If the leaf is not one that
  * the border of arrival leads to, the position gets no items.
  */
-extern void sware_read_leaf_forward(SwareTreeCursor *cursor, Buffer buffer);
-extern void sware_read_leaf_backward(SwareTreeCursor *cursor, Buffer buffer);
+extern void sware_read_leaf(SwareTreeCursor *cursor, Buffer buffer,
+							bool forward);
 
 #endif							/* SWARE_LEAFREAD_H */

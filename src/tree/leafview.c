@@ -55,55 +55,47 @@ sware_view_search(const SwareLeafView *view, const SwareSearchKey *key,
 }
 
 /*
- * The same for the upper end of a range, searched from `from` to the view's
- * end.  As a rule the range has either all these tuples or only a few.
+ * The same for the other end of a range, searched from the gap before the
+ * tuple `from` to an end of the view.  As a rule the range has either all these
+ * tuples or only a few.
  */
 int
-sware_view_search_end(const SwareLeafView *view, const SwareSearchKey *key,
-					  int from)
+sware_view_search_on(const SwareLeafView *view, const SwareSearchKey *key,
+					 int from, bool forward)
 {
-	int			to = view->count;
+	int			low = forward ? from : 0;
+	int			high = forward ? view->count : from;
 
-	if (from == to || key->columnCount == 0 ||
-		sware_compare_key(key, sware_view_tuple(view, to - 1)) > 0)
-		return to;
-
-	to--;
-	for (int step = 1; from < to; step *= 2)
+	if (low == high || key->columnCount == 0)
+		return forward ? high : low;
+	if (forward)
 	{
-		int			probe = Min(from + step, to) - 1;
-
-		if (sware_compare_key(key, sware_view_tuple(view, probe)) <= 0)
-			return sware_view_search(view, key, from, probe);
-		from = probe + 1;
+		if (sware_compare_key(key, sware_view_tuple(view, high - 1)) > 0)
+			return high;
+		high--;
 	}
-	return from;
-}
-
-/*
- * The same for the lower end of a range, searched from the view's beginning
- * to `to`.
- */
-int
-sware_view_search_begin(const SwareLeafView *view, const SwareSearchKey *key,
-						int to)
-{
-	int			from = 0;
-
-	if (to == 0 || key->columnCount == 0 ||
-		sware_compare_key(key, sware_view_tuple(view, 0)) <= 0)
-		return 0;
-
-	from++;
-	for (int step = 1; from < to; step *= 2)
+	else
 	{
-		int			probe = Max(to - step, from);
-
-		if (sware_compare_key(key, sware_view_tuple(view, probe)) > 0)
-			return sware_view_search(view, key, probe + 1, to);
-		to = probe;
+		if (sware_compare_key(key, sware_view_tuple(view, low)) <= 0)
+			return low;
+		low++;
 	}
-	return from;
+
+	for (int step = 1; low < high; step *= 2)
+	{
+		int			probe = forward ? Min(low + step, high) - 1 :
+			Max(high - step, low);
+		bool		is_behind =
+			sware_compare_key(key, sware_view_tuple(view, probe)) > 0;
+
+		if (is_behind)
+			low = probe + 1;
+		else
+			high = probe;
+		if (is_behind != forward)
+			return sware_view_search(view, key, low, high);
+	}
+	return low;
 }
 
 /* Make a view of a leaf whose page header has been checked. */

@@ -90,9 +90,8 @@ extern void sware_view_init(SwareLeafView *view, Relation index,
 							Buffer buffer);
 extern int	sware_view_search(const SwareLeafView *view,
 							  const SwareSearchKey *key, int from, int to);
-extern int	sware_view_search_end(const SwareLeafView *view,
-								  const SwareSearchKey *key, int from);
-extern int	sware_view_search_begin(const SwareLeafView *view,
-									const SwareSearchKey *key, int to);
+extern int	sware_view_search_on(const SwareLeafView *view,
+								 const SwareSearchKey *key, int from,
+								 bool forward);
 
 #endif							/* SWARE_LEAFVIEW_H */

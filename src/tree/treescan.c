@@ -163,10 +163,7 @@ read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 	position->left.sibling = opaque->left;
 	position->right.sibling = opaque->right;
 	position->tuplesUsed = 0;
-	if (forward)
-		sware_read_leaf_forward(cursor, buffer);
-	else
-		sware_read_leaf_backward(cursor, buffer);
+	sware_read_leaf(cursor, buffer, forward);
 	cursor->readAtMost = cursor->readAtMost == SWARE_READ_FIRST ?
 		SWARE_READ_SECOND : SWARE_READ_ALL;
 
