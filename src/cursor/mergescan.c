@@ -39,6 +39,7 @@ init(SwareScan *scan)
 	scan->saved.tuple = NULL;
 	scan->saved.size = 0;
 	scan->bufferPin = InvalidBuffer;
+	scan->usesBuffer = false;
 	scan->claim = NULL;
 	scan->markMode = SWARE_SCAN_UNDECIDED;
 	scan->markState = SWARE_CURSOR_UNPOSITIONED;
@@ -70,13 +71,21 @@ sware_scan_begin(Relation index, int key_count, SwareBeforePage before_page)
 	scan->context = CurrentMemoryContext;
 	sware_visibility_init(&scan->visibility, descriptor, CurrentMemoryContext);
 	sware_tree_cursor_init(&scan->tree, descriptor, before_page);
-	sware_buffer_cursor_init(&scan->buffer, descriptor, &scan->tree.keys,
-							 &scan->visibility, CurrentMemoryContext);
 	init(scan);
 	descriptor->xs_itupdesc = RelationGetDescr(index);
 	descriptor->parallel_scan = NULL;	/* PostgreSQL sets it afterwards */
 	descriptor->opaque = scan;
 	return descriptor;
+}
+
+SwareBufferCursor *
+sware_scan_buffer(SwareScan *scan)
+{
+	if (!scan->usesBuffer)
+		sware_buffer_cursor_init(&scan->buffer, scan->scan, &scan->tree.keys,
+								 &scan->visibility, scan->context);
+	scan->usesBuffer = true;
+	return &scan->buffer;
 }
 
 /* Release all pins, and forget the positions of the scan and its mark. */
@@ -88,7 +97,8 @@ sware_scan_rewind(SwareScan *scan)
 	scan->seesLaterRows = false;
 	scan->markMode = SWARE_SCAN_UNDECIDED;
 	sware_visibility_rewind(&scan->visibility);
-	sware_buffer_cursor_rewind(&scan->buffer);
+	if (scan->usesBuffer)
+		sware_buffer_cursor_rewind(&scan->buffer);
 	sware_tree_cursor_rewind(&scan->tree);
 }
 
@@ -97,7 +107,8 @@ sware_scan_restart(IndexScanDesc descriptor)
 {
 	SwareScan  *scan = descriptor->opaque;
 
-	sware_scan_rewind(scan);
+	if (scan->mode != SWARE_SCAN_UNDECIDED)
+		sware_scan_rewind(scan);
 	sware_scan_keys_analyze(&scan->tree.keys, descriptor->keyData,
 							descriptor->numberOfKeys);
 }
@@ -112,7 +123,8 @@ sware_scan_end(SwareScan *scan)
 	sware_free_saved_entry(&scan->marked);
 	if (scan->claim)
 		pfree(scan->claim);
-	sware_buffer_cursor_end(&scan->buffer);
+	if (scan->usesBuffer)
+		sware_buffer_cursor_end(&scan->buffer);
 	sware_tree_cursor_end(&scan->tree);
 	pfree(scan);
 }
@@ -172,8 +184,7 @@ seek_in_buffer(SwareScan *scan, bool forward)
 		scan->lastIsInLeaf = false;
 		scan->last = NULL;
 	}
-	before_page(scan);
-	sware_buffer_cursor_seek(&scan->buffer, forward, scan->last);
+	sware_buffer_cursor_seek(sware_scan_buffer(scan), forward, scan->last);
 	SWARE_FAULT_POINT("scan-buffer-read");
 }
 
@@ -207,6 +218,7 @@ static void
 seek(SwareScan *scan, bool forward)
 {
 	unpin_buffer_page(scan);
+	before_page(scan);
 	seek_in_buffer(scan, forward);
 	seek_in_tree(scan, forward);
 }
@@ -246,6 +258,15 @@ merge_begin(SwareScan *scan, ScanDirection direction)
 
 	scan->state = SWARE_CURSOR_UNPOSITIONED;
 	scan->seesLaterRows = sware_scan_sees_later_rows(scan->scan);
+	before_page(scan);
+	if (!scan->seesLaterRows && !sware_scan_has_staged(scan->scan) &&
+		sware_buffer_is_known_empty(scan->scan->indexRelation))
+	{
+		SWARE_FAULT_POINT("scan-buffer-read");
+		scan->mode = SWARE_SCAN_TREE;
+		return;
+	}
+
 	seek_in_buffer(scan, forward);
 	sware_merge_relieve_buffer(scan);
 	if (scan->buffer.batch.count == 0)

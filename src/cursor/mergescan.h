@@ -17,8 +17,8 @@
  *	  pages already read: both cursors seek again, buffer first, beyond the
  *	  entry returned last.
  *
- * If the first batch is empty, only the tree is scanned, which costs as much as
- * without a buffer.
+ * If the first batch is empty, or it is known without a look that the buffer
+ * is, only the tree is scanned, which costs as much as without a buffer.
  *
  *-------------------------------------------------------------------------
  */
@@ -93,6 +93,7 @@ typedef struct SwareScan
 	SwareCursorState markState;
 	SwareSavedEntry marked;
 
+	bool		usesBuffer;		/* has `buffer` been set up? */
 	SwareBufferCursor buffer;
 	SwareTreeCursor tree;		/* last, because it is large */
 } SwareScan;
@@ -105,6 +106,10 @@ typedef struct SwareScan
 extern IndexScanDesc sware_scan_begin(Relation index, int key_count,
 									  SwareBeforePage before_page);
 extern void sware_scan_rewind(SwareScan *scan);
+
+/* The scan's cursor over the buffer, which is set up when it is first used. */
+extern SwareBufferCursor *sware_scan_buffer(SwareScan *scan);
+
 extern void sware_scan_restart(IndexScanDesc descriptor);
 
 /*

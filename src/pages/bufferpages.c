@@ -63,6 +63,20 @@ sware_buffer_read_state(Relation index, SwareBufferState *state)
 	return !sware_buffer_state_is_empty(state);
 }
 
+/*
+ * Has the buffer no pages, as far as this backend remembers the metapage, which
+ * has not changed since?
+ */
+bool
+sware_buffer_is_known_empty(Relation index)
+{
+	SwareCache *cache = sware_cache(index);
+
+	return sware_is_page_version(index, SWARE_METAPAGE,
+								 cache->metapageVersion) &&
+		sware_buffer_state_is_empty(&cache->bufferState);
+}
+
 /* Returns the buffer's generation.  Locks as sware_buffer_read_state does. */
 uint64
 sware_buffer_generation(Relation index)

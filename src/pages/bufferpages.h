@@ -57,6 +57,7 @@ typedef struct SwareEntryPlace
 } SwareEntryPlace;
 
 extern bool sware_buffer_read_state(Relation index, SwareBufferState *state);
+extern bool sware_buffer_is_known_empty(Relation index);
 extern uint64 sware_buffer_generation(Relation index);
 extern int	sware_buffer_list_pages(Relation index, uint16 state,
 									SwareListedPage **pages);

@@ -277,7 +277,7 @@ find_interval(SwareScan *scan, SwareParallelScan *shared,
 	place->below = !forward;
 	claim->hasEnd = sware_tree_interval_end(place, forward, leaves, end);
 	place->below = false;
-	if (sware_buffer_interval_end(&scan->buffer, forward, place,
+	if (sware_buffer_interval_end(sware_scan_buffer(scan), forward, place,
 								  claim->hasEnd ? end : NULL,
 								  Max(leaves * ENTRIES_PER_LEAF, MIN_BUFFERED),
 								  end))

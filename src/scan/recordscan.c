@@ -100,7 +100,8 @@ sware_offer_record(SwareScan *scan, ScanDirection direction)
 	 * other snapshots see.  A scan that begins at the other end may not know
 	 * that.
 	 */
-	if (scan->mode != SWARE_SCAN_TREE || scan->buffer.passedOver ||
+	if (scan->mode != SWARE_SCAN_TREE ||
+		(scan->usesBuffer && scan->buffer.passedOver) ||
 		!ScanDirectionIsForward(direction) ||
 		scan->tree.state != SWARE_CURSOR_ON_ITEM || position->right.more)
 		return;

@@ -131,7 +131,7 @@ sware_getbitmap(IndexScanDesc descriptor, TIDBitmap *bitmap)
 	scan->mode = SWARE_SCAN_TREE;
 	tree->readAtMost = SWARE_READ_ALL;
 	publish_staged(descriptor);
-	sware_buffer_cursor_visit_all(&scan->buffer, &visitor);
+	sware_buffer_cursor_visit_all(sware_scan_buffer(scan), &visitor);
 	total = visitor.visited;
 	sware_merge_relieve_buffer(scan);
 

@@ -128,7 +128,7 @@ make_scan(Relation index)
 	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
 	IndexScanDesc scan = sware_scan_begin(index, columns, NULL);
 
-	((SwareScan *) scan->opaque)->buffer.filter.asksForKeys = true;
+	sware_scan_buffer(scan->opaque)->filter.asksForKeys = true;
 	for (int i = 0; i < columns; i++)
 	{
 		Oid			type = index->rd_opcintype[i];
