@@ -2,7 +2,7 @@
  *
  * callbacks.h
  *	  The access method's callbacks, except those of builds (build.h), scans
- *	  (scan.h, parallelscan.h) and options (options.h).
+ *	  (scan.h) and options (options.h).
  *
  * PostgreSQL's amapi.h and its chapter "Index Access Method Interface
  * Definition" say what each callback does.

@@ -15,7 +15,6 @@
 #include "am/callbacks.h"
 #include "build/build.h"
 #include "base/options.h"
-#include "scan/parallelscan.h"
 #include "scan/scan.h"
 #include "base/compat.h"
 

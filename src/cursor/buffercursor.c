@@ -18,7 +18,6 @@
 #include "cursor/onerow.h"
 #include "cursor/pagedigest.h"
 #include "cursor/stagedsource.h"
-#include "cursor/taking.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"

@@ -30,6 +30,7 @@
 #include "cursor/bufferbatch.h"
 #include "cursor/buffermarks.h"
 #include "cursor/bufferview.h"
+#include "cursor/listreader.h"
 #include "cursor/savedentry.h"
 #include "cursor/scanfilter.h"
 #include "cursor/visibility.h"
@@ -138,5 +139,39 @@ extern bool sware_buffer_cursor_met_dead_pages(SwareBufferCursor *cursor);
  */
 extern void sware_buffer_cursor_visit_all(SwareBufferCursor *cursor,
 										  SwareVisitor *visitor);
+
+/* taking.c */
+
+/* Take those candidates that are wanted. */
+extern void sware_take_candidates(SwareBufferCursor *cursor,
+								  const SwareCandidates *candidates);
+
+/*
+ * Take the wanted entries of a list that is in order and without duplicates,
+ * and count them in *taken.  The reader has been initialised; `source` is that
+ * of the entries.  Returns false if the list is gone.
+ */
+extern bool sware_take_from_list(SwareBufferCursor *cursor,
+								 SwareListReader *reader,
+								 SwareEntrySource source, int *taken);
+
+/* bufferinterval.c */
+
+/*
+ * Find an entry of the buffer that lies about `entries` entries beyond
+ * `place`, in the direction of the scan.  It is copied to `found`, which has
+ * SWARE_MAX_ENTRY_SIZE bytes, and may be the memory of `end`.
+ *
+ * Only entries before `end` count, or, if that is NULL, before the end of the
+ * scan's last range; and only those of sorted zones, so that no buffer page
+ * has to be read.  Returns false if fewer than twice as many entries are known
+ * to be there.
+ *
+ * The cursor has been rewound.  Reads pages, and runs comparators; the caller
+ * holds no lock on a page.
+ */
+extern bool sware_buffer_interval_end(SwareBufferCursor *cursor, bool forward,
+									  const SwareSearchKey *place, IndexTuple end,
+									  int entries, IndexTuple found);
 
 #endif							/* SWARE_BUFFERCURSOR_H */

@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * bufferinterval.c
- *	  Where intervals of a parallel scan end in the buffer.  See
- *	  bufferinterval.h.
+ *	  Where intervals of a parallel scan end if the buffer has many entries.
  *
  * The numbers of entries are estimates, and an interval may end at any entry:
  * it does no harm if the entry there has gone to the tree meanwhile, or was
@@ -12,7 +11,7 @@
  */
 #include "postgres.h"
 
-#include "cursor/bufferinterval.h"
+#include "cursor/buffercursor.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "pages/bufferpages.h"

@@ -43,7 +43,7 @@ typedef enum SwareScanMode
 	SWARE_SCAN_MERGE
 } SwareScanMode;
 
-/* What a scan for one key has of the record cache (scan/recordscan.h). */
+/* What a scan for one key has of the record cache (scan/recordscan.c). */
 typedef struct SwareScanRecord
 {
 	bool		isAsked;		/* has the cache been asked, or passed over,
@@ -106,11 +106,10 @@ typedef struct SwareScan
 extern IndexScanDesc sware_scan_begin(Relation index, int key_count,
 									  SwareBeforePage before_page);
 extern void sware_scan_rewind(SwareScan *scan);
+extern void sware_scan_restart(IndexScanDesc descriptor);
 
 /* The scan's cursor over the buffer, which is set up when it is first used. */
 extern SwareBufferCursor *sware_scan_buffer(SwareScan *scan);
-
-extern void sware_scan_restart(IndexScanDesc descriptor);
 
 /*
  * Can a scan that has been restarted, of one range, find anything?  After true,

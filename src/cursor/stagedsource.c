@@ -9,7 +9,6 @@
 #include "postgres.h"
 
 #include "cursor/stagedsource.h"
-#include "cursor/taking.h"
 #include "layout/tuple.h"
 #include "staging/stagedruns.h"
 

@@ -1,8 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * taking.c
- *	  Taking those entries into a buffer cursor's batch that are wanted.  See
- *	  taking.h.
+ *	  Taking those entries into a buffer cursor's batch that are wanted; or, if
+ *	  the cursor has a visitor, handing them to that.
+ *
+ * Comparators and conditions run, so callers hold no locks.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,7 +13,7 @@
 #include "miscadmin.h"
 #include "utils/snapmgr.h"
 
-#include "cursor/taking.h"
+#include "cursor/buffercursor.h"
 #include "keys/skip.h"
 
 /*

@@ -1,7 +1,21 @@
 /*-------------------------------------------------------------------------
  *
  * parallelscan.c
- *	  Parallel index scans.  See parallelscan.h.
+ *	  Parallel index scans: the order of entries is cut into intervals, which
+ *	  the participants claim one after another, in the direction of the scan.
+ *
+ * A participant claims an interval, scans buffer and tree for its entries
+ * alone (mergescan.h), and claims the next one.  nbtree hands out leaves
+ * instead.  That would not do here, since a leaf says nothing about entries of
+ * the buffer, and an entry need not stay on its leaf.  But each entry lies in
+ * exactly one interval, whether it is in the buffer, in the tree, or on its
+ * way there, and whatever pages are split or deleted meanwhile.
+ *
+ * Intervals end where leaves begin (tree/treeinterval.c), or earlier if the
+ * buffer has many entries there (cursor/bufferinterval.c).  The shared state
+ * has the place where the next interval begins.  One participant at a time
+ * moves it on, for which it reads pages; others that want to claim wait on a
+ * condition variable.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,11 +27,10 @@
 #include "storage/spin.h"
 
 #include "base/faultpoint.h"
-#include "cursor/bufferinterval.h"
 #include "keys/searchkey.h"
 #include "keys/skip.h"
 #include "layout/page.h"
-#include "scan/parallelscan.h"
+#include "scan/scan.h"
 #include "tree/tree.h"
 
 /*

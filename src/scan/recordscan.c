@@ -1,7 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * recordscan.c
- *	  Scans that use the record cache.
+ *	  A scan that looks up one key takes the TIDs from the record cache, or
+ *	  fills the cache (records/recordcache.h).
+ *
+ * That is done for an index scan with an MVCC snapshot whose only condition is
+ * equality, of the column's own type.  It is not done if this session has
+ * staged entries for the index, or may insert rows that the scan sees; nor for
+ * index-only scans, in parallel plans, in transactions that began in recovery,
+ * and where rows may be removed that a snapshot sees (old_snapshot_threshold).
+ *
+ * The scan has taken its predicate lock when it was restarted, so it does not
+ * matter to serializable transactions where the TIDs come from.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,7 +25,7 @@
 #include "base/compat.h"
 #include "base/faultpoint.h"
 #include "cursor/stagedsource.h"
-#include "scan/recordscan.h"
+#include "scan/scan.h"
 
 /* Does a scan look up one key, so that a record says what it finds? */
 static bool

@@ -11,8 +11,6 @@
 
 #include "cursor/mergescan.h"
 #include "cursor/stagedsource.h"
-#include "scan/parallelscan.h"
-#include "scan/recordscan.h"
 #include "scan/scan.h"
 #include "unique/stager.h"
 #include "locks/predicatelocks.h"

@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * scan.h
- *	  The access method's callbacks for scans, but for those of parallel ones
- *	  (parallelscan.h).
+ *	  The access method's callbacks for scans, and what these share.
  *
  * PostgreSQL's amapi.h and its chapter "Index Access Method Interface
  * Definition" say what each does.  The caller holds AccessShareLock on the
@@ -19,6 +18,9 @@
 #include "access/relscan.h"
 #include "nodes/tidbitmap.h"
 
+#include "base/compat.h"
+#include "cursor/mergescan.h"
+
 extern IndexScanDesc sware_beginscan(Relation index, int key_count,
 									 int order_by_count);
 extern void sware_rescan(IndexScanDesc scan, ScanKey keys, int key_count,
@@ -28,5 +30,38 @@ extern int64 sware_getbitmap(IndexScanDesc scan, TIDBitmap *bitmap);
 extern void sware_endscan(IndexScanDesc scan);
 extern void sware_markpos(IndexScanDesc scan);
 extern void sware_restrpos(IndexScanDesc scan);
+
+/* recordscan.c */
+
+/*
+ * Ask the cache for the scan's key, before anything of the index is read.  May
+ * read the metapage, and raise errors of that.
+ */
+extern void sware_ask_for_record(IndexScanDesc descriptor,
+								 ScanDirection direction);
+
+/* Go to the next TID of the record that the scan has; false: there is none. */
+extern bool sware_next_of_record(IndexScanDesc descriptor,
+								 ScanDirection direction);
+
+/* Install what the scan has found, after its first sware_scan_next. */
+extern void sware_offer_record(SwareScan *scan, ScanDirection direction);
+
+/* parallelscan.c */
+
+/*
+ * The callbacks amestimateparallelscan, aminitparallelscan, amparallelrescan.
+ */
+extern Size sware_estimateparallelscan(SWARE_ESTIMATE_PARALLEL_SCAN_PARAMETERS);
+extern void sware_initparallelscan(void *target);
+extern void sware_parallelrescan(IndexScanDesc descriptor);
+
+/*
+ * Claim the next interval, and restrict the scan's keys to it.  The caller has
+ * rewound the cursors of the scan, and holds no content locks.  Returns false,
+ * with keys that are not restricted, if no interval is left.  Waits for
+ * another participant that is claiming; the wait can be cancelled.
+ */
+extern bool sware_claim_interval(SwareScan *scan, ScanDirection direction);
 
 #endif							/* SWARE_SCAN_H */

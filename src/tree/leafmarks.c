@@ -1,8 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * leafmarks.c
- *	  Marking entries of a leaf whose rows are dead to everybody.  See
- *	  leafmarks.h.
+ *	  Marking entries of a leaf whose rows are dead to everybody.
+ *
+ * A tree cursor notes the dead entries that it has returned, and marks them
+ * when it leaves their leaf.  The leaf was copied, and may have changed since,
+ * so it has to be found out whether it is still the same.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,7 +18,7 @@
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
-#include "tree/leafmarks.h"
+#include "tree/treescan.h"
 
 Buffer
 sware_lock_unchanged_leaf(SwareTreeCursor *cursor)

@@ -1,7 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * leafread.c
- *	  Reading a leaf into the position of a tree cursor.  See leafread.h.
+ *	  Reading a leaf into the position of a tree cursor.
+ *
+ * The items that qualify are those from the border of arrival on, in the
+ * direction of the scan: of the current range, and of all further ranges that
+ * have a part on the leaf.  Both ends of the position get their continuation.
+ *
+ * If entries of the ranges can be skipped (skip.h), they are skipped within the
+ * leaf, too.  If the cursor reads a few entries of a leaf only, the others are
+ * what comes next at that side, in the same leaf.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,8 +20,8 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
-#include "tree/leafread.h"
 #include "tree/leafview.h"
+#include "tree/treescan.h"
 
 /* To read a few tuples, and then on, costs about as much as so many more. */
 #define COST_OF_PART	48
@@ -261,7 +269,8 @@ add_skipping(SwareTreeCursor *cursor, const SwareLeafView *view, int begin,
 			case SWARE_SKIP_AHEAD:
 				here = i;
 				i = sware_view_search_on(view, &place,
-										 forward ? here : here + 1, forward);
+										 forward ? here : here + 1, forward,
+										 false);
 				i = forward ? Min(i, end) : Max(i, begin) - 1;
 				note_skipped(cursor, (i - here) * step);
 				break;
@@ -526,7 +535,8 @@ sware_read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 		bool		is_part;
 
 		/* the range may end within a posting list */
-		far.i = sware_view_search_on(&view, end, near.i, forward);
+		far.i = sware_view_search_on(&view, end, near.i, forward,
+									 keys->hasOnlyEqualities);
 		far.tids = far.i < near.i || near.tids > 0 || forward ?
 			tids_before(&view, end, far.i) : 0;
 		far = add_between(cursor, &view, forward ? near : far,

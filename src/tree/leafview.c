@@ -57,32 +57,33 @@ sware_view_search(const SwareLeafView *view, const SwareSearchKey *key,
 /*
  * The same for the other end of a range, searched from the gap before the
  * tuple `from` to an end of the view.  As a rule the range has either all these
- * tuples or only a few.
+ * tuples or only a few; with `has_few` only the latter is likely.
  */
 int
 sware_view_search_on(const SwareLeafView *view, const SwareSearchKey *key,
-					 int from, bool forward)
+					 int from, bool forward, bool has_few)
 {
 	int			low = forward ? from : 0;
 	int			high = forward ? view->count : from;
 
 	if (low == high || key->columnCount == 0)
 		return forward ? high : low;
-	if (forward)
+	if (!has_few && forward)
 	{
 		if (sware_compare_key(key, sware_view_tuple(view, high - 1)) > 0)
 			return high;
 		high--;
 	}
-	else
+	else if (!has_few)
 	{
 		if (sware_compare_key(key, sware_view_tuple(view, low)) <= 0)
 			return low;
 		low++;
 	}
 
-	for (int step = 1; low < high; step *= 2)
+	for (int step = 1, previous = 0; low < high;)
 	{
+		int			next = step + previous;
 		int			probe = forward ? Min(low + step, high) - 1 :
 			Max(high - step, low);
 		bool		is_behind =
@@ -94,6 +95,8 @@ sware_view_search_on(const SwareLeafView *view, const SwareSearchKey *key,
 			high = probe;
 		if (is_behind != forward)
 			return sware_view_search(view, key, low, high);
+		previous = step;
+		step = next;
 	}
 	return low;
 }

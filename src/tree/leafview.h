@@ -92,6 +92,6 @@ extern int	sware_view_search(const SwareLeafView *view,
 							  const SwareSearchKey *key, int from, int to);
 extern int	sware_view_search_on(const SwareLeafView *view,
 								 const SwareSearchKey *key, int from,
-								 bool forward);
+								 bool forward, bool has_few);
 
 #endif							/* SWARE_LEAFVIEW_H */

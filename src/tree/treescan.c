@@ -42,8 +42,6 @@
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
 #include "tree/descent.h"
-#include "tree/leafmarks.h"
-#include "tree/leafread.h"
 #include "tree/treescan.h"
 
 /*

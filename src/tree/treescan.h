@@ -25,6 +25,7 @@
 #include "access/genam.h"
 #include "access/relscan.h"
 #include "access/sdir.h"
+#include "storage/buf.h"
 
 #include "keys/scankeys.h"
 #include "keys/searchkey.h"
@@ -186,5 +187,36 @@ sware_tree_cursor_tuple(SwareTreeCursor *cursor)
 						 cursor->position
 						 .tupleOffsets[cursor->position.current]);
 }
+
+/* leafread.c */
+
+/*
+ * Read a leaf in a direction.  The caller has locked it, and has set in the
+ * position what does not depend on its entries.  If the leaf is not one that
+ * the border of arrival leads to, the position gets no items.
+ */
+extern void sware_read_leaf(SwareTreeCursor *cursor, Buffer buffer,
+							bool forward);
+
+/* leafmarks.c */
+
+/*
+ * Share-lock the position's leaf, which is logged and not pinned, if nothing
+ * has changed on it since it was read but marks of dead entries.  Otherwise
+ * returns InvalidBuffer.
+ *
+ * Every change raises the page's LSN, on a standby, too, where redo makes it.
+ * So does whatever deletes the page and uses it again; it also raises the
+ * incarnation, so the link would not lead there.  Marks are hints: they may
+ * leave the LSN as it is, or (with checksums) raise it, which only costs the
+ * caller something.
+ */
+extern Buffer sware_lock_unchanged_leaf(SwareTreeCursor *cursor);
+
+/*
+ * Mark the items that have been noted as dead.  Must be called before the
+ * position changes or loses its pin.
+ */
+extern void sware_mark_dead_items(SwareTreeCursor *cursor);
 
 #endif							/* SWARE_TREESCAN_H */
