@@ -205,19 +205,25 @@ copies_to_foreign_table(const CopyStmt *copy)
 	return false;
 }
 
+/* May a statement's own plan change tables? */
+static inline bool
+modifies_tables(const QueryDesc *query)
+{
+	return query->operation != CMD_SELECT ||
+		query->plannedstmt->hasModifyingCTE;
+}
+
 /* Note that the executor begins to run a statement, or to finish it. */
 static void
 begin_query(QueryDesc *query)
 {
-	PlannedStmt *statement = query->plannedstmt;
-	bool		inserts = query->operation != CMD_SELECT ||
-		statement->hasModifyingCTE;
-
 	if (!sware_uses_foreign_tables)
 		sware_uses_foreign_tables = has_foreign_tables(query);
-	begin_statement(kind_of_statement(statement),
-					inserts ? query->estate->es_output_cid : InvalidCommandId,
-					query);
+	if (modifies_tables(query))
+		begin_statement(kind_of_statement(query->plannedstmt),
+						query->estate->es_output_cid, query);
+	else
+		begin_statement(SWARE_STATEMENT_STAGES, InvalidCommandId, query);
 }
 
 static void
@@ -250,6 +256,16 @@ static void
 executor_finish(QueryDesc *query)
 {
 	SwareStatement outer = sware_statement;
+
+	/* what only reads has no triggers, and is over when it has run */
+	if (!modifies_tables(query) && sware_staged_indexes == 0)
+	{
+		if (previous_executor_finish)
+			previous_executor_finish(query);
+		else
+			standard_ExecutorFinish(query);
+		return;
+	}
 
 	begin_query(query);
 	PG_TRY();
