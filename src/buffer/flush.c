@@ -41,7 +41,7 @@
 #include "buffer/sweep.h"
 #include "buffer/tails.h"
 #include "keys/searchkey.h"
-#include "keys/sorter.h"
+#include "sort/sorter.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "locks/changes.h"

@@ -11,7 +11,7 @@
 #include "access/relscan.h"
 #include "nodes/execnodes.h"
 
-#include "build/entrysort.h"
+#include "sort/entrysort.h"
 
 typedef struct SwareCollected
 {

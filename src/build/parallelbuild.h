@@ -13,7 +13,7 @@
 #define SWARE_PARALLELBUILD_H
 
 #include "build/collect.h"
-#include "build/entrymerge.h"
+#include "sort/entrymerge.h"
 
 typedef struct SwareParallelBuild SwareParallelBuild;
 

@@ -14,7 +14,7 @@
 #define SWARE_SCANORDER_H
 
 #include "keys/abbreviation.h"
-#include "keys/itemsort.h"
+#include "sort/itemsort.h"
 #include "keys/searchkey.h"
 
 typedef struct SwareScanOrder

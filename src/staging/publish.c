@@ -26,7 +26,7 @@
 #include "locks/predicatelocks.h"
 #include "records/recordcache.h"
 #include "buffer/buffer.h"
-#include "keys/sorter.h"
+#include "sort/sorter.h"
 #include "staging/staginginternal.h"
 #include "shared/statistics.h"
 #include "base/faultpoint.h"

@@ -26,7 +26,7 @@
 #ifndef SWARE_STAGEDRUNS_H
 #define SWARE_STAGEDRUNS_H
 
-#include "keys/itemsort.h"
+#include "sort/itemsort.h"
 #include "keys/searchkey.h"
 #include "staging/entrychain.h"
 #include "staging/staging.h"

@@ -21,7 +21,7 @@
 #include "keys/abbreviation.h"
 #include "keys/hashfunction.h"
 #include "keys/searchkey.h"
-#include "keys/sorter.h"
+#include "sort/sorter.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"

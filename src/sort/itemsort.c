@@ -25,7 +25,7 @@
 #include "utils/memutils.h"
 
 #include "keys/entry.h"
-#include "keys/itemsort.h"
+#include "sort/itemsort.h"
 
 /* fewer items than this are sorted without buckets */
 #define MIN_DISTRIBUTED	128

@@ -22,9 +22,9 @@
 #include "utils/memutils.h"
 
 #include "keys/entry.h"
-#include "keys/itemsort.h"
+#include "sort/itemsort.h"
 #include "keys/searchkey.h"
-#include "keys/sorter.h"
+#include "sort/sorter.h"
 #include "shared/statistics.h"
 
 /*

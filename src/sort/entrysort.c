@@ -29,8 +29,8 @@
 #include "utils/memutils.h"
 
 #include "base/faultpoint.h"
-#include "build/entrysort.h"
-#include "build/orderedlist.h"
+#include "sort/entrysort.h"
+#include "sort/orderedlist.h"
 #include "keys/entry.h"
 #include "keys/entryform.h"
 #include "keys/searchkey.h"

@@ -14,7 +14,7 @@
 
 #include "lib/binaryheap.h"
 
-#include "build/entrymerge.h"
+#include "sort/entrymerge.h"
 
 /*
  * The number of items by which the fetching of entries into the processor's

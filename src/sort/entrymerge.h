@@ -8,8 +8,8 @@
 #ifndef SWARE_ENTRYMERGE_H
 #define SWARE_ENTRYMERGE_H
 
-#include "build/orderedlist.h"
-#include "keys/itemsort.h"
+#include "sort/orderedlist.h"
+#include "sort/itemsort.h"
 
 typedef struct SwareEntryMerge SwareEntryMerge;
 

@@ -12,7 +12,7 @@
 #include "storage/fileset.h"
 #include "utils/rel.h"
 
-#include "build/entrymerge.h"
+#include "sort/entrymerge.h"
 #include "layout/tuple.h"
 
 /*

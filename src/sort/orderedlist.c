@@ -20,7 +20,7 @@
 #include "storage/buffile.h"
 #include "utils/memutils.h"
 
-#include "build/orderedlist.h"
+#include "sort/orderedlist.h"
 #include "layout/page.h"
 
 #define BIN_SIZE		(64 * 1024)
