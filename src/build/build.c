@@ -23,9 +23,9 @@
 #include "build/build.h"
 #include "build/collect.h"
 #include "build/duplicates.h"
+#include "build/parallelbuild.h"
 #include "sort/entrymerge.h"
 #include "sort/entrysort.h"
-#include "build/parallelbuild.h"
 #include "staging/staging.h"
 #include "zones/zones.h"
 #include "base/compat.h"
@@ -163,13 +163,13 @@ collect_and_sort(BuildState *build, Relation heap, Relation index,
 }
 
 /*
- * Load the sorted entries into the tree.  Equal keys of a unique index meet
- * here, so it is here that duplicates are found.  Dead rows that some snapshot
- * may still see have entries, too; their keys are not checked, since other
- * rows may have the same keys.
+ * Load the sorted entries, of which there are `count`, into the tree.  Equal
+ * keys of a unique index meet here, so it is here that duplicates are found.
+ * Dead rows that some snapshot may still see have entries, too; their keys are
+ * not checked, since other rows may have the same keys.
  */
 static void
-load_tree(BuildState *build, Relation index)
+load_tree(BuildState *build, Relation index, int64 count)
 {
 	SwareEntryMerge *merge = sware_entry_sort_merge(build->sort);
 	SwareBulkload *load = sware_bulkload_begin(index);
@@ -178,7 +178,7 @@ load_tree(BuildState *build, Relation index)
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_LOAD);
 	if (build->parallel)
-		sware_parallel_build_add_lists(build->parallel, merge);
+		sware_parallel_build_add_files(build->parallel, merge);
 	sware_entry_merge_perform(merge);
 	while ((entry = sware_entry_merge_next(merge)) != NULL)
 	{
@@ -191,6 +191,9 @@ load_tree(BuildState *build, Relation index)
 			pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
 	}
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
+	if (done != count)
+		elog(ERROR, "sorting has returned " INT64_FORMAT " of " INT64_FORMAT " entries of index \"%s\"",
+			 done, count, RelationGetRelationName(index));
 	sware_bulkload_finish(load);
 	sware_entry_merge_end(merge);
 }
@@ -219,7 +222,8 @@ sware_build(Relation heap, Relation index, IndexInfo *index_info)
 	if (build.parallel)
 		participants = sware_parallel_build_participants(build.parallel);
 	build.sort = sware_entry_sort_begin(index, heap,
-										maintenance_work_mem / participants);
+										maintenance_work_mem / participants,
+										NULL, 0);
 	if (index_info->ii_Unique)
 		build.duplicateCheck =
 			sware_duplicate_check_begin(index, heap,
@@ -227,7 +231,7 @@ sware_build(Relation heap, Relation index, IndexInfo *index_info)
 										sware_entry_sort_comparator(
 																	build.sort));
 	collected = collect_and_sort(&build, heap, index, index_info);
-	load_tree(&build, index);
+	load_tree(&build, index, collected.entries);
 	if (build.duplicateCheck)
 		sware_duplicate_check_end(build.duplicateCheck);
 	sware_entry_sort_end(build.sort);

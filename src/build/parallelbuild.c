@@ -5,8 +5,9 @@
  *
  * Leader and workers share a scan of the table.  Each sorts its part, in an
  * even share of maintenance_work_mem.  Workers export their parts to shared
- * temporary files and exit; the leader keeps its own part in memory.  While the
- * leader merges, only its own share of the memory is in use.
+ * temporary files and exit; the leader keeps its own part where it is.  While
+ * the leader merges, its own share of the memory is in use, and of each
+ * worker's what reading its files takes.
  *
  * If the table is in order, workers do not sort either: each gets ascending
  * blocks, so its part is in order, too.
@@ -45,6 +46,8 @@
 typedef struct WorkerResult
 {
 	SwareCollected collected;
+	int			files;			/* how many it has written, some of which may
+								 * have been merged into others */
 	bool		brokenHotChain;
 	BufferUsage bufferUsage;
 	WalUsage	walUsage;
@@ -238,11 +241,20 @@ sware_parallel_build_wait(SwareParallelBuild *build, SwareCollected *collected,
  * parallel build does.
  */
 void
-sware_parallel_build_add_lists(SwareParallelBuild *build,
+sware_parallel_build_add_files(SwareParallelBuild *build,
 							   SwareEntryMerge *merge)
 {
 	for (int i = 0; i < build->context->nworkers_launched; i++)
-		sware_entry_sort_add_exported(merge, &build->shared->files.fs, i);
+	{
+		for (int j = 0; j < build->shared->results[i].files; j++)
+		{
+			SwareSortedFile *file =
+				sware_sorted_file_open(&build->shared->files.fs, i, j);
+
+			if (file)
+				sware_entry_merge_add(merge, file, NULL, 0);
+		}
+	}
 }
 
 /* End the parallel build, and with it parallel mode. */
@@ -259,17 +271,16 @@ do_part(SharedBuild *shared, ParallelTableScanDesc scan, Relation heap,
 {
 	IndexInfo  *index_info = BuildIndexInfo(index);
 	SwareEntrySort *sort =
-		sware_entry_sort_begin_shared(index, heap,
-									  maintenance_work_mem /
-									  shared->participants,
-									  &shared->files.fs, ParallelWorkerNumber);
+		sware_entry_sort_begin(index, heap,
+							   maintenance_work_mem / shared->participants,
+							   &shared->files.fs, ParallelWorkerNumber);
 
 	index_info->ii_Concurrent = shared->concurrent;
 	result->collected =
 		sware_collect_entries(sort, heap, index, index_info, scan);
 	result->brokenHotChain = index_info->ii_BrokenHotChain;
 	SWARE_FAULT_POINT("build-worker");
-	sware_entry_sort_export(sort);
+	result->files = sware_entry_sort_export(sort);
 	sware_entry_sort_end(sort);
 }
 

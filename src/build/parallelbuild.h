@@ -26,7 +26,7 @@ extern ParallelTableScanDesc
 extern void sware_parallel_build_wait(SwareParallelBuild *build,
 									  SwareCollected *collected,
 									  IndexInfo *index_info);
-extern void sware_parallel_build_add_lists(SwareParallelBuild *build,
+extern void sware_parallel_build_add_files(SwareParallelBuild *build,
 										   SwareEntryMerge *merge);
 extern void sware_parallel_build_end(SwareParallelBuild *build);
 

@@ -42,8 +42,7 @@
 typedef struct KnownEntries
 {
 	TupleDesc	descriptor;
-	const char *first;			/* where the pointer to the first one is */
-	Size		distance;		/* from one pointer to the next */
+	const IndexTuple *entries;
 	int64		count;
 } KnownEntries;
 
@@ -132,12 +131,9 @@ sware_comparator_keys(SwareComparator *comparator, IndexTuple a, IndexTuple b)
 static inline Datum
 known_value(const KnownEntries *known, int64 i, int column, bool *is_null)
 {
-	const char *place = known->first + i * known->distance;
-
 	if (i % 1024 == 0)
 		CHECK_FOR_INTERRUPTS();
-	return index_getattr(*(const IndexTuple *) place, column,
-						 known->descriptor, is_null);
+	return index_getattr(known->entries[i], column, known->descriptor, is_null);
 }
 
 /* Are values compared by their bytes, or guesses made of them? */
@@ -296,9 +292,8 @@ guess_is_good(SwareComparator *comparator, const KnownEntries *known)
 
 	for (int64 i = 0; i < TRIED_PAIRS && (i * step) + 1 < known->count; i++)
 	{
-		const char *place = known->first + i * step * known->distance;
-		IndexTuple	a = *(const IndexTuple *) place;
-		IndexTuple	b = *(const IndexTuple *) (place + known->distance);
+		IndexTuple	a = known->entries[i * step];
+		IndexTuple	b = known->entries[i * step + 1];
 		int64		number_a = sware_refined_number(comparator, a);
 		int64		number_b = sware_refined_number(comparator, b);
 
@@ -315,15 +310,14 @@ guess_is_good(SwareComparator *comparator, const KnownEntries *known)
  * Let the numbers of entries tell as much as they can, given that a comparator
  * will be used for these entries only: leave out what all values of a column
  * begin with, and use further columns, as long as those before are told
- * exactly.  `first` points to the first one's pointer, and the others follow in
- * a distance.  Runs comparators.
+ * exactly.  Where they could tell more by a guess, and `may_guess` is not set,
+ * they stay abbreviations.  Runs comparators.
  */
 void
-sware_refine_numbers(SwareComparator *comparator, const IndexTuple *first,
-					 Size distance, int64 count)
+sware_refine_numbers(SwareComparator *comparator, const IndexTuple *entries,
+					 int64 count, bool may_guess)
 {
-	KnownEntries known = {comparator->descriptor, (const char *) first,
-	distance, count};
+	KnownEntries known = {comparator->descriptor, entries, count};
 	int			room = BITS_OF_NUMBER;
 	bool		is_exact = true;
 	int			parts;
@@ -346,6 +340,8 @@ sware_refine_numbers(SwareComparator *comparator, const IndexTuple *first,
 		{
 			if (!can_guess(comparator, parts + 1))
 				break;
+			if (!may_guess)
+				return;
 			part->guess = comparator->guess;
 		}
 		part->start = has_bytes(part) ?
@@ -367,7 +363,7 @@ sware_refine_numbers(SwareComparator *comparator, const IndexTuple *first,
 	{
 		comparator->guess++;
 		sware_unrefine_numbers(comparator);
-		sware_refine_numbers(comparator, first, distance, count);
+		sware_refine_numbers(comparator, entries, count, true);
 	}
 }
 

@@ -84,8 +84,8 @@ extern void sware_prepare_column(SortSupport column, Relation index, int number,
 extern int	sware_comparator_keys(SwareComparator *comparator, IndexTuple a,
 								  IndexTuple b);
 extern void sware_refine_numbers(SwareComparator *comparator,
-								 const IndexTuple *first, Size distance,
-								 int64 count);
+								 const IndexTuple *entries, int64 count,
+								 bool may_guess);
 extern void sware_unrefine_numbers(SwareComparator *comparator);
 extern void sware_drop_guess(SwareComparator *comparator);
 extern int64 sware_refined_number(const SwareComparator *comparator,

@@ -3,10 +3,11 @@
  * entrymerge.c
  *	  Merging entries that are in order in several places.
  *
- * The sources are ordered lists, and an array.  Usually the next entry comes
- * from the same source as the last one, since tables are nearly in order, and
- * each worker of a parallel build reads many blocks at a time.  One comparison
- * is enough to find that out.  With a single source, nothing is compared.
+ * A source is a file, an array, or a file and the array that follows it.
+ * Usually the next entry comes from the same source as the last one, since
+ * tables are nearly in order, and each worker of a parallel build reads many
+ * blocks at a time.  One comparison is enough to find that out, often even for
+ * all entries of a file's bin.  With a single source, nothing is compared.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,19 +15,19 @@
 
 #include "lib/binaryheap.h"
 
+#include "keys/entry.h"
 #include "sort/entrymerge.h"
-
-/*
- * The number of items by which the fetching of entries into the processor's
- * cache is ahead.
- */
-#define PREFETCH_DISTANCE	16
 
 typedef struct Source
 {
-	SwareOrderedList *list;		/* NULL if the source is the array */
-	const SwareSortItem *items; /* the array's next items */
-	int64		itemCount;
+	SwareSortedFile *file;		/* NULL if there is only an array */
+	bool		fileIsRead;		/* have all entries of the file been read? */
+	const IndexTuple *entries;	/* the array */
+	int64		count;
+	int64		position;		/* of its next entry */
+	bool		beginsBin;		/* is `next` the first entry of a file's bin? */
+	bool		binIsBelow;		/* are all entries of the bin below those of
+								 * the other sources? */
 	SwareSortItem next;			/* the source's next entry; NULL at the end */
 } Source;
 
@@ -48,57 +49,44 @@ sware_entry_merge_begin(SwareComparator *comparator)
 	return merge;
 }
 
-/* Add a list as a source. sware_entry_merge_end closes it. */
-void
-sware_entry_merge_add_list(SwareEntryMerge *merge, SwareOrderedList *list)
-{
-	Source	   *source = palloc0(sizeof(Source));
-
-	sware_ordered_list_rewind(list);
-	source->list = list;
-	merge->sources = lappend(merge->sources, source);
-}
-
 /*
- * Add an array of sorted items as a source.  It must stay until the merge
- * ends.
+ * Add a source: a file, which is about to be read and is ended with the merge,
+ * and the entries of an array, which are not below those of the file.  There
+ * may be no file, or no array.  The array must stay until the merge ends.
  */
 void
-sware_entry_merge_add_items(SwareEntryMerge *merge, const SwareSortItem *items,
-							int64 count)
+sware_entry_merge_add(SwareEntryMerge *merge, SwareSortedFile *file,
+					  const IndexTuple *entries, int64 count)
 {
 	Source	   *source = palloc0(sizeof(Source));
 
-	source->items = items;
-	source->itemCount = count;
+	source->file = file;
+	source->fileIsRead = file == NULL;
+	source->entries = entries;
+	source->count = count;
 	merge->sources = lappend(merge->sources, source);
 }
 
 static void
 advance(SwareEntryMerge *merge, Source *source)
 {
-	if (source->list)
-	{
-		IndexTuple	entry = sware_ordered_list_next(source->list);
+	IndexTuple	entry = NULL;
 
-		if (entry)
-			source->next = sware_make_item(merge->comparator, entry);
-		else
-			source->next.entry = NULL;
-	}
-	else if (source->itemCount > 0)
+	source->beginsBin = false;
+	if (!source->fileIsRead)
 	{
-		/*
-		 * Entries lie in memory in the order of arrival, so sorted ones are
-		 * far apart.
-		 */
-		if (source->itemCount > PREFETCH_DISTANCE)
-			__builtin_prefetch(source->items[PREFETCH_DISTANCE].entry);
-		source->next = *source->items++;
-		source->itemCount--;
+		entry = sware_sorted_file_next(source->file, &source->beginsBin);
+		source->fileIsRead = entry == NULL;
+		source->binIsBelow &= !source->fileIsRead;
 	}
-	else
-		source->next.entry = NULL;
+	if (entry == NULL && source->position < source->count)
+	{
+		sware_prefetch_entry(source->entries, source->position, source->count);
+		entry = source->entries[source->position++];
+	}
+	source->next.entry = entry;
+	if (entry)
+		source->next = sware_make_item(merge->comparator, entry);
 }
 
 /*
@@ -133,6 +121,13 @@ sware_entry_merge_perform(SwareEntryMerge *merge)
 	binaryheap_build(merge->others);
 }
 
+/* Is an item below all that another source has? */
+static inline bool
+is_below(SwareEntryMerge *merge, SwareSortItem item, const Source *other)
+{
+	return sware_compare_items(&item, &other->next, merge->comparator) < 0;
+}
+
 /*
  * Return the next entry, valid until the next call, or NULL at the end.  It
  * may be marked as dead (entrysort.h).  Runs comparators.
@@ -149,10 +144,14 @@ sware_entry_merge_next(SwareEntryMerge *merge)
 		return current ? current->next.entry : NULL;
 
 	other = (Source *) DatumGetPointer(binaryheap_first(merge->others));
+	if (current && current->beginsBin)
+		current->binIsBelow =
+			is_below(merge, sware_make_item(merge->comparator,
+											sware_sorted_file_last(current->file)),
+					 other);
 	if (current == NULL || current->next.entry == NULL)
 		(void) binaryheap_remove_first(merge->others);
-	else if (sware_compare_items(&current->next, &other->next,
-								 merge->comparator) < 0)
+	else if (current->binIsBelow || is_below(merge, current->next, other))
 		return current->next.entry;
 	else
 		binaryheap_replace_first(merge->others, PointerGetDatum(current));
@@ -160,7 +159,7 @@ sware_entry_merge_next(SwareEntryMerge *merge)
 	return other->next.entry;
 }
 
-/* Close the lists, and free the merge. */
+/* End the files, and free the merge. */
 void
 sware_entry_merge_end(SwareEntryMerge *merge)
 {
@@ -170,8 +169,8 @@ sware_entry_merge_end(SwareEntryMerge *merge)
 	{
 		Source	   *source = lfirst(cell);
 
-		if (source->list)
-			sware_ordered_list_end(source->list);
+		if (source->file)
+			sware_sorted_file_end(source->file);
 	}
 	list_free_deep(merge->sources);
 	binaryheap_free(merge->others);

@@ -1,24 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * entrysort.c
- *	  Sorting the entries of an index, cheaply if they come nearly in order.
+ *	  Sorting the entries of an index that is built.
  *
- * Entries that come in order are set aside in a list; the others, the
- * outliers, are sorted; in the end the two are merged.  If an entry is below
- * the last one of the list, it is unknown which of the two is out of place, so
- * both become outliers: otherwise an entry that came much too early would make
- * outliers of all that follow.  (The division is Cook and Kim's, "Best sorting
- * algorithm for nearly sorted lists", 1980.)
+ * Entries are kept in memory in the order in which they come.  When the memory
+ * is used up, this *portion* is sorted (sorter.h), which is cheap if it came
+ * nearly in order, and written to a file.  In the end the files and the last
+ * portion, which stays in memory, are merged.
  *
- * If most entries are outliers, nothing is set aside any more.
+ * A portion that lies above the one before goes on with its file.  So the rows
+ * of a table that is in order get to one file, however many there are, and
+ * merging them compares nothing.  If there are many files, they are merged into
+ * one, so that reading files takes a limited amount of memory.
  *
- * Outliers are kept in memory.  When it is used up, they are sorted and become
- * a run, which is an ordered list as well.  If there are many runs, they are
- * merged into one, so that reading runs takes a limited amount of memory.
- *
- * In a parallel build, each worker sorts its part.  What it exports is the list
- * and its outliers, two files, since there is no use in merging them before the
- * leader merges everything.
+ * In a parallel build, each process sorts its part.  A worker exports its
+ * files, and the leader merges them with its own.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,46 +24,31 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "base/faultpoint.h"
-#include "sort/entrysort.h"
-#include "sort/orderedlist.h"
 #include "keys/entry.h"
 #include "keys/entryform.h"
-#include "keys/searchkey.h"
-#include "layout/page.h"
 #include "layout/tuple.h"
+#include "sort/entrysort.h"
+#include "sort/sorter.h"
 
-/*
- * after this number of entries, look whether setting aside is worth its cost
- */
-#define WINDOW_ENTRIES	20000
-
-/*
- * The part of the memory that the list gets, as a divisor.  It is small: a
- * list that does not fit is written and read sequentially, while outliers that
- * do not fit are merged from several places.
- */
-#define LIST_SHARE		8
-
-/* outliers are put into pieces of memory of this size */
+/* entries are put into pieces of memory of this size */
 #define PIECE_SIZE		(64 * 1024)
 
 /*
- * Memory that an outlier takes besides its entry: two items, since sorting
- * needs memory for a second one.
+ * Memory that an entry takes besides itself: a pointer to it, and two items for
+ * sorting.
  */
-#define ITEM_MEMORY		(2 * sizeof(SwareSortItem))
+#define ENTRY_MEMORY	(sizeof(IndexTuple) + 2 * sizeof(SwareSortItem))
 
-/* number of items that are allocated at first */
-#define FIRST_ITEMS		1024
+/* number of entries that there is room for at first, and in each portion */
+#define FIRST_ENTRIES	1024
 
 /*
- * Runs have levels.  When a level has enough runs, they are merged into one
- * run of the next level: as many as can be read in a part of the memory, but
- * at least MIN_RUNS and at most MAX_RUNS.
+ * Files have levels.  When a level has enough files, they are merged into one
+ * file of the next level: as many as can be read in a part of the memory, but
+ * at least MIN_FILES and at most MAX_FILES.
  */
-#define MIN_RUNS		6
-#define MAX_RUNS		500
+#define MIN_FILES		6
+#define MAX_FILES		500
 #define MAX_LEVELS		16
 
 struct SwareEntrySort
@@ -76,31 +57,35 @@ struct SwareEntrySort
 	Relation	heap;
 	SwareComparator *comparator;
 	SwareEntryForm form;		/* how entries are formed */
-	SwareOrderedList *list;		/* the entries that came in order */
-	FileSet    *files;			/* for files that other processes read, or
-								 * NULL */
-	int			participant;	/* number of this process in a parallel build */
-	bool		setsAside;
-	int			windowEntries;	/* entries since it was last judged */
-	int			windowOutliers;
 
-	/* Outliers. */
-	MemoryContext context;		/* memory of what follows; reset for each run */
-	Size		memory;			/* limit for outliers */
+	/* The portion. */
+	MemoryContext context;		/* memory of what follows; reset for each
+								 * portion */
+	Size		memory;			/* limit */
 	Size		used;
-	char	   *room;			/* free memory for the next outlier */
+	char	   *room;			/* free memory for the next entry */
 	Size		roomLeft;
-	SwareSortItem *items;		/* allocated in `context` */
+	IndexTuple *entries;		/* allocated in `context` */
 	int64		count;
 	int64		allocated;
-	int			maxRuns;		/* number of runs of a level that are merged */
-	List	   *runs[MAX_LEVELS];	/* the runs of each level, which are
-									 * ordered lists */
+
+	/* Files. */
+	FileSet    *fileSet;		/* the leader reads them in it; or NULL */
+	int			participant;	/* number of the worker that writes them */
+	int			filesCreated;
+	int			maxFiles;		/* number of files of a level that are merged */
+	SwareSortedFile *latest;	/* the file of the portion before, or NULL */
+	List	   *files[MAX_LEVELS];	/* of each level, without the latest */
 };
 
-/* Begin a sort whose entries in order go to the given list. */
-static SwareEntrySort *
-begin_sort(Relation index, Relation heap, int memory, SwareOrderedList *list)
+/*
+ * Begin a sort that may take `memory` kilobytes.  It is allocated in the
+ * current memory context.  If `files` is not NULL, this is a participant of a
+ * parallel build, whose result will be exported to that file set.
+ */
+SwareEntrySort *
+sware_entry_sort_begin(Relation index, Relation heap, int memory,
+					   FileSet *files, int participant)
 {
 	SwareEntrySort *sort = palloc0(sizeof(SwareEntrySort));
 
@@ -108,55 +93,14 @@ begin_sort(Relation index, Relation heap, int memory, SwareOrderedList *list)
 	sort->heap = heap;
 	sort->comparator = sware_make_comparator(index);
 	sware_entry_form_init(&sort->form, index);
-	sort->list = list;
-	sort->setsAside = true;
-	sort->memory = (Size) memory * 1024 / LIST_SHARE * (LIST_SHARE - 1);
-	sort->maxRuns =
-		Max(sort->memory / 2 / sware_ordered_list_memory(), MIN_RUNS);
-	sort->maxRuns = Min(sort->maxRuns, MAX_RUNS);
-	sort->context = AllocSetContextCreate(CurrentMemoryContext, "sware outliers",
-										  ALLOCSET_DEFAULT_SIZES);
-	return sort;
-}
-
-/*
- * Begin a sort that may take `memory` kilobytes.  It is allocated in the
- * current memory context.
- */
-SwareEntrySort *
-sware_entry_sort_begin(Relation index, Relation heap, int memory)
-{
-	return begin_sort(index, heap, memory,
-					  sware_ordered_list_begin((Size) memory * 1024 /
-											   LIST_SHARE));
-}
-
-/* The names of the files that a participant exports. */
-static void
-list_file_name(char *name, int participant)
-{
-	snprintf(name, MAXPGPATH, "%d.list", participant);
-}
-
-static void
-outliers_file_name(char *name, int participant)
-{
-	snprintf(name, MAXPGPATH, "%d.outliers", participant);
-}
-
-/* Begin a sort whose result another process will read, from `files`. */
-SwareEntrySort *
-sware_entry_sort_begin_shared(Relation index, Relation heap, int memory,
-							  FileSet *files, int participant)
-{
-	char		name[MAXPGPATH];
-	SwareEntrySort *sort;
-
-	list_file_name(name, participant);
-	sort = begin_sort(index, heap, memory,
-					  sware_ordered_list_begin_shared(files, name));
-	sort->files = files;
+	sort->memory = (Size) memory * 1024;
+	sort->maxFiles = Max(sort->memory / 2 / sware_sorted_file_memory(),
+						 MIN_FILES);
+	sort->maxFiles = Min(sort->maxFiles, MAX_FILES);
+	sort->fileSet = files;
 	sort->participant = participant;
+	sort->context = AllocSetContextCreate(CurrentMemoryContext, "sware portion",
+										  ALLOCSET_DEFAULT_SIZES);
 	return sort;
 }
 
@@ -167,104 +111,116 @@ sware_entry_sort_comparator(SwareEntrySort *sort)
 	return sort->comparator;
 }
 
-/* Append an entry to a list. */
-static void
-append_entry(SwareOrderedList *list, IndexTuple entry)
+static SwareSortedFile *
+create_file(SwareEntrySort *sort)
 {
-	Size		size = IndexTupleSize(entry);
-
-	sware_copy_tuple(sware_ordered_list_reserve(list, size), entry);
-	sware_ordered_list_append(list);
+	return sware_sorted_file_create(sort->fileSet, sort->participant,
+									sort->filesCreated++);
 }
 
-/* Append all entries of a merge to a list, and end the merge. */
+/* Add a file that was written here to a merge, and what follows it. */
 static void
-append_merged(SwareOrderedList *list, SwareEntryMerge *merge)
+add_to_merge(SwareEntryMerge *merge, SwareSortedFile *file,
+			 const IndexTuple *entries, int64 count)
 {
-	IndexTuple	entry;
+	sware_sorted_file_rewind(file);
+	sware_entry_merge_add(merge, file, entries, count);
+}
 
+/* Merge files into a new one. */
+static SwareSortedFile *
+merge_files(SwareEntrySort *sort, List *files)
+{
+	SwareEntryMerge *merge = sware_entry_merge_begin(sort->comparator);
+	SwareSortedFile *result = create_file(sort);
+	IndexTuple	entry;
+	ListCell   *cell;
+
+	foreach(cell, files)
+		add_to_merge(merge, lfirst(cell), NULL, 0);
 	sware_entry_merge_perform(merge);
 	while ((entry = sware_entry_merge_next(merge)) != NULL)
 	{
 		CHECK_FOR_INTERRUPTS();
-		append_entry(list, entry);
+		sware_sorted_file_append(result, entry);
 	}
 	sware_entry_merge_end(merge);
+	return result;
 }
 
-/* Add a run.  If its level has enough runs then, merge them. */
+/* Add a file.  If its level has enough files then, merge them. */
 static void
-add_run(SwareEntrySort *sort, SwareOrderedList *run)
+add_file(SwareEntrySort *sort, SwareSortedFile *file)
 {
 	for (int level = 0; level < MAX_LEVELS; level++)
 	{
-		SwareEntryMerge *merge;
-		ListCell   *cell;
+		List	   *files = lappend(sort->files[level], file);
 
-		sort->runs[level] = lappend(sort->runs[level], run);
-		if (list_length(sort->runs[level]) < sort->maxRuns ||
-			level == MAX_LEVELS - 1)
+		sort->files[level] = files;
+		if (list_length(files) < sort->maxFiles || level == MAX_LEVELS - 1)
 			return;
-
-		merge = sware_entry_merge_begin(sort->comparator);
-		foreach(cell, sort->runs[level])
-			sware_entry_merge_add_list(merge, lfirst(cell));
-		list_free(sort->runs[level]);
-		sort->runs[level] = NIL;
-		run = sware_ordered_list_begin(0);
-		append_merged(run, merge);
+		file = merge_files(sort, files);
+		list_free(files);
+		sort->files[level] = NIL;
 	}
 }
 
-/* Sort the outliers in memory. */
-static void
-sort_items(SwareEntrySort *sort)
+/* Does the portion, which is sorted, lie above the one before? */
+static bool
+portion_follows(SwareEntrySort *sort)
 {
-	MemoryContext caller = MemoryContextSwitchTo(sort->context);
-
-	if (sort->count > 0)
-		sort->items =
-			sware_sort_items(sort->comparator, sort->items, sort->count);
-	MemoryContextSwitchTo(caller);
+	return sort->latest &&
+		(sort->count == 0 ||
+		 sware_comparator_entries(sort->comparator,
+								  sware_sorted_file_last(sort->latest),
+								  sort->entries[0]) <= 0);
 }
 
-/* Write the outliers in memory to a run, and free their memory. */
+/* Sort the portion, write it to a file, and free its memory. */
 static void
-write_run(SwareEntrySort *sort)
+write_portion(SwareEntrySort *sort)
 {
-	SwareOrderedList *run = sware_ordered_list_begin(0);
-
-	sort_items(sort);
+	sware_entry_sort_perform(sort);
+	if (!portion_follows(sort))
+	{
+		if (sort->latest)
+			add_file(sort, sort->latest);
+		sort->latest = create_file(sort);
+	}
 	for (int64 i = 0; i < sort->count; i++)
-		append_entry(run, sort->items[i].entry);
+	{
+		if (i % 1024 == 0)
+			CHECK_FOR_INTERRUPTS();
+		sware_prefetch_entry(sort->entries, i, sort->count);
+		sware_sorted_file_append(sort->latest, sort->entries[i]);
+	}
 	MemoryContextReset(sort->context);
 	sort->used = 0;
 	sort->roomLeft = 0;
-	sort->items = NULL;
+	sort->entries = NULL;
 	sort->count = sort->allocated = 0;
-	add_run(sort, run);
 }
 
 /*
- * Return memory for an outlier of the given size.  The caller fills it and
- * calls add_outlier.
+ * Return memory for an entry of the given size.  The caller forms it there and
+ * calls add_reserved.
  */
 static IndexTuple
-reserve_outlier(SwareEntrySort *sort, Size size)
+reserve(SwareEntrySort *sort, Size size)
 {
 	size = MAXALIGN(size);
-	if (unlikely(sort->used + size + ITEM_MEMORY > sort->memory) &&
-		sort->count >= FIRST_ITEMS)
-		write_run(sort);
+	if (unlikely(sort->used + size + ENTRY_MEMORY > sort->memory) &&
+		sort->count >= FIRST_ENTRIES)
+		write_portion(sort);
 	if (unlikely(sort->count == sort->allocated))
 	{
-		sort->allocated = Max(sort->allocated * 2, FIRST_ITEMS);
-		sort->items =
-			sort->items == NULL ?
+		sort->allocated = Max(sort->allocated * 2, FIRST_ENTRIES);
+		sort->entries =
+			sort->entries == NULL ?
 			MemoryContextAlloc(sort->context,
-							   sort->allocated * sizeof(SwareSortItem)) :
-			repalloc_huge(sort->items,
-						  sort->allocated * sizeof(SwareSortItem));
+							   sort->allocated * sizeof(IndexTuple)) :
+			repalloc_huge(sort->entries,
+						  sort->allocated * sizeof(IndexTuple));
 	}
 	if (unlikely(sort->roomLeft < size))
 	{
@@ -274,65 +230,18 @@ reserve_outlier(SwareEntrySort *sort, Size size)
 	return (IndexTuple) sort->room;
 }
 
-static void
-add_outlier(SwareEntrySort *sort)
+static inline void
+add_reserved(SwareEntrySort *sort, bool is_dead)
 {
 	IndexTuple	entry = (IndexTuple) sort->room;
 	Size		size = MAXALIGN(IndexTupleSize(entry));
 
+	if (is_dead)
+		entry->t_info |= SWARE_DEAD_ROW;
 	sort->room += size;
 	sort->roomLeft -= size;
-	sort->used += size + ITEM_MEMORY;
-	sort->items[sort->count++] = sware_make_item(sort->comparator, entry);
-	sort->windowOutliers++;
-}
-
-/* Copy an entry to the outliers. */
-static void
-put_outlier(SwareEntrySort *sort, IndexTuple entry)
-{
-	Size		size = IndexTupleSize(entry);
-
-	sware_copy_tuple(reserve_outlier(sort, size), entry);
-	add_outlier(sort);
-}
-
-/*
- * Append the entry that was formed in the list's reserved memory to the list,
- * or put it among the outliers.
- */
-static void
-divide(SwareEntrySort *sort, IndexTuple entry)
-{
-	IndexTuple	last = sware_ordered_list_last(sort->list);
-
-	if (last != NULL)
-	{
-		SwareSortItem last_item = sware_make_item(sort->comparator, last);
-		SwareSortItem item = sware_make_item(sort->comparator, entry);
-
-		if (sware_compare_items(&last_item, &item, sort->comparator) >= 0)
-		{
-			last = sware_ordered_list_take_back(sort->list);
-			put_outlier(sort, entry);
-			if (last != NULL)
-				put_outlier(sort, last);
-			entry = NULL;
-		}
-	}
-	if (entry != NULL)
-		sware_ordered_list_append(sort->list);
-
-	if (++sort->windowEntries == WINDOW_ENTRIES)
-	{
-		if (sort->windowOutliers > WINDOW_ENTRIES / 2)
-		{
-			SWARE_FAULT_POINT("build-sorts-all");
-			sort->setsAside = false;
-		}
-		sort->windowEntries = 0;
-		sort->windowOutliers = 0;
-	}
+	sort->used += size + ENTRY_MEMORY;
+	sort->entries[sort->count++] = entry;
 }
 
 /*
@@ -346,65 +255,30 @@ sware_entry_sort_put(SwareEntrySort *sort, Datum *values, bool *isnull,
 {
 	Size		data_size =
 		sware_entry_data_size(&sort->form, sort->index, values, isnull);
-	uint16		mark = is_dead ? SWARE_DEAD_ROW : 0;
 	IndexTuple	entry;
-	IndexTuple	copy;
 
 	if (data_size > 0)
-	{
-		Size		size = sware_size_with_data(data_size);
-
-		entry = sort->setsAside ?
-			sware_ordered_list_reserve(sort->list, size) :
-			reserve_outlier(sort, size);
-		sware_form_entry(&sort->form, sort->index, entry, data_size, values,
-						 isnull, tid);
-		entry->t_info |= mark;
-		if (sort->setsAside)
-			divide(sort, entry);
-		else
-			add_outlier(sort);
-		return;
-	}
-
-	/* This detoasts, and perhaps compresses, large values. */
-	entry = index_form_tuple(RelationGetDescr(sort->index), values, isnull);
-	entry->t_tid = *tid;
-	sware_check_entry_size(sort->index, sort->heap, entry);
-	entry->t_info |= mark;
-	if (sort->setsAside)
-	{
-		copy = sware_ordered_list_reserve(sort->list, IndexTupleSize(entry));
-		memcpy(copy, entry, IndexTupleSize(entry));
-		divide(sort, copy);
-	}
+		sware_form_entry(&sort->form, sort->index,
+						 reserve(sort, sware_size_with_data(data_size)),
+						 data_size, values, isnull, tid);
 	else
-		put_outlier(sort, entry);
-	pfree(entry);
+	{
+		/* This detoasts, and perhaps compresses, large values. */
+		entry = index_form_tuple(RelationGetDescr(sort->index), values, isnull);
+		entry->t_tid = *tid;
+		sware_check_entry_size(sort->index, sort->heap, entry);
+		sware_copy_tuple(reserve(sort, IndexTupleSize(entry)), entry);
+		pfree(entry);
+	}
+	add_reserved(sort, is_dead);
 }
 
-/* Sort the outliers in memory.  No entry may be added any more. */
+/* Sort the portion in memory.  No entry may be added to it any more. */
 void
 sware_entry_sort_perform(SwareEntrySort *sort)
 {
-	sort_items(sort);
-}
-
-/* Add the outliers to a merge. */
-static void
-add_outliers(SwareEntrySort *sort, SwareEntryMerge *merge)
-{
-	for (int level = 0; level < MAX_LEVELS; level++)
-	{
-		ListCell   *cell;
-
-		foreach(cell, sort->runs[level])
-			sware_entry_merge_add_list(merge, lfirst(cell));
-		list_free(sort->runs[level]);
-		sort->runs[level] = NIL;
-	}
-	if (sort->count > 0)
-		sware_entry_merge_add_items(merge, sort->items, sort->count);
+	(void) sware_sort_nearly_sorted(sort->comparator, sort->entries,
+									sort->count, SWARE_USUAL_SHARE);
 }
 
 /*
@@ -415,51 +289,44 @@ SwareEntryMerge *
 sware_entry_sort_merge(SwareEntrySort *sort)
 {
 	SwareEntryMerge *merge = sware_entry_merge_begin(sort->comparator);
+	bool		follows = portion_follows(sort);
 
-	sware_entry_merge_add_list(merge, sort->list);
-	add_outliers(sort, merge);
+	for (int level = 0; level < MAX_LEVELS; level++)
+	{
+		ListCell   *cell;
+
+		foreach(cell, sort->files[level])
+			add_to_merge(merge, lfirst(cell), NULL, 0);
+	}
+	if (sort->latest)
+		add_to_merge(merge, sort->latest, sort->entries,
+					 follows ? sort->count : 0);
+	if (!follows)
+		sware_entry_merge_add(merge, NULL, sort->entries, sort->count);
 	return merge;
 }
 
 /*
- * Sort, and export the result as two lists that another process can read.  A
- * shared sort can only be ended afterwards.
+ * Sort, and export the result as files that another process can read.  Returns
+ * how many numbers these have; files that were merged into others are missing.
+ * The sort can only be ended afterwards.
  */
-void
+int
 sware_entry_sort_export(SwareEntrySort *sort)
 {
-	char		name[MAXPGPATH];
-	SwareOrderedList *outliers;
-	SwareEntryMerge *merge = sware_entry_merge_begin(sort->comparator);
+	write_portion(sort);
+	sware_sorted_file_export(sort->latest);
+	for (int level = 0; level < MAX_LEVELS; level++)
+	{
+		ListCell   *cell;
 
-	sware_ordered_list_export(sort->list);
-	sware_ordered_list_end(sort->list);
-
-	sort_items(sort);
-	outliers_file_name(name, sort->participant);
-	outliers = sware_ordered_list_begin_shared(sort->files, name);
-	add_outliers(sort, merge);
-	append_merged(outliers, merge);
-	sware_ordered_list_export(outliers);
-	sware_ordered_list_end(outliers);
+		foreach(cell, sort->files[level])
+			sware_sorted_file_export(lfirst(cell));
+	}
+	return sort->filesCreated;
 }
 
-/* Add the two lists that a participant has exported to a merge. */
-void
-sware_entry_sort_add_exported(SwareEntryMerge *merge, FileSet *files,
-							  int participant)
-{
-	char		name[MAXPGPATH];
-
-	list_file_name(name, participant);
-	sware_entry_merge_add_list(merge,
-							   sware_ordered_list_open_shared(files, name));
-	outliers_file_name(name, participant);
-	sware_entry_merge_add_list(merge,
-							   sware_ordered_list_open_shared(files, name));
-}
-
-/* Free a sort whose lists have been merged or exported. */
+/* Free a sort that has been merged or exported. */
 void
 sware_entry_sort_end(SwareEntrySort *sort)
 {

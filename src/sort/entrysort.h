@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * entrysort.h
- *	  Sorting the entries of an index.
+ *	  Sorting the entries of an index that is built.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,18 +25,13 @@
 typedef struct SwareEntrySort SwareEntrySort;
 
 extern SwareEntrySort *sware_entry_sort_begin(Relation index, Relation heap,
-											  int memory);
-extern SwareEntrySort *sware_entry_sort_begin_shared(Relation index,
-													 Relation heap, int memory,
-													 FileSet *files,
-													 int participant);
+											  int memory, FileSet *files,
+											  int participant);
 extern void sware_entry_sort_put(SwareEntrySort *sort, Datum *values,
 								 bool *isnull, ItemPointer tid, bool is_dead);
 extern void sware_entry_sort_perform(SwareEntrySort *sort);
 extern SwareEntryMerge *sware_entry_sort_merge(SwareEntrySort *sort);
-extern void sware_entry_sort_export(SwareEntrySort *sort);
-extern void sware_entry_sort_add_exported(SwareEntryMerge *merge,
-										  FileSet *files, int participant);
+extern int	sware_entry_sort_export(SwareEntrySort *sort);
 extern SwareComparator *sware_entry_sort_comparator(SwareEntrySort *sort);
 extern void sware_entry_sort_end(SwareEntrySort *sort);
 

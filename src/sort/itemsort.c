@@ -12,9 +12,8 @@
  * Before items are sorted, they are distributed by their numbers into buckets.
  * There are enough buckets that each has few items, close together in memory.
  * Where numbers lie close together, a bucket has many, and is distributed in
- * turn.
- * A bucket keeps the order of arrival, which often is that of the TIDs, so
- * that equal keys are in order already.
+ * turn.  A bucket keeps the order of arrival, which often is that of the TIDs,
+ * so that equal keys are in order already.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,6 +25,7 @@
 
 #include "keys/entry.h"
 #include "sort/itemsort.h"
+#include "sort/sorter.h"
 
 /* fewer items than this are sorted without buckets */
 #define MIN_DISTRIBUTED	128
@@ -40,14 +40,8 @@
 #define ITEMS_PER_BUCKET	8
 #define MAX_BUCKETS		65536
 
-/* the part of the items that are outliers after a good guess, as a divisor */
-#define GOOD_GUESS_OUTLIERS	8
-
 /* up to this number of items are sorted by inserting one after the other */
 #define FEW_ITEMS		16
-
-/* fewer items than this are sorted by quicksort, not by merging */
-#define MIN_MERGED		512
 
 /*
  * After this number of items, first ask whether abbreviations pay.  Support
@@ -55,15 +49,6 @@
  * time.
  */
 #define FIRST_DOUBT		160
-
-#define ST_SORT quicksort_items
-#define ST_ELEMENT_TYPE SwareSortItem
-#define ST_COMPARE(a, b, comparator) sware_compare_items(a, b, comparator)
-#define ST_COMPARE_ARG_TYPE SwareComparator
-#define ST_CHECK_FOR_INTERRUPTS
-#define ST_SCOPE static
-#define ST_DEFINE
-#include "lib/sort_template.h"
 
 /* How a type's abbreviations are turned into numbers of the same order. */
 typedef enum NumberKind
@@ -163,9 +148,9 @@ sort_few(SwareComparator *comparator, SwareSortItem *items, int64 count)
 }
 
 /*
- * Sort items by merging.  This makes fewer comparisons than quicksort, and
- * compares entries that are neighbours in memory if they came nearly in order.
- * There is room for half of the items in `scratch`.
+ * Sort items by merging.  This makes few comparisons, and compares entries that
+ * are neighbours in memory if they came nearly in order.  There is room for
+ * half of the items in `scratch`.
  */
 static void
 sort_by_merging(SwareComparator *comparator, SwareSortItem *items,
@@ -180,11 +165,6 @@ sort_by_merging(SwareComparator *comparator, SwareSortItem *items,
 	if (count <= FEW_ITEMS)
 	{
 		sort_few(comparator, items, count);
-		return;
-	}
-	if (count < MIN_MERGED)
-	{
-		quicksort_items(items, count, comparator);
 		return;
 	}
 	sort_by_merging(comparator, items, scratch, half);
@@ -297,200 +277,76 @@ sort_by_buckets(SwareComparator *comparator, SwareSortItem *items,
 	pfree(ends);
 }
 
-/* Set the items' numbers to those that the comparator makes. */
+/* Sort items, whose numbers are set if they tell anything, and free them. */
 static void
-set_numbers(const SwareComparator *comparator, SwareSortItem *items,
-			int64 count)
+sort_and_free(SwareComparator *comparator, SwareSortItem *items, int64 count,
+			  bool has_numbers, IndexTuple *entries)
 {
-	for (int64 i = 0; i < count; i++)
-	{
-		if (i + SWARE_PREFETCH_DISTANCE < count)
-			__builtin_prefetch(items[i + SWARE_PREFETCH_DISTANCE].entry);
-		items[i] = sware_make_item(comparator, items[i].entry);
-	}
-}
-
-/* How many items of a list in order come before another item? */
-static int64
-count_before(SwareComparator *comparator, const SwareSortItem *items,
-			 int64 count, const SwareSortItem *other)
-{
-	int64		low = 0;
-
-	/* often all of them do */
-	if (count > 0 &&
-		sware_compare_items(&items[count - 1], other, comparator) < 0)
-		return count;
-	while (low < count)
-	{
-		int64		middle = low + (count - low) / 2;
-
-		if (sware_compare_items(&items[middle], other, comparator) < 0)
-			low = middle + 1;
-		else
-			count = middle;
-	}
-	return low;
-}
-
-/* Insert sorted outliers into items in order, behind which there is room. */
-static void
-insert_outliers(SwareComparator *comparator, SwareSortItem *items,
-				int64 in_order, const SwareSortItem *outliers, int64 count)
-{
-	for (; count > 0; count--)
-	{
-		const SwareSortItem *largest = &outliers[count - 1];
-		int64		before =
-			count_before(comparator, items, in_order, largest);
-
-		CHECK_FOR_INTERRUPTS();
-		memmove(items + before + count, items + before,
-				(in_order - before) * sizeof(SwareSortItem));
-		items[before + count - 1] = *largest;
-		in_order = before;
-	}
-}
-
-/*
- * Sort items that a guess has put in order, nearly if it is good; it has been
- * dropped.  As in sorter.c, items in order are set aside, and of two that are
- * not, both are outliers.  If these are many, the guess was bad, and is not
- * tried again.  Otherwise like sware_sort_items.
- */
-static SwareSortItem *
-sort_guessed(SwareComparator *comparator, SwareSortItem *items, int64 count)
-{
-	int64		max_outliers = count / GOOD_GUESS_OUTLIERS + 2;
-	SwareSortItem *outliers =
+	SwareSortItem *other =
 		MemoryContextAllocHuge(CurrentMemoryContext,
-							   max_outliers * sizeof(SwareSortItem));
-	int64		outlier_count = 0;
-	int64		in_order = 0;
-	SwareGuess	guess = comparator->guess;
+							   count * sizeof(SwareSortItem));
+	SwareSortItem *sorted = items;
 
-	comparator->guess = SWARE_GUESS_NOTHING;
+	if (count >= MIN_DISTRIBUTED && has_numbers)
+	{
+		sort_by_buckets(comparator, items, other, count, BUCKET_LEVELS);
+		sorted = other;
+	}
+	else
+		sort_by_merging(comparator, items, other, count);
 	for (int64 i = 0; i < count; i++)
-	{
-		if (i % 1024 == 0)
-			CHECK_FOR_INTERRUPTS();
-		if (i + SWARE_PREFETCH_DISTANCE < count)
-			__builtin_prefetch(items[i + SWARE_PREFETCH_DISTANCE].entry);
-		if (in_order == 0 || sware_compare_items(&items[in_order - 1],
-												 &items[i], comparator) < 0)
-		{
-			items[in_order++] = items[i];
-			continue;
-		}
-		if (outlier_count + 2 > max_outliers)
-		{
-			memcpy(items + in_order, outliers,
-				   outlier_count * sizeof(SwareSortItem));
-			pfree(outliers);
-			return sware_sort_items(comparator, items, count);
-		}
-		outliers[outlier_count++] = items[--in_order];
-		outliers[outlier_count++] = items[i];
-	}
-	if (outlier_count > 0)
-	{
-		outliers = sware_sort_items(comparator, outliers, outlier_count);
-		insert_outliers(comparator, items, in_order, outliers, outlier_count);
-	}
-	pfree(outliers);
-	comparator->guess = guess;
-	return items;
+		entries[i] = sorted[i].entry;
+	pfree(items);
+	pfree(other);
 }
 
 /*
- * Sort items that sware_make_item has made.  Returns them sorted, with the same
- * numbers, in the same array, or in new memory and frees the array.  Takes
- * memory from the current context, and runs comparators.
+ * Sort entries in any order.  Takes memory from the current context, and runs
+ * comparators.
+ *
+ * If numbers are guessed, the entries that they have sorted are nearly in order
+ * if the guess was good: then they are sorted without it.  If it was bad, it is
+ * not tried again.
  */
-SwareSortItem *
-sware_sort_items(SwareComparator *comparator, SwareSortItem *items, int64 count)
+void
+sware_sort_scrambled(SwareComparator *comparator, IndexTuple *entries,
+					 int64 count)
 {
+	SwareSortItem *items =
+		MemoryContextAllocHuge(CurrentMemoryContext,
+							   count * sizeof(SwareSortItem));
 	bool		refines = count >= SWARE_MANY_TO_SORT &&
 		comparator->partCount == 0;
 	bool		has_numbers;
-	bool		abbreviates;
 
 	if (refines)
 	{
-		sware_refine_numbers(comparator, &items[0].entry,
-							 sizeof(SwareSortItem), count);
+		sware_refine_numbers(comparator, entries, count, true);
 		refines = comparator->partCount > 0;
-		if (refines)
-			set_numbers(comparator, items, count);
+	}
+	for (int64 i = 0; i < count; i++)
+	{
+		sware_prefetch_entry(entries, i, count);
+		items[i] = sware_make_item(comparator, entries[i]);
 	}
 	has_numbers = comparator->partCount > 0 ||
-		sware_has_abbreviations(&comparator->first);
-	abbreviates = !has_numbers && count >= SWARE_MANY_TO_SORT &&
-		abbreviate_items(comparator, items, count);
+		sware_has_abbreviations(&comparator->first) ||
+		(count >= SWARE_MANY_TO_SORT &&
+		 abbreviate_items(comparator, items, count));
+	sort_and_free(comparator, items, count, has_numbers, entries);
 
-	if (count >= MIN_DISTRIBUTED && (has_numbers || abbreviates))
-	{
-		SwareSortItem *result =
-			MemoryContextAllocHuge(CurrentMemoryContext,
-								   count * sizeof(SwareSortItem));
-
-		sort_by_buckets(comparator, items, result, count, BUCKET_LEVELS);
-		pfree(items);
-		items = result;
-	}
-	else if (count >= MIN_MERGED)
-	{
-		SwareSortItem *scratch =
-			MemoryContextAllocHuge(CurrentMemoryContext,
-								   count / 2 * sizeof(SwareSortItem));
-
-		sort_by_merging(comparator, items, scratch, count);
-		pfree(scratch);
-	}
-	else
-		quicksort_items(items, count, comparator);
 	if (refines && comparator->hasGuess)
 	{
+		SwareGuess	guess = comparator->guess;
+
 		sware_drop_guess(comparator);
-		set_numbers(comparator, items, count);
-		items = sort_guessed(comparator, items, count);
+		comparator->guess = SWARE_GUESS_NOTHING;
+		if (sware_sort_nearly_sorted(comparator, entries, count,
+									 SWARE_GUESSED_SHARE))
+			comparator->guess = guess;
 	}
 
 	/* these numbers are valid in this sort only */
 	if (refines)
-	{
 		sware_unrefine_numbers(comparator);
-		set_numbers(comparator, items, count);
-	}
-	for (int64 i = 0; abbreviates && i < count; i++)
-		items[i].abbreviation = 0;
-	return items;
-}
-
-SwareSortItem *
-sware_merge_items(SwareComparator *comparator, const SwareSortItem *a,
-				  int64 count_a, const SwareSortItem *b, int64 count_b)
-{
-	SwareSortItem *result =
-		MemoryContextAllocHuge(CurrentMemoryContext, (count_a + count_b) *
-							   sizeof(SwareSortItem));
-	const SwareSortItem *end_a = a + count_a;
-	const SwareSortItem *end_b = b + count_b;
-	SwareSortItem *to = result;
-	int64		before = count_b == 0 ? count_a :
-		count_before(comparator, a, count_a, b);
-
-	memcpy(to, a, before * sizeof(SwareSortItem));
-	to += before;
-	a += before;
-	while (a < end_a && b < end_b)
-	{
-		if ((to - result) % 1024 == 0)
-			CHECK_FOR_INTERRUPTS();
-		*to++ = sware_compare_items(a, b, comparator) <= 0 ? *a++ : *b++;
-	}
-	memcpy(to, a, (end_a - a) * sizeof(SwareSortItem));
-	to += end_a - a;
-	memcpy(to, b, (end_b - b) * sizeof(SwareSortItem));
-	return result;
 }

@@ -24,16 +24,8 @@ typedef struct SwareSortItem
 	IndexTuple	entry;
 } SwareSortItem;
 
-extern SwareSortItem *sware_sort_items(SwareComparator *comparator,
-									   SwareSortItem *items, int64 count);
-
-/*
- * Merge two lists of items, each in order.  Returns them in new memory, taken
- * from the current context.  Runs comparators.
- */
-extern SwareSortItem *sware_merge_items(SwareComparator *comparator,
-										const SwareSortItem *a, int64 count_a,
-										const SwareSortItem *b, int64 count_b);
+extern void sware_sort_scrambled(SwareComparator *comparator,
+								 IndexTuple *entries, int64 count);
 
 /* Make an item of an entry and its number. */
 static inline SwareSortItem

@@ -3,12 +3,15 @@
  * sorter.c
  *	  Sorting entries in memory, cheaply if they come nearly in order.
  *
- * As for builds (entrysort.c), entries that come in order are set aside, the
- * others are sorted, and the two are merged (Cook and Kim's division, which
- * (K,L)-adaptive sorting builds on: "Indexing for Near-Sorted Data", section
- * IV).  If an entry is below the last one set aside, both become outliers.  If
- * most entries are outliers, everything is sorted.  Entries before them that
- * are known to be in order are not sorted again, but merged with the result.
+ * Entries that come in order are set aside, the others, the outliers, are
+ * sorted, and the two are merged.  If an entry is below the last one set aside,
+ * it is unknown which of the two is out of place, so both become outliers:
+ * otherwise an entry that came much too early would make outliers of all that
+ * follow.  (The division is Cook and Kim's, "Best sorting algorithm for nearly
+ * sorted lists", 1980, which (K,L)-adaptive sorting builds on: "Indexing for
+ * Near-Sorted Data", section IV.)  If many entries are outliers, everything is
+ * sorted.  Entries before them that are known to be in order are not sorted
+ * again, but merged with the result.
  *
  * To measure how far from being in order the entries were costs little:
  * outliers are counted anyway, and only for a sample of them it is looked up
@@ -21,11 +24,11 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "base/faultpoint.h"
 #include "keys/entry.h"
-#include "sort/itemsort.h"
-#include "keys/searchkey.h"
-#include "sort/sorter.h"
 #include "shared/statistics.h"
+#include "sort/itemsort.h"
+#include "sort/sorter.h"
 
 /*
  * after this number of entries, look whether setting aside is worth its cost
@@ -45,7 +48,7 @@ typedef struct Sortedness
 /* An outlier and where it arrived. */
 typedef struct Sample
 {
-	SwareSortItem item;
+	IndexTuple	entry;
 	int64		position;
 } Sample;
 
@@ -60,28 +63,27 @@ typedef struct Samples
 
 typedef struct Sorter
 {
-	Relation	index;
 	SwareComparator *comparator;
 	IndexTuple *entries;		/* those to be sorted */
 	int64		count;
 	int64		before;			/* number of entries directly before them,
 								 * which are sorted already */
+	int			share;			/* one entry of this number may be an outlier */
+	Samples    *samples;		/* of outliers */
 	int64		inOrder;		/* number of entries set aside; they come
 								 * first */
-	SwareSortItem *outliers;
+	IndexTuple *outliers;
 	int64		outlierCount;
-	int64		outliersAllocated;
 	int64		divided;		/* entries that divide has looked at */
-	Samples    *samples;
 } Sorter;
 
-/* Take every `distance`-th outlier as a sample. */
+/* Take every `distance`-th outlier as a sample, if samples are wanted. */
 static inline void
-take_sample(Samples *samples, SwareSortItem item, int64 position)
+take_sample(Samples *samples, IndexTuple entry, int64 position)
 {
-	Sample		sample = {item, position};
+	Sample		sample = {entry, position};
 
-	if (++samples->skipped < samples->distance)
+	if (samples == NULL || ++samples->skipped < samples->distance)
 		return;
 	samples->skipped = 0;
 	if (samples->count == MAX_SAMPLES)
@@ -94,23 +96,10 @@ take_sample(Samples *samples, SwareSortItem item, int64 position)
 	samples->samples[samples->count++] = sample;
 }
 
-static void
-add_outlier(Sorter *sorter, SwareSortItem item)
-{
-	if (sorter->outlierCount == sorter->outliersAllocated)
-	{
-		sorter->outliersAllocated *= 2;
-		sorter->outliers =
-			repalloc_huge(sorter->outliers,
-						  sorter->outliersAllocated * sizeof(SwareSortItem));
-	}
-	sorter->outliers[sorter->outlierCount++] = item;
-}
-
 /*
  * Divide entries into those that are in order, which move to the front, and
- * outliers.  Returns false if most are outliers; then all entries are still in
- * the array, and if that was noticed early, in their order: equal keys often
+ * outliers.  Returns false if too many are outliers; then all entries are still
+ * in the array, and if that was noticed early, in their order: equal keys often
  * come in the order of their TIDs.
  */
 static bool
@@ -121,7 +110,11 @@ divide(Sorter *sorter)
 	IndexTuple *first_entries = memcpy(palloc(early), entries, early);
 	SwareSortItem last;
 	bool		is_previous = false;	/* is `last` the previous entry? */
+	int64		most = Max(sorter->count, FIRST_LOOK) / sorter->share + 2;
 
+	sorter->outliers =
+		MemoryContextAllocHuge(CurrentMemoryContext,
+							   Min(most, sorter->count) * sizeof(IndexTuple));
 	for (int64 i = 0; i < sorter->count; i++)
 	{
 		SwareSortItem item = sware_make_item(sorter->comparator, entries[i]);
@@ -134,104 +127,125 @@ divide(Sorter *sorter)
 			is_previous = true;
 			continue;
 		}
-		take_sample(sorter->samples, item, sorter->before + i);
+		take_sample(sorter->samples, entries[i], sorter->before + i);
 		if (is_previous)
-			take_sample(sorter->samples, last, sorter->before + i - 1);
+			take_sample(sorter->samples, last.entry, sorter->before + i - 1);
 		is_previous = false;
 		sorter->inOrder--;
-		add_outlier(sorter, last);
-		add_outlier(sorter, item);
+		sorter->outliers[sorter->outlierCount++] = last.entry;
+		sorter->outliers[sorter->outlierCount++] = item.entry;
 		if (sorter->inOrder > 0)
 			last = sware_make_item(sorter->comparator,
 								   entries[sorter->inOrder - 1]);
 
-		if (sorter->outlierCount > Max(i, FIRST_LOOK) / 2)
+		if (sorter->outlierCount > Max(i, FIRST_LOOK) / sorter->share)
 		{
 			if (i < FIRST_LOOK)
 				memcpy(entries, first_entries, early);
 			else
-			{
-				for (int64 j = 0; j < sorter->outlierCount; j++)
-					entries[sorter->inOrder + j] = sorter->outliers[j].entry;
-			}
+				memcpy(entries + sorter->inOrder, sorter->outliers,
+					   sorter->outlierCount * sizeof(IndexTuple));
 			sorter->divided = i + 1;
+			pfree(first_entries);
 			return false;
 		}
 	}
 	sorter->divided = sorter->count;
+	pfree(first_entries);
 	return true;
 }
 
-/*
- * Merge the first `left_count` entries of an array, which are in order, with
- * other entries in order, from the end to the beginning.  The array has room
- * for them all.
- */
-static void
-merge(SwareComparator *comparator, IndexTuple *entries, int64 left_count,
-	  const SwareSortItem *right, int64 right_count)
-{
-	SwareSortItem left = {0};
-
-	if (left_count > 0)
-		left = sware_make_item(comparator, entries[left_count - 1]);
-	while (right_count > 0)
-	{
-		int64		place = left_count + right_count - 1;
-
-		if (place % 1024 == 0)
-			CHECK_FOR_INTERRUPTS();
-		if (left_count == 0 ||
-			sware_compare_items(&left, &right[right_count - 1],
-								comparator) <= 0)
-		{
-			entries[place] = right[--right_count].entry;
-			continue;
-		}
-		entries[place] = left.entry;
-		if (--left_count > 0)
-			left = sware_make_item(comparator, entries[left_count - 1]);
-	}
-}
-
-/* Sort all entries. */
-static void
-sort_all(Sorter *sorter)
-{
-	SwareSortItem *items =
-		MemoryContextAllocHuge(CurrentMemoryContext,
-							   sorter->count * sizeof(SwareSortItem));
-
-	for (int64 i = 0; i < sorter->count; i++)
-	{
-		items[i] = sware_make_item(sorter->comparator, sorter->entries[i]);
-		if (i >= sorter->divided)
-			take_sample(sorter->samples, items[i], sorter->before + i);
-	}
-	items = sware_sort_items(sorter->comparator, items, sorter->count);
-	for (int64 i = 0; i < sorter->count; i++)
-		sorter->entries[i] = items[i].entry;
-}
-
-/* How many entries of a sorted array are below an item? */
-static int64
-place_of(SwareComparator *comparator, IndexTuple *entries, int64 count,
+/* Is an entry below an item? */
+static inline bool
+is_below(SwareComparator *comparator, IndexTuple entry,
 		 const SwareSortItem *item)
 {
-	int64		low = 0;
-	int64		high = count;
+	SwareSortItem own = sware_make_item(comparator, entry);
 
+	return sware_compare_items(&own, item, comparator) < 0;
+}
+
+/*
+ * How many entries of an array in order are below an item?  At least `low` are,
+ * and at most `high`.
+ */
+static int64
+place_of(SwareComparator *comparator, IndexTuple *entries, int64 low,
+		 int64 high, const SwareSortItem *item)
+{
 	while (low < high)
 	{
 		int64		middle = low + (high - low) / 2;
-		SwareSortItem other = sware_make_item(comparator, entries[middle]);
 
-		if (sware_compare_items(&other, item, comparator) < 0)
+		if (is_below(comparator, entries[middle], item))
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	return low;
+}
+
+/*
+ * Merge the first `count` entries of an array, which are in order, with others
+ * in order, for which there is room behind them.  Begins with the largest of
+ * the others, and looks for the place of each from the end of those in order,
+ * in steps that grow.
+ */
+static void
+merge(SwareComparator *comparator, IndexTuple *entries, int64 count,
+	  const IndexTuple *others, int64 other_count)
+{
+	for (; other_count > 0; other_count--)
+	{
+		SwareSortItem largest =
+			sware_make_item(comparator, others[other_count - 1]);
+		int64		low = 0;
+		int64		high = count;
+
+		CHECK_FOR_INTERRUPTS();
+		for (int64 step = 1; high > 0; step *= 2)
+		{
+			int64		place = Max(count - step, 0);
+
+			if (is_below(comparator, entries[place], &largest))
+			{
+				low = place + 1;
+				break;
+			}
+			high = place;
+		}
+		low = place_of(comparator, entries, low, high, &largest);
+		memmove(entries + low + other_count, entries + low,
+				(count - low) * sizeof(IndexTuple));
+		entries[low + other_count - 1] = largest.entry;
+		count = low;
+	}
+}
+
+/*
+ * Divide the entries, sort the outliers, and merge them with the others; or
+ * sort everything.  Returns about how many entries were out of order.
+ */
+static int64
+sort(Sorter *sorter)
+{
+	if (divide(sorter))
+	{
+		sware_sort_scrambled(sorter->comparator, sorter->outliers,
+							 sorter->outlierCount);
+		merge(sorter->comparator, sorter->entries, sorter->inOrder,
+			  sorter->outliers, sorter->outlierCount);
+		pfree(sorter->outliers);
+
+		/* of each pair of outliers, only one is out of place */
+		return sorter->outlierCount / 2;
+	}
+	pfree(sorter->outliers);
+	SWARE_FAULT_POINT("sort-all");
+	for (int64 i = sorter->divided; i < sorter->count; i++)
+		take_sample(sorter->samples, sorter->entries[i], sorter->before + i);
+	sware_sort_scrambled(sorter->comparator, sorter->entries, sorter->count);
+	return sorter->count * sorter->outlierCount / sorter->divided;
 }
 
 /*
@@ -245,7 +259,7 @@ merge_lists(SwareComparator *comparator, IndexTuple *entries,
 			int64 first_count, int64 second_count)
 {
 	IndexTuple *second = entries + first_count;
-	SwareSortItem *items;
+	IndexTuple *others;
 	SwareSortItem last;
 
 	if (first_count == 0 || second_count == 0)
@@ -253,17 +267,14 @@ merge_lists(SwareComparator *comparator, IndexTuple *entries,
 
 	/* what lies behind the first list stays where it is */
 	last = sware_make_item(comparator, second[-1]);
-	second_count = place_of(comparator, second, second_count, &last);
+	second_count = place_of(comparator, second, 0, second_count, &last);
 	if (second_count == 0)
 		return false;
-	items = MemoryContextAllocHuge(CurrentMemoryContext,
-								   second_count * sizeof(SwareSortItem));
-	for (int64 i = 0; i < second_count; i++)
-	{
-		sware_prefetch_entry(second, i, second_count);
-		items[i] = sware_make_item(comparator, second[i]);
-	}
-	merge(comparator, entries, first_count, items, second_count);
+	others = MemoryContextAllocHuge(CurrentMemoryContext,
+									second_count * sizeof(IndexTuple));
+	memcpy(others, second, second_count * sizeof(IndexTuple));
+	merge(comparator, entries, first_count, others, second_count);
+	pfree(others);
 	return true;
 }
 
@@ -279,9 +290,10 @@ largest_displacement(Sorter *sorter)
 	for (int i = 0; i < sorter->samples->count; i++)
 	{
 		Sample	   *sample = &sorter->samples->samples[i];
+		SwareSortItem item = sware_make_item(sorter->comparator, sample->entry);
 		int64		displacement =
 			place_of(sorter->comparator, sorter->entries - sorter->before,
-					 sorter->before + sorter->count, &sample->item) -
+					 0, sorter->before + sorter->count, &item) -
 			sample->position;
 
 		largest = Max(largest, displacement < 0 ? -displacement : displacement);
@@ -290,81 +302,49 @@ largest_displacement(Sorter *sorter)
 }
 
 /*
- * Sort the entries of a sorter, and merge them with those before them.  Memory
- * is taken from the current context.
+ * Sort entries in place, and measure how far from being in order they were.
+ * The array begins with `lists` lists that are in order already, of which the
+ * first begins at begins[0] = 0; those in any order follow from begins[lists]
+ * on.
  */
-static void
-sort(Sorter *sorter, Sortedness *sortedness)
+static Sortedness
+sort_and_measure(Relation index, IndexTuple *entries, int64 count,
+				 const int64 *begins, int lists)
 {
-	sorter->comparator = sware_make_comparator(sorter->index);
-	if (sorter->count >= SWARE_MANY_TO_SORT)
-		sware_refine_numbers(sorter->comparator,
-							 sorter->entries - sorter->before,
-							 sizeof(IndexTuple),
-							 sorter->before + sorter->count);
-
-	/* which entries come in order is measured, so it is not guessed */
-	if (sorter->comparator->hasGuess)
-		sware_unrefine_numbers(sorter->comparator);
-	sorter->outliersAllocated = 1024;
-	sorter->outliers =
-		palloc(sorter->outliersAllocated * sizeof(SwareSortItem));
-	if (divide(sorter))
-	{
-		/* only one of each pair of outliers is out of place */
-		sortedness->outOfOrder = sorter->outlierCount / 2;
-		sorter->outliers = sware_sort_items(sorter->comparator,
-											sorter->outliers,
-											sorter->outlierCount);
-		merge(sorter->comparator, sorter->entries, sorter->inOrder,
-			  sorter->outliers, sorter->outlierCount);
-	}
-	else
-	{
-		sortedness->outOfOrder =
-			sorter->count * sorter->outlierCount / sorter->divided;
-		sort_all(sorter);
-	}
-	if (merge_lists(sorter->comparator, sorter->entries - sorter->before,
-					sorter->before, sorter->count))
-		sortedness->outOfOrder = Max(sortedness->outOfOrder, 1);
-	sortedness->largestDisplacement = largest_displacement(sorter);
-}
-
-/*
- * Sort entries in place, of which the first `sorted` ones are in order already,
- * and measure how far from being in order they were.  Memory is taken from the
- * current context and freed.  Comparators may raise errors; the order is
- * undefined then.
- */
-static void
-sort_and_measure(Relation index, IndexTuple *entries, int64 sorted, int64 count,
-				 Sortedness *sortedness)
-{
+	Sortedness	sortedness = {0, 0};
 	MemoryContext context;
 	MemoryContext caller;
 	Samples		samples;
-	Sorter		sorter = {.index = index,
-		.entries = entries + sorted,
-		.count = count - sorted,
-		.before = sorted,
+	Sorter		sorter = {.entries = entries + begins[lists],
+		.count = count - begins[lists],
+		.before = begins[lists],
+		.share = SWARE_USUAL_SHARE,
 	.samples = &samples};
 
-	if (count < 2 || sorter.count == 0)
-	{
-		sortedness->outOfOrder = 0;
-		sortedness->largestDisplacement = 0;
-		return;
-	}
+	if (count < 2 || (sorter.count == 0 && lists < 2))
+		return sortedness;
 	context = AllocSetContextCreate(CurrentMemoryContext, "sware sort",
 									ALLOCSET_DEFAULT_SIZES);
 	caller = MemoryContextSwitchTo(context);
 	samples.distance = 1;
 	samples.skipped = 0;
 	samples.count = 0;
-	sort(&sorter, sortedness);
+	sorter.comparator = sware_make_comparator(index);
+
+	/* which entries come in order is measured, so it is not guessed */
+	if (count >= SWARE_MANY_TO_SORT)
+		sware_refine_numbers(sorter.comparator, entries, count, false);
+	sortedness.outOfOrder = sort(&sorter);
+	for (int i = lists; i > 0; i--)
+	{
+		if (merge_lists(sorter.comparator, entries + begins[i - 1],
+						begins[i] - begins[i - 1], count - begins[i]))
+			sortedness.outOfOrder = Max(sortedness.outOfOrder, 1);
+	}
+	sortedness.largestDisplacement = largest_displacement(&sorter);
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
+	return sortedness;
 }
 
 /*
@@ -374,9 +354,21 @@ sort_and_measure(Relation index, IndexTuple *entries, int64 sorted, int64 count,
 void
 sware_sort_entries(Relation index, IndexTuple *entries, int64 count)
 {
-	Sortedness	unused;
+	int64		begin = 0;
 
-	sort_and_measure(index, entries, 0, count, &unused);
+	(void) sort_and_measure(index, entries, count, &begin, 0);
+}
+
+/*
+ * Like sware_sort_entries, for an array that begins with lists that are in
+ * order already: these are merged with the other entries, the last list first.
+ * `begins` has where each of them begins, and where the other entries do.
+ */
+void
+sware_sort_behind_lists(Relation index, IndexTuple *entries, int64 count,
+						const int64 *begins, int lists)
+{
+	(void) sort_and_measure(index, entries, count, begins, lists);
 }
 
 /*
@@ -389,30 +381,30 @@ bool
 sware_sort_arrivals(Relation index, IndexTuple *entries, int64 sorted,
 					int64 count)
 {
-	Sortedness	sortedness;
+	int64		begins[] = {0, sorted};
+	Sortedness	sortedness =
+		sort_and_measure(index, entries, count, begins, 1);
 
-	sort_and_measure(index, entries, sorted, count, &sortedness);
 	sware_note_sortedness(index, count, sortedness.outOfOrder,
 						  sortedness.largestDisplacement);
 	return sortedness.outOfOrder == 0;
 }
 
 /*
- * Merge two lists of entries, each in order, of which the second one lies
- * behind the first, which has `first_count` entries.  Memory is taken from the
- * current context and freed.  Comparators may raise errors.
+ * Sort entries in place by a comparator, whose numbers are used as they are to
+ * divide them.  This is given up if more than one entry of `share` is an
+ * outlier.  Returns whether it was not.  Memory is taken from the current
+ * context and freed.
  */
-void
-sware_merge_entries(Relation index, IndexTuple *entries, int64 first_count,
-					int64 second_count)
+bool
+sware_sort_nearly_sorted(SwareComparator *comparator, IndexTuple *entries,
+						 int64 count, int share)
 {
-	MemoryContext context =
-		AllocSetContextCreate(CurrentMemoryContext, "sware merge",
-							  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext caller = MemoryContextSwitchTo(context);
+	Sorter		sorter = {.comparator = comparator,
+		.entries = entries,
+		.count = count,
+	.share = share};
 
-	(void) merge_lists(sware_make_comparator(index), entries, first_count,
-					   second_count);
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(context);
+	(void) sort(&sorter);
+	return sorter.divided == count;
 }

@@ -11,11 +11,24 @@
 #include "access/itup.h"
 #include "utils/rel.h"
 
+#include "keys/comparator.h"
+
+/*
+ * One entry of this number may be an outlier, or setting aside is given up: of
+ * entries as they come, and of those that a good guess has put in order.
+ */
+#define SWARE_USUAL_SHARE	2
+#define SWARE_GUESSED_SHARE	8
+
 extern void sware_sort_entries(Relation index, IndexTuple *entries,
 							   int64 count);
+extern void sware_sort_behind_lists(Relation index, IndexTuple *entries,
+									int64 count, const int64 *begins,
+									int lists);
 extern bool sware_sort_arrivals(Relation index, IndexTuple *entries,
 								int64 sorted, int64 count);
-extern void sware_merge_entries(Relation index, IndexTuple *entries,
-								int64 first_count, int64 second_count);
+extern bool sware_sort_nearly_sorted(SwareComparator *comparator,
+									 IndexTuple *entries, int64 count,
+									 int share);
 
 #endif							/* SWARE_SORTER_H */

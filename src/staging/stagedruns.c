@@ -11,6 +11,7 @@
 
 #include "base/faultpoint.h"
 #include "layout/tuple.h"
+#include "sort/sorter.h"
 #include "staging/stagedruns.h"
 #include "staging/staginginternal.h"
 
@@ -100,68 +101,50 @@ may_run_functions(const SwareComparator *comparator)
 }
 
 /*
- * Return a copy of the items of a staged run, whose entries can be compared: if
- * comparators run functions, the entries are copies, too.
+ * Let pointers to staged entries point to copies, which can be given to
+ * functions.  Before each copy is a pointer to the original.
  */
-static SwareSortItem *
-copy_items(const SwareComparator *comparator, const SwareStagedRun *run)
+static void
+copy_entries(IndexTuple *entries, int64 count)
 {
-	SwareSortItem *items = run->items;
-	int64		count = run->count;
-	SwareSortItem *copy = MemoryContextAllocHuge(CurrentMemoryContext,
-												 run_size(run));
 	Size		bytes = NAMEDATALEN;	/* see bufferbatch.c */
 	char	   *room;
 
-	memcpy(copy, items, run_size(run));
-	if (!may_run_functions(comparator))
-		return copy;
-
-	/* before each copy of an entry is a pointer to the original */
 	for (int64 i = 0; i < count; i++)
 		bytes += MAXALIGN(sizeof(IndexTuple)) +
-			MAXALIGN(IndexTupleSize(items[i].entry));
+			MAXALIGN(IndexTupleSize(entries[i]));
 	room = MemoryContextAllocHuge(CurrentMemoryContext, bytes);
 	for (int64 i = 0; i < count; i++)
 	{
 		room += MAXALIGN(sizeof(IndexTuple));
-		((IndexTuple *) room)[-1] = items[i].entry;
-		copy[i].entry = (IndexTuple) room;
-		sware_copy_tuple(room, items[i].entry);
-		room += MAXALIGN(IndexTupleSize(items[i].entry));
+		((IndexTuple *) room)[-1] = entries[i];
+		sware_copy_tuple(room, entries[i]);
+		entries[i] = (IndexTuple) room;
+		room += MAXALIGN(IndexTupleSize(entries[i]));
 	}
-	return copy;
-}
-
-/* Let items that copy_items has made point to the originals again. */
-static void
-restore_items(const SwareComparator *comparator, SwareStagedRun *run)
-{
-	for (int64 i = 0; may_run_functions(comparator) && i < run->count; i++)
-		run->items[i].entry = ((IndexTuple *) run->items[i].entry)[-1];
 }
 
 /*
- * Make a staged run of the `count` newest entries that arrived first, up to a
- * place of the chain.  Its items are to be sorted.
+ * Set pointers to the entries of the staged runs from number `unmerged` on, and
+ * behind them to the newest ones that arrived first.  There is room for `count`
+ * of them.  Returns the place of the chain where they end.
  */
-static SwareStagedRun
-newest_run(const SwareStaging *staging, const SwareComparator *comparator,
-		   int64 count, SwareChainPlace *end)
+static SwareChainPlace
+collect_entries(const SwareStaging *staging, int unmerged, IndexTuple *entries,
+				int64 count)
 {
-	SwareStagedRun run = {.first = staging->runs.covered,.count = count};
+	const SwareStagedRuns *runs = &staging->runs;
+	SwareChainPlace end = runs->end;
+	int64		number = 0;
 
-	run.items = MemoryContextAllocHuge(CurrentMemoryContext, run_size(&run));
-	*end = staging->runs.end;
-	for (int64 i = 0; i < count; i++)
+	for (int i = unmerged; i < runs->count; i++)
 	{
-		IndexTuple	entry = sware_chain_next(&staging->entries, end);
-
-		run.items[i] = sware_make_item(comparator, entry);
-		run.entrySize = Max(run.entrySize, IndexTupleSize(entry));
+		for (int64 j = 0; j < runs->runs[i].count; j++)
+			entries[number++] = runs->runs[i].items[j].entry;
 	}
-	run.items = copy_items(comparator, &run);
-	return run;
+	while (number < count)
+		entries[number++] = sware_chain_next(&staging->entries, &end);
+	return end;
 }
 
 /*
@@ -217,39 +200,52 @@ install(SwareStaging *staging, int unmerged, SwareStagedRun run,
 }
 
 /*
- * Make a staged run of the `count` newest entries that arrived first, and merge
- * it with those before it that are not much larger.  Returns false, with
- * nothing changed, if staging has changed in the meantime.
+ * Make a staged run of the `count` newest entries that arrived first, merged
+ * with those before it that are not much larger.  Returns false, with nothing
+ * changed, if staging has changed in the meantime.
  */
 static bool
 add_run(SwareStaging *staging, SwareComparator *comparator, int64 count)
 {
 	uint64		stamp = sware_staging_stamp();
 	int			unmerged = count_unmerged(staging, count);
-	int			older_count = staging->runs.count - unmerged;
-	SwareStagedRun *older = palloc(older_count * sizeof(SwareStagedRun));
+	int			merged = staging->runs.count - unmerged;
+	const SwareStagedRun *older = staging->runs.runs + unmerged;
+	int64	   *begins = palloc((merged + 1) * sizeof(int64));
+	bool		copies = may_run_functions(comparator);
+	SwareStagedRun run = {.first = staging->runs.covered};
+	IndexTuple *entries;
 	SwareChainPlace end;
-	SwareStagedRun run = newest_run(staging, comparator, count, &end);
 
-	for (int i = 0; i < older_count; i++)
+	if (merged > 0)
+		run.first = older->first;
+	for (int i = 0; i < merged; i++)
 	{
-		older[i] = staging->runs.runs[unmerged + i];
-		older[i].items = copy_items(comparator, &older[i]);
-	}
-
-	/* from here on, functions run, which may change `staging` */
-	run.items = sware_sort_items(comparator, run.items, run.count);
-	for (int i = older_count - 1; i >= 0; i--)
-	{
-		run.items = sware_merge_items(comparator, older[i].items,
-									  older[i].count, run.items, run.count);
-		run.first = older[i].first;
+		begins[i] = run.count;
 		run.count += older[i].count;
-		run.entrySize = Max(run.entrySize, older[i].entrySize);
 	}
+	begins[merged] = run.count;
+	run.count += count;
+	entries = MemoryContextAllocHuge(CurrentMemoryContext,
+									 run.count * sizeof(IndexTuple));
+	end = collect_entries(staging, unmerged, entries, run.count);
+	if (copies)
+		copy_entries(entries, run.count);
+
+	/* here functions run, which may change `staging` */
+	sware_sort_behind_lists(comparator->index, entries, run.count, begins,
+							merged);
 	if (stamp != sware_staging_stamp())
 		return false;
-	restore_items(comparator, &run);
+
+	run.items = MemoryContextAllocHuge(CurrentMemoryContext, run_size(&run));
+	for (int64 i = 0; i < run.count; i++)
+	{
+		if (copies)
+			entries[i] = ((IndexTuple *) entries[i])[-1];
+		run.items[i] = sware_make_item(comparator, entries[i]);
+		run.entrySize = Max(run.entrySize, IndexTupleSize(entries[i]));
+	}
 	install(staging, unmerged, run, end);
 	return true;
 }

@@ -364,12 +364,8 @@ sware_sorted_zone_build(Relation index, const SwareSortedZone *sorted,
 	if (gathered.count == 0)
 		return false;
 
-	sware_sort_entries(index, gathered.entries + begins[sorted_count],
-					   gathered.count - begins[sorted_count]);
-	for (int i = sorted_count; i > 0; i--)
-		sware_merge_entries(index, gathered.entries + begins[i - 1],
-							begins[i] - begins[i - 1],
-							gathered.count - begins[i]);
+	sware_sort_behind_lists(index, gathered.entries, gathered.count, begins,
+							sorted_count);
 	zone->entries = drop_equal(index, gathered.entries, gathered.count);
 	zone->endEntry = zone->entries;
 	zone->pages = pages;
