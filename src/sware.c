@@ -14,6 +14,8 @@
 
 #include "base/faultpoint.h"
 #include "base/options.h"
+#include "constraints/keptoption.h"
+#include "constraints/utility.h"
 #include "locks/frontier.h"
 #include "locks/keylock.h"
 #include "locks/stagedkeys.h"
@@ -93,4 +95,6 @@ _PG_init(void)
 	sware_define_settings();	/* last, since it reserves the prefix "sware" */
 	install_shared_memory_hooks();
 	sware_install_hooks();
+	sware_install_utility_hook();
+	sware_install_object_hook();
 }

@@ -19,6 +19,7 @@
 #include "access/tableam.h"
 #endif
 #include "commands/vacuum.h"
+#include "nodes/parsenodes.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
@@ -390,6 +391,72 @@ sware_set_version_properties(IndexAmRoutine *routine,
 #define SWARE_VALUES_TYPE	Datum *
 #define SWARE_NULLS_TYPE	bool *
 #define SWARE_PAGE_TYPE		char *
+#endif
+
+/*
+ * From 18 on, foreign keys, ON CONFLICT and the planner take a unique index of
+ * any access method for what it is.
+ */
+#if PG_VERSION_NUM >= 180000
+#define SWARE_KEYS_SERVE_ALL	true
+#else
+#define SWARE_KEYS_SERVE_ALL	false
+#endif
+
+/* 18 has keys whose last column is a range; they are GiST's */
+#if PG_VERSION_NUM >= 180000
+static inline bool
+sware_is_constraint_without_overlaps(const Constraint *constraint)
+{
+	return constraint->without_overlaps;
+}
+
+static inline bool
+sware_is_index_without_overlaps(const IndexStmt *index)
+{
+	return index->iswithoutoverlaps;
+}
+#else
+static inline bool
+sware_is_constraint_without_overlaps(const Constraint *constraint)
+{
+	return false;
+}
+
+static inline bool
+sware_is_index_without_overlaps(const IndexStmt *index)
+{
+	return false;
+}
+#endif
+
+/*
+ * Does a part of ALTER TABLE make the constraints of its column again?  17 can
+ * give a generated column another expression.
+ */
+#if PG_VERSION_NUM >= 170000
+#define sware_rebuilds_keys(part) \
+	((part)->subtype == AT_AlterColumnType || \
+	 (part)->subtype == AT_SetExpression)
+#else
+#define sware_rebuilds_keys(part)	((part)->subtype == AT_AlterColumnType)
+#endif
+
+/* From 18 on, NOT NULL can be declared before the rows are known to obey. */
+#if PG_VERSION_NUM >= 180000
+#define sware_column_is_not_null(table, number) \
+	(TupleDescCompactAttr(RelationGetDescr(table), \
+						  (number) - 1)->attnullability == ATTNULLABLE_VALID)
+#else
+#define sware_column_is_not_null(table, number) \
+	(TupleDescAttr(RelationGetDescr(table), (number) - 1)->attnotnull)
+#endif
+
+/* On a subscriber, 17 looks for the operator of equality in btree only. */
+#if PG_VERSION_NUM >= 170000 && PG_VERSION_NUM < 180000
+#define SWARE_SUBSCRIBERS_NEED_BTREE	true
+#else
+#define SWARE_SUBSCRIBERS_NEED_BTREE	false
 #endif
 
 #endif							/* SWARE_COMPAT_H */

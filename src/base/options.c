@@ -14,6 +14,7 @@
 #include "storage/lockdefs.h"
 #include "utils/guc.h"
 
+#include "base/compat.h"
 #include "base/options.h"
 
 #define FILLFACTOR_DEFAULT		95
@@ -44,6 +45,7 @@ typedef struct SwareOptions
 	int			bloomBits;
 	bool		forecastFill;
 	bool		groupLeaves;
+	bool		asksForSware;
 } SwareOptions;
 
 /* of an index without options */
@@ -56,7 +58,8 @@ static const SwareOptions defaults = {
 	.sortThreshold = SORT_THRESHOLD_DEFAULT,
 	.bloomBits = BLOOM_BITS_DEFAULT,
 	.forecastFill = false,
-	.groupLeaves = false
+	.groupLeaves = false,
+	.asksForSware = false
 };
 
 static relopt_kind options_kind;
@@ -66,6 +69,10 @@ int			sware_buffer_size = BUFFER_SIZE_DEFAULT;
 int			sware_shared_memory = 0;
 int			sware_record_cache = 0;
 bool		sware_enable_buffer = true;
+bool		sware_use_for_keys = false;
+
+/* is the library one that all sessions have? */
+static bool is_preloaded = false;
 
 void
 sware_register_options(void)
@@ -103,6 +110,32 @@ sware_register_options(void)
 	add_bool_reloption(options_kind, "group_leaves",
 					   "Lets VACUUM bring scattered leaf pages into the order of their keys",
 					   false, lockmode);
+	add_bool_reloption(options_kind, "sware",
+					   "Asks for a sware index where a primary key or unique constraint makes one",
+					   false, lockmode);
+}
+
+/*
+ * The setting sware.use_for_keys can be on only where the indexes serve as
+ * btree's do, and where all sessions have the library: others would make btree
+ * indexes.
+ */
+static bool
+check_use_for_keys(bool *value, void **extra, GucSource source)
+{
+	if (!*value)
+		return true;
+	if (!SWARE_KEYS_SERVE_ALL)
+	{
+		GUC_check_errdetail("Before PostgreSQL 18, foreign keys and ON CONFLICT need btree indexes.");
+		return false;
+	}
+	if (!is_preloaded)
+	{
+		GUC_check_errdetail("\"sware\" must be in \"shared_preload_libraries\".");
+		return false;
+	}
+	return true;
 }
 
 void
@@ -145,6 +178,11 @@ sware_define_settings(void)
 							 "Lets entries of this session wait in staging and in buffers.",
 							 NULL, &sware_enable_buffer, true,
 							 PGC_USERSET, 0, NULL, NULL, NULL);
+	is_preloaded = process_shared_preload_libraries_in_progress;
+	DefineCustomBoolVariable("sware.use_for_keys",
+							 "Gives new primary keys and unique constraints sware indexes where they can have them.",
+							 NULL, &sware_use_for_keys, false,
+							 PGC_USERSET, 0, check_use_for_keys, NULL, NULL);
 	MarkGUCPrefixReserved("sware");
 }
 
@@ -170,6 +208,8 @@ sware_options(Datum reloptions, bool validate)
 		.offset = offsetof(SwareOptions, forecastFill)},
 		{.optname = "group_leaves",.opttype = RELOPT_TYPE_BOOL,
 		.offset = offsetof(SwareOptions, groupLeaves)},
+		{.optname = "sware",.opttype = RELOPT_TYPE_BOOL,
+		.offset = offsetof(SwareOptions, asksForSware)},
 	};
 
 	return (bytea *) build_reloptions(reloptions, validate, options_kind,
@@ -243,6 +283,18 @@ int
 sware_bloom_bits(Relation index)
 {
 	return options_of(index)->bloomBits;
+}
+
+/*
+ * Do options as pg_class has them, or 0 if there are none, ask for sware?
+ */
+bool
+sware_options_ask_for_sware(Datum reloptions)
+{
+	const SwareOptions *options =
+		(const SwareOptions *) sware_options(reloptions, false);
+
+	return options && options->asksForSware;
 }
 
 /*

@@ -17,6 +17,7 @@ extern int	sware_shared_memory;	/* for zones and staged keys; 0: none */
 extern int	sware_record_cache; /* shared memory for records of keys; 0: none */
 extern bool sware_enable_buffer;	/* may entries wait in staging and
 									 * buffers? */
+extern bool sware_use_for_keys; /* do new keys get sware indexes? */
 
 /* Register the options, in _PG_init. */
 extern void sware_register_options(void);
@@ -37,5 +38,6 @@ extern int	sware_flush_fraction(Relation index);
 extern int	sware_sort_threshold(Relation index);
 extern int	sware_bloom_bits(Relation index);
 extern bool sware_option_deduplicate(Relation index);
+extern bool sware_options_ask_for_sware(Datum reloptions);
 
 #endif							/* SWARE_OPTIONS_H */

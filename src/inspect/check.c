@@ -18,6 +18,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "constraints/keptoption.h"
 #include "staging/staging.h"
 #include "inspect/check.h"
 #include "inspect/relation.h"
@@ -148,7 +149,8 @@ check_index(Relation heap, Relation index, bool heap_all_indexed)
  * sware_check(index regclass, heapallindexed boolean)
  *
  * Checks the structure of an index, and, if wanted, that it has an entry for
- * every tuple of the table.  Raises an error for the first fault that is
+ * every tuple of the table.  If it is that of a key, it must have the option
+ * that keeps it a sware index.  Raises an error for the first fault that is
  * found.
  */
 Datum
@@ -161,6 +163,7 @@ sware_check(PG_FUNCTION_ARGS)
 	sware_publish_index(target.index);
 	if (has_main_fork(target.index))
 		check_index(target.heap, target.index, PG_GETARG_BOOL(1));
+	sware_check_key_option(target.index);
 	sware_close_target(&target);
 
 	PG_RETURN_VOID();

@@ -1,0 +1,18 @@
+/*-------------------------------------------------------------------------
+ *
+ * columnchange.h
+ *	  Changes of columns and partitions that keys of sware do not go along with.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_COLUMNCHANGE_H
+#define SWARE_COLUMNCHANGE_H
+
+#include "nodes/parsenodes.h"
+#include "storage/lockdefs.h"
+
+extern void sware_refuse_column_changes(const AlterTableStmt *alter, Oid table,
+										LOCKMODE lockmode);
+extern void sware_note_attached_keys(const AlterTableStmt *alter, Oid table);
+
+#endif							/* SWARE_COLUMNCHANGE_H */
