@@ -72,8 +72,12 @@ CREATE INDEX empty_key ON empty USING sware (key);
 CREATE TABLE identity (id int NOT NULL, label text);
 CREATE UNIQUE INDEX identity_id ON identity USING sware (id);
 ALTER TABLE identity REPLICA IDENTITY USING INDEX identity_id;
+CREATE TABLE keyed (id int PRIMARY KEY WITH (sware), key int, label text,
+	CONSTRAINT keyed_label UNIQUE (label, key) INCLUDE (id) WITH (sware, fillfactor = 80),
+	CONSTRAINT keyed_late UNIQUE (key, id) WITH (sware) DEFERRABLE INITIALLY DEFERRED);
+CREATE EXTENSION amcheck;
 SQL
-my @tables = ('plain', 'unlogged', 'parts', 'excluded', 'identity');
+my @tables = ('plain', 'unlogged', 'parts', 'excluded', 'identity', 'keyed');
 my $tables = join(', ', @tables);
 
 # Adds rows in statements of a hundred rows: their entries stay in the buffer.
@@ -91,6 +95,7 @@ INSERT INTO unlogged SELECT i, i * 79 % 10007, 'label ' || i $series;
 INSERT INTO parts SELECT i, i % 5000, 'label ' || i $series;
 INSERT INTO excluded SELECT i, i $series;
 INSERT INTO identity SELECT i, 'label ' || i $series;
+INSERT INTO keyed SELECT i, i * 79 % 10007, 'label ' || i $series;
 SQL
 	}
 	return;
@@ -102,6 +107,7 @@ INSERT INTO unlogged SELECT i, i * 79 % 10007, 'tree ' || i FROM generate_series
 INSERT INTO parts SELECT i, i % 5000, 'tree ' || i FROM generate_series(1, 1000) i;
 INSERT INTO excluded SELECT i, i FROM generate_series(1, 1000) i;
 INSERT INTO identity SELECT i, 'tree ' || i FROM generate_series(1, 1000) i;
+INSERT INTO keyed SELECT i, i * 79 % 10007, 'tree ' || i FROM generate_series(1, 1000) i;
 SQL
 add_rows($node, 'model', 1001, 2000);
 
@@ -141,6 +147,8 @@ sub is_copy
 		unless defined $rows;
 	make_verdicts($where, $database) unless defined $rows;
 	has_good_indexes($where, $database, $tables, $name);
+	is($where->safe_psql($database, "SELECT bt_index_check('plain_pkey', true)"), '',
+		"$name: a key that was nbtree's is a good nbtree index");
 	return;
 }
 
@@ -157,6 +165,9 @@ sub lives_on
 		stdout => \$stdout, stderr => \$stderr);
 	like($stderr, qr/duplicate key value violates unique constraint "unlogged_id"/,
 		"$name: unique, of a row that was there");
+	$where->psql($database, "INSERT INTO keyed VALUES (1999, 0, 'twice')",
+		stdout => \$stdout, stderr => \$stderr);
+	like($stderr, qr/duplicate key value violates unique constraint "keyed_pkey"/, "$name: primary key");
 	$where->safe_psql($database, 'SELECT extensions.sware_flush(indexrelid) FROM extensions.pg_stat_sware');
 	has_good_indexes($where, $database, $tables, "$name, flushed");
 	add_rows($where, $database, 4001, 4200);
@@ -164,7 +175,7 @@ sub lives_on
 	$where->safe_psql($database, 'VACUUM (INDEX_CLEANUP ON)');
 	has_good_indexes($where, $database, $tables, "$name, vacuumed");
 	unlike($where->safe_psql($database,
-		"SELECT verdict_on('plain', 'unlogged', 'parts', 'excluded', 'identity')"),
+		"SELECT verdict_on('plain', 'unlogged', 'parts', 'excluded', 'identity', 'keyed')"),
 		qr/stale/, "$name, vacuumed: no entry is stale");
 	return;
 }
@@ -246,6 +257,8 @@ SKIP:
 		my ($major) = `$new_install/bin/postgres --version` =~ /\) (\d+)/;
 		$new->init($major >= 18 ? (extra => ['--no-data-checksums']) : ());
 		$new->append_conf('postgresql.conf', $settings);
+		# It must not count while pg_upgrade makes btree's keys for btree's files.
+		$new->append_conf('postgresql.conf', "sware.use_for_keys = on\n") if $major >= 18;
 		my @upgrade = (
 			"$new_install/bin/pg_upgrade", '--no-sync', '--old-datadir',
 				$old->data_dir, '--new-datadir', $new->data_dir,
@@ -275,7 +288,7 @@ SKIP:
 		$new->start;
 		is($new->safe_psql('model', 'SELECT count(*) FROM unlogged'),
 			'0', "$name, crash: unlogged tables are empty");
-		has_good_indexes($new, 'model', 'plain, parts, identity, excluded', "$name, crash");
+		has_good_indexes($new, 'model', 'plain, parts, identity, excluded, keyed', "$name, crash");
 		$new->safe_psql('postgres', 'CREATE DATABASE fresh');
 		is($new->safe_psql('fresh', 'CREATE EXTENSION sware; CREATE TABLE t (a int);
 			CREATE INDEX ON t USING sware (a);

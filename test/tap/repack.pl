@@ -28,9 +28,10 @@ if ($node->safe_psql('postgres',
 }
 
 my $am = am();
+my $option = $am eq 'sware' ? 'WITH (sware)' : '';
 $node->safe_psql('postgres', <<"SQL");
 CREATE EXTENSION pg_repack;
-CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key bigint, label text);
+CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY $option, key bigint, label text);
 INSERT INTO t (key, label) SELECT i, 'label ' || i FROM generate_series(1, 20000) i;
 CREATE INDEX t_key ON t USING $am (key);
 CREATE INDEX t_label ON t USING $am (label) INCLUDE (id);
@@ -59,13 +60,15 @@ foreach my $arguments ([qw(-t t)], [qw(-t t -o key)], [qw(-t t -x)], [qw(-t t -n
 		[ 'pg_repack', '-h', $node->host, '-p', $node->port, '-d', 'postgres', @$arguments ],
 		'<', \undef, '>', \$output, '2>', \$said);
 	ok($done, "pg_repack @$arguments") or diag("$output$said");
-	check_index($node, $_, "after pg_repack @$arguments") foreach qw(t_key t_label t_id);
+	check_index($node, $_, "after pg_repack @$arguments") foreach qw(t_pkey t_key t_label t_id);
 }
 ok(load_goes_on($load), 'the writers go on') or diag($errors);
 stop_load($node, $load);
 unlike($errors, qr/ERROR/, 'the writers meet no error');
 index_agrees($node, 't', $_, 'in the end') foreach qw(key label id);
-check_index($node, $_, 'in the end') foreach qw(t_key t_label t_id);
+check_index($node, $_, 'in the end') foreach qw(t_pkey t_key t_label t_id);
+is($node->safe_psql('postgres', "SELECT amname FROM pg_class c JOIN pg_am a ON a.oid = relam
+	WHERE c.oid = 't_pkey'::regclass"), $am, 'the primary key has the same kind of index');
 
 $node->stop;
 done_testing();

@@ -29,10 +29,13 @@ $node->start;
 prepare_database($node);
 make_disagreements($node);
 
+# The identity is a primary key, and the index of it sware's.
+my $unique = $am eq 'sware' ? 'ALTER TABLE t ADD CONSTRAINT t_id PRIMARY KEY (id) WITH (sware);' :
+  "CREATE UNIQUE INDEX t_id ON t USING $am (id);";
 $node->safe_psql('postgres', <<"SQL");
 CREATE TABLE t (id bigint NOT NULL, key bigint, label text) WITH (autovacuum_enabled = off);
 INSERT INTO t SELECT i, i * 7919 % 100003, 'label ' || i FROM generate_series(1, 20000) i;
-CREATE UNIQUE INDEX t_id ON t USING $am (id);
+$unique
 CREATE INDEX t_key ON t USING $am (key);
 CREATE INDEX t_label ON t USING $am (label) INCLUDE (key);
 ALTER TABLE t REPLICA IDENTITY USING INDEX t_id;
@@ -81,6 +84,8 @@ $node->safe_psql('postgres', $_) foreach 'REPACK t', 'REPACK t USING INDEX t_key
 is_right('REPACK');
 is($node->safe_psql('postgres', "SELECT disagreements('t', '$_')"), '', "$_ agrees with the table")
   foreach qw(id key label);
+is($node->safe_psql('postgres', "SELECT amname FROM pg_class c JOIN pg_am a ON a.oid = relam
+	WHERE c.oid = 't_id'::regclass"), $am, 'the key has the same kind of index');
 
 # Autovacuum, with parallel workers.
 $node->safe_psql('postgres', <<'SQL');
