@@ -65,11 +65,11 @@ CREATE TABLE heir (e int, PRIMARY KEY (id, "C") WITH (sware)) INHERITS (t);
 ALTER TABLE t ALTER "C" TYPE int;
 SELECT follow_hint('ALTER TABLE t ALTER "C" TYPE int');
 ALTER TABLE ONLY t ALTER "C" TYPE int;
-CREATE ROLE keys_stranger;
-SET ROLE keys_stranger;
+CREATE ROLE regress_sware_keys;
+SET ROLE regress_sware_keys;
 ALTER TABLE t ALTER id TYPE int;
 RESET ROLE;
-DROP ROLE keys_stranger;
+DROP ROLE regress_sware_keys;
 SELECT sware_check('t_pkey', true), sware_check('t_a', true), sware_check('t_x', true);
 SELECT * FROM keys WHERE conrelid = 't'::regclass;
 \if :is_18

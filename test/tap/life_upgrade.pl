@@ -24,7 +24,7 @@ if (am() ne 'sware')
 	plan skip_all => 'the verdicts are about sware indexes';
 }
 
-my $settings = preload() . <<'CONF';
+my $settings = preload() . fill_buffers() . <<'CONF';
 autovacuum = off
 max_prepared_transactions = 10
 allow_in_place_tablespaces = on
