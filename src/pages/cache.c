@@ -42,10 +42,13 @@ sware_cache(Relation index)
 
 		read_metapage(index, &cache);
 		cache.waiting = SWARE_WAITING_IS_UNKNOWN;
-		memset(&cache.readersLeaf, 0, sizeof(SwareExpectedLeaf));
-		cache.readersLeaf.link.block = InvalidBlockNumber;
-		cache.writersLeaf = cache.readersLeaf;
-		cache.tail = cache.readersLeaf.link;
+		memset(cache.leaves, 0, sizeof(cache.leaves));
+		for (int i = 0; i < SWARE_EXPECTED_LEAVES; i++)
+			cache.leaves[i].link.block = InvalidBlockNumber;
+		cache.leafUses = 0;
+		memset(&cache.readersStrays, 0, sizeof(SwareStrays));
+		cache.writersStrays = cache.readersStrays;
+		cache.tail = cache.leaves[0].link;
 		cache.metapageVersion = cache.emptyRootVersion = SWARE_NO_VERSION;
 		index->rd_amcache =
 			MemoryContextAlloc(index->rd_indexcxt, sizeof(SwareCache));
@@ -74,23 +77,6 @@ sware_cache_set_waiting(Relation index, SwareWaiting waiting)
 {
 	if (index->rd_amcache)
 		((SwareCache *) index->rd_amcache)->waiting = waiting;
-}
-
-/*
- * Remember at which leaf the next key of a reader or a writer is expected, or
- * that none is.  Callers must not keep a pointer to the cache: a comparator
- * that reads catalogs can cause the cache to be freed.
- */
-void
-sware_cache_set_leaf(Relation index, bool is_writer,
-					 const SwareExpectedLeaf *leaf)
-{
-	SwareCache *cache = (SwareCache *) index->rd_amcache;
-
-	if (cache && is_writer)
-		cache->writersLeaf = *leaf;
-	else if (cache)
-		cache->readersLeaf = *leaf;
 }
 
 /* Remember the open buffer page that this backend has used last. */

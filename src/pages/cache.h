@@ -20,19 +20,47 @@
 #include "layout/page.h"
 #include "pages/bufferpages.h"
 
+/* A leaf's first item or high key that is larger than this is not copied. */
+#define SWARE_MAX_KEY_COPY			64
+
 /*
- * The leaf at which the next key is expected (tree/expectedleaf.h).  That of
- * the writers has a downlink.
+ * A copy of a leaf's first item, with one TID, or of its high key.  Its size is
+ * 0 if there is none.
+ */
+typedef union SwareKeyCopy
+{
+	IndexTupleData tuple;
+	char		bytes[SWARE_MAX_KEY_COPY];
+	int64		alignment;
+} SwareKeyCopy;
+
+/*
+ * A leaf at which keys are expected (tree/expectedleaf.h).  One of the writers
+ * has a downlink, and so has its right sibling.
  */
 typedef struct SwareExpectedLeaf
 {
 	SwareLink	link;			/* or no link if none is expected */
+	SwareLink	right;			/* its right sibling, when it was noted */
 	int64		lowest;			/* first columns' numbers that may be there */
 	int64		highest;
-	int			strays;			/* keys in a row that belong elsewhere */
-	int			patience;		/* after so many of them, look for another
-								 * leaf */
+	SwareKeyCopy first;			/* what may be there lies behind this */
+	SwareKeyCopy highKey;		/* and before this */
+	uint32		lastUse;		/* `leafUses` when a writer's key was there */
+	bool		isProved;		/* has there been one since it was noted? */
 } SwareExpectedLeaf;
+
+/* How many are remembered: one for readers, and those for writers behind it. */
+#define SWARE_WRITERS_LEAVES	4
+#define SWARE_EXPECTED_LEAVES	(1 + SWARE_WRITERS_LEAVES)
+
+/* When to look for another leaf. */
+typedef struct SwareStrays
+{
+	int			count;			/* keys that belonged elsewhere */
+	int			patience;		/* look after so many */
+	uint32		uses;			/* `leafUses` when one was looked for */
+} SwareStrays;
 
 /* May entries of the index wait (keys/trust.h)? */
 typedef enum SwareWaiting
@@ -49,8 +77,10 @@ typedef struct SwareCache
 	bool		allEqualImage;	/* never changes while the file is the same */
 	uint64		indexIncarnation;	/* nor does this, except in a build */
 	SwareWaiting waiting;
-	SwareExpectedLeaf readersLeaf;
-	SwareExpectedLeaf writersLeaf;
+	SwareExpectedLeaf leaves[SWARE_EXPECTED_LEAVES];
+	uint32		leafUses;		/* how often a writer's has been used */
+	SwareStrays readersStrays;
+	SwareStrays writersStrays;
 	SwareLink	tail;			/* an open buffer page, or no link */
 	SwareBufferState bufferState;	/* what the metapage said of the buffer */
 	uint64		metapageVersion;	/* when it said so; or SWARE_NO_VERSION */
@@ -62,8 +92,6 @@ typedef struct SwareCache
 extern SwareCache *sware_cache(Relation index);
 extern void sware_cache_refresh_root(Relation index);
 extern void sware_cache_set_waiting(Relation index, SwareWaiting waiting);
-extern void sware_cache_set_leaf(Relation index, bool is_writer,
-								 const SwareExpectedLeaf *leaf);
 extern void sware_cache_set_tail(Relation index, SwareLink tail);
 extern void sware_cache_set_empty_root(Relation index, uint64 version);
 extern void sware_cache_forget(Relation index);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * expectedleaf.c
- *	  The leaf at which the next key is expected.
+ *	  The leaves at which the next keys are expected.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,22 +11,27 @@
 #include "keys/numbersearch.h"
 #include "keys/trust.h"
 #include "layout/page.h"
+#include "layout/tuple.h"
 #include "pages/cache.h"
 #include "pages/pageaccess.h"
 #include "tree/expectedleaf.h"
 
 /*
- * After this number of keys in a row that belong elsewhere, keys are expected
- * at the leaf of the last one.
+ * After this number of keys that belong elsewhere, keys are expected at the
+ * leaf of the last one, too.
  */
 #define MAX_STRAYS		4
 
 /*
  * Where keys arrive in no order, that is never true.  So a writer that could
  * give its entries to the buffer waits for twice as many strays each time, up
- * to this number: each time costs a descent, and perhaps a read.
+ * to this number: each time costs a descent, and perhaps a read.  If a key
+ * comes to a leaf that was found so, it waits for half as many.
  */
 #define MAX_PATIENCE	1024
+
+/* Where other keys come to expected leaves, it waits for so many at most. */
+#define MAX_PATIENCE_OF_SOME	64
 
 /* How a place lies to the range of keys that a leaf is known to have. */
 typedef enum Position
@@ -35,6 +40,14 @@ typedef enum Position
 	BEFORE,						/* or just before the first item */
 	BEHIND
 } Position;
+
+/* An expected leaf that a place may be on, and that has to be looked at. */
+typedef struct Candidate
+{
+	int			slot;			/* of the cache's leaves */
+	SwareLink	link;			/* the leaf there, or its right sibling */
+	bool		isNext;			/* is it the right sibling? */
+} Candidate;
 
 /* Where is a place, as seen from a leaf, which is locked? */
 static Position
@@ -51,24 +64,227 @@ position_to_leaf(const SwareSearchKey *key, Page page)
 	return WITHIN;
 }
 
-/* Can a place be on an expected leaf, as far as numbers tell? */
-static bool
-may_be_there(const SwareSearchKey *key, const SwareExpectedLeaf *leaf)
+/*
+ * Return a leaf that the cache remembers, or NULL: comparators may have freed
+ * the cache.
+ */
+static SwareExpectedLeaf *
+remembered_leaf(Relation index, int slot)
 {
-	SwareSearchColumn first;
+	SwareCache *cache = (SwareCache *) index->rd_amcache;
 
-	return sware_link_is_valid(leaf->link) &&
-		(!sware_search_column_set(&first, key, 0) ||
-		 (first.value >= leaf->lowest && first.value <= leaf->highest));
+	return cache ? &cache->leaves[slot] : NULL;
 }
 
-/* Return what is expected of a reader's or a writer's next key. */
-static SwareExpectedLeaf
-get_leaf(Relation index, bool is_writer)
+/*
+ * Compare a place with a key that is remembered, in a copy: a comparator may
+ * free the cache.  Returns `missing` if it is not remembered.
+ */
+static int
+compare_to_copy(const SwareSearchKey *key, const SwareKeyCopy *kept,
+				int missing)
 {
-	SwareCache *cache = sware_cache(index);
+	SwareKeyCopy copy;
 
-	return is_writer ? cache->writersLeaf : cache->readersLeaf;
+	if (kept->tuple.t_info == 0)
+		return missing;
+	copy = *kept;
+	return sware_compare_key(key, &copy.tuple);
+}
+
+/*
+ * Where is a place, as far as is known of a remembered leaf?  It is WITHIN if
+ * the leaf has to be looked at.  `first` is the first column with its number,
+ * or NULL.
+ */
+static Position
+position_to_remembered(const SwareSearchKey *key,
+					   const SwareSearchColumn *first,
+					   const SwareExpectedLeaf *leaf)
+{
+	int64		highest = leaf->highest;
+	SwareKeyCopy high_key;
+
+	if (first && first->value < leaf->lowest)
+		return BEFORE;
+	if (first && first->value > highest)
+		return BEHIND;
+	if (first && first->value > leaf->lowest && first->value < highest)
+		return WITHIN;
+
+	high_key = leaf->highKey;
+	if ((!first || first->value == leaf->lowest) &&
+		compare_to_copy(key, &leaf->first, 1) <= 0)
+		return BEFORE;
+	if ((!first || first->value == highest) &&
+		compare_to_copy(key, &high_key, -1) >= 0)
+		return BEHIND;
+	return WITHIN;
+}
+
+/*
+ * Choose the leaf that has to be looked at for a place: a remembered one; or,
+ * for a writer, the right sibling of the one that was used last, if keys are
+ * expected to go on there.  Returns false if there is none.  The caller holds
+ * no content locks.
+ */
+static bool
+choose_leaf(const SwareSearchKey *key, bool is_writer, Candidate *chosen)
+{
+	Relation	index = key->index;
+	int			begin = is_writer ? 1 : 0;
+	int			end = is_writer ? SWARE_EXPECTED_LEAVES : 1;
+	SwareSearchColumn first;
+	bool		has_number = false;
+	bool		is_set = false;
+	uint32		latest = 0;
+
+	chosen->slot = begin;
+	chosen->isNext = false;
+	for (int slot = begin; slot < end; slot++)
+	{
+		SwareExpectedLeaf *leaf = &sware_cache(index)->leaves[slot];
+		SwareLink	link = leaf->link;
+		SwareLink	right = leaf->right;
+		uint32		use = leaf->lastUse;
+		bool		goes_on = is_writer && leaf->isProved &&
+			sware_link_is_valid(right);
+		Position	position;
+
+		if (!sware_link_is_valid(link))
+			continue;
+		if (!is_set)
+			has_number = sware_search_column_set(&first, key, 0);
+		is_set = true;
+		position = position_to_remembered(key, has_number ? &first : NULL,
+										  leaf);
+		if (position == WITHIN)
+		{
+			chosen->slot = slot;
+			chosen->link = link;
+			chosen->isNext = false;
+			return true;
+		}
+		if (position == BEHIND && goes_on && use >= latest)
+		{
+			chosen->slot = slot;
+			chosen->link = right;
+			chosen->isNext = true;
+			latest = use;
+		}
+	}
+	return chosen->isNext;
+}
+
+/* Copy a tuple of a leaf, without a posting list's TIDs, unless it is large. */
+static void
+copy_key(SwareKeyCopy *copy, IndexTuple tuple)
+{
+	Size		size = sware_leaf_tuple_key_size(tuple);
+
+	copy->tuple.t_info = 0;
+	if (size > SWARE_MAX_KEY_COPY)
+		return;
+	memcpy(copy, tuple, size);
+	if (sware_tuple_is_posting(tuple))
+	{
+		copy->tuple.t_tid = *sware_posting_tids(tuple);
+		copy->tuple.t_info &= ~(SWARE_SPECIAL_TUPLE | INDEX_SIZE_MASK);
+		copy->tuple.t_info |= size;
+	}
+}
+
+/*
+ * Make *leaf a leaf that the caller has locked.  Of keys that may not wait
+ * nothing is copied that they would be compared with.  Returns false if too
+ * little is known of the leaf's range, so that each key that belongs elsewhere
+ * would cost a look at it.
+ */
+static bool
+remember(const SwareSearchKey *key, Buffer buffer, SwareExpectedLeaf *leaf)
+{
+	Page		page = BufferGetPage(buffer);
+	IndexTuple	item = sware_page_data_count(page) == 0 ? NULL :
+		sware_page_tuple(page, SWARE_FIRST_DATA);
+	IndexTuple	high_key = sware_page_is_rightmost(page) ? NULL :
+		sware_page_high_key(page);
+	SwareSearchColumn first;
+	bool		has_numbers = sware_search_column_set(&first, key, 0);
+
+	leaf->link = sware_page_link(buffer);
+	leaf->right = SwarePageGetOpaque(page)->right;
+	leaf->lowest = PG_INT64_MIN;
+	leaf->highest = PG_INT64_MAX;
+	leaf->first.tuple.t_info = leaf->highKey.tuple.t_info = 0;
+	if (has_numbers && item)
+		leaf->lowest = sware_tuple_number(key, &first, item);
+	if (has_numbers && high_key)
+		leaf->highest = sware_tuple_number(key, &first, high_key);
+	if (!sware_may_wait(key->index))
+		return high_key == NULL;
+	if (item)
+		copy_key(&leaf->first, item);
+	if (high_key)
+		copy_key(&leaf->highKey, high_key);
+	return high_key == NULL || has_numbers ||
+		(leaf->first.tuple.t_info != 0 && leaf->highKey.tuple.t_info != 0);
+}
+
+/* Return what is known of the strays of a session's readers or writers. */
+static SwareStrays *
+strays_of(SwareCache *cache, bool is_writer)
+{
+	return is_writer ? &cache->writersStrays : &cache->readersStrays;
+}
+
+/* Forget a leaf.  Let another one be looked for at once if `at_once`. */
+static void
+forget_leaf(Relation index, bool is_writer, int slot, bool at_once)
+{
+	SwareCache *cache = (SwareCache *) index->rd_amcache;
+
+	if (cache)
+	{
+		SwareStrays *strays = strays_of(cache, is_writer);
+
+		cache->leaves[slot].link.block = InvalidBlockNumber;
+		if (at_once)
+			strays->count = strays->patience;
+	}
+}
+
+/* Forget the right sibling of a leaf. */
+static void
+forget_next(Relation index, int slot)
+{
+	SwareExpectedLeaf *leaf = remembered_leaf(index, slot);
+
+	if (leaf)
+		leaf->right.block = InvalidBlockNumber;
+}
+
+/*
+ * Note that a key has been at a leaf.  If the leaf is one that was remembered
+ * since keys belonged elsewhere, looking for it was right.
+ */
+static void
+note_use(Relation index, bool is_writer, int slot)
+{
+	SwareCache *cache = (SwareCache *) index->rd_amcache;
+
+	if (cache)
+	{
+		SwareExpectedLeaf *leaf = &cache->leaves[slot];
+		SwareStrays *strays = strays_of(cache, is_writer);
+
+		if (!is_writer || !leaf->isProved)
+			strays->count = 0;
+		if (is_writer && !leaf->isProved)
+			strays->patience = Max(strays->patience / 2, MAX_STRAYS);
+		leaf->isProved = true;
+		if (is_writer)
+			leaf->lastUse = ++cache->leafUses;
+	}
 }
 
 /*
@@ -77,45 +293,41 @@ get_leaf(Relation index, bool is_writer)
  * return false.
  */
 static bool
-use_leaf(const SwareSearchKey *key, Buffer buffer, bool is_writer)
+use_leaf(const SwareSearchKey *key, Buffer buffer, bool is_writer,
+		 const Candidate *chosen)
 {
 	Relation	index = key->index;
 	Page		page = BufferGetPage(buffer);
 	Position	position = position_to_leaf(key, page);
-	SwareExpectedLeaf leaf;
+	SwareExpectedLeaf *leaf = NULL;
 
 	if (position == WITHIN && is_writer &&
 		(SwarePageGetOpaque(page)->flags & SWARE_INCOMPLETE_SPLIT) != 0)
 		position = BEHIND;
-	leaf = get_leaf(index, is_writer);
-	leaf.strays = 0;
 	if (position != WITHIN)
 	{
 		sware_release_buffer(buffer);
-		leaf.link.block = InvalidBlockNumber;
 		/* a leaf that was split is followed at once */
-		if (position == BEHIND)
-			leaf.strays = leaf.patience;
+		if (!chosen->isNext)
+			forget_leaf(index, is_writer, chosen->slot, position == BEHIND);
+		return false;
 	}
-	else
-		leaf.patience = MAX_STRAYS;
-	sware_cache_set_leaf(index, is_writer, &leaf);
-	return position == WITHIN;
-}
+	if (chosen->isNext)
+	{
+		SwareExpectedLeaf next;
 
-/* Forget the expected leaf, which is not in the tree any more. */
-static void
-forget_leaf(Relation index, bool is_writer)
-{
-	SwareExpectedLeaf leaf = get_leaf(index, is_writer);
-
-	leaf.link.block = InvalidBlockNumber;
-	leaf.strays = leaf.patience;
-	sware_cache_set_leaf(index, is_writer, &leaf);
+		next.isProved = true;
+		if (remember(key, buffer, &next))
+			leaf = remembered_leaf(index, chosen->slot);
+		if (leaf)
+			*leaf = next;
+	}
+	note_use(index, is_writer, chosen->slot);
+	return true;
 }
 
 /*
- * Return the expected leaf, pinned and locked, if a place is on it; otherwise
+ * Return an expected leaf, pinned and locked, if a place is on it; otherwise
  * InvalidBuffer.  If `is_busy` is not NULL, this does not wait for the lock,
  * but sets *is_busy to whether another session has it.
  */
@@ -123,24 +335,30 @@ static Buffer
 look_at_leaf(const SwareSearchKey *key, int lockmode, bool *is_busy)
 {
 	bool		is_writer = lockmode == BUFFER_LOCK_EXCLUSIVE;
-	SwareExpectedLeaf leaf = get_leaf(key->index, is_writer);
+	Candidate	chosen;
 	Buffer		buffer;
 
 	if (is_busy)
 		*is_busy = false;
-	if (!may_be_there(key, &leaf))
+	if (!choose_leaf(key, is_writer, &chosen))
 		return InvalidBuffer;
-	buffer = is_busy ? sware_try_linked_leaf(key->index, leaf.link, is_busy) :
-		sware_read_linked(key->index, leaf.link, 0, lockmode);
+	buffer = is_busy ? sware_try_linked_leaf(key->index, chosen.link, is_busy) :
+		sware_read_linked(key->index, chosen.link, 0, lockmode);
 	if (BufferIsValid(buffer))
-		return use_leaf(key, buffer, is_writer) ? buffer : InvalidBuffer;
-	if (!is_busy || !*is_busy)
-		forget_leaf(key->index, is_writer);
+		return use_leaf(key, buffer, is_writer, &chosen) ? buffer :
+			InvalidBuffer;
+	if (is_busy && *is_busy)
+		return InvalidBuffer;
+	/* it is not in the tree any more */
+	if (chosen.isNext)
+		forget_next(key->index, chosen.slot);
+	else
+		forget_leaf(key->index, is_writer, chosen.slot, true);
 	return InvalidBuffer;
 }
 
 /*
- * Return the expected leaf, pinned and locked, if a place is on it; otherwise
+ * Return an expected leaf, pinned and locked, if a place is on it; otherwise
  * InvalidBuffer.  A leaf that is locked exclusively has no incomplete split,
  * and a downlink.
  */
@@ -150,17 +368,33 @@ sware_expected_leaf(const SwareSearchKey *key, int lockmode)
 	return look_at_leaf(key, lockmode, NULL);
 }
 
+/* Let the next leaf that is noted take the place of the least used one. */
+static void
+make_place(SwareCache *cache)
+{
+	int			oldest = 1;
+
+	for (int slot = 1; slot < SWARE_EXPECTED_LEAVES; slot++)
+	{
+		if (!sware_link_is_valid(cache->leaves[slot].link))
+			return;
+		if (cache->leaves[slot].lastUse < cache->leaves[oldest].lastUse)
+			oldest = slot;
+	}
+	cache->leaves[oldest].link.block = InvalidBlockNumber;
+}
+
 /*
- * Tell where the place of an entry is expected.  If that is the expected leaf,
+ * Tell where the place of an entry is expected.  If that is an expected leaf,
  * *buffer is set to it, pinned and locked exclusively, without an incomplete
  * split, and with a downlink.  Does not wait for other sessions.
  */
 SwareExpectation
 sware_try_expected_leaf(const SwareSearchKey *key, Buffer *buffer)
 {
-	Relation	index = key->index;
-	SwareExpectedLeaf leaf;
 	bool		is_busy;
+	SwareCache *cache;
+	SwareStrays *strays;
 
 	if (SWARE_FAULT_SETTING(buffer))
 		return SWARE_AT_OTHER_LEAF;
@@ -170,18 +404,55 @@ sware_try_expected_leaf(const SwareSearchKey *key, Buffer *buffer)
 	if (is_busy)
 		return SWARE_AT_BUSY_LEAF;
 
-	leaf = get_leaf(index, true);
-	if (leaf.strays < leaf.patience)
+	cache = sware_cache(key->index);
+	strays = &cache->writersStrays;
+	if (cache->leafUses != strays->uses)
+		strays->patience = Min(strays->patience, MAX_PATIENCE_OF_SOME);
+	if (strays->count < strays->patience)
 	{
-		leaf.strays++;
-		sware_cache_set_leaf(index, true, &leaf);
+		strays->count++;
 		return SWARE_AT_OTHER_LEAF;
 	}
-	leaf.link.block = InvalidBlockNumber;
-	leaf.strays = 0;
-	leaf.patience = Min(Max(leaf.patience * 2, MAX_STRAYS), MAX_PATIENCE);
-	sware_cache_set_leaf(index, true, &leaf);
+	make_place(cache);
+	strays->count = 0;
+	strays->patience = Min(Max(strays->patience * 2, MAX_STRAYS), MAX_PATIENCE);
+	strays->uses = cache->leafUses;
 	return SWARE_AT_UNKNOWN_LEAF;
+}
+
+/*
+ * In which place among the expected leaves is a leaf to be remembered, which is
+ * locked?  In its own if it is remembered already; in a free one; or in that of
+ * its left sibling, where keys have gone on.  A reader's takes the only one
+ * after some strays.  Returns -1 if it is not to be remembered.
+ */
+static int
+place_to_remember(SwareCache *cache, Buffer buffer, bool is_writer)
+{
+	SwareLink	link = sware_page_link(buffer);
+	SwareLink	left = SwarePageGetOpaque(BufferGetPage(buffer))->left;
+	int			unused = -1;
+	int			next = -1;
+
+	if (!is_writer)
+	{
+		if (sware_link_is_valid(cache->leaves[0].link) &&
+			!sware_links_equal(left, cache->leaves[0].link) &&
+			++cache->readersStrays.count < MAX_STRAYS)
+			return -1;
+		cache->readersStrays.count = 0;
+		return 0;
+	}
+	for (int slot = SWARE_EXPECTED_LEAVES - 1; slot > 0; slot--)
+	{
+		if (!sware_link_is_valid(cache->leaves[slot].link))
+			unused = slot;
+		else if (sware_links_equal(link, cache->leaves[slot].link))
+			return slot;
+		else if (sware_links_equal(left, cache->leaves[slot].link))
+			next = slot;
+	}
+	return unused >= 0 ? unused : next;
 }
 
 /*
@@ -192,38 +463,18 @@ void
 sware_note_leaf(const SwareSearchKey *key, Buffer buffer, bool is_writer)
 {
 	Relation	index = key->index;
-	Page		page = BufferGetPage(buffer);
-	SwareExpectedLeaf leaf = get_leaf(index, is_writer);
-	SwareSearchColumn first;
-	bool		has_numbers = sware_search_column_set(&first, key, 0);
-	bool		is_next;
+	SwareCache *cache = (SwareCache *) index->rd_amcache;
+	SwareExpectedLeaf noted;
+	int			slot;
 
-	/*
-	 * Without numbers, each key that belongs elsewhere costs a look.  A key
-	 * that may not wait is compared as in nbtree.
-	 */
-	if ((!has_numbers || !sware_may_wait(index)) &&
-		!sware_page_is_rightmost(page))
+	slot = cache ? place_to_remember(cache, buffer, is_writer) : -1;
+	if (slot < 0 || !remember(key, buffer, &noted))
 		return;
-
-	is_next = sware_link_is_valid(leaf.link) &&
-		sware_links_equal(SwarePageGetOpaque(page)->left, leaf.link);
-	if (sware_link_is_valid(leaf.link) && !is_next &&
-		(is_writer || ++leaf.strays < MAX_STRAYS))
+	noted.isProved = false;
+	cache = (SwareCache *) index->rd_amcache;
+	if (cache)
 	{
-		sware_cache_set_leaf(index, is_writer, &leaf);
-		return;
+		noted.lastUse = cache->leafUses;
+		cache->leaves[slot] = noted;
 	}
-
-	leaf.link = sware_page_link(buffer);
-	leaf.strays = 0;
-	leaf.lowest = PG_INT64_MIN;
-	leaf.highest = PG_INT64_MAX;
-	if (has_numbers && sware_page_data_count(page) > 0)
-		leaf.lowest = sware_tuple_number(key, &first,
-										 sware_page_tuple(page, SWARE_FIRST_DATA));
-	if (has_numbers && !sware_page_is_rightmost(page))
-		leaf.highest = sware_tuple_number(key, &first,
-										  sware_page_high_key(page));
-	sware_cache_set_leaf(index, is_writer, &leaf);
 }

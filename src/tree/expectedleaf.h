@@ -1,14 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * expectedleaf.h
- *	  The leaf at which the next key is expected: a backend remembers it, and
- *	  goes there without a descent.
+ *	  The leaves at which the next key is expected: a backend remembers them,
+ *	  and goes there without a descent.
  *
  * While keys arrive in order this is the rightmost leaf; if some came early, it
- * is the one where the others go on.  Keys that are late or early are told by
- * their numbers, and do not make the backend forget it.  (The idea is that of
- * the predicted ordered leaf of the paper on QuIT.)  Readers and writers have
- * one each, as a queue is read at one end and written at the other.
+ * is the one where the others go on.  Keys may come in order in several places,
+ * as in an index on (state, time), so writers remember a few leaves.  Readers
+ * have one of their own, as a queue is read at one end and written at the
+ * other.  Keys that are late or early are told by their numbers, or compared
+ * with copies of a leaf's first item and high key, and do not make the backend
+ * forget it.  (The idea is that of the predicted ordered leaf of the paper on
+ * QuIT.)
+ *
+ * Pages that are split keep the beginning of their range, so what lies before
+ * the first item that was copied may be on the leaf still, and what lies behind
+ * its high key is not.  Whatever has happened since, a leaf is used only if the
+ * entry lies behind its first item and before its high key now.
  *
  *-------------------------------------------------------------------------
  */

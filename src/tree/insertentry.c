@@ -4,8 +4,8 @@
  *	  Inserts single entries at the leaf where they are expected.
  *
  * A row in order gains nothing in the buffer, and each reader of the latest
- * rows would have to look for it there.  So it goes to the leaf where the last
- * one went ("QuIT your B+-tree for the Quick Insertion Tree", section IV).  The
+ * rows would have to look for it there.  So it goes to a leaf where others went
+ * before ("QuIT your B+-tree for the Quick Insertion Tree", section IV).  The
  * buffer takes what comes late or in no order, and what comes while another
  * session has the leaf locked.
  *
