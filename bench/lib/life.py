@@ -8,6 +8,7 @@ import pgbench
 import results
 import server
 import subjects
+import waits
 
 # What is aimed at: a share of nbtree's that is at least this, or at most, within noise.
 LEAST_SHARE = 0.97
@@ -199,6 +200,32 @@ def unique(life):
     )
 
 
+def lock_waits(life):
+    life.tables = []
+    for number in (1, 16, 64):
+        table = f"{life.table}_{number}"
+        life.tables.append(table)
+        server.execute(
+            life.connection,
+            f"CREATE TABLE {table} (id bigserial, at timestamptz DEFAULT clock_timestamp()) "
+            + UNCLEANED,
+        )
+        life.index("id", unique=True, table=table)
+        life.index("at", table=table)
+        server.execute(life.connection, "CHECKPOINT")
+        with waits.sampled(life.chosen) as counts:
+            outcome = pgbench.run(
+                life.place, f"INSERT INTO {table} DEFAULT VALUES;\n",
+                f"--transactions={max(1, life.chosen.rows // number)}",
+                clients=number, seed=life.seed,
+            )
+        life.figures[f"inserts a second, {number}"] = outcome.per_second
+        for kind, count in counts.items():
+            life.figures[f"waits for {kind} in 1,000 inserts, {number}"] = (
+                count * 1000 / outcome.transactions
+            )
+
+
 def updated(life):
     life.execute(
         f"CREATE TABLE {{t}} (id int PRIMARY KEY, updated_at timestamptz) {UNCLEANED}"
@@ -379,7 +406,7 @@ WORKLOADS = {
     "held": held, "jobs": jobs, "latest": latest, "look-ups": look_ups,
     "unique": unique, "updated": updated, "hot": hot,
     "vacuum-1": vacuum(1), "vacuum-20": vacuum(20), "vacuum-90": vacuum(90),
-    "range": planning, "retention": retention, "sessions": sessions, "tpcb": tpcb,
+    "waits": lock_waits, "range": planning, "retention": retention, "sessions": sessions, "tpcb": tpcb,
 }
 
 
@@ -418,7 +445,7 @@ def live(chosen, place, connection, subject, name, number):
 
 
 def is_good(figure, share):
-    if share is None or figure == "entries stored":
+    if share is None or figure == "entries stored" or figure.startswith("waits"):
         return True
     return share >= LEAST_SHARE if " a second" in figure else share <= LARGEST_SHARE
 

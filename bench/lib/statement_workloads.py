@@ -102,6 +102,14 @@ TABLES = {
         "INSERT INTO {t}_queue SELECT i, 0 FROM generate_series(-99, 0) i",
         "VACUUM ANALYZE {t}_queue",
     ],
+    "jobs": [
+        "CREATE TABLE {t}_jobs (k int8, state text, run_at timestamptz)",
+        "CREATE UNIQUE INDEX ON {t}_jobs USING {am} (k)",
+        "CREATE INDEX ON {t}_jobs USING {am} (state, run_at)",
+        "INSERT INTO {t}_jobs SELECT i, 'available', clock_timestamp() "
+        "FROM generate_series(-99, 0) i",
+        "VACUUM ANALYZE {t}_jobs",
+    ],
 }
 
 WORKLOADS = {
@@ -157,6 +165,17 @@ WORKLOADS = {
             "INSERT INTO {t}_queue VALUES (i, i)",
             "DELETE FROM {t}_queue WHERE k = "
             "(SELECT k FROM {t}_queue ORDER BY k LIMIT 1 FOR UPDATE SKIP LOCKED)",
+        ),
+    ),
+    "jobs": Workload(
+        ("jobs",),
+        (
+            "INSERT INTO {t}_jobs VALUES (i, 'available', clock_timestamp())",
+            "UPDATE {t}_jobs SET state = 'running' WHERE k = "
+            "(SELECT k FROM {t}_jobs WHERE state = 'available' "
+            "AND run_at <= clock_timestamp() ORDER BY run_at LIMIT 1 FOR UPDATE SKIP LOCKED)",
+            "UPDATE {t}_jobs SET state = 'completed' WHERE k = i - 100",
+            "DELETE FROM {t}_jobs WHERE k = i - 100",
         ),
     ),
 }
