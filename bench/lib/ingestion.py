@@ -60,7 +60,11 @@ def measure(chosen, place):
 
 def describe(chosen, degree, clients):
     text = f"{chosen.mode}, {degree.name}"
-    if chosen.unique:
+    if chosen.referring:
+        text += ", referring to a primary key"
+    elif chosen.primary_key:
+        text += ", primary key"
+    elif chosen.unique:
         text += ", unique"
     if chosen.mode != "copy":
         text += f", {clients} client" + ("s" if clients > 1 else "")
@@ -80,10 +84,10 @@ def prepare(chosen, place, degree):
 
 def load(chosen, place, connection, degree, clients, subject):
     """Loads an empty table, and returns the figures of the run."""
-    server.execute(connection, "DROP TABLE IF EXISTS t")
+    server.execute(connection, "DROP TABLE IF EXISTS t, referred")
     server.execute(connection, f"CREATE TABLE t (k {chosen.key}, v integer)")
     if subject.access_method is not None:
-        server.execute(connection, subject.create_index("t", chosen.unique))
+        make_index(chosen, place, connection, subject)
     server.execute(connection, "ALTER SEQUENCE arrivals RESTART")
     # Each run pays for its own full-page images, and not for the writes of another.
     server.execute(connection, "CHECKPOINT")
@@ -115,6 +119,19 @@ def load(chosen, place, connection, degree, clients, subject):
         "flush_seconds": flush_seconds, "flush_wal_bytes": flush_wal_bytes,
         "index_bytes": index_bytes,
     } | buffer.counters(connection, subject, "t_k")
+
+
+def make_index(chosen, place, connection, subject):
+    """Makes what is measured: an index of t, or what t refers to; it is t_k."""
+    if chosen.referring:
+        server.execute(connection, f"CREATE TABLE referred (k {chosen.key}, v integer)")
+        server.execute(connection, subject.create_primary_key("referred", "t_k"))
+        server.execute(connection, f"COPY referred FROM '{place.data}/keys'")
+        server.execute(connection, "ALTER TABLE t ADD FOREIGN KEY (k) REFERENCES referred")
+    elif chosen.primary_key:
+        server.execute(connection, subject.create_primary_key("t", "t_k"))
+    else:
+        server.execute(connection, subject.create_index("t", chosen.unique))
 
 
 def insert(chosen, place, degree, clients):

@@ -24,6 +24,16 @@ class Subject:
             f"USING {self.access_method} ({', '.join(columns)}){options}"
         )
 
+    def create_primary_key(self, table, name):
+        """The command that makes k the primary key of a table, with this index."""
+        options = [f"{name} = '{value}'" for name, value in self.options]
+        if self.access_method != "btree":
+            options.insert(0, self.access_method)
+        return (
+            f"ALTER TABLE {table} ADD CONSTRAINT {name} PRIMARY KEY (k)"
+            + (f" WITH ({', '.join(options)})" if options else "")
+        )
+
 
 NO_INDEX = Subject("no index", None)
 NBTREE = Subject("nbtree", "btree")
