@@ -93,7 +93,7 @@ SELECT results_eq(
     'SELECT meta.version, root.level, root.incarnation, root.blkno, meta.allequalimage, root.kind
      FROM sware_metapage(''readings_taken'') AS meta,
          sware_page_stats(''readings_taken'', meta.root) AS root',
-    'SELECT 3, level, root_incarnation, root, true, ''internal''::text
+    'SELECT version, level, root_incarnation, root, true, ''internal''::text
         FROM sware_metapage(''readings_taken'')',
     'the metapage leads to the root');
 SELECT is((SELECT sum(stats.heap_tids)
