@@ -114,11 +114,21 @@ insert_unique(const SwareNewRow *row, IndexTuple entry, bool *needs_flush)
 	bool		wants_frontier;
 
 	*needs_flush = false;
-	lock_free_key(row, fingerprint, &is_unique, &wants_frontier);
-	if (row->check != UNIQUE_CHECK_EXISTING)
-		store(row->index, row->heap, entry, false, needs_flush);
-	sware_revoke_direct_insert();
-	sware_unlock_key(row->index, fingerprint);
+	PG_TRY();
+	{
+		lock_free_key(row, fingerprint, &is_unique, &wants_frontier);
+		if (row->check != UNIQUE_CHECK_EXISTING)
+			store(row->index, row->heap, entry, false, needs_flush);
+		sware_revoke_direct_insert();
+		sware_unlock_key(row->index, fingerprint);
+	}
+	PG_CATCH();
+	{
+		/* the error may have to wait for a client that does not read */
+		sware_release_key_lock();
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 
 	/* the search waits, and an outer insert may have a key locked */
 	if (wants_frontier && sware_change_count == 1)

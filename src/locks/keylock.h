@@ -61,8 +61,10 @@ extern void sware_unlock_key(Relation index, uint64 fingerprint);
 extern void sware_wait_for_key_lock(Relation index, uint64 fingerprint);
 
 /*
- * Release the key lock that this session has, after an error.  The server's
- * lock manager releases heavyweight ones itself.  Raises no errors.
+ * Release the key lock in shared memory that this session has, if any, after an
+ * error, and before the client is told of it: the client may not read that for
+ * a long time.  The server's lock manager releases heavyweight ones itself.
+ * Raises no errors.
  */
 extern void sware_release_key_lock(void);
 

@@ -326,6 +326,8 @@ sware_sort_scrambled(SwareComparator *comparator, IndexTuple *entries,
 	}
 	for (int64 i = 0; i < count; i++)
 	{
+		if (i % 1024 == 0)
+			CHECK_FOR_INTERRUPTS();
 		sware_prefetch_entry(entries, i, count);
 		items[i] = sware_make_item(comparator, entries[i]);
 	}

@@ -119,6 +119,8 @@ divide(Sorter *sorter)
 	{
 		SwareSortItem item = sware_make_item(sorter->comparator, entries[i]);
 
+		if (i % 1024 == 0)
+			CHECK_FOR_INTERRUPTS();
 		if (sorter->inOrder == 0 ||
 			sware_compare_items(&last, &item, sorter->comparator) < 0)
 		{

@@ -226,7 +226,7 @@ remember(const SwareSearchKey *key, Buffer buffer, SwareExpectedLeaf *leaf)
 		copy_key(&leaf->first, item);
 	if (high_key)
 		copy_key(&leaf->highKey, high_key);
-	return high_key == NULL || has_numbers ||
+	return high_key == NULL || (has_numbers && leaf->lowest < leaf->highest) ||
 		(leaf->first.tuple.t_info != 0 && leaf->highKey.tuple.t_info != 0);
 }
 
@@ -348,7 +348,11 @@ look_at_leaf(const SwareSearchKey *key, int lockmode, bool *is_busy)
 		return use_leaf(key, buffer, is_writer, &chosen) ? buffer :
 			InvalidBuffer;
 	if (is_busy && *is_busy)
+	{
+		/* a sibling is only a guess: the key may belong elsewhere */
+		*is_busy = !chosen.isNext;
 		return InvalidBuffer;
+	}
 	/* it is not in the tree any more */
 	if (chosen.isNext)
 		forget_next(key->index, chosen.slot);

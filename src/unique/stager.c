@@ -170,6 +170,26 @@ admit_above_bound(SwareStager *stager, const SwareNewRow *row,
 	return result;
 }
 
+/* Do this with the key's lock held; see admit_with_look_up. */
+static Admission
+look_up_and_register(SwareStager *stager, const SwareNewRow *row,
+					 uint64 fingerprint, TransactionId *other,
+					 uint32 *speculative_token)
+{
+	bool		is_unique;
+	Admission	result = register_key(stager, row, fingerprint);
+
+	if (result != KEY_IS_ADMITTED)
+		return result;
+	*other = sware_find_staged_key(row->index, fingerprint);
+	if (!TransactionIdIsValid(*other) && !sware_keeps_key(row))
+		*other = sware_look_up_key(row, &is_unique, speculative_token);
+	if (!TransactionIdIsValid(*other))
+		return KEY_IS_ADMITTED;
+	sware_withdraw_key(stager, fingerprint);
+	return KEY_MUST_WAIT;
+}
+
 /*
  * Register a key, and look for it among other stagers' keys and, unless the row
  * keeps its key, stored ones.  Its key lock is held meanwhile, so that no
@@ -181,24 +201,23 @@ admit_with_look_up(SwareStager *stager, const SwareNewRow *row,
 				   uint64 fingerprint, TransactionId *other,
 				   uint32 *speculative_token)
 {
-	bool		is_unique;
 	Admission	result;
 
-	sware_lock_key(row->index, fingerprint);
-	SWARE_FAULT_POINT("staged-key-locked");
-	result = register_key(stager, row, fingerprint);
-	if (result == KEY_IS_ADMITTED)
+	PG_TRY();
 	{
-		*other = sware_find_staged_key(row->index, fingerprint);
-		if (!TransactionIdIsValid(*other) && !sware_keeps_key(row))
-			*other = sware_look_up_key(row, &is_unique, speculative_token);
-		if (TransactionIdIsValid(*other))
-		{
-			sware_withdraw_key(stager, fingerprint);
-			result = KEY_MUST_WAIT;
-		}
+		sware_lock_key(row->index, fingerprint);
+		SWARE_FAULT_POINT("staged-key-locked");
+		result = look_up_and_register(stager, row, fingerprint, other,
+									  speculative_token);
+		sware_unlock_key(row->index, fingerprint);
 	}
-	sware_unlock_key(row->index, fingerprint);
+	PG_CATCH();
+	{
+		/* as in insert_unique (am/insert.c) */
+		sware_release_key_lock();
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 	return result;
 }
 

@@ -29,6 +29,7 @@
 #include "cursor/mergescan.h"
 #include "locks/frontier.h"
 #include "locks/fingerprint.h"
+#include "locks/keylock.h"
 #include "locks/predicatelocks.h"
 #include "locks/stagedkeys.h"
 #include "unique/unique.h"
@@ -280,6 +281,11 @@ examine_rows(IndexScanDesc scan, Examination *examination)
 	}
 }
 
+/*
+ * Raise the error of a key that is not unique.  What it tells is read from
+ * catalogs, which may wait for locks of other sessions, so the key is unlocked
+ * first.
+ */
 static void
 report_conflict(const SwareNewRow *row)
 {
@@ -287,6 +293,8 @@ report_conflict(const SwareNewRow *row)
 	IndexTuple	entry = index_form_tuple(RelationGetDescr(index), row->values,
 										 row->isnull);
 	char	   *key;
+
+	sware_release_key_lock();
 
 	/* prefer to report a serialization failure, if that caused the conflict */
 	sware_check_conflicts(index, &entry, 1);

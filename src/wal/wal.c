@@ -442,7 +442,7 @@ StaticAssertDecl(offsetof(BTPageOpaqueData, btpo_flags) ==
 				 "nbtree's records must leave the special space as it is");
 StaticAssertDecl(SWARE_SPECIAL_TUPLE == INDEX_ALT_TID_MASK &&
 				 SWARE_IS_POSTING == BT_IS_POSTING &&
-				 SWARE_MAX_TIDS_PER_PAGE <= BT_OFFSET_MASK,
+				 SWARE_MAX_POSTING_SIZE / sizeof(ItemPointerData) <= BT_OFFSET_MASK,
 				 "posting lists must be nbtree's");
 
 /* Find out what is to be removed; see sware_wal_remove_tids. */
@@ -473,20 +473,52 @@ describe_removal(Removal *removal, Page page, const SwareTidPlace *gone,
 	}
 }
 
-/* Remove some TIDs of the posting list at an offset of a private copy. */
-static void
-shrink_posting(Page page, OffsetNumber offset, const uint16 *update)
+/*
+ * Is the item at an offset of a private copy still the posting list that the
+ * page has, which was checked?  It is not if items overlap, and TIDs of another
+ * one were removed.
+ */
+static bool
+is_unchanged(Page copy, Page page, OffsetNumber offset)
 {
-	BTVacuumPosting posting =
-		palloc(offsetof(BTVacuumPostingData, deletetids) +
-			   *update * sizeof(uint16));
+	ItemId		new_item = PageGetItemId(copy, offset);
+	ItemId		item = PageGetItemId(page, offset);
+	IndexTuple	tuple = (IndexTuple) PageGetItem(page, item);
+	Size		key_size = sware_posting_offset(tuple);
 
-	posting->itup = (IndexTuple) PageGetItem(page, PageGetItemId(page, offset));
+	return key_size == MAXALIGN(key_size) &&
+		ItemIdGetLength(new_item) == ItemIdGetLength(item) &&
+		ItemIdGetOffset(new_item) + ItemIdGetLength(item) <=
+		((PageHeader) copy)->pd_special &&
+		memcmp(PageGetItem(copy, new_item), tuple, ItemIdGetLength(item)) == 0;
+}
+
+/*
+ * Remove some TIDs of the posting list at an offset of a private copy of a
+ * page.  The server's function that does this trusts what it reads.
+ */
+static void
+shrink_posting(Relation index, Page copy, Buffer buffer, OffsetNumber offset,
+			   const uint16 *update)
+{
+	BTVacuumPosting posting;
+
+	if (!is_unchanged(copy, BufferGetPage(buffer), offset))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" contains corrupted page at block %u",
+						RelationGetRelationName(index),
+						BufferGetBlockNumber(buffer)),
+				 errdetail("Item %u overlaps another one.", offset),
+				 errhint("Please REINDEX it.")));
+	posting = palloc(offsetof(BTVacuumPostingData, deletetids) +
+					 *update * sizeof(uint16));
+	posting->itup = (IndexTuple) PageGetItem(copy, PageGetItemId(copy, offset));
 	posting->updatedoffset = offset;
 	posting->ndeletedtids = *update;
 	memcpy(posting->deletetids, update + 1, *update * sizeof(uint16));
 	_bt_update_posting(posting);
-	if (!PageIndexTupleOverwrite(page, offset, (Pointer) posting->itup,
+	if (!PageIndexTupleOverwrite(copy, offset, (Pointer) posting->itup,
 								 IndexTupleSize(posting->itup)))
 		elog(ERROR, "failed to replace a posting list");
 	pfree(posting->itup);
@@ -534,18 +566,20 @@ delete_of_rightmost(Page page, const Removal *removal)
 
 /* Change a private copy of a leaf, unless it is rightmost as redo does. */
 static void
-apply_removal(Page page, Removal *removal)
+apply_removal(Relation index, Page page, Buffer buffer, Removal *removal)
 {
 	const uint16 *update = removal->updates;
 
 	for (int i = 0; i < removal->updatedCount; i++)
 	{
-		shrink_posting(page, removal->updated[i], update);
+		shrink_posting(index, page, buffer, removal->updated[i], update);
 		update += 1 + *update;
 	}
+	if (removal->deletedCount == 0)
+		return;
 	if (!has_high_key(page))
 		delete_of_rightmost(page, removal);
-	else if (removal->deletedCount > 0)
+	else
 		PageIndexMultiDelete(page, removal->deleted, removal->deletedCount);
 }
 
@@ -585,9 +619,10 @@ log_removal(Buffer buffer, Removal *removal, uint8 registration)
  * whose items have been checked.  The TIDs are named in order.
  *
  * Redo of nbtree's record calls the same functions of the server as this one,
- * and changes nothing else of the page.  They raise errors if items overlap, so
- * they get a private copy.  As with sware_wal_add_item, another record is made
- * where pages are compared; and it is shorter if nothing remains.
+ * and changes nothing else of the page.  If items overlap, an error is raised
+ * here or there, so this works on a private copy.  As with sware_wal_add_item,
+ * another record is made where pages are compared; and it is shorter if nothing
+ * remains.
  */
 void
 sware_wal_remove_tids(Relation index, Buffer buffer, const SwareTidPlace *gone,
@@ -605,13 +640,13 @@ sware_wal_remove_tids(Relation index, Buffer buffer, const SwareTidPlace *gone,
 	{
 		SwareWal   *wal = sware_wal_begin(index);
 
-		apply_removal(sware_wal_change(wal, buffer), &removal);
+		apply_removal(index, sware_wal_change(wal, buffer), buffer, &removal);
 		sware_wal_finish(wal);
 		return;
 	}
 
 	memcpy(copy.data, page, BLCKSZ);
-	apply_removal((Page) copy.data, &removal);
+	apply_removal(index, (Page) copy.data, buffer, &removal);
 
 	START_CRIT_SECTION();
 	memcpy(page, copy.data, BLCKSZ);

@@ -97,6 +97,20 @@ my @damages = (
 		qr/Items overlap/
 	],
 	[
+		# a list of which VACUUM removes a row below
+		'two line pointers that lead to the same list',
+		sub {
+			my ($page) = @_;
+			my ($number) = grep {
+				my ($start) = line_pointer($page, $_);
+				unpack('l', substr($$page, $start + 8, 4)) % 10 == 0
+			} 2 .. 12;
+			set_line_pointer($page, $number + 1, line_pointer($page, $number));
+		},
+		qr/Item [0-9]+ overlaps another one/,
+		'no scan'
+	],
+	[
 		'more line pointers than there can be',
 		sub {
 			my ($page) = @_;
