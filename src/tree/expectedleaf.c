@@ -226,7 +226,7 @@ remember(const SwareSearchKey *key, Buffer buffer, SwareExpectedLeaf *leaf)
 		copy_key(&leaf->first, item);
 	if (high_key)
 		copy_key(&leaf->highKey, high_key);
-	return high_key == NULL || (has_numbers && leaf->lowest < leaf->highest) ||
+	return high_key == NULL || has_numbers ||
 		(leaf->first.tuple.t_info != 0 && leaf->highKey.tuple.t_info != 0);
 }
 
