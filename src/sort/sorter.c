@@ -69,7 +69,7 @@ typedef struct Sorter
 	int64		before;			/* number of entries directly before them,
 								 * which are sorted already */
 	int			share;			/* one entry of this number may be an outlier */
-	Samples    *samples;		/* of outliers */
+	Samples    *samples;		/* of outliers; NULL if none are wanted */
 	int64		inOrder;		/* number of entries set aside; they come
 								 * first */
 	IndexTuple *outliers;
@@ -304,33 +304,30 @@ largest_displacement(Sorter *sorter)
 }
 
 /*
- * Sort entries in place, and measure how far from being in order they were.
+ * Sort entries in place.  How far from being in order they were is measured
+ * with the samples, which are empty; without any, only `outOfOrder` is told.
  * The array begins with `lists` lists that are in order already, of which the
  * first begins at begins[0] = 0; those in any order follow from begins[lists]
  * on.
  */
 static Sortedness
 sort_and_measure(Relation index, IndexTuple *entries, int64 count,
-				 const int64 *begins, int lists)
+				 const int64 *begins, int lists, Samples *samples)
 {
 	Sortedness	sortedness = {0, 0};
 	MemoryContext context;
 	MemoryContext caller;
-	Samples		samples;
 	Sorter		sorter = {.entries = entries + begins[lists],
 		.count = count - begins[lists],
 		.before = begins[lists],
 		.share = SWARE_USUAL_SHARE,
-	.samples = &samples};
+	.samples = samples};
 
 	if (count < 2 || (sorter.count == 0 && lists < 2))
 		return sortedness;
 	context = AllocSetContextCreate(CurrentMemoryContext, "sware sort",
 									ALLOCSET_DEFAULT_SIZES);
 	caller = MemoryContextSwitchTo(context);
-	samples.distance = 1;
-	samples.skipped = 0;
-	samples.count = 0;
 	sorter.comparator = sware_make_comparator(index);
 
 	/* which entries come in order is measured, so it is not guessed */
@@ -343,7 +340,8 @@ sort_and_measure(Relation index, IndexTuple *entries, int64 count,
 						begins[i] - begins[i - 1], count - begins[i]))
 			sortedness.outOfOrder = Max(sortedness.outOfOrder, 1);
 	}
-	sortedness.largestDisplacement = largest_displacement(&sorter);
+	if (samples)
+		sortedness.largestDisplacement = largest_displacement(&sorter);
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
 	return sortedness;
@@ -358,7 +356,7 @@ sware_sort_entries(Relation index, IndexTuple *entries, int64 count)
 {
 	int64		begin = 0;
 
-	(void) sort_and_measure(index, entries, count, &begin, 0);
+	(void) sort_and_measure(index, entries, count, &begin, 0, NULL);
 }
 
 /*
@@ -370,7 +368,7 @@ void
 sware_sort_behind_lists(Relation index, IndexTuple *entries, int64 count,
 						const int64 *begins, int lists)
 {
-	(void) sort_and_measure(index, entries, count, begins, lists);
+	(void) sort_and_measure(index, entries, count, begins, lists, NULL);
 }
 
 /*
@@ -384,8 +382,13 @@ sware_sort_arrivals(Relation index, IndexTuple *entries, int64 sorted,
 					int64 count)
 {
 	int64		begins[] = {0, sorted};
-	Sortedness	sortedness =
-		sort_and_measure(index, entries, count, begins, 1);
+	Samples		samples;
+	Sortedness	sortedness;
+
+	samples.distance = 1;
+	samples.skipped = 0;
+	samples.count = 0;
+	sortedness = sort_and_measure(index, entries, count, begins, 1, &samples);
 
 	sware_note_sortedness(index, count, sortedness.outOfOrder,
 						  sortedness.largestDisplacement);

@@ -196,9 +196,10 @@ copy_key(SwareKeyCopy *copy, IndexTuple tuple)
 
 /*
  * Make *leaf a leaf that the caller has locked.  Of keys that may not wait
- * nothing is copied that they would be compared with.  Returns false if too
- * little is known of the leaf's range, so that each key that belongs elsewhere
- * would cost a look at it.
+ * nothing is copied that they would be compared with.  Returns false if nothing
+ * is known of the leaf's range, so that each key that belongs elsewhere would
+ * cost a look at it.  (Where all keys have the same number, and none is copied,
+ * it does; but without the leaf, keys that come in order there would wait.)
  */
 static bool
 remember(const SwareSearchKey *key, Buffer buffer, SwareExpectedLeaf *leaf)
