@@ -153,20 +153,8 @@ sware_scan_keys_are_one_key(const SwareScanKeys *keys)
 static inline bool
 sware_integer_passes(const SwareCondition *condition, Datum value)
 {
-	int64		number;
+	int64		number = sware_integer_value(condition->integers, value);
 
-	switch (condition->integers)
-	{
-		case SWARE_COMPARE_INT16:
-			number = DatumGetInt16(value);
-			break;
-		case SWARE_COMPARE_INT32:
-			number = DatumGetInt32(value);
-			break;
-		default:
-			number = DatumGetInt64(value);
-			break;
-	}
 	return number >= condition->least && number <= condition->most;
 }
 

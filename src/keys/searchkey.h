@@ -114,6 +114,21 @@ sware_is_integer(SwareComparison comparison)
 	return comparison >= SWARE_COMPARE_INT16;
 }
 
+/* The number of a value that is compared as an integer. */
+static inline int64
+sware_integer_value(SwareComparison comparison, Datum value)
+{
+	switch (comparison)
+	{
+		case SWARE_COMPARE_INT16:
+			return DatumGetInt16(value);
+		case SWARE_COMPARE_INT32:
+			return DatumGetInt32(value);
+		default:
+			return DatumGetInt64(value);
+	}
+}
+
 /* Is a varlena neither compressed nor stored elsewhere? */
 static inline bool
 sware_is_plain_varlena(const struct varlena *value)

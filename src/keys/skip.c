@@ -17,6 +17,7 @@
 
 #include "common/int.h"
 
+#include "keys/scanvalues.h"
 #include "keys/skip.h"
 #include "layout/tuple.h"
 
@@ -56,34 +57,6 @@ compare_end(const SwareSkipEnd *end, const SwareKeyColumn *value, bool forward)
 }
 
 /*
- * Find the first element, in index order, that does not come before a value of
- * the index column; *equal says whether they are equal.
- */
-static int
-find_element(SwareElements *elements, const SwareKeyColumn *value, bool *equal)
-{
-	SwareKeyColumn column = elements->column;
-	int			low = 0;
-	int			high = elements->count;
-
-	*equal = false;
-	while (low < high)
-	{
-		int			middle = low + (high - low) / 2;
-		int			order;
-
-		column.value = elements->values[middle];
-		order = sware_compare_column(&column, value->value, value->isNull);
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-		*equal = *equal || order == 0;
-	}
-	return low;
-}
-
-/*
  * Find the first element in a direction that comes behind a value of the index
  * column, or is equal to it if `or_equal`.  Returns -1 if there is none.
  */
@@ -92,7 +65,8 @@ next_element(SwareElements *elements, const SwareKeyColumn *value,
 			 bool forward, bool or_equal)
 {
 	bool		equal;
-	int			element = find_element(elements, value, &equal);
+	int			element = sware_find_element(elements, value->value,
+											 value->isNull, &equal);
 
 	if (forward)
 		element += equal && !or_equal;
@@ -114,7 +88,8 @@ side_of(const SwareSkipColumn *column, const SwareKeyColumn *value,
 	{
 		bool		equal;
 
-		(void) find_element(column->elements, value, &equal);
+		(void) sware_find_element(column->elements, value->value,
+								  value->isNull, &equal);
 		if (equal)
 			return SKIP_INSIDE;
 		return next_element(column->elements, value, forward, false) >= 0 ?

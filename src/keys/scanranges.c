@@ -1,0 +1,257 @@
+/*-------------------------------------------------------------------------
+ *
+ * scanranges.c
+ *	  Going through the ranges of a scan, and restricting them to an interval.
+ *	  See scankeys.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/memutils.h"
+
+#include "keys/scankeys.h"
+#include "layout/tuple.h"
+
+/* Copy a search key.  Only the columns that it has are copied. */
+static inline void
+copy_search_key(SwareSearchKey *to, const SwareSearchKey *from)
+{
+	memcpy(to, from, offsetof(SwareSearchKey, columns) +
+		   from->columnCount * sizeof(SwareKeyColumn));
+}
+
+/*
+ * Set `low` and `high` as they are in ranges that the interval does not cut.
+ */
+static void
+uncut_range(SwareScanKeys *keys, SwareInterval *interval)
+{
+	if (interval->lowIsCut)
+		copy_search_key(&keys->low, &interval->low);
+	if (interval->highIsCut)
+		copy_search_key(&keys->high, &interval->high);
+	interval->lowIsCut = interval->highIsCut = false;
+}
+
+/*
+ * Let the current range begin and end where the interval does, if it cuts the
+ * range.
+ */
+static void
+cut_range(SwareScanKeys *keys, SwareInterval *interval)
+{
+	interval->lowIsCut = interval->cutsFirst && keys->range == 0;
+	interval->highIsCut = interval->cutsLast &&
+		keys->range == keys->rangeCount - 1;
+	if (interval->lowIsCut)
+		copy_search_key(&keys->low, &interval->begin);
+	if (interval->highIsCut)
+		copy_search_key(&keys->high, &interval->end);
+}
+
+/*
+ * Set `low` and `high` to the ends of a range, which becomes the current one.
+ */
+void
+sware_scan_keys_set_range(SwareScanKeys *keys, int64 range)
+{
+	SwareInterval *interval = keys->interval;
+	int64		rest = range;
+
+	Assert(range >= 0 && range < keys->rangeCount);
+	if (range == keys->range)
+		return;
+
+	if (unlikely(interval != NULL))
+	{
+		uncut_range(keys, interval);
+		rest += interval->firstRange;
+	}
+	for (int i = keys->arrayCount - 1; i >= 0; i--)
+	{
+		SwareRangeArray *array = &keys->arrays[i];
+		Datum		value =
+			array->elements.values[rest % array->elements.count];
+
+		keys->low.columns[array->column].value = value;
+		keys->high.columns[array->column].value = value;
+		rest /= array->elements.count;
+	}
+	keys->range = range;
+	if (unlikely(interval != NULL))
+		cut_range(keys, interval);
+}
+
+/*
+ * Does a range's upper end lie above an entry or pivot, or above the first
+ * entry of a posting list?  Makes the range the current one, and runs
+ * comparators.
+ */
+static bool
+range_ends_above(SwareScanKeys *keys, int64 range, IndexTuple tuple)
+{
+	int			order;
+
+	sware_scan_keys_set_range(keys, range);
+	if (keys->high.columnCount == 0)
+		return true;
+	order = sware_compare_key(&keys->high, tuple);
+	return order > 0 ||
+		(order == 0 && keys->high.hasTid && sware_tuple_is_posting(tuple) &&
+		 ItemPointerCompare(&keys->high.tid, sware_posting_tids(tuple)) > 0);
+}
+
+/* Compare a range's lower end with an entry or pivot. */
+static int
+compare_range_begin(SwareScanKeys *keys, int64 range, IndexTuple tuple)
+{
+	sware_scan_keys_set_range(keys, range);
+	return keys->low.columnCount == 0 ? -1 :
+		sware_compare_key(&keys->low, tuple);
+}
+
+static bool
+range_begins_below(SwareScanKeys *keys, int64 range, IndexTuple tuple)
+{
+	return compare_range_begin(keys, range, tuple) <= 0;
+}
+
+/*
+ * Return the first range from `from` on whose upper end lies above an entry or
+ * pivot; the number of ranges if there is none.  The range is likely to be
+ * near, so the steps of the search grow before they are halved.  Changes the
+ * current range, and runs comparators.
+ */
+int64
+sware_scan_keys_first_range_above(SwareScanKeys *keys, int64 from,
+								  IndexTuple tuple)
+{
+	int64		low = from;
+	int64		high = keys->rangeCount;
+
+	for (int64 step = 1; low < high; step *= 2)
+	{
+		int64		probe = low + Min(step, high - low) - 1;
+
+		if (range_ends_above(keys, probe, tuple))
+		{
+			high = probe;
+			break;
+		}
+		low = probe + 1;
+	}
+	while (low < high)
+	{
+		int64		middle = low + (high - low) / 2;
+
+		if (range_ends_above(keys, middle, tuple))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/*
+ * Return the last range up to `from` whose lower end is not above an entry or
+ * pivot; -1 if there is none.  Changes the current range, and runs
+ * comparators.
+ */
+int64
+sware_scan_keys_last_range_below(SwareScanKeys *keys, int64 from,
+								 IndexTuple tuple)
+{
+	int64		low = -1;
+	int64		high = from;
+
+	/* The range searched for is one of low..high. */
+	for (int64 step = 1; low < high; step *= 2)
+	{
+		int64		probe = high - Min(step, high - low) + 1;
+
+		if (range_begins_below(keys, probe, tuple))
+		{
+			low = probe;
+			break;
+		}
+		high = probe - 1;
+	}
+	while (low < high)
+	{
+		int64		middle = high - (high - low) / 2;
+
+		if (range_begins_below(keys, middle, tuple))
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
+/*
+ * Restrict the scan to the interval that is not below `begin` and below `end`,
+ * each a pivot or an entry; NULL means no such end.  The tuples must stay in
+ * place until the next restriction, sware_scan_keys_lift_restriction, or the
+ * next analysis.  Runs comparators.
+ */
+void
+sware_scan_keys_restrict(SwareScanKeys *keys, IndexTuple begin, IndexTuple end)
+{
+	SwareInterval *interval;
+	int64		first = 0;
+	int64		last;
+
+	sware_scan_keys_lift_restriction(keys);
+	if (keys->rangeCount == 0)
+		return;
+	if (keys->intervalMemory == NULL)
+		keys->intervalMemory =
+			MemoryContextAlloc(keys->scanContext, sizeof(SwareInterval));
+	interval = keys->intervalMemory;
+
+	last = keys->rangeCount - 1;
+	interval->allRanges = keys->rangeCount;
+	interval->cutsFirst = interval->cutsLast = false;
+	interval->lowIsCut = interval->highIsCut = false;
+	copy_search_key(&interval->low, &keys->low);
+	copy_search_key(&interval->high, &keys->high);
+
+	if (begin)
+		first = sware_scan_keys_first_range_above(keys, 0, begin);
+	if (end)
+	{
+		last = sware_scan_keys_last_range_below(keys, last, end);
+		if (last >= 0 && compare_range_begin(keys, last, end) == 0)
+			last--;
+	}
+	if (begin && first <= last)
+	{
+		interval->cutsFirst = compare_range_begin(keys, first, begin) < 0;
+		sware_search_key_from_tuple(&interval->begin, keys->index, begin);
+	}
+	if (end && first <= last)
+	{
+		interval->cutsLast = range_ends_above(keys, last, end);
+		sware_search_key_from_tuple(&interval->end, keys->index, end);
+	}
+
+	interval->firstRange = first;
+	keys->interval = interval;
+	keys->rangeCount = Max(last - first + 1, 0);
+	keys->range = -1;
+}
+
+/* Remove the restriction: the scan goes through all ranges again. */
+void
+sware_scan_keys_lift_restriction(SwareScanKeys *keys)
+{
+	SwareInterval *interval = keys->interval;
+
+	if (interval == NULL)
+		return;
+	uncut_range(keys, interval);
+	keys->interval = NULL;
+	keys->rangeCount = interval->allRanges;
+	keys->range = -1;
+}

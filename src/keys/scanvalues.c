@@ -1,0 +1,379 @@
+/*-------------------------------------------------------------------------
+ *
+ * scanvalues.c
+ *	  The values of a scan's keys.  See scanvalues.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "access/transam.h"
+#include "catalog/pg_type.h"
+#include "lib/qunique.h"
+#include "utils/array.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "keys/scanvalues.h"
+
+/*
+ * The family's comparison function for two types, or NULL if it has none.
+ */
+FmgrInfo *
+sware_find_scan_function(SwareScanKeys *keys, int column, Oid left, Oid right)
+{
+	Oid			own = keys->index->rd_opcintype[column];
+	SwareCrossTypeFunction *cached;
+	RegProcedure procedure;
+
+	if (left == own && right == own)
+		return index_getprocinfo(keys->index, column + 1, BTORDER_PROC);
+
+	for (cached = keys->crossTypeFunctions; cached; cached = cached->next)
+	{
+		if (cached->column == column && cached->left == left &&
+			cached->right == right)
+			return cached->found ? &cached->function : NULL;
+	}
+
+	procedure = get_opfamily_proc(keys->index->rd_opfamily[column], left, right,
+								  BTORDER_PROC);
+	cached =
+		MemoryContextAlloc(keys->scanContext, sizeof(SwareCrossTypeFunction));
+	cached->column = column;
+	cached->left = left;
+	cached->right = right;
+	cached->found = RegProcedureIsValid(procedure);
+	if (cached->found)
+		fmgr_info_cxt(procedure, &cached->function, keys->scanContext);
+	cached->next = keys->crossTypeFunctions;
+	keys->crossTypeFunctions = cached;
+	return cached->found ? &cached->function : NULL;
+}
+
+/*
+ * Can a key's value be compared with the index's values?  An operator family
+ * may have the operator, but not the comparison function.
+ */
+bool
+sware_is_comparable(SwareScanKeys *keys, ScanKey key)
+{
+	int			column = key->sk_attno - 1;
+
+	return sware_find_scan_function(keys, column,
+									keys->index->rd_opcintype[column],
+									sware_argument_type(keys, key)) != NULL;
+}
+
+/*
+ * Set up a column of a search key that compares index values of the type `left`
+ * with values of the type `right`.  The value is set later.
+ */
+void
+sware_init_scan_column(SwareScanKeys *keys, SwareKeyColumn *result, int column,
+					   Oid left, Oid right, Oid collation)
+{
+	int16		option = keys->index->rd_indoption[column];
+
+	result->value = (Datum) 0;
+	result->isNull = false;
+	result->descending = (option & INDOPTION_DESC) != 0;
+	result->nullsFirst = (option & INDOPTION_NULLS_FIRST) != 0;
+	result->function = sware_find_scan_function(keys, column, left, right);
+	if (result->function == NULL)
+		elog(ERROR, "missing support function %d(%u,%u) for attribute %d of index \"%s\"",
+			 BTORDER_PROC, left, right, column + 1,
+			 RelationGetRelationName(keys->index));
+	result->collation = collation;
+	result->comparison = sware_comparison_kind(result->function, collation);
+}
+
+static int
+compare_elements(const void *a, const void *b, void *arg)
+{
+	SwareKeyColumn *column = arg;
+
+	column->value = *(const Datum *) a;
+	return sware_compare_column(column, *(const Datum *) b, false);
+}
+
+/*
+ * Get the elements of an array key that are not null, in no order.  Returns
+ * their number.
+ */
+static int
+deconstruct_key_array(SwareScanKeys *keys, ScanKey key, Datum **values)
+{
+	ArrayType  *array;
+	int16		length;
+	bool		by_value;
+	char		alignment;
+	bool	   *nulls;
+	int			total;
+	int			count = 0;
+	MemoryContext old;
+
+	if (keys->arrayContext == NULL)
+		keys->arrayContext = AllocSetContextCreate(keys->scanContext,
+												   "sware scan arrays",
+												   ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(keys->arrayContext);
+
+	array = DatumGetArrayTypeP(key->sk_argument);
+	get_typlenbyvalalign(ARR_ELEMTYPE(array), &length, &by_value, &alignment);
+	deconstruct_array(array, ARR_ELEMTYPE(array), length, by_value, alignment,
+					  values, &nulls, &total);
+	for (int i = 0; i < total; i++)
+	{
+		if (!nulls[i])
+			(*values)[count++] = (*values)[i];
+	}
+
+	MemoryContextSwitchTo(old);
+	return count;
+}
+
+/*
+ * Get the elements of an array key with an equality, sorted and without
+ * duplicates.
+ */
+void
+sware_get_elements(SwareScanKeys *keys, ScanKey key, SwareElements *elements)
+{
+	int			column = key->sk_attno - 1;
+	Oid			type = sware_argument_type(keys, key);
+	int			count;
+
+	count = deconstruct_key_array(keys, key, &elements->values);
+	if (count > 1)
+	{
+		SwareKeyColumn order;
+
+		sware_init_scan_column(keys, &order, column, type, type,
+							   key->sk_collation);
+		qsort_arg(elements->values, count, sizeof(Datum), compare_elements,
+				  &order);
+		count = qunique_arg(elements->values, count, sizeof(Datum),
+							compare_elements, &order);
+	}
+	elements->count = count;
+	sware_init_scan_column(keys, &elements->column, column,
+						   keys->index->rd_opcintype[column], type,
+						   key->sk_collation);
+}
+
+/*
+ * Find the first element, in index order, that does not come before a value of
+ * the index column, or the number of elements; *equal says whether they are
+ * equal.  Runs comparators.
+ */
+int
+sware_find_element(const SwareElements *elements, Datum value, bool is_null,
+				   bool *equal)
+{
+	SwareKeyColumn column = elements->column;
+	int			low = 0;
+	int			high = elements->count;
+
+	*equal = false;
+	while (low < high)
+	{
+		int			middle = low + (high - low) / 2;
+		int			order;
+
+		column.value = elements->values[middle];
+		order = sware_compare_column(&column, value, is_null);
+		if (order == 0)
+		{
+			*equal = true;
+			return middle;
+		}
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Is a value of the index column, not null, equal to an element? */
+bool
+sware_elements_contain(const SwareElements *elements, Datum value)
+{
+	bool		equal;
+
+	(void) sware_find_element(elements, value, false, &equal);
+	return equal;
+}
+
+/*
+ * Turn an inequality with an array into one with a single value: what is less
+ * than any element is less than the largest one.  Returns false if there is no
+ * element, so that nothing qualifies.
+ *
+ * This changes the scan's own copy of the key.
+ */
+bool
+sware_reduce_to_extreme(SwareScanKeys *keys, ScanKey key)
+{
+	bool		want_largest = key->sk_strategy < BTEqualStrategyNumber;
+	Oid			type = sware_argument_type(keys, key);
+	SwareKeyColumn order;
+	Datum	   *values;
+	Datum		extreme;
+	int			count;
+
+	count = deconstruct_key_array(keys, key, &values);
+	if (count == 0)
+		return false;
+
+	sware_init_scan_column(keys, &order, key->sk_attno - 1, type, type,
+						   key->sk_collation);
+	order.descending = false;
+	extreme = values[0];
+	for (int i = 1; i < count; i++)
+	{
+		int			result = compare_elements(&extreme, &values[i], &order);
+
+		if (want_largest ? result < 0 : result > 0)
+			extreme = values[i];
+	}
+	key->sk_argument = extreme;
+	key->sk_flags &= ~SK_SEARCHARRAY;
+	return true;
+}
+
+/*
+ * Convert an integer to another integer type.  Returns false if the type is
+ * not one, or the integer is out of its range.
+ */
+static bool
+convert_integer(Datum *value, Oid from, Oid to)
+{
+	int64		number;
+
+	switch (from)
+	{
+		case INT2OID:
+			number = DatumGetInt16(*value);
+			break;
+		case INT4OID:
+			number = DatumGetInt32(*value);
+			break;
+		case INT8OID:
+			number = DatumGetInt64(*value);
+			break;
+		default:
+			return false;
+	}
+	switch (to)
+	{
+		case INT2OID:
+			*value = Int16GetDatum((int16) number);
+			return number >= PG_INT16_MIN && number <= PG_INT16_MAX;
+		case INT4OID:
+			*value = Int32GetDatum((int32) number);
+			return number >= PG_INT32_MIN && number <= PG_INT32_MAX;
+		case INT8OID:
+			*value = Int64GetDatum(number);
+			return true;
+		default:
+			return false;
+	}
+}
+
+/*
+ * Make a column, from 0 on, of a search key that has the value of a scan's key,
+ * or null if that is NULL.  The value of an array is set later.
+ */
+void
+sware_make_scan_column(SwareScanKeys *keys, SwareKeyColumn *result, int column,
+					   ScanKey key)
+{
+	Oid			own = keys->index->rd_opcintype[column];
+
+	if (key == NULL || KEY_IS_NULL(key))
+	{
+		sware_init_scan_column(keys, result, column, own, own,
+							   keys->index->rd_indcollation[column]);
+		result->isNull = true;
+	}
+	else
+	{
+		Oid			type = sware_argument_type(keys, key);
+		Datum		value = key->sk_argument;
+
+		sware_init_scan_column(keys, result, column, own, own,
+							   key->sk_collation);
+
+		/*
+		 * Prefer an integer of the column's own type, which is compared
+		 * without a function call.
+		 */
+		if (type != own &&
+			(!sware_is_integer(result->comparison) ||
+			 KEY_IS_ARRAY(key) || !convert_integer(&value, type, own)))
+		{
+			sware_init_scan_column(keys, result, column, own, type,
+								   key->sk_collation);
+			value = key->sk_argument;
+		}
+		result->value = value;
+	}
+}
+
+/*
+ * If an operator that comes with the server compares integers of the column's
+ * own type, find out which ones pass, so that it need not be called.  Integers
+ * of another type are converted, if they can be.
+ */
+void
+sware_compare_as_integers(SwareScanKeys *keys, SwareCondition *condition)
+{
+	ScanKey		key = condition->key;
+	SwareKeyColumn column;
+	int64		number;
+
+	condition->integers = SWARE_COMPARE_FUNCTION;
+	if (!KEY_IS_OPERATOR(key) ||
+		key->sk_func.fn_oid >= (Oid) FirstNormalObjectId ||
+		!sware_is_comparable(keys, key))
+		return;
+	sware_make_scan_column(keys, &column, key->sk_attno - 1, key);
+	if (!sware_is_integer(column.comparison))
+		return;
+	number = sware_integer_value(column.comparison, column.value);
+	condition->least = key->sk_strategy >= BTEqualStrategyNumber ? number :
+		PG_INT64_MIN;
+	condition->most = key->sk_strategy <= BTEqualStrategyNumber ? number :
+		PG_INT64_MAX;
+	if (key->sk_strategy == BTLessStrategyNumber &&
+		condition->most-- == PG_INT64_MIN)
+		return;
+	if (key->sk_strategy == BTGreaterStrategyNumber &&
+		condition->least++ == PG_INT64_MAX)
+		return;
+	condition->integers = column.comparison;
+}
+
+/*
+ * Does a value of a condition's column, which are not compared as integers,
+ * pass it?  Calls the operator's function, so no lightweight lock may be held.
+ */
+bool
+sware_condition_passes(SwareCondition *condition, Datum value, bool is_null)
+{
+	ScanKey		key = condition->key;
+
+	if (KEY_IS_NULL(key))
+		return is_null;
+	if (is_null)
+		return false;
+	if (KEY_IS_NOT_NULL(key))
+		return true;
+	if (condition->elements)
+		return sware_elements_contain(condition->elements, value);
+	return DatumGetBool(FunctionCall2Coll(&key->sk_func, key->sk_collation,
+										  value, key->sk_argument));
+}
