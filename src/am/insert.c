@@ -57,11 +57,11 @@ store(Relation index, Relation heap, IndexTuple entry, bool is_version,
 /*
  * Lock the key of a row, and make sure that no live row with the same key is
  * stored or staged.  (Of a row that keeps its key it is known that none is
- * stored.)  If that depends on a running transaction, unlocks the key, waits
- * for the transaction, and begins again.  Raises an error if the key is not
- * unique; but with UNIQUE_CHECK_PARTIAL it does not wait, and sets *is_unique
- * to whether the key is known to be unique.  Returns with the key locked;
- * *wants_frontier says that a frontier should be searched for.
+ * stored.)  If that depends on a transaction in progress, unlocks the key,
+ * waits for the transaction, and begins again.  Raises an error if the key is
+ * not unique; but with UNIQUE_CHECK_PARTIAL it does not wait, and sets
+ * *is_unique to whether the key is known to be unique.  Returns with the key
+ * locked; *wants_frontier says that a frontier should be searched for.
  */
 static void
 lock_free_key(const SwareNewRow *row, uint64 fingerprint, bool *is_unique,

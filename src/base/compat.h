@@ -75,7 +75,9 @@
 #define SWARE_NORETURN	pg_attribute_noreturn()
 #endif
 
-/* from 17 on, an owner's functions run with a search_path that is safe */
+/*
+ * from 17 on, an owner's functions are called with a search_path that is safe
+ */
 #if PG_VERSION_NUM >= 170000
 #define sware_restrict_search_path()	RestrictSearchPath()
 #else

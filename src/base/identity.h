@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * identity.h
- *	  Becoming the owner of a relation for some time, as VACUUM and REINDEX
- *	  do: functions that the owner has given to an index run with the owner's
+ *	  Becoming the owner of a relation for some time, as VACUUM and REINDEX do:
+ *	  functions that the owner has given to an index are called with the owner's
  *	  rights only, within a security-restricted operation, and from PostgreSQL
  *	  17 on with a search_path that is safe.
  *

@@ -87,7 +87,7 @@ report_duplicate(SwareDuplicateCheck *check)
 
 /*
  * Check the entry of the next live row: raise an error if its key is that of
- * the live row before.  The entry is copied.  Runs comparators.
+ * the live row before.  The entry is copied.  Calls comparators.
  */
 void
 sware_duplicate_check_next(SwareDuplicateCheck *check, IndexTuple entry)

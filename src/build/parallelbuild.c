@@ -284,7 +284,7 @@ do_part(SharedBuild *shared, ParallelTableScanDesc scan, Relation heap,
 	sware_entry_sort_end(sort);
 }
 
-/* The function that workers run. */
+/* The function that workers execute. */
 void
 sware_parallel_build_main(dsm_segment *segment, shm_toc *toc)
 {

@@ -280,7 +280,7 @@ can_guess(const SwareComparator *comparator, int column)
 
 /*
  * Try a guess with pairs of entries that came one behind the other.  If they
- * came nearly in order, these are the pairs that are hard to tell apart.  Runs
+ * came nearly in order, these are the pairs that are hard to tell apart.  Calls
  * comparators.
  */
 static bool
@@ -311,7 +311,7 @@ guess_is_good(SwareComparator *comparator, const KnownEntries *known)
  * will be used for these entries only: leave out what all values of a column
  * begin with, and use further columns, as long as those before are told
  * exactly.  Where they could tell more by a guess, and `may_guess` is not set,
- * they stay abbreviations.  Runs comparators.
+ * they stay abbreviations.  Calls comparators.
  */
 void
 sware_refine_numbers(SwareComparator *comparator, const IndexTuple *entries,

@@ -63,8 +63,7 @@ typedef struct SwareComparator
 	Relation	index;
 	TupleDesc	descriptor;
 	MemoryContext context;		/* context in which it was made */
-	MemoryContext scratch;		/* context in which functions run; NULL at
-								 * first */
+	MemoryContext scratch;		/* where functions are called; NULL at first */
 	uint32		calls;
 	SwareKeyColumn first;		/* how the first column is compared */
 	bool		numbersDecide;	/* do equal numbers mean equal keys, unless

@@ -128,8 +128,8 @@ sware_form_high_key(IndexTuple pivot)
 }
 
 /*
- * The number of key columns that a pivot between two leaf tuples must keep;
- * one more than the index has if it needs the TID as well.  Runs comparators.
+ * The number of key columns that a pivot between two leaf tuples must keep; one
+ * more than the index has if it needs the TID as well.  Calls comparators.
  */
 int
 sware_pivot_columns_needed(Relation index, IndexTuple last_left,
@@ -143,7 +143,7 @@ sware_pivot_columns_needed(Relation index, IndexTuple last_left,
 
 /*
  * The pivot between two neighbouring leaf tuples, with only the columns needed
- * to tell them apart (suffix truncation).  Runs comparators.
+ * to tell them apart (suffix truncation).  Calls comparators.
  */
 IndexTuple
 sware_form_pivot(Relation index, IndexTuple last_left, IndexTuple first_right)

@@ -40,8 +40,8 @@ typedef struct HashKey
 
 /*
  * A function that hashes values of a column, and what it keeps between calls.
- * It is never freed, since it may be running when another one replaces it.  A
- * column has one for each function that it has ever had.
+ * It is never freed, since it may be in progress when another one replaces it.
+ * A column has one for each function that it has ever had.
  */
 typedef struct HashFunction
 {

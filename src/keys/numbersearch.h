@@ -47,7 +47,7 @@ extern int64 sware_tuple_number(const SwareSearchKey *key,
 /*
  * Return the first of the positions low..high-1 whose tuple is not before a
  * place, or if `behind_equal`, the first whose tuple is behind the place; or
- * `high` if there is none.  The tuples are in order.  Runs comparators.
+ * `high` if there is none.  The tuples are in order.  Calls comparators.
  *
  * The first looks are at the two ends, the next ones at where the place should
  * be.  If both ends have the place's number, the next column is looked at.

@@ -183,8 +183,8 @@ keep_satisfying(SwareScanKeys *keys, ScanKey key, Datum *values, int count)
  * the number of values left.
  */
 static bool
-settle_column(SwareScanKeys *keys, ScanKey qualification, int key_count,
-			  ScanKey driver, Datum *values, int *count)
+test_values(SwareScanKeys *keys, ScanKey qualification, int key_count,
+			ScanKey driver, Datum *values, int *count)
 {
 	int			column = driver->sk_attno - 1;
 
@@ -262,12 +262,12 @@ add_bounds(SwareScanKeys *keys, const ChosenKeys *chosen)
 
 /*
  * Make ranges of the keys on the prefix and the column after it.  Sets
- * `chosen` for those columns, and `settled` for those whose other keys need no
+ * `chosen` for those columns, and `tested` for those whose other keys need no
  * test.  Returns the number of columns, or -1 if nothing can qualify.
  */
 static int
 make_ranges(SwareScanKeys *keys, ScanKey qualification, int count,
-			ChosenKeys *chosen, bool *settled)
+			ChosenKeys *chosen, bool *tested)
 {
 	int			columns = IndexRelationGetNumberOfKeyAttributes(keys->index);
 
@@ -277,7 +277,7 @@ make_ranges(SwareScanKeys *keys, ScanKey qualification, int count,
 		SwareRangeArray *array = &keys->arrays[keys->arrayCount];
 
 		choose_keys(keys, qualification, count, column, here);
-		settled[column] = false;
+		tested[column] = false;
 
 		if (here->equality && KEY_IS_NULL(here->equality))
 		{
@@ -288,15 +288,15 @@ make_ranges(SwareScanKeys *keys, ScanKey qualification, int count,
 					!KEY_IS_NULL(&qualification[i]))
 					return -1;
 			}
-			settled[column] = true;
+			tested[column] = true;
 		}
 		else if (here->equality)
 		{
 			int			values = 1;
 
-			settled[column] =
-				settle_column(keys, qualification, count, here->equality,
-							  &here->equality->sk_argument, &values);
+			tested[column] =
+				test_values(keys, qualification, count, here->equality,
+							&here->equality->sk_argument, &values);
 			if (values == 0)
 				return -1;
 		}
@@ -305,9 +305,9 @@ make_ranges(SwareScanKeys *keys, ScanKey qualification, int count,
 			int64		ranges;
 
 			sware_get_elements(keys, here->array, &array->elements);
-			settled[column] =
-				settle_column(keys, qualification, count, here->array,
-							  array->elements.values, &array->elements.count);
+			tested[column] =
+				test_values(keys, qualification, count, here->array,
+							array->elements.values, &array->elements.count);
 			if (array->elements.count == 0)
 				return -1;
 			if (pg_mul_s64_overflow(keys->rangeCount, array->elements.count,
@@ -318,7 +318,7 @@ make_ranges(SwareScanKeys *keys, ScanKey qualification, int count,
 				 * prefix here.
 				 */
 				memset(here, 0, sizeof(ChosenKeys));
-				settled[column] = false;
+				tested[column] = false;
 				return column + 1;
 			}
 			keys->rangeCount = ranges;
@@ -495,15 +495,15 @@ set_skip(SwareScanKeys *keys, ScanKey qualification, int count)
 }
 
 /*
- * Turn a qualification into ranges and conditions.  The keys are the scan's
- * own copy; they may be changed, and must stay as long as the result is used.
- * Runs comparators, and takes memory from the scan's contexts.
+ * Turn a qualification into ranges and conditions.  The keys are the scan's own
+ * copy; they may be changed, and must stay as long as the result is used.
+ * Calls comparators, and takes memory from the scan's contexts.
  */
 void
 sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification, int count)
 {
 	ChosenKeys	chosen[INDEX_MAX_KEYS];
-	bool		settled[INDEX_MAX_KEYS];
+	bool		tested[INDEX_MAX_KEYS];
 	int			columns;
 
 	if (set_equalities(keys, qualification, count))
@@ -513,7 +513,7 @@ sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification, int count)
 		return;
 
 	keys->rangeCount = 1;
-	columns = make_ranges(keys, qualification, count, chosen, settled);
+	columns = make_ranges(keys, qualification, count, chosen, tested);
 	if (columns < 0)
 	{
 		keys->rangeCount = 0;
@@ -530,7 +530,7 @@ sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification, int count)
 		{
 			const ChosenKeys *here = &chosen[column];
 
-			if (settled[column] || key == here->equality ||
+			if (tested[column] || key == here->equality ||
 				key == here->array || key == here->lower || key == here->upper)
 				continue;
 

@@ -85,7 +85,7 @@ sware_scan_keys_set_range(SwareScanKeys *keys, int64 range)
 
 /*
  * Does a range's upper end lie above an entry or pivot, or above the first
- * entry of a posting list?  Makes the range the current one, and runs
+ * entry of a posting list?  Makes the range the current one, and calls
  * comparators.
  */
 static bool
@@ -121,7 +121,7 @@ range_begins_below(SwareScanKeys *keys, int64 range, IndexTuple tuple)
  * Return the first range from `from` on whose upper end lies above an entry or
  * pivot; the number of ranges if there is none.  The range is likely to be
  * near, so the steps of the search grow before they are halved.  Changes the
- * current range, and runs comparators.
+ * current range, and calls comparators.
  */
 int64
 sware_scan_keys_first_range_above(SwareScanKeys *keys, int64 from,
@@ -155,7 +155,7 @@ sware_scan_keys_first_range_above(SwareScanKeys *keys, int64 from,
 
 /*
  * Return the last range up to `from` whose lower end is not above an entry or
- * pivot; -1 if there is none.  Changes the current range, and runs
+ * pivot; -1 if there is none.  Changes the current range, and calls
  * comparators.
  */
 int64
@@ -193,7 +193,7 @@ sware_scan_keys_last_range_below(SwareScanKeys *keys, int64 from,
  * Restrict the scan to the interval that is not below `begin` and below `end`,
  * each a pivot or an entry; NULL means no such end.  The tuples must stay in
  * place until the next restriction, sware_scan_keys_lift_restriction, or the
- * next analysis.  Runs comparators.
+ * next analysis.  Calls comparators.
  */
 void
 sware_scan_keys_restrict(SwareScanKeys *keys, IndexTuple begin, IndexTuple end)

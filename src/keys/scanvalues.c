@@ -166,7 +166,7 @@ sware_get_elements(SwareScanKeys *keys, ScanKey key, SwareElements *elements)
 /*
  * Find the first element, in index order, that does not come before a value of
  * the index column, or the number of elements; *equal says whether they are
- * equal.  Runs comparators.
+ * equal.  Calls comparators.
  */
 int
 sware_find_element(const SwareElements *elements, Datum value, bool is_null,

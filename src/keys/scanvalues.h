@@ -4,8 +4,8 @@
  *	  The values of a scan's keys: their types, their arrays, and how they are
  *	  compared with the index's values.
  *
- * Columns are counted from 0 on.  Functions that compare run the operator
- * class's functions; memory is the scan's.
+ * Columns are counted from 0 on.  Functions that compare call those of the
+ * operator class; memory is the scan's.
  *
  *-------------------------------------------------------------------------
  */

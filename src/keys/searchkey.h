@@ -137,7 +137,7 @@ sware_is_plain_varlena(const struct varlena *value)
 }
 
 /*
- * Are two entries, which are no posting lists, equal?  Runs comparators if
+ * Are two entries, which are no posting lists, equal?  Calls comparators if
  * their TIDs are equal.
  */
 static inline bool

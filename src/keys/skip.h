@@ -72,7 +72,7 @@ typedef enum SwareSkip
  * current range can be, and set `place` to it if it lies ahead: from an entry
  * or pivot on that lies in the range, or from where the range begins in the
  * direction.  The place points into the tuple, and into the scan keys; nothing
- * is allocated.  Runs comparators.  The caller may hold a content lock, as for
+ * is allocated.  Calls comparators.  The caller may hold a content lock, as for
  * other comparisons with a page's tuples.
  */
 extern SwareSkip sware_skip_from_tuple(SwareScanKeys *keys, IndexTuple tuple,

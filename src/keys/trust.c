@@ -69,7 +69,7 @@ is_sound_range(TypeCacheEntry *range)
 }
 
 /*
- * Do values of a type contain nothing whose comparison may fail, or runs
+ * Do values of a type contain nothing whose comparison may fail, or executes
  * functions that are not trusted?  Records may contain anything.
  */
 static bool

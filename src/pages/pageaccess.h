@@ -4,9 +4,10 @@
  *	  Reading, locking, allocating and initialising pages; and what a page says
  *	  of itself.
  *
- * Other files use these functions rather than the buffer manager's, so that no
- * page is used whose frame has not been checked.  A damaged page is an error
- * (ERRCODE_INDEX_CORRUPTED).
+ * Other files use these functions rather than the buffer manager's.  They check
+ * the *frame* of each page: what must be sound for the page to be used, which
+ * is its header, its special space, and its number of items.  A damaged page is
+ * an error (ERRCODE_INDEX_CORRUPTED).
  *
  *-------------------------------------------------------------------------
  */

@@ -129,8 +129,8 @@ is_below(SwareEntryMerge *merge, SwareSortItem item, const Source *other)
 }
 
 /*
- * Return the next entry, valid until the next call, or NULL at the end.  It
- * may be marked as dead (entrysort.h).  Runs comparators.
+ * Return the next entry, valid until the next call, or NULL at the end.  It may
+ * be marked as dead (entrysort.h).  Calls comparators.
  */
 IndexTuple
 sware_entry_merge_next(SwareEntryMerge *merge)

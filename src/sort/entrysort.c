@@ -246,7 +246,7 @@ add_reserved(SwareEntrySort *sort, bool is_dead)
 
 /*
  * Add an entry to a sort, given by its columns.  Raises an error if it is too
- * large for the index.  `is_dead` marks the entry as that of a dead row.  Runs
+ * large for the index.  `is_dead` marks the entry as that of a dead row.  Calls
  * comparators.
  */
 void

@@ -301,7 +301,7 @@ sort_and_free(SwareComparator *comparator, SwareSortItem *items, int64 count,
 }
 
 /*
- * Sort entries in any order.  Takes memory from the current context, and runs
+ * Sort entries in any order.  Takes memory from the current context, and calls
  * comparators.
  *
  * If numbers are guessed, the entries that they have sorted are nearly in order

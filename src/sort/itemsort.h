@@ -36,7 +36,7 @@ sware_make_item(const SwareComparator *comparator, IndexTuple entry)
 	return item;
 }
 
-/* Compare two items by (key, TID).  Runs comparators. */
+/* Compare two items by (key, TID).  Calls comparators. */
 static inline int
 sware_compare_items(const SwareSortItem *a, const SwareSortItem *b,
 					SwareComparator *comparator)

@@ -3,8 +3,9 @@
  * sortedfile.c
  *	  Entries in order in a temporary file.
  *
- * The entries are written and read in bins, so that the functions for files
- * are not called for each of them.  Before each bin is its header.
+ * The entries are written and read in bins, pieces of memory, so that the
+ * functions for files are not called for each of them.  Before each bin is its
+ * header.
  *
  *-------------------------------------------------------------------------
  */

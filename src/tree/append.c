@@ -2,7 +2,8 @@
  *
  * append.c
  *	  Bulk append: a run above every entry of the tree becomes whole leaves
- *	  (opportunistic bulk loading: "Indexing for Near-Sorted Data", section III).
+ *	  (opportunistic bulk loading: "Indexing for Near-Sorted Data", section
+ *	  III).
  *
  * The new leaves are written first, each with a record of its own; no page
  * links to them yet.  Then one record links them all: it changes the old
@@ -12,10 +13,10 @@
  * which splits the parent and so makes room in it.
  *
  * A crash before the last record leaves the new leaves unlinked, and VACUUM's
- * physical pass deletes them.  It must not delete leaves that a running append
- * is about to link.  So an append holds a heavyweight lock on the metapage's
- * number until its leaves are linked or given back, and VACUUM takes that lock
- * for each unlinked leaf that it looks at.
+ * physical pass deletes them.  It must not delete leaves that an append in
+ * progress is about to link.  So an append holds a heavyweight lock on the
+ * metapage's number until its leaves are linked or given back, and VACUUM takes
+ * that lock for each unlinked leaf that it looks at.
  *
  *-------------------------------------------------------------------------
  */

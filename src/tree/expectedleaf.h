@@ -37,7 +37,7 @@ typedef enum SwareExpectation
 } SwareExpectation;
 
 /*
- * These run comparators; all but sware_note_leaf are called without content
+ * These call comparators; all but sware_note_leaf are called without content
  * locks.
  */
 extern Buffer sware_expected_leaf(const SwareSearchKey *key, int lockmode);

@@ -28,7 +28,7 @@
  * the same, as sware_tree_insert_run does it: so the next ones can be expected
  * there, or the leaf is split.
  *
- * The caller holds no content locks, and has checked the entry's size.  Runs
+ * The caller holds no content locks, and has checked the entry's size.  Calls
  * comparators, and allocates in the current memory context.
  */
 bool

@@ -31,7 +31,7 @@ typedef struct SwarePlacement
 
 /*
  * Where does an entry go, whose place is `key`, on a leaf to which it belongs?
- * The caller has locked the leaf, or owns a copy.  Runs comparators.
+ * The caller has locked the leaf, or owns a copy.  Calls comparators.
  */
 extern SwarePlacement sware_place_entry(const SwareSearchKey *key, Page page,
 										IndexTuple entry);
@@ -40,7 +40,7 @@ extern SwarePlacement sware_place_entry(const SwareSearchKey *key, Page page,
  * Add an entry, whose place is `key`, to an exclusively locked leaf to which it
  * belongs, with one record, if that changes nothing else there.  Returns what
  * its placement was: with SWARE_PLACEMENT_ADD and SWARE_PLACEMENT_NONE the leaf
- * has the entry now.  Runs comparators.
+ * has the entry now.  Calls comparators.
  */
 extern SwarePlacementKind sware_add_entry(const SwareSearchKey *key,
 										  Buffer buffer, IndexTuple entry);

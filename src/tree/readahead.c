@@ -362,7 +362,7 @@ sware_readahead_of_all(SwareReadahead *ahead)
 
 /*
  * A run has been to a leaf, and these entries, in order, are left: ask for
- * theirs.  Runs comparators.
+ * theirs.  Calls comparators.
  */
 void
 sware_readahead_of_run(SwareReadahead *ahead, BlockNumber leaf,

@@ -33,7 +33,7 @@ extern void sware_insert_downlink(Relation index, Buffer left,
  */
 extern int	sware_leaf_fill(Relation index, IndexTuple entry);
 
-/* Runs comparators. */
+/* Calls comparators. */
 extern int	sware_rearrange(SwareSearchKey *key, Buffer buffer,
 							IndexTuple *entries, int count, SwareStack *stack);
 
