@@ -177,29 +177,26 @@ static int
 store_within_tree(SwareStaging *staging, Relation index, Relation heap,
 				  IndexTuple *entries, int count)
 {
-	Size		limit = sware_buffer_run_limit(index);
+	SwareScattered scattered = {.limit = sware_buffer_run_limit(index)};
 	int			within = sware_entries_within_tree(index, entries, count);
 	bool		has_versions = staging->hasVersions;
-	IndexTuple *scattered;
-	int			scattered_count;
 	int			stored;
 	int			buffered = 0;
-	int			late;
 
-	if (limit == 0 || within == 0)
+	if (scattered.limit == 0 || within == 0)
 		return 0;
-	scattered = palloc(limit / SMALLEST_ENTRY * sizeof(IndexTuple));
+	scattered.entries = palloc(scattered.limit / SMALLEST_ENTRY *
+							   sizeof(IndexTuple));
 	stored = sware_tree_insert_company(index, heap, entries, within,
-									   has_versions, scattered,
-									   &scattered_count, limit, &late);
-	if (scattered_count > count / FEW_SCATTERED)
-		buffered = sware_buffer_insert(index, scattered, scattered_count,
-									   has_versions);
+									   has_versions, &scattered);
+	if (scattered.count > count / FEW_SCATTERED)
+		buffered = sware_buffer_insert(index, scattered.entries,
+									   scattered.count, has_versions);
 	/* these have been counted as late */
-	sware_tree_insert_run(index, heap, scattered + buffered,
-						  scattered_count - buffered, has_versions, NULL);
+	sware_tree_insert_run(index, heap, scattered.entries + buffered,
+						  scattered.count - buffered, has_versions, NULL);
 	sware_count_tree_run(index, 0, stored - buffered);
-	sware_count_arrivals(index, stored, late);
+	sware_count_arrivals(index, stored, scattered.late);
 	sware_count_late_buffered(index, buffered);
 	return stored;
 }

@@ -55,13 +55,18 @@
  */
 #define MIN_FRONT		(SWARE_PAGE_CAPACITY / 2)
 
-/* What a run has done to leaves, but for those that were appended. */
-typedef struct Visits
+/* An insertion of a run, and what it has done to leaves that were there. */
+typedef struct Insertion
 {
-	int			count;
+	SwareSearchKey key;			/* prepared for entries of the run */
+	Relation	heap;
+	bool		hasVersions;
+	int			visits;
 	BlockNumber latest;			/* the leaf that was visited last */
 	int			late;			/* entries that came late */
-} Visits;
+	MemoryContext context;		/* reset after each leaf */
+	MemoryContext caller;
+} Insertion;
 
 /*
  * Store an entry in a copy of a leaf, and return whether it had room.  If it
@@ -263,16 +268,17 @@ entries_space(IndexTuple *entries, int count)
  * Insert the start of a run: the entries that belong to the leaf of the first
  * one, or as many of them as can be stored there together.  Returns their
  * number, or 0 if together they take fewer than `least` bytes; the rightmost
- * leaf takes any number.  Adds to *visits.  What this allocates can be freed
- * afterwards.  The caller holds no content locks.
+ * leaf takes any number.  What this allocates can be freed afterwards.  The
+ * caller holds no content locks.
  *
  * The first leaf of a run may be the expected one.  The others are not, nor
  * will they be.
  */
 static int
-insert_into_leaf(SwareSearchKey *key, Relation heap, IndexTuple *entries,
-				 int count, Size least, bool has_versions, Visits *visits)
+insert_into_leaf(Insertion *insertion, IndexTuple *entries, int count,
+				 Size least)
 {
+	SwareSearchKey *key = &insertion->key;
 	Relation	index = key->index;
 	SwareStack *stack;
 	Buffer		buffer;
@@ -283,10 +289,10 @@ insert_into_leaf(SwareSearchKey *key, Relation heap, IndexTuple *entries,
 	int			stored = 0;
 
 	sware_search_key_set_entry(key, entries[0]);
-	buffer = visits->count == 0 ?
+	buffer = insertion->visits == 0 ?
 		sware_find_leaf(key, BUFFER_LOCK_EXCLUSIVE, &stack) :
 		sware_descend(key, 0, BUFFER_LOCK_EXCLUSIVE, &stack);
-	visits->latest = BufferGetBlockNumber(buffer);
+	insertion->latest = BufferGetBlockNumber(buffer);
 	page = BufferGetPage(buffer);
 	is_rightmost = sware_page_is_rightmost(page);
 	here = entries_of_leaf(index, page, entries, count);
@@ -299,29 +305,51 @@ insert_into_leaf(SwareSearchKey *key, Relation heap, IndexTuple *entries,
 	if (here == 1 || space <= PageGetExactFreeSpace(page))
 		stored = store_in_room(key, buffer, entries, here);
 	if (stored == 0 &&
-		sware_leaf_make_room(index, heap, buffer, space, has_versions))
+		sware_leaf_make_room(index, insertion->heap, buffer, space,
+							 insertion->hasVersions))
 		stored = store_in_room(key, buffer, entries, here);
 	if (stored > 0)
 		sware_release_buffer(buffer);
 	else
 		stored = sware_rearrange(key, buffer, entries, here, stack);
 
-	visits->count++;
+	insertion->visits++;
 	if (!is_rightmost && entries_space(entries, stored) < MIN_FRONT)
-		visits->late += stored;
+		insertion->late += stored;
 	return stored;
 }
 
-/* Raise an error if an entry of a run is too large for the index. */
+/*
+ * Begin to insert a run, in a memory context of its own.  Raises an error if an
+ * entry is too large for the index.
+ */
 static void
-check_entry_sizes(Relation index, Relation heap, IndexTuple *entries,
-				  int count)
+begin_insertion(Insertion *insertion, Relation index, Relation heap,
+				IndexTuple *entries, int count, bool has_versions)
 {
+	insertion->heap = heap;
+	insertion->hasVersions = has_versions;
+	insertion->visits = insertion->late = 0;
+	insertion->context = AllocSetContextCreate(CurrentMemoryContext,
+											   "sware insert",
+											   ALLOCSET_DEFAULT_SIZES);
+	insertion->caller = MemoryContextSwitchTo(insertion->context);
+	sware_search_key_prepare(&insertion->key, index);
 	for (int i = 0; i < count; i++)
 	{
 		sware_prefetch_entry(entries, i, count);
 		sware_check_entry_size(index, heap, entries[i]);
 	}
+}
+
+/* Count the visits of leaves, and free the memory. */
+static void
+end_insertion(Insertion *insertion)
+{
+	sware_count(insertion->key.index, SWARE_STAT_LEAF_VISITS,
+				insertion->visits);
+	MemoryContextSwitchTo(insertion->caller);
+	MemoryContextDelete(insertion->context);
 }
 
 /*
@@ -337,20 +365,14 @@ int
 sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 					  int count, bool has_versions, int *late)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "sware insert",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext caller = MemoryContextSwitchTo(context);
-	SwareSearchKey key;
+	Insertion	insertion;
 	int			done = 0;
 	int			appended = 0;
 	int			within = count;
 	SwareReadahead ahead;
-	Visits		visits = {0};
 
-	sware_readahead_init(&ahead, index, caller);
-	sware_search_key_prepare(&key, index);
-	check_entry_sizes(index, heap, entries, count);
+	begin_insertion(&insertion, index, heap, entries, count, has_versions);
+	sware_readahead_init(&ahead, index, insertion.caller);
 	if (count >= MIN_APPEND_RUN)
 		within = sware_entries_within_tree(index, entries, count);
 
@@ -368,29 +390,23 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 				continue;
 		}
 		sware_readahead_before_leaf(&ahead);
-		done += insert_into_leaf(&key, heap, entries + done, count - done, 0,
-								 has_versions, &visits);
+		done += insert_into_leaf(&insertion, entries + done, count - done, 0);
 		sware_readahead_after_leaf(&ahead);
-		sware_readahead_of_run(&ahead, visits.latest, entries + done,
+		sware_readahead_of_run(&ahead, insertion.latest, entries + done,
 							   count - done);
-		MemoryContextReset(context);
+		MemoryContextReset(insertion.context);
 	}
 	sware_readahead_end(&ahead);
-	sware_count(index, SWARE_STAT_LEAF_VISITS, visits.count);
 	if (late)
-		*late = visits.late;
-
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(context);
+		*late = insertion.late;
+	end_insertion(&insertion);
 	return appended;
 }
 
 /*
  * Insert the start of a run, but only entries that come to a leaf in company of
- * others.  The scattered ones between them are moved to `scattered`, up to
- * `limit` bytes of entries, or one entry more: the array must have room for as
- * many of the smallest ones.  Returns the number of entries inserted or moved,
- * and in *late that of late ones; those moved are.  The rest is as for
+ * others.  The scattered ones between them are moved to *scattered.  Returns
+ * the number of entries inserted or moved.  The rest is as for
  * sware_tree_insert_run.
  *
  * Where leaves get few entries each, only some are looked at, to see whether
@@ -399,30 +415,23 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 int
 sware_tree_insert_company(Relation index, Relation heap, IndexTuple *entries,
 						  int count, bool has_versions,
-						  IndexTuple *scattered, int *scattered_count,
-						  Size limit, int *late)
+						  SwareScattered *scattered)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "sware insert",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext caller = MemoryContextSwitchTo(context);
-	SwareSearchKey key;
+	Insertion	insertion;
+	Size		limit = scattered->limit;
 	Size		moved = 0;		/* bytes */
 	int			step = 1;		/* how many entries to move, if any */
-	Visits		visits = {0};
 	int			done = 0;
 
-	sware_search_key_prepare(&key, index);
-	check_entry_sizes(index, heap, entries, count);
-
-	*scattered_count = 0;
+	begin_insertion(&insertion, index, heap, entries, count, has_versions);
+	scattered->count = 0;
 	while (done < count && moved < limit)
 	{
 		int			stored;
 
 		CHECK_FOR_INTERRUPTS();
-		stored = insert_into_leaf(&key, heap, entries + done, count - done,
-								  MIN_COMPANY, has_versions, &visits);
+		stored = insert_into_leaf(&insertion, entries + done, count - done,
+								  MIN_COMPANY);
 		done += stored;
 		if (stored > 0)
 			step = 1;
@@ -431,15 +440,13 @@ sware_tree_insert_company(Relation index, Relation heap, IndexTuple *entries,
 			for (int i = 0; i < step && done < count && moved < limit; i++)
 			{
 				moved += MAXALIGN(IndexTupleSize(entries[done]));
-				scattered[(*scattered_count)++] = entries[done++];
+				scattered->entries[scattered->count++] = entries[done++];
 			}
 			step = Min(step * 2, MAX_STEP);
 		}
-		MemoryContextReset(context);
+		MemoryContextReset(insertion.context);
 	}
-	sware_count(index, SWARE_STAT_LEAF_VISITS, visits.count);
-	*late = visits.late + *scattered_count;
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(context);
+	scattered->late = insertion.late + scattered->count;
+	end_insertion(&insertion);
 	return done;
 }

@@ -153,16 +153,17 @@ add_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
 }
 
 /*
- * Add the TIDs of the view's tuples begin..end-1, without the first `skip`
- * TIDs of the first one, to the position's items, in a direction.  Stops when
- * the position has `limit` items, or those of a posting list more, but not
- * before the first tuple.  Returns the index of the tuple before which it has
- * stopped or, when going backward, behind which.
+ * Add the TIDs of the view's tuples from a place on and before the tuple `end`
+ * to the position's items, in a direction.  Stops when the position has `limit`
+ * items, or those of a posting list more, but not before the first tuple.
+ * Returns the index of the tuple before which it has stopped or, when going
+ * backward, behind which.
  */
 static int
-add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int begin,
-			 int skip, int end, int limit, bool forward)
+add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view,
+			 LeafPlace from, int end, int limit, bool forward)
 {
+	int			begin = from.i;
 	SwarePosition *position = &cursor->position;
 	bool		uses_marks = cursor->usesMarks;
 	bool		wants_tuples = cursor->wantTuples;
@@ -190,7 +191,7 @@ add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int begin,
 					 (unsigned) to >= SWARE_MAX_TIDS_PER_PAGE ||
 					 position->tuplesUsed + size > BLCKSZ))
 		{
-			add_tids(cursor, view, i, i == begin ? skip : 0,
+			add_tids(cursor, view, i, i == begin ? from.tids : 0,
 					 sware_leaf_tuple_tid_count(tuple), forward);
 			to = forward ? position->last + 1 : position->first - 1;
 			continue;
@@ -229,9 +230,10 @@ note_skipped(SwareTreeCursor *cursor, int tuples)
  * Stops, too, where none of the range can qualify from there on.
  */
 static int
-add_skipping(SwareTreeCursor *cursor, const SwareLeafView *view, int begin,
-			 int skip, int end, bool forward)
+add_skipping(SwareTreeCursor *cursor, const SwareLeafView *view,
+			 LeafPlace from, int end, bool forward)
 {
+	int			begin = from.i;
 	SwareScanKeys *keys = &cursor->keys;
 	bool		uses_marks = cursor->usesMarks;
 	int			step = forward ? 1 : -1;
@@ -250,7 +252,7 @@ add_skipping(SwareTreeCursor *cursor, const SwareLeafView *view, int begin,
 		tuple = sware_view_tuple(view, here);
 		if (sware_scan_keys_satisfy(keys, tuple))
 		{
-			put_tids(cursor, view, here, here == begin ? skip : 0,
+			put_tids(cursor, view, here, here == begin ? from.tids : 0,
 					 sware_leaf_tuple_tid_count(tuple), forward);
 			failures = 0;
 			continue;
@@ -298,14 +300,13 @@ add_between(SwareTreeCursor *cursor, const SwareLeafView *view, LeafPlace from,
 	if (unlikely(!forward && to.tids > keep_from))
 		add_tids(cursor, view, to.i, keep_from, to.tids, false);
 	if (unlikely(cursor->keys.skip != NULL))
-		stopped = add_skipping(cursor, view, from.i, from.tids, to.i, forward);
+		stopped = add_skipping(cursor, view, from, to.i, forward);
 	else
 	{
 		if (cursor->readAtMost < SWARE_READ_ALL &&
 			to.i - from.i > 2 * cursor->readAtMost + COST_OF_PART)
 			limit = cursor->readAtMost;
-		stopped = add_all_tids(cursor, view, from.i, from.tids, to.i, limit,
-							   forward);
+		stopped = add_all_tids(cursor, view, from, to.i, limit, forward);
 		*is_part = stopped != far;
 	}
 	if (stopped != far)

@@ -384,7 +384,7 @@ sware_readahead_of_run(SwareReadahead *ahead, BlockNumber leaf,
 }
 
 /*
- * A scan is about to follow a link to a leaf, from a border in a range, and
+ * A scan is about to follow a link to a leaf, from a border with a tuple, and
  * sware_readahead_is_due: ask for leaves behind that one, for `most` at most.
  *
  * A scan that has asked for leaves until now, in another range or in another
@@ -392,9 +392,10 @@ sware_readahead_of_run(SwareReadahead *ahead, BlockNumber leaf,
  */
 void
 sware_readahead_of_link(SwareReadahead *ahead, SwareScanKeys *keys,
-						int64 range, IndexTuple border, bool forward,
+						const SwareBorder *border, bool forward,
 						BlockNumber leaf, int most)
 {
+	int64		range = border->range;
 	bool		fits = ahead->forward == forward && ahead->range == range;
 	bool		goes_on = ahead->list && ahead->forward == forward &&
 		(ahead->isActive || keys->interval);
@@ -412,7 +413,7 @@ sware_readahead_of_link(SwareReadahead *ahead, SwareScanKeys *keys,
 		ahead->forward = forward;
 		ahead->range = range;
 		sware_scan_keys_set_range(keys, range);
-		sware_search_key_from_tuple(&place, ahead->index, border);
+		sware_search_key_from_tuple(&place, ahead->index, border->tuple);
 		place.below = !forward;
 		begin(ahead, &place, forward ? &keys->high : &keys->low, NULL, 0);
 	}

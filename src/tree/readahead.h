@@ -41,6 +41,7 @@
 #include "utils/rel.h"
 
 #include "keys/scankeys.h"
+#include "tree/border.h"
 
 typedef struct SwareReadahead
 {
@@ -62,8 +63,8 @@ extern void sware_readahead_of_all(SwareReadahead *ahead);
 extern void sware_readahead_of_run(SwareReadahead *ahead, BlockNumber leaf,
 								   IndexTuple *entries, int count);
 extern void sware_readahead_of_link(SwareReadahead *ahead, SwareScanKeys *keys,
-									int64 range, IndexTuple border,
-									bool forward, BlockNumber leaf, int most);
+									const SwareBorder *border, bool forward,
+									BlockNumber leaf, int most);
 extern void sware_readahead_visit(SwareReadahead *ahead, BlockNumber leaf,
 								  int most);
 extern void sware_readahead_end(SwareReadahead *ahead);

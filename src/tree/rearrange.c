@@ -27,6 +27,18 @@
 /* a left half that duplicates leave so full is full still, in bytes */
 #define STILL_FULL		(SWARE_PAGE_CAPACITY * 3 / 4)
 
+/* The items of a leaf, into which a run is merged. */
+typedef struct Merge
+{
+	SwareItems	items;
+	Size		space;			/* what they take */
+	IndexTuple	last;			/* the item that was inserted last */
+	int			leftCount;		/* how many items a left half has that the run
+								 * fills; 0 if it fills none */
+	IndexTuple	bound;			/* if the left half is full, the next key of
+								 * the run or of the leaf; else NULL */
+} Merge;
+
 /* Insert a tuple into an array of items. */
 static void
 insert_item(SwareItems *items, int position, IndexTuple tuple)
@@ -116,16 +128,16 @@ merge_entry(SwareSearchKey *key, SwareItems *items, IndexTuple entry,
 /*
  * Merge the start of a run into the items of a leaf, until they take more than
  * its room: one entry too many at most, so that two pages have room for all.
- * Adds to *space what they take.  Returns the number of entries merged, and in
- * *last the item that was inserted last.
+ * Returns the number of entries merged.
  */
 static int
-merge_beyond_room(SwareSearchKey *key, SwareItems *items, IndexTuple *entries,
-				  int count, Size room, Size *space, IndexTuple *last)
+merge_beyond_room(SwareSearchKey *key, Merge *merge, IndexTuple *entries,
+				  int count, Size room)
 {
+	SwareItems *items = &merge->items;
 	int			merged = 0;
 
-	while (merged < count && *space <= room)
+	while (merged < count && merge->space <= room)
 	{
 		IndexTuple	entry = entries[merged++];
 		int			position;
@@ -134,8 +146,8 @@ merge_beyond_room(SwareSearchKey *key, SwareItems *items, IndexTuple *entries,
 		position = merge_entry(key, items, entry, item_position(key, items));
 		if (position >= 0)
 		{
-			*last = items->tuples[position];
-			*space += sware_item_space(*last);
+			merge->last = items->tuples[position];
+			merge->space += sware_item_space(merge->last);
 		}
 	}
 	return merged;
@@ -159,17 +171,13 @@ next_pivot_space(IndexTuple *entries, int number, int count, IndexTuple item)
  * they fill a left half of their own.  So a split behind the last one is
  * possible: the right half has only items of the leaf then.  Stops at a TID
  * within the range of a posting list: the TID that it changes places with may
- * be too much for the right half.
- *
- * Returns the number of entries merged.  If there are any, *last is the item
- * that came last, and *left_count how many items there are up to it.  If the
- * left half is full, *bound is set to the next key of the run or of the leaf.
+ * be too much for the right half.  Returns the number of entries merged.
  */
 static int
-merge_into_left_half(SwareSearchKey *key, SwareItems *items,
-					 IndexTuple *entries, int count, IndexTuple *last,
-					 int *left_count, IndexTuple *bound)
+merge_into_left_half(SwareSearchKey *key, Merge *merge, IndexTuple *entries,
+					 int count)
 {
+	SwareItems *items = &merge->items;
 	Size		limit = SWARE_PAGE_CAPACITY * LEFT_HALF_FILL / 100;
 	Size		space = 0;		/* of the items before `counted` */
 	int			counted = 0;
@@ -201,15 +209,16 @@ merge_into_left_half(SwareSearchKey *key, SwareItems *items,
 
 		if (!is_there)
 			insert_item(items, place, entry);
-		*last = items->tuples[place];
-		*left_count = place + 1;
+		merge->last = items->tuples[place];
+		merge->leftCount = place + 1;
 	}
 	if (merged > 0 && merged < count)
 	{
-		IndexTuple	item = items->tuples[*left_count];
+		IndexTuple	item = items->tuples[merge->leftCount];
+		IndexTuple	next = entries[merged];
 
-		*bound = sware_compare_entries(key->index, entries[merged], item) < 0 ?
-			entries[merged] : item;
+		merge->bound =
+			sware_compare_entries(key->index, next, item) < 0 ? next : item;
 	}
 	return merged;
 }
@@ -264,39 +273,37 @@ sware_rearrange(SwareSearchKey *key, Buffer buffer,
 {
 	Relation	index = key->index;
 	Page		page = BufferGetPage(buffer);
-	SwareItems *items = palloc(sizeof(SwareItems));
+	Merge	   *merge = palloc(sizeof(Merge));
+	SwareItems *items = &merge->items;
 	IndexTuple	high_key = sware_page_is_rightmost(page) ? NULL :
 		sware_page_high_key(page);
 	Size		room = SWARE_PAGE_CAPACITY -
 		(high_key ? sware_item_space(high_key) : sizeof(ItemIdData));
-	Size		space;
-	IndexTuple	new_item = entries[0];
-	int			left_count = 0;
-	IndexTuple	bound = NULL;
 	bool		is_scattered;	/* do the new entries lie here and there? */
 	bool		rewrite;
 	int			stored;
 
 	sware_collect_items(page, items);
-	space = items_space(items, items->count);
-	stored = merge_beyond_room(key, items, entries, count, room, &space,
-							   &new_item);
-	if (space > room)
-		stored += merge_into_left_half(key, items, entries + stored,
-									   count - stored, &new_item,
-									   &left_count, &bound);
+	merge->space = items_space(items, items->count);
+	merge->last = entries[0];
+	merge->leftCount = 0;
+	merge->bound = NULL;
+	stored = merge_beyond_room(key, merge, entries, count, room);
+	if (merge->space > room)
+		stored += merge_into_left_half(key, merge, entries + stored,
+									   count - stored);
 
 	is_scattered = lie_here_and_there(key, items, entries, count, stored);
 	if (is_scattered)
-		bound = NULL;
+		merge->bound = NULL;
 
-	rewrite = space <= room;
+	rewrite = merge->space <= room;
 	if (!rewrite &&
 		sware_option_deduplicate(index) && sware_cache(index)->allEqualImage)
 	{
-		left_count = deduplicate_halves(index, items, left_count);
-		if (items_space(items, left_count) < STILL_FULL)
-			bound = NULL;
+		merge->leftCount = deduplicate_halves(index, items, merge->leftCount);
+		if (items_space(items, merge->leftCount) < STILL_FULL)
+			merge->bound = NULL;
 
 		/*
 		 * if merging gains very little, the leaf is full again soon: split it
@@ -315,12 +322,12 @@ sware_rearrange(SwareSearchKey *key, Buffer buffer,
 	}
 	else
 	{
-		int			last = bound ? left_count - 1 :
-			position_of(items, new_item);
+		int			last = merge->bound ? merge->leftCount - 1 :
+			position_of(items, merge->last);
 
 		sware_count(index, SWARE_STAT_LEAF_SPLITS, 1);
-		sware_split(index, buffer, items, is_scattered ? -1 : last, bound,
-					InvalidBuffer);
+		sware_split(index, buffer, items, is_scattered ? -1 : last,
+					merge->bound, InvalidBuffer);
 		sware_insert_downlink(index, buffer, stack);
 	}
 	return stored;

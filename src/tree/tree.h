@@ -31,6 +31,17 @@ typedef struct SwareMetPages
 	int			allocated;
 } SwareMetPages;
 
+/* The scattered entries of a run, for which the caller has made room. */
+typedef struct SwareScattered
+{
+	IndexTuple *entries;
+	int			count;
+	Size		limit;			/* so many bytes of entries at most, or one
+								 * entry more */
+	int			late;			/* late entries of the run: these, and others
+								 * that the tree has got */
+} SwareScattered;
+
 /*
  * Test modules call these functions.  Since PostgreSQL 16, extensions are
  * compiled with hidden visibility.
@@ -47,9 +58,7 @@ extern int	sware_tree_insert_run(Relation index, Relation heap,
 extern int	sware_tree_insert_company(Relation index, Relation heap,
 									  IndexTuple *entries, int count,
 									  bool has_versions,
-									  IndexTuple *scattered,
-									  int *scattered_count, Size limit,
-									  int *late);
+									  SwareScattered *scattered);
 extern bool sware_tree_may_have(const SwareSearchKey *low,
 								const SwareSearchKey *high);
 extern void sware_tree_bulk_delete(IndexVacuumInfo *info,

@@ -325,8 +325,7 @@ follow_link(SwareTreeCursor *cursor, const SwareContinuation *side,
 	Buffer		buffer;
 
 	if (unlikely(sware_readahead_is_due(ahead)) && cursor->arrival.hasTuple)
-		sware_readahead_of_link(ahead, &cursor->keys, cursor->arrival.range,
-								cursor->arrival.tuple, forward,
+		sware_readahead_of_link(ahead, &cursor->keys, &cursor->arrival, forward,
 								side->sibling.block,
 								cursor->arrivesAhead ?
 								cursor->skipLuck.linksToFollow :
