@@ -19,8 +19,8 @@
 /*
  * Does an operator class store values of its input type, so that its operators
  * and functions can take them?  The server does not check that, since the
- * handler sets amstorage.  It does so for one class only: type name is stored
- * as cstring, which saves its padding.
+ * handler sets amstorage, for one class only: type name is stored as cstring,
+ * which saves its padding.
  */
 static bool
 has_valid_storage(Form_pg_opclass opclass)

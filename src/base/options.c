@@ -285,9 +285,7 @@ sware_bloom_bits(Relation index)
 	return options_of(index)->bloomBits;
 }
 
-/*
- * Do options as pg_class has them, or 0 if there are none, ask for sware?
- */
+/* Do options as pg_class has them, or 0 if there are none, ask for sware? */
 bool
 sware_options_ask_for_sware(Datum reloptions)
 {
@@ -298,9 +296,9 @@ sware_options_ask_for_sware(Datum reloptions)
 }
 
 /*
- * Does the index's option want posting lists, and does the index have no
- * INCLUDE columns, which do not go with them?  Whether the types of the key
- * allow them is another matter: allEqualImage in the metapage.
+ * Are posting lists wanted, and possible, as far as INCLUDE columns do not
+ * forbid them?  Whether the types of the key allow them is another matter:
+ * allEqualImage in the metapage.
  */
 bool
 sware_option_deduplicate(Relation index)

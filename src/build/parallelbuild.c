@@ -5,12 +5,9 @@
  *
  * Leader and workers share a scan of the table.  Each sorts its part, in an
  * even share of maintenance_work_mem.  Workers export their parts to shared
- * temporary files and exit; the leader keeps its own part where it is.  While
- * the leader merges, its own share of the memory is in use, and of each
- * worker's what reading its files takes.
- *
- * If the table is in order, workers do not sort either: each gets ascending
- * blocks, so its part is in order, too.
+ * temporary files and exit; the leader keeps its own part where it is.  If the
+ * table is in order, workers do not sort either: each gets ascending blocks, so
+ * its part is in order, too.
  *
  * Workers see none of the leader's staged entries, and need none: the build
  * finds the rows in the table.

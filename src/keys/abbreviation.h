@@ -16,7 +16,7 @@
 
 #include "keys/searchkey.h"
 
-/* Test modules call what is declared here; see tree.h. */
+/* for test modules, see tree.h */
 #pragma GCC visibility push(default)
 
 extern int64 sware_number_of_value(SwareComparison comparison, Datum value,

@@ -38,7 +38,7 @@
 /* refined numbers are not negative */
 #define BITS_OF_NUMBER		63
 
-/* Entries that are all known. */
+/* All the entries that will be compared. */
 typedef struct KnownEntries
 {
 	TupleDesc	descriptor;

@@ -31,10 +31,10 @@
 /* the most columns that have a part in a number */
 #define SWARE_MAX_NUMBER_PARTS	4
 
-/* Test modules call what is declared here; see tree.h. */
+/* for test modules, see tree.h */
 #pragma GCC visibility push(default)
 
-/* What may be guessed about the order of text, in the order of trial. */
+/* What to guess of the order of text; the first that serves is taken. */
 typedef enum SwareGuess
 {
 	SWARE_GUESS_USUAL,			/* that of most collations */

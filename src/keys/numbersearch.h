@@ -28,7 +28,7 @@ typedef IndexTuple (*SwareTupleAt) (const void *source, int position);
 
 /*
  * The column whose numbers a search looks at.  The place and all tuples that
- * are left are equal in the columns before it.
+ * are left have equal values in the columns before it.
  */
 typedef struct SwareSearchColumn
 {

@@ -111,9 +111,7 @@ tighter_bound(SwareScanKeys *keys, ScanKey a, ScanKey b)
 	return (result > 0) == is_lower_bound(keys, a) ? b : a;
 }
 
-/*
- * Choose the keys of a column that make the ranges.
- */
+/* Choose the keys of a column that make the ranges. */
 static void
 choose_keys(SwareScanKeys *keys, ScanKey qualification, int count, int column,
 			ChosenKeys *chosen)

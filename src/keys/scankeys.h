@@ -121,10 +121,7 @@ extern void sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification,
 									int count);
 extern void sware_scan_keys_free(SwareScanKeys *keys);
 
-/*
- * Test modules call these functions.  Since PostgreSQL 16, extensions are
- * compiled with hidden visibility.
- */
+/* for test modules, see tree.h */
 #pragma GCC visibility push(default)
 extern void sware_scan_keys_restrict(SwareScanKeys *keys, IndexTuple begin,
 									 IndexTuple end);

@@ -21,9 +21,7 @@ copy_search_key(SwareSearchKey *to, const SwareSearchKey *from)
 		   from->columnCount * sizeof(SwareKeyColumn));
 }
 
-/*
- * Set `low` and `high` as they are in ranges that the interval does not cut.
- */
+/* Set `low` and `high` as they are in ranges that the interval does not cut. */
 static void
 uncut_range(SwareScanKeys *keys, SwareInterval *interval)
 {
@@ -50,9 +48,7 @@ cut_range(SwareScanKeys *keys, SwareInterval *interval)
 		copy_search_key(&keys->high, &interval->end);
 }
 
-/*
- * Set `low` and `high` to the ends of a range, which becomes the current one.
- */
+/* Make a range the current one: set `low` and `high` to its ends. */
 void
 sware_scan_keys_set_range(SwareScanKeys *keys, int64 range)
 {

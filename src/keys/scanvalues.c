@@ -17,9 +17,7 @@
 
 #include "keys/scanvalues.h"
 
-/*
- * The family's comparison function for two types, or NULL if it has none.
- */
+/* The family's comparison function for two types, or NULL if it has none. */
 FmgrInfo *
 sware_find_scan_function(SwareScanKeys *keys, int column, Oid left, Oid right)
 {
@@ -209,10 +207,8 @@ sware_elements_contain(const SwareElements *elements, Datum value)
 
 /*
  * Turn an inequality with an array into one with a single value: what is less
- * than any element is less than the largest one.  Returns false if there is no
- * element, so that nothing qualifies.
- *
- * This changes the scan's own copy of the key.
+ * than any element is less than the largest one.  Changes the scan's own copy
+ * of the key.  Returns false if there is no element, so that nothing qualifies.
  */
 bool
 sware_reduce_to_extreme(SwareScanKeys *keys, ScanKey key)
@@ -358,8 +354,8 @@ sware_compare_as_integers(SwareScanKeys *keys, SwareCondition *condition)
 }
 
 /*
- * Does a value of a condition's column, which are not compared as integers,
- * pass it?  Calls the operator's function, so no lightweight lock may be held.
+ * Does a value pass a condition whose column is not compared as integers?
+ * Calls the operator's function, so no lightweight lock may be held.
  */
 bool
 sware_condition_passes(SwareCondition *condition, Datum value, bool is_null)

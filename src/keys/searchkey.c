@@ -143,7 +143,7 @@ sware_search_key_set_entry(SwareSearchKey *key, IndexTuple entry)
 	key->tid = *sware_leaf_tuple_tids(entry);
 }
 
-/* Like both of them. */
+/* Set up a search key, and set it to the place of an entry. */
 void
 sware_search_key_from_entry(SwareSearchKey *key, Relation index,
 							IndexTuple entry)
@@ -413,9 +413,7 @@ sware_compare_columns(Relation index, IndexTuple a, IndexTuple b, int *column)
 	return 0;
 }
 
-/*
- * Compare two leaf tuples by (key, first TID).
- */
+/* Compare two leaf tuples by (key, first TID). */
 int
 sware_compare_entries(Relation index, IndexTuple a, IndexTuple b)
 {

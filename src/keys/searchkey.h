@@ -16,10 +16,7 @@
 #include "base/compat.h"
 #include "layout/tuple.h"
 
-/*
- * Test modules call these functions.  Since PostgreSQL 16, extensions are
- * compiled with hidden visibility.
- */
+/* for test modules, see tree.h */
 #pragma GCC visibility push(default)
 
 /*

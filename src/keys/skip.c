@@ -4,12 +4,12 @@
  *	  Finding the next place of a range at which an entry can qualify.  See
  *	  skip.h.
  *
- * Columns are looked at from left to right, like the digits of a number that
- * is raised to the next one with only allowed digits.  As long as a column's
- * value is allowed, the next column is looked at.  If it is too small, the
- * smallest allowed value is the answer; if it is too large, a column further
- * left gets its next value.  The columns behind one that was changed get their
- * smallest values.  Small and large are meant in the direction of the scan.
+ * This is like raising a number to the next one that has only allowed digits;
+ * columns are the digits.  As long as a column's value is allowed, the next
+ * column is looked at.  If it is too small, the smallest allowed value is the
+ * answer; if it is too large, a column further left gets its next value.  The
+ * columns behind one that was changed get their smallest values.  Small and
+ * large are meant in the direction of the scan.
  *
  *-------------------------------------------------------------------------
  */

@@ -335,10 +335,10 @@ entry_at(Relation index, BlockNumber block, Page page,
  * entries arrive as a rule.  Does nothing if the page is not the one any more
  * that the link means.
  *
- * As long as it is that page, its entries are those that it got, and VACUUM
- * has released none of their TIDs, or has retired the page before.  So an entry
- * with the TID is the one that was read.  Share-locks the page for a moment;
- * others may read it, and set marks, at the same time.
+ * As long as it is that page, it has all the entries that it got, and VACUUM
+ * releases no TID of theirs before it has retired the page.  So an entry with
+ * the TID is the one that was read.  Share-locks the page for a moment; others
+ * may read it, and set marks, at the same time.
  */
 void
 sware_mark_buffer_entries(Relation index, SwareLink link,

@@ -19,10 +19,7 @@
 
 #include "layout/page.h"
 
-/*
- * Test modules call these functions.  Since PostgreSQL 16, extensions are
- * compiled with hidden visibility.
- */
+/* for test modules, see tree.h */
 #pragma GCC visibility push(default)
 
 /* What the metapage says of the buffer at one moment. */
@@ -107,9 +104,9 @@ sware_buffer_page_is_sorted(Page page)
 }
 
 /*
- * Returns the sequence number of the last page of the page run of a sorted
- * page, which has a sequence number itself.  The caller holds a lock on the
- * page, or owns a copy.
+ * The sequence number of the last page of the page run that a sorted page is
+ * of.  `sequence` is the page's own.  The caller holds a lock on the page, or
+ * owns a copy.
  */
 static inline uint32
 sware_page_run_end(Page page, uint32 sequence)

@@ -224,9 +224,7 @@ sware_release_buffer(Buffer buffer)
 	UnlockReleaseBuffer(buffer);
 }
 
-/*
- * Pin and lock a page of any kind, and check its frame.
- */
+/* Pin and lock a page of any kind, and check its frame. */
 Buffer
 sware_read_buffer(Relation index, BlockNumber block, int lockmode)
 {

@@ -20,10 +20,7 @@
 
 #include "layout/page.h"
 
-/*
- * Test modules call these functions.  Since PostgreSQL 16, extensions are
- * compiled with hidden visibility.
- */
+/* for test modules, see tree.h */
 #pragma GCC visibility push(default)
 
 /* the most pages that a file gets at once */

@@ -25,7 +25,10 @@
 /* the number of epochs, which indexes share, a power of two */
 #define EPOCH_COUNT		1024
 
-/* a record that is looked up often survives so many turns of the hand */
+/*
+ * a record that is looked up often survives this number of turns of the clock's
+ * hand
+ */
 #define MAX_USES		3
 
 typedef struct Record

@@ -35,8 +35,8 @@
 
 /*
  * An interval has an eighth of the number of leaves that were claimed before
- * it, and at least 1 and at most 16 of them.  So participants share a small
- * range, too, and a large one takes few claims.
+ * it, but at least 1 and at most 16.  So participants share a small range, too,
+ * and a large one takes few claims.
  */
 #define PART_OF_CLAIMED		8
 #define MAX_LEAVES			16

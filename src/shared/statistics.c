@@ -489,9 +489,10 @@ sware_count_late_flushed(Relation index, int64 entries, int64 late,
 	(void) look_up(RelationGetRelid(index), &sum);
 
 	/*
-	 * The flush has as many of those that have been counted as its share of
-	 * the pages is.  They are gone, even if they came late no longer, were
-	 * dropped with their rows, or had been in an older file of the index.
+	 * The flush takes as large a share of the buffered late entries as its
+	 * share of the pages is.  They are gone, even if they came late no
+	 * longer, were dropped with their rows, or had been in an older file of
+	 * the index.
 	 */
 	gone = ceil(Max(sum.arrivals.buffered, 0) * share);
 	counted = Min(late, gone);

@@ -101,9 +101,9 @@ extern void sware_count_tree_run(Relation index, int64 appended,
 extern void sware_count_tree_entry(Relation index, bool is_late);
 
 /*
- * Count entries that the tree got, or that have been found to be late when the
- * buffer got them.  Of these it is told as well that they are there, so that
- * they do not count again.
+ * Count entries that the tree got, or late ones that the buffer got.
+ * sware_count_late_buffered is told of the latter as well, so that they do not
+ * count again when they are flushed.
  */
 extern void sware_count_arrivals(Relation index, int64 entries, int64 late);
 extern void sware_count_late_buffered(Relation index, int64 entries);

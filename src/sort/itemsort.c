@@ -277,7 +277,7 @@ sort_by_buckets(SwareComparator *comparator, SwareSortItem *items,
 	pfree(ends);
 }
 
-/* Sort items, whose numbers are set if they tell anything, and free them. */
+/* Sort items, and free them.  Their numbers are set, or all the same. */
 static void
 sort_and_free(SwareComparator *comparator, SwareSortItem *items, int64 count,
 			  bool has_numbers, IndexTuple *entries)

@@ -11,10 +11,7 @@
 
 #include "keys/comparator.h"
 
-/*
- * for fewer entries than this, it does not repay to find numbers that tell more
- * than abbreviations do
- */
+/* for fewer entries than this it does not pay to refine numbers */
 #define SWARE_MANY_TO_SORT	256
 
 typedef struct SwareSortItem

@@ -3,19 +3,18 @@
  * sorter.c
  *	  Sorting entries in memory, cheaply if they come nearly in order.
  *
- * Entries that come in order are set aside, the others, the outliers, are
+ * Entries that come in order are set aside, the others, the *outliers*, are
  * sorted, and the two are merged.  If an entry is below the last one set aside,
  * it is unknown which of the two is out of place, so both become outliers:
  * otherwise an entry that came much too early would make outliers of all that
  * follow.  (The division is Cook and Kim's, "Best sorting algorithm for nearly
  * sorted lists", 1980, which (K,L)-adaptive sorting builds on: "Indexing for
  * Near-Sorted Data", section IV.)  If many entries are outliers, everything is
- * sorted.  Entries before them that are known to be in order are not sorted
- * again, but merged with the result.
+ * sorted, but for entries before them that are known to be in order.
  *
  * To measure how far from being in order the entries were costs little:
- * outliers are counted anyway, and only for a sample of them it is looked up
- * where sorting has put them.
+ * outliers are counted anyway, and for a sample of them this looks where
+ * sorting has put them.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,9 +29,7 @@
 #include "sort/itemsort.h"
 #include "sort/sorter.h"
 
-/*
- * after this number of entries, look whether setting aside is worth its cost
- */
+/* after this number of entries, look whether setting aside is worth its cost */
 #define FIRST_LOOK		4096
 
 /* the largest number of outliers that are measured */
@@ -304,7 +301,7 @@ largest_displacement(Sorter *sorter)
 }
 
 /*
- * Sort entries in place.  How far from being in order they were is measured
+ * Sort entries in place, and measure how far from being in order they were,
  * with the samples, which are empty; without any, only `outOfOrder` is told.
  * The array begins with `lists` lists that are in order already, of which the
  * first begins at begins[0] = 0; those in any order follow from begins[lists]
@@ -396,10 +393,9 @@ sware_sort_arrivals(Relation index, IndexTuple *entries, int64 sorted,
 }
 
 /*
- * Sort entries in place by a comparator, whose numbers are used as they are to
- * divide them.  This is given up if more than one entry of `share` is an
- * outlier.  Returns whether it was not.  Memory is taken from the current
- * context and freed.
+ * Sort entries in place by a comparator, whose numbers, as they are, divide
+ * them.  Gives up if more than one entry of `share` is an outlier, and returns
+ * whether it has not.  Memory is taken from the current context and freed.
  */
 bool
 sware_sort_nearly_sorted(SwareComparator *comparator, IndexTuple *entries,

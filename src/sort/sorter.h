@@ -14,8 +14,9 @@
 #include "keys/comparator.h"
 
 /*
- * One entry of this number may be an outlier, or setting aside is given up: of
- * entries as they come, and of those that a good guess has put in order.
+ * Setting aside is given up if more than one entry of this number is an
+ * outlier: of entries as they come, and of those that a good guess has put in
+ * order.
  */
 #define SWARE_USUAL_SHARE	2
 #define SWARE_GUESSED_SHARE	8

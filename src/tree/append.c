@@ -7,16 +7,15 @@
  *
  * The new leaves are written first, each with a record of its own; no page
  * links to them yet.  Then one record links them all: it changes the old
- * rightmost leaf, and adds their downlinks to its parent.  No more leaves are
- * written at a time than the parent has room for, so that this one record
- * suffices.  When the parent is full, the next entries are inserted as usual,
- * which splits the parent and so makes room in it.
+ * rightmost leaf, and adds their downlinks to its parent.  So no more leaves
+ * are written at a time than the parent has room for.  When the parent is full,
+ * the next entries are inserted as usual, which splits the parent.
  *
  * A crash before the last record leaves the new leaves unlinked, and VACUUM's
- * physical pass deletes them.  It must not delete leaves that an append in
- * progress is about to link.  So an append holds a heavyweight lock on the
- * metapage's number until its leaves are linked or given back, and VACUUM takes
- * that lock for each unlinked leaf that it looks at.
+ * physical pass deletes them.  It must not delete those of an append in
+ * progress.  So an append holds a heavyweight lock on the metapage's number
+ * until its leaves are linked or given back, and VACUUM takes that lock for
+ * each unlinked leaf that it looks at.
  *
  *-------------------------------------------------------------------------
  */
@@ -238,8 +237,8 @@ allocate_leaf(Append *append, SwareExtent *extent, int i)
 }
 
 /*
- * Write the new leaves.  A leaf has the link to the next one, so that is
- * allocated, and locked, before the leaf is written, unlocked and unpinned.
+ * Write the new leaves.  A leaf has the link to the next one, so the next one
+ * is allocated and locked before the leaf is written and released.
  */
 static void
 write_leaves(Append *append)
@@ -417,8 +416,8 @@ sware_entries_within_tree(Relation index, IndexTuple *entries, int count)
 
 /*
  * Of entries in any order, move those to the front that belong to the rightmost
- * leaf or above it, as far as can be told without a look at its sibling.
- * Returns their number.
+ * leaf or above it.  Returns their number.  Does not look at the leaf's left
+ * sibling, so it may miss some.
  */
 int
 sware_tree_entries_at_edge(Relation index, IndexTuple *entries, int count)

@@ -11,10 +11,7 @@
 #include "access/itup.h"
 #include "utils/rel.h"
 
-/*
- * Test modules call these functions.  Since PostgreSQL 16, extensions are
- * compiled with hidden visibility.
- */
+/* for test modules, see tree.h */
 #pragma GCC visibility push(default)
 
 extern int	sware_entries_within_leaf(Relation index, Page page,

@@ -164,8 +164,8 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 		stats->pages_newly_deleted += deleted;
 
 		/*
-		 * inserts may reuse a page that was deleted, so that it is visited
-		 * again; the others are different pages, or links form a circle
+		 * a page that was deleted and reused is visited again; the others are
+		 * different pages, or links form a circle
 		 */
 		if (deleted == 0)
 			sware_count_step(index, current.block, &steps);
@@ -308,10 +308,10 @@ is_unreachable(Relation index, BlockNumber block, Page copy)
  * return whether it was.  `copy` is the leaf's content.  The caller holds no
  * content locks.
  *
- * A running append has unlinked leaves, too, and holds the lock.  If so, the
- * leaf is left to the next VACUUM.  Once we have the lock, each appended leaf
- * is linked or given back.  The lock is held for one leaf only, since it keeps
- * other sessions from appending.
+ * An append in progress has unlinked leaves, too, and holds the lock: then the
+ * leaf is left to the next VACUUM.  Once this process has the lock, each
+ * appended leaf is linked or given back.  It keeps the lock for one leaf only,
+ * since nobody can append meanwhile.
  */
 static bool
 reclaim_leaf(Relation index, BlockNumber block, Page copy)
@@ -412,14 +412,14 @@ examine_block(VacuumState *state, BlockNumber block)
  * The physical pass.  Puts free pages into the free space map: deleted ones,
  * those that a crash or an error left without content, and those that an
  * interrupted bulk append or move left unlinked.  Of the pages that the tree
- * leads to, only the internal ones are read.  The pass is made when there were
- * no dead rows, too, since loads can leave such pages; then it does not read
- * those that are in the map already, which may be most of the file.  But the
- * first pass after the start of the server reads these, too: changes of the map
- * are not logged, so that after a crash it may list pages that are not free.
+ * leads to, only the internal ones are read.
  *
- * Pages that are being allocated may be put into the map, too: allocations
- * look at each page, and do not trust the map.
+ * The pass is made when there were no dead rows, too, since loads can leave
+ * such pages.  Then it passes over pages that are in the map already, which may
+ * be most of the file, except after the start of the server: changes of the map
+ * are not logged, so after a crash it may list pages that are not free.  Pages
+ * that are being allocated may get into the map: allocations look at each page,
+ * and do not trust the map.
  *
  * Sets *sorted_pages to the sorted pages of the buffer, so that the caller can
  * find out whether a crash has left some that no slot lists.  Adds free pages

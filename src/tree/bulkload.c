@@ -76,9 +76,7 @@ struct SwareBulkload
 	Page		batch[BATCH_PAGES];
 };
 
-/*
- * Writing
- */
+/* Writing */
 
 /* Log the pages of the batch, append them to the file, and empty the batch. */
 static void
@@ -146,9 +144,7 @@ finish_write(SwareBulkload *load, BlockNumber block)
 			  true);
 }
 
-/*
- * Write the page of a level.  `high_key` is NULL if it is the rightmost one.
- */
+/* Write the page of a level.  `high_key` is NULL if it is the rightmost one. */
 static void
 write_level_page(SwareBulkload *load, LoadLevel *level, IndexTuple high_key,
 				 SwareLink right)
@@ -166,9 +162,7 @@ write_level_page(SwareBulkload *load, LoadLevel *level, IndexTuple high_key,
 	finish_write(load, level->link.block);
 }
 
-/*
- * Filling pages
- */
+/* Filling pages */
 
 static SwareLink
 no_link(void)
@@ -376,9 +370,7 @@ extend_last_tuple(SwareBulkload *load, LoadLevel *leaf, IndexTuple entry)
 	return true;
 }
 
-/*
- * Interface
- */
+/* Interface */
 
 /* Start to build the tree of an index whose file is empty. */
 SwareBulkload *

@@ -69,9 +69,10 @@ end_question(Question *question)
 }
 
 /*
- * Add a TID of the item at `offset` to the question, the one with this number
- * there.  Returns what the table will be told of it: that it is not known to be
- * dead, not promising, and frees no space.  The caller sets what is otherwise.
+ * Add the TID with this number of the item at `offset` to the question.
+ * Returns what the table will be told of it: that it is not known to be dead,
+ * not promising, and frees no space.  The caller changes that where it is
+ * otherwise.
  */
 static TM_IndexStatus *
 ask_about(Question *question, OffsetNumber offset, int number)
@@ -125,7 +126,7 @@ typedef struct MarkedRows
 } MarkedRows;
 
 /*
- * Collect the rows of marked items.  The table wants to know of one dead row,
+ * Collect the rows of marked items.  The table must be told of one dead row,
  * and finds out by itself about the others; so they are checked one by one
  * until a dead one is found.
  */

@@ -63,8 +63,8 @@ sware_tree_has_downlinks(Relation index)
 }
 
 /*
- * After this number of attempts the failures of a descent are not due to
- * concurrent changes: a link leads to a page that it does not mean.
+ * A descent that has failed this often has not failed because of concurrent
+ * changes: a link leads to a page that it does not mean.
  */
 #define MAX_ATTEMPTS	10000
 
@@ -84,8 +84,8 @@ sware_tree_has_downlinks(Relation index)
 #define MAX_STEPS_RIGHT		4
 
 /*
- * After this number of steps along a level it is checked whether the level
- * can have that many pages.
+ * After this number of steps along a level, compare it with the size of the
+ * file.
  */
 #define MANY_STEPS		10000
 
@@ -484,9 +484,7 @@ try_descend_to_edge(Relation index, int level, bool rightmost,
 	}
 }
 
-/*
- * Return the leftmost or rightmost page of a level, pinned and share-locked.
- */
+/* Return the leftmost or rightmost page of a level, pinned and share-locked. */
 Buffer
 sware_descend_to_edge(Relation index, int level, bool rightmost)
 {

@@ -14,10 +14,7 @@
 #include "keys/searchkey.h"
 #include "layout/page.h"
 
-/*
- * Test modules call these functions.  Since PostgreSQL 16, extensions are
- * compiled with hidden visibility.
- */
+/* for test modules, see tree.h */
 #pragma GCC visibility push(default)
 
 /*

@@ -17,20 +17,20 @@
 #include "tree/expectedleaf.h"
 
 /*
- * After this number of keys that belong elsewhere, keys are expected at the
- * leaf of the last one, too.
+ * When this number of keys have belonged elsewhere (*strays*), look for the
+ * leaf of the next one: more keys may come there.
  */
 #define MAX_STRAYS		4
 
 /*
- * Where keys arrive in no order, that is never true.  So a writer that could
- * give its entries to the buffer waits for twice as many strays each time, up
- * to this number: each time costs a descent, and perhaps a read.  If a key
- * comes to a leaf that was found so, it waits for half as many.
+ * Where keys arrive in no order, looking is in vain, and costs a descent and
+ * perhaps a read.  So a writer that could give its entries to the buffer waits
+ * for twice as many strays each time, up to this number, and for half as many
+ * if a key comes to a leaf that was found so.
  */
 #define MAX_PATIENCE	1024
 
-/* Where other keys come to expected leaves, it waits for so many at most. */
+/* The limit where other keys do come to expected leaves. */
 #define MAX_PATIENCE_OF_SOME	64
 
 /* How a place lies to the range of keys that a leaf is known to have. */
@@ -49,7 +49,7 @@ typedef struct Candidate
 	bool		isNext;			/* is it the right sibling? */
 } Candidate;
 
-/* Where is a place, as seen from a leaf, which is locked? */
+/* Where is a place, as seen from a locked leaf? */
 static Position
 position_to_leaf(const SwareSearchKey *key, Page page)
 {
@@ -93,7 +93,7 @@ compare_to_copy(const SwareSearchKey *key, const SwareKeyCopy *kept,
 }
 
 /*
- * Where is a place, as far as is known of a remembered leaf?  It is WITHIN if
+ * Where is a place, as far as is known of a remembered leaf?  WITHIN means that
  * the leaf has to be looked at.  `first` is the first column with its number,
  * or NULL.
  */
@@ -195,11 +195,11 @@ copy_key(SwareKeyCopy *copy, IndexTuple tuple)
 }
 
 /*
- * Make *leaf a leaf that the caller has locked.  Of keys that may not wait
- * nothing is copied that they would be compared with.  Returns false if nothing
- * is known of the leaf's range, so that each key that belongs elsewhere would
- * cost a look at it.  (Where all keys have the same number, and none is copied,
- * it does; but without the leaf, keys that come in order there would wait.)
+ * Remember a locked leaf in *leaf.  Of keys that may not wait nothing is copied
+ * that they would be compared with.  Returns false if nothing is known of the
+ * leaf's range, so that each key that belongs elsewhere would cost a look at
+ * it.  (Where all keys have the same number, and none is copied, it does; but
+ * without the leaf, keys that come in order there would wait.)
  */
 static bool
 remember(const SwareSearchKey *key, Buffer buffer, SwareExpectedLeaf *leaf)
@@ -265,8 +265,8 @@ forget_next(Relation index, int slot)
 }
 
 /*
- * Note that a key has been at a leaf.  If the leaf is one that was remembered
- * since keys belonged elsewhere, looking for it was right.
+ * Note that a key has been at a leaf.  If the leaf was found because of strays,
+ * looking for it was right.
  */
 static void
 note_use(Relation index, bool is_writer, int slot)
@@ -373,7 +373,7 @@ sware_expected_leaf(const SwareSearchKey *key, int lockmode)
 	return look_at_leaf(key, lockmode, NULL);
 }
 
-/* Let the next leaf that is noted take the place of the least used one. */
+/* Make the least used place free for the next leaf. */
 static void
 make_place(SwareCache *cache)
 {
@@ -426,10 +426,10 @@ sware_try_expected_leaf(const SwareSearchKey *key, Buffer *buffer)
 }
 
 /*
- * In which place among the expected leaves is a leaf to be remembered, which is
- * locked?  In its own if it is remembered already; in a free one; or in that of
- * its left sibling, where keys have gone on.  A reader's takes the only one
- * after some strays.  Returns -1 if it is not to be remembered.
+ * In which place among the expected leaves is a locked leaf to be remembered?
+ * In its own if it is remembered already; in a free one; or in that of its left
+ * sibling, where keys have gone on.  A reader has one place, which another leaf
+ * takes after some strays.  Returns -1 if the leaf is not to be remembered.
  */
 static int
 place_to_remember(SwareCache *cache, Buffer buffer, bool is_writer)
@@ -461,8 +461,8 @@ place_to_remember(SwareCache *cache, Buffer buffer, bool is_writer)
 }
 
 /*
- * Note the leaf of a place, which is locked and was found by a descent, a
- * writer's or a reader's: keys may be expected there from now on.
+ * Note that a descent, a writer's or a reader's, has led to this leaf, which is
+ * locked: more keys may come there.
  */
 void
 sware_note_leaf(const SwareSearchKey *key, Buffer buffer, bool is_writer)

@@ -8,15 +8,13 @@
  * is the one where the others go on.  Keys may come in order in several places,
  * as in an index on (state, time), so writers remember a few leaves.  Readers
  * have one of their own, as a queue is read at one end and written at the
- * other.  Keys that are late or early are told by their numbers, or compared
- * with copies of a leaf's first item and high key, and do not make the backend
- * forget it.  (The idea is that of the predicted ordered leaf of the paper on
- * QuIT.)
+ * other.  Copies of a leaf's first item and high key, or their numbers, tell
+ * which keys belong elsewhere.  (The idea is that of the predicted ordered leaf
+ * of the paper on QuIT.)
  *
- * Pages that are split keep the beginning of their range, so what lies before
- * the first item that was copied may be on the leaf still, and what lies behind
- * its high key is not.  Whatever has happened since, a leaf is used only if the
- * entry lies behind its first item and before its high key now.
+ * What is remembered may be out of date: when a leaf has been split, keys
+ * behind its high key belong elsewhere.  So a leaf is used only if the entry
+ * lies behind its first item and before its high key now.
  *
  *-------------------------------------------------------------------------
  */

@@ -35,10 +35,10 @@
 #define USUAL_FILL		95
 #define GREATEST_FILL	97
 
-/* the share of late entries that is hardly any */
+/* a smaller share of late entries than this is hardly any */
 #define HARDLY_ANY		0.001
 
-/* entries to learn from, for a forecast, and for the greatest fill */
+/* a share that was learnt from fewer entries than this does not count */
 #define ENOUGH_ENTRIES	10000
 #define MANY_ENTRIES	65536
 

@@ -23,13 +23,16 @@
 #include "tree/leafview.h"
 #include "tree/treescan.h"
 
-/* To read a few tuples, and then on, costs about as much as so many more. */
+/*
+ * To read the first tuples of a leaf, and the others later, costs about as much
+ * as to read this number of tuples more.
+ */
 #define COST_OF_PART	48
 
 /*
- * A cursor that skips entries takes it for a success if this number of entries
- * need not be looked at.  After a failure it looks at twice as many in vain
- * before it tries again, and at MAX_PATIENCE at most.
+ * A cursor that skips entries has succeeded if it has skipped this number of
+ * them.  After a failure it looks at twice as many entries before it tries
+ * again, and at MAX_PATIENCE at most.
  */
 #define MANY_SKIPPED	16
 #define MAX_PATIENCE	32
@@ -139,7 +142,10 @@ put_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
 	}
 }
 
-/* Do so unless the tuple is left out, or does not satisfy the conditions. */
+/*
+ * Like put_tids, unless the tuple is left out, or does not satisfy the
+ * conditions.
+ */
 static void
 add_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
 		 int end, bool forward)

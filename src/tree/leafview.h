@@ -19,9 +19,7 @@
 #include "layout/tuple.h"
 #include "pages/pageitem.h"
 
-/*
- * The tuples of a leaf, which have the indexes 0..count-1.
- */
+/* The tuples of a leaf, which have the indexes 0..count-1. */
 typedef struct SwareLeafView
 {
 	Relation	index;

@@ -13,10 +13,7 @@
 
 #include "layout/page.h"
 
-/*
- * Test modules call these functions.  Since PostgreSQL 16, extensions are
- * compiled with hidden visibility.
- */
+/* for test modules, see tree.h */
 #pragma GCC visibility push(default)
 
 /* The items of a page, or of a page that is to be split. */

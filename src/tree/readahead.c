@@ -32,10 +32,12 @@
 /* After this number of requests in vain, in a row, there is no use in more. */
 #define MANY_IN_VAIN	8
 
-/* After this number of leaves in a row that had to be read, a run asks, ... */
+/*
+ * When a run has had to read this number of leaves in a row, it asks for those
+ * of the next entries, if there are ENTRIES_LEFT of them.
+ */
 #define COLD_LEAVES		2
 
-/* ... if this number of entries are left. */
 #define ENTRIES_LEFT	16
 
 typedef struct SwareLeafList
@@ -84,7 +86,7 @@ is_wanted(SwareLeafList *list, Buffer buffer, OffsetNumber offset)
 								sware_checked_pivot(list->index,
 													BufferGetBlockNumber(buffer),
 													page, next));
-	/* the first entry that is not below the end is between these two */
+	/* find the first entry that is not below the end, between these two */
 	while (high <= list->wantedCount &&
 		   sware_compare_key(&end, list->wanted[high - 1]) > 0)
 	{
@@ -183,15 +185,14 @@ list_leaves(SwareLeafList *list, Buffer buffer, const SwareSearchKey *place)
 }
 
 /*
- * Ask for leaves from now on: from that on that the place is in, or from the
- * leftmost one on if that is NULL, up to the one that the end is in, or to the
- * last one if `end` is NULL or has no columns.  The values of the end, which is
- * copied, must remain.  Going backward, the place must be `below`.
+ * Ask for leaves from now on: from the leaf of a place, or the leftmost one if
+ * that is NULL, to the leaf of the end, or the last one if `end` is NULL or has
+ * no columns.  The values of the end, which is copied, must remain.  Going
+ * backward, the place must be `below`.
  *
- * With entries, which are in order and remain, only leaves are asked for that
- * one of these belongs to.  Then the way is forward, and without an end.
- *
- * Does nothing if none may be asked for, or if the tree has one leaf only.
+ * If there are entries, which are in order and remain, ask only for their
+ * leaves, in forward direction and without an end.  Does nothing if no leaf may
+ * be asked for, or if the tree has one leaf only.
  */
 static void
 begin(SwareReadahead *ahead, const SwareSearchKey *place,

@@ -24,7 +24,10 @@
  */
 #define LEFT_HALF_FILL	90
 
-/* a left half that duplicates leave so full is full still, in bytes */
+/*
+ * a left half is full if this number of bytes are left when its duplicates have
+ * been merged
+ */
 #define STILL_FULL		(SWARE_PAGE_CAPACITY * 3 / 4)
 
 /* The items of a leaf, into which a run is merged. */

@@ -28,14 +28,12 @@
 
 /*
  * How full a leaf with a single key is left, in percent, if the key's TIDs
- * arrive in order.  The fill factor does not matter, since no entries will
- * come between these.
+ * arrive in order: no entries will come between these, whatever the fill factor
+ * is.
  */
 #define SINGLE_KEY_FILLFACTOR	98
 
-/*
- * how far from the best split point another one may be, in percent of a page
- */
+/* how far from the best split point another one may be, in percent of a page */
 #define TOLERANCE				6
 
 typedef struct SplitContext

@@ -10,21 +10,19 @@
  * What happens to a leaf after it has been read cannot mislead the cursor.  If
  * the leaf is split, entries that have been read already move right, to pages
  * that the remembered right link skips.  If the page that a link names is
- * deleted or reused, its incarnation has changed.  When a link does not lead
- * to the page that it means, the cursor seeks its border from the root.
+ * deleted or reused, its incarnation has changed, and the cursor seeks its
+ * border from the root.
  *
  * From leaf to leaf, the border moves only in the direction of the scan,
  * whatever is on the leaves.  So no entry is returned twice, even if damaged
- * links form a circle.  A circle of leaves without qualifying entries ends
- * with an error.
+ * links form a circle.  A circle of leaves without qualifying entries ends with
+ * an error.
  *
  * If entries of the ranges can be skipped (skip.h), the cursor does so within a
  * leaf, and between leaves, where it seeks the place that lies ahead from the
- * root instead of following a link.  That is worth while only if it leaves out
- * leaves.  If it has led to the very next leaf, the cursor follows some links
- * before it seeks a place again, more of them each time.  So where every leaf
- * has something of interest, a scan costs little more than one that reads all
- * leaves.
+ * root instead of following a link.  After a search that has led to the very
+ * next leaf it follows links for a while.  So where every leaf has something of
+ * interest, a scan costs little more than one that reads all leaves.
  *
  *-------------------------------------------------------------------------
  */
@@ -51,9 +49,9 @@
 #define MAX_FRUITLESS_LEAVES	10000
 
 /*
- * If a place ahead, sought from the root, is in the very next leaf, a cursor
- * that skips entries follows some links before it seeks a place again: twice as
- * many each time, and MAX_LINKS at most.
+ * When a search from the root has led to the very next leaf, a cursor that
+ * skips entries follows some links before it seeks a place again: twice as many
+ * each time, and MAX_LINKS at most.
  */
 #define MAX_LINKS		31
 
@@ -68,8 +66,9 @@ copy_continuation(SwareTreeCursor *cursor, SwareContinuation *to,
 }
 
 /*
- * Return the place of the border of arrival, or the one further on at which
- * the first entry in the direction can qualify, for a descent in the direction.
+ * Return the place from which a descent in the direction begins: that of the
+ * border of arrival, or the one further on at which the first entry can
+ * qualify.
  */
 static SwareSearchKey *
 arrival_place(SwareTreeCursor *cursor, bool forward)
@@ -471,7 +470,7 @@ begin(SwareTreeCursor *cursor, bool forward)
 	return go_on(cursor, forward);
 }
 
-/* Let the cursor skip as if it had neither succeeded nor failed before. */
+/* Forget how skipping has succeeded or failed. */
 static inline void
 reset_luck(SwareSkipLuck *luck)
 {
@@ -479,9 +478,7 @@ reset_luck(SwareSkipLuck *luck)
 	luck->linksToFollow = luck->linksAfterFailure = 0;
 }
 
-/*
- * Make a cursor for an index scan.
- */
+/* Make a cursor for an index scan. */
 void
 sware_tree_cursor_init(SwareTreeCursor *cursor, IndexScanDesc scan,
 					   SwareBeforePage before_page)
@@ -554,9 +551,9 @@ sware_tree_cursor_end(SwareTreeCursor *cursor)
  * Go to the next leaf with qualifying entries in the direction, from the
  * present position or, if there is none, from the end.  The position then has
  * the leaf's entries, and the cursor is before the first of them in the
- * direction.  Of the first leaf, if there are many, it has a few; then some
- * more, and then the rest, count as other leaves.  Returns false if there is
- * no such leaf.
+ * direction.  A first leaf with many entries counts as several leaves: a few
+ * entries, then some more, and then the rest.  Returns false if there is no
+ * such leaf.
  */
 bool
 sware_tree_cursor_next_page(SwareTreeCursor *cursor, ScanDirection direction)
