@@ -21,15 +21,12 @@
 #include "utils/syscache.h"
 
 #include "build/build.h"
-#include "build/collect.h"
-#include "build/duplicates.h"
-#include "build/parallelbuild.h"
 #include "sort/entrymerge.h"
 #include "sort/entrysort.h"
 #include "staging/staging.h"
 #include "zones/zones.h"
 #include "base/compat.h"
-#include "tree/bulkload.h"
+#include "tree/tree.h"
 #include "pages/cache.h"
 
 /* Phases of a build.  PostgreSQL itself reports the first. */

@@ -11,7 +11,7 @@
 #include "access/tableam.h"
 
 #include "base/compat.h"
-#include "build/collect.h"
+#include "build/build.h"
 
 typedef struct CollectState
 {

@@ -12,7 +12,7 @@
 #include "access/genam.h"
 #include "utils/rel.h"
 
-#include "build/duplicates.h"
+#include "build/build.h"
 #include "layout/page.h"
 
 struct SwareDuplicateCheck

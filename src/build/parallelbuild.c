@@ -30,7 +30,7 @@
 #include "utils/backend_status.h"
 #include "utils/snapmgr.h"
 
-#include "build/parallelbuild.h"
+#include "build/build.h"
 #include "base/compat.h"
 #include "base/faultpoint.h"
 

@@ -30,7 +30,6 @@
 #include "staging/staginginternal.h"
 #include "shared/statistics.h"
 #include "base/faultpoint.h"
-#include "tree/append.h"
 #include "tree/tree.h"
 
 /*

@@ -31,12 +31,12 @@
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
-#include "pages/pageaccess.h"
-#include "tree/append.h"
 #include "pages/cache.h"
+#include "pages/pageaccess.h"
 #include "tree/descent.h"
 #include "tree/pagewrite.h"
 #include "tree/split.h"
+#include "tree/tree.h"
 #include "wal/wal.h"
 
 /* the most leaves that are linked by one record */

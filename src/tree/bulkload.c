@@ -27,10 +27,10 @@
 #include "keys/entry.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
-#include "pages/pageaccess.h"
-#include "tree/bulkload.h"
 #include "pages/cache.h"
+#include "pages/pageaccess.h"
 #include "tree/pagewrite.h"
+#include "tree/tree.h"
 #include "wal/wal.h"
 
 /* how full internal pages are made, in percent */

@@ -25,7 +25,6 @@
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
-#include "tree/append.h"
 #include "pages/cache.h"
 #include "tree/deadentries.h"
 #include "tree/descent.h"

@@ -31,6 +31,8 @@ typedef struct SwareMetPages
 	int			allocated;
 } SwareMetPages;
 
+typedef struct SwareBulkload SwareBulkload;
+
 /* The scattered entries of a run, for which the caller has made room. */
 typedef struct SwareScattered
 {
@@ -59,6 +61,17 @@ extern int	sware_tree_insert_company(Relation index, Relation heap,
 									  IndexTuple *entries, int count,
 									  bool has_versions,
 									  SwareScattered *scattered);
+
+/* append.c: a run above the whole tree becomes whole leaves */
+extern int	sware_entries_within_leaf(Relation index, Page page,
+									  IndexTuple *entries, int count);
+extern int	sware_entries_within_tree(Relation index, IndexTuple *entries,
+									  int count);
+extern int	sware_tree_entries_at_edge(Relation index, IndexTuple *entries,
+									   int count);
+extern int	sware_tree_append_run(Relation index, IndexTuple *entries,
+								  int count);
+
 extern bool sware_tree_may_have(const SwareSearchKey *low,
 								const SwareSearchKey *high);
 extern void sware_tree_bulk_delete(IndexVacuumInfo *info,
@@ -73,5 +86,11 @@ extern void sware_tree_order_leaves(const IndexVacuumInfo *info,
 									SwareBlockSet *free_pages);
 
 #pragma GCC visibility pop
+
+/* bulkload.c: building a tree from all of its entries */
+extern SwareBulkload *sware_bulkload_begin(Relation index);
+extern void sware_bulkload_add(SwareBulkload *load, IndexTuple entry);
+extern void sware_bulkload_finish(SwareBulkload *load);
+extern void sware_bulkload_empty_init_fork(Relation index);
 
 #endif							/* SWARE_TREE_H */

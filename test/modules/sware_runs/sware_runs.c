@@ -19,7 +19,6 @@
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "pages/pageaccess.h"
-#include "tree/append.h"
 #include "tree/descent.h"
 #include "tree/pagewrite.h"
 #include "tree/tree.h"
