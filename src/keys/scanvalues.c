@@ -164,7 +164,9 @@ sware_get_elements(SwareScanKeys *keys, ScanKey key, SwareElements *elements)
 /*
  * Find the first element, in index order, that does not come before a value of
  * the index column, or the number of elements; *equal says whether they are
- * equal.  Calls comparators.
+ * equal.  (Elements of another type may differ, and be equal to one value of
+ * the column: local times in the hour that daylight-saving time leaves out.)
+ * Calls comparators.
  */
 int
 sware_find_element(const SwareElements *elements, Datum value, bool is_null,
@@ -182,11 +184,7 @@ sware_find_element(const SwareElements *elements, Datum value, bool is_null,
 
 		column.value = elements->values[middle];
 		order = sware_compare_column(&column, value, is_null);
-		if (order == 0)
-		{
-			*equal = true;
-			return middle;
-		}
+		*equal |= order == 0;
 		if (order < 0)
 			low = middle + 1;
 		else
