@@ -24,7 +24,8 @@
 #include "constraints/utility.h"
 #include "base/compat.h"
 
-static ProcessUtility_hook_type previous_process_utility;
+/* the hook that was installed before, or the server's own function */
+static ProcessUtility_hook_type next_process_utility;
 
 /* Let the keys of a statement that ask for sware have it. */
 static void
@@ -174,22 +175,17 @@ process_utility(PlannedStmt *statement, const char *query_string,
 				DestReceiver *destination, QueryCompletion *completion)
 {
 	PlannedStmt *prepared = prepare(statement, query_string, context);
-	bool		read_only = read_only_tree && prepared == statement;
 
-	if (previous_process_utility)
-		previous_process_utility(prepared, query_string, read_only, context,
-								 parameters, environment, destination,
-								 completion);
-	else
-		standard_ProcessUtility(prepared, query_string, read_only, context,
-								parameters, environment, destination,
-								completion);
+	next_process_utility(prepared, query_string,
+						 read_only_tree && prepared == statement, context,
+						 parameters, environment, destination, completion);
 }
 
 /* Install the hook.  Called once, when the library is loaded. */
 void
 sware_install_utility_hook(void)
 {
-	previous_process_utility = ProcessUtility_hook;
+	next_process_utility = ProcessUtility_hook ? ProcessUtility_hook :
+		standard_ProcessUtility;
 	ProcessUtility_hook = process_utility;
 }

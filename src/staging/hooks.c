@@ -34,9 +34,10 @@
  */
 static bool is_unseen = false;
 
-static ExecutorRun_hook_type previous_executor_run;
-static ExecutorFinish_hook_type previous_executor_finish;
-static ProcessUtility_hook_type previous_process_utility;
+/* the hooks that were installed before, or the server's own functions */
+static ExecutorRun_hook_type next_executor_run;
+static ExecutorFinish_hook_type next_executor_finish;
+static ProcessUtility_hook_type next_process_utility;
 
 /* An aborted (sub)transaction is not changing any index any more. */
 static void
@@ -240,10 +241,7 @@ executor_run(SWARE_EXECUTOR_RUN_PARAMETERS)
 	begin_query(query);
 	PG_TRY();
 	{
-		if (previous_executor_run)
-			previous_executor_run(SWARE_EXECUTOR_RUN_ARGUMENTS);
-		else
-			standard_ExecutorRun(SWARE_EXECUTOR_RUN_ARGUMENTS);
+		next_executor_run(SWARE_EXECUTOR_RUN_ARGUMENTS);
 	}
 	PG_FINALLY();
 	{
@@ -260,20 +258,14 @@ executor_finish(QueryDesc *query)
 	/* what only reads has no triggers, and is over when it has run */
 	if (!modifies_tables(query) && sware_staged_indexes == 0)
 	{
-		if (previous_executor_finish)
-			previous_executor_finish(query);
-		else
-			standard_ExecutorFinish(query);
+		next_executor_finish(query);
 		return;
 	}
 
 	begin_query(query);
 	PG_TRY();
 	{
-		if (previous_executor_finish)
-			previous_executor_finish(query);
-		else
-			standard_ExecutorFinish(query);
+		next_executor_finish(query);
 		sware_staging_statement_ends();
 	}
 	PG_FINALLY();
@@ -349,14 +341,8 @@ process_utility(PlannedStmt *statement, const char *query_string,
 	}
 	PG_TRY();
 	{
-		if (previous_process_utility)
-			previous_process_utility(statement, query_string, read_only_tree,
-									 context, parameters, environment,
-									 destination, completion);
-		else
-			standard_ProcessUtility(statement, query_string, read_only_tree,
-									context, parameters, environment,
-									destination, completion);
+		next_process_utility(statement, query_string, read_only_tree, context,
+							 parameters, environment, destination, completion);
 		if (is_copy)
 		{
 			if (!sware_uses_foreign_tables)
@@ -423,10 +409,13 @@ sware_install_hooks(void)
 
 	RegisterXactCallback(transaction_event, NULL);
 	RegisterSubXactCallback(subtransaction_event, NULL);
-	previous_executor_run = ExecutorRun_hook;
+	next_executor_run = ExecutorRun_hook ? ExecutorRun_hook :
+		standard_ExecutorRun;
 	ExecutorRun_hook = executor_run;
-	previous_executor_finish = ExecutorFinish_hook;
+	next_executor_finish = ExecutorFinish_hook ? ExecutorFinish_hook :
+		standard_ExecutorFinish;
 	ExecutorFinish_hook = executor_finish;
-	previous_process_utility = ProcessUtility_hook;
+	next_process_utility = ProcessUtility_hook ? ProcessUtility_hook :
+		standard_ProcessUtility;
 	ProcessUtility_hook = process_utility;
 }
