@@ -16,6 +16,7 @@
 #include "access/relation.h"
 #include "catalog/dependency.h"
 #include "catalog/heap.h"
+#include "catalog/index.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
 #include "commands/defrem.h"
@@ -282,9 +283,12 @@ use_index(AlterTableStmt *alter, AlterTableCmd *part, Relation table,
 
 	/*
 	 * This lock, which is kept until the transaction ends, is the one of
-	 * ALTER INDEX ... RESET: it locks no table.
+	 * ALTER INDEX ... RESET: it locks no table.  An index of another table,
+	 * which may be another user's, is only looked at to say so.
 	 */
-	adoption.index = index_open(oid, ShareUpdateExclusiveLock);
+	adoption.index =
+		index_open(oid, IndexGetRelation(oid, true) == RelationGetRelid(table) ?
+				   ShareUpdateExclusiveLock : AccessShareLock);
 	check_ownership(&adoption);
 	check_kind(&adoption);
 	columns = check_columns(&adoption);

@@ -16,6 +16,7 @@
 #include "commands/tablecmds.h"
 #include "nodes/plannodes.h"
 #include "tcop/utility.h"
+#include "utils/lsyscache.h"
 
 #include "constraints/columnchange.h"
 #include "constraints/keyindex.h"
@@ -119,6 +120,9 @@ prepare_for_table(AlterTableStmt *alter, const char *query_string)
 	/* IF EXISTS: it does not */
 	if (!OidIsValid(table))
 		return;
+	/* The name means this table to the server, whatever others create now. */
+	alter->relation->schemaname =
+		get_namespace_name_or_temp(get_rel_namespace(table));
 	grant_wishes(alter, table);
 	sware_refuse_column_changes(alter, table, lockmode);
 	sware_note_attached_keys(alter, table);
