@@ -454,6 +454,20 @@ sware_is_index_without_overlaps(const IndexStmt *index)
 	(TupleDescAttr(RelationGetDescr(table), (number) - 1)->attnotnull)
 #endif
 
+/*
+ * Let a part of ALTER TABLE make a column of a primary key NOT NULL, as the
+ * server does.  From 18 on there may be a constraint that will not do.
+ */
+#if PG_VERSION_NUM >= 180000
+#define sware_set_not_null(part, column) \
+	((part)->subtype = AT_AddConstraint, \
+	 (part)->def = (Node *) makeNotNullConstraint(makeString(column)))
+#else
+#define sware_set_not_null(part, column) \
+	((part)->subtype = AT_SetNotNull, \
+	 (part)->name = (column))
+#endif
+
 /* On a subscriber, 17 looks for the operator of equality in btree only. */
 #if PG_VERSION_NUM >= 170000 && PG_VERSION_NUM < 180000
 #define SWARE_SUBSCRIBERS_NEED_BTREE	true

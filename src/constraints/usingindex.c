@@ -310,8 +310,7 @@ use_index(AlterTableStmt *alter, AlterTableCmd *part, Relation table,
 
 	/*
 	 * The columns of a primary key are NOT NULL, but those of tables that
-	 * inherit from this one need not be so before 18.  SET NOT NULL goes on
-	 * to them.
+	 * inherit from this one need not be so before 18.  This goes on to them.
 	 */
 	if (!index->primary)
 		return NIL;
@@ -319,8 +318,7 @@ use_index(AlterTableStmt *alter, AlterTableCmd *part, Relation table,
 	{
 		AlterTableCmd *not_null = makeNode(AlterTableCmd);
 
-		not_null->subtype = AT_SetNotNull;
-		not_null->name = lfirst(cell);
+		sware_set_not_null(not_null, lfirst(cell));
 		more = lappend(more, not_null);
 	}
 	return more;
