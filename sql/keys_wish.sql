@@ -20,6 +20,14 @@ ALTER TABLE w_alter ADD PRIMARY KEY (a), ADD COLUMN c serial UNIQUE, ADD COLUMN 
 	ADD UNIQUE (d, c) DEFERRABLE;
 ALTER TABLE w_alter ADD COLUMN e bigserial, ADD CONSTRAINT w_alter_e UNIQUE (e) INCLUDE (b),
 	ALTER b TYPE text USING b::text, ADD UNIQUE (b);
+-- A copy is of the kind of the original, so that it can become a partition beside others.
+SET sware.use_for_keys = off;
+CREATE TABLE w_others (id int PRIMARY KEY, a int, UNIQUE (a, id)) PARTITION BY LIST (id);
+SET sware.use_for_keys = on;
+CREATE TABLE w_copy (LIKE w_others INCLUDING ALL);
+ALTER TABLE w_others ATTACH PARTITION w_copy FOR VALUES IN (1);
+CREATE TABLE w_part PARTITION OF w_others FOR VALUES IN (2);
+CREATE TABLE w_more (LIKE w_others INCLUDING ALL, UNIQUE (a));
 -- What stays btree's, and what the server refuses.
 CREATE TABLE w_off (id int PRIMARY KEY WITH (sware = off));
 CREATE TABLE w_other (id int PRIMARY KEY WITH (storage = 1));
@@ -68,7 +76,8 @@ INSERT INTO w_table VALUES (7, 'again', 0);
 INSERT INTO w_table VALUES (7, 'again', 0) ON CONFLICT (id) DO UPDATE SET b = -1 RETURNING *;
 SELECT sware_check('w_table_pkey', true), sware_check('w_table_b_a_key', true);
 DROP VIEW keys;
-DROP TABLE w_table, w_like, w_heir, w_domain, w_partitioned, w_alter, w_pair, w_exclude, w_ranges, w_odd;
+DROP TABLE w_table, w_like, w_others, w_more, w_heir, w_domain, w_partitioned, w_alter, w_pair, w_exclude,
+	w_ranges, w_odd;
 DROP TYPE pair;
 SET client_min_messages = error;
 DROP TYPE odd CASCADE;

@@ -204,7 +204,9 @@ sware_wish_key(const SwareKey *key, const AlterTableStmt *alter, Oid table)
 /*
  * Can the index of a key of CREATE TABLE, which the server is about to make,
  * be of sware, though the key does not ask for it?  The table exists, and
- * nobody else sees it.
+ * nobody else sees it.  Not the copy of another table's index (LIKE), which
+ * comes here transformed: a table that is to become a partition is made so,
+ * and its key must be of the kind of the partitioned table's.
  */
 bool
 sware_wish_index(const IndexStmt *index)
@@ -213,7 +215,8 @@ sware_wish_index(const IndexStmt *index)
 	ListCell   *cell;
 
 	if (!index->isconstraint || !index->unique || index->excludeOpNames ||
-		sware_is_index_without_overlaps(index) || OidIsValid(index->indexOid) ||
+		index->transformed || sware_is_index_without_overlaps(index) ||
+		OidIsValid(index->indexOid) ||
 		strcmp(index->accessMethod, DEFAULT_INDEX_TYPE) != 0 ||
 		sware_list_names_option(index->options))
 		return false;
