@@ -5,8 +5,10 @@
  *
  * When the type of a column changes, the server makes the keys of the column
  * again from their definition, where no hook sees them.  It would take the
- * options for btree's, and say that it does not know one.  So this is refused
- * first, with the statement that works.
+ * options for btree's, and say that it does not know one.  So the statement is
+ * made to drop such a key, and to add it again.  Where that would lose
+ * something that the server keeps, it is refused, with the statement that does
+ * it.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,12 +18,15 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
+#include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
+#include "commands/comment.h"
 #include "parser/parse_type.h"
+#include "parser/parser.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -77,9 +82,13 @@ adding_clause(Oid table, Oid constraint)
 	return command + strlen("ALTER TABLE ") + strlen(qualified_name(table)) + 1;
 }
 
-/* Raise the error for one key. */
+/*
+ * Raise the error for one key.  `loss` says why it is not made again in the
+ * same statement.
+ */
 SWARE_NORETURN static void
-refuse(const AlterTableCmd *part, Oid altered, Oid table, Oid constraint)
+refuse(const AlterTableCmd *part, Oid altered, Oid table, Oid constraint,
+	   const char *loss)
 {
 	const char *name = quote_identifier(get_constraint_name(constraint));
 	char	   *change = psprintf("ALTER %s %s", quote_identifier(part->name),
@@ -90,6 +99,7 @@ refuse(const AlterTableCmd *part, Oid altered, Oid table, Oid constraint)
 			 errmsg("cannot change column \"%s\" while constraint \"%s\" of table \"%s\" has a sware index",
 					part->name, get_constraint_name(constraint),
 					get_rel_name(table)),
+			 errdetail("%s", loss),
 			 altered == table ?
 			 errhint("Drop the constraint, and add it again, in the same statement: "
 					 "ALTER TABLE %s DROP CONSTRAINT %s, %s, %s;",
@@ -136,30 +146,114 @@ is_inherited(Oid constraint)
 
 /* Has an index a column, perhaps only included? */
 static bool
-has_column(Oid index, AttrNumber number)
+has_column(const FormData_pg_index *index, AttrNumber number)
 {
-	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
-	Form_pg_index form;
-	bool		result = false;
+	for (int i = 0; i < index->indnatts; i++)
+	{
+		if (index->indkey.values[i] == number)
+			return true;
+	}
+	return false;
+}
 
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	form = (Form_pg_index) GETSTRUCT(tuple);
-	for (int i = 0; i < form->indnatts; i++)
-		result |= form->indkey.values[i] == number;
-	ReleaseSysCache(tuple);
-	return result;
+/* Does a statement drop a column? */
+static bool
+drops_columns(const AlterTableStmt *alter)
+{
+	ListCell   *cell;
+
+	foreach(cell, alter->cmds)
+	{
+		if (lfirst_node(AlterTableCmd, cell)->subtype == AT_DropColumn)
+			return true;
+	}
+	return false;
 }
 
 /*
- * Refuse a change of a column of `altered` if a table, itself or one that
- * inherits from it, has a key with that column.  The table is locked.
+ * What would be lost, or in the way, if the statement dropped a key of the
+ * table and added it again?  NULL if nothing.
+ */
+static const char *
+loss_of_key(const AlterTableStmt *alter, Oid table, Oid constraint,
+			const FormData_pg_index *index)
+{
+	if (get_rel_relkind(table) == RELKIND_PARTITIONED_TABLE ||
+		has_subclass(table))
+		return "Other tables inherit from the table.";
+	if (drops_columns(alter))
+		return "The statement drops columns, too.";
+	if (get_index_ref_constraints(index->indexrelid) != NIL)
+		return "Foreign keys refer to the constraint, and must be dropped before.";
+	if (index->indisclustered)
+		return "The table is clustered by the index.";
+	if (index->indisreplident)
+		return "The index is the table's replica identity.";
+	if (GetComment(constraint, ConstraintRelationId, 0) ||
+		GetComment(index->indexrelid, RelationRelationId, 0))
+		return "The constraint, or its index, has a comment.";
+	return NULL;
+}
+
+/* The parts of a statement that drop a key, and add it again. */
+static List *
+parts_for_key(Oid constraint)
+{
+	AlterTableCmd *drop = makeNode(AlterTableCmd);
+	RawStmt    *raw =
+		linitial_node(RawStmt,
+					  raw_parser(pg_get_constraintdef_command(constraint),
+								 RAW_PARSE_DEFAULT));
+	AlterTableCmd *add =
+		linitial_node(AlterTableCmd,
+					  castNode(AlterTableStmt, raw->stmt)->cmds);
+	Constraint *definition = castNode(Constraint, add->def);
+
+	drop->subtype = AT_DropConstraint;
+	drop->name = get_constraint_name(constraint);
+	drop->behavior = DROP_RESTRICT;
+	definition->access_method = pstrdup(SWARE_ACCESS_METHOD);
+	/* not a place in the user's query */
+	definition->location = -1;
+	return list_make2(drop, add);
+}
+
+/*
+ * Do what a change of a column of `altered` needs for one index of a table,
+ * itself or one that inherits from it.
  */
 static void
-refuse_change(const AlterTableStmt *alter, const AlterTableCmd *part,
-			  Oid altered, Oid table)
+prepare_index(AlterTableStmt *alter, const AlterTableCmd *part, Oid altered,
+			  const FormData_pg_index *index)
 {
-	AttrNumber	number = get_attnum(table, part->name);
+	Oid			table = index->indrelid;
+	Oid			constraint;
+	SwareKeyIndex description;
+	const char *loss = "The constraint is of a table that inherits the column.";
+
+	sware_read_key_index(index->indexrelid, &description);
+	if (!description.isSware ||
+		!has_column(index, get_attnum(table, part->name)))
+		return;
+	constraint = sware_key_of_index(index->indexrelid);
+	if (!OidIsValid(constraint) || is_inherited(constraint))
+		return;
+	if (altered == table)
+	{
+		if (drops(alter, get_constraint_name(constraint)))
+			return;
+		loss = loss_of_key(alter, table, constraint, index);
+	}
+	if (loss)
+		refuse(part, altered, table, constraint, loss);
+	alter->cmds = list_concat(alter->cmds, parts_for_key(constraint));
+}
+
+/* Do it for all indexes of a table, which is locked. */
+static void
+prepare_table(AlterTableStmt *alter, const AlterTableCmd *part, Oid altered,
+			  Oid table)
+{
 	Relation	relation = relation_open(table, NoLock);
 	List	   *indexes = RelationGetIndexList(relation);
 	ListCell   *cell;
@@ -167,33 +261,32 @@ refuse_change(const AlterTableStmt *alter, const AlterTableCmd *part,
 	relation_close(relation, NoLock);
 	foreach(cell, indexes)
 	{
-		Oid			index = lfirst_oid(cell);
-		SwareKeyIndex description;
-		Oid			constraint;
+		HeapTuple	tuple = SearchSysCache1(INDEXRELID,
+											ObjectIdGetDatum(lfirst_oid(cell)));
 
-		sware_read_key_index(index, &description);
-		if (!description.isSware || !has_column(index, number))
+		if (!HeapTupleIsValid(tuple))
 			continue;
-		constraint = sware_key_of_index(index);
-		if (OidIsValid(constraint) && !is_inherited(constraint) &&
-			!(altered == table && drops(alter, get_constraint_name(constraint))))
-			refuse(part, altered, table, constraint);
+		prepare_index(alter, part, altered,
+					  (Form_pg_index) GETSTRUCT(tuple));
+		ReleaseSysCache(tuple);
 	}
 	list_free(indexes);
 }
 
 /*
- * Refuse changes of columns that keys of sware have.  The caller has the lock
- * on the table that the statement wants; those that inherit from it are locked
- * here, as the server does later.
+ * Prepare an ALTER TABLE for changes of columns that keys of sware have: it is
+ * changed, so it must be a copy, or refused.  The caller has the lock on the
+ * table that the statement wants; those that inherit from it are locked here,
+ * as the server does later.
  */
 void
-sware_refuse_column_changes(const AlterTableStmt *alter, Oid table,
-							LOCKMODE lockmode)
+sware_prepare_column_changes(AlterTableStmt *alter, Oid table,
+							 LOCKMODE lockmode)
 {
+	List	   *parts = list_copy(alter->cmds);
 	ListCell   *cell;
 
-	foreach(cell, alter->cmds)
+	foreach(cell, parts)
 	{
 		AlterTableCmd *part = lfirst_node(AlterTableCmd, cell);
 		List	   *tables;
@@ -204,9 +297,10 @@ sware_refuse_column_changes(const AlterTableStmt *alter, Oid table,
 		tables = alter->relation->inh ?
 			find_all_inheritors(table, lockmode, NULL) : list_make1_oid(table);
 		foreach(other, tables)
-			refuse_change(alter, part, table, lfirst_oid(other));
+			prepare_table(alter, part, table, lfirst_oid(other));
 		list_free(tables);
 	}
+	list_free(parts);
 }
 
 /* a primary key or unique constraint of a table */
@@ -272,22 +366,36 @@ keys_of_table(Oid table)
 	return keys;
 }
 
-/* Say so if two keys have the same columns, but indexes of different kinds. */
+/*
+ * Say so if a partition has a key with the same columns as one of the table,
+ * but none of the same kind.
+ */
 static void
-note_different_kinds(const TableKey *of_table, const TableKey *of_partition,
+note_different_kinds(const TableKey *of_table, List *keys,
 					 const char *partition)
 {
-	if (of_table->isSware == of_partition->isSware ||
-		strcmp(of_table->columns, of_partition->columns) != 0)
-		return;
-	ereport(NOTICE,
-			(errmsg("partition \"%s\" gets a second unique index on (%s)",
-					partition, of_table->columns),
-			 errdetail("The index of its constraint \"%s\" is of %s, that of the partitioned table's \"%s\" of %s.",
-					   of_partition->name,
-					   of_partition->isSware ? SWARE_ACCESS_METHOD : "btree",
-					   of_table->name,
-					   of_table->isSware ? SWARE_ACCESS_METHOD : "btree")));
+	const TableKey *other = NULL;
+	ListCell   *cell;
+
+	foreach(cell, keys)
+	{
+		const TableKey *key = lfirst(cell);
+
+		if (strcmp(of_table->columns, key->columns) != 0)
+			continue;
+		if (of_table->isSware == key->isSware)
+			return;
+		other = key;
+	}
+	if (other)
+		ereport(NOTICE,
+				(errmsg("partition \"%s\" gets a second unique index on (%s)",
+						partition, of_table->columns),
+				 errdetail("The index of its constraint \"%s\" is of %s, that of the partitioned table's \"%s\" of %s.",
+						   other->name,
+						   other->isSware ? SWARE_ACCESS_METHOD : "btree",
+						   of_table->name,
+						   of_table->isSware ? SWARE_ACCESS_METHOD : "btree")));
 }
 
 /*
@@ -305,8 +413,7 @@ sware_note_attached_keys(const AlterTableStmt *alter, Oid table)
 		AlterTableCmd *part = lfirst_node(AlterTableCmd, cell);
 		Oid			partition;
 		List	   *keys;
-		ListCell   *first;
-		ListCell   *second;
+		ListCell   *other;
 
 		if (part->subtype != AT_AttachPartition)
 			continue;
@@ -315,11 +422,7 @@ sware_note_attached_keys(const AlterTableStmt *alter, Oid table)
 		if (!OidIsValid(partition))
 			continue;
 		keys = keys_of_table(partition);
-		foreach(first, keys_of_table(table))
-		{
-			foreach(second, keys)
-				note_different_kinds(lfirst(first), lfirst(second),
-									 get_rel_name(partition));
-		}
+		foreach(other, keys_of_table(table))
+			note_different_kinds(lfirst(other), keys, get_rel_name(partition));
 	}
 }

@@ -11,8 +11,8 @@
 #include "nodes/parsenodes.h"
 #include "storage/lockdefs.h"
 
-extern void sware_refuse_column_changes(const AlterTableStmt *alter, Oid table,
-										LOCKMODE lockmode);
+extern void sware_prepare_column_changes(AlterTableStmt *alter, Oid table,
+										 LOCKMODE lockmode);
 extern void sware_note_attached_keys(const AlterTableStmt *alter, Oid table);
 
 #endif							/* SWARE_COLUMNCHANGE_H */

@@ -124,7 +124,7 @@ prepare_for_table(AlterTableStmt *alter, const char *query_string)
 	alter->relation->schemaname =
 		get_namespace_name_or_temp(get_rel_namespace(table));
 	grant_wishes(alter, table);
-	sware_refuse_column_changes(alter, table, lockmode);
+	sware_prepare_column_changes(alter, table, lockmode);
 	sware_note_attached_keys(alter, table);
 	sware_use_indexes(alter, table, query_string);
 }

@@ -48,10 +48,9 @@ fails('ALTER INDEX t_pkey RESET (sware)',
 fails('ALTER INDEX t_pkey SET (sware = off)',
 	'index "t_pkey" of constraint "t_pkey" needs the option "sware"',
 	'... SET');
-fails('ALTER TABLE t ALTER id TYPE bigint', '(unrecognized parameter "sware"|cannot change column "id")',
-	'... ALTER TYPE');
-fails("LOAD 'sware'; ALTER TABLE t ALTER id TYPE bigint", 'cannot change column "id"',
-	'ALTER TYPE in a session that has the library');
+fails('ALTER TABLE t ALTER id TYPE bigint', 'unrecognized parameter "sware"', '... ALTER TYPE');
+$node->safe_psql('postgres', "LOAD 'sware'; ALTER TABLE t ALTER id TYPE bigint");
+is($node->safe_psql('postgres', $kinds), $keys, 'ALTER TYPE in a session that has the library');
 fails("LOAD 'sware'; SET sware.use_for_keys = on", 'invalid value for parameter "sware.use_for_keys"',
 	'the setting needs the library to be preloaded');
 $node->safe_psql('postgres', 'CREATE UNIQUE INDEX t_new ON t USING sware (id) WITH (sware)');
@@ -91,6 +90,30 @@ foreach my $preloaded (0, 1)
 		"$name: pg_restore --exit-on-error ends there");
 	$node->safe_psql("without$preloaded", 'DROP TABLE t');
 }
+# A dump of all comes to a server that has no extension of that name.
+if ($version >= 180000)
+{
+	my $other = PostgreSQL::Test::Cluster->new('without_sware');
+	$other->init;
+	$other->append_conf('postgresql.conf', "extension_control_path = '/nonexistent'\n");
+	$other->start;
+	$node->safe_psql('postgres', 'CREATE TABLE more (id int, a int); INSERT INTO more VALUES (1, 1);
+		CREATE INDEX more_id ON more USING sware (id); CREATE INDEX more_a ON more (a)');
+	$node->command_ok([ 'pg_dump', '--format=custom', "--file=$dump.all", $node->connstr('postgres') ],
+		'pg_dump of all');
+	$node->command_checks_all(
+		[ 'pg_restore', '--dbname', $other->connstr('postgres'), "$dump.all" ], 1, [qr/^$/],
+		[ qr/extension "sware" is not available/, qr/access method "sware" does not exist.*more_id/s,
+			qr/unrecognized parameter "sware".*t_a_key/s, qr/unrecognized parameter "sware".*t_pkey/s ],
+		'a server without sware says what it lacks');
+	is($other->safe_psql('postgres', 'SELECT count(*), sum(a) FROM t'), '1000|500500',
+		'... and has each row');
+	is($other->safe_psql('postgres', 'SELECT count(*) FROM more WHERE a = 1'), '1', '... of each table');
+	is($other->safe_psql('postgres', "SELECT string_agg(indexname, ',') FROM pg_indexes
+		WHERE schemaname = 'public'"), 'more_a', '... and nothing has become an index of another kind');
+	$other->stop;
+	$node->safe_psql('postgres', 'DROP TABLE more');
+}
 # What the documentation says: without the option the keys are nbtree's.
 my $sql = "$PostgreSQL::Test::Utils::tmp_check/t.sql";
 $node->command_ok([ 'pg_restore', "--file=$sql", $dump ], 'the dump as SQL');
@@ -100,7 +123,11 @@ $node->safe_psql('without0', $text);
 is($node->safe_psql('without0', $kinds), "t_a_key|btree|\nt_pkey|btree|", 'without the option: nbtree');
 
 # With everything there; and with the setting, which makes btree's keys sware's.
-$node->safe_psql('postgres', 'ALTER TABLE t ADD b int UNIQUE');
+$node->safe_psql('postgres', 'ALTER TABLE t ADD b int UNIQUE;
+	CREATE TABLE parts (id int PRIMARY KEY, t int REFERENCES parts, UNIQUE (t, id)) PARTITION BY RANGE (id);
+	CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (100);
+	CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM (100) TO (1000);
+	INSERT INTO parts SELECT i, i FROM generate_series(1, 200) i');
 $node->command_ok(
 	[ 'pg_dump', '--format=directory', '--jobs=2', "--file=$dump.d", $node->connstr('postgres') ],
 	'pg_dump by two');
@@ -116,7 +143,31 @@ foreach my $setting ('off', $version >= 180000 ? ('on') : ())
 		"setting $setting: the kinds of indexes");
 	is($node->safe_psql('whole', "SELECT sware_check('t_pkey', true), sware_check('t_a_key', true)"), '|',
 		"setting $setting: they are right");
+	my ($am, $check) = $setting eq 'on' ? ('sware', 'sware_check') : ('btree', 'bt_index_check');
+	$node->safe_psql('whole', 'CREATE EXTENSION amcheck');
+	is($node->safe_psql('whole',
+		"SELECT count(*), count($check(c.oid, true)::text) FILTER (WHERE relkind = 'i')
+		FROM pg_class c JOIN pg_am a ON a.oid = relam
+		WHERE relname LIKE 'parts%key' AND amname = '$am'"), '6|4', "setting $setting: keys of partitions");
+	my ($stdout, $stderr) = ('', '');
+	$node->psql('whole', 'INSERT INTO parts VALUES (300, 999)', stdout => \$stdout, stderr => \$stderr);
+	like($stderr, qr/violates foreign key constraint/, "setting $setting: foreign key");
 	$node->safe_psql('postgres', 'DROP DATABASE whole');
+}
+
+# Scripts of extensions get what they ask for, whatever the user has set.
+if ($version >= 180000)
+{
+	my $directory = PostgreSQL::Test::Utils::tempdir();
+	mkdir "$directory/extension" or die "could not make a directory: $!";
+	append_to_file("$directory/extension/keyed.control", "default_version = '1.0'\nrelocatable = true\n");
+	append_to_file("$directory/extension/keyed--1.0.sql", 'CREATE TABLE keyed (id int PRIMARY KEY, a int);
+		ALTER TABLE keyed ADD UNIQUE (a), ADD b int UNIQUE WITH (sware);');
+	$node->safe_psql('postgres', "SET sware.use_for_keys = on;
+		SET extension_control_path = '\$system:$directory'; CREATE EXTENSION keyed");
+	is($node->safe_psql('postgres', $kinds =~ s/'t'/'keyed'/r),
+		"keyed_a_key|btree|\nkeyed_b_key|sware|{sware=true}\nkeyed_pkey|btree|",
+		'the script of an extension');
 }
 did_not_crash($node, 'nothing crashed');
 $node->stop;
