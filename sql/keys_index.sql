@@ -118,6 +118,38 @@ CREATE UNIQUE INDEX again_index ON t USING sware (c) WITH (sware);
 SELECT adopt();
 SELECT * FROM keys WHERE conname = 'again';
 
+-- Event triggers: what they do before the statement is not seen by the checks, but the
+-- option is asked for, and the name of the table means the same one.
+CREATE TABLE commands (n serial, tag text, object text);
+CREATE FUNCTION note_commands() RETURNS event_trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO commands (tag, object)
+	SELECT command_tag, object_identity FROM pg_event_trigger_ddl_commands();
+END $$;
+CREATE EVENT TRIGGER note ON ddl_command_end EXECUTE FUNCTION note_commands();
+CREATE TABLE v (id int CONSTRAINT v_key PRIMARY KEY WITH (sware), a int NOT NULL);
+CREATE UNIQUE INDEX v_a ON v USING sware (a) WITH (sware);
+ALTER TABLE v ALTER id TYPE bigint;
+ALTER TABLE v DROP CONSTRAINT v_key, ADD CONSTRAINT v_new PRIMARY KEY USING INDEX v_a;
+DROP EVENT TRIGGER note;
+DROP FUNCTION note_commands;
+SELECT tag, object FROM commands ORDER BY n;
+DROP TABLE commands;
+CREATE UNIQUE INDEX v_a ON v USING sware (a) WITH (sware);
+CREATE FUNCTION interfere() RETURNS event_trigger LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE current_setting('test.interference');
+END $$;
+CREATE EVENT TRIGGER interfere ON ddl_command_start WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION interfere();
+SET test.interference = 'ALTER INDEX v_a RESET (sware)';
+ALTER TABLE v ADD UNIQUE USING INDEX v_a;
+SET test.interference = 'CREATE TEMP TABLE v (a int, id int)';
+ALTER TABLE v ADD UNIQUE USING INDEX v_a;
+SELECT * FROM keys WHERE "table" = 'public.v'::regclass;
+DROP EVENT TRIGGER interfere;
+DROP FUNCTION interfere;
+DROP TABLE pg_temp.v, public.v;
+
 -- Tables that inherit, and partitions: those of the latter are attached.
 CREATE TABLE heir (e int) INHERITS (t);
 CREATE UNIQUE INDEX t_c ON t USING sware (c) WITH (sware);
@@ -145,6 +177,14 @@ ALTER TABLE n ADD PRIMARY KEY USING INDEX n_key;
 DELETE FROM n;
 ALTER TABLE n VALIDATE CONSTRAINT n_id;
 ALTER TABLE n ADD PRIMARY KEY USING INDEX n_key;
+SELECT * FROM keys WHERE "table" = 'n'::regclass;
+DROP TABLE n;
+CREATE TABLE n (id int CONSTRAINT n_id NOT NULL NO INHERIT);
+CREATE UNIQUE INDEX n_key ON n USING sware (id) WITH (sware);
+ALTER TABLE ONLY n ADD PRIMARY KEY USING INDEX n_key;
+ALTER TABLE n ADD PRIMARY KEY USING INDEX n_key;
+ALTER TABLE n ALTER CONSTRAINT n_id INHERIT;
+ALTER TABLE ONLY n ADD PRIMARY KEY USING INDEX n_key;
 SELECT * FROM keys WHERE "table" = 'n'::regclass;
 DROP TABLE n;
 \endif
