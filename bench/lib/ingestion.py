@@ -15,7 +15,7 @@ ROWS_A_STATEMENT = 100
 STATEMENTS_A_TRANSACTION = 1000
 
 GUARDED_INSERT = """
-    CREATE FUNCTION insert_guarded(k bigint, v integer) RETURNS void
+    CREATE OR REPLACE FUNCTION insert_guarded(k bigint, v integer) RETURNS void
     LANGUAGE plpgsql AS $$
     BEGIN
         INSERT INTO t VALUES (k, v);
@@ -26,9 +26,10 @@ GUARDED_INSERT = """
 
 
 def measure(chosen, place):
+    """Loads, writes the results, and returns the summary."""
     connection = server.connect(chosen)
     server.execute(connection, GUARDED_INSERT)
-    server.execute(connection, "CREATE SEQUENCE arrivals MINVALUE 0")
+    server.execute(connection, "CREATE SEQUENCE IF NOT EXISTS arrivals MINVALUE 0")
     everyone = [subjects.NO_INDEX, subjects.NBTREE, *subjects.compared(chosen)]
     raw = []
     for degree in chosen.degrees:
@@ -55,7 +56,9 @@ def measure(chosen, place):
                         flush=True,
                     )
     connection.close()
-    tell(chosen, raw, summarise(raw, [subject.label for subject in everyone]))
+    summary = summarise(raw, [subject.label for subject in everyone])
+    tell(chosen, raw, summary)
+    return summary
 
 
 def describe(chosen, degree, clients):
@@ -87,7 +90,7 @@ def load(chosen, place, connection, degree, clients, subject):
     server.execute(connection, "DROP TABLE IF EXISTS t, referred")
     server.execute(connection, f"CREATE TABLE t (k {chosen.key}, v integer)")
     if subject.access_method is not None:
-        make_index(chosen, place, connection, subject)
+        make_index(chosen, place, connection, degree, subject)
     server.execute(connection, "ALTER SEQUENCE arrivals RESTART")
     # Each run pays for its own full-page images, and not for the writes of another.
     server.execute(connection, "CHECKPOINT")
@@ -121,12 +124,17 @@ def load(chosen, place, connection, degree, clients, subject):
     } | buffer.counters(connection, subject, "t_k")
 
 
-def make_index(chosen, place, connection, subject):
+def make_index(chosen, place, connection, degree, subject):
     """Makes what is measured: an index of t, or what t refers to; it is t_k."""
     if chosen.referring:
         server.execute(connection, f"CREATE TABLE referred (k {chosen.key}, v integer)")
         server.execute(connection, subject.create_primary_key("referred", "t_k"))
-        server.execute(connection, f"COPY referred FROM '{place.data}/keys'")
+        if chosen.mode == "copy":
+            fill = f"COPY referred FROM '{place.data}/keys'"
+        else:
+            low, high = pgbench.bounds(degree, chosen.rows)
+            fill = f"INSERT INTO referred SELECT generate_series({low}, {high}), 0"
+        server.execute(connection, fill)
         server.execute(connection, "ALTER TABLE t ADD FOREIGN KEY (k) REFERENCES referred")
     elif chosen.primary_key:
         server.execute(connection, subject.create_primary_key("t", "t_k"))
@@ -158,7 +166,7 @@ def make_script(chosen, degree, clients):
     # a key of a sequence's number is computed by the statement
     arrival = "0" if chosen.sequence else ":n"
     expression = pgbench.key_expression(arrival, degree, chosen.rows, chosen.seed)
-    if chosen.unique and not chosen.sequence:
+    if chosen.unique and not chosen.sequence and not chosen.referring:
         # the number of the arrival makes equal keys different
         expression = f"({expression}) * {chosen.rows} + :n"
     keys, statements = [], []
@@ -208,6 +216,7 @@ def summarise_one(runs, plain, nbtree, compared):
     }
     row["subject"] = compared
     row["seconds_without_index"] = median(plain, "seconds")
+    row["processor_seconds_without_index"] = median(plain, "processor_seconds")
     for name, label in (("nbtree", nbtree), ("compared", compared)):
         row |= {
             f"{name}_seconds": median(label, "seconds"),

@@ -155,6 +155,12 @@ def key_expression(number, degree, rows, seed):
     )
 
 
+def bounds(degree, rows):
+    """The smallest and the largest key that there may be."""
+    reach = 0 if degree.scrambled else int(rows * degree.l / 100)
+    return -reach, rows - 1 + reach
+
+
 def exchanged_key(number, degree, rows):
     """The key of an arrival, in the arithmetic of pgbench and of SQL.
 
