@@ -5,10 +5,10 @@
  *
  * A run is divided by the high keys of the leaves that it meets.  The part
  * that belongs to one leaf is stored with one WAL record, if the leaf has room
- * for it.  Otherwise entries of dead rows are removed, or the leaf's
- * duplicates are merged, or it is split.  An entry that the tree has
- * already is skipped, wherever it is stored, so that a run can be repeated
- * after a crash.
+ * for it.  Otherwise entries of dead rows are removed, or gaps between items
+ * are closed, or the leaf's duplicates are merged, or it is split.  An entry
+ * that the tree has already is skipped, wherever it is stored, so that a run
+ * can be repeated after a crash.
  *
  *-------------------------------------------------------------------------
  */
@@ -264,6 +264,23 @@ entries_space(IndexTuple *entries, int count)
 }
 
 /*
+ * Close the gaps between the items of an exclusively locked leaf, if it has
+ * room for so many bytes of items then.  Returns whether it has.
+ */
+static bool
+close_gaps(Relation index, Buffer buffer, Size space)
+{
+	Page		page = BufferGetPage(buffer);
+	PageHeader	header = (PageHeader) page;
+	Size		needed = header->pd_lower + space;
+
+	for (OffsetNumber offset = SWARE_HIGH_KEY;
+		 offset <= PageGetMaxOffsetNumber(page); offset++)
+		needed += MAXALIGN(ItemIdGetLength(PageGetItemId(page, offset)));
+	return needed <= header->pd_special && sware_wal_close_gaps(index, buffer);
+}
+
+/*
  * Insert the start of a run: the entries that belong to the leaf of the first
  * one, or as many of them as can be stored there together.  Returns their
  * number, or 0 if together they take fewer than `least` bytes; the rightmost
@@ -306,6 +323,8 @@ insert_into_leaf(Insertion *insertion, IndexTuple *entries, int count,
 	if (stored == 0 &&
 		sware_leaf_make_room(index, insertion->heap, buffer, space,
 							 insertion->hasVersions))
+		stored = store_in_room(key, buffer, entries, here);
+	if (stored == 0 && close_gaps(index, buffer, space))
 		stored = store_in_room(key, buffer, entries, here);
 	if (stored > 0)
 		sware_release_buffer(buffer);

@@ -159,6 +159,21 @@ add_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
 }
 
 /*
+ * Return the next of a view's tuples begin..end-1, from `i` on in a direction,
+ * that is not marked; what lies beyond them if there is none.  Queues and rows
+ * that are updated all the time leave hundreds of marked ones.
+ */
+static inline int
+next_unmarked(const SwareLeafView *view, int i, int begin, int end, int step)
+{
+	ItemId		item = PageGetItemId(view->page, sware_view_offset(i));
+
+	for (; i >= begin && i < end && ItemIdIsDead(item); item += step)
+		i += step;
+	return i;
+}
+
+/*
  * Add the TIDs of the view's tuples from a place on and before the tuple `end`
  * to the position's items, in a direction.  Stops when the position has `limit`
  * items, or those of a posting list more, but not before the first tuple.
@@ -180,17 +195,18 @@ add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view,
 
 	for (int i = start; i >= begin && i < end; i += step)
 	{
-		OffsetNumber offset = sware_view_offset(i);
+		OffsetNumber offset;
 		IndexTuple	tuple;
 		Size		size;
 
 		if (position->last - position->first >= limit - 1 && i != start)
 			return forward ? i : i + 1;
 
-		/* the tuples of marked items are not touched */
-		if (uses_marks && ItemIdIsDead(PageGetItemId(view->page, offset)))
-			continue;
-
+		if (uses_marks)
+			i = next_unmarked(view, i, begin, end, step);
+		if (i < begin || i >= end)
+			break;
+		offset = sware_view_offset(i);
 		tuple = sware_view_entry(view, offset);
 		size = MAXALIGN(IndexTupleSize(tuple));
 		if (unlikely(has_conditions || sware_tuple_is_posting(tuple) ||

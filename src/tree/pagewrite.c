@@ -63,8 +63,8 @@ sware_write_items(Page page, IndexTuple high_key, const IndexTuple *tuples,
 }
 
 /*
- * Give a page that has been the rightmost of its level a high key, for which
- * it must have room.  The line pointer exists already.
+ * Give a page a high key, or another one, for which it must have room.  The
+ * line pointer exists already.
  */
 void
 sware_set_high_key(Page page, IndexTuple high_key)
@@ -73,7 +73,6 @@ sware_set_high_key(Page page, IndexTuple high_key)
 	ItemId		line_pointer = PageGetItemId(page, SWARE_HIGH_KEY);
 	Size		size = IndexTupleSize(high_key);
 
-	Assert(!ItemIdHasStorage(line_pointer));
 	Assert(header->pd_lower + MAXALIGN(size) <= header->pd_upper);
 	header->pd_upper -= MAXALIGN(size);
 	ItemIdSetNormal(line_pointer, header->pd_upper, size);

@@ -4,8 +4,9 @@
  *	  All functions that write WAL records for pages.
  *
  * Changes of pages are logged as generic WAL, new pages as whole images, and
- * the most frequent changes of leaves, entries that come one by one and TIDs
- * that go, as nbtree's are.  The server can redo all this without the library.
+ * the most frequent changes of leaves, entries that come one by one, TIDs that
+ * go, and gaps that are closed, as nbtree's are.  The server can redo all this
+ * without the library.
  *
  * A record changes up to SWARE_WAL_MAX_PAGES pages at once.  Between
  * sware_wal_begin and sware_wal_finish the caller changes private copies;
@@ -45,6 +46,7 @@ extern void sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 							   OffsetNumber offset);
 extern void sware_wal_remove_tids(Relation index, Buffer buffer,
 								  const SwareTidPlace *gone, int count);
+extern bool sware_wal_close_gaps(Relation index, Buffer buffer);
 
 extern void sware_wal_append_data(Relation index, Buffer buffer,
 								  const char *data, Size size, uint16 flags);

@@ -1,8 +1,8 @@
-# A single entry that a leaf gets is logged with nbtree's record of an insert, and rows that
-# leave a leaf with that of a deletion.  Redo of these, on a standby and after a crash, must
-# give the page that the primary has, byte by byte, but for marks of dead entries, which are
-# not logged.  Such a record is as short as nbtree's.  Where a standby compares pages, another
-# record is written.
+# A single entry that a leaf gets is logged with nbtree's record of an insert, rows that leave
+# a leaf with that of a deletion, and gaps that are closed with that of a deduplication.  Redo
+# of these, on a standby and after a crash, must give the page that the primary has, byte by
+# byte, but for marks of dead entries, which are not logged.  Such a record is as short as
+# nbtree's.  Where a standby compares pages, another record is written.
 
 use strict;
 use warnings;
@@ -157,6 +157,25 @@ $primary->stop('immediate');
 $primary->start;
 compare('redo after a crash');
 
+# Keys that come in three places of an index, so that leaves between others are split and
+# their left halves filled up: the gaps of what has gone are closed by such a record, too.
+$begin = $primary->lsn('insert');
+$primary->safe_psql('postgres', <<'SQL');
+DO $$ BEGIN FOR i IN 1 .. 3000 LOOP
+	INSERT INTO t SELECT k, k || 'w', '2027-01-01Z'::timestamptz + k * interval '1 s', k / 5000
+	FROM (SELECT 1000000 + i % 3 * 100000 + i / 3 * 10 + i % 5 * 41) s(k);
+	COMMIT;
+END LOOP; END $$
+SQL
+$end = $primary->lsn('insert');
+compare('keys in several places');
+my @closings = lengths_of('DEDUP', $primary, $begin, $end);
+cmp_ok(scalar(@closings), '>', 5, 'leaves have records of closed gaps');
+cmp_ok((sort { $a <=> $b } @closings)[-1], '<', 64, 'which are short');
+$primary->stop('immediate');
+$primary->start;
+compare('redo of closed gaps after a crash');
+
 # VACUUM, of entries, of some rows of posting lists, and of all their rows.  The leaves on the
 # right, which have no high key, have other records.
 $begin = $primary->lsn('insert');
@@ -187,7 +206,7 @@ foreach my $kind ('all', 'btree', 'generic')
 	delete_and_vacuum("k % 11 = length('$kind')");
 	$end = $primary->lsn('insert');
 	compare("pages are compared, $kind");
-	is(scalar(lengths_of('(?:INSERT_LEAF|DELETE)', $primary, $begin, $end)),
+	is(scalar(lengths_of('(?:INSERT_LEAF|DELETE|DEDUP)', $primary, $begin, $end)),
 		0, "$kind: no such record is written");
 }
 $primary->safe_psql('postgres', 'ALTER SYSTEM RESET wal_consistency_checking');

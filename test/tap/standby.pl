@@ -424,7 +424,8 @@ sub right_on_standby
 }
 
 right_on_standby('after promotion');
-my $singly = 'DO $$ BEGIN FOR n IN 1 .. 3000 LOOP ' . insert_statement(1) . 'COMMIT; END LOOP; END $$';
+my $singly = $fill_buffer
+  . 'DO $$ BEGIN FOR n IN 1 .. 3000 LOOP ' . insert_statement(1) . 'COMMIT; END LOOP; END $$';
 $standby->safe_psql('postgres', $singly);
 right_on_standby('filled after promotion');
 $standby->safe_psql('postgres', flush_statement(map { "data_$_" } @keys));
