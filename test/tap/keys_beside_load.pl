@@ -80,7 +80,8 @@ my $exchange = 'ALTER TABLE t DROP CONSTRAINT t_pkey, ADD CONSTRAINT t_pkey PRIM
 foreach my $command (
 	'REINDEX TABLE CONCURRENTLY t', 'VACUUM (INDEX_CLEANUP on) t',
 	'CREATE UNIQUE INDEX CONCURRENTLY t_new ON t USING sware (id) WITH (sware)', $exchange,
-	'CLUSTER t USING t_other', 'VACUUM FULL t',
+	'CLUSTER t USING t_other', 'ALTER TABLE t SET WITHOUT CLUSTER', 'VACUUM FULL t',
+	'ALTER TABLE t ALTER id TYPE numeric, ALTER other TYPE bigint', 'ALTER TABLE t ALTER id TYPE bigint',
 	'CREATE UNIQUE INDEX CONCURRENTLY t_new ON t (id)', $exchange,
 	'CREATE UNIQUE INDEX CONCURRENTLY t_new ON t USING sware (id) WITH (sware)', $exchange)
 {
