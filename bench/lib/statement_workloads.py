@@ -60,6 +60,7 @@ KINDS = {
     ),
 }
 LOADED_KINDS = ("bigint", "text", "uuid")
+UNIQUE_KINDS = (*LOADED_KINDS, "device")
 
 # The commands that make a table.
 TABLES = {
@@ -260,10 +261,32 @@ def add_bulk(name, kind):
     GROUPS.setdefault("bulk", []).extend(bulk)
 
 
+def add_unique(name, kind):
+    """Adds a load of near-sorted rows into a unique index."""
+    once, loaded = f"{{t}}_once_{name}", f"{{t}}_loaded_{name}"
+    TABLES[f"loaded_{name}"] = [
+        f"CREATE TABLE {loaded} ({kind.columns()}, n int)",
+        f"INSERT INTO {loaded} SELECT {kind.key('i')}, i FROM generate_series(1, {TREE}) i",
+        f"CREATE UNIQUE INDEX ON {loaded} USING {{am}} ({', '.join(kind.names())})",
+        f"CREATE TABLE {once} ({kind.columns()}, n int)",
+        # of ten rows one is early or late, by at most 630; no key is there twice
+        f"INSERT INTO {once} "
+        f"SELECT {kind.key(f'{TREE} + CASE WHEN i % 10 = 0 THEN (i / 10 # 63) * 10 ELSE i END')}, i "
+        f"FROM generate_series(1000, {SOURCE}) i",
+        f"VACUUM ANALYZE {once}",
+    ]
+    WORKLOADS[f"{name}-unique"] = Workload(
+        (f"loaded_{name}",), (f"INSERT INTO {loaded} SELECT * FROM {once}",), operations=1
+    )
+    GROUPS["bulk"].append(f"{name}-unique")
+
+
 for each, its_kind in KINDS.items():
     add_kind(each, its_kind)
 for each in LOADED_KINDS:
     add_bulk(each, KINDS[each])
+for each in UNIQUE_KINDS:
+    add_unique(each, KINDS[each])
 
 
 def chosen_workloads(names):
