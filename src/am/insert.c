@@ -74,7 +74,7 @@ lock_free_key(const SwareNewRow *row, uint64 fingerprint, bool *is_unique,
 		uint32		speculative_token = 0;
 
 		sware_lock_key(row->index, fingerprint);
-		sware_announce_direct_insert(row->index, fingerprint);
+		sware_raise_activity(row->index);
 		SWARE_FAULT_POINT("unique-locked");
 		*is_unique = true;
 		other = sware_find_staged_key(row->index, fingerprint);
@@ -95,7 +95,6 @@ lock_free_key(const SwareNewRow *row, uint64 fingerprint, bool *is_unique,
 		SWARE_FAULT_POINT("unique-looked-up");
 		if (!TransactionIdIsValid(other))
 			return;
-		sware_revoke_direct_insert();
 		sware_unlock_key(row->index, fingerprint);
 		sware_wait_for_other(row, other, speculative_token);
 	}
@@ -119,7 +118,6 @@ insert_unique(const SwareNewRow *row, IndexTuple entry, bool *needs_flush)
 		lock_free_key(row, fingerprint, &is_unique, &wants_frontier);
 		if (row->check != UNIQUE_CHECK_EXISTING)
 			store(row->index, row->heap, entry, false, needs_flush);
-		sware_revoke_direct_insert();
 		sware_unlock_key(row->index, fingerprint);
 	}
 	PG_CATCH();

@@ -11,6 +11,9 @@
 
 #include "locks/changes.h"
 
+/* the largest number of changes, one within the other */
+#define MAX_CHANGES	16
+
 typedef struct Change
 {
 	Oid			index;
@@ -18,7 +21,7 @@ typedef struct Change
 	SubTransactionId subtransaction;	/* in which the change began */
 } Change;
 
-static Change changes[SWARE_MAX_CHANGES];	/* the innermost one comes last */
+static Change changes[MAX_CHANGES];	/* the innermost one comes last */
 int			sware_change_count = 0;
 
 /*
@@ -28,12 +31,12 @@ int			sware_change_count = 0;
 void
 sware_begin_change(Relation index, SwareChange kind)
 {
-	if (sware_change_count == SWARE_MAX_CHANGES)
+	if (sware_change_count == MAX_CHANGES)
 		ereport(ERROR,
 				(errcode(ERRCODE_STATEMENT_TOO_COMPLEX),
 				 errmsg("cannot change index \"%s\"", RelationGetRelationName(index)),
 				 errdetail("Comparison functions of indexes that change other indexes are nested more than %d levels deep.",
-						   SWARE_MAX_CHANGES)));
+						   MAX_CHANGES)));
 	changes[sware_change_count++] = (Change)
 	{
 		.index = RelationGetRelid(index),

@@ -19,9 +19,6 @@
 
 #include "utils/rel.h"
 
-/* the largest number of changes, one within the other */
-#define SWARE_MAX_CHANGES	16
-
 typedef enum SwareChange
 {
 	SWARE_INSERTS,				/* a change that inserts an entry */

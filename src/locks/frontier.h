@@ -14,7 +14,7 @@
  * insert, too.)
  *
  *	 insert of key k
- *	 1 lock k, and announce the insert (stagedkeys.h)
+ *	 1 lock k
  *	 2 is k registered by a stager?  Then see there
  *	 3 add k to the frontier; was it valid, and k new to it?  Then skip 4
  *	 4 look k up
@@ -33,7 +33,8 @@
  *
  *	 a takes it, empty and not valid: from now on inserts add to it in step 3
  *	 b finds no stager; else it gives up
- *	 c waits for the direct inserts under way, which may have done step 3 before
+ *	 c waits until locked keys are unlocked: their inserts may have done step 3
+ *	   before
  *	 d reads the largest entries of buffer and tree, adds them, and raises the
  *	   floor to the smallest of them, unless these were all
  *	 e makes it valid, unless another session has taken it since

@@ -26,6 +26,9 @@
 /* the first of the page numbers; the one above them is the flush lock's */
 #define FIRST_KEY_LOCK_PAGE		(MaxBlockNumber - SWARE_KEY_STRIPES)
 
+/* whose lock everybody shares who has a key of the index locked */
+#define ANY_KEY_PAGE			(FIRST_KEY_LOCK_PAGE - 1)
+
 /* a lock in shared memory, with a cache line of its own */
 typedef union KeyLock
 {
@@ -33,6 +36,8 @@ typedef union KeyLock
 	{
 		pg_atomic_uint64 turns; /* how often it was taken or released: odd
 								 * while it is held */
+		pg_atomic_uint64 index; /* whose key the last holder locked, see
+								 * index_number; written by the holder */
 		ConditionVariable released; /* a broadcast tells those who wait */
 	};
 	char		padding[PG_CACHE_LINE_SIZE];
@@ -57,6 +62,7 @@ sware_key_locks_attach(void)
 	for (int i = 0; i < SWARE_KEY_STRIPES && !found; i++)
 	{
 		pg_atomic_init_u64(&key_locks[i].turns, 0);
+		pg_atomic_init_u64(&key_locks[i].index, 0);
 		ConditionVariableInit(&key_locks[i].released);
 	}
 }
@@ -94,19 +100,30 @@ is_built_in(Relation index)
 	return true;
 }
 
+static inline uint64
+index_number(Relation index)
+{
+	return (uint64) MyDatabaseId << 32 | RelationGetRelid(index);
+}
+
+/* The lock in shared memory of one of an index's stripes. */
+static inline KeyLock *
+lock_of_stripe(Relation index, int stripe)
+{
+	uint32		first = murmurhash32(MyDatabaseId ^ RelationGetRelid(index));
+
+	return &key_locks[(first + stripe) % SWARE_KEY_STRIPES];
+}
+
 /*
  * The lock of a key in shared memory; NULL if the index has heavyweight ones.
  */
 static KeyLock *
 lock_in_memory(Relation index, uint64 fingerprint)
 {
-	uint32		place;
-
 	if (key_locks == NULL || !is_built_in(index))
 		return NULL;
-	place = murmurhash32(MyDatabaseId ^ RelationGetRelid(index)) +
-		sware_key_stripe(fingerprint);
-	return &key_locks[place % SWARE_KEY_STRIPES];
+	return lock_of_stripe(index, sware_key_stripe(fingerprint));
 }
 
 /* Take a lock if it is free. */
@@ -145,17 +162,17 @@ hide_lock(Relation index, uint64 fingerprint)
 }
 
 static void
-wait_for_shown_lock(Relation index, uint64 fingerprint)
+wait_for_shown_lock(Relation index, int stripe)
 {
-	LockPage(index, lock_page(fingerprint), ShareLock);
-	UnlockPage(index, lock_page(fingerprint), ShareLock);
+	LockPage(index, FIRST_KEY_LOCK_PAGE + stripe, ShareLock);
+	UnlockPage(index, FIRST_KEY_LOCK_PAGE + stripe, ShareLock);
 }
 
 #else
 
-#define show_lock(index, fingerprint)			((void) 0)
-#define hide_lock(index, fingerprint)			((void) 0)
-#define wait_for_shown_lock(index, fingerprint)	((void) 0)
+#define show_lock(index, fingerprint)		((void) 0)
+#define hide_lock(index, fingerprint)		((void) 0)
+#define wait_for_shown_lock(index, stripe)	((void) 0)
 
 #endif
 
@@ -175,6 +192,7 @@ sware_lock_key(Relation index, uint64 fingerprint)
 	lock = lock_in_memory(index, fingerprint);
 	if (lock == NULL)
 	{
+		LockPage(index, ANY_KEY_PAGE, ShareLock);
 		LockPage(index, lock_page(fingerprint), ExclusiveLock);
 		return;
 	}
@@ -183,13 +201,14 @@ sware_lock_key(Relation index, uint64 fingerprint)
 			 RelationGetRelationName(index));
 	if (unlikely(!take_lock(lock)))
 	{
-		wait_for_shown_lock(index, fingerprint);
+		wait_for_shown_lock(index, sware_key_stripe(fingerprint));
 		ConditionVariablePrepareToSleep(&lock->released);
 		while (!take_lock(lock))
 			ConditionVariableSleep(&lock->released, PG_WAIT_EXTENSION);
 		ConditionVariableCancelSleep();
 	}
 	held_lock = lock;
+	pg_atomic_write_u64(&lock->index, index_number(index));
 	show_lock(index, fingerprint);
 }
 
@@ -220,27 +239,44 @@ sware_unlock_key(Relation index, uint64 fingerprint)
 		sware_release_key_lock();
 	}
 	else
+	{
 		UnlockPage(index, lock_page(fingerprint), ExclusiveLock);
+		UnlockPage(index, ANY_KEY_PAGE, ShareLock);
+	}
 }
 
-void
-sware_wait_for_key_lock(Relation index, uint64 fingerprint)
+/*
+ * Wait until a lock is released, if a key of the index is locked by it.  A lock
+ * that was taken a moment ago may name another index still: its holder has not
+ * looked for the key yet.
+ */
+static void
+wait_for_lock(Relation index, int stripe)
 {
-	KeyLock    *lock = lock_in_memory(index, fingerprint);
-	uint64		turns;
+	KeyLock    *lock = lock_of_stripe(index, stripe);
+	uint64		turns = pg_atomic_read_u64(&lock->turns);
 
-	if (lock == NULL)
-	{
-		LockPage(index, lock_page(fingerprint), ShareLock);
-		UnlockPage(index, lock_page(fingerprint), ShareLock);
-		return;
-	}
-	turns = pg_atomic_read_u64(&lock->turns);
 	if (turns % 2 == 0)
 		return;
-	wait_for_shown_lock(index, fingerprint);
+	pg_read_barrier();
+	if (pg_atomic_read_u64(&lock->index) != index_number(index))
+		return;
+	wait_for_shown_lock(index, stripe);
 	ConditionVariablePrepareToSleep(&lock->released);
 	while (pg_atomic_read_u64(&lock->turns) == turns)
 		ConditionVariableSleep(&lock->released, PG_WAIT_EXTENSION);
 	ConditionVariableCancelSleep();
+}
+
+void
+sware_wait_for_locked_keys(Relation index)
+{
+	if (key_locks == NULL || !is_built_in(index))
+	{
+		LockPage(index, ANY_KEY_PAGE, ExclusiveLock);
+		UnlockPage(index, ANY_KEY_PAGE, ExclusiveLock);
+		return;
+	}
+	for (int stripe = 0; stripe < SWARE_KEY_STRIPES; stripe++)
+		wait_for_lock(index, stripe);
 }

@@ -16,7 +16,10 @@
  *
  * The functions of other indexes may run SQL, insert into other indexes, and
  * wait for anybody.  There, and where the library is not preloaded, the lock is
- * a heavyweight lock on a page number that no index has.
+ * a heavyweight lock on a page number that no index has.  So that others can
+ * wait for all locked keys of an index, each lock in shared memory names the
+ * index whose key is locked, and who has a heavyweight one has another one,
+ * too, which is shared.
  *
  * All sessions take the same kind of lock for an index: which one it is follows
  * from the functions and types of its operator classes, which never change, and
@@ -55,10 +58,10 @@ extern void sware_lock_key(Relation index, uint64 fingerprint);
 extern void sware_unlock_key(Relation index, uint64 fingerprint);
 
 /*
- * If another backend holds the lock of a key, wait until it has released it.
- * The caller holds no lock but that of the relation.
+ * Wait until all keys of an index that other backends have locked now have been
+ * unlocked once.  The caller holds no lock but that of the relation.
  */
-extern void sware_wait_for_key_lock(Relation index, uint64 fingerprint);
+extern void sware_wait_for_locked_keys(Relation index);
 
 /*
  * Release the key lock in shared memory that this session has, if any, after an

@@ -19,7 +19,6 @@
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
-#include "storage/proc.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"
 
@@ -28,7 +27,6 @@
 #include "keys/searchkey.h"
 #include "locks/changes.h"
 #include "locks/fingerprint.h"
-#include "locks/keylock.h"
 #include "locks/stagedkeys.h"
 #include "pages/cache.h"
 
@@ -55,18 +53,6 @@ typedef struct SwareActivity
 						sizeof(pg_atomic_uint32)];
 } SwareActivity;
 
-/* A key that a session is inserting directly.  Only that session writes it. */
-typedef struct DirectInsert
-{
-	pg_atomic_uint64 index;		/* see index_number; 0 if there is no insert */
-	pg_atomic_uint64 fingerprint;
-} DirectInsert;
-
-/*
- * Each session has one for each level of changes, one change within the other.
- */
-#define DIRECT_INSERTS	(MaxBackends * SWARE_MAX_CHANGES)
-
 typedef struct Seat
 {
 	/* guarded by the seat's lock; only the owner writes, see keyset.h */
@@ -76,8 +62,6 @@ typedef struct Seat
 
 /* parts of shared memory; NULL if the library was not preloaded */
 static SwareActivity *activities = NULL;
-static DirectInsert *direct_inserts;	/* one for each session and level of
-										 * changes */
 static pg_atomic_uint64 *seat_indexes;	/* the index of each seat, see
 										 * index_number; 0 if the seat is
 										 * free. Changed under its lock */
@@ -127,9 +111,6 @@ memory_size(void)
 	size =
 		add_size(size, CACHELINEALIGN(mul_size(ACTIVITIES,
 											   sizeof(SwareActivity))));
-	size =
-		add_size(size, CACHELINEALIGN(mul_size(DIRECT_INSERTS,
-											   sizeof(DirectInsert))));
 	size = add_size(size, CACHELINEALIGN(mul_size(seat_count(),
 												  sizeof(pg_atomic_uint64))));
 	return add_size(size, mul_size(seat_count(), sizeof(Seat)));
@@ -152,8 +133,6 @@ sware_staged_keys_attach(void)
 	memory += CACHELINEALIGN(sizeof(pg_atomic_uint32));
 	activities = (SwareActivity *) memory;
 	memory += CACHELINEALIGN(ACTIVITIES * sizeof(SwareActivity));
-	direct_inserts = (DirectInsert *) memory;
-	memory += CACHELINEALIGN(DIRECT_INSERTS * sizeof(DirectInsert));
 	seat_indexes = (pg_atomic_uint64 *) memory;
 	memory += CACHELINEALIGN(seat_count() * sizeof(pg_atomic_uint64));
 	seats = (Seat *) memory;
@@ -165,11 +144,6 @@ sware_staged_keys_attach(void)
 		{
 			pg_atomic_init_u64(&activities[i].raised, 0);
 			pg_atomic_init_u32(&activities[i].stagers, 0);
-		}
-		for (int i = 0; i < DIRECT_INSERTS; i++)
-		{
-			pg_atomic_init_u64(&direct_inserts[i].index, 0);
-			pg_atomic_init_u64(&direct_inserts[i].fingerprint, 0);
 		}
 		for (int i = 0; i < seat_count(); i++)
 			pg_atomic_init_u64(&seat_indexes[i], 0);
@@ -184,79 +158,11 @@ raise_activity(SwareActivity *activity)
 	return pg_atomic_fetch_add_u64(&activity->raised, 1);
 }
 
-/* where this session shows its direct insert in a change (from 0 on) */
-static inline DirectInsert *
-own_direct_insert(int change)
-{
-	return &direct_inserts[(MyProc - ProcGlobal->allProcs) *
-						   SWARE_MAX_CHANGES +
-						   change];
-}
-
-/*
- * The key is written before the activity is raised.  A stager that has read
- * the activity before notices that it was raised; one that reads it afterwards
- * sees the key, and waits.
- */
 void
-sware_announce_direct_insert(Relation index, uint64 fingerprint)
-{
-	DirectInsert *shown;
-	SwareActivity *activity;
-
-	if (activities == NULL)
-		return;
-	activity = activity_of(index);
-	shown = own_direct_insert(sware_change_count - 1);
-	pg_atomic_write_u64(&shown->fingerprint, fingerprint);
-	pg_write_barrier();
-	pg_atomic_write_u64(&shown->index, index_number(RelationGetRelid(index)));
-	(void) raise_activity(activity);
-}
-
-void
-sware_revoke_direct_insert(void)
+sware_raise_activity(Relation index)
 {
 	if (activities != NULL)
-		pg_atomic_write_u64(&own_direct_insert(sware_change_count - 1)->index,
-							0);
-}
-
-void
-sware_revoke_failed_direct_inserts(void)
-{
-	for (int i = sware_change_count;
-		 activities != NULL && i < SWARE_MAX_CHANGES; i++)
-	{
-		DirectInsert *shown = own_direct_insert(i);
-
-		if (pg_atomic_read_u64(&shown->index) != 0)
-			pg_atomic_write_u64(&shown->index, 0);
-	}
-}
-
-/*
- * Wait until all direct inserts that are under way in an index have stored
- * their entries, or failed.  The caller holds no lock but on the relation,
- * since this waits for key locks.
- *
- * A session may begin another insert between the two reads.  Then the insert
- * that was under way has ended, and waiting for the next one does no harm.
- */
-void
-sware_wait_for_direct_inserts(Relation index)
-{
-	uint64		number = index_number(RelationGetRelid(index));
-
-	for (int i = 0; i < DIRECT_INSERTS; i++)
-	{
-		if (pg_atomic_read_u64(&direct_inserts[i].index) != number)
-			continue;
-		pg_read_barrier();
-		sware_wait_for_key_lock(index,
-								pg_atomic_read_u64(
-												   &direct_inserts[i].fingerprint));
-	}
+		(void) raise_activity(activity_of(index));
 }
 
 /* Does a seat belong to this session? */
@@ -599,7 +505,7 @@ sware_key_needs_no_look_up(SwareStager *stager, Relation index,
 /*
  * Begin to look for the bound: return the activity that it will hold for, and
  * in *has_company whether there are other stagers.  The caller then calls
- * sware_wait_for_direct_inserts, reads the largest entry, and calls
+ * sware_wait_for_locked_keys, reads the largest entry, and calls
  * sware_set_bound.
  */
 uint64

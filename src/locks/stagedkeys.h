@@ -52,9 +52,9 @@
  * would have to look within that moment; then the deadlock detector ends one
  * of the two transactions.
  *
- * To find the bound, a stager reads the activity, waits until all direct
- * inserts that are under way have released their keys' locks, and then reads
- * the largest entry of buffer and tree.  A direct insert raises the activity
+ * To find the bound, a stager reads the activity, waits until all keys of the
+ * index that are locked have been unlocked, and then reads the largest entry of
+ * buffer and tree.  A direct insert raises the activity
  * while it holds its key's lock.  So if it has raised the activity before the
  * stager reads it, but has not stored its entry yet, the stager waits for it.
  * If there is no other stager after the activity was read, step 1 need not look
@@ -142,21 +142,13 @@ extern void sware_staged_keys_request_memory(void);
 extern void sware_staged_keys_attach(void);
 
 /*
- * Announce a direct insert: show its index and key in shared memory, where a
- * stager that looks for its bound finds it (sware_wait_for_direct_inserts), and
- * raise the index's activity.  Or revoke that: show it no longer.  A session
- * that makes one change within another (changes.h) shows an insert for each of
- * them; these are about the innermost.  Both are called with the key locked.
- * Raise no errors.
+ * Raise the activity of an index, if it has one.  A direct insert calls this
+ * with its key locked.  The key lock names the index before: so a stager that
+ * has read the activity before notices that it was raised, and one that reads
+ * it afterwards waits for the key lock.  Raises no errors, but may read the
+ * metapage.
  */
-extern void sware_announce_direct_insert(Relation index, uint64 fingerprint);
-extern void sware_revoke_direct_insert(void);
-
-/*
- * Revoke what is still shown of changes that an error has ended.  Called after
- * sware_forget_changes.  Raises no errors.
- */
-extern void sware_revoke_failed_direct_inserts(void);
+extern void sware_raise_activity(Relation index);
 
 /*
  * Return the running transaction of another session that has staged a key with
@@ -188,7 +180,6 @@ extern bool sware_key_is_above_bound(SwareStager *stager, Relation index,
 									 const Datum *values, const bool *isnull);
 extern bool sware_key_needs_no_look_up(SwareStager *stager, Relation index,
 									   uint64 fingerprint);
-extern void sware_wait_for_direct_inserts(Relation index);
 extern uint64 sware_begin_bound(SwareStager *stager, bool *has_company);
 extern void sware_set_bound(SwareStager *stager, Relation index,
 							IndexTuple largest, uint64 activity,

@@ -44,10 +44,7 @@ static void
 forget_changes(SubTransactionId subtransaction)
 {
 	sware_release_key_lock();
-	if (sware_change_count == 0)
-		return;
 	sware_forget_changes(subtransaction);
-	sware_revoke_failed_direct_inserts();
 }
 
 static void

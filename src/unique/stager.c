@@ -94,7 +94,7 @@ search_bound(SwareStager *stager, Relation index)
 	stager->rowsBeforeSearch = stager->pause;
 	stager->rowsSaved = 0;
 
-	sware_wait_for_direct_inserts(index);
+	sware_wait_for_locked_keys(index);
 	SWARE_FAULT_POINT("bound-begins");
 	(void) sware_largest_entries(index, &largest, 1);
 	sware_set_bound(stager, index, largest, activity, has_company);

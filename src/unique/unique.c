@@ -378,7 +378,7 @@ sware_search_frontier(Relation index)
 	/* a stager that comes from now on raises the frontier */
 	if (taking == 0 || sware_index_has_stagers(index))
 		return;
-	sware_wait_for_direct_inserts(index);
+	sware_wait_for_locked_keys(index);
 	SWARE_FAULT_POINT("frontier-taken");
 	count = sware_largest_entries(index, entries, SWARE_FRONTIER_ENTRIES);
 	SWARE_FAULT_POINT("frontier-found");

@@ -17,7 +17,7 @@
  *	 floor, numbers,	number, or for both keys
  *	 taking
  *	 direct				lock_free_key, insert_unique (am/insert.c)
- *	 shown				DirectInsert (locks/stagedkeys.c)
+ *	 named				the index that a KeyLock names (locks/keylock.c)
  *	 stager				search_bound is left out: each key is locked and
  *						looked up (admit_with_look_up, unique/stager.c)
  *	 publish			send, tell_of_stored (staging/publish.c)
@@ -59,7 +59,7 @@ bool has_room;
 byte taking;
 
 byte key_lock[KEYS + 1] = NOBODY;
-byte shown[2];					/* by each direct insert; 0: nothing */
+bool named[KEYS + 1];			/* by the lock; it may be another index's next */
 byte registered;
 byte stagers;
 bool stager_has_ended;
@@ -136,6 +136,23 @@ inline take()
 	taking++
 }
 
+inline release(key)
+{
+	atomic {
+		named[key] = named[key] && key_lock[key] != me;
+		key_lock[key] = (key_lock[key] == me -> NOBODY : key_lock[key])
+	}
+}
+
+inline wait_for_lock(key)
+{
+	holder = key_lock[key];
+	if
+	:: atomic { holder == NOBODY || !named[key] -> holder = NOBODY }
+	:: atomic { holder != NOBODY && key_lock[key] != holder -> holder = NOBODY }
+	fi
+}
+
 proctype direct(byte me; byte key)
 {
 	bool is_beyond;
@@ -146,8 +163,8 @@ next:
 #ifndef WITHOUT_KEY_IS_LOCKED
 	atomic { key_lock[key] == NOBODY -> key_lock[key] = me }
 #endif
-#ifndef WITHOUT_ANNOUNCED_BEFORE_ADDED
-	shown[me] = key;
+#ifndef WITHOUT_NAMED_BEFORE_ADDED
+	named[key] = true;
 #endif
 #ifdef WITHOUT_REGISTER_BEFORE_FRONTIER
 	atomic { pass(key) }
@@ -163,8 +180,8 @@ next:
 	/* sware_pass_frontier */
 	atomic { pass(key) }
 #endif
-#ifdef WITHOUT_ANNOUNCED_BEFORE_ADDED
-	shown[me] = key;
+#ifdef WITHOUT_NAMED_BEFORE_ADDED
+	named[key] = true;
 #endif
 	atomic {
 		is_found = !is_beyond && (stored & BIT(key)) != 0;
@@ -179,14 +196,10 @@ next:
 	}
 	goto unlock;
 waits:
-	atomic {
-		shown[me] = 0;
-		key_lock[key] = (key_lock[key] == me -> NOBODY : key_lock[key])
-	}
+	release(key);
 	stager_has_ended -> goto next;
 unlock:
-	shown[me] = 0;
-	atomic { key_lock[key] = (key_lock[key] == me -> NOBODY : key_lock[key]) };
+	release(key);
 	users--
 }
 
@@ -195,7 +208,7 @@ proctype searcher()
 {
 	byte its_taking;
 	byte largest;
-	byte waits_for;
+	byte holder = NOBODY;
 
 	atomic { !is_exclusive -> users++ };
 #ifdef WITHOUT_TAKEN_FIRST
@@ -209,15 +222,8 @@ proctype searcher()
 	fi;
 #endif
 #ifndef WITHOUT_INSERTS_ARE_WAITED_FOR
-	waits_for = shown[0];
-	atomic {
-		waits_for == 0 || key_lock[waits_for] == NOBODY ->
-		waits_for = shown[1]
-	};
-	atomic {
-		waits_for == 0 || key_lock[waits_for] == NOBODY ->
-		waits_for = 0
-	};
+	wait_for_lock(1);
+	wait_for_lock(2);
 #endif
 #ifndef WITHOUT_TAKEN_FIRST
 	largest = stored;
@@ -280,6 +286,7 @@ proctype stager(byte me)
 	atomic { !is_exclusive -> users++ };
 	stagers++;
 	atomic { key_lock[2] == NOBODY -> key_lock[2] = me };
+	named[2] = true;
 	registered = registered | BIT(2);
 	atomic {
 		if
@@ -287,7 +294,7 @@ proctype stager(byte me)
 		:: else -> is_staged = true
 		fi
 	};
-	key_lock[2] = NOBODY;
+	release(2);
 	if
 	:: is_staged ->
 #ifdef WITHOUT_REGISTERED_UNTIL_RAISED

@@ -15,7 +15,7 @@
  *	 wake					ConditionVariableBroadcast
  *	 inserter				sware_lock_key, sware_unlock_key; with an error
  *							sware_release_key_lock (locks/keylock.c)
- *	 watcher				sware_wait_for_key_lock (locks/keylock.c)
+ *	 watcher				sware_wait_for_locked_keys (locks/keylock.c)
  *
  * Two sessions take the lock twice, and may fail while they hold it; a third one waits
  * for its release once.

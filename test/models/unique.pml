@@ -7,8 +7,8 @@
  * nbtree none would wait in a circle, neither for transactions nor for anything that
  * the deadlock detector does not see.
  *
- * What is in `atomic` is one step.  What a session writes to the register, and where
- * it says what it inserts, waits in its store buffer until the processor writes it to
+ * What is in `atomic` is one step.  What a session writes to the register, and the
+ * index that it names in a key lock, waits in its store buffer until the processor writes it to
  * memory, in order but at any time, or a barrier waits for that; so x86 has it, and
  * what the code needs beyond that, on other processors, is not modelled.  An atomic
  * increment is a barrier, and so is whatever takes or releases a lock.
@@ -16,12 +16,13 @@
  *	 here					in the code
  *	 ----------------------	-------------------------------------------------
  *	 registered				the set of keys of a seat (locks/keyset.c)
- *	 shown					DirectInsert (locks/stagedkeys.c)
+ *	 named					the index that a KeyLock names (locks/keylock.c)
  *	 activity, stagers		Activity (locks/stagedkeys.c)
  *	 key_lock				sware_lock_key (locks/keylock.c)
  *	 direct					lock_free_key, insert_unique (am/insert.c)
- *	 search_bound			search_bound (unique/stager.c), sware_begin_bound,
- *							sware_wait_for_direct_inserts (locks/stagedkeys.c)
+ *	 search_bound			search_bound (unique/stager.c), sware_begin_bound
+ *							(locks/stagedkeys.c), sware_wait_for_locked_keys
+ *							(locks/keylock.c)
  *	 fast					admit_above_bound (unique/stager.c),
  *							sware_key_needs_no_look_up (locks/stagedkeys.c)
  *	 slow					admit_with_look_up (unique/stager.c)
@@ -54,7 +55,7 @@ mtype = { RUNNING, COMMITTED, ABORTED };
 
 /* memory, and the store buffers before it */
 #define REGISTERED(session, key)	((session) * 3 + (key))
-#define SHOWN(session)				((session) * 3)
+#define NAMED(key)					((key) * 3 - 3)
 byte memory[SESSIONS * 3];
 chan store_buffer[SESSIONS] = [2] of { byte, byte };
 
@@ -182,6 +183,12 @@ inline find_registered(and_look_up)
 	od
 }
 
+/* The lock may be another index's next. */
+inline unlock()
+{
+	atomic { BARRIER -> memory[NAMED(key)] = 0; key_lock[key] = NOBODY }
+}
+
 inline forget_keys()
 {
 	memory[REGISTERED(me, 1)] = 0;
@@ -285,18 +292,15 @@ stage:
 #ifndef WITHOUT_INSERTS_ARE_WAITED_FOR
 	do
 	:: atomic {
-			i < SESSIONS ->
-			if
-			:: i != me && memory[SHOWN(i)] -> other = memory[SHOWN(i)]
-			:: else
-			fi;
-			i++
+			i < KEYS ->
+			i++;
+			other = key_lock[i]
 		}
 		if
-		:: other == NOBODY
-		:: atomic { other != NOBODY && IS_FREE(other) && BARRIER -> other = NOBODY }
+		:: atomic { other == NOBODY || !memory[NAMED(i)] -> other = NOBODY }
+		:: atomic { other != NOBODY && key_lock[i] != other && BARRIER -> other = NOBODY }
 		fi
-	:: i == SESSIONS -> break
+	:: i == KEYS -> i = 0; break
 	od;
 #endif
 	atomic {
@@ -352,11 +356,12 @@ slow:
 	atomic {
 #ifndef WITHOUT_STAGED_KEY_IS_LOCKED
 		IS_FREE(key) && BARRIER -> key_lock[key] = me;
+		STORE(NAMED(key), 1);
 #endif
 		STORE(REGISTERED(me, key), 1)
 	}
 #ifdef WITHOUT_DECIDED_UNDER_LOCK
-	atomic { BARRIER -> key_lock[key] = NOBODY }
+	unlock()
 #endif
 	BARRIER;
 	find_registered(true);
@@ -368,7 +373,7 @@ slow:
 #endif
 #ifndef WITHOUT_STAGED_KEY_IS_LOCKED
 #ifndef WITHOUT_DECIDED_UNDER_LOCK
-	atomic { BARRIER -> key_lock[key] = NOBODY }
+	unlock()
 #endif
 #endif
 	atomic {
@@ -406,7 +411,7 @@ direct:
 #endif
 #endif
 #endif
-		STORE(SHOWN(me), key)
+		STORE(NAMED(key), 1)
 	}
 #ifndef WITHOUT_RAISED_BEFORE_REGISTER_IS_READ
 	atomic {
@@ -449,12 +454,11 @@ direct:
 		}
 	:: other != NOBODY || is_duplicate
 	fi;
-	STORE_AT_ONCE(SHOWN(me), 0);
 #ifndef WITHOUT_KEY_IS_LOCKED
 	atomic {
 		BARRIER ->
 		if
-		:: key_lock[key] == me -> key_lock[key] = NOBODY
+		:: key_lock[key] == me -> memory[NAMED(key)] = 0; key_lock[key] = NOBODY
 		:: else
 		fi
 	}
