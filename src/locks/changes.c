@@ -21,7 +21,7 @@ typedef struct Change
 	SubTransactionId subtransaction;	/* in which the change began */
 } Change;
 
-static Change changes[MAX_CHANGES];	/* the innermost one comes last */
+static Change changes[MAX_CHANGES]; /* the innermost one comes last */
 int			sware_change_count = 0;
 
 /*

@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include "utils/memutils.h"
+
 #include "keys/bytehash.h"
 #include "locks/keyset.h"
 
@@ -14,20 +16,22 @@
 #define GROUP_BITS		6
 #define GROUP_SIZE		(2 * sizeof(uint64))
 
-/*
- * Values of places that have no fingerprint or group: one that was never used,
- * and, in a plain table, one whose fingerprint was removed.
- */
+/* the value of a place that has no fingerprint or group */
 #define NEVER_USED		UINT64CONST(0)
-#define REMOVED			UINT64CONST(1)
 
 /*
  * a table that has used this number of its places is replaced by a larger one
  */
 #define FILLED(places)	((places) / 4 * 3)
 
-/* Memory is asked for this number of fingerprints at a time. */
-#define FILL_BATCH		64
+/* When a table is filled, memory is asked for this number of places ahead. */
+#define FETCHED_AHEAD	16
+
+/*
+ * A plain table of this number of chunks has a filter: then it is too large for
+ * the processor's cache.
+ */
+#define CHUNKS_BEFORE_FILTER	16
 
 /*
  * all sets together have at most this number of chunks; zones have the others
@@ -50,17 +54,14 @@ sware_key_sets_chunk_count(void)
 }
 
 /*
- * Make a set empty that has no table.  `is_exact`: its fingerprints are integer
- * keys as they are, and not hashes.
+ * Make a set empty that has no table.  `has_groups`: its fingerprints are
+ * integer keys as they are, and not hashes.
  */
 void
-sware_key_set_init(SwareKeySet *set, bool is_exact)
+sware_key_set_init(SwareKeySet *set, bool has_groups)
 {
 	memset(set, 0, sizeof(SwareKeySet));
-	set->isExact = is_exact;
-	set->hasGroups = is_exact;
-	set->smallest = PG_INT64_MAX;
-	set->largest = PG_INT64_MIN;
+	set->hasGroups = has_groups;
 }
 
 /* the value in a table that stands for a fingerprint, or for its group */
@@ -70,18 +71,15 @@ table_value(const SwareKeySet *set, uint64 fingerprint)
 	if (set->hasGroups)
 		return (fingerprint >> GROUP_BITS) + 1;
 
-	/* 0 and 1 have a meaning of their own */
-	return fingerprint <= REMOVED ? fingerprint + 2 : fingerprint;
+	/* 0 has a meaning of its own */
+	return fingerprint == NEVER_USED ? 1 : fingerprint;
 }
 
-/*
- * Has a fingerprint a place of its own, behind all others of a plain table?
- * Those have that whose values stand for other fingerprints, too.
- */
+/* Has a fingerprint a place of its own, behind all others of a plain table? */
 static inline bool
 has_own_place(const SwareKeySet *set, uint64 fingerprint)
 {
-	return unlikely(fingerprint <= REMOVED) && !set->hasGroups;
+	return unlikely(fingerprint == NEVER_USED) && !set->hasGroups;
 }
 
 /* the bit that stands for a fingerprint in its group's bitmap */
@@ -127,12 +125,19 @@ find(const SwareKeySet *set, uint64 value)
 	}
 }
 
+/* Ask for the memory of the place where the search for a value begins. */
+static inline void
+prefetch(const SwareKeySet *set, uint64 value)
+{
+	__builtin_prefetch((void *) place_address(set, first_place(set, value)), 1);
+}
+
 /* Like find, for the value of a fingerprint. */
 static inline volatile uint64 *
 find_fingerprint(const SwareKeySet *set, uint64 fingerprint)
 {
 	return has_own_place(set, fingerprint) ?
-		place_address(set, set->places + fingerprint) :
+		place_address(set, set->places) :
 		find(set, table_value(set, fingerprint));
 }
 
@@ -192,12 +197,34 @@ add_to_table(SwareKeySet *set, volatile uint64 *address, uint64 fingerprint)
 	return true;
 }
 
-/* Add a fingerprint to a new table, which has room for it. */
+/*
+ * Add a fingerprint to a set's filter.  Returns true if it is certain that it
+ * was not there.
+ */
+static inline bool
+add_to_filter(SwareKeySet *set, uint64 fingerprint)
+{
+	uint64		mixed = sware_mix(fingerprint);
+	uint64	   *word =
+		&set->filter[(uint64) (uint32) mixed * (set->places / 8) >> 32];
+	uint64		bits = UINT64CONST(1) << (mixed >> 32 & 63) |
+		UINT64CONST(1) << (mixed >> 38 & 63) |
+		UINT64CONST(1) << (mixed >> 44 & 63) |
+		UINT64CONST(1) << (mixed >> 50 & 63);
+	bool		is_new = (*word & bits) != bits;
+
+	*word |= bits;
+	return is_new;
+}
+
+/* Add a fingerprint to a new table, which has room for it, and its filter. */
 static void
 copy_to_table(SwareKeySet *set, uint64 fingerprint)
 {
 	if (add_to_table(set, find_fingerprint(set, fingerprint), fingerprint))
 		set->count++;
+	if (set->filter)
+		(void) add_to_filter(set, fingerprint);
 }
 
 /*
@@ -206,11 +233,8 @@ copy_to_table(SwareKeySet *set, uint64 fingerprint)
 static void
 copy_table(const SwareKeySet *from, SwareKeySet *to)
 {
-	for (uint64 own = 0; own <= REMOVED && !from->hasGroups; own++)
-	{
-		if (*find_fingerprint(from, own) != NEVER_USED)
-			copy_to_table(to, own);
-	}
+	if (!from->hasGroups && *place_address(from, from->places) != NEVER_USED)
+		copy_to_table(to, 0);
 	for (uint32 place = 0; place < from->places; place++)
 	{
 		volatile uint64 *address = place_address(from, place);
@@ -219,10 +243,7 @@ copy_table(const SwareKeySet *from, SwareKeySet *to)
 		if (value == NEVER_USED)
 			continue;
 		if (!from->hasGroups)
-		{
-			if (value != REMOVED)
-				copy_to_table(to, value);
-		}
+			copy_to_table(to, value);
 		else if (to->hasGroups)
 		{
 			volatile uint64 *copy = find(to, value);
@@ -243,8 +264,9 @@ copy_table(const SwareKeySet *from, SwareKeySet *to)
 }
 
 /*
- * Give a set a new table of this number of chunks; the caller keeps the old
- * one. Returns false, with no table in the set, if there is no room.
+ * Give a set a new table of this number of chunks, and a filter if it is large;
+ * the caller keeps the old ones. Returns false, with no table in the set, if
+ * there is no room.  Without memory for a filter there is none.
  */
 static bool
 allocate(SwareKeySet *set, uint32 chunk_count)
@@ -261,19 +283,27 @@ allocate(SwareKeySet *set, uint32 chunk_count)
 	Assert(set->allocation.chunks == chunk_count);
 	sware_pool_clear(&set->allocation);
 	set->places = set->hasGroups ? sware_pool_bytes(chunk_count) / GROUP_SIZE :
-		sware_pool_bytes(chunk_count) / sizeof(uint64) - (REMOVED + 1);
+		sware_pool_bytes(chunk_count) / sizeof(uint64) - 1;
 	set->usedPlaces = 0;
 	set->count = 0;
 	set->latestGroup = NULL;
+	set->filter = NULL;
+	if (!set->hasGroups && chunk_count >= CHUNKS_BEFORE_FILTER)
+		set->filter =
+			MemoryContextAllocExtended(TopTransactionContext, set->places,
+									   MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM |
+									   MCXT_ALLOC_ZERO);
 	return true;
 }
 
-/* Free a table that other backends do not find any more. */
+/* Free the table and filter of a set, which other backends do not find. */
 static void
-free_allocation(const SwareAllocation *allocation)
+free_table(const SwareKeySet *set)
 {
-	sware_pool_free(allocation);
-	pg_atomic_fetch_sub_u32(chunks_of_all, allocation->chunks);
+	sware_pool_free(&set->allocation);
+	pg_atomic_fetch_sub_u32(chunks_of_all, set->allocation.chunks);
+	if (set->filter)
+		pfree(set->filter);
 }
 
 /*
@@ -282,12 +312,12 @@ free_allocation(const SwareAllocation *allocation)
 static void
 replace(SwareKeySet *set, LWLock *lock, const SwareKeySet *other)
 {
-	SwareAllocation allocation = set->allocation;
+	SwareKeySet old = *set;
 
 	LWLockAcquire(lock, LW_EXCLUSIVE);
 	*set = *other;
 	LWLockRelease(lock);
-	free_allocation(&allocation);
+	free_table(&old);
 }
 
 /*
@@ -305,21 +335,11 @@ grow(SwareKeySet *set, LWLock *lock)
 		return false;
 	if (set->allocation.chunks > 0)
 		copy_table(set, &larger);
+	for (uint32 i = 0; larger.filter && i < larger.recentCount; i++)
+		(void) add_to_filter(&larger, larger.recent[i]);
 	larger.count = set->count;
 	replace(set, lock, &larger);
 	return true;
-}
-
-/* Let a set's smallest and largest fingerprint include another one. */
-static inline void
-widen_bounds(SwareKeySet *set, uint64 fingerprint)
-{
-	int64		number = (int64) fingerprint;
-
-	if (number < set->smallest)
-		set->smallest = number;
-	if (number > set->largest)
-		set->largest = number;
 }
 
 /*
@@ -335,9 +355,56 @@ find_group(SwareKeySet *set, uint64 value)
 }
 
 /*
- * Add a fingerprint to a set of this backend's.  Other backends find it after
- * the caller's next memory barrier.  Takes the lock exclusively if the table
- * has to grow; the caller does not hold it.
+ * Move the recent fingerprints of a set to its table.  Other backends find them
+ * all the time.  Returns false, with nothing changed, if there is no room.
+ * Takes the lock exclusively if the table has to grow.
+ */
+static bool
+move_recent(SwareKeySet *set, LWLock *lock)
+{
+	uint32		count = set->recentCount;
+
+	while (set->usedPlaces + count > FILLED(set->places))
+	{
+		if (!grow(set, lock))
+			return false;
+	}
+	for (uint32 i = 0; i < count; i++)
+		prefetch(set, set->recent[i]);
+	for (uint32 i = 0; i < count; i++)
+		(void) add_to_table(set, find(set, set->recent[i]), set->recent[i]);
+	/* in the table before they leave the array */
+	pg_write_barrier();
+	set->recentCount = 0;
+	return true;
+}
+
+/*
+ * Add a fingerprint to the recent ones of a set, which has a filter, and issue
+ * a memory barrier.  Returns false, with nothing changed, if it may be in the
+ * set already.
+ *
+ * The filter is looked at after the barrier, so that the processor need not
+ * wait for its memory, which is not always in the cache.
+ */
+static inline bool
+add_to_recent(SwareKeySet *set, uint64 fingerprint)
+{
+	set->recent[set->recentCount] = fingerprint;
+	/* written before it is in use */
+	pg_write_barrier();
+	*(volatile uint32 *) &set->recentCount += 1;
+	pg_memory_barrier();
+	if (likely(add_to_filter(set, fingerprint)))
+		return true;
+	set->recentCount--;
+	return false;
+}
+
+/*
+ * Add a fingerprint to a set of this backend's, and issue a memory barrier.
+ * Takes the lock exclusively if the table has to grow; the caller does not hold
+ * it.
  */
 SwareKeySetResult
 sware_key_set_add(SwareKeySet *set, LWLock *lock, uint64 fingerprint)
@@ -347,6 +414,15 @@ sware_key_set_add(SwareKeySet *set, LWLock *lock, uint64 fingerprint)
 
 	if (unlikely(set->allocation.chunks == 0) && !grow(set, lock))
 		return SWARE_KEY_HAS_NO_ROOM;
+	if (set->filter && !has_own_place(set, fingerprint) &&
+		(likely(set->recentCount < SWARE_RECENT_KEYS) ||
+		 move_recent(set, lock)) &&
+		set->filter &&			/* that of a new table */
+		likely(add_to_recent(set, fingerprint)))
+	{
+		set->count++;
+		return SWARE_KEY_ADDED;
+	}
 
 	value = table_value(set, fingerprint);
 	if (unlikely(set->recentCount > 0) && is_among_recent(set, fingerprint))
@@ -359,125 +435,41 @@ sware_key_set_add(SwareKeySet *set, LWLock *lock, uint64 fingerprint)
 			return SWARE_KEY_HAS_NO_ROOM;
 		address = find_fingerprint(set, fingerprint);
 	}
-	widen_bounds(set, fingerprint);
 	if (!add_to_table(set, address, fingerprint))
 		return SWARE_KEY_IS_THERE;
+	if (set->filter)			/* it may be a new one */
+		(void) add_to_filter(set, fingerprint);
 	set->count++;
+	pg_memory_barrier();
 	return SWARE_KEY_ADDED;
 }
 
 /*
- * Move the recent fingerprints of a set to its table.  Other backends find them
- * all the time.  Returns false, with nothing changed, if there is no room.
- * Takes the lock exclusively if the table has to grow.
- */
-bool
-sware_key_set_move_recent(SwareKeySet *set, LWLock *lock)
-{
-	uint32		count = set->recentCount;
-	volatile uint64 *addresses[SWARE_RECENT_KEYS];
-
-	while (set->usedPlaces + count > FILLED(set->places))
-	{
-		if (!grow(set, lock))
-			return false;
-	}
-	for (uint32 i = 0; i < count; i++)
-	{
-		addresses[i] = place_address(set, first_place(set, set->recent[i]));
-		__builtin_prefetch((void *) addresses[i], 1);
-	}
-	for (uint32 i = 0; i < count; i++)
-	{
-		uint64		value = set->recent[i];
-
-		if (value == REMOVED)
-			continue;
-		if (*addresses[i] != NEVER_USED)
-			addresses[i] = find(set, value);
-		(void) add_to_table(set, addresses[i], value);
-	}
-	/* in the table before they leave the array */
-	pg_write_barrier();
-	set->recentCount = 0;
-	return true;
-}
-
-/*
- * Like sware_key_set_add, but the caller knows that the fingerprint is not in
- * the set.
- */
-SwareKeySetResult
-sware_key_set_add_new(SwareKeySet *set, LWLock *lock, uint64 fingerprint)
-{
-	if (unlikely(set->allocation.chunks == 0 || set->hasGroups ||
-				 has_own_place(set, fingerprint)))
-		return sware_key_set_add(set, lock, fingerprint);
-	if (unlikely(set->recentCount == SWARE_RECENT_KEYS) &&
-		!sware_key_set_move_recent(set, lock))
-		return SWARE_KEY_HAS_NO_ROOM;
-
-	widen_bounds(set, fingerprint);
-	set->recent[set->recentCount] = table_value(set, fingerprint);
-	/* written before it is in use */
-	pg_write_barrier();
-	*(volatile uint32 *) &set->recentCount += 1;
-	set->count++;
-	return SWARE_KEY_ADDED;
-}
-
-/*
- * Remove a fingerprint from the recent ones of a set.  Returns false if it is
- * not there.
- */
-static bool
-remove_from_recent(SwareKeySet *set, uint64 fingerprint)
-{
-	uint64		value = table_value(set, fingerprint);
-
-	if (has_own_place(set, fingerprint))
-		return false;
-	/* the latest one is the most likely */
-	for (uint32 i = set->recentCount; i-- > 0;)
-	{
-		if (set->recent[i] == value)
-		{
-			*(volatile uint64 *) &set->recent[i] = REMOVED;
-			return true;
-		}
-	}
-	return false;
-}
-
-/*
- * Remove a fingerprint from a set of this backend's, if it is there.  No
- * locks.
+ * Remove the fingerprint that was added last from a set of this backend's.  No
+ * locks.  Nothing was added behind it in the table, so its place is as if it
+ * had never been used.
  */
 void
 sware_key_set_remove(SwareKeySet *set, uint64 fingerprint)
 {
 	volatile uint64 *address;
 
-	if (set->allocation.chunks == 0)
-		return;
-	if (remove_from_recent(set, fingerprint))
+	set->count--;
+	if (set->recentCount > 0 &&
+		set->recent[set->recentCount - 1] == fingerprint)
 	{
-		set->count--;
+		set->recentCount--;
 		return;
 	}
 	address = find_fingerprint(set, fingerprint);
-	if (*address != table_value(set, fingerprint))
-		return;
-	set->count--;
+	Assert(*address == table_value(set, fingerprint));
 	if (set->hasGroups)
 		address[1] &= ~member_bit(fingerprint);
-	else if (has_own_place(set, fingerprint))
+	else
 	{
 		*address = NEVER_USED;
 		set->usedPlaces--;
 	}
-	else
-		*address = REMOVED;
 }
 
 /*
@@ -490,10 +482,6 @@ sware_key_set_contains(const SwareKeySet *set, uint64 fingerprint)
 	volatile uint64 *address;
 
 	if (set->allocation.chunks == 0)
-		return false;
-	if (set->isExact &&
-		((int64) fingerprint < ((volatile const SwareKeySet *) set)->smallest ||
-		 (int64) fingerprint > ((volatile const SwareKeySet *) set)->largest))
 		return false;
 	if (is_among_recent(set, fingerprint))
 		return true;
@@ -521,22 +509,6 @@ sware_key_set_has_room(const SwareKeySet *set, int64 count)
 }
 
 /*
- * Ask for the memory of the places of several fingerprints in a set's table, so
- * that it is there when they are added.
- */
-static void
-prefetch_places(const SwareKeySet *set, const uint64 *fingerprints, int count)
-{
-	for (int i = 0; i < count; i++)
-	{
-		uint64		value = table_value(set, fingerprints[i]);
-
-		__builtin_prefetch((void *) place_address(set, first_place(set, value)),
-						   1);
-	}
-}
-
-/*
  * Replace all fingerprints of a set of this backend's by others, in a table
  * that is no larger than the old one.  Returns false, with nothing changed, if
  * there is no room.  A subset of the set's own fingerprints always fits into
@@ -549,8 +521,7 @@ sware_key_set_fill(SwareKeySet *set, LWLock *lock,
 	SwareKeySet other;
 	uint32		chunk_count = 1;
 
-	sware_key_set_init(&other, set->isExact);
-	other.hasGroups = set->hasGroups;
+	sware_key_set_init(&other, set->hasGroups);
 	if (count == 0)
 	{
 		replace(set, lock, &other);
@@ -573,15 +544,13 @@ sware_key_set_fill(SwareKeySet *set, LWLock *lock,
 		return false;
 	for (int64 i = 0; i < count; i++)
 	{
-		if (i % FILL_BATCH == 0)
-			prefetch_places(&other, fingerprints + i,
-							Min(FILL_BATCH, count - i));
 		if (other.usedPlaces > FILLED(other.places) + SWARE_RECENT_KEYS)
 		{
-			free_allocation(&other.allocation);
+			free_table(&other);
 			return false;
 		}
-		widen_bounds(&other, fingerprints[i]);
+		if (i + FETCHED_AHEAD < count)
+			prefetch(&other, table_value(&other, fingerprints[i + FETCHED_AHEAD]));
 		copy_to_table(&other, fingerprints[i]);
 	}
 	replace(set, lock, &other);

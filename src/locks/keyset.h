@@ -13,9 +13,9 @@
  *
  *	groups	each place has the number of a group of 64 successive fingerprints,
  *			and a bitmap of those that are there: 16 bytes
- *	plain	each place has a fingerprint: 8 bytes.  The fingerprints 0 and 1
- *			have places of their own behind the others, since these numbers
- *			mark places without a fingerprint
+ *	plain	each place has a fingerprint: 8 bytes.  The fingerprint 0 has a place of
+ *			its own behind the others, since this number marks places that were
+ *			never used
  *
  * Exact fingerprints are kept in groups at first: keys that lie close together
  * share a group, so a load in order stays within the processor's cache.  When
@@ -23,11 +23,14 @@
  * plain.
  *
  * A large plain table is beyond the processor's caches, and each fingerprint
- * has another place in it.  So a fingerprint that is known to be new, without a
- * look at the table, is put into an array first, among the *recent* ones.  When
- * the array is full, they move to the table together: then the processor gets
- * the memory of all their places at the same time.  Other backends look into
- * the array before the table, so a fingerprint that moves meanwhile is found.
+ * has another place in it.  So the set of such a table has a *filter* in its
+ * owner's memory, of an eighth of the size.  It is a blocked Bloom filter: it
+ * says of a fingerprint either that it is new, or nothing.  Without a look at
+ * the table, a new one is put into an array first, among the *recent* ones.
+ * When the array is full, they move to the table together: then the processor
+ * gets the memory of all their places at the same time.  Other backends look
+ * into the array before the table, so a fingerprint that moves meanwhile is
+ * found.
  *
  * All key sets together use at most half of the pool.  No function here raises
  * an error.
@@ -48,22 +51,19 @@ typedef struct SwareKeySet
 	/* read by all backends */
 	SwareAllocation allocation; /* the table; no chunks: there is none */
 	uint32		places;			/* how many the table has */
-	bool		isExact;		/* the fingerprints are integer keys */
 	bool		hasGroups;		/* the shape of the table */
-	int64		smallest;		/* if isExact: no fingerprint is below this */
-	int64		largest;		/* ... or above this */
-
 	uint32		recentCount;	/* how many of `recent` are in use */
 	uint64		recent[SWARE_RECENT_KEYS];	/* values that are in the set, but
 											 * not in its table, which is
-											 * plain; or REMOVED */
+											 * plain */
 
 	/* used by the owner only */
-	uint32		usedPlaces;		/* of the table, those of removed fingerprints
-								 * included */
+	uint32		usedPlaces;		/* of the table */
 	uint64		count;			/* of fingerprints, the recent ones included */
 	volatile uint64 *latestGroup;	/* the place of the group that one was
 									 * added to last; NULL if there is none */
+	uint64	   *filter;			/* has all fingerprints; in
+								 * TopTransactionContext, or NULL */
 } SwareKeySet;
 
 typedef enum SwareKeySetResult
@@ -82,12 +82,9 @@ extern uint32 sware_key_sets_chunk_count(void);
 /* test modules call these, too */
 #pragma GCC visibility push(default)
 
-extern void sware_key_set_init(SwareKeySet *set, bool is_exact);
+extern void sware_key_set_init(SwareKeySet *set, bool has_groups);
 extern SwareKeySetResult sware_key_set_add(SwareKeySet *set, LWLock *lock,
 										   uint64 fingerprint);
-extern SwareKeySetResult sware_key_set_add_new(SwareKeySet *set, LWLock *lock,
-											   uint64 fingerprint);
-extern bool sware_key_set_move_recent(SwareKeySet *set, LWLock *lock);
 extern void sware_key_set_remove(SwareKeySet *set, uint64 fingerprint);
 extern bool sware_key_set_contains(const SwareKeySet *set, uint64 fingerprint);
 extern bool sware_key_set_has_room(const SwareKeySet *set, int64 count);

@@ -36,12 +36,6 @@
  */
 #define ACTIVITIES		256
 
-/*
- * A stager with this number of keys has a filter: then their table is too large
- * for the processor's cache.
- */
-#define KEYS_BEFORE_FILTER	16384
-
 /* the largest number of indexes that a session is a stager of at a time */
 #define MAX_OWN_STAGERS	16
 
@@ -329,7 +323,6 @@ sware_become_stager(Relation index)
 	stager->keys = &seats[seat].keys;
 	stager->lock = &locks[seat].lock;
 	stager->activity = activity;
-	stager->keysBeforeFilter = KEYS_BEFORE_FILTER;
 	stager->index = RelationGetRelid(index);
 	stager->first.comparison = column.comparison;
 	stager->first.descending = column.descending;
@@ -349,78 +342,6 @@ void
 sware_staged_keys_transaction_ends(void)
 {
 	give_up_seats();
-}
-
-/*
- * Free a stager's filter.  Another one is made when it has many more keys.
- * Without a filter each key that is registered would be looked for among the
- * recent ones, so these move to the table, if it has room.  Raises no errors.
- */
-static void
-drop_filter(SwareStager *stager)
-{
-	if (stager->filter)
-		sware_free_key_filter(stager->filter);
-	stager->filter = NULL;
-	(void) sware_key_set_move_recent(stager->keys, stager->lock);
-	stager->keysBeforeFilter = Max(KEYS_BEFORE_FILTER, stager->keys->count * 2);
-}
-
-/*
- * Register a key, and issue a memory barrier.  If the key is registered
- * already, or there is no memory for it, nothing changes; the result tells
- * which.
- */
-SwareKeySetResult
-sware_register_key(SwareStager *stager, const Datum *values,
-				   uint64 fingerprint)
-{
-	SwareKeySetResult result;
-
-	if (stager->filter == NULL)
-	{
-		result = sware_key_set_add(stager->keys, stager->lock, fingerprint);
-		pg_memory_barrier();
-		return result;
-	}
-
-	/*
-	 * The filter is looked at after the barrier, so that the processor need
-	 * not wait for its memory, which is not always in the cache.
-	 */
-	result = sware_key_set_add_new(stager->keys, stager->lock, fingerprint);
-	pg_memory_barrier();
-	if (result == SWARE_KEY_ADDED &&
-		unlikely(!sware_key_filter_add(stager->filter, values, fingerprint)))
-	{
-		sware_key_set_remove(stager->keys, fingerprint);
-		result = sware_key_set_add(stager->keys, stager->lock, fingerprint);
-		if (sware_key_filter_is_useless(stager->filter))
-			drop_filter(stager);
-		pg_memory_barrier();
-	}
-	return result;
-}
-
-/*
- * Make a filter of a stager's keys, if that is of use: they are those of the
- * given entries, which are in the order of their arrival.  Runs hash functions.
- */
-void
-sware_filter_keys(SwareStager *stager, Relation index, IndexTuple *entries,
-				  int64 count)
-{
-	drop_filter(stager);
-	stager->filter = sware_make_key_filter(index, entries, count);
-}
-
-/*
- * Remove a registered key whose entry will not be staged.  Raises no errors.
- */
-void
-sware_withdraw_key(SwareStager *stager, uint64 fingerprint)
-{
-	sware_key_set_remove(stager->keys, fingerprint);
 }
 
 /*
@@ -675,19 +596,7 @@ sware_keep_keys(SwareStager *stager, Relation index, IndexTuple *entries,
 				sware_integer_fingerprint(stager, values[0]) :
 				sware_fingerprint(index, values, isnull).value;
 	}
-	if (sware_key_set_fill(stager->keys, stager->lock, fingerprints, kept) &&
-		stager->filter)
-	{
-		SwareKeyFilter *filter = stager->filter;
-
-		/*
-		 * If a hash function raises an error, which a savepoint may catch,
-		 * the filter lacks keys, and must not be used.
-		 */
-		stager->filter = NULL;
-		sware_refill_key_filter(filter, index, entries, count);
-		stager->filter = filter;
-	}
+	(void) sware_key_set_fill(stager->keys, stager->lock, fingerprints, kept);
 	pfree(fingerprints);
 }
 
@@ -698,8 +607,6 @@ sware_keep_keys(SwareStager *stager, Relation index, IndexTuple *entries,
 void
 sware_forget_keys(SwareStager *stager)
 {
-	if (is_admitting(stager))
-		return;
-	sware_key_set_empty(stager->keys, stager->lock);
-	drop_filter(stager);
+	if (!is_admitting(stager))
+		sware_key_set_empty(stager->keys, stager->lock);
 }

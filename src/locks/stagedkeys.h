@@ -93,7 +93,6 @@
 
 #include "keys/abbreviation.h"
 #include "keys/searchkey.h"
-#include "locks/keyfilter.h"
 #include "locks/keyset.h"
 
 /* What a stager knows of a unique index.  In private memory. */
@@ -104,11 +103,6 @@ typedef struct SwareStager
 	SwareKeySet *keys;
 	LWLock	   *lock;			/* protects the keys, see keyset.h */
 	struct SwareActivity *activity;
-
-	/* which keys are not among those */
-	SwareKeyFilter *filter;		/* NULL if there is none */
-	uint64		keysBeforeFilter;	/* how many keys there must be until one
-									 * is made */
 
 	Oid			index;
 	SwareKeyColumn first;		/* how the first key column is compared */
@@ -172,10 +166,6 @@ extern bool sware_index_has_stagers(Relation index);
 
 /* Functions for stagers. */
 extern SwareStager *sware_become_stager(Relation index);
-extern SwareKeySetResult sware_register_key(SwareStager *stager,
-											const Datum *values,
-											uint64 fingerprint);
-extern void sware_withdraw_key(SwareStager *stager, uint64 fingerprint);
 extern bool sware_key_is_above_bound(SwareStager *stager, Relation index,
 									 const Datum *values, const bool *isnull);
 extern bool sware_key_needs_no_look_up(SwareStager *stager, Relation index,
@@ -194,24 +184,11 @@ extern void sware_forget_bound(SwareStager *stager);
 extern void sware_tell_of_stored(SwareStager *stager, Relation index,
 								 IndexTuple *entries, int64 count,
 								 bool in_order);
-extern void sware_filter_keys(SwareStager *stager, Relation index,
-							  IndexTuple *entries, int64 count);
 extern void sware_keep_keys(SwareStager *stager, Relation index,
 							IndexTuple *entries, int64 count);
 extern void sware_forget_keys(SwareStager *stager);
 
 extern void sware_staged_keys_transaction_ends(void);
-
-/*
- * Has a stager so many keys without a filter that sware_filter_keys should be
- * called?
- */
-static inline bool
-sware_stager_wants_filter(const SwareStager *stager)
-{
-	return unlikely(stager->keys->count >= stager->keysBeforeFilter) &&
-		stager->filter == NULL && !stager->keys->hasGroups;
-}
 
 /*
  * Return the fingerprint of a key that is one integer: the same as

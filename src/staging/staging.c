@@ -522,17 +522,6 @@ sware_set_stager(SwareStaging *staging, SwareStager *stager)
 }
 
 /*
- * Return pointers to what is staged, in the order of arrival, in an array
- * allocated in the current memory context.
- */
-IndexTuple *
-sware_staged_entries(SwareStaging *staging, int64 *count)
-{
-	*count = staging->count;
-	return sware_chain_entries(&staging->entries, staging->count);
-}
-
-/*
  * An index is about to be built: statements that insert into it find another
  * staging, since the build is another one.  Raises no errors.
  */

@@ -113,7 +113,6 @@ extern void sware_stage_entry(SwareStaging *staging, Relation index,
 extern SwareStaging *sware_find_staging(Relation index);
 extern SwareStager *sware_stager_of(SwareStaging *staging);
 extern void sware_set_stager(SwareStaging *staging, SwareStager *stager);
-extern IndexTuple *sware_staged_entries(SwareStaging *staging, int64 *count);
 extern void sware_publish_lower_part(SwareStaging *staging, Relation index);
 extern void sware_publish_index_slowly(Relation index);
 extern void sware_publish_all(void);

@@ -12,7 +12,6 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
-#include "utils/memutils.h"
 
 #include "base/faultpoint.h"
 #include "cursor/mergescan.h"
@@ -129,29 +128,28 @@ is_above_bound(SwareStager *stager, const SwareNewRow *row)
  */
 typedef enum Admission
 {
-	KEY_IS_ADMITTED,			/* its entry can be staged */
-	KEY_IS_REFUSED,				/* this session has registered it already, or
-								 * its entry cannot be staged */
-	KEY_NEEDS_ROOM,				/* there is no memory for it */
+	KEY_IS_ADMITTED = SWARE_KEY_ADDED,	/* its entry can be staged */
+	KEY_IS_REFUSED = SWARE_KEY_IS_THERE,	/* this session has registered it
+											 * already, or its entry cannot be
+											 * staged */
+	KEY_NEEDS_ROOM = SWARE_KEY_HAS_NO_ROOM,
 	KEY_MUST_WAIT,				/* another transaction must end first */
 	KEY_NEEDS_LOOK_UP			/* it is unknown whether another row has it */
 } Admission;
 
-/* Register a key, without looking for other rows that have it. */
+/*
+ * Register a key, without looking for other rows that have it.  Issues a memory
+ * barrier.
+ */
 static Admission
-register_key(SwareStager *stager, const SwareNewRow *row, uint64 fingerprint)
+register_key(SwareStager *stager, uint64 fingerprint)
 {
-	switch (sware_register_key(stager, row->values, fingerprint))
-	{
-		case SWARE_KEY_ADDED:
-			SWARE_FAULT_POINT("key-registered");
-			return KEY_IS_ADMITTED;
-		case SWARE_KEY_IS_THERE:
-			return KEY_IS_REFUSED;
-		case SWARE_KEY_HAS_NO_ROOM:
-			return KEY_NEEDS_ROOM;
-	}
-	pg_unreachable();
+	Admission	result =
+		(Admission) sware_key_set_add(stager->keys, stager->lock, fingerprint);
+
+	if (result == KEY_IS_ADMITTED)
+		SWARE_FAULT_POINT("key-registered");
+	return result;
 }
 
 /* Register a key that is above the bound. */
@@ -159,12 +157,12 @@ static Admission
 admit_above_bound(SwareStager *stager, const SwareNewRow *row,
 				  uint64 fingerprint)
 {
-	Admission	result = register_key(stager, row, fingerprint);
+	Admission	result = register_key(stager, fingerprint);
 
 	if (likely(result == KEY_IS_ADMITTED) &&
 		unlikely(!sware_key_needs_no_look_up(stager, row->index, fingerprint)))
 	{
-		sware_withdraw_key(stager, fingerprint);
+		sware_key_set_remove(stager->keys, fingerprint);
 		result = KEY_NEEDS_LOOK_UP;
 	}
 	return result;
@@ -177,7 +175,7 @@ look_up_and_register(SwareStager *stager, const SwareNewRow *row,
 					 uint32 *speculative_token)
 {
 	bool		is_unique;
-	Admission	result = register_key(stager, row, fingerprint);
+	Admission	result = register_key(stager, fingerprint);
 
 	if (result != KEY_IS_ADMITTED)
 		return result;
@@ -186,7 +184,7 @@ look_up_and_register(SwareStager *stager, const SwareNewRow *row,
 		*other = sware_look_up_key(row, &is_unique, speculative_token);
 	if (!TransactionIdIsValid(*other))
 		return KEY_IS_ADMITTED;
-	sware_withdraw_key(stager, fingerprint);
+	sware_key_set_remove(stager->keys, fingerprint);
 	return KEY_MUST_WAIT;
 }
 
@@ -308,33 +306,6 @@ may_stage(SwareStaging *staging, const SwareNewRow *row)
 	return result == KEY_IS_ADMITTED;
 }
 
-/*
- * Make a filter of the keys that are staged, if the stager wants one.  No key
- * is being admitted.  Runs hash functions, so no lightweight lock may be held.
- */
-static void
-make_filter_if_wanted(SwareStaging *staging, Relation index)
-{
-	SwareStager *stager = sware_stager_of(staging);
-	MemoryContext context;
-	MemoryContext caller;
-	IndexTuple *entries;
-	int64		count;
-
-	if (likely(stager == NULL || !sware_stager_wants_filter(stager)))
-		return;
-	context = AllocSetContextCreate(CurrentMemoryContext, "sware filter",
-									ALLOCSET_DEFAULT_SIZES);
-	caller = MemoryContextSwitchTo(context);
-	/* no hash function publishes the entries meanwhile */
-	sware_begin_change(index, SWARE_PUBLISHES);
-	entries = sware_staged_entries(staging, &count);
-	sware_filter_keys(stager, index, entries, count);
-	sware_end_change();
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(context);
-}
-
 bool
 sware_stage_unique(const SwareNewRow *row, IndexInfo *index_info)
 {
@@ -357,7 +328,6 @@ sware_stage_unique(const SwareNewRow *row, IndexInfo *index_info)
 		{
 			sware_stage_entry(staging, index, row->heap, row->values,
 							  row->isnull, row->tid);
-			make_filter_if_wanted(staging, index);
 			return true;
 		}
 	}

@@ -14,8 +14,7 @@
  *	 -----------------	-----------------------------------------------------
  *	 recent, count		recent, recentCount of SwareKeySet (locks/keyset.h)
  *	 table				its table; the n-th bit is that of key n
- *	 owner				sware_key_set_add_new, sware_key_set_move_recent
- *						(locks/keyset.c)
+ *	 owner				add_to_recent, move_recent (locks/keyset.c)
  *	 reader				sware_key_set_contains, is_among_recent
  *						(locks/keyset.c)
  */

@@ -19,6 +19,8 @@ AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 -- Fingerprints that share a place.
 CREATE FUNCTION sware_check_company() RETURNS void
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+CREATE FUNCTION sware_check_filter() RETURNS void
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
 -- Fills a set with more than it has room for; it must refuse.
 CREATE FUNCTION sware_overfill_key_set(is_exact bool) RETURNS void

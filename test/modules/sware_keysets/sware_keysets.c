@@ -25,6 +25,7 @@ PG_MODULE_MAGIC;
 PG_FUNCTION_INFO_V1(sware_compare_key_set);
 PG_FUNCTION_INFO_V1(sware_exhaust_key_sets);
 PG_FUNCTION_INFO_V1(sware_check_company);
+PG_FUNCTION_INFO_V1(sware_check_filter);
 PG_FUNCTION_INFO_V1(sware_overfill_key_set);
 PG_FUNCTION_INFO_V1(sware_key_set_chunks);
 
@@ -164,7 +165,6 @@ check_all(Comparison *comparison)
 	}
 }
 
-/* Of those that are known to be new, many are added as such. */
 static void
 add(Comparison *comparison, uint64 fingerprint)
 {
@@ -172,25 +172,21 @@ add(Comparison *comparison, uint64 fingerprint)
 	SwareKeySetResult result;
 
 	(void) hash_search(comparison->expected, &fingerprint, HASH_ENTER, &found);
-	if (!found && random_below(comparison, 4) > 0)
-		result = sware_key_set_add_new(&comparison->set, &comparison->lock,
-									   fingerprint);
-	else
-		result = sware_key_set_add(&comparison->set, &comparison->lock,
-								   fingerprint);
+	result = sware_key_set_add(&comparison->set, &comparison->lock, fingerprint);
 	if (result != (found ? SWARE_KEY_IS_THERE : SWARE_KEY_ADDED))
 		elog(ERROR, "to add fingerprint " UINT64_FORMAT " had the wrong result", fingerprint);
 	check_contains(comparison, fingerprint);
 }
 
+/* As if a key had to be waited for: only what was added last is removed. */
 static void
-remove_if_there(Comparison *comparison, uint64 fingerprint)
+withdraw(Comparison *comparison, uint64 fingerprint)
 {
-	bool		found;
-
-	(void) hash_search(comparison->expected, &fingerprint, HASH_REMOVE, &found);
-	if (found)
-		sware_key_set_remove(&comparison->set, fingerprint);
+	if (is_expected(comparison, fingerprint))
+		return;
+	add(comparison, fingerprint);
+	(void) hash_search(comparison->expected, &fingerprint, HASH_REMOVE, NULL);
+	sware_key_set_remove(&comparison->set, fingerprint);
 	check_contains(comparison, fingerprint);
 }
 
@@ -241,14 +237,12 @@ run_steps(Comparison *comparison, int steps)
 		switch (random_below(comparison, 16))
 		{
 			case 0:
-				/* as if it had to be waited for: withdrawn, and added again */
-				add(comparison, fingerprint);
-				remove_if_there(comparison, fingerprint);
+				withdraw(comparison, fingerprint);
 				if (random_below(comparison, 2) == 0)
 					add(comparison, fingerprint);
 				break;
 			case 1:
-				remove_if_there(comparison, fingerprint);
+				withdraw(comparison, fingerprint + 64);
 				break;
 			case 2:
 				check_contains(comparison, fingerprint);
@@ -455,8 +449,8 @@ sware_key_set_chunks(PG_FUNCTION_ARGS)
 }
 
 /*
- * Fingerprints 0 and 1, which have places of their own in a plain set, and 2
- * and 3, which have the same values there, do not stand for each other.
+ * Fingerprint 0, which has a place of its own in a plain set, and 1, which has
+ * the same value there, do not stand for each other.
  */
 Datum
 sware_check_company(PG_FUNCTION_ARGS)
@@ -468,7 +462,7 @@ sware_check_company(PG_FUNCTION_ARGS)
 	{
 		for (uint64 first = 0; first < 4; first++)
 		{
-			uint64		other = first ^ 2;
+			uint64		other = first ^ 1;
 			SwareKeySet set;
 			bool		is_right;
 
@@ -478,24 +472,53 @@ sware_check_company(PG_FUNCTION_ARGS)
 				sware_key_set_add(&set, &lock, first) == SWARE_KEY_IS_THERE &&
 				sware_key_set_contains(&set, first) &&
 				!sware_key_set_contains(&set, other) &&
-				!sware_key_set_contains(&set, first ^ 1);
+				!sware_key_set_contains(&set, first ^ 2);
 			/* also once it has become plain */
 			for (uint64 i = 1; set.hasGroups; i++)
 				(void) sware_key_set_add(&set, &lock, i << 32);
 			is_right = is_right && sware_key_set_contains(&set, first) &&
 				!sware_key_set_contains(&set, other) &&
-				sware_key_set_add_new(&set, &lock, other) == SWARE_KEY_ADDED &&
+				sware_key_set_add(&set, &lock, other) == SWARE_KEY_ADDED &&
 				sware_key_set_contains(&set, other) &&
-				!sware_key_set_contains(&set, first ^ 1);
-			sware_key_set_remove(&set, first);
-			is_right = is_right && !sware_key_set_contains(&set, first) &&
-				sware_key_set_contains(&set, other);
+				!sware_key_set_contains(&set, first ^ 2);
+			sware_key_set_remove(&set, other);
+			is_right = is_right && !sware_key_set_contains(&set, other) &&
+				sware_key_set_contains(&set, first);
 			sware_key_set_empty(&set, &lock);
 			if (!is_right)
 				elog(ERROR, "fingerprints " UINT64_FORMAT " and " UINT64_FORMAT
 					 " are in each other's way", first, other);
 		}
 	}
+	PG_RETURN_VOID();
+}
+
+/*
+ * The filter of a table that has grown has all fingerprints: the recent ones,
+ * too, and the one for which it grew, of which the old filter said nothing.
+ */
+Datum
+sware_check_filter(PG_FUNCTION_ARGS)
+{
+	SwareKeySet set;
+	LWLock		lock;
+	int64		count = 0;
+	uint32		places;
+
+	init_lock(&lock);
+	sware_key_set_init(&set, false);
+	while (set.filter == NULL || set.recentCount < SWARE_RECENT_KEYS / 2)
+		(void) sware_key_set_add(&set, &lock, numbered_fingerprint(0, count++));
+	memset(set.filter, 0xFF, set.places);
+	for (places = set.places; set.places == places; count++)
+		(void) sware_key_set_add(&set, &lock, numbered_fingerprint(0, count));
+	for (int64 i = 0; i < count; i++)
+	{
+		if (sware_key_set_add(&set, &lock, numbered_fingerprint(0, i)) !=
+			SWARE_KEY_IS_THERE)
+			elog(ERROR, "number " INT64_FORMAT " could be added once more", i);
+	}
+	sware_key_set_empty(&set, &lock);
 	PG_RETURN_VOID();
 }
 
