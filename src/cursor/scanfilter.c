@@ -11,7 +11,7 @@
 
 #include "cursor/scanfilter.h"
 #include "keys/hashfunction.h"
-#include "locks/fingerprint.h"
+#include "keys/fingerprint.h"
 
 /* Initialise a scan filter.  The keys will be analyzed before its use. */
 void

@@ -12,7 +12,7 @@
 #include "cursor/mergescan.h"
 #include "cursor/stagedsource.h"
 #include "scan/scan.h"
-#include "unique/stager.h"
+#include "unique/unique.h"
 #include "locks/predicatelocks.h"
 #include "staging/staging.h"
 

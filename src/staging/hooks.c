@@ -21,8 +21,8 @@
 #include "utils/lsyscache.h"
 
 #include "locks/changes.h"
-#include "locks/frontier.h"
-#include "locks/keylock.h"
+#include "takenkeys/frontier.h"
+#include "takenkeys/keylock.h"
 #include "records/recordcache.h"
 #include "staging/staging.h"
 #include "zones/zones.h"

@@ -22,7 +22,7 @@
 
 #include "base/options.h"
 #include "locks/changes.h"
-#include "locks/frontier.h"
+#include "takenkeys/frontier.h"
 #include "locks/predicatelocks.h"
 #include "records/recordcache.h"
 #include "buffer/buffer.h"
@@ -109,24 +109,6 @@ keep(SwareStaging *staging, IndexTuple *entries, int64 count)
 	staging->entries = kept;
 	begin_anew(staging, count);
 	staging->inOrder = count;
-}
-
-/*
- * Note that the first `sent` entries of a unique index have been stored: raise
- * the index's activity, by which other stagers notice that (stagedkeys.h), and
- * only then remove the keys from the register.  If all were sent,
- * sware_clear_staging will remove the keys; if not, this does.
- */
-static void
-tell_of_stored(SwareStaging *staging, Relation index, IndexTuple *entries,
-			   int64 sent, bool in_order)
-{
-	SwareStager *stager = staging->stager;
-
-	sware_tell_of_stored(stager, index, entries, sent, in_order);
-	SWARE_FAULT_POINT("staged-keys-published");
-	if (sent < staging->count)
-		sware_keep_keys(stager, index, entries + sent, staging->count - sent);
 }
 
 /* Insert a run of staged entries into the tree, and count it. */
@@ -246,7 +228,6 @@ send(SwareStaging *staging, Relation index, int percent)
 	bool		is_made_for = sware_is_made_for(staging, index);
 	Relation	heap = NULL;
 	bool		were_in_order = true;
-	bool		are_in_order = false;
 
 	/*
 	 * To keep a part, its entries are put in order.  If they came from
@@ -278,7 +259,6 @@ send(SwareStaging *staging, Relation index, int percent)
 				sware_sort_arrivals(index, entries + stored,
 									stored == 0 ? staging->inOrder : 0,
 									count - stored);
-		are_in_order = stored == 0;
 		SWARE_FAULT_POINT("publish-sorted");
 		if (sent == count && count > LARGEST_BUFFERED_RUN && is_made_for)
 			stored += store_within_tree(staging, index, heap, entries + stored,
@@ -289,7 +269,11 @@ send(SwareStaging *staging, Relation index, int percent)
 		table_close(heap, NoLock);
 	SWARE_FAULT_POINT("publish-stored");
 	if (staging->stager)
-		tell_of_stored(staging, index, entries, sent, are_in_order);
+	{
+		/* other stagers notice, and only then keys leave the register */
+		sware_tell_of_stored(staging->stager);
+		SWARE_FAULT_POINT("staged-keys-published");
+	}
 
 	/*
 	 * Readers can find the entries from now on: records of their keys are out

@@ -32,7 +32,7 @@
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 
-#include "locks/stagedkeys.h"
+#include "takenkeys/stagedkeys.h"
 
 /* How the entries of the running statement are treated. */
 typedef enum SwareStatementKind

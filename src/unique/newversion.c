@@ -1,7 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * newversion.c
- *	  Does an UPDATE leave the key of a row as it was?  See newversion.h.
+ *	  Does an UPDATE leave the key of a row as it was?
+ *
+ * An UPDATE that cannot be HOT inserts an entry of the row's new version into
+ * each index, also where the key has not changed.  A unique index then needs no
+ * look-up.  The old version was live when it was updated, so no other row had
+ * the key.  Its entry stays, so any other session that wants the key finds the
+ * old version, and waits for this transaction.  This session may itself insert
+ * a row with the key after the old version has been replaced, and before the
+ * new one's entry is stored, in functions that other indexes call.  But that is
+ * another command, and raises the current command id.
+ *
+ * What aminsert is told (index_unchanged) is a hint: triggers may have changed
+ * the key.  So this looks at the old version itself.
  *
  * The executor still has the old version of the row that it is updating: the
  * state of the innermost running statement leads to it.  Whatever is found
@@ -19,7 +31,7 @@
 
 #include "base/compat.h"
 #include "staging/staging.h"
-#include "unique/newversion.h"
+#include "unique/unique.h"
 
 /*
  * Has this transaction replaced the tuple in a slot by the one at `successor`?

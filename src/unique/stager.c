@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * stager.c
- *	  Staging for unique indexes.  locks/stagedkeys.h describes the protocol.
+ *	  Staging for unique indexes: takenkeys/stagedkeys.h describes the
+ *	  protocol.  Here are the bound, and when it is searched for.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,17 +13,17 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "utils/memutils.h"
 
 #include "base/faultpoint.h"
 #include "cursor/mergescan.h"
+#include "keys/abbreviation.h"
 #include "keys/searchkey.h"
 #include "locks/changes.h"
-#include "locks/fingerprint.h"
-#include "locks/keylock.h"
-#include "locks/stagedkeys.h"
+#include "keys/fingerprint.h"
+#include "takenkeys/keylock.h"
+#include "takenkeys/stagedkeys.h"
 #include "staging/staging.h"
-#include "unique/newversion.h"
-#include "unique/stager.h"
 #include "unique/unique.h"
 
 /*
@@ -77,26 +78,61 @@ is_worth_staging(Relation index)
 }
 
 /*
+ * Is the bound known, and has no session stored anything since it was found?
+ */
+static inline bool
+bound_is_valid(const SwareStager *stager)
+{
+	return stager->hasBound &&
+		pg_atomic_read_u64(&stager->activity->raised) == stager->boundActivity;
+}
+
+/*
+ * Remember a copy of the largest entry as the bound, which is unknown before;
+ * NULL: there is none.  If memory runs out, an error is raised, and the bound
+ * remains unknown.
+ */
+static void
+remember_bound(SwareStager *stager, Relation index, IndexTuple largest)
+{
+	if (stager->bound)
+		pfree(stager->bound);
+	stager->bound = NULL;
+	stager->isUnbounded = largest == NULL;
+	if (largest)
+		stager->boundNumber =
+			sware_abbreviate(&stager->first, RelationGetDescr(index), largest);
+	if (largest && !stager->isInteger)
+	{
+		stager->bound =
+			MemoryContextAlloc(TopTransactionContext, IndexTupleSize(largest));
+		memcpy(stager->bound, largest, IndexTupleSize(largest));
+	}
+	stager->hasBound = true;
+}
+
+/*
  * Search for the bound of an index: its largest entry whose first column is
  * not null.  It may be unknown afterwards.  Waits for direct inserts, reads
- * pages and runs comparators, so the caller holds no lock but on the relation.
+ * pages and calls comparators, so the caller holds no lock but on the relation.
  */
 static void
 search_bound(SwareStager *stager, Relation index)
 {
 	IndexTuple	largest = NULL;
-	bool		has_company;
-	uint64		activity = sware_begin_bound(stager, &has_company);
 
 	stager->pause = stager->rowsSaved >= ROWS_WORTH_A_SEARCH ? 0 :
 		Min(Max(stager->pause * 2, FIRST_PAUSE), LONGEST_PAUSE);
 	stager->rowsBeforeSearch = stager->pause;
 	stager->rowsSaved = 0;
 
+	stager->hasBound = false;
+	stager->boundActivity = pg_atomic_read_u64(&stager->activity->raised);
+	pg_memory_barrier();
 	sware_wait_for_locked_keys(index);
 	SWARE_FAULT_POINT("bound-begins");
 	(void) sware_largest_entries(index, &largest, 1);
-	sware_set_bound(stager, index, largest, activity, has_company);
+	remember_bound(stager, index, largest);
 	if (largest)
 		pfree(largest);
 	SWARE_FAULT_POINT("bound-found");
@@ -104,12 +140,16 @@ search_bound(SwareStager *stager, Relation index)
 
 /*
  * Is a key above the bound?  The key is not registered.  This may search for
- * the bound.
+ * the bound, and calls comparison functions, so no lightweight lock may be
+ * held.  These may execute SQL that publishes, after which the bound may be
+ * unknown.
  */
 static bool
 is_above_bound(SwareStager *stager, const SwareNewRow *row)
 {
-	if (unlikely(!sware_bound_is_valid(stager)))
+	SwareSearchKey key;
+
+	if (unlikely(!bound_is_valid(stager)))
 	{
 		if (stager->rowsBeforeSearch > 0)
 		{
@@ -117,9 +157,50 @@ is_above_bound(SwareStager *stager, const SwareNewRow *row)
 			return false;
 		}
 		search_bound(stager, row->index);
+		if (!bound_is_valid(stager))
+			return false;
 	}
-	return sware_key_is_above_bound(stager, row->index, row->values,
-									row->isnull);
+	if (stager->isUnbounded)
+		return true;
+	if (sware_has_abbreviations(&stager->first) && !row->isnull[0])
+	{
+		int64		number =
+			sware_abbreviate_value(&stager->first, row->values[0], false);
+
+		if (number != stager->boundNumber || stager->isInteger)
+			return number > stager->boundNumber;
+	}
+
+	sware_search_key_init(&key, row->index);
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(row->index); i++)
+		sware_search_key_set_column(&key, i + 1, row->values[i],
+									row->isnull[i]);
+	/* a place before all entries with an equal key */
+	return sware_compare_key(&key, stager->bound) > 0;
+}
+
+/*
+ * Is it certain that no other row has a key that was above the bound, and is
+ * registered?  This is the end of step 1 of a stager's insert.  May take the
+ * locks of seats for a moment.
+ */
+static inline bool
+needs_no_look_up(SwareStager *stager, Relation index, uint64 fingerprint)
+{
+	SWARE_FAULT_POINT("above-bound");
+	if (unlikely(pg_atomic_read_u32(&stager->activity->stagers) > 1) &&
+		TransactionIdIsValid(sware_find_staged_key(index, fingerprint)))
+		return false;
+
+	/*
+	 * A key that left the register before we looked is stored, and its
+	 * session raised the activity before.
+	 */
+	pg_read_barrier();
+	if (!bound_is_valid(stager))
+		return false;
+	stager->rowsSaved++;
+	return true;
 }
 
 /*
@@ -160,7 +241,7 @@ admit_above_bound(SwareStager *stager, const SwareNewRow *row,
 	Admission	result = register_key(stager, fingerprint);
 
 	if (likely(result == KEY_IS_ADMITTED) &&
-		unlikely(!sware_key_needs_no_look_up(stager, row->index, fingerprint)))
+		unlikely(!needs_no_look_up(stager, row->index, fingerprint)))
 	{
 		sware_key_set_remove(stager->keys, fingerprint);
 		result = KEY_NEEDS_LOOK_UP;
@@ -298,7 +379,7 @@ may_stage(SwareStaging *staging, const SwareNewRow *row)
 	sware_end_change();
 	if (unlikely(result == KEY_NEEDS_ROOM))
 	{
-		sware_publish_lower_part(staging, row->index);
+		sware_publish_index(row->index);
 		sware_begin_change(row->index, SWARE_INSERTS);
 		result = admit(staging, row);
 		sware_end_change();

@@ -27,11 +27,11 @@
 #include "base/compat.h"
 #include "base/faultpoint.h"
 #include "cursor/mergescan.h"
-#include "locks/frontier.h"
-#include "locks/fingerprint.h"
-#include "locks/keylock.h"
+#include "takenkeys/frontier.h"
+#include "keys/fingerprint.h"
+#include "takenkeys/keylock.h"
 #include "locks/predicatelocks.h"
-#include "locks/stagedkeys.h"
+#include "takenkeys/stagedkeys.h"
 #include "unique/unique.h"
 
 /*

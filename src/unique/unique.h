@@ -3,7 +3,7 @@
  * unique.h
  *	  Inserts into unique indexes.
  *
- * locks/stagedkeys.h describes the protocol.
+ * takenkeys/stagedkeys.h describes the protocol.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,7 +11,10 @@
 #define SWARE_UNIQUE_H
 
 #include "access/genam.h"
+#include "access/relscan.h"
+#include "access/xact.h"
 #include "nodes/execnodes.h"
+#include "utils/snapshot.h"
 
 /* A row that is being inserted, as aminsert gets it. */
 typedef struct SwareNewRow
@@ -23,7 +26,7 @@ typedef struct SwareNewRow
 	ItemPointer tid;
 	IndexUniqueCheck check;
 	CommandId	keepsKeyIn;		/* the command that is seen to leave the row's
-								 * key as it was (newversion.h), or
+								 * key as it was (newversion.c), or
 								 * InvalidCommandId */
 } SwareNewRow;
 
@@ -51,7 +54,7 @@ extern TransactionId sware_look_up_key(const SwareNewRow *row, bool *is_unique,
 									   uint32 *speculative_token);
 
 /*
- * Search for the frontier of an index (locks/frontier.h).  Waits for direct
+ * Search for the frontier of an index (takenkeys/frontier.h).  Waits for direct
  * inserts, and reads pages, so the caller holds no lock but on the relation.
  */
 extern void sware_search_frontier(Relation index);
@@ -62,5 +65,51 @@ extern void sware_search_frontier(Relation index);
  */
 extern void sware_wait_for_other(const SwareNewRow *row, TransactionId other,
 								 uint32 speculative_token);
+
+/* newversion.c */
+
+/*
+ * If it can be seen that a row is the new version of one with the same key,
+ * which has an entry in the index, return the id of the command that updates
+ * it; else InvalidCommandId.  The caller holds no buffer lock.
+ */
+extern CommandId sware_command_that_keeps_key(const SwareNewRow *row,
+											  const IndexInfo *index_info);
+
+/*
+ * Can a look-up of the key be left out?  No other command has run since the
+ * UPDATE began.  The key is locked.
+ */
+static inline bool
+sware_keeps_key(const SwareNewRow *row)
+{
+	return row->keepsKeyIn != InvalidCommandId &&
+		row->keepsKeyIn == GetCurrentCommandId(false);
+}
+
+/* stager.c */
+
+/*
+ * Stage the entry of a row in a unique index, if that is possible.  Raises an
+ * error if the key exists already.  May wait for transactions and publish, so
+ * no lightweight lock may be held.  Returns false if the caller must look the
+ * key up and store the entry; then nothing is staged for the index.
+ */
+extern bool sware_stage_unique(const SwareNewRow *row, IndexInfo *index_info);
+
+extern void sware_wait_for_stagers_of_key(IndexScanDesc scan);
+
+/*
+ * A scan with a dirty snapshot looks for rows of a key that other backends are
+ * inserting, but it cannot see staged ones.  Before it reads, wait until no
+ * other backend has staged a row of the key.  No lightweight lock may be held.
+ */
+static inline void
+sware_wait_for_staged_keys(IndexScanDesc scan)
+{
+	if (unlikely(scan->xs_snapshot &&
+				 scan->xs_snapshot->snapshot_type == SNAPSHOT_DIRTY))
+		sware_wait_for_stagers_of_key(scan);
+}
 
 #endif							/* SWARE_UNIQUE_H */

@@ -23,7 +23,7 @@
 #include "base/compat.h"
 #include "keys/hashfunction.h"
 #include "layout/page.h"
-#include "locks/fingerprint.h"
+#include "keys/fingerprint.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
 #include "shared/pageversions.h"

@@ -22,7 +22,7 @@
 #include "utils/hsearch.h"
 #include "utils/timestamp.h"
 
-#include "locks/keyset.h"
+#include "takenkeys/keyset.h"
 #include "pages/bufferpages.h"
 #include "zones/zonetable.h"
 

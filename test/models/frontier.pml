@@ -13,14 +13,14 @@
  *
  *	 here				in the code
  *	 -----------------	-----------------------------------------------------
- *	 owner, is_valid,	Frontier (locks/frontier.c); there is room for one
+ *	 owner, is_valid,	Frontier (takenkeys/frontier.c); there is room for one
  *	 floor, numbers,	number, or for both keys
  *	 taking
  *	 direct				lock_free_key, insert_unique (am/insert.c)
- *	 named				the index that a KeyLock names (locks/keylock.c)
+ *	 named				the index that a KeyLock names (takenkeys/keylock.c)
  *	 stager				search_bound is left out: each key is locked and
  *						looked up (admit_with_look_up, unique/stager.c)
- *	 publish			send, tell_of_stored (staging/publish.c)
+ *	 publish			send (staging/publish.c)
  *	 search				sware_search_frontier (unique/unique.c); it reads
  *						one entry, or all
  *	 other_index		sware_take_frontier of an index with the same place

@@ -9,13 +9,13 @@
  *
  *	 here					in the code
  *	 ----------------------	-------------------------------------------------
- *	 turns					KeyLock (locks/keylock.c), modulo 8
+ *	 turns					KeyLock (takenkeys/keylock.c), modulo 8
  *	 listed					ConditionVariablePrepareToSleep, and what
  *							ConditionVariableSleep does when it is woken
  *	 wake					ConditionVariableBroadcast
  *	 inserter				sware_lock_key, sware_unlock_key; with an error
- *							sware_release_key_lock (locks/keylock.c)
- *	 watcher				sware_wait_for_locked_keys (locks/keylock.c)
+ *							sware_release_key_lock (takenkeys/keylock.c)
+ *	 watcher				sware_wait_for_locked_keys (takenkeys/keylock.c)
  *
  * Two sessions take the lock twice, and may fail while they hold it; a third one waits
  * for its release once.

@@ -12,11 +12,11 @@
  *
  *	 here				in the code
  *	 -----------------	-----------------------------------------------------
- *	 recent, count		recent, recentCount of SwareKeySet (locks/keyset.h)
+ *	 recent, count		recent, recentCount of SwareKeySet (takenkeys/keyset.h)
  *	 table				its table; the n-th bit is that of key n
- *	 owner				add_to_recent, move_recent (locks/keyset.c)
+ *	 owner				add_to_recent, move_recent (takenkeys/keyset.c)
  *	 reader				sware_key_set_contains, is_among_recent
- *						(locks/keyset.c)
+ *						(takenkeys/keyset.c)
  */
 
 #define KEYS		5

@@ -15,22 +15,21 @@
  *
  *	 here					in the code
  *	 ----------------------	-------------------------------------------------
- *	 registered				the set of keys of a seat (locks/keyset.c)
- *	 named					the index that a KeyLock names (locks/keylock.c)
- *	 activity, stagers		Activity (locks/stagedkeys.c)
- *	 key_lock				sware_lock_key (locks/keylock.c)
+ *	 registered				the set of keys of a seat (takenkeys/keyset.c)
+ *	 named					the index that a KeyLock names (takenkeys/keylock.c)
+ *	 activity, stagers		Activity (takenkeys/stagedkeys.c)
+ *	 key_lock				sware_lock_key (takenkeys/keylock.c)
  *	 direct					lock_free_key, insert_unique (am/insert.c)
- *	 search_bound			search_bound (unique/stager.c), sware_begin_bound
- *							(locks/stagedkeys.c), sware_wait_for_locked_keys
- *							(locks/keylock.c)
- *	 fast					admit_above_bound (unique/stager.c),
- *							sware_key_needs_no_look_up (locks/stagedkeys.c)
+ *	 search_bound			search_bound (unique/stager.c),
+ *							sware_wait_for_locked_keys (takenkeys/keylock.c)
+ *	 fast					admit_above_bound, needs_no_look_up
+ *							(unique/stager.c)
  *	 slow					admit_with_look_up (unique/stager.c)
- *	 find_registered		sware_find_staged_key (locks/stagedkeys.c)
+ *	 find_registered		sware_find_staged_key (takenkeys/stagedkeys.c)
  *	 look_up_new, _old		sware_look_up_key (unique/unique.c)
  *	 KEEPS_KEY				sware_keeps_key (unique/newversion.c)
- *	 publish				send, tell_of_stored (staging/publish.c),
- *							sware_tell_of_stored (locks/stagedkeys.c)
+ *	 publish				send (staging/publish.c),
+ *							sware_tell_of_stored (takenkeys/stagedkeys.c)
  *
  * Each session has one transaction, which may insert each key once, and stages it or
  * inserts it directly.  Session 0 may delete a row that was there, and replace it.
@@ -74,6 +73,16 @@ bool is_activity_of_bound[SESSIONS];
 
 #define READ_ACTIVITY		is_activity_of_bound[me] = true
 #define ACTIVITY_IS_SAME	is_activity_of_bound[me]
+
+#ifdef WITHOUT_BOUND_IS_LOOKED_AT_AGAIN
+#define IS_STILL_VALID		true
+#endif
+#ifdef WITHOUT_BOUND_IS_LOOKED_AT_LAST
+#define IS_STILL_VALID		true
+#endif
+#ifndef IS_STILL_VALID
+#define IS_STILL_VALID		ACTIVITY_IS_SAME
+#endif
 
 inline raise_activity()
 {
@@ -211,18 +220,15 @@ inline publish()
 	:: atomic {
 			staged == 0 && largest != 0 && BARRIER ->
 #ifndef WITHOUT_PUBLISHING_RAISES
-			has_bound = has_bound && ACTIVITY_IS_SAME;
-			bound = (has_bound && largest > bound -> largest : bound);
+			has_bound = false;
 			raise_activity();
-			if
-			:: has_bound -> READ_ACTIVITY
-			:: else
-			fi;
 #endif
 			largest = 0
 		};
-		/* under the lock of the seat */
-		atomic { BARRIER -> forget_keys() }
+		if
+		:: atomic { BARRIER -> forget_keys() }	/* under the lock of the seat */
+		:: true					/* a part of what is staged is kept */
+		fi
 	:: staged == 0 && largest == 0 -> break
 	od
 }
@@ -239,7 +245,6 @@ proctype session(byte me)
 	byte largest;				/* key that has been published */
 	bool has_bound;
 	byte bound;
-	bool has_company;
 
 	if
 	:: atomic { me == 0 && old_row != 0 -> old_row_deleter = me; goto next_key }
@@ -264,9 +269,6 @@ next_key:
 			stagers++
 		fi
 	}
-#ifndef WITHOUT_BECOMING_RAISES
-	atomic { BARRIER -> raise_activity() }
-#endif
 
 stage:
 	atomic {
@@ -276,7 +278,7 @@ stage:
 			:: key > bound -> goto fast
 			:: else -> goto slow
 			fi
-		:: else -> has_bound = false; has_company = false; bound = 0
+		:: else -> has_bound = false; bound = 0
 		fi;
 		if
 		:: goto slow			/* it does not search for a bound now */
@@ -285,10 +287,7 @@ stage:
 		/* search_bound */
 		READ_ACTIVITY
 	}
-	atomic {
-		has_company = stagers > 1;
-		i = 0
-	}
+	i = 0;
 #ifndef WITHOUT_INSERTS_ARE_WAITED_FOR
 	do
 	:: atomic {
@@ -320,31 +319,21 @@ fast:
 #ifndef WITHOUT_REGISTERING_IS_A_BARRIER
 	BARRIER;
 #endif
+#ifdef WITHOUT_BOUND_IS_LOOKED_AT_LAST
 	atomic {
 		if
-#ifndef WITHOUT_BOUND_IS_LOOKED_AT_AGAIN
 		:: !ACTIVITY_IS_SAME -> goto fast_path_fails
-#endif
-		:: else ->
-			if
-			:: !has_company -> goto is_admitted
-			:: has_company
-			fi
+		:: else
 		fi
 	}
+#endif
 #ifndef WITHOUT_STAGERS_LOOK_AT_EACH_OTHER
 	find_registered(false);
 #endif
 	atomic {
 		if
 		:: other != NOBODY -> other = NOBODY; goto fast_path_fails
-		:: other == NOBODY &&
-#ifndef WITHOUT_BOUND_IS_LOOKED_AT_LAST
-			ACTIVITY_IS_SAME
-#else
-			true
-#endif
-			-> goto is_admitted
+		:: other == NOBODY && IS_STILL_VALID -> goto is_admitted
 		:: else
 		fi
 	}
@@ -495,7 +484,7 @@ gives_up_seat:
 	atomic {
 		has_ended[me] = true;
 		key = 0; is_duplicate = false; staged = 0; has_bound = false;
-		bound = 0; has_company = false
+		bound = 0
 	}
 }
 

@@ -17,8 +17,8 @@
 #include "utils/rel.h"
 #include "utils/typcache.h"
 
-#include "locks/fingerprint.h"
-#include "locks/keylock.h"
+#include "keys/fingerprint.h"
+#include "takenkeys/keylock.h"
 
 PG_MODULE_MAGIC;
 

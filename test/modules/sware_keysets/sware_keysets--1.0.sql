@@ -22,10 +22,6 @@ AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 CREATE FUNCTION sware_check_filter() RETURNS void
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- Fills a set with more than it has room for; it must refuse.
-CREATE FUNCTION sware_overfill_key_set(is_exact bool) RETURNS void
-AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
-
 -- Chunks of the pool that sets have.
 CREATE FUNCTION sware_key_set_chunks() RETURNS int
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;

@@ -17,7 +17,7 @@
 #include "utils/hsearch.h"
 
 #include "base/compat.h"
-#include "locks/keyset.h"
+#include "takenkeys/keyset.h"
 #include "zones/zones.h"
 
 PG_MODULE_MAGIC;
@@ -26,7 +26,6 @@ PG_FUNCTION_INFO_V1(sware_compare_key_set);
 PG_FUNCTION_INFO_V1(sware_exhaust_key_sets);
 PG_FUNCTION_INFO_V1(sware_check_company);
 PG_FUNCTION_INFO_V1(sware_check_filter);
-PG_FUNCTION_INFO_V1(sware_overfill_key_set);
 PG_FUNCTION_INFO_V1(sware_key_set_chunks);
 
 typedef enum Shape
@@ -172,7 +171,8 @@ add(Comparison *comparison, uint64 fingerprint)
 	SwareKeySetResult result;
 
 	(void) hash_search(comparison->expected, &fingerprint, HASH_ENTER, &found);
-	result = sware_key_set_add(&comparison->set, &comparison->lock, fingerprint);
+	result =
+		sware_key_set_add(&comparison->set, &comparison->lock, fingerprint);
 	if (result != (found ? SWARE_KEY_IS_THERE : SWARE_KEY_ADDED))
 		elog(ERROR, "to add fingerprint " UINT64_FORMAT " had the wrong result", fingerprint);
 	check_contains(comparison, fingerprint);
@@ -188,42 +188,6 @@ withdraw(Comparison *comparison, uint64 fingerprint)
 	(void) hash_search(comparison->expected, &fingerprint, HASH_REMOVE, NULL);
 	sware_key_set_remove(&comparison->set, fingerprint);
 	check_contains(comparison, fingerprint);
-}
-
-/* Keep each fingerprint of the set with a chance of one in "every". */
-static void
-keep_some(Comparison *comparison, int every)
-{
-	uint64	   *kept =
-		palloc(sizeof(uint64) * hash_get_num_entries(comparison->expected));
-	HTAB	   *expected = make_table();
-	int64		count = 0;
-	HASH_SEQ_STATUS status;
-	uint64	   *fingerprint;
-
-	hash_seq_init(&status, comparison->expected);
-	while ((fingerprint = hash_seq_search(&status)) != NULL)
-	{
-		if (random_below(comparison, every) == 0)
-		{
-			kept[count++] = *fingerprint;
-			(void) hash_search(expected, fingerprint, HASH_ENTER, NULL);
-		}
-	}
-	if (!sware_key_set_fill(&comparison->set, &comparison->lock, kept, count))
-		elog(ERROR, "a set could not be filled with part of what it has had");
-
-	/* the other table is looked at once more: for what must be gone */
-	hash_seq_init(&status, comparison->expected);
-	while ((fingerprint = hash_seq_search(&status)) != NULL)
-	{
-		if (sware_key_set_contains(&comparison->set, *fingerprint) !=
-			(hash_search(expected, fingerprint, HASH_FIND, NULL) != NULL))
-			elog(ERROR, "a filled set is wrong about fingerprint " UINT64_FORMAT, *fingerprint);
-	}
-	hash_destroy(comparison->expected);
-	comparison->expected = expected;
-	pfree(kept);
 }
 
 static void
@@ -251,14 +215,9 @@ run_steps(Comparison *comparison, int steps)
 				add(comparison, fingerprint);
 				break;
 		}
-		/* rarely, in the middle of a run, but not at its end */
-		if (step % (steps / 3) == steps / 4 &&
-			hash_get_num_entries(comparison->expected) > 0)
-		{
+		/* rarely, in the middle of a run */
+		if (step % (steps / 3) == steps / 4)
 			check_all(comparison);
-			keep_some(comparison, 1 + random_below(comparison, 4));
-			check_all(comparison);
-		}
 	}
 	check_all(comparison);
 }
@@ -372,24 +331,6 @@ check_set(SwareKeySet *set, LWLock *lock, int number, int64 count)
 		elog(ERROR, "what is there could be added once more");
 }
 
-/*
- * Fill full sets with part of what they have; if that is refused, nothing
- * changes.
- */
-static void
-keep_first_half(SwareKeySet *set, LWLock *lock, int number, int64 *count)
-{
-	int64		half = *count / 2;
-	uint64	   *fingerprints =
-		palloc_extended(Max(half, 1) * sizeof(uint64), MCXT_ALLOC_HUGE);
-
-	for (int64 i = 0; i < half; i++)
-		fingerprints[i] = numbered_fingerprint(number, i);
-	if (sware_key_set_fill(set, lock, fingerprints, half))
-		*count = half;
-	pfree(fingerprints);
-}
-
 Datum
 sware_exhaust_key_sets(PG_FUNCTION_ARGS)
 {
@@ -409,12 +350,6 @@ sware_exhaust_key_sets(PG_FUNCTION_ARGS)
 		used = count_chunks(&total);
 		for (int i = 0; i < set_count; i++)
 			check_set(&sets[i], &lock, i, counts[i]);
-		for (int i = 0; i < set_count; i++)
-		{
-			keep_first_half(&sets[i], &lock, i, &counts[i]);
-			check_set(&sets[i], &lock, i, counts[i]);
-		}
-
 		/* one set gives its memory back, and another one grows */
 		if (set_count > 1)
 		{
@@ -519,37 +454,5 @@ sware_check_filter(PG_FUNCTION_ARGS)
 			elog(ERROR, "number " INT64_FORMAT " could be added once more", i);
 	}
 	sware_key_set_empty(&set, &lock);
-	PG_RETURN_VOID();
-}
-
-/* A set refuses more fingerprints than its table holds, and is what it was. */
-Datum
-sware_overfill_key_set(PG_FUNCTION_ARGS)
-{
-	int64		few = 10;
-	SwareKeySet set;
-	LWLock		lock;
-	int64		many;
-	uint64	   *fingerprints;
-
-	init_lock(&lock);
-	sware_key_set_init(&set, PG_GETARG_BOOL(0));
-	for (int64 i = 0; i < few; i++)
-		(void) sware_key_set_add(&set, &lock, numbered_fingerprint(0, i));
-	many = 2 * (int64) set.places;
-	fingerprints = palloc(many * sizeof(uint64));
-	for (int64 i = 0; i < many; i++)
-		fingerprints[i] = numbered_fingerprint(0, few + i);
-	PG_TRY();
-	{
-		if (sware_key_set_fill(&set, &lock, fingerprints, many))
-			elog(ERROR, "a set has more fingerprints than places");
-		check_set(&set, &lock, 0, few);
-	}
-	PG_FINALLY();
-	{
-		sware_key_set_empty(&set, &lock);
-	}
-	PG_END_TRY();
 	PG_RETURN_VOID();
 }

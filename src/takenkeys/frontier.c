@@ -15,7 +15,7 @@
 #include "base/faultpoint.h"
 #include "keys/abbreviation.h"
 #include "keys/trust.h"
-#include "locks/frontier.h"
+#include "takenkeys/frontier.h"
 #include "pages/cache.h"
 
 /* the number of frontiers; indexes are distributed over them */

@@ -10,7 +10,7 @@
 #include "utils/memutils.h"
 
 #include "keys/bytehash.h"
-#include "locks/keyset.h"
+#include "takenkeys/keyset.h"
 
 /* a group is a number, which is not zero, and a bitmap of 2^6 bits */
 #define GROUP_BITS		6
@@ -24,14 +24,14 @@
  */
 #define FILLED(places)	((places) / 4 * 3)
 
-/* When a table is filled, memory is asked for this number of places ahead. */
-#define FETCHED_AHEAD	16
-
 /*
  * A plain table of this number of chunks has a filter: then it is too large for
  * the processor's cache.
  */
 #define CHUNKS_BEFORE_FILTER	16
+
+/* the number of chunks of the largest table: 64 MB; its filter takes 8 MB */
+#define LARGEST_TABLE			4096
 
 /*
  * all sets together have at most this number of chunks; zones have the others
@@ -123,13 +123,6 @@ find(const SwareKeySet *set, uint64 value)
 		if (++place == set->places)
 			place = 0;
 	}
-}
-
-/* Ask for the memory of the place where the search for a value begins. */
-static inline void
-prefetch(const SwareKeySet *set, uint64 value)
-{
-	__builtin_prefetch((void *) place_address(set, first_place(set, value)), 1);
 }
 
 /* Like find, for the value of a fingerprint. */
@@ -273,7 +266,8 @@ allocate(SwareKeySet *set, uint32 chunk_count)
 {
 	uint32		before = pg_atomic_fetch_add_u32(chunks_of_all, chunk_count);
 
-	if (before + chunk_count > CHUNKS_FOR_SETS() ||
+	if (chunk_count > LARGEST_TABLE ||
+		before + chunk_count > CHUNKS_FOR_SETS() ||
 		!sware_pool_allocate(sware_pool_bytes(chunk_count), &set->allocation))
 	{
 		pg_atomic_fetch_sub_u32(chunks_of_all, chunk_count);
@@ -370,7 +364,9 @@ move_recent(SwareKeySet *set, LWLock *lock)
 			return false;
 	}
 	for (uint32 i = 0; i < count; i++)
-		prefetch(set, set->recent[i]);
+		__builtin_prefetch((void *)
+						   place_address(set, first_place(set, set->recent[i])),
+						   1);
 	for (uint32 i = 0; i < count; i++)
 		(void) add_to_table(set, find(set, set->recent[i]), set->recent[i]);
 	/* in the table before they leave the array */
@@ -493,76 +489,14 @@ sware_key_set_contains(const SwareKeySet *set, uint64 fingerprint)
 }
 
 /*
- * Is there room for this number of further fingerprints, so that the table need
- * not grow, and do all sets together use no more than half of what they may
- * have?  The owner asks.
- */
-bool
-sware_key_set_has_room(const SwareKeySet *set, int64 count)
-{
-	double		share = set->count == 0 ? 1 :
-		(double) set->usedPlaces / set->count;
-
-	return set->usedPlaces + SWARE_RECENT_KEYS + count * Min(share, 1) <=
-		FILLED(set->places) &&
-		sware_key_sets_chunk_count() <= CHUNKS_FOR_SETS() / 2;
-}
-
-/*
- * Replace all fingerprints of a set of this backend's by others, in a table
- * that is no larger than the old one.  Returns false, with nothing changed, if
- * there is no room.  A subset of the set's own fingerprints always fits into
- * such a table.  Takes the lock exclusively; the caller does not hold it.
- */
-bool
-sware_key_set_fill(SwareKeySet *set, LWLock *lock,
-				   const uint64 *fingerprints, int64 count)
-{
-	SwareKeySet other;
-	uint32		chunk_count = 1;
-
-	sware_key_set_init(&other, set->hasGroups);
-	if (count == 0)
-	{
-		replace(set, lock, &other);
-		return true;
-	}
-
-	/*
-	 * The new table has room for the fingerprints even if no two share a
-	 * group; but it need not be larger than the old one, which had room for
-	 * all.
-	 */
-	if (set->allocation.chunks == 0)
-		return false;
-	while (chunk_count < set->allocation.chunks &&
-		   FILLED(sware_pool_bytes(chunk_count) /
-				  (set->hasGroups ? GROUP_SIZE : sizeof(uint64))) <
-		   (uint64) count)
-		chunk_count *= 2;
-	if (!allocate(&other, chunk_count))
-		return false;
-	for (int64 i = 0; i < count; i++)
-	{
-		if (other.usedPlaces > FILLED(other.places) + SWARE_RECENT_KEYS)
-		{
-			free_table(&other);
-			return false;
-		}
-		if (i + FETCHED_AHEAD < count)
-			prefetch(&other, table_value(&other, fingerprints[i + FETCHED_AHEAD]));
-		copy_to_table(&other, fingerprints[i]);
-	}
-	replace(set, lock, &other);
-	return true;
-}
-
-/*
  * Remove all fingerprints from a set of this backend's, and free its table.
  * Takes the lock exclusively; the caller does not hold it.
  */
 void
 sware_key_set_empty(SwareKeySet *set, LWLock *lock)
 {
-	(void) sware_key_set_fill(set, lock, NULL, 0);
+	SwareKeySet empty;
+
+	sware_key_set_init(&empty, set->hasGroups);
+	replace(set, lock, &empty);
 }

@@ -54,27 +54,26 @@
  *
  * To find the bound, a stager reads the activity, waits until all keys of the
  * index that are locked have been unlocked, and then reads the largest entry of
- * buffer and tree.  A direct insert raises the activity
- * while it holds its key's lock.  So if it has raised the activity before the
- * stager reads it, but has not stored its entry yet, the stager waits for it.
- * If there is no other stager after the activity was read, step 1 need not look
- * for any while the activity stays the same: to become a stager raises it.
+ * buffer and tree.  A direct insert raises the activity while it has its key
+ * locked.  So if it has raised the activity before the stager reads it, but has
+ * not stored its entry yet, the stager waits for it.
  *
- * Functions that compare keys may run SQL of their own, and that may have
+ * Functions that compare keys may execute SQL of their own, and that may have
  * staged entries published, even in the middle of an insert's steps.  Then the
  * keys of these stored entries stay registered, and the stager looks for its
  * bound again.  This session can insert nothing into the index meanwhile
  * (changes.h).
  *
- * The activity is raised by a direct insert (step 2); by a session that becomes
- * a stager, before it registers its first key; and by a stager that has
+ * The activity is raised by a direct insert (step 2), and by a stager that has
  * published entries, after they are stored and before their keys leave the
- * register.
+ * register.  The stagers of each activity are counted: who is alone need not
+ * look for k among others' keys in step 1.
  *
  * Only top-level transactions stage for unique indexes: other sessions wait for
  * the end of the transaction, but the entries of a subtransaction may be void
- * long before.  Keys leave the register when their entries have been published;
- * the session remains a stager until its transaction ends.
+ * long before.  Keys leave the register when all that is staged for the index
+ * has been published; to wait for a transaction that has stored a key does no
+ * harm.  The session remains a stager until its transaction ends.
  *
  * There are no undetected deadlocks.  A stager waits for no transaction while
  * it has a key that is neither staged nor withdrawn, and no session waits for a
@@ -93,7 +92,16 @@
 
 #include "keys/abbreviation.h"
 #include "keys/searchkey.h"
-#include "locks/keyset.h"
+#include "takenkeys/keyset.h"
+
+/* The activity of unique indexes.  In shared memory. */
+typedef struct SwareActivity
+{
+	pg_atomic_uint64 raised;
+	pg_atomic_uint32 stagers;
+	char		padding[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64) -
+						sizeof(pg_atomic_uint32)];
+} SwareActivity;
 
 /* What a stager knows of a unique index.  In private memory. */
 typedef struct SwareStager
@@ -102,7 +110,7 @@ typedef struct SwareStager
 	int			seat;			/* its number */
 	SwareKeySet *keys;
 	LWLock	   *lock;			/* protects the keys, see keyset.h */
-	struct SwareActivity *activity;
+	SwareActivity *activity;
 
 	Oid			index;
 	SwareKeyColumn first;		/* how the first key column is compared */
@@ -112,8 +120,6 @@ typedef struct SwareStager
 	bool		hasBound;
 	uint64		boundActivity;	/* the bound is valid while the activity is
 								 * this */
-	bool		hasCompany;		/* were there other stagers when it was
-								 * searched for? */
 	bool		isUnbounded;	/* is nothing stored, so that every key is
 								 * above it? */
 	int64		boundNumber;	/* its abbreviation */
@@ -166,26 +172,7 @@ extern bool sware_index_has_stagers(Relation index);
 
 /* Functions for stagers. */
 extern SwareStager *sware_become_stager(Relation index);
-extern bool sware_key_is_above_bound(SwareStager *stager, Relation index,
-									 const Datum *values, const bool *isnull);
-extern bool sware_key_needs_no_look_up(SwareStager *stager, Relation index,
-									   uint64 fingerprint);
-extern uint64 sware_begin_bound(SwareStager *stager, bool *has_company);
-extern void sware_set_bound(SwareStager *stager, Relation index,
-							IndexTuple largest, uint64 activity,
-							bool has_company);
-extern bool sware_bound_is_valid(SwareStager *stager);
-extern void sware_forget_bound(SwareStager *stager);
-
-/*
- * Called after staged entries have been stored: all of them, or, if
- * `in_order`, the first of those in order.
- */
-extern void sware_tell_of_stored(SwareStager *stager, Relation index,
-								 IndexTuple *entries, int64 count,
-								 bool in_order);
-extern void sware_keep_keys(SwareStager *stager, Relation index,
-							IndexTuple *entries, int64 count);
+extern void sware_tell_of_stored(SwareStager *stager);
 extern void sware_forget_keys(SwareStager *stager);
 
 extern void sware_staged_keys_transaction_ends(void);

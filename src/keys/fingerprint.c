@@ -15,7 +15,7 @@
 #include "keys/bytehash.h"
 #include "keys/hashfunction.h"
 #include "keys/searchkey.h"
-#include "locks/fingerprint.h"
+#include "keys/fingerprint.h"
 
 /* stand for the hash of a null, and of any value that cannot be hashed */
 #define HASH_OF_NULL			UINT64CONST(0x9AE16A3B2F90404F)

@@ -35,6 +35,7 @@
 #ifndef SWARE_KEYLOCK_H
 #define SWARE_KEYLOCK_H
 
+#include "miscadmin.h"
 #include "utils/rel.h"
 
 #define SWARE_KEY_STRIPES	1024
@@ -53,6 +54,13 @@ extern void sware_key_locks_attach(void);
 extern int	sware_key_stripe(uint64 fingerprint);
 
 #pragma GCC visibility pop
+
+/* The number of an index in shared memory; never 0. */
+static inline uint64
+sware_index_number(Relation index)
+{
+	return (uint64) MyDatabaseId << 32 | RelationGetRelid(index);
+}
 
 extern void sware_lock_key(Relation index, uint64 fingerprint);
 extern void sware_unlock_key(Relation index, uint64 fingerprint);

@@ -13,9 +13,9 @@
  *
  *	groups	each place has the number of a group of 64 successive fingerprints,
  *			and a bitmap of those that are there: 16 bytes
- *	plain	each place has a fingerprint: 8 bytes.  The fingerprint 0 has a place of
- *			its own behind the others, since this number marks places that were
- *			never used
+ *	plain	each place has a fingerprint: 8 bytes.  The fingerprint 0 has a
+ *			place of its own behind the others, since this number marks places
+ *			that were never used
  *
  * Exact fingerprints are kept in groups at first: keys that lie close together
  * share a group, so a load in order stays within the processor's cache.  When
@@ -32,8 +32,8 @@
  * into the array before the table, so a fingerprint that moves meanwhile is
  * found.
  *
- * All key sets together use at most half of the pool.  No function here raises
- * an error.
+ * All key sets together use at most half of the pool, and each at most 64 MB.
+ * No function here raises an error.
  *
  *-------------------------------------------------------------------------
  */
@@ -87,9 +87,6 @@ extern SwareKeySetResult sware_key_set_add(SwareKeySet *set, LWLock *lock,
 										   uint64 fingerprint);
 extern void sware_key_set_remove(SwareKeySet *set, uint64 fingerprint);
 extern bool sware_key_set_contains(const SwareKeySet *set, uint64 fingerprint);
-extern bool sware_key_set_has_room(const SwareKeySet *set, int64 count);
-extern bool sware_key_set_fill(SwareKeySet *set, LWLock *lock,
-							   const uint64 *fingerprints, int64 count);
 extern void sware_key_set_empty(SwareKeySet *set, LWLock *lock);
 
 #pragma GCC visibility pop

@@ -21,7 +21,7 @@
 
 #include "base/faultpoint.h"
 #include "keys/bytehash.h"
-#include "locks/keylock.h"
+#include "takenkeys/keylock.h"
 
 /* the first of the page numbers; the one above them is the flush lock's */
 #define FIRST_KEY_LOCK_PAGE		(MaxBlockNumber - SWARE_KEY_STRIPES)
@@ -29,18 +29,14 @@
 /* whose lock everybody shares who has a key of the index locked */
 #define ANY_KEY_PAGE			(FIRST_KEY_LOCK_PAGE - 1)
 
-/* a lock in shared memory, with a cache line of its own */
-typedef union KeyLock
+/* a lock in shared memory, half a cache line */
+typedef struct KeyLock
 {
-	struct
-	{
-		pg_atomic_uint64 turns; /* how often it was taken or released: odd
+	pg_atomic_uint64 turns;		/* how often it was taken or released: odd
 								 * while it is held */
-		pg_atomic_uint64 index; /* whose key the last holder locked, see
-								 * index_number; written by the holder */
-		ConditionVariable released; /* a broadcast tells those who wait */
-	};
-	char		padding[PG_CACHE_LINE_SIZE];
+	pg_atomic_uint64 index;		/* whose key the last holder locked, see
+								 * sware_index_number; written by the holder */
+	ConditionVariable released; /* a broadcast tells those who wait */
 } KeyLock;
 
 static KeyLock *key_locks = NULL;	/* NULL if the library was not preloaded */
@@ -98,12 +94,6 @@ is_built_in(Relation index)
 			return false;
 	}
 	return true;
-}
-
-static inline uint64
-index_number(Relation index)
-{
-	return (uint64) MyDatabaseId << 32 | RelationGetRelid(index);
 }
 
 /* The lock in shared memory of one of an index's stripes. */
@@ -208,7 +198,7 @@ sware_lock_key(Relation index, uint64 fingerprint)
 		ConditionVariableCancelSleep();
 	}
 	held_lock = lock;
-	pg_atomic_write_u64(&lock->index, index_number(index));
+	pg_atomic_write_u64(&lock->index, sware_index_number(index));
 	show_lock(index, fingerprint);
 }
 
@@ -259,7 +249,7 @@ wait_for_lock(Relation index, int stripe)
 	if (turns % 2 == 0)
 		return;
 	pg_read_barrier();
-	if (pg_atomic_read_u64(&lock->index) != index_number(index))
+	if (pg_atomic_read_u64(&lock->index) != sware_index_number(index))
 		return;
 	wait_for_shown_lock(index, stripe);
 	ConditionVariablePrepareToSleep(&lock->released);
