@@ -193,6 +193,351 @@ COMMENT ON FUNCTION @extschema@.sware_sortedness(regclass, name) IS
 'how nearly the rows of a table are in order of a column, and what index that speaks for';
 
 --
+-- Advice on indexes of nbtree
+--
+
+-- What the leaves of one nbtree index tell; sware_advise calls it.  It checks
+-- the caller's rights, and waits for no lock.
+CREATE FUNCTION @extschema@.sware_examine_nbtree(index oid, leaves integer,
+    deadline timestamptz, number bigint, total bigint, progress bigint,
+    OUT problem text,
+    OUT size bigint,
+    OUT expected_size bigint,
+    OUT entries bigint,
+    OUT k double precision,
+    OUT l double precision,
+    OUT buffer_megabytes integer,
+    OUT rows_per_transaction double precision,
+    OUT wal_saved integer,
+    OUT may_wait boolean,
+    OUT definition text,
+    OUT new_name text)
+AS 'MODULE_PATHNAME'
+LANGUAGE C PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION @extschema@.sware_examine_nbtree(oid, integer, timestamptz, bigint, bigint, bigint) IS
+'what sware_advise finds out of one nbtree index';
+
+-- The steps are queries of their own: indexes, why some must stay, what their
+-- pages tell, what is said of each, and the commands.  No step locks a relation,
+-- but for sware_examine_nbtree.  The planner expects one row of each step, so
+-- that it would join thousands by nested loops.
+CREATE FUNCTION @extschema@.sware_advise(relations regclass[] DEFAULT NULL,
+    pattern text DEFAULT NULL,
+    time_limit interval DEFAULT '1 min',
+    sampled_leaves integer DEFAULT 100,
+    no_on_conflict boolean DEFAULT false,
+    progress interval DEFAULT '10 s',
+    OUT index regclass,
+    OUT "table" regclass,
+    OUT verdict text,
+    OUT reason text,
+    OUT k double precision,
+    OUT l double precision,
+    OUT rows_inserted bigint,
+    OUT rows_per_transaction double precision,
+    OUT scans bigint,
+    OUT size bigint,
+    OUT expected_size bigint,
+    OUT wal_saved integer,
+    OUT load_ratio double precision,
+    OUT commands text[])
+RETURNS SETOF record
+LANGUAGE sql
+SET search_path = pg_catalog, pg_temp
+SET enable_nestloop = off
+BEGIN ATOMIC
+WITH server AS MATERIALIZED (
+    SELECT clock_timestamp() + time_limit AS deadline,
+           current_setting('server_version_num')::integer / 10000 AS version,
+           pg_is_in_recovery() AS is_standby,
+           (SELECT nspname FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace
+            WHERE extname = 'sware') AS extension_schema
+
+-- nbtree's indexes, with the partitioned one that an index is a part of
+), indexes AS MATERIALIZED (
+    SELECT i.indexrelid, i.indrelid, i.indisunique, i.indisprimary, i.indisclustered, i.indisreplident,
+           i.indclass, i.indexprs, c.relname AS name, n.nspname AS schema, t.relname AS table_name,
+           c.relkind AS kind, t.relkind AS table_kind, c.relpages, c.relispartition AS is_part,
+           c.relpersistence AS persistence,
+           con.oid AS key, con.conname AS key_name, con.contype AS key_type,
+           concat(CASE WHEN con.condeferrable THEN ' DEFERRABLE' END,
+                  CASE WHEN con.condeferred THEN ' INITIALLY DEFERRED' END) AS key_deferrable,
+           coalesce(tree.root, i.indexrelid) AS root, coalesce(tree.depth, 0) AS depth,
+           parent.inhparent AS parent
+    FROM pg_index AS i
+    JOIN pg_class AS c ON c.oid = i.indexrelid
+    JOIN pg_class AS t ON t.oid = i.indrelid
+    JOIN pg_am ON pg_am.oid = c.relam AND amname = 'btree'
+    JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    LEFT JOIN pg_constraint AS con ON con.conindid = i.indexrelid AND con.contype IN ('p', 'u', 'x')
+    LEFT JOIN pg_inherits AS parent ON parent.inhrelid = i.indexrelid
+    LEFT JOIN LATERAL (SELECT ancestor AS root, number - 1 AS depth
+                       FROM pg_partition_ancestors(i.indexrelid) WITH ORDINALITY AS a (ancestor, number)
+                       WHERE c.relispartition
+                       ORDER BY number DESC LIMIT 1) AS tree ON true
+    WHERE c.relpersistence <> 't' AND i.indexrelid >= 16384
+    AND n.nspname <> ALL (ARRAY['pg_catalog', 'pg_toast', 'information_schema'])
+    AND (relations IS NULL
+         OR ARRAY[i.indexrelid, i.indrelid, tree.root]
+            && ARRAY(SELECT named::oid FROM unnest(relations) AS named)
+         OR EXISTS (SELECT FROM pg_partition_ancestors(i.indrelid) AS ancestor
+                    WHERE t.relispartition AND ancestor = ANY (relations)))
+    AND (pattern IS NULL OR format('%s.%s', n.nspname, c.relname) LIKE pattern)
+
+), opclasses AS MATERIALIZED (
+    SELECT indexrelid,
+           min(class.opcname) FILTER (WHERE NOT EXISTS (
+               SELECT FROM pg_opclass AS own
+               JOIN pg_am ON pg_am.oid = own.opcmethod AND amname = 'sware'
+               WHERE own.opcintype = class.opcintype
+               AND CASE WHEN class.opcdefault THEN own.opcdefault
+                        ELSE own.opcname = class.opcname
+                             AND (own.opcnamespace = class.opcnamespace OR class.oid < 16384) END)
+           ) AS missing,
+           min(class.opcname) FILTER (WHERE class.opcname LIKE '%\_pattern\_ops') AS of_patterns,
+           bool_or(NOT class.opcdefault) AS need_path
+    FROM indexes, unnest(indclass::oid[]) AS used
+    JOIN pg_opclass AS class ON class.oid = used
+    GROUP BY indexrelid
+
+-- foreign keys that use an index, as commands to drop and to make them
+), referring AS MATERIALIZED (
+    SELECT conindid,
+           array_agg(format('ALTER TABLE %s DROP CONSTRAINT %I', place, conname) ORDER BY f.oid) AS drops,
+           array_agg(format('ALTER TABLE %s ADD CONSTRAINT %I %s%s', place, conname, written,
+                            CASE WHEN is_checked THEN ' NOT VALID' END) ORDER BY f.oid) AS adds,
+           array_agg(format('ALTER TABLE %s VALIDATE CONSTRAINT %I', place, conname) ORDER BY f.oid)
+               FILTER (WHERE is_checked) AS validations
+    FROM pg_constraint AS f
+    JOIN pg_class AS c ON c.oid = conrelid
+    JOIN pg_namespace AS n ON n.oid = c.relnamespace,
+    LATERAL (SELECT format('%I.%I', nspname, relname) AS place,
+                    -- both are NULL if a table has been dropped since
+                    CASE WHEN pg_table_is_visible(conrelid) IS NOT NULL
+                              AND pg_table_is_visible(confrelid) IS NOT NULL
+                         THEN pg_get_constraintdef(f.oid) END AS written OFFSET 0) AS d,
+    LATERAL (SELECT written !~ ' NOT (VALID|ENFORCED)$' AS is_checked) AS v
+    WHERE contype = 'f' AND conparentid = 0 AND conindid IN (SELECT indexrelid FROM indexes)
+    AND written IS NOT NULL
+    GROUP BY conindid
+
+), checked AS (
+    SELECT i.*, need_path, drops, adds, validations,
+           CASE
+           WHEN of_patterns IS NOT NULL THEN
+               format('the planner uses operator class %s for LIKE with nbtree only', of_patterns)
+           WHEN missing IS NOT NULL THEN
+               format('sware has no operator class %s; sware_clone_opfamily can make it', missing)
+           WHEN key_type = 'x' THEN
+               'the index of an exclusion constraint cannot be exchanged while its table is in use'
+           WHEN key IS NOT NULL AND (kind = 'I' OR is_part) THEN
+               'a key of a partitioned table cannot be exchanged while the table is in use'
+           WHEN EXISTS (SELECT FROM pg_depend
+                        WHERE refclassid = 'pg_constraint'::regclass AND refobjid = key
+                        AND deptype = 'n') THEN
+               'views or other objects depend on its constraint'
+           WHEN version >= 18 OR NOT indisunique THEN NULL
+           WHEN kind = 'I' OR is_part THEN
+               'before PostgreSQL 18 a unique index of a partitioned table must be one of nbtree'
+           WHEN drops IS NOT NULL THEN
+               'foreign keys refer to it, which before PostgreSQL 18 need an index of nbtree'
+           WHEN table_kind = 'm' THEN
+               'REFRESH MATERIALIZED VIEW CONCURRENTLY needs an index of nbtree before PostgreSQL 18'
+           WHEN no_on_conflict IS NOT TRUE THEN
+               'before PostgreSQL 18 every ON CONFLICT fails on a table with a unique sware index; '
+               'if there is none for this table, call sware_advise with no_on_conflict => true'
+           WHEN version = 17 AND (indisreplident OR indisprimary)
+                AND EXISTS (SELECT FROM pg_subscription_rel WHERE srrelid = indrelid) THEN
+               'a subscriber of PostgreSQL 17 finds the rows to change by nbtree only'
+           END AS must_stay
+    FROM indexes AS i
+    CROSS JOIN server
+    LEFT JOIN opclasses USING (indexrelid)
+    LEFT JOIN referring ON conindid = indexrelid
+
+-- large indexes first, as the time may be short
+), examined AS MATERIALIZED (
+    SELECT numbered.*, e.problem, e.size, e.expected_size, e.entries, e.k, e.l, e.buffer_megabytes,
+           e.rows_per_transaction, e.wal_saved AS e_wal_saved, e.may_wait, e.definition, e.new_name,
+           pg_stat_get_numscans(indexrelid) AS scans,
+           CASE WHEN NOT is_standby THEN pg_stat_get_tuples_inserted(indrelid) END AS rows_inserted,
+           pg_stat_get_tuples_deleted(indrelid) AS rows_deleted,
+           pg_stat_get_tuples_updated(indrelid) - pg_stat_get_tuples_hot_updated(indrelid) AS rows_moved,
+           pg_stat_get_live_tuples(indrelid) AS rows_alive,
+           e.k > 50 AND e.l > 50 AS is_scattered,
+           coalesce(e.rows_per_transaction < 10, false) AS is_single
+    FROM (SELECT checked.*, server.*,
+                 row_number() OVER (ORDER BY relpages DESC, indexrelid) AS number, count(*) OVER () AS total
+          FROM checked CROSS JOIN server
+          ORDER BY relpages DESC, indexrelid
+          OFFSET 0) AS numbered,
+         LATERAL @extschema@.sware_examine_nbtree(indexrelid,
+             CASE WHEN must_stay IS NULL THEN coalesce(sampled_leaves, 100) END, deadline, number, total,
+             (extract(epoch FROM sware_advise.progress) * 1000000)::bigint) AS e
+
+), judged AS (
+    SELECT examined.*, little,
+           CASE WHEN problem IS NOT NULL THEN 'not looked at'
+                WHEN must_stay IS NOT NULL THEN 'must stay nbtree'
+                WHEN kind = 'I' THEN NULL
+                WHEN little IS NOT NULL THEN 'little to gain'
+                ELSE 'sware pays' END AS verdict,
+           coalesce(rows_inserted, entries) AS weight,
+           CASE WHEN e_wal_saved > 0 AND (is_single AND NOT is_scattered OR persistence = 'u') THEN 0
+                ELSE e_wal_saved END AS wal_saved,
+           -- what bench/ingestion and bench/keys_of_types have measured at least
+           CASE WHEN must_stay IS NULL AND little IS NULL AND NOT is_single
+                THEN CASE WHEN indisunique OR is_wide THEN 3 ELSE 5 END END AS load_ratio,
+           CASE WHEN buffer_megabytes > 16
+                THEN format('buffer_size = %s', buffer_megabytes * 1024) END AS buffer_option
+    FROM examined,
+    LATERAL (SELECT CASE
+        WHEN entries < 10000 THEN format('it has about %s entries only', entries)
+        WHEN examined.k IS NULL THEN 'its keys are NULL'
+        WHEN NOT may_wait THEN 'comparing its keys may fail or run a user''s function, so none may wait'
+        WHEN rows_inserted = 0 THEN 'no rows inserted since statistics were reset'
+        WHEN rows_deleted > rows_inserted * 0.8 AND rows_alive < rows_inserted * 0.05 THEN
+            'its rows are soon deleted again, as those of a queue are'
+        WHEN rows_moved > rows_inserted THEN 'most of its new entries are of rows that were updated'
+        WHEN buffer_megabytes IS NULL THEN
+            'keys do not come in order, and the index fits into effective_cache_size'
+        WHEN is_single AND NOT is_scattered THEN
+            format('a transaction inserts about %s rows, and single rows cost as much as with nbtree',
+                   round(rows_per_transaction::numeric, 1))
+        END AS little) AS conclusion,
+    LATERAL (SELECT bool_or(attlen NOT BETWEEN 1 AND 8) AS is_wide
+             FROM pg_attribute WHERE attrelid = indexrelid) AS columns
+
+-- commands that make an index beside the one there is
+), made AS (
+    SELECT i.*, place, old, new,
+           CASE WHEN i.definition IS NOT NULL THEN array_remove(ARRAY[
+               format('CREATE %sINDEX %s%I ON %s%s USING sware %s',
+                      CASE WHEN i.indisunique THEN 'UNIQUE ' END,
+                      CASE i.kind WHEN 'i' THEN 'CONCURRENTLY ' END, i.new_name,
+                      CASE i.kind WHEN 'I' THEN 'ONLY ' END, place, i.definition),
+               'ALTER INDEX ' || new || ' SET (' || nullif(concat_ws(', ',
+                   CASE WHEN i.key IS NOT NULL THEN 'sware' END, i.buffer_option), '') || ')',
+               CASE i.kind WHEN 'i' THEN
+                   format('SELECT %I.sware_check(%L, true)', i.extension_schema, new) END,
+               CASE WHEN p.new_name IS NOT NULL THEN
+                   format('ALTER INDEX %I.%I ATTACH PARTITION %s', p.schema, p.new_name, new) END,
+               CASE WHEN i.indisclustered THEN format('ALTER TABLE %s CLUSTER ON %I', place, i.new_name) END,
+               CASE WHEN i.indisreplident THEN
+                   format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %I', place, i.new_name) END], NULL)
+           END AS creation
+    FROM judged AS i
+    LEFT JOIN judged AS p ON p.indexrelid = i.parent,
+    LATERAL (SELECT format('%I.%I', i.schema, i.table_name) AS place,
+                    format('%I.%I', i.schema, i.name) AS old,
+                    CASE WHEN i.new_name IS NOT NULL
+                         THEN format('%I.%I', i.schema, i.new_name) END AS new) AS names
+
+), steps AS (
+    SELECT root, array_agg(command ORDER BY depth, indexrelid, step) AS creation
+    FROM made, unnest(creation) WITH ORDINALITY AS u (command, step)
+    GROUP BY root
+
+-- what belongs to a partitioned index together
+), trees AS (
+    SELECT m.root AS indexrelid,
+           count(*) FILTER (WHERE m.kind = 'i') AS parts,
+           count(*) FILTER (WHERE m.verdict = 'sware pays') AS paying,
+           count(*) FILTER (WHERE m.verdict = 'not looked at') AS unseen,
+           count(*) FILTER (WHERE m.verdict = 'must stay nbtree') AS staying,
+           coalesce(sum(m.weight) FILTER (WHERE m.verdict = 'sware pays')
+                    / nullif(sum(m.weight), 0), 0) AS share,
+           sum(m.k * m.weight) / nullif(sum(m.weight) FILTER (WHERE m.k IS NOT NULL), 0) AS k, max(m.l) AS l,
+           sum(m.rows_inserted)::bigint AS rows_inserted, sum(m.scans)::bigint AS scans,
+           sum(m.size)::bigint AS size, sum(m.expected_size)::bigint AS expected_size,
+           (sum(m.wal_saved * m.weight) / nullif(sum(m.weight), 0))::integer AS wal_saved,
+           min(m.load_ratio) AS load_ratio, sum(m.weight) AS weight,
+           array_agg(format('ALTER INDEX %s RENAME TO %I', m.new, m.name)
+                     ORDER BY m.depth, m.indexrelid) AS renames
+    FROM made AS m
+    JOIN made AS r ON r.indexrelid = m.root AND r.kind = 'I'
+    GROUP BY m.root
+
+-- indexes, with the sums of their parts, and the commands of the whole exchange
+), whole AS (
+    SELECT m.indexrelid, m.indrelid, m.problem, m.must_stay, m.little, m.rows_per_transaction, m.is_scattered,
+           m.kind, m.is_part, m.indisunique, m.root, m.is_standby, m.rows_deleted, m.rows_moved, parts,
+           paying, unseen, staying, share,
+           CASE WHEN m.verdict IS NOT NULL THEN m.verdict
+                WHEN staying > 0 THEN 'must stay nbtree'
+                WHEN share > 0.5 THEN 'sware pays'
+                WHEN unseen > 0 THEN 'not looked at'
+                ELSE 'little to gain' END AS verdict,
+           coalesce(t.k, m.k) AS k, coalesce(t.l, m.l) AS l, coalesce(t.scans, m.scans) AS scans,
+           coalesce(t.rows_inserted, m.rows_inserted) AS rows_inserted,
+           coalesce(t.size, m.size) AS size, coalesce(t.expected_size, m.expected_size) AS expected_size,
+           coalesce(t.wal_saved, m.wal_saved) AS wal_saved,
+           coalesce(t.load_ratio, m.load_ratio) AS load_ratio,
+           coalesce(t.weight, m.weight) AS weight,
+           CASE WHEN m.must_stay IS NULL AND NOT m.is_part AND m.definition IS NOT NULL
+                     AND coalesce(unseen, 0) = 0
+           THEN array_remove(
+               ARRAY[CASE WHEN need_path THEN format(
+                   'SELECT set_config(''search_path'', '
+                   'concat_ws('', '', nullif(current_setting(''search_path''), ''''), %L), false)',
+                   quote_ident(extension_schema)) END]
+               || steps.creation
+               || CASE WHEN indexprs IS NOT NULL THEN format('ANALYZE %s', place) END
+               || 'SET lock_timeout = ''5s'''::text
+               || CASE WHEN drops IS NOT NULL THEN 'BEGIN'::text || drops END
+               || CASE WHEN key IS NOT NULL THEN
+                      format('ALTER TABLE %s DROP CONSTRAINT %I, ADD CONSTRAINT %I %s USING INDEX %I%s',
+                             place, key_name, key_name,
+                             CASE key_type WHEN 'p' THEN 'PRIMARY KEY' ELSE 'UNIQUE' END,
+                             new_name, key_deferrable)
+                  ELSE format('DROP INDEX %s%s',
+                              CASE WHEN m.kind = 'i' AND drops IS NULL THEN 'CONCURRENTLY ' END, old) END
+               || CASE WHEN drops IS NOT NULL THEN adds || 'COMMIT'::text || validations END
+               || CASE WHEN key IS NULL THEN
+                      coalesce(t.renames, ARRAY[format('ALTER INDEX %s RENAME TO %I', new, name)]) END
+               || 'RESET lock_timeout'::text, NULL)
+           END AS commands
+    FROM made AS m
+    LEFT JOIN trees AS t USING (indexrelid)
+    LEFT JOIN steps ON steps.root = m.indexrelid
+)
+SELECT indexrelid, indrelid, verdict,
+       CASE verdict
+       WHEN 'not looked at' THEN
+           coalesce(problem, format('%s of its %s parts were not looked at', unseen, parts))
+       WHEN 'must stay nbtree' THEN coalesce(must_stay, format('%s of its parts must stay', staying))
+       ELSE concat_ws('; ',
+           CASE WHEN parts IS NOT NULL THEN
+                    format('sware pays for %s of its %s parts, with %s %% of the rows', paying, parts,
+                           round(100 * share))
+                WHEN little IS NOT NULL THEN little
+                WHEN is_scattered THEN
+                    'keys come in no order, and the index does not fit into effective_cache_size'
+                WHEN k < 0.01 THEN 'keys come in order'
+                ELSE 'keys come nearly in order' END,
+           CASE WHEN parts IS NULL AND k > 1 AND rows_deleted + rows_moved > rows_inserted / 10 THEN
+                    'there may be more order, as rows fill gaps that others left' END,
+           CASE WHEN size > 1.3 * expected_size AND expected_size > 1000000 THEN
+                    format('it is %s times as large as it should be',
+                           round(size::numeric / expected_size, 1)) END,
+           CASE WHEN scans = 0 AND NOT indisunique THEN 'no scans since statistics were reset' END,
+           CASE WHEN is_standby THEN 'only the primary knows how many rows are inserted' END,
+           CASE WHEN is_part THEN format('it is exchanged as a part of %s', root::regclass) END)
+       END,
+       k, l, rows_inserted, rows_per_transaction, scans, size, expected_size, wal_saved, load_ratio,
+       CASE WHEN verdict IN ('sware pays', 'little to gain') THEN commands END
+FROM whole
+WHERE kind = 'i' OR NOT is_part
+ORDER BY array_position(ARRAY['sware pays', 'little to gain', 'must stay nbtree', 'not looked at'], verdict),
+         weight::numeric * wal_saved + greatest(size - expected_size, 0) DESC NULLS LAST,
+         size DESC NULLS LAST, indexrelid::regclass::text;
+END;
+
+COMMENT ON FUNCTION @extschema@.sware_advise(regclass[], text, interval, integer, boolean, interval) IS
+'which nbtree indexes of this database sware would serve better, why, and how they are exchanged';
+
+--
 -- Operator families
 --
 -- sware has the strategies and support functions of btree, so its operator

@@ -39,6 +39,7 @@
 
 #include "base/compat.h"
 #include "buffer/sortedpages.h"
+#include "inspect/sortedness.h"
 
 PG_FUNCTION_INFO_V1(sware_sortedness);
 
@@ -69,20 +70,16 @@ PG_FUNCTION_INFO_V1(sware_sortedness);
 #define ENTRIES_PER_LEAF	8
 #define FILL_OF_LEAVES		0.7
 
-/* What is known of the rows that have been read from the sort. */
-typedef struct Measurement
+void
+sware_begin_measurement(SwareMeasurement *measurement)
 {
-	int64		rows;
-	int64		inOrder;		/* length of the longest ascending run */
-	int64		largestDisplacement;
-	int64	   *lasts;			/* lasts[n]: the smallest last number of an
-								 * ascending subsequence of length n + 1 */
-	int64		allocated;		/* elements that lasts has room for */
-} Measurement;
+	memset(measurement, 0, sizeof(*measurement));
+	measurement->allocated = 1024;
+	measurement->lasts = palloc(measurement->allocated * sizeof(int64));
+}
 
-/* Add the next row, in the order of values, which has this number. */
-static void
-measure_row(Measurement *measurement, int64 number)
+void
+sware_measure_row(SwareMeasurement *measurement, int64 number)
 {
 	int64		displacement = number - ++measurement->rows;
 	int64		low = 0;
@@ -242,7 +239,7 @@ number_rows(Tuplesortstate *sort, TupleTableSlot *row, Relation table,
  * could be another relation's by then.
  */
 static void
-measure(Measurement *measurement, Relation table, AttrNumber column,
+measure(SwareMeasurement *measurement, Relation table, AttrNumber column,
 		int64 distance)
 {
 	TupleDesc	descriptor = CreateTemplateTupleDesc(2);
@@ -262,7 +259,8 @@ measure(Measurement *measurement, Relation table, AttrNumber column,
 		bool		is_null;
 
 		CHECK_FOR_INTERRUPTS();
-		measure_row(measurement, DatumGetInt64(slot_getattr(row, 2, &is_null)));
+		sware_measure_row(measurement,
+						  DatumGetInt64(slot_getattr(row, 2, &is_null)));
 	}
 	tuplesort_end(sort);
 	ExecDropSingleTupleTableSlot(row);
@@ -279,18 +277,14 @@ entry_size(Relation table, AttrNumber column)
 }
 
 /*
- * Recommend access methods, and the size of a buffer for sware in megabytes.
- * K and L are in percent; rows is the number of all rows of the table, and
- * displacement the largest one among them.
- *
  * A buffer orders entries if it is twice as large as those of the largest
  * displacement.  Where that is too much, entries go to all parts of the tree,
  * whose pages are the less likely in memory the larger the index is.  If it
  * does not fit, entries should wait until there are several for each leaf.
  */
-static const char *
-recommend(double k, double l, double rows, double displacement, Size entry,
-		  int *megabytes)
+const char *
+sware_recommend(double k, double l, double rows, double displacement,
+				Size entry, int *megabytes)
 {
 	const double megabyte = 1024 * 1024;
 	double		wanted = 2 * displacement * entry / megabyte;
@@ -325,7 +319,7 @@ sware_sortedness(PG_FUNCTION_ARGS)
 	char	   *column = NameStr(*PG_GETARG_NAME(1));
 	Relation	table = relation_open(PG_GETARG_OID(0), AccessShareLock);
 	AttrNumber	number = get_attnum(RelationGetRelid(table), column);
-	Measurement measurement = {.allocated = 1024};
+	SwareMeasurement measurement;
 	int64		distance;
 	TupleDesc	descriptor;
 	Datum		values[COLUMNS] = {0};
@@ -334,7 +328,7 @@ sware_sortedness(PG_FUNCTION_ARGS)
 	require_measurable(table, column, number);
 	require_permission(table, number);
 
-	measurement.lasts = palloc(measurement.allocated * sizeof(int64));
+	sware_begin_measurement(&measurement);
 	distance = sampling_distance(table);
 	measure(&measurement, table, number, distance);
 
@@ -347,9 +341,9 @@ sware_sortedness(PG_FUNCTION_ARGS)
 			100.0 * measurement.largestDisplacement / measurement.rows;
 		int			megabytes;
 		const char *recommendation =
-			recommend(k, l, (double) measurement.rows * distance,
-					  (double) measurement.largestDisplacement * distance,
-					  entry_size(table, number), &megabytes);
+			sware_recommend(k, l, (double) measurement.rows * distance,
+							(double) measurement.largestDisplacement * distance,
+							entry_size(table, number), &megabytes);
 
 		values[1] = Float8GetDatum(k);
 		values[2] = Float8GetDatum(l);

@@ -121,8 +121,8 @@ compared_type(Relation index, int column)
 		TupleDescAttr(RelationGetDescr(index), column)->atttypid : type;
 }
 
-static bool
-decide(Relation index)
+bool
+sware_keys_may_wait(Relation index)
 {
 	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
 	{
@@ -140,7 +140,8 @@ sware_may_wait(Relation index)
 
 	if (unlikely(waiting == SWARE_WAITING_IS_UNKNOWN))
 	{
-		waiting = decide(index) ? SWARE_MAY_WAIT : SWARE_MAY_NOT_WAIT;
+		waiting = sware_keys_may_wait(index) ?
+			SWARE_MAY_WAIT : SWARE_MAY_NOT_WAIT;
 		sware_cache_set_waiting(index, waiting);
 	}
 	return waiting == SWARE_MAY_WAIT;

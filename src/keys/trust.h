@@ -31,4 +31,9 @@ extern bool sware_is_trusted(Oid function);
  */
 extern bool sware_may_wait(Relation index);
 
+/*
+ * Might they, if an index of nbtree's were one of sware's?  Reads catalogs.
+ */
+extern bool sware_keys_may_wait(Relation index);
+
 #endif							/* SWARE_TRUST_H */

@@ -79,8 +79,13 @@ BEGIN
         FROM operator, signature
         WHERE cardinality(list) = 2
         UNION ALL
-        SELECT format('CREATE VIEW %I.%I AS SELECT * FROM pg_catalog.%I WHERE mallory.is_called(%L)',
-                      place, relname, relname, 'view ' || relname)
+        -- A view can have no column of a pseudo-type.
+        SELECT format('CREATE VIEW %I.%I AS SELECT %s FROM pg_catalog.%I WHERE mallory.is_called(%L)',
+                      place, relname,
+                      (SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum)
+                       FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid
+                       WHERE attrelid = pg_class.oid AND attnum > 0 AND typtype <> 'p'),
+                      relname, 'view ' || relname)
         FROM pg_class
         WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind IN ('r', 'v')
         AND script ~ format('\m%s\M', relname)

@@ -130,6 +130,7 @@ CREATE TABLE data.t (k int8, label text, name name, at timestamptz);
 INSERT INTO data.t SELECT i, i, i, '2000-01-01'::timestamptz + i * interval '1 s'
 	FROM generate_series(1, 1000) AS i;
 CREATE INDEX t_k ON data.t USING sware (k);
+CREATE INDEX t_at ON data.t (at);
 CREATE OPERATOR FAMILY data."The ""family""" USING btree;
 CREATE OPERATOR CLASS data."The ""class""" FOR TYPE int4 USING btree FAMILY data."The ""family""" AS
   OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 btint4cmp(int4, int4);
@@ -154,6 +155,7 @@ foreach my $path ('ext, pg_catalog', 'hostile, pg_catalog')
 # schema EXT stands for the extension's.  Arguments have the declared types: otherwise
 # the call of a trap would be correct.
 my $index = q{'data.t_k'::pg_catalog.regclass};
+my $plain_index = q{'data.t_at'::pg_catalog.regclass};
 my $own_family = q{'data."The ""family"""'::pg_catalog.text, NULL::pg_catalog.name};
 my $own_oids = q{(SELECT pg_catalog.min(oid) FROM pg_catalog.pg_opfamily
 	WHERE opfname OPERATOR(pg_catalog.=) 'The "family"'),
@@ -171,6 +173,12 @@ my @calls = (
 	(map { [ "SELECT rows_measured
 		FROM EXT.sware_sortedness('data.t'::pg_catalog.regclass, '$_'::pg_catalog.name)", qr/^1000$/m ] }
 		'k', 'label', 'name', 'at'),
+	[ "SELECT reason FROM EXT.sware_advise(ARRAY[$plain_index], NULL::pg_catalog.text,
+		'1 min'::pg_catalog.interval, 10::pg_catalog.int4, false::pg_catalog.bool,
+		NULL::pg_catalog.interval)", qr/^it has about 1000 entries only/m ],
+	[ "SELECT entries FROM EXT.sware_examine_nbtree(${plain_index}::pg_catalog.oid, 10::pg_catalog.int4,
+		NULL::pg_catalog.timestamptz, 1::pg_catalog.int8, 1::pg_catalog.int8, NULL::pg_catalog.int8)",
+		qr/^1000$/m ],
 	# cloning
 	[ "SELECT EXT.sware_clone_opfamily($own_family)", qr/^data\."The ""family"""$/m ],
 	[ q{SELECT EXT.sware_clone_opfamily('"The ""family"""'::pg_catalog.text, NULL::pg_catalog.name)},
