@@ -226,15 +226,14 @@ are_equal_images(SwareCheck *check, IndexTuple a, IndexTuple b)
  * `bound`, which is the next downlink, or the parent's high key; NULL if it is
  * not known.
  *
- * Returns what is wrong, as a sentence; NULL if nothing is.  Sets *child to
- * the last page that was checked.
+ * Returns what is wrong, as a sentence; NULL if nothing is.  `child->block` is
+ * the page that has the link; sets *child to the last page that was checked.
  */
 static const char *
-children_problem(SwareCheck *check, BlockNumber parent, SwareLink link,
-				 int level, bool at_right_edge, IndexTuple bound,
-				 TreePage *child)
+children_problem(SwareCheck *check, SwareLink link, int level,
+				 bool at_right_edge, IndexTuple bound, TreePage *child)
 {
-	BlockNumber from = parent;
+	BlockNumber from = child->block;
 	BlockNumber steps = 0;
 	SwareSearchKey key;
 	IndexTuple	high_key;
@@ -322,8 +321,9 @@ boundary_problem(SwareCheck *check, TreePage *parent, int level, SwareLink last,
 
 		if (found && sware_links_equal(right, cousin))
 			return NULL;
-		problem = children_problem(check, parent->block, last, level - 1,
-								   false, bound, child);
+		child->block = parent->block;
+		problem =
+			children_problem(check, last, level - 1, false, bound, child);
 		if (problem)
 			return problem;
 		if (found &&
@@ -458,8 +458,9 @@ check_downlinks(SwareCheck *check, TreePage *parent)
 		else if (sware_page_has_high_key(page))
 			bound = sware_page_high_key(page);
 
-		problem = children_problem(check, parent->block, link, level - 1,
-								   at_right_edge, bound, child);
+		child->block = parent->block;
+		problem = children_problem(check, link, level - 1, at_right_edge,
+								   bound, child);
 		if (problem == NULL && is_last && !at_right_edge)
 			problem =
 				boundary_problem(check, parent, level, link, bound, child);
@@ -499,8 +500,9 @@ check_root(SwareCheck *check)
 		const char *problem;
 
 		sware_check_copy_metapage(check, metapage->page);
-		problem = children_problem(check, SWARE_METAPAGE, check->root,
-								   check->rootLevel, true, NULL, root);
+		root->block = SWARE_METAPAGE;
+		problem = children_problem(check, check->root, check->rootLevel, true,
+								   NULL, root);
 		if (problem == NULL)
 			break;
 		if (is_unchanged(check, metapage))

@@ -105,9 +105,9 @@ sware_is_as_formed(Relation index, IndexTuple entry, Datum *values,
 		index_form_tuple(RelationGetDescr(index), values, isnull);
 	bool		result;
 
-	formed->t_tid = entry->t_tid;
 	result = formed->t_info == entry->t_info &&
-		memcmp(formed, entry, IndexTupleSize(formed)) == 0;
+		memcmp(&formed->t_info, &entry->t_info, IndexTupleSize(formed) -
+			   offsetof(IndexTupleData, t_info)) == 0;
 	pfree(formed);
 	return result;
 }

@@ -66,11 +66,12 @@ sware_size_with_data(Size data_size)
 
 /*
  * Form an entry at an aligned place that has room for it, given the size that
- * sware_entry_data_size has returned.  Raises no errors.
+ * sware_entry_data_size has returned.  The caller sets its TID.  Raises no
+ * errors.
  */
 static inline void
 sware_form_entry(const SwareEntryForm *form, Relation index, IndexTuple entry,
-				 Size data_size, Datum *values, bool *isnull, ItemPointer tid)
+				 Size data_size, Datum *values, bool *isnull)
 {
 	Size		size = sware_size_with_data(data_size);
 	char	   *data = (char *) entry + sizeof(IndexTupleData);
@@ -87,7 +88,6 @@ sware_form_entry(const SwareEntryForm *form, Relation index, IndexTuple entry,
 	}
 	else
 		sware_form_columns(index, entry, data_size, values, isnull);
-	entry->t_tid = *tid;
 	Assert(sware_is_as_formed(index, entry, values, isnull));
 }
 

@@ -258,9 +258,12 @@ sware_entry_sort_put(SwareEntrySort *sort, Datum *values, bool *isnull,
 	IndexTuple	entry;
 
 	if (data_size > 0)
-		sware_form_entry(&sort->form, sort->index,
-						 reserve(sort, sware_size_with_data(data_size)),
-						 data_size, values, isnull, tid);
+	{
+		entry = reserve(sort, sware_size_with_data(data_size));
+		sware_form_entry(&sort->form, sort->index, entry, data_size, values,
+						 isnull);
+		entry->t_tid = *tid;
+	}
 	else
 	{
 		/* This detoasts, and perhaps compresses, large values. */

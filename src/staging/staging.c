@@ -447,10 +447,11 @@ stage(SwareStaging *staging, Relation index, Relation heap, Datum *values,
 	if (likely(formed == NULL))
 	{
 		Size		size = sware_size_with_data(data_size);
+		IndexTuple	entry = sware_reserve(&staging->entries, size);
 
-		sware_form_entry(&staging->form, index,
-						 sware_reserve(&staging->entries, size), data_size,
-						 values, isnull, tid);
+		sware_form_entry(&staging->form, index, entry, data_size, values,
+						 isnull);
+		entry->t_tid = *tid;
 		sware_add_reserved(&staging->entries, size);
 	}
 	else
