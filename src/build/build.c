@@ -21,7 +21,6 @@
 #include "utils/syscache.h"
 
 #include "build/build.h"
-#include "sort/entrymerge.h"
 #include "sort/entrysort.h"
 #include "staging/staging.h"
 #include "zones/zones.h"

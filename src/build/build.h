@@ -14,7 +14,6 @@
 #include "nodes/execnodes.h"
 
 #include "keys/comparator.h"
-#include "sort/entrymerge.h"
 #include "sort/entrysort.h"
 
 typedef struct SwareCollected

@@ -16,7 +16,7 @@
 #include "lib/binaryheap.h"
 
 #include "keys/entry.h"
-#include "sort/entrymerge.h"
+#include "sort/entrysort.h"
 
 typedef struct Source
 {

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * entrysort.h
- *	  Sorting the entries of an index that is built.
+ *	  Sorting the entries of an index that is built: in memory, to files, and
+ *	  by merging these.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,8 +13,8 @@
 #include "storage/fileset.h"
 #include "utils/rel.h"
 
-#include "sort/entrymerge.h"
 #include "layout/tuple.h"
+#include "sort/itemsort.h"
 
 /*
  * The mark of a dead row, in t_info of an entry: another row may have its key.
@@ -23,7 +24,38 @@
 #define SWARE_DEAD_ROW	SWARE_SPECIAL_TUPLE
 
 typedef struct SwareEntrySort SwareEntrySort;
+typedef struct SwareEntryMerge SwareEntryMerge;
+typedef struct SwareSortedFile SwareSortedFile;
 
+/*
+ * sortedfile.c: entries in order in a temporary file.  First they are appended,
+ * then they are read from the beginning.  A file of a file set has a name made
+ * of two numbers, and can be exported after it was written, for another process
+ * to read.
+ */
+extern Size sware_sorted_file_memory(void);
+extern SwareSortedFile *sware_sorted_file_create(FileSet *files,
+												 int participant, int number);
+extern void sware_sorted_file_append(SwareSortedFile *file, IndexTuple entry);
+extern IndexTuple sware_sorted_file_last(SwareSortedFile *file);
+extern void sware_sorted_file_export(SwareSortedFile *file);
+extern SwareSortedFile *sware_sorted_file_open(FileSet *files, int participant,
+											   int number);
+extern void sware_sorted_file_rewind(SwareSortedFile *file);
+extern IndexTuple sware_sorted_file_next(SwareSortedFile *file,
+										 bool *begins_bin);
+extern void sware_sorted_file_end(SwareSortedFile *file);
+
+/* entrymerge.c: merging entries that are in order in several places */
+extern SwareEntryMerge *sware_entry_merge_begin(SwareComparator *comparator);
+extern void sware_entry_merge_add(SwareEntryMerge *merge,
+								  SwareSortedFile *file,
+								  const IndexTuple *entries, int64 count);
+extern void sware_entry_merge_perform(SwareEntryMerge *merge);
+extern IndexTuple sware_entry_merge_next(SwareEntryMerge *merge);
+extern void sware_entry_merge_end(SwareEntryMerge *merge);
+
+/* entrysort.c */
 extern SwareEntrySort *sware_entry_sort_begin(Relation index, Relation heap,
 											  int memory, FileSet *files,
 											  int participant);

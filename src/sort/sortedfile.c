@@ -18,7 +18,7 @@
 
 #include "layout/page.h"
 #include "layout/tuple.h"
-#include "sort/sortedfile.h"
+#include "sort/entrysort.h"
 
 #define BIN_SIZE		8192
 
@@ -44,6 +44,7 @@ struct SwareSortedFile
 	}			bin;
 };
 
+/* The memory that an open file takes, in bytes. */
 Size
 sware_sorted_file_memory(void)
 {

@@ -1,8 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * deadentries.c
- *	  Removes entries of dead rows from a leaf that has no room.  See
- *	  deadentries.h.
+ *	  Removes entries of dead rows from a leaf that has no room.
+ *
+ * Scans mark entries whose rows are dead to everybody (treescan.h).  A leaf
+ * without room first loses those of them that the table confirms.  Then, if
+ * updates have left several versions of a row, the table is asked for old
+ * versions among equal keys.  This does not release TIDs for reuse: only
+ * VACUUM does that.  So pins that keep VACUUM away from a leaf do not matter
+ * here, and no cleanup lock is needed.
  *
  * The table decides which rows are dead to everybody, and returns the horizon
  * that a standby needs to know (table_index_delete_tuples).  A mark only
@@ -20,9 +26,9 @@
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
-#include "tree/deadentries.h"
 #include "tree/deadrows.h"
 #include "tree/leafview.h"
+#include "tree/split.h"
 #include "wal/conflict.h"
 #include "wal/wal.h"
 

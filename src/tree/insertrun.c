@@ -26,7 +26,6 @@
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
 #include "pages/cache.h"
-#include "tree/deadentries.h"
 #include "tree/descent.h"
 #include "tree/pagewrite.h"
 #include "tree/placement.h"

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * split.h
- *	  Makes room for entries: splits pages, chooses where to split, completes
- *	  splits, and forecasts how full leaves are to be.
+ *	  Makes room for entries: removes those of dead rows, splits pages, chooses
+ *	  where to split, completes splits, and forecasts how full leaves are to be.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,5 +36,18 @@ extern int	sware_leaf_fill(Relation index, IndexTuple entry);
 /* Calls comparators. */
 extern int	sware_rearrange(SwareSearchKey *key, Buffer buffer,
 							IndexTuple *entries, int count, SwareStack *stack);
+
+/*
+ * Make room for an item of `size` bytes, line pointer included, on an
+ * exclusively locked leaf that has too little free space: remove entries of
+ * dead rows.  `hasVersions` says that the entries to come are versions of rows
+ * that the index has already.  Returns whether there is room for the item; the
+ * leaf may have changed even if there is none.
+ *
+ * `heap` is the table; if it is NULL, no table is asked.  Locks pages of the
+ * table, one at a time, while the leaf is locked.
+ */
+extern bool sware_leaf_make_room(Relation index, Relation heap, Buffer buffer,
+								 Size size, bool hasVersions);
 
 #endif							/* SWARE_SPLIT_H */
