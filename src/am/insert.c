@@ -159,8 +159,7 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 		row.keepsKeyIn = sware_command_that_keeps_key(&row, index_info);
 	if (index_info->ii_Unique ?
 		sware_stage_unique(&row, index_info) :
-		sware_stage(index, heap, values, isnull, heap_tid, index_unchanged,
-					index_info))
+		sware_stage(&row, index_unchanged, index_info))
 		return check_unique != UNIQUE_CHECK_NO;
 	SWARE_FAULT_POINT("insert-begins");
 	sware_begin_change(index, SWARE_INSERTS);

@@ -400,14 +400,13 @@ may_stage(Relation heap, ItemPointer tid, IndexInfo *index_info)
  * it is not freed before the transaction ends.
  */
 SwareStaging *
-sware_staging_for_insert(Relation index, Relation heap, ItemPointer tid,
-						 IndexInfo *index_info)
+sware_staging_for_insert(const SwareNewRow *row, IndexInfo *index_info)
 {
 	SwareStaging *staging;
 
-	if (!may_stage(heap, tid, index_info))
+	if (!may_stage(row->heap, row->tid, index_info))
 		return NULL;
-	staging = staging_for_insert(index, index_info);
+	staging = staging_for_insert(row->index, index_info);
 	if (unlikely(staging == NULL))
 		return NULL;
 	if (staging->count == 0)
@@ -417,19 +416,23 @@ sware_staging_for_insert(Relation index, Relation heap, ItemPointer tid,
 			sware_direct_inserts--;
 			return NULL;
 		}
-		prepare(staging, index);
+		prepare(staging, row->index);
 	}
 	return unlikely(staging->limit == 0) ? NULL : staging;
 }
 
 /*
- * Stage an entry.  Raises an error if it is too large for the index.
- * Publishes if memory is used up.
+ * Stage an entry in the staging that sware_staging_for_insert has returned.
+ * Raises an error if it is too large for the index.  If memory is used up,
+ * entries are published, which calls comparators and writes pages; no
+ * lightweight lock may be held.
  */
-static inline void
-stage(SwareStaging *staging, Relation index, Relation heap, Datum *values,
-	  bool *isnull, ItemPointer tid)
+void
+sware_stage_entry(SwareStaging *staging, const SwareNewRow *row)
 {
+	Relation	index = row->index;
+	Datum	   *values = row->values;
+	bool	   *isnull = row->isnull;
 	Size		data_size =
 		sware_entry_data_size(&staging->form, index, values, isnull);
 	IndexTuple	formed = NULL;
@@ -438,8 +441,8 @@ stage(SwareStaging *staging, Relation index, Relation heap, Datum *values,
 	if (unlikely(data_size == 0))
 	{
 		formed = index_form_tuple(RelationGetDescr(index), values, isnull);
-		formed->t_tid = *tid;
-		sware_check_entry_size(index, heap, formed);
+		formed->t_tid = *row->tid;
+		sware_check_entry_size(index, row->heap, formed);
 	}
 	if (unlikely(staging->count == 0))
 		lock_index(staging);
@@ -451,7 +454,7 @@ stage(SwareStaging *staging, Relation index, Relation heap, Datum *values,
 
 		sware_form_entry(&staging->form, index, entry, data_size, values,
 						 isnull);
-		entry->t_tid = *tid;
+		entry->t_tid = *row->tid;
 		sware_add_reserved(&staging->entries, size);
 	}
 	else
@@ -472,34 +475,19 @@ stage(SwareStaging *staging, Relation index, Relation heap, Datum *values,
 }
 
 /*
- * Stage an entry in the staging that sware_staging_for_insert has returned.
- * Raises an error if it is too large for the index.  If memory is used up,
- * entries are published, which runs comparators and writes pages; no
- * lightweight lock may be held.
- */
-void
-sware_stage_entry(SwareStaging *staging, Relation index, Relation heap,
-				  Datum *values, bool *isnull, ItemPointer tid)
-{
-	stage(staging, index, heap, values, isnull, tid);
-}
-
-/*
  * Stage an entry of an index that is not unique, like sware_stage_entry.
  * `is_version` says that its row is a version of another one, which has the
  * same key.  Returns false if it is not staged, and the caller must store it.
  */
 bool
-sware_stage(Relation index, Relation heap, Datum *values, bool *isnull,
-			ItemPointer tid, bool is_version, IndexInfo *index_info)
+sware_stage(const SwareNewRow *row, bool is_version, IndexInfo *index_info)
 {
-	SwareStaging *staging =
-		sware_staging_for_insert(index, heap, tid, index_info);
+	SwareStaging *staging = sware_staging_for_insert(row, index_info);
 
 	if (staging == NULL)
 		return false;
 	staging->hasVersions |= is_version;
-	stage(staging, index, heap, values, isnull, tid);
+	sware_stage_entry(staging, row);
 	return true;
 }
 

@@ -28,6 +28,7 @@
 #ifndef SWARE_STAGING_H
 #define SWARE_STAGING_H
 
+#include "access/genam.h"
 #include "executor/execdesc.h"
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
@@ -95,21 +96,31 @@ extern uint64 sware_staging_generation;
 /* the number of rows that this backend has inserted into any index */
 extern uint64 sware_arrivals;
 
+/* A row that is being inserted, as aminsert gets it. */
+typedef struct SwareNewRow
+{
+	Relation	index;
+	Relation	heap;
+	Datum	   *values;			/* of the index's columns */
+	bool	   *isnull;
+	ItemPointer tid;
+	IndexUniqueCheck check;
+	CommandId	keepsKeyIn;		/* the command that is seen to leave the row's
+								 * key as it was (unique/newversion.c), or
+								 * InvalidCommandId */
+} SwareNewRow;
+
 /*
  * What is staged for a build of an index.  The functions are described where
  * they are defined.
  */
 typedef struct SwareStaging SwareStaging;
 
-extern bool sware_stage(Relation index, Relation heap, Datum *values,
-						bool *isnull, ItemPointer tid, bool is_version,
+extern bool sware_stage(const SwareNewRow *row, bool is_version,
 						IndexInfo *index_info);
-extern SwareStaging *sware_staging_for_insert(Relation index, Relation heap,
-											  ItemPointer tid,
+extern SwareStaging *sware_staging_for_insert(const SwareNewRow *row,
 											  IndexInfo *index_info);
-extern void sware_stage_entry(SwareStaging *staging, Relation index,
-							  Relation heap, Datum *values, bool *isnull,
-							  ItemPointer tid);
+extern void sware_stage_entry(SwareStaging *staging, const SwareNewRow *row);
 extern SwareStaging *sware_find_staging(Relation index);
 extern SwareStager *sware_stager_of(SwareStaging *staging);
 extern void sware_set_stager(SwareStaging *staging, SwareStager *stager);

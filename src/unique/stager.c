@@ -402,13 +402,11 @@ sware_stage_unique(const SwareNewRow *row, IndexInfo *index_info)
 		index->rd_rel->relpersistence != RELPERSISTENCE_TEMP &&
 		sware_change_count == 0 && is_worth_staging(index))
 	{
-		SwareStaging *staging =
-			sware_staging_for_insert(index, row->heap, row->tid, index_info);
+		SwareStaging *staging = sware_staging_for_insert(row, index_info);
 
 		if (staging && may_stage(staging, row))
 		{
-			sware_stage_entry(staging, index, row->heap, row->values,
-							  row->isnull, row->tid);
+			sware_stage_entry(staging, row);
 			return true;
 		}
 	}

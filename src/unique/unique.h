@@ -10,25 +10,11 @@
 #ifndef SWARE_UNIQUE_H
 #define SWARE_UNIQUE_H
 
-#include "access/genam.h"
 #include "access/relscan.h"
 #include "access/xact.h"
-#include "nodes/execnodes.h"
 #include "utils/snapshot.h"
 
-/* A row that is being inserted, as aminsert gets it. */
-typedef struct SwareNewRow
-{
-	Relation	index;
-	Relation	heap;
-	Datum	   *values;			/* of the index's columns */
-	bool	   *isnull;
-	ItemPointer tid;
-	IndexUniqueCheck check;
-	CommandId	keepsKeyIn;		/* the command that is seen to leave the row's
-								 * key as it was (newversion.c), or
-								 * InvalidCommandId */
-} SwareNewRow;
+#include "staging/staging.h"
 
 /*
  * Must the key of this row be unique?  A key with nulls need not, unless the
