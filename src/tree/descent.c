@@ -279,6 +279,18 @@ follow_copies(SwareCopiesUsed *used, Relation index,
 	return InvalidBuffer;
 }
 
+/* Raise an error if an internal page has no downlink to follow. */
+static void
+check_downlinks(Relation index, Buffer buffer)
+{
+	if (sware_page_data_count(BufferGetPage(buffer)) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" has no downlink on rightmost internal block %u",
+						RelationGetRelationName(index),
+						BufferGetBlockNumber(buffer))));
+}
+
 /*
  * Try once what sware_descend does, or if `used` is not NULL, sware_seek_leaf.
  * Returns InvalidBuffer if a link has led to a page that it does not mean, or
@@ -356,13 +368,8 @@ try_descend(const SwareSearchKey *key, int level, int lockmode,
 			return buffer;
 		}
 
+		check_downlinks(index, buffer);
 		page = BufferGetPage(buffer);
-		if (sware_page_data_count(page) == 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_INDEX_CORRUPTED),
-					 errmsg("index \"%s\" has no downlink on rightmost internal block %u",
-							RelationGetRelationName(index),
-							BufferGetBlockNumber(buffer))));
 		if (used)
 			sware_note_internal_page(used, BufferGetBlockNumber(buffer), page);
 		offset = sware_search_internal(key, BufferGetBlockNumber(buffer), page);
@@ -459,14 +466,9 @@ try_descend_to_edge(Relation index, int level, bool rightmost,
 			next = SwarePageGetOpaque(page)->right;
 		else if (current == level)
 			return buffer;
-		else if (sware_page_data_count(page) == 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_INDEX_CORRUPTED),
-					 errmsg("index \"%s\" has no downlink on rightmost internal block %u",
-							RelationGetRelationName(index),
-							BufferGetBlockNumber(buffer))));
 		else
 		{
+			check_downlinks(index, buffer);
 			if (used)
 				sware_note_internal_page(used, BufferGetBlockNumber(buffer),
 										 page);
