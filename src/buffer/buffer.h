@@ -29,10 +29,7 @@
  */
 #define SWARE_HARD_LIMIT	2
 
-/*
- * Test modules call these functions.  Since PostgreSQL 16, extensions are
- * compiled with hidden visibility.
- */
+/* for test modules, see tree.h */
 #pragma GCC visibility push(default)
 
 /* bufferinsert.c */

@@ -148,9 +148,9 @@ lock_tail(Relation index)
 }
 
 /*
- * May there be as many unsorted pages now as are to be sorted, after a page
- * with this sequence number was sealed?  Twice while that many are sealed, this
- * is true for one of the sessions that seal them.
+ * May it be time to sort unsorted pages, after a page with this sequence number
+ * was sealed?  True twice while as many pages are sealed as are sorted
+ * together, for the session that has sealed this page.
  */
 static inline bool
 is_time_to_sort(int quota, int most, uint32 sequence)

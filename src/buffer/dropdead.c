@@ -23,10 +23,10 @@
 #define ENTRIES_AT_ONCE		1024
 
 /*
- * If fewer than one in this number of the entries asked about are dead, as
- * many entries as were asked about are passed over next, then twice as many,
- * and so on.  Among entries that are passed over, the table is asked only about
- * the marked ones; but about all if this share of them is marked.
+ * If fewer than one in this number of the entries asked about are dead, the
+ * next ones are passed over: as many as were asked about, then twice as many,
+ * and so on.  The table is asked about the marked ones among them only; but
+ * about all if this share of them is marked.
  */
 #define WORTHWHILE_SHARE	32
 #define MAX_PASSED_OVER		(15 * ENTRIES_AT_ONCE)

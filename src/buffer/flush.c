@@ -5,18 +5,17 @@
  *
  * One session at a time flushes an index, under the flush lock, a heavyweight
  * lock.  It copies the entries of sealed pages, sorts them, sends them to the
- * tree, and then retires the pages.  If it dies in between, entries are in
- * both places; the next flush sends them again, and the tree skips those that
- * it has.
+ * tree, and then retires the pages.  If it dies in between, entries are in both
+ * places; the next flush sends them again, and the tree skips these.
  *
  * Whole pages are flushed, the oldest first, so that each page that was read
- * can retire.  A backend that opens a page and finds the quota exceeded
- * flushes a piece of the buffer, and never waits for another flusher.  VACUUM
- * and sware_flush seal the open pages too, and flush everything.
+ * can retire.  A backend that opens a page and finds the quota exceeded flushes
+ * a piece of the buffer, and never waits for another flusher.  VACUUM and
+ * sware_flush seal the open pages too, and flush everything.
  *
  * A large buffer whose entries arrive scrambled is not flushed in the order of
  * their arrival.  Its pages are sorted first: their entries go to sorted pages
- * (sortedpages.h).  From these they go to the tree in the order of their keys
+ * (sortedpages.h), and from there to the tree in the order of their keys
  * (sweep.h).
  *
  *-------------------------------------------------------------------------
@@ -60,8 +59,7 @@
  * arrive scrambled if more than SCRAMBLED_K percent of them are out of order,
  * and one was displaced by more than SCRAMBLED_L percent of the entries sorted
  * with it (by the estimates of K and L, statistics.h).  Then a small piece
- * would have only an entry or two for each leaf that it changes, so a piece is
- * larger.
+ * would have only an entry or two for each leaf that it changes: it is larger.
  */
 #define MAX_PIECE_PAGES			32
 #define MAX_SCRAMBLED_PIECE_PAGES	256
@@ -70,9 +68,9 @@
 #define SCRAMBLED_L				50
 
 /*
- * A piece of a sweep has this number of pages at least, and of each page run
- * this number on average: the leaves where a piece ends get entries of the next
- * one, too.  All sealed pages are listed for each piece, so it also has one
+ * A piece of a sweep has this number of pages at least, and takes this number
+ * of each page run on average: the leaves where a piece ends get entries of the
+ * next one, too.  To list all sealed pages for each piece is worth one more
  * page for this number of them.
  */
 #define MIN_SWEPT_PAGES			32
@@ -81,9 +79,9 @@
 
 /*
  * A flush of everything moves this number of pages at once, or as many as
- * maintenance_work_mem allows, which also bounds how many pages are sorted
- * together.  For each page this number of bytes is needed, for a copy, for
- * pointers, and for sorting.
+ * maintenance_work_mem allows.  That also bounds how many pages are sorted
+ * together.  Each page takes this number of bytes, for a copy, for pointers,
+ * and for sorting.
  */
 #define MAX_BATCH_PAGES			512
 #define MEMORY_PER_PAGE			((Size) 4 * BLCKSZ)
@@ -111,7 +109,7 @@ typedef struct Flushed
 /*
  * Copy the entries of sealed pages, in order, without duplicates and without
  * those of rows that are dead to everybody, to the current memory context.
- * Locks one page at a time; runs comparators without locks.
+ * Locks one page at a time; calls comparators without locks.
  */
 static void
 sorted_entries(Relation index, Relation heap, const SwareListedPage *pages,
@@ -334,10 +332,10 @@ open_table(Relation index)
 
 /*
  * Is this session flushing the index already?  That is so if a comparison
- * function that the flush called runs SQL of its own.  A session can take a
+ * function that the flush called executes SQL of its own.  A session can take a
  * heavyweight lock twice, so the flush lock would not stop it.  Pages that an
- * inner flush had retired, and that were reused, would be retired once
- * more by the outer one.
+ * inner flush had retired, and that were reused, would be retired again by the
+ * outer one.
  */
 static bool
 is_flushing(Relation index)
@@ -398,7 +396,7 @@ flush_sealed(Relation index, int at_once)
 
 /*
  * Flush everything that is in the buffer now.  Waits for another flusher.
- * Returns the number of entries that were moved.  Runs comparators, which may
+ * Returns the number of entries that were moved.  Calls comparators, which may
  * raise errors.  The caller holds no locks on pages.
  */
 int64
@@ -431,10 +429,7 @@ sware_buffer_flush_all(Relation index)
 	return moved;
 }
 
-/*
- * Do entries arrive scrambled?  What is not known yet is answered by
- * `otherwise`.
- */
+/* Do entries arrive scrambled?  Returns `otherwise` if that is unknown. */
 static bool
 arrive_scrambled(Relation index, bool otherwise)
 {
@@ -588,7 +583,7 @@ relieve(Relation index, Relation heap, const SwareListedPage *pages, int count,
 /*
  * Flush a piece of the buffer: a bounded number of its pages.  Does nothing if
  * another session is flushing, or if this is a parallel worker, or if the
- * buffer may stay as it is.  Runs comparators, which may raise errors.  The
+ * buffer may stay as it is.  Calls comparators, which may raise errors.  The
  * caller holds no locks on pages.
  */
 void
@@ -624,7 +619,7 @@ sware_buffer_flush_piece(Relation index)
  * Flush the oldest pages as long as all their entries are marked, unless
  * another session is flushing, or this is a parallel worker.  As a rule none of
  * the entries gets to the tree: the table confirms that their rows are dead.
- * Runs comparators.  The caller holds no locks on pages.
+ * Calls comparators.  The caller holds no locks on pages.
  */
 void
 sware_buffer_flush_dead(Relation index)
@@ -683,8 +678,8 @@ sware_buffer_wait_for_readers(Relation index, BufferAccessStrategy strategy)
 }
 
 /*
- * Free the retired pages that no backend has a pin on.  The caller holds no
- * locks on pages.
+ * Free the retired pages that no backend has a pin on.  The caller has no page
+ * locked.
  */
 void
 sware_buffer_free_retired(Relation index)
@@ -731,7 +726,7 @@ compare_links(const void *a, const void *b)
 
 /*
  * Keep those of the pages that the directory does not list in a state.  Returns
- * how many are left.
+ * their number.
  */
 static int
 keep_unlisted(Relation index, uint16 state, SwareLink *pages, int count)

@@ -58,7 +58,7 @@ sware_pages_to_sort(int quota, int most)
  * or a crash, entries that were listed are in the buffer twice, and pages that
  * were not are found by VACUUM.
  *
- * The caller has the flush lock, and holds no content locks.  Runs no
+ * The caller has the flush lock, and holds no content locks.  Calls no
  * comparators.  Raises an error if there is no disk space.
  */
 extern bool sware_write_sorted_pages(Relation index, IndexTuple *entries,

@@ -70,7 +70,7 @@ extern int	sware_sweep_runs(const SwareSweep *sweep);
 
 /*
  * Take the next pages of a sweep, `most` at most.  Returns their number, which
- * is 0 at the end.  Runs comparators.
+ * is 0 at the end.  Calls comparators.
  */
 extern int	sware_sweep_take(SwareSweep *sweep, SwareListedPage *pages,
 							 int most);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * columnchange.h
- *	  Changes of columns and partitions that keys of sware do not go along with.
+ *	  Changes of columns and partitions that keys of sware do not survive.
  *
  *-------------------------------------------------------------------------
  */

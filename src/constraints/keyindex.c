@@ -30,7 +30,7 @@ sware_is_installed(void)
 }
 
 /*
- * Read what pg_class says of a relation, with changes that the running command
+ * Read what pg_class says of a relation, with changes that the current command
  * has made.  Needs no lock on the relation; one that is gone is no index.
  */
 void

@@ -8,7 +8,7 @@
  * With the setting sware.use_for_keys, others get one, too, where nothing
  * speaks against it; for the rest the statement stays as it is.
  *
- * Nothing here runs functions of users.
+ * Nothing here calls functions of users.
  *
  *-------------------------------------------------------------------------
  */
@@ -146,8 +146,8 @@ is_serial(const TypeName *name)
 }
 
 /*
- * Can a column of a key be of sware, as an ALTER TABLE of a table leaves it?
- * The last part of the statement that gives it a type tells.
+ * Can a column of a key be of sware when an ALTER TABLE has ended?  The last
+ * part of the statement that gives it a type tells.
  */
 static bool
 column_suits(const char *column, const AlterTableStmt *alter, Oid table)

@@ -4,8 +4,8 @@
  *	  ALTER TABLE ... ADD CONSTRAINT ... USING INDEX, with a sware index.
  *
  * The server refuses other indexes than btree's where it turns the constraint
- * of the statement into the command that it runs.  So the statement gets that
- * command here, after the same checks, and with the same errors.
+ * of the statement into the command that it executes.  So the statement gets
+ * that command here, after the same checks, and with the same errors.
  *
  *-------------------------------------------------------------------------
  */
@@ -257,7 +257,7 @@ check_columns(const Adoption *adoption)
 
 /*
  * If a part of the statement is a constraint that is to use a sware index, turn
- * it into the command that the server runs for btree's.  Returns parts that
+ * it into the command that the server executes for btree's.  Returns parts that
  * this needs in addition.
  */
 static List *

@@ -79,8 +79,8 @@ has_requests(const Node *command)
 }
 
 /*
- * Does what is to be done with an ALTER TABLE depend on its table?  Tables of
- * others are not even locked here.
+ * Does what is to be done with an ALTER TABLE depend on its table?  The tables
+ * of statements without such parts are not even locked here.
  */
 static bool
 depends_on_table(const AlterTableStmt *alter)
@@ -129,16 +129,14 @@ prepare_for_table(AlterTableStmt *alter, const char *query_string)
 	sware_use_indexes(alter, table, query_string);
 }
 
-/* Will the server run a statement that writes now? */
+/* Will the server execute a statement that writes now? */
 static bool
 may_write(void)
 {
 	return !XactReadOnly && !IsInParallelMode() && !RecoveryInProgress();
 }
 
-/*
- * Returns a statement, or a changed copy of it, for the server to run.
- */
+/* Returns a statement, or a changed copy of it, for the server to execute. */
 static PlannedStmt *
 prepare(PlannedStmt *statement, const char *query_string,
 		ProcessUtilityContext context)

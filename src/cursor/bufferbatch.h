@@ -9,7 +9,7 @@
  * would return last.  From then on only better entries than the worst one kept
  * are wanted.
  *
- * Nothing here reads a page.  Comparators run, so callers hold no locks.
+ * Nothing here reads a page.  Comparators are called, so callers hold no locks.
  *
  *-------------------------------------------------------------------------
  */

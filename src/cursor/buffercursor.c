@@ -4,7 +4,7 @@
  *	  The buffer cursor: reading a batch.  See buffercursor.h.
  *
  * While a page is share-locked, only the entries' abbreviations are looked at.
- * Comparators run after the lock has been released.
+ * Comparators are called after the lock has been released.
  *
  *-------------------------------------------------------------------------
  */
@@ -448,10 +448,10 @@ typedef struct CandidateMemory
 } CandidateMemory;
 
 /*
- * Copy those entries of a page that may be wanted to this memory, and find the
- * first of their abbreviations.  Returns false if the page is not the one that
- * the link means any more.  Holds a share lock on the page meanwhile, unless
- * the digest tells everything, and calls no comparator.
+ * Copy those entries of a page that may be wanted to the memory of candidates,
+ * and find the first of their abbreviations.  Returns false if the page is not
+ * the one that the link means any more.  Holds a share lock on the page
+ * meanwhile, unless the digest tells everything, and calls no comparator.
  */
 static bool
 find_candidates(SwareBufferCursor *cursor, SwareLink link, bool is_open,

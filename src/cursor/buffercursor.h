@@ -96,7 +96,7 @@ extern void sware_buffer_cursor_end(SwareBufferCursor *cursor);
 /*
  * Read the first batch in a direction: of all entries (`after` NULL), or of
  * those behind `after`.  If the batch is empty, none qualifies.  Reads pages,
- * and runs comparators without any lock; the caller holds none.
+ * and calls comparators without any lock; the caller holds none.
  */
 extern void sware_buffer_cursor_seek(SwareBufferCursor *cursor, bool forward,
 									 IndexTuple after);
@@ -158,16 +158,16 @@ extern bool sware_take_from_list(SwareBufferCursor *cursor,
 /* bufferinterval.c */
 
 /*
- * Find an entry of the buffer that lies about `entries` entries beyond
- * `place`, in the direction of the scan.  It is copied to `found`, which has
+ * Find an entry of the buffer that lies about `entries` entries beyond `place`,
+ * in the direction of the scan.  It is copied to `found`, which has
  * SWARE_MAX_ENTRY_SIZE bytes, and may be the memory of `end`.
  *
  * Only entries before `end` count, or, if that is NULL, before the end of the
- * scan's last range; and only those of sorted zones, so that no buffer page
- * has to be read.  Returns false if fewer than twice as many entries are known
- * to be there.
+ * scan's last range; and only those of sorted zones, so that no buffer page has
+ * to be read.  Returns false if fewer than twice as many entries are known to
+ * be there.
  *
- * The cursor has been rewound.  Reads pages, and runs comparators; the caller
+ * The cursor has been rewound.  Reads pages, and calls comparators; the caller
  * holds no lock on a page.
  */
 extern bool sware_buffer_interval_end(SwareBufferCursor *cursor, bool forward,

@@ -54,15 +54,13 @@ extern void sware_buffer_view_end(SwareBufferView *view);
  */
 extern bool sware_buffer_view_refresh(SwareBufferView *view);
 
-/*
- * Add a source to the list.  There is room for each that the view has.
- */
+/* Add a source to the list.  There is room for each that the view has. */
 extern void sware_buffer_view_add(SwareBufferView *view, int64 first,
 								  SwareSourceKind kind, int number);
 
 /*
  * Add those sorted zones and sealed pages that may have wanted entries.  May
- * run a hash function, which may raise an error.
+ * call a hash function, which may raise an error.
  */
 extern void sware_buffer_view_add_sealed(SwareBufferView *view,
 										 SwareScanFilter *filter);

@@ -50,9 +50,10 @@ typedef struct SwareListReader
 	int			copied;			/* how many these were; 0: none are left */
 
 	/*
-	 * Those of them that count, in the scan's order: in a sorted zone, those
+	 * The entries that count, in the scan's order: in a sorted zone, those
 	 * whose pages have not retired; without the marked ones if these are left
-	 * out, but for the last, which tells whether a range has ended.
+	 * out.  The last one always counts, as it tells whether a range has
+	 * ended.
 	 */
 	int			count;
 	SwareListCopy copies[SWARE_MAX_COPIED];
@@ -79,7 +80,7 @@ extern void sware_list_reader_init_run(SwareListReader *reader, Relation index,
 
 /*
  * Go on behind the first entry copied last, and not before `place`.  Returns
- * false if the list is gone.  Runs comparators.
+ * false if the list is gone.  Calls comparators.
  */
 extern bool sware_list_reader_seek(SwareListReader *reader,
 								   const SwareSearchKey *place);

@@ -593,7 +593,7 @@ note_dead(SwareScan *scan)
 /*
  * Go to the next entry of the whole scan, or of the interval that it is
  * restricted to.  Returns false at the end.  kill_prior_tuple says that the row
- * of the entry returned last is dead to everybody.  Reads pages, and runs
+ * of the entry returned last is dead to everybody.  Reads pages, and calls
  * comparators without any lock; the caller holds none.
  */
 bool

@@ -128,7 +128,7 @@ extern void sware_scan_end(SwareScan *scan);
  * Read the largest entries of buffer and tree whose first column is not null,
  * in descending order, as copies in the current memory context.  Returns their
  * number, which is less than `count` only if these are all.  Reads pages and
- * runs comparators; the caller holds no lock on a page.
+ * calls comparators; the caller holds no lock on a page.
  */
 extern int	sware_largest_entries(Relation index, IndexTuple *entries,
 								  int count);

@@ -4,14 +4,14 @@
  *	  Scans that find one row at most.
  *
  * A scan for one key of a unique index, with an MVCC snapshot, sees one row at
- * most, as a rule.  A row of the buffer is in one of the pages that were
- * written last, as a rule.  So if an entry of an open page has a row that the
- * snapshot sees, the scan need not look anywhere else, provided that the row is
- * settled: another transaction has inserted it, and nobody has deleted it.
- * There is no other row with the key, P, that the snapshot sees:
+ * most, as a rule.  If that row is in the buffer, it is mostly on one of the
+ * pages that were written last.  So if an entry of an open page has a row that
+ * the snapshot sees, the scan need not look anywhere else, provided that the
+ * row is *settled*: another transaction has inserted it, and nobody has deleted
+ * it.  There is no other row with the key, P, that the snapshot sees:
  *	- If P was inserted before this row, its deletion came before this row's
- *	  insertion, by the same transaction, or by one that had committed.  So a
- *	  snapshot that sees this row does not see P.
+ *	  insertion, by the same transaction, or by one that had committed.  So
+ *	  a snapshot that sees this row does not see P.
  *	- P cannot have been inserted after this row, which is still live.
  *
  * Rows of the own transaction are not settled: a snapshot may see rows that an

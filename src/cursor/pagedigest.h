@@ -72,9 +72,7 @@ extern void sware_page_digest_reset(SwarePageDigest *digest);
 extern int	sware_page_digest_search(const SwarePageDigest *digest,
 									 int64 abbreviation);
 
-/*
- * Note that a scan that uses marks has found one of the entries marked.
- */
+/* Note that a scan that uses marks has found one of the entries marked. */
 static inline void
 sware_page_digest_note_marked(SwarePageDigest *digest, int number)
 {

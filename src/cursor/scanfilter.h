@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * scanfilter.h
- *	  Which entries of the buffer a scan wants, and which sorted zones and
- *	  pages may have some.
+ *	  Which entries of the buffer a scan wants, and which sorted zones and pages
+ *	  may have some.
  *
  * An entry is wanted if it lies in a range of the scan's keys and behind a
  * place, and satisfies the conditions.  Abbreviations tell of most entries that
- * they are not wanted; only for the others comparators run.  Marked entries are
- * not wanted if the scan may leave them out.
+ * they are not wanted; only for the others comparators are called.  Marked
+ * entries are not wanted if the scan may leave them out.
  *
  *-------------------------------------------------------------------------
  */
@@ -63,27 +63,25 @@ typedef struct SwareScanFilter
 extern void sware_scan_filter_init(SwareScanFilter *filter, Relation index,
 								   SwareScanKeys *keys);
 
-/*
- * Set the direction of the scan.  It may change at any time.
- */
+/* Set the direction of the scan.  It may change at any time. */
 extern void sware_scan_filter_turn(SwareScanFilter *filter, bool forward);
 
 /*
  * Begin a batch: want the entries behind `after`, or all (NULL).  The entry
  * must stay where it is while the batch is read.  Before the key cache is
- * asked, key.indexIncarnation must be set.  Runs hash functions.
+ * asked, key.indexIncarnation must be set.  Calls hash functions.
  */
 extern void sware_scan_filter_begin(SwareScanFilter *filter, IndexTuple after);
 
 /*
  * Tell where an entry is, as seen from the ranges.  Sets keys->range if there
- * are several ranges.  Runs comparators.
+ * are several ranges.  Calls comparators.
  */
 extern SwareRangeSide sware_scan_filter_side(SwareScanFilter *filter,
 											 const SwareSortItem *item);
 
 /*
- * Does an entry, whose abbreviation is wanted, lie behind the place?  Runs
+ * Does an entry, whose abbreviation is wanted, lie behind the place?  Calls
  * comparators.
  */
 static inline bool
@@ -98,7 +96,7 @@ sware_scan_filter_is_behind_place(const SwareScanFilter *filter,
 	return filter->order.forward ? order < 0 : order > 0;
 }
 
-/* Does an entry satisfy the conditions?  Runs their functions. */
+/* Does an entry satisfy the conditions?  Calls their functions. */
 static inline bool
 sware_scan_filter_satisfies(const SwareScanFilter *filter,
 							const SwareSortItem *item)

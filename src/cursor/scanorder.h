@@ -57,7 +57,7 @@ sware_scan_order_item(const SwareScanOrder *order, IndexTuple entry)
 }
 
 /*
- * Compare an entry `a` with the key columns of `b` and a TID.  Runs
+ * Compare an entry `a` with the key columns of `b` and a TID.  Calls
  * comparators.
  */
 static inline int

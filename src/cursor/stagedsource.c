@@ -14,7 +14,7 @@
 
 /*
  * A scan leaves up to this number of newest entries unsorted: it looks at their
- * abbreviations, or runs comparators if there are none.
+ * abbreviations, or calls comparators if there are none.
  */
 #define MOST_NEWEST				32
 #define MOST_NEWEST_COMPARED	8

@@ -55,9 +55,7 @@ sware_scan_has_staged(IndexScanDesc scan)
 		sware_find_staging(scan->indexRelation) != NULL;
 }
 
-/*
- * May the scan's snapshot see rows that statements insert that are running now?
- */
+/* May the scan's snapshot see rows that statements in progress insert later? */
 static inline bool
 sware_scan_sees_later_rows(IndexScanDesc scan)
 {
@@ -69,7 +67,7 @@ sware_scan_sees_later_rows(IndexScanDesc scan)
 /*
  * Take the wanted entries of staging into the cursor's batch, for which its
  * filter has begun.  Returns false if staging has changed in the meantime; then
- * some may be missing.  Runs comparators; the caller holds no locks.
+ * some may be missing.  Calls comparators; the caller holds no locks.
  */
 extern bool sware_take_staged(SwareBufferCursor *cursor);
 

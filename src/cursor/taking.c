@@ -4,7 +4,7 @@
  *	  Taking those entries into a buffer cursor's batch that are wanted; or, if
  *	  the cursor has a visitor, handing them to that.
  *
- * Comparators and conditions run, so callers hold no locks.
+ * Comparators and conditions are evaluated, so callers hold no locks.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,8 +19,8 @@
 /*
  * A list's entries are skipped if their keys tell that they cannot qualify
  * (skip.h).  To seek in a list costs as much as to look at MANY_SKIPPED
- * entries.  If fewer were skipped, twice as many are looked at in vain before
- * the next attempt, and MAX_PATIENCE at most.
+ * entries.  After an attempt that has skipped fewer, this looks at twice as
+ * many entries before it tries again, and at MAX_PATIENCE at most.
  */
 #define MANY_SKIPPED	32
 #define MAX_PATIENCE	128
@@ -76,9 +76,9 @@ typedef enum Skipped
 } Skipped;
 
 /*
- * Let a reader go on where, behind an entry that does not satisfy the
- * conditions, the next one of the ranges can.  After *patience entries in a row
- * that were looked at in vain, this is tried again.  Runs comparators.
+ * Let a reader go on where the next entry of the ranges can satisfy the
+ * conditions, behind one that does not.  Tries this after *patience such
+ * entries in a row.  Calls comparators.
  */
 static Skipped
 skip_entries(SwareScanFilter *filter, SwareListReader *reader,

@@ -690,8 +690,8 @@ check_level(SwareCheck *check, int level)
 }
 
 /*
- * Check the frames of the pages that are on no level: pages of the buffer,
- * and unused, deleted or unlinked ones.
+ * Check the frames of the pages that are on no level: pages of the buffer, and
+ * unused, deleted or unlinked ones.
  */
 static void
 check_other_pages(SwareCheck *check)

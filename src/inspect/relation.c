@@ -86,8 +86,8 @@ sware_require_sware_index(Relation relation)
 
 /*
  * Open and lock an index and its table, and become the table's owner, so that
- * comparators and the expressions of the index are run as that user.  Raises an
- * error if the relation is not an index.
+ * comparators and the expressions of the index are evaluated as that user.
+ * Raises an error if the relation is not an index.
  */
 void
 sware_open_target(SwareTarget *target, Oid index_oid, LOCKMODE lockmode)

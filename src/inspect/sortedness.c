@@ -63,9 +63,8 @@ PG_FUNCTION_INFO_V1(sware_sortedness);
 #define LARGEST_FOR_SCATTERED	4096
 
 /*
- * Scattered entries wait until they can go to the tree in company: this number
- * of them to each leaf.  Leaves that split now and then are filled to this
- * share.
+ * Scattered entries should wait until this number of them comes to each leaf.
+ * Leaves that split now and then are filled to this share.
  */
 #define ENTRIES_PER_LEAF	8
 #define FILL_OF_LEAVES		0.7
@@ -235,7 +234,7 @@ number_rows(Tuplesortstate *sort, TupleTableSlot *row, Relation table,
 }
 
 /*
- * Measure a column.  This runs no SQL, which would name the table: its name
+ * Measure a column.  This executes no SQL, which would name the table: its name
  * could be another relation's by then.
  */
 static void

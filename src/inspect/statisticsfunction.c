@@ -98,7 +98,7 @@ has_pages(Relation index)
  * sware_stats(index regclass)
  *
  * Returns the statistics of an index, or NULL if the index has been dropped
- * while the query was running.
+ * while the query was in progress.
  */
 Datum
 sware_stats(PG_FUNCTION_ARGS)

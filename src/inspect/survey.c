@@ -19,9 +19,7 @@
 
 #include "inspect/survey.h"
 
-/*
- * blocks at the end of a table that tell how many rows a transaction inserts
- */
+/* blocks at the end of a table that tell how many rows a transaction inserts */
 #define HEAP_BLOCKS			32
 
 /* of so few transactions no one is known to be complete */

@@ -414,9 +414,7 @@ validate_posting_list(PageItem *item)
 	validate_tids(item, sware_posting_tids(tuple), count);
 }
 
-/*
- * Check one item of a live tree page whose frame has been checked.
- */
+/* Check one item of a live tree page whose frame has been checked. */
 void
 sware_validate_item(Relation index, BlockNumber block, Page page,
 					OffsetNumber offset)
@@ -447,9 +445,7 @@ sware_validate_item(Relation index, BlockNumber block, Page page,
 		validate_entry(&item);
 }
 
-/*
- * Check the frame of a tree page, and, unless it is deleted, all its items.
- */
+/* Check the frame of a tree page, and, unless it is deleted, all its items. */
 void
 sware_validate_page(Relation index, BlockNumber block, Page page)
 {
@@ -521,9 +517,7 @@ sware_validate_buffer_entries(Relation index, BlockNumber block, Page page)
 	return item.offset;
 }
 
-/*
- * Check the slots of a directory page whose frame has been checked.
- */
+/* Check the slots of a directory page whose frame has been checked. */
 void
 sware_validate_slots(Relation index, BlockNumber block, Page page)
 {

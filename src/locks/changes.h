@@ -4,7 +4,7 @@
  *	  Which indexes this session is changing.
  *
  * A change of an index calls its comparison and hash functions, and these may
- * run SQL: queries that use the same index, and inserts into other tables,
+ * execute SQL: queries that use the same index, and inserts into other tables,
  * which change other indexes, one change within the other.  They must not
  * insert into the index that they are called for: its pages may be locked, and
  * a key that was looked up would not be unique any more.

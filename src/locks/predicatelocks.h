@@ -21,7 +21,7 @@
  *	  locked, and none has to be looked up.
  *
  * Any other scan locks the whole index.  If scans of ranges did that, too,
- * about every second transaction would fail where they run beside inserts
+ * about every second transaction would fail beside inserts
  * elsewhere; with granules hardly any does (bench/serializable).
  *
  * An insert is checked against its point, the 64 granules that it lies in, as
@@ -51,9 +51,9 @@ extern void sware_check_entries(Relation index, IndexTuple *entries,
 								int64 count);
 
 /*
- * Take the predicate locks of a scan, before it reads.  Does nothing unless
- * the transaction is serializable.  May run comparators and hash functions,
- * which may raise errors.  The caller holds no content locks.
+ * Take the predicate locks of a scan, before it reads.  Does nothing unless the
+ * transaction is serializable.  May call comparators and hash functions, which
+ * may raise errors.  The caller holds no content locks.
  */
 static inline void
 sware_lock_predicates(IndexScanDesc scan, SwareScanKeys *keys)

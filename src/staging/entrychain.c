@@ -23,9 +23,7 @@
 
 Size		sware_staged_bytes = 0;
 
-/*
- * The chains' memory in the running transaction; NULL if there are no chains.
- */
+/* The memory of the current transaction's chains; NULL if there are none. */
 static MemoryContext context = NULL;
 static SwareEntryBin *spare_bins = NULL;	/* bins of the largest size that
 											 * no chain uses */
@@ -43,9 +41,7 @@ sware_chain_context(void)
 	return context;
 }
 
-/*
- * Forget all chains, once the transaction has ended and its memory is freed.
- */
+/* Forget all chains, once the transaction has ended and its memory is freed. */
 void
 sware_chains_are_gone(void)
 {
@@ -155,9 +151,7 @@ sware_chain_entries(SwareEntryChain *chain, int64 count)
 	SwareChainPlace place = sware_chain_begin;
 	int64		number = 0;
 
-	/*
-	 * If all have one size, their places are known without a look at them.
-	 */
+	/* If all have one size, their places are known without a look at them. */
 	if (chain->entrySize != SWARE_SIZES_VARY)
 	{
 		for (SwareEntryBin *bin = chain->first; bin; bin = bin->next)
@@ -177,8 +171,8 @@ sware_chain_entries(SwareEntryChain *chain, int64 count)
  * Remove all entries before `first_kept`, and keep the order of the others.
  * The entries removed are `dropped_share` of all.  Returns false, with nothing
  * changed, if that would free much less memory than their share, because a
- * large bin holds `first_kept` and entries before it: then the chain would be
- * too large again with the next entry.
+ * large bin has entries on both sides: then the chain would be too large again
+ * with the next entry.
  */
 bool
 sware_drop_chain_front(SwareEntryChain *chain, IndexTuple first_kept,
@@ -222,8 +216,8 @@ sware_add_copy(SwareEntryChain *chain, IndexTuple entry)
 }
 
 /*
- * Make a chain of copies of entries.  If memory runs out, an error is raised,
- * and the chain is empty.
+ * Make a chain of copies of entries.  If there is no more memory, an error is
+ * raised, and the chain is empty.
  */
 void
 sware_copy_to_chain(SwareEntryChain *chain, IndexTuple *entries, int64 count)

@@ -23,9 +23,7 @@ typedef struct SwareEntryBin
 	char		data[FLEXIBLE_ARRAY_MEMBER];
 } SwareEntryBin;
 
-/*
- * The entries, in the order in which they came.  All zero if there are none.
- */
+/* The entries, in the order in which they came.  All zero if there are none. */
 typedef struct SwareEntryChain
 {
 	SwareEntryBin *first;

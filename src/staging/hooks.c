@@ -151,9 +151,9 @@ is_small(const QueryDesc *query)
 }
 
 /*
- * Note that a statement begins, perhaps within one that is running.  The rows
- * that it inserts will have the command id `command`, or a later one.  `query`
- * is NULL if it has no plan, or none that is known.
+ * Note that a statement begins, perhaps within one that is in progress.  The
+ * rows that it inserts will have the command id `command`, or a later one.
+ * `query` is NULL if it has no plan, or none that is known.
  */
 static void
 begin_statement(SwareStatementKind kind, CommandId command, QueryDesc *query)
@@ -211,7 +211,7 @@ modifies_tables(const QueryDesc *query)
 		query->plannedstmt->hasModifyingCTE;
 }
 
-/* Note that the executor begins to run a statement, or to finish it. */
+/* Note that the executor begins to execute a statement, or to finish it. */
 static void
 begin_query(QueryDesc *query)
 {
@@ -252,7 +252,7 @@ executor_finish(QueryDesc *query)
 {
 	SwareStatement outer = sware_statement;
 
-	/* what only reads has no triggers, and is over when it has run */
+	/* what only reads has no triggers, and is over when it has been executed */
 	if (!modifies_tables(query) && sware_staged_indexes == 0)
 	{
 		next_executor_finish(query);
@@ -367,17 +367,16 @@ process_utility(PlannedStmt *statement, const char *query_string,
 }
 
 /*
- * Note the statement that is running when the library is loaded in the middle
- * of it, so that no hook has seen it begin.  No hook will report its end, so
- * it counts as running until the transaction ends.
+ * Note the statement in progress when the library is loaded in the middle of
+ * it, so that no hook has seen it begin.  No hook will report its end, so it
+ * counts as in progress until the transaction ends.
  *
  * Where the library is not preloaded, a session's first statement often is a
  * COPY.  It opens the table's indexes, and so loads the library, before it
  * leaves an error context.  A function that it calls, whose rows may be
  * speculative, leaves one.  So if there is none, the rows are COPY's.  Without
- * this, is_speculative would look at each heap tuple.  Nothing else would
- * change, but a COPY into a table with one index would execute a quarter more
- * instructions.
+ * this, is_speculative would look at each heap tuple, and a COPY into a table
+ * with one index would execute a quarter more instructions.
  */
 static void
 look_at_running_statement(void)
@@ -396,9 +395,7 @@ look_at_running_statement(void)
 		sware_statement.kind = SWARE_STATEMENT_STAGES;
 }
 
-/*
- * Install the hooks and callbacks.  Called once, when the library is loaded.
- */
+/* Install the hooks and callbacks.  Called once, when the library is loaded. */
 void
 sware_install_hooks(void)
 {

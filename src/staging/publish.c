@@ -3,7 +3,7 @@
  * publish.c
  *	  Publishing: moving staged entries to where other backends see them.
  *
- * A bulk load runs the cycle of the SWARE-buffer here ("Indexing for
+ * A bulk load goes through the cycle of the SWARE-buffer here ("Indexing for
  * Near-Sorted Data", section III): when the memory is used up, the entries are
  * sorted, the lower part goes to the tree as a run, and the upper part is kept,
  * in order, so that later entries that overlap it are merged with it.
@@ -34,9 +34,9 @@
 
 /*
  * Up to this number of entries of a transaction go to the buffer, but for those
- * that come in order.  Of more entries only scattered ones do: the others fill
- * whole leaves of the tree, or each leaf that they change gets several of them,
- * so the buffer would save little.
+ * that come in order.  More entries fill whole leaves of the tree, or several
+ * of them come to each leaf, so the buffer would save little: only scattered
+ * ones go there.
  */
 #define LARGEST_BUFFERED_RUN	256
 
@@ -57,8 +57,8 @@
 
 /*
  * When memory is spread over so many indexes that each has few entries,
- * publishing costs more than inserting directly.  To make that rare, this
- * number of rows is inserted directly for each run that was published.
+ * publishing costs more than inserting directly.  Therefore this number of rows
+ * is inserted directly for each run that was published.
  */
 #define DIRECT_INSERTS_PER_RUN	32
 
@@ -96,8 +96,8 @@ drop_front(SwareStaging *staging, IndexTuple first_kept, int64 kept_count)
 }
 
 /*
- * Keep only the given entries, which are in order.  If memory runs out, an
- * error is raised, and nothing has changed.
+ * Keep only the given entries, which are in order.  If there is no more memory,
+ * an error is raised, and nothing has changed.
  */
 static void
 keep(SwareStaging *staging, IndexTuple *entries, int64 count)
@@ -207,7 +207,7 @@ check_conflicts(SwareStaging *staging, Relation index, IndexTuple *entries,
 /*
  * Send the lower `percent` of the staged entries to the tree, or, if that is
  * few entries, to the buffer.  The rest is kept, in order.  After an error all
- * entries are staged still; storing an entry twice does no harm.  Runs
+ * entries are staged still; storing an entry twice does no harm.  Calls
  * comparators, and takes locks on pages, so the caller holds none.
  *
  * `index` is locked as for an insert.  If entries were not staged for it in the
@@ -381,7 +381,7 @@ publish_staged(int highest_level)
 {
 	SwareStaging *staging;
 
-	/* A comparator may run SQL that stages entries for other indexes. */
+	/* A comparator may execute SQL that stages entries for other indexes. */
 	while ((staging = next_publishable(highest_level)) != NULL)
 		publish(staging, 100);
 }
@@ -389,9 +389,9 @@ publish_staged(int highest_level)
 /*
  * Publish what ended statements have staged, if it is for too many indexes, or
  * if it must not wait for the transaction's end (sware_uses_foreign_tables).
- * Each such index stays locked, which nbtree does not need: it locks an index
- * only while the statement runs.  All sessions together may use a quarter of
- * the server's lock table for these locks.
+ * Each such index stays locked, while nbtree locks it until the statement ends.
+ * All sessions together may use a quarter of the server's lock table for these
+ * locks.
  */
 void
 sware_limit_lingering(void)
@@ -432,9 +432,9 @@ sorted_stagings(int *count)
 /*
  * Publish the lower part of the largest stagings, each at most once, until all
  * stagings together have shrunk to `size`.  Returns the number of runs sent,
- * and in *entries the number of entries in them.  A comparator may run SQL
- * that stages more entries; stagings are not freed before the transaction
- * ends, so the array stays valid.
+ * and in *entries the number of entries in them.  A comparator may execute SQL
+ * that stages more entries; stagings are not freed before the transaction ends,
+ * so the array stays valid.
  */
 static int
 shrink_to(Size size, int64 *entries)

@@ -73,8 +73,8 @@ sware_forget_staged_runs(SwareStaging *staging, int64 count,
 }
 
 /*
- * The number of entries up to the first beginning of a segment behind the
- * `count`-th entry, or of all entries if no segment begins there.
+ * The number of entries before the first segment that begins behind the
+ * `count`-th entry, or of all entries if none does.
  */
 static int64
 next_segment(const SwareStaging *staging, int64 count)
@@ -91,7 +91,7 @@ next_segment(const SwareStaging *staging, int64 count)
 }
 
 /*
- * Can comparing entries run SQL?  Integers are compared without functions.
+ * Can comparing entries execute SQL?  Integers are compared without functions.
  */
 static inline bool
 may_run_functions(const SwareComparator *comparator)
@@ -232,7 +232,7 @@ add_run(SwareStaging *staging, SwareComparator *comparator, int64 count)
 	if (copies)
 		copy_entries(entries, run.count);
 
-	/* here functions run, which may change `staging` */
+	/* here functions are called, which may change `staging` */
 	sware_sort_behind_lists(comparator->index, entries, run.count, begins,
 							merged);
 	if (stamp != sware_staging_stamp())

@@ -16,7 +16,7 @@
  *	- none of them crosses the beginning of a segment (staginginternal.h), so
  *	  that those of earlier segments stay when a subtransaction aborts.
  *
- * Comparison functions may run SQL, which inserts into the index, publishes
+ * Comparison functions may execute SQL, which inserts into the index, publishes
  * what is staged for it, rolls back a part, or looks into it and makes staged
  * runs.  So they are called with copies of entries only, and afterwards the
  * stamp shows whether staging is still what it was.
@@ -66,7 +66,7 @@ sware_staging_stamp(void)
 /*
  * Return the staged runs of a staging, when all but `most_newest` or fewer of
  * its entries are in staged runs.  Returns NULL if staging has changed in the
- * meantime.  Runs comparators; the caller holds no lightweight lock.
+ * meantime.  Calls comparators; the caller holds no lightweight lock.
  */
 extern const SwareStagedRuns *sware_staged_runs(SwareStaging *staging,
 												Relation index,
@@ -77,8 +77,8 @@ extern const SwareEntryChain *sware_staged_chain(const SwareStaging *staging);
 
 /*
  * Find the first entry of a staged run that is not before a place.  Returns its
- * number in the run, or the number of its entries if there is none; -1 if
- * the stamp is not the given one any more.  Runs comparators.
+ * number in the run, or the number of its entries if there is none; -1 if the
+ * stamp is not the given one any more.  Calls comparators.
  */
 extern int64 sware_staged_run_search(Relation index, const SwareStagedRun *run,
 									 uint64 stamp, const SwareSearchKey *place);

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * staging.c
- *	  Entries of the running transaction, in its backend's private memory.
+ *	  Entries of the current transaction, in its backend's private memory.
  *
  * What is staged for each index, and what becomes of it when transactions and
- * subtransactions end. publish.c moves entries to where other backends see
+ * subtransactions end.  publish.c moves entries to where other backends see
  * them.
  *
  *-------------------------------------------------------------------------
@@ -49,7 +49,7 @@ int			sware_utility_depth = 0;
 uint64		sware_staging_generation = 0;
 uint64		sware_arrivals = 0;
 
-/* These describe the running transaction. */
+/* These describe the current transaction. */
 static HTAB *stagings = NULL;	/* of SwareStaging; NULL if there is none */
 static SwareStaging *last_found = NULL; /* one of them: the last that was
 										 * looked up, or NULL */
@@ -176,8 +176,8 @@ prepare(SwareStaging *staging, Relation index)
 }
 
 /*
- * Note that no index has the build of a staging: until the next subtransaction
- * ends, there is nothing to be done with the entries.
+ * Note that no index has the build of a staging: nothing can be done with the
+ * entries before the next subtransaction ends.
  */
 void
 sware_set_ownerless(SwareStaging *staging)
@@ -313,7 +313,7 @@ staging_for_insert(Relation index, IndexInfo *index_info)
 	return reference->staging;
 }
 
-/* Begin a segment, unless the last one is the running subtransaction's. */
+/* Begin a segment, unless the last one is the current subtransaction's. */
 static inline void
 begin_segment(SwareStaging *staging)
 {
@@ -605,7 +605,7 @@ sware_staging_subtransaction_commits(SubTransactionId child,
 /*
  * Remove the entries of a subtransaction that aborts, as when a savepoint is
  * rolled back: their tuples may be vacuumed, and their TIDs reused, while the
- * transaction still runs.  Raises no errors.
+ * transaction goes on.  Raises no errors.
  */
 void
 sware_staging_subtransaction_aborts(SubTransactionId child)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * staging.h
- *	  Entries of the running transaction, in its backend's private memory.
+ *	  Entries of the current transaction, in its backend's private memory.
  *
  * No other backend needs them before commit, since their heap tuples are
  * invisible until then.  They are published (moved to the buffer or the tree,
@@ -19,9 +19,9 @@
  *	- as long as an entry is staged, the index is locked as an insert locks it;
  *	- for a unique index, the key of an entry is registered (stagedkeys.h) until
  *	  the entry has left staging;
- *	- nothing is staged after the pre-commit callback has run, in a parallel
- *	  worker, or for a statement whose tuples may be killed while the
- *	  transaction runs (ON CONFLICT).
+ *	- nothing is staged after the pre-commit callback was called, in a parallel
+ *	  worker, or for a statement whose tuples may be killed before the
+ *	  transaction ends (ON CONFLICT).
  *
  *-------------------------------------------------------------------------
  */
@@ -35,7 +35,7 @@
 
 #include "takenkeys/stagedkeys.h"
 
-/* How the entries of the running statement are treated. */
+/* How the entries of the statement in progress are treated. */
 typedef enum SwareStatementKind
 {
 	SWARE_STATEMENT_UNKNOWN,	/* no hook has seen the statement:
@@ -45,17 +45,20 @@ typedef enum SwareStatementKind
 								 * once */
 } SwareStatementKind;
 
-/* The level while no statement runs; the outermost statement has level 1. */
+/*
+ * The level while no statement is in progress; the outermost statement has
+ * level 1.
+ */
 #define SWARE_NO_STATEMENT	0
 
-/* The innermost statement that is running. */
+/* The innermost statement that is in progress. */
 typedef struct SwareStatement
 {
 	SwareStatementKind kind;
 	bool		isSmall;		/* is it expected to insert one row, in a
 								 * transaction of its own? */
-	int			level;			/* how many statements are running, one within
-								 * the other */
+	int			level;			/* how many statements are in progress, one
+								 * within the other */
 	CommandId	earliestCommand;	/* rows that these statements insert have
 									 * this command id or a later one;
 									 * InvalidCommandId if they insert none */
@@ -68,16 +71,17 @@ extern SwareStatement sware_statement;
 
 /*
  * Has this transaction used a foreign table?  Then another server may commit
- * before the pre-commit callback publishes, which can fail: callbacks run in
- * the reverse order in which they were registered, and a wrapper registers its
- * own when it first needs it.  So each statement publishes what it has staged.
+ * before the pre-commit callback publishes, which can fail: callbacks are
+ * called in the reverse order in which they were registered, and a wrapper
+ * registers its own when it first needs it.  So each statement publishes what
+ * it has staged.
  */
 extern bool sware_uses_foreign_tables;
 
 /*
- * How many utility commands that can move data are running, one within the
- * other.  Meanwhile rows that triggers insert are not staged, since the
- * command may change which file belongs to an index.
+ * How many utility commands that can move data are in progress, one within the
+ * other.  Meanwhile rows that triggers insert are not staged, since the command
+ * may change which file belongs to an index.
  */
 extern int	sware_utility_depth;
 

@@ -41,8 +41,8 @@
 
 /*
  * What an index has had of its frontiers.  Two indexes rarely share an account:
- * then each begins it anew whenever it was the other's.  If both get keys all
- * the time, neither searches, which harms nothing else.
+ * then each begins it anew when it was the other's.  If both get keys all the
+ * time, neither searches, which does no harm.
  */
 typedef struct Account
 {

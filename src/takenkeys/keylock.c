@@ -78,8 +78,8 @@ lock_page(uint64 fingerprint)
 
 /*
  * Are all key columns of built-in types, and compared by built-in functions,
- * which run nobody's code?  Those of arrays, ranges, enums and records depend
- * on other types.
+ * which execute nobody's code?  Those of arrays, ranges, enums and records
+ * depend on other types.
  */
 static bool
 is_built_in(Relation index)

@@ -61,7 +61,7 @@ static Seat *seats;
 static LWLockPadded *locks;		/* one for each seat, and a last one for
 								 * taking seats */
 
-/* the indexes that this session is a stager of in the running transaction */
+/* the indexes that this session is a stager of in the current transaction */
 static SwareStager own_stagers[MAX_OWN_STAGERS];
 static int	own_count = 0;
 

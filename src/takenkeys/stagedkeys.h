@@ -3,11 +3,11 @@
  * stagedkeys.h
  *	  Which keys sessions have staged for unique indexes, in shared memory.
  *
- * Other sessions must not insert a key that a running transaction has staged,
- * but cannot see its staging.  So a session that stages for a unique index, a
- * *stager*, registers the fingerprint of each key first.  A session that finds
- * its key's fingerprint registered waits for the stager's transaction, as it
- * would for a transaction that has inserted the key.
+ * Other sessions must not insert a key that a transaction in progress has
+ * staged, but cannot see its staging.  So a session that stages for a unique
+ * index, a *stager*, registers the fingerprint of each key first.  A session
+ * that finds its key's fingerprint registered waits for the stager's
+ * transaction, as it would for a transaction that has inserted the key.
  *
  * Entries move from staging to buffer to tree, never back, so a session that
  * looks for a key looks at these in the same order.
@@ -151,7 +151,7 @@ extern void sware_staged_keys_attach(void);
 extern void sware_raise_activity(Relation index);
 
 /*
- * Return the running transaction of another session that has staged a key with
+ * Return the current transaction of another session that has staged a key with
  * this fingerprint; InvalidTransactionId if there is none.  The caller holds
  * the key's lock, and has raised the activity before.  Takes the lock of each
  * seat of the index for a moment.

@@ -16,8 +16,8 @@
  * the key.  So this looks at the old version itself.
  *
  * The executor still has the old version of the row that it is updating: the
- * state of the innermost running statement leads to it.  Whatever is found
- * there proves itself: if the running transaction has updated it, and its
+ * state of the innermost statement in progress leads to it.  Whatever is found
+ * there proves itself: if the current transaction has updated it, and its
  * successor is the new row, it is the old version.
  *
  *-------------------------------------------------------------------------
@@ -82,7 +82,7 @@ old_version_in(PlanState *state, const SwareNewRow *row)
 }
 
 /*
- * Return the old version of a row that the innermost running statement is
+ * Return the old version of a row that the innermost statement in progress is
  * updating; NULL if it is inserting the row, or the old version is not found.
  */
 static TupleTableSlot *

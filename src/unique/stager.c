@@ -77,9 +77,7 @@ is_worth_staging(Relation index)
 	return false;
 }
 
-/*
- * Is the bound known, and has no session stored anything since it was found?
- */
+/* Is the bound known, and has no session stored anything since it was found? */
 static inline bool
 bound_is_valid(const SwareStager *stager)
 {
@@ -89,8 +87,8 @@ bound_is_valid(const SwareStager *stager)
 
 /*
  * Remember a copy of the largest entry as the bound, which is unknown before;
- * NULL: there is none.  If memory runs out, an error is raised, and the bound
- * remains unknown.
+ * NULL: there is none.  If there is no more memory, an error is raised, and the
+ * bound remains unknown.
  */
 static void
 remember_bound(SwareStager *stager, Relation index, IndexTuple largest)

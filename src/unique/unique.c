@@ -53,7 +53,7 @@ typedef struct KeptScan
 typedef enum Verdict
 {
 	NO_CONFLICT,
-	CONFLICT_UNDECIDED,			/* depends on a running transaction */
+	CONFLICT_UNDECIDED,			/* depends on a transaction in progress */
 	CONFLICT
 } Verdict;
 
@@ -148,9 +148,9 @@ make_scan(Relation index)
 }
 
 /*
- * Return the scan that is kept for an index, which is not kept any more, or
- * make one.  Its memory context becomes a child of the current one until the
- * scan is kept again, so that an error frees it.
+ * Return the scan that is kept for an index, and keep it no longer, or make
+ * one.  Its memory context becomes a child of the current one until the scan is
+ * kept again, so that an error frees it.
  */
 static IndexScanDesc
 take_scan(Relation index, MemoryContext *context)

@@ -63,8 +63,8 @@ extern CommandId sware_command_that_keeps_key(const SwareNewRow *row,
 											  const IndexInfo *index_info);
 
 /*
- * Can a look-up of the key be left out?  No other command has run since the
- * UPDATE began.  The key is locked.
+ * Can a look-up of the key be left out?  No other command was executed since
+ * the UPDATE began.  The key is locked.
  */
 static inline bool
 sware_keeps_key(const SwareNewRow *row)

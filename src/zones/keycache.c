@@ -9,9 +9,10 @@
  * Each place has a hash table of tags, which are made of the entries'
  * fingerprints.
  *
- * A hash function may run any query, which may use and change the caches while
- * entries are being hashed for one of them.  So all entries are hashed before
- * the cache is changed, and pointers into it are looked up again afterwards.
+ * A hash function may execute any query, which may use and change the caches
+ * while entries are being hashed for one of them.  So all entries are hashed
+ * before the cache is changed, and pointers into it are looked up again
+ * afterwards.
  *
  *-------------------------------------------------------------------------
  */
@@ -235,7 +236,7 @@ add_tag(CachedPage *page, uint64 fingerprint)
 /*
  * Hash the entries of a page from addition->start to addition->end.  The copy
  * has the page's header and these entries.  Returns false if they have no
- * fingerprints.  Runs hash functions, which may raise errors.
+ * fingerprints.  Calls hash functions, which may raise errors.
  */
 static bool
 hash_entries(Relation index, BlockNumber block, Page copy, Addition *addition)

@@ -46,8 +46,8 @@ typedef struct SwareSoughtKey
  * The answer is about the page as it is now.  If it is known to be sealed, or
  * not to have changed, the page is not looked at, and may have retired
  * meanwhile.  Otherwise it is share-locked for a moment; the caller holds no
- * content locks.  Hash functions run without locks, and may raise errors.
- * Memory comes from a context of the cache's own.
+ * content locks.  Hash functions are called without locks, and may raise
+ * errors.  Memory comes from a context of the cache's own.
  */
 extern bool sware_page_may_have_key(Relation index, SwareLink page,
 									const SwareSoughtKey *key);

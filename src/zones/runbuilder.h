@@ -28,22 +28,20 @@ extern SwareRunBuilder *sware_run_builder_begin(Relation index);
 
 /*
  * Add the run's next page, which has these entries, one behind another from the
- * start of the page on.  There are SWARE_MAX_ZONE_PAGES at most.  Runs hash
+ * start of the page on.  There are SWARE_MAX_ZONE_PAGES at most.  Calls hash
  * functions, which may raise errors; the caller holds no locks.
  */
 extern void sware_run_builder_add(SwareRunBuilder *builder, SwareLink link,
 								  uint64 seal, IndexTuple *entries, int count);
 
-/*
- * Make the zone of the pages.  Returns false if they have no entries.
- */
+/* Make the zone of the pages.  Returns false if they have no entries. */
 extern bool sware_run_builder_finish(SwareRunBuilder *builder,
 									 SwareZoneImage *image);
 
 /*
  * Build the zone of the pages that the links lead to.  Returns false if one of
  * them is gone, or is not a sorted one.  Locks one page at a time, and none
- * while hash functions run.
+ * while hash functions are called.
  */
 extern bool sware_run_zone_build(Relation index, const SwareLink *links,
 								 int count, SwareZoneImage *image);

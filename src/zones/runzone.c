@@ -3,9 +3,9 @@
  * runzone.c
  *	  Reading the entries of a run.  See runzone.h.
  *
- * The entries of a page are numbered from the number on at which the page
- * starts.  Where every 64th entry of the run is on its page, the zone knows; so
- * a window begins and ends with one of these, or with the page.
+ * The entries of a run are numbered from page to page.  The zone knows where on
+ * its page every 64th entry of the run begins, so a window begins and ends with
+ * one of these, or with the page.
  *
  *-------------------------------------------------------------------------
  */

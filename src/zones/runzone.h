@@ -6,7 +6,7 @@
  *
  * sortedzone.h draws the zone, and says when it "is gone": also if one of the
  * run's pages is another page now.  The functions lock one page at a time, for
- * a moment, and run no comparator meanwhile.  They raise an error if a page is
+ * a moment, and call no comparator meanwhile.  They raise an error if a page is
  * damaged (ERRCODE_INDEX_CORRUPTED).
  *
  *-------------------------------------------------------------------------
@@ -20,7 +20,7 @@
  * Bring the numbers *low and *high, between which a search looks for a place,
  * so close together that the entries from *low to *high - 1 are on one page,
  * and get these into the window.  Leaves out entries of retired pages.  Returns
- * false if the zone is gone.  Runs comparators.
+ * false if the zone is gone.  Calls comparators.
  */
 extern bool sware_run_narrow(Relation index, const SwareSortedZone *zone,
 							 const SwareSearchKey *place, uint32 *low,

@@ -205,9 +205,9 @@ is_marked(const SwareSortedZone *zone, uint32 number)
 }
 
 /*
- * Note that the entries at the ends of a zone are marked, as far as they are,
- * but not more than `most` entries further than is known.  The zone is kept
- * from being freed.  What is marked of a run, only its pages know.
+ * Note how far the entries at the ends of a zone are marked, but not more than
+ * `most` entries further than is known.  The zone is kept from being freed.
+ * Does nothing for a page run, whose marks are on its pages.
  *
  * Several backends may do this at a time.  Whatever they write is true, though
  * one may write less than another one has; the next call makes up for that.

@@ -131,7 +131,7 @@ typedef struct SwareSortedZone
 /*
  * Entries of a run that were copied from their page.  A reader of a sorted zone
  * owns one, so that entries that are read one after another are copied
- * together.  It lives no longer than a reader looks at a zone once.
+ * together.  It is used for one look at the zone only.
  */
 typedef struct SwareRunWindow
 {
@@ -191,7 +191,7 @@ extern void sware_sorted_zone_note_ends(const SwareSortedZone *zone,
 /*
  * Returns the number of the first entry of a sorted zone that is at or behind a
  * place: zone->entries if there is none, -1 if the zone is gone.  Of a run, it
- * is the first of pages that have not retired.  Runs comparators, which may
+ * is the first of pages that have not retired.  Calls comparators, which may
  * raise errors.  May lock a page for a moment.
  */
 extern int64 sware_sorted_zone_search(Relation index,
@@ -247,7 +247,7 @@ extern bool sware_sorted_zone_find_retired(const SwareSortedZone *zone,
 /*
  * Hash a value of the first column's own type, which is not null, for the
  * filters of an index's sorted zones.  Returns false if the column has no hash
- * function that goes with the index's equality.  Runs the hash function, which
+ * function that goes with the index's equality.  Calls the hash function, which
  * may raise an error.
  */
 extern bool sware_bloom_hash(Relation index, Datum value, uint64 *hash);

@@ -322,7 +322,7 @@ fill_entries(IndexTuple *entries, SwareZoneImage *image)
  * buffer pages; all are neighbours in the order of sealing.  Returns false if
  * one of them is gone, or has no entries.  Takes memory from the current
  * context, which the caller soon deletes.  Locks one page at a time, and none
- * while comparators and hash functions run.
+ * while comparators and hash functions are called.
  */
 bool
 sware_sorted_zone_build(Relation index, const SwareSortedZone *sorted,

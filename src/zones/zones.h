@@ -170,8 +170,8 @@ extern void sware_zone_view_init(SwareZoneView *view, Relation index,
  * Make a view show the pages that were sealed in a state.  Returns false if the
  * directory has changed since; the caller then reads the state again.  Without
  * the pool all pages are unsorted and have no zonemaps.  May read pages, and
- * run comparators and hash functions, which may raise errors.  The caller holds
- * no lightweight or content locks, before and afterwards.
+ * call comparators and hash functions, which may raise errors.  The caller
+ * holds no lightweight or content locks, before and afterwards.
  */
 extern bool sware_zone_view_refresh(SwareZoneView *view,
 									const SwareBufferState *state);

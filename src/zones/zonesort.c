@@ -274,7 +274,8 @@ select_unsorted(const SwareZoneView *view, Parts *parts)
 
 /*
  * Select a sorted zone that has more retired pages than others, if there is
- * one: it is rebuilt without them.  That would save little memory of a run's.
+ * one: it is rebuilt without them.  The zone of a page run, which is small, is
+ * not.
  */
 static bool
 select_shrunken(const SwareZoneView *view, Parts *parts)
@@ -523,8 +524,8 @@ build_copies(const SwareZoneView *view, const Parts *parts,
 
 /*
  * Build a new sorted zone of what was selected, and publish it.  Returns false
- * if it was not published; sets *no_room if the pool had no room.  Locks
- * pages, one at a time; comparators and hash functions run without locks.
+ * if it was not published; sets *no_room if the pool had no room.  Locks pages,
+ * one at a time; comparators and hash functions are called without locks.
  */
 static bool
 sort_parts(const SwareZoneView *view, const Parts *parts, bool *no_room)

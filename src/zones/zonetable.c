@@ -426,10 +426,10 @@ lock_zones(const SwareFile *file, uint32 hash, int chunks)
 /*
  * Tell how many sealed pages an index has, as for sware_zones_request_pages,
  * and return how many chunks their zones may take.  SWARE_SAME_RUN_PAGES is
- * replaced by the number that was told last.  Without `may_shrink` more pages
- * may turn out to need one each, so the index keeps what it was granted.  Adds
- * the index to the table if it is not there; returns 0 if it cannot be added.
- * There is a pool.
+ * replaced by the number that was told last.  Without `may_shrink` the index
+ * keeps what it was granted, since more of its pages may turn out to need a
+ * chunk each.  Adds the index to the table if it is not there; returns 0 if it
+ * cannot be added.  There is a pool.
  */
 int
 sware_zones_ask(Relation index, int pages, int *run_pages, bool may_shrink)
