@@ -72,6 +72,10 @@ TABLES = {
         "CREATE TABLE {t}_latest (k int8, n int)",
         "CREATE INDEX ON {t}_latest USING {am} (k)",
     ],
+    "own": [
+        "CREATE TABLE {t}_own (k int8, n int)",
+        "CREATE INDEX ON {t}_own USING {am} (k)",
+    ],
     "unique": [
         "CREATE TABLE {t}_unique (k int8, n int)",
         "CREATE UNIQUE INDEX ON {t}_unique USING {am} (k)",
@@ -88,6 +92,13 @@ TABLES = {
         "CREATE INDEX ON {t}_hot USING {am} (n)",
         "INSERT INTO {t}_hot SELECT i, 0 FROM generate_series(1, 20) i",
         "VACUUM ANALYZE {t}_hot",
+    ],
+    "many": [
+        "CREATE TABLE {t}_many (k int, n int)",
+        "INSERT INTO {t}_many SELECT i, 0 FROM generate_series(1, 50000) i",
+        "CREATE UNIQUE INDEX ON {t}_many USING {am} (k)",
+        "CREATE INDEX ON {t}_many USING {am} (n)",
+        "VACUUM ANALYZE {t}_many",
     ],
     "sessions": [
         "CREATE TABLE {t}_sessions (k int8, seen timestamptz)",
@@ -126,6 +137,14 @@ WORKLOADS = {
             "PERFORM n FROM {t}_latest WHERE k = i - i::int8 * 7919 % least(i, 1000)",
         ),
     ),
+    "own": Workload(
+        ("own",),
+        (
+            "FOR j IN 10 * i .. 10 * i + 9 LOOP "
+            "INSERT INTO {t}_own VALUES (j::int8 * 7919 % 100003, j); "
+            "PERFORM n FROM {t}_own WHERE k = j::int8 * 7919 % 100003; END LOOP",
+        ),
+    ),
     "newest": Workload(
         ("latest",),
         (
@@ -141,6 +160,14 @@ WORKLOADS = {
             "WHERE k BETWEEN i::int8 * 7919 % 199000 AND i::int8 * 7919 % 199000 + 999",
         ),
         operations=50,
+    ),
+    "hot-of-many": Workload(
+        ("many",),
+        (
+            "UPDATE {t}_many SET n = i::int8 * 7919 % 1000003 "
+            "WHERE k = i::int8 * 7919 % 20 * 2500 + 1",
+            "PERFORM n FROM {t}_many WHERE k = (i + 3)::int8 * 7919 % 20 * 2500 + 1",
+        ),
     ),
     "hot": Workload(
         ("hot",),
@@ -225,6 +252,12 @@ def add_kind(name, kind):
             full, f"PERFORM n FROM {full} WHERE {kind.equals(scattered(buffered))}"
         ),
     }
+    if len(kind.types) == 1:
+        added["ordered"] = (
+            full,
+            f"PERFORM sum(n) FROM (SELECT n FROM {full} "
+            f"WHERE k0 >= {kind.key(scattered(buffered))} ORDER BY k0 LIMIT 10) AS ten",
+        )
     for what, (table, statement) in added.items():
         WORKLOADS[f"{name}-{what}"] = Workload(
             (table.removeprefix("{t}_"),), (statement,)
