@@ -44,10 +44,7 @@ sware_list_reader_init_zone(SwareListReader *reader, Relation index,
 		reader->passedOver = forward ? reader->begin - zone->firstEntry :
 			zone->endEntry - reader->end;
 	reader->leavesOutMarked = leaves_out_marked;
-	if (zone->entrySize > 0)
-		reader->entrySize = zone->entrySize;
-	else if (zone->isOfRun)
-		reader->entrySize = zone->largestEntry;
+	reader->entrySize = zone->largestEntry;
 }
 
 void

@@ -103,7 +103,7 @@ typedef struct SwareSortedZone
 	uint32		firstEntry;		/* number of the first entry that counts */
 	uint32		endEntry;		/* number behind the last that counts */
 	uint16		entrySize;		/* in bytes; 0: they differ */
-	uint16		largestEntry;	/* of a run: in bytes */
+	uint16		largestEntry;	/* in bytes */
 	uint16		entriesPerPage; /* of a run: number of entries of each page
 								 * but the last; 0: they differ */
 	int64		smallest;		/* abbreviation of the first entry, retired or
@@ -120,11 +120,11 @@ typedef struct SwareSortedZone
 	/* where the parts begin, in bytes from the start of the allocation */
 	uint32		fencesStart;
 	uint32		filterStart;
-	uint32		originsStart;
+	uint32		originsStart;	/* not of a page run */
+	uint32		startsStart;	/* of a run */
 	uint32		offsetsStart;
 	uint32		endsStart;
-	uint32		tuplesStart;
-	uint32		startsStart;	/* of a run */
+	uint32		tuplesStart;	/* of a run: of its anchors */
 	uint32		anchorsStart;	/* of a run; 0: there are no anchors */
 } SwareSortedZone;
 
@@ -164,8 +164,6 @@ typedef struct SwareZoneImage
 } SwareZoneImage;
 
 /* zonebuilder.c */
-extern Size sware_zone_plan_filter(SwareSortedZone *zone, Oid hash_function,
-								   int bits);
 extern bool sware_sorted_zone_build(Relation index,
 									const SwareSortedZone *sorted,
 									int sorted_count, const SwareLink *links,

@@ -5,7 +5,8 @@
  *
  * A sorted zone is made of older sorted zones, and of pages that were sealed
  * after theirs.  The entries of the pages are sorted, and then merged with the
- * entries of the zones, the newest zone, which is the smallest, first.
+ * entries of the zones, the newest zone, which is the smallest, first.  Those
+ * of a page run are in order, and all pages are read again.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,6 +37,19 @@
 #define ROOM_BYTES			(256 * 1024)
 
 /*
+ * The zone of a page run has anchors if they take no more than this for each
+ * page, in bytes.
+ */
+#define ANCHOR_BYTES		512
+
+/*
+ * What a page run's filter has for bloom_bits, in bits an entry: twice as many,
+ * as long as SWARE_RUN_PAGES_PER_CHUNK pages find room in a chunk.  A look-up
+ * asks the filters of all runs, and reads a page for each wrong answer.
+ */
+#define RUN_FILTER_BITS(bits)	Max(bits, Min(2 * (bits), 20))
+
+/*
  * The entries of the new zone.  In the memory before each entry stands the
  * number of its page in the new zone, which is its origin.
  */
@@ -47,6 +61,9 @@ typedef struct Gathered
 	int64		allocated;
 	char	   *room;
 	Size		roomLeft;
+	int			pages;			/* of the new zone */
+	SwareLink	links[SWARE_MAX_ZONE_PAGES];	/* to these */
+	uint64		lastSeal;		/* of the last of them */
 } Gathered;
 
 #define ORIGIN_SIZE			MAXALIGN(sizeof(uint16))
@@ -88,17 +105,14 @@ gather(Gathered *gathered, IndexTuple entry, int origin)
 }
 
 /*
- * Gather the entries of a sorted zone, except those of its retired pages.  In
- * the new zone, its first page that has not retired is `number`.  Returns false
- * if the zone is gone.
+ * Gather the entries of a sorted zone with copies, except those of its retired
+ * pages.  Returns false if the zone is gone.
  */
 static bool
-gather_zone(Gathered *gathered, const SwareSortedZone *zone, int number)
+gather_zone(Gathered *gathered, const SwareSortedZone *zone)
 {
-	Size		size = zone->entrySize > 0 ? zone->entrySize :
-		MAXALIGN(SWARE_MAX_ENTRY_SIZE);
-	uint32		most = Min(PIECE_ENTRIES, PIECE_BYTES / size);
-	char	   *tuples = palloc(most * size);
+	char	   *tuples = palloc(PIECE_BYTES);
+	uint32		most = Min(PIECE_ENTRIES, PIECE_BYTES / zone->largestEntry);
 	uint16		origins[PIECE_ENTRIES];
 	uint32		count;
 
@@ -117,7 +131,7 @@ gather_zone(Gathered *gathered, const SwareSortedZone *zone, int number)
 		{
 			if (origins[i] >= zone->retiredPages)
 				gather(gathered, (IndexTuple) tuple,
-					   origins[i] - zone->retiredPages + number);
+					   origins[i] - zone->retiredPages + gathered->pages);
 			tuple += MAXALIGN(IndexTupleSize((IndexTuple) tuple));
 		}
 	}
@@ -126,15 +140,12 @@ gather_zone(Gathered *gathered, const SwareSortedZone *zone, int number)
 }
 
 /*
- * Gather the entries of a buffer page, which is `number` in the new zone, and
- * set *seal to its seal.  Returns false if the page is gone.  Locks it for a
- * moment.
+ * Gather the entries of buffer pages.  Returns false if one of them is gone, or
+ * is not a sorted one but is to be a page run's.  Locks one at a time.
  */
 static bool
-gather_page(Gathered *gathered, SwareLink link, int number, uint64 *seal)
+gather_pages(Gathered *gathered, const SwareLink *links, int count, bool of_run)
 {
-	PGAlignedBlock copy;
-
 	/*
 	 * Pages of a dropped database can be taken for those of another one until
 	 * a record changes them (see is_same_history).  Their entries are the
@@ -142,23 +153,56 @@ gather_page(Gathered *gathered, SwareLink link, int number, uint64 *seal)
 	 */
 	bool		takes_no_marks = RecoveryInProgress();
 
-	CHECK_FOR_INTERRUPTS();
-	if (!sware_copy_buffer_page(gathered->index, link, copy.data))
-		return false;
-	for (Size offset = SWARE_BUFFER_START;
-		 offset < sware_buffer_page_end(copy.data);)
+	for (int i = 0; i < count; i++)
 	{
-		Size		start = offset;
-		IndexTuple	entry = sware_buffer_entry(gathered->index, link.block,
-											   copy.data, &offset);
+		PGAlignedBlock copy;
 
-		if (IndexTupleSize(entry) > SWARE_MAX_ENTRY_SIZE)
-			sware_report_buffer_entry(gathered->index, link.block, start);
-		if (takes_no_marks)
-			sware_clear_mark(entry);
-		gather(gathered, entry, number);
+		CHECK_FOR_INTERRUPTS();
+		if (!sware_copy_buffer_page(gathered->index, links[i], copy.data) ||
+			(of_run && !sware_buffer_page_is_sorted(copy.data)))
+			return false;
+		for (Size offset = SWARE_BUFFER_START;
+			 offset < sware_buffer_page_end(copy.data);)
+		{
+			Size		start = offset;
+			IndexTuple	entry = sware_buffer_entry(gathered->index,
+												   links[i].block, copy.data,
+												   &offset);
+
+			if (IndexTupleSize(entry) > SWARE_MAX_ENTRY_SIZE)
+				sware_report_buffer_entry(gathered->index, links[i].block,
+										  start);
+			if (takes_no_marks)
+				sware_clear_mark(entry);
+			gather(gathered, entry, gathered->pages);
+		}
+		gathered->lastSeal = SwarePageGetOpaque(copy.data)->seal;
+		gathered->links[gathered->pages++] = links[i];
 	}
-	*seal = SwarePageGetOpaque(copy.data)->seal;
+	return true;
+}
+
+/*
+ * Gather what is left of a sorted zone.  Returns false if it, or one of its
+ * pages if it is a page run's, is gone.
+ */
+static bool
+gather_sorted(Gathered *gathered, const SwareSortedZone *zone)
+{
+	SwareLink	own[SWARE_MAX_ZONE_PAGES];
+	const SwareLink *links = own + zone->retiredPages;
+	int			count = zone->pages - zone->retiredPages;
+
+	Assert(gathered->pages + count <= SWARE_MAX_ZONE_PAGES);
+	if (!sware_sorted_zone_copy_links(zone, own))
+		return false;
+	if (zone->isOfRun)
+		return gather_pages(gathered, links, count, true);
+	if (!gather_zone(gathered, zone))
+		return false;
+	memcpy(gathered->links + gathered->pages, links, count * sizeof(SwareLink));
+	gathered->pages += count;
+	gathered->lastSeal = zone->lastSeal;
 	return true;
 }
 
@@ -183,15 +227,20 @@ drop_equal(Relation index, IndexTuple *entries, int64 count)
 }
 
 /*
- * Set how large the filter of a zone will be, with this number of bits for an
- * entry; none if there is no hash function.  Returns its length in bytes.
+ * Set how large the filter of a zone will be; none if there is no hash
+ * function.  Returns its length in bytes.
  */
-Size
-sware_zone_plan_filter(SwareSortedZone *zone, Oid hash_function, int bits)
+static Size
+plan_filter(Relation index, SwareSortedZone *zone)
 {
-	if (!OidIsValid(hash_function) || bits == 0)
+	int			bits = sware_bloom_bits(index);
+	FmgrInfo   *function = bits > 0 ? sware_hash_function(index, 0) : NULL;
+
+	if (function == NULL)
 		return 0;
-	zone->hashFunction = hash_function;
+	if (zone->isOfRun)
+		bits = RUN_FILTER_BITS(bits);
+	zone->hashFunction = function->fn_oid;
 	zone->filterLines = ((uint64) zone->entries * bits - 1) /
 		SWARE_FILTER_LINE_BITS + 1;
 	zone->filterProbes = rint(bits * M_LN2);
@@ -200,17 +249,29 @@ sware_zone_plan_filter(SwareSortedZone *zone, Oid hash_function, int bits)
 	return (Size) zone->filterLines * SWARE_FILTER_LINE_BYTES;
 }
 
+/* How many entries have a fence, if there are any? */
+static inline uint32
+fence_count(const SwareSortedZone *zone)
+{
+	return (zone->entries - 1) / SWARE_FENCE_DISTANCE + 1;
+}
+
+/* Is an entry the first of its page?  They are those of a page run. */
+static inline bool
+is_first_of_page(IndexTuple *entries, uint32 number)
+{
+	return number == 0 ||
+		*origin_of(entries[number]) != *origin_of(entries[number - 1]);
+}
+
 /* Set where in the allocation the parts will be, and the length of all. */
 static void
 lay_out(Relation index, const SwareKeyColumn *column, IndexTuple *entries,
 		SwareZoneImage *image)
 {
 	SwareSortedZone *zone = &image->zone;
-	int			filter_bits = sware_bloom_bits(index);
-	FmgrInfo   *function = filter_bits > 0 ? sware_hash_function(index, 0) :
-		NULL;
 	Size		first_size = MAXALIGN(IndexTupleSize(entries[0]));
-	Size		total = 0;
+	Size		copied = 0;
 	bool		same_size = true;
 	Size		end;
 
@@ -218,29 +279,38 @@ lay_out(Relation index, const SwareKeyColumn *column, IndexTuple *entries,
 	{
 		Size		size = MAXALIGN(IndexTupleSize(entries[i]));
 
-		total += size;
+		if (!zone->isOfRun || is_first_of_page(entries, i))
+			copied += size;
 		same_size &= size == first_size;
+		zone->largestEntry = Max(zone->largestEntry, size);
 	}
 	zone->entrySize = same_size ? first_size : 0;
 
 	end = zone->pages * sizeof(SwareLink);
 	zone->fencesStart = end = TYPEALIGN(SWARE_POOL_ALIGNMENT, end);
 	if (sware_has_abbreviations(column))
-		zone->fences = (zone->entries - 1) / SWARE_FENCE_DISTANCE + 1;
+		zone->fences = fence_count(zone);
 	end += zone->fences * sizeof(int64);
 	zone->filterStart = end = TYPEALIGN(SWARE_POOL_ALIGNMENT, end);
-	end += sware_zone_plan_filter(zone,
-								  function ? function->fn_oid : InvalidOid,
-								  filter_bits);
-	zone->originsStart = end;
-	end += zone->entries * sizeof(uint16);
+	end += plan_filter(index, zone);
+	zone->originsStart = zone->startsStart = end;
+	end += zone->isOfRun ? (zone->pages + 1) * sizeof(uint32) :
+		zone->entries * sizeof(uint16);
 	zone->offsetsStart = end = INTALIGN(end);
 	if (!same_size)
-		end += (zone->entries + 1) * sizeof(uint32);
+		end += zone->isOfRun ? fence_count(zone) * sizeof(uint16) :
+			(zone->entries + 1) * sizeof(uint32);
 	zone->endsStart = end = TYPEALIGN(sizeof(SwareMarkedEnds), end);
 	end += sizeof(SwareMarkedEnds);
+	if (zone->isOfRun && copied > zone->pages * ANCHOR_BYTES)
+		copied = 0;
+	else if (zone->isOfRun)
+	{
+		zone->anchorsStart = end;
+		end += (zone->pages + 1) * sizeof(uint32);
+	}
 	zone->tuplesStart = end = MAXALIGN(end);
-	image->length = end + total;
+	image->length = end + copied;
 }
 
 /*
@@ -290,39 +360,104 @@ fill_filter(Relation index, IndexTuple *entries, SwareZoneImage *image)
 	MemoryContextDelete(context);
 }
 
-/* Fill in origins, offsets, tuples and ends. */
+/* Fill in origins, offsets and tuples of a zone with copies. */
 static void
-fill_entries(IndexTuple *entries, SwareZoneImage *image)
+fill_copies(IndexTuple *entries, SwareZoneImage *image)
 {
 	SwareSortedZone *zone = &image->zone;
 	uint16	   *origins = (uint16 *) (image->bytes + zone->originsStart);
 	uint32	   *offsets = (uint32 *) (image->bytes + zone->offsetsStart);
-	SwareMarkedEnds *ends =
-		(SwareMarkedEnds *) (image->bytes + zone->endsStart);
 	char	   *tuples = image->bytes + zone->tuplesStart;
 	uint32		length = 0;
 
 	for (uint32 i = 0; i < zone->entries; i++)
 	{
-		Size		size = MAXALIGN(IndexTupleSize(entries[i]));
-
 		origins[i] = *origin_of(entries[i]);
 		if (zone->entrySize == 0)
 			offsets[i] = length;
 		sware_copy_tuple(tuples + length, entries[i]);
-		length += size;
+		length += MAXALIGN(IndexTupleSize(entries[i]));
 	}
 	if (zone->entrySize == 0)
 		offsets[zone->entries] = length;
-	ends->end = zone->entries;
+}
+
+/* Fill in starts, offsets and anchors of the zone of a page run. */
+static void
+fill_run(IndexTuple *entries, SwareZoneImage *image)
+{
+	SwareSortedZone *zone = &image->zone;
+	uint32	   *starts = (uint32 *) (image->bytes + zone->startsStart);
+	uint16	   *offsets = (uint16 *) (image->bytes + zone->offsetsStart);
+	uint32	   *anchors = (uint32 *) (image->bytes + zone->anchorsStart);
+	uint32		anchors_end = zone->tuplesStart;
+	uint32		offset = SWARE_BUFFER_START;
+	uint32		page = 0;
+
+	for (uint32 i = 0; i <= zone->entries; i++)
+	{
+		uint32		next_page = i == zone->entries ? zone->pages + 1 :
+			(uint32) *origin_of(entries[i]) + 1;
+
+		/* a page may have no entries */
+		for (; page < next_page; page++)
+		{
+			starts[page] = i;
+			if (zone->anchorsStart > 0)
+				anchors[page] = anchors_end;
+			offset = SWARE_BUFFER_START;
+		}
+		if (i == zone->entries)
+			break;
+		if (zone->anchorsStart > 0 && i == starts[page - 1])
+		{
+			sware_copy_tuple(image->bytes + anchors_end, entries[i]);
+			anchors_end += MAXALIGN(IndexTupleSize(entries[i]));
+		}
+		if (zone->entrySize == 0 && i % SWARE_FENCE_DISTANCE == 0)
+			offsets[i / SWARE_FENCE_DISTANCE] = offset;
+		offset += MAXALIGN(IndexTupleSize(entries[i]));
+	}
+
+	zone->entriesPerPage = starts[1];
+	for (page = 1; page < zone->pages; page++)
+	{
+		if (starts[page] != page * starts[1] ||
+			starts[page + 1] - starts[page] > starts[1])
+			zone->entriesPerPage = 0;
+	}
+}
+
+/* Fill the image of a zone whose parts have their places. */
+static void
+fill(const Gathered *gathered, const SwareKeyColumn *column,
+	 SwareZoneImage *image)
+{
+	SwareSortedZone *zone = &image->zone;
+	int64	   *fences = (int64 *) (image->bytes + zone->fencesStart);
+
+	memcpy(image->bytes, gathered->links, zone->pages * sizeof(SwareLink));
+	for (uint32 i = 0; i < zone->fences; i++)
+		fences[i] =
+			sware_abbreviate(column, RelationGetDescr(gathered->index),
+							 gathered
+							 ->entries[(Size) i * SWARE_FENCE_DISTANCE]);
+	if (zone->filterLines > 0)
+		fill_filter(gathered->index, gathered->entries, image);
+	if (zone->isOfRun)
+		fill_run(gathered->entries, image);
+	else
+		fill_copies(gathered->entries, image);
+	((SwareMarkedEnds *) (image->bytes + zone->endsStart))->end = zone->entries;
 }
 
 /*
  * Build a sorted zone of older ones, except for their retired pages, and of
- * buffer pages; all are neighbours in the order of sealing.  Returns false if
- * one of them is gone, or has no entries.  Takes memory from the current
- * context, which the caller soon deletes.  Locks one page at a time, and none
- * while comparators and hash functions are called.
+ * buffer pages; all are neighbours in the order of sealing.  image->zone says
+ * whether it will be that of a page run, as all of them are then.  Returns
+ * false if one of them is gone, or has no entries.  Takes memory from the
+ * current context, which the caller soon deletes.  Locks one page at a time,
+ * and none while comparators and hash functions are called.
  */
 bool
 sware_sorted_zone_build(Relation index, const SwareSortedZone *sorted,
@@ -330,65 +465,44 @@ sware_sorted_zone_build(Relation index, const SwareSortedZone *sorted,
 						int link_count, SwareZoneImage *image)
 {
 	SwareSortedZone *zone = &image->zone;
-	Gathered	gathered = {.index = index};
+	Gathered   *gathered = palloc0(sizeof(Gathered));
 	int64	   *begins = palloc((sorted_count + 1) * sizeof(int64));
-	SwareLink	all_links[SWARE_MAX_ZONE_PAGES];
-	int			pages = 0;
-	int64	   *fences;
 	SwareKeyColumn column;
 
-	memset(image, 0, sizeof(SwareZoneImage));
+	gathered->index = index;
 	for (int i = 0; i < sorted_count; i++)
 	{
-		SwareLink	own[SWARE_MAX_ZONE_PAGES];
-		int			live = sorted[i].pages - sorted[i].retiredPages;
-
-		Assert(pages + live <= SWARE_MAX_ZONE_PAGES);
-		begins[i] = gathered.count;
-		if (!sware_sorted_zone_copy_links(&sorted[i], own) ||
-			!gather_zone(&gathered, &sorted[i], pages))
+		begins[i] = gathered->count;
+		if (!gather_sorted(gathered, &sorted[i]))
 			return false;
-		memcpy(all_links + pages, own + sorted[i].retiredPages,
-			   live * sizeof(SwareLink));
-		pages += live;
-		zone->lastSeal = sorted[i].lastSeal;
 	}
-	Assert(pages + link_count <= SWARE_MAX_ZONE_PAGES);
-	begins[sorted_count] = gathered.count;
-	for (int i = 0; i < link_count; i++)
-	{
-		if (!gather_page(&gathered, links[i], pages, &zone->lastSeal))
-			return false;
-		all_links[pages++] = links[i];
-	}
-	if (gathered.count == 0)
+	Assert(gathered->pages + link_count <= SWARE_MAX_ZONE_PAGES);
+	begins[sorted_count] = gathered->count;
+	if (!gather_pages(gathered, links, link_count, zone->isOfRun) ||
+		gathered->count == 0)
 		return false;
 
-	sware_sort_behind_lists(index, gathered.entries, gathered.count, begins,
-							sorted_count);
-	zone->entries = drop_equal(index, gathered.entries, gathered.count);
+	zone->entries = gathered->count;
+	if (!zone->isOfRun)
+	{
+		sware_sort_behind_lists(index, gathered->entries, gathered->count,
+								begins, sorted_count);
+		zone->entries = drop_equal(index, gathered->entries, gathered->count);
+	}
 	zone->endEntry = zone->entries;
-	zone->pages = pages;
+	zone->pages = gathered->pages;
+	zone->lastSeal = gathered->lastSeal;
 	sware_key_column_init(&column, index, 1, (Datum) 0, true);
 	zone->smallest = sware_abbreviate(&column, RelationGetDescr(index),
-									  gathered.entries[0]);
+									  gathered->entries[0]);
 	zone->largest = sware_abbreviate(&column, RelationGetDescr(index),
-									 gathered.entries[zone->entries - 1]);
+									 gathered->entries[zone->entries - 1]);
 
-	lay_out(index, &column, gathered.entries, image);
+	lay_out(index, &column, gathered->entries, image);
 	image->bytes =
 		MemoryContextAllocExtended(CurrentMemoryContext, image->length,
 								   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	memcpy(image->bytes, all_links, pages * sizeof(SwareLink));
-	fences = (int64 *) (image->bytes + zone->fencesStart);
-	for (uint32 i = 0; i < zone->fences; i++)
-		fences[i] =
-			sware_abbreviate(&column, RelationGetDescr(index),
-							 gathered
-							 .entries[(Size) i * SWARE_FENCE_DISTANCE]);
-	if (zone->filterLines > 0)
-		fill_filter(index, gathered.entries, image);
-	fill_entries(gathered.entries, image);
+	fill(gathered, &column, image);
 	return true;
 }
 

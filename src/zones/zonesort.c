@@ -21,7 +21,6 @@
 #include "base/options.h"
 #include "layout/page.h"
 #include "pages/pageaccess.h"
-#include "zones/runbuilder.h"
 #include "zones/sortedzone.h"
 #include "zones/zonesort.h"
 
@@ -486,36 +485,16 @@ publish_zone(const SwareZoneView *view, const Parts *parts,
 	return result;
 }
 
-/* Build the sorted zone of the pages of a run that were selected. */
+/* Build the sorted zone of what was selected. */
 static bool
-build_run(const SwareZoneView *view, const Parts *parts, SwareZoneImage *image)
-{
-	SwareLink	links[2 * SWARE_MAX_ZONE_PAGES];
-	int			count = 0;
-
-	if (parts->sortedCount > 0)
-	{
-		const SwareSortedZone *zone = &view->sorted[parts->firstSorted];
-
-		if (!sware_sorted_zone_copy_links(zone, links))
-			return false;
-		count = live_pages(zone);
-		memmove(links, links + zone->retiredPages, count * sizeof(SwareLink));
-	}
-	for (int i = 0; i < parts->pageCount; i++)
-		links[count++] = view->pages[parts->firstPage + i].page;
-	return sware_run_zone_build(view->index, links, count, image);
-}
-
-/* Build the sorted zone, with copies, of what was selected. */
-static bool
-build_copies(const SwareZoneView *view, const Parts *parts,
-			 SwareZoneImage *image)
+build(const SwareZoneView *view, const Parts *parts, SwareZoneImage *image)
 {
 	SwareLink	links[SWARE_MAX_ZONE_PAGES];
 
 	for (int i = 0; i < parts->pageCount; i++)
 		links[i] = view->pages[parts->firstPage + i].page;
+	memset(image, 0, sizeof(SwareZoneImage));
+	image->zone.isOfRun = parts->areOfRun;
 	return sware_sorted_zone_build(view->index,
 								   view->sorted + parts->firstSorted,
 								   parts->sortedCount, links,
@@ -541,8 +520,7 @@ sort_parts(const SwareZoneView *view, const Parts *parts, bool *no_room)
 	bool		done;
 
 	*no_room = false;
-	done = parts->areOfRun ? build_run(view, parts, &image) :
-		build_copies(view, parts, &image);
+	done = build(view, parts, &image);
 	if (done)
 	{
 		image.zone.firstSequence = parts->sortedCount > 0 ?
