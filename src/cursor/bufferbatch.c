@@ -283,34 +283,3 @@ sware_batch_add(SwareBufferBatch *batch, const SwareBufferedEntry *found,
 	sware_batch_keep_the_best(batch);
 	return false;
 }
-
-void
-sware_batch_narrow(SwareBufferBatch *batch, const int64 *abbreviations,
-				   int count)
-{
-	SwareScanFilter *filter = batch->filter;
-	int64		best[SWARE_MAX_NARROWED];	/* in ascending order */
-	int			found = 0;
-
-	Assert(sware_batch_can_narrow(batch));
-	for (int i = 0; i < count; i++)
-	{
-		int64		abbreviation = abbreviations[i];
-		int			place;
-
-		if (abbreviation <= filter->first || abbreviation >= filter->last)
-			continue;
-		if (found < batch->limit)
-			found++;
-		else if (abbreviation >= best[found - 1])
-			continue;
-		for (place = found - 1; place > 0 && best[place - 1] > abbreviation;
-			 place--)
-			best[place] = best[place - 1];
-		best[place] = abbreviation;
-	}
-	if (found < batch->limit)
-		return;
-	filter->last = best[found - 1];
-	batch->hasMore = true;
-}

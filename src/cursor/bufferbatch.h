@@ -19,12 +19,6 @@
 #include "cursor/buffermarks.h"
 #include "cursor/scanfilter.h"
 
-/*
- * If a batch has at most this number of entries, those of one page may be
- * enough for it.
- */
-#define SWARE_MAX_NARROWED	32
-
 typedef struct SwareBufferedEntry
 {
 	SwareSortItem item;			/* its entry is in the batch's memory, without
@@ -80,25 +74,6 @@ extern bool sware_batch_add(SwareBufferBatch *batch,
 
 /* Sort the batch, and remove the worst entries if it has too many. */
 extern void sware_batch_keep_the_best(SwareBufferBatch *batch);
-
-/*
- * Is the batch small, and are entries wanted, whatever else they are, if their
- * abbreviations are between the filter's first and last?
- */
-static inline bool
-sware_batch_can_narrow(const SwareBufferBatch *batch)
-{
-	return batch->filter->canNarrow && batch->limit <= SWARE_MAX_NARROWED;
-}
-
-/*
- * Given the abbreviations of wanted entries of one page, for a batch that can
- * be narrowed: if they are enough for it, only the best of them, and better
- * ones, are wanted from now on.  They are in any order, but it is fastest if
- * they mostly ascend.
- */
-extern void sware_batch_narrow(SwareBufferBatch *batch,
-							   const int64 *abbreviations, int count);
 
 /*
  * Is an entry, whose abbreviation is wanted, better than the worst one, or is

@@ -16,7 +16,6 @@
 #include "base/faultpoint.h"
 #include "cursor/buffercursor.h"
 #include "cursor/onerow.h"
-#include "cursor/pagedigest.h"
 #include "cursor/stagedsource.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
@@ -24,6 +23,7 @@
 #include "shared/pageversions.h"
 #include "shared/statistics.h"
 #include "tree/treescan.h"
+#include "zones/pagesummary.h"
 
 /*
  * The limit of the first batch's entries, the factor by which it grows with
@@ -79,8 +79,6 @@ sware_buffer_cursor_init(SwareBufferCursor *cursor, IndexScanDesc scan,
 	cursor->visitor = NULL;
 	cursor->last.tuple = NULL;
 	cursor->last.size = 0;
-	for (int i = 0; i < SWARE_MAX_TAILS; i++)
-		cursor->tails[i].bytes = NULL;
 }
 
 /* Mark the dead entries that were noted, before the view changes. */
@@ -179,261 +177,78 @@ sware_buffer_cursor_met_dead_pages(SwareBufferCursor *cursor)
 }
 
 /*
- * The entries of a page whose abbreviations are wanted, without the marked ones
- * if the scan may leave these out.
+ * A way through the wanted entries of a page summary, without those that are
+ * known to be marked if the scan leaves marked ones out.
  */
-typedef struct WantedEntries
+typedef struct SummaryWalk
 {
-	int			count;
-	int			leftOut;		/* marked ones that are not among them */
-	int64		abbreviations[SWARE_MAX_PAGE_ENTRIES];
-	uint16		offsets[SWARE_MAX_PAGE_ENTRIES];
-} WantedEntries;
+	SwarePageSummary *summary;
+	bool		forward;
+	bool		usesMarks;
+	int			leftOut;		/* the number of marked ones left out */
+	int64		first;			/* the numbers that are wanted, in the order */
+	int64		last;			/* of the walk; `last` may decrease */
+	int			next;			/* position of the next entry */
+	int64		number;			/* of the present one, in that order */
+} SummaryWalk;
 
 /*
- * Add the entries of a page, from a byte on, that may be wanted, in the order
- * of the page.  Returns how many entries it has read.  The caller holds a lock
- * on the page.
+ * Begin with those entries of a summary that are in order; the others follow in
+ * that of their arrival.
  */
-static int
-find_wanted(const SwareScanFilter *filter, BlockNumber block, Page page,
-			Size from, WantedEntries *wanted)
+static void
+begin_walk(const SwareScanFilter *filter, SwarePageSummary *summary,
+		   SummaryWalk *walk)
 {
-	Relation	index = filter->order.index;
-	TupleDesc	descriptor = RelationGetDescr(index);
-	SwareKeyColumn column = filter->order.column;
-	int64		first = filter->first;
-	int64		last = filter->last;
-	Size		end = sware_buffer_page_end(page);
-	int			count = wanted->count;
-	int			left_out = 0;
-	int			passed = 0;
-
-	for (Size offset = from; offset < end;)
+	walk->summary = summary;
+	walk->forward = filter->order.forward || summary->kind.isOfKeys ||
+		!sware_has_abbreviations(&filter->order.column);
+	walk->usesMarks = filter->usesMarks;
+	walk->leftOut = 0;
+	walk->first = walk->last = (int64) filter->fingerprint;
+	if (!summary->kind.isOfKeys)
 	{
-		Size		start = offset;
-		IndexTuple	entry = sware_buffer_entry(index, block, page, &offset);
-
-		/* read once: another backend may mark the entry meanwhile */
-		unsigned short info = *(volatile unsigned short *) &entry->t_info;
-		Size		size = offset - start;
-		bool		is_left_out = filter->usesMarks &&
-			(info & SWARE_MARKED_ENTRY) != 0;
-
-		/*
-		 * Following entries with the same t_info need no checks, and their
-		 * places are known.
-		 */
-		for (;;)
-		{
-			int64		abbreviation =
-				sware_abbreviate(&column, descriptor, entry);
-			bool		is_wanted =
-				abbreviation >= first && abbreviation <= last;
-
-			wanted->offsets[count] = start;
-			wanted->abbreviations[count] = abbreviation;
-			count += !is_left_out && is_wanted;
-			left_out += is_left_out && is_wanted;
-			passed++;
-			start += size;
-			entry = (IndexTuple) ((char *) page + start);
-			if (start + size > end || entry->t_info != info)
-				break;
-		}
-		offset = start;
+		walk->first = filter->first;
+		walk->last = filter->last;
 	}
-	wanted->count = count;
-	wanted->leftOut += left_out;
-	return passed;
-}
-
-/*
- * Where in a digest is the first entry that may be wanted, in the scan's order?
- */
-static inline int
-digest_start(const SwareScanFilter *filter, const SwarePageDigest *digest)
-{
-	if (filter->order.forward)
-		return sware_page_digest_search(digest, filter->first);
 
 	/* The abbreviations of a backward scan are inverted. */
-	if (filter->first == PG_INT64_MIN)
-		return digest->count - 1;
-	return sware_page_digest_search(digest, ~filter->first + 1) - 1;
+	if (walk->forward)
+		walk->next = sware_page_summary_search(summary, walk->first);
+	else if (walk->first == PG_INT64_MIN)
+		walk->next = summary->sorted - 1;
+	else
+		walk->next = sware_page_summary_search(summary, ~walk->first + 1) - 1;
 }
 
-/*
- * About how many marked entries that a scan leaves out does a digest omit?
- * Which of them lie in its ranges is not known, so ranges with two ends have
- * none.
- */
-static inline int
-count_omitted(const SwareScanFilter *filter, const SwarePageDigest *digest)
+/* Go to the next entry.  Returns NULL at the end. */
+static inline SwareSummaryEntry *
+walk_on(SummaryWalk *walk)
 {
-	return filter->first == PG_INT64_MIN || filter->last == PG_INT64_MAX ?
-		digest->omitted : 0;
-}
+	SwarePageSummary *summary = walk->summary;
 
-/*
- * Does a digest that has all entries of its page show that none is wanted?
- * Counts the marked ones that are left out in *left_out.
- */
-static bool
-digest_has_none(const SwareScanFilter *filter, const SwarePageDigest *digest,
-				int *left_out)
-{
-	bool		forward = filter->order.forward;
-
-	*left_out = count_omitted(filter, digest);
-	for (int i = digest_start(filter, digest); i >= 0 && i < digest->count;
-		 i += forward ? 1 : -1)
+	for (;;)
 	{
-		const SwareDigestEntry *entry = &digest->entries[i];
+		SwareSummaryEntry *entry;
 
-		if ((forward ? entry->abbreviation : ~entry->abbreviation) >
-			filter->last)
-			break;
-		if (!filter->usesMarks || !entry->isMarked)
-			return false;
-		(*left_out)++;
-	}
-	return true;
-}
-
-/*
- * Add the entries of a digest that may be wanted, in the scan's order; if a
- * small batch needs only the first ones, then not many more: sware_batch_narrow
- * will find that those are enough.  The caller holds a lock on the page.
- */
-static void
-find_in_digest(const SwareBufferCursor *cursor, BlockNumber block, Page page,
-			   SwarePageDigest *digest, WantedEntries *wanted)
-{
-	const SwareScanFilter *filter = &cursor->filter;
-	TupleDesc	descriptor = RelationGetDescr(filter->order.index);
-	bool		forward = filter->order.forward;
-	bool		may_stop = sware_batch_can_narrow(&cursor->batch);
-	int			step = forward ? 1 : -1;
-	int			inside = 0;		/* wanted whatever else they are */
-	int64		previous = filter->first;
-
-	for (int i = digest_start(filter, digest); i >= 0 && i < digest->count;
-		 i += step)
-	{
-		int64		abbreviation = digest->entries[i].abbreviation;
-		Size		offset = digest->entries[i].offset;
-		Size		start = offset;
-		IndexTuple	entry;
-
-		if (!forward)
-			abbreviation = ~abbreviation;
-		if (abbreviation > filter->last ||
-			(may_stop && inside > cursor->batch.limit &&
-			 abbreviation > previous))
-			break;
-		if (filter->usesMarks && digest->entries[i].isMarked)
-		{
-			wanted->leftOut++;
+		if (walk->next < 0)
+			walk->next = summary->sorted;
+		if (walk->next >= summary->count)
+			return NULL;
+		entry = &summary->entries[walk->next];
+		walk->number = walk->forward ? entry->number : ~entry->number;
+		if (walk->next >= summary->sorted)
+			walk->next++;
+		else if (walk->number > walk->last)
+			walk->next = summary->sorted;
+		else
+			walk->next += walk->forward ? 1 : -1;
+		if (walk->number < walk->first || walk->number > walk->last)
 			continue;
-		}
-		entry = sware_buffer_entry(filter->order.index, block, page, &offset);
-
-		/* entries never change, but by damage */
-		if (unlikely(sware_abbreviate(&filter->order.column, descriptor,
-									  entry) != abbreviation))
-			sware_report_buffer_entry(filter->order.index, block, start);
-		if (filter->usesMarks && sware_entry_is_marked(entry))
-		{
-			sware_page_digest_note_marked(digest, i);
-			wanted->leftOut++;
-			continue;
-		}
-		wanted->offsets[wanted->count] = start;
-		wanted->abbreviations[wanted->count] = abbreviation;
-		wanted->count++;
-		inside += abbreviation > filter->first && abbreviation < filter->last;
-		previous = abbreviation;
+		if (!walk->usesMarks || !entry->isMarked)
+			return entry;
+		walk->leftOut++;
 	}
-}
-
-/*
- * Put the entries of a page that are not in its digest behind those that are.
- * The caller holds a lock on the page.
- */
-static void
-add_to_digest(const SwareScanFilter *filter, BlockNumber block, Page page,
-			  SwarePageDigest *digest)
-{
-	Relation	index = filter->order.index;
-	TupleDesc	descriptor = RelationGetDescr(index);
-
-	digest->added = 0;
-	for (Size offset = digest->end; offset < sware_buffer_page_end(page);)
-	{
-		SwareDigestEntry *added =
-			&digest->entries[digest->count + digest->added++];
-
-		added->offset = offset;
-		added->isMarked = false;
-		added->abbreviation =
-			sware_abbreviate(&filter->order.column, descriptor,
-							 sware_buffer_entry(index, block, page, &offset));
-		if (!filter->order.forward)
-			added->abbreviation = ~added->abbreviation;
-	}
-}
-
-static void
-reverse(WantedEntries *wanted)
-{
-	for (int i = 0, j = wanted->count - 1; i < j; i++, j--)
-	{
-		int64		abbreviation = wanted->abbreviations[i];
-		uint16		offset = wanted->offsets[i];
-
-		wanted->abbreviations[i] = wanted->abbreviations[j];
-		wanted->offsets[i] = wanted->offsets[j];
-		wanted->abbreviations[j] = abbreviation;
-		wanted->offsets[j] = offset;
-	}
-}
-
-/*
- * Find the entries of an open page that may be wanted, with the page's digest.
- * Returns where the page ends, if the digest should be extended up to there: it
- * has got the new entries then.  Otherwise, returns zero.  The caller holds a
- * lock on the page.
- */
-static Size
-find_with_digest(SwareBufferCursor *cursor, BlockNumber block, Page page,
-				 SwarePageDigest *digest, WantedEntries *wanted)
-{
-	SwareScanFilter *filter = &cursor->filter;
-	Size		end = sware_buffer_page_end(page);
-	int			passed;
-
-	/* less cannot be, but for damage */
-	if (unlikely(end < digest->end ||
-				 (digest->omitted > 0 && !filter->usesMarks)))
-		sware_page_digest_reset(digest);
-	if (filter->usesMarks)
-		sware_page_digest_omit_marked(digest);
-	wanted->leftOut += count_omitted(filter, digest);
-
-	/* entries that arrived later are larger, as a rule */
-	if (filter->order.forward)
-		find_in_digest(cursor, block, page, digest, wanted);
-	passed = find_wanted(filter, block, page, digest->end, wanted);
-	if (!filter->order.forward)
-	{
-		reverse(wanted);
-		find_in_digest(cursor, block, page, digest, wanted);
-	}
-	if (!sware_page_digest_passed(digest, passed))
-		return 0;
-	add_to_digest(filter, block, page, digest);
-	return end;
 }
 
 /* memory for the candidates of a page */
@@ -448,218 +263,137 @@ typedef struct CandidateMemory
 } CandidateMemory;
 
 /*
- * Copy those entries of a page that may be wanted to the memory of candidates,
- * and find the first of their abbreviations.  Returns false if the page is not
- * the one that the link means any more.  Holds a share lock on the page
- * meanwhile, unless the digest tells everything, and calls no comparator.
+ * Copy those entries of a page that may be wanted, as its summary says, to this
+ * memory.  If every entry is wanted whose abbreviation is between the filter's
+ * first and last, and the first ones in order are enough for a batch, no worse
+ * ones are wanted from now on.  Returns false if the page is not the one that
+ * the link means any more.  Holds a share lock on it meanwhile.
  */
 static bool
-find_candidates(SwareBufferCursor *cursor, SwareLink link, bool is_open,
-				CandidateMemory *memory, SwareCandidates *candidates,
-				int64 *first)
+copy_wanted(SwareBufferCursor *cursor, SwareLink link,
+			SwarePageSummary *summary, CandidateMemory *memory,
+			SwareCandidates *candidates)
 {
 	SwareScanFilter *filter = &cursor->filter;
-	SwarePageDigest *digest = NULL;
-	uint64		version = SWARE_NO_VERSION;
-	Size		digest_end = 0;
-	WantedEntries wanted;
-	char	   *bytes = memory->entries.bytes;
-	int			count = 0;
-	Size		used = 0;
-	Buffer		buffer;
-	Page		page;
-	Size		end;
+	Relation	index = filter->order.index;
+	Buffer		buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_SHARE);
+	bool		of_keys = summary->kind.isOfKeys;
+	int			inside = 0;		/* wanted whatever else they are */
+	int64		previous = filter->first;
+	SummaryWalk walk;
+	SwareSummaryEntry *wanted;
 
-	CHECK_FOR_INTERRUPTS();
-	wanted.count = wanted.leftOut = 0;
-	*first = PG_INT64_MAX;
-	if (sware_has_abbreviations(&filter->order.column))
-		digest = sware_page_digest(filter->order.index,
-								   cursor->view.state.indexIncarnation, link,
-								   is_open);
-	if (digest)
-	{
-		version = sware_page_version(filter->order.index, link.block);
-		if (version != SWARE_NO_VERSION && digest->version == version &&
-			(digest->omitted == 0 || filter->usesMarks) &&
-			digest_has_none(filter, digest, &wanted.leftOut))
-		{
-			cursor->leftOut += wanted.leftOut;
-			candidates->count = 0;
-			return true;
-		}
-		wanted.leftOut = 0;
-	}
-	buffer = sware_read_buffer_page(filter->order.index, link,
-									BUFFER_LOCK_SHARE);
 	if (!BufferIsValid(buffer))
 		return false;
-	page = BufferGetPage(buffer);
-	end = sware_buffer_page_end(page);
-	if (digest)
-		digest_end = find_with_digest(cursor, link.block, page, digest,
-									  &wanted);
-	else
+	candidates->page = link;
+	candidates->count = 0;
+	candidates->offsets = memory->offsets;
+	candidates->used = 0;
+	candidates->bytes = memory->entries.bytes;
+	begin_walk(filter, summary, &walk);
+	while ((wanted = walk_on(&walk)) != NULL)
 	{
-		(void) find_wanted(filter, link.block, page, SWARE_BUFFER_START,
-						   &wanted);
-		if (!filter->order.forward)
-			reverse(&wanted);
-	}
-	cursor->leftOut += wanted.leftOut;
-	if (sware_batch_can_narrow(&cursor->batch) &&
-		wanted.count > cursor->batch.limit)
-		sware_batch_narrow(&cursor->batch, wanted.abbreviations, wanted.count);
+		Size		offset = wanted->offset;
+		IndexTuple	entry = sware_buffer_entry(index, link.block,
+											   BufferGetPage(buffer), &offset);
+		Size		size = offset - wanted->offset;
+		IndexTuple	copy = (IndexTuple) (candidates->bytes + candidates->used);
 
-	for (int i = 0; i < wanted.count; i++)
-	{
-		int64		abbreviation = wanted.abbreviations[i];
-		IndexTuple	entry = (IndexTuple) ((char *) page + wanted.offsets[i]);
-		Size		size = MAXALIGN(IndexTupleSize(entry));
-
-		if (abbreviation > filter->last)
+		/* entries never change, but by damage */
+		if (unlikely(candidates->used + size > BLCKSZ ||
+					 (!of_keys &&
+					  sware_abbreviate(&filter->order.column,
+									   RelationGetDescr(index),
+									   entry) != walk.number)))
+			sware_report_buffer_entry(index, link.block, wanted->offset);
+		if (filter->usesMarks && sware_entry_is_marked(entry))
+		{
+			wanted->isMarked = true;
+			walk.leftOut++;
 			continue;
-		if (unlikely(used + size > BLCKSZ))
-			sware_report_buffer_entry(filter->order.index, link.block,
-									  wanted.offsets[i]);
-		*first = Min(*first, abbreviation);
-		sware_copy_tuple(bytes + used, entry);
-		sware_clear_mark((IndexTuple) (bytes + used));
-		memory->offsets[count++] = wanted.offsets[i];
-		used += size;
+		}
+		if (filter->canNarrow && !of_keys && walk.next <= summary->sorted)
+		{
+			if (inside >= cursor->batch.limit && walk.number > previous)
+			{
+				filter->last = walk.last = previous;
+				cursor->batch.hasMore = true;
+				continue;
+			}
+			inside += walk.number > filter->first &&
+				walk.number < filter->last;
+			previous = walk.number;
+		}
+		sware_copy_tuple(copy, entry);
+		sware_clear_mark(copy);
+		candidates->offsets[candidates->count++] = wanted->offset;
+		candidates->used += size;
 	}
 	sware_release_buffer(buffer);
-	if (digest_end > 0)
-		sware_page_digest_extend(digest, digest_end);
-	if (digest)
-		digest->version = digest->end == end ? version : SWARE_NO_VERSION;
-
-	candidates->page = link;
-	candidates->count = count;
-	candidates->offsets = memory->offsets;
-	candidates->used = used;
-	candidates->bytes = bytes;
+	cursor->leftOut += walk.leftOut;
 	return true;
 }
 
 /*
- * May a page have the key, as far as the key cache knows?  The page is an open
- * one, or one of the view.
- */
-static inline bool
-may_have_key(SwareBufferCursor *cursor, SwareLink link)
-{
-	SwareScanFilter *filter = &cursor->filter;
-
-	return !filter->hasKey ||
-		cursor->view.zones.pageCount > SWARE_KEY_CACHE_REACH ||
-		sware_page_may_have_key(filter->order.index, link, &filter->key);
-}
-
-/*
- * Take the wanted entries of a sealed page.  Returns false if it is not the
- * page that the link means any more.
+ * Take the wanted entries of a page that is in no sorted zone.  Returns false
+ * if it is not the page that the link means any more.
  */
 static bool
 read_page(SwareBufferCursor *cursor, SwareLink link)
 {
+	const SwareScanFilter *filter = &cursor->filter;
+	SwareSummaryKind kind = {
+		.indexIncarnation = cursor->view.state.indexIncarnation,
+		.isOfKeys = filter->hasKey &&
+		cursor->view.zones.pageCount <= SWARE_SUMMARY_REACH,
+		.methods = filter->methods
+	};
+	SwarePageSummary *summary;
+	SummaryWalk walk;
 	CandidateMemory memory;
 	SwareCandidates candidates;
-	int64		first;
 
-	if (!may_have_key(cursor, link))
+	if (!sware_page_summary(filter->order.index, link, &kind, &summary))
+		return false;
+	begin_walk(filter, summary, &walk);
+	if (walk_on(&walk) == NULL)
+	{
+		cursor->leftOut += walk.leftOut;
 		return true;
-	if (!find_candidates(cursor, link, false, &memory, &candidates, &first))
+	}
+	if (!copy_wanted(cursor, link, summary, &memory, &candidates))
 		return false;
 	sware_take_candidates(cursor, &candidates);
 	return true;
 }
 
 /*
- * Copy the candidates of an open page, and find the first of their
- * abbreviations.  Returns false if it is not the page that the link means any
- * more.
- */
-static bool
-read_tail(SwareBufferCursor *cursor, SwareLink link, int number, int64 *first)
-{
-	CandidateMemory memory;
-	SwareCandidates *tail = &cursor->tails[number];
-
-	tail->count = 0;
-
-	/* if abbreviations decide, a digest tells more than the key cache */
-	if (!cursor->filter.order.abbreviationsDecide &&
-		!may_have_key(cursor, link))
-		return true;
-	if (!find_candidates(cursor, link, true, &memory, tail, first))
-		return false;
-	tail->bytes = NULL;
-	if (tail->count > 0)
-	{
-		Size		size = MAXALIGN(tail->used + NAMEDATALEN);
-
-		tail->bytes = MemoryContextAlloc(cursor->context,
-										 size + tail->count * sizeof(uint16));
-		memcpy(tail->bytes, memory.entries.bytes, tail->used);
-		tail->offsets = (uint16 *) (tail->bytes + size);
-		memcpy(tail->offsets, memory.offsets,
-			   tail->count * sizeof(uint16));
-	}
-	return true;
-}
-
-/* Free the candidates that were found on open pages. */
-static void
-free_tails(SwareBufferCursor *cursor)
-{
-	for (int i = 0; i < SWARE_MAX_TAILS; i++)
-	{
-		if (cursor->tails[i].bytes)
-			pfree(cursor->tails[i].bytes);
-		cursor->tails[i].bytes = NULL;
-	}
-}
-
-/*
- * Find the row of a scan that finds one at most (onerow.h) among the candidates
- * of open pages, whose versions are newest at the end.  If it is found, its
- * entry is the batch.  If none is visible, they need not be looked at again.
+ * Find the row of a scan that finds one at most (onerow.h) among the entries of
+ * open pages, which are those of the batch, the newest versions at the end.  If
+ * it is found, its entry is the batch.  If none is visible, they need not be
+ * looked at again.
  */
 static bool
 find_the_row(SwareBufferCursor *cursor)
 {
 	SwareBufferBatch *batch = &cursor->batch;
-	int			tails = cursor->view.state.tailCount;
-	int			candidates = 0;
 	bool		all_dead[FIRST_LIMIT];
 	bool		is_visible = false;
 	bool		is_settled = false;
 	int			row;
 
-	for (int i = 0; i < tails; i++)
-		candidates += cursor->tails[i].count;
-
-	/* the batch must have room for all */
-	if (candidates == 0 || candidates > FIRST_LIMIT)
+	if (batch->count == 0 || batch->count > FIRST_LIMIT || batch->kept > 0)
 		return false;
-	for (int i = 0; i < tails; i++)
-		sware_take_candidates(cursor, &cursor->tails[i]);
-	for (row = batch->count - 1; row >= 0; row--)
-	{
+	for (row = batch->count - 1; row >= 0 && !is_visible; row--)
 		is_settled =
 			sware_row_is_settled(cursor->visibility,
 								 &batch->entries[row].item.entry->t_tid,
 								 &is_visible, &all_dead[row]);
-		if (is_visible)
-			break;
-	}
 	if (is_visible && !is_settled)
-	{
-		sware_batch_begin(batch);
 		return false;
-	}
 
+	/* that of the row, or, if none is visible, the one before the first */
+	row += is_visible;
 	for (int i = row + 1; i < batch->count; i++)
 		if (all_dead[i])
 			sware_buffer_cursor_note_dead(cursor, &batch->entries[i]);
@@ -670,8 +404,6 @@ find_the_row(SwareBufferCursor *cursor)
 		return true;
 	}
 	sware_batch_begin(batch);
-	for (int i = 0; i < tails; i++)
-		cursor->tails[i].count = 0;
 	cursor->passedOver = true;
 	return false;
 }
@@ -748,9 +480,28 @@ read_source(SwareBufferCursor *cursor, SwareBufferSource source,
 		case SWARE_SOURCE_PAGE:
 			*strange = zones->pages[source.number].page;
 			return read_page(cursor, *strange);
-		case SWARE_SOURCE_TAIL:
-			sware_take_candidates(cursor, &cursor->tails[source.number]);
-			break;
+	}
+	return true;
+}
+
+/*
+ * Read the open pages; as a rule last, when it is known which of their entries
+ * are too bad for the batch.  Returns false if the buffer does not have one of
+ * them any more, which *strange is then.
+ */
+static bool
+read_tails(SwareBufferCursor *cursor, SwareLink *strange)
+{
+	const SwareBufferState *state = &cursor->view.state;
+	SwareBufferBatch *batch = &cursor->batch;
+
+	for (int i = 0; i < state->tailCount; i++)
+	{
+		if (batch->kept == 0 && batch->count > batch->limit)
+			sware_batch_keep_the_best(batch);
+		*strange = state->tails[i];
+		if (!read_page(cursor, *strange))
+			return false;
 	}
 	return true;
 }
@@ -765,31 +516,25 @@ collect(SwareBufferCursor *cursor, SwareLink *strange)
 {
 	SwareBufferView *view = &cursor->view;
 	SwareBufferBatch *batch = &cursor->batch;
-	int64		firsts[SWARE_MAX_TAILS];
-
-	free_tails(cursor);
-	for (int i = 0; i < view->state.tailCount; i++)
-	{
-		*strange = view->state.tails[i];
-		if (!read_tail(cursor, *strange, i, &firsts[i]))
-			return false;
-	}
-	cursor->hasTheRow = cursor->wantsOneRow && find_the_row(cursor);
-	if (cursor->hasTheRow)
-		return true;
 
 	strange->block = InvalidBlockNumber;
 	if (!sware_buffer_view_refresh(view))
 		return false;
-	sware_buffer_view_add_sealed(view, &cursor->filter);
-	for (int i = 0; i < view->state.tailCount; i++)
-		if (cursor->tails[i].count > 0)
-			sware_buffer_view_add(view, firsts[i], SWARE_SOURCE_TAIL, i);
 	/* staged entries were taken with the limit as it is */
 	if (batch->count == 0)
 		batch->limit = Max(batch->limit,
-						   Min(view->sourceCount, FIRST_LIMIT_OF_MANY));
+						   Min(view->zones.sortedCount + view->zones.pageCount,
+							   FIRST_LIMIT_OF_MANY));
+	if (cursor->wantsOneRow)
+	{
+		if (!read_tails(cursor, strange))
+			return false;
+		cursor->hasTheRow = find_the_row(cursor);
+		if (cursor->hasTheRow)
+			return true;
+	}
 
+	sware_buffer_view_add_sealed(view, &cursor->filter);
 	while (view->sourceCount > 0)
 	{
 		SwareBufferSource source = sware_buffer_view_take(view);
@@ -803,7 +548,8 @@ collect(SwareBufferCursor *cursor, SwareLink *strange)
 		if (!read_source(cursor, source, strange))
 			return false;
 	}
-	free_tails(cursor);
+	if (!cursor->wantsOneRow && !read_tails(cursor, strange))
+		return false;
 	if (batch->count > 0)
 		sware_batch_keep_the_best(batch);
 	return true;
@@ -822,7 +568,6 @@ read_buffer(SwareBufferCursor *cursor, IndexTuple after, int *strange_pages)
 	SWARE_FAULT_POINT("batch-begins");
 	if (!cursor->hasStaged)
 		sware_scan_filter_begin(&cursor->filter, after);
-	cursor->filter.key.indexIncarnation = cursor->view.state.indexIncarnation;
 	if (collect(cursor, &strange))
 	{
 		SWARE_FAULT_POINT("batch-read");

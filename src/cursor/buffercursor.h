@@ -37,8 +37,8 @@
 #include "layout/page.h"
 
 /*
- * entries of a page that may be wanted, each in MAXALIGN(its size) bytes,
- * without marks
+ * Entries that may be wanted, each in MAXALIGN(its size) bytes, without marks:
+ * of a page, or of staging.
  */
 typedef struct SwareCandidates
 {
@@ -82,8 +82,6 @@ typedef struct SwareBufferCursor
 								 * entries of the batch? */
 	SwareVisitor *visitor;		/* NULL: none */
 	SwareSavedEntry last;		/* the last entry of the batch before */
-	SwareCandidates tails[SWARE_MAX_TAILS]; /* of open pages, while a batch is
-											 * read */
 } SwareBufferCursor;
 
 extern void sware_buffer_cursor_init(SwareBufferCursor *cursor,

@@ -46,8 +46,7 @@ sware_buffer_view_refresh(SwareBufferView *view)
 	if (!sware_zone_view_refresh(&view->zones, &view->state))
 		return false;
 	view->sourceCount = 0;
-	wanted = view->zones.sortedCount + view->zones.pageCount +
-		view->state.tailCount;
+	wanted = view->zones.sortedCount + view->zones.pageCount;
 	if (view->sourcesAllocated >= wanted)
 		return true;
 	if (view->sources)
@@ -59,10 +58,13 @@ sware_buffer_view_refresh(SwareBufferView *view)
 	return true;
 }
 
-/* The sources are a binary heap, which has the first source at its top. */
-void
-sware_buffer_view_add(SwareBufferView *view, int64 first, SwareSourceKind kind,
-					  int number)
+/*
+ * Add a source to the list, which is a binary heap that has the first source at
+ * its top.
+ */
+static void
+add_source(SwareBufferView *view, int64 first, SwareSourceKind kind,
+		   int number)
 {
 	SwareBufferSource *sources = view->sources;
 	int			hole = view->sourceCount++;
@@ -120,7 +122,7 @@ add_zones(SwareBufferView *view, SwareScanFilter *filter)
 
 		(void) sware_scan_filter_wants_some(filter, zones[zone].smallest,
 											zones[zone].largest, &first);
-		sware_buffer_view_add(view, first, SWARE_SOURCE_ZONE, zone);
+		add_source(view, first, SWARE_SOURCE_ZONE, zone);
 	}
 }
 
@@ -135,10 +137,10 @@ sware_buffer_view_add_sealed(SwareBufferView *view, SwareScanFilter *filter)
 		SwareUnsortedPage *page = &view->zones.pages[i];
 
 		if (!page->hasZonemap)
-			sware_buffer_view_add(view, PG_INT64_MIN, SWARE_SOURCE_PAGE, i);
+			add_source(view, PG_INT64_MIN, SWARE_SOURCE_PAGE, i);
 		else if (sware_scan_filter_wants_some(filter, page->smallest,
 											  page->largest, &first))
-			sware_buffer_view_add(view, first, SWARE_SOURCE_PAGE, i);
+			add_source(view, first, SWARE_SOURCE_PAGE, i);
 	}
 }
 

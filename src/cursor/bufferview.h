@@ -4,9 +4,9 @@
  *	  What of the buffer a batch is read from: the pages that it has under one
  *	  generation, and what is known of them.
  *
- * The parts that may have wanted entries are the *sources* of a batch.  They
- * come in the order of their first entries, so that most need not be read:
- * enough better entries have been found before.
+ * The parts that may have wanted entries, beside the open pages, are the
+ * *sources* of a batch.  They come in the order of their first entries, so that
+ * most need not be read: enough better entries have been found before.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,8 +20,7 @@
 typedef enum SwareSourceKind
 {
 	SWARE_SOURCE_ZONE,			/* a sorted zone */
-	SWARE_SOURCE_PAGE,			/* a sealed page that is in no sorted zone */
-	SWARE_SOURCE_TAIL			/* an open page */
+	SWARE_SOURCE_PAGE			/* a sealed page that is in no sorted zone */
 } SwareSourceKind;
 
 typedef struct SwareBufferSource
@@ -53,10 +52,6 @@ extern void sware_buffer_view_end(SwareBufferView *view);
  * read.
  */
 extern bool sware_buffer_view_refresh(SwareBufferView *view);
-
-/* Add a source to the list.  There is room for each that the view has. */
-extern void sware_buffer_view_add(SwareBufferView *view, int64 first,
-								  SwareSourceKind kind, int number);
 
 /*
  * Add those sorted zones and sealed pages that may have wanted entries.  May

@@ -65,8 +65,8 @@ analyze_key(SwareScanFilter *filter)
 	}
 	fingerprint = sware_fingerprint(index, values, isnull);
 	filter->hasKey = fingerprint.tells;
-	filter->key.fingerprint = fingerprint.value;
-	filter->key.methods = sware_hash_methods();
+	filter->fingerprint = fingerprint.value;
+	filter->methods = sware_hash_methods();
 }
 
 /*
@@ -85,8 +85,8 @@ analyze_end(const SwareScanFilter *filter, const SwareSearchKey *end,
 }
 
 /*
- * Find out which abbreviations, which hash for Bloom filters and which key for
- * the key cache belong to the ranges.
+ * Find out which abbreviations, which hash for Bloom filters and which
+ * fingerprint belong to the ranges.
  */
 static void
 analyze(SwareScanFilter *filter)
@@ -119,11 +119,12 @@ analyze(SwareScanFilter *filter)
 
 	/*
 	 * If abbreviations tell entries apart, hashing costs more than it saves,
-	 * unless the scan looks up one key after another.
+	 * unless the scan looks up one key after another; and if they tell keys
+	 * apart, it is of no use.
 	 */
 	filter->hasKey = false;
 	if (!sware_is_integer(filter->order.column.comparison) ||
-		filter->asksForKeys)
+		(filter->asksForKeys && !filter->order.abbreviationsDecide))
 		analyze_key(filter);
 	filter->isAnalyzed = true;
 }

@@ -17,7 +17,7 @@
 #include "cursor/scanorder.h"
 #include "keys/scankeys.h"
 #include "keys/searchkey.h"
-#include "zones/keycache.h"
+#include "zones/pagesummary.h"
 #include "zones/sortedzone.h"
 
 /* where an entry is, as seen from the ranges, in the order of the scan */
@@ -49,8 +49,10 @@ typedef struct SwareScanFilter
 								 * hashed for Bloom filters, and is not yet? */
 	bool		hasHash;		/* is `hash` set? */
 	uint64		hash;
-	bool		hasKey;			/* is `key` set, for the key cache? */
-	SwareSoughtKey key;
+	bool		hasKey;			/* is one key looked for by its fingerprint? */
+	uint64		fingerprint;
+	uint64		methods;		/* the result of sware_hash_methods() when it
+								 * was made */
 
 	/* These change from batch to batch. */
 	int64		first;			/* the smallest wanted abbreviation */
@@ -68,8 +70,7 @@ extern void sware_scan_filter_turn(SwareScanFilter *filter, bool forward);
 
 /*
  * Begin a batch: want the entries behind `after`, or all (NULL).  The entry
- * must stay where it is while the batch is read.  Before the key cache is
- * asked, key.indexIncarnation must be set.  Calls hash functions.
+ * must stay where it is while the batch is read.  Calls hash functions.
  */
 extern void sware_scan_filter_begin(SwareScanFilter *filter, IndexTuple after);
 

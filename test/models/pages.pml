@@ -20,10 +20,10 @@
  *	 content			the metapage, or an open page
  *	 writer				sware_wal_finish, sware_wal_append_data (wal/wal.c);
  *						VACUUM, which frees retired pages (buffer/flush.c)
- *	 copy, its_version	SwareCache (pages/cache.h), SwarePageDigest
- *						(cursor/pagedigest.h), CachedPage (zones/keycache.c)
+ *	 copy, its_version	SwareCache (pages/cache.h), SwarePageSummary
+ *						(zones/pagesummary.h)
  *	 reader				sware_buffer_read_state (pages/bufferpages.c),
- *						find_candidates (cursor/buffercursor.c)
+ *						sware_page_summary (zones/pagesummary.c)
  *	 is_pinned			pin_buffer_page (cursor/mergescan.c)
  */
 

@@ -1,4 +1,4 @@
-# Open pages of the buffer that are damaged after a session has made a digest of them.
+# Open pages of the buffer that are damaged after a session has made summaries of them.
 # A scan that meets the damage gives an error that names the block; it ends, and never
 # crashes the server or leaves rows out.
 
@@ -85,7 +85,7 @@ END \$\$;
 SQL
 	my $session = $node->background_psql('postgres', on_error_stop => 0);
 	$session->query_safe('SET enable_seqscan = off; SET enable_bitmapscan = off;');
-	is($session->query_safe("SELECT look_up('$table', 60)"), 60, "$name: a session has a digest");
+	is($session->query_safe("SELECT look_up('$table', 60)"), 60, "$name: a session has a summary");
 
 	my $block = $node->safe_psql('postgres',
 		"SELECT block FROM sware_buffer_pages('${table}_k') WHERE state = 'open'");

@@ -1,0 +1,327 @@
+/*-------------------------------------------------------------------------
+ *
+ * pagesummary.c
+ *	  What a backend remembers of buffer pages.  See pagesummary.h.
+ *
+ * Summaries are in sets: that of a page can be in one of the eight places of a
+ * set, which its block number and its index choose.
+ *
+ * A hash function may run any query, which may use and change summaries while
+ * entries are being hashed for one of them.  So all entries are hashed before a
+ * summary is changed, and that is looked up again afterwards.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "keys/abbreviation.h"
+#include "keys/fingerprint.h"
+#include "keys/hashfunction.h"
+#include "pages/bufferpages.h"
+#include "pages/pageaccess.h"
+#include "shared/pageversions.h"
+#include "zones/pagesummary.h"
+
+#define SETS			16
+#define PLACES_PER_SET	8
+
+StaticAssertDecl(SETS * PLACES_PER_SET == 2 * SWARE_SUMMARY_REACH,
+				 "pages that are asked about in turn must stay");
+
+/* more entries than this that came later are brought into order */
+#define MOST_UNSORTED	16
+
+/* The entries of a page that are not in its summary yet. */
+typedef struct Addition
+{
+	Size		start;			/* where they begin on the page */
+	Size		end;			/* and end */
+	bool		isSealed;		/* is the page sealed? */
+	uint64		version;		/* of the page, before it was read */
+	int			count;
+	SwareSummaryEntry entries[SWARE_MAX_PAGE_ENTRIES];
+} Addition;
+
+#define ST_SORT			sort_entries
+#define ST_ELEMENT_TYPE SwareSummaryEntry
+#define ST_COMPARE(a, b) \
+	((a)->number < (b)->number ? -1 : (a)->number > (b)->number ? 1 : \
+	 (int) (a)->offset - (int) (b)->offset)
+#define ST_SCOPE		static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+static SwareLink links[SETS][PLACES_PER_SET];	/* the pages */
+static SwarePageSummary *summaries[SETS][PLACES_PER_SET];	/* NULL: none yet */
+static uint64 uses = 0;			/* counts uses of summaries */
+
+/* The number of the set that may have the summary of a page. */
+static inline int
+set_of(Relation index, SwareLink link)
+{
+	return (link.block + RelationGetRelid(index)) % SETS;
+}
+
+static bool
+is_of_kind(const SwareSummaryKind *a, const SwareSummaryKind *b)
+{
+	return a->indexIncarnation == b->indexIncarnation &&
+		a->isOfKeys == b->isOfKeys &&
+		(!a->isOfKeys || a->methods == b->methods);
+}
+
+/* Find the summary of a page; NULL if there is none. */
+static SwarePageSummary *
+find_summary(Relation index, SwareLink link, const SwareSummaryKind *kind)
+{
+	int			set = set_of(index, link);
+
+	for (int i = 0; i < PLACES_PER_SET; i++)
+	{
+		SwarePageSummary *summary = summaries[set][i];
+
+		if (sware_links_equal(links[set][i], link) && summary != NULL &&
+			is_of_kind(&summary->kind, kind) &&
+			memcmp(&summary->file, &SwareRelationLocator(index),
+				   sizeof(SwareFile)) == 0)
+		{
+			summary->lastUse = ++uses;
+			return summary;
+		}
+	}
+	return NULL;
+}
+
+/* Forget the entries of a summary. */
+static void
+reset(SwarePageSummary *summary)
+{
+	summary->end = SWARE_BUFFER_START;
+	summary->isSealed = false;
+	summary->version = SWARE_NO_VERSION;
+	summary->count = summary->sorted = 0;
+}
+
+/*
+ * Make a summary of a page, without entries, in the place of the one of its set
+ * that was used longest ago.
+ */
+static SwarePageSummary *
+make_summary(Relation index, SwareLink link, const SwareSummaryKind *kind)
+{
+	int			set = set_of(index, link);
+	SwarePageSummary **places = summaries[set];
+	int			place = 0;
+
+	for (int i = 1; i < PLACES_PER_SET && places[place] != NULL; i++)
+	{
+		if (places[i] == NULL || places[i]->lastUse < places[place]->lastUse)
+			place = i;
+	}
+	if (places[place] == NULL)
+		places[place] = MemoryContextAlloc(CacheMemoryContext,
+										   sizeof(SwarePageSummary));
+	links[set][place] = link;
+	places[place]->file = SwareRelationLocator(index);
+	places[place]->kind = *kind;
+	places[place]->lastUse = ++uses;
+	reset(places[place]);
+	return places[place];
+}
+
+/*
+ * Give each entry of an addition its number.  The copy has the page's header
+ * and these entries.  Returns false if keys cannot be hashed, or no longer as
+ * the kind says.  Calls hash functions, which may raise errors.
+ */
+static bool
+number_entries(Relation index, BlockNumber block, Page copy,
+			   const SwareSummaryKind *kind, Addition *addition)
+{
+	TupleDesc	descriptor = RelationGetDescr(index);
+	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
+	MemoryContext context = NULL;
+	MemoryContext caller = CurrentMemoryContext;
+	bool		tells = true;
+	SwareKeyColumn column;
+
+	sware_key_column_init(&column, index, 1, (Datum) 0, true);
+	if (kind->isOfKeys)
+	{
+		context = AllocSetContextCreate(caller, "sware page summary",
+										ALLOCSET_SMALL_SIZES);
+		MemoryContextSwitchTo(context);
+	}
+	for (Size offset = addition->start; tells && offset < addition->end;)
+	{
+		SwareSummaryEntry *added = &addition->entries[addition->count++];
+		IndexTuple	entry;
+
+		added->offset = offset;
+		added->isMarked = false;
+		entry = sware_buffer_entry(index, block, copy, &offset);
+		if (kind->isOfKeys)
+		{
+			Datum		values[INDEX_MAX_KEYS];
+			bool		isnull[INDEX_MAX_KEYS];
+			SwareFingerprint fingerprint;
+
+			for (int i = 0; i < columns; i++)
+				values[i] = index_getattr(entry, i + 1, descriptor, &isnull[i]);
+			fingerprint = sware_fingerprint(index, values, isnull);
+			tells = fingerprint.tells;
+			added->number = (int64) fingerprint.value;
+		}
+		else
+			added->number = sware_abbreviate(&column, descriptor, entry);
+	}
+	if (!kind->isOfKeys)
+		return true;
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+	return tells && sware_hash_methods() == kind->methods;
+}
+
+/*
+ * Copy a page's entries from addition->start on, with its header.  Returns
+ * false if the page is not the one any more that the link means.  Share-locks
+ * the page for a moment.
+ */
+static bool
+read_on(Relation index, SwareLink link, Addition *addition, Page copy)
+{
+	Buffer		buffer;
+	Page		page;
+
+	CHECK_FOR_INTERRUPTS();
+	addition->version = sware_page_version(index, link.block);
+	buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_SHARE);
+	if (!BufferIsValid(buffer))
+		return false;
+	page = BufferGetPage(buffer);
+	addition->end = sware_buffer_page_end(page);
+	addition->isSealed = sware_buffer_page_is_sealed(page);
+
+	/* less cannot be, but for damage */
+	if (unlikely(addition->end < addition->start || addition->end > BLCKSZ))
+		sware_report_buffer_entry(index, link.block, addition->start);
+	memcpy(copy, page, SizeOfPageHeaderData);
+	memcpy((char *) copy + addition->start, (char *) page + addition->start,
+		   addition->end - addition->start);
+	sware_release_buffer(buffer);
+	return true;
+}
+
+/*
+ * Add an addition to the summary of its page, and return that.  Returns NULL if
+ * the addition does not begin where the summary ends now.
+ */
+static SwarePageSummary *
+add(Relation index, SwareLink link, const SwareSummaryKind *kind,
+	const Addition *addition)
+{
+	SwarePageSummary *summary = find_summary(index, link, kind);
+
+	if (summary == NULL)
+		summary = make_summary(index, link, kind);
+	if (addition->start == SWARE_BUFFER_START)
+		reset(summary);
+	else if (summary->end != addition->start)
+		return NULL;
+	memcpy(&summary->entries[summary->count], addition->entries,
+		   addition->count * sizeof(SwareSummaryEntry));
+	summary->count += addition->count;
+	summary->end = addition->end;
+	summary->isSealed = addition->isSealed;
+	summary->version = addition->version;
+	return summary;
+}
+
+/*
+ * Bring all entries of a summary into order: sort those that are not, and merge
+ * them with the others from the end on.
+ */
+static void
+sort(SwarePageSummary *summary)
+{
+	SwareSummaryEntry added[SWARE_MAX_PAGE_ENTRIES];
+	SwareSummaryEntry *entries = summary->entries;
+	int			i = summary->sorted - 1;
+	int			j = summary->count - summary->sorted - 1;
+
+	memcpy(added, &entries[summary->sorted],
+		   (j + 1) * sizeof(SwareSummaryEntry));
+	sort_entries(added, j + 1);
+	for (int to = summary->count - 1; j >= 0; to--)
+	{
+		if (i >= 0 && entries[i].number > added[j].number)
+			entries[to] = entries[i--];
+		else
+			entries[to] = added[j--];
+	}
+	summary->sorted = summary->count;
+}
+
+bool
+sware_page_summary(Relation index, SwareLink link, SwareSummaryKind *kind,
+				   SwarePageSummary **result)
+{
+	SwarePageSummary *summary;
+	Size		start;
+
+	if (kind->isOfKeys && sware_hash_methods() != kind->methods)
+		kind->isOfKeys = false;
+	summary = find_summary(index, link, kind);
+	start = summary ? summary->end : SWARE_BUFFER_START;
+
+	/* a summary that is used once is not worth to be sorted */
+	if (summary && summary->count - summary->sorted > MOST_UNSORTED)
+		sort(summary);
+	while (summary == NULL ||
+		   !(summary->isSealed ||
+			 sware_is_page_version(index, link.block, summary->version)))
+	{
+		PGAlignedBlock copy;
+		Addition	addition;
+
+		addition.start = start;
+		addition.count = 0;
+		if (!read_on(index, link, &addition, copy.data))
+			return false;
+		if (addition.end > start &&
+			!number_entries(index, link.block, copy.data, kind, &addition))
+		{
+			kind->isOfKeys = false;
+			return sware_page_summary(index, link, kind, result);
+		}
+		summary = add(index, link, kind, &addition);
+		if (summary)
+			break;
+
+		/* hash functions have changed it; the whole page is always added */
+		start = SWARE_BUFFER_START;
+	}
+	*result = summary;
+	return true;
+}
+
+int
+sware_page_summary_search(const SwarePageSummary *summary, int64 number)
+{
+	int			low = 0;
+	int			high = summary->sorted;
+
+	while (low < high)
+	{
+		int			middle = low + (high - low) / 2;
+
+		if (summary->entries[middle].number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
