@@ -323,13 +323,6 @@ pages_at_once(int most)
 	return (int) Min(Max(allowed, (Size) 1), (Size) most);
 }
 
-/* The table of an index, on which the caller has a lock. */
-static Relation
-open_table(Relation index)
-{
-	return table_open(index->rd_index->indrelid, NoLock);
-}
-
 /*
  * Is this session flushing the index already?  That is so if a comparison
  * function that the flush called executes SQL of its own.  A session can take a
@@ -356,7 +349,7 @@ flush_sealed(Relation index, int at_once)
 												  "sware flush of everything",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(context);
-	Relation	heap = open_table(index);
+	Relation	heap = table_open(index->rd_index->indrelid, NoLock);
 	int64		moved = 0;
 	SwareListedPage *pages;
 	int			count =
@@ -603,7 +596,7 @@ sware_buffer_flush_piece(Relation index)
 	count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
 	if (count > 0)
 	{
-		Relation	heap = open_table(index);
+		Relation	heap = table_open(index->rd_index->indrelid, NoLock);
 		int			run_pages;
 		int			retired = relieve(index, heap, pages, count, &run_pages);
 
@@ -635,7 +628,7 @@ sware_buffer_flush_dead(Relation index)
 	piece = dead_piece_size(index, pages, count);
 	if (piece > 0)
 	{
-		Relation	heap = open_table(index);
+		Relation	heap = table_open(index->rd_index->indrelid, NoLock);
 
 		/* nothing is to be measured, nor left unasked: all are marked */
 		flush_pages(index, heap, pages, piece, count, KEY_ORDER);

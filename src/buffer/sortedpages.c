@@ -7,7 +7,7 @@
  * reused, by the records that free their slots; others are allocated.  As long
  * as no slot lists them, nobody but VACUUM finds them, and that asks for the
  * flush lock before it frees them.  Then they are listed, as many with each
- * record as slots are free on the directory pages that it changes.
+ * record as slots are free on a directory page.
  *
  * Inserts seal pages meanwhile.  The first record that lists pages of a page
  * run reserves the sequence numbers of all, so none of these pages comes
@@ -27,9 +27,6 @@
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
 #include "wal/wal.h"
-
-/* how many directory pages a record can change, beside the metapage */
-#define DIRECTORY_PAGES_AT_ONCE	(SWARE_WAL_MAX_PAGES - 1)
 
 /* The pages of a page run that is being written. */
 typedef struct NewRun
@@ -225,13 +222,6 @@ write_some(NewRun *run)
 	SWARE_FAULT_POINT("sorted-page-written");
 }
 
-/* A directory page, and how many pages it can list. */
-typedef struct DirectoryRoom
-{
-	int			number;
-	int			slots;
-} DirectoryRoom;
-
 /*
  * How many more pages can a directory page list, on which the caller has a
  * lock?  The last one may have room for further slots.
@@ -249,62 +239,27 @@ count_free_slots(Page page, int number, bool is_last)
 	return result;
 }
 
-static int
-compare_rooms(const void *a, const void *b)
-{
-	return ((const DirectoryRoom *) b)->slots -
-		((const DirectoryRoom *) a)->slots;
-}
-
-static int
-compare_numbers(const void *a, const void *b)
-{
-	return ((const DirectoryRoom *) a)->number -
-		((const DirectoryRoom *) b)->number;
-}
-
-/*
- * Find out how many pages each directory page can list, those that can list
- * most first.  Returns the number of directory pages, and in *total how many
- * pages they can list.  Locks them one at a time.
- */
-static int
-find_rooms(Relation index, SwareLink **directory, DirectoryRoom **rooms,
-		   int *total)
-{
-	int			count = sware_buffer_directory(index, directory);
-
-	*rooms = palloc(Max(count, 1) * sizeof(DirectoryRoom));
-	*total = 0;
-	for (int i = 0; i < count; i++)
-	{
-		Buffer		buffer = sware_read_directory_page(index, (*directory)[i],
-													   BUFFER_LOCK_SHARE);
-
-		(*rooms)[i].number = i;
-		(*rooms)[i].slots = count_free_slots(BufferGetPage(buffer), i,
-											 i == count - 1);
-		*total += (*rooms)[i].slots;
-		sware_release_buffer(buffer);
-	}
-	qsort(*rooms, count, sizeof(DirectoryRoom), compare_rooms);
-	return count;
-}
-
 /*
  * Does the directory have room for the run, with the pages that may be added to
- * it, and the slots of retired pages?
+ * it, and the slots of retired pages?  Locks its pages one at a time.
  */
 static bool
 has_room(NewRun *run)
 {
-	SwareLink  *directory;
-	DirectoryRoom *rooms;
-	int			total;
-	int			count = find_rooms(run->index, &directory, &rooms, &total);
+	int			count = sware_buffer_directory(run->index, &run->directory);
 	int			more = sware_directory_limit() - sware_first_slot(count);
+	int			total = Max(more, 0) + run->retiredCount;
 
-	return total + Max(more, 0) + run->retiredCount >= run->pageCount;
+	for (int i = 0; i < count; i++)
+	{
+		Buffer		buffer = sware_read_directory_page(run->index,
+													   run->directory[i],
+													   BUFFER_LOCK_SHARE);
+
+		total += count_free_slots(BufferGetPage(buffer), i, i == count - 1);
+		sware_release_buffer(buffer);
+	}
+	return total >= run->pageCount;
 }
 
 /*
@@ -338,67 +293,60 @@ fill_slots(NewRun *run, Page page, int number)
 }
 
 /*
- * List as many of the other pages as one record can.  Returns false if the
- * directory has no room at all.
+ * List as many of the other pages as a directory page has room for, with one
+ * record.
  */
-static bool
-list_some(NewRun *run)
+static void
+list_some(NewRun *run, SwareLink directory, int number, bool is_last)
 {
-	Relation	index = run->index;
-	SwareLink  *directory;
-	DirectoryRoom *rooms;
-	int			total;
-	int			count = find_rooms(index, &directory, &rooms, &total);
+	Buffer		buffer = sware_read_directory_page(run->index, directory,
+												   BUFFER_LOCK_EXCLUSIVE);
 	int			before = run->listed;
-	int			changed = Min(count, DIRECTORY_PAGES_AT_ONCE);
-	int			enough = 0;
-	Buffer		buffers[DIRECTORY_PAGES_AT_ONCE];
 	Buffer		meta_buffer;
 	SwareMetaPage meta;
 	SwareWal   *wal;
 
-	if (total == 0)
+	if (count_free_slots(BufferGetPage(buffer), number, is_last) == 0)
 	{
-		if (sware_first_slot(count) >= sware_directory_limit())
-			return false;
-		sware_add_directory_page(index, count);
-		return true;
+		sware_release_buffer(buffer);
+		return;
 	}
-
-	/* not more of them than are needed, and locked in their order */
-	for (int i = 0; i < changed; i++)
-	{
-		if (enough >= run->pageCount - run->listed || rooms[i].slots == 0)
-			changed = i;
-		enough += rooms[i].slots;
-	}
-	qsort(rooms, changed, sizeof(DirectoryRoom), compare_numbers);
-	for (int i = 0; i < changed; i++)
-		buffers[i] = sware_read_directory_page(index,
-											   directory[rooms[i].number],
-											   BUFFER_LOCK_EXCLUSIVE);
 	meta_buffer =
-		sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_EXCLUSIVE);
-	meta = SwarePageGetMeta(BufferGetPage(meta_buffer));
-	if (run->listed == 0)
-		run->firstSequence = meta->nextSequence;
-
-	wal = sware_wal_begin(index);
-	for (int i = 0; i < changed; i++)
-		fill_slots(run, sware_wal_change(wal, buffers[i]), rooms[i].number);
+		sware_read_buffer(run->index, SWARE_METAPAGE, BUFFER_LOCK_EXCLUSIVE);
+	wal = sware_wal_begin(run->index);
 	meta = SwarePageGetMeta(sware_wal_change(wal, meta_buffer));
 	if (before == 0)
+	{
+		run->firstSequence = meta->nextSequence;
 		meta->nextSequence += run->pageCount;
+	}
+	fill_slots(run, sware_wal_change(wal, buffer), number);
 	meta->sealedPages += run->listed - before;
 	meta->directoryVersion++;
-	if (run->listed > before)
-		sware_wal_finish(wal);
-	else
-		sware_wal_abort(wal);	/* other backends have taken the slots */
+	sware_wal_finish(wal);
 	sware_release_buffer(meta_buffer);
-	for (int i = changed - 1; i >= 0; i--)
-		sware_release_buffer(buffers[i]);
+	sware_release_buffer(buffer);
 	SWARE_FAULT_POINT("sorted-page-listed");
+}
+
+/*
+ * List the other pages, as far as the directory has room, to which a page is
+ * added if it has none.  Returns false if it can have no more pages.
+ */
+static bool
+list_pages(NewRun *run)
+{
+	SwareLink  *directory;
+	int			count = sware_buffer_directory(run->index, &directory);
+	int			before = run->listed;
+
+	for (int i = 0; i < count && run->listed < run->pageCount; i++)
+		list_some(run, directory[i], i, i == count - 1);
+	if (run->listed > before)
+		return true;
+	if (sware_first_slot(count) >= sware_directory_limit())
+		return false;
+	sware_add_directory_page(run->index, count);
 	return true;
 }
 
@@ -443,7 +391,6 @@ sware_write_sorted_pages(Relation index, IndexTuple *entries, int count,
 	if (run.retiredCount > 1)
 		qsort(run.retired, run.retiredCount, sizeof(SwareListedPage),
 			  compare_slots);
-	(void) sware_buffer_directory(index, &run.directory);
 
 	/*
 	 * There is no check for interrupts from here on: an error would leave
@@ -454,7 +401,7 @@ sware_write_sorted_pages(Relation index, IndexTuple *entries, int count,
 	SWARE_FAULT_POINT("sorted-written");
 	while (run.listed < run.pageCount)
 	{
-		if (!list_some(&run))
+		if (!list_pages(&run))
 		{
 			discard_unlisted(&run);
 			return false;

@@ -97,41 +97,38 @@ is_usable(Relation index, int slot, bool reuse, SlotPlace *place)
 }
 
 /*
- * Find a slot that can be used among the next ones: a free one, or, if
- * `reuse`, one whose retired page can be reused.  Returns false, with
- * nothing locked, if there is none.
+ * Find a slot that can be used among `tries` slots from the next one on: a free
+ * one, or, if `reuse`, one whose retired page can be reused.  Returns false,
+ * with nothing locked, if there is none.
  */
 static bool
 find_next_slot(Relation index, DirectorySummary *summary, bool reuse,
-			   SlotPlace *place)
+			   int tries, SlotPlace *place)
 {
 	int			slot = summary->nextSlot;
 
-	if (summary->pages == 0)
-		return false;
-	for (int tries = 0; tries < SLOTS_TO_TRY; tries++, slot++)
+	while (summary->pages > 0 && tries > 0)
 	{
 		int			number = sware_page_of_slot(slot);
+		int			end;
 
 		if (number >= summary->pages)
 			slot = number = 0;
 		place->directory =
 			sware_read_directory_page(index, summary->links[number],
 									  BUFFER_LOCK_EXCLUSIVE);
-		if (slot >= sware_first_slot(number) +
-			sware_slot_count(BufferGetPage(place->directory)))
+		end = sware_first_slot(number) +
+			sware_slot_count(BufferGetPage(place->directory));
+		for (; slot < end && tries > 0; slot++, tries--)
 		{
-			/* the last directory page is not full: wrap around */
-			sware_release_buffer(place->directory);
-			if (slot == 0)
-				return false;
-			slot = -1;
-			continue;
+			if (is_usable(index, slot, reuse, place))
+				return true;
 		}
-
-		if (is_usable(index, slot, reuse, place))
-			return true;
 		sware_release_buffer(place->directory);
+
+		/* the last directory page may not be full */
+		slot = sware_first_slot(number + 1);
+		tries--;
 	}
 	return false;
 }
@@ -159,31 +156,6 @@ find_slot_at_end(Relation index, DirectorySummary *summary, SlotPlace *place)
 	place->slot = sware_first_slot(summary->pages - 1) + count;
 	place->retired = InvalidBuffer;
 	return true;
-}
-
-/*
- * Like find_next_slot, but look at all slots.  That takes long, and is done
- * only if the directory can have no more pages.
- */
-static bool
-find_any_slot(Relation index, DirectorySummary *summary, bool reuse,
-			  SlotPlace *place)
-{
-	for (int i = 0; i < summary->pages; i++)
-	{
-		int			count;
-
-		place->directory = sware_read_directory_page(index, summary->links[i],
-													 BUFFER_LOCK_EXCLUSIVE);
-		count = sware_slot_count(BufferGetPage(place->directory));
-		for (int j = 0; j < count; j++)
-		{
-			if (is_usable(index, sware_first_slot(i) + j, reuse, place))
-				return true;
-		}
-		sware_release_buffer(place->directory);
-	}
-	return false;
 }
 
 /* Give back a page that was allocated, but is not needed. */
@@ -249,12 +221,16 @@ find_slot(Relation index, bool reuse, SlotPlace *place)
 		bool		found;
 
 		read_summary(index, &summary);
-		found = find_next_slot(index, &summary, reuse, place) ||
+		found = find_next_slot(index, &summary, reuse, SLOTS_TO_TRY, place) ||
 			find_slot_at_end(index, &summary, place);
 		if (found)
 			return true;
 		if (sware_first_slot(summary.pages) >= sware_directory_limit())
-			return find_any_slot(index, &summary, reuse, place);
+		{
+			/* look at all slots, although that takes long */
+			return find_next_slot(index, &summary, reuse,
+								  2 * sware_first_slot(summary.pages), place);
+		}
 		sware_add_directory_page(index, summary.pages);
 	}
 }

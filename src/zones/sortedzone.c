@@ -350,6 +350,41 @@ sware_sorted_zone_retire(SwareSortedZone *zone, uint32 pages)
 }
 
 /*
+ * Find the first fence from *fence on that is not below a value, or, if
+ * `above`, that is above it.  Moves *fence there; sets *low_value to the one
+ * before, and *high_value to it, if there is one.  Returns false if the zone is
+ * gone.
+ */
+static bool
+find_fence(const SwareSortedZone *zone, int64 value, bool above, uint32 *fence,
+		   int64 *low_value, int64 *high_value)
+{
+	uint32		high = zone->fences;
+
+	while (*fence < high)
+	{
+		uint32		middle = *fence + (high - *fence) / 2;
+		int64		found;
+
+		if (!sware_pool_read(&zone->allocation,
+							 zone->fencesStart + (Size) middle * sizeof(int64),
+							 &found, sizeof(int64)))
+			return false;
+		if (above ? found <= value : found < value)
+		{
+			*fence = middle + 1;
+			*low_value = found;
+		}
+		else
+		{
+			high = middle;
+			*high_value = found;
+		}
+	}
+	return sware_pool_has_stamp(&zone->allocation, zone->stamp);
+}
+
+/*
  * Search the fences for an abbreviation that is neither below the smallest nor
  * above the largest one of a zone.  Sets *low and *high so that entries before
  * *low are below the value, and entries from *high on are above it; and
@@ -360,59 +395,24 @@ static bool
 search_fences(const SwareSortedZone *zone, int64 value, uint32 *low,
 			  uint32 *high, int64 *low_value, int64 *high_value)
 {
-	uint32		below = 0;		/* fences before this one are below */
-	uint32		above = zone->fences;	/* neither it, nor later ones */
-	uint32		first;
-	int64		fence;
+	uint32		fence = 0;
 
-	/* the first fence that is not below; usually it is also the first above */
-	while (below < above)
-	{
-		uint32		middle = below + (above - below) / 2;
+	if (!find_fence(zone, value, false, &fence, low_value, high_value))
+		return false;
+	*low = fence == 0 ? 0 : (fence - 1) * SWARE_FENCE_DISTANCE + 1;
 
-		if (!sware_pool_read(&zone->allocation,
-							 zone->fencesStart + (Size) middle * sizeof(int64),
-							 &fence, sizeof(int64)))
-			return false;
-		if (fence < value)
-		{
-			below = middle + 1;
-			*low_value = fence;
-		}
-		else
-		{
-			above = middle;
-			*high_value = fence;
-		}
-	}
-	first = below;
-	if (first < zone->fences && *high_value == value)
+	/* usually it is also the first fence above */
+	if (fence < zone->fences && *high_value == value)
 	{
-		below = first + 1;
-		above = zone->fences;
+		int64		equal;
+
 		*high_value = zone->largest;
-		while (below < above)
-		{
-			uint32		middle = below + (above - below) / 2;
-
-			if (!sware_pool_read(&zone->allocation,
-								 zone->fencesStart +
-								 (Size) middle * sizeof(int64),
-								 &fence, sizeof(int64)))
-				return false;
-			if (fence <= value)
-				below = middle + 1;
-			else
-			{
-				above = middle;
-				*high_value = fence;
-			}
-		}
+		if (!find_fence(zone, value, true, &fence, &equal, high_value))
+			return false;
 	}
-	*low = first == 0 ? 0 : (first - 1) * SWARE_FENCE_DISTANCE + 1;
-	*high = above == zone->fences ? zone->entries :
-		above * SWARE_FENCE_DISTANCE;
-	return sware_pool_has_stamp(&zone->allocation, zone->stamp);
+	*high = fence == zone->fences ? zone->entries :
+		fence * SWARE_FENCE_DISTANCE;
+	return true;
 }
 
 int64
