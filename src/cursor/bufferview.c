@@ -20,8 +20,6 @@ sware_buffer_view_init(SwareBufferView *view, Relation index,
 	sware_zone_view_init(&view->zones, index, context);
 	view->sources = NULL;
 	view->sourceCount = view->sourcesAllocated = 0;
-	view->candidates = NULL;
-	view->candidatesAllocated = 0;
 }
 
 /* Free a view's memory. */
@@ -33,9 +31,10 @@ sware_buffer_view_end(SwareBufferView *view)
 	if (view->zones.pages)
 		pfree(view->zones.pages);
 	if (view->sources)
+	{
 		pfree(view->sources);
-	if (view->candidates)
 		pfree(view->candidates);
+	}
 }
 
 bool
@@ -50,11 +49,17 @@ sware_buffer_view_refresh(SwareBufferView *view)
 	if (view->sourcesAllocated >= wanted)
 		return true;
 	if (view->sources)
+	{
 		pfree(view->sources);
+		pfree(view->candidates);
+	}
 	view->sourcesAllocated = Max(wanted, 2 * view->sourcesAllocated);
 	view->sources = MemoryContextAllocHuge(view->zones.context,
 										   view->sourcesAllocated *
 										   sizeof(SwareBufferSource));
+	view->candidates = MemoryContextAllocHuge(view->zones.context,
+											  view->sourcesAllocated *
+											  sizeof(int));
 	return true;
 }
 
@@ -77,21 +82,6 @@ add_source(SwareBufferView *view, int64 first, SwareSourceKind kind,
 	sources[hole].number = number;
 }
 
-/* Make room for the numbers of all sorted zones. */
-static void
-reserve_candidates(SwareBufferView *view)
-{
-	int			count = Max(view->zones.sortedCount, 16);
-
-	if (view->candidatesAllocated >= view->zones.sortedCount)
-		return;
-	if (view->candidates)
-		pfree(view->candidates);
-	view->candidates = MemoryContextAlloc(view->zones.context,
-										  count * sizeof(int));
-	view->candidatesAllocated = count;
-}
-
 /* Add those sorted zones that may have wanted entries. */
 static void
 add_zones(SwareBufferView *view, SwareScanFilter *filter)
@@ -100,7 +90,6 @@ add_zones(SwareBufferView *view, SwareScanFilter *filter)
 	int			count = 0;
 	int64		first;
 
-	reserve_candidates(view);
 	for (int i = 0; i < view->zones.sortedCount; i++)
 	{
 		if (sware_scan_filter_wants_some(filter, zones[i].smallest,

@@ -37,9 +37,8 @@ typedef struct SwareBufferView
 	SwareZoneView zones;		/* what is known of sealed pages */
 	SwareBufferSource *sources;
 	int			sourceCount;
-	int			sourcesAllocated;
 	int		   *candidates;		/* for numbers of sorted zones */
-	int			candidatesAllocated;
+	int			sourcesAllocated;	/* elements of either array */
 } SwareBufferView;
 
 extern void sware_buffer_view_init(SwareBufferView *view, Relation index,

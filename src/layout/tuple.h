@@ -180,6 +180,14 @@ sware_copy_tuple(void *to, IndexTuple tuple)
 		memcpy(to, tuple, size);
 }
 
+/* A copy of any entry; functions may read a little behind it. */
+typedef union SwareEntryCopy
+{
+	IndexTupleData tuple;
+	char		bytes[MAXALIGN(SWARE_MAX_ENTRY_SIZE) + NAMEDATALEN];
+	double		forAlignment;
+} SwareEntryCopy;
+
 /* size of an entry, or of a posting list without its TIDs */
 static inline Size
 sware_leaf_tuple_key_size(IndexTuple tuple)

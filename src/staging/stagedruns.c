@@ -278,14 +278,6 @@ sware_staged_runs(SwareStaging *staging, Relation index, int most_newest)
 	return is_done ? &staging->runs : NULL;
 }
 
-/* A copy of an entry; functions may read a little behind it. */
-typedef union EntryCopy
-{
-	IndexTupleData tuple;
-	char		bytes[MAXALIGN(SWARE_MAX_ENTRY_SIZE) + NAMEDATALEN];
-	double		forAlignment;
-} EntryCopy;
-
 int64
 sware_staged_run_search(Relation index, const SwareStagedRun *run,
 						uint64 stamp, const SwareSearchKey *place)
@@ -313,7 +305,7 @@ sware_staged_run_search(Relation index, const SwareStagedRun *run,
 			order = abbreviation < item->abbreviation ? -1 : 1;
 		else
 		{
-			EntryCopy	copy;
+			SwareEntryCopy copy;
 
 			sware_copy_tuple(&copy, item->entry);
 			order = sware_compare_key(place, &copy.tuple);

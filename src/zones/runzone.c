@@ -219,12 +219,7 @@ compare_with_start(Relation index, const SwareSortedZone *zone,
 				   const SwareSearchKey *place, const RunPage *page,
 				   SwareRunWindow *window, int *order)
 {
-	union
-	{
-		IndexTupleData tuple;
-		char		bytes[SWARE_MAX_ENTRY_SIZE];
-		double		forAlignment;
-	}			anchor;
+	SwareEntryCopy anchor;
 	uint32		range[2];
 
 	if (zone->anchorsStart == 0)

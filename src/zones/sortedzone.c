@@ -29,14 +29,6 @@
 #define MAX_INTERPOLATIONS		2
 #define MIN_TO_INTERPOLATE		8
 
-/* room for a copy of any entry, aligned */
-typedef union EntryCopy
-{
-	IndexTupleData tuple;
-	char		bytes[SWARE_MAX_ENTRY_SIZE];
-	double		forAlignment;
-} EntryCopy;
-
 /*
  * The hash function's OID is in the upper half of the result: a filter must not
  * be asked about the hashes of another function.
@@ -453,7 +445,7 @@ sware_sorted_zone_search(Relation index, const SwareSortedZone *zone,
 
 	while (low < high)
 	{
-		EntryCopy	copy;
+		SwareEntryCopy copy;
 		uint32		middle = low + (high - low) / 2;
 		int64		found;
 		int			order;

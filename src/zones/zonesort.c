@@ -146,86 +146,44 @@ may_add_zone(const SwareZoneView *view, bool of_run)
 		(of_run || copied < MAX_SORTED_ZONES);
 }
 
-/*
- * Select the first pages of a page run that are in no sorted zone, and return
- * whether there are any.  If the pages before them are the same page run's, and
- * have a zone already, that is replaced, unless it is much larger: then the
- * page run has been met before all of it was listed.
- */
-static bool
-select_run(const SwareZoneView *view, Parts *parts)
+/* Does an unsorted page go on with the page run of the one before it? */
+static inline bool
+goes_on(const SwareUnsortedPage *page)
 {
-	const SwareUnsortedPage *pages = view->pages;
-	int			limit = Min(SWARE_MAX_ZONE_PAGES,
-							chunks_left(view) * SWARE_RUN_PAGES_PER_CHUNK);
-	int			first = 0;
-	int			zone = 0;
-	int			end;
-
-	while (first < view->pageCount && !pages[first].isOfRun)
-		first++;
-	for (end = first; end < view->pageCount && end - first < limit; end++)
-	{
-		if (!pages[end].isOfRun ||
-			pages[end].runEnd != pages[first].runEnd ||
-			pages[end].sequence - pages[first].sequence !=
-			(uint32) (end - first))
-			break;
-	}
-	if (end == first)
-		return false;
-
-	while (zone < view->sortedCount &&
-		   (int32) (view->sorted[zone].lastSequence -
-					pages[first].sequence) < 0)
-		zone++;
-	parts->areOfRun = true;
-	parts->firstPage = first;
-	parts->pages = parts->pageCount = end - first;
-	parts->firstSorted = zone;
-	parts->sortedCount = 0;
-	if (zone > 0 && view->sorted[zone - 1].isOfRun &&
-		view->sorted[zone - 1].runEnd == pages[first].runEnd &&
-		view->sorted[zone - 1].lastSequence + 1 == pages[first].sequence)
-	{
-		int			live = live_pages(&view->sorted[zone - 1]);
-
-		if (live <= MERGED_SIZE * parts->pages && live + parts->pages <= limit)
-		{
-			parts->firstSorted--;
-			parts->sortedCount++;
-			parts->pages += live;
-		}
-	}
-	return parts->sortedCount > 0 || may_add_zone(view, true);
+	return page->runEnd == page[-1].runEnd &&
+		page->sequence == page[-1].sequence + 1;
 }
 
 /*
- * Find the longest list of unsorted pages, which are not those of runs, without
- * a sorted zone between them, and where in the order of sorted zones it is.
+ * Find the longest list of unsorted pages without a sorted zone between them,
+ * or the first list of pages of one page run, and where in the order of sorted
+ * zones it is.
  */
 static void
-find_longest_list(const SwareZoneView *view, Parts *parts)
+find_list(const SwareZoneView *view, bool of_run, Parts *parts)
 {
 	int			zone = 0;
 	int			start = 0;
 
-	parts->pageCount = 0;
+	memset(parts, 0, sizeof(Parts));
+	parts->areOfRun = of_run;
 	for (int i = 0; i < view->pageCount; i++)
 	{
+		const SwareUnsortedPage *page = &view->pages[i];
 		int			before = zone;
 
 		while (zone < view->sortedCount &&
-			   (int32) (view->sorted[zone].firstSequence -
-						view->pages[i].sequence) < 0)
+			   (int32) (view->sorted[zone].firstSequence - page->sequence) < 0)
 			zone++;
-		if (view->pages[i].isOfRun)
+		if (page->isOfRun != of_run)
 		{
 			start = i + 1;
 			continue;
 		}
-		if (zone != before)
+		if (zone != before || (of_run && start < i && !goes_on(page)))
 			start = i;
+		if (of_run && parts->pageCount > 0 && start != parts->firstPage)
+			break;
 		if (i + 1 - start > parts->pageCount)
 		{
 			parts->firstSorted = zone;
@@ -236,39 +194,44 @@ find_longest_list(const SwareZoneView *view, Parts *parts)
 }
 
 /*
- * Select what could be sorted, and return whether there is anything: the
- * longest list of unsorted pages without a sorted zone between them, and
- * sorted zones before them as long as each is at most MERGED_SIZE times as
- * large as what it is merged with.  So an entry is merged a few times only,
- * and the number of sorted zones grows with the logarithm of the number of
- * pages.  No more is selected than the index has a grant for.
+ * Select what could be sorted, and return whether there is anything: a list of
+ * unsorted pages, and sorted zones before them as long as each is at most
+ * MERGED_SIZE times as large as what it is merged with.  So an entry is merged
+ * a few times only, and the number of sorted zones grows with the logarithm of
+ * the number of pages.  Pages of a page run are merged with its own zone only:
+ * then it has been met before all of it was listed.  No more is selected than
+ * the index has a grant for.
  */
 static bool
-select_unsorted(const SwareZoneView *view, Parts *parts)
+select_list(const SwareZoneView *view, bool of_run, Parts *parts)
 {
-	int			limit = zone_limit(view);
+	int			limit = of_run ?
+		Min(SWARE_MAX_ZONE_PAGES,
+			chunks_left(view) * SWARE_RUN_PAGES_PER_CHUNK) : zone_limit(view);
 
-	parts->areOfRun = false;
-	find_longest_list(view, parts);
+	find_list(view, of_run, parts);
 	parts->pageCount = Min(parts->pageCount, limit);
-	parts->pageCount = Min(parts->pageCount, chunks_left(view));
+	if (!of_run)
+		parts->pageCount = Min(parts->pageCount, chunks_left(view));
 	parts->pages = parts->pageCount;
-	parts->sortedCount = 0;
 	while (parts->pageCount > 0 && parts->firstSorted > 0)
 	{
+		const SwareUnsortedPage *first = &view->pages[parts->firstPage];
 		const SwareSortedZone *zone = &view->sorted[parts->firstSorted - 1];
 		int			pages = live_pages(zone);
 
-		if (zone->isOfRun || pages > MERGED_SIZE * parts->pages ||
+		if (zone->isOfRun != of_run || pages > MERGED_SIZE * parts->pages ||
 			pages + parts->pages > limit ||
-			pages_before(view, parts->firstSorted - 1) != parts->firstPage)
+			pages_before(view, parts->firstSorted - 1) != parts->firstPage ||
+			(of_run && (zone->runEnd != first->runEnd ||
+						zone->lastSequence + 1 != first->sequence)))
 			break;
 		parts->firstSorted--;
 		parts->sortedCount++;
 		parts->pages += pages;
 	}
 	return parts->pageCount > 0 &&
-		(parts->sortedCount > 0 || may_add_zone(view, false));
+		(parts->sortedCount > 0 || may_add_zone(view, of_run));
 }
 
 /*
@@ -307,12 +270,12 @@ is_crowded(const SwareZoneView *view, Parts *parts)
 	int			threshold = sware_sort_threshold(view->index);
 	int64		allowed = (int64) view->state.sealedPages * threshold / 100;
 
-	if (select_run(view, parts))
+	if (select_list(view, true, parts))
 		return true;
 	if (threshold == 100)
 		return false;
 	allowed = Max(1, Min(allowed, MAX_UNSORTED_PAGES));
-	if (select_unsorted(view, parts) &&
+	if (select_list(view, false, parts) &&
 		(view->pageCount > allowed ||
 		 pg_atomic_read_u32(&view->zones->pagesRead) / READS_PER_SORT >
 		 (uint32) parts->pages))
