@@ -46,30 +46,6 @@ sware_dead_entries_add(SwareDeadEntries *dead, ItemPointer tid,
 	dead->count++;
 }
 
-/* Mark those that were read from sorted zones there, and learn their pages. */
-static void
-mark_in_zones(SwareDeadEntries *dead, Relation index, const SwareZoneView *view)
-{
-	SwareZoneEntry *entries = palloc(dead->count * sizeof(SwareZoneEntry));
-	int			count = 0;
-
-	for (int i = 0; i < dead->count; i++)
-	{
-		SwareEntrySource *source = &dead->entries[i].source;
-
-		if (source->zone == 0)
-			continue;
-		Assert((int) source->zone <= view->sortedCount);
-		entries[count].zone = &view->sorted[source->zone - 1];
-		entries[count].number = source->number;
-		entries[count].page = &source->page;
-		count++;
-	}
-	if (count > 0)
-		sware_zones_mark_entries(index, entries, count);
-	pfree(entries);
-}
-
 /* qsort comparator: by page, then by TID */
 static int
 compare_dead(const void *a, const void *b)
@@ -96,7 +72,8 @@ sware_dead_entries_mark(SwareDeadEntries *dead, Relation index,
 
 	if (likely(dead->count == 0))
 		return;
-	mark_in_zones(dead, index, view);
+	if (view->sortedCount > 0)
+		sware_zones_mark_entries(view, dead->entries, dead->count);
 	qsort(dead->entries, dead->count, sizeof(SwareDeadEntry), compare_dead);
 	places = palloc(dead->count * sizeof(SwareEntryPlace));
 	for (int i = 0; i < dead->count; i++)

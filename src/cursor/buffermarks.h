@@ -18,32 +18,12 @@
 #include "layout/page.h"
 #include "zones/zones.h"
 
-/* Where an entry of the buffer was read. */
-typedef struct SwareEntrySource
-{
-	SwareLink	page;			/* its buffer page; no link if it was read in
-								 * staging, or in a sorted zone and that was
-								 * not asked for */
-	uint32		zone;			/* 0: it was read from its page, or in
-								 * staging; else the number, from 1 on, of a
-								 * sorted zone of the view */
-	uint32		number;			/* of the entry in the sorted zone, or its
-								 * offset on its page, in bytes */
-} SwareEntrySource;
-
 /* Is that staging, where entries have no marks? */
 static inline bool
 sware_source_is_staging(const SwareEntrySource *source)
 {
 	return source->zone == 0 && source->page.block == InvalidBlockNumber;
 }
-
-/* A dead entry that is to be marked. */
-typedef struct SwareDeadEntry
-{
-	ItemPointerData tid;
-	SwareEntrySource source;
-} SwareDeadEntry;
 
 /* The dead entries that a scan has met. */
 typedef struct SwareDeadEntries

@@ -53,6 +53,7 @@
 #ifndef SWARE_ZONES_H
 #define SWARE_ZONES_H
 
+#include "storage/itemptr.h"
 #include "utils/rel.h"
 
 #include "layout/page.h"
@@ -203,21 +204,34 @@ sware_zone_view_is_over_limit(const SwareZoneView *view)
 extern int	sware_zone_view_ask_filters(const SwareZoneView *view, uint64 hash,
 										int *zones, int count, int *asked);
 
-/* An entry of a sorted zone. */
-typedef struct SwareZoneEntry
+/* Where an entry of the buffer was read. */
+typedef struct SwareEntrySource
 {
-	const SwareSortedZone *zone;
-	uint32		number;			/* of the entry in it */
-	SwareLink  *page;			/* where to put the link to its buffer page */
-} SwareZoneEntry;
+	SwareLink	page;			/* its buffer page; no link if it was read in
+								 * staging, or in a sorted zone and that was
+								 * not asked for */
+	uint32		zone;			/* 0: it was read from its page, or in
+								 * staging; else the number, from 1 on, of a
+								 * sorted zone of the view */
+	uint32		number;			/* of the entry in the sorted zone, or its
+								 * offset on its page, in bytes */
+} SwareEntrySource;
+
+/* A dead entry that is to be marked. */
+typedef struct SwareDeadEntry
+{
+	ItemPointerData tid;
+	SwareEntrySource source;
+} SwareDeadEntry;
 
 /*
- * Mark entries of sorted zones that have copies of them, and tell which buffer
- * pages they are on: no link if a zone is gone.  Takes a lightweight lock for a
- * moment; the caller holds none of this room's.
+ * Mark those entries that were read from sorted zones that have copies of them,
+ * and set the pages of all that were read from sorted zones of the view: no
+ * link if the zone is gone.  Takes a lightweight lock for a moment; the caller
+ * holds none of this room's.
  */
-extern void sware_zones_mark_entries(Relation index,
-									 const SwareZoneEntry *entries, int count);
+extern void sware_zones_mark_entries(const SwareZoneView *view,
+									 SwareDeadEntry *entries, int count);
 
 /*
  * Forget what is known of the indexes of a database that has been dropped.

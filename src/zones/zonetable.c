@@ -598,21 +598,26 @@ sware_zones_copy(SwareZoneView *view, const SwareBufferState *state)
 }
 
 void
-sware_zones_mark_entries(Relation index, const SwareZoneEntry *entries,
+sware_zones_mark_entries(const SwareZoneView *view, SwareDeadEntry *entries,
 						 int count)
 {
-	SwareFile	file = SwareRelationLocator(index);
+	SwareFile	file = SwareRelationLocator(view->index);
 	LWLock	   *partition = lock_of_hash(get_hash_value(all_zones, &file));
 
 	/* a backend that frees a sorted zone of the index has it exclusively */
 	LWLockAcquire(partition, LW_SHARED);
 	for (int i = 0; i < count; i++)
 	{
-		const SwareSortedZone *zone = entries[i].zone;
+		SwareEntrySource *source = &entries[i].source;
+		const SwareSortedZone *zone;
 
-		if (!sware_sorted_zone_mark(zone, entries[i].number, entries[i].page))
-			entries[i].page->block = InvalidBlockNumber;
-		else if (i + 1 == count || entries[i + 1].zone != zone)
+		if (source->zone == 0)
+			continue;
+		Assert((int) source->zone <= view->sortedCount);
+		zone = &view->sorted[source->zone - 1];
+		if (!sware_sorted_zone_mark(zone, source->number, &source->page))
+			source->page.block = InvalidBlockNumber;
+		else if (i + 1 == count || entries[i + 1].source.zone != source->zone)
 			sware_sorted_zone_note_ends(zone, MAX_NOTED);
 	}
 	LWLockRelease(partition);
