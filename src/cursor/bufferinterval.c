@@ -45,7 +45,7 @@ find_part(const SwareZoneView *view, SwareSortedZone *zone,
 	if (part->from < 0 || part->to < 0)
 		return false;
 	part->from = Max(part->from, zone->firstEntry);
-	part->to = Max(Min(part->to, zone->endEntry), part->from);
+	part->to = Max(part->to, part->from);
 	return true;
 }
 

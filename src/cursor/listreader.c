@@ -39,10 +39,10 @@ sware_list_reader_init_zone(SwareListReader *reader, Relation index,
 	sware_sorted_zone_interval(zone, leaves_out_marked, &reader->begin,
 							   &reader->end);
 	if (reader->begin == reader->end)
-		reader->passedOver = (int64) zone->endEntry - zone->firstEntry;
+		reader->passedOver = (int64) zone->entries - zone->firstEntry;
 	else
 		reader->passedOver = forward ? reader->begin - zone->firstEntry :
-			zone->endEntry - reader->end;
+			zone->entries - reader->end;
 	reader->leavesOutMarked = leaves_out_marked;
 	reader->entrySize = zone->largestEntry;
 }

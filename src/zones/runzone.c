@@ -361,5 +361,5 @@ sware_run_retire(SwareSortedZone *zone, uint32 pages)
 		return false;
 	zone->retiredPages = pages;
 	zone->firstEntry = start;
-	return start < zone->endEntry;
+	return start < zone->entries;
 }

@@ -233,7 +233,7 @@ sware_sorted_zone_interval(const SwareSortedZone *zone, bool without_marked,
 	SwareMarkedEnds ends;
 
 	*begin = zone->firstEntry;
-	*end = zone->endEntry;
+	*end = zone->entries;
 	if (without_marked &&
 		sware_pool_read(&zone->allocation, zone->endsStart, &ends,
 						sizeof(ends)) &&
@@ -297,23 +297,22 @@ sware_sorted_zone_find_retired(const SwareSortedZone *zone, uint32 first,
 
 /*
  * Note in the description of a zone that this number of its first pages have
- * retired, and set firstEntry and endEntry around the entries of the others.
- * Returns false if the zone is gone, or if it has no such entries.
+ * retired, and set firstEntry before the entries of the others.  Returns false
+ * if the zone is gone, or if it has no such entries.
  */
 bool
 sware_sorted_zone_retire(SwareSortedZone *zone, uint32 pages)
 {
 	uint16		origins[1024];
 	uint32		first = zone->firstEntry;
-	uint32		end = zone->endEntry;
 	bool		found = false;
 
 	if (zone->isOfRun)
 		return sware_run_retire(zone, pages);
 	zone->retiredPages = pages;
-	while (first < end && !found)
+	while (first < zone->entries && !found)
 	{
-		uint32		count = Min(end - first, lengthof(origins));
+		uint32		count = Min(zone->entries - first, lengthof(origins));
 		uint32		i = 0;
 
 		if (!sware_sorted_zone_copy_origins(zone, first, count, origins))
@@ -323,22 +322,8 @@ sware_sorted_zone_retire(SwareSortedZone *zone, uint32 pages)
 		first += i;
 		found = i < count;
 	}
-	found = false;
-	while (first < end && !found)
-	{
-		uint32		count = Min(end - first, lengthof(origins));
-		uint32		i = count;
-
-		if (!sware_sorted_zone_copy_origins(zone, end - count, count, origins))
-			return false;
-		while (i > 0 && origins[i - 1] < pages)
-			i--;
-		end -= count - i;
-		found = i > 0;
-	}
 	zone->firstEntry = first;
-	zone->endEntry = end;
-	return first < end;
+	return found;
 }
 
 /*

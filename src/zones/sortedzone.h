@@ -98,10 +98,8 @@ typedef struct SwareSortedZone
 	uint32		runEnd;			/* of a page run: sequence number of its last
 								 * page, whether or not that is in the zone */
 
-	/* the entries; those between the two bounds are not all of retired pages */
 	uint32		entries;
-	uint32		firstEntry;		/* number of the first entry that counts */
-	uint32		endEntry;		/* number behind the last that counts */
+	uint32		firstEntry;		/* those before it are of retired pages */
 	uint16		entrySize;		/* in bytes; 0: they differ */
 	uint16		largestEntry;	/* in bytes */
 	uint16		entriesPerPage; /* of a run: number of entries of each page

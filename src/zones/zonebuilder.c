@@ -116,13 +116,13 @@ gather_zone(Gathered *gathered, const SwareSortedZone *zone)
 	uint16		origins[PIECE_ENTRIES];
 	uint32		count;
 
-	for (uint32 first = zone->firstEntry; first < zone->endEntry;
+	for (uint32 first = zone->firstEntry; first < zone->entries;
 		 first += count)
 	{
 		char	   *tuple = tuples;
 
 		CHECK_FOR_INTERRUPTS();
-		count = Min(most, zone->endEntry - first);
+		count = Min(most, zone->entries - first);
 		if (!sware_sorted_zone_copy_tuples(gathered->index, zone, first, count,
 										   tuples, NULL) ||
 			!sware_sorted_zone_copy_origins(zone, first, count, origins))
@@ -489,7 +489,6 @@ sware_sorted_zone_build(Relation index, const SwareSortedZone *sorted,
 								begins, sorted_count);
 		zone->entries = drop_equal(index, gathered->entries, gathered->count);
 	}
-	zone->endEntry = zone->entries;
 	zone->pages = gathered->pages;
 	zone->lastSeal = gathered->lastSeal;
 	sware_key_column_init(&column, index, 1, (Datum) 0, true);

@@ -238,7 +238,7 @@ read_zone(Relation index, const SwareZoneView *view,
 			elog(ERROR, "page %u is in a sorted zone and unsorted", page.block);
 		if (is_retired[0] == is_listed(listed, listed_count, page))
 			elog(ERROR, "a sorted zone is wrong about whether page %u has retired", page.block);
-		if (!is_retired[0] && (i < zone->firstEntry || i >= zone->endEntry))
+		if (!is_retired[0] && i < zone->firstEntry)
 			elog(ERROR, "an entry that has not retired is outside of its sorted zone's bounds");
 		if (!is_retired[0] && (i < begin || i >= end) &&
 			!sware_entry_is_marked(entry))
@@ -509,7 +509,7 @@ sware_marked_ends(PG_FUNCTION_ARGS)
 
 		sware_sorted_zone_interval(zone, true, &begin, &end);
 		ends[0] += begin - zone->firstEntry;
-		ends[1] += zone->endEntry - end;
+		ends[1] += zone->entries - end;
 	}
 	index_close(index, AccessShareLock);
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
