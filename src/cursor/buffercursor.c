@@ -251,28 +251,16 @@ walk_on(SummaryWalk *walk)
 	}
 }
 
-/* memory for the candidates of a page */
-typedef struct CandidateMemory
-{
-	union
-	{
-		char		bytes[BLCKSZ + NAMEDATALEN];	/* see bufferbatch.c */
-		double		forAlignment;
-	}			entries;
-	uint16		offsets[SWARE_MAX_PAGE_ENTRIES];
-} CandidateMemory;
-
 /*
- * Copy those entries of a page that may be wanted, as its summary says, to this
- * memory.  If every entry is wanted whose abbreviation is between the filter's
- * first and last, and the first ones in order are enough for a batch, no worse
- * ones are wanted from now on.  Returns false if the page is not the one that
- * the link means any more.  Holds a share lock on it meanwhile.
+ * Copy those entries of a page that may be wanted, as its summary says.  If
+ * every entry is wanted whose abbreviation is between the filter's first and
+ * last, and the first ones in order are enough for a batch, no worse ones are
+ * wanted from now on.  Returns false if the page is not the one that the link
+ * means any more.  Holds a share lock on it meanwhile.
  */
 static bool
 copy_wanted(SwareBufferCursor *cursor, SwareLink link,
-			SwarePageSummary *summary, CandidateMemory *memory,
-			SwareCandidates *candidates)
+			SwarePageSummary *summary, SwareCandidates *candidates)
 {
 	SwareScanFilter *filter = &cursor->filter;
 	Relation	index = filter->order.index;
@@ -287,9 +275,7 @@ copy_wanted(SwareBufferCursor *cursor, SwareLink link,
 		return false;
 	candidates->page = link;
 	candidates->count = 0;
-	candidates->offsets = memory->offsets;
 	candidates->used = 0;
-	candidates->bytes = memory->entries.bytes;
 	begin_walk(filter, summary, &walk);
 	while ((wanted = walk_on(&walk)) != NULL)
 	{
@@ -297,7 +283,8 @@ copy_wanted(SwareBufferCursor *cursor, SwareLink link,
 		IndexTuple	entry = sware_buffer_entry(index, link.block,
 											   BufferGetPage(buffer), &offset);
 		Size		size = offset - wanted->offset;
-		IndexTuple	copy = (IndexTuple) (candidates->bytes + candidates->used);
+		IndexTuple	copy =
+			(IndexTuple) (candidates->memory.bytes + candidates->used);
 
 		/* entries never change, but by damage */
 		if (unlikely(candidates->used + size > BLCKSZ ||
@@ -350,7 +337,6 @@ read_page(SwareBufferCursor *cursor, SwareLink link)
 	};
 	SwarePageSummary *summary;
 	SummaryWalk walk;
-	CandidateMemory memory;
 	SwareCandidates candidates;
 
 	if (!sware_page_summary(filter->order.index, link, &kind, &summary))
@@ -361,7 +347,7 @@ read_page(SwareBufferCursor *cursor, SwareLink link)
 		cursor->leftOut += walk.leftOut;
 		return true;
 	}
-	if (!copy_wanted(cursor, link, summary, &memory, &candidates))
+	if (!copy_wanted(cursor, link, summary, &candidates))
 		return false;
 	sware_take_candidates(cursor, &candidates);
 	return true;
@@ -409,35 +395,22 @@ find_the_row(SwareBufferCursor *cursor)
 }
 
 /*
- * Take the wanted entries of a sorted zone, and count them in *taken.  Returns
- * false if the zone is gone.
- */
-static bool
-take_from_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
-			   int *taken)
-{
-	SwareScanFilter *filter = &cursor->filter;
-	SwareEntrySource source = {.page = {InvalidBlockNumber, 0},
-	.zone = zone - cursor->view.zones.sorted + 1};
-	SwareListReader reader;
-
-	sware_list_reader_init_zone(&reader, filter->order.index, zone,
-								filter->order.forward, filter->usesMarks);
-	return sware_take_from_list(cursor, &reader, source, taken);
-}
-
-/*
- * Read a sorted zone, which its Bloom filter does not exclude.  Returns false
- * if it is gone.
+ * Take the wanted entries of a sorted zone, which its Bloom filter does not
+ * exclude.  Returns false if it is gone.
  */
 static bool
 read_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone)
 {
 	SwareScanFilter *filter = &cursor->filter;
+	SwareEntrySource source = {.page = {InvalidBlockNumber, 0},
+	.zone = zone - cursor->view.zones.sorted + 1};
 	int			left_out = cursor->leftOut;
 	int			taken;
+	SwareListReader reader;
 
-	if (!take_from_zone(cursor, zone, &taken))
+	sware_list_reader_init_zone(&reader, filter->order.index, zone,
+								filter->order.forward, filter->usesMarks);
+	if (!sware_take_from_list(cursor, &reader, source, &taken))
 		return false;
 
 	/* Behind a place there may be no entries although the value exists. */
@@ -445,19 +418,6 @@ read_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone)
 		filter->hasHash && sware_sorted_zone_has_filter(zone, filter->hash))
 		sware_count(filter->order.index, SWARE_STAT_BLOOM_FALSE_POSITIVES, 1);
 	return true;
-}
-
-/*
- * A zone of the view is gone.  If it was found to be so since a page of its run
- * is another one, although the buffer still has it, set *strange to that page.
- */
-static void
-find_strange(SwareBufferCursor *cursor, const SwareSortedZone *zone,
-			 SwareLink *strange)
-{
-	if (!zone->isOfRun || !sware_buffer_view_is_current(&cursor->view) ||
-		!sware_run_find_strange(cursor->filter.order.index, zone, strange))
-		strange->block = InvalidBlockNumber;
 }
 
 /*
@@ -469,19 +429,22 @@ read_source(SwareBufferCursor *cursor, SwareBufferSource source,
 			SwareLink *strange)
 {
 	SwareZoneView *zones = &cursor->view.zones;
+	const SwareSortedZone *zone;
 
-	switch (source.kind)
+	if (!source.isZone)
 	{
-		case SWARE_SOURCE_ZONE:
-			if (read_zone(cursor, &zones->sorted[source.number]))
-				return true;
-			find_strange(cursor, &zones->sorted[source.number], strange);
-			return false;
-		case SWARE_SOURCE_PAGE:
-			*strange = zones->pages[source.number].page;
-			return read_page(cursor, *strange);
+		*strange = zones->pages[source.number].page;
+		return read_page(cursor, *strange);
 	}
-	return true;
+	zone = &zones->sorted[source.number];
+	if (read_zone(cursor, zone))
+		return true;
+
+	/* is a page of a page run another one, although the buffer has it? */
+	if (!zone->isOfRun || !sware_buffer_view_is_current(&cursor->view) ||
+		!sware_run_find_strange(zones->index, zone, strange))
+		strange->block = InvalidBlockNumber;
+	return false;
 }
 
 /*

@@ -37,17 +37,21 @@
 #include "layout/page.h"
 
 /*
- * Entries that may be wanted, each in MAXALIGN(its size) bytes, without marks:
- * of a page, or of staging.
+ * Entries that may be wanted, of a page or of staging, each in MAXALIGN(its
+ * size) bytes, without marks.
  */
 typedef struct SwareCandidates
 {
-	SwareLink	page;
+	SwareLink	page;			/* no link in staging */
 	int			count;
-	uint16	   *offsets;		/* of each on the page, in bytes; NULL in
-								 * staging */
 	Size		used;
-	char	   *bytes;
+	uint16		offsets[SWARE_MAX_PAGE_ENTRIES];	/* of each on the page, in
+													 * bytes */
+	union
+	{
+		char		bytes[BLCKSZ + NAMEDATALEN];	/* see bufferbatch.c */
+		double		forAlignment;
+	}			memory;
 } SwareCandidates;
 
 /* what gets the entries, instead of a batch */

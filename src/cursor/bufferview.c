@@ -68,8 +68,7 @@ sware_buffer_view_refresh(SwareBufferView *view)
  * its top.
  */
 static void
-add_source(SwareBufferView *view, int64 first, SwareSourceKind kind,
-		   int number)
+add_source(SwareBufferView *view, int64 first, bool is_zone, int number)
 {
 	SwareBufferSource *sources = view->sources;
 	int			hole = view->sourceCount++;
@@ -78,7 +77,7 @@ add_source(SwareBufferView *view, int64 first, SwareSourceKind kind,
 		 hole = (hole - 1) / 2)
 		sources[hole] = sources[(hole - 1) / 2];
 	sources[hole].first = first;
-	sources[hole].kind = kind;
+	sources[hole].isZone = is_zone;
 	sources[hole].number = number;
 }
 
@@ -111,7 +110,7 @@ add_zones(SwareBufferView *view, SwareScanFilter *filter)
 
 		(void) sware_scan_filter_wants_some(filter, zones[zone].smallest,
 											zones[zone].largest, &first);
-		add_source(view, first, SWARE_SOURCE_ZONE, zone);
+		add_source(view, first, true, zone);
 	}
 }
 
@@ -126,10 +125,10 @@ sware_buffer_view_add_sealed(SwareBufferView *view, SwareScanFilter *filter)
 		SwareUnsortedPage *page = &view->zones.pages[i];
 
 		if (!page->hasZonemap)
-			add_source(view, PG_INT64_MIN, SWARE_SOURCE_PAGE, i);
+			add_source(view, PG_INT64_MIN, false, i);
 		else if (sware_scan_filter_wants_some(filter, page->smallest,
 											  page->largest, &first))
-			add_source(view, first, SWARE_SOURCE_PAGE, i);
+			add_source(view, first, false, i);
 	}
 }
 

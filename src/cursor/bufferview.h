@@ -17,18 +17,12 @@
 #include "pages/bufferpages.h"
 #include "zones/zones.h"
 
-typedef enum SwareSourceKind
-{
-	SWARE_SOURCE_ZONE,			/* a sorted zone */
-	SWARE_SOURCE_PAGE			/* a sealed page that is in no sorted zone */
-} SwareSourceKind;
-
 typedef struct SwareBufferSource
 {
 	int64		first;			/* abbreviation of its first entry, in the
 								 * order of the scan; or less */
-	SwareSourceKind kind;
-	int			number;			/* of the zone or page, among its kind */
+	bool		isZone;			/* a sorted zone?  Else it is a page */
+	int			number;			/* of the zone or page in the view */
 } SwareBufferSource;
 
 typedef struct SwareBufferView

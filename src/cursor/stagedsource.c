@@ -55,14 +55,11 @@ take_newest(SwareBufferCursor *cursor, SwareStaging *staging,
 	TupleDesc	descriptor = RelationGetDescr(filter->order.index);
 	const SwareEntryChain *chain = sware_staged_chain(staging);
 	SwareChainPlace end = sware_chain_end(chain);	/* functions may add more */
-	union
-	{
-		char		bytes[BLCKSZ + NAMEDATALEN];	/* see bufferbatch.c */
-		double		forAlignment;
-	}			memory;
-	SwareCandidates candidates = {.page = staging_source.page,
-	.bytes = memory.bytes};
+	SwareCandidates candidates;
 
+	candidates.page = staging_source.page;
+	candidates.count = 0;
+	candidates.used = 0;
 	while (place.bin != end.bin || place.used != end.used)
 	{
 		IndexTuple	entry = sware_chain_next(chain, &place);
@@ -80,7 +77,7 @@ take_newest(SwareBufferCursor *cursor, SwareStaging *staging,
 			if (stamp != sware_staging_stamp())
 				return false;
 		}
-		sware_copy_tuple(candidates.bytes + candidates.used, entry);
+		sware_copy_tuple(candidates.memory.bytes + candidates.used, entry);
 		candidates.used += size;
 		candidates.count++;
 	}

@@ -47,14 +47,14 @@ sware_take_candidates(SwareBufferCursor *cursor,
 {
 	SwareScanFilter *filter = &cursor->filter;
 	SwareBufferedEntry found = {.source.page = candidates->page};
-	IndexTuple	entry = (IndexTuple) candidates->bytes;
+	IndexTuple	entry = (IndexTuple) candidates->memory.bytes;
 
 	for (int i = 0; i < candidates->count; i++)
 	{
 		Size		size = MAXALIGN(IndexTupleSize(entry));
 
 		found.item = sware_scan_order_item(&filter->order, entry);
-		if (candidates->offsets)
+		if (candidates->page.block != InvalidBlockNumber)
 			found.source.number = candidates->offsets[i];
 		entry = (IndexTuple) ((char *) entry + size);
 		if (found.item.abbreviation <= filter->last &&
