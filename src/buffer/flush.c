@@ -35,7 +35,7 @@
 #include "base/faultpoint.h"
 #include "base/identity.h"
 #include "buffer/buffer.h"
-#include "buffer/dropdead.h"
+#include "buffer/piece.h"
 #include "buffer/sortedpages.h"
 #include "buffer/sweep.h"
 #include "buffer/tails.h"
@@ -68,14 +68,12 @@
 #define SCRAMBLED_L				50
 
 /*
- * A piece of a sweep has this number of pages at least, and takes this number
- * of each page run on average: the leaves where a piece ends get entries of the
- * next one, too.  To list all sealed pages for each piece is worth one more
- * page for this number of them.
+ * A piece of a sweep has this number of pages, beside those that the one before
+ * had, too.  All sealed pages are listed for each piece, so it has one page at
+ * least for this number of them.
  */
-#define MIN_SWEPT_PAGES			32
-#define SWEPT_PAGES_PER_RUN		2
-#define LISTED_PAGES_PER_SWEPT	128
+#define SWEPT_PAGES				16
+#define LISTED_PAGES_PER_SWEPT	512
 
 /*
  * A flush of everything moves this number of pages at once, or as many as
@@ -85,92 +83,6 @@
  */
 #define MAX_BATCH_PAGES			512
 #define MEMORY_PER_PAGE			((Size) 4 * BLCKSZ)
-
-/*
- * How entries to be flushed lie on their pages: in the order of their arrival,
- * from page to page, or in that of their keys.
- */
-typedef enum PageOrder
-{
-	ARRIVAL_ORDER,
-	KEY_ORDER
-} PageOrder;
-
-/* What is flushed together. */
-typedef struct Flushed
-{
-	IndexTuple *entries;		/* in order, without duplicates */
-	int			count;
-	bool		hasVersions;	/* may rows among them be versions of others
-								 * with the same key? */
-	int			dropped;		/* entries of dead rows that were left out */
-} Flushed;
-
-/*
- * Copy the entries of sealed pages, in order, without duplicates and without
- * those of rows that are dead to everybody, to the current memory context.
- * Locks one page at a time; calls comparators without locks.
- */
-static void
-sorted_entries(Relation index, Relation heap, const SwareListedPage *pages,
-			   int page_count, PageOrder order, Flushed *flushed)
-{
-	int64		count = 0;
-	int			distinct = 0;
-	IndexTuple *entries;
-
-	for (int i = 0; i < page_count; i++)
-		count += pages[i].entries;
-	entries = MemoryContextAllocHuge(CurrentMemoryContext,
-									 Max(count, 1) * sizeof(IndexTuple));
-
-	count = 0;
-	flushed->hasVersions = false;
-	for (int i = 0; i < page_count; i++)
-	{
-		Page		copy = palloc(BLCKSZ);
-		BlockNumber block = pages[i].page.block;
-		int			on_page = 0;
-
-		sware_copy_listed_page(index, &pages[i], copy);
-		flushed->hasVersions |=
-			(SwarePageGetOpaque(copy)->flags & SWARE_HAS_VERSIONS) != 0;
-		for (Size offset = SWARE_BUFFER_START;
-			 offset < sware_buffer_page_end(copy);)
-		{
-			IndexTuple	entry = sware_buffer_entry(index, block, copy, &offset);
-
-			if (on_page++ < pages[i].entries)
-				entries[count++] = entry;
-		}
-		if (on_page != pages[i].entries)
-			ereport(ERROR,
-					(errcode(ERRCODE_INDEX_CORRUPTED),
-					 errmsg("index \"%s\" contains corrupted page at block %u",
-							RelationGetRelationName(index), block),
-					 errdetail("The buffer page has %d entries, but its slot says %u.",
-							   on_page, pages[i].entries),
-					 errhint("Please REINDEX it.")));
-	}
-
-	flushed->dropped = sware_drop_dead(index, heap, entries, count,
-									   order == KEY_ORDER);
-	count -= flushed->dropped;
-	for (int64 i = 0; i < count; i++)
-		sware_clear_mark(entries[i]);
-	if (count > 1 && order == ARRIVAL_ORDER)
-		sware_sort_arrivals(index, entries, 0, count);
-	else if (count > 1)
-		sware_sort_entries(index, entries, count);
-	for (int64 i = 0; i < count; i++)
-	{
-		if (distinct == 0 ||
-			!sware_entries_are_equal(index, entries[distinct - 1], entries[i]))
-			entries[distinct++] = entries[i];
-	}
-	flushed->entries = entries;
-	flushed->count = distinct;
-}
 
 /*
  * Mark the slots of pages as retired in the directory: their entries are in the
@@ -232,45 +144,63 @@ retire(Relation index, const SwareListedPage *pages, int count, int next_slot)
 }
 
 /*
- * Move the entries of some of the buffer's `sealed` sealed pages to the tree,
- * drop those of dead rows, and retire the pages.  Returns the number of
- * entries.  The caller has the flush lock, and holds no content locks.
+ * Move the entries of a piece to the tree, drop those of dead rows, and retire
+ * the pages that have no others.  Returns the number of entries, and in
+ * *retired, unless it is NULL, that of the pages.  The caller has the flush
+ * lock, and holds no content locks.
  */
 static int64
-flush_pages(Relation index, Relation heap, const SwareListedPage *pages,
-			int count, int sealed, PageOrder order)
+flush_piece(Relation index, Relation heap, const SwarePiece *piece,
+			int *retired)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "sware flush",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(context);
-	Flushed		flushed;
+	SwareFlushed flushed;
 	int			appended;
 	int			late;
 	instr_time	start;
 	instr_time	time;
 
 	INSTR_TIME_SET_CURRENT(start);
-	sorted_entries(index, heap, pages, count, order, &flushed);
+	sware_copy_piece(index, heap, piece, &flushed);
 	SWARE_FAULT_POINT("flush-sorted");
 	appended = sware_tree_insert_run(index, heap, flushed.entries,
 									 flushed.count, flushed.hasVersions, &late);
 	SWARE_FAULT_POINT("flush-inserted");
-	retire(index, pages, count, -1);
+	retire(index, flushed.pages, flushed.pageCount, -1);
 	SWARE_FAULT_POINT("flush-retired");
 
 	INSTR_TIME_SET_CURRENT(time);
 	INSTR_TIME_SUBTRACT(time, start);
 	sware_count_tree_run(index, appended, flushed.count - appended);
 	sware_count_late_flushed(index, flushed.count, late,
-							 (double) count / sealed);
+							 (double) flushed.pageCount / piece->sealed);
 	sware_count(index, SWARE_STAT_ENTRIES_DROPPED, flushed.dropped);
 	sware_count(index, SWARE_STAT_FLUSHES, 1);
 	sware_count(index, SWARE_STAT_FLUSH_TIME, INSTR_TIME_GET_MICROSEC(time));
-	sware_count(index, SWARE_STAT_FLUSHED_PAGES, count);
+	sware_count(index, SWARE_STAT_FLUSHED_PAGES, flushed.pageCount);
 	sware_count(index, SWARE_STAT_FLUSHED_ENTRIES, flushed.count);
+	if (retired)
+		*retired = flushed.pageCount;
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
 	return flushed.count + flushed.dropped;
+}
+
+/* The same with all entries of pages, all of which retire. */
+static int64
+flush_pages(Relation index, Relation heap, const SwareListedPage *pages,
+			int count, int sealed, SwarePageOrder order)
+{
+	SwarePiece	piece = {
+		.pages = pages,
+		.count = count,
+		.sealed = sealed,
+		.order = order
+	};
+
+	return flush_piece(index, heap, &piece, NULL);
 }
 
 /*
@@ -286,13 +216,18 @@ sort_pages(Relation index, Relation heap, const SwareListedPage *pages,
 												  "sware page sort",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(context);
-	Flushed		flushed;
+	SwarePiece	piece = {
+		.pages = pages,
+		.count = count,
+		.order = SWARE_ARRIVAL_ORDER
+	};
+	SwareFlushed flushed;
 	bool		done;
 	instr_time	start;
 	instr_time	time;
 
 	INSTR_TIME_SET_CURRENT(start);
-	sorted_entries(index, heap, pages, count, ARRIVAL_ORDER, &flushed);
+	sware_copy_piece(index, heap, &piece, &flushed);
 	done = sware_write_sorted_pages(index, flushed.entries, flushed.count,
 									flushed.hasVersions);
 	if (done)
@@ -362,7 +297,7 @@ flush_sealed(Relation index, int at_once)
 		CHECK_FOR_INTERRUPTS();
 		moved += flush_pages(index, heap, sealed.unsorted + i,
 							 Min(at_once, sealed.unsortedCount - i),
-							 sealed.count - i, ARRIVAL_ORDER);
+							 sealed.count - i, SWARE_ARRIVAL_ORDER);
 
 		/* inserts that go on meanwhile can reuse the pages at once */
 		sware_buffer_free_retired(index);
@@ -376,7 +311,8 @@ flush_sealed(Relation index, int at_once)
 		while ((count = sware_sweep_take(sweep, piece, at_once)) > 0)
 		{
 			CHECK_FOR_INTERRUPTS();
-			moved += flush_pages(index, heap, piece, count, left, KEY_ORDER);
+			moved += flush_pages(index, heap, piece, count, left,
+								 SWARE_KEY_ORDER);
 			left -= count;
 			sware_buffer_free_retired(index);
 		}
@@ -497,25 +433,28 @@ end_flush(Relation index, const SwareIdentity *caller)
 }
 
 /*
- * Flush the next piece of a sweep of page runs, if the buffer may have `most`
- * pages.  Returns the number of pages flushed.
+ * Flush the next piece of a sweep of page runs.  Returns the number of pages
+ * that have retired, which may be 0.
  */
 static int
-flush_swept(Relation index, Relation heap, const SwareSealedPages *sealed,
-			int most)
+flush_swept(Relation index, Relation heap, const SwareSealedPages *sealed)
 {
 	SwareSweep *sweep = sware_sweep_begin(index, sealed, false);
-	int			runs = sware_sweep_runs(sweep);
-	int			piece = Max(MIN_SWEPT_PAGES, SWEPT_PAGES_PER_RUN * runs);
-	SwareListedPage *pages;
+	int			most = Max(SWEPT_PAGES, sealed->count / LISTED_PAGES_PER_SWEPT);
+	SwareListedPage *pages =
+		palloc((most + sware_sweep_runs(sweep)) * sizeof(SwareListedPage));
+	SwarePiece	piece = {
+		.pages = pages,
+		.sealed = sealed->count,
+		.order = SWARE_KEY_ORDER
+	};
+	int			retired;
 
-	piece = Max(piece, sealed->count / LISTED_PAGES_PER_SWEPT);
-	piece = Min(Max(piece, sealed->count - most),
-				MAX_SCRAMBLED_PIECE_PAGES + runs);
-	pages = palloc(piece * sizeof(SwareListedPage));
-	piece = sware_sweep_take(sweep, pages, piece);
-	flush_pages(index, heap, pages, piece, sealed->count, KEY_ORDER);
-	return piece;
+	piece.count = sware_sweep_take_piece(sweep, pages, most, &piece.from,
+										 &piece.to);
+	flush_piece(index, heap, &piece, &retired);
+	sware_sweep_piece_is_done(sweep);
+	return retired;
 }
 
 /*
@@ -541,7 +480,7 @@ relieve(Relation index, Relation heap, const SwareListedPage *pages, int count,
 	sware_tell_sealed_pages(index, pages, count, &sealed);
 	*run_pages = sealed.sortedCount;
 	piece = Min(sealed.unsortedCount,
-				pages_at_once(Max(to_sort, SWARE_MAX_TO_SORT)));
+				pages_at_once(Max(to_sort, SWARE_MIN_TO_SORT)));
 
 	/*
 	 * As long as nothing is known of their order, sorting the first pages
@@ -564,12 +503,12 @@ relieve(Relation index, Relation heap, const SwareListedPage *pages, int count,
 		return 0;
 	if (sealed.runCount > 0)
 	{
-		piece = flush_swept(index, heap, &sealed, most);
+		piece = flush_swept(index, heap, &sealed);
 		*run_pages -= piece;
 		return piece;
 	}
 	piece = piece_size(count, most, limit);
-	flush_pages(index, heap, pages, piece, count, ARRIVAL_ORDER);
+	flush_pages(index, heap, pages, piece, count, SWARE_ARRIVAL_ORDER);
 	return piece;
 }
 
@@ -631,7 +570,7 @@ sware_buffer_flush_dead(Relation index)
 		Relation	heap = table_open(index->rd_index->indrelid, NoLock);
 
 		/* nothing is to be measured, nor left unasked: all are marked */
-		flush_pages(index, heap, pages, piece, count, KEY_ORDER);
+		flush_pages(index, heap, pages, piece, count, SWARE_KEY_ORDER);
 		table_close(heap, NoLock);
 		(void) sware_zones_request_pages(index, count - piece,
 										 SWARE_SAME_RUN_PAGES);

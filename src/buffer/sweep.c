@@ -24,6 +24,7 @@ typedef struct SweptRun
 	int			end;			/* the page behind the run's last one */
 	IndexTuple	first;			/* first entry of the next page; the memory is
 								 * allocated */
+	uint64		seal;			/* of the next page */
 	Relation	index;
 } SweptRun;
 
@@ -34,6 +35,8 @@ struct SwareSweep
 	int			runCount;
 	SweptRun   *runs;
 	binaryheap *heap;			/* of runs that have pages left */
+	SwareSweepState state;
+	IndexTuple	place;			/* where the sweep goes on; NULL: it begins */
 };
 
 void
@@ -98,6 +101,7 @@ read_first(SwareSweep *sweep, SweptRun *run)
 	if (run->first)
 		pfree(run->first);
 	run->first = CopyIndexTuple(entry);
+	run->seal = SwarePageGetOpaque(copy.data)->seal;
 	sware_clear_mark(run->first);
 }
 
@@ -132,21 +136,53 @@ is_of_sweep(const SwarePageRun *run, uint32 end)
 	return (int32) (run->lastSequence - end) <= 0;
 }
 
+/*
+ * Find the entry with which the sweep goes on.  If there is no such page any
+ * more, it begins anew.  Its sequence number does not tell: they begin at 0
+ * again if the index is emptied in the same file.
+ */
+static void
+find_place(SwareSweep *sweep)
+{
+	sweep->place = NULL;
+	for (int i = 0; sweep->state.hasPlace && i < sweep->runCount; i++)
+	{
+		SweptRun	run = sweep->runs[i];
+		uint32		begin = sweep->pages[run.next].sequence;
+
+		if (sweep->state.place - begin >
+			sweep->pages[run.end - 1].sequence - begin)
+			continue;
+		while (run.next < run.end &&
+			   sweep->pages[run.next].sequence != sweep->state.place)
+			run.next++;
+		if (run.next == run.end)
+			return;
+		run.first = NULL;
+		read_first(sweep, &run);
+		if (run.seal == sweep->state.seal)
+			sweep->place = run.first;
+		return;
+	}
+}
+
 SwareSweep *
 sware_sweep_begin(Relation index, const SwareSealedPages *sealed, bool all)
 {
 	SwareSweep *sweep = palloc(sizeof(SwareSweep));
 	const SwarePageRun *runs = sealed->runs;
 	int			count = sealed->runCount;
-	uint32		end;
+	SwareSweepState *state = &sweep->state;
 
 	Assert(count > 0);
+	sware_zones_sweep(index, state);
 	/* the runs are in the order of their sequence numbers */
-	if (all || !sware_zones_sweep_end(index, &end) ||
-		!is_of_sweep(&runs[0], end))
+	if (all || !state->isKnown || !is_of_sweep(&runs[0], state->end))
 	{
-		end = runs[count - 1].lastSequence;
-		sware_zones_set_sweep_end(index, end);
+		state->isKnown = true;
+		state->end = runs[count - 1].lastSequence;
+		state->hasPlace = false;
+		sware_zones_set_sweep(index, state);
 	}
 
 	sweep->index = index;
@@ -154,9 +190,10 @@ sware_sweep_begin(Relation index, const SwareSealedPages *sealed, bool all)
 	sweep->runCount = 0;
 	sweep->runs = palloc(count * sizeof(SweptRun));
 	sweep->heap = binaryheap_allocate(count, compare_runs, NULL);
-	for (int i = 0; i < count && is_of_sweep(&runs[i], end); i++)
+	for (int i = 0; i < count && is_of_sweep(&runs[i], state->end); i++)
 		add_run(sweep, runs[i].first, runs[i].count);
 	binaryheap_build(sweep->heap);
+	find_place(sweep);
 	return sweep;
 }
 
@@ -166,25 +203,70 @@ sware_sweep_runs(const SwareSweep *sweep)
 	return sweep->runCount;
 }
 
+/* The run whose next page comes first; NULL if no run has any. */
+static SweptRun *
+first_run(SwareSweep *sweep)
+{
+	return binaryheap_empty(sweep->heap) ? NULL :
+		(SweptRun *) DatumGetPointer(binaryheap_first(sweep->heap));
+}
+
+/* Take the next page of the run that comes first. */
+static void
+take_page(SwareSweep *sweep, SweptRun *run, SwareListedPage *page)
+{
+	CHECK_FOR_INTERRUPTS();
+	*page = sweep->pages[run->next++];
+	if (run->next == run->end)
+	{
+		(void) binaryheap_remove_first(sweep->heap);
+		return;
+	}
+	read_first(sweep, run);
+	binaryheap_replace_first(sweep->heap, PointerGetDatum(run));
+}
+
 int
 sware_sweep_take(SwareSweep *sweep, SwareListedPage *pages, int most)
 {
+	SweptRun   *run;
 	int			count = 0;
 
-	while (count < most && !binaryheap_empty(sweep->heap))
-	{
-		SweptRun   *run =
-			(SweptRun *) DatumGetPointer(binaryheap_first(sweep->heap));
-
-		CHECK_FOR_INTERRUPTS();
-		pages[count++] = sweep->pages[run->next++];
-		if (run->next == run->end)
-		{
-			(void) binaryheap_remove_first(sweep->heap);
-			continue;
-		}
-		read_first(sweep, run);
-		binaryheap_replace_first(sweep->heap, PointerGetDatum(run));
-	}
+	while (count < most && (run = first_run(sweep)) != NULL)
+		take_page(sweep, run, &pages[count++]);
 	return count;
+}
+
+int
+sware_sweep_take_piece(SwareSweep *sweep, SwareListedPage *pages, int most,
+					   IndexTuple *from, IndexTuple *to)
+{
+	SweptRun   *run;
+	int			count = 0;
+	int			again = 0;		/* pages that the piece before had, too */
+
+	while ((run = first_run(sweep)) != NULL)
+	{
+		if (sweep->place && again < sweep->runCount &&
+			sware_compare_entries(sweep->index, run->first, sweep->place) < 0)
+			again++;
+		else if (count - again == most)
+			break;
+		take_page(sweep, run, &pages[count++]);
+	}
+	*from = sweep->place;
+	sweep->state.hasPlace = run != NULL;
+	if (run)
+	{
+		sweep->state.place = sweep->pages[run->next].sequence;
+		sweep->state.seal = run->seal;
+	}
+	*to = run ? run->first : NULL;
+	return count;
+}
+
+void
+sware_sweep_piece_is_done(SwareSweep *sweep)
+{
+	sware_zones_set_sweep(sweep->index, &sweep->state);
 }

@@ -3,16 +3,18 @@
  * sweep.h
  *	  Sweeps: flushing sorted pages in the order of their entries.
  *
- * A sweep merges page runs.  A piece of it is the pages that come next: of all
- * runs, the page whose first entry is the smallest, and so on.  Whole pages are
- * flushed, so all pages of a piece retire, and each run retires from its first
- * page on.  A leaf gets what all runs have for it, once in a sweep, except for
- * leaves where a piece ends.
+ * A sweep merges page runs.  A piece of it is the entries that come next, from
+ * the *place* of the sweep up to the first entry of a page, which is its next
+ * place.  So it can be small, and yet a leaf gets what all runs have for it,
+ * once in a sweep.  The last page of each run in a piece has entries beyond it,
+ * as a rule: it is a page of the next piece, too, and retires when all its
+ * entries are in the tree.
  *
  * The runs of a sweep are those that there are when it begins.  Runs that are
  * written meanwhile wait for the next one: they would begin at the smallest key
- * again.  Where the sweep ends is kept in shared memory.  It may be lost; then
- * another sweep begins with all runs.
+ * again.  Where the sweep is, and where it ends, is kept in shared memory.  It
+ * may be lost; then another sweep begins with all runs, and the tree skips the
+ * entries that it has.
  *
  * The caller of these functions has the flush lock, and holds no locks on
  * pages.  They copy pages one at a time, and raise an error if a page is not
@@ -74,5 +76,17 @@ extern int	sware_sweep_runs(const SwareSweep *sweep);
  */
 extern int	sware_sweep_take(SwareSweep *sweep, SwareListedPage *pages,
 							 int most);
+
+/*
+ * Take the pages of the next piece, which has `most` pages that the one before
+ * had not; the array has room for a page of each run more.  The piece has their
+ * entries from *from on, and before *to.  Either may be NULL, for no limit.
+ * Calls comparators.
+ */
+extern int	sware_sweep_take_piece(SwareSweep *sweep, SwareListedPage *pages,
+								   int most, IndexTuple *from, IndexTuple *to);
+
+/* Note that a piece that was taken is in the tree. */
+extern void sware_sweep_piece_is_done(SwareSweep *sweep);
 
 #endif							/* SWARE_SWEEP_H */

@@ -151,14 +151,24 @@ extern int	sware_zones_request_pages(Relation index, int pages, int run_pages);
  */
 extern int	sware_zones_most_run_pages(Relation index);
 
+/* The sweep that an index's flushers are making (buffer/sweep.h). */
+typedef struct SwareSweepState
+{
+	bool		isKnown;
+	uint32		end;			/* the sequence number of its last page */
+	bool		hasPlace;		/* has it begun? */
+	uint32		place;			/* the sequence number of the page with whose
+								 * first entry it goes on */
+	uint64		seal;			/* of that page, which no other one has */
+} SwareSweepState;
+
 /*
- * The end of the sweep that an index's flushers are making (buffer/sweep.h), a
- * sequence number.  It is lost when the index's zones are, and if there is no
- * pool.  The first returns false then.  Take a lightweight lock, shared, for a
- * moment; the caller holds none of this room's.
+ * Read the sweep of an index, or set it.  It is lost when the index's zones
+ * are, and if there is no pool.  Take a lightweight lock, shared, for a moment;
+ * the caller holds none of this room's.
  */
-extern bool sware_zones_sweep_end(Relation index, uint32 *end);
-extern void sware_zones_set_sweep_end(Relation index, uint32 end);
+extern void sware_zones_sweep(Relation index, SwareSweepState *sweep);
+extern void sware_zones_set_sweep(Relation index, const SwareSweepState *sweep);
 
 /*
  * Initialise a view, which knows nothing yet.  Its arrays will be allocated in

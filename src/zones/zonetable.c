@@ -55,7 +55,7 @@
 #define RESERVE(capacity)	((capacity) / 8)
 
 /* a bit that the end of a sweep has, which is a 32-bit number */
-#define SWEEP_END_IS_KNOWN	UINT64CONST(0x100000000)
+#define SEQUENCE_IS_KNOWN	UINT64CONST(0x100000000)
 
 typedef struct ZoneTable
 {
@@ -416,6 +416,8 @@ lock_zones(const SwareFile *file, uint32 hash, int chunks)
 		pg_atomic_init_u32(&zones->granted, 0);
 		pg_atomic_init_u32(&zones->runPages, 0);
 		pg_atomic_init_u64(&zones->sweepEnd, 0);
+		pg_atomic_init_u64(&zones->sweepPlace, 0);
+		pg_atomic_init_u64(&zones->sweepSeal, 0);
 		zones->sortedCount = zones->pageCount = 0;
 		zones->listing.chunks = 0;
 		pg_atomic_fetch_add_u32(&table->entries, 1);
@@ -507,30 +509,40 @@ sware_zones_most_run_pages(Relation index)
 	return most;
 }
 
-bool
-sware_zones_sweep_end(Relation index, uint32 *end)
+void
+sware_zones_sweep(Relation index, SwareSweepState *sweep)
 {
 	LWLock	   *lock;
 	SwareIndexZones *zones = lock_known_zones(index, &lock);
-	uint64		value;
+	uint64		end;
+	uint64		place;
 
+	memset(sweep, 0, sizeof(SwareSweepState));
 	if (zones == NULL)
-		return false;
-	value = pg_atomic_read_u64(&zones->sweepEnd);
+		return;
+	end = pg_atomic_read_u64(&zones->sweepEnd);
+	place = pg_atomic_read_u64(&zones->sweepPlace);
+	sweep->seal = pg_atomic_read_u64(&zones->sweepSeal);
 	LWLockRelease(lock);
-	*end = (uint32) value;
-	return value != 0;
+	sweep->isKnown = end != 0;
+	sweep->end = (uint32) end;
+	sweep->hasPlace = place != 0;
+	sweep->place = (uint32) place;
 }
 
 void
-sware_zones_set_sweep_end(Relation index, uint32 end)
+sware_zones_set_sweep(Relation index, const SwareSweepState *sweep)
 {
 	LWLock	   *lock;
 	SwareIndexZones *zones = lock_known_zones(index, &lock);
 
 	if (zones == NULL)
 		return;
-	pg_atomic_write_u64(&zones->sweepEnd, SWEEP_END_IS_KNOWN | end);
+	pg_atomic_write_u64(&zones->sweepEnd,
+						sweep->isKnown ? SEQUENCE_IS_KNOWN | sweep->end : 0);
+	pg_atomic_write_u64(&zones->sweepPlace,
+						sweep->hasPlace ? SEQUENCE_IS_KNOWN | sweep->place : 0);
+	pg_atomic_write_u64(&zones->sweepSeal, sweep->seal);
 	LWLockRelease(lock);
 }
 

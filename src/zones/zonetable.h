@@ -53,8 +53,11 @@ typedef struct SwareIndexZones
 	pg_atomic_uint64 nextBuild; /* no sorted zone is built before this time */
 	pg_atomic_uint32 pagesRead; /* reads of unsorted pages since the last
 								 * sorted zone was built */
-	pg_atomic_uint64 sweepEnd;	/* a sequence number and SWEEP_END_IS_KNOWN;
-								 * 0: not known */
+	pg_atomic_uint64 sweepEnd;	/* a sequence number and SEQUENCE_IS_KNOWN; 0:
+								 * not known */
+	pg_atomic_uint64 sweepPlace;	/* the same, of the page where the sweep
+									 * goes on */
+	pg_atomic_uint64 sweepSeal; /* of that page */
 
 	/* set with the partition's lock held, at least shared */
 	pg_atomic_uint32 granted;	/* chunks */

@@ -22,7 +22,7 @@
  *	 inserter			store_entry (tree/insertrun.c), sware_wal_add_item;
  *						with BUFFER append (buffer/bufferinsert.c)
  *	 remover			remove_confirmed (tree/deadentries.c); with BUFFER
- *						sorted_entries, retire (buffer/flush.c) and
+ *						sware_copy_piece (buffer/piece.c), retire (buffer/flush.c) and
  *						log_conflict (buffer/dropdead.c)
  *	 vacuum				core's lazy VACUUM, sware_tree_bulk_delete
  *						(tree/bulkdelete.c); with BUFFER it waits for a flush

@@ -22,7 +22,7 @@
  *	 inserter: replace	sware_replace_tail, sware_try_retired_page (buffer/tails.c)
  *	 flusher: seal		sware_seal_tail (buffer/tails.c)
  *	 flusher: list		sware_buffer_list_pages (pages/bufferpages.c)
- *	 flusher: copy		sorted_entries (buffer/flush.c)
+ *	 flusher: copy		copy_pages (buffer/piece.c)
  *	 flusher: insert	sware_tree_insert_run (tree/insertrun.c)
  *	 flusher: retire	retire (buffer/flush.c)
  *	 flusher: free		sware_buffer_free_retired (buffer/flush.c),

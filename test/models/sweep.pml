@@ -17,11 +17,13 @@
  *	 -----------------	-----------------------------------------------------
  *	 page				layout/page.h: buffer pages, and their slots
  *	 inserter			sware_replace_tail (buffer/tails.c)
- *	 flusher: copy		sorted_entries (buffer/flush.c)
+ *	 flusher: copy		copy_pages (buffer/piece.c)
  *	 flusher: write		write_some (buffer/sortedpages.c)
  *	 flusher: list		list_some (buffer/sortedpages.c)
  *	 flusher: retire	retire (buffer/flush.c)
  *	 flusher: sweep		flush_swept (buffer/flush.c)
+ *	 place				sware_sweep_piece_is_done (buffer/sweep.c)
+ *	 is_swept			is_of_sweep (buffer/sweep.c)
  *	 scan				read_batch (cursor/buffercursor.c), seek_in_tree
  *						(cursor/mergescan.c)
  *	 vacuum: note		examine_block (tree/bulkdelete.c)
@@ -50,6 +52,13 @@ typedef Page {
 Page page[PAGES];
 byte tree;
 
+/*
+ * The sweep: the entries before its place are in the tree, if they are on pages that
+ * there were when it began.  Entries are the numbers 0, 1, ...
+ */
+byte place = ENTRIES;
+bool is_swept[PAGES];
+
 bool is_flushing;				/* the flush lock */
 byte stored;					/* all entries that there must be */
 bool is_raised;					/* the generation, since the scan looked at it */
@@ -75,21 +84,28 @@ inline reinitialise(block, its_state, its_entries, sorted)
 	page[block].state = its_state;
 	page[block].incarnation++;
 	page[block].is_sorted = sorted;
-	page[block].entries = its_entries
+	page[block].entries = its_entries;
+	is_swept[block] = false
 }
 
 active proctype inserter()
 {
 	byte block;
+	byte new;
 
 	do
 	:: stored == ALL -> break
 	:: atomic {
 			stored != ALL && AVAILABLE < PAGES ->
 			block = AVAILABLE;
-			reinitialise(block, SEALED, BIT(SMALLEST(ALL & ~stored)), false);
-			stored = stored | BIT(SMALLEST(ALL & ~stored));
-			block = 0
+			if
+			:: !(stored & 1) -> new = 1
+			:: !(stored & 2) -> new = 2
+			fi;
+			reinitialise(block, SEALED, new, false);
+			stored = stored | new;
+			block = 0;
+			new = 0
 		}
 	/* the buffer has no room */
 	:: atomic {
@@ -127,6 +143,39 @@ inline copy_page(i)
 	fi
 }
 
+inline begin_sweep(i)
+{
+	is_swept[i] = page[i].state == SEALED
+}
+
+/* the entries from the place on, and before the next one */
+#define OF_PIECE(set)	((set) & ((1 << next) - 1) & ~((1 << place) - 1))
+
+#ifndef WITHOUT_ONLY_PAGES_OF_SWEEP
+#define IS_OF_SWEEP(i)	is_swept[i]
+#else
+#define IS_OF_SWEEP(i)	true
+#endif
+
+#ifndef WITHOUT_RETIRED_WHEN_EMPTY
+#define HAS_NONE_LEFT(i)	((page[i].entries >> next) == 0)
+#else
+#define HAS_NONE_LEFT(i)	true
+#endif
+
+inline take(i)
+{
+	if
+	:: page[i].state == SEALED && IS_OF_SWEEP(i) ->
+		entries = entries | OF_PIECE(page[i].entries);
+		if
+		:: HAS_NONE_LEFT(i) -> from = from | BIT(i)
+		:: else
+		fi
+	:: else
+	fi
+}
+
 inline list()
 {
 	if
@@ -142,6 +191,7 @@ active proctype flusher()
 	byte entries;				/* theirs */
 	byte to;					/* the sorted page */
 	byte incarnation;
+	byte next;					/* place of the sweep */
 
 	do
 	:: rounds == 0 -> break
@@ -182,16 +232,32 @@ active proctype flusher()
 			OR_DIE
 			fi
 #endif
-		/* sweep: any page, sorted or not */
+		/*
+		 * a piece of a sweep: the entries from its place to the next one.  Another
+		 * sweep begins if the one before is at its end or was forgotten
+		 */
 		:: atomic {
 				FIRST(SEALED) < PAGES ->
 				if
-				:: page[0].state == SEALED -> to = 0
-				:: page[1].state == SEALED -> to = 1
-				:: page[2].state == SEALED -> to = 2
+				:: place < ENTRIES
+				:: place > 0 ->
+					place = 0;
+					begin_sweep(0);
+					begin_sweep(1);
+					begin_sweep(2)
 				fi;
-				from = BIT(to);
-				entries = page[to].entries
+				if
+				:: place < 1 -> next = 1
+				:: place < 2 -> next = 2
+				fi;
+				take(0);
+				take(1);
+				take(2);
+#ifndef WITHOUT_PLACE_AFTER_TREE
+				skip
+#else
+				place = next
+#endif
 			};
 			if
 			:: atomic { true -> tree = tree | entries }
@@ -200,12 +266,19 @@ active proctype flusher()
 			if
 			:: atomic { true -> retire(); is_raised = true }
 			OR_DIE
+			fi;
+			if
+			:: atomic { true -> place = next }
+			OR_DIE
 			fi
 		/* free a retired page */
 		:: atomic {
 				FIRST(RETIRED) < PAGES ->
-				to = FIRST(RETIRED);
-				page[to].state = FREE
+				if
+				:: page[0].state == RETIRED -> page[0].state = FREE
+				:: page[1].state == RETIRED -> page[1].state = FREE
+				:: page[2].state == RETIRED -> page[2].state = FREE
+				fi
 			}
 		:: true
 		fi;
@@ -215,6 +288,7 @@ over:
 			from = 0;
 			entries = 0;
 			to = 0;
+			next = 0;
 			incarnation = 0
 		}
 	od
