@@ -21,9 +21,9 @@
 
 /*
  * The smallest quota, in pages, of a buffer that gets sorted pages.  A smaller
- * one holds few entries for each leaf of a large index, however it is flushed.
+ * one would have few page runs, and could be flushed as a whole instead.
  */
-#define SWARE_LARGE_QUOTA		(32 * 1024 * 1024 / BLCKSZ)
+#define SWARE_LARGE_QUOTA		(2 * 1024 * 1024 / BLCKSZ)
 
 /*
  * Unsorted pages are sorted when they are this part of the quota.  So a full
