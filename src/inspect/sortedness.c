@@ -38,7 +38,6 @@
 #include "utils/tuplesort.h"
 
 #include "base/compat.h"
-#include "buffer/sortedpages.h"
 #include "inspect/sortedness.h"
 
 PG_FUNCTION_INFO_V1(sware_sortedness);
@@ -58,8 +57,8 @@ PG_FUNCTION_INFO_V1(sware_sortedness);
 #define SMALLEST_BUFFER		16
 #define LARGEST_BUFFER		256
 
-/* ... if keys are scattered; smaller buffers have no sorted pages */
-#define SMALLEST_FOR_SCATTERED	(SWARE_LARGE_QUOTA * BLCKSZ / (1024 * 1024))
+/* ... if keys are scattered over an index that is not in memory */
+#define SMALLEST_FOR_SCATTERED	32
 #define LARGEST_FOR_SCATTERED	4096
 
 /*
