@@ -137,33 +137,32 @@ is_of_sweep(const SwarePageRun *run, uint32 end)
 }
 
 /*
- * Find the entry with which the sweep goes on.  If there is no such page any
- * more, it begins anew.  Its sequence number does not tell: they begin at 0
- * again if the index is emptied in the same file.
+ * Find the entry with which the sweep goes on that shared memory tells of.
+ * Returns NULL if there is none, or its page is listed no more: then another
+ * sweep begins.  The seal tells the page: sequence numbers begin at 0 again if
+ * the index is emptied in the same file.
  */
-static void
-find_place(SwareSweep *sweep)
+static IndexTuple
+find_place(SwareSweep *sweep, const SwareSealedPages *sealed)
 {
-	sweep->place = NULL;
-	for (int i = 0; sweep->state.hasPlace && i < sweep->runCount; i++)
-	{
-		SweptRun	run = sweep->runs[i];
-		uint32		begin = sweep->pages[run.next].sequence;
+	const SwareSweepState *state = &sweep->state;
 
-		if (sweep->state.place - begin >
-			sweep->pages[run.end - 1].sequence - begin)
-			continue;
-		while (run.next < run.end &&
-			   sweep->pages[run.next].sequence != sweep->state.place)
-			run.next++;
-		if (run.next == run.end)
-			return;
-		run.first = NULL;
-		read_first(sweep, &run);
-		if (run.seal == sweep->state.seal)
-			sweep->place = run.first;
-		return;
+	for (int i = 0; state->hasPlace && i < sealed->runCount &&
+		 is_of_sweep(&sealed->runs[i], state->end); i++)
+	{
+		const SwarePageRun *run = &sealed->runs[i];
+
+		for (int page = run->first; page < run->first + run->count; page++)
+		{
+			SweptRun	found = {.index = sweep->index,.next = page};
+
+			if (sealed->pages[page].sequence != state->place)
+				continue;
+			read_first(sweep, &found);
+			return found.seal == state->seal ? found.first : NULL;
+		}
 	}
+	return NULL;
 }
 
 SwareSweep *
@@ -172,28 +171,26 @@ sware_sweep_begin(Relation index, const SwareSealedPages *sealed, bool all)
 	SwareSweep *sweep = palloc(sizeof(SwareSweep));
 	const SwarePageRun *runs = sealed->runs;
 	int			count = sealed->runCount;
-	SwareSweepState *state = &sweep->state;
 
 	Assert(count > 0);
-	sware_zones_sweep(index, state);
-	/* the runs are in the order of their sequence numbers */
-	if (all || !state->isKnown || !is_of_sweep(&runs[0], state->end))
-	{
-		state->isKnown = true;
-		state->end = runs[count - 1].lastSequence;
-		state->hasPlace = false;
-		sware_zones_set_sweep(index, state);
-	}
-
 	sweep->index = index;
 	sweep->pages = sealed->pages;
+	sweep->place = NULL;
+	if (!all)
+	{
+		sware_zones_sweep(index, &sweep->state);
+		sweep->place = find_place(sweep, sealed);
+	}
+	/* the runs are in the order of their sequence numbers */
+	if (sweep->place == NULL)
+		sweep->state.end = runs[count - 1].lastSequence;
+
 	sweep->runCount = 0;
 	sweep->runs = palloc(count * sizeof(SweptRun));
 	sweep->heap = binaryheap_allocate(count, compare_runs, NULL);
-	for (int i = 0; i < count && is_of_sweep(&runs[i], state->end); i++)
+	for (int i = 0; i < count && is_of_sweep(&runs[i], sweep->state.end); i++)
 		add_run(sweep, runs[i].first, runs[i].count);
 	binaryheap_build(sweep->heap);
-	find_place(sweep);
 	return sweep;
 }
 
@@ -245,6 +242,12 @@ sware_sweep_take_piece(SwareSweep *sweep, SwareListedPage *pages, int most,
 	int			count = 0;
 	int			again = 0;		/* pages that the piece before had, too */
 
+	/*
+	 * With two pages of one run, one retires: so there is an end, even if no
+	 * place can be kept.
+	 */
+	if (sweep->place == NULL)
+		most += sweep->runCount;
 	while ((run = first_run(sweep)) != NULL)
 	{
 		if (sweep->place && again < sweep->runCount &&

@@ -13,8 +13,8 @@
  * The runs of a sweep are those that there are when it begins.  Runs that are
  * written meanwhile wait for the next one: they would begin at the smallest key
  * again.  Where the sweep is, and where it ends, is kept in shared memory.  It
- * may be lost; then another sweep begins with all runs, and the tree skips the
- * entries that it has.
+ * may be lost, or its page may have retired; then another sweep begins with all
+ * runs, and the tree skips the entries that it has.
  *
  * The caller of these functions has the flush lock, and holds no locks on
  * pages.  They copy pages one at a time, and raise an error if a page is not

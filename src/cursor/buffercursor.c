@@ -307,8 +307,8 @@ copy_wanted(SwareBufferCursor *cursor, SwareLink link,
 				cursor->batch.hasMore = true;
 				continue;
 			}
-			inside += walk.number > filter->first &&
-				walk.number < filter->last;
+			/* a page may have an entry twice */
+			inside += walk.number > previous && walk.number < filter->last;
 			previous = walk.number;
 		}
 		sware_copy_tuple(copy, entry);

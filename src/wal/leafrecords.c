@@ -355,6 +355,38 @@ StaticAssertDecl(offsetof(BTPageOpaqueData, btpo_next) ==
 				 P_NONE == 0,
 				 "nbtree's records must see that a page has a high key");
 
+/* Does an item lie where those of a page do, and has it an aligned length? */
+static inline bool
+is_within_items(Page page, ItemId item)
+{
+	Size		size = ItemIdGetLength(item);
+
+	return size == MAXALIGN(size) && size >= sizeof(IndexTupleData) &&
+		ItemIdGetOffset(item) >= ((PageHeader) page)->pd_upper &&
+		ItemIdGetOffset(item) + size <= ((PageHeader) page)->pd_special;
+}
+
+/*
+ * Is an item of a leaf, which lies within the items, as redo expects it?  Redo
+ * trusts what it reads, so this does not.
+ */
+static bool
+is_sound(IndexTuple tuple, Size size)
+{
+	Size		key_size;
+
+	if (IndexTupleSize(tuple) != size || size > SWARE_MAX_ENTRY_SIZE)
+		return false;
+	if (!sware_tuple_is_special(tuple))
+		return true;
+	if (!sware_tuple_is_posting(tuple))
+		return false;
+	key_size = sware_posting_offset(tuple);
+	return key_size >= sizeof(IndexTupleData) && key_size < size &&
+		sware_tuple_count(tuple) > 0 &&
+		sware_tuple_count(tuple) * sizeof(ItemPointerData) <= size - key_size;
+}
+
 /* Can the gaps of a leaf be closed by nbtree's record? */
 static bool
 can_log_closing(Page page)
@@ -365,12 +397,14 @@ can_log_closing(Page page)
 		!has_high_key(page) || last < SWARE_FIRST_DATA ||
 		SwarePageGetOpaque(page)->left.incarnation == P_NONE)
 		return false;
-	for (OffsetNumber offset = SWARE_FIRST_DATA; offset <= last; offset++)
+	for (OffsetNumber offset = SWARE_HIGH_KEY; offset <= last; offset++)
 	{
 		ItemId		item = PageGetItemId(page, offset);
 
-		if (ItemIdGetLength(item) != MAXALIGN(ItemIdGetLength(item)) ||
-			ItemIdGetLength(item) != IndexTupleSize((IndexTuple) PageGetItem(page, item)))
+		if (!is_within_items(page, item) ||
+			(offset != SWARE_HIGH_KEY &&
+			 !is_sound((IndexTuple) PageGetItem(page, item),
+					   ItemIdGetLength(item))))
 			return false;
 	}
 	return true;

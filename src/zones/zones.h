@@ -154,9 +154,8 @@ extern int	sware_zones_most_run_pages(Relation index);
 /* The sweep that an index's flushers are making (buffer/sweep.h). */
 typedef struct SwareSweepState
 {
-	bool		isKnown;
+	bool		hasPlace;		/* is there one, before its end? */
 	uint32		end;			/* the sequence number of its last page */
-	bool		hasPlace;		/* has it begun? */
 	uint32		place;			/* the sequence number of the page with whose
 								 * first entry it goes on */
 	uint64		seal;			/* of that page, which no other one has */

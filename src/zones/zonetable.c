@@ -415,7 +415,7 @@ lock_zones(const SwareFile *file, uint32 hash, int chunks)
 		pg_atomic_init_u32(&zones->pagesRead, 0);
 		pg_atomic_init_u32(&zones->granted, 0);
 		pg_atomic_init_u32(&zones->runPages, 0);
-		pg_atomic_init_u64(&zones->sweepEnd, 0);
+		pg_atomic_init_u32(&zones->sweepEnd, 0);
 		pg_atomic_init_u64(&zones->sweepPlace, 0);
 		pg_atomic_init_u64(&zones->sweepSeal, 0);
 		zones->sortedCount = zones->pageCount = 0;
@@ -514,18 +514,15 @@ sware_zones_sweep(Relation index, SwareSweepState *sweep)
 {
 	LWLock	   *lock;
 	SwareIndexZones *zones = lock_known_zones(index, &lock);
-	uint64		end;
 	uint64		place;
 
 	memset(sweep, 0, sizeof(SwareSweepState));
 	if (zones == NULL)
 		return;
-	end = pg_atomic_read_u64(&zones->sweepEnd);
+	sweep->end = pg_atomic_read_u32(&zones->sweepEnd);
 	place = pg_atomic_read_u64(&zones->sweepPlace);
 	sweep->seal = pg_atomic_read_u64(&zones->sweepSeal);
 	LWLockRelease(lock);
-	sweep->isKnown = end != 0;
-	sweep->end = (uint32) end;
 	sweep->hasPlace = place != 0;
 	sweep->place = (uint32) place;
 }
@@ -538,8 +535,7 @@ sware_zones_set_sweep(Relation index, const SwareSweepState *sweep)
 
 	if (zones == NULL)
 		return;
-	pg_atomic_write_u64(&zones->sweepEnd,
-						sweep->isKnown ? SEQUENCE_IS_KNOWN | sweep->end : 0);
+	pg_atomic_write_u32(&zones->sweepEnd, sweep->end);
 	pg_atomic_write_u64(&zones->sweepPlace,
 						sweep->hasPlace ? SEQUENCE_IS_KNOWN | sweep->place : 0);
 	pg_atomic_write_u64(&zones->sweepSeal, sweep->seal);

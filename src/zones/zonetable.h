@@ -53,10 +53,9 @@ typedef struct SwareIndexZones
 	pg_atomic_uint64 nextBuild; /* no sorted zone is built before this time */
 	pg_atomic_uint32 pagesRead; /* reads of unsorted pages since the last
 								 * sorted zone was built */
-	pg_atomic_uint64 sweepEnd;	/* a sequence number and SEQUENCE_IS_KNOWN; 0:
-								 * not known */
-	pg_atomic_uint64 sweepPlace;	/* the same, of the page where the sweep
-									 * goes on */
+	pg_atomic_uint32 sweepEnd;	/* of a sweep, see zones.h */
+	pg_atomic_uint64 sweepPlace;	/* a sequence number and
+									 * SEQUENCE_IS_KNOWN; 0: there is none */
 	pg_atomic_uint64 sweepSeal; /* of that page */
 
 	/* set with the partition's lock held, at least shared */
