@@ -220,5 +220,29 @@ RESET sware.fault_pages_to_sort;
 DROP TABLE fresh;
 DROP PROCEDURE insert_fresh;
 DROP TABLE twin_sware.t, twin_nbtree.t, twin_sware.u, twin_nbtree.u;
+-- An index that is emptied in its file, in the transaction that has made it, numbers its
+-- pages anew. A sweep that had begun before leaves out nothing of what comes then.
+CREATE PROCEDURE insert_published(first int, last int) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN first .. last LOOP
+		EXECUTE format('INSERT INTO emptied SELECT scrambled(n) FROM generate_series(%s, %s) n',
+			i * 200, i * 200 + 199);
+		COMMENT ON TABLE emptied IS 'publishes what is staged';
+	END LOOP;
+END $$;
+SET sware.fault_pages_to_sort = -8;
+BEGIN;
+CREATE TABLE emptied (k int);
+CREATE INDEX emptied_k ON emptied USING sware (k) WITH (buffer_size = 160);
+CALL insert_published(1, 200);
+SELECT leaf_visits > 0 AS was_swept FROM sware_stats('emptied_k');
+TRUNCATE emptied;
+CALL insert_published(201, 300);
+COMMIT;
+CALL insert_published(301, 400);
+SELECT sware_check('emptied_k', true) IS NOT NULL AS checked;
+DROP TABLE emptied;
+RESET sware.fault_pages_to_sort;
+DROP PROCEDURE insert_published;
 DROP PROCEDURE insert_scrambled, insert_unique;
 DROP FUNCTION scrambled, sealed_pages;
