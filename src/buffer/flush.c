@@ -9,9 +9,10 @@
  * places; the next flush sends them again, and the tree skips these.
  *
  * Whole pages are flushed, the oldest first, so that each page that was read
- * can retire.  A backend that opens a page and finds the quota exceeded flushes
- * a piece of the buffer, and never waits for another flusher.  VACUUM and
- * sware_flush seal the open pages too, and flush everything.
+ * can retire; but a sweep (below) takes pages part by part.  A backend that
+ * opens a page and finds the quota exceeded flushes a piece of the buffer, and
+ * never waits for another flusher.  VACUUM and sware_flush seal the open pages
+ * too, and flush everything.
  *
  * A large buffer whose entries arrive scrambled is not flushed in the order of
  * their arrival.  Its pages are sorted first: their entries go to sorted pages

@@ -139,6 +139,19 @@ sware_posting_tids(IndexTuple tuple)
 	return (ItemPointer) ((char *) tuple + sware_posting_offset(tuple));
 }
 
+/* Is a special tuple a posting list, with all its TIDs inside the tuple? */
+static inline bool
+sware_is_sound_posting(IndexTuple tuple)
+{
+	Size		key_size = sware_posting_offset(tuple);
+	Size		size = IndexTupleSize(tuple);
+
+	return sware_tuple_is_posting(tuple) &&
+		key_size >= sizeof(IndexTupleData) && key_size <= size &&
+		sware_tuple_count(tuple) > 0 &&
+		sware_tuple_count(tuple) * sizeof(ItemPointerData) <= size - key_size;
+}
+
 /* number of TIDs of an entry or posting list */
 static inline int
 sware_leaf_tuple_tid_count(IndexTuple tuple)

@@ -28,19 +28,6 @@ typedef struct SwareLeafView
 	int			count;
 } SwareLeafView;
 
-/* Is a special tuple a posting list, with all its TIDs inside the tuple? */
-static inline bool
-sware_view_is_posting(IndexTuple tuple)
-{
-	Size		keySize = sware_posting_offset(tuple);
-	Size		size = IndexTupleSize(tuple);
-
-	return sware_tuple_is_posting(tuple) &&
-		keySize >= sizeof(IndexTupleData) && keySize <= size &&
-		sware_tuple_count(tuple) > 0 &&
-		sware_tuple_count(tuple) * sizeof(ItemPointerData) <= size - keySize;
-}
-
 /* Return the entry or posting list at an offset that the page has. */
 static inline IndexTuple
 sware_view_entry(const SwareLeafView *view, OffsetNumber offset)
@@ -49,7 +36,7 @@ sware_view_entry(const SwareLeafView *view, OffsetNumber offset)
 		sware_checked_item(view->index, view->block, view->page, offset);
 
 	if (unlikely(sware_tuple_is_special(tuple) &&
-				 !sware_view_is_posting(tuple)))
+				 !sware_is_sound_posting(tuple)))
 		sware_report_item(view->index, view->block, view->page, offset);
 	return tuple;
 }

@@ -370,21 +370,11 @@ is_within_items(Page page, ItemId item)
  * Is an item of a leaf, which lies within the items, as redo expects it?  Redo
  * trusts what it reads, so this does not.
  */
-static bool
+static inline bool
 is_sound(IndexTuple tuple, Size size)
 {
-	Size		key_size;
-
-	if (IndexTupleSize(tuple) != size || size > SWARE_MAX_ENTRY_SIZE)
-		return false;
-	if (!sware_tuple_is_special(tuple))
-		return true;
-	if (!sware_tuple_is_posting(tuple))
-		return false;
-	key_size = sware_posting_offset(tuple);
-	return key_size >= sizeof(IndexTupleData) && key_size < size &&
-		sware_tuple_count(tuple) > 0 &&
-		sware_tuple_count(tuple) * sizeof(ItemPointerData) <= size - key_size;
+	return IndexTupleSize(tuple) == size && size <= SWARE_MAX_ENTRY_SIZE &&
+		(!sware_tuple_is_special(tuple) || sware_is_sound_posting(tuple));
 }
 
 /* Can the gaps of a leaf be closed by nbtree's record? */
