@@ -60,6 +60,11 @@ PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
+# Test modules call functions of the library, which servers from 16 on would hide.
+ifdef FAULT_POINTS
+override CFLAGS += -fvisibility=default
+endif
+
 # Tests of ICU's collations need a server that was built with ICU.
 ifneq ($(with_icu),yes)
 NEED_ICU := $(basename $(notdir $(shell \

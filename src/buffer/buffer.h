@@ -29,9 +29,6 @@
  */
 #define SWARE_HARD_LIMIT	2
 
-/* for test modules, see tree.h */
-#pragma GCC visibility push(default)
-
 /* bufferinsert.c */
 extern int	sware_buffer_quota(Relation index);
 extern int	sware_buffer_add(Relation index, IndexTuple *entries, int count,
@@ -49,7 +46,5 @@ extern void sware_buffer_wait_for_readers(Relation index,
 extern void sware_buffer_free_retired(Relation index);
 extern int	sware_buffer_free_unlisted(Relation index, SwareLink *pages,
 									   int count);
-
-#pragma GCC visibility pop
 
 #endif							/* SWARE_BUFFER_H */

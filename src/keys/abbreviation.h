@@ -16,15 +16,10 @@
 
 #include "keys/searchkey.h"
 
-/* for test modules, see tree.h */
-#pragma GCC visibility push(default)
-
 extern int64 sware_number_of_value(SwareComparison comparison, Datum value,
 								   Size start);
 extern int64 sware_guess_of_text(Datum value, Size start);
 extern Size sware_size_without_padding(const char *bytes, Size size);
-
-#pragma GCC visibility pop
 
 /* Does a column have abbreviations?  If not, all are zero. */
 static inline bool

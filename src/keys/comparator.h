@@ -31,9 +31,6 @@
 /* the most columns that have a part in a number */
 #define SWARE_MAX_NUMBER_PARTS	4
 
-/* for test modules, see tree.h */
-#pragma GCC visibility push(default)
-
 /* What to guess of the order of text; the first that serves is taken. */
 typedef enum SwareGuess
 {
@@ -89,8 +86,6 @@ extern void sware_unrefine_numbers(SwareComparator *comparator);
 extern void sware_drop_guess(SwareComparator *comparator);
 extern int64 sware_refined_number(const SwareComparator *comparator,
 								  IndexTuple entry);
-
-#pragma GCC visibility pop
 
 /* A TID as a number, in the same order. */
 static inline uint64

@@ -26,17 +26,12 @@ typedef struct SwareFingerprint
 								 * of use for nothing but a lock */
 } SwareFingerprint;
 
-/* test modules call this, too */
-#pragma GCC visibility push(default)
-
 /*
  * Returns the fingerprint of a key.  Hash functions run, which may raise
  * errors, and leave detoasted values in the current memory context.
  */
 extern SwareFingerprint sware_fingerprint(Relation index, const Datum *values,
 										  const bool *isnull);
-
-#pragma GCC visibility pop
 
 extern bool sware_has_null_key(Relation index, const bool *isnull);
 

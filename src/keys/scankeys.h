@@ -121,13 +121,9 @@ extern void sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification,
 									int count);
 extern void sware_scan_keys_free(SwareScanKeys *keys);
 
-/* for test modules, see tree.h */
-#pragma GCC visibility push(default)
 extern void sware_scan_keys_restrict(SwareScanKeys *keys, IndexTuple begin,
 									 IndexTuple end);
 extern void sware_scan_keys_lift_restriction(SwareScanKeys *keys);
-#pragma GCC visibility pop
-
 extern void sware_scan_keys_set_range(SwareScanKeys *keys, int64 range);
 extern int64 sware_scan_keys_first_range_above(SwareScanKeys *keys, int64 from,
 											   IndexTuple tuple);

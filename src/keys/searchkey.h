@@ -16,9 +16,6 @@
 #include "base/compat.h"
 #include "layout/tuple.h"
 
-/* for test modules, see tree.h */
-#pragma GCC visibility push(default)
-
 /*
  * How a column's values are compared.  All but the first have abbreviations
  * (abbreviation.h).  Those of integers tell all about the value, the others may
@@ -101,8 +98,6 @@ extern OffsetNumber sware_search_leaf(const SwareSearchKey *key, Page page,
 									  OffsetNumber first, OffsetNumber last);
 extern OffsetNumber sware_search_internal(const SwareSearchKey *key,
 										  BlockNumber block, Page page);
-
-#pragma GCC visibility pop
 
 /* Are values compared as integers, without calling a function? */
 static inline bool

@@ -19,9 +19,6 @@
 
 #include "layout/page.h"
 
-/* for test modules, see tree.h */
-#pragma GCC visibility push(default)
-
 /* What the metapage says of the buffer at one moment. */
 typedef struct SwareBufferState
 {
@@ -75,8 +72,6 @@ extern Buffer sware_read_directory_page(Relation index, SwareLink link,
 										int lockmode);
 extern void sware_sort_listed_pages(SwareListedPage *pages, int count);
 extern int	sware_buffer_directory(Relation index, SwareLink **links);
-
-#pragma GCC visibility pop
 
 /* Is a page the buffer page that a link means?  The caller holds a lock. */
 static inline bool

@@ -20,9 +20,6 @@
 
 #include "layout/page.h"
 
-/* for test modules, see tree.h */
-#pragma GCC visibility push(default)
-
 /* the most pages that a file gets at once */
 #define SWARE_EXTENT_PAGES	128
 
@@ -132,8 +129,6 @@ sware_item_space(IndexTuple tuple)
 {
 	return MAXALIGN(IndexTupleSize(tuple)) + sizeof(ItemIdData);
 }
-
-#pragma GCC visibility pop
 
 /*
  * Raise an error about a block, ERRCODE_INDEX_CORRUPTED.  The arguments behind

@@ -44,16 +44,11 @@
 extern void sware_key_locks_request_memory(void);
 extern void sware_key_locks_attach(void);
 
-/* test modules call this, too */
-#pragma GCC visibility push(default)
-
 /*
  * Returns which of an index's key locks belongs to a fingerprint: 0 is the
  * first.
  */
 extern int	sware_key_stripe(uint64 fingerprint);
-
-#pragma GCC visibility pop
 
 /* The number of an index in shared memory; never 0. */
 static inline uint64

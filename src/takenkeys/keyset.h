@@ -79,16 +79,11 @@ extern void sware_key_sets_attach(pg_atomic_uint32 *chunks_of_all_sets);
 /* How many chunks of the pool do all key sets have now?  Takes no lock. */
 extern uint32 sware_key_sets_chunk_count(void);
 
-/* test modules call these, too */
-#pragma GCC visibility push(default)
-
 extern void sware_key_set_init(SwareKeySet *set, bool has_groups);
 extern SwareKeySetResult sware_key_set_add(SwareKeySet *set, LWLock *lock,
 										   uint64 fingerprint);
 extern void sware_key_set_remove(SwareKeySet *set, uint64 fingerprint);
 extern bool sware_key_set_contains(const SwareKeySet *set, uint64 fingerprint);
 extern void sware_key_set_empty(SwareKeySet *set, LWLock *lock);
-
-#pragma GCC visibility pop
 
 #endif							/* SWARE_KEYSET_H */

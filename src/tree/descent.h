@@ -14,9 +14,6 @@
 #include "keys/searchkey.h"
 #include "layout/page.h"
 
-/* for test modules, see tree.h */
-#pragma GCC visibility push(default)
-
 /*
  * The ancestors of a page, the nearest one first, as a descent has seen them:
  * a hint, which is checked.
@@ -51,7 +48,5 @@ extern Buffer sware_find_parent(Relation index, Buffer child, SwareStack *stack,
 								OffsetNumber *offset);
 extern void sware_free_stack(SwareStack *stack);
 extern void sware_count_step(Relation index, BlockNumber block, int64 *steps);
-
-#pragma GCC visibility pop
 
 #endif							/* SWARE_DESCENT_H */

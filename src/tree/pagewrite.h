@@ -13,9 +13,6 @@
 
 #include "layout/page.h"
 
-/* for test modules, see tree.h */
-#pragma GCC visibility push(default)
-
 /* The items of a page, or of a page that is to be split. */
 typedef struct SwareItems
 {
@@ -30,7 +27,5 @@ extern void sware_add_item(Page page, IndexTuple tuple, OffsetNumber offset);
 extern void sware_remove_item(Page page, OffsetNumber offset);
 extern void sware_collect_items(Page page, SwareItems *items);
 extern int	sware_deduplicate(Relation index, IndexTuple *tuples, int count);
-
-#pragma GCC visibility pop
 
 #endif							/* SWARE_PAGEWRITE_H */

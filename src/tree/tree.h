@@ -44,12 +44,6 @@ typedef struct SwareScattered
 								 * that the tree has got */
 } SwareScattered;
 
-/*
- * Test modules call these functions.  Since PostgreSQL 16, extensions are
- * compiled with hidden visibility.
- */
-#pragma GCC visibility push(default)
-
 extern bool sware_tree_interval_end(const SwareSearchKey *place, bool forward,
 									int leaves, IndexTuple pivot);
 extern bool sware_tree_insert_expected(Relation index, IndexTuple entry,
@@ -84,8 +78,6 @@ extern void sware_tree_cleanup(IndexVacuumInfo *info,
 							   SwareBlockSet *free_pages);
 extern void sware_tree_order_leaves(const IndexVacuumInfo *info,
 									SwareBlockSet *free_pages);
-
-#pragma GCC visibility pop
 
 /* bulkload.c: building a tree from all of its entries */
 extern SwareBulkload *sware_bulkload_begin(Relation index);

@@ -34,15 +34,10 @@ typedef struct SwareDelta
 	char		fragments[SWARE_MAX_DELTA];
 } SwareDelta;
 
-/* for test modules, see tree.h */
-#pragma GCC visibility push(default)
-
 extern void sware_delta_add(SwareDelta *delta, const char *page,
 							const void *start, Size length);
 extern void sware_delta_compare(SwareDelta *delta, const char *before,
 								const char *after);
 extern void sware_delta_apply(const SwareDelta *delta, char *page);
-
-#pragma GCC visibility pop
 
 #endif							/* SWARE_DELTA_H */

@@ -24,9 +24,6 @@
 
 #define SWARE_WAL_MAX_PAGES		MAX_GENERIC_XLOG_PAGES
 
-/* for test modules, see tree.h */
-#pragma GCC visibility push(default)
-
 typedef struct SwareWal SwareWal;
 
 /* Where a TID is on a leaf. */
@@ -56,7 +53,5 @@ extern void sware_wal_fill_init_page(Buffer buffer, Page image);
 extern void sware_wal_write_new_pages(Relation index, ForkNumber fork,
 									  BlockNumber first, Page *pages,
 									  int count);
-
-#pragma GCC visibility pop
 
 #endif							/* SWARE_WAL_H */

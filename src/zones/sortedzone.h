@@ -181,9 +181,6 @@ extern bool sware_sorted_zone_mark(const SwareSortedZone *zone, uint32 number,
 extern void sware_sorted_zone_note_ends(const SwareSortedZone *zone,
 										uint32 most);
 
-/* for test modules, see tree.h */
-#pragma GCC visibility push(default)
-
 /*
  * Returns the number of the first entry of a sorted zone that is at or behind a
  * place: zone->entries if there is none, -1 if the zone is gone.  Of a run, it
@@ -263,7 +260,5 @@ sware_sorted_zone_has_filter(const SwareSortedZone *zone, uint64 hash)
 {
 	return zone->filterLines > 0 && zone->hashFunction == (Oid) (hash >> 32);
 }
-
-#pragma GCC visibility pop
 
 #endif							/* SWARE_SORTEDZONE_H */

@@ -60,9 +60,6 @@
 #include "pages/bufferpages.h"
 #include "zones/sortedzone.h"
 
-/* for test modules, see tree.h */
-#pragma GCC visibility push(default)
-
 /* A sealed page that is in no sorted zone. */
 typedef struct SwareUnsortedPage
 {
@@ -254,7 +251,5 @@ extern void sware_zones_forget_database(Oid database);
  * and no keys are registered, the latter two add up to the first.
  */
 extern void sware_zones_count_chunks(int *all, int *unused, int *used);
-
-#pragma GCC visibility pop
 
 #endif							/* SWARE_ZONES_H */
