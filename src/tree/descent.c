@@ -182,6 +182,19 @@ is_right_of_page(const SwareSearchKey *key, Buffer buffer)
 												 page, SWARE_HIGH_KEY)) >= 0;
 }
 
+/* Free a stack. */
+static void
+free_stack(SwareStack *stack)
+{
+	while (stack)
+	{
+		SwareStack *parent = stack->parent;
+
+		pfree(stack);
+		stack = parent;
+	}
+}
+
 /*
  * Complete the split of a page that was flagged as incomplete, if it still
  * is.
@@ -201,29 +214,52 @@ finish_split(Relation index, SwareLink link, int level, SwareStack *stack)
 		sware_release_buffer(buffer);
 }
 
+/* Where a descent leads, and how its last page is locked. */
+typedef struct Target
+{
+	Relation	index;
+	const SwareSearchKey *key;	/* the place; NULL: an edge of the level */
+	bool		rightmost;		/* the right edge? */
+	int			level;
+	int			lockmode;
+} Target;
+
+/* Must a descent go on to the right sibling of a page? */
+static bool
+must_move_right(const Target *target, Buffer buffer)
+{
+	Page		page = BufferGetPage(buffer);
+
+	if (target->key)
+		return is_right_of_page(target->key, buffer);
+	return !sware_page_is_rightmost(page) &&
+		(target->rightmost ||
+		 (sware_page_data_count(page) == 0 && !sware_page_is_leaf(page)));
+}
+
 /*
- * Step right from a pinned and locked page to the page that holds the place.
- * A writer completes each incomplete split that it meets, on every level, so
- * that it never returns a page without a downlink.
+ * Step right from a pinned and locked page to the one that a descent leads to
+ * on its level.  A writer completes each incomplete split that it meets, on
+ * every level, so that it never returns a page without a downlink.
  *
  * Returns the page, pinned and locked in the same mode, or InvalidBuffer, with
  * nothing pinned, if a link has led to a page that it does not mean.
  */
 static Buffer
-move_right(const SwareSearchKey *key, Buffer buffer, int level, int lockmode,
-		   SwareStack *stack, bool is_writer)
+move_right(const Target *target, Buffer buffer, int level, int lockmode,
+		   SwareStack *stack)
 {
-	Relation	index = key->index;
+	Relation	index = target->index;
 	int64		steps = 0;
 
 	for (;;)
 	{
 		Page		page = BufferGetPage(buffer);
-		bool		is_incomplete = is_writer &&
+		bool		is_incomplete = target->lockmode == BUFFER_LOCK_EXCLUSIVE &&
 			(SwarePageGetOpaque(page)->flags & SWARE_INCOMPLETE_SPLIT) != 0;
 		SwareLink	next;
 
-		if (!is_incomplete && !is_right_of_page(key, buffer))
+		if (!is_incomplete && !must_move_right(target, buffer))
 			return buffer;
 
 		next = is_incomplete ? sware_page_link(buffer) :
@@ -239,38 +275,24 @@ move_right(const SwareSearchKey *key, Buffer buffer, int level, int lockmode,
 	}
 }
 
-/* Must a search for a place, or for an edge of the level, go to the right? */
-static bool
-must_move_right(const SwareSearchKey *key, bool rightmost, Buffer buffer)
-{
-	Page		page = BufferGetPage(buffer);
-
-	if (key)
-		return is_right_of_page(key, buffer);
-	return !sware_page_is_rightmost(page) &&
-		(rightmost ||
-		 (sware_page_data_count(page) == 0 && !sware_page_is_leaf(page)));
-}
-
 /*
- * Begin a reader's descent, to a place or, if `key` is NULL, to an edge of the
- * lowest level: pin and share-lock the first page of which there is no copy,
- * and return it.  Returns InvalidBuffer if copies have not led to the right
- * page.  They are forgotten then.
+ * Begin a reader's descent: pin and share-lock the first page of which there is
+ * no copy, and return it.  Returns InvalidBuffer if copies have not led to the
+ * right page.  They are forgotten then.
  */
 static Buffer
-follow_copies(SwareCopiesUsed *used, Relation index,
-			  const SwareSearchKey *key, bool rightmost, int *level)
+follow_copies(SwareCopiesUsed *used, const Target *target, int *level)
 {
-	SwareLink	page = sware_get_root(index, level);
+	SwareLink	page = sware_get_root(target->index, level);
 	Buffer		buffer;
 
-	sware_follow_copies(used, index, key, rightmost, &page, level);
+	sware_follow_copies(used, target->index, target->key, target->rightmost,
+						&page, level);
 	if (used->count == 0)
-		return read_root(index, BUFFER_LOCK_SHARE, level);
+		return read_root(target->index, BUFFER_LOCK_SHARE, level);
 
-	buffer = sware_read_linked(index, page, *level, BUFFER_LOCK_SHARE);
-	if (BufferIsValid(buffer) && !must_move_right(key, rightmost, buffer))
+	buffer = sware_read_linked(target->index, page, *level, BUFFER_LOCK_SHARE);
+	if (BufferIsValid(buffer) && !must_move_right(target, buffer))
 		return buffer;
 
 	if (BufferIsValid(buffer))
@@ -279,28 +301,36 @@ follow_copies(SwareCopiesUsed *used, Relation index,
 	return InvalidBuffer;
 }
 
-/* Raise an error if an internal page has no downlink to follow. */
-static void
-check_downlinks(Relation index, Buffer buffer)
+/*
+ * The offset of the downlink that a descent follows on an internal page, which
+ * is locked.  Raises an error if the page has none.
+ */
+static OffsetNumber
+next_downlink(const Target *target, Buffer buffer)
 {
-	if (sware_page_data_count(BufferGetPage(buffer)) == 0)
+	Page		page = BufferGetPage(buffer);
+
+	if (sware_page_data_count(page) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INDEX_CORRUPTED),
 				 errmsg("index \"%s\" has no downlink on rightmost internal block %u",
-						RelationGetRelationName(index),
+						RelationGetRelationName(target->index),
 						BufferGetBlockNumber(buffer))));
+	if (target->key)
+		return sware_search_internal(target->key, BufferGetBlockNumber(buffer),
+									 page);
+	return target->rightmost ? PageGetMaxOffsetNumber(page) : SWARE_FIRST_DATA;
 }
 
 /*
- * Try once what sware_descend does, or if `used` is not NULL, sware_seek_leaf.
- * Returns InvalidBuffer if a link has led to a page that it does not mean, or
- * copies to one that is not the right one.
+ * Try once what descend does.  Returns InvalidBuffer if a link has led to a
+ * page that it does not mean, or copies to one that is not the right one.
  */
 static Buffer
-try_descend(const SwareSearchKey *key, int level, int lockmode,
-			SwareStack **stack, SwareCopiesUsed *used)
+try_descend(const Target *target, SwareStack **stack, SwareCopiesUsed *used)
 {
-	Relation	index = key->index;
+	Relation	index = target->index;
+	int			level = target->level;
 	int			current;
 	Buffer		buffer;
 	SwareStack *ancestors = NULL;
@@ -309,7 +339,7 @@ try_descend(const SwareSearchKey *key, int level, int lockmode,
 
 	if (used)
 	{
-		buffer = follow_copies(used, index, key, false, &current);
+		buffer = follow_copies(used, target, &current);
 		if (!BufferIsValid(buffer))
 			return InvalidBuffer;
 		is_right_page = used->count > 0;
@@ -337,25 +367,23 @@ try_descend(const SwareSearchKey *key, int level, int lockmode,
 
 	for (;;)
 	{
-		Page		page;
 		OffsetNumber offset;
 		SwareLink	child;
 
-		if (current == level && held != lockmode)
+		if (current == level && held != target->lockmode)
 		{
 			/* the caller wants an exclusive lock on the root itself */
 			SwareLink	link = sware_page_link(buffer);
 
 			sware_release_buffer(buffer);
-			held = lockmode;
+			held = target->lockmode;
 			buffer = sware_read_linked(index, link, current, held);
 			if (!BufferIsValid(buffer))
 				break;
 		}
 
 		if (!is_right_page)
-			buffer = move_right(key, buffer, current, held, ancestors,
-								lockmode == BUFFER_LOCK_EXCLUSIVE);
+			buffer = move_right(target, buffer, current, held, ancestors);
 		if (!BufferIsValid(buffer))
 			break;
 		is_right_page = false;
@@ -364,15 +392,14 @@ try_descend(const SwareSearchKey *key, int level, int lockmode,
 			if (stack)
 				*stack = ancestors;
 			else
-				sware_free_stack(ancestors);
+				free_stack(ancestors);
 			return buffer;
 		}
 
-		check_downlinks(index, buffer);
-		page = BufferGetPage(buffer);
+		offset = next_downlink(target, buffer);
 		if (used)
-			sware_note_internal_page(used, BufferGetBlockNumber(buffer), page);
-		offset = sware_search_internal(key, BufferGetBlockNumber(buffer), page);
+			sware_note_internal_page(used, BufferGetBlockNumber(buffer),
+									 BufferGetPage(buffer));
 		child = downlink(index, buffer, offset);
 		if (stack)
 		{
@@ -387,137 +414,79 @@ try_descend(const SwareSearchKey *key, int level, int lockmode,
 
 		current--;
 		if (current == level)
-			held = lockmode;
+			held = target->lockmode;
 		buffer = sware_read_linked(index, child, current, held);
 		if (!BufferIsValid(buffer))
 			break;
 	}
 
-	sware_free_stack(ancestors);
+	free_stack(ancestors);
 	return InvalidBuffer;
 }
 
 /*
- * Find the page of a level whose key range has the place.  Returns it pinned
- * and locked, with no other page pinned.  `*stack`, unless NULL is given for
- * it, is set to the ancestors on the way.
- *
- * If `lockmode` is exclusive, incomplete splits on the way are completed.  The
+ * Find the page of a level that a target means.  Returns it pinned and locked,
+ * with no other page pinned.  `*stack`, unless NULL is given for it, is set to
+ * the ancestors on the way.  If `uses_copies`, the caller is a reader that
+ * looks for a leaf, and copies of internal pages may be used.
+ */
+static Buffer
+descend(const Target *target, SwareStack **stack, bool uses_copies)
+{
+	SwareCopiesUsed used;
+	Buffer		buffer;
+	int			attempts = 0;
+
+	do
+	{
+		count_attempt(target->index, target->level, &attempts);
+		buffer = try_descend(target, stack, uses_copies ? &used : NULL);
+	} while (!BufferIsValid(buffer));
+	return buffer;
+}
+
+/*
+ * Find the page of a level whose key range has the place, as above.  If
+ * `lockmode` is exclusive, incomplete splits on the way are completed.  The
  * caller may hold locks on lower levels.
  */
 Buffer
 sware_descend(const SwareSearchKey *key, int level, int lockmode,
 			  SwareStack **stack)
 {
-	Buffer		buffer;
-	int			attempts = 0;
+	Target		target = {key->index, key, false, level, lockmode};
 
-	do
-	{
-		count_attempt(key->index, level, &attempts);
-		buffer = try_descend(key, level, lockmode, stack, NULL);
-	} while (!BufferIsValid(buffer));
-	return buffer;
+	return descend(&target, stack, false);
 }
 
 /*
- * Find the leaf whose key range has a place, for a reader, which may use copies
- * of internal pages.  Returns it pinned and share-locked.  The caller holds no
- * content locks.
+ * Find the leaf whose key range has a place, for a reader.  Returns it pinned
+ * and share-locked.  The caller holds no content locks.
  */
 Buffer
 sware_seek_leaf(const SwareSearchKey *key)
 {
-	SwareCopiesUsed used;
-	Buffer		buffer;
-	int			attempts = 0;
+	Target		target = {key->index, key, false, 0, BUFFER_LOCK_SHARE};
 
-	do
-	{
-		count_attempt(key->index, 0, &attempts);
-		buffer = try_descend(key, 0, BUFFER_LOCK_SHARE, NULL, &used);
-	} while (!BufferIsValid(buffer));
-	return buffer;
-}
-
-/*
- * Try once what sware_descend_to_edge does, or if `used` is not NULL,
- * sware_seek_edge_leaf.  Returns InvalidBuffer as try_descend does.
- */
-static Buffer
-try_descend_to_edge(Relation index, int level, bool rightmost,
-					SwareCopiesUsed *used)
-{
-	int			current;
-	Buffer		buffer = used ?
-		follow_copies(used, index, NULL, rightmost, &current) :
-		read_root(index, BUFFER_LOCK_SHARE, &current);
-	int64		steps = 0;
-
-	if (!BufferIsValid(buffer))
-		return InvalidBuffer;
-	Assert(current >= level);
-	for (;;)
-	{
-		Page		page = BufferGetPage(buffer);
-		SwareLink	next;
-
-		if (must_move_right(NULL, rightmost, buffer))
-			next = SwarePageGetOpaque(page)->right;
-		else if (current == level)
-			return buffer;
-		else
-		{
-			check_downlinks(index, buffer);
-			if (used)
-				sware_note_internal_page(used, BufferGetBlockNumber(buffer),
-										 page);
-			next = downlink(index, buffer, rightmost ?
-							PageGetMaxOffsetNumber(page) : SWARE_FIRST_DATA);
-			current--;
-		}
-
-		sware_release_buffer(buffer);
-		CHECK_FOR_INTERRUPTS();
-		sware_count_step(index, next.block, &steps);
-		buffer = sware_read_linked(index, next, current, BUFFER_LOCK_SHARE);
-		if (!BufferIsValid(buffer))
-			return InvalidBuffer;
-	}
+	return descend(&target, NULL, true);
 }
 
 /* Return the leftmost or rightmost page of a level, pinned and share-locked. */
 Buffer
 sware_descend_to_edge(Relation index, int level, bool rightmost)
 {
-	Buffer		buffer;
-	int			attempts = 0;
+	Target		target = {index, NULL, rightmost, level, BUFFER_LOCK_SHARE};
 
-	do
-	{
-		count_attempt(index, level, &attempts);
-		buffer = try_descend_to_edge(index, level, rightmost, NULL);
-	} while (!BufferIsValid(buffer));
-	return buffer;
+	return descend(&target, NULL, false);
 }
 
-/*
- * Return the leftmost or rightmost leaf, pinned and share-locked, for a reader,
- * which may use copies of internal pages.  The caller holds no content locks.
- */
+/* The same for a leaf and a reader, as in sware_seek_leaf. */
 Buffer
 sware_seek_edge_leaf(Relation index, bool rightmost)
 {
-	SwareCopiesUsed used;
-	Buffer		buffer;
-	int			attempts = 0;
+	Target		target = {index, NULL, rightmost, 0, BUFFER_LOCK_SHARE};
 
-	do
-	{
-		count_attempt(index, 0, &attempts);
-		buffer = try_descend_to_edge(index, 0, rightmost, &used);
-	} while (!BufferIsValid(buffer));
-	return buffer;
+	return descend(&target, NULL, true);
 }
 
 /*
@@ -623,7 +592,7 @@ find_parent_by_high_key(Relation index, Page page, int level, SwareLink child,
 	buffer = sware_descend(&key, level, BUFFER_LOCK_EXCLUSIVE, &ancestors);
 	buffer = find_downlink_to_the_right(index, buffer, HINTED_STEPS, child,
 										ancestors, offset);
-	sware_free_stack(ancestors);
+	free_stack(ancestors);
 	return buffer;
 }
 
@@ -693,19 +662,6 @@ sware_find_parent(Relation index, Buffer child, SwareStack *stack,
 			 errmsg("failed to find the parent of block %u in index \"%s\"",
 					link.block, RelationGetRelationName(index))));
 	return InvalidBuffer;		/* keep compiler quiet */
-}
-
-/* Free a stack. */
-void
-sware_free_stack(SwareStack *stack)
-{
-	while (stack)
-	{
-		SwareStack *parent = stack->parent;
-
-		pfree(stack);
-		stack = parent;
-	}
 }
 
 /*

@@ -46,7 +46,6 @@ extern Buffer sware_step_left(Relation index, SwareLink sibling,
 							  SwareLink page, int level);
 extern Buffer sware_find_parent(Relation index, Buffer child, SwareStack *stack,
 								OffsetNumber *offset);
-extern void sware_free_stack(SwareStack *stack);
 extern void sware_count_step(Relation index, BlockNumber block, int64 *steps);
 
 #endif							/* SWARE_DESCENT_H */
