@@ -42,9 +42,8 @@ sware_abbreviate_value(const SwareKeyColumn *column, Datum value, bool is_null)
 		return 0;
 	if (is_null)
 		return column->nullsFirst ? PG_INT64_MIN : PG_INT64_MAX;
-	number = column->comparison == SWARE_COMPARE_INT64 ? DatumGetInt64(value) :
-		column->comparison == SWARE_COMPARE_INT32 ? DatumGetInt32(value) :
-		column->comparison == SWARE_COMPARE_INT16 ? DatumGetInt16(value) :
+	number = sware_is_integer(column->comparison) ?
+		sware_integer_value(column->comparison, value) :
 		sware_number_of_value(column->comparison, value, 0);
 	return column->descending ? ~number : number;
 }

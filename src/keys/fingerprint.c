@@ -33,21 +33,6 @@ sware_has_null_key(Relation index, const bool *isnull)
 	return false;
 }
 
-/* Returns the number of a value that is compared as an integer. */
-static inline uint64
-integer_value(SwareComparison comparison, Datum value)
-{
-	switch (comparison)
-	{
-		case SWARE_COMPARE_INT16:
-			return (uint64) (int64) DatumGetInt16(value);
-		case SWARE_COMPARE_INT32:
-			return (uint64) (int64) DatumGetInt32(value);
-		default:
-			return (uint64) DatumGetInt64(value);
-	}
-}
-
 /*
  * Add a column's hash, which may be a plain integer, to the fingerprint of the
  * columns before it.  Both are mixed thoroughly: if the values of columns
@@ -91,7 +76,7 @@ hash_of_value(Relation index, int column, Datum value, bool *tells)
 	FmgrInfo   *function;
 
 	if (sware_is_integer(comparison))
-		return integer_value(comparison, value);
+		return (uint64) sware_integer_value(comparison, value);
 	if (comparison == SWARE_COMPARE_UUID)
 		return sware_hash_bytes((const char *) DatumGetUUIDP(value)->data,
 								UUID_LEN);

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * insertrun.c
- *	  Inserts sorted runs of entries, leaf by leaf.
+ *	  Inserts sorted runs of entries, leaf by leaf, and single entries at the
+ *	  leaf where they are expected.
  *
  * A run is divided by the high keys of the leaves that it meets.  The part
  * that belongs to one leaf is stored with one WAL record, if the leaf has room
@@ -10,6 +11,12 @@
  * that the tree has already is skipped, wherever it is stored, so that a run
  * can be repeated after a crash.
  *
+ * A row in order gains nothing in the buffer, and each reader of the latest
+ * rows would have to look for it there.  So it goes to a leaf where others went
+ * before ("QuIT your B+-tree for the Quick Insertion Tree", section IV).  The
+ * buffer takes what comes late or in no order, and what comes while another
+ * session has the leaf locked.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -17,6 +24,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "base/faultpoint.h"
 #include "base/options.h"
 #include "keys/entry.h"
 #include "keys/searchkey.h"
@@ -27,8 +35,8 @@
 #include "shared/statistics.h"
 #include "pages/cache.h"
 #include "tree/descent.h"
+#include "tree/expectedleaf.h"
 #include "tree/pagewrite.h"
-#include "tree/placement.h"
 #include "tree/readahead.h"
 #include "tree/split.h"
 #include "tree/tree.h"
@@ -53,6 +61,22 @@
  */
 #define MIN_FRONT		(SWARE_PAGE_CAPACITY / 2)
 
+/* What must be done to a leaf to store an entry. */
+typedef enum PlacementKind
+{
+	PLACEMENT_NONE,				/* the entry is there already */
+	PLACEMENT_NO_ROOM,
+	PLACEMENT_ADD,				/* add it at an offset */
+	PLACEMENT_POSTING			/* put it into a posting list, and store the
+								 * list's largest TID elsewhere */
+} PlacementKind;
+
+typedef struct Placement
+{
+	PlacementKind kind;
+	OffsetNumber offset;		/* where to add, or where the posting list is */
+} Placement;
+
 /* An insertion of a run, and what it has done to leaves that were there. */
 typedef struct Insertion
 {
@@ -67,6 +91,50 @@ typedef struct Insertion
 } Insertion;
 
 /*
+ * Where does an entry go, whose place is `key`, on a leaf to which it belongs?
+ * The caller has locked the leaf, or owns a copy.  Calls comparators.
+ */
+static Placement
+place_entry(const SwareSearchKey *key, Page page, IndexTuple entry)
+{
+	Placement	placement = {PLACEMENT_NONE, InvalidOffsetNumber};
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+	IndexTuple	next;
+
+	placement.offset = sware_search_leaf(key, page, SWARE_FIRST_DATA, last);
+	next = placement.offset <= last ?
+		sware_page_tuple(page, placement.offset) : NULL;
+	if (next && sware_compare_key(key, next) == 0)
+	{
+		if (sware_tuple_is_posting(next) &&
+			!sware_posting_contains(next, &entry->t_tid))
+			placement.kind = PLACEMENT_POSTING;
+	}
+	else if (PageGetFreeSpace(page) < MAXALIGN(IndexTupleSize(entry)))
+		placement.kind = PLACEMENT_NO_ROOM;
+	else
+		placement.kind = PLACEMENT_ADD;
+	return placement;
+}
+
+/*
+ * Add an entry, whose place is `key`, to an exclusively locked leaf to which it
+ * belongs, with one record, if that changes nothing else there.  Returns what
+ * its placement was: with PLACEMENT_ADD and PLACEMENT_NONE the leaf
+ * has the entry now.  Calls comparators.
+ */
+static PlacementKind
+add_entry(const SwareSearchKey *key, Buffer buffer, IndexTuple entry)
+{
+	Placement	placement =
+		place_entry(key, BufferGetPage(buffer), entry);
+
+	if (placement.kind == PLACEMENT_ADD)
+		sware_wal_add_item(key->index, buffer, entry, placement.offset);
+	return placement.kind;
+}
+
+/*
  * Store an entry in a copy of a leaf, and return whether it had room.  If it
  * had not, nothing has changed.  The key is a prepared one, as in the following
  * functions.
@@ -74,26 +142,26 @@ typedef struct Insertion
 static bool
 store_entry(SwareSearchKey *key, Page page, IndexTuple entry)
 {
-	SwarePlacement placement;
+	Placement	placement;
 	ItemId		line_pointer;
 	IndexTuple	list;
 	IndexTuple	evicted;
 
 	sware_search_key_set_entry(key, entry);
-	placement = sware_place_entry(key, page, entry);
+	placement = place_entry(key, page, entry);
 	switch (placement.kind)
 	{
-		case SWARE_PLACEMENT_NONE:
+		case PLACEMENT_NONE:
 			return true;
 
-		case SWARE_PLACEMENT_NO_ROOM:
+		case PLACEMENT_NO_ROOM:
 			return false;
 
-		case SWARE_PLACEMENT_ADD:
+		case PLACEMENT_ADD:
 			sware_add_item(page, entry, placement.offset);
 			return true;
 
-		case SWARE_PLACEMENT_POSTING:
+		case PLACEMENT_POSTING:
 			line_pointer = PageGetItemId(page, placement.offset);
 			list = sware_page_tuple(page, placement.offset);
 			if (PageGetFreeSpace(page) < sware_leaf_tuple_key_size(list))
@@ -179,12 +247,12 @@ store_in_room(SwareSearchKey *key, Buffer buffer, IndexTuple *entries,
 	/* the usual case: one entry that changes nothing else */
 	if (count == 1)
 	{
-		SwarePlacementKind kind;
+		PlacementKind kind;
 
 		sware_search_key_set_entry(key, entries[0]);
-		kind = sware_add_entry(key, buffer, entries[0]);
-		if (kind != SWARE_PLACEMENT_POSTING)
-			return kind == SWARE_PLACEMENT_NO_ROOM ? 0 : 1;
+		kind = add_entry(key, buffer, entries[0]);
+		if (kind != PLACEMENT_POSTING)
+			return kind == PLACEMENT_NO_ROOM ? 0 : 1;
 	}
 
 	wal = sware_wal_begin(index);
@@ -466,4 +534,42 @@ sware_tree_insert_company(Relation index, Relation heap, IndexTuple *entries,
 	scattered->late = insertion.late + scattered->count;
 	end_insertion(&insertion);
 	return done;
+}
+
+/*
+ * Insert an entry at the expected leaf, if it belongs there and the leaf has
+ * room for it, and no other session has the leaf locked.  Returns whether the
+ * tree has the entry now.  If not, *seek says that it should go to the tree all
+ * the same, as sware_tree_insert_run does it: so the next ones can be expected
+ * there, or the leaf is split.
+ *
+ * The caller holds no content locks, and has checked the entry's size.  Calls
+ * comparators, and allocates in the current memory context.
+ */
+bool
+sware_tree_insert_expected(Relation index, IndexTuple entry, bool *seek)
+{
+	SwareSearchKey key;
+	SwareExpectation expectation;
+	PlacementKind kind;
+	Buffer		buffer;
+	bool		is_late;
+
+	sware_search_key_from_entry(&key, index, entry);
+	expectation = sware_try_expected_leaf(&key, &buffer);
+	*seek = expectation == SWARE_AT_UNKNOWN_LEAF;
+	if (expectation != SWARE_AT_EXPECTED_LEAF)
+		return false;
+
+	kind = add_entry(&key, buffer, entry);
+	*seek = kind == PLACEMENT_NO_ROOM || kind == PLACEMENT_POSTING;
+	is_late = !sware_page_is_rightmost(BufferGetPage(buffer));
+	sware_release_buffer(buffer);
+	if (*seek)
+	{
+		SWARE_FAULT_POINT("expected-leaf-full");
+		return false;
+	}
+	sware_count_tree_entry(index, is_late);
+	return true;
 }

@@ -135,16 +135,7 @@ lock_siblings(Relation index, SwareLink link, int level,
 	}
 
 	check_right_link(index, neighbors, opaque->right.block);
-	neighbors->right =
-		sware_read_linked(index, opaque->right, level, BUFFER_LOCK_EXCLUSIVE);
-	if (!BufferIsValid(neighbors->right) ||
-		!sware_links_equal(SwarePageGetOpaque(BufferGetPage(neighbors->right))
-						   ->left, link))
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("right sibling %u of block %u does not link back in index \"%s\"",
-						opaque->right.block, link.block,
-						RelationGetRelationName(index))));
+	neighbors->right = sware_lock_right_sibling(index, neighbors->page);
 	return true;
 }
 

@@ -31,8 +31,8 @@
  * link; InvalidBuffer if there is none.  The lock on the page keeps its right
  * sibling from being deleted.
  */
-static Buffer
-lock_right_sibling(Relation index, Buffer buffer)
+Buffer
+sware_lock_right_sibling(Relation index, Buffer buffer)
 {
 	SwarePageOpaque opaque = SwarePageGetOpaque(BufferGetPage(buffer));
 	Buffer		right;
@@ -174,7 +174,7 @@ sware_split(Relation index, Buffer buffer, SwareItems *items, int new_item,
 			sware_form_minus_infinity(sware_pivot_link(first_right));
 	}
 
-	old_right = lock_right_sibling(index, buffer);
+	old_right = sware_lock_right_sibling(index, buffer);
 	right = sware_allocate_buffer(index, &right_link.incarnation);
 	right_link.block = BufferGetBlockNumber(right);
 

@@ -20,6 +20,7 @@ extern void sware_split(Relation index, Buffer buffer, SwareItems *items,
 extern int	sware_find_split_point(Relation index, Page page, SwareItems *items,
 								   int new_item);
 extern Size sware_pivot_space(IndexTuple first_right);
+extern Buffer sware_lock_right_sibling(Relation index, Buffer buffer);
 extern void sware_insert_downlink(Relation index, Buffer left,
 								  SwareStack *stack);
 
