@@ -36,6 +36,7 @@
 
 #include "base/compat.h"
 #include "base/options.h"
+#include "inspect/relation.h"
 #include "inspect/sortedness.h"
 #include "inspect/survey.h"
 #include "keys/trust.h"
@@ -420,7 +421,6 @@ sware_examine_nbtree(PG_FUNCTION_ARGS)
 											  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext before = MemoryContextSwitchTo(own);
 	const char *problem;
-	TupleDesc	descriptor;
 	Datum		values[COLUMNS] = {0};
 	bool		nulls[COLUMNS];
 	Datum		result;
@@ -459,12 +459,8 @@ sware_examine_nbtree(PG_FUNCTION_ARGS)
 	if (problem)
 		values[0] = CStringGetTextDatum(problem);
 
-	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	Assert(descriptor->natts == COLUMNS);
-	descriptor = BlessTupleDesc(descriptor);
 	MemoryContextSwitchTo(before);
-	result = HeapTupleGetDatum(heap_form_tuple(descriptor, values, nulls));
+	result = sware_row_datum(fcinfo, COLUMNS, values, nulls);
 	MemoryContextDelete(own);
 	PG_RETURN_DATUM(result);
 }

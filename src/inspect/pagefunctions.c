@@ -71,20 +71,6 @@ add_link(Row *row, SwareLink link)
 	add_known(row, is_known, Int64GetDatum((int64) link.incarnation));
 }
 
-/* Make a row a value of the function's result type. */
-static Datum
-row_datum(FunctionCallInfo fcinfo, Row *row)
-{
-	TupleDesc	descriptor;
-
-	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	Assert(descriptor->natts == row->count);
-	descriptor = BlessTupleDesc(descriptor);
-	return HeapTupleGetDatum(
-							 heap_form_tuple(descriptor, row->values, row->nulls));
-}
-
 /* Open the index that is the first argument, for a superuser. */
 static Relation
 open_sware_index(FunctionCallInfo fcinfo, const char *function)
@@ -203,7 +189,7 @@ sware_metapage(PG_FUNCTION_ARGS)
 	add_value(&row, Int64GetDatum((int64) meta->sealedPages));
 	add_value(&row, block_array(meta->tails, SWARE_MAX_TAILS));
 	add_value(&row, block_array(meta->directory, meta->directoryPages));
-	PG_RETURN_DATUM(row_datum(fcinfo, &row));
+	return sware_row_datum(fcinfo, row.count, row.values, row.nulls);
 }
 
 /* Make an array of the names of a page's flags. */
@@ -321,7 +307,7 @@ sware_page_stats(PG_FUNCTION_ARGS)
 		add_value(&row, CStringGetTextDatum("new"));
 		while (row.count < PAGE_STATS_COLUMNS)
 			add_known(&row, false, (Datum) 0);
-		PG_RETURN_DATUM(row_datum(fcinfo, &row));
+		return sware_row_datum(fcinfo, row.count, row.values, row.nulls);
 	}
 
 	counts = count_page(index, (BlockNumber) block, page);
@@ -339,7 +325,7 @@ sware_page_stats(PG_FUNCTION_ARGS)
 			 opaque->left);
 	add_link(&row, opaque->right);
 	add_value(&row, flag_names(opaque->flags));
-	PG_RETURN_DATUM(row_datum(fcinfo, &row));
+	return sware_row_datum(fcinfo, row.count, row.values, row.nulls);
 }
 
 /* the name of the kind of an item of a tree page */

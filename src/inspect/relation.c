@@ -1,17 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * relation.c
- *	  Opening the index and the table that an SQL function looks into.
+ *	  Opening the index and the table that an SQL function looks into, and
+ *	  returning what it has found.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
+#include "funcapi.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
@@ -123,4 +126,17 @@ sware_close_target(SwareTarget *target)
 	sware_become_again(&target->caller);
 	index_close(target->index, target->lockmode);
 	table_close(target->heap, target->lockmode);
+}
+
+Datum
+sware_row_datum(FunctionCallInfo fcinfo, int columns, Datum *values,
+				bool *nulls)
+{
+	TupleDesc	descriptor;
+
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	Assert(descriptor->natts == columns);
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values,
+											 nulls));
 }

@@ -1,13 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * relation.h
- *	  Opening the index and the table that an SQL function looks into.
+ *	  Opening the index and the table that an SQL function looks into, and
+ *	  returning what it has found.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef SWARE_RELATION_H
 #define SWARE_RELATION_H
 
+#include "fmgr.h"
 #include "storage/lockdefs.h"
 #include "utils/rel.h"
 
@@ -29,5 +31,12 @@ extern bool sware_is_sware_index(Relation relation);
 extern void sware_refuse_partitioned(Relation relation);
 extern void sware_require_sware_index(Relation relation);
 extern void sware_refuse_other_temp(Relation relation);
+
+/*
+ * Make a row a value of the result type of an SQL function, which has this
+ * number of columns.
+ */
+extern Datum sware_row_datum(FunctionCallInfo fcinfo, int columns,
+							 Datum *values, bool *nulls);
 
 #endif							/* SWARE_RELATION_H */

@@ -38,6 +38,7 @@
 #include "utils/tuplesort.h"
 
 #include "base/compat.h"
+#include "inspect/relation.h"
 #include "inspect/sortedness.h"
 
 PG_FUNCTION_INFO_V1(sware_sortedness);
@@ -319,7 +320,6 @@ sware_sortedness(PG_FUNCTION_ARGS)
 	AttrNumber	number = get_attnum(RelationGetRelid(table), column);
 	SwareMeasurement measurement;
 	int64		distance;
-	TupleDesc	descriptor;
 	Datum		values[COLUMNS] = {0};
 	bool		nulls[COLUMNS] = {false, true, true, true, true};
 
@@ -352,10 +352,5 @@ sware_sortedness(PG_FUNCTION_ARGS)
 		nulls[1] = nulls[2] = nulls[3] = false;
 	}
 	relation_close(table, AccessShareLock);
-
-	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	Assert(descriptor->natts == COLUMNS);
-	PG_RETURN_DATUM(HeapTupleGetDatum(
-									  heap_form_tuple(BlessTupleDesc(descriptor), values, nulls)));
+	return sware_row_datum(fcinfo, COLUMNS, values, nulls);
 }

@@ -106,7 +106,6 @@ sware_stats(PG_FUNCTION_ARGS)
 	Oid			oid = PG_GETARG_OID(0);
 	Relation	index = try_relation_open(oid, AccessShareLock);
 	SwareStatistics statistics;
-	TupleDesc	descriptor;
 	Datum		values[COLUMNS] = {0};
 	bool		nulls[COLUMNS] = {0};
 
@@ -137,10 +136,5 @@ sware_stats(PG_FUNCTION_ARGS)
 			Int64GetDatum(statistics.counters[i]);
 	values[COLUMNS - 1] = TimestampTzGetDatum(statistics.since);
 	nulls[COLUMNS - 1] = statistics.since == 0;
-
-	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	Assert(descriptor->natts == COLUMNS);
-	PG_RETURN_DATUM(HeapTupleGetDatum(
-									  heap_form_tuple(BlessTupleDesc(descriptor), values, nulls)));
+	return sware_row_datum(fcinfo, COLUMNS, values, nulls);
 }
