@@ -191,8 +191,7 @@ check_uses(SwareCheck *check, Directory *directory)
 									"The slots %lld and %lld of the buffer's directory list it.",
 									(long long) uses[i - 1].slot, (long long) uses[i].slot);
 		if (uses[i].slot >= 0 || uses[i - 1].slot >= 0)
-			sware_report_corruption(
-									check->index, uses[i].block,
+			sware_report_corruption(check->index, uses[i].block,
 									"Slot %lld of the buffer's directory lists it, "
 									"and the metapage links to it.",
 									(long long) Max(uses[i].slot, uses[i - 1].slot));
@@ -239,11 +238,10 @@ check_sequences(SwareCheck *check, Directory *directory)
 		int32		age = (int32) (meta->nextSequence - sealed[i].sequence);
 
 		if (age <= 0)
-			sware_report_corruption(
-									check->index, sealed[i].page.block,
+			sware_report_corruption(check->index, sealed[i].page.block,
 									"Slot %u of the buffer's directory gives it the sequence number %u, "
-									"but the next one is %u.",
-									sealed[i].slot, sealed[i].sequence, meta->nextSequence);
+									"but the next one is %u.", sealed[i].slot,
+									sealed[i].sequence, meta->nextSequence);
 		if (i > 0 && sealed[i].sequence == sealed[i - 1].sequence)
 			sware_report_corruption(check->index, sealed[i].page.block,
 									"The slots %u and %u of the buffer's directory have the same sequence number.",

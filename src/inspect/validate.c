@@ -34,6 +34,10 @@ typedef struct PageItem
 	IndexTuple	tuple;
 } PageItem;
 
+/* Report a fault of an item. */
+#define report(item, ...) \
+	sware_report_corruption((item)->index, (item)->block, __VA_ARGS__)
+
 /*
  * Copy a page, whatever it holds, under a share lock.  The caller knows that
  * the block exists.
@@ -79,7 +83,8 @@ validate_kind(Relation index, BlockNumber block, Page page)
 			break;
 	}
 	if (!level_is_possible)
-		sware_report_corruption(index, block, "A page of kind %u is on level %u.",
+		sware_report_corruption(index, block,
+								"A page of kind %u is on level %u.",
 								opaque->kind, opaque->level);
 	if ((opaque->flags & ~known_flags) != 0 || opaque->unused1 != 0 ||
 		opaque->unused2 != 0)
@@ -99,7 +104,8 @@ validate_tree_frame(Relation index, BlockNumber block, Page page)
 	if (opaque->left.block == block || opaque->right.block == block ||
 		opaque->left.block == SWARE_METAPAGE ||
 		opaque->right.block == SWARE_METAPAGE)
-		sware_report_corruption(index, block, "The siblings are blocks %u and %u.",
+		sware_report_corruption(index, block,
+								"The siblings are blocks %u and %u.",
 								opaque->left.block, opaque->right.block);
 	if ((opaque->flags & SWARE_INCOMPLETE_SPLIT) != 0 &&
 		sware_page_is_rightmost(page))
@@ -107,7 +113,8 @@ validate_tree_frame(Relation index, BlockNumber block, Page page)
 								"The rightmost page of level %u is marked as incompletely split.",
 								opaque->level);
 	if ((lower - SizeOfPageHeaderData) % sizeof(ItemIdData) != 0)
-		sware_report_corruption(index, block, "The line pointer array ends at %u.", lower);
+		sware_report_corruption(index, block,
+								"The line pointer array ends at %u.", lower);
 }
 
 /* Check the frame of a live buffer or directory page. */
@@ -122,17 +129,16 @@ validate_buffer_frame(Relation index, BlockNumber block, Page page)
 
 	if ((!has_seal && sware_link_is_valid(opaque->left)) ||
 		sware_link_is_valid(opaque->right))
-		sware_report_corruption(
-								index, block,
+		sware_report_corruption(index, block,
 								"A page of kind %u has siblings, blocks %u and %u.",
 								opaque->kind, opaque->left.block,
 								opaque->right.block);
 	if (header->pd_upper != header->pd_special ||
 		header->pd_lower != MAXALIGN(header->pd_lower))
-		sware_report_corruption(
-								index, block,
+		sware_report_corruption(index, block,
 								"A page of kind %u has data up to %u and from %u on.",
-								opaque->kind, header->pd_lower, header->pd_upper);
+								opaque->kind, header->pd_lower,
+								header->pd_upper);
 }
 
 /*
@@ -150,12 +156,12 @@ sware_validate_frame(Relation index, BlockNumber block, Page page)
 		sware_report_corruption(index, block,
 								"The special space starts at %u, not at %u.",
 								header->pd_special,
-								(unsigned) (BLCKSZ -
-											sizeof(SwarePageOpaqueData)));
+								(unsigned) (BLCKSZ - sizeof(SwarePageOpaqueData)));
 	sware_check_page(index, block, page);
 
 	if (PageGetPageLayoutVersion(page) != PG_PAGE_LAYOUT_VERSION)
-		sware_report_corruption(index, block, "The page has layout version %u.",
+		sware_report_corruption(index, block,
+								"The page has layout version %u.",
 								PageGetPageLayoutVersion(page));
 	if (block == SWARE_METAPAGE)
 		return;
@@ -185,26 +191,22 @@ validate_line_pointer(PageItem *item, Page page)
 		length != MAXALIGN(length) ||
 		length < sizeof(IndexTupleData) ||
 		start + length > ((PageHeader) page)->pd_special)
-		sware_report_corruption(item->index, item->block,
-								"Line pointer %u is damaged: offset %u, length %u, flags %u.",
-								item->offset, start, length,
-								(unsigned) line_pointer->lp_flags);
+		report(item,
+			   "Line pointer %u is damaged: offset %u, length %u, flags %u.",
+			   item->offset, start, length, (unsigned) line_pointer->lp_flags);
 
 	item->tuple = (IndexTuple) PageGetItem(page, line_pointer);
 	if (IndexTupleSize(item->tuple) != length)
-		sware_report_corruption(
-								item->index, item->block,
-								"Item %u has %zu bytes, but its line pointer says %u.",
-								item->offset, (Size) IndexTupleSize(item->tuple), length);
+		report(item, "Item %u has %zu bytes, but its line pointer says %u.",
+			   item->offset, (Size) IndexTupleSize(item->tuple), length);
 }
 
 /* Report that a column does not fit into its item. */
 static void
 report_column(PageItem *item, int column)
 {
-	sware_report_corruption(item->index, item->block,
-							"Column %d of item %u does not fit into the item.",
-							column, item->offset);
+	report(item, "Column %d of item %u does not fit into the item.", column,
+		   item->offset);
 }
 
 /*
@@ -219,9 +221,8 @@ validate_varlena(PageItem *item, int column, char *start, Size room)
 	if (room < 1)
 		report_column(item, column);
 	if (VARATT_IS_EXTERNAL(start))
-		sware_report_corruption(item->index, item->block,
-								"Column %d of item %u is stored out of line.",
-								column, item->offset);
+		report(item, "Column %d of item %u is stored out of line.", column,
+			   item->offset);
 	if (VARATT_IS_1B(start))
 		size = VARSIZE_1B(start);
 	else
@@ -246,9 +247,9 @@ validate_varlena(PageItem *item, int column, char *start, Size room)
 			 method != TOAST_LZ4_COMPRESSION_ID) ||
 			!AllocSizeIsValid(VARDATA_COMPRESSED_GET_EXTSIZE(start) +
 							  VARHDRSZ))
-			sware_report_corruption(item->index, item->block,
-									"Column %d of item %u is not compressed in a known way.",
-									column, item->offset);
+			report(item,
+				   "Column %d of item %u is not compressed in a known way.",
+				   column, item->offset);
 	}
 	return size;
 }
@@ -268,8 +269,7 @@ validate_columns(PageItem *item, int columns, Size end)
 	bool		has_variable = false;
 
 	if (position > end)
-		sware_report_corruption(item->index, item->block,
-								"Item %u ends within its header.", item->offset);
+		report(item, "Item %u ends within its header.", item->offset);
 
 	for (int i = 0; i < columns; i++)
 	{
@@ -309,11 +309,9 @@ validate_columns(PageItem *item, int columns, Size end)
 	if (MAXALIGN(position) != end ||
 		has_null != (IndexTupleHasNulls(tuple) != 0) ||
 		has_variable != (IndexTupleHasVarwidths(tuple) != 0))
-		sware_report_corruption(
-								item->index, item->block,
-								"Item %u does not hold the columns it should: "
-								"%d columns end at %zu, not at %zu, flags 0x%04x.",
-								item->offset, columns, position, end, tuple->t_info);
+		report(item, "Item %u does not hold the columns it should: "
+			   "%d columns end at %zu, not at %zu, flags 0x%04x.",
+			   item->offset, columns, position, end, tuple->t_info);
 }
 
 /* Check a high key or downlink. */
@@ -333,32 +331,27 @@ validate_pivot(PageItem *item, bool is_downlink)
 		columns > key_columns ||
 		(columns == 0) != first_downlink ||
 		(sware_pivot_has_tid(tuple) && columns != key_columns))
-		sware_report_corruption(
-								item->index, item->block,
-								"Item %u is no %s: %d columns, flags 0x%04x and 0x%04x.",
-								item->offset, is_downlink ? "downlink" : "high key",
-								columns, tuple->t_info,
-								ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid));
+		report(item, "Item %u is no %s: %d columns, flags 0x%04x and 0x%04x.",
+			   item->offset, is_downlink ? "downlink" : "high key", columns,
+			   tuple->t_info,
+			   ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid));
 
 	fields = ((sware_pivot_has_tid(tuple) ? 1 : 0) + (is_downlink ? 1 : 0)) *
 		SWARE_PIVOT_FIELD_SIZE;
 	if (IndexTupleSize(tuple) < sizeof(IndexTupleData) + fields)
-		sware_report_corruption(item->index, item->block,
-								"Item %u is too small: %zu bytes.",
-								item->offset, (Size) IndexTupleSize(tuple));
+		report(item, "Item %u is too small: %zu bytes.", item->offset,
+			   (Size) IndexTupleSize(tuple));
 	validate_columns(item, columns, IndexTupleSize(tuple) - fields);
 
 	if (sware_pivot_has_tid(tuple) &&
 		!ItemPointerIsValid(sware_pivot_tid(tuple)))
-		sware_report_corruption(item->index, item->block,
-								"Item %u has no valid TID.", item->offset);
+		report(item, "Item %u has no valid TID.", item->offset);
 	if (is_downlink &&
 		(sware_pivot_link(tuple).block == SWARE_METAPAGE ||
 		 sware_pivot_link(tuple).block == InvalidBlockNumber ||
 		 sware_pivot_link(tuple).block == item->block))
-		sware_report_corruption(item->index, item->block,
-								"Downlink %u leads to block %u.",
-								item->offset, sware_pivot_link(tuple).block);
+		report(item, "Downlink %u leads to block %u.", item->offset,
+			   sware_pivot_link(tuple).block);
 }
 
 /* Check the TIDs of an entry or a posting list. */
@@ -369,12 +362,11 @@ validate_tids(PageItem *item, ItemPointer tids, int count)
 	{
 		if (!ItemPointerIsValid(&tids[i]) ||
 			!BlockNumberIsValid(ItemPointerGetBlockNumberNoCheck(&tids[i])))
-			sware_report_corruption(item->index, item->block,
-									"TID %d of item %u is not valid.", i + 1, item->offset);
+			report(item, "TID %d of item %u is not valid.", i + 1,
+				   item->offset);
 		if (i > 0 && ItemPointerCompare(&tids[i - 1], &tids[i]) >= 0)
-			sware_report_corruption(item->index, item->block,
-									"TID %d of item %u is not above the one before it.",
-									i + 1, item->offset);
+			report(item, "TID %d of item %u is not above the one before it.",
+				   i + 1, item->offset);
 	}
 }
 
@@ -404,12 +396,10 @@ validate_posting_list(PageItem *item)
 		key_size > size ||
 		MAXALIGN(key_size + count * sizeof(ItemPointerData)) != size ||
 		columns != IndexRelationGetNumberOfKeyAttributes(item->index))
-		sware_report_corruption(
-								item->index, item->block,
-								"Item %u is no posting list: %zu bytes, %d TIDs at %zu, "
-								"flags 0x%04x and 0x%04x.",
-								item->offset, size, count, key_size, tuple->t_info,
-								ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid));
+		report(item, "Item %u is no posting list: %zu bytes, %d TIDs at %zu, "
+			   "flags 0x%04x and 0x%04x.", item->offset, size, count, key_size,
+			   tuple->t_info,
+			   ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid));
 	validate_columns(item, columns, key_size);
 	validate_tids(item, sware_posting_tids(tuple), count);
 }
@@ -472,7 +462,8 @@ sware_validate_page(Relation index, BlockNumber block, Page page)
 		{
 			if (taken[i])
 				sware_report_corruption(index, block,
-										"Item %u overlaps another item.", offset);
+										"Item %u overlaps another item.",
+										offset);
 			taken[i] = true;
 		}
 	}
@@ -507,10 +498,10 @@ sware_validate_buffer_entries(Relation index, BlockNumber block, Page page)
 		size = IndexTupleSize(item.tuple);
 		if (size < sizeof(IndexTupleData) || size != MAXALIGN(size) ||
 			size > SWARE_MAX_ENTRY_SIZE || start + size > end)
-			sware_report_corruption(
-									index, block,
+			sware_report_corruption(index, block,
 									"Item %u, at byte %zu, is no entry: %zu bytes, flags 0x%04x.",
-									item.offset, start, size, item.tuple->t_info);
+									item.offset, start, size,
+									item.tuple->t_info);
 		validate_entry(&item);
 		start += size;
 	}
@@ -532,9 +523,9 @@ sware_validate_slots(Relation index, BlockNumber block, Page page)
 			slot->page.block == SWARE_METAPAGE || slot->page.block == block ||
 			!sware_link_is_valid(slot->page) || slot->entries == 0 ||
 			slot->entries > MAX_BUFFER_ENTRIES)
-			sware_report_corruption(
-									index, block,
+			sware_report_corruption(index, block,
 									"Slot %d is damaged: block %u, state %u, %u entries.",
-									i, slot->page.block, slot->state, slot->entries);
+									i, slot->page.block, slot->state,
+									slot->entries);
 	}
 }
