@@ -9,6 +9,7 @@
 
 #include "utils/memutils.h"
 
+#include "base/growth.h"
 #include "cursor/bufferbatch.h"
 #include "layout/tuple.h"
 
@@ -258,15 +259,8 @@ sware_batch_add(SwareBufferBatch *batch, const SwareBufferedEntry *found,
 	SwareBufferedEntry *added;
 
 	if (batch->count == batch->allocated)
-	{
-		batch->allocated = Max(2 * batch->allocated, FIRST_ALLOCATED);
-		batch->entries =
-			batch->entries == NULL ?
-			MemoryContextAlloc(batch->context,
-							   batch->allocated * sizeof(SwareBufferedEntry)) :
-			repalloc(batch->entries,
-					 batch->allocated * sizeof(SwareBufferedEntry));
-	}
+		sware_grow(batch->entries, batch->allocated, FIRST_ALLOCATED,
+				   batch->context);
 	added = &batch->entries[batch->count];
 	*added = *found;
 	added->item.entry = copy_entry(batch, found->item.entry);

@@ -14,6 +14,7 @@
 
 #include "miscadmin.h"
 
+#include "base/growth.h"
 #include "cursor/buffermarks.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
@@ -34,13 +35,7 @@ sware_dead_entries_add(SwareDeadEntries *dead, ItemPointer tid,
 					   const SwareEntrySource *source, MemoryContext context)
 {
 	if (dead->count == dead->allocated)
-	{
-		dead->allocated = Max(2 * dead->allocated, FIRST_ALLOCATED);
-		dead->entries = dead->entries == NULL ?
-			MemoryContextAlloc(context,
-							   dead->allocated * sizeof(SwareDeadEntry)) :
-			repalloc(dead->entries, dead->allocated * sizeof(SwareDeadEntry));
-	}
+		sware_grow(dead->entries, dead->allocated, FIRST_ALLOCATED, context);
 	dead->entries[dead->count].tid = *tid;
 	dead->entries[dead->count].source = *source;
 	dead->count++;

@@ -42,14 +42,13 @@ typedef struct CheckedRun
 	IndexTuple	entry;			/* last entry of the page */
 } CheckedRun;
 
-/* The metapage and the slots of the directory that are not free. */
+/* The metapage, and the pages that the directory lists, as they were sealed. */
 typedef struct Directory
 {
 	PGAlignedBlock metapage;
 	SwareMetaPage meta;
 	SwareListedPage *slots;
 	int			slotCount;
-	int			slotsAllocated;
 } Directory;
 
 /* Check the metapage's numbers of pages and slots. */
@@ -86,24 +85,6 @@ copy_directory_page(SwareCheck *check, SwareLink link, Page copy)
 	sware_validate_slots(check->index, link.block, copy);
 }
 
-/* Add a slot that is not free to the copy of the directory. */
-static void
-add_slot(Directory *directory, const SwareSlot *slot, uint32 number)
-{
-	SwareListedPage listed = {slot->page, slot->sequence, number, slot->state,
-	slot->entries, slot->isSorted};
-
-	if (directory->slotCount == directory->slotsAllocated)
-	{
-		directory->slotsAllocated = Max(directory->slotsAllocated * 2, 512);
-		directory->slots = directory->slots == NULL ?
-			palloc(directory->slotsAllocated * sizeof(SwareListedPage)) :
-			repalloc_huge(directory->slots,
-						  directory->slotsAllocated * sizeof(SwareListedPage));
-	}
-	directory->slots[directory->slotCount++] = listed;
-}
-
 /*
  * Copy the metapage and the slots, and check the pages that have them.  Returns
  * false if the directory has changed meanwhile.
@@ -117,21 +98,16 @@ try_copy_directory(SwareCheck *check, Directory *directory)
 	sware_check_copy_metapage(check, directory->metapage.data);
 	check_metapage(check, meta);
 	directory->meta = meta;
-	directory->slotCount = 0;
 	for (uint32 i = 0; i < meta->directoryPages; i++)
 	{
 		PGAlignedBlock copy;
 
 		copy_directory_page(check, meta->directory[i], copy.data);
-		for (int j = 0; j < sware_slot_count(copy.data); j++)
-		{
-			SwareSlot  *slot = sware_slot(copy.data, j);
-
-			if (slot->state != SWARE_SLOT_FREE)
-				add_slot(directory, slot, sware_first_slot(i) + j);
-		}
 	}
 	check->block = InvalidBlockNumber;
+	directory->slotCount = sware_buffer_list_pages(check->index,
+												   SWARE_SLOT_FREE,
+												   &directory->slots);
 	sware_buffer_read_state(check->index, &state);
 	return state.version == meta->directoryVersion;
 }
@@ -444,9 +420,13 @@ sware_check_buffer(SwareCheck *check)
 		if (sware_link_is_valid(directory.meta->tails[i]))
 			check_open_page(check, directory.meta->tails[i]);
 	}
-	sware_sort_listed_pages(directory.slots, directory.slotCount);
 	for (int i = 0; i < directory.slotCount; i++)
-		check_listed_page(check, &directory, &directory.slots[i], &run);
+	{
+		/* the directory may have grown since the metapage was copied */
+		if ((uint32) sware_page_of_slot(directory.slots[i].slot) <
+			directory.meta->directoryPages)
+			check_listed_page(check, &directory, &directory.slots[i], &run);
+	}
 
 	check->block = InvalidBlockNumber;
 	MemoryContextSwitchTo(outer);

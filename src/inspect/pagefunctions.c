@@ -500,56 +500,35 @@ sware_page_items(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* Add a row about a buffer page; `number` is its slot's, -1 if it has none. */
+/* Add a row about a buffer page, which may have no slot. */
 static void
-put_buffer_page(ReturnSetInfo *result, const SwareSlot *slot, int64 number)
+put_buffer_page(ReturnSetInfo *result, const SwareListedPage *listed,
+				bool has_slot)
 {
 	Row			row = {0};
 
-	add_link(&row, slot->page);
-	add_value(&row, CStringGetTextDatum(number < 0 ? "open" :
-										slot->state == SWARE_SLOT_SEALED ? "sealed" : "retired"));
-	add_value(&row, Int32GetDatum(slot->entries));
-	add_known(&row, number >= 0, Int64GetDatum(number));
-	add_known(&row, number >= 0, Int64GetDatum((int64) slot->sequence));
+	add_link(&row, listed->page);
+	add_value(&row, CStringGetTextDatum(!has_slot ? "open" :
+										listed->state == SWARE_SLOT_SEALED ? "sealed" : "retired"));
+	add_value(&row, Int32GetDatum(listed->entries));
+	add_known(&row, has_slot, Int64GetDatum(listed->slot));
+	add_known(&row, has_slot, Int64GetDatum((int64) listed->sequence));
 	put_row(result, &row);
-}
-
-/*
- * Add rows about the pages that a directory page lists; `first` is the number
- * of its first slot.
- */
-static void
-put_directory_page(ReturnSetInfo *result, Relation index, SwareLink link,
-				   int64 first)
-{
-	PGAlignedBlock copy;
-	Buffer		buffer =
-		sware_read_directory_page(index, link, BUFFER_LOCK_SHARE);
-
-	memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
-	sware_release_buffer(buffer);
-	for (int i = 0; i < sware_slot_count(copy.data); i++)
-	{
-		SwareSlot  *slot = sware_slot(copy.data, i);
-
-		if (slot->state != SWARE_SLOT_FREE)
-			put_buffer_page(result, slot, first + i);
-	}
 }
 
 /* Add a row about an open page, if it still is one. */
 static void
 put_open_page(ReturnSetInfo *result, Relation index, SwareLink link)
 {
-	SwareSlot	slot = {.page = link};
+	SwareListedPage listed = {.page = link};
 	PGAlignedBlock copy;
 
 	if (!sware_copy_buffer_page(index, link, copy.data) ||
 		sware_buffer_page_is_sealed(copy.data))
 		return;
-	slot.entries = sware_validate_buffer_entries(index, link.block, copy.data);
-	put_buffer_page(result, &slot, -1);
+	listed.entries =
+		sware_validate_buffer_entries(index, link.block, copy.data);
+	put_buffer_page(result, &listed, false);
 }
 
 /*
@@ -564,7 +543,7 @@ sware_buffer_pages(PG_FUNCTION_ARGS)
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	Relation	index;
 	SwareBufferState state;
-	SwareLink  *links;
+	SwareListedPage *pages;
 	int			count;
 
 	index = open_sware_index(fcinfo, "sware_buffer_pages");
@@ -573,12 +552,9 @@ sware_buffer_pages(PG_FUNCTION_ARGS)
 	sware_buffer_read_state(index, &state);
 	for (int i = 0; i < state.tailCount; i++)
 		put_open_page(result, index, state.tails[i]);
-	count = sware_buffer_directory(index, &links);
+	count = sware_buffer_list_pages(index, SWARE_SLOT_FREE, &pages);
 	for (int i = 0; i < count; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		put_directory_page(result, index, links[i], sware_first_slot(i));
-	}
+		put_buffer_page(result, &pages[i], true);
 	relation_close(index, AccessShareLock);
 	return (Datum) 0;
 }

@@ -38,6 +38,7 @@
 #include "utils/tuplesort.h"
 
 #include "base/compat.h"
+#include "base/growth.h"
 #include "inspect/relation.h"
 #include "inspect/sortedness.h"
 
@@ -73,8 +74,6 @@ void
 sware_begin_measurement(SwareMeasurement *measurement)
 {
 	memset(measurement, 0, sizeof(*measurement));
-	measurement->allocated = 1024;
-	measurement->lasts = palloc(measurement->allocated * sizeof(int64));
 }
 
 void
@@ -103,12 +102,8 @@ sware_measure_row(SwareMeasurement *measurement, int64 number)
 	if (low == measurement->inOrder)
 	{
 		if (measurement->inOrder == measurement->allocated)
-		{
-			measurement->allocated *= 2;
-			measurement->lasts =
-				repalloc_huge(measurement->lasts,
-							  measurement->allocated * sizeof(int64));
-		}
+			sware_grow(measurement->lasts, measurement->allocated, 1024,
+					   CurrentMemoryContext);
 		measurement->inOrder++;
 	}
 	measurement->lasts[low] = number;

@@ -17,6 +17,7 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+#include "base/growth.h"
 #include "inspect/survey.h"
 
 /* blocks at the end of a table that tell how many rows a transaction inserts */
@@ -120,13 +121,8 @@ static SwareSample *
 new_sample(SwareSurvey *survey)
 {
 	if (survey->count == survey->allocated)
-	{
-		survey->allocated = Max(1024, survey->allocated * 2);
-		survey->samples = survey->samples == NULL ?
-			palloc(survey->allocated * sizeof(SwareSample)) :
-			repalloc_huge(survey->samples,
-						  survey->allocated * sizeof(SwareSample));
-	}
+		sware_grow(survey->samples, survey->allocated, 1024,
+				   CurrentMemoryContext);
 	return &survey->samples[survey->count++];
 }
 

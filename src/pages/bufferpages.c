@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "base/growth.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
@@ -137,18 +138,11 @@ compare_sequences(const void *a, const void *b)
 	return difference < 0 ? -1 : difference > 0;
 }
 
-/* Sort listed pages, if there are any, in the order of sealing. */
-void
-sware_sort_listed_pages(SwareListedPage *pages, int count)
-{
-	if (count > 1)
-		qsort(pages, count, sizeof(SwareListedPage), compare_sequences);
-}
-
 /*
  * Get the buffer pages that the directory lists in a state (SWARE_SLOT_SEALED
- * or SWARE_SLOT_RETIRED), in the order of sealing, in the current memory
- * context; *pages is NULL if there are none.  Returns their number.
+ * or SWARE_SLOT_RETIRED), or in any one (SWARE_SLOT_FREE), in the order of
+ * sealing, in the current memory context; *pages is NULL if there are none.
+ * Returns their number.
  *
  * The directory can change meanwhile, so readers compare its version
  * afterwards.  A flusher need not: no other backend retires pages while it has
@@ -179,28 +173,23 @@ sware_buffer_list_pages(Relation index, uint16 state, SwareListedPage **pages)
 			SwareSlot  *slot = sware_slot(copy.data, j);
 			SwareListedPage *listed;
 
-			if (slot->state != state)
+			if (slot->state == SWARE_SLOT_FREE ||
+				(state != SWARE_SLOT_FREE && slot->state != state))
 				continue;
 			if (count == allocated)
-			{
-				allocated = Max(allocated * 2, 512);
-				if (*pages == NULL)
-					*pages = palloc(allocated * sizeof(SwareListedPage));
-				else
-					*pages = repalloc_huge(*pages, allocated *
-										   sizeof(SwareListedPage));
-			}
+				sware_grow(*pages, allocated, 512, CurrentMemoryContext);
 			listed = &(*pages)[count++];
 			listed->page = slot->page;
 			listed->sequence = slot->sequence;
 			listed->slot = sware_first_slot(i) + j;
-			listed->state = state;
+			listed->state = slot->state;
 			listed->entries = slot->entries;
 			listed->isSorted = slot->isSorted;
 		}
 	}
 	pfree(links);
-	sware_sort_listed_pages(*pages, count);
+	if (count > 1)
+		qsort(*pages, count, sizeof(SwareListedPage), compare_sequences);
 	return count;
 }
 

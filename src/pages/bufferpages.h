@@ -70,7 +70,6 @@ extern void sware_report_buffer_entry(Relation index, BlockNumber block,
 									  Size offset);
 extern Buffer sware_read_directory_page(Relation index, SwareLink link,
 										int lockmode);
-extern void sware_sort_listed_pages(SwareListedPage *pages, int count);
 extern int	sware_buffer_directory(Relation index, SwareLink **links);
 
 /* Is a page the buffer page that a link means?  The caller holds a lock. */

@@ -24,6 +24,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "base/growth.h"
 #include "keys/entry.h"
 #include "keys/entryform.h"
 #include "layout/tuple.h"
@@ -213,15 +214,8 @@ reserve(SwareEntrySort *sort, Size size)
 		sort->count >= FIRST_ENTRIES)
 		write_portion(sort);
 	if (unlikely(sort->count == sort->allocated))
-	{
-		sort->allocated = Max(sort->allocated * 2, FIRST_ENTRIES);
-		sort->entries =
-			sort->entries == NULL ?
-			MemoryContextAlloc(sort->context,
-							   sort->allocated * sizeof(IndexTuple)) :
-			repalloc_huge(sort->entries,
-						  sort->allocated * sizeof(IndexTuple));
-	}
+		sware_grow(sort->entries, sort->allocated, FIRST_ENTRIES,
+				   sort->context);
 	if (unlikely(sort->roomLeft < size))
 	{
 		sort->room = MemoryContextAlloc(sort->context, PIECE_SIZE);

@@ -10,6 +10,7 @@
 #include "utils/memutils.h"
 
 #include "base/faultpoint.h"
+#include "base/growth.h"
 #include "layout/tuple.h"
 #include "sort/sorter.h"
 #include "staging/stagedruns.h"
@@ -180,14 +181,7 @@ install(SwareStaging *staging, int unmerged, SwareStagedRun run,
 	SwareSortItem *items = run.items;
 
 	if (runs->allocated == unmerged)
-	{
-		int			allocated = Max(2 * runs->allocated, 4);
-		Size		size = allocated * sizeof(SwareStagedRun);
-
-		runs->runs = runs->runs ? repalloc(runs->runs, size) :
-			MemoryContextAlloc(sware_chain_context(), size);
-		runs->allocated = allocated;
-	}
+		sware_grow(runs->runs, runs->allocated, 4, sware_chain_context());
 	run.items = MemoryContextAllocHuge(sware_chain_context(), run_size(&run));
 	memcpy(run.items, items, run_size(&run));
 

@@ -21,6 +21,7 @@
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 
+#include "base/growth.h"
 #include "base/options.h"
 #include "keys/entry.h"
 #include "keys/trust.h"
@@ -227,8 +228,6 @@ make_staging(Relation index)
 {
 	uint64		incarnation = sware_cache(index)->indexIncarnation;
 	SwareKeyDescription *key = sware_describe_key(index);
-	SwareStagedSegment *segments =
-		MemoryContextAlloc(sware_chain_context(), sizeof(SwareStagedSegment));
 	SwareStaging *staging;
 
 	if (stagings == NULL)
@@ -249,8 +248,6 @@ make_staging(Relation index)
 		index->rd_rel->relpersistence == RELPERSISTENCE_TEMP;
 	staging->index = staging->owner = RelationGetRelid(index);
 	staging->key = key;
-	staging->segmentsAllocated = 1;
-	staging->segments = segments;
 	return staging;
 }
 
@@ -326,13 +323,8 @@ begin_segment(SwareStaging *staging)
 		return;
 
 	if (staging->segmentCount == staging->segmentsAllocated)
-	{
-		int			allocated = staging->segmentsAllocated * 2;
-
-		staging->segments = repalloc(staging->segments,
-									 allocated * sizeof(SwareStagedSegment));
-		staging->segmentsAllocated = allocated;
-	}
+		sware_grow(staging->segments, staging->segmentsAllocated, 1,
+				   sware_chain_context());
 	segment = &staging->segments[staging->segmentCount++];
 	segment->subtransaction = current;
 	segment->start = sware_chain_end(&staging->entries);

@@ -24,6 +24,7 @@
 
 #include "base/compat.h"
 #include "base/faultpoint.h"
+#include "base/growth.h"
 #include "keys/entry.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
@@ -334,11 +335,8 @@ static void
 note_sorted_page(SwareMetPages *pages, SwareLink link)
 {
 	if (pages->count == pages->allocated)
-	{
-		pages->allocated *= 2;
-		pages->links = repalloc_huge(pages->links,
-									 pages->allocated * sizeof(SwareLink));
-	}
+		sware_grow(pages->links, pages->allocated, 16,
+				   GetMemoryChunkContext(pages->links));
 	pages->links[pages->count++] = link;
 }
 
