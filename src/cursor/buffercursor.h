@@ -31,10 +31,10 @@
 #include "cursor/buffermarks.h"
 #include "cursor/bufferview.h"
 #include "cursor/listreader.h"
-#include "cursor/savedentry.h"
 #include "cursor/scanfilter.h"
 #include "cursor/visibility.h"
 #include "layout/page.h"
+#include "tree/border.h"
 
 /*
  * Entries that may be wanted, of a page or of staging, each in MAXALIGN(its

@@ -26,27 +26,6 @@
 #include "pages/pageaccess.h"
 #include "tree/tree.h"
 
-/* Set up a scan that has read nothing. */
-static void
-init(SwareScan *scan)
-{
-	scan->mode = SWARE_SCAN_UNDECIDED;
-	scan->seesLaterRows = false;
-	scan->state = SWARE_CURSOR_UNPOSITIONED;
-	scan->isSought = false;
-	scan->lastIsInLeaf = false;
-	scan->last = NULL;
-	scan->saved.tuple = NULL;
-	scan->saved.size = 0;
-	scan->bufferPin = InvalidBuffer;
-	scan->usesBuffer = false;
-	scan->claim = NULL;
-	scan->markMode = SWARE_SCAN_UNDECIDED;
-	scan->markState = SWARE_CURSOR_UNPOSITIONED;
-	scan->marked.tuple = NULL;
-	scan->marked.size = 0;
-}
-
 static inline void
 unpin_buffer_page(SwareScan *scan)
 {
@@ -67,11 +46,12 @@ sware_scan_begin(Relation index, int key_count, SwareBeforePage before_page)
 	IndexScanDesc descriptor = RelationGetIndexScan(index, key_count, 0);
 	SwareScan  *scan = palloc(sizeof(SwareScan));
 
+	/* nothing has been read, and the cursors are large */
+	memset(scan, 0, offsetof(SwareScan, buffer));
 	scan->scan = descriptor;
 	scan->context = CurrentMemoryContext;
 	sware_visibility_init(&scan->visibility, descriptor, CurrentMemoryContext);
 	sware_tree_cursor_init(&scan->tree, descriptor, before_page);
-	init(scan);
 	descriptor->xs_itupdesc = RelationGetDescr(index);
 	descriptor->parallel_scan = NULL;	/* PostgreSQL sets it afterwards */
 	descriptor->opaque = scan;

@@ -30,7 +30,6 @@
 #include "access/sdir.h"
 
 #include "cursor/buffercursor.h"
-#include "cursor/savedentry.h"
 #include "cursor/visibility.h"
 #include "records/recordcache.h"
 #include "tree/treescan.h"
@@ -94,8 +93,8 @@ typedef struct SwareScan
 	SwareSavedEntry marked;
 
 	bool		usesBuffer;		/* has `buffer` been set up? */
-	SwareBufferCursor buffer;
-	SwareTreeCursor tree;		/* last, because it is large */
+	SwareBufferCursor buffer;	/* the large ones come last */
+	SwareTreeCursor tree;
 } SwareScan;
 
 /*

@@ -431,6 +431,13 @@ leaf_tuple_at(const void *source, int offset)
 	return sware_page_tuple((Page) source, offset);
 }
 
+/* The tuple with an index of an array. */
+static inline IndexTuple
+array_tuple_at(const void *source, int i)
+{
+	return ((const IndexTuple *) source)[i];
+}
+
 /* an internal page whose pivots are searched */
 typedef struct PivotSource
 {
@@ -458,6 +465,18 @@ sware_search_leaf(const SwareSearchKey *key, Page page,
 				  OffsetNumber first, OffsetNumber last)
 {
 	return sware_search(key, leaf_tuple_at, page, first, last + 1, false);
+}
+
+/*
+ * The first of the tuples from..to-1 of an array, which are in order, that is
+ * not before the place, or if `behind_equal`, that is behind it; `to` if there
+ * is none.
+ */
+int
+sware_search_array(const SwareSearchKey *key, const IndexTuple *tuples,
+				   int from, int to, bool behind_equal)
+{
+	return sware_search(key, array_tuple_at, tuples, from, to, behind_equal);
 }
 
 /*

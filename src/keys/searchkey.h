@@ -96,6 +96,9 @@ extern int	sware_compare_columns(Relation index, IndexTuple a, IndexTuple b,
 extern int	sware_compare_entries(Relation index, IndexTuple a, IndexTuple b);
 extern OffsetNumber sware_search_leaf(const SwareSearchKey *key, Page page,
 									  OffsetNumber first, OffsetNumber last);
+extern int	sware_search_array(const SwareSearchKey *key,
+							   const IndexTuple *tuples, int from, int to,
+							   bool behind_equal);
 extern OffsetNumber sware_search_internal(const SwareSearchKey *key,
 										  BlockNumber block, Page page);
 

@@ -34,6 +34,11 @@
  */
 static bool is_unseen = false;
 
+/* what sware_statement is at first */
+static const SwareStatement no_statement = {
+	.earliestCommand = InvalidCommandId
+};
+
 /* the hooks that were installed before, or the server's own functions */
 static ExecutorRun_hook_type next_executor_run;
 static ExecutorFinish_hook_type next_executor_finish;
@@ -63,13 +68,7 @@ transaction_event(XactEvent event, void *argument)
 			sware_staging_transaction_ends();
 			sware_uses_foreign_tables = false;
 			if (is_unseen)
-			{
-				sware_statement.kind = SWARE_STATEMENT_UNKNOWN;
-				sware_statement.isSmall = false;
-				sware_statement.level = SWARE_NO_STATEMENT;
-				sware_statement.earliestCommand = InvalidCommandId;
-				sware_statement.query = NULL;
-			}
+				sware_statement = no_statement;
 			is_unseen = false;
 			break;
 		default:

@@ -384,22 +384,16 @@ int
 sware_entries_within_leaf(Relation index, Page page, IndexTuple *entries,
 						  int count)
 {
-	int			low = 0;
-	int			high = sware_page_data_count(page) > 0 ? count : 0;
+	SwareSearchKey largest;
 
 	/* often none of them is */
-	if (high > 0 && is_above_leaf(index, page, entries[0]))
+	if (sware_page_data_count(page) == 0 ||
+		is_above_leaf(index, page, entries[0]))
 		return 0;
-	while (low < high)
-	{
-		int			middle = low + (high - low) / 2;
-
-		if (is_above_leaf(index, page, entries[middle]))
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
+	sware_search_key_from_entry(&largest, index, largest_tuple(page));
+	sware_search_key_set_tid(&largest,
+							 sware_leaf_tuple_max_tid(largest_tuple(page)));
+	return sware_search_array(&largest, entries, 0, count, true);
 }
 
 /* Return how many entries of a run are not above the whole tree. */

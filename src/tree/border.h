@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * border.h
- *	  Borders: places between entries where a tree cursor goes on.
+ *	  Borders: places between entries where a tree cursor goes on; and copies of
+ *	  entries.
  *
  * Nothing here reads a page.
  *
@@ -11,6 +12,38 @@
 #define SWARE_BORDER_H
 
 #include "access/itup.h"
+
+/* Memory for a copy of a tuple, which is used again for the next one. */
+typedef struct SwareSavedEntry
+{
+	IndexTuple	tuple;			/* NULL at first */
+	Size		size;			/* that was allocated; 0 at first */
+} SwareSavedEntry;
+
+/*
+ * Save a copy of a pivot, or of an entry; of a posting list, of its first
+ * entry.  Memory comes from the context, always the same for a copy.
+ * NAMEDATALEN bytes behind it can be read, too (see cursor/bufferbatch.c).
+ */
+extern void sware_save_tuple(SwareSavedEntry *saved, MemoryContext context,
+							 IndexTuple tuple);
+
+/* Save a copy of an entry, given as a tuple with the key columns, and a TID. */
+static inline void
+sware_save_entry(SwareSavedEntry *saved, MemoryContext context,
+				 IndexTuple tuple, const ItemPointerData *tid)
+{
+	sware_save_tuple(saved, context, tuple);
+	saved->tuple->t_tid = *tid;
+}
+
+/* Free the memory. */
+static inline void
+sware_free_saved_entry(SwareSavedEntry *saved)
+{
+	if (saved->tuple)
+		pfree(saved->tuple);
+}
 
 /*
  * A place between entries.  Without a tuple it is an end of the range: the
@@ -22,8 +55,7 @@ typedef struct SwareBorder
 {
 	int64		range;
 	bool		hasTuple;
-	IndexTuple	tuple;			/* a buffer of `size` bytes, or NULL */
-	Size		size;
+	SwareSavedEntry saved;
 } SwareBorder;
 
 /* Set a border to an end of a range. */
@@ -36,14 +68,27 @@ sware_set_range_border(SwareBorder *border, int64 range)
 
 /*
  * Set a border to the place of an entry, of the first entry of a posting list,
- * or of a pivot.  Memory comes from the context, always the same for a border.
+ * or of a pivot.  Memory as for sware_save_tuple.
  */
-extern void sware_set_tuple_border(SwareBorder *border, MemoryContext context,
-								   int64 range, IndexTuple tuple);
+static inline void
+sware_set_tuple_border(SwareBorder *border, MemoryContext context,
+					   int64 range, IndexTuple tuple)
+{
+	sware_save_tuple(&border->saved, context, tuple);
+	border->range = range;
+	border->hasTuple = true;
+}
 
 /* Copy a border, to memory of the context for its tuple. */
-extern void sware_copy_border(SwareBorder *to, MemoryContext context,
-							  const SwareBorder *from);
+static inline void
+sware_copy_border(SwareBorder *to, MemoryContext context,
+				  const SwareBorder *from)
+{
+	if (from->hasTuple)
+		sware_set_tuple_border(to, context, from->range, from->saved.tuple);
+	else
+		sware_set_range_border(to, from->range);
+}
 
 /* Exchange two borders, which is cheaper than to copy their tuples. */
 static inline void

@@ -304,16 +304,7 @@ entries_of_leaf(Relation index, Page page, IndexTuple *entries, int count)
 	}
 
 	sware_search_key_from_pivot(&end, index, sware_page_high_key(page));
-	while (low < high)
-	{
-		int			middle = low + (high - low) / 2;
-
-		if (sware_compare_key(&end, entries[middle]) > 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sware_search_array(&end, entries, low, high, false);
 }
 
 /*

@@ -95,18 +95,12 @@ typedef struct LeafOrder
 #define BYTES_PER_LEAF \
 	((int64) (sizeof(SwareLink) + sizeof(BlockNumber)))
 
-/* Does autovacuum have a limit of its own for the memory of maintenance? */
-static bool
-has_own_limit(void)
-{
-	return sware_is_autovacuum_worker() && autovacuum_work_mem != -1;
-}
-
 /* The memory that maintenance may take, in kilobytes. */
 static int
 memory_limit(void)
 {
-	return has_own_limit() ? autovacuum_work_mem : maintenance_work_mem;
+	return sware_is_autovacuum_worker() && autovacuum_work_mem != -1 ?
+		autovacuum_work_mem : maintenance_work_mem;
 }
 
 /*

@@ -425,7 +425,7 @@ is_too_far_left(SwareTreeCursor *cursor, IndexTuple high_key)
 	if (!cursor->arrivesAhead)
 		return true;
 	sware_search_key_from_tuple(&key, cursor->scan->indexRelation,
-								cursor->position.left.border.tuple);
+								cursor->position.left.border.saved.tuple);
 	return sware_compare_key(&key, high_key) >= 0;
 }
 

@@ -93,16 +93,8 @@ is_wanted(SwareLeafList *list, Buffer buffer, OffsetNumber offset)
 		low = high;
 		high *= 2;
 	}
-	high = Min(high - 1, list->wantedCount);
-	while (low < high)
-	{
-		int			middle = low + (high - low) / 2;
-
-		if (sware_compare_key(&end, list->wanted[middle]) > 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = sware_search_array(&end, list->wanted, low,
+							 Min(high - 1, list->wantedCount), false);
 	list->wanted += low;
 	list->wantedCount -= low;
 	return low > 0;
@@ -414,7 +406,7 @@ sware_readahead_of_link(SwareReadahead *ahead, SwareScanKeys *keys,
 		ahead->forward = forward;
 		ahead->range = range;
 		sware_scan_keys_set_range(keys, range);
-		sware_search_key_from_tuple(&place, ahead->index, border->tuple);
+		sware_search_key_from_tuple(&place, ahead->index, border->saved.tuple);
 		place.below = !forward;
 		begin(ahead, &place, forward ? &keys->high : &keys->low, NULL, 0);
 	}

@@ -64,22 +64,10 @@ items_space(const SwareItems *items, int count)
 }
 
 /* Return the index of the first item that is not before a place. */
-static int
+static inline int
 item_position(const SwareSearchKey *key, const SwareItems *items)
 {
-	int			low = 0;
-	int			high = items->count;
-
-	while (low < high)
-	{
-		int			middle = low + (high - low) / 2;
-
-		if (sware_compare_key(key, items->tuples[middle]) > 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sware_search_array(key, items->tuples, 0, items->count, false);
 }
 
 /*

@@ -82,7 +82,7 @@ arrival_place(SwareTreeCursor *cursor, bool forward)
 	if (keys->skip)
 	{
 		SwareSkip	result = arrival->hasTuple ?
-			sware_skip_from_tuple(keys, arrival->tuple, forward,
+			sware_skip_from_tuple(keys, arrival->saved.tuple, forward,
 								  &cursor->arrivalKey) :
 			sware_skip_from_begin(keys, forward, &cursor->arrivalKey);
 
@@ -93,7 +93,7 @@ arrival_place(SwareTreeCursor *cursor, bool forward)
 	if (!arrival->hasTuple)
 		return forward ? &keys->low : &keys->high;
 	sware_search_key_from_tuple(&cursor->arrivalKey,
-								cursor->scan->indexRelation, arrival->tuple);
+								cursor->scan->indexRelation, arrival->saved.tuple);
 	return &cursor->arrivalKey;
 }
 
@@ -222,10 +222,8 @@ static void
 free_position(SwarePosition *position)
 {
 	unpin(position);
-	if (position->left.border.tuple)
-		pfree(position->left.border.tuple);
-	if (position->right.border.tuple)
-		pfree(position->right.border.tuple);
+	sware_free_saved_entry(&position->left.border.saved);
+	sware_free_saved_entry(&position->right.border.saved);
 	if (position->tuples)
 		pfree(position->tuples);
 }
@@ -541,8 +539,7 @@ sware_tree_cursor_end(SwareTreeCursor *cursor)
 		free_position(cursor->marked);
 		pfree(cursor->marked);
 	}
-	if (cursor->arrival.tuple)
-		pfree(cursor->arrival.tuple);
+	sware_free_saved_entry(&cursor->arrival.saved);
 	sware_readahead_end(&cursor->ahead);
 	sware_scan_keys_free(&cursor->keys);
 }
