@@ -24,7 +24,6 @@
 #include "catalog/index.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
-#include "pgstat.h"
 #include "storage/sharedfileset.h"
 #include "tcop/tcopprot.h"
 #include "utils/backend_status.h"

@@ -15,7 +15,6 @@
 #include "postgres.h"
 
 #include "access/genam.h"
-#include "access/relation.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "commands/defrem.h"

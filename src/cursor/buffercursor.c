@@ -20,7 +20,6 @@
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
-#include "shared/pageversions.h"
 #include "shared/statistics.h"
 #include "tree/treescan.h"
 #include "zones/pagesummary.h"

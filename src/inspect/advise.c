@@ -22,7 +22,6 @@
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"

@@ -10,7 +10,6 @@
 #include "postgres.h"
 
 #include "inspect/check.h"
-#include "inspect/validate.h"
 #include "keys/searchkey.h"
 #include "keys/trust.h"
 #include "layout/page.h"

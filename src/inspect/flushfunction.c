@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "access/xlog.h"
-#include "catalog/pg_class.h"
 #include "fmgr.h"
 #include "utils/acl.h"
 

@@ -23,7 +23,6 @@
 #include "catalog/pg_type_d.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_oper.h"

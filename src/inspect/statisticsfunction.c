@@ -11,7 +11,6 @@
 #include "access/relation.h"
 #include "access/xlog.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "utils/timestamp.h"
 
 #include "inspect/relation.h"

@@ -15,7 +15,6 @@
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_amop.h"
 #include "catalog/pg_type.h"
-#include "parser/parse_coerce.h"
 #include "utils/catcache.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"

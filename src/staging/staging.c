@@ -28,7 +28,6 @@
 #include "layout/tuple.h"
 #include "pages/cache.h"
 #include "staging/staginginternal.h"
-#include "tree/tree.h"
 
 /*
  * What ii_AmCache of an IndexInfo points to: the staging of the index, so that

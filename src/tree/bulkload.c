@@ -18,7 +18,6 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "storage/checksum.h"
 #include "storage/smgr.h"
 #include "utils/memutils.h"
 

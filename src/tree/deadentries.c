@@ -21,7 +21,6 @@
 
 #include "base/faultpoint.h"
 #include "keys/entry.h"
-#include "keys/searchkey.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"

@@ -11,7 +11,6 @@
 #include "postgres.h"
 
 #include "keys/entry.h"
-#include "keys/searchkey.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"

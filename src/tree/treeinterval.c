@@ -23,7 +23,6 @@
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
 #include "pages/pageitem.h"
-#include "pages/cache.h"
 #include "tree/descent.h"
 #include "tree/tree.h"
 

@@ -38,7 +38,6 @@
 #include "keys/skip.h"
 #include "layout/page.h"
 #include "pages/pageaccess.h"
-#include "shared/statistics.h"
 #include "tree/descent.h"
 #include "tree/treescan.h"
 

@@ -19,7 +19,6 @@
 #include "access/itup.h"
 #include "access/nbtree.h"
 #include "access/nbtxlog.h"
-#include "access/rmgr.h"
 #include "access/xloginsert.h"
 #include "miscadmin.h"
 

@@ -13,7 +13,6 @@
 #include "postgres.h"
 
 #include "access/itup.h"
-#include "access/rmgr.h"
 #include "access/timeline.h"
 #include "access/xlog.h"
 #include "access/xloginsert.h"
