@@ -14,8 +14,7 @@
 
 #include "base/faultpoint.h"
 #include "base/options.h"
-#include "constraints/keptoption.h"
-#include "constraints/utility.h"
+#include "constraints/constraints.h"
 #include "takenkeys/frontier.h"
 #include "takenkeys/keylock.h"
 #include "takenkeys/stagedkeys.h"

@@ -35,8 +35,7 @@
 #include "utils/ruleutils.h"
 #include "utils/syscache.h"
 
-#include "constraints/columnchange.h"
-#include "constraints/keyindex.h"
+#include "constraints/constraints.h"
 #include "base/compat.h"
 
 /* The name of a table, with its schema, quoted. */

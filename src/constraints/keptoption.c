@@ -24,8 +24,7 @@
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
-#include "constraints/keptoption.h"
-#include "constraints/keyindex.h"
+#include "constraints/constraints.h"
 #include "base/compat.h"
 
 static object_access_hook_type previous_object_access;

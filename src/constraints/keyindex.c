@@ -19,7 +19,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-#include "constraints/keyindex.h"
+#include "constraints/constraints.h"
 #include "base/options.h"
 
 /* Has this database the extension? */

@@ -24,8 +24,7 @@
 #include "parser/parse_type.h"
 #include "utils/lsyscache.h"
 
-#include "constraints/keyindex.h"
-#include "constraints/requests.h"
+#include "constraints/constraints.h"
 #include "base/compat.h"
 #include "base/options.h"
 

@@ -25,8 +25,7 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "constraints/keyindex.h"
-#include "constraints/usingindex.h"
+#include "constraints/constraints.h"
 #include "base/compat.h"
 
 /* a constraint that is to use an index */

@@ -18,11 +18,7 @@
 #include "tcop/utility.h"
 #include "utils/lsyscache.h"
 
-#include "constraints/columnchange.h"
-#include "constraints/keyindex.h"
-#include "constraints/requests.h"
-#include "constraints/usingindex.h"
-#include "constraints/utility.h"
+#include "constraints/constraints.h"
 #include "base/compat.h"
 
 /* the hook that was installed before, or the server's own function */

@@ -18,7 +18,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#include "constraints/keptoption.h"
+#include "constraints/constraints.h"
 #include "staging/staging.h"
 #include "inspect/check.h"
 #include "inspect/relation.h"
