@@ -10,17 +10,10 @@
 #include "access/htup_details.h"
 #include "access/transam.h"
 #include "access/xact.h"
-#include "catalog/pg_type.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "cursor/onerow.h"
-
-static inline bool
-is_integer_type(Oid type)
-{
-	return type == INT2OID || type == INT4OID || type == INT8OID;
-}
 
 /*
  * Can the values that a scan asks for equal one key each?  Those of the
@@ -36,7 +29,8 @@ has_exact_values(IndexScanDesc scan)
 			scan->indexRelation->rd_opcintype[key->sk_attno - 1];
 
 		if (OidIsValid(key->sk_subtype) && key->sk_subtype != type &&
-			!(is_integer_type(key->sk_subtype) && is_integer_type(type)))
+			!(sware_is_integer(sware_comparison_of_integers(key->sk_subtype)) &&
+			  sware_is_integer(sware_comparison_of_integers(type))))
 			return false;
 	}
 	return true;

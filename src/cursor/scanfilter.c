@@ -165,7 +165,7 @@ static SwareRangeSide
 side_of_several(SwareScanFilter *filter, IndexTuple entry)
 {
 	SwareScanKeys *keys = filter->keys;
-	int64		range = sware_scan_keys_first_range_above(keys, 0, entry);
+	int64		range = sware_scan_keys_next_range(keys, 0, entry, true);
 
 	if (range < keys->rangeCount)
 	{

@@ -103,28 +103,29 @@ sware_form_minus_infinity(SwareLink child)
 	return make_pivot(&nothing, sizeof(IndexTupleData), 0, NULL, &child);
 }
 
-/* A downlink to `child`, whose entries are not below `pivot`. */
-IndexTuple
-sware_form_downlink(IndexTuple pivot, SwareLink child)
+/* A pivot equal to another one, with a link or without. */
+static IndexTuple
+copy_pivot(IndexTuple pivot, const SwareLink *link)
 {
 	Assert(sware_tuple_is_pivot(pivot));
 	return make_pivot(pivot, pivot_columns_size(pivot),
 					  sware_tuple_count(pivot),
 					  sware_pivot_has_tid(pivot) ? sware_pivot_tid(pivot) :
-					  NULL,
-					  &child);
+					  NULL, link);
+}
+
+/* A downlink to `child`, whose entries are not below `pivot`. */
+IndexTuple
+sware_form_downlink(IndexTuple pivot, SwareLink child)
+{
+	return copy_pivot(pivot, &child);
 }
 
 /* A high key equal to `pivot`, which may be a downlink. */
 IndexTuple
 sware_form_high_key(IndexTuple pivot)
 {
-	Assert(sware_tuple_is_pivot(pivot));
-	return make_pivot(pivot, pivot_columns_size(pivot),
-					  sware_tuple_count(pivot),
-					  sware_pivot_has_tid(pivot) ? sware_pivot_tid(pivot) :
-					  NULL,
-					  NULL);
+	return copy_pivot(pivot, NULL);
 }
 
 /*

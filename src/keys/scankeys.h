@@ -125,10 +125,8 @@ extern void sware_scan_keys_restrict(SwareScanKeys *keys, IndexTuple begin,
 									 IndexTuple end);
 extern void sware_scan_keys_lift_restriction(SwareScanKeys *keys);
 extern void sware_scan_keys_set_range(SwareScanKeys *keys, int64 range);
-extern int64 sware_scan_keys_first_range_above(SwareScanKeys *keys, int64 from,
-											   IndexTuple tuple);
-extern int64 sware_scan_keys_last_range_below(SwareScanKeys *keys, int64 from,
-											  IndexTuple tuple);
+extern int64 sware_scan_keys_next_range(SwareScanKeys *keys, int64 from,
+										IndexTuple tuple, bool forward);
 extern bool sware_condition_passes(SwareCondition *condition, Datum value,
 								   bool is_null);
 

@@ -107,30 +107,37 @@ compare_range_begin(SwareScanKeys *keys, int64 range, IndexTuple tuple)
 		sware_compare_key(&keys->low, tuple);
 }
 
+/*
+ * Has a range a part beyond an entry or pivot, in a direction?  What lies at it
+ * counts as beyond.  Makes the range the current one.
+ */
 static bool
-range_begins_below(SwareScanKeys *keys, int64 range, IndexTuple tuple)
+goes_beyond(SwareScanKeys *keys, int64 range, IndexTuple tuple, bool forward)
 {
-	return compare_range_begin(keys, range, tuple) <= 0;
+	return forward ? range_ends_above(keys, range, tuple) :
+		compare_range_begin(keys, range, tuple) <= 0;
 }
 
 /*
- * Return the first range from `from` on whose upper end lies above an entry or
- * pivot; the number of ranges if there is none.  The range is likely to be
- * near, so the steps of the search grow before they are halved.  Changes the
- * current range, and calls comparators.
+ * Return the first range in a direction, from `from` on, that has a part beyond
+ * an entry or pivot: whose upper end lies above it, or whose lower end is not
+ * above it.  If there is none, returns the number of ranges, or -1.  The range
+ * is likely to be near, so the steps of the search grow before they are halved.
+ * Changes the current range, and calls comparators.
  */
 int64
-sware_scan_keys_first_range_above(SwareScanKeys *keys, int64 from,
-								  IndexTuple tuple)
+sware_scan_keys_next_range(SwareScanKeys *keys, int64 from, IndexTuple tuple,
+						   bool forward)
 {
-	int64		low = from;
-	int64		high = keys->rangeCount;
+	int			sign = forward ? 1 : -1;
+	int64		low = 0;		/* counted from `from` on */
+	int64		high = forward ? keys->rangeCount - from : from + 1;
 
 	for (int64 step = 1; low < high; step *= 2)
 	{
 		int64		probe = low + Min(step, high - low) - 1;
 
-		if (range_ends_above(keys, probe, tuple))
+		if (goes_beyond(keys, from + sign * probe, tuple, forward))
 		{
 			high = probe;
 			break;
@@ -141,48 +148,12 @@ sware_scan_keys_first_range_above(SwareScanKeys *keys, int64 from,
 	{
 		int64		middle = low + (high - low) / 2;
 
-		if (range_ends_above(keys, middle, tuple))
+		if (goes_beyond(keys, from + sign * middle, tuple, forward))
 			high = middle;
 		else
 			low = middle + 1;
 	}
-	return low;
-}
-
-/*
- * Return the last range up to `from` whose lower end is not above an entry or
- * pivot; -1 if there is none.  Changes the current range, and calls
- * comparators.
- */
-int64
-sware_scan_keys_last_range_below(SwareScanKeys *keys, int64 from,
-								 IndexTuple tuple)
-{
-	int64		low = -1;
-	int64		high = from;
-
-	/* The range searched for is one of low..high. */
-	for (int64 step = 1; low < high; step *= 2)
-	{
-		int64		probe = high - Min(step, high - low) + 1;
-
-		if (range_begins_below(keys, probe, tuple))
-		{
-			low = probe;
-			break;
-		}
-		high = probe - 1;
-	}
-	while (low < high)
-	{
-		int64		middle = high - (high - low) / 2;
-
-		if (range_begins_below(keys, middle, tuple))
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return low;
+	return from + sign * low;
 }
 
 /*
@@ -214,10 +185,10 @@ sware_scan_keys_restrict(SwareScanKeys *keys, IndexTuple begin, IndexTuple end)
 	copy_search_key(&interval->high, &keys->high);
 
 	if (begin)
-		first = sware_scan_keys_first_range_above(keys, 0, begin);
+		first = sware_scan_keys_next_range(keys, 0, begin, true);
 	if (end)
 	{
-		last = sware_scan_keys_last_range_below(keys, last, end);
+		last = sware_scan_keys_next_range(keys, last, end, false);
 		if (last >= 0 && compare_range_begin(keys, last, end) == 0)
 			last--;
 	}

@@ -245,36 +245,11 @@ sware_reduce_to_extreme(SwareScanKeys *keys, ScanKey key)
 static bool
 convert_integer(Datum *value, Oid from, Oid to)
 {
-	int64		number;
+	SwareComparison kind = sware_comparison_of_integers(from);
+	SwareComparison wanted = sware_comparison_of_integers(to);
 
-	switch (from)
-	{
-		case INT2OID:
-			number = DatumGetInt16(*value);
-			break;
-		case INT4OID:
-			number = DatumGetInt32(*value);
-			break;
-		case INT8OID:
-			number = DatumGetInt64(*value);
-			break;
-		default:
-			return false;
-	}
-	switch (to)
-	{
-		case INT2OID:
-			*value = Int16GetDatum((int16) number);
-			return number >= PG_INT16_MIN && number <= PG_INT16_MAX;
-		case INT4OID:
-			*value = Int32GetDatum((int32) number);
-			return number >= PG_INT32_MIN && number <= PG_INT32_MAX;
-		case INT8OID:
-			*value = Int64GetDatum(number);
-			return true;
-		default:
-			return false;
-	}
+	return sware_is_integer(kind) && sware_is_integer(wanted) &&
+		sware_set_integer(wanted, sware_integer_value(kind, *value), value);
 }
 
 /*

@@ -9,6 +9,7 @@
 #define SWARE_SEARCHKEY_H
 
 #include "access/itup.h"
+#include "catalog/pg_type_d.h"
 #include "fmgr.h"
 #include "storage/bufpage.h"
 #include "utils/rel.h"
@@ -122,6 +123,35 @@ sware_integer_value(SwareComparison comparison, Datum value)
 		default:
 			return DatumGetInt64(value);
 	}
+}
+
+/*
+ * Set a value that is compared as an integer to a number.  Returns false, with
+ * the value unchanged, if it has no room for that; also if that would take
+ * memory.
+ */
+static inline bool
+sware_set_integer(SwareComparison comparison, int64 number, Datum *value)
+{
+	int64		most = comparison == SWARE_COMPARE_INT16 ? PG_INT16_MAX :
+		comparison == SWARE_COMPARE_INT32 ? PG_INT32_MAX : PG_INT64_MAX;
+
+	if (number > most || number < -most - 1 ||
+		(most == PG_INT64_MAX && sizeof(Datum) < sizeof(int64)))
+		return false;
+	*value = comparison == SWARE_COMPARE_INT16 ? Int16GetDatum(number) :
+		comparison == SWARE_COMPARE_INT32 ? Int32GetDatum(number) :
+		Int64GetDatum(number);
+	return true;
+}
+
+/* How are values of a type compared, if it is one of the integer types? */
+static inline SwareComparison
+sware_comparison_of_integers(Oid type)
+{
+	return type == INT2OID ? SWARE_COMPARE_INT16 :
+		type == INT4OID ? SWARE_COMPARE_INT32 :
+		type == INT8OID ? SWARE_COMPARE_INT64 : SWARE_COMPARE_FUNCTION;
 }
 
 /* Is a varlena neither compressed nor stored elsewhere? */

@@ -118,37 +118,12 @@ static bool
 step(SwareKeyColumn *column, bool forward)
 {
 	int			by = forward != column->descending ? 1 : -1;
-	int16		number16;
-	int32		number32;
-	int64		number64;
+	int64		number;
 
-	if (column->isNull)
-		return false;
-	switch (column->comparison)
-	{
-		case SWARE_COMPARE_INT16:
-			if (pg_add_s16_overflow(DatumGetInt16(column->value), by,
-									&number16))
-				return false;
-			column->value = Int16GetDatum(number16);
-			return true;
-		case SWARE_COMPARE_INT32:
-			if (pg_add_s32_overflow(DatumGetInt32(column->value), by,
-									&number32))
-				return false;
-			column->value = Int32GetDatum(number32);
-			return true;
-		case SWARE_COMPARE_INT64:
-			/* if this would take memory, do without */
-			if (sizeof(Datum) < sizeof(int64) ||
-				pg_add_s64_overflow(DatumGetInt64(column->value), by,
-									&number64))
-				return false;
-			column->value = Int64GetDatum(number64);
-			return true;
-		default:
-			return false;
-	}
+	return !column->isNull && sware_is_integer(column->comparison) &&
+		!pg_add_s64_overflow(sware_integer_value(column->comparison,
+												 column->value), by, &number) &&
+		sware_set_integer(column->comparison, number, &column->value);
 }
 
 /*

@@ -174,13 +174,10 @@ end_claim(SwareParallelScan *shared, SwareParallelState state)
 static bool
 is_beyond_ranges(SwareScanKeys *keys, IndexTuple tuple, bool forward)
 {
-	int64		range;
+	int64		range =
+		sware_scan_keys_next_range(keys, forward ? 0 : keys->rangeCount - 1,
+								   tuple, forward);
 
-	if (forward)
-		range = sware_scan_keys_first_range_above(keys, 0, tuple);
-	else
-		range = sware_scan_keys_last_range_below(keys, keys->rangeCount - 1,
-												 tuple);
 	if (range < 0 || range == keys->rangeCount)
 		return true;
 	sware_scan_keys_set_range(keys, range);

@@ -453,7 +453,7 @@ continue_right(SwareTreeCursor *cursor, const SwareLeafView *view)
 						  &cursor->position.left.border);
 		return;
 	}
-	range = sware_scan_keys_first_range_above(keys, keys->range, high_key);
+	range = sware_scan_keys_next_range(keys, keys->range, high_key, true);
 	if (range == keys->rangeCount)
 		return;
 	right->more = true;
@@ -580,12 +580,12 @@ sware_read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 			break;
 
 		/* this range ends here; the next one that may hold something? */
-		range = forward ?
-			sware_scan_keys_first_range_above(keys, keys->range + 1,
-											  sware_view_tuple(&view, far.i)) :
-			sware_scan_keys_last_range_below(keys, keys->range - 1,
-											 sware_view_tuple(&view,
-															  far.i - 1));
+		range =
+			sware_scan_keys_next_range(keys, keys->range + (forward ? 1 : -1),
+									   sware_view_tuple(&view,
+														forward ? far.i :
+														far.i - 1),
+									   forward);
 		if (range < 0 || range == keys->rangeCount)
 			return;
 		sware_scan_keys_set_range(keys, range);

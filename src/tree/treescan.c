@@ -628,8 +628,8 @@ sware_tree_cursor_seek(SwareTreeCursor *cursor, IndexTuple entry,
 	side->more = true;
 	side->linked = false;
 	sware_set_tuple_border(&side->border, cursor->context,
-						   sware_scan_keys_first_range_above(&cursor->keys, 0,
-															 entry),
+						   sware_scan_keys_next_range(&cursor->keys, 0, entry,
+													  true),
 						   entry);
 	return go_on(cursor, forward);
 }
