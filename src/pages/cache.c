@@ -49,7 +49,7 @@ sware_cache(Relation index)
 		memset(&cache.readersStrays, 0, sizeof(SwareStrays));
 		cache.writersStrays = cache.readersStrays;
 		cache.tail = cache.leaves[0].link;
-		cache.metapageVersion = cache.emptyRootVersion = SWARE_NO_VERSION;
+		cache.metapageVersion = SWARE_NO_VERSION;
 		index->rd_amcache =
 			MemoryContextAlloc(index->rd_indexcxt, sizeof(SwareCache));
 		memcpy(index->rd_amcache, &cache, sizeof(SwareCache));
@@ -85,17 +85,6 @@ sware_cache_set_tail(Relation index, SwareLink tail)
 {
 	if (index->rd_amcache)
 		((SwareCache *) index->rd_amcache)->tail = tail;
-}
-
-/*
- * Remember the version under which the first root was all of the tree, and had
- * no items.
- */
-void
-sware_cache_set_empty_root(Relation index, uint64 version)
-{
-	if (index->rd_amcache)
-		((SwareCache *) index->rd_amcache)->emptyRootVersion = version;
 }
 
 /* Forget everything, when the file is about to be built anew. */

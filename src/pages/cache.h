@@ -84,16 +84,12 @@ typedef struct SwareCache
 	SwareLink	tail;			/* an open buffer page, or no link */
 	SwareBufferState bufferState;	/* what the metapage said of the buffer */
 	uint64		metapageVersion;	/* when it said so; or SWARE_NO_VERSION */
-	uint64		emptyRootVersion;	/* of the page SWARE_FIRST_ROOT when it
-									 * was all of the tree, and had no items;
-									 * or SWARE_NO_VERSION */
 } SwareCache;
 
 extern SwareCache *sware_cache(Relation index);
 extern void sware_cache_refresh_root(Relation index);
 extern void sware_cache_set_waiting(Relation index, SwareWaiting waiting);
 extern void sware_cache_set_tail(Relation index, SwareLink tail);
-extern void sware_cache_set_empty_root(Relation index, uint64 version);
 extern void sware_cache_forget(Relation index);
 
 #endif							/* SWARE_CACHE_H */

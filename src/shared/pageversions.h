@@ -2,14 +2,12 @@
  *
  * pageversions.h
  *	  Versions of pages: numbers in shared memory that tell a backend whether
- *	  the metapage, an open page, or the root of an empty tree is still as it
- *	  has read it.
+ *	  the metapage or an open page is still as it has read it.
  *
  * A scan needs the metapage, to know of which pages the buffer consists, and
  * the newest entries of open pages.  As a rule these are the same as for the
  * scan before.  With their versions a backend finds that out without a pin and
- * a content lock.  The same holds for the first root, a leaf, as long as the
- * tree is empty because rows do not live long enough to get there.
+ * a content lock.
  *
  * A version is a counter.  There is a fixed number of them, which pages share:
  * so a version may be raised although the page is the same, which costs

@@ -20,7 +20,6 @@
 #include "pages/pageaccess.h"
 #include "pages/pageitem.h"
 #include "pages/cache.h"
-#include "shared/pageversions.h"
 #include "tree/descent.h"
 #include "tree/expectedleaf.h"
 #include "tree/internalcopies.h"
@@ -37,13 +36,6 @@ sware_get_root(Relation index, int *level)
 
 	*level = cache->level;
 	return cache->root;
-}
-
-bool
-sware_tree_is_empty(Relation index)
-{
-	return sware_is_page_version(index, SWARE_FIRST_ROOT,
-								 sware_cache(index)->emptyRootVersion);
 }
 
 /* Has the tree a level above the leaves? */
@@ -126,8 +118,6 @@ static Buffer
 read_root(Relation index, int lockmode, int *level)
 {
 	SwareLink	root = sware_get_root(index, level);
-	uint64		version = root.block == SWARE_FIRST_ROOT ?
-		sware_page_version(index, SWARE_FIRST_ROOT) : SWARE_NO_VERSION;
 	Buffer		buffer = sware_read_linked(index, root, *level, lockmode);
 	int			attempts = 0;
 
@@ -136,12 +126,7 @@ read_root(Relation index, int lockmode, int *level)
 		Page		page = BufferGetPage(buffer);
 
 		if (sware_page_is_leftmost(page) && sware_page_is_rightmost(page))
-		{
-			if (version != SWARE_NO_VERSION &&
-				sware_page_data_count(page) == 0)
-				sware_cache_set_empty_root(index, version);
 			return buffer;
-		}
 		sware_release_buffer(buffer);
 	}
 

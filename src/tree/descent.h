@@ -27,12 +27,6 @@ typedef struct SwareStack
 
 extern SwareLink sware_get_root(Relation index, int *level);
 
-/*
- * Is it known that the tree has no entries at this moment?  Then nothing of it
- * need be read.  Without shared memory, and in recovery, it never is.
- */
-extern bool sware_tree_is_empty(Relation index);
-
 extern bool sware_tree_has_downlinks(Relation index);
 
 extern Buffer sware_descend(const SwareSearchKey *key, int level, int lockmode,

@@ -49,8 +49,6 @@ sware_tree_may_have(const SwareSearchKey *low, const SwareSearchKey *high)
 	Page		page;
 	bool		result;
 
-	if (sware_tree_is_empty(low->index))
-		return false;
 	buffer = sware_find_leaf(low, BUFFER_LOCK_SHARE, NULL);
 	page = BufferGetPage(buffer);
 	result = has_item_between(low, high, page) ||

@@ -98,8 +98,7 @@ arrival_place(SwareTreeCursor *cursor, bool forward)
 
 /*
  * Find the leaf with the entries next to the border of arrival, by a descent
- * from the root.  Returns it pinned and share-locked; or InvalidBuffer if the
- * tree is known to be empty.
+ * from the root.  Returns it pinned and share-locked.
  */
 static Buffer
 seek(SwareTreeCursor *cursor, SwareSearchKey *place, bool forward)
@@ -114,8 +113,6 @@ seek(SwareTreeCursor *cursor, SwareSearchKey *place, bool forward)
 		pgstat_count_index_scan(cursor->scan->indexRelation);
 	sware_count_index_search(cursor->scan);
 
-	if (sware_tree_is_empty(cursor->scan->indexRelation))
-		return InvalidBuffer;
 	if (!cursor->arrival.hasTuple && place->columnCount == 0)
 		return sware_seek_edge_leaf(cursor->scan->indexRelation, !forward);
 
@@ -336,15 +333,6 @@ follow_link(SwareTreeCursor *cursor, const SwareContinuation *side,
 	return buffer;
 }
 
-/* Note that the tree has no entries. */
-static void
-leave_tree(SwarePosition *position, SwareContinuation *side)
-{
-	position->first = 0;
-	position->last = -1;
-	side->more = false;
-}
-
 /*
  * Go to the next leaf with qualifying entries beyond one end of the position,
  * and stay before its first item in the direction.  Returns false, with
@@ -391,14 +379,10 @@ go_on(SwareTreeCursor *cursor, bool forward)
 		{
 			sware_readahead_stop(&cursor->ahead);
 			buffer = seek(cursor, place, forward);
-			if (cursor->arrivesAhead && cursor->arrival.hasTuple &&
-				BufferIsValid(buffer))
+			if (cursor->arrivesAhead && cursor->arrival.hasTuple)
 				note_descent(cursor, buffer, side);
 		}
-		if (BufferIsValid(buffer))
-			read_leaf(cursor, buffer, forward);
-		else
-			leave_tree(position, side);
+		read_leaf(cursor, buffer, forward);
 	} while (position->first > position->last);
 
 	cursor->state = SWARE_CURSOR_ON_ITEM;

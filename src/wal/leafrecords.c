@@ -103,7 +103,6 @@ sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 		log_added_item(buffer, tuple, offset, registration);
 
 	END_CRIT_SECTION();
-	sware_tell_of_change(buffer);
 }
 
 /*
@@ -342,7 +341,6 @@ sware_wal_remove_tids(Relation index, Buffer buffer, const SwareTidPlace *gone,
 	if (RelationNeedsWAL(index))
 		log_removal(buffer, &removal, registration);
 	END_CRIT_SECTION();
-	sware_tell_of_change(buffer);
 }
 
 /*
@@ -444,7 +442,6 @@ sware_wal_close_gaps(Relation index, Buffer buffer)
 		PageSetLSN(page, lsn);
 	}
 	END_CRIT_SECTION();
-	sware_tell_of_change(buffer);
 	pfree(copy);
 	return true;
 }

@@ -27,7 +27,4 @@ sware_images_are_compared(void)
 /* How a page is registered (REGBUF_*) for a record. */
 extern uint8 sware_page_registration(Page page);
 
-/* If a changed page is one of those that have versions, raise its version. */
-extern void sware_tell_of_change(Buffer buffer);
-
 #endif							/* SWARE_REGISTRATION_H */

@@ -132,14 +132,13 @@ struct SwareWal
 	ChangedPage *pages[SWARE_WAL_MAX_PAGES];
 };
 
-void
-sware_tell_of_change(Buffer buffer)
+/* If a changed page is one of those that have versions, raise its version. */
+static void
+tell_of_change(Buffer buffer)
 {
 	uint16		kind = SwarePageGetOpaque(BufferGetPage(buffer))->kind;
 
-	if (kind == SWARE_KIND_META || kind == SWARE_KIND_BUFFER ||
-		(kind == SWARE_KIND_LEAF &&
-		 BufferGetBlockNumber(buffer) == SWARE_FIRST_ROOT))
+	if (kind == SWARE_KIND_META || kind == SWARE_KIND_BUFFER)
 		sware_raise_page_version(buffer);
 }
 
@@ -301,7 +300,7 @@ sware_wal_finish(SwareWal *wal)
 	END_CRIT_SECTION();
 
 	for (int i = 0; i < wal->count; i++)
-		sware_tell_of_change(wal->pages[i]->buffer);
+		tell_of_change(wal->pages[i]->buffer);
 	sware_wal_abort(wal);
 }
 
@@ -377,7 +376,7 @@ sware_wal_append_data(Relation index, Buffer buffer, const char *data,
 	}
 
 	END_CRIT_SECTION();
-	sware_tell_of_change(buffer);
+	tell_of_change(buffer);
 }
 
 /*
