@@ -19,6 +19,7 @@
 #include "utils/syscache.h"
 
 #include "build/build.h"
+#include "layout/page.h"
 #include "sort/entrysort.h"
 #include "staging/staging.h"
 #include "zones/zones.h"
@@ -35,11 +36,26 @@
 /* progress is reported each time this number of entries has been loaded */
 #define ENTRIES_PER_REPORT	1024
 
+/* Finds duplicate keys among entries that come in order. */
+typedef struct DuplicateCheck
+{
+	Relation	index;
+	Relation	heap;
+	bool		nullsNotDistinct;
+	SwareComparator *comparator;
+	bool		hasPrevious;
+	union
+	{
+		IndexTupleData entry;
+		char		data[SWARE_MAX_ENTRY_SIZE];
+	}			previous;
+} DuplicateCheck;
+
 typedef struct BuildState
 {
 	SwareParallelBuild *parallel;	/* NULL if there are no workers */
 	SwareEntrySort *sort;		/* sorts all entries, or the leader's part */
-	SwareDuplicateCheck *duplicateCheck;	/* NULL if not unique */
+	DuplicateCheck *duplicateCheck; /* NULL if not unique */
 } BuildState;
 
 /*
@@ -156,6 +172,62 @@ collect_and_sort(BuildState *build, Relation heap, Relation index,
 	return collected;
 }
 
+/* Does the key have a null?  INCLUDE columns are not part of the key. */
+static bool
+key_has_nulls(Relation index, IndexTuple entry)
+{
+	bool		is_null = false;
+
+	if (IndexTupleHasNulls(entry))
+	{
+		for (int i = 1;
+			 i <= IndexRelationGetNumberOfKeyAttributes(index) && !is_null;
+			 i++)
+			(void) index_getattr(entry, i, RelationGetDescr(index), &is_null);
+	}
+	return is_null;
+}
+
+/* Report that the previous entry has the same key as the present one. */
+static void
+report_duplicate(DuplicateCheck *check)
+{
+	Relation	index = check->index;
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	char	   *key;
+
+	index_deform_tuple(&check->previous.entry, RelationGetDescr(index), values,
+					   isnull);
+	key = BuildIndexValueDescription(index, values, isnull);
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("could not create unique index \"%s\"",
+					RelationGetRelationName(index)),
+			 key ? errdetail("Key %s is duplicated.", key) :
+			 errdetail("Duplicate keys exist."),
+			 errtableconstraint(check->heap, RelationGetRelationName(index))));
+}
+
+/*
+ * Check the entry of the next live row: raise an error if its key is that of
+ * the live row before.  The entry is copied.  Calls comparators.
+ */
+static void
+check_next(DuplicateCheck *check, IndexTuple entry)
+{
+	if (!check->nullsNotDistinct && key_has_nulls(check->index, entry))
+		return;
+
+	if (check->hasPrevious &&
+		sware_comparator_keys(check->comparator, &check->previous.entry,
+							  entry) == 0)
+		report_duplicate(check);
+
+	memcpy(&check->previous, entry, IndexTupleSize(entry));
+	check->hasPrevious = true;
+}
+
 /*
  * Load the sorted entries, of which there are `count`, into the tree.  Equal
  * keys of a unique index meet here, so it is here that duplicates are found.
@@ -179,7 +251,7 @@ load_tree(BuildState *build, Relation index, int64 count)
 		bool		is_dead = sware_take_dead_mark(entry);
 
 		if (build->duplicateCheck && !is_dead)
-			sware_duplicate_check_next(build->duplicateCheck, entry);
+			check_next(build->duplicateCheck, entry);
 		sware_bulkload_add(load, entry);
 		if (++done % ENTRIES_PER_REPORT == 0)
 			pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
@@ -201,6 +273,9 @@ sware_build(Relation heap, Relation index, IndexInfo *index_info)
 {
 	IndexBuildResult *result;
 	BuildState	build = {0};
+	DuplicateCheck check = {.index = index,
+		.heap = heap,
+	.nullsNotDistinct = index_info->ii_NullsNotDistinct};
 	SwareCollected collected;
 	int			participants = 1;
 
@@ -219,15 +294,12 @@ sware_build(Relation heap, Relation index, IndexInfo *index_info)
 										maintenance_work_mem / participants,
 										NULL, 0);
 	if (index_info->ii_Unique)
-		build.duplicateCheck =
-			sware_duplicate_check_begin(index, heap,
-										index_info->ii_NullsNotDistinct,
-										sware_entry_sort_comparator(
-																	build.sort));
+	{
+		check.comparator = sware_entry_sort_comparator(build.sort);
+		build.duplicateCheck = &check;
+	}
 	collected = collect_and_sort(&build, heap, index, index_info);
 	load_tree(&build, index, collected.entries);
-	if (build.duplicateCheck)
-		sware_duplicate_check_end(build.duplicateCheck);
 	sware_entry_sort_end(build.sort);
 	if (build.parallel)
 		sware_parallel_build_end(build.parallel);

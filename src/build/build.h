@@ -13,7 +13,6 @@
 #include "access/relscan.h"
 #include "nodes/execnodes.h"
 
-#include "keys/comparator.h"
 #include "sort/entrysort.h"
 
 typedef struct SwareCollected
@@ -21,8 +20,6 @@ typedef struct SwareCollected
 	double		rows;
 	int64		entries;
 } SwareCollected;
-
-typedef struct SwareDuplicateCheck SwareDuplicateCheck;
 
 typedef struct SwareParallelBuild SwareParallelBuild;
 
@@ -37,15 +34,6 @@ extern SwareCollected sware_collect_entries(SwareEntrySort *sort,
 											Relation heap, Relation index,
 											IndexInfo *index_info,
 											ParallelTableScanDesc shared_scan);
-
-/* duplicates.c: finding duplicate keys while a unique index is built */
-extern SwareDuplicateCheck *sware_duplicate_check_begin(Relation index,
-														Relation heap,
-														bool nulls_not_distinct,
-														SwareComparator *comparator);
-extern void sware_duplicate_check_next(SwareDuplicateCheck *check,
-									   IndexTuple entry);
-extern void sware_duplicate_check_end(SwareDuplicateCheck *check);
 
 /*
  * parallelbuild.c: the workers of a parallel build.  The leader begins, which
