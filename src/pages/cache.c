@@ -46,8 +46,7 @@ sware_cache(Relation index)
 		for (int i = 0; i < SWARE_EXPECTED_LEAVES; i++)
 			cache.leaves[i].link.block = InvalidBlockNumber;
 		cache.leafUses = 0;
-		memset(&cache.readersStrays, 0, sizeof(SwareStrays));
-		cache.writersStrays = cache.readersStrays;
+		memset(&cache.strays, 0, sizeof(SwareStrays));
 		cache.tail = cache.leaves[0].link;
 		cache.metapageVersion = SWARE_NO_VERSION;
 		index->rd_amcache =

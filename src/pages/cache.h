@@ -35,8 +35,8 @@ typedef union SwareKeyCopy
 } SwareKeyCopy;
 
 /*
- * A leaf at which keys are expected (tree/expectedleaf.h).  One of the writers
- * has a downlink, and so has its right sibling.
+ * A leaf at which keys are expected (tree/expectedleaf.h).  It has a downlink,
+ * and so has its right sibling.
  */
 typedef struct SwareExpectedLeaf
 {
@@ -50,9 +50,8 @@ typedef struct SwareExpectedLeaf
 	bool		isProved;		/* has there been one since it was noted? */
 } SwareExpectedLeaf;
 
-/* How many are remembered: one for readers, and those for writers behind it. */
-#define SWARE_WRITERS_LEAVES	4
-#define SWARE_EXPECTED_LEAVES	(1 + SWARE_WRITERS_LEAVES)
+/* how many are remembered */
+#define SWARE_EXPECTED_LEAVES	4
 
 /* When to look for another leaf. */
 typedef struct SwareStrays
@@ -78,9 +77,8 @@ typedef struct SwareCache
 	uint64		indexIncarnation;	/* nor does this, except in a build */
 	SwareWaiting waiting;
 	SwareExpectedLeaf leaves[SWARE_EXPECTED_LEAVES];
-	uint32		leafUses;		/* how often a writer's has been used */
-	SwareStrays readersStrays;
-	SwareStrays writersStrays;
+	uint32		leafUses;		/* how often one has been used */
+	SwareStrays strays;
 	SwareLink	tail;			/* an open buffer page, or no link */
 	SwareBufferState bufferState;	/* what the metapage said of the buffer */
 	uint64		metapageVersion;	/* when it said so; or SWARE_NO_VERSION */

@@ -650,25 +650,20 @@ sware_find_parent(Relation index, Buffer child, SwareStack *stack,
 }
 
 /*
- * Return the leaf whose key range has a place, pinned and locked.  It is the
- * one at which keys are expected if the place is there; otherwise it is found
- * by a descent, and `*stack`, unless NULL is given for it, is set to the
- * ancestors on the way.  If it is locked exclusively, it has no incomplete
- * split.
+ * Return the leaf whose key range has a place, for a writer, pinned and
+ * exclusively locked, and without an incomplete split.  It is the one at which
+ * keys are expected if the place is there, and *stack NULL; otherwise it is
+ * found by a descent, and *stack is set to the ancestors on the way.
  */
 Buffer
-sware_find_leaf(const SwareSearchKey *key, int lockmode, SwareStack **stack)
+sware_find_leaf(const SwareSearchKey *key, SwareStack **stack)
 {
-	bool		is_writer = lockmode == BUFFER_LOCK_EXCLUSIVE;
-	Buffer		buffer;
+	Buffer		buffer = sware_expected_leaf(key);
 
-	if (stack)
-		*stack = NULL;
-	buffer = sware_expected_leaf(key, lockmode);
+	*stack = NULL;
 	if (BufferIsValid(buffer))
 		return buffer;
-	buffer = is_writer ? sware_descend(key, 0, lockmode, stack) :
-		sware_seek_leaf(key);
-	sware_note_leaf(key, buffer, is_writer);
+	buffer = sware_descend(key, 0, BUFFER_LOCK_EXCLUSIVE, stack);
+	sware_note_leaf(key, buffer);
 	return buffer;
 }

@@ -31,8 +31,7 @@ extern bool sware_tree_has_downlinks(Relation index);
 
 extern Buffer sware_descend(const SwareSearchKey *key, int level, int lockmode,
 							SwareStack **stack);
-extern Buffer sware_find_leaf(const SwareSearchKey *key, int lockmode,
-							  SwareStack **stack);
+extern Buffer sware_find_leaf(const SwareSearchKey *key, SwareStack **stack);
 extern Buffer sware_descend_to_edge(Relation index, int level, bool rightmost);
 extern Buffer sware_seek_leaf(const SwareSearchKey *key);
 extern Buffer sware_seek_edge_leaf(Relation index, bool rightmost);

@@ -123,32 +123,29 @@ position_to_remembered(const SwareSearchKey *key,
 }
 
 /*
- * Choose the leaf that has to be looked at for a place: a remembered one; or,
- * for a writer, the right sibling of the one that was used last, if keys are
- * expected to go on there.  Returns false if there is none.  The caller holds
- * no content locks.
+ * Choose the leaf that has to be looked at for a place: a remembered one, or
+ * the right sibling of the one that was used last, if keys are expected to go
+ * on there.  Returns false if there is none.  The caller holds no content
+ * locks.
  */
 static bool
-choose_leaf(const SwareSearchKey *key, bool is_writer, Candidate *chosen)
+choose_leaf(const SwareSearchKey *key, Candidate *chosen)
 {
 	Relation	index = key->index;
-	int			begin = is_writer ? 1 : 0;
-	int			end = is_writer ? SWARE_EXPECTED_LEAVES : 1;
 	SwareSearchColumn first;
 	bool		has_number = false;
 	bool		is_set = false;
 	uint32		latest = 0;
 
-	chosen->slot = begin;
+	chosen->slot = 0;
 	chosen->isNext = false;
-	for (int slot = begin; slot < end; slot++)
+	for (int slot = 0; slot < SWARE_EXPECTED_LEAVES; slot++)
 	{
 		SwareExpectedLeaf *leaf = &sware_cache(index)->leaves[slot];
 		SwareLink	link = leaf->link;
 		SwareLink	right = leaf->right;
 		uint32		use = leaf->lastUse;
-		bool		goes_on = is_writer && leaf->isProved &&
-			sware_link_is_valid(right);
+		bool		goes_on = leaf->isProved && sware_link_is_valid(right);
 		Position	position;
 
 		if (!sware_link_is_valid(link))
@@ -231,26 +228,17 @@ remember(const SwareSearchKey *key, Buffer buffer, SwareExpectedLeaf *leaf)
 		(leaf->first.tuple.t_info != 0 && leaf->highKey.tuple.t_info != 0);
 }
 
-/* Return what is known of the strays of a session's readers or writers. */
-static SwareStrays *
-strays_of(SwareCache *cache, bool is_writer)
-{
-	return is_writer ? &cache->writersStrays : &cache->readersStrays;
-}
-
 /* Forget a leaf.  Let another one be looked for at once if `at_once`. */
 static void
-forget_leaf(Relation index, bool is_writer, int slot, bool at_once)
+forget_leaf(Relation index, int slot, bool at_once)
 {
 	SwareCache *cache = (SwareCache *) index->rd_amcache;
 
 	if (cache)
 	{
-		SwareStrays *strays = strays_of(cache, is_writer);
-
 		cache->leaves[slot].link.block = InvalidBlockNumber;
 		if (at_once)
-			strays->count = strays->patience;
+			cache->strays.count = cache->strays.patience;
 	}
 }
 
@@ -269,40 +257,38 @@ forget_next(Relation index, int slot)
  * looking for it was right.
  */
 static void
-note_use(Relation index, bool is_writer, int slot)
+note_use(Relation index, int slot)
 {
 	SwareCache *cache = (SwareCache *) index->rd_amcache;
 
 	if (cache)
 	{
 		SwareExpectedLeaf *leaf = &cache->leaves[slot];
-		SwareStrays *strays = strays_of(cache, is_writer);
+		SwareStrays *strays = &cache->strays;
 
-		if (!is_writer || !leaf->isProved)
+		if (!leaf->isProved)
+		{
 			strays->count = 0;
-		if (is_writer && !leaf->isProved)
 			strays->patience = Max(strays->patience / 2, MAX_STRAYS);
+		}
 		leaf->isProved = true;
-		if (is_writer)
-			leaf->lastUse = ++cache->leafUses;
+		leaf->lastUse = ++cache->leafUses;
 	}
 }
 
 /*
- * Use a locked leaf if a place is on it, and, for a writer, no split of it is
- * incomplete.  Otherwise release it, forget that keys are expected there, and
- * return false.
+ * Use a locked leaf if a place is on it, and no split of it is incomplete.
+ * Otherwise release it, forget that keys are expected there, and return false.
  */
 static bool
-use_leaf(const SwareSearchKey *key, Buffer buffer, bool is_writer,
-		 const Candidate *chosen)
+use_leaf(const SwareSearchKey *key, Buffer buffer, const Candidate *chosen)
 {
 	Relation	index = key->index;
 	Page		page = BufferGetPage(buffer);
 	Position	position = position_to_leaf(key, page);
 	SwareExpectedLeaf *leaf = NULL;
 
-	if (position == WITHIN && is_writer &&
+	if (position == WITHIN &&
 		(SwarePageGetOpaque(page)->flags & SWARE_INCOMPLETE_SPLIT) != 0)
 		position = BEHIND;
 	if (position != WITHIN)
@@ -310,7 +296,7 @@ use_leaf(const SwareSearchKey *key, Buffer buffer, bool is_writer,
 		sware_release_buffer(buffer);
 		/* a leaf that was split is followed at once */
 		if (!chosen->isNext)
-			forget_leaf(index, is_writer, chosen->slot, position == BEHIND);
+			forget_leaf(index, chosen->slot, position == BEHIND);
 		return false;
 	}
 	if (chosen->isNext)
@@ -323,31 +309,29 @@ use_leaf(const SwareSearchKey *key, Buffer buffer, bool is_writer,
 		if (leaf)
 			*leaf = next;
 	}
-	note_use(index, is_writer, chosen->slot);
+	note_use(index, chosen->slot);
 	return true;
 }
 
 /*
- * Return an expected leaf, pinned and locked, if a place is on it; otherwise
- * InvalidBuffer.  If `is_busy` is not NULL, this does not wait for the lock,
- * but sets *is_busy to whether another session has it.
+ * Return an expected leaf, as sware_expected_leaf does.  If `is_busy` is not
+ * NULL, this does not wait for the lock, but sets *is_busy to whether another
+ * session has it.
  */
 static Buffer
-look_at_leaf(const SwareSearchKey *key, int lockmode, bool *is_busy)
+look_at_leaf(const SwareSearchKey *key, bool *is_busy)
 {
-	bool		is_writer = lockmode == BUFFER_LOCK_EXCLUSIVE;
 	Candidate	chosen;
 	Buffer		buffer;
 
 	if (is_busy)
 		*is_busy = false;
-	if (!choose_leaf(key, is_writer, &chosen))
+	if (!choose_leaf(key, &chosen))
 		return InvalidBuffer;
 	buffer = is_busy ? sware_try_linked_leaf(key->index, chosen.link, is_busy) :
-		sware_read_linked(key->index, chosen.link, 0, lockmode);
+		sware_read_linked(key->index, chosen.link, 0, BUFFER_LOCK_EXCLUSIVE);
 	if (BufferIsValid(buffer))
-		return use_leaf(key, buffer, is_writer, &chosen) ? buffer :
-			InvalidBuffer;
+		return use_leaf(key, buffer, &chosen) ? buffer : InvalidBuffer;
 	if (is_busy && *is_busy)
 	{
 		/* a sibling is only a guess: the key may belong elsewhere */
@@ -358,28 +342,27 @@ look_at_leaf(const SwareSearchKey *key, int lockmode, bool *is_busy)
 	if (chosen.isNext)
 		forget_next(key->index, chosen.slot);
 	else
-		forget_leaf(key->index, is_writer, chosen.slot, true);
+		forget_leaf(key->index, chosen.slot, true);
 	return InvalidBuffer;
 }
 
 /*
- * Return an expected leaf, pinned and locked, if a place is on it; otherwise
- * InvalidBuffer.  A leaf that is locked exclusively has no incomplete split,
- * and a downlink.
+ * Return an expected leaf, pinned and exclusively locked, if a place is on it;
+ * otherwise InvalidBuffer.  It has no incomplete split, and a downlink.
  */
 Buffer
-sware_expected_leaf(const SwareSearchKey *key, int lockmode)
+sware_expected_leaf(const SwareSearchKey *key)
 {
-	return look_at_leaf(key, lockmode, NULL);
+	return look_at_leaf(key, NULL);
 }
 
 /* Make the least used place free for the next leaf. */
 static void
 make_place(SwareCache *cache)
 {
-	int			oldest = 1;
+	int			oldest = 0;
 
-	for (int slot = 1; slot < SWARE_EXPECTED_LEAVES; slot++)
+	for (int slot = 0; slot < SWARE_EXPECTED_LEAVES; slot++)
 	{
 		if (!sware_link_is_valid(cache->leaves[slot].link))
 			return;
@@ -403,14 +386,14 @@ sware_try_expected_leaf(const SwareSearchKey *key, Buffer *buffer)
 
 	if (SWARE_FAULT_SETTING(buffer))
 		return SWARE_AT_OTHER_LEAF;
-	*buffer = look_at_leaf(key, BUFFER_LOCK_EXCLUSIVE, &is_busy);
+	*buffer = look_at_leaf(key, &is_busy);
 	if (BufferIsValid(*buffer))
 		return SWARE_AT_EXPECTED_LEAF;
 	if (is_busy)
 		return SWARE_AT_BUSY_LEAF;
 
 	cache = sware_cache(key->index);
-	strays = &cache->writersStrays;
+	strays = &cache->strays;
 	if (cache->leafUses != strays->uses)
 		strays->patience = Min(strays->patience, MAX_PATIENCE_OF_SOME);
 	if (strays->count < strays->patience)
@@ -428,27 +411,18 @@ sware_try_expected_leaf(const SwareSearchKey *key, Buffer *buffer)
 /*
  * In which place among the expected leaves is a locked leaf to be remembered?
  * In its own if it is remembered already; in a free one; or in that of its left
- * sibling, where keys have gone on.  A reader has one place, which another leaf
- * takes after some strays.  Returns -1 if the leaf is not to be remembered.
+ * sibling, where keys have gone on.  Returns -1 if the leaf is not to be
+ * remembered.
  */
 static int
-place_to_remember(SwareCache *cache, Buffer buffer, bool is_writer)
+place_to_remember(SwareCache *cache, Buffer buffer)
 {
 	SwareLink	link = sware_page_link(buffer);
 	SwareLink	left = SwarePageGetOpaque(BufferGetPage(buffer))->left;
 	int			unused = -1;
 	int			next = -1;
 
-	if (!is_writer)
-	{
-		if (sware_link_is_valid(cache->leaves[0].link) &&
-			!sware_links_equal(left, cache->leaves[0].link) &&
-			++cache->readersStrays.count < MAX_STRAYS)
-			return -1;
-		cache->readersStrays.count = 0;
-		return 0;
-	}
-	for (int slot = SWARE_EXPECTED_LEAVES - 1; slot > 0; slot--)
+	for (int slot = SWARE_EXPECTED_LEAVES - 1; slot >= 0; slot--)
 	{
 		if (!sware_link_is_valid(cache->leaves[slot].link))
 			unused = slot;
@@ -461,18 +435,18 @@ place_to_remember(SwareCache *cache, Buffer buffer, bool is_writer)
 }
 
 /*
- * Note that a descent, a writer's or a reader's, has led to this leaf, which is
- * locked: more keys may come there.
+ * Note that a writer's descent has led to this leaf, which is locked: more keys
+ * may come there.
  */
 void
-sware_note_leaf(const SwareSearchKey *key, Buffer buffer, bool is_writer)
+sware_note_leaf(const SwareSearchKey *key, Buffer buffer)
 {
 	Relation	index = key->index;
 	SwareCache *cache = (SwareCache *) index->rd_amcache;
 	SwareExpectedLeaf noted;
 	int			slot;
 
-	slot = cache ? place_to_remember(cache, buffer, is_writer) : -1;
+	slot = cache ? place_to_remember(cache, buffer) : -1;
 	if (slot < 0 || !remember(key, buffer, &noted))
 		return;
 	noted.isProved = false;

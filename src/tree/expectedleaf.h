@@ -1,15 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * expectedleaf.h
- *	  The leaves at which the next key is expected: a backend remembers them,
+ *	  The leaves at which the next key is expected: a writer remembers them,
  *	  and goes there without a descent.
  *
  * While keys arrive in order this is the rightmost leaf; if some came early, it
  * is the one where the others go on.  Keys may come in order in several places,
- * as in an index on (state, time), so writers remember a few leaves.  Readers
- * have one of their own, as a queue is read at one end and written at the
- * other.  Copies of a leaf's first item and high key, or their numbers, tell
- * which keys belong elsewhere.  (The idea is that of the predicted ordered leaf
+ * as in an index on (state, time), so a few leaves are remembered.  Copies of a
+ * leaf's first item and high key, or their numbers, tell which keys belong
+ * elsewhere.  (The idea is that of the predicted ordered leaf
  * of the paper on QuIT.)
  *
  * What is remembered may be out of date: when a leaf has been split, keys
@@ -38,10 +37,9 @@ typedef enum SwareExpectation
  * These call comparators; all but sware_note_leaf are called without content
  * locks.
  */
-extern Buffer sware_expected_leaf(const SwareSearchKey *key, int lockmode);
+extern Buffer sware_expected_leaf(const SwareSearchKey *key);
 extern SwareExpectation sware_try_expected_leaf(const SwareSearchKey *key,
 												Buffer *leaf);
-extern void sware_note_leaf(const SwareSearchKey *key, Buffer buffer,
-							bool is_writer);
+extern void sware_note_leaf(const SwareSearchKey *key, Buffer buffer);
 
 #endif							/* SWARE_EXPECTEDLEAF_H */

@@ -361,7 +361,7 @@ insert_into_leaf(Insertion *insertion, IndexTuple *entries, int count,
 
 	sware_search_key_set_entry(key, entries[0]);
 	buffer = insertion->visits == 0 ?
-		sware_find_leaf(key, BUFFER_LOCK_EXCLUSIVE, &stack) :
+		sware_find_leaf(key, &stack) :
 		sware_descend(key, 0, BUFFER_LOCK_EXCLUSIVE, &stack);
 	insertion->latest = BufferGetBlockNumber(buffer);
 	page = BufferGetPage(buffer);

@@ -49,7 +49,7 @@ sware_tree_may_have(const SwareSearchKey *low, const SwareSearchKey *high)
 	Page		page;
 	bool		result;
 
-	buffer = sware_find_leaf(low, BUFFER_LOCK_SHARE, NULL);
+	buffer = sware_seek_leaf(low);
 	page = BufferGetPage(buffer);
 	result = has_item_between(low, high, page) ||
 		(!sware_page_is_rightmost(page) &&
