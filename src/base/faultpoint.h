@@ -21,6 +21,10 @@
 #define SWARE_FAULT_POINT(name)			((void) 0)
 #define SWARE_FAULT_SETTING(name)		0
 #define SWARE_DEFINE_FAULT_SETTINGS()	((void) 0)
+/* let isolationtester see a lock that is not in the lock manager */
+#define SWARE_SHOW_LOCK(index, page)	((void) 0)
+#define SWARE_HIDE_LOCK(index, page)	((void) 0)
+#define SWARE_WAIT_FOR_SHOWN_LOCK(index, page)	((void) 0)
 #endif
 
 #endif							/* SWARE_FAULTPOINT_H */

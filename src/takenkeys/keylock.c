@@ -126,46 +126,6 @@ take_lock(KeyLock *lock)
 		pg_atomic_compare_exchange_u64(&lock->turns, &turns, turns + 1);
 }
 
-#ifdef SWARE_FAULT_POINTS
-
-/*
- * isolationtester sees only waits for heavyweight locks.  So a session with
- * fault points, at which it may wait, has the heavyweight lock, too, and others
- * wait for that first.
- */
-static bool is_shown = false;
-
-static void
-show_lock(Relation index, uint64 fingerprint)
-{
-	is_shown = sware_has_fault_points();
-	if (is_shown)
-		LockPage(index, lock_page(fingerprint), ExclusiveLock);
-}
-
-static void
-hide_lock(Relation index, uint64 fingerprint)
-{
-	if (is_shown)
-		UnlockPage(index, lock_page(fingerprint), ExclusiveLock);
-	is_shown = false;
-}
-
-static void
-wait_for_shown_lock(Relation index, int stripe)
-{
-	LockPage(index, FIRST_KEY_LOCK_PAGE + stripe, ShareLock);
-	UnlockPage(index, FIRST_KEY_LOCK_PAGE + stripe, ShareLock);
-}
-
-#else
-
-#define show_lock(index, fingerprint)		((void) 0)
-#define hide_lock(index, fingerprint)		((void) 0)
-#define wait_for_shown_lock(index, stripe)	((void) 0)
-
-#endif
-
 /*
  * Lock a key, waiting for other backends.  A temporary index has one user, and
  * needs no lock.  The lock is released when the (sub)transaction aborts, if
@@ -191,7 +151,7 @@ sware_lock_key(Relation index, uint64 fingerprint)
 			 RelationGetRelationName(index));
 	if (unlikely(!take_lock(lock)))
 	{
-		wait_for_shown_lock(index, sware_key_stripe(fingerprint));
+		SWARE_WAIT_FOR_SHOWN_LOCK(index, lock_page(fingerprint));
 		ConditionVariablePrepareToSleep(&lock->released);
 		while (!take_lock(lock))
 			ConditionVariableSleep(&lock->released, PG_WAIT_EXTENSION);
@@ -199,7 +159,7 @@ sware_lock_key(Relation index, uint64 fingerprint)
 	}
 	held_lock = lock;
 	pg_atomic_write_u64(&lock->index, sware_index_number(index));
-	show_lock(index, fingerprint);
+	SWARE_SHOW_LOCK(index, lock_page(fingerprint));
 }
 
 void
@@ -225,7 +185,7 @@ sware_unlock_key(Relation index, uint64 fingerprint)
 		return;
 	if (held_lock != NULL)
 	{
-		hide_lock(index, fingerprint);
+		SWARE_HIDE_LOCK(index, lock_page(fingerprint));
 		sware_release_key_lock();
 	}
 	else
@@ -251,7 +211,7 @@ wait_for_lock(Relation index, int stripe)
 	pg_read_barrier();
 	if (pg_atomic_read_u64(&lock->index) != sware_index_number(index))
 		return;
-	wait_for_shown_lock(index, stripe);
+	SWARE_WAIT_FOR_SHOWN_LOCK(index, FIRST_KEY_LOCK_PAGE + stripe);
 	ConditionVariablePrepareToSleep(&lock->released);
 	while (pg_atomic_read_u64(&lock->turns) == turns)
 		ConditionVariableSleep(&lock->released, PG_WAIT_EXTENSION);

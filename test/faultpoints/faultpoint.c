@@ -11,6 +11,7 @@
 
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/guc.h"
@@ -73,10 +74,35 @@ act(const char *name, const char *action)
 		elog(ERROR, "unrecognized action \"%s\" at fault point \"%s\"", action, name);
 }
 
-bool
-sware_has_fault_points(void)
+static bool
+has_fault_points(void)
 {
 	return fault_points != NULL && fault_points[0] != '\0';
+}
+
+static bool is_shown = false;
+
+void
+sware_show_lock(Relation index, BlockNumber page)
+{
+	is_shown = has_fault_points();
+	if (is_shown)
+		LockPage(index, page, ExclusiveLock);
+}
+
+void
+sware_hide_lock(Relation index, BlockNumber page)
+{
+	if (is_shown)
+		UnlockPage(index, page, ExclusiveLock);
+	is_shown = false;
+}
+
+void
+sware_wait_for_shown_lock(Relation index, BlockNumber page)
+{
+	LockPage(index, page, ShareLock);
+	UnlockPage(index, page, ShareLock);
 }
 
 void
@@ -86,7 +112,7 @@ sware_fault_point(const char *name)
 	char	   *rest;
 	char	   *item;
 
-	if (!sware_has_fault_points())
+	if (!has_fault_points())
 		return;
 
 	list = pstrdup(fault_points);

@@ -19,6 +19,9 @@
 #ifndef SWARE_FAULTSETTINGS_H
 #define SWARE_FAULTSETTINGS_H
 
+#include "storage/block.h"
+#include "utils/relcache.h"
+
 #define SWARE_FAULT_LOCK	23265
 
 /*
@@ -52,12 +55,22 @@ extern void sware_define_fault_points(void);
 /* Define the settings of requests that fail (faultrequest.c), in _PG_init. */
 extern void sware_define_fault_requests(void);
 
-/* Does the session have any fault points? */
-extern bool sware_has_fault_points(void);
+/*
+ * isolationtester sees only waits for heavyweight locks.  So a session with
+ * fault points, at which it may wait, has such a lock on a page, too, while it
+ * has a lock in shared memory, and others wait for that first.
+ */
+extern void sware_show_lock(Relation index, BlockNumber page);
+extern void sware_hide_lock(Relation index, BlockNumber page);
+extern void sware_wait_for_shown_lock(Relation index, BlockNumber page);
 
 /* Do what sware.fault_points asks for at the fault point of this name. */
 extern void sware_fault_point(const char *name);
 
+#define SWARE_SHOW_LOCK(index, page)	sware_show_lock(index, page)
+#define SWARE_HIDE_LOCK(index, page)	sware_hide_lock(index, page)
+#define SWARE_WAIT_FOR_SHOWN_LOCK(index, page) \
+	sware_wait_for_shown_lock(index, page)
 #define SWARE_FAULT_POINT(name)		sware_fault_point(name)
 #define SWARE_FAULT_SETTING(name)	sware_fault_##name
 #define SWARE_DEFINE_FAULT_SETTINGS() \
