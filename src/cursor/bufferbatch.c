@@ -9,7 +9,7 @@
 
 #include "utils/memutils.h"
 
-#include "base/growth.h"
+#include "base/memory.h"
 #include "cursor/bufferbatch.h"
 #include "layout/tuple.h"
 

@@ -14,7 +14,7 @@
 
 #include "miscadmin.h"
 
-#include "base/growth.h"
+#include "base/memory.h"
 #include "cursor/buffermarks.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"

@@ -34,6 +34,7 @@
 #include "utils/timestamp.h"
 
 #include "base/compat.h"
+#include "base/memory.h"
 #include "base/options.h"
 #include "inspect/relation.h"
 #include "inspect/sortedness.h"
@@ -415,10 +416,8 @@ sware_examine_nbtree(PG_FUNCTION_ARGS)
 	Oid			oid = PG_GETARG_OID(0);
 	int			wanted = PG_ARGISNULL(1) ? 0 : PG_GETARG_INT32(1);
 	SwareSurvey survey = {.hasDeadline = !PG_ARGISNULL(2)};
-	MemoryContext own = AllocSetContextCreate(CurrentMemoryContext,
-											  "sware examination",
-											  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext before = MemoryContextSwitchTo(own);
+	MemoryContext before = sware_enter_context("sware examination");
+	MemoryContext own = CurrentMemoryContext;
 	const char *problem;
 	Datum		values[COLUMNS] = {0};
 	bool		nulls[COLUMNS];

@@ -18,6 +18,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "base/memory.h"
 #include "constraints/constraints.h"
 #include "staging/staging.h"
 #include "inspect/check.h"
@@ -106,17 +107,15 @@ check_index(Relation heap, Relation index, bool heap_all_indexed)
 {
 	SwareCheck	check = {0};
 	Snapshot	snapshot = InvalidSnapshot;
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "sware check",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext outer = MemoryContextSwitchTo(context);
+	MemoryContext outer = sware_enter_context("sware check");
 	ErrorContextCallback callback;
 
 	check.index = index;
 	check.heap = heap;
 	check.block = InvalidBlockNumber;
 	check.strategy = GetAccessStrategy(BAS_BULKREAD);
-	check.pageContext = AllocSetContextCreate(context, "sware check page",
+	check.pageContext = AllocSetContextCreate(CurrentMemoryContext,
+											  "sware check page",
 											  ALLOCSET_DEFAULT_SIZES);
 
 	callback.callback = add_error_context;
@@ -141,8 +140,7 @@ check_index(Relation heap, Relation index, bool heap_all_indexed)
 
 	error_context_stack = callback.previous;
 	FreeAccessStrategy(check.strategy);
-	MemoryContextSwitchTo(outer);
-	MemoryContextDelete(context);
+	sware_leave_context(outer);
 }
 
 /*

@@ -37,7 +37,7 @@
 #include "utils/tuplesort.h"
 
 #include "base/compat.h"
-#include "base/growth.h"
+#include "base/memory.h"
 #include "inspect/relation.h"
 #include "inspect/sortedness.h"
 

@@ -17,7 +17,7 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-#include "base/growth.h"
+#include "base/memory.h"
 #include "inspect/survey.h"
 
 /* blocks at the end of a table that tell how many rows a transaction inserts */

@@ -12,7 +12,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
-#include "base/growth.h"
+#include "base/memory.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"

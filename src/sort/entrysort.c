@@ -24,7 +24,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "base/growth.h"
+#include "base/memory.h"
 #include "keys/entry.h"
 #include "keys/entryform.h"
 #include "layout/tuple.h"

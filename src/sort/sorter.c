@@ -24,6 +24,7 @@
 #include "utils/memutils.h"
 
 #include "base/faultpoint.h"
+#include "base/memory.h"
 #include "keys/entry.h"
 #include "shared/statistics.h"
 #include "sort/itemsort.h"
@@ -312,7 +313,6 @@ sort_and_measure(Relation index, IndexTuple *entries, int64 count,
 				 const int64 *begins, int lists, Samples *samples)
 {
 	Sortedness	sortedness = {0, 0};
-	MemoryContext context;
 	MemoryContext caller;
 	Sorter		sorter = {.entries = entries + begins[lists],
 		.count = count - begins[lists],
@@ -322,9 +322,7 @@ sort_and_measure(Relation index, IndexTuple *entries, int64 count,
 
 	if (count < 2 || (sorter.count == 0 && lists < 2))
 		return sortedness;
-	context = AllocSetContextCreate(CurrentMemoryContext, "sware sort",
-									ALLOCSET_DEFAULT_SIZES);
-	caller = MemoryContextSwitchTo(context);
+	caller = sware_enter_context("sware sort");
 	sorter.comparator = sware_make_comparator(index);
 
 	/* which entries come in order is measured, so it is not guessed */
@@ -339,8 +337,7 @@ sort_and_measure(Relation index, IndexTuple *entries, int64 count,
 	}
 	if (samples)
 		sortedness.largestDisplacement = largest_displacement(&sorter);
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(context);
+	sware_leave_context(caller);
 	return sortedness;
 }
 

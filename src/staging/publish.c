@@ -20,6 +20,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "base/memory.h"
 #include "base/options.h"
 #include "locks/changes.h"
 #include "takenkeys/frontier.h"
@@ -217,10 +218,7 @@ check_conflicts(SwareStaging *staging, Relation index, IndexTuple *entries,
 static void
 send(SwareStaging *staging, Relation index, int percent)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "sware publish",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext caller = MemoryContextSwitchTo(context);
+	MemoryContext caller = sware_enter_context("sware publish");
 	int64		count = staging->count;
 	int64		sent;
 	IndexTuple *entries;
@@ -288,8 +286,7 @@ send(SwareStaging *staging, Relation index, int percent)
 			 !drop_front(staging, entries[sent], count - sent))
 		keep(staging, entries + sent, count - sent);
 	sware_end_change();
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(context);
+	sware_leave_context(caller);
 }
 
 /*

@@ -10,7 +10,7 @@
 #include "utils/memutils.h"
 
 #include "base/faultpoint.h"
-#include "base/growth.h"
+#include "base/memory.h"
 #include "layout/tuple.h"
 #include "sort/sorter.h"
 #include "staging/stagedruns.h"
@@ -249,15 +249,12 @@ sware_staged_runs(SwareStaging *staging, Relation index, int most_newest)
 {
 	int64		target = staging->count;
 	bool		is_done = true;
-	MemoryContext context;
 	MemoryContext caller;
 	SwareComparator *comparator;
 
 	if (target - staging->runs.covered <= most_newest)
 		return &staging->runs;
-	context = AllocSetContextCreate(CurrentMemoryContext, "sware staged runs",
-									ALLOCSET_DEFAULT_SIZES);
-	caller = MemoryContextSwitchTo(context);
+	caller = sware_enter_context("sware staged runs");
 	comparator = sware_make_comparator(index);
 	while (is_done && staging->runs.covered < target)
 	{
@@ -266,8 +263,7 @@ sware_staged_runs(SwareStaging *staging, Relation index, int most_newest)
 		is_done = add_run(staging, comparator,
 						  next_segment(staging, covered) - covered);
 	}
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(context);
+	sware_leave_context(caller);
 	SWARE_FAULT_POINT("staged-runs-made");
 	return is_done ? &staging->runs : NULL;
 }

@@ -21,7 +21,7 @@
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 
-#include "base/growth.h"
+#include "base/memory.h"
 #include "base/options.h"
 #include "keys/entry.h"
 #include "keys/trust.h"

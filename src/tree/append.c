@@ -23,9 +23,9 @@
 
 #include "miscadmin.h"
 #include "storage/lmgr.h"
-#include "utils/memutils.h"
 
 #include "base/faultpoint.h"
+#include "base/memory.h"
 #include "base/options.h"
 #include "keys/entry.h"
 #include "keys/searchkey.h"
@@ -456,10 +456,7 @@ sware_tree_entries_at_edge(Relation index, IndexTuple *entries, int count)
 int
 sware_tree_append_run(Relation index, IndexTuple *entries, int count)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "sware append",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext caller = MemoryContextSwitchTo(context);
+	MemoryContext caller = sware_enter_context("sware append");
 	Append	   *append = palloc(sizeof(Append));
 	int			taken = 0;
 
@@ -484,7 +481,6 @@ sware_tree_append_run(Relation index, IndexTuple *entries, int count)
 		UnlockPage(index, SWARE_METAPAGE, ShareLock);
 	}
 
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(context);
+	sware_leave_context(caller);
 	return taken;
 }

@@ -24,7 +24,7 @@
 
 #include "base/compat.h"
 #include "base/faultpoint.h"
-#include "base/growth.h"
+#include "base/memory.h"
 #include "keys/entry.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
@@ -47,7 +47,6 @@ typedef struct VacuumState
 	IndexBulkDeleteCallback callback;	/* NULL if entries are only to be
 										 * counted */
 	void	   *callbackState;
-	MemoryContext pageContext;	/* reset after each page */
 	SwareMetPages *sortedPages; /* their memory outlives the VACUUM */
 } VacuumState;
 
@@ -110,7 +109,7 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 {
 	Relation	index = info->index;
 	SwareLink	link = leftmost_leaf(index);
-	VacuumState state = {info, stats, callback, callback_state, NULL, NULL};
+	VacuumState state = {info, stats, callback, callback_state, NULL};
 	MemoryContext caller = CurrentMemoryContext;
 	SwareReadahead ahead;
 	int64		steps = 0;
@@ -119,9 +118,7 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 
 	sware_readahead_init(&ahead, index, caller);
 	sware_readahead_of_all(&ahead);
-	state.pageContext = AllocSetContextCreate(caller, "sware vacuum",
-											  ALLOCSET_DEFAULT_SIZES);
-	MemoryContextSwitchTo(state.pageContext);
+	(void) sware_enter_context("sware vacuum");
 	stats->estimated_count = false;
 	stats->num_index_tuples = 0;
 	if (info->report_progress)
@@ -173,15 +170,14 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 		if (info->report_progress)
 			pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_DONE,
 										 Min(++visited, blocks));
-		MemoryContextReset(state.pageContext);
+		MemoryContextReset(CurrentMemoryContext);
 	}
 
 	/* the other pages were not visited, as they are no leaves */
 	if (info->report_progress)
 		pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_DONE, blocks);
 
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(state.pageContext);
+	sware_leave_context(caller);
 	sware_readahead_end(&ahead);
 }
 
@@ -428,8 +424,8 @@ sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 				   SwareMetPages *sorted_pages, SwareBlockSet *free_pages)
 {
 	Relation	index = info->index;
-	VacuumState state = {info, stats, NULL, NULL, NULL, sorted_pages};
-	MemoryContext caller = CurrentMemoryContext;
+	VacuumState state = {info, stats, NULL, NULL, sorted_pages};
+	MemoryContext caller;
 	MemoryContext cleanup;
 	SwareBlockSet *linked;
 	BlockNumber blocks = RelationGetNumberOfBlocks(index);
@@ -439,11 +435,7 @@ sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	sorted_pages->count = 0;
 	sorted_pages->allocated = 16;
 	sorted_pages->links = palloc(sorted_pages->allocated * sizeof(SwareLink));
-	cleanup = AllocSetContextCreate(caller, "sware cleanup", ALLOCSET_DEFAULT_SIZES);
-	state.pageContext = AllocSetContextCreate(cleanup, "sware vacuum",
-											  ALLOCSET_DEFAULT_SIZES);
-	MemoryContextSwitchTo(cleanup);
-
+	caller = sware_enter_context("sware cleanup");
 	linked = sware_block_set_make(blocks);
 	add_linked_pages(index, linked);
 	SWARE_FAULT_POINT("vacuum-linked");
@@ -451,7 +443,7 @@ sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	stats->num_pages = blocks;
 	stats->pages_deleted = 0;
 	stats->pages_free = 0;
-	MemoryContextSwitchTo(state.pageContext);
+	cleanup = sware_enter_context("sware vacuum");
 	for (BlockNumber block = SWARE_METAPAGE + 1; block < blocks; block++)
 	{
 		bool		is_free = true;
@@ -469,12 +461,12 @@ sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 			stats->pages_free++;
 		if (is_free && free_pages)
 			sware_block_set_add(free_pages, block);
-		MemoryContextReset(state.pageContext);
+		MemoryContextReset(CurrentMemoryContext);
 	}
-	MemoryContextSwitchTo(caller);
+	sware_leave_context(cleanup);
+	sware_leave_context(caller);
 
 	if (!trusts_map)
 		sware_count(index, SWARE_STAT_MAP_CHECKS, 1);
-	MemoryContextDelete(cleanup);
 	IndexFreeSpaceMapVacuum(index);
 }

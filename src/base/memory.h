@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * growth.h
- *	  Arrays that grow with what is put into them.
+ * memory.h
+ *	  Arrays that grow with what is put into them, and memory for operations.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef SWARE_GROWTH_H
-#define SWARE_GROWTH_H
+#ifndef SWARE_MEMORY_H
+#define SWARE_MEMORY_H
 
 #include "utils/memutils.h"
 
@@ -30,4 +30,19 @@ do { \
 	(allocated) = wanted_; \
 } while (0)
 
-#endif							/* SWARE_GROWTH_H */
+/*
+ * Switch to a new memory context, which sware_leave_context deletes, and return
+ * the present one.
+ */
+#define sware_enter_context(name) \
+	MemoryContextSwitchTo(AllocSetContextCreate(CurrentMemoryContext, name, \
+												ALLOCSET_DEFAULT_SIZES))
+
+/* Switch back, and delete the memory context that is left. */
+static inline void
+sware_leave_context(MemoryContext caller)
+{
+	MemoryContextDelete(MemoryContextSwitchTo(caller));
+}
+
+#endif							/* SWARE_MEMORY_H */
