@@ -34,17 +34,11 @@ typedef struct ChosenKeys
 void
 sware_scan_keys_init(SwareScanKeys *keys, Relation index, int count)
 {
+	memset(keys, 0, offsetof(SwareScanKeys, low));
 	keys->index = index;
 	keys->scanContext = CurrentMemoryContext;
-	keys->arrayContext = NULL;
-	keys->crossTypeFunctions = NULL;
-	keys->rangeCount = 0;
-	keys->conditionCount = 0;
-	keys->hasOnlyEqualities = false;
-	keys->interval = keys->intervalMemory = NULL;
-	keys->skip = keys->skipMemory = NULL;
-	keys->conditions = count > 0 ? palloc(count * sizeof(SwareCondition)) :
-		NULL;
+	if (count > 0)
+		keys->conditions = palloc(count * sizeof(SwareCondition));
 }
 
 /* Free the memory of scan keys. */

@@ -99,11 +99,7 @@ typedef struct SwareScanKeys
 	int			prefixColumns;	/* number of columns in the prefix */
 	bool		hasOnlyEqualities;	/* are all keys `=`, with one value of the
 									 * own type for each prefix column? */
-	SwareSearchKey low;			/* no columns: the range has no lower end */
-	SwareSearchKey high;		/* no columns: it has no upper end */
 	int			arrayCount;
-	SwareRangeArray arrays[INDEX_MAX_KEYS];
-
 	int			conditionCount;
 	SwareCondition *conditions;
 
@@ -113,6 +109,11 @@ typedef struct SwareScanKeys
 										 * needed */
 	SwareInterval *interval;	/* NULL if the scan is not restricted */
 	SwareInterval *intervalMemory;	/* memory for it; allocated when needed */
+
+	/* The large parts come last. */
+	SwareSearchKey low;			/* no columns: the range has no lower end */
+	SwareSearchKey high;		/* no columns: it has no upper end */
+	SwareRangeArray arrays[INDEX_MAX_KEYS];
 } SwareScanKeys;
 
 extern void sware_scan_keys_init(SwareScanKeys *keys, Relation index,

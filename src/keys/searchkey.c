@@ -241,25 +241,12 @@ sware_compare_column(const SwareKeyColumn *column, Datum value, bool is_null)
 	switch (column->comparison)
 	{
 		case SWARE_COMPARE_INT16:
-			{
-				int16		a = DatumGetInt16(column->value);
-				int16		b = DatumGetInt16(value);
-
-				result = (a > b) - (a < b);
-				break;
-			}
 		case SWARE_COMPARE_INT32:
-			{
-				int32		a = DatumGetInt32(column->value);
-				int32		b = DatumGetInt32(value);
-
-				result = (a > b) - (a < b);
-				break;
-			}
 		case SWARE_COMPARE_INT64:
 			{
-				int64		a = DatumGetInt64(column->value);
-				int64		b = DatumGetInt64(value);
+				int64		a = sware_integer_value(column->comparison,
+													column->value);
+				int64		b = sware_integer_value(column->comparison, value);
 
 				result = (a > b) - (a < b);
 				break;

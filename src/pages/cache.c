@@ -38,15 +38,11 @@ sware_cache(Relation index)
 {
 	if (index->rd_amcache == NULL)
 	{
-		SwareCache	cache;
+		SwareCache	cache = {.waiting = SWARE_WAITING_IS_UNKNOWN};
 
 		read_metapage(index, &cache);
-		cache.waiting = SWARE_WAITING_IS_UNKNOWN;
-		memset(cache.leaves, 0, sizeof(cache.leaves));
 		for (int i = 0; i < SWARE_EXPECTED_LEAVES; i++)
 			cache.leaves[i].link.block = InvalidBlockNumber;
-		cache.leafUses = 0;
-		memset(&cache.strays, 0, sizeof(SwareStrays));
 		cache.tail = cache.leaves[0].link;
 		cache.metapageVersion = SWARE_NO_VERSION;
 		index->rd_amcache =

@@ -464,25 +464,16 @@ void
 sware_tree_cursor_init(SwareTreeCursor *cursor, IndexScanDesc scan,
 					   SwareBeforePage before_page)
 {
+	memset(cursor, 0, offsetof(SwareTreeCursor, keys));
 	cursor->scan = scan;
 	cursor->beforePage = before_page;
 	cursor->context = CurrentMemoryContext;
 	sware_scan_keys_init(&cursor->keys, scan->indexRelation,
 						 scan->numberOfKeys);
-	cursor->isMerged = cursor->wantTuples = cursor->keepPin = false;
 	cursor->readAtMost = SWARE_READ_FIRST;
-	cursor->replacements = 0;
-	cursor->usesMarks = false;
-	cursor->dead = NULL;
 	cursor->firstDead = SWARE_MAX_TIDS_PER_PAGE;
 	cursor->lastDead = -1;
-	cursor->notedDead = cursor->triedDead = 0;
-	cursor->state = SWARE_CURSOR_UNPOSITIONED;
-	cursor->markState = SWARE_CURSOR_UNPOSITIONED;
 	cursor->markItem = -1;
-	cursor->marked = NULL;
-	memset(&cursor->arrival, 0, sizeof(SwareBorder));
-	cursor->arrivesAhead = cursor->arrivesByLink = false;
 	reset_luck(&cursor->skipLuck);
 	sware_readahead_init(&cursor->ahead, scan->indexRelation,
 						 cursor->context);

@@ -104,7 +104,6 @@ typedef struct SwareTreeCursor
 	IndexScanDesc scan;
 	MemoryContext context;		/* lives as long as the scan */
 	SwareBeforePage beforePage; /* or NULL */
-	SwareScanKeys keys;
 
 	bool		isMerged;		/* may the caller compare tuples?  Cleared by
 								 * a rewind */
@@ -135,8 +134,6 @@ typedef struct SwareTreeCursor
 	bool		arrivesAhead;	/* is arrivalKey a place further on, before
 								 * which nothing qualifies (skip.h)? */
 	bool		arrivesByLink;	/* has a link led to the leaf? */
-	SwareSearchKey arrivalKey;	/* the place of `arrival`, unless that is an
-								 * end of the range, or the place further on */
 	SwareSkipLuck skipLuck;
 	SwareReadahead ahead;
 
@@ -150,7 +147,11 @@ typedef struct SwareTreeCursor
 	int			markItem;		/* -1 if the mark is in `marked` */
 	SwarePosition *marked;		/* allocated when it is needed */
 
-	SwarePosition position;		/* last, because it is large */
+	/* The large parts come last. */
+	SwareScanKeys keys;
+	SwareSearchKey arrivalKey;	/* the place of `arrival`, unless that is an
+								 * end of the range, or the place further on */
+	SwarePosition position;
 } SwareTreeCursor;
 
 extern void sware_tree_cursor_init(SwareTreeCursor *cursor, IndexScanDesc scan,
