@@ -176,7 +176,7 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	}
 	sware_arrivals++;
 	if (needs_flush)
-		sware_buffer_flush_piece(index);
+		sware_buffer_flush_piece(index, SWARE_INSERTER);
 
 	/*
 	 * Other backends find the entry now: its key's record is out of date.

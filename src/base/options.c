@@ -68,6 +68,7 @@ int			sware_staging_size = STAGING_SIZE_DEFAULT;
 int			sware_buffer_size = BUFFER_SIZE_DEFAULT;
 int			sware_shared_memory = 0;
 int			sware_record_cache = 0;
+int			sware_log_min_flush_duration = -1;
 bool		sware_enable_buffer = true;
 bool		sware_use_for_keys = false;
 
@@ -178,6 +179,12 @@ sware_define_settings(void)
 							 "Lets entries of this session wait in staging and in buffers.",
 							 NULL, &sware_enable_buffer, true,
 							 PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable(
+							"sware.log_min_flush_duration",
+							"Sets the time from which on a piece of work for a buffer is logged.",
+							"-1 logs none of them, and 0 all.",
+							&sware_log_min_flush_duration, -1, -1, INT_MAX,
+							PGC_SUSET, GUC_UNIT_MS, NULL, NULL, NULL);
 	is_preloaded = process_shared_preload_libraries_in_progress;
 	DefineCustomBoolVariable("sware.use_for_keys",
 							 "Gives new primary keys and unique constraints sware indexes where they can have them.",

@@ -15,6 +15,7 @@ extern int	sware_staging_size; /* private memory for staged entries */
 extern int	sware_buffer_size;	/* quota of an index's buffer */
 extern int	sware_shared_memory;	/* for zones and staged keys; 0: none */
 extern int	sware_record_cache; /* shared memory for records of keys; 0: none */
+extern int	sware_log_min_flush_duration;	/* in ms; -1: log nothing */
 extern bool sware_enable_buffer;	/* may entries wait in staging and
 									 * buffers? */
 extern bool sware_use_for_keys; /* do new keys get sware indexes? */

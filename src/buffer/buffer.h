@@ -22,6 +22,7 @@
 #include "utils/rel.h"
 
 #include "layout/page.h"
+#include "shared/statistics.h"
 
 /*
  * Inserts go to the tree when the buffer has this many times its quota, or as
@@ -39,7 +40,7 @@ extern int	sware_buffer_insert(Relation index, IndexTuple *entries, int count,
 /* flush.c */
 extern int64 sware_buffer_flush_all(Relation index);
 extern Size sware_buffer_run_limit(Relation index);
-extern void sware_buffer_flush_piece(Relation index);
+extern void sware_buffer_flush_piece(Relation index, SwareWorker worker);
 extern void sware_buffer_flush_dead(Relation index);
 extern void sware_buffer_wait_for_readers(Relation index,
 										  BufferAccessStrategy strategy);

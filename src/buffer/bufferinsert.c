@@ -279,6 +279,6 @@ sware_buffer_insert(Relation index, IndexTuple *entries, int count,
 										&needs_flush);
 
 	if (needs_flush)
-		sware_buffer_flush_piece(index);
+		sware_buffer_flush_piece(index, SWARE_INSERTER);
 	return done;
 }

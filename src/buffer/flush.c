@@ -48,6 +48,7 @@
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
+#include "shared/work.h"
 #include "tree/tree.h"
 #include "wal/wal.h"
 #include "zones/zones.h"
@@ -240,6 +241,7 @@ sort_pages(Relation index, Relation heap, const SwareListedPage *pages,
 		sware_count(index, SWARE_STAT_FLUSH_TIME,
 					INSTR_TIME_GET_MICROSEC(time));
 		sware_count(index, SWARE_STAT_SORTED_PAGES, count);
+		sware_count(index, SWARE_STAT_SORTED_ENTRIES, flushed.count);
 		sware_count(index, SWARE_STAT_ENTRIES_DROPPED, flushed.dropped);
 
 		/* so that the next scan need not read the sorted pages for it */
@@ -333,6 +335,7 @@ int64
 sware_buffer_flush_all(Relation index)
 {
 	SwareBufferState state;
+	SwareWork	work;
 	int			at_once = pages_at_once(MAX_BATCH_PAGES);
 	int64		moved = 0;
 
@@ -345,6 +348,7 @@ sware_buffer_flush_all(Relation index)
 	/* entries that another session is moving must be in the tree afterwards */
 	LockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
 	sware_begin_change(index, SWARE_FLUSHES);
+	sware_work_begin(&work, index, SWARE_VACUUM);
 	if (sware_buffer_read_state(index, &state))
 	{
 		for (int i = 0; i < state.tailCount; i++)
@@ -356,6 +360,7 @@ sware_buffer_flush_all(Relation index)
 	}
 	sware_end_change();
 	UnlockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
+	sware_work_end(&work, SWARE_FLUSH_WORK);
 	return moved;
 }
 
@@ -520,9 +525,10 @@ relieve(Relation index, Relation heap, const SwareListedPage *pages, int count,
  * caller holds no locks on pages.
  */
 void
-sware_buffer_flush_piece(Relation index)
+sware_buffer_flush_piece(Relation index, SwareWorker worker)
 {
 	SwareIdentity caller;
+	SwareWork	work;
 	MemoryContext context;
 	MemoryContext outer;
 	SwareListedPage *pages;
@@ -530,6 +536,7 @@ sware_buffer_flush_piece(Relation index)
 
 	if (!try_to_begin(index, &caller))
 		return;
+	sware_work_begin(&work, index, worker);
 	context = AllocSetContextCreate(CurrentMemoryContext, "sware flush of a piece",
 									ALLOCSET_DEFAULT_SIZES);
 	outer = MemoryContextSwitchTo(context);
@@ -546,6 +553,7 @@ sware_buffer_flush_piece(Relation index)
 	MemoryContextSwitchTo(outer);
 	MemoryContextDelete(context);
 	end_flush(index, &caller);
+	sware_work_end(&work, SWARE_FLUSH_WORK);
 }
 
 /*
@@ -558,12 +566,14 @@ void
 sware_buffer_flush_dead(Relation index)
 {
 	SwareIdentity caller;
+	SwareWork	work;
 	SwareListedPage *pages;
 	int			count;
 	int			piece;
 
 	if (!try_to_begin(index, &caller))
 		return;
+	sware_work_begin(&work, index, SWARE_READER);
 	count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
 	piece = dead_piece_size(index, pages, count);
 	if (piece > 0)
@@ -579,6 +589,7 @@ sware_buffer_flush_dead(Relation index)
 	if (pages)
 		pfree(pages);
 	end_flush(index, &caller);
+	sware_work_end(&work, SWARE_FLUSH_WORK);
 }
 
 /*

@@ -130,7 +130,8 @@ sware_stats(PG_FUNCTION_ARGS)
 	values[4] = Float8GetDatum(statistics.late);
 	nulls[4] = !statistics.hasArrivals;
 	for (int i = 0; i < SWARE_COLUMN_COUNTERS; i++)
-		values[FIRST_COUNTER + i] = i == SWARE_STAT_FLUSH_TIME ?
+		values[FIRST_COUNTER + i] =
+			i == SWARE_STAT_FLUSH_TIME || sware_counter_is_maximum(i) ?
 			Float8GetDatum(statistics.counters[i] / 1000.0) :
 			Int64GetDatum(statistics.counters[i]);
 	values[COLUMNS - 1] = TimestampTzGetDatum(statistics.since);

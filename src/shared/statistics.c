@@ -161,7 +161,8 @@ static void
 add_counters(int64 *sum, const int64 *more)
 {
 	for (int i = 0; i < SWARE_COUNTERS; i++)
-		sum[i] += more[i];
+		sum[i] = sware_counter_is_maximum(i) ? Max(sum[i], more[i]) :
+			sum[i] + more[i];
 }
 
 /*
@@ -341,6 +342,24 @@ sware_count(Relation index, SwareCounter counter, int64 number)
 	account_of(index)->counters[counter] += number;
 	if (counter == SWARE_STAT_FLUSH_TIME)
 		is_urgent = true;
+}
+
+const int64 *
+sware_own_counters(Relation index)
+{
+	return account_of(index)->counters;
+}
+
+/* The next transaction's end shows it to others, as it is rare. */
+void
+sware_count_piece(Relation index, SwareWorker worker, int64 microseconds)
+{
+	int64	   *counters = account_of(index)->counters;
+	int64	   *longest = &counters[SWARE_STAT_INSERTER_MAX_TIME + worker];
+
+	counters[SWARE_STAT_INSERTER_PIECES + worker]++;
+	*longest = Max(*longest, microseconds);
+	is_urgent = true;
 }
 
 void

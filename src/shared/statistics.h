@@ -63,13 +63,40 @@ typedef enum SwareCounter
 	SWARE_STAT_BLOOM_PROBES,	/* sorted zones whose filter was asked */
 	SWARE_STAT_BLOOM_FALSE_POSITIVES,	/* of these: it said yes, but the key
 										 * was not there */
+	SWARE_STAT_INSERTER_PIECES, /* pieces of work (work.h), by who did them,
+								 * in the order of SwareWorker */
+	SWARE_STAT_READER_PIECES,
+	SWARE_STAT_VACUUM_PIECES,
+	SWARE_STAT_INSERTER_MAX_TIME,	/* of the longest of these pieces, in
+									 * microseconds, in the same order */
+	SWARE_STAT_READER_MAX_TIME,
+	SWARE_STAT_VACUUM_MAX_TIME,
 	/* no columns below */
 	SWARE_STAT_MAP_CHECKS,		/* VACUUMs that have read all pages that the
 								 * free space map lists */
+	SWARE_STAT_SORTED_ENTRIES,	/* they went to sorted pages */
+	SWARE_STAT_ZONE_PAGES,		/* buffer pages of new sorted zones */
+	SWARE_STAT_ZONE_ENTRIES,	/* entries of these */
 } SwareCounter;
 
 #define SWARE_COLUMN_COUNTERS	SWARE_STAT_MAP_CHECKS
-#define SWARE_COUNTERS			(SWARE_STAT_MAP_CHECKS + 1)
+#define SWARE_COUNTERS			(SWARE_STAT_ZONE_ENTRIES + 1)
+
+/* Is a counter a maximum, and not a sum? */
+static inline bool
+sware_counter_is_maximum(int counter)
+{
+	return counter >= SWARE_STAT_INSERTER_MAX_TIME &&
+		counter <= SWARE_STAT_VACUUM_MAX_TIME;
+}
+
+/* Who does a piece of work (work.h)? */
+typedef enum SwareWorker
+{
+	SWARE_INSERTER,				/* a session that stores entries */
+	SWARE_READER,				/* a scan, or a look-up of a unique key */
+	SWARE_VACUUM				/* VACUUM or sware_flush */
+} SwareWorker;
 
 typedef struct SwareStatistics
 {
@@ -107,6 +134,8 @@ extern void sware_count_tree_entry(Relation index, bool is_late);
  */
 extern void sware_count_arrivals(Relation index, int64 entries, int64 late);
 extern void sware_count_late_buffered(Relation index, int64 entries);
+extern void sware_count_piece(Relation index, SwareWorker worker,
+							  int64 microseconds);
 extern void sware_note_sortedness(Relation index, int64 entries,
 								  int64 out_of_order,
 								  int64 largest_displacement);
@@ -118,6 +147,12 @@ extern void sware_note_sortedness(Relation index, int64 entries,
  */
 extern void sware_count_late_flushed(Relation index, int64 entries, int64 late,
 									 double share);
+
+/*
+ * Returns what this backend has counted since it has last added its counters to
+ * those in shared memory.  Valid until something else is counted.
+ */
+extern const int64 *sware_own_counters(Relation index);
 
 /*
  * Set *k and *l to the estimates of K and L, in percent.  Returns false, and

@@ -30,6 +30,7 @@
 #include "sort/sorter.h"
 #include "staging/staginginternal.h"
 #include "shared/statistics.h"
+#include "shared/work.h"
 #include "base/faultpoint.h"
 #include "tree/tree.h"
 
@@ -226,6 +227,7 @@ send(SwareStaging *staging, Relation index, int percent)
 	bool		is_made_for = sware_is_made_for(staging, index);
 	Relation	heap = NULL;
 	bool		were_in_order = true;
+	SwareWork	work;
 
 	/*
 	 * To keep a part, its entries are put in order.  If they came from
@@ -236,6 +238,8 @@ send(SwareStaging *staging, Relation index, int percent)
 		percent = 100;
 	sent = count - count * (100 - percent) / 100;
 
+	if (count > LARGEST_BUFFERED_RUN)
+		sware_work_begin(&work, index, SWARE_INSERTER);
 	sware_begin_change(index, SWARE_PUBLISHES);
 	entries = sware_chain_entries(&staging->entries, count);
 	if (index->rd_index->indisunique)
@@ -287,6 +291,8 @@ send(SwareStaging *staging, Relation index, int percent)
 		keep(staging, entries + sent, count - sent);
 	sware_end_change();
 	sware_leave_context(caller);
+	if (count > LARGEST_BUFFERED_RUN)
+		sware_work_end(&work, SWARE_PUBLISH_WORK);
 }
 
 /*

@@ -20,7 +20,10 @@
 
 #include "base/options.h"
 #include "layout/page.h"
+#include "locks/changes.h"
 #include "pages/pageaccess.h"
+#include "shared/statistics.h"
+#include "shared/work.h"
 #include "zones/sortedzone.h"
 #include "zones/zonesort.h"
 
@@ -496,6 +499,8 @@ sort_parts(const SwareZoneView *view, const Parts *parts, bool *no_room)
 		published = publish_zone(view, parts, &image);
 		*no_room = published == SWARE_ZONES_NO_ROOM;
 		done = published == SWARE_ZONES_PUBLISHED;
+		sware_count(view->index, SWARE_STAT_ZONE_PAGES, parts->pages);
+		sware_count(view->index, SWARE_STAT_ZONE_ENTRIES, image.zone.entries);
 	}
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
@@ -507,14 +512,20 @@ sware_zones_sort_if_crowded(SwareZoneView *view)
 {
 	SwareIndexZones *zones = view->zones;
 	Parts		parts;
+	SwareWork	work;
 	bool		no_room;
 	bool		done;
 
 	view->isCrowded = is_crowded(view, &parts);
 	if (!view->isCrowded || !lease_build(zones))
 		return false;
+	sware_work_begin(&work, view->index, SWARE_READER);
 	done = sort_parts(view, &parts, &no_room);
 	pg_atomic_write_u64(&zones->nextBuild,
 						no_room ? GetCurrentTimestamp() + NO_ROOM_PAUSE : 0);
+
+	/* within a flush it is a part of that */
+	if (!sware_is_changing(RelationGetRelid(view->index), SWARE_FLUSHES))
+		sware_work_end(&work, SWARE_ZONE_WORK);
 	return done;
 }
