@@ -11,7 +11,9 @@
  * In shared memory, a lightweight lock guards which accounts there are, and
  * the spinlock of an account guards its contents.  Another spinlock guards the
  * list of accounts in the order of their latest changes.  So a backend that
- * adds to an account needs the lightweight lock in shared mode only.
+ * adds to an account needs the lightweight lock in shared mode only.  The
+ * postmaster takes no locks: no other process runs when it reads or writes the
+ * file.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,6 +34,7 @@
 
 #include "base/compat.h"
 #include "shared/statistics.h"
+#include "shared/statisticsfile.h"
 
 /* indexes that shared memory has accounts for, at most */
 #define MAX_ACCOUNTS		2048
@@ -79,7 +82,7 @@ typedef struct Arrivals
 								 * change of it in private memory */
 } Arrivals;
 
-/* an account in private memory */
+/* an account in private memory, and in the file; it has no padding */
 typedef struct Account
 {
 	AccountKey	key;			/* hash key */
@@ -416,6 +419,17 @@ sware_note_sortedness(Relation index, int64 entries, int64 out_of_order,
 		add_sortedness(&account_of(index)->sortedness, &sort);
 }
 
+/* Copy an account from shared memory.  The caller keeps others from it. */
+static void
+copy_shared(const SharedAccount *shared, Account *copy)
+{
+	copy->key = shared->key;
+	memcpy(copy->counters, shared->counters, sizeof(copy->counters));
+	copy->sortedness = shared->sortedness;
+	copy->arrivals = shared->arrivals;
+	copy->since = shared->since;
+}
+
 /*
  * Add up the accounts of an index in shared memory and of this backend.
  * Returns false if there are none.
@@ -436,10 +450,7 @@ look_up(Oid index, Account *sum)
 		if (shared)
 		{
 			SpinLockAcquire(&shared->mutex);
-			memcpy(sum->counters, shared->counters, sizeof(sum->counters));
-			sum->sortedness = shared->sortedness;
-			sum->arrivals = shared->arrivals;
-			sum->since = shared->since;
+			copy_shared(shared, sum);
 			SpinLockRelease(&shared->mutex);
 		}
 		LWLockRelease(shared_lock);
@@ -543,6 +554,61 @@ sware_statistics_request_memory(void)
 	RequestNamedLWLockTranche("SwareStatistics", 1);
 }
 
+/*
+ * Write the accounts to the file, the one that has not changed for longest
+ * first, when the postmaster ends.  No other process is left, so nothing is
+ * locked, and should one have died with a lock, that does no harm.
+ */
+static void
+save_at_exit(int code, Datum arg)
+{
+	Account    *records;
+	int			count = 0;
+	dlist_iter	iterator;
+
+	if (code != 0 || shared_accounts == NULL)
+		return;
+	records = MemoryContextAllocExtended(TopMemoryContext,
+										 MAX_ACCOUNTS * sizeof(Account),
+										 MCXT_ALLOC_NO_OOM);
+	if (records == NULL)
+		return;
+	dlist_reverse_foreach(iterator, &shared_list->accounts)
+	{
+		if (count < MAX_ACCOUNTS)
+			copy_shared(dlist_container(SharedAccount, node, iterator.cur),
+						&records[count++]);
+	}
+	sware_statistics_file_write(records, count, sizeof(Account));
+	pfree(records);
+}
+
+/* Read the accounts that the file has, in new shared memory. */
+static void
+restore(void)
+{
+	void	   *records;
+	int			count = sware_statistics_file_read(&records, MAX_ACCOUNTS,
+												   sizeof(Account));
+
+	for (int i = 0; i < count; i++)
+	{
+		const Account *saved = (const Account *) records + i;
+		SharedAccount *account = make_shared_account(&saved->key, saved->since);
+
+		if (account == NULL)
+			break;
+		add_counters(account->counters, saved->counters);
+		account->sortedness = saved->sortedness;
+		account->arrivals = saved->arrivals;
+
+		/* these count since the server started */
+		account->counters[SWARE_STAT_MAP_CHECKS] = 0;
+	}
+	if (count > 0)
+		pfree(records);
+}
+
 void
 sware_statistics_attach(void)
 {
@@ -561,4 +627,8 @@ sware_statistics_attach(void)
 											 HASH_ELEM | HASH_BLOBS |
 											 HASH_FIXED_SIZE);
 	shared_lock = &GetNamedLWLockTranche("SwareStatistics")->lock;
+	if (!found)
+		restore();
+	if (!IsUnderPostmaster)
+		on_shmem_exit(save_at_exit, (Datum) 0);
 }

@@ -8,8 +8,9 @@
  * once in 100 ms, it adds its counters to those in shared memory.  Without
  * shared_preload_libraries there is no shared memory, and a backend knows only
  * what it has done itself.  Shared memory has room for 2048 indexes; the index
- * whose counters have not changed for longest is forgotten first.  A restart
- * resets everything.
+ * whose counters have not changed for longest is forgotten first.  They are
+ * kept over a clean restart of the server (statisticsfile.h), and lost in a
+ * crash.
  *
  * Counting is not transactional: work that is rolled back counts, too.
  *

@@ -1,5 +1,5 @@
 # Statistics in shared memory: they add up what all sessions have done,
-# survive the sessions but not a restart, and make room for other indexes.
+# survive the sessions, and make room for other indexes, in a restart, too.
 # And what a standby shows and refuses.
 
 use strict;
@@ -123,9 +123,31 @@ my ($status, $stdout, $stderr) = $standby->psql('postgres', "SELECT sware_flush(
 like($stderr, qr/ERROR:  recovery is in progress/, 'a standby does not flush');
 $standby->stop;
 
+# All of it is kept over a restart, and in the order in which it would be forgotten.
+my $all = q{SELECT md5(string_agg(s::text, ',' ORDER BY indexrelid)) FROM pg_stat_sware s};
+my $before = $node->safe_psql('postgres', $all);
+my $forgotten = $node->safe_psql('postgres',
+	q{SELECT count(*) FROM pg_stat_sware WHERE stats_since IS NULL});
 $node->restart;
-is(counted('entries_buffered, flushes, stats_since IS NULL, buffer_entries'),
-	'0|0|t|10', 'after a restart, counting begins anew');
+is($node->safe_psql('postgres', $all), $before, 'statistics are kept over a restart');
+$node->safe_psql('postgres', 'INSERT INTO many SELECT generate_series(1, 60)');
+is( $node->safe_psql('postgres',
+		'SELECT min(entries_buffered), max(entries_buffered)
+			FROM generate_series(1, 60) n, sware_stats((\'many_\' || n || \'_a_idx\')::regclass)'),
+	'9|9', 'counting goes on');
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE another (a int);
+CREATE INDEX another_a ON another USING sware (a);
+INSERT INTO another SELECT generate_series(1, 10);
+SQL
+is( $node->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_sware WHERE stats_since IS NULL}),
+	$forgotten + 1, 'one more is forgotten for a new index');
+is( $node->safe_psql('postgres',
+		'SELECT min(entries_buffered) FROM generate_series(1, 60) n,
+			sware_stats((\'many_\' || n || \'_a_idx\')::regclass)'),
+	'9', 'not one of those with the latest news');
+is($node->safe_psql('postgres', "SELECT entries_buffered FROM sware_stats('many_2100_a_idx')"),
+	1, 'nor the latest of all before the restart');
 
 $node->stop;
 done_testing();

@@ -1,0 +1,158 @@
+/*-------------------------------------------------------------------------
+ *
+ * statisticsfile.c
+ *	  Writing and reading the file of statistics.  See statisticsfile.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <unistd.h>
+
+#include "catalog/pg_control.h"
+#include "common/controldata_utils.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "port/pg_crc32c.h"
+#include "storage/fd.h"
+#include "utils/memutils.h"
+
+#include "shared/statisticsfile.h"
+
+#define STATISTICS_FILE		PGSTAT_STAT_PERMANENT_DIRECTORY "/sware.stat"
+#define TEMPORARY_FILE		STATISTICS_FILE ".tmp"
+
+#define FILE_MAGIC			0x53575354
+
+/*
+ * Raise it when the meaning of records changes, and not only their size: when
+ * counters change places, for instance.
+ */
+#define FILE_VERSION		1
+
+/* The beginning of the file; records follow. */
+typedef struct FileHeader
+{
+	uint32		magic;
+	uint32		version;
+	uint32		size;			/* of a record */
+	uint32		count;			/* of records */
+	pg_crc32c	checksum;		/* of the above, and the records */
+} FileHeader;
+
+static pg_crc32c
+checksum_of(const FileHeader *header, const void *records)
+{
+	pg_crc32c	checksum;
+
+	INIT_CRC32C(checksum);
+	COMP_CRC32C(checksum, header, offsetof(FileHeader, checksum));
+	COMP_CRC32C(checksum, records, (Size) header->count * header->size);
+	FIN_CRC32C(checksum);
+	return checksum;
+}
+
+/*
+ * Has the server been shut down cleanly?  An immediate shutdown ends the
+ * postmaster in the same way, but leaves another state in the control file.
+ */
+static bool
+is_shut_down(void)
+{
+	bool		is_sound;
+	ControlFileData *control = get_controlfile(DataDir, &is_sound);
+	bool		result = is_sound && (control->state == DB_SHUTDOWNED ||
+									  control->state == DB_SHUTDOWNED_IN_RECOVERY);
+
+	pfree(control);
+	return result;
+}
+
+static bool
+write_file(FILE *file, const FileHeader *header, const void *records)
+{
+	return fwrite(header, sizeof(FileHeader), 1, file) == 1 &&
+		fwrite(records, header->size, header->count, file) == header->count;
+}
+
+void
+sware_statistics_file_write(const void *records, int count, Size size)
+{
+	FileHeader	header = {
+		.magic = FILE_MAGIC,
+		.version = FILE_VERSION,
+		.size = size,
+		.count = count
+	};
+	FILE	   *file;
+	bool		is_written;
+
+	if (!is_shut_down())
+		return;
+	header.checksum = checksum_of(&header, records);
+	file = AllocateFile(TEMPORARY_FILE, PG_BINARY_W);
+	is_written = file != NULL && write_file(file, &header, records);
+	if (file != NULL && FreeFile(file) != 0)
+		is_written = false;
+	if (is_written)
+	{
+		(void) durable_rename(TEMPORARY_FILE, STATISTICS_FILE, LOG);
+		return;
+	}
+	ereport(LOG,
+			(errcode_for_file_access(),
+			 errmsg("could not write file \"%s\": %m", TEMPORARY_FILE)));
+	unlink(TEMPORARY_FILE);
+}
+
+/*
+ * Read and check records.  Returns their number, with *records set; 0 if there
+ * are none; -1 if the file is not as it should be.
+ */
+static int
+read_file(FILE *file, void **records, int most, Size size)
+{
+	FileHeader	header;
+
+	if (fread(&header, sizeof(FileHeader), 1, file) != 1 ||
+		header.magic != FILE_MAGIC || header.version != FILE_VERSION ||
+		header.size != size || header.count > (uint32) most)
+		return -1;
+	*records = MemoryContextAllocExtended(CurrentMemoryContext,
+										  Max(header.count, 1) * size,
+										  MCXT_ALLOC_NO_OOM);
+	if (*records == NULL)
+		return -1;
+	if (fread(*records, size, header.count, file) == header.count &&
+		fgetc(file) == EOF &&
+		EQ_CRC32C(header.checksum, checksum_of(&header, *records)) &&
+		header.count > 0)
+		return header.count;
+	pfree(*records);
+	return header.count == 0 ? 0 : -1;
+}
+
+int
+sware_statistics_file_read(void **records, int most, Size size)
+{
+	FILE	   *file = AllocateFile(STATISTICS_FILE, PG_BINARY_R);
+	int			count;
+
+	if (file == NULL)
+	{
+		if (errno != ENOENT)
+			ereport(LOG,
+					(errcode_for_file_access(),
+					 errmsg("could not open file \"%s\": %m", STATISTICS_FILE)));
+		return 0;
+	}
+	count = read_file(file, records, most, size);
+	if (count < 0)
+		ereport(LOG,
+				(errmsg("statistics of sware indexes in file \"%s\" are ignored",
+						STATISTICS_FILE),
+				 errdetail("The file is damaged, or of another version.")));
+	FreeFile(file);
+	durable_unlink(STATISTICS_FILE, LOG);
+	return Max(count, 0);
+}

@@ -1,0 +1,32 @@
+/*-------------------------------------------------------------------------
+ *
+ * statisticsfile.h
+ *	  The file in which statistics survive a clean restart of the server.
+ *
+ * The postmaster writes it when the server has been shut down cleanly, and
+ * removes it when the server starts, after reading it.  So statistics begin
+ * anew after a crash: an older file cannot turn up again.
+ *
+ * None of this raises an error: what cannot be read or written is logged, and
+ * lost.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_STATISTICSFILE_H
+#define SWARE_STATISTICSFILE_H
+
+/*
+ * Write records of a certain size, unless the server has not been shut down
+ * cleanly.  Called when all other processes have ended.
+ */
+extern void sware_statistics_file_write(const void *records, int count,
+										Size size);
+
+/*
+ * Read the records of this size that the file has, `most` of them at most, and
+ * remove the file.  Returns their number, and sets *records to where they are,
+ * which the caller frees if there are any.
+ */
+extern int	sware_statistics_file_read(void **records, int most, Size size);
+
+#endif							/* SWARE_STATISTICSFILE_H */
