@@ -19,6 +19,7 @@
 #include "takenkeys/keylock.h"
 #include "takenkeys/stagedkeys.h"
 #include "records/recordcache.h"
+#include "scan/scan.h"
 #include "shared/pageversions.h"
 #include "shared/statistics.h"
 #include "staging/staging.h"
@@ -66,6 +67,7 @@ attach_shared_memory(void)
 	}
 	if (sware_record_cache > 0)
 		sware_records_attach();
+	sware_parallel_scans_attach();
 	sware_page_versions_attach();
 	sware_statistics_attach();
 	LWLockRelease(AddinShmemInitLock);

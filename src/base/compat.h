@@ -25,6 +25,7 @@
 #include "storage/proc.h"
 #include "utils/pg_locale.h"
 #include "utils/rel.h"
+#include "utils/wait_event.h"
 
 /* 16 moved the macros for varlenas out of postgres.h */
 #if PG_VERSION_NUM >= 160000
@@ -353,6 +354,16 @@ sware_set_version_properties(IndexAmRoutine *routine,
 #define sware_new_tranche(name)	LWLockNewTrancheId(name)
 #else
 #define sware_new_tranche(name)	((void) (name), LWLockNewTrancheId())
+#endif
+
+/*
+ * From 17 on, extensions can name what their sessions wait for.  Called in
+ * shmem_startup_hook: later, an error could come in the middle of something.
+ */
+#if PG_VERSION_NUM >= 170000
+#define sware_new_wait_event(name)	WaitEventExtensionNew(name)
+#else
+#define sware_new_wait_event(name)	((void) (name), PG_WAIT_EXTENSION)
 #endif
 
 /* 17 has something to do at the end of inserts */

@@ -26,6 +26,7 @@
 #include "storage/condition_variable.h"
 #include "storage/spin.h"
 
+#include "base/compat.h"
 #include "base/faultpoint.h"
 #include "keys/searchkey.h"
 #include "keys/skip.h"
@@ -83,6 +84,15 @@ struct SwareClaim
 	PGAlignedBlock begin;		/* both in the direction of the scan */
 	PGAlignedBlock end;
 };
+
+/* of waits for another participant; without preloading it has no name */
+static uint32 wait_event = PG_WAIT_EXTENSION;
+
+void
+sware_parallel_scans_attach(void)
+{
+	wait_event = sware_new_wait_event("SwareParallelScan");
+}
 
 /* the state of a parallel scan in dynamic shared memory */
 static inline SwareParallelScan *
@@ -146,7 +156,7 @@ begin_claim(SwareParallelScan *shared)
 
 		if (state != SWARE_PARALLEL_CLAIMING)
 			break;
-		ConditionVariableSleep(&shared->stateChanged, PG_WAIT_EXTENSION);
+		ConditionVariableSleep(&shared->stateChanged, wait_event);
 	}
 	ConditionVariableCancelSleep();
 	return state == SWARE_PARALLEL_IDLE;

@@ -49,6 +49,9 @@ extern void sware_offer_record(SwareScan *scan, ScanDirection direction);
 
 /* parallelscan.c */
 
+/* Name the waits of parallel scans, in shmem_startup_hook. */
+extern void sware_parallel_scans_attach(void);
+
 /*
  * The callbacks amestimateparallelscan, aminitparallelscan, amparallelrescan.
  */

@@ -17,8 +17,8 @@
 #include "storage/ipc.h"
 #include "storage/lmgr.h"
 #include "storage/shmem.h"
-#include "utils/wait_event.h"
 
+#include "base/compat.h"
 #include "base/faultpoint.h"
 #include "keys/bytehash.h"
 #include "takenkeys/keylock.h"
@@ -41,6 +41,7 @@ typedef struct KeyLock
 
 static KeyLock *key_locks = NULL;	/* NULL if the library was not preloaded */
 static KeyLock *held_lock = NULL;	/* the one that this session holds */
+static uint32 wait_event = 0;	/* of waits for a lock in shared memory */
 
 void
 sware_key_locks_request_memory(void)
@@ -55,6 +56,7 @@ sware_key_locks_attach(void)
 
 	key_locks = ShmemInitStruct("sware key locks",
 								SWARE_KEY_STRIPES * sizeof(KeyLock), &found);
+	wait_event = sware_new_wait_event("SwareKeyLock");
 	for (int i = 0; i < SWARE_KEY_STRIPES && !found; i++)
 	{
 		pg_atomic_init_u64(&key_locks[i].turns, 0);
@@ -154,7 +156,7 @@ sware_lock_key(Relation index, uint64 fingerprint)
 		SWARE_WAIT_FOR_SHOWN_LOCK(index, lock_page(fingerprint));
 		ConditionVariablePrepareToSleep(&lock->released);
 		while (!take_lock(lock))
-			ConditionVariableSleep(&lock->released, PG_WAIT_EXTENSION);
+			ConditionVariableSleep(&lock->released, wait_event);
 		ConditionVariableCancelSleep();
 	}
 	held_lock = lock;
@@ -214,7 +216,7 @@ wait_for_lock(Relation index, int stripe)
 	SWARE_WAIT_FOR_SHOWN_LOCK(index, FIRST_KEY_LOCK_PAGE + stripe);
 	ConditionVariablePrepareToSleep(&lock->released);
 	while (pg_atomic_read_u64(&lock->turns) == turns)
-		ConditionVariableSleep(&lock->released, PG_WAIT_EXTENSION);
+		ConditionVariableSleep(&lock->released, wait_event);
 	ConditionVariableCancelSleep();
 }
 
