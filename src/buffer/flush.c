@@ -244,8 +244,8 @@ sort_pages(Relation index, Relation heap, const SwareListedPage *pages,
 		sware_count(index, SWARE_STAT_SORTED_ENTRIES, flushed.count);
 		sware_count(index, SWARE_STAT_ENTRIES_DROPPED, flushed.dropped);
 
-		/* so that the next scan need not read the sorted pages for it */
-		sware_zones_update_listing(index);
+		/* so that the next scans need not read the sorted pages for it */
+		sware_zones_update_listing(index, count);
 	}
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);

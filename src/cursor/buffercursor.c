@@ -38,6 +38,9 @@
  */
 #define FIRST_LIMIT_OF_MANY	64
 
+/* ... if the pages among them have summaries; else each batch reads them all */
+#define FIRST_LIMIT_UNREAD	256
+
 /*
  * A scan that leaves out this number of marked entries in a batch, a quarter of
  * a page's, looks whether whole pages are dead.
@@ -486,7 +489,8 @@ collect(SwareBufferCursor *cursor, SwareLink *strange)
 	if (batch->count == 0)
 		batch->limit = Max(batch->limit,
 						   Min(view->zones.sortedCount + view->zones.pageCount,
-							   FIRST_LIMIT_OF_MANY));
+							   view->zones.pageCount <= SWARE_SUMMARY_REACH ?
+							   FIRST_LIMIT_OF_MANY : FIRST_LIMIT_UNREAD));
 	if (cursor->wantsOneRow)
 	{
 		if (!read_tails(cursor, strange))

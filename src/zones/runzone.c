@@ -5,7 +5,8 @@
  *
  * The entries of a run are numbered from page to page.  The zone knows where on
  * its page every 64th entry of the run begins, so a window begins and ends with
- * one of these, or with the page.
+ * one of these, or with the page.  An outline does not know: a window has a
+ * whole page.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,10 +15,17 @@
 #include "miscadmin.h"
 
 #include "base/faultpoint.h"
+#include "keys/abbreviation.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
 #include "zones/runzone.h"
+
+/*
+ * A search in an outline guesses this number of pages, and then goes on by
+ * halves.
+ */
+#define MAX_GUESSES		3
 
 /* A page of a run. */
 typedef struct RunPage
@@ -36,11 +44,26 @@ read_starts(const SwareSortedZone *zone, uint32 page, int count, uint32 *starts)
 						   starts, count * sizeof(uint32));
 }
 
+/* Find a page by its number.  Returns false if the zone is gone. */
+static bool
+find_page_by_number(const SwareSortedZone *zone, uint32 number, RunPage *page)
+{
+	uint32		starts[2];
+
+	if (!read_starts(zone, number, 2, starts) ||
+		!sware_pool_has_stamp(&zone->allocation, zone->stamp))
+		return false;
+	page->number = number;
+	page->start = starts[0];
+	page->end = starts[1];
+	return true;
+}
+
 /* Find the page of an entry.  Returns false if the zone is gone. */
 static bool
 find_page(const SwareSortedZone *zone, uint32 number, RunPage *page)
 {
-	uint32		starts[2];
+	uint32		start;
 
 	Assert(number < zone->entries);
 	if (zone->entriesPerPage > 0)
@@ -56,19 +79,14 @@ find_page(const SwareSortedZone *zone, uint32 number, RunPage *page)
 	{
 		uint32		middle = page->number + (end - page->number) / 2;
 
-		if (!read_starts(zone, middle, 1, starts))
+		if (!read_starts(zone, middle, 1, &start))
 			return false;
-		if (starts[0] <= number)
+		if (start <= number)
 			page->number = middle;
 		else
 			end = middle;
 	}
-	if (!read_starts(zone, page->number, 2, starts) ||
-		!sware_pool_has_stamp(&zone->allocation, zone->stamp))
-		return false;
-	page->start = starts[0];
-	page->end = starts[1];
-	return true;
+	return find_page_by_number(zone, page->number, page);
 }
 
 /* Copy the link to a page, by its number. */
@@ -169,11 +187,11 @@ fill_window(Relation index, const SwareSortedZone *zone, const RunPage *page,
 	window->stamp = 0;
 
 	/* a reader that goes on will want the others of the page, too */
-	if (is_behind || end > page->end)
+	if (is_behind || end > page->end || zone->isOutline)
 		end = page->end;
 	else
 		end = Min(TYPEALIGN(SWARE_FENCE_DISTANCE, end), page->end);
-	if (is_before)
+	if (is_before || zone->isOutline)
 		first = page->start;
 	else
 		first = Max(TYPEALIGN_DOWN(SWARE_FENCE_DISTANCE, first), page->start);
@@ -243,6 +261,84 @@ compare_with_start(Relation index, const SwareSortedZone *zone,
 	return true;
 }
 
+/* Compare a place with an entry that a window has. */
+static int
+compare_with_entry(const SwareSearchKey *place, SwareRunWindow *window,
+				   uint32 number, IndexTuple copy)
+{
+	sware_copy_tuple(copy, sware_run_window_entry(window, number));
+	sware_clear_mark(copy);
+	return sware_compare_key(place, copy);
+}
+
+/*
+ * Like sware_run_narrow, for an outline, in which *low is below *high.  The
+ * window gets each page that is looked at.  The first ones are guessed by the
+ * abbreviations of the entries around.
+ */
+static bool
+narrow_outline(Relation index, const SwareSortedZone *zone,
+			   const SwareSearchKey *place, uint32 *low, uint32 *high,
+			   SwareRunWindow *window)
+{
+	int64		low_value = zone->smallest;
+	int64		high_value = zone->largest;
+	int64		value = 0;
+	int			guesses = 0;
+	int64		first;
+	int64		last;
+	RunPage		page;
+	SwareKeyColumn column;
+
+	if (!find_page(zone, *low, &page))
+		return false;
+	first = page.number;
+	if (!find_page(zone, *high - 1, &page))
+		return false;
+	last = page.number;
+	sware_key_column_init(&column, index, 1, (Datum) 0, true);
+	if (!sware_abbreviate_end(&column, place, &value))
+		guesses = MAX_GUESSES;
+	while (first <= last)
+	{
+		int64		number = first + (last - first) / 2;
+		SwareEntryCopy entry;
+		uint32		begin;
+		uint32		end;
+
+		if (guesses++ < MAX_GUESSES)
+			number = Min(last, sware_interpolate(first, last, low_value,
+												 high_value, value));
+		if (!find_page_by_number(zone, number, &page) ||
+			!fill_window(index, zone, &page, page.start, 1, window))
+			return false;
+		begin = Max(page.start, *low);
+		end = Min(page.end, *high);
+		if (compare_with_entry(place, window, begin, &entry.tuple) <= 0)
+		{
+			*high = begin;
+			last = number - 1;
+			high_value = sware_abbreviate(&column, RelationGetDescr(index),
+										  &entry.tuple);
+		}
+		else if (compare_with_entry(place, window, end - 1, &entry.tuple) > 0)
+		{
+			*low = end;
+			first = number + 1;
+			low_value = sware_abbreviate(&column, RelationGetDescr(index),
+										 &entry.tuple);
+		}
+		else
+		{
+			*low = begin + 1;
+			*high = end - 1;
+			return true;
+		}
+	}
+	Assert(*low == *high);
+	return true;
+}
+
 bool
 sware_run_narrow(Relation index, const SwareSortedZone *zone,
 				 const SwareSearchKey *place, uint32 *low, uint32 *high,
@@ -255,6 +351,8 @@ sware_run_narrow(Relation index, const SwareSortedZone *zone,
 	*high = Max(*high, *low);
 	if (*low == *high)
 		return true;
+	if (zone->isOutline)
+		return narrow_outline(index, zone, place, low, high, window);
 	if (!find_page(zone, *low, &first) || !find_page(zone, *high - 1, &last))
 		return false;
 	while (first.number < last.number)
@@ -262,18 +360,10 @@ sware_run_narrow(Relation index, const SwareSortedZone *zone,
 		RunPage		middle = last;
 		int			order;
 
-		if (last.number - first.number > 1)
-		{
-			uint32		starts[2];
-
-			middle.number = first.number +
-				(last.number - first.number + 1) / 2;
-			if (!read_starts(zone, middle.number, 2, starts) ||
-				!sware_pool_has_stamp(&zone->allocation, zone->stamp))
-				return false;
-			middle.start = starts[0];
-			middle.end = starts[1];
-		}
+		if (last.number - first.number > 1 &&
+			!find_page_by_number(zone, first.number +
+								 (last.number - first.number + 1) / 2, &middle))
+			return false;
 		if (!compare_with_start(index, zone, place, &middle, window, &order))
 			return false;
 		if (order > 0)

@@ -410,7 +410,7 @@ sware_sorted_zone_search(Relation index, const SwareSortedZone *zone,
 		low = zone->firstEntry;
 	if (place->columnCount == 0)
 		return place->after ? high : low;
-	if (zone->fences > 0)
+	if (zone->fences > 0 || zone->isOutline)
 	{
 		sware_key_column_init(&column, index, 1, (Datum) 0, true);
 		abbreviated = sware_abbreviate_end(&column, place, &value);
@@ -421,7 +421,8 @@ sware_sorted_zone_search(Relation index, const SwareSortedZone *zone,
 			return low;
 		if (value > high_value)
 			return high;
-		if (!search_fences(zone, value, &low, &high, &low_value, &high_value))
+		if (zone->fences > 0 &&
+			!search_fences(zone, value, &low, &high, &low_value, &high_value))
 			return -1;
 	}
 	if (zone->isOfRun &&

@@ -42,7 +42,12 @@
  *	 anchors:  a copy of each page's first entry, behind a list of where each
  *			   begins, and where the last one ends; none if they are large
  *
- * Readers copy what they look at from the pages, in windows of some entries.
+ * An *outline* is the zone of a page run, or the rest of one, of which little
+ * has been read (runoutline.h).  It has only what the directory tells: links,
+ * starts and ends.
+ *
+ * Readers copy what they look at from the pages, in windows of some entries, or
+ * of whole pages if there is an outline only.
  * Marks are on the pages only.  The pages retire from the first one on, so that
  * all entries before a certain number are those of retired pages; these are not
  * read any more.
@@ -86,17 +91,17 @@ typedef struct SwareSortedZone
 {
 	SwareAllocation allocation; /* its bytes */
 	bool		isOfRun;		/* is it that of a page run? */
+	bool		isOutline;		/* ... of which little has been read? */
 	uint64		stamp;			/* of the allocation, as long as it is this
 								 * zone's */
 
 	/* the pages, which are neighbours in the order of sealing */
 	uint32		pages;
-	uint32		retiredPages;	/* how many of the first pages have retired */
+	uint32		retiredPages;	/* how many of the first pages have retired,
+								 * or, of an outline, have got another zone */
 	uint32		firstSequence;	/* sequence number of the first other page */
 	uint32		lastSequence;	/* and of the last page */
 	uint64		lastSeal;		/* seal of the last page */
-	uint32		runEnd;			/* of a page run: sequence number of its last
-								 * page, whether or not that is in the zone */
 
 	uint32		entries;
 	uint32		firstEntry;		/* those before it are of retired pages */
@@ -106,7 +111,8 @@ typedef struct SwareSortedZone
 								 * but the last; 0: they differ */
 	int64		smallest;		/* abbreviation of the first entry, retired or
 								 * not; of a run, that of the first entry of
-								 * pages that have not retired, or less */
+								 * pages that have not retired, or less; of an
+								 * outline, not above that entry's */
 	int64		largest;		/* and of the last */
 
 	/* the filter and the fences */

@@ -6,7 +6,7 @@
  * A sorted zone is made of older sorted zones, and of pages that were sealed
  * after theirs.  The entries of the pages are sorted, and then merged with the
  * entries of the zones, the newest zone, which is the smallest, first.  Those
- * of a page run are in order, and all pages are read again.
+ * of a page run are in order.
  *
  *-------------------------------------------------------------------------
  */
@@ -182,10 +182,7 @@ gather_pages(Gathered *gathered, const SwareLink *links, int count, bool of_run)
 	return true;
 }
 
-/*
- * Gather what is left of a sorted zone.  Returns false if it, or one of its
- * pages if it is a page run's, is gone.
- */
+/* Gather what is left of a sorted zone.  Returns false if it is gone. */
 static bool
 gather_sorted(Gathered *gathered, const SwareSortedZone *zone)
 {
@@ -193,11 +190,9 @@ gather_sorted(Gathered *gathered, const SwareSortedZone *zone)
 	const SwareLink *links = own + zone->retiredPages;
 	int			count = zone->pages - zone->retiredPages;
 
-	Assert(gathered->pages + count <= SWARE_MAX_ZONE_PAGES);
+	Assert(gathered->pages + count <= SWARE_MAX_ZONE_PAGES && !zone->isOfRun);
 	if (!sware_sorted_zone_copy_links(zone, own))
 		return false;
-	if (zone->isOfRun)
-		return gather_pages(gathered, links, count, true);
 	if (!gather_zone(gathered, zone))
 		return false;
 	memcpy(gathered->links + gathered->pages, links, count * sizeof(SwareLink));
@@ -454,7 +449,7 @@ fill(const Gathered *gathered, const SwareKeyColumn *column,
 /*
  * Build a sorted zone of older ones, except for their retired pages, and of
  * buffer pages; all are neighbours in the order of sealing.  image->zone says
- * whether it will be that of a page run, as all of them are then.  Returns
+ * whether it will be that of a page run; then there are no older ones.  Returns
  * false if one of them is gone, or has no entries.  Takes memory from the
  * current context, which the caller soon deletes.  Locks one page at a time,
  * and none while comparators and hash functions are called.

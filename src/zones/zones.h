@@ -20,9 +20,9 @@
  *													  zonemaps
  *
  * Some sealed pages are sorted (layout/page.h): a page run has entries in
- * order, from its first page to the last.  The sorted zone of a page run
- * describes it, without the entries, which readers look up on the pages
- * (sortedzone.h).
+ * order, from its first page to the last.  Sorted zones of its parts describe
+ * it, without the entries, which readers look up on the pages (sortedzone.h).
+ * At first these zones are outlines, which take little reading to make.
  *
  * Other sorted zones are the query-sorted blocks of the SWARE paper ("Indexing
  * for Near-Sorted Data").  A reader that finds too many unsorted pages makes a
@@ -66,10 +66,7 @@ typedef struct SwareUnsortedPage
 	SwareLink	page;
 	uint32		sequence;		/* order of sealing; compare by difference */
 	bool		isKnown;		/* is what follows set? */
-	bool		isOfRun;		/* is it a page of a page run? */
 	bool		hasZonemap;
-	uint32		runEnd;			/* sequence number of the last page of the
-								 * page run */
 	int64		smallest;		/* the zonemap, if there is one: the smallest */
 	int64		largest;		/* and largest abbreviation of the first
 								 * column */
@@ -100,8 +97,14 @@ typedef struct SwareZoneView
 	bool		isComplete;		/* good as long as the state is the same */
 	struct SwareIndexZones *zones;	/* what was copied; NULL: nothing was */
 	uint64		stamp;			/* its stamp when it was copied */
-	bool		isCrowded;		/* too many pages are unsorted */
+	bool		isCrowded;		/* too many pages are unsorted, or a page run
+								 * has an outline only */
 	uint32		uses;
+	uint32		refreshes;		/* how often it was refreshed */
+	bool		mayBuild;		/* may it build a zone this time? */
+	int			pagesBuilt;		/* pages of the zones that it has built */
+	int			mostBuilt;		/* pages of a page run that it builds the zone
+								 * of at once; 0: as usual */
 } SwareZoneView;
 
 /*
@@ -185,10 +188,11 @@ extern bool sware_zone_view_refresh(SwareZoneView *view,
 
 /*
  * Bring what shared memory knows of an index's sealed pages up to date, if it
- * knows anything, which some scan has wanted then.  May do what
- * sware_zone_view_refresh may, which the next scan would do otherwise.
+ * knows anything, which some scan has wanted then, after a page run of this
+ * number of pages has been written: that, or as much of others, gets a zone.
+ * May do what sware_zone_view_refresh may.
  */
-extern void sware_zones_update_listing(Relation index);
+extern void sware_zones_update_listing(Relation index, int pages);
 
 /*
  * Does the buffer of a view have more pages than may have zones, and more than

@@ -4,11 +4,11 @@
  *	  When readers sort pages, and which.  See zonesort.h.
  *
  * Unsorted pages that are neighbours in the order of sealing, and sorted zones
- * before them, become one new sorted zone.  The pages of a page run become a
- * sorted zone that is not merged with others.  The backend builds it without
- * locks, which may take a while.  Then it takes the index's current listing,
- * and puts the new zone in the place of what it was made of, if all of that is
- * still there.
+ * before them, become one new sorted zone.  So do the first pages of an
+ * outline, which keeps the others.  The backend builds the zone without locks,
+ * which may take a while.  Then it takes the index's current listing, and puts
+ * the new zone in the place of what it was made of, if all of that is still
+ * there.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,8 +27,7 @@
 #include "zones/sortedzone.h"
 #include "zones/zonesort.h"
 
-/* the most sorted zones of an index, and the most with copies among them */
-#define MAX_ZONES				1024
+/* the most sorted zones with copies of an index */
 #define MAX_SORTED_ZONES		96
 
 /* sorted zones are merged up to this size, whatever the quota */
@@ -36,6 +35,20 @@
 
 /* the largest sorted zone has the quota's pages, divided by this */
 #define ZONES_PER_QUOTA			2
+
+/*
+ * A sorted zone with copies has no more pages than this, or than this part of
+ * all pages that are not sorted, whichever is more: so much is read and sorted
+ * by one statement.
+ */
+#define PAGES_AT_ONCE			32
+#define MOST_PARTS				32
+
+/*
+ * So many pages of a page run, or this part of all pages, get a zone at once.
+ */
+#define RUN_PAGES_AT_ONCE		64
+#define MOST_RUN_ZONES			256
 
 /*
  * a zone is merged with newer pages if it has at most this many times as many
@@ -79,7 +92,8 @@ typedef struct Parts
 	int			firstPage;
 	int			pageCount;
 	int			pages;			/* all that have not retired */
-	bool		areOfRun;		/* are they those of one page run? */
+	bool		areOfOutline;	/* are they the first ones of an outline,
+								 * which is the only sorted zone then? */
 } Parts;
 
 /* How many pages of a zone have not retired? */
@@ -95,11 +109,15 @@ zone_limit(const SwareZoneView *view)
 {
 	int			quota = Min(sware_index_buffer_size(view->index) / BLCKSZ,
 							SWARE_MAX_ZONE_PAGES * ZONES_PER_QUOTA);
+	int			pages = view->pageCount;
 	int			limit;
 
+	for (int i = 0; i < view->sortedCount; i++)
+		pages += view->sorted[i].isOfRun ? 0 : live_pages(&view->sorted[i]);
 	quota = Min(quota, view->chunksGranted);
 	limit = Max(quota, view->state.sealedPages) / ZONES_PER_QUOTA;
 	limit = Max(limit, MIN_ZONE_PAGES);
+	limit = Min(limit, Max(PAGES_AT_ONCE, pages / MOST_PARTS));
 	limit = Min(limit, SWARE_MAX_ZONE_PAGES);
 
 	/* it must leave room in the pool for others, and for its successor */
@@ -119,57 +137,60 @@ pages_before(const SwareZoneView *view, int zone)
 	return count;
 }
 
-/* How many chunks does the index have a grant for, beside its sorted zones? */
-static int
-chunks_left(const SwareZoneView *view)
+/*
+ * How many pages of a page run's zone count for the index's grant?  Those of an
+ * outline, which takes less, count as soon as they get a zone.
+ */
+static inline int
+counted_pages(const SwareSortedZone *zone)
 {
-	int			pages = 0;
-	int			run_pages = 0;
+	return zone->isOutline ?
+		Min(live_pages(zone),
+			(int) zone->allocation.chunks * SWARE_RUN_PAGES_PER_CHUNK) :
+		live_pages(zone);
+}
+
+/*
+ * How many pages of page runs does the index have a grant for, beside its
+ * sorted zones?
+ */
+static int64
+run_pages_left(const SwareZoneView *view)
+{
+	int64		left = (int64) view->chunksGranted * SWARE_RUN_PAGES_PER_CHUNK;
 
 	for (int i = 0; i < view->sortedCount; i++)
 	{
-		if (view->sorted[i].isOfRun)
-			run_pages += live_pages(&view->sorted[i]);
-		else
-			pages += live_pages(&view->sorted[i]);
+		const SwareSortedZone *zone = &view->sorted[i];
+
+		left -= zone->isOfRun ? counted_pages(zone) :
+			live_pages(zone) * SWARE_RUN_PAGES_PER_CHUNK;
 	}
-	return view->chunksGranted -
-		sware_zone_chunks(pages + run_pages, run_pages);
+	return left;
 }
 
-/* May a listing have one more sorted zone, of a run or with copies? */
+/* May a listing have one more sorted zone with copies? */
 static bool
-may_add_zone(const SwareZoneView *view, bool of_run)
+may_add_zone(const SwareZoneView *view)
 {
 	int			copied = 0;
 
 	for (int i = 0; i < view->sortedCount; i++)
 		copied += !view->sorted[i].isOfRun;
-	return view->sortedCount < MAX_ZONES &&
-		(of_run || copied < MAX_SORTED_ZONES);
-}
-
-/* Does an unsorted page go on with the page run of the one before it? */
-static inline bool
-goes_on(const SwareUnsortedPage *page)
-{
-	return page->runEnd == page[-1].runEnd &&
-		page->sequence == page[-1].sequence + 1;
+	return copied < MAX_SORTED_ZONES;
 }
 
 /*
  * Find the longest list of unsorted pages without a sorted zone between them,
- * or the first list of pages of one page run, and where in the order of sorted
- * zones it is.
+ * and where in the order of sorted zones it is.
  */
 static void
-find_list(const SwareZoneView *view, bool of_run, Parts *parts)
+find_list(const SwareZoneView *view, Parts *parts)
 {
 	int			zone = 0;
 	int			start = 0;
 
 	memset(parts, 0, sizeof(Parts));
-	parts->areOfRun = of_run;
 	for (int i = 0; i < view->pageCount; i++)
 	{
 		const SwareUnsortedPage *page = &view->pages[i];
@@ -178,15 +199,8 @@ find_list(const SwareZoneView *view, bool of_run, Parts *parts)
 		while (zone < view->sortedCount &&
 			   (int32) (view->sorted[zone].firstSequence - page->sequence) < 0)
 			zone++;
-		if (page->isOfRun != of_run)
-		{
-			start = i + 1;
-			continue;
-		}
-		if (zone != before || (of_run && start < i && !goes_on(page)))
+		if (zone != before)
 			start = i;
-		if (of_run && parts->pageCount > 0 && start != parts->firstPage)
-			break;
 		if (i + 1 - start > parts->pageCount)
 		{
 			parts->firstSorted = zone;
@@ -201,40 +215,43 @@ find_list(const SwareZoneView *view, bool of_run, Parts *parts)
  * unsorted pages, and sorted zones before them as long as each is at most
  * MERGED_SIZE times as large as what it is merged with.  So an entry is merged
  * a few times only, and the number of sorted zones grows with the logarithm of
- * the number of pages.  Pages of a page run are merged with its own zone only:
- * then it has been met before all of it was listed.  No more is selected than
- * the index has a grant for.
+ * the number of pages.  No more is selected than the index has a grant for.
  */
 static bool
-select_list(const SwareZoneView *view, bool of_run, Parts *parts)
+select_list(const SwareZoneView *view, Parts *parts)
 {
-	int			limit = of_run ?
-		Min(SWARE_MAX_ZONE_PAGES,
-			chunks_left(view) * SWARE_RUN_PAGES_PER_CHUNK) : zone_limit(view);
+	int			limit = zone_limit(view);
 
-	find_list(view, of_run, parts);
+	find_list(view, parts);
 	parts->pageCount = Min(parts->pageCount, limit);
-	if (!of_run)
-		parts->pageCount = Min(parts->pageCount, chunks_left(view));
+	parts->pageCount = Min(parts->pageCount, run_pages_left(view) /
+						   SWARE_RUN_PAGES_PER_CHUNK);
 	parts->pages = parts->pageCount;
 	while (parts->pageCount > 0 && parts->firstSorted > 0)
 	{
-		const SwareUnsortedPage *first = &view->pages[parts->firstPage];
 		const SwareSortedZone *zone = &view->sorted[parts->firstSorted - 1];
 		int			pages = live_pages(zone);
 
-		if (zone->isOfRun != of_run || pages > MERGED_SIZE * parts->pages ||
+		if (zone->isOfRun || pages > MERGED_SIZE * parts->pages ||
 			pages + parts->pages > limit ||
-			pages_before(view, parts->firstSorted - 1) != parts->firstPage ||
-			(of_run && (zone->runEnd != first->runEnd ||
-						zone->lastSequence + 1 != first->sequence)))
+			pages_before(view, parts->firstSorted - 1) != parts->firstPage)
 			break;
 		parts->firstSorted--;
 		parts->sortedCount++;
 		parts->pages += pages;
 	}
 	return parts->pageCount > 0 &&
-		(parts->sortedCount > 0 || may_add_zone(view, of_run));
+		(parts->sortedCount > 0 || may_add_zone(view));
+}
+
+/* Select one sorted zone, which is rebuilt. */
+static void
+select_zone(const SwareZoneView *view, int zone, Parts *parts)
+{
+	memset(parts, 0, sizeof(Parts));
+	parts->firstSorted = zone;
+	parts->sortedCount = 1;
+	parts->pages = live_pages(&view->sorted[zone]);
 }
 
 /*
@@ -247,25 +264,43 @@ select_shrunken(const SwareZoneView *view, Parts *parts)
 {
 	for (int i = 0; i < view->sortedCount; i++)
 	{
-		int			pages = live_pages(&view->sorted[i]);
+		if (view->sorted[i].isOfRun ||
+			live_pages(&view->sorted[i]) >= (int) view->sorted[i].retiredPages)
+			continue;
+		select_zone(view, i, parts);
+		return true;
+	}
+	return false;
+}
 
-		if (!view->sorted[i].isOfRun &&
-			pages < (int) view->sorted[i].retiredPages)
-		{
-			memset(parts, 0, sizeof(Parts));
-			parts->firstSorted = i;
-			parts->sortedCount = 1;
-			parts->pages = pages;
-			return true;
-		}
+/*
+ * Select the first pages of the first outline, if there is one: they get a
+ * zone, unless the index has no grant for that.
+ */
+static bool
+select_outline(const SwareZoneView *view, Parts *parts)
+{
+	int			most = view->mostBuilt > 0 ? view->mostBuilt :
+		Max(RUN_PAGES_AT_ONCE, view->state.sealedPages / MOST_RUN_ZONES);
+
+	for (int i = 0; i < view->sortedCount; i++)
+	{
+		const SwareSortedZone *zone = &view->sorted[i];
+
+		if (!zone->isOutline)
+			continue;
+		select_zone(view, i, parts);
+		parts->areOfOutline = true;
+		parts->pages = Min(parts->pages, Min(most, SWARE_MAX_ZONE_PAGES));
+		return parts->pages <= run_pages_left(view) + counted_pages(zone);
 	}
 	return false;
 }
 
 /*
  * Should some pages be sorted, since there are too many of them or they were
- * read too often, or should a zone be rebuilt, or does a run have no zone?
- * Then this is selected.
+ * read too often, or is there an outline, or should a zone be rebuilt?  Then
+ * this is selected: unsorted pages, each of which look-ups read, first.
  */
 static bool
 is_crowded(const SwareZoneView *view, Parts *parts)
@@ -273,17 +308,14 @@ is_crowded(const SwareZoneView *view, Parts *parts)
 	int			threshold = sware_sort_threshold(view->index);
 	int64		allowed = (int64) view->state.sealedPages * threshold / 100;
 
-	if (select_list(view, true, parts))
-		return true;
-	if (threshold == 100)
-		return false;
 	allowed = Max(1, Min(allowed, MAX_UNSORTED_PAGES));
-	if (select_list(view, false, parts) &&
+	if (threshold < 100 && select_list(view, parts) &&
 		(view->pageCount > allowed ||
 		 pg_atomic_read_u32(&view->zones->pagesRead) / READS_PER_SORT >
 		 (uint32) parts->pages))
 		return true;
-	return select_shrunken(view, parts);
+	return select_outline(view, parts) ||
+		(threshold < 100 && select_shrunken(view, parts));
 }
 
 bool
@@ -380,6 +412,24 @@ find_sorted_zones(const SwareZoneView *now, const SwareZoneView *view,
 }
 
 /*
+ * Let an outline lose its first pages, after `before` others: a new zone has
+ * them.  Returns false if all of them have retired meanwhile, or it is gone.
+ */
+static bool
+cut_outline(SwareSortedZone *outline, uint32 before,
+			const SwareSortedZone *zone)
+{
+	uint32		lost = before + zone->pages;
+
+	if (outline->retiredPages >= lost ||
+		!sware_sorted_zone_retire(outline, lost))
+		return false;
+	outline->firstSequence = zone->lastSequence + 1;
+	outline->smallest = zone->largest;
+	return true;
+}
+
+/*
  * In a newer view, put a new zone in the place of what it was made of.  Returns
  * false if that is not all there.  The newer view has room for one more zone.
  */
@@ -391,17 +441,25 @@ replace_parts(SwareZoneView *now, const SwareZoneView *view, const Parts *parts,
 		find_pages(now, view->pages + parts->firstPage, parts->pageCount);
 	int			place = page < 0 ? -1 :
 		find_sorted_zones(now, view, parts, zone);
+	int			replaced = parts->sortedCount;
 
 	if (place < 0 ||
-		(parts->sortedCount == 0 && !may_add_zone(now, zone->isOfRun)) ||
+		(parts->sortedCount == 0 && !may_add_zone(now)) ||
 		(zone->isOfRun && zone->retiredPages > 0 &&
 		 !sware_sorted_zone_retire(zone, zone->retiredPages)))
 		return false;
-	memmove(&now->sorted[place + 1], &now->sorted[place + parts->sortedCount],
-			(now->sortedCount - place - parts->sortedCount) *
-			sizeof(SwareSortedZone));
+	if (parts->areOfOutline &&
+		parts->pages < live_pages(&view->sorted[parts->firstSorted]))
+	{
+		if (!cut_outline(&now->sorted[place],
+						 view->sorted[parts->firstSorted].retiredPages, zone))
+			return false;
+		replaced = 0;
+	}
+	memmove(&now->sorted[place + 1], &now->sorted[place + replaced],
+			(now->sortedCount - place - replaced) * sizeof(SwareSortedZone));
 	now->sorted[place] = *zone;
-	now->sortedCount += 1 - parts->sortedCount;
+	now->sortedCount += 1 - replaced;
 	memmove(&now->pages[page], &now->pages[page + parts->pageCount],
 			(now->pageCount - page - parts->pageCount) *
 			sizeof(SwareUnsortedPage));
@@ -451,20 +509,34 @@ publish_zone(const SwareZoneView *view, const Parts *parts,
 	return result;
 }
 
-/* Build the sorted zone of what was selected. */
+/* Build the sorted zone of what was selected.  Sets its sequence numbers. */
 static bool
 build(const SwareZoneView *view, const Parts *parts, SwareZoneImage *image)
 {
+	const SwareSortedZone *sorted = view->sorted + parts->firstSorted;
+	const SwareUnsortedPage *pages = view->pages + parts->firstPage;
+	SwareSortedZone *zone = &image->zone;
 	SwareLink	links[SWARE_MAX_ZONE_PAGES];
 
-	for (int i = 0; i < parts->pageCount; i++)
-		links[i] = view->pages[parts->firstPage + i].page;
 	memset(image, 0, sizeof(SwareZoneImage));
-	image->zone.isOfRun = parts->areOfRun;
-	return sware_sorted_zone_build(view->index,
-								   view->sorted + parts->firstSorted,
-								   parts->sortedCount, links,
-								   parts->pageCount, image);
+	zone->firstSequence = parts->sortedCount > 0 ? sorted->firstSequence :
+		pages->sequence;
+	if (parts->areOfOutline)
+	{
+		zone->isOfRun = true;
+		zone->lastSequence = zone->firstSequence + parts->pages - 1;
+		return sware_sorted_zone_copy_links(sorted, links) &&
+			sware_sorted_zone_build(view->index, NULL, 0,
+									links + sorted->retiredPages,
+									parts->pages, image);
+	}
+	zone->lastSequence = parts->pageCount > 0 ?
+		pages[parts->pageCount - 1].sequence :
+		sorted[parts->sortedCount - 1].lastSequence;
+	for (int i = 0; i < parts->pageCount; i++)
+		links[i] = pages[i].page;
+	return sware_sorted_zone_build(view->index, sorted, parts->sortedCount,
+								   links, parts->pageCount, image);
 }
 
 /*
@@ -479,8 +551,6 @@ sort_parts(const SwareZoneView *view, const Parts *parts, bool *no_room)
 												  "sware sorted zone",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(context);
-	const SwareSortedZone *sorted = view->sorted + parts->firstSorted;
-	const SwareUnsortedPage *pages = view->pages + parts->firstPage;
 	SwareZoneImage image;
 	SwarePublishResult published;
 	bool		done;
@@ -489,13 +559,6 @@ sort_parts(const SwareZoneView *view, const Parts *parts, bool *no_room)
 	done = build(view, parts, &image);
 	if (done)
 	{
-		image.zone.firstSequence = parts->sortedCount > 0 ?
-			sorted[0].firstSequence :
-			pages[0].sequence;
-		image.zone.lastSequence = parts->pageCount > 0 ?
-			pages[parts->pageCount - 1].sequence :
-			sorted[parts->sortedCount - 1].lastSequence;
-		image.zone.runEnd = parts->areOfRun ? pages[0].runEnd : 0;
 		published = publish_zone(view, parts, &image);
 		*no_room = published == SWARE_ZONES_NO_ROOM;
 		done = published == SWARE_ZONES_PUBLISHED;
@@ -517,10 +580,12 @@ sware_zones_sort_if_crowded(SwareZoneView *view)
 	bool		done;
 
 	view->isCrowded = is_crowded(view, &parts);
-	if (!view->isCrowded || !lease_build(zones))
+	if (!view->isCrowded || !view->mayBuild || !lease_build(zones))
 		return false;
 	sware_work_begin(&work, view->index, SWARE_READER);
 	done = sort_parts(view, &parts, &no_room);
+	if (done)
+		view->pagesBuilt += parts.pages;
 	pg_atomic_write_u64(&zones->nextBuild,
 						no_room ? GetCurrentTimestamp() + NO_ROOM_PAUSE : 0);
 

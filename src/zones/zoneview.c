@@ -16,12 +16,15 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "base/memory.h"
+#include "base/options.h"
 #include "keys/abbreviation.h"
 #include "keys/bloomfilter.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
+#include "zones/runoutline.h"
 #include "zones/sortedzone.h"
 #include "zones/zonesort.h"
 #include "zones/zonetable.h"
@@ -31,6 +34,15 @@
 
 /* the filters of this number of sorted zones are asked together */
 #define MAX_ASKED_TOGETHER		64
+
+/* so many unsorted pages are examined at once */
+#define EXAMINED_PAGES			32
+
+/*
+ * A view that is refreshed again and again, as for each batch of a scan, builds
+ * a zone once in this number of times, beginning with the first.
+ */
+#define REFRESHES_PER_BUILD		8
 
 /* a view that does not change marks its zones as used once per 32 uses */
 #define USES_PER_MARK			32
@@ -145,8 +157,7 @@ is_same_history(const SwareZoneView *view, const SwareListedPage *listed,
  * set is_sorted for these pages.  The pages of a zone retire in the order of
  * sealing, as a rule, so those to keep are its last; if one between them is not
  * listed, or another page is listed there (a page run reserves its sequence
- * numbers before all of it is listed), those before it count as retired here,
- * and become unsorted pages.
+ * numbers before all of it is listed), those before it count as retired here.
  */
 static void
 keep_listed_zones(SwareZoneView *view, const SwareListedPage *listed, int count,
@@ -235,9 +246,6 @@ examine_page(Relation index, SwareUnsortedPage *page)
 	if (!sware_copy_buffer_page(index, page->page, copy.data))
 		return;
 	sware_key_column_init(&column, index, 1, (Datum) 0, true);
-	page->isOfRun = sware_buffer_page_is_sorted(copy.data);
-	if (page->isOfRun)
-		page->runEnd = sware_page_run_end(copy.data, page->sequence);
 	page->seal = SwarePageGetOpaque(copy.data)->seal;
 	page->isKnown = true;
 	if (!sware_has_abbreviations(&column))
@@ -257,17 +265,25 @@ examine_page(Relation index, SwareUnsortedPage *page)
 	page->hasZonemap = true;
 }
 
-/* Read those unsorted pages of which nothing is known. */
-static void
+/*
+ * Read those unsorted pages of which nothing is known, but no more than
+ * EXAMINED_PAGES: scans read the others anyway, until they are sorted.  Returns
+ * how many were read.
+ */
+static int
 examine_pages(SwareZoneView *view)
 {
-	for (int i = 0; i < view->pageCount; i++)
+	int			examined = 0;
+
+	for (int i = 0; i < view->pageCount && examined < EXAMINED_PAGES; i++)
 	{
 		if (view->pages[i].isKnown)
 			continue;
 		CHECK_FOR_INTERRUPTS();
 		examine_page(view->index, &view->pages[i]);
+		examined++;
 	}
+	return examined;
 }
 
 /* How many of the pages of a view are those of page runs? */
@@ -281,27 +297,25 @@ count_run_pages(const SwareZoneView *view)
 		if (view->sorted[i].isOfRun)
 			count += view->sorted[i].pages - view->sorted[i].retiredPages;
 	}
-	for (int i = 0; i < view->pageCount; i++)
-		count += view->pages[i].isOfRun;
 	return Min(count, view->state.sealedPages);
 }
 
 /*
  * Bring a view up to date by reading the directory; the view may be empty.
- * Returns false if the state is not current any more.  Locks metapage,
- * directory and buffer pages, one at a time.
+ * Pages that are to be in outlines are not in the view.  If `outlines` is NULL,
+ * there are to be none, and nothing is found out about unsorted pages, either.
+ * Returns false if the state is not current any more.  Takes memory from the
+ * current context, which the caller soon deletes.  Locks metapage, directory
+ * and buffer pages, one at a time.
  */
 static bool
 read_directory(SwareZoneView *view, const SwareBufferState *state,
-			   bool examine)
+			   SwareOutlines *outlines)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "sware buffer directory",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext caller = MemoryContextSwitchTo(context);
 	SwareListedPage *listed;
 	int			count =
 		sware_buffer_list_pages(view->index, SWARE_SLOT_SEALED, &listed);
+	int			examined = 0;
 	SwareBufferState now;
 	bool		is_current;
 
@@ -314,12 +328,18 @@ read_directory(SwareZoneView *view, const SwareBufferState *state,
 		if (!is_same_history(view, listed, count))
 			view->sortedCount = view->pageCount = 0;
 		keep_listed_zones(view, listed, count, is_sorted);
+		if (outlines)
+			sware_outlines_make(view->index, listed, count, is_sorted,
+								outlines);
 		list_unsorted(view, listed, count, is_sorted);
-		if (examine)
-			examine_pages(view);
+		if (outlines)
+			examined = examine_pages(view);
+
+		/* whoever has read so much leaves it to the next ones to build zones */
+		if (view->mostBuilt == 0 && outlines &&
+			(outlines->count > 0 || examined == EXAMINED_PAGES))
+			view->mayBuild = false;
 	}
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(context);
 	return is_current;
 }
 
@@ -340,7 +360,8 @@ is_unchanged(SwareZoneView *view, const SwareBufferState *state)
 	if (++view->uses % USES_PER_MARK == 0)
 		sware_zones_mark_used(view->zones);
 	return !sware_zones_count_reads(view) &&
-		(!view->isCrowded || !sware_zones_build_is_possible(view->zones));
+		(!view->isCrowded || !view->mayBuild ||
+		 !sware_zones_build_is_possible(view->zones));
 }
 
 /*
@@ -356,16 +377,104 @@ read_for_itself(SwareZoneView *view, const SwareBufferState *state)
 	view->state = *state;
 	view->chunksGranted = 0;
 	view->chunksWanted = state->sealedPages;
-	view->isComplete = state->sealedPages == 0 ||
-		read_directory(view, state, false);
+	view->isComplete = true;
+	if (state->sealedPages > 0)
+	{
+		MemoryContext caller = sware_enter_context("sware buffer directory");
+
+		view->isComplete = read_directory(view, state, NULL);
+		sware_leave_context(caller);
+	}
 	return view->isComplete;
+}
+
+/* The same for once, if shared memory had no room for what it may have. */
+static bool
+read_once(SwareZoneView *view, const SwareBufferState *state)
+{
+	int			granted = view->chunksGranted;
+	int			wanted = view->chunksWanted;
+	bool		is_current = read_for_itself(view, state);
+
+	view->chunksGranted = granted;
+	view->chunksWanted = wanted;
+	view->isComplete = false;
+	return is_current;
+}
+
+/*
+ * Is there an unsorted page of which nothing is known, and which will not be
+ * sorted before others are?
+ */
+static bool
+has_unknown_page(const SwareZoneView *view)
+{
+	if (view->pageCount > EXAMINED_PAGES &&
+		sware_sort_threshold(view->index) < 100)
+		return false;
+	for (int i = 0; i < view->pageCount; i++)
+	{
+		if (!view->pages[i].isKnown)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Tell how many pages a view has, beside those that are to be in outlines, and
+ * find out how many chunks their zones may take, if that has not been enough,
+ * or may have changed.
+ */
+static void
+ask_for_chunks(SwareZoneView *view, int outlined, bool changed)
+{
+	int			run_pages = count_run_pages(view) + outlined;
+
+	view->chunksWanted = sware_zone_chunks(view->state.sealedPages, run_pages);
+	if (changed || view->chunksGranted < view->chunksWanted)
+		view->chunksGranted = sware_zones_ask(view->index,
+											  view->state.sealedPages,
+											  &run_pages, true);
+}
+
+/*
+ * Bring a view that is not current up to date, and publish it.  Returns false
+ * if the state is not current any more.  *is_whole is set to whether the view
+ * has all pages: if it could not be published, it has no new outlines.
+ */
+static bool
+update(SwareZoneView *view, const SwareBufferState *state,
+	   SwarePublishResult *published, bool *is_whole)
+{
+	MemoryContext caller = sware_enter_context("sware buffer directory");
+	SwareOutlines outlines;
+	bool		is_current = read_directory(view, state, &outlines);
+
+	*published = SWARE_ZONES_NO_ROOM;
+	if (is_current)
+	{
+		ask_for_chunks(view, outlines.pages, true);
+
+		/* from here on, nothing can fail or be interrupted */
+		if (view->chunksGranted > 0 && sware_outlines_store(&outlines, view))
+		{
+			*published = sware_zones_publish(view, state);
+			if (*published != SWARE_ZONES_PUBLISHED)
+				sware_outlines_free(&outlines);
+		}
+		*is_whole = *published == SWARE_ZONES_PUBLISHED || outlines.pages == 0;
+	}
+	sware_leave_context(caller);
+	return is_current;
 }
 
 bool
 sware_zone_view_refresh(SwareZoneView *view, const SwareBufferState *state)
 {
 	SwarePublishResult published = SWARE_ZONES_CHANGED;
+	bool		is_whole = true;
 
+	view->mayBuild = view->refreshes++ % REFRESHES_PER_BUILD == 0;
 	if (is_unchanged(view, state))
 		return true;
 
@@ -377,33 +486,33 @@ sware_zone_view_refresh(SwareZoneView *view, const SwareBufferState *state)
 	for (int i = 0; i < MAX_ATTEMPTS && published == SWARE_ZONES_CHANGED; i++)
 	{
 		SwareZonesKnown known = sware_zones_copy(view, state);
-		int			run_pages = state->sealedPages;
+		int			run_pages = known == SWARE_ZONES_UNKNOWN ?
+			state->sealedPages : SWARE_SAME_RUN_PAGES;
 
-		/*
-		 * The pages may be those of page runs.  To find out, they are read,
-		 * which would be in vain without a place in the table.
-		 */
-		if (known == SWARE_ZONES_UNKNOWN &&
-			sware_zones_ask(view->index, run_pages, &run_pages, false) == 0)
-			return read_for_itself(view, state);
+		if (known == SWARE_ZONES_CURRENT && has_unknown_page(view))
+			known = SWARE_ZONES_OUTDATED;
+
+		/* to read pages would be in vain without a place in the table */
+		if (known != SWARE_ZONES_CURRENT)
+			view->chunksGranted =
+				sware_zones_ask(view->index, run_pages, &run_pages, false);
 		view->state = *state;
-		if (known != SWARE_ZONES_CURRENT && !read_directory(view, state, true))
+		if (known == SWARE_ZONES_CURRENT)
+		{
+			ask_for_chunks(view, 0, false);
+			published = SWARE_ZONES_PUBLISHED;
+		}
+		else if (view->chunksGranted > 0 &&
+				 !update(view, state, &published, &is_whole))
 		{
 			view->zones = NULL;
 			return false;
 		}
-		run_pages = count_run_pages(view);
-		view->chunksWanted = sware_zone_chunks(state->sealedPages, run_pages);
-		if (known != SWARE_ZONES_CURRENT ||
-			view->chunksGranted < view->chunksWanted)
-			view->chunksGranted = sware_zones_ask(view->index,
-												  state->sealedPages,
-												  &run_pages, true);
 		if (view->chunksGranted == 0)
 			return read_for_itself(view, state);
-		published = known == SWARE_ZONES_CURRENT ? SWARE_ZONES_PUBLISHED :
-			sware_zones_publish(view, state);
 	}
+	if (published != SWARE_ZONES_PUBLISHED && !is_whole)
+		return read_once(view, state);
 	if (published != SWARE_ZONES_PUBLISHED)
 	{
 		/*
@@ -431,21 +540,28 @@ sware_zone_view_refresh(SwareZoneView *view, const SwareBufferState *state)
 }
 
 void
-sware_zones_update_listing(Relation index)
+sware_zones_update_listing(Relation index, int pages)
 {
-	SwareBufferState state;
-	SwareZoneView view;
-
 	if (!sware_zones_are_available())
 		return;
-	sware_zone_view_init(&view, index, CurrentMemoryContext);
-	if (sware_zones_copy(&view, NULL) != SWARE_ZONES_UNKNOWN &&
-		sware_buffer_read_state(index, &state))
-		(void) sware_zone_view_refresh(&view, &state);
-	if (view.sorted)
-		pfree(view.sorted);
-	if (view.pages)
-		pfree(view.pages);
+	for (int built = 0; built < pages;)
+	{
+		SwareBufferState state;
+		SwareZoneView view;
+
+		sware_zone_view_init(&view, index, CurrentMemoryContext);
+		view.mostBuilt = pages;
+		if (sware_zones_copy(&view, NULL) != SWARE_ZONES_UNKNOWN &&
+			sware_buffer_read_state(index, &state))
+			(void) sware_zone_view_refresh(&view, &state);
+		if (view.sorted)
+			pfree(view.sorted);
+		if (view.pages)
+			pfree(view.pages);
+		if (view.pagesBuilt == 0)
+			break;
+		built += view.pagesBuilt;
+	}
 }
 
 /* Where is the line of a zone's filter that tells of a hash?  NULL: nowhere. */

@@ -2,8 +2,9 @@
 
 -- Compares what shared memory knows about an index's sealed pages with the
 -- pages, and raises an error where the two contradict each other.  Returns
--- what there is; sorted zones and unsorted pages together have all sealed pages.
-CREATE FUNCTION sware_compare_zones(index regclass,
+-- what there is; sorted zones and unsorted pages together have all sealed pages.  This
+-- is when `readers` readers have come; or, if that is 0, when nothing more is to be built.
+CREATE FUNCTION sware_compare_zones(index regclass, readers int DEFAULT 0,
 	OUT sealed int,			-- pages
 	OUT zones int,			-- sorted ones
 	OUT sorted int,			-- pages in sorted zones
@@ -36,5 +37,5 @@ CREATE FUNCTION sware_run_zones(index regclass,
 	OUT retired bigint,		-- of these pages
 	OUT entries bigint,
 	OUT chunks bigint,		-- of the pool
-	OUT others bigint)		-- pages of page runs that are in no zone
+	OUT outlined bigint)	-- pages of those of these zones that are outlines
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;

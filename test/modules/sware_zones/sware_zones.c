@@ -81,19 +81,24 @@ sort_and_drop_equal(Relation index, Entries *entries)
 	entries->count = kept;
 }
 
-/* A view that will stay as it is: nothing more is to be sorted. */
+/*
+ * A view as the last one of some readers gets it; or, if `readers` is 0, one
+ * that will stay as it is, since nothing more is to be sorted.
+ */
 static void
-make_view(Relation index, SwareZoneView *view)
+make_view(Relation index, SwareZoneView *view, int readers)
 {
 	SwareBufferState state;
-	uint64		stamp;
+	bool		is_current;
 
-	sware_zone_view_init(view, index, CurrentMemoryContext);
 	do
 	{
+		sware_zone_view_init(view, index, CurrentMemoryContext);
 		(void) sware_buffer_read_state(index, &state);
-		stamp = view->stamp;
-	} while (!sware_zone_view_refresh(view, &state) || view->stamp != stamp);
+		is_current = sware_zone_view_refresh(view, &state);
+	} while (!is_current ||
+			 ((view->pagesBuilt > 0 || (view->isCrowded && !view->mayBuild)) &&
+			  --readers != 0));
 }
 
 /*
@@ -257,7 +262,7 @@ read_zone(Relation index, const SwareZoneView *view,
 	sware_key_column_init(&column, index, 1, (Datum) 0, true);
 	smallest = sware_abbreviate(&column, RelationGetDescr(index),
 								entries->tuples[first]);
-	if ((zone->isOfRun && zone->retiredPages > 0 ?
+	if ((zone->isOutline || (zone->isOfRun && zone->retiredPages > 0) ?
 		 zone->smallest > smallest : zone->smallest != smallest) ||
 		zone->largest != sware_abbreviate(&column, RelationGetDescr(index),
 										  entries->tuples[entries->count - 1]))
@@ -416,7 +421,7 @@ sware_compare_zones(PG_FUNCTION_ARGS)
 
 	if (!sware_zones_are_available())
 		elog(ERROR, "sware is not preloaded");
-	make_view(index, &view);
+	make_view(index, &view, PG_GETARG_INT32(1));
 	listed_count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &listed);
 	for (int i = 0; i < view.sortedCount; i++)
 	{
@@ -500,7 +505,7 @@ sware_marked_ends(PG_FUNCTION_ARGS)
 	Datum		values[2];
 	bool		isnull[2] = {false};
 
-	make_view(index, &view);
+	make_view(index, &view, 0);
 	for (int i = 0; i < view.sortedCount; i++)
 	{
 		const SwareSortedZone *zone = &view.sorted[i];
@@ -547,7 +552,7 @@ sware_run_zones(PG_FUNCTION_ARGS)
 	int64		counts[6] = {0};
 	bool		isnull[6] = {false};
 
-	make_view(index, &view);
+	make_view(index, &view, 0);
 	for (int i = 0; i < view.sortedCount; i++)
 	{
 		const SwareSortedZone *zone = &view.sorted[i];
@@ -555,13 +560,13 @@ sware_run_zones(PG_FUNCTION_ARGS)
 		if (!zone->isOfRun)
 			continue;
 		counts[0]++;
+		if (zone->isOutline)
+			counts[5] += zone->pages;
 		counts[1] += zone->pages;
 		counts[2] += zone->retiredPages;
 		counts[3] += zone->entries;
 		counts[4] += zone->allocation.chunks;
 	}
-	for (int i = 0; i < view.pageCount; i++)
-		counts[5] += view.pages[i].isOfRun;
 	index_close(index, AccessShareLock);
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
