@@ -148,7 +148,7 @@ SELECT same_rows('SELECT note, k FROM t ORDER BY note DESC, k DESC');
 -- Such errors, again and again, do not make the buffer grow.
 CREATE TABLE twin_sware.again (k int);
 CREATE INDEX again_k ON twin_sware.again USING sware (k) WITH (buffer_size = 80);
-SET sware.fault_pages_to_sort = -8;
+SET sware.fault_pages_to_sort = 8;
 SET sware.fault_points = 'sorted-listed=error';
 SELECT format('INSERT INTO twin_sware.again SELECT scrambled(n) FROM generate_series(1, %s) n', 200 + i)
 FROM generate_series(1, 50) i \gexec
@@ -193,8 +193,7 @@ RESET sware.fault_directory_slots;
 CALL insert_scrambled(2100, 2149);
 SELECT check_all();
 SELECT same_rows('SELECT k, id FROM t ORDER BY k, id');
--- The first pages of an index are sorted, which tells how its entries arrive: others are
--- sorted before any are flushed if keys are scrambled, and no more if they are in order.
+-- Pages are sorted before any are flushed, in whatever order entries arrive.
 SET sware.fault_pages_to_sort = 8;
 CREATE TABLE fresh (k int) WITH (autovacuum_enabled = off);
 CREATE INDEX fresh_k ON fresh USING sware (k) WITH (buffer_size = 640);
@@ -214,7 +213,8 @@ DROP INDEX fresh_k;
 CREATE INDEX fresh_k ON fresh USING sware (k) WITH (buffer_size = 640);
 INSERT INTO fresh VALUES (-1000000), (1000000);
 CALL insert_fresh('n / 10 * 10 + n * 7 % 10', 0, 299);
-SELECT flushed_pages > 0 AS some_were_flushed, sorted_pages FROM sware_stats('fresh_k');
+SELECT flushed_pages > 0 AS some_were_flushed, sorted_pages > 50 AS many_were_sorted
+FROM sware_stats('fresh_k');
 SELECT sware_check('fresh_k', true);
 RESET sware.fault_pages_to_sort;
 DROP TABLE fresh;
@@ -230,7 +230,7 @@ BEGIN
 		COMMENT ON TABLE emptied IS 'publishes what is staged';
 	END LOOP;
 END $$;
-SET sware.fault_pages_to_sort = -8;
+SET sware.fault_pages_to_sort = 8;
 BEGIN;
 CREATE TABLE emptied (k int);
 CREATE INDEX emptied_k ON emptied USING sware (k) WITH (buffer_size = 160);

@@ -14,10 +14,9 @@
  * never waits for another flusher.  VACUUM and sware_flush seal the open pages
  * too, and flush everything.
  *
- * A large buffer whose entries arrive scrambled is not flushed in the order of
- * their arrival.  Its pages are sorted first: their entries go to sorted pages
- * (sortedpages.h), and from there to the tree in the order of their keys
- * (sweep.h).
+ * A large buffer is not flushed in the order of arrival.  Its pages are sorted
+ * first: their entries go to sorted pages (sortedpages.h), and from there to
+ * the tree in the order of their keys (sweep.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -56,18 +55,12 @@
 /* the flush lock of an index is a lock on this page number, which none has */
 #define FLUSH_LOCK_PAGE			MaxBlockNumber
 
-/*
- * The most pages of a piece, which bound how long an insert can take.  Entries
- * arrive scrambled if more than SCRAMBLED_K percent of them are out of order,
- * and one was displaced by more than SCRAMBLED_L percent of the entries sorted
- * with it (by the estimates of K and L, statistics.h).  Then a small piece
- * would have only an entry or two for each leaf that it changes: it is larger.
- */
+/* the most pages of a piece, which bound how long an insert can take */
 #define MAX_PIECE_PAGES			32
-#define MAX_SCRAMBLED_PIECE_PAGES	256
 #define RUNS_OF_PIECE			4
-#define SCRAMBLED_K				50
-#define SCRAMBLED_L				50
+
+/* the most pages that are flushed together if they have marked entries only */
+#define MAX_DEAD_PAGES			256
 
 /*
  * A piece of a sweep has this number of pages, beside those that the one before
@@ -364,29 +357,16 @@ sware_buffer_flush_all(Relation index)
 	return moved;
 }
 
-/* Do entries arrive scrambled?  Returns `otherwise` if that is unknown. */
-static bool
-arrive_scrambled(Relation index, bool otherwise)
-{
-	double		k;
-	double		l;
-
-	if (SWARE_FAULT_SETTING(pages_to_sort) < 0)
-		return true;
-	if (!sware_estimates(index, &k, &l))
-		return otherwise;
-	return k > SCRAMBLED_K && l > SCRAMBLED_L;
-}
-
 /*
  * How many pages does a piece have, if the buffer has this number of sealed
  * pages, and may have `most`?  A quarter of that, or all that it has beyond it
- * if that is more; but no more than a limit, and one at least.
+ * if that is more; but no more than MAX_PIECE_PAGES, and one at least.
  */
 static int
-piece_size(int count, int most, int limit)
+piece_size(int count, int most)
 {
-	return Min(Max(Min(Max(most / 4, count - most), limit), 1), count);
+	return Min(Max(Min(Max(most / 4, count - most), MAX_PIECE_PAGES), 1),
+			   count);
 }
 
 /*
@@ -407,7 +387,7 @@ dead_piece_size(Relation index, const SwareListedPage *pages, int count)
 {
 	int			size = 0;
 
-	while (size < Min(count, MAX_SCRAMBLED_PIECE_PAGES) &&
+	while (size < Min(count, MAX_DEAD_PAGES) &&
 		   sware_buffer_page_is_dead(index, pages[size].page))
 		size++;
 	return size;
@@ -478,8 +458,6 @@ relieve(Relation index, Relation heap, const SwareListedPage *pages, int count,
 	int			most;
 	int			to_sort =
 		sware_pages_to_sort(quota, sware_zones_most_run_pages(index));
-	int			limit = arrive_scrambled(index, false) ?
-		MAX_SCRAMBLED_PIECE_PAGES : MAX_PIECE_PAGES;
 	int			piece;
 	SwareSealedPages sealed;
 
@@ -489,16 +467,11 @@ relieve(Relation index, Relation heap, const SwareListedPage *pages, int count,
 				pages_at_once(Max(to_sort, SWARE_MIN_TO_SORT)));
 
 	/*
-	 * As long as nothing is known of their order, sorting the first pages
-	 * will tell.  Flushing them would, too, but if the keys are scattered
-	 * over a tree that is not in memory, it would read a leaf for each entry.
-	 *
 	 * If errors have left entries on unsorted and on sorted pages, again and
 	 * again, the sorted ones are swept, so that their number is bounded.
 	 */
 	if (to_sort > 0 && sealed.unsortedCount >= to_sort &&
 		count + piece <= quota * SWARE_HARD_LIMIT &&
-		arrive_scrambled(index, true) &&
 		sort_pages(index, heap, sealed.unsorted, piece))
 	{
 		*run_pages += piece;
@@ -513,7 +486,7 @@ relieve(Relation index, Relation heap, const SwareListedPage *pages, int count,
 		*run_pages -= piece;
 		return piece;
 	}
-	piece = piece_size(count, most, limit);
+	piece = piece_size(count, most);
 	flush_pages(index, heap, pages, piece, count, SWARE_ARRIVAL_ORDER);
 	return piece;
 }

@@ -4,10 +4,10 @@
  *	  Sorted pages: sealed buffer pages that were written together, in the
  *	  order of their entries.  They are a page run (layout/page.h).
  *
- * A large buffer whose entries arrive scrambled keeps most of them in sorted
- * pages.  So a flush can take those of a range of keys together (sweep.h),
- * although they arrived at different times, and brings many entries to each
- * leaf that it changes.
+ * A large buffer keeps most of its entries in sorted pages.  So a flush can
+ * take those of a range of keys together (sweep.h), although they arrived at
+ * different times, and brings many entries to each leaf that it changes.  And
+ * readers find them without a zone that has copies.
  *
  *-------------------------------------------------------------------------
  */
@@ -43,7 +43,7 @@ static inline int
 sware_pages_to_sort(int quota, int most)
 {
 	if (SWARE_FAULT_SETTING(pages_to_sort) != 0)
-		return quota > 0 ? abs(SWARE_FAULT_SETTING(pages_to_sort)) : 0;
+		return quota > 0 ? SWARE_FAULT_SETTING(pages_to_sort) : 0;
 	if (quota < SWARE_LARGE_QUOTA)
 		return 0;
 	return Min(Max(Min(quota, most) / SWARE_RUNS_PER_QUOTA, SWARE_MIN_TO_SORT),

@@ -480,15 +480,6 @@ estimate(const Sortedness *sortedness, double *k, double *l)
 }
 
 bool
-sware_estimates(Relation index, double *k, double *l)
-{
-	Account		sum;
-
-	(void) look_up(RelationGetRelid(index), &sum);
-	return estimate(&sum.sortedness, k, l);
-}
-
-bool
 sware_map_is_checked(Relation index)
 {
 	Account		sum;

@@ -156,13 +156,6 @@ extern void sware_count_late_flushed(Relation index, int64 entries, int64 late,
 extern const int64 *sware_own_counters(Relation index);
 
 /*
- * Set *k and *l to the estimates of K and L, in percent.  Returns false, and
- * sets both to 0, if nothing has been sorted.  Takes a lightweight lock,
- * shared, for a moment.
- */
-extern bool sware_estimates(Relation index, double *k, double *l);
-
-/*
  * Has a VACUUM read all pages that the index's free space map lists, since the
  * server started and as far as known?  Takes a lightweight lock, shared, for a
  * moment.

@@ -38,7 +38,7 @@ sware_define_fault_points(void)
 							PGC_SUSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("sware.fault_pages_to_sort",
 							"Lets buffers of any size have sorted pages, for tests.",
-							NULL, &sware_fault_pages_to_sort, 0, -1000, 1000,
+							NULL, &sware_fault_pages_to_sort, 0, 0, 1000,
 							PGC_SUSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("sware.fault_trust",
 							 "Lets functions of everybody count as trusted, for tests.",

@@ -32,8 +32,7 @@ extern int	sware_fault_directory_slots;
 
 /*
  * a setting: buffers of any size get sorted pages, made of this number of
- * unsorted ones; if it is negative, they do in whatever order entries arrive; 0
- * means that large ones do, as they do without the setting
+ * unsorted ones; 0 means that large ones do, as they do without the setting
  */
 extern int	sware_fault_pages_to_sort;
 

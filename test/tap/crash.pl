@@ -262,7 +262,7 @@ foreach my $cycle (1 .. $cycles)
 		$setup .= "LOAD '$am';\nALTER SYSTEM SET sware.staging_size = $staging_size;\n";
 		# Buffers have sorted pages, small as they are.
 		$setup .= 'ALTER SYSTEM SET sware.fault_pages_to_sort = '
-		  . ($how =~ /^sorted-/ ? -2 : pick(0, -2)) . ";\n";
+		  . ($how =~ /^sorted-/ ? 2 : pick(0, 2)) . ";\n";
 	}
 	# A transaction that is prepared before the crash, and the rows that it inserts.
 	my $survivor = pick(0, 1);

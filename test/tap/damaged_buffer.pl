@@ -118,7 +118,7 @@ SQL
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'sware'\n");
 $node->restart;
 $node->safe_psql('postgres', <<"SQL");
-SET sware.fault_pages_to_sort = -8;
+SET sware.fault_pages_to_sort = 8;
 CREATE TABLE run (k int8);
 CREATE INDEX run_k ON run USING @{[ am() ]} (k);
 DO \$\$

@@ -136,7 +136,7 @@ DO $$ BEGIN FOR n IN 1 .. 20 LOOP
   COMMIT;
 END LOOP; END $$;
 SQL
-	sort_pages => [ "SET sware.fault_pages_to_sort = -2; $ordered", <<'SQL' ],
+	sort_pages => [ "SET sware.fault_pages_to_sort = 2; $ordered", <<'SQL' ],
 DO $$ BEGIN FOR n IN 1 .. 20 LOOP
   INSERT INTO t SELECT 5000 + n * 200 + i, hashint4(n * 200 + i) % 3000, 'page'
   FROM generate_series(1, 200) i;
