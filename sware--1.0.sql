@@ -186,6 +186,19 @@ COMMENT ON VIEW @extschema@.pg_stat_sware IS
 
 GRANT SELECT ON @extschema@.pg_stat_sware TO PUBLIC;
 
+CREATE FUNCTION @extschema@.sware_scan_counters(
+    OUT staging_entries bigint,
+    OUT buffer_entries bigint,
+    OUT buffer_pages bigint,
+    OUT buffer_zones bigint,
+    OUT tree_entries bigint,
+    OUT tree_leaves bigint)
+AS 'MODULE_PATHNAME'
+LANGUAGE C PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION @extschema@.sware_scan_counters() IS
+'what scans of sware indexes in this session have read, by where it was';
+
 CREATE FUNCTION @extschema@.sware_sortedness(IN "table" regclass, IN "column" name,
     OUT rows_measured bigint,
     OUT k double precision,

@@ -15,6 +15,7 @@
 #include "base/faultpoint.h"
 #include "base/options.h"
 #include "constraints/constraints.h"
+#include "inspect/scanreads.h"
 #include "takenkeys/frontier.h"
 #include "takenkeys/keylock.h"
 #include "takenkeys/stagedkeys.h"
@@ -98,4 +99,5 @@ _PG_init(void)
 	sware_install_hooks();
 	sware_install_utility_hook();
 	sware_install_object_hook();
+	sware_install_explain_option();
 }

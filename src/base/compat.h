@@ -366,6 +366,20 @@ sware_set_version_properties(IndexAmRoutine *routine,
 #define sware_new_wait_event(name)	((void) (name), PG_WAIT_EXTENSION)
 #endif
 
+/* From 18 on, extensions can add options to EXPLAIN. */
+#if PG_VERSION_NUM >= 180000
+#define SWARE_HAS_EXPLAIN_OPTIONS
+#endif
+
+/* 19 wants to check the option in auto_explain's setting */
+#if PG_VERSION_NUM >= 190000
+#define sware_register_explain_option(name, handler) \
+	RegisterExtensionExplainOption(name, handler, GUCCheckBooleanExplainOption)
+#elif PG_VERSION_NUM >= 180000
+#define sware_register_explain_option(name, handler) \
+	RegisterExtensionExplainOption(name, handler)
+#endif
+
 /* 17 has something to do at the end of inserts */
 #if PG_VERSION_NUM >= 170000
 #define sware_end_inserts(index, index_info) \

@@ -76,6 +76,7 @@ sware_buffer_cursor_init(SwareBufferCursor *cursor, IndexScanDesc scan,
 	cursor->hasStaged = false;
 	cursor->leftOut = 0;
 	memset(&cursor->dead, 0, sizeof(SwareDeadEntries));
+	memset(&cursor->reads, 0, sizeof(SwareBufferReads));
 	cursor->wantsOneRow = cursor->hasTheRow = cursor->passedOver = false;
 	cursor->visibility = visibility;
 	cursor->visitor = NULL;
@@ -320,6 +321,7 @@ copy_wanted(SwareBufferCursor *cursor, SwareLink link,
 	}
 	sware_release_buffer(buffer);
 	cursor->leftOut += walk.leftOut;
+	cursor->reads.pages++;
 	return true;
 }
 
@@ -410,6 +412,7 @@ read_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone)
 	int			taken;
 	SwareListReader reader;
 
+	cursor->reads.zones++;
 	sware_list_reader_init_zone(&reader, filter->order.index, zone,
 								filter->order.forward, filter->usesMarks);
 	if (!sware_take_from_list(cursor, &reader, source, &taken))
@@ -586,6 +589,19 @@ read_staging(SwareBufferCursor *cursor, IndexTuple after, int *changes)
 	}
 }
 
+/* Count the entries of the batch by where they were read. */
+static void
+count_entries(SwareBufferCursor *cursor)
+{
+	const SwareBufferBatch *batch = &cursor->batch;
+	int			staged = 0;
+
+	for (int i = 0; i < batch->count && cursor->hasStaged; i++)
+		staged += sware_source_is_staging(&batch->entries[i].source);
+	cursor->reads.stagedEntries += staged;
+	cursor->reads.entries += batch->count - staged;
+}
+
 /*
  * Read a batch of the entries behind `after`, which is not in the memory of
  * the present batch, or of all entries (NULL).  With `same_generation`,
@@ -625,7 +641,10 @@ read_batch(SwareBufferCursor *cursor, IndexTuple after, bool same_generation)
 		else if (cursor->batch.count > 0)
 			sware_batch_keep_the_best(&cursor->batch);
 		if (is_complete)
+		{
+			count_entries(cursor);
 			return true;
+		}
 		CHECK_FOR_INTERRUPTS();
 	}
 }
@@ -674,5 +693,6 @@ sware_buffer_cursor_visit_all(SwareBufferCursor *cursor, SwareVisitor *visitor)
 	cursor->visitor = visitor;
 	if (cursor->filter.keys->rangeCount > 0)
 		(void) read_batch(cursor, NULL, false);
+	cursor->reads.entries += visitor->visited;
 	cursor->visitor = NULL;
 }

@@ -62,6 +62,15 @@ typedef struct SwareVisitor
 	int64		visited;		/* the number of calls */
 } SwareVisitor;
 
+/* what a cursor has read */
+typedef struct SwareBufferReads
+{
+	int64		stagedEntries;	/* entries of batches, from staging */
+	int64		entries;		/* and from the buffer */
+	int64		pages;			/* buffer pages, by themselves */
+	int64		zones;			/* sorted zones */
+} SwareBufferReads;
+
 typedef struct SwareBufferCursor
 {
 	IndexScanDesc scan;
@@ -86,6 +95,7 @@ typedef struct SwareBufferCursor
 								 * entries of the batch? */
 	SwareVisitor *visitor;		/* NULL: none */
 	SwareSavedEntry last;		/* the last entry of the batch before */
+	SwareBufferReads reads;
 } SwareBufferCursor;
 
 extern void sware_buffer_cursor_init(SwareBufferCursor *cursor,

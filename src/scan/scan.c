@@ -16,6 +16,8 @@
 #include "locks/predicatelocks.h"
 #include "staging/staging.h"
 
+SwareScanReads sware_session_reads;
+
 /*
  * Publish what this session has staged for an index, before a page of the index
  * is read, unless the scan searches staging itself.  That is not done for the
@@ -143,10 +145,25 @@ sware_getbitmap(IndexScanDesc descriptor, TIDBitmap *bitmap)
 	return total;
 }
 
+void
+sware_add_scan_reads(SwareScanReads *sum, const SwareScan *scan)
+{
+	sum->leaves += scan->tree.leavesRead;
+	sum->treeEntries += scan->tree.entriesRead;
+	if (!scan->usesBuffer)
+		return;
+	sum->buffer.stagedEntries += scan->buffer.reads.stagedEntries;
+	sum->buffer.entries += scan->buffer.reads.entries;
+	sum->buffer.pages += scan->buffer.reads.pages;
+	sum->buffer.zones += scan->buffer.reads.zones;
+}
+
 /* The amendscan callback. */
 void
 sware_endscan(IndexScanDesc descriptor)
 {
+	if (!sware_scan_is_for_planner(descriptor))
+		sware_add_scan_reads(&sware_session_reads, descriptor->opaque);
 	sware_scan_end(descriptor->opaque);
 }
 

@@ -31,6 +31,20 @@ extern void sware_endscan(IndexScanDesc scan);
 extern void sware_markpos(IndexScanDesc scan);
 extern void sware_restrpos(IndexScanDesc scan);
 
+/* What scans have read. */
+typedef struct SwareScanReads
+{
+	SwareBufferReads buffer;
+	int64		treeEntries;
+	int64		leaves;
+} SwareScanReads;
+
+/* Add what a scan has read to a sum. */
+extern void sware_add_scan_reads(SwareScanReads *sum, const SwareScan *scan);
+
+/* what all scans of the session have read that have ended */
+extern SwareScanReads sware_session_reads;
+
 /* recordscan.c */
 
 /*

@@ -157,6 +157,8 @@ read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 	position->right.sibling = opaque->right;
 	position->tuplesUsed = 0;
 	sware_read_leaf(cursor, buffer, forward);
+	cursor->leavesRead++;
+	cursor->entriesRead += position->last - position->first + 1;
 	cursor->readAtMost = cursor->readAtMost == SWARE_READ_FIRST ?
 		SWARE_READ_SECOND : SWARE_READ_ALL;
 

@@ -115,6 +115,8 @@ typedef struct SwareTreeCursor
 								 * many more */
 	uint64		replacements;	/* how often the position has become another
 								 * one */
+	int64		leavesRead;		/* leaves, or parts of large ones */
+	int64		entriesRead;	/* the entries that qualified there */
 	bool		usesMarks;		/* are marked entries left out, and others
 								 * marked? */
 

@@ -169,6 +169,7 @@ my @calls = (
 	[ "SELECT pg_catalog.count(*) FROM EXT.sware_buffer_pages($index)", qr/^\d+$/m ],
 	[ "SELECT EXT.sware_flush($index)", qr/^0$/m ],
 	[ "SELECT buffer_entries FROM EXT.sware_stats($index)", qr/^0$/m ],
+	[ 'SELECT tree_leaves FROM EXT.sware_scan_counters()', qr/^\d+$/m ],
 	[ 'SELECT schemaname, indexrelname, buffer_entries FROM EXT.pg_stat_sware', qr/^data\|t_k\|0$/m ],
 	(map { [ "SELECT rows_measured
 		FROM EXT.sware_sortedness('data.t'::pg_catalog.regclass, '$_'::pg_catalog.name)", qr/^1000$/m ] }

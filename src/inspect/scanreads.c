@@ -1,0 +1,158 @@
+/*-------------------------------------------------------------------------
+ *
+ * scanreads.c
+ *	  What scans have read: the SQL function sware_scan_counters, and an option
+ *	  of EXPLAIN.  See scanreads.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "nodes/execnodes.h"
+
+#include "base/compat.h"
+#include "inspect/scanreads.h"
+#include "scan/scan.h"
+
+#ifdef SWARE_HAS_EXPLAIN_OPTIONS
+#include "commands/defrem.h"
+#include "commands/explain.h"
+#include "commands/explain_format.h"
+#include "commands/explain_state.h"
+#endif
+
+PG_FUNCTION_INFO_V1(sware_scan_counters);
+
+/* what is shown, in this order */
+#define COUNTERS	6
+
+static void
+list_counters(const SwareScanReads *reads, int64 *counters)
+{
+	counters[0] = reads->buffer.stagedEntries;
+	counters[1] = reads->buffer.entries;
+	counters[2] = reads->buffer.pages;
+	counters[3] = reads->buffer.zones;
+	counters[4] = reads->treeEntries;
+	counters[5] = reads->leaves;
+}
+
+/*
+ * sware_scan_counters()
+ *
+ * Returns what this session's scans have read that have ended.
+ */
+Datum
+sware_scan_counters(PG_FUNCTION_ARGS)
+{
+	int64		counters[COUNTERS];
+	Datum		values[COUNTERS];
+	bool		nulls[COUNTERS] = {0};
+	TupleDesc	descriptor;
+
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	Assert(descriptor->natts == COUNTERS);
+	list_counters(&sware_session_reads, counters);
+	for (int i = 0; i < COUNTERS; i++)
+		values[i] = Int64GetDatum(counters[i]);
+	PG_RETURN_DATUM(HeapTupleGetDatum(
+									  heap_form_tuple(BlessTupleDesc(descriptor), values, nulls)));
+}
+
+#ifdef SWARE_HAS_EXPLAIN_OPTIONS
+
+static explain_per_node_hook_type next_per_node = NULL;
+static int	explain_id;			/* of this library in the state of EXPLAIN */
+
+/* EXPLAIN has the option; a NULL state means that it is off. */
+static void
+take_option(ExplainState *explain, DefElem *option, ParseState *parse_state)
+{
+	static bool is_on = true;
+
+	SetExplainExtensionState(explain, explain_id,
+							 defGetBoolean(option) ? &is_on : NULL);
+}
+
+/*
+ * The scan of a node of a plan; NULL if it is not one of an index, or was not
+ * executed.
+ */
+static IndexScanDesc
+scan_of_node(PlanState *node)
+{
+	switch (nodeTag(node))
+	{
+		case T_IndexScanState:
+			return ((IndexScanState *) node)->iss_ScanDesc;
+		case T_IndexOnlyScanState:
+			return ((IndexOnlyScanState *) node)->ioss_ScanDesc;
+		case T_BitmapIndexScanState:
+			return ((BitmapIndexScanState *) node)->biss_ScanDesc;
+		default:
+			return NULL;
+	}
+}
+
+/* Show what the scan of a node has read, in all its loops. */
+static void
+show_reads(IndexScanDesc descriptor, ExplainState *explain)
+{
+	static const char *const labels[COUNTERS] = {
+		"Sware Staging Entries", "Sware Buffer Entries", "Sware Buffer Pages",
+		"Sware Buffer Zones", "Sware Tree Entries", "Sware Tree Leaves"
+	};
+	SwareScanReads reads = {0};
+	int64		counters[COUNTERS];
+
+	sware_add_scan_reads(&reads, descriptor->opaque);
+	list_counters(&reads, counters);
+	if (explain->format != EXPLAIN_FORMAT_TEXT)
+	{
+		for (int i = 0; i < COUNTERS; i++)
+			ExplainPropertyInteger(labels[i], NULL, counters[i], explain);
+		return;
+	}
+	ExplainIndentText(explain);
+	appendStringInfo(explain->str,
+					 "Sware: staging entries=%lld, buffer entries=%lld pages=%lld zones=%lld, tree entries=%lld leaves=%lld\n",
+					 (long long) counters[0], (long long) counters[1],
+					 (long long) counters[2], (long long) counters[3],
+					 (long long) counters[4], (long long) counters[5]);
+}
+
+static void
+explain_node(PlanState *node, List *ancestors, const char *relationship,
+			 const char *plan_name, ExplainState *explain)
+{
+	IndexScanDesc descriptor = scan_of_node(node);
+
+	if (next_per_node)
+		next_per_node(node, ancestors, relationship, plan_name, explain);
+	if (explain->analyze && descriptor != NULL &&
+		descriptor->indexRelation->rd_indam->amendscan == sware_endscan &&
+		GetExplainExtensionState(explain, explain_id) != NULL)
+		show_reads(descriptor, explain);
+}
+
+void
+sware_install_explain_option(void)
+{
+	explain_id = GetExplainExtensionId("sware");
+	sware_register_explain_option("sware", take_option);
+	next_per_node = explain_per_node_hook;
+	explain_per_node_hook = explain_node;
+}
+
+#else
+
+void
+sware_install_explain_option(void)
+{
+}
+
+#endif
