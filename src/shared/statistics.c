@@ -547,8 +547,8 @@ sware_statistics_request_memory(void)
 
 /*
  * Write the accounts to the file, the one that has not changed for longest
- * first, when the postmaster ends.  No other process is left, so nothing is
- * locked, and should one have died with a lock, that does no harm.
+ * first, when the postmaster ends after a clean shutdown.  No other process is
+ * left, and none has died with a lock, so nothing is locked.
  */
 static void
 save_at_exit(int code, Datum arg)
@@ -557,7 +557,7 @@ save_at_exit(int code, Datum arg)
 	int			count = 0;
 	dlist_iter	iterator;
 
-	if (code != 0 || shared_accounts == NULL)
+	if (code != 0 || shared_accounts == NULL || !sware_server_is_shut_down())
 		return;
 	records = MemoryContextAllocExtended(TopMemoryContext,
 										 MAX_ACCOUNTS * sizeof(Account),

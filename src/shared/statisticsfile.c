@@ -52,12 +52,8 @@ checksum_of(const FileHeader *header, const void *records)
 	return checksum;
 }
 
-/*
- * Has the server been shut down cleanly?  An immediate shutdown ends the
- * postmaster in the same way, but leaves another state in the control file.
- */
-static bool
-is_shut_down(void)
+bool
+sware_server_is_shut_down(void)
 {
 	bool		is_sound;
 	ControlFileData *control = get_controlfile(DataDir, &is_sound);
@@ -87,8 +83,6 @@ sware_statistics_file_write(const void *records, int count, Size size)
 	FILE	   *file;
 	bool		is_written;
 
-	if (!is_shut_down())
-		return;
 	header.checksum = checksum_of(&header, records);
 	file = AllocateFile(TEMPORARY_FILE, PG_BINARY_W);
 	is_written = file != NULL && write_file(file, &header, records);

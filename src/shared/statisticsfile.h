@@ -7,8 +7,7 @@
  * removes it when the server starts, after reading it.  So statistics begin
  * anew after a crash: an older file cannot turn up again.
  *
- * None of this raises an error: what cannot be read or written is logged, and
- * lost.
+ * What cannot be read or written is logged, and lost.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,9 +15,14 @@
 #define SWARE_STATISTICSFILE_H
 
 /*
- * Write records of a certain size, unless the server has not been shut down
- * cleanly.  Called when all other processes have ended.
+ * Has the server been shut down cleanly?  An immediate shutdown ends the
+ * postmaster in the same way, but leaves another state in the control file;
+ * and shared memory may be as a process left it that ended in the middle of a
+ * change.
  */
+extern bool sware_server_is_shut_down(void);
+
+/* Write records of a certain size, when all other processes have ended. */
 extern void sware_statistics_file_write(const void *records, int count,
 										Size size);
 
