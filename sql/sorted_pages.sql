@@ -151,7 +151,7 @@ CREATE INDEX again_k ON twin_sware.again USING sware (k) WITH (buffer_size = 80)
 SET sware.fault_pages_to_sort = 8;
 SET sware.fault_points = 'sorted-listed=error';
 SELECT format('INSERT INTO twin_sware.again SELECT scrambled(n) FROM generate_series(1, %s) n', 200 + i)
-FROM generate_series(1, 50) i \gexec
+FROM generate_series(1, 80) i \gexec
 RESET sware.fault_points;
 SET sware.fault_pages_to_sort = 8;
 SELECT unsorted + sorted <= 20 AS is_bounded FROM sealed_pages('twin_sware.again_k');

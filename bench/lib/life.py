@@ -444,6 +444,12 @@ def live(chosen, place, connection, subject, name, number):
     return life.figures
 
 
+def share_of_rounds(ones, others):
+    """The median of each round's share: a machine's speed changes between rounds."""
+    shares = [results.ratio(other, one) for one, other in zip(ones, others)]
+    return None if None in shares else statistics.median(shares)
+
+
 def is_good(figure, share):
     if share is None or figure == "entries stored" or figure.startswith("waits"):
         return True
@@ -456,16 +462,17 @@ def tell(chosen, raw, labels):
     table = []
     for name, figure in dict.fromkeys((run["workload"], run["figure"]) for run in raw):
         for label in compared:
-            one, other = (
-                statistics.median(
+            ones, others = (
+                [
                     run["value"]
                     for run in raw
                     if (run["workload"], run["figure"], run["subject"])
                     == (name, figure, subject)
-                )
+                ]
                 for subject in (nbtree, label)
             )
-            share = results.ratio(other, one)
+            one, other = statistics.median(ones), statistics.median(others)
+            share = share_of_rounds(ones, others)
             good = is_good(figure, share)
             summary.append(
                 {

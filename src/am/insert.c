@@ -42,12 +42,11 @@ store(Relation index, Relation heap, IndexTuple entry, bool is_version,
 		(seek || !sware_enable_buffer || !sware_may_wait(index) ||
 		 sware_buffer_add(index, &entry, 1, is_version, needs_flush) == 0))
 	{
-		int			late;
-		int			appended = sware_tree_insert_run(index, heap, &entry, 1,
-													 is_version, &late);
+		SwareInserted done =
+			sware_tree_insert_run(index, heap, &entry, 1, is_version);
 
-		sware_count_tree_run(index, appended, 1 - appended);
-		sware_count_arrivals(index, 1, late);
+		sware_count_tree_run(index, done.appended, 1 - done.appended);
+		sware_count_arrivals(index, 1, done.late);
 	}
 	SWARE_FAULT_POINT("insert-stored");
 }
@@ -155,6 +154,7 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	bool		is_unique;
 
 	sware_refuse_nested_insert(index);
+	sware_buffer_flush_owed(index);
 	if (index_info->ii_Unique)
 		row.keepsKeyIn = sware_command_that_keeps_key(&row, index_info);
 	if (index_info->ii_Unique ?

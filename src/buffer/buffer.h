@@ -34,13 +34,14 @@
 extern int	sware_buffer_quota(Relation index);
 extern int	sware_buffer_add(Relation index, IndexTuple *entries, int count,
 							 bool has_versions, bool *needs_flush);
-extern int	sware_buffer_insert(Relation index, IndexTuple *entries, int count,
-								bool has_versions);
+extern int	sware_buffer_publish(Relation index, IndexTuple *entries,
+								 int count, bool has_versions);
 
 /* flush.c */
 extern int64 sware_buffer_flush_all(Relation index);
 extern Size sware_buffer_run_limit(Relation index);
 extern void sware_buffer_flush_piece(Relation index, SwareWorker worker);
+extern void sware_buffer_flush_owed(Relation index);
 extern void sware_buffer_flush_dead(Relation index);
 extern void sware_buffer_wait_for_readers(Relation index,
 										  BufferAccessStrategy strategy);

@@ -267,18 +267,22 @@ sware_buffer_add(Relation index, IndexTuple *entries, int count,
 }
 
 /*
- * Like sware_buffer_add, but flushes a piece of the buffer if it should be,
- * unless another backend is flushing.  The caller holds no key lock, either.
+ * Like sware_buffer_add, but leaves the flush to the session's next insert,
+ * since a COMMIT is to publish, and no more.  If there is no room for all of
+ * the entries, a piece is flushed at once: each session may end with its first
+ * transaction.  The caller holds no key lock, either.
  */
 int
-sware_buffer_insert(Relation index, IndexTuple *entries, int count,
-					bool has_versions)
+sware_buffer_publish(Relation index, IndexTuple *entries, int count,
+					 bool has_versions)
 {
 	bool		needs_flush;
 	int			done = sware_buffer_add(index, entries, count, has_versions,
 										&needs_flush);
 
-	if (needs_flush)
+	if (needs_flush && done < count)
 		sware_buffer_flush_piece(index, SWARE_INSERTER);
+	else if (needs_flush)
+		sware_cache_set_owes_flush(index, true);
 	return done;
 }

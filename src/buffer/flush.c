@@ -45,6 +45,7 @@
 #include "layout/tuple.h"
 #include "locks/changes.h"
 #include "pages/bufferpages.h"
+#include "pages/cache.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
 #include "shared/work.h"
@@ -63,12 +64,22 @@
 #define MAX_DEAD_PAGES			256
 
 /*
- * A piece of a sweep has this number of pages, beside those that the one before
- * had, too.  All sealed pages are listed for each piece, so it has one page at
- * least for this number of them.
+ * How far a sweep goes on at once.  A piece of FIRST_SWEPT_PAGES tells how many
+ * leaves are visited for its entries; another one has as many as SWEPT_LEAVES
+ * allows, but all pieces together no more than MAX_SWEPT_PAGES.  All sealed
+ * pages are listed each time, so that is raised to one page for this number of
+ * them.
  */
-#define SWEPT_PAGES				16
-#define LISTED_PAGES_PER_SWEPT	512
+#define FIRST_SWEPT_PAGES		2
+#define MAX_SWEPT_PAGES			16
+#define SWEPT_LEAVES			128
+#define LISTED_PAGES_PER_SWEPT	4096
+
+/*
+ * Other sessions may bring more pages meanwhile.  So a piece has one page at
+ * least for this number of those beyond the quota, however many leaves that is.
+ */
+#define EXCESS_PER_SWEPT		8
 
 /*
  * A flush of everything moves this number of pages at once, or as many as
@@ -138,49 +149,60 @@ retire(Relation index, const SwareListedPage *pages, int count, int next_slot)
 	pfree(links);
 }
 
+/* What has become of a piece. */
+typedef struct Moved
+{
+	int64		entries;		/* that it had */
+	SwareListedPage *retired;	/* pages that have no others */
+	int			retiredCount;
+	int			visits;			/* of leaves */
+} Moved;
+
 /*
  * Move the entries of a piece to the tree, drop those of dead rows, and retire
- * the pages that have no others.  Returns the number of entries, and in
- * *retired, unless it is NULL, that of the pages.  The caller has the flush
- * lock, and holds no content locks.
+ * the pages that have no others.  The result is in the current memory context.
+ * The caller has the flush lock, and holds no content locks.
  */
-static int64
+static void
 flush_piece(Relation index, Relation heap, const SwarePiece *piece,
-			int *retired)
+			Moved *moved)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "sware flush",
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "sware flush",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(context);
 	SwareFlushed flushed;
-	int			appended;
-	int			late;
+	SwareInserted done;
 	instr_time	start;
 	instr_time	time;
 
 	INSTR_TIME_SET_CURRENT(start);
 	sware_copy_piece(index, heap, piece, &flushed);
 	SWARE_FAULT_POINT("flush-sorted");
-	appended = sware_tree_insert_run(index, heap, flushed.entries,
-									 flushed.count, flushed.hasVersions, &late);
+	done = sware_tree_insert_run(index, heap, flushed.entries, flushed.count,
+								 flushed.hasVersions);
 	SWARE_FAULT_POINT("flush-inserted");
 	retire(index, flushed.pages, flushed.pageCount, -1);
 	SWARE_FAULT_POINT("flush-retired");
 
 	INSTR_TIME_SET_CURRENT(time);
 	INSTR_TIME_SUBTRACT(time, start);
-	sware_count_tree_run(index, appended, flushed.count - appended);
-	sware_count_late_flushed(index, flushed.count, late,
+	sware_count_tree_run(index, done.appended, flushed.count - done.appended);
+	sware_count_late_flushed(index, flushed.count, done.late,
 							 (double) flushed.pageCount / piece->sealed);
 	sware_count(index, SWARE_STAT_ENTRIES_DROPPED, flushed.dropped);
 	sware_count(index, SWARE_STAT_FLUSHES, 1);
 	sware_count(index, SWARE_STAT_FLUSH_TIME, INSTR_TIME_GET_MICROSEC(time));
 	sware_count(index, SWARE_STAT_FLUSHED_PAGES, flushed.pageCount);
 	sware_count(index, SWARE_STAT_FLUSHED_ENTRIES, flushed.count);
-	if (retired)
-		*retired = flushed.pageCount;
 	MemoryContextSwitchTo(caller);
+	moved->entries = flushed.count + flushed.dropped;
+	moved->retiredCount = flushed.pageCount;
+	moved->retired = palloc(flushed.pageCount * sizeof(SwareListedPage));
+	memcpy(moved->retired, flushed.pages,
+		   flushed.pageCount * sizeof(SwareListedPage));
+	moved->visits = done.visits;
 	MemoryContextDelete(context);
-	return flushed.count + flushed.dropped;
 }
 
 /* The same with all entries of pages, all of which retire. */
@@ -194,8 +216,11 @@ flush_pages(Relation index, Relation heap, const SwareListedPage *pages,
 		.sealed = sealed,
 		.order = order
 	};
+	Moved		moved;
 
-	return flush_piece(index, heap, &piece, NULL);
+	flush_piece(index, heap, &piece, &moved);
+	pfree(moved.retired);
+	return moved.entries;
 }
 
 /*
@@ -418,28 +443,53 @@ end_flush(Relation index, const SwareIdentity *caller)
 	UnlockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
 }
 
+/* How many pages' worth of entries could be flushed with so many visits? */
+static int
+affordable_pages(const SwarePiece *piece, const Moved *moved, int visits)
+{
+	int64		entries = 0;
+
+	for (int i = 0; i < piece->count; i++)
+		entries += piece->pages[i].entries;
+	return (int) (visits * moved->entries * piece->count /
+				  Max(moved->visits * entries, 1));
+}
+
 /*
- * Flush the next piece of a sweep of page runs.  Returns the number of pages
- * that have retired, which may be 0.
+ * Go on with a sweep of page runs, piece by piece.  `excess` is the number of
+ * pages beyond the quota.  Returns the number of pages that have retired, which
+ * may be 0.
  */
 static int
-flush_swept(Relation index, Relation heap, const SwareSealedPages *sealed)
+flush_swept(Relation index, Relation heap, const SwareSealedPages *sealed,
+			int excess)
 {
 	SwareSweep *sweep = sware_sweep_begin(index, sealed, false);
-	int			most = Max(SWEPT_PAGES, sealed->count / LISTED_PAGES_PER_SWEPT);
-	SwareListedPage *pages =
-		palloc((most + sware_sweep_runs(sweep)) * sizeof(SwareListedPage));
-	SwarePiece	piece = {
-		.pages = pages,
-		.sealed = sealed->count,
-		.order = SWARE_KEY_ORDER
-	};
-	int			retired;
+	int			limit =
+		Max(MAX_SWEPT_PAGES, sealed->count / LISTED_PAGES_PER_SWEPT);
+	int			least = Min(excess / EXCESS_PER_SWEPT, limit);
+	int			next = FIRST_SWEPT_PAGES;
+	int			pages = 0;
+	int			visits = 0;
+	int			retired = 0;
 
-	piece.count = sware_sweep_take_piece(sweep, pages, most, &piece.from,
-										 &piece.to);
-	flush_piece(index, heap, &piece, &retired);
-	sware_sweep_piece_is_done(sweep);
+	while (next > 0)
+	{
+		SwarePiece	piece = {.sealed = sealed->count,.order = SWARE_KEY_ORDER};
+		Moved		moved;
+
+		if (!sware_sweep_take_piece(sweep, next, &piece))
+			break;
+		flush_piece(index, heap, &piece, &moved);
+		sware_sweep_piece_is_done(sweep, moved.retired, moved.retiredCount);
+		retired += moved.retiredCount;
+		visits += moved.visits;
+		pages += next;
+
+		next = visits == 0 ? FIRST_SWEPT_PAGES :
+			affordable_pages(&piece, &moved, SWEPT_LEAVES - visits);
+		next = Min(Max(next, least - pages), limit - pages);
+	}
 	return retired;
 }
 
@@ -463,8 +513,7 @@ relieve(Relation index, Relation heap, const SwareListedPage *pages, int count,
 
 	sware_tell_sealed_pages(index, pages, count, &sealed);
 	*run_pages = sealed.sortedCount;
-	piece = Min(sealed.unsortedCount,
-				pages_at_once(Max(to_sort, SWARE_MIN_TO_SORT)));
+	piece = Min(sealed.unsortedCount, pages_at_once(to_sort));
 
 	/*
 	 * If errors have left entries on unsorted and on sorted pages, again and
@@ -482,7 +531,7 @@ relieve(Relation index, Relation heap, const SwareListedPage *pages, int count,
 		return 0;
 	if (sealed.runCount > 0)
 	{
-		piece = flush_swept(index, heap, &sealed);
+		piece = flush_swept(index, heap, &sealed, count - most);
 		*run_pages -= piece;
 		return piece;
 	}
@@ -527,6 +576,21 @@ sware_buffer_flush_piece(Relation index, SwareWorker worker)
 	MemoryContextDelete(context);
 	end_flush(index, &caller);
 	sware_work_end(&work, SWARE_FLUSH_WORK);
+}
+
+/*
+ * Flush a piece of the buffer if this session owes that since it published
+ * entries.  The rest is as for sware_buffer_flush_piece.
+ */
+void
+sware_buffer_flush_owed(Relation index)
+{
+	SwareCache *cache = index->rd_amcache;
+
+	if (cache == NULL || !cache->owesFlush)
+		return;
+	sware_cache_set_owes_flush(index, false);
+	sware_buffer_flush_piece(index, SWARE_INSERTER);
 }
 
 /*

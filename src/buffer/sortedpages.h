@@ -33,7 +33,7 @@
 
 /* limits of the number of unsorted pages that are sorted together */
 #define SWARE_MIN_TO_SORT		64
-#define SWARE_MAX_TO_SORT		1024
+#define SWARE_MAX_TO_SORT		256
 
 /*
  * Returns how many unsorted pages a buffer with this quota must have before

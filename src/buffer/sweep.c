@@ -21,6 +21,7 @@
 typedef struct SweptRun
 {
 	int			next;			/* the page to take next, in the list */
+	bool		isTaken;		/* is the one before it of the present piece? */
 	int			end;			/* the page behind the run's last one */
 	IndexTuple	first;			/* first entry of the next page; the memory is
 								 * allocated */
@@ -36,6 +37,7 @@ struct SwareSweep
 	SweptRun   *runs;
 	binaryheap *heap;			/* of runs that have pages left */
 	SwareSweepState state;
+	bool		keepsPlace;		/* can shared memory keep the state? */
 	IndexTuple	place;			/* where the sweep goes on; NULL: it begins */
 };
 
@@ -122,6 +124,7 @@ add_run(SwareSweep *sweep, int first, int count)
 	SweptRun   *run = &sweep->runs[sweep->runCount++];
 
 	run->index = sweep->index;
+	run->isTaken = false;
 	run->next = first;
 	run->end = first + count;
 	run->first = NULL;
@@ -178,7 +181,7 @@ sware_sweep_begin(Relation index, const SwareSealedPages *sealed, bool all)
 	sweep->place = NULL;
 	if (!all)
 	{
-		sware_zones_sweep(index, &sweep->state);
+		sweep->keepsPlace = sware_zones_sweep(index, &sweep->state);
 		sweep->place = find_place(sweep, sealed);
 	}
 	/* the runs are in the order of their sequence numbers */
@@ -192,12 +195,6 @@ sware_sweep_begin(Relation index, const SwareSealedPages *sealed, bool all)
 		add_run(sweep, runs[i].first, runs[i].count);
 	binaryheap_build(sweep->heap);
 	return sweep;
-}
-
-int
-sware_sweep_runs(const SwareSweep *sweep)
-{
-	return sweep->runCount;
 }
 
 /* The run whose next page comes first; NULL if no run has any. */
@@ -214,6 +211,7 @@ take_page(SwareSweep *sweep, SweptRun *run, SwareListedPage *page)
 {
 	CHECK_FOR_INTERRUPTS();
 	*page = sweep->pages[run->next++];
+	run->isTaken = true;
 	if (run->next == run->end)
 	{
 		(void) binaryheap_remove_first(sweep->heap);
@@ -234,19 +232,17 @@ sware_sweep_take(SwareSweep *sweep, SwareListedPage *pages, int most)
 	return count;
 }
 
-int
-sware_sweep_take_piece(SwareSweep *sweep, SwareListedPage *pages, int most,
-					   IndexTuple *from, IndexTuple *to)
+bool
+sware_sweep_take_piece(SwareSweep *sweep, int most, SwarePiece *piece)
 {
+	SwareListedPage *pages =
+		palloc((most + sweep->runCount) * sizeof(SwareListedPage));
 	SweptRun   *run;
 	int			count = 0;
 	int			again = 0;		/* pages that the piece before had, too */
 
-	/*
-	 * With two pages of one run, one retires: so there is an end, even if no
-	 * place can be kept.
-	 */
-	if (sweep->place == NULL)
+	/* with two pages of one run, one retires: so there is progress */
+	if (!sweep->keepsPlace && sweep->place == NULL)
 		most += sweep->runCount;
 	while ((run = first_run(sweep)) != NULL)
 	{
@@ -257,19 +253,50 @@ sware_sweep_take_piece(SwareSweep *sweep, SwareListedPage *pages, int most,
 			break;
 		take_page(sweep, run, &pages[count++]);
 	}
-	*from = sweep->place;
+	piece->pages = pages;
+	piece->count = count;
+	piece->from = sweep->place;
 	sweep->state.hasPlace = run != NULL;
 	if (run)
 	{
 		sweep->state.place = sweep->pages[run->next].sequence;
 		sweep->state.seal = run->seal;
 	}
-	*to = run ? run->first : NULL;
-	return count;
+	sweep->place = run ? CopyIndexTuple(run->first) : NULL;
+	piece->to = sweep->place;
+	return count > 0;
+}
+
+static bool
+is_listed(const SwareListedPage *pages, int count, int slot)
+{
+	for (int i = 0; i < count; i++)
+	{
+		if (pages[i].slot == slot)
+			return true;
+	}
+	return false;
 }
 
 void
-sware_sweep_piece_is_done(SwareSweep *sweep)
+sware_sweep_piece_is_done(SwareSweep *sweep, const SwareListedPage *retired,
+						  int count)
 {
 	sware_zones_set_sweep(sweep->index, &sweep->state);
+	binaryheap_reset(sweep->heap);
+	for (int i = 0; i < sweep->runCount; i++)
+	{
+		SweptRun   *run = &sweep->runs[i];
+
+		if (run->isTaken &&
+			!is_listed(retired, count, sweep->pages[run->next - 1].slot))
+		{
+			run->next--;
+			read_first(sweep, run);
+		}
+		run->isTaken = false;
+		if (run->next < run->end)
+			binaryheap_add_unordered(sweep->heap, PointerGetDatum(run));
+	}
+	binaryheap_build(sweep->heap);
 }

@@ -27,6 +27,7 @@
 
 #include "utils/rel.h"
 
+#include "buffer/piece.h"
 #include "pages/bufferpages.h"
 
 /* What is left of a page run: pages that follow one another in a list. */
@@ -67,9 +68,6 @@ typedef struct SwareSweep SwareSweep;
 extern SwareSweep *sware_sweep_begin(Relation index,
 									 const SwareSealedPages *sealed, bool all);
 
-/* How many runs does a sweep have? */
-extern int	sware_sweep_runs(const SwareSweep *sweep);
-
 /*
  * Take the next pages of a sweep, `most` at most.  Returns their number, which
  * is 0 at the end.  Calls comparators.
@@ -78,15 +76,16 @@ extern int	sware_sweep_take(SwareSweep *sweep, SwareListedPage *pages,
 							 int most);
 
 /*
- * Take the pages of the next piece, which has `most` pages that the one before
- * had not; the array has room for a page of each run more.  The piece has their
- * entries from *from on, and before *to.  Either may be NULL, for no limit.
- * Calls comparators.
+ * Take the next piece, which has `most` pages that the one before had not, but
+ * a page of each run more if the sweep begins and shared memory cannot keep its
+ * place.  Returns false if the sweep is at its end.  Calls comparators.
  */
-extern int	sware_sweep_take_piece(SwareSweep *sweep, SwareListedPage *pages,
-								   int most, IndexTuple *from, IndexTuple *to);
+extern bool sware_sweep_take_piece(SwareSweep *sweep, int most,
+								   SwarePiece *piece);
 
-/* Note that a piece that was taken is in the tree. */
-extern void sware_sweep_piece_is_done(SwareSweep *sweep);
+/* Note that the piece taken is in the tree, and which pages have retired. */
+extern void sware_sweep_piece_is_done(SwareSweep *sweep,
+									  const SwareListedPage *retired,
+									  int count);
 
 #endif							/* SWARE_SWEEP_H */

@@ -82,6 +82,14 @@ sware_cache_set_tail(Relation index, SwareLink tail)
 		((SwareCache *) index->rd_amcache)->tail = tail;
 }
 
+/* Remember whether the next insert is to flush a piece of the buffer. */
+void
+sware_cache_set_owes_flush(Relation index, bool owes_flush)
+{
+	if (index->rd_amcache)
+		((SwareCache *) index->rd_amcache)->owesFlush = owes_flush;
+}
+
 /* Forget everything, when the file is about to be built anew. */
 void
 sware_cache_forget(Relation index)

@@ -80,6 +80,7 @@ typedef struct SwareCache
 	uint32		leafUses;		/* how often one has been used */
 	SwareStrays strays;
 	SwareLink	tail;			/* an open buffer page, or no link */
+	bool		owesFlush;		/* is the next insert to flush a piece? */
 	SwareBufferState bufferState;	/* what the metapage said of the buffer */
 	uint64		metapageVersion;	/* when it said so; or SWARE_NO_VERSION */
 } SwareCache;
@@ -88,6 +89,7 @@ extern SwareCache *sware_cache(Relation index);
 extern void sware_cache_refresh_root(Relation index);
 extern void sware_cache_set_waiting(Relation index, SwareWaiting waiting);
 extern void sware_cache_set_tail(Relation index, SwareLink tail);
+extern void sware_cache_set_owes_flush(Relation index, bool owes_flush);
 extern void sware_cache_forget(Relation index);
 
 #endif							/* SWARE_CACHE_H */

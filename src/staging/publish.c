@@ -118,13 +118,11 @@ static void
 store_in_tree(SwareStaging *staging, Relation index, Relation heap,
 			  IndexTuple *entries, int count)
 {
-	int			late;
-	int			appended =
-		sware_tree_insert_run(index, heap, entries, count,
-							  staging->hasVersions, &late);
+	SwareInserted done = sware_tree_insert_run(index, heap, entries, count,
+											   staging->hasVersions);
 
-	sware_count_tree_run(index, appended, count - appended);
-	sware_count_arrivals(index, count, late);
+	sware_count_tree_run(index, done.appended, count - done.appended);
+	sware_count_arrivals(index, count, done.late);
 }
 
 /*
@@ -146,8 +144,8 @@ store_few(SwareStaging *staging, Relation index, Relation heap,
 	if (at_edge == count)
 		return count;
 	return at_edge +
-		sware_buffer_insert(index, entries + at_edge, count - at_edge,
-							staging->hasVersions);
+		sware_buffer_publish(index, entries + at_edge, count - at_edge,
+							 staging->hasVersions);
 }
 
 /*
@@ -173,11 +171,11 @@ store_within_tree(SwareStaging *staging, Relation index, Relation heap,
 	stored = sware_tree_insert_company(index, heap, entries, within,
 									   has_versions, &scattered);
 	if (scattered.count > count / FEW_SCATTERED)
-		buffered = sware_buffer_insert(index, scattered.entries,
-									   scattered.count, has_versions);
+		buffered = sware_buffer_publish(index, scattered.entries,
+										scattered.count, has_versions);
 	/* these have been counted as late */
-	sware_tree_insert_run(index, heap, scattered.entries + buffered,
-						  scattered.count - buffered, has_versions, NULL);
+	(void) sware_tree_insert_run(index, heap, scattered.entries + buffered,
+								 scattered.count - buffered, has_versions);
 	sware_count_tree_run(index, 0, stored - buffered);
 	sware_count_arrivals(index, stored, scattered.late);
 	sware_count_late_buffered(index, buffered);

@@ -80,9 +80,8 @@ typedef struct Insertion
 	SwareSearchKey key;			/* prepared for entries of the run */
 	Relation	heap;
 	bool		hasVersions;
-	int			visits;
 	BlockNumber latest;			/* the leaf that was visited last */
-	int			late;			/* entries that came late */
+	SwareInserted done;
 	MemoryContext context;		/* reset after each leaf */
 	MemoryContext caller;
 } Insertion;
@@ -360,7 +359,7 @@ insert_into_leaf(Insertion *insertion, IndexTuple *entries, int count,
 	int			stored = 0;
 
 	sware_search_key_set_entry(key, entries[0]);
-	buffer = insertion->visits == 0 ?
+	buffer = insertion->done.visits == 0 ?
 		sware_find_leaf(key, &stack) :
 		sware_descend(key, 0, BUFFER_LOCK_EXCLUSIVE, &stack);
 	insertion->latest = BufferGetBlockNumber(buffer);
@@ -386,9 +385,9 @@ insert_into_leaf(Insertion *insertion, IndexTuple *entries, int count,
 	else
 		stored = sware_rearrange(key, buffer, entries, here, stack);
 
-	insertion->visits++;
+	insertion->done.visits++;
 	if (!is_rightmost && entries_space(entries, stored) < MIN_FRONT)
-		insertion->late += stored;
+		insertion->done.late += stored;
 	return stored;
 }
 
@@ -402,7 +401,7 @@ begin_insertion(Insertion *insertion, Relation index, Relation heap,
 {
 	insertion->heap = heap;
 	insertion->hasVersions = has_versions;
-	insertion->visits = insertion->late = 0;
+	memset(&insertion->done, 0, sizeof(SwareInserted));
 	insertion->context = AllocSetContextCreate(CurrentMemoryContext,
 											   "sware insert",
 											   ALLOCSET_DEFAULT_SIZES);
@@ -420,27 +419,25 @@ static void
 end_insertion(Insertion *insertion)
 {
 	sware_count(insertion->key.index, SWARE_STAT_LEAF_VISITS,
-				insertion->visits);
+				insertion->done.visits);
 	MemoryContextSwitchTo(insertion->caller);
 	MemoryContextDelete(insertion->context);
 }
 
 /*
  * Insert a run: entries in order and without duplicates.  Entries that the
- * tree has already are skipped.  Returns the number of entries that were
- * appended in new leaves, and in *late, unless it is NULL, that of late ones.
+ * tree has already are skipped.
  *
  * `heap` is the table; if it is NULL, entries of dead rows are not removed to
  * make room.  `has_versions` says that rows of the run are versions of rows
  * that the index has already.
  */
-int
+SwareInserted
 sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
-					  int count, bool has_versions, int *late)
+					  int count, bool has_versions)
 {
 	Insertion	insertion;
 	int			done = 0;
-	int			appended = 0;
 	int			within = count;
 	SwareReadahead ahead;
 
@@ -458,7 +455,7 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 		{
 			stored = sware_tree_append_run(index, entries + done, count - done);
 			done += stored;
-			appended += stored;
+			insertion.done.appended += stored;
 			if (stored > 0)
 				continue;
 		}
@@ -470,10 +467,8 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 		MemoryContextReset(insertion.context);
 	}
 	sware_readahead_end(&ahead);
-	if (late)
-		*late = insertion.late;
 	end_insertion(&insertion);
-	return appended;
+	return insertion.done;
 }
 
 /*
@@ -519,7 +514,7 @@ sware_tree_insert_company(Relation index, Relation heap, IndexTuple *entries,
 		}
 		MemoryContextReset(insertion.context);
 	}
-	scattered->late = insertion.late + scattered->count;
+	scattered->late = insertion.done.late + scattered->count;
 	end_insertion(&insertion);
 	return done;
 }

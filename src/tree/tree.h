@@ -44,13 +44,21 @@ typedef struct SwareScattered
 								 * that the tree has got */
 } SwareScattered;
 
+/* What has become of a run that was inserted. */
+typedef struct SwareInserted
+{
+	int			appended;		/* entries that came to new leaves */
+	int			late;			/* late entries */
+	int			visits;			/* of leaves that were there */
+} SwareInserted;
+
 extern bool sware_tree_interval_end(const SwareSearchKey *place, bool forward,
 									int leaves, IndexTuple pivot);
 extern bool sware_tree_insert_expected(Relation index, IndexTuple entry,
 									   bool *seek);
-extern int	sware_tree_insert_run(Relation index, Relation heap,
-								  IndexTuple *entries, int count,
-								  bool has_versions, int *late);
+extern SwareInserted sware_tree_insert_run(Relation index, Relation heap,
+										   IndexTuple *entries, int count,
+										   bool has_versions);
 extern int	sware_tree_insert_company(Relation index, Relation heap,
 									  IndexTuple *entries, int count,
 									  bool has_versions,

@@ -163,10 +163,11 @@ typedef struct SwareSweepState
 
 /*
  * Read the sweep of an index, or set it.  It is lost when the index's zones
- * are, and if there is no pool.  Take a lightweight lock, shared, for a moment;
- * the caller holds none of this room's.
+ * are, and if there is no pool; sware_zones_sweep returns whether there is room
+ * for it.  Take a lightweight lock, shared, for a moment; the caller holds none
+ * of this room's.
  */
-extern void sware_zones_sweep(Relation index, SwareSweepState *sweep);
+extern bool sware_zones_sweep(Relation index, SwareSweepState *sweep);
 extern void sware_zones_set_sweep(Relation index, const SwareSweepState *sweep);
 
 /*

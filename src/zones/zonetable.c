@@ -509,7 +509,7 @@ sware_zones_most_run_pages(Relation index)
 	return most;
 }
 
-void
+bool
 sware_zones_sweep(Relation index, SwareSweepState *sweep)
 {
 	LWLock	   *lock;
@@ -518,13 +518,14 @@ sware_zones_sweep(Relation index, SwareSweepState *sweep)
 
 	memset(sweep, 0, sizeof(SwareSweepState));
 	if (zones == NULL)
-		return;
+		return false;
 	sweep->end = pg_atomic_read_u32(&zones->sweepEnd);
 	place = pg_atomic_read_u64(&zones->sweepPlace);
 	sweep->seal = pg_atomic_read_u64(&zones->sweepSeal);
 	LWLockRelease(lock);
 	sweep->hasPlace = place != 0;
 	sweep->place = (uint32) place;
+	return true;
 }
 
 void

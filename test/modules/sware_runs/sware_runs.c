@@ -108,9 +108,9 @@ sware_insert_runs(PG_FUNCTION_ARGS)
 	open_index(PG_GETARG_OID(0), &heap, &index);
 	collector = collect_sorted(heap, index);
 	for (int64 start = 0; start < collector.count; start += run_length)
-		sware_tree_insert_run(index, heap, collector.entries + start,
-							  Min(run_length, collector.count - start),
-							  false, NULL);
+		(void) sware_tree_insert_run(index, heap, collector.entries + start,
+									 Min(run_length, collector.count - start),
+									 false);
 	close_index(heap, index);
 	PG_RETURN_INT64(collector.count);
 }

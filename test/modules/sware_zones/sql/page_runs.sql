@@ -106,11 +106,49 @@ SELECT zones > filters AS outlines, retired > 0 AS retired FROM sware_compare_zo
 SELECT zones > filters AS outlines, retired > 0 AS retired FROM sware_compare_zones('run_unread_u', 1);
 SELECT * FROM compare_runs('run_unread_k');
 SELECT * FROM compare_runs('run_unread_t');
-SELECT * FROM compare_runs('run_unread_u');
+-- What has retired is still in the filters of these few keys.
+SELECT several_runs, all_have_zones, has_filters, some_retired FROM compare_runs('run_unread_u');
+
+-- What one statement does for the buffer is bounded, whatever the size of the tree: a
+-- sweep goes on by some 128 leaves.  A piece of 16 pages would visit 600.
+SET sware.fault_pages_to_sort = 8;
+CREATE TABLE run_bounded AS SELECT scrambled(i) AS k FROM generate_series(1, 600000) i;
+CREATE INDEX run_bounded_k ON run_bounded USING sware (k) WITH (buffer_size = 320);
+CREATE TABLE leaf_visits (visits bigint);
+CREATE PROCEDURE note_visits(first int, last int) LANGUAGE plpgsql AS $$
+DECLARE
+	before bigint;
+BEGIN
+	FOR i IN first .. last LOOP
+		SELECT leaf_visits INTO before FROM sware_stats('run_bounded_k');
+		COMMIT;
+		INSERT INTO run_bounded SELECT scrambled(j) FROM generate_series(i * 100, i * 100 + 99) j;
+		COMMIT;
+		INSERT INTO leaf_visits SELECT leaf_visits - before FROM sware_stats('run_bounded_k');
+	END LOOP;
+END $$;
+CALL note_visits(6001, 6800);
+SELECT count(*) FILTER (WHERE visits > 100) > 10 AS often_swept, max(visits) < 400 AS bounded
+FROM leaf_visits;
+
+-- COMMIT publishes, and flushes nothing: if it did, one of these would fail.  The next
+-- inserts flush.
+SELECT flushes AS flushes_before FROM sware_stats('run_bounded_k') \gset
+CREATE PROCEDURE commit_rows(first int) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN first .. first + 40 LOOP
+		INSERT INTO run_bounded SELECT scrambled(j) FROM generate_series(i * 250, i * 250 + 249) j;
+		PERFORM set_config('sware.fault_points', 'flush-sorted=error,sorted-written=error', false);
+		COMMIT;
+		PERFORM set_config('sware.fault_points', '', false);
+	END LOOP;
+END $$;
+CALL commit_rows(4000);
+SELECT flushes > :flushes_before AS flushed FROM sware_stats('run_bounded_k');
 
 -- No memory is lost.
 SELECT total - unused - used AS lost FROM sware_count_chunks();
-DROP TABLE run_numbers, run_texts, run_shapes, run_large, run_unread;
-DROP PROCEDURE run_rows;
+DROP TABLE run_numbers, run_texts, run_shapes, run_large, run_unread, run_bounded, leaf_visits;
+DROP PROCEDURE run_rows, note_visits, commit_rows;
 DROP FUNCTION compare_runs, scrambled;
 DROP EXTENSION sware_zones;
