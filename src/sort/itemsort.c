@@ -198,23 +198,6 @@ numbers_differ(const SwareSortItem *items, int64 count)
 	return false;
 }
 
-/* Are items in order already, as equal keys often are? */
-static bool
-are_in_order(SwareComparator *comparator, const SwareSortItem *items,
-			 int64 count)
-{
-	for (int64 i = 1; i < count; i++)
-	{
-		if (i % 1024 == 0)
-			CHECK_FOR_INTERRUPTS();
-		if (i + SWARE_PREFETCH_DISTANCE < count)
-			__builtin_prefetch(items[i + SWARE_PREFETCH_DISTANCE].entry);
-		if (sware_compare_items(&items[i - 1], &items[i], comparator) > 0)
-			return false;
-	}
-	return true;
-}
-
 /*
  * Distribute items into buckets, which follow each other in the order of the
  * items' numbers, and sort each bucket.  One with many items whose numbers
@@ -270,7 +253,7 @@ sort_by_buckets(SwareComparator *comparator, SwareSortItem *items,
 			memcpy(items + start, first, size * sizeof(SwareSortItem));
 			sort_by_buckets(comparator, items + start, first, size, levels - 1);
 		}
-		else if (!are_in_order(comparator, first, size))
+		else
 			sort_by_merging(comparator, first, items, size);
 		start = ends[bucket];
 	}
