@@ -9,14 +9,12 @@
 
 #include "access/genam.h"
 #include "access/nbtree.h"
-#include "catalog/pg_index.h"
-#include "catalog/pg_opclass.h"
 #include "commands/progress.h"
 #include "miscadmin.h"
 #include "utils/backend_progress.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
+#include "utils/ruleutils.h"
 
 #include "build/build.h"
 #include "layout/page.h"
@@ -80,26 +78,6 @@ sware_buildphasename(int64 phase)
 	}
 }
 
-/* The name of the operator class of an index column (from 0 on). */
-static char *
-operator_class_name(Relation index, int column)
-{
-	bool		isnull;
-	oidvector  *classes;
-	HeapTuple	tuple;
-	char	   *name;
-
-	classes = (oidvector *)
-		DatumGetPointer(SysCacheGetAttr(INDEXRELID, index->rd_indextuple,
-										Anum_pg_index_indclass, &isnull));
-	tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(classes->values[column]));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for operator class %u", classes->values[column]);
-	name = pstrdup(NameStr(((Form_pg_opclass) GETSTRUCT(tuple))->opcname));
-	ReleaseSysCache(tuple);
-	return name;
-}
-
 /*
  * Raise an error for operator classes that compare bytes under a collation for
  * which different bytes may be equal: an index scan by the type's own equality
@@ -109,10 +87,12 @@ operator_class_name(Relation index, int column)
 static void
 check_collations(Relation index)
 {
-	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+	for (int i = 1; i <= IndexRelationGetNumberOfKeyAttributes(index); i++)
 	{
-		Oid			collation = index->rd_indcollation[i];
-		RegProcedure comparison = index_getprocid(index, i + 1, BTORDER_PROC);
+		Oid			collation = index->rd_indcollation[i - 1];
+		Oid			class =
+			get_index_column_opclass(RelationGetRelid(index), i);
+		RegProcedure comparison = index_getprocid(index, i, BTORDER_PROC);
 
 		if ((comparison == F_BTTEXT_PATTERN_CMP ||
 			 comparison == F_BTBPCHAR_PATTERN_CMP) &&
@@ -120,7 +100,7 @@ check_collations(Relation index)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("nondeterministic collations are not supported for operator class \"%s\"",
-							operator_class_name(index, i))));
+							generate_opclass_name(class))));
 	}
 }
 

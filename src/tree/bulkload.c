@@ -75,6 +75,8 @@ struct SwareBulkload
 	Page		batch[BATCH_PAGES];
 };
 
+static const SwareLink no_link = {.block = InvalidBlockNumber};
+
 /* Writing */
 
 /* Log the pages of the batch, append them to the file, and empty the batch. */
@@ -163,14 +165,6 @@ write_level_page(SwareBulkload *load, LoadLevel *level, IndexTuple high_key,
 
 /* Filling pages */
 
-static SwareLink
-no_link(void)
-{
-	SwareLink	link = {.block = InvalidBlockNumber};
-
-	return link;
-}
-
 /* Give the next block number to a page, and return the link to it. */
 static SwareLink
 new_page(SwareBulkload *load)
@@ -197,7 +191,7 @@ new_level(SwareBulkload *load, uint16 number)
 
 	level->level = number;
 	level->link = new_page(load);
-	level->left = no_link();
+	level->left = no_link;
 	level->target = SWARE_PAGE_CAPACITY * percent / 100;
 	level->space = sizeof(ItemIdData);	/* the high key's line pointer */
 	level->count = 0;
@@ -431,11 +425,11 @@ sware_bulkload_finish(SwareBulkload *load)
 	LoadLevel  *root = load->leaf;
 	Page		page;
 
-	write_level_page(load, root, NULL, no_link());
+	write_level_page(load, root, NULL, no_link);
 	while (root->parent != NULL)
 	{
 		root = root->parent;
-		write_level_page(load, root, NULL, no_link());
+		write_level_page(load, root, NULL, no_link);
 	}
 	write_batch(load);
 

@@ -107,18 +107,6 @@ compare_blocks(const void *a, const void *b)
 	return (one > other) - (one < other);
 }
 
-static bool
-has_marked(Page page)
-{
-	for (OffsetNumber offset = SWARE_FIRST_DATA;
-		 offset <= PageGetMaxOffsetNumber(page); offset++)
-	{
-		if (ItemIdIsDead(PageGetItemId(page, offset)))
-			return true;
-	}
-	return false;
-}
-
 /* The rows of a leaf's marked items. */
 typedef struct MarkedRows
 {
@@ -188,8 +176,6 @@ ask_about_marked(Question *question)
 	MarkedRows	rows;
 	int			number = 0;
 
-	if (!has_marked(page))
-		return false;
 	collect_marked(question, &rows);
 	question->operation.bottomup = false;
 	question->operation.bottomupfreespace = 0;

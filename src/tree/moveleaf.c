@@ -67,7 +67,7 @@ sware_move_leaf(Relation index, SwareLink *leaf, BlockNumber to)
 	Buffer		target = InvalidBuffer;
 	SwareLink	copy;
 
-	if (!sware_lock_neighbors(index, *leaf, 0, NULL, &neighbors))
+	if (!sware_lock_neighbors(index, *leaf, 0, false, &neighbors))
 		return false;
 	if (IsBufferCleanupOK(neighbors.page))
 		target = to == InvalidBlockNumber ?

@@ -17,11 +17,11 @@
 
 /* Can a locked page be taken out of the tree? */
 static bool
-is_removable(Page page, bool (*is_wanted) (Page page))
+is_removable(Page page, bool if_empty)
 {
 	return !sware_page_is_rightmost(page) &&
 		(SwarePageGetOpaque(page)->flags & SWARE_INCOMPLETE_SPLIT) == 0 &&
-		(is_wanted == NULL || is_wanted(page));
+		!(if_empty && sware_page_data_count(page) > 0);
 }
 
 static void
@@ -90,8 +90,8 @@ check_right_link(Relation index, const SwareNeighbors *neighbors,
  * nothing pinned, if it cannot be taken out of the tree now.
  */
 static bool
-lock_siblings(Relation index, SwareLink link, int level,
-			  bool (*is_wanted) (Page page), SwareNeighbors *neighbors)
+lock_siblings(Relation index, SwareLink link, int level, bool if_empty,
+			  SwareNeighbors *neighbors)
 {
 	Buffer		buffer =
 		sware_read_linked(index, link, level, BUFFER_LOCK_SHARE);
@@ -104,7 +104,7 @@ lock_siblings(Relation index, SwareLink link, int level,
 		return false;
 	page = BufferGetPage(buffer);
 	left = SwarePageGetOpaque(page)->left;
-	is_possible = is_removable(page, is_wanted);
+	is_possible = is_removable(page, if_empty);
 	sware_release_buffer(buffer);
 	if (!is_possible)
 		return false;
@@ -126,7 +126,7 @@ lock_siblings(Relation index, SwareLink link, int level,
 	}
 	page = BufferGetPage(neighbors->page);
 	opaque = SwarePageGetOpaque(page);
-	if (!is_removable(page, is_wanted) ||
+	if (!is_removable(page, if_empty) ||
 		sware_link_is_valid(opaque->left) != BufferIsValid(neighbors->left))
 	{
 		sware_release_buffer(neighbors->page);
@@ -140,10 +140,10 @@ lock_siblings(Relation index, SwareLink link, int level,
 }
 
 bool
-sware_lock_neighbors(Relation index, SwareLink link, int level,
-					 bool (*is_wanted) (Page page), SwareNeighbors *neighbors)
+sware_lock_neighbors(Relation index, SwareLink link, int level, bool if_empty,
+					 SwareNeighbors *neighbors)
 {
-	if (!lock_siblings(index, link, level, is_wanted, neighbors))
+	if (!lock_siblings(index, link, level, if_empty, neighbors))
 		return false;
 	neighbors->parent =
 		sware_find_parent(index, neighbors->page, NULL, &neighbors->offset);

@@ -28,15 +28,13 @@ typedef struct SwareNeighbors
  * Pin and exclusively lock the page that a link means, on a level, and all
  * pages that link to it.  Returns false, with nothing pinned, if the page is
  * not that one any more, is the rightmost of its level, has an incomplete
- * split, or is refused by `is_wanted`, which is given the locked page.  If
- * `is_wanted` is NULL, no page is refused.
+ * split, or, with `if_empty`, has items.
  *
  * Only a backend that VACUUMs the index may call this: no other one takes pages
  * out of the tree meanwhile.  The caller holds no content locks.
  */
 extern bool sware_lock_neighbors(Relation index, SwareLink link, int level,
-								 bool (*is_wanted) (Page page),
-								 SwareNeighbors *neighbors);
+								 bool if_empty, SwareNeighbors *neighbors);
 extern void sware_release_neighbors(SwareNeighbors *neighbors);
 
 extern int	sware_delete_page(Relation index, SwareLink target, int level);

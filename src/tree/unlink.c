@@ -29,13 +29,6 @@
 #include "tree/pagewrite.h"
 #include "wal/wal.h"
 
-/* May a locked page be deleted?  Its parent must allow it as well. */
-static bool
-is_deletable(Page page)
-{
-	return sware_page_data_count(page) == 0;
-}
-
 /*
  * Remove the target's downlink from a copy of its parent.  Returns false, and
  * leaves the copy unchanged, in neither of the cases (a) and (b).
@@ -114,7 +107,7 @@ sware_delete_page(Relation index, SwareLink target, int level)
 	bool		right_is_empty;
 	int			deleted = 1;
 
-	if (!sware_lock_neighbors(index, target, level, is_deletable, &neighbors))
+	if (!sware_lock_neighbors(index, target, level, true, &neighbors))
 		return 0;
 
 	parent = sware_page_link(neighbors.parent);
