@@ -55,8 +55,6 @@ sware_visibility_end(SwareVisibility *visibility)
 		ReleaseBuffer(visibility->mapPage);
 	if (visibility->slot)
 		ExecDropSingleTupleTableSlot(visibility->slot);
-	if (visibility->isVisible)
-		pfree(visibility->isVisible);
 }
 
 /*

@@ -20,7 +20,8 @@ sware_save_tuple(SwareSavedEntry *saved, MemoryContext context,
 
 	if (saved->size < size + NAMEDATALEN)
 	{
-		sware_free_saved_entry(saved);
+		if (saved->tuple)
+			pfree(saved->tuple);
 		/* round up, so that keys of varying length seldom need more memory */
 		saved->size = TYPEALIGN(128, size + NAMEDATALEN);
 		saved->tuple = MemoryContextAlloc(context, saved->size);
