@@ -126,7 +126,6 @@ measure_k(SwareSurvey *survey)
 		by_row[i]->rank = i + 1;
 	for (int64 i = 0; i < survey->count; i++)
 		sware_measure_row(&measurement, survey->samples[i].rank);
-	pfree(by_row);
 	return 100.0 * (measurement.rows - measurement.inOrder) / measurement.rows;
 }
 
@@ -200,7 +199,6 @@ measure_displacements(SwareSurvey *survey, double entries)
 				Min(entries, Max(survey->samples[j].displacement, distance));
 		before += leaves[i].next - leaves[i].first;
 	}
-	pfree(leaves);
 }
 
 /*
@@ -248,7 +246,6 @@ conclude(SwareSurvey *survey, double entries)
 						tuple_size, &survey->megabytes);
 	survey->isForNbtree = strcmp(recommendation, "nbtree") == 0;
 	survey->savedWal = saved_wal(survey, tuple_size);
-	pfree(displacements);
 }
 
 /* The size that a new nbtree index with the same entries would have. */

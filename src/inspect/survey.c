@@ -317,5 +317,4 @@ sware_survey_heap(SwareSurvey *survey)
 		different += transactions[i] != transactions[i - 1];
 	survey->rowsInserted = (double) rows / different;
 	survey->isBulk = different <= FEW_TRANSACTIONS;
-	pfree(transactions);
 }

@@ -65,14 +65,6 @@ begin_question(Question *question, Relation index, Relation heap, Buffer buffer)
 		palloc(SWARE_MAX_TIDS_PER_PAGE * sizeof(TM_IndexStatus));
 }
 
-static void
-end_question(Question *question)
-{
-	pfree(question->places);
-	pfree(question->operation.deltids);
-	pfree(question->operation.status);
-}
-
 /*
  * Add the TID with this number of the item at `offset` to the question.
  * Returns what the table will be told of it: that it is not known to be dead,
@@ -196,7 +188,6 @@ ask_about_marked(Question *question)
 				number == rows.dead;
 		}
 	}
-	pfree(rows.blocks);
 	return rows.dead >= 0;
 }
 
@@ -301,16 +292,12 @@ sware_leaf_make_room(Relation index, Relation heap, Buffer buffer, Size size,
 					 bool hasVersions)
 {
 	Question	question;
-	bool		has_room = false;
 
 	if (!sware_table_tells_dead(heap))
 		return false;
 
 	begin_question(&question, index, heap, buffer);
-	if (ask_about_marked(&question))
-		has_room = remove_confirmed(&question, size);
-	end_question(&question);
-	if (has_room)
+	if (ask_about_marked(&question) && remove_confirmed(&question, size))
 		return true;
 
 	/*
@@ -321,8 +308,6 @@ sware_leaf_make_room(Relation index, Relation heap, Buffer buffer, Size size,
 	if (!hasVersions && !index->rd_index->indisunique)
 		return false;
 	begin_question(&question, index, heap, buffer);
-	if (ask_about_versions(&question, size))
-		has_room = remove_confirmed(&question, size);
-	end_question(&question);
-	return has_room;
+	return ask_about_versions(&question, size) &&
+		remove_confirmed(&question, size);
 }

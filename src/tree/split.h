@@ -46,7 +46,8 @@ extern int	sware_rearrange(SwareSearchKey *key, Buffer buffer,
  * leaf may have changed even if there is none.
  *
  * `heap` is the table; if it is NULL, no table is asked.  Locks pages of the
- * table, one at a time, while the leaf is locked.
+ * table, one at a time, while the leaf is locked.  What this allocates, in the
+ * current memory context, can be freed afterwards.
  */
 extern bool sware_leaf_make_room(Relation index, Relation heap, Buffer buffer,
 								 Size size, bool hasVersions);

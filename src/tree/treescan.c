@@ -529,26 +529,14 @@ bool
 sware_tree_cursor_next(SwareTreeCursor *cursor, ScanDirection direction)
 {
 	SwarePosition *position = &cursor->position;
+	bool		forward = ScanDirectionIsForward(direction);
 
-	if (ScanDirectionIsForward(direction))
-	{
-		if (cursor->state == SWARE_CURSOR_ON_ITEM &&
-			position->current < position->last)
-		{
-			position->current++;
-			return true;
-		}
-	}
-	else if (cursor->state == SWARE_CURSOR_ON_ITEM &&
-			 position->current > position->first)
-	{
-		position->current--;
-		return true;
-	}
-
-	if (!sware_tree_cursor_next_page(cursor, direction))
+	if ((cursor->state != SWARE_CURSOR_ON_ITEM ||
+		 (forward ? position->current >= position->last :
+		  position->current <= position->first)) &&
+		!sware_tree_cursor_next_page(cursor, direction))
 		return false;
-	position->current += ScanDirectionIsForward(direction) ? 1 : -1;
+	position->current += forward ? 1 : -1;
 	return true;
 }
 
