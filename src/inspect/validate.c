@@ -148,15 +148,6 @@ validate_buffer_frame(Relation index, BlockNumber block, Page page)
 void
 sware_validate_frame(Relation index, BlockNumber block, Page page)
 {
-	PageHeader	header = (PageHeader) page;
-
-	/* sware_check_page reports this, too, but without the reason */
-	if (!PageIsNew(page) &&
-		header->pd_special != BLCKSZ - sizeof(SwarePageOpaqueData))
-		sware_report_corruption(index, block,
-								"The special space starts at %u, not at %u.",
-								header->pd_special,
-								(unsigned) (BLCKSZ - sizeof(SwarePageOpaqueData)));
 	sware_check_page(index, block, page);
 
 	if (PageGetPageLayoutVersion(page) != PG_PAGE_LAYOUT_VERSION)

@@ -234,13 +234,9 @@ void
 sware_copy_listed_page(Relation index, const SwareListedPage *listed, Page copy)
 {
 	if (!sware_copy_buffer_page(index, listed->page, copy))
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("index \"%s\" contains corrupted buffer directory",
-						RelationGetRelationName(index)),
-				 errdetail("Slot %d lists block %u, which is another page now.",
-						   listed->slot, listed->page.block),
-				 errhint("Please REINDEX it.")));
+		sware_report_corruption(index, listed->page.block,
+								"Slot %d of the buffer's directory lists it, but it is another page now.",
+								listed->slot);
 }
 
 /*

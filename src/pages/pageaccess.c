@@ -143,17 +143,14 @@ sware_check_page(Relation index, BlockNumber block, Page page)
 	if (header->pd_special != BLCKSZ - sizeof(SwarePageOpaqueData) ||
 		PageGetPageSize(page) != BLCKSZ ||
 		SwarePageGetOpaque(page)->pageId != SWARE_PAGE_ID)
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("index \"%s\" contains corrupted page at block %u",
-						RelationGetRelationName(index), block),
-				 errhint("Please REINDEX it.")));
+		sware_report_corruption(index, block,
+								"The special space, from %u on, is not one of sware.",
+								header->pd_special);
 	if (header->pd_lower < SizeOfPageHeaderData ||
 		header->pd_lower > header->pd_upper ||
 		header->pd_upper > header->pd_special ||
 		header->pd_upper != MAXALIGN(header->pd_upper))
-		sware_report_corruption(
-								index, block,
+		sware_report_corruption(index, block,
 								"The page header is damaged: lower %u, upper %u, special %u.",
 								header->pd_lower, header->pd_upper, header->pd_special);
 

@@ -147,10 +147,8 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 		if (!sware_links_equal(sware_page_link(buffer), link) ||
 			SwarePageGetOpaque(page)->kind != SWARE_KIND_LEAF ||
 			!sware_page_is_live(page))
-			ereport(ERROR,
-					(errcode(ERRCODE_INDEX_CORRUPTED),
-					 errmsg("link to block %u leads to a page that is not the leaf meant in index \"%s\"",
-							link.block, RelationGetRelationName(index))));
+			sware_report_corruption(index, link.block,
+									"It is not the leaf that a link to it means.");
 
 		vacuum_leaf(&state, buffer);
 		link = SwarePageGetOpaque(page)->right;

@@ -100,12 +100,8 @@ count_attempt(Relation index, int level, int *attempts)
 
 	CHECK_FOR_INTERRUPTS();
 	if (++*attempts > MAX_ATTEMPTS)
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("found no way from block %u to level %d of index \"%s\"",
-						sware_get_root(index, &root_level).block, level,
-						RelationGetRelationName(index)),
-				 errhint("Please REINDEX it.")));
+		sware_report_corruption(index, sware_get_root(index, &root_level).block,
+								"No way leads from the root to level %d.", level);
 }
 
 /*
@@ -296,11 +292,8 @@ next_downlink(const Target *target, Buffer buffer)
 	Page		page = BufferGetPage(buffer);
 
 	if (sware_page_data_count(page) == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("index \"%s\" has no downlink on rightmost internal block %u",
-						RelationGetRelationName(target->index),
-						BufferGetBlockNumber(buffer))));
+		sware_report_corruption(target->index, BufferGetBlockNumber(buffer),
+								"The rightmost internal page has no downlink.");
 	if (target->key)
 		return sware_search_internal(target->key, BufferGetBlockNumber(buffer),
 									 page);
@@ -340,13 +333,8 @@ try_descend(const Target *target, SwareStack **stack, SwareCopiesUsed *used)
 		sware_release_buffer(buffer);
 		sware_cache_refresh_root(index);
 		if (sware_links_equal(sware_get_root(index, &current), root))
-			ereport(
-					ERROR,
-					(errcode(ERRCODE_INDEX_CORRUPTED),
-					 errmsg(
-							"index \"%s\" has no level %d above its root, block %u",
-							RelationGetRelationName(index), level,
-							root.block)));
+			sware_report_corruption(index, root.block,
+									"The root has no level %d above it.", level);
 		return InvalidBuffer;
 	}
 
@@ -642,10 +630,7 @@ sware_find_parent(Relation index, Buffer child, SwareStack *stack,
 			return parent;
 	}
 
-	ereport(ERROR,
-			(errcode(ERRCODE_INDEX_CORRUPTED),
-			 errmsg("failed to find the parent of block %u in index \"%s\"",
-					link.block, RelationGetRelationName(index))));
+	sware_report_corruption(index, link.block, "No downlink to it is found.");
 	return InvalidBuffer;		/* keep compiler quiet */
 }
 

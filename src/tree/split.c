@@ -44,11 +44,9 @@ sware_lock_right_sibling(Relation index, Buffer buffer)
 	if (!BufferIsValid(right) ||
 		!sware_links_equal(SwarePageGetOpaque(BufferGetPage(right))->left,
 						   sware_page_link(buffer)))
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("right sibling %u of block %u does not link back in index \"%s\"",
-						opaque->right.block, BufferGetBlockNumber(buffer),
-						RelationGetRelationName(index))));
+		sware_report_corruption(index, opaque->right.block,
+								"It does not link back to block %u, whose right sibling it is.",
+								BufferGetBlockNumber(buffer));
 	return right;
 }
 

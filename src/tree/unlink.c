@@ -44,11 +44,9 @@ remove_downlink(Relation index, Page parent, OffsetNumber offset,
 		IndexTuple	next = sware_page_tuple(parent, offset + 1);
 
 		if (!sware_links_equal(sware_pivot_link(next), right))
-			ereport(ERROR,
-					(errcode(ERRCODE_INDEX_CORRUPTED),
-					 errmsg("downlink to block %u does not lead to the right sibling, block %u, in index \"%s\"",
-							sware_pivot_link(next).block, right.block,
-							RelationGetRelationName(index))));
+			sware_report_corruption(index, right.block,
+									"The downlink behind that of its left sibling leads to block %u.",
+									sware_pivot_link(next).block);
 		sware_pivot_set_link(sware_page_tuple(parent, offset), right);
 		sware_remove_item(parent, offset + 1);
 		return true;
