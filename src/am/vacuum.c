@@ -68,7 +68,7 @@ sware_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 	}
 	sware_buffer_free_retired(info->index);
 
-	if (sware_option_group_leaves(info->index))
+	if (sware_options_of(info->index)->groupLeaves)
 		free_pages =
 			sware_block_set_make(RelationGetNumberOfBlocks(info->index));
 	sware_tree_cleanup(info, stats, &sorted_pages, free_pages);

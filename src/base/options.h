@@ -20,6 +20,29 @@ extern bool sware_enable_buffer;	/* may entries wait in staging and
 									 * buffers? */
 extern bool sware_use_for_keys; /* do new keys get sware indexes? */
 
+/* the parsed options of an index, which are a varlena in the relation cache */
+typedef struct SwareOptions
+{
+	int32		varlenaHeader;
+	int			fillfactor;		/* percentage to which builds and bulk appends
+								 * fill leaves */
+	int			splitRatio;		/* percentage of a leaf that stays on the left
+								 * if the rightmost one is split */
+	bool		deduplicateItems;	/* see sware_option_deduplicate */
+	int			bufferSize;		/* in kilobytes; -1: as the setting says */
+	int			flushFraction;	/* percentage of the staged entries that goes
+								 * to the tree when staging is full */
+	int			sortThreshold;	/* percentage of the sealed pages that scans
+								 * leave unsorted; 100: all of them */
+	int			bloomBits;		/* size of Bloom filters in bits per entry; 0:
+								 * there are none */
+	bool		forecastFill;	/* do leaves at the right end get room for the
+								 * late entries to be expected? */
+	bool		groupLeaves;	/* does VACUUM bring scattered leaves into the
+								 * order of their keys? */
+	bool		asksForSware;	/* is it to be a sware index? */
+} SwareOptions;
+
 /* Register the options, in _PG_init. */
 extern void sware_register_options(void);
 
@@ -29,15 +52,10 @@ extern void sware_define_settings(void);
 /* The amoptions callback. */
 extern bytea *sware_options(Datum reloptions, bool validate);
 
-/* the values of an index's options; options.c says what each means */
-extern int	sware_fillfactor(Relation index);
-extern bool sware_option_forecast(Relation index);
-extern bool sware_option_group_leaves(Relation index);
-extern int	sware_split_ratio(Relation index);
+/* Return the options of an index; the defaults if it has none. */
+extern const SwareOptions *sware_options_of(Relation index);
+
 extern Size sware_index_buffer_size(Relation index);
-extern int	sware_flush_fraction(Relation index);
-extern int	sware_sort_threshold(Relation index);
-extern int	sware_bloom_bits(Relation index);
 extern bool sware_option_deduplicate(Relation index);
 extern bool sware_options_ask_for_sware(Datum reloptions);
 

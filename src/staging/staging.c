@@ -157,7 +157,7 @@ read_options(SwareStaging *staging, Relation index)
 	staging->limit = sware_index_buffer_size(index) == 0 ?
 		0 :
 		(Size) sware_staging_size * 1024;
-	staging->flushFraction = sware_flush_fraction(index);
+	staging->flushFraction = sware_options_of(index)->flushFraction;
 }
 
 /*

@@ -186,7 +186,7 @@ static LoadLevel *
 new_level(SwareBulkload *load, uint16 number)
 {
 	LoadLevel  *level = MemoryContextAlloc(load->context, sizeof(LoadLevel));
-	int			percent = number == 0 ? sware_fillfactor(load->index) :
+	int			percent = number == 0 ? sware_options_of(load->index)->fillfactor :
 		INTERNAL_FILLFACTOR;
 
 	level->level = number;

@@ -66,12 +66,12 @@ forecast(double late, Size size, Size high_key)
 int
 sware_leaf_fill(Relation index, IndexTuple entry)
 {
-	int			otherwise = sware_fillfactor(index);
+	int			otherwise = sware_options_of(index)->fillfactor;
 	double		entries;
 	double		late;
 	int			fill;
 
-	if (!sware_option_forecast(index))
+	if (!sware_options_of(index)->forecastFill)
 		return otherwise;
 	entries = sware_late_share(index, &late);
 	if (entries < ENOUGH_ENTRIES)

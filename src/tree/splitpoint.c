@@ -137,7 +137,7 @@ left_target(SplitContext *split, Page page, int new_item)
 	}
 
 	if (is_rightmost)
-		return capacity * sware_split_ratio(split->index) / 100;
+		return capacity * sware_options_of(split->index)->splitRatio / 100;
 	split->isEven = true;
 	return split->total / 2;
 }

@@ -228,7 +228,7 @@ drop_equal(Relation index, IndexTuple *entries, int64 count)
 static Size
 plan_filter(Relation index, SwareSortedZone *zone)
 {
-	int			bits = sware_bloom_bits(index);
+	int			bits = sware_options_of(index)->bloomBits;
 	FmgrInfo   *function = bits > 0 ? sware_hash_function(index, 0) : NULL;
 
 	if (function == NULL)

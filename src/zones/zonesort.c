@@ -305,7 +305,7 @@ select_outline(const SwareZoneView *view, Parts *parts)
 static bool
 is_crowded(const SwareZoneView *view, Parts *parts)
 {
-	int			threshold = sware_sort_threshold(view->index);
+	int			threshold = sware_options_of(view->index)->sortThreshold;
 	int64		allowed = (int64) view->state.sealedPages * threshold / 100;
 
 	allowed = Max(1, Min(allowed, MAX_UNSORTED_PAGES));

@@ -410,7 +410,7 @@ static bool
 has_unknown_page(const SwareZoneView *view)
 {
 	if (view->pageCount > EXAMINED_PAGES &&
-		sware_sort_threshold(view->index) < 100)
+		sware_options_of(view->index)->sortThreshold < 100)
 		return false;
 	for (int i = 0; i < view->pageCount; i++)
 	{
