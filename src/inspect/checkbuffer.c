@@ -23,6 +23,7 @@
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
+#include "tree/blockset.h"
 
 /* how often a directory is copied at most, if it keeps changing */
 #define MAX_ATTEMPTS	100
@@ -112,15 +113,6 @@ try_copy_directory(SwareCheck *check, Directory *directory)
 	return state.version == meta->directoryVersion;
 }
 
-static int
-compare_uses(const void *a, const void *b)
-{
-	BlockNumber first = ((const BlockUse *) a)->block;
-	BlockNumber second = ((const BlockUse *) b)->block;
-
-	return first < second ? -1 : first > second;
-}
-
 /*
  * Check that the metapage and the directory together link to each block only
  * once.
@@ -156,7 +148,8 @@ check_uses(SwareCheck *check, Directory *directory)
 		meta->root.block, -1
 	};
 
-	qsort(uses, count, sizeof(BlockUse), compare_uses);
+	/* the block is what a use begins with */
+	qsort(uses, count, sizeof(BlockUse), sware_compare_blocks);
 	for (int i = 1; i < count; i++)
 	{
 		if (uses[i].block != uses[i - 1].block)
@@ -177,53 +170,37 @@ check_uses(SwareCheck *check, Directory *directory)
 	pfree(uses);
 }
 
-static int
-compare_ages(const void *a, const void *b, void *next)
-{
-	uint32		first =
-		*(uint32 *) next - ((const SwareListedPage *) a)->sequence;
-	uint32		second =
-		*(uint32 *) next - ((const SwareListedPage *) b)->sequence;
-
-	return first < second ? -1 : first > second;
-}
-
 /* Check the number of sealed pages, and their sequence numbers. */
 static void
 check_sequences(SwareCheck *check, Directory *directory)
 {
 	SwareMetaPage meta = directory->meta;
-	SwareListedPage *sealed =
-		palloc(Max(directory->slotCount, 1) * sizeof(SwareListedPage));
+	const SwareListedPage *before = NULL;
 	uint32		count = 0;
 
+	/* the slots are in the order of these numbers */
 	for (int i = 0; i < directory->slotCount; i++)
 	{
-		if (directory->slots[i].state == SWARE_SLOT_SEALED)
-			sealed[count++] = directory->slots[i];
+		const SwareListedPage *listed = &directory->slots[i];
+
+		if (listed->state != SWARE_SLOT_SEALED)
+			continue;
+		count++;
+		if ((int32) (meta->nextSequence - listed->sequence) <= 0)
+			sware_report_corruption(check->index, listed->page.block,
+									"Slot %u of the buffer's directory gives it the sequence number %u, "
+									"but the next one is %u.", listed->slot,
+									listed->sequence, meta->nextSequence);
+		if (before && listed->sequence == before->sequence)
+			sware_report_corruption(check->index, listed->page.block,
+									"The slots %u and %u of the buffer's directory have the same sequence number.",
+									before->slot, listed->slot);
+		before = listed;
 	}
 	if (count != meta->sealedPages)
 		sware_report_corruption(check->index, SWARE_METAPAGE,
 								"There are %u sealed pages, but the directory lists %u.",
 								meta->sealedPages, count);
-
-	qsort_arg(sealed, count, sizeof(SwareListedPage), compare_ages,
-			  &meta->nextSequence);
-	for (uint32 i = 0; i < count; i++)
-	{
-		int32		age = (int32) (meta->nextSequence - sealed[i].sequence);
-
-		if (age <= 0)
-			sware_report_corruption(check->index, sealed[i].page.block,
-									"Slot %u of the buffer's directory gives it the sequence number %u, "
-									"but the next one is %u.", sealed[i].slot,
-									sealed[i].sequence, meta->nextSequence);
-		if (i > 0 && sealed[i].sequence == sealed[i - 1].sequence)
-			sware_report_corruption(check->index, sealed[i].page.block,
-									"The slots %u and %u of the buffer's directory have the same sequence number.",
-									sealed[i - 1].slot, sealed[i].slot);
-	}
-	pfree(sealed);
 }
 
 /* Is a link to an open page still in the metapage? */

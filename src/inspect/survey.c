@@ -14,6 +14,7 @@
 #include "access/nbtree.h"
 #include "catalog/pg_am_d.h"
 #include "miscadmin.h"
+#include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
@@ -272,15 +273,6 @@ sware_survey_leaves(SwareSurvey *survey, int wanted)
 		survey->allLeaves = count * fanouts / descents;
 }
 
-static int
-compare_transactions(const void *a, const void *b)
-{
-	TransactionId left = *(const TransactionId *) a;
-	TransactionId right = *(const TransactionId *) b;
-
-	return (left > right) - (left < right);
-}
-
 void
 sware_survey_heap(SwareSurvey *survey)
 {
@@ -312,7 +304,7 @@ sware_survey_heap(SwareSurvey *survey)
 				transactions[rows++] = HeapTupleHeaderGetRawXmin(tuple);
 		}
 	}
-	qsort(transactions, rows, sizeof(TransactionId), compare_transactions);
+	qsort(transactions, rows, sizeof(TransactionId), xidComparator);
 	for (int i = 1; i < rows; i++)
 		different += transactions[i] != transactions[i - 1];
 	survey->rowsInserted = (double) rows / different;

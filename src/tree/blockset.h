@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * blockset.h
- *	  A set of blocks of a file, one bit each.
+ *	  A set of blocks of a file, one bit each; and how to sort blocks.
  *
  *-------------------------------------------------------------------------
  */
@@ -49,6 +49,16 @@ sware_block_set_free(SwareBlockSet *set)
 {
 	pfree(set->bits);
 	pfree(set);
+}
+
+/* qsort comparator of block numbers */
+static inline int
+sware_compare_blocks(const void *a, const void *b)
+{
+	BlockNumber one = *(const BlockNumber *) a;
+	BlockNumber other = *(const BlockNumber *) b;
+
+	return (one > other) - (one < other);
 }
 
 #endif							/* SWARE_BLOCKSET_H */

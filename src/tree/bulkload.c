@@ -186,8 +186,8 @@ static LoadLevel *
 new_level(SwareBulkload *load, uint16 number)
 {
 	LoadLevel  *level = MemoryContextAlloc(load->context, sizeof(LoadLevel));
-	int			percent = number == 0 ? sware_options_of(load->index)->fillfactor :
-		INTERNAL_FILLFACTOR;
+	int			percent = number == 0 ?
+		sware_options_of(load->index)->fillfactor : INTERNAL_FILLFACTOR;
 
 	level->level = number;
 	level->link = new_page(load);

@@ -25,6 +25,7 @@
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
+#include "tree/blockset.h"
 #include "tree/deadrows.h"
 #include "tree/leafview.h"
 #include "tree/split.h"
@@ -90,15 +91,6 @@ ask_about(Question *question, OffsetNumber offset, int number)
 	return status;
 }
 
-static int
-compare_blocks(const void *a, const void *b)
-{
-	BlockNumber one = *(const BlockNumber *) a;
-	BlockNumber other = *(const BlockNumber *) b;
-
-	return (one > other) - (one < other);
-}
-
 /* The rows of a leaf's marked items. */
 typedef struct MarkedRows
 {
@@ -146,7 +138,7 @@ collect_marked(Question *question, MarkedRows *rows)
 	}
 	sware_row_check_end(&check);
 
-	qsort(rows->blocks, count, sizeof(BlockNumber), compare_blocks);
+	qsort(rows->blocks, count, sizeof(BlockNumber), sware_compare_blocks);
 	for (int i = 0; i < count; i++)
 	{
 		int			last = rows->blockCount - 1;
@@ -182,7 +174,7 @@ ask_about_marked(Question *question)
 			BlockNumber block = ItemPointerGetBlockNumber(tid);
 
 			if (!bsearch(&block, rows.blocks, rows.blockCount,
-						 sizeof(BlockNumber), compare_blocks))
+						 sizeof(BlockNumber), sware_compare_blocks))
 				continue;
 			ask_about(question, offset, i)->knowndeletable =
 				number == rows.dead;

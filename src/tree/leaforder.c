@@ -170,15 +170,6 @@ end_group(LeafOrder *order)
 	order->pieces += group->pieces;
 }
 
-static int
-compare_blocks(const void *a, const void *b)
-{
-	BlockNumber one = *(const BlockNumber *) a;
-	BlockNumber other = *(const BlockNumber *) b;
-
-	return one < other ? -1 : one > other;
-}
-
 /*
  * Find the next stretch of adjacent blocks of a set, from *end on.  Returns
  * false if there is none.  Sets *begin to its first block, and *end to the one
@@ -273,7 +264,7 @@ static int64
 leaf_for(const LeafOrder *order, BlockNumber block)
 {
 	BlockNumber *target = bsearch(&block, order->targets, order->count,
-								  sizeof(BlockNumber), compare_blocks);
+								  sizeof(BlockNumber), sware_compare_blocks);
 
 	return target ? target - order->targets : -1;
 }
