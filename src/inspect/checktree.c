@@ -220,23 +220,15 @@ are_equal_images(SwareCheck *check, IndexTuple a, IndexTuple b)
 }
 
 /*
- * Check the child that a downlink, or the metapage, leads to, and those of its
- * right siblings that have no downlink yet.  The last of them must be the
- * rightmost of its level, if at_right_edge.  Otherwise its high key must be
- * `bound`, which is the next downlink, or the parent's high key; NULL if it is
- * not known.
- *
- * Returns what is wrong, as a sentence; NULL if nothing is.  `child->block` is
- * the page that has the link; sets *child to the last page that was checked.
+ * Copy the child that a link on the page `from` leads to, or the last one of
+ * its right siblings that have no downlink yet.  Returns what is wrong, as a
+ * sentence; NULL if nothing is.  Sets *child to the last page that was copied.
  */
 static const char *
-children_problem(SwareCheck *check, SwareLink link, int level,
-				 bool at_right_edge, IndexTuple bound, TreePage *child)
+copy_last_child(SwareCheck *check, BlockNumber from, SwareLink link, int level,
+				TreePage *child)
 {
-	BlockNumber from = child->block;
 	BlockNumber steps = 0;
-	SwareSearchKey key;
-	IndexTuple	high_key;
 
 	for (;;)
 	{
@@ -246,13 +238,34 @@ children_problem(SwareCheck *check, SwareLink link, int level,
 							SWARE_HIGH_KEY);
 		if ((SwarePageGetOpaque(child->page)->flags &
 			 SWARE_INCOMPLETE_SPLIT) == 0)
-			break;
+			return NULL;
 		if (steps++ > check->indexBlocks)
 			return "Its right siblings form a circle.";
 		link = SwarePageGetOpaque(child->page)->right;
 		from = child->block;
 	}
+}
 
+/*
+ * Check the last child, as above, that a downlink or the metapage leads to.  It
+ * must be the rightmost of its level, if at_right_edge.  Otherwise its high key
+ * must be `bound`, which is the next downlink, or the parent's high key; NULL
+ * if it is not known.
+ *
+ * Returns what is wrong, as a sentence; NULL if nothing is.  `child->block` is
+ * the page that has the link; sets *child to the last page that was checked.
+ */
+static const char *
+children_problem(SwareCheck *check, SwareLink link, int level,
+				 bool at_right_edge, IndexTuple bound, TreePage *child)
+{
+	const char *problem = copy_last_child(check, child->block, link, level,
+										  child);
+	SwareSearchKey key;
+	IndexTuple	high_key;
+
+	if (problem)
+		return problem;
 	if (at_right_edge)
 		return sware_page_is_rightmost(child->page) ? NULL :
 			"It is the last child of the rightmost parent, but it has a right sibling.";
@@ -335,46 +348,6 @@ boundary_problem(SwareCheck *check, TreePage *parent, int level, SwareLink last,
 	return NULL;
 }
 
-/* the results of try_gave_range_away */
-typedef enum RangeFate
-{
-	RANGE_KEPT,
-	RANGE_GIVEN_AWAY,
-	RANGE_UNKNOWN				/* a link did not lead to the page meant */
-} RangeFate;
-
-/* Do the work of gave_range_away once. */
-static RangeFate
-try_gave_range_away(SwareCheck *check, BlockNumber from, SwareLink link,
-					int level)
-{
-	TreePage   *page = make_tree_page();
-	BlockNumber steps = 0;
-
-	for (; level > 0; level--)
-	{
-		for (;;)
-		{
-			if (!copy_linked(check, from, link, level, page) ||
-				steps++ > check->indexBlocks)
-				return RANGE_UNKNOWN;
-			from = page->block;
-			if ((SwarePageGetOpaque(page->page)->flags &
-				 SWARE_INCOMPLETE_SPLIT) == 0)
-				break;
-			link = SwarePageGetOpaque(page->page)->right;
-		}
-		if (sware_page_data_count(page->page) == 0)
-			return RANGE_GIVEN_AWAY;
-		sware_validate_item(check->index, page->block, page->page,
-							PageGetMaxOffsetNumber(page->page));
-		link = sware_pivot_link(
-								sware_page_tuple(page->page,
-												 PageGetMaxOffsetNumber(page->page)));
-	}
-	return RANGE_KEPT;
-}
-
 /*
  * Is the last page under a downlink, on any level, an empty internal page,
  * whose range has gone to the right?  True also if that cannot be found out.
@@ -382,12 +355,28 @@ try_gave_range_away(SwareCheck *check, BlockNumber from, SwareLink link,
 static bool
 gave_range_away(SwareCheck *check, BlockNumber from, SwareLink link, int level)
 {
+	TreePage   *page = make_tree_page();
+
 	for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++)
 	{
-		RangeFate	fate = try_gave_range_away(check, from, link, level);
+		BlockNumber above = from;
+		SwareLink	next = link;
+		int			current = level;
 
-		if (fate != RANGE_UNKNOWN)
-			return fate == RANGE_GIVEN_AWAY;
+		while (current > 0 &&
+			   copy_last_child(check, above, next, current, page) == NULL)
+		{
+			OffsetNumber last = PageGetMaxOffsetNumber(page->page);
+
+			if (sware_page_data_count(page->page) == 0)
+				return true;
+			sware_validate_item(check->index, page->block, page->page, last);
+			above = page->block;
+			next = sware_pivot_link(sware_page_tuple(page->page, last));
+			current--;
+		}
+		if (current == 0)
+			return false;
 	}
 	return true;
 }
