@@ -35,7 +35,6 @@
 #include "tree/blockset.h"
 #include "tree/descent.h"
 #include "tree/leafview.h"
-#include "tree/neighbors.h"
 #include "tree/readahead.h"
 #include "tree/tree.h"
 #include "wal/wal.h"

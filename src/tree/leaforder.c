@@ -51,7 +51,6 @@
 #include "shared/statistics.h"
 #include "tree/blockset.h"
 #include "tree/descent.h"
-#include "tree/neighbors.h"
 #include "tree/tree.h"
 
 /* A group is scattered if its pieces have fewer leaves than this on average. */

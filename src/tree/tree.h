@@ -87,6 +87,14 @@ extern void sware_tree_cleanup(IndexVacuumInfo *info,
 extern void sware_tree_order_leaves(const IndexVacuumInfo *info,
 									SwareBlockSet *free_pages);
 
+/*
+ * unlink.c: taking a page out of the tree.  Only a backend that VACUUMs the
+ * index may call these.  The caller holds no content locks, and no pin on the
+ * page.
+ */
+extern int	sware_delete_page(Relation index, SwareLink target, int level);
+extern bool sware_move_leaf(Relation index, SwareLink *leaf, BlockNumber to);
+
 /* bulkload.c: building a tree from all of its entries */
 extern SwareBulkload *sware_bulkload_begin(Relation index);
 extern void sware_bulkload_add(SwareBulkload *load, IndexTuple entry);

@@ -1,10 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * unlink.c
- *	  Deletes pages that have become empty.
+ *	  Takes pages out of the tree: deletes those that have become empty, and
+ *	  moves leaves to other blocks of the file.
  *
- * A page is unlinked from its siblings and its parent in one record.  Its
- * key range goes to its right sibling.  That is possible in two cases:
+ * An empty page is unlinked from its siblings and its parent in one record.
+ * Its key range goes to its right sibling.  That is possible in two cases:
  *
  *   (a) the right sibling's downlink follows in the same parent: the
  *       target's downlink is made to lead to the right sibling, and the right
@@ -16,18 +17,199 @@
  * The rightmost page of a level is neither deleted nor emptied.  Only VACUUM
  * deletes pages, and a table has only one VACUUM at a time.
  *
+ * A leaf that moves is written to its new page first; no page links to that
+ * yet.  Then one record changes all links to it, of both siblings and of the
+ * parent, and deletes the old page.  So readers meet a deleted page, as they do
+ * when VACUUM has deleted an empty one: they search again from the root.  The
+ * locks on all these pages are held from before the copy to after that record.
+ *
+ * A crash or an error between the two records leaves the copy unlinked, as one
+ * between the records of a bulk append does, and VACUUM's physical pass deletes
+ * it.
+ *
+ * An index-only scan keeps a pin on the leaf whose entries it is returning, so
+ * that VACUUM, which takes a cleanup lock on each leaf, does not release their
+ * TIDs.  If that leaf moved away, VACUUM would not wait for the pin any more.
+ * So a leaf moves only under a cleanup lock.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
 #include "storage/indexfsm.h"
 
+#include "base/faultpoint.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
-#include "tree/neighbors.h"
+#include "tree/descent.h"
 #include "tree/pagewrite.h"
+#include "tree/split.h"
+#include "tree/tree.h"
 #include "wal/wal.h"
+
+/* A page and its neighbors, all pinned and exclusively locked. */
+typedef struct Neighbors
+{
+	Buffer		left;			/* InvalidBuffer if the page is leftmost */
+	Buffer		page;
+	Buffer		right;
+	Buffer		parent;			/* without an incomplete split */
+	OffsetNumber offset;		/* of the page's downlink in the parent */
+} Neighbors;
+
+/* Can a locked page be taken out of the tree? */
+static bool
+is_removable(Page page, bool if_empty)
+{
+	return !sware_page_is_rightmost(page) &&
+		(SwarePageGetOpaque(page)->flags & SWARE_INCOMPLETE_SPLIT) == 0 &&
+		!(if_empty && sware_page_data_count(page) > 0);
+}
+
+static void
+release_if_valid(Buffer buffer)
+{
+	if (BufferIsValid(buffer))
+		sware_release_buffer(buffer);
+}
+
+/*
+ * Lock the left sibling of a page exclusively, and return it.  If the page
+ * that the page's left link leads to has been split, the left sibling is
+ * further right.  Incomplete splits on the way are completed.
+ *
+ * Returns InvalidBuffer, with nothing pinned, if it is not found.
+ */
+static Buffer
+lock_left_sibling(Relation index, SwareLink left, SwareLink link, int level)
+{
+	int64		steps = 0;
+
+	while (sware_link_is_valid(left) && left.block != link.block)
+	{
+		Buffer		buffer;
+		SwarePageOpaque opaque;
+
+		CHECK_FOR_INTERRUPTS();
+		sware_count_step(index, left.block, &steps);
+		buffer = sware_read_linked(index, left, level, BUFFER_LOCK_EXCLUSIVE);
+		if (!BufferIsValid(buffer))
+			return InvalidBuffer;
+		opaque = SwarePageGetOpaque(BufferGetPage(buffer));
+		if ((opaque->flags & SWARE_INCOMPLETE_SPLIT) != 0)
+		{
+			sware_insert_downlink(index, buffer, NULL);
+			continue;
+		}
+		if (sware_links_equal(opaque->right, link))
+			return buffer;
+		left = opaque->right;
+		sware_release_buffer(buffer);
+	}
+	return InvalidBuffer;
+}
+
+/*
+ * Raise an error unless the right link of a page leads to another page than it
+ * and its left sibling, both of which are locked: the backend would wait for
+ * itself.
+ */
+static void
+check_right_link(Relation index, const Neighbors *neighbors,
+				 BlockNumber right)
+{
+	BlockNumber block = BufferGetBlockNumber(neighbors->page);
+
+	if (right == block ||
+		(BufferIsValid(neighbors->left) &&
+		 right == BufferGetBlockNumber(neighbors->left)))
+		sware_report_corruption(index, block,
+								"The right link leads to block %u.", right);
+}
+
+/*
+ * Lock the page and its siblings, from left to right.  Returns false, with
+ * nothing pinned, if it cannot be taken out of the tree now.
+ */
+static bool
+lock_siblings(Relation index, SwareLink link, int level, bool if_empty,
+			  Neighbors *neighbors)
+{
+	Buffer		buffer =
+		sware_read_linked(index, link, level, BUFFER_LOCK_SHARE);
+	SwareLink	left;
+	bool		is_possible;
+	Page		page;
+	SwarePageOpaque opaque;
+
+	if (!BufferIsValid(buffer))
+		return false;
+	page = BufferGetPage(buffer);
+	left = SwarePageGetOpaque(page)->left;
+	is_possible = is_removable(page, if_empty);
+	sware_release_buffer(buffer);
+	if (!is_possible)
+		return false;
+
+	neighbors->left = InvalidBuffer;
+	if (sware_link_is_valid(left))
+	{
+		neighbors->left = lock_left_sibling(index, left, link, level);
+		if (!BufferIsValid(neighbors->left))
+			return false;
+	}
+
+	neighbors->page =
+		sware_read_linked(index, link, level, BUFFER_LOCK_EXCLUSIVE);
+	if (!BufferIsValid(neighbors->page))
+	{
+		release_if_valid(neighbors->left);
+		return false;
+	}
+	page = BufferGetPage(neighbors->page);
+	opaque = SwarePageGetOpaque(page);
+	if (!is_removable(page, if_empty) ||
+		sware_link_is_valid(opaque->left) != BufferIsValid(neighbors->left))
+	{
+		sware_release_buffer(neighbors->page);
+		release_if_valid(neighbors->left);
+		return false;
+	}
+
+	check_right_link(index, neighbors, opaque->right.block);
+	neighbors->right = sware_lock_right_sibling(index, neighbors->page);
+	return true;
+}
+
+/*
+ * Pin and exclusively lock the page that a link means, on a level, and all
+ * pages that link to it.  Returns false, with nothing pinned, if the page is
+ * not that one any more, is the rightmost of its level, has an incomplete
+ * split, or, with `if_empty`, has items.
+ * No other backend takes pages out of the tree meanwhile.
+ */
+static bool
+lock_neighbors(Relation index, SwareLink link, int level, bool if_empty,
+			   Neighbors *neighbors)
+{
+	if (!lock_siblings(index, link, level, if_empty, neighbors))
+		return false;
+	neighbors->parent =
+		sware_find_parent(index, neighbors->page, NULL, &neighbors->offset);
+	return true;
+}
+
+static void
+release_neighbors(Neighbors *neighbors)
+{
+	sware_release_buffer(neighbors->parent);
+	sware_release_buffer(neighbors->right);
+	sware_release_buffer(neighbors->page);
+	release_if_valid(neighbors->left);
+}
 
 /*
  * Remove the target's downlink from a copy of its parent.  Returns false, and
@@ -64,7 +246,7 @@ remove_downlink(Relation index, Page parent, OffsetNumber offset,
  * are locked.
  */
 static bool
-unlink_page(Relation index, SwareNeighbors *neighbors)
+unlink_page(Relation index, Neighbors *neighbors)
 {
 	SwareLink	left_link =
 		SwarePageGetOpaque(BufferGetPage(neighbors->page))->left;
@@ -91,13 +273,11 @@ unlink_page(Relation index, SwareNeighbors *neighbors)
  * Delete a page if it is empty and its place in the tree allows it; then also
  * its parent, if that becomes empty.  Returns the number of pages deleted.
  * They can be reused at once, since links carry incarnations.
- *
- * The caller holds no content locks.
  */
 int
 sware_delete_page(Relation index, SwareLink target, int level)
 {
-	SwareNeighbors neighbors;
+	Neighbors	neighbors;
 	SwareLink	parent;
 	SwareLink	right;
 	bool		is_deleted;
@@ -105,7 +285,7 @@ sware_delete_page(Relation index, SwareLink target, int level)
 	bool		right_is_empty;
 	int			deleted = 1;
 
-	if (!sware_lock_neighbors(index, target, level, true, &neighbors))
+	if (!lock_neighbors(index, target, level, true, &neighbors))
 		return 0;
 
 	parent = sware_page_link(neighbors.parent);
@@ -115,7 +295,7 @@ sware_delete_page(Relation index, SwareLink target, int level)
 	right = sware_page_link(neighbors.right);
 	right_is_empty =
 		sware_page_data_count(BufferGetPage(neighbors.right)) == 0;
-	sware_release_neighbors(&neighbors);
+	release_neighbors(&neighbors);
 
 	if (!is_deleted)
 		return 0;
@@ -132,4 +312,71 @@ sware_delete_page(Relation index, SwareLink target, int level)
 	if (right_is_empty && level > 0)
 		deleted += sware_delete_page(index, right, level);
 	return deleted;
+}
+
+/* Write a copy of a locked leaf to a new page, which is not initialised. */
+static void
+write_copy(Relation index, Page page, Buffer target, uint32 incarnation)
+{
+	PGAlignedBlock image;
+
+	memcpy(image.data, page, BLCKSZ);
+	SwarePageGetOpaque((Page) image.data)->incarnation = incarnation;
+	sware_wal_fill_page(index, target, image.data);
+}
+
+/* Let all links to a locked leaf lead to its copy, and delete it. */
+static void
+replace_links(Relation index, Neighbors *neighbors, SwareLink copy)
+{
+	SwareWal   *wal = sware_wal_begin(index);
+	Page		parent;
+
+	if (BufferIsValid(neighbors->left))
+		SwarePageGetOpaque(sware_wal_change(wal, neighbors->left))->right =
+			copy;
+	sware_mark_deleted(sware_wal_change(wal, neighbors->page));
+	SwarePageGetOpaque(sware_wal_change(wal, neighbors->right))->left = copy;
+	parent = sware_wal_change(wal, neighbors->parent);
+	sware_pivot_set_link(sware_page_tuple(parent, neighbors->offset), copy);
+	sware_wal_finish(wal);
+}
+
+/*
+ * Move a leaf to the block `to`, which must be free, or to any free block if
+ * that is InvalidBlockNumber.  Sets *leaf to the link that leads there.  The
+ * block is taken out of the free space map.  The page that the leaf has left is
+ * deleted, but not put into the map.
+ *
+ * Returns false, and changes nothing, if that is not possible now: the leaf is
+ * not there any more, is rightmost, has an incomplete split, or is pinned by
+ * another backend; or the block is in use.  Never waits for a pin.
+ */
+bool
+sware_move_leaf(Relation index, SwareLink *leaf, BlockNumber to)
+{
+	Neighbors	neighbors;
+	Buffer		target = InvalidBuffer;
+	SwareLink	copy;
+
+	if (!lock_neighbors(index, *leaf, 0, false, &neighbors))
+		return false;
+	if (IsBufferCleanupOK(neighbors.page))
+		target = to == InvalidBlockNumber ?
+			sware_allocate_buffer(index, &copy.incarnation) :
+			sware_allocate_block(index, to, &copy.incarnation);
+	if (BufferIsValid(target))
+	{
+		copy.block = BufferGetBlockNumber(target);
+		/* VACUUM may not read the pages that the free space map lists */
+		RecordUsedIndexPage(index, copy.block);
+		write_copy(index, BufferGetPage(neighbors.page), target,
+				   copy.incarnation);
+		SWARE_FAULT_POINT("leaf-copied");
+		replace_links(index, &neighbors, copy);
+		sware_release_buffer(target);
+		*leaf = copy;
+	}
+	release_neighbors(&neighbors);
+	return BufferIsValid(target);
 }

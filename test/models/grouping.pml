@@ -15,7 +15,7 @@
  *	 here			in the code
  *	 -------------	---------------------------------------------------------
  *	 leaf			layout/page.h
- *	 move			sware_move_leaf (tree/moveleaf.c), fill (tree/leaforder.c)
+ *	 move			sware_move_leaf (tree/unlink.c), fill (tree/leaforder.c)
  *	 remove			sware_tree_bulk_delete (tree/bulkdelete.c)
  *	 inserter		sware_find_leaf (tree/descent.c), sware_tree_insert_run
  *					(tree/insertrun.c)
