@@ -2,7 +2,7 @@
  *
  * callbacks.h
  *	  The access method's callbacks, except those of builds (build.h), scans
- *	  (scan.h) and options (options.h).
+ *	  (scan.h) and options (options.h), and the short ones (handler.c).
  *
  * PostgreSQL's amapi.h and its chapter "Index Access Method Interface
  * Definition" say what each callback does.
@@ -15,7 +15,6 @@
 #include "access/amapi.h"
 #include "access/genam.h"
 #include "nodes/execnodes.h"
-#include "nodes/pathnodes.h"
 
 /*
  * insert.c: aminsert.  The caller holds RowExclusiveLock on the index, and no
@@ -36,17 +35,5 @@ extern IndexBulkDeleteResult *sware_bulkdelete(IndexVacuumInfo *info,
 											   void *callback_state);
 extern IndexBulkDeleteResult *sware_vacuumcleanup(IndexVacuumInfo *info,
 												  IndexBulkDeleteResult *stats);
-
-/* cost.c: amcostestimate; the planner has locked the index */
-extern void sware_costestimate(PlannerInfo *root, IndexPath *path,
-							   double loop_count, Cost *startup_cost,
-							   Cost *total_cost, Selectivity *selectivity,
-							   double *correlation, double *pages);
-
-/* cost.c: amgettreeheight, the number of levels above the leaves */
-extern int	sware_tree_height(Relation index);
-
-/* opclass.c: amvalidate */
-extern bool sware_validate(Oid opclass_oid);
 
 #endif							/* SWARE_CALLBACKS_H */

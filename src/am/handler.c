@@ -1,24 +1,148 @@
 /*-------------------------------------------------------------------------
  *
  * handler.c
- *	  The access method's handler: its properties and its callbacks.
+ *	  The access method's handler: its properties and its callbacks, with those
+ *	  that are short.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/amapi.h"
+#include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/nbtree.h"
+#include "catalog/pg_opclass.h"
+#include "catalog/pg_type.h"
 #include "commands/vacuum.h"
 #include "fmgr.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "utils/builtins.h"
+#include "utils/index_selfuncs.h"
+#include "utils/syscache.h"
 
 #include "am/callbacks.h"
-#include "build/build.h"
-#include "base/options.h"
-#include "scan/scan.h"
 #include "base/compat.h"
+#include "base/options.h"
+#include "build/build.h"
+#include "pages/bufferpages.h"
+#include "scan/scan.h"
+#include "tree/descent.h"
+#include "zones/zones.h"
 
 PG_FUNCTION_INFO_V1(sware_handler);
+
+/* an estimate of the number of entries on a buffer page */
+#define ENTRIES_PER_PAGE		400
+
+/* to look at all entries of a page costs as much as this number of operators */
+#define PAGE_LOOK_OPERATORS		20
+
+/* The amgettreeheight callback: the number of levels above the leaves. */
+static int
+sware_tree_height(Relation index)
+{
+	int			level;
+
+	(void) sware_get_root(index, &level);
+	return level;
+}
+
+/*
+ * Add what the buffer adds to the cost of a scan: a look at its open pages,
+ * and at sealed ones too if there are no zones; and two comparisons for each
+ * qualifying entry of the buffer.
+ */
+static void
+add_buffer_cost(Relation index, Selectivity selectivity, Cost *startup_cost,
+				Cost *total_cost)
+{
+	SwareBufferState state;
+	double		pages_read;
+	double		entries;
+
+	if (!sware_buffer_read_state(index, &state))
+		return;
+	pages_read = state.tailCount +
+		(sware_zones_are_available() ? 0 : state.sealedPages);
+	entries = (double) ENTRIES_PER_PAGE * (state.sealedPages + state.tailCount);
+
+	*startup_cost += pages_read * PAGE_LOOK_OPERATORS * cpu_operator_cost;
+	*total_cost += pages_read * PAGE_LOOK_OPERATORS * cpu_operator_cost +
+		selectivity * entries * 2 * cpu_operator_cost;
+}
+
+/*
+ * The amcostestimate callback: the cost of an nbtree scan, plus that of the
+ * buffer.  The planner has locked the index.
+ *
+ * The estimate for nbtree is right for a scan of the tree.  From 18 on, it
+ * includes that scans skip entries if leading columns have no equality, which
+ * a sware scan does on every version (keys/skip.h).
+ */
+static void
+sware_costestimate(PlannerInfo *root, IndexPath *path, double loop_count,
+				   Cost *startup_cost, Cost *total_cost,
+				   Selectivity *selectivity, double *correlation, double *pages)
+{
+	IndexOptInfo *index = path->indexinfo;
+	Relation	relation = NULL;
+
+	if (!index->hypothetical)
+		relation = index_open(index->indexoid, NoLock);
+
+	/* before version 18, the server finds out the height of btrees only */
+	if (index->tree_height < 0 && relation)
+		index->tree_height = sware_tree_height(relation);
+
+	btcostestimate(root, path, loop_count, startup_cost, total_cost,
+				   selectivity, correlation, pages);
+	if (relation)
+	{
+		add_buffer_cost(relation, *selectivity, startup_cost, total_cost);
+		index_close(relation, NoLock);
+	}
+}
+
+/*
+ * Does an operator class store values of its input type, so that its operators
+ * and functions can take them?  The server does not check that, since the
+ * handler sets amstorage, for one class only: type name is stored as cstring,
+ * which saves its padding.
+ */
+static bool
+has_valid_storage(Form_pg_opclass opclass)
+{
+	if (!OidIsValid(opclass->opckeytype) ||
+		opclass->opckeytype == opclass->opcintype ||
+		(opclass->opcintype == NAMEOID && opclass->opckeytype == CSTRINGOID))
+		return true;
+
+	ereport(INFO,
+			(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+			 errmsg("operator class \"%s\" of access method %s stores type %s, not its input type %s",
+					NameStr(opclass->opcname), "sware",
+					format_type_be(opclass->opckeytype),
+					format_type_be(opclass->opcintype))));
+	return false;
+}
+
+/* The amvalidate callback. */
+static bool
+sware_validate(Oid opclass_oid)
+{
+	HeapTuple	tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(opclass_oid));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for operator class %u", opclass_oid);
+	result = has_valid_storage((Form_pg_opclass) GETSTRUCT(tuple));
+	ReleaseSysCache(tuple);
+
+	/* both report everything that is wrong */
+	return btvalidate(opclass_oid) && result;
+}
 
 /*
  * The amcanreturn callback: an index-only scan can return any column.  How it
@@ -36,7 +160,7 @@ sware_canreturn(Relation index, int column)
  * query is planned.
  *
  * Strategies and support functions are btree's.  So btree's own callbacks
- * adjust operator classes and, with one more check (opclass.c), validate them.
+ * adjust operator classes and, with one more check, validate them.
  * There is no amproperty callback: so the server asks amcanreturn about
  * "returnable", while btree's callback always says yes.
  */
