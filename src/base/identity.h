@@ -11,7 +11,11 @@
 #ifndef SWARE_IDENTITY_H
 #define SWARE_IDENTITY_H
 
+#include "miscadmin.h"
+#include "utils/guc.h"
 #include "utils/rel.h"
+
+#include "base/compat.h"
 
 /* Who the session was before. */
 typedef struct SwareIdentity
@@ -22,7 +26,22 @@ typedef struct SwareIdentity
 } SwareIdentity;
 
 /* An error makes the session what it was before, too. */
-extern void sware_become_owner(Relation relation, SwareIdentity *before);
-extern void sware_become_again(const SwareIdentity *before);
+static inline void
+sware_become_owner(Relation relation, SwareIdentity *before)
+{
+	GetUserIdAndSecContext(&before->user, &before->securityContext);
+	SetUserIdAndSecContext(relation->rd_rel->relowner,
+						   before->securityContext |
+						   SECURITY_RESTRICTED_OPERATION);
+	before->gucLevel = NewGUCNestLevel();
+	sware_restrict_search_path();
+}
+
+static inline void
+sware_become_again(const SwareIdentity *before)
+{
+	AtEOXact_GUC(false, before->gucLevel);
+	SetUserIdAndSecContext(before->user, before->securityContext);
+}
 
 #endif							/* SWARE_IDENTITY_H */

@@ -23,13 +23,11 @@ typedef struct SwareCollected
 
 typedef struct SwareParallelBuild SwareParallelBuild;
 
-/* build.c: the callbacks */
+/* build.c: the callbacks; reading a table's rows into a sort */
 extern IndexBuildResult *sware_build(Relation heap, Relation index,
 									 IndexInfo *index_info);
 extern void sware_buildempty(Relation index);
 extern char *sware_buildphasename(int64 phase);
-
-/* collect.c: reading a table's rows into a sort */
 extern SwareCollected sware_collect_entries(SwareEntrySort *sort,
 											Relation heap, Relation index,
 											IndexInfo *index_info,

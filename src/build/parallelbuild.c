@@ -121,7 +121,7 @@ share(SwareParallelBuild *build, Relation heap, Relation index,
 
 	build->scan = share_chunk(context, KEY_SCAN, scan_size);
 	table_parallelscan_initialize(heap, build->scan, build->snapshot);
-	build->scan->phs_syncscan = false;	/* as collect.c explains */
+	build->scan->phs_syncscan = false;	/* as build.c explains */
 
 	if (debug_query_string)
 		strcpy(share_chunk(context, KEY_QUERY_TEXT,

@@ -15,7 +15,6 @@
 
 #include "base/faultpoint.h"
 #include "cursor/buffercursor.h"
-#include "cursor/onerow.h"
 #include "cursor/stagedsource.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
@@ -346,9 +345,9 @@ read_page(SwareBufferCursor *cursor, SwareLink link)
 }
 
 /*
- * Find the row of a scan that finds one at most (onerow.h) among the entries of
- * open pages, which are those of the batch, the newest versions at the end.  If
- * it is found, its entry is the batch.  If none is visible, they need not be
+ * Find the row of a scan that finds one at most among the entries of open
+ * pages, which are those of the batch, the newest versions at the end.  If it
+ * is found, its entry is the batch.  If none is visible, they need not be
  * looked at again.
  */
 static bool

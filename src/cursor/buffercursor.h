@@ -12,8 +12,9 @@
  * Batches are small at first, so that a scan for one entry does not pay for
  * many.
  *
- * A scan that finds one row at most (onerow.h) looks at the open pages first.
- * If one of them has the row's entry, it is all of the batch, and of the scan.
+ * A scan that finds one row at most (visibility.h) looks at the open pages
+ * first.  If one of them has the row's entry, it is all of the batch, and of
+ * the scan.
  *
  * A cursor has three parts: the filter (scanfilter.h) says which entries are
  * wanted, the view (bufferview.h) where they may be, and the batch

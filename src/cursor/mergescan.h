@@ -42,7 +42,7 @@ typedef enum SwareScanMode
 	SWARE_SCAN_MERGE
 } SwareScanMode;
 
-/* What a scan for one key has of the record cache (scan/recordscan.c). */
+/* What a scan for one key has of the record cache (scan/scan.c). */
 typedef struct SwareScanRecord
 {
 	bool		isAsked;		/* has the cache been asked, or passed over,

@@ -209,6 +209,21 @@ sware_leaf_tuple_key_size(IndexTuple tuple)
 		IndexTupleSize(tuple);
 }
 
+/* Copy a pivot, or an entry; of a posting list, its first entry. */
+static inline void
+sware_copy_first_entry(IndexTuple to, IndexTuple tuple)
+{
+	Size		size = sware_leaf_tuple_key_size(tuple);
+
+	memcpy(to, tuple, size);
+	if (sware_tuple_is_posting(tuple))
+	{
+		to->t_info &= ~(INDEX_SIZE_MASK | SWARE_SPECIAL_TUPLE);
+		to->t_info |= size;
+		to->t_tid = sware_posting_tids(tuple)[0];
+	}
+}
+
 static inline bool
 sware_pivot_has_tid(IndexTuple pivot)
 {

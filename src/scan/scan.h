@@ -45,22 +45,6 @@ extern void sware_add_scan_reads(SwareScanReads *sum, const SwareScan *scan);
 /* what all scans of the session have read that have ended */
 extern SwareScanReads sware_session_reads;
 
-/* recordscan.c */
-
-/*
- * Ask the cache for the scan's key, before anything of the index is read.  May
- * read the metapage, and raise errors of that.
- */
-extern void sware_ask_for_record(IndexScanDesc descriptor,
-								 ScanDirection direction);
-
-/* Go to the next TID of the record that the scan has; false: there is none. */
-extern bool sware_next_of_record(IndexScanDesc descriptor,
-								 ScanDirection direction);
-
-/* Install what the scan has found, after its first sware_scan_next. */
-extern void sware_offer_record(SwareScan *scan, ScanDirection direction);
-
 /* parallelscan.c */
 
 /* Name the waits of parallel scans, in shmem_startup_hook. */

@@ -14,7 +14,11 @@
 #define SWARE_DEADROWS_H
 
 #include "access/tableam.h"
+#include "executor/tuptable.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "base/compat.h"
 
 /* A check of a table's rows, one after another. */
 typedef struct SwareRowCheck
@@ -39,15 +43,34 @@ sware_table_tells_dead(Relation heap)
  * Begin a check of a table's rows.  Memory comes from the current context.
  * The check keeps a page of the table pinned between calls.
  */
-extern void sware_row_check_begin(SwareRowCheck *check, Relation heap);
+static inline void
+sware_row_check_begin(SwareRowCheck *check, Relation heap)
+{
+	check->fetch = sware_index_fetch_begin(heap);
+	check->slot = table_slot_create(heap, NULL);
+	InitNonVacuumableSnapshot(check->snapshot, GlobalVisTestFor(heap));
+}
 
 /*
  * Is the row of a TID, with all its versions in a HOT chain, dead to everybody?
  * Locks a page of the table; the caller may hold content locks of the index.
  */
-extern bool sware_row_is_dead(SwareRowCheck *check, const ItemPointerData *tid);
+static inline bool
+sware_row_is_dead(SwareRowCheck *check, const ItemPointerData *tid)
+{
+	ItemPointerData copy = *tid;	/* the call below changes it */
+	bool		call_again = false;
+
+	return !table_index_fetch_tuple(check->fetch, &copy, &check->snapshot,
+									check->slot, &call_again, NULL);
+}
 
 /* End the check: release its pin and its memory. */
-extern void sware_row_check_end(SwareRowCheck *check);
+static inline void
+sware_row_check_end(SwareRowCheck *check)
+{
+	ExecDropSingleTupleTableSlot(check->slot);
+	table_index_fetch_end(check->fetch);
+}
 
 #endif							/* SWARE_DEADROWS_H */

@@ -86,17 +86,10 @@ copy_tuple(SwareTreeCursor *cursor, IndexTuple tuple)
 	SwarePosition *position = &cursor->position;
 	Size		offset = position->tuplesUsed;
 	Size		size = sware_leaf_tuple_key_size(tuple);
-	IndexTuple	copy = (IndexTuple) (position->tuples + offset);
 
 	if (unlikely(offset + MAXALIGN(size) > BLCKSZ))
 		report_overlap(cursor);
-	memcpy(copy, tuple, size);
-	if (sware_tuple_is_posting(tuple))
-	{
-		copy->t_info &= ~(INDEX_SIZE_MASK | SWARE_SPECIAL_TUPLE);
-		copy->t_info |= size;
-		copy->t_tid = sware_posting_tids(tuple)[0];
-	}
+	sware_copy_first_entry((IndexTuple) (position->tuples + offset), tuple);
 	position->tuplesUsed += MAXALIGN(size);
 	return (uint16) offset;
 }

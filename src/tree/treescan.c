@@ -37,6 +37,7 @@
 #include "keys/searchkey.h"
 #include "keys/skip.h"
 #include "layout/page.h"
+#include "layout/tuple.h"
 #include "pages/pageaccess.h"
 #include "tree/descent.h"
 #include "tree/treescan.h"
@@ -53,6 +54,24 @@
  * each time, and MAX_LINKS at most.
  */
 #define MAX_LINKS		31
+
+/* See border.h. */
+void
+sware_save_tuple(SwareSavedEntry *saved, MemoryContext context,
+				 IndexTuple tuple)
+{
+	Size		size = sware_leaf_tuple_key_size(tuple) + NAMEDATALEN;
+
+	if (saved->size < size)
+	{
+		if (saved->tuple)
+			pfree(saved->tuple);
+		/* round up, so that keys of varying length seldom need more memory */
+		saved->size = TYPEALIGN(128, size);
+		saved->tuple = MemoryContextAlloc(context, saved->size);
+	}
+	sware_copy_first_entry(saved->tuple, tuple);
+}
 
 static void
 copy_continuation(SwareTreeCursor *cursor, SwareContinuation *to,
