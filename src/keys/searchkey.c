@@ -418,13 +418,6 @@ leaf_tuple_at(const void *source, int offset)
 	return sware_page_tuple((Page) source, offset);
 }
 
-/* The tuple with an index of an array. */
-static inline IndexTuple
-array_tuple_at(const void *source, int i)
-{
-	return ((const IndexTuple *) source)[i];
-}
-
 /* an internal page whose pivots are searched */
 typedef struct PivotSource
 {
@@ -463,7 +456,17 @@ int
 sware_search_array(const SwareSearchKey *key, const IndexTuple *tuples,
 				   int from, int to, bool behind_equal)
 {
-	return sware_search(key, array_tuple_at, tuples, from, to, behind_equal);
+	while (from < to)
+	{
+		int			middle = from + (to - from) / 2;
+		int			order = sware_compare_key(key, tuples[middle]);
+
+		if (behind_equal ? order >= 0 : order > 0)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
 }
 
 /*
