@@ -250,11 +250,9 @@ sort(Sorter *sorter)
 
 /*
  * Merge two lists of entries, each in order, of which the second one follows
- * the first one in an array.  Returns false if they have not moved, because
- * all of the second list lies behind the first.  Takes memory from the current
- * context.
+ * the first one in an array.  Takes memory from the current context.
  */
-static bool
+static void
 merge_lists(SwareComparator *comparator, IndexTuple *entries,
 			int64 first_count, int64 second_count)
 {
@@ -263,19 +261,18 @@ merge_lists(SwareComparator *comparator, IndexTuple *entries,
 	SwareSortItem last;
 
 	if (first_count == 0 || second_count == 0)
-		return false;
+		return;
 
 	/* what lies behind the first list stays where it is */
 	last = sware_make_item(comparator, second[-1]);
 	second_count = place_of(comparator, second, 0, second_count, &last);
 	if (second_count == 0)
-		return false;
+		return;
 	others = MemoryContextAllocHuge(CurrentMemoryContext,
 									second_count * sizeof(IndexTuple));
 	memcpy(others, second, second_count * sizeof(IndexTuple));
 	merge(comparator, entries, first_count, others, second_count);
 	pfree(others);
-	return true;
 }
 
 /*
@@ -330,11 +327,8 @@ sort_and_measure(Relation index, IndexTuple *entries, int64 count,
 		sware_refine_numbers(sorter.comparator, entries, count, false);
 	sortedness.outOfOrder = sort(&sorter);
 	for (int i = lists; i > 0; i--)
-	{
-		if (merge_lists(sorter.comparator, entries + begins[i - 1],
-						begins[i] - begins[i - 1], count - begins[i]))
-			sortedness.outOfOrder = Max(sortedness.outOfOrder, 1);
-	}
+		merge_lists(sorter.comparator, entries + begins[i - 1],
+					begins[i] - begins[i - 1], count - begins[i]);
 	if (samples)
 		sortedness.largestDisplacement = largest_displacement(&sorter);
 	sware_leave_context(caller);
@@ -368,10 +362,9 @@ sware_sort_behind_lists(Relation index, IndexTuple *entries, int64 count,
 /*
  * Like sware_sort_entries, for entries in the order of their arrival, of which
  * the first `sorted` ones are in order already.  How far from being in order
- * they were is measured, and added to the index's statistics.  Returns whether
- * all were in order, and so have not moved.
+ * they were is measured, and added to the index's statistics.
  */
-bool
+void
 sware_sort_arrivals(Relation index, IndexTuple *entries, int64 sorted,
 					int64 count)
 {
@@ -386,7 +379,6 @@ sware_sort_arrivals(Relation index, IndexTuple *entries, int64 sorted,
 
 	sware_note_sortedness(index, count, sortedness.outOfOrder,
 						  sortedness.largestDisplacement);
-	return sortedness.outOfOrder == 0;
 }
 
 /*

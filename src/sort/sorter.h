@@ -26,7 +26,7 @@ extern void sware_sort_entries(Relation index, IndexTuple *entries,
 extern void sware_sort_behind_lists(Relation index, IndexTuple *entries,
 									int64 count, const int64 *begins,
 									int lists);
-extern bool sware_sort_arrivals(Relation index, IndexTuple *entries,
+extern void sware_sort_arrivals(Relation index, IndexTuple *entries,
 								int64 sorted, int64 count);
 extern bool sware_sort_nearly_sorted(SwareComparator *comparator,
 									 IndexTuple *entries, int64 count,

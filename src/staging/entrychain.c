@@ -167,44 +167,6 @@ sware_chain_entries(SwareEntryChain *chain, int64 count)
 	return entries;
 }
 
-/*
- * Remove all entries before `first_kept`, and keep the order of the others.
- * The entries removed are `dropped_share` of all.  Returns false, with nothing
- * changed, if that would free much less memory than their share, because a
- * large bin has entries on both sides: then the chain would be too large again
- * with the next entry.
- */
-bool
-sware_drop_chain_front(SwareEntryChain *chain, IndexTuple first_kept,
-					   double dropped_share)
-{
-	SwareEntryChain dropped = {0};
-	SwareEntryBin *bin = chain->first;
-	Size		kept_size;
-
-	while ((char *) first_kept < bin->data ||
-		   (char *) first_kept >= (char *) bin + bin->used)
-	{
-		dropped.first = chain->first;
-		dropped.last = bin;
-		dropped.bytes += bin->size;
-		bin = bin->next;
-	}
-	if (dropped.bytes < chain->bytes * dropped_share * 2 / 3)
-		return false;
-
-	if (dropped.last)
-		dropped.last->next = NULL;
-	chain->first = bin;
-	chain->bytes -= dropped.bytes;
-	sware_clear_chain(&dropped);
-
-	kept_size = (char *) bin + bin->used - (char *) first_kept;
-	memmove(bin->data, first_kept, kept_size);
-	bin->used = offsetof(SwareEntryBin, data) + kept_size;
-	return true;
-}
-
 /* Add a copy of an entry to a chain. */
 void
 sware_add_copy(SwareEntryChain *chain, IndexTuple entry)

@@ -59,9 +59,6 @@ extern SwareEntryBin *sware_add_bin(SwareEntryChain *chain, Size entry_size);
 extern void sware_clear_chain(SwareEntryChain *chain);
 extern void sware_cut_chain(SwareEntryChain *chain, SwareChainPlace end);
 extern IndexTuple *sware_chain_entries(SwareEntryChain *chain, int64 count);
-extern bool sware_drop_chain_front(SwareEntryChain *chain,
-								   IndexTuple first_kept,
-								   double dropped_share);
 extern void sware_add_copy(SwareEntryChain *chain, IndexTuple entry);
 extern void sware_copy_to_chain(SwareEntryChain *chain, IndexTuple *entries,
 								int64 count);

@@ -67,49 +67,23 @@
 int64		sware_direct_inserts = 0;
 
 /*
- * Note that only `count` entries are left of a staging, all of one
- * subtransaction.  The caller has reduced the chain of entries to these.
- */
-static void
-begin_anew(SwareStaging *staging, int64 count)
-{
-	SwareStagedSegment *segment = &staging->segments[0];
-
-	Assert(staging->segmentCount == 1);
-	sware_reduce_staged(staging, count, 0, sware_chain_begin);
-	segment->start = sware_chain_begin;
-	segment->count = 0;
-}
-
-/*
- * Remove all entries before `first_kept`, when all are in order as they are.
- * Returns false, with nothing changed, if that would free too little memory.
- */
-static bool
-drop_front(SwareStaging *staging, IndexTuple first_kept, int64 kept_count)
-{
-	double		dropped_share = 1 - (double) kept_count / staging->count;
-
-	if (!sware_drop_chain_front(&staging->entries, first_kept, dropped_share))
-		return false;
-	begin_anew(staging, kept_count);
-	staging->inOrder = kept_count;
-	return true;
-}
-
-/*
- * Keep only the given entries, which are in order.  If there is no more memory,
- * an error is raised, and nothing has changed.
+ * Keep only the given entries of a staging, which are in order, and all of one
+ * subtransaction.  If there is no more memory, an error is raised, and nothing
+ * has changed.
  */
 static void
 keep(SwareStaging *staging, IndexTuple *entries, int64 count)
 {
+	SwareStagedSegment *segment = &staging->segments[0];
 	SwareEntryChain kept;
 
+	Assert(staging->segmentCount == 1);
 	sware_copy_to_chain(&kept, entries, count);
 	sware_clear_chain(&staging->entries);
 	staging->entries = kept;
-	begin_anew(staging, count);
+	sware_reduce_staged(staging, count, 0, sware_chain_begin);
+	segment->start = sware_chain_begin;
+	segment->count = 0;
 	staging->inOrder = count;
 }
 
@@ -138,7 +112,7 @@ store_few(SwareStaging *staging, Relation index, Relation heap,
 
 	if (at_edge > 0)
 	{
-		(void) sware_sort_arrivals(index, entries, 0, at_edge);
+		sware_sort_arrivals(index, entries, 0, at_edge);
 		store_in_tree(staging, index, heap, entries, at_edge);
 	}
 	if (at_edge == count)
@@ -224,7 +198,6 @@ send(SwareStaging *staging, Relation index, int percent)
 	int			stored = 0;
 	bool		is_made_for = sware_is_made_for(staging, index);
 	Relation	heap = NULL;
-	bool		were_in_order = true;
 	SwareWork	work;
 
 	/*
@@ -255,10 +228,9 @@ send(SwareStaging *staging, Relation index, int percent)
 	if (stored < count)
 	{
 		if (count - stored > 1)
-			were_in_order =
-				sware_sort_arrivals(index, entries + stored,
-									stored == 0 ? staging->inOrder : 0,
-									count - stored);
+			sware_sort_arrivals(index, entries + stored,
+								stored == 0 ? staging->inOrder : 0,
+								count - stored);
 		SWARE_FAULT_POINT("publish-sorted");
 		if (sent == count && count > LARGEST_BUFFERED_RUN && is_made_for)
 			stored += store_within_tree(staging, index, heap, entries + stored,
@@ -284,8 +256,7 @@ send(SwareStaging *staging, Relation index, int percent)
 
 	if (sent == count)
 		sware_clear_staging(staging);
-	else if (!were_in_order ||
-			 !drop_front(staging, entries[sent], count - sent))
+	else
 		keep(staging, entries + sent, count - sent);
 	sware_end_change();
 	sware_leave_context(caller);
