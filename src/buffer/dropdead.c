@@ -14,7 +14,7 @@
 #include "buffer/dropdead.h"
 #include "layout/tuple.h"
 #include "tree/deadrows.h"
-#include "wal/conflict.h"
+#include "wal/wal.h"
 
 /*
  * Entries that the table is asked about at once.  They come in the order of

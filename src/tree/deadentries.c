@@ -29,7 +29,6 @@
 #include "tree/deadrows.h"
 #include "tree/leafview.h"
 #include "tree/split.h"
-#include "wal/conflict.h"
 #include "wal/wal.h"
 
 /* A question to the table about rows of a leaf. */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * leafrecords.c
- *	  Writes the records of leaves that are nbtree's.
+ *	  Writes the records that are nbtree's.
  *
  * Three frequent changes of a leaf are logged by records of resource manager
  * "Btree": an item is added, TIDs are removed, gaps between items are closed.
@@ -19,12 +19,15 @@
 #include "access/itup.h"
 #include "access/nbtree.h"
 #include "access/nbtxlog.h"
+#include "access/transam.h"
+#include "access/xlog.h"
 #include "access/xloginsert.h"
 #include "miscadmin.h"
+#include "storage/block.h"
 
+#include "base/compat.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
-#include "wal/registration.h"
 #include "wal/wal.h"
 
 /*
@@ -273,7 +276,7 @@ apply_removal(Relation index, Page page, Buffer buffer, Removal *removal)
 /*
  * Log a removal as nbtree does outside VACUUM, so that redo waits for no pins.
  * The record has no horizon, so redo resolves no conflict: that has been done,
- * by VACUUM's records for the table or by the one of conflict.h.  Called in a
+ * by VACUUM's records for the table or by sware_wal_log_conflict.  Called in a
  * critical section.
  */
 static void
@@ -444,4 +447,52 @@ sware_wal_close_gaps(Relation index, Buffer buffer)
 	END_CRIT_SECTION();
 	pfree(copy);
 	return true;
+}
+
+/*
+ * Return the horizon with its epoch.  The horizon is a transaction that has
+ * begun.  So if its number is above that of the next transaction, it belongs
+ * to the epoch before.  If the epoch were too high, redo would overlook the
+ * conflict.
+ */
+static FullTransactionId
+with_epoch(TransactionId horizon)
+{
+	FullTransactionId next = ReadNextFullTransactionId();
+	uint32		epoch = EpochFromFullTransactionId(next);
+
+	if (horizon > XidFromFullTransactionId(next))
+		epoch--;
+	return FullTransactionIdFromEpochAndXid(epoch, horizon);
+}
+
+/*
+ * Cancel a standby's queries that may still need entries of dead rows that are
+ * about to be removed: older snapshots, which generic WAL cannot tell it of.
+ * `horizon` is what the table has returned: the last transaction that has
+ * deleted one of the rows.  Redo cancels the queries that have such a snapshot,
+ * or waits for them first, as max_standby_streaming_delay says.
+ *
+ * To be called before the record that removes the entries, and outside of
+ * critical sections.  Writes nothing if no standby can have such a snapshot.
+ *
+ * The record is the one that nbtree writes before it reuses a deleted page.  It
+ * changes no page.  It names only the relation and the horizon, and its redo
+ * only resolves conflicts.
+ */
+void
+sware_wal_log_conflict(Relation index, Relation heap, TransactionId horizon)
+{
+	xl_btree_reuse_page record;
+
+	if (!XLogStandbyInfoActive() || !RelationNeedsWAL(index) ||
+		!TransactionIdIsValid(horizon))
+		return;
+
+	memset(&record, 0, sizeof(record));
+	sware_fill_conflict(&record, index, heap, with_epoch(horizon));
+	record.block = InvalidBlockNumber;
+	XLogBeginInsert();
+	XLogRegisterData((char *) &record, SizeOfBtreeReusePage);
+	(void) XLogInsert(RM_BTREE_ID, XLOG_BTREE_REUSE_PAGE);
 }

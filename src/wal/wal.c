@@ -23,7 +23,6 @@
 #include "layout/tuple.h"
 #include "shared/pageversions.h"
 #include "wal/delta.h"
-#include "wal/registration.h"
 #include "wal/wal.h"
 
 /* Clear the marks of a buffer page's entries. */

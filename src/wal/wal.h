@@ -19,6 +19,8 @@
 #define SWARE_WAL_H
 
 #include "access/generic_xlog.h"
+#include "access/rmgr.h"
+#include "access/xlog.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
@@ -45,6 +47,9 @@ extern void sware_wal_remove_tids(Relation index, Buffer buffer,
 								  const SwareTidPlace *gone, int count);
 extern bool sware_wal_close_gaps(Relation index, Buffer buffer);
 
+extern void sware_wal_log_conflict(Relation index, Relation heap,
+								   TransactionId horizon);
+
 extern void sware_wal_append_data(Relation index, Buffer buffer,
 								  const char *data, Size size, uint16 flags);
 
@@ -53,5 +58,22 @@ extern void sware_wal_fill_init_page(Buffer buffer, Page image);
 extern void sware_wal_write_new_pages(Relation index, ForkNumber fork,
 									  BlockNumber first, Page *pages,
 									  int count);
+
+/* What the records of all kinds have in common.  For this room only. */
+
+/*
+ * Are images of pages compared with what redo makes of them
+ * (wal_consistency_checking)?  Marks of dead entries are hints: they are not
+ * logged, so a standby may lack them, and generic WAL does not mask them.  So
+ * each record then clears the marks of its pages.
+ */
+static inline bool
+sware_images_are_compared(void)
+{
+	return wal_consistency_checking[RM_GENERIC_ID];
+}
+
+/* How a page is registered (REGBUF_*) for a record. */
+extern uint8 sware_page_registration(Page page);
 
 #endif							/* SWARE_WAL_H */

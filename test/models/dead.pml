@@ -17,7 +17,7 @@
  *						`marks` for each TID.  With BUFFER, entries of a
  *						buffer page, which have a mark each
  *	 log				wal/wal.c
- *	 log_conflict		sware_wal_log_conflict (wal/conflict.c); core does the
+ *	 log_conflict		sware_wal_log_conflict (wal/leafrecords.c); core does the
  *						same when it prunes a page of the table
  *	 inserter			store_entry (tree/insertrun.c), sware_wal_add_item;
  *						with BUFFER append (buffer/bufferinsert.c)
