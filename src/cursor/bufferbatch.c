@@ -37,6 +37,16 @@ sware_batch_init(SwareBufferBatch *batch, SwareScanFilter *filter,
 	sware_batch_begin(batch);
 }
 
+/* Free a batch's memory. */
+void
+sware_batch_end(SwareBufferBatch *batch)
+{
+	if (batch->roomContext)
+		MemoryContextDelete(batch->roomContext);
+	if (batch->entries)
+		pfree(batch->entries);
+}
+
 void
 sware_batch_begin(SwareBufferBatch *batch)
 {

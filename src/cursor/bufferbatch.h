@@ -59,6 +59,7 @@ typedef struct SwareBufferBatch
 
 extern void sware_batch_init(SwareBufferBatch *batch, SwareScanFilter *filter,
 							 MemoryContext context);
+extern void sware_batch_end(SwareBufferBatch *batch);
 
 /* Begin a batch: remove all entries. */
 extern void sware_batch_begin(SwareBufferBatch *batch);

@@ -100,6 +100,18 @@ sware_buffer_cursor_rewind(SwareBufferCursor *cursor)
 	sware_batch_begin(&cursor->batch);
 }
 
+/* Free all memory of a cursor. */
+void
+sware_buffer_cursor_end(SwareBufferCursor *cursor)
+{
+	mark_dead(cursor);
+	if (cursor->dead.entries)
+		pfree(cursor->dead.entries);
+	sware_buffer_view_end(&cursor->view);
+	sware_batch_end(&cursor->batch);
+	sware_free_saved_entry(&cursor->last);
+}
+
 void
 sware_buffer_cursor_note_dead(SwareBufferCursor *cursor,
 							  const SwareBufferedEntry *buffered)

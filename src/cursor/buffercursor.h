@@ -104,6 +104,7 @@ extern void sware_buffer_cursor_init(SwareBufferCursor *cursor,
 									 SwareVisibility *visibility,
 									 MemoryContext context);
 extern void sware_buffer_cursor_rewind(SwareBufferCursor *cursor);
+extern void sware_buffer_cursor_end(SwareBufferCursor *cursor);
 
 /*
  * Read the first batch in a direction: of all entries (`after` NULL), or of

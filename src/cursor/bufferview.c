@@ -22,6 +22,21 @@ sware_buffer_view_init(SwareBufferView *view, Relation index,
 	view->sourceCount = view->sourcesAllocated = 0;
 }
 
+/* Free a view's memory. */
+void
+sware_buffer_view_end(SwareBufferView *view)
+{
+	if (view->zones.sorted)
+		pfree(view->zones.sorted);
+	if (view->zones.pages)
+		pfree(view->zones.pages);
+	if (view->sources)
+	{
+		pfree(view->sources);
+		pfree(view->candidates);
+	}
+}
+
 bool
 sware_buffer_view_refresh(SwareBufferView *view)
 {

@@ -37,6 +37,7 @@ typedef struct SwareBufferView
 
 extern void sware_buffer_view_init(SwareBufferView *view, Relation index,
 								   MemoryContext context);
+extern void sware_buffer_view_end(SwareBufferView *view);
 
 /*
  * Bring what is known of sealed pages up to date with the state.  There are no

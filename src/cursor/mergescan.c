@@ -16,7 +16,6 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "miscadmin.h"
-#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 #include "base/faultpoint.h"
@@ -38,26 +37,21 @@ unpin_buffer_page(SwareScan *scan)
 }
 
 /*
- * Begin a scan, in a memory context of its own.  This is cheap: what only some
+ * Begin a scan in the current memory context.  This is cheap: what only some
  * scans need is allocated when it is needed.
  */
 IndexScanDesc
 sware_scan_begin(Relation index, int key_count, SwareBeforePage before_page)
 {
 	IndexScanDesc descriptor = RelationGetIndexScan(index, key_count, 0);
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "sware scan",
-												  ALLOCSET_SMALL_SIZES);
-	MemoryContext caller = MemoryContextSwitchTo(context);
 	SwareScan  *scan = palloc(sizeof(SwareScan));
 
 	/* nothing has been read, and the cursors are large */
 	memset(scan, 0, offsetof(SwareScan, buffer));
 	scan->scan = descriptor;
-	scan->context = context;
-	sware_visibility_init(&scan->visibility, descriptor, context);
+	scan->context = CurrentMemoryContext;
+	sware_visibility_init(&scan->visibility, descriptor, CurrentMemoryContext);
 	sware_tree_cursor_init(&scan->tree, descriptor, before_page);
-	MemoryContextSwitchTo(caller);
 	descriptor->xs_itupdesc = RelationGetDescr(index);
 	descriptor->parallel_scan = NULL;	/* PostgreSQL sets it afterwards */
 	descriptor->opaque = scan;
@@ -103,9 +97,16 @@ sware_scan_restart(IndexScanDesc descriptor)
 void
 sware_scan_end(SwareScan *scan)
 {
-	sware_scan_rewind(scan);
+	unpin_buffer_page(scan);
 	sware_visibility_end(&scan->visibility);
-	MemoryContextDelete(scan->context);
+	sware_free_saved_entry(&scan->saved);
+	sware_free_saved_entry(&scan->marked);
+	if (scan->claim)
+		pfree(scan->claim);
+	if (scan->usesBuffer)
+		sware_buffer_cursor_end(&scan->buffer);
+	sware_tree_cursor_end(&scan->tree);
+	pfree(scan);
 }
 
 /*

@@ -56,6 +56,8 @@ sware_visibility_end(SwareVisibility *visibility)
 		ReleaseBuffer(visibility->mapPage);
 	if (visibility->slot)
 		ExecDropSingleTupleTableSlot(visibility->slot);
+	if (visibility->isVisible)
+		pfree(visibility->isVisible);
 }
 
 /*

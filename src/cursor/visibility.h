@@ -87,8 +87,8 @@ typedef struct SwareVisibility
 
 /*
  * Set up what a scan needs, without allocating anything; begin with small
- * batches again, for a scan that is restarted; and release the pin and the
- * slot.
+ * batches again, for a scan that is restarted; and release the pin and all
+ * memory.
  */
 extern void sware_visibility_init(SwareVisibility *visibility,
 								  IndexScanDesc scan, MemoryContext context);

@@ -41,6 +41,27 @@ sware_scan_keys_init(SwareScanKeys *keys, Relation index, int count)
 		keys->conditions = palloc(count * sizeof(SwareCondition));
 }
 
+/* Free the memory of scan keys. */
+void
+sware_scan_keys_free(SwareScanKeys *keys)
+{
+	while (keys->crossTypeFunctions)
+	{
+		SwareCrossTypeFunction *next = keys->crossTypeFunctions->next;
+
+		pfree(keys->crossTypeFunctions);
+		keys->crossTypeFunctions = next;
+	}
+	if (keys->arrayContext)
+		MemoryContextDelete(keys->arrayContext);
+	if (keys->conditions)
+		pfree(keys->conditions);
+	if (keys->intervalMemory)
+		pfree(keys->intervalMemory);
+	if (keys->skipMemory)
+		pfree(keys->skipMemory);
+}
+
 /* Is a bound one on the lower end, in index order? */
 static bool
 is_lower_bound(SwareScanKeys *keys, ScanKey key)

@@ -120,6 +120,7 @@ extern void sware_scan_keys_init(SwareScanKeys *keys, Relation index,
 								 int count);
 extern void sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification,
 									int count);
+extern void sware_scan_keys_free(SwareScanKeys *keys);
 
 extern void sware_scan_keys_restrict(SwareScanKeys *keys, IndexTuple begin,
 									 IndexTuple end);

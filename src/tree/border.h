@@ -37,6 +37,14 @@ sware_save_entry(SwareSavedEntry *saved, MemoryContext context,
 	saved->tuple->t_tid = *tid;
 }
 
+/* Free the memory. */
+static inline void
+sware_free_saved_entry(SwareSavedEntry *saved)
+{
+	if (saved->tuple)
+		pfree(saved->tuple);
+}
+
 /*
  * A place between entries.  Without a tuple it is an end of the range: the
  * lower one when going forward from here, the upper one when going backward.

@@ -234,6 +234,17 @@ init_position(SwarePosition *position)
 	memset(position, 0, offsetof(SwarePosition, tids));
 }
 
+/* Release a position's pin and memory. */
+static void
+free_position(SwarePosition *position)
+{
+	unpin(position);
+	sware_free_saved_entry(&position->left.border.saved);
+	sware_free_saved_entry(&position->right.border.saved);
+	if (position->tuples)
+		pfree(position->tuples);
+}
+
 /*
  * Allocate memory for the position's tuples if it needs some.  A value of the
  * type "name" is stored in fewer bytes than its readers may copy, so there
@@ -491,8 +502,8 @@ sware_tree_cursor_init(SwareTreeCursor *cursor, IndexScanDesc scan,
 }
 
 /*
- * Forget the cursor's position and its mark, and release their pins.
- * Afterwards the scan keys may be changed.
+ * Forget the cursor's position and its mark.  Afterwards the scan keys may be
+ * changed.
  */
 void
 sware_tree_cursor_rewind(SwareTreeCursor *cursor)
@@ -508,6 +519,24 @@ sware_tree_cursor_rewind(SwareTreeCursor *cursor)
 	cursor->state = SWARE_CURSOR_UNPOSITIONED;
 	cursor->markState = SWARE_CURSOR_UNPOSITIONED;
 	cursor->markItem = -1;
+}
+
+/* Release all pins and memory. */
+void
+sware_tree_cursor_end(SwareTreeCursor *cursor)
+{
+	sware_mark_dead_items(cursor);
+	if (cursor->dead)
+		pfree(cursor->dead);
+	free_position(&cursor->position);
+	if (cursor->marked)
+	{
+		free_position(cursor->marked);
+		pfree(cursor->marked);
+	}
+	sware_free_saved_entry(&cursor->arrival.saved);
+	sware_readahead_end(&cursor->ahead);
+	sware_scan_keys_free(&cursor->keys);
 }
 
 /*

@@ -159,6 +159,7 @@ typedef struct SwareTreeCursor
 extern void sware_tree_cursor_init(SwareTreeCursor *cursor, IndexScanDesc scan,
 								   SwareBeforePage before_page);
 extern void sware_tree_cursor_rewind(SwareTreeCursor *cursor);
+extern void sware_tree_cursor_end(SwareTreeCursor *cursor);
 extern bool sware_tree_cursor_next(SwareTreeCursor *cursor,
 								   ScanDirection direction);
 extern bool sware_tree_cursor_next_page(SwareTreeCursor *cursor,
