@@ -222,6 +222,12 @@ compare_bytes(const SwareKeyColumn *column, Datum a, Datum b)
 	return (order > 0) - (order < 0);
 }
 
+static inline int
+compare_integers(int64 a, int64 b)
+{
+	return (a > b) - (a < b);
+}
+
 /*
  * Compare a column of a search key with a value of the index: negative if
  * the key's place is before it, zero if they are equal.
@@ -241,16 +247,17 @@ sware_compare_column(const SwareKeyColumn *column, Datum value, bool is_null)
 	switch (column->comparison)
 	{
 		case SWARE_COMPARE_INT16:
+			result = compare_integers(DatumGetInt16(column->value),
+									  DatumGetInt16(value));
+			break;
 		case SWARE_COMPARE_INT32:
+			result = compare_integers(DatumGetInt32(column->value),
+									  DatumGetInt32(value));
+			break;
 		case SWARE_COMPARE_INT64:
-			{
-				int64		a = sware_integer_value(column->comparison,
-													column->value);
-				int64		b = sware_integer_value(column->comparison, value);
-
-				result = (a > b) - (a < b);
-				break;
-			}
+			result = compare_integers(DatumGetInt64(column->value),
+									  DatumGetInt64(value));
+			break;
 		case SWARE_COMPARE_UUID:
 			result = memcmp(DatumGetPointer(column->value),
 							DatumGetPointer(value), UUID_LEN);
