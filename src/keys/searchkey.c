@@ -455,28 +455,6 @@ sware_search_leaf(const SwareSearchKey *key, Page page,
 }
 
 /*
- * The first of the tuples from..to-1 of an array, which are in order, that is
- * not before the place, or if `behind_equal`, that is behind it; `to` if there
- * is none.
- */
-int
-sware_search_array(const SwareSearchKey *key, const IndexTuple *tuples,
-				   int from, int to, bool behind_equal)
-{
-	while (from < to)
-	{
-		int			middle = from + (to - from) / 2;
-		int			order = sware_compare_key(key, tuples[middle]);
-
-		if (behind_equal ? order >= 0 : order > 0)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
-}
-
-/*
  * The offset of the downlink to follow: the last whose pivot is not above
  * the place.  The page is locked, or a copy, and has at least one downlink.
  */
