@@ -27,7 +27,7 @@ FILLED_BYTES = 8192 - 80
 # So few rows that VACUUM does little but read the index.
 DELETED = 100
 
-PERCENTILES = {"p50": 50, "p99": 99, "p99.9": 99.9, "longest": 100}
+PERCENTILES = {"p50": 50, "p99": 99, "p99.9": 99.9, "p99.99": 99.99, "longest": 100}
 
 # A phase is drawn over time in so many pieces.
 PIECES = 25
