@@ -19,6 +19,7 @@
 #include "takenkeys/keylock.h"
 #include "locks/predicatelocks.h"
 #include "takenkeys/stagedkeys.h"
+#include "pages/cache.h"
 #include "records/recordcache.h"
 #include "shared/statistics.h"
 #include "staging/staging.h"
@@ -154,7 +155,8 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	bool		is_unique;
 
 	sware_refuse_nested_insert(index);
-	sware_buffer_flush_owed(index);
+	if (sware_change_count == 0 && check_unique != UNIQUE_CHECK_EXISTING)
+		sware_buffer_flush_owed(index);
 	if (index_info->ii_Unique)
 		row.keepsKeyIn = sware_command_that_keeps_key(&row, index_info);
 	if (index_info->ii_Unique ?
@@ -175,8 +177,10 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 		is_unique = check_unique != UNIQUE_CHECK_NO;
 	}
 	sware_arrivals++;
-	if (needs_flush)
+	if (needs_flush && sware_change_count == 1)
 		sware_buffer_flush_piece(index, SWARE_INSERTER);
+	else if (needs_flush)
+		sware_cache_set_owes_flush(index, true);
 
 	/*
 	 * Other backends find the entry now: its key's record is out of date.

@@ -30,6 +30,9 @@
  */
 #define SWARE_HARD_LIMIT	2
 
+/* COMMIT flushes nothing as long as the buffer has less than so many times. */
+#define SWARE_OWED_LIMIT	1.25
+
 /* bufferinsert.c */
 extern int	sware_buffer_quota(Relation index);
 extern int	sware_buffer_add(Relation index, IndexTuple *entries, int count,

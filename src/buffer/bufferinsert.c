@@ -268,9 +268,10 @@ sware_buffer_add(Relation index, IndexTuple *entries, int count,
 
 /*
  * Like sware_buffer_add, but leaves the flush to the session's next insert,
- * since a COMMIT is to publish, and no more.  If there is no room for all of
- * the entries, a piece is flushed at once: each session may end with its first
- * transaction.  The caller holds no key lock, either.
+ * since a COMMIT is to publish, and no more.  But if the buffer is far beyond
+ * its quota, or has no room for all of the entries, a piece is flushed at once:
+ * sessions may end with their first transaction.  The caller holds no key lock,
+ * either.
  */
 int
 sware_buffer_publish(Relation index, IndexTuple *entries, int count,
@@ -279,10 +280,15 @@ sware_buffer_publish(Relation index, IndexTuple *entries, int count,
 	bool		needs_flush;
 	int			done = sware_buffer_add(index, entries, count, has_versions,
 										&needs_flush);
+	SwareBufferState state;
 
-	if (needs_flush && done < count)
+	if (!needs_flush)
+		return done;
+	sware_buffer_read_state(index, &state);
+	if (done < count ||
+		state.sealedPages > sware_buffer_quota(index) * SWARE_OWED_LIMIT)
 		sware_buffer_flush_piece(index, SWARE_INSERTER);
-	else if (needs_flush)
+	else
 		sware_cache_set_owes_flush(index, true);
 	return done;
 }

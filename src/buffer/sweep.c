@@ -37,7 +37,7 @@ struct SwareSweep
 	SweptRun   *runs;
 	binaryheap *heap;			/* of runs that have pages left */
 	SwareSweepState state;
-	bool		keepsPlace;		/* can shared memory keep the state? */
+	bool		keepsPlace;		/* has shared memory kept a place before? */
 	IndexTuple	place;			/* where the sweep goes on; NULL: it begins */
 };
 

@@ -77,8 +77,9 @@ extern int	sware_sweep_take(SwareSweep *sweep, SwareListedPage *pages,
 
 /*
  * Take the next piece, which has `most` pages that the one before had not, but
- * a page of each run more if the sweep begins and shared memory cannot keep its
- * place.  Returns false if the sweep is at its end.  Calls comparators.
+ * a page of each run more if the sweep begins and shared memory has kept no
+ * place of this index so far: it may not keep this one, either.  Returns false
+ * if the sweep is at its end.  Calls comparators.
  */
 extern bool sware_sweep_take_piece(SwareSweep *sweep, int most,
 								   SwarePiece *piece);

@@ -48,6 +48,7 @@ typedef struct DuplicateCheck
 	{
 		IndexTupleData entry;
 		char		data[SWARE_MAX_ENTRY_SIZE];
+		double		alignment;
 	}			previous;
 } DuplicateCheck;
 

@@ -557,7 +557,7 @@ save_at_exit(int code, Datum arg)
 	int			count = 0;
 	dlist_iter	iterator;
 
-	if (code != 0 || shared_accounts == NULL || !sware_server_is_shut_down())
+	if (shared_accounts == NULL || !sware_server_is_shut_down())
 		return;
 	records = MemoryContextAllocExtended(TopMemoryContext,
 										 MAX_ACCOUNTS * sizeof(Account),

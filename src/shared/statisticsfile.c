@@ -9,9 +9,8 @@
 
 #include <unistd.h>
 
+#include "access/xlog_internal.h"
 #include "catalog/pg_control.h"
-#include "common/controldata_utils.h"
-#include "miscadmin.h"
 #include "pgstat.h"
 #include "port/pg_crc32c.h"
 #include "storage/fd.h"
@@ -37,6 +36,8 @@ typedef struct FileHeader
 	uint32		version;
 	uint32		size;			/* of a record */
 	uint32		count;			/* of records */
+	uint64		system;			/* the server's identifier */
+	XLogRecPtr	shutdown;		/* the last checkpoint */
 	pg_crc32c	checksum;		/* of the above, and the records */
 } FileHeader;
 
@@ -52,16 +53,32 @@ checksum_of(const FileHeader *header, const void *records)
 	return checksum;
 }
 
+/* Read the control file.  Returns false if it is not as it should be. */
+static bool
+read_control(ControlFileData *control)
+{
+	FILE	   *file = AllocateFile(XLOG_CONTROL_FILE, PG_BINARY_R);
+	bool		is_read;
+	pg_crc32c	checksum;
+
+	if (file == NULL)
+		return false;
+	is_read = fread(control, sizeof(ControlFileData), 1, file) == 1;
+	FreeFile(file);
+	INIT_CRC32C(checksum);
+	COMP_CRC32C(checksum, control, offsetof(ControlFileData, crc));
+	FIN_CRC32C(checksum);
+	return is_read && EQ_CRC32C(checksum, control->crc);
+}
+
 bool
 sware_server_is_shut_down(void)
 {
-	bool		is_sound;
-	ControlFileData *control = get_controlfile(DataDir, &is_sound);
-	bool		result = is_sound && (control->state == DB_SHUTDOWNED ||
-									  control->state == DB_SHUTDOWNED_IN_RECOVERY);
+	ControlFileData control;
 
-	pfree(control);
-	return result;
+	return read_control(&control) &&
+		(control.state == DB_SHUTDOWNED ||
+		 control.state == DB_SHUTDOWNED_IN_RECOVERY);
 }
 
 static bool
@@ -80,9 +97,14 @@ sware_statistics_file_write(const void *records, int count, Size size)
 		.size = size,
 		.count = count
 	};
+	ControlFileData control;
 	FILE	   *file;
 	bool		is_written;
 
+	if (!read_control(&control))
+		return;
+	header.system = control.system_identifier;
+	header.shutdown = control.checkPoint;
 	header.checksum = checksum_of(&header, records);
 	file = AllocateFile(TEMPORARY_FILE, PG_BINARY_W);
 	is_written = file != NULL && write_file(file, &header, records);
@@ -99,6 +121,17 @@ sware_statistics_file_write(const void *records, int count, Size size)
 	unlink(TEMPORARY_FILE);
 }
 
+/* Is the file of the server's last shutdown? */
+static bool
+is_of_last_shutdown(const FileHeader *header)
+{
+	ControlFileData control;
+
+	return read_control(&control) &&
+		header->system == control.system_identifier &&
+		header->shutdown == control.checkPoint;
+}
+
 /*
  * Read and check records.  Returns their number, with *records set; 0 if there
  * are none; -1 if the file is not as it should be.
@@ -110,7 +143,8 @@ read_file(FILE *file, void **records, int most, Size size)
 
 	if (fread(&header, sizeof(FileHeader), 1, file) != 1 ||
 		header.magic != FILE_MAGIC || header.version != FILE_VERSION ||
-		header.size != size || header.count > (uint32) most)
+		header.size != size || header.count > (uint32) most ||
+		!is_of_last_shutdown(&header))
 		return -1;
 	*records = MemoryContextAllocExtended(CurrentMemoryContext,
 										  Max(header.count, 1) * size,
@@ -145,7 +179,7 @@ sware_statistics_file_read(void **records, int most, Size size)
 		ereport(LOG,
 				(errmsg("statistics of sware indexes in file \"%s\" are ignored",
 						STATISTICS_FILE),
-				 errdetail("The file is damaged, or of another version.")));
+				 errdetail("The file is damaged, of another version, or older than the last shutdown.")));
 	FreeFile(file);
 	durable_unlink(STATISTICS_FILE, LOG);
 	return Max(count, 0);

@@ -5,7 +5,8 @@
  *
  * The postmaster writes it when the server has been shut down cleanly, and
  * removes it when the server starts, after reading it.  So statistics begin
- * anew after a crash: an older file cannot turn up again.
+ * anew after a crash.  A file of another shutdown than the last one is not
+ * read: meanwhile the server may have run without sware.
  *
  * What cannot be read or written is logged, and lost.
  *
@@ -18,7 +19,7 @@
  * Has the server been shut down cleanly?  An immediate shutdown ends the
  * postmaster in the same way, but leaves another state in the control file;
  * and shared memory may be as a process left it that ended in the middle of a
- * change.
+ * change.  Raises no error, as the postmaster's end is no place for one.
  */
 extern bool sware_server_is_shut_down(void);
 

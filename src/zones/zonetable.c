@@ -525,7 +525,7 @@ sware_zones_sweep(Relation index, SwareSweepState *sweep)
 	LWLockRelease(lock);
 	sweep->hasPlace = place != 0;
 	sweep->place = (uint32) place;
-	return true;
+	return sweep->seal != 0;
 }
 
 void

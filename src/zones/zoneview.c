@@ -495,7 +495,8 @@ sware_zone_view_refresh(SwareZoneView *view, const SwareBufferState *state)
 		/* to read pages would be in vain without a place in the table */
 		if (known != SWARE_ZONES_CURRENT)
 			view->chunksGranted =
-				sware_zones_ask(view->index, run_pages, &run_pages, false);
+				sware_zones_ask(view->index, state->sealedPages, &run_pages,
+								false);
 		view->state = *state;
 		if (known == SWARE_ZONES_CURRENT)
 		{

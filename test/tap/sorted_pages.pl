@@ -141,6 +141,18 @@ $_->{run}->finish foreach $vacuum, $sorter;
 is("$vacuum->{err}$sorter->{err}", '', 'both have succeeded');
 is_well('VACUUM has left the pages that another session lists');
 
+# Sessions that end with their first transaction leave no flush to others: pages are
+# sorted and swept all the same.
+$node->safe_psql('postgres', 'TRUNCATE t');
+$node->pgbench('--no-vacuum --connect --transactions=400', 0, [qr{400/400}], [qr{^$}],
+	'a session for each transaction',
+	{ connects => 'INSERT INTO t SELECT hashint4((random() * 1e9)::int) % 1000000, n '
+		  . 'FROM generate_series(1, 200) n' });
+cmp_ok($node->safe_psql('postgres', 'SELECT pages FROM sorted_pages()'), '>', 7, 'their pages are sorted');
+cmp_ok($node->safe_psql('postgres', "SELECT sealed_pages FROM sware_metapage('t_key')"),
+	'<', 60, 'the buffer stays near its quota');
+is_well('a session for each transaction');
+
 # A standby has the same.
 my $standby = start_standby($node, -1);
 $node->safe_psql('postgres', "CALL insert_rows(2000, 300); DELETE FROM t WHERE id % 9 = 0; VACUUM t;");

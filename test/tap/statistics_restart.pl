@@ -101,29 +101,33 @@ count_something('something is counted a third time');
 $before = counted();
 $node->stop;
 ok(-e $file, 'a clean shutdown writes a file');
-copy($file, "$file.sound") or die $!;
-my $sound = slurp_file("$file.sound");
-my $length = length $sound;
+copy($file, "$file.old") or die $!;
 my %damages = (
-	'empty' => '',
-	'cut off' => substr($sound, 0, $length - 1),
-	'with a byte too much' => "$sound\0",
-	'with another byte' => substr($sound, 0, $length - 9) . chr(ord(substr($sound, $length - 9, 1)) ^ 1)
-	  . substr($sound, $length - 8),
-	'of another version' => substr($sound, 0, 4) . "\x7f" . substr($sound, 5),
-	'with other records' => substr($sound, 0, 8) . "\x10" . substr($sound, 9),
-	'with a huge number of records' => substr($sound, 0, 12) . "\xff\xff\xff\xff" . substr($sound, 16),
-	'of something else' => 'x' x $length);
+	'empty' => sub { return '' },
+	'cut off' => sub { return substr($_[0], 0, -1) },
+	'with a byte too much' => sub { return "$_[0]\0" },
+	'with another byte' => sub {
+		return substr($_[0], 0, -9) . chr(ord(substr($_[0], -9, 1)) ^ 1) . substr($_[0], -8);
+	},
+	'of another version' => sub { return substr($_[0], 0, 4) . "\x7f" . substr($_[0], 5) },
+	'with other records' => sub { return substr($_[0], 0, 8) . "\x10" . substr($_[0], 9) },
+	'with a huge number of records' =>
+	  sub { return substr($_[0], 0, 12) . "\xff\xff\xff\xff" . substr($_[0], 16) },
+	'of an older shutdown' => sub { return slurp_file("$file.old") },
+	'of something else' => sub { return 'x' x length $_[0] });
 foreach my $damage (sort keys %damages)
 {
+	my $sound = slurp_file($file);
 	open(my $out, '>:raw', $file) or die $!;
-	print $out $damages{$damage};
+	print $out $damages{$damage}->($sound);
 	close $out or die $!;
 	$log_start = -s $node->logfile;
 	$node->start;
 	is(scalar(grep_log($node, $ignored, $log_start)), 1, "a file $damage is logged");
 	has_begun_anew("a file $damage is ignored");
 	ok(!-e $file, "a file $damage is removed");
+	count_something("something is counted after a file $damage");
+	$before = counted();
 	$node->stop;
 }
 
@@ -132,11 +136,19 @@ unlink $file;
 mkdir $file or die $!;
 $node->start;
 has_begun_anew('a directory is ignored');
-$node->stop;
 rmdir $file or die $!;
+count_something('something is counted after a directory');
+$before = counted();
+$node->stop;
 
-# The sound file is taken.
-copy("$file.sound", $file) or die $!;
+# A start that fails loses nothing: the next one takes the file.
+$node->append_conf('pg_hba.conf', 'nonsense');
+ok(!$node->start(fail_ok => 1), 'a start fails');
+my $access = slurp_file($node->data_dir . '/pg_hba.conf');
+$access =~ s/nonsense//;
+open(my $out, '>', $node->data_dir . '/pg_hba.conf') or die $!;
+print $out $access;
+close $out or die $!;
 $log_start = -s $node->logfile;
 $node->start;
 is(counted(), $before, 'what is sound is taken');
