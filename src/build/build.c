@@ -8,15 +8,17 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/nbtree.h"
 #include "access/parallel.h"
 #include "access/tableam.h"
+#include "catalog/pg_opclass.h"
 #include "commands/progress.h"
 #include "miscadmin.h"
 #include "utils/backend_progress.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/ruleutils.h"
+#include "utils/syscache.h"
 
 #include "build/build.h"
 #include "layout/page.h"
@@ -88,6 +90,20 @@ sware_buildphasename(int64 phase)
 	}
 }
 
+/* The name of an operator class, without a schema, as in nbtree's messages. */
+static char *
+operator_class_name(Oid class)
+{
+	HeapTuple	tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(class));
+	char	   *name;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for operator class %u", class);
+	name = pstrdup(NameStr(((Form_pg_opclass) GETSTRUCT(tuple))->opcname));
+	ReleaseSysCache(tuple);
+	return name;
+}
+
 /*
  * Raise an error for operator classes that compare bytes under a collation for
  * which different bytes may be equal: an index scan by the type's own equality
@@ -110,7 +126,7 @@ check_collations(Relation index)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("nondeterministic collations are not supported for operator class \"%s\"",
-							generate_opclass_name(class))));
+							operator_class_name(class))));
 	}
 }
 
