@@ -30,7 +30,10 @@
  */
 #define SWARE_HARD_LIMIT	2
 
-/* COMMIT flushes nothing as long as the buffer has less than so many times. */
+/*
+ * COMMIT leaves flushes to the session's next insert as long as the buffer has
+ * no more pages than its quota times this.
+ */
 #define SWARE_OWED_LIMIT	1.25
 
 /* bufferinsert.c */

@@ -29,11 +29,11 @@
 #include "storage/freespace.h"
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
-#include "utils/memutils.h"
 
 #include "base/compat.h"
 #include "base/faultpoint.h"
 #include "base/identity.h"
+#include "base/memory.h"
 #include "buffer/buffer.h"
 #include "buffer/piece.h"
 #include "buffer/sortedpages.h"
@@ -167,10 +167,7 @@ static void
 flush_piece(Relation index, Relation heap, const SwarePiece *piece,
 			Moved *moved)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "sware flush",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext caller = MemoryContextSwitchTo(context);
+	MemoryContext caller = sware_enter_context("sware flush");
 	SwareFlushed flushed;
 	SwareInserted done;
 	instr_time	start;
@@ -195,14 +192,15 @@ flush_piece(Relation index, Relation heap, const SwarePiece *piece,
 	sware_count(index, SWARE_STAT_FLUSH_TIME, INSTR_TIME_GET_MICROSEC(time));
 	sware_count(index, SWARE_STAT_FLUSHED_PAGES, flushed.pageCount);
 	sware_count(index, SWARE_STAT_FLUSHED_ENTRIES, flushed.count);
-	MemoryContextSwitchTo(caller);
 	moved->entries = flushed.count + flushed.dropped;
 	moved->retiredCount = flushed.pageCount;
-	moved->retired = palloc(flushed.pageCount * sizeof(SwareListedPage));
+	moved->retired =
+		MemoryContextAlloc(caller,
+						   flushed.pageCount * sizeof(SwareListedPage));
 	memcpy(moved->retired, flushed.pages,
 		   flushed.pageCount * sizeof(SwareListedPage));
 	moved->visits = done.visits;
-	MemoryContextDelete(context);
+	sware_leave_context(caller);
 }
 
 /* The same with all entries of pages, all of which retire. */
@@ -232,10 +230,7 @@ static bool
 sort_pages(Relation index, Relation heap, const SwareListedPage *pages,
 		   int count)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "sware page sort",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext caller = MemoryContextSwitchTo(context);
+	MemoryContext caller = sware_enter_context("sware page sort");
 	SwarePiece	piece = {
 		.pages = pages,
 		.count = count,
@@ -265,8 +260,7 @@ sort_pages(Relation index, Relation heap, const SwareListedPage *pages,
 		/* so that the next scans need not read the sorted pages for it */
 		sware_zones_update_listing(index, count);
 	}
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(context);
+	sware_leave_context(caller);
 	return done;
 }
 
@@ -301,10 +295,7 @@ is_flushing(Relation index)
 static int64
 flush_sealed(Relation index, int at_once)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "sware flush of everything",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext caller = MemoryContextSwitchTo(context);
+	MemoryContext caller = sware_enter_context("sware flush of everything");
 	Relation	heap = table_open(index->rd_index->indrelid, NoLock);
 	int64		moved = 0;
 	SwareListedPage *pages;
@@ -339,8 +330,7 @@ flush_sealed(Relation index, int at_once)
 		}
 	}
 	table_close(heap, NoLock);
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(context);
+	sware_leave_context(caller);
 	return moved;
 }
 
@@ -551,7 +541,6 @@ sware_buffer_flush_piece(Relation index, SwareWorker worker)
 {
 	SwareIdentity caller;
 	SwareWork	work;
-	MemoryContext context;
 	MemoryContext outer;
 	SwareListedPage *pages;
 	int			count;
@@ -559,9 +548,7 @@ sware_buffer_flush_piece(Relation index, SwareWorker worker)
 	if (!try_to_begin(index, &caller))
 		return;
 	sware_work_begin(&work, index, worker);
-	context = AllocSetContextCreate(CurrentMemoryContext, "sware flush of a piece",
-									ALLOCSET_DEFAULT_SIZES);
-	outer = MemoryContextSwitchTo(context);
+	outer = sware_enter_context("sware flush of a piece");
 	count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
 	if (count > 0)
 	{
@@ -572,8 +559,7 @@ sware_buffer_flush_piece(Relation index, SwareWorker worker)
 		table_close(heap, NoLock);
 		(void) sware_zones_request_pages(index, count - retired, run_pages);
 	}
-	MemoryContextSwitchTo(outer);
-	MemoryContextDelete(context);
+	sware_leave_context(outer);
 	end_flush(index, &caller);
 	sware_work_end(&work, SWARE_FLUSH_WORK);
 }

@@ -20,6 +20,7 @@
 #include "common/pg_prng.h"
 
 #include "base/faultpoint.h"
+#include "base/memory.h"
 #include "buffer/sortedpages.h"
 #include "buffer/tails.h"
 #include "layout/page.h"
@@ -55,9 +56,10 @@ static void
 cut_into_pages(NewRun *run, int count)
 {
 	Size		used = 0;
-	int			allocated = 64;
+	int			allocated = 0;
 
-	run->starts = palloc(allocated * sizeof(int));
+	run->starts = NULL;
+	sware_grow(run->starts, allocated, 64, CurrentMemoryContext);
 	run->starts[0] = 0;
 	run->pageCount = 0;
 	for (int i = 0; i < count; i++)
@@ -67,10 +69,7 @@ cut_into_pages(NewRun *run, int count)
 		if (used + size > SWARE_PAGE_CAPACITY)
 		{
 			if (run->pageCount + 2 == allocated)
-			{
-				allocated *= 2;
-				run->starts = repalloc(run->starts, allocated * sizeof(int));
-			}
+				sware_grow(run->starts, allocated, 64, CurrentMemoryContext);
 			run->starts[++run->pageCount] = i;
 			used = 0;
 		}

@@ -10,6 +10,7 @@
 #include "lib/binaryheap.h"
 #include "miscadmin.h"
 
+#include "base/memory.h"
 #include "buffer/sweep.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
@@ -45,14 +46,14 @@ void
 sware_tell_sealed_pages(Relation index, const SwareListedPage *pages, int count,
 						SwareSealedPages *sealed)
 {
-	int			allocated = 16;
+	int			allocated = 0;
 
 	sealed->pages = pages;
 	sealed->count = count;
 	sealed->unsorted =
 		MemoryContextAllocHuge(CurrentMemoryContext,
 							   Max(count, 1) * sizeof(SwareListedPage));
-	sealed->runs = palloc(allocated * sizeof(SwarePageRun));
+	sealed->runs = NULL;
 	sealed->unsortedCount = sealed->sortedCount = sealed->runCount = 0;
 	for (int i = 0; i < count;)
 	{
@@ -67,11 +68,7 @@ sware_tell_sealed_pages(Relation index, const SwareListedPage *pages, int count,
 		CHECK_FOR_INTERRUPTS();
 		sware_copy_listed_page(index, &pages[i], copy.data);
 		if (sealed->runCount == allocated)
-		{
-			allocated *= 2;
-			sealed->runs =
-				repalloc(sealed->runs, allocated * sizeof(SwarePageRun));
-		}
+			sware_grow(sealed->runs, allocated, 16, CurrentMemoryContext);
 		run = &sealed->runs[sealed->runCount++];
 		run->first = i;
 		run->lastSequence = pages[i].sequence +

@@ -84,7 +84,10 @@ extern int	sware_sweep_take(SwareSweep *sweep, SwareListedPage *pages,
 extern bool sware_sweep_take_piece(SwareSweep *sweep, int most,
 								   SwarePiece *piece);
 
-/* Note that the piece taken is in the tree, and which pages have retired. */
+/*
+ * Note that the piece taken is in the tree, and which pages have retired.  Then
+ * the next piece can be taken.  Calls comparators.
+ */
 extern void sware_sweep_piece_is_done(SwareSweep *sweep,
 									  const SwareListedPage *retired,
 									  int count);

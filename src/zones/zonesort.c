@@ -18,6 +18,7 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+#include "base/memory.h"
 #include "base/options.h"
 #include "layout/page.h"
 #include "locks/changes.h"
@@ -547,10 +548,7 @@ build(const SwareZoneView *view, const Parts *parts, SwareZoneImage *image)
 static bool
 sort_parts(const SwareZoneView *view, const Parts *parts, bool *no_room)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "sware sorted zone",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext caller = MemoryContextSwitchTo(context);
+	MemoryContext caller = sware_enter_context("sware sorted zone");
 	SwareZoneImage image;
 	SwarePublishResult published;
 	bool		done;
@@ -565,8 +563,7 @@ sort_parts(const SwareZoneView *view, const Parts *parts, bool *no_room)
 		sware_count(view->index, SWARE_STAT_ZONE_PAGES, parts->pages);
 		sware_count(view->index, SWARE_STAT_ZONE_ENTRIES, image.zone.entries);
 	}
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(context);
+	sware_leave_context(caller);
 	return done;
 }
 
