@@ -27,7 +27,6 @@
 #include "commands/comment.h"
 #include "parser/parse_type.h"
 #include "parser/parser.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -111,9 +110,13 @@ refuse(const AlterTableCmd *part, Oid altered, Oid table, Oid constraint,
 					 adding_clause(table, constraint))));
 }
 
-/* Does a statement drop a constraint of its table? */
-static bool
-drops(const AlterTableStmt *alter, const char *constraint)
+/*
+ * Has a statement a part of this kind, about the constraint or column of this
+ * name, or, if that is NULL, of any name?
+ */
+bool
+sware_has_part(const AlterTableStmt *alter, AlterTableType kind,
+			   const char *name)
 {
 	ListCell   *cell;
 
@@ -121,8 +124,8 @@ drops(const AlterTableStmt *alter, const char *constraint)
 	{
 		AlterTableCmd *part = lfirst_node(AlterTableCmd, cell);
 
-		if (part->subtype == AT_DropConstraint &&
-			strcmp(part->name, constraint) == 0)
+		if (part->subtype == kind &&
+			(name == NULL || strcmp(part->name, name) == 0))
 			return true;
 	}
 	return false;
@@ -155,20 +158,6 @@ has_column(const FormData_pg_index *index, AttrNumber number)
 	return false;
 }
 
-/* Does a statement drop a column? */
-static bool
-drops_columns(const AlterTableStmt *alter)
-{
-	ListCell   *cell;
-
-	foreach(cell, alter->cmds)
-	{
-		if (lfirst_node(AlterTableCmd, cell)->subtype == AT_DropColumn)
-			return true;
-	}
-	return false;
-}
-
 /*
  * What would be lost, or in the way, if the statement dropped a key of the
  * table and added it again?  NULL if nothing.
@@ -180,7 +169,7 @@ loss_of_key(const AlterTableStmt *alter, Oid table, Oid constraint,
 	if (get_rel_relkind(table) == RELKIND_PARTITIONED_TABLE ||
 		has_subclass(table))
 		return "Other tables inherit from the table.";
-	if (drops_columns(alter))
+	if (sware_has_part(alter, AT_DropColumn, NULL))
 		return "The statement drops columns, too.";
 	if (get_index_ref_constraints(index->indexrelid) != NIL)
 		return "Foreign keys refer to the constraint, and must be dropped before.";
@@ -239,7 +228,8 @@ prepare_index(AlterTableStmt *alter, const AlterTableCmd *part, Oid altered,
 		return;
 	if (altered == table)
 	{
-		if (drops(alter, get_constraint_name(constraint)))
+		if (sware_has_part(alter, AT_DropConstraint,
+						   get_constraint_name(constraint)))
 			return;
 		loss = loss_of_key(alter, table, constraint, index);
 	}
@@ -328,35 +318,15 @@ keys_of_table(Oid table)
 	{
 		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
 		SwareKeyIndex index;
-		StringInfoData columns;
 		TableKey   *key;
-		Datum		numbers;
-		Datum	   *elements;
-		int			count;
-		bool		isnull;
 
 		if (form->contype != CONSTRAINT_PRIMARY &&
 			form->contype != CONSTRAINT_UNIQUE)
 			continue;
-		numbers = heap_getattr(tuple, Anum_pg_constraint_conkey,
-							   RelationGetDescr(catalog), &isnull);
-		if (isnull)
-			continue;
-		deconstruct_array(DatumGetArrayTypeP(numbers), INT2OID, sizeof(int16),
-						  true, TYPALIGN_SHORT, &elements, NULL, &count);
-		initStringInfo(&columns);
-		for (int i = 0; i < count; i++)
-		{
-			char	   *column = get_attname(table, DatumGetInt16(elements[i]),
-											 true);
-
-			appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "",
-							 column ? quote_identifier(column) : "");
-		}
 		sware_read_key_index(form->conindid, &index);
 		key = palloc(sizeof(TableKey));
 		key->name = pstrdup(NameStr(form->conname));
-		key->columns = columns.data;
+		key->columns = pg_get_indexdef_columns(form->conindid, false);
 		key->isSware = index.isSware;
 		keys = lappend(keys, key);
 	}

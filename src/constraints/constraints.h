@@ -23,30 +23,18 @@ typedef struct SwareKeyIndex
 	NameData	name;
 } SwareKeyIndex;
 
-/* a primary key or unique constraint of a statement */
-typedef struct SwareKey
-{
-	Constraint *constraint;
-	const char *column;			/* NULL: a constraint of the table */
-} SwareKey;
-
-/* keyindex.c: the option that asks for sware, in statements and catalogs */
-extern bool sware_is_installed(void);
+/*
+ * keyoption.c: what the catalogs say of a key's index; it keeps the option that
+ * asks for sware
+ */
 extern void sware_read_key_index(Oid relation, SwareKeyIndex *result);
 extern Oid	sware_key_of_index(Oid index);
-extern bool sware_list_names_option(const List *options);
-extern bool sware_list_asks_for_sware(const List *options);
-
-/* requests.c: keys in statements, and which of them get sware indexes */
-extern List *sware_keys_of_statement(const Node *command);
-extern bool sware_request_key(const SwareKey *key);
-extern bool sware_wishes_count(void);
-extern bool sware_wish_key(const SwareKey *key, const AlterTableStmt *alter,
-						   Oid table);
-extern bool sware_wish_index(const IndexStmt *index);
-extern List *sware_add_option(List *options);
+extern void sware_check_key_option(Relation index);
+extern void sware_install_object_hook(void);
 
 /* columnchange.c: changes of columns and partitions that keys do not survive */
+extern bool sware_has_part(const AlterTableStmt *alter, AlterTableType kind,
+						   const char *name);
 extern void sware_prepare_column_changes(AlterTableStmt *alter, Oid table,
 										 LOCKMODE lockmode);
 extern void sware_note_attached_keys(const AlterTableStmt *alter, Oid table);
@@ -54,10 +42,6 @@ extern void sware_note_attached_keys(const AlterTableStmt *alter, Oid table);
 /* usingindex.c: ADD CONSTRAINT ... USING INDEX, with a sware index */
 extern void sware_use_indexes(AlterTableStmt *alter, Oid table,
 							  const char *query_string);
-
-/* keptoption.c: the index of a key keeps the option that asks for sware */
-extern void sware_check_key_option(Relation index);
-extern void sware_install_object_hook(void);
 
 /* utility.c: the hook that gives keys of statements sware indexes */
 extern void sware_install_utility_hook(void);

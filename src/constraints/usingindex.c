@@ -123,22 +123,6 @@ check_kind(const Adoption *adoption)
 				 error_place(adoption)));
 }
 
-/* Does the statement make a column NOT NULL, as its user asked? */
-static bool
-sets_not_null(const AlterTableStmt *alter, const char *column)
-{
-	ListCell   *cell;
-
-	foreach(cell, alter->cmds)
-	{
-		AlterTableCmd *part = lfirst_node(AlterTableCmd, cell);
-
-		if (part->subtype == AT_SetNotNull && strcmp(part->name, column) == 0)
-			return true;
-	}
-	return false;
-}
-
 /*
  * Is a column of a primary key NOT NULL already?  To make it so, the server
  * scans the table while nobody can use it.
@@ -151,7 +135,7 @@ check_not_null(const Adoption *adoption, AttrNumber number, const char *column)
 	const char *quoted = quote_identifier(column);
 
 	if (sware_column_is_not_null(adoption->table, number) ||
-		sets_not_null(adoption->alter, column))
+		sware_has_part(adoption->alter, AT_SetNotNull, column))
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_TABLE_DEFINITION),

@@ -1,42 +1,304 @@
 /*-------------------------------------------------------------------------
  *
  * utility.c
- *	  The hook that gives keys of statements sware indexes.
+ *	  The hook that gives primary keys and unique constraints of statements
+ *	  sware indexes.
  *
- * It sees a statement before the server does, and hands a changed copy on if
- * there is something to change.  The server makes the table of a CREATE TABLE
- * first, and then its indexes, each by a statement that comes back here.
+ * A key whose options say "sware" gets a sware index, or there is an error.
+ * With the setting sware.use_for_keys, others get one, too, where nothing
+ * speaks against it; for the rest the statement stays as it is.
+ *
+ * The hook sees a statement before the server does, and hands a changed copy on
+ * if there is something to change.  The server makes the table of a CREATE
+ * TABLE first, and then its indexes, each by a statement that comes back here.
+ * Nothing here calls functions of users.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "catalog/index.h"
+#include "catalog/namespace.h"
+#include "commands/defrem.h"
+#include "commands/extension.h"
 #include "commands/tablecmds.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "nodes/plannodes.h"
+#include "parser/parse_type.h"
 #include "tcop/utility.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
 #include "constraints/constraints.h"
 #include "base/compat.h"
+#include "base/options.h"
+
+/* a primary key or unique constraint of a statement */
+typedef struct Key
+{
+	Constraint *constraint;
+	const char *column;			/* NULL: a constraint of the table */
+} Key;
 
 /* the hook that was installed before, or the server's own function */
 static ProcessUtility_hook_type next_process_utility;
 
-/* Let the keys of a statement that ask for sware have it. */
-static void
-grant_requests(Node *command)
+/* Has this database the extension? */
+static bool
+is_installed(void)
+{
+	return OidIsValid(get_index_am_oid(SWARE_ACCESS_METHOD, true));
+}
+
+/* The option among those of a WITH clause; NULL if it is not there. */
+static DefElem *
+find_option(const List *options)
 {
 	ListCell   *cell;
 
-	foreach(cell, sware_keys_of_statement(command))
+	foreach(cell, options)
 	{
-		SwareKey   *key = lfirst(cell);
+		DefElem    *option = lfirst_node(DefElem, cell);
 
-		if (sware_request_key(key))
-			key->constraint->access_method = pstrdup(SWARE_ACCESS_METHOD);
+		if (strcmp(option->defname, SWARE_KEY_OPTION) == 0)
+			return option;
 	}
+	return NULL;
+}
+
+/*
+ * Do the options of a WITH clause ask for sware?  They do, too, if the value
+ * is no boolean: then sware refuses it.
+ */
+static bool
+ask_for_sware(const List *options)
+{
+	DefElem    *option = find_option(options);
+	bool		value;
+
+	return option && (option->arg == NULL ||
+					  !parse_bool(defGetString(option), &value) || value);
+}
+
+/* Append a constraint to a list, if it is a key. */
+static List *
+add_key(List *keys, Node *node, const char *column)
+{
+	Constraint *constraint;
+	Key		   *key;
+
+	if (!IsA(node, Constraint))
+		return keys;
+	constraint = (Constraint *) node;
+	if (constraint->contype != CONSTR_PRIMARY &&
+		constraint->contype != CONSTR_UNIQUE)
+		return keys;
+	key = palloc(sizeof(Key));
+	key->constraint = constraint;
+	key->column = column;
+	return lappend(keys, key);
+}
+
+/* Append the keys that are constraints of a column to a list. */
+static List *
+add_keys_of_column(List *keys, const ColumnDef *column)
+{
+	ListCell   *cell;
+
+	foreach(cell, column->constraints)
+		keys = add_key(keys, lfirst(cell), column->colname);
+	return keys;
+}
+
+/*
+ * The keys that CREATE TABLE or ALTER TABLE adds, as a list of Key, which points
+ * into the statement.
+ */
+static List *
+keys_of_statement(const Node *command)
+{
+	List	   *keys = NIL;
+	ListCell   *cell;
+
+	if (IsA(command, CreateStmt))
+	{
+		foreach(cell, ((const CreateStmt *) command)->tableElts)
+		{
+			Node	   *element = lfirst(cell);
+
+			if (IsA(element, ColumnDef))
+				keys = add_keys_of_column(keys, (ColumnDef *) element);
+			else
+				keys = add_key(keys, element, NULL);
+		}
+		return keys;
+	}
+	foreach(cell, ((const AlterTableStmt *) command)->cmds)
+	{
+		AlterTableCmd *part = lfirst_node(AlterTableCmd, cell);
+
+		if (part->subtype == AT_AddColumn)
+			keys = add_keys_of_column(keys, castNode(ColumnDef, part->def));
+		else if (part->subtype == AT_AddConstraint)
+			keys = add_key(keys, part->def, NULL);
+	}
+	return keys;
+}
+
+/*
+ * Does a key ask for sware by its options?  The server knows how to make an
+ * index of WITHOUT OVERLAPS by GiST only.
+ */
+static bool
+is_requested(const Key *key)
+{
+	const Constraint *constraint = key->constraint;
+
+	return constraint->access_method == NULL &&
+		!sware_is_constraint_without_overlaps(constraint) &&
+		ask_for_sware(constraint->options);
+}
+
+/* Does the setting sware.use_for_keys count now? */
+static bool
+wishes_count(void)
+{
+	return sware_use_for_keys && !IsBinaryUpgrade && !creating_extension &&
+		is_installed();
+}
+
+/* Has sware an operator class by default for a type? */
+static bool
+has_operator_class(Oid type)
+{
+	return OidIsValid(type) &&
+		OidIsValid(GetDefaultOpClass(type,
+									 get_index_am_oid(SWARE_ACCESS_METHOD,
+													  false)));
+}
+
+/* Is a type's name one of those that stand for an integer with a sequence? */
+static bool
+is_serial(const TypeName *name)
+{
+	static const char *const serials[] = {
+		"smallserial", "serial2", "serial", "serial4", "bigserial", "serial8"
+	};
+
+	if (list_length(name->names) != 1)
+		return false;
+	for (size_t i = 0; i < lengthof(serials); i++)
+	{
+		if (strcmp(strVal(linitial(name->names)), serials[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Can a column of a key be of sware when an ALTER TABLE has ended?  The last
+ * part of the statement that gives it a type tells.
+ */
+static bool
+column_suits(const char *column, const AlterTableStmt *alter, Oid table)
+{
+	AttrNumber	number = get_attnum(table, column);
+	bool		suits = number != InvalidAttrNumber &&
+		has_operator_class(get_atttype(table, number));
+	ListCell   *cell;
+
+	foreach(cell, alter->cmds)
+	{
+		AlterTableCmd *part = lfirst_node(AlterTableCmd, cell);
+		TypeName   *name;
+		Oid			type;
+
+		if (part->subtype == AT_AddColumn &&
+			strcmp(castNode(ColumnDef, part->def)->colname, column) == 0)
+			name = ((ColumnDef *) part->def)->typeName;
+		else if (part->subtype == AT_AlterColumnType &&
+				 strcmp(part->name, column) == 0)
+			name = castNode(ColumnDef, part->def)->typeName;
+		else
+			continue;
+		type = LookupTypeNameOid(NULL, name, true);
+		suits = OidIsValid(type) ? has_operator_class(type) : is_serial(name);
+	}
+	return suits;
+}
+
+/*
+ * Can a key that an ALTER TABLE adds, and that does not ask for sware, get a
+ * sware index?  The caller has the lock on the table that the statement wants.
+ */
+static bool
+may_wish_key(const Key *key, const AlterTableStmt *alter, Oid table)
+{
+	const Constraint *constraint = key->constraint;
+	ListCell   *cell;
+
+	if (constraint->access_method || constraint->indexname ||
+		sware_is_constraint_without_overlaps(constraint) ||
+		find_option(constraint->options))
+		return false;
+	if (key->column)
+		return column_suits(key->column, alter, table);
+	foreach(cell, constraint->keys)
+	{
+		if (!column_suits(strVal(lfirst(cell)), alter, table))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Can the index of a key of CREATE TABLE, which the server is about to make,
+ * be of sware, though the key does not ask for it?  The table exists, and
+ * nobody else sees it.  Not the copy of another table's index (LIKE), which
+ * comes here transformed: a table that is to become a partition is made so,
+ * and its key must be of the kind of the partitioned table's.
+ */
+static bool
+may_wish_index(const IndexStmt *index)
+{
+	Oid			table;
+	ListCell   *cell;
+
+	if (!index->isconstraint || !index->unique || index->excludeOpNames ||
+		index->transformed || sware_is_index_without_overlaps(index) ||
+		OidIsValid(index->indexOid) ||
+		strcmp(index->accessMethod, DEFAULT_INDEX_TYPE) != 0 ||
+		find_option(index->options))
+		return false;
+	table = RangeVarGetRelid(index->relation, NoLock, true);
+	if (!OidIsValid(table))
+		return false;
+	foreach(cell, index->indexParams)
+	{
+		IndexElem  *element = lfirst_node(IndexElem, cell);
+		AttrNumber	number;
+
+		if (element->name == NULL || element->opclass)
+			return false;
+		number = get_attnum(table, element->name);
+		if (number == InvalidAttrNumber ||
+			!has_operator_class(get_atttype(table, number)))
+			return false;
+	}
+	return true;
+}
+
+/* Returns options with the one that asks for sware. */
+static List *
+add_option(List *options)
+{
+	return lappend(options,
+				   makeDefElem(pstrdup(SWARE_KEY_OPTION),
+							   (Node *) makeString(pstrdup("true")), -1));
 }
 
 /* Let keys that an ALTER TABLE adds have sware if that is wished for. */
@@ -45,33 +307,42 @@ grant_wishes(AlterTableStmt *alter, Oid table)
 {
 	ListCell   *cell;
 
-	if (!sware_wishes_count())
+	if (!wishes_count())
 		return;
-	foreach(cell, sware_keys_of_statement((Node *) alter))
+	foreach(cell, keys_of_statement((Node *) alter))
 	{
-		SwareKey   *key = lfirst(cell);
+		Key		   *key = lfirst(cell);
 
-		if (sware_wish_key(key, alter, table))
+		if (may_wish_key(key, alter, table))
 		{
 			key->constraint->access_method = pstrdup(SWARE_ACCESS_METHOD);
 			key->constraint->options =
-				sware_add_option(key->constraint->options);
+				add_option(key->constraint->options);
 		}
 	}
 }
 
-/* Has a statement a key that asks for sware? */
+/*
+ * Has a statement a key that asks for sware?  If `grant` is set, let these keys
+ * have it; the statement is a copy then.
+ */
 static bool
-has_requests(const Node *command)
+has_requests(const Node *command, bool grant)
 {
 	ListCell   *cell;
+	bool		result = false;
 
-	foreach(cell, sware_keys_of_statement(command))
+	foreach(cell, keys_of_statement(command))
 	{
-		if (sware_request_key(lfirst(cell)))
-			return true;
+		Key		   *key = lfirst(cell);
+
+		if (!is_requested(key))
+			continue;
+		result = true;
+		if (grant)
+			key->constraint->access_method = pstrdup(SWARE_ACCESS_METHOD);
 	}
-	return false;
+	return result;
 }
 
 /*
@@ -83,13 +354,13 @@ depends_on_table(const AlterTableStmt *alter)
 {
 	ListCell   *cell;
 
-	if (alter->objtype != OBJECT_TABLE || !sware_is_installed())
+	if (alter->objtype != OBJECT_TABLE || !is_installed())
 		return false;
-	foreach(cell, sware_keys_of_statement((const Node *) alter))
+	foreach(cell, keys_of_statement((const Node *) alter))
 	{
-		SwareKey   *key = lfirst(cell);
+		Key		   *key = lfirst(cell);
 
-		if (key->constraint->indexname || sware_wishes_count())
+		if (key->constraint->indexname || wishes_count())
 			return true;
 	}
 	foreach(cell, alter->cmds)
@@ -141,27 +412,27 @@ prepare(PlannedStmt *statement, const char *query_string,
 
 	if (IsA(command, CreateStmt) || IsA(command, AlterTableStmt))
 	{
-		bool		asks = has_requests(command);
+		bool		asks = has_requests(command, false);
 		bool		depends = IsA(command, AlterTableStmt) && may_write() &&
 			depends_on_table((AlterTableStmt *) command);
 
 		if (asks || depends)
 			statement = copyObject(statement);
 		if (asks)
-			grant_requests(statement->utilityStmt);
+			(void) has_requests(statement->utilityStmt, true);
 		if (depends)
 			prepare_for_table((AlterTableStmt *) statement->utilityStmt,
 							  query_string);
 	}
 	else if (IsA(command, IndexStmt) && context == PROCESS_UTILITY_SUBCOMMAND &&
-			 sware_wishes_count() && sware_wish_index((IndexStmt *) command))
+			 wishes_count() && may_wish_index((IndexStmt *) command))
 	{
 		IndexStmt  *index;
 
 		statement = copyObject(statement);
 		index = (IndexStmt *) statement->utilityStmt;
 		index->accessMethod = pstrdup(SWARE_ACCESS_METHOD);
-		index->options = sware_add_option(index->options);
+		index->options = add_option(index->options);
 	}
 	return statement;
 }

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
- * keptoption.c
- *	  The index of a key keeps the option that asks for sware.
+ * keyoption.c
+ *	  The option that asks for sware, in the catalogs: the index of a key keeps
+ *	  it.
  *
  * The definition of a constraint names no access method.  pg_dump, pg_upgrade
  * and ALTER TABLE make the index again from the definition and the options, so
@@ -15,19 +16,97 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "catalog/dependency.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
+#include "commands/defrem.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 #include "constraints/constraints.h"
 #include "base/compat.h"
+#include "base/options.h"
 
 static object_access_hook_type previous_object_access;
+
+/*
+ * Returns a copy of an object's row in a catalog, with changes that the current
+ * command has made; NULL if there is none.
+ */
+static HeapTuple
+copy_row(Oid catalog, Oid catalog_index, AttrNumber oid_column, Oid object)
+{
+	Relation	relation = table_open(catalog, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, oid_column, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(object));
+	scan = systable_beginscan(relation, catalog_index, true, SnapshotSelf, 1,
+							  &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		tuple = heap_copytuple(tuple);
+	systable_endscan(scan);
+	table_close(relation, AccessShareLock);
+	return tuple;
+}
+
+/*
+ * Read what pg_class says of a relation.  Needs no lock on the relation; one
+ * that is gone is no index.
+ */
+void
+sware_read_key_index(Oid relation, SwareKeyIndex *result)
+{
+	HeapTuple	tuple = copy_row(RelationRelationId, ClassOidIndexId,
+								 Anum_pg_class_oid, relation);
+	Form_pg_class form;
+	Datum		options;
+	bool		isnull;
+
+	memset(result, 0, sizeof(*result));
+	if (!HeapTupleIsValid(tuple))
+		return;
+	form = (Form_pg_class) GETSTRUCT(tuple);
+	result->name = form->relname;
+	result->isSware = (form->relkind == RELKIND_INDEX ||
+					   form->relkind == RELKIND_PARTITIONED_INDEX) &&
+		form->relam == get_index_am_oid(SWARE_ACCESS_METHOD, true);
+	options = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_reloptions,
+							  &isnull);
+	result->asksForSware = result->isSware && !isnull &&
+		sware_options_ask_for_sware(options);
+	heap_freetuple(tuple);
+}
+
+/*
+ * The primary key or unique constraint that an index belongs to; InvalidOid if
+ * there is none, or if it is an exclusion constraint.
+ */
+Oid
+sware_key_of_index(Oid index)
+{
+	Oid			constraint = get_index_constraint(index);
+	HeapTuple	tuple;
+	char		type;
+
+	if (!OidIsValid(constraint))
+		return InvalidOid;
+	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	type = ((Form_pg_constraint) GETSTRUCT(tuple))->contype;
+	ReleaseSysCache(tuple);
+	return type == CONSTRAINT_PRIMARY || type == CONSTRAINT_UNIQUE ?
+		constraint : InvalidOid;
+}
 
 /* Raise an error if the index of a key has not the option. */
 static void
@@ -72,33 +151,23 @@ warn_of_subscriber(const char *constraint)
 static void
 constraint_created(Oid oid)
 {
-	Relation	catalog = table_open(ConstraintRelationId, AccessShareLock);
-	SwareKeyIndex index = {0};
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
+	HeapTuple	tuple = copy_row(ConstraintRelationId, ConstraintOidIndexId,
+								 Anum_pg_constraint_oid, oid);
+	Form_pg_constraint form;
+	SwareKeyIndex index;
 
-	ScanKeyInit(&key, Anum_pg_constraint_oid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(oid));
-	scan = systable_beginscan(catalog, ConstraintOidIndexId, true,
-							  SnapshotSelf, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-	{
-		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
-
-		if (form->contype == CONSTRAINT_PRIMARY ||
-			form->contype == CONSTRAINT_UNIQUE)
-			sware_read_key_index(form->conindid, &index);
-		if (index.isSware)
-		{
-			require_option(&index, NameStr(form->conname));
-			if (SWARE_SUBSCRIBERS_NEED_BTREE && !IsBinaryUpgrade)
-				warn_of_subscriber(NameStr(form->conname));
-		}
-	}
-	systable_endscan(scan);
-	table_close(catalog, AccessShareLock);
+	if (!HeapTupleIsValid(tuple))
+		return;
+	form = (Form_pg_constraint) GETSTRUCT(tuple);
+	if (form->contype != CONSTRAINT_PRIMARY &&
+		form->contype != CONSTRAINT_UNIQUE)
+		return;
+	sware_read_key_index(form->conindid, &index);
+	if (!index.isSware)
+		return;
+	require_option(&index, NameStr(form->conname));
+	if (SWARE_SUBSCRIBERS_NEED_BTREE && !IsBinaryUpgrade)
+		warn_of_subscriber(NameStr(form->conname));
 }
 
 /* The server reports what it does with an object of the database. */
