@@ -10,7 +10,6 @@
 #include "access/nbtree.h"
 
 #include "cursor/scanfilter.h"
-#include "keys/hashfunction.h"
 #include "keys/fingerprint.h"
 
 /* Initialise a scan filter.  The keys will be analyzed before its use. */

@@ -70,7 +70,6 @@ extern void sware_check_buffer(SwareCheck *check);
 
 /* checkorder.c: the order on a page, and of a page and its right sibling */
 extern void sware_check_leaf_order(SwareCheck *check, Page page);
-extern bool sware_pivot_is_below(SwareCheck *check, IndexTuple a, IndexTuple b);
 extern IndexTuple sware_check_last_pivot(Page page);
 extern const char *sware_siblings_disorder(SwareCheck *check, Page left,
 										   Page right);

@@ -24,16 +24,6 @@ key_of_last_tid(SwareSearchKey *key, SwareCheck *check, IndexTuple tuple)
 	sware_search_key_set_tid(key, sware_leaf_tuple_max_tid(tuple));
 }
 
-/* Does a pivot lie below another one? */
-bool
-sware_pivot_is_below(SwareCheck *check, IndexTuple a, IndexTuple b)
-{
-	SwareSearchKey key;
-
-	sware_search_key_from_pivot(&key, check->index, a);
-	return sware_compare_key(&key, b) < 0;
-}
-
 /*
  * Check that the tuples of check->block, a leaf, are in order, and below the
  * high key.
@@ -74,7 +64,7 @@ is_right_of(SwareCheck *check, IndexTuple high_key, IndexTuple tuple)
 	if (!sware_may_wait(check->index))
 		return true;
 	if (sware_tuple_is_pivot(tuple))
-		return sware_pivot_is_below(check, high_key, tuple);
+		return sware_compare_pivot(check->index, high_key, tuple) < 0;
 	sware_search_key_from_entry(&key, check->index, tuple);
 	return sware_compare_key(&key, high_key) >= 0;
 }

@@ -261,7 +261,6 @@ children_problem(SwareCheck *check, SwareLink link, int level,
 {
 	const char *problem = copy_last_child(check, child->block, link, level,
 										  child);
-	SwareSearchKey key;
 	IndexTuple	high_key;
 
 	if (problem)
@@ -276,8 +275,7 @@ children_problem(SwareCheck *check, SwareLink link, int level,
 	high_key = sware_page_high_key(child->page);
 	if (are_equal_images(check, bound, high_key))
 		return NULL;
-	sware_search_key_from_pivot(&key, check->index, bound);
-	if (sware_compare_key(&key, high_key) != 0)
+	if (sware_compare_pivot(check->index, bound, high_key) != 0)
 		return "Its high key is not equal to the parent's next downlink or high key.";
 	return NULL;
 }
@@ -394,8 +392,8 @@ downlink_disorder(SwareCheck *check, TreePage *parent, OffsetNumber offset,
 
 	/* the first downlink is minus infinity */
 	if (offset == SWARE_FIRST_DATA || bound == NULL ||
-		sware_pivot_is_below(check, sware_page_tuple(parent->page, offset),
-							 bound))
+		sware_compare_pivot(check->index,
+							sware_page_tuple(parent->page, offset), bound) < 0)
 		return NULL;
 	if (gave_range_away(check, parent->block,
 						sware_pivot_link(

@@ -1,25 +1,262 @@
 /*-------------------------------------------------------------------------
  *
  * fingerprint.c
- *	  Fingerprints of the keys of an index.  See fingerprint.h.
+ *	  Hashes of values of an index's columns, and fingerprints of its keys.  See
+ *	  fingerprint.h.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/hash.h"
+#include "access/htup_details.h"
 #include "access/nbtree.h"
+#include "access/stratnum.h"
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_amop.h"
+#include "catalog/pg_type.h"
 #include "common/hashfn.h"
+#include "utils/catcache.h"
 #include "utils/fmgroids.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
 #include "utils/uuid.h"
 
 #include "keys/bytehash.h"
-#include "keys/hashfunction.h"
-#include "keys/searchkey.h"
 #include "keys/fingerprint.h"
+#include "keys/searchkey.h"
+#include "keys/trust.h"
 
 /* stand for the hash of a null, and of any value that cannot be hashed */
 #define HASH_OF_NULL			UINT64CONST(0x9AE16A3B2F90404F)
 #define HASH_OF_ANYTHING		UINT64CONST(0xC949C7DEFEBF6CA7)
+
+/*
+ * what identifies a column and its values' type in the backend's table of hash
+ * functions
+ */
+typedef struct HashKey
+{
+	Oid			family;
+	Oid			inputType;
+	Oid			columnType;
+} HashKey;
+
+/*
+ * A function that hashes values of a column, and what it keeps between calls.
+ * It is never freed, since it may be in progress when another one replaces it.
+ * A column has one for each function that it has ever had.
+ */
+typedef struct HashFunction
+{
+	struct HashFunction *previous;	/* the one that the column had before */
+	FmgrInfo	info;
+} HashFunction;
+
+typedef struct HashMethod
+{
+	HashKey		key;
+	uint64		invalidation;	/* value of `invalidations` when `current` was
+								 * found; 0 if it has not been searched for */
+	FmgrInfo   *current;		/* NULL if the column has none */
+	HashFunction *functions;	/* all that the column has had, the latest one
+								 * first */
+} HashMethod;
+
+static HTAB *hash_methods = NULL;
+
+/*
+ * the number of changes of catalogs that were noticed, starting with 1; 0 as
+ * long as they are not
+ */
+static uint64 invalidations = 0;
+
+/* how often a column has got another function than it had */
+static uint64 methods_changed = 0;
+
+static void
+forget_hash_methods(Datum argument, int cache, uint32 hash)
+{
+	invalidations++;
+}
+
+/* See that changes of catalogs are noticed from now on. */
+static void
+notice_changes(void)
+{
+	if (likely(invalidations > 0))
+		return;
+	CacheRegisterSyscacheCallback(AMOPOPID, forget_hash_methods, (Datum) 0);
+	CacheRegisterSyscacheCallback(AMPROCNUM, forget_hash_methods, (Datum) 0);
+	CacheRegisterSyscacheCallback(TYPEOID, forget_hash_methods, (Datum) 0);
+	CacheRegisterSyscacheCallback(COLLOID, forget_hash_methods, (Datum) 0);
+	invalidations = 1;
+}
+
+/*
+ * The extended function of a hash operator family whose equality is the given
+ * operator; InvalidOid if there is none.
+ */
+static RegProcedure
+extended_hash_function(Oid equality)
+{
+	CatCList   *members =
+		SearchSysCacheList1(AMOPOPID, ObjectIdGetDatum(equality));
+	RegProcedure function = InvalidOid;
+
+	for (int i = 0; i < members->n_members && !OidIsValid(function); i++)
+	{
+		Form_pg_amop member =
+			(Form_pg_amop) GETSTRUCT(&members->members[i]->tuple);
+
+		if (member->amopmethod == HASH_AM_OID &&
+			member->amopstrategy == HTEqualStrategyNumber &&
+			member->amoplefttype == member->amoprighttype)
+		{
+			function =
+				get_opfamily_proc(member->amopfamily, member->amoplefttype,
+								  member->amoplefttype, HASHEXTENDED_PROC);
+			if (!sware_is_trusted(function))
+				function = InvalidOid;
+		}
+	}
+	ReleaseSysCacheList(members);
+	return function;
+}
+
+/*
+ * Look up the hash function for the equality of an operator class; InvalidOid
+ * if there is none.
+ */
+static RegProcedure
+look_up_hash_function(const HashKey *key)
+{
+	Oid			equality = get_opfamily_member(key->family, key->inputType,
+											   key->inputType,
+											   BTEqualStrategyNumber);
+
+	if (!OidIsValid(equality))
+		return InvalidOid;
+
+	/*
+	 * Hash functions of arrays, ranges and records need those of their
+	 * elements' types, which may be missing.
+	 */
+	if ((IsPolymorphicType(key->inputType) ||
+		 key->inputType == RECORDOID) &&
+		!OidIsValid(lookup_type_cache(key->columnType,
+									  TYPECACHE_HASH_EXTENDED_PROC)
+					->hash_extended_proc))
+		return InvalidOid;
+	return extended_hash_function(equality);
+}
+
+/*
+ * Return a function of a column, ready to be called.  One that the column had
+ * before keeps its state.
+ */
+static FmgrInfo *
+use_function(HashMethod *method, RegProcedure procedure)
+{
+	HashFunction *function = method->functions;
+
+	while (function != NULL && function->info.fn_oid != procedure)
+		function = function->previous;
+	if (function == NULL)
+	{
+		function = MemoryContextAlloc(CacheMemoryContext, sizeof(HashFunction));
+		fmgr_info_cxt(procedure, &function->info, CacheMemoryContext);
+		function->previous = method->functions;
+		method->functions = function;
+	}
+	return &function->info;
+}
+
+/* Reads catalogs unless the function is known. */
+FmgrInfo *
+sware_hash_function(Relation index, int column)
+{
+	HashKey		key = {
+		.family = index->rd_opfamily[column],
+		.inputType = index->rd_opcintype[column],
+		.columnType = TupleDescAttr(RelationGetDescr(index), column)->atttypid,
+	};
+	HashMethod *method;
+	RegProcedure procedure;
+	FmgrInfo   *function;
+	uint64		invalidation;
+	bool		found;
+
+	if (!sware_may_wait(index))
+		return NULL;
+	if (hash_methods == NULL)
+	{
+		HASHCTL		control = {.keysize = sizeof(HashKey),
+		.entrysize = sizeof(HashMethod)};
+
+		hash_methods = hash_create("sware hash functions", 16, &control,
+								   HASH_ELEM | HASH_BLOBS);
+	}
+	notice_changes();
+	method = hash_search(hash_methods, &key, HASH_FIND, NULL);
+	if (method != NULL && method->invalidation == invalidations)
+		return method->current;
+
+	/* A change while catalogs are read leads to another search next time. */
+	invalidation = invalidations;
+	procedure = look_up_hash_function(&key);
+	method = hash_search(hash_methods, &key, HASH_ENTER, &found);
+	if (!found)
+	{
+		method->invalidation = 0;
+		method->current = NULL;
+		method->functions = NULL;
+	}
+	function = OidIsValid(procedure) ? use_function(method, procedure) : NULL;
+	if (found && function != method->current)
+		methods_changed++;
+	method->current = function;
+	method->invalidation = invalidation;
+	return method->current;
+}
+
+/*
+ * Are texts equal in a collation only if all their bytes are?  Remembers the
+ * last answer, since an index is asked about again and again.
+ */
+static bool
+is_deterministic(Oid collation)
+{
+	static uint64 last_invalidation = 0;
+	static Oid	last_collation;
+	static bool last_answer;
+	uint64		invalidation;
+
+	if (!OidIsValid(collation))
+		return false;
+	notice_changes();
+	if (likely(last_invalidation == invalidations &&
+			   last_collation == collation))
+		return last_answer;
+
+	/* A change while the catalog is read leads to another look next time. */
+	invalidation = invalidations;
+	last_invalidation = 0;
+	last_answer = get_collation_isdeterministic(collation);
+	last_collation = collation;
+	last_invalidation = invalidation;
+	return last_answer;
+}
+
+uint64
+sware_hash_methods(void)
+{
+	return methods_changed;
+}
 
 /* Is there a null among the key columns? */
 bool
@@ -81,7 +318,7 @@ hash_of_value(Relation index, int column, Datum value, bool *tells)
 		return sware_hash_bytes((const char *) DatumGetUUIDP(value)->data,
 								UUID_LEN);
 	if (comparison == SWARE_COMPARE_BYTES ||
-		(order->fn_oid == F_BTTEXTCMP && sware_is_deterministic(collation)))
+		(order->fn_oid == F_BTTEXTCMP && is_deterministic(collation)))
 		return hash_of_varlena(value);
 	function = sware_hash_function(index, column);
 	if (function != NULL)

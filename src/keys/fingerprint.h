@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * fingerprint.h
- *	  Fingerprints of the keys of an index.
+ *	  Hashes of values of an index's columns, and fingerprints of its keys.
  *
  * A fingerprint is a number that equal keys share, under the index's own
  * equality and collations.  Different keys share one as rarely as two random
@@ -10,11 +10,16 @@
  * key shares it, and keys that lie close together have fingerprints that do
  * (keyset.h makes use of that).
  *
+ * Of hash functions only the one that goes with the index's own equality, and
+ * the column's own collation, may be used: values that are equal there have the
+ * same hash.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef SWARE_FINGERPRINT_H
 #define SWARE_FINGERPRINT_H
 
+#include "fmgr.h"
 #include "utils/rel.h"
 
 /* The fingerprint of a key. */
@@ -34,5 +39,31 @@ extern SwareFingerprint sware_fingerprint(Relation index, const Datum *values,
 										  const bool *isnull);
 
 extern bool sware_has_null_key(Relation index, const bool *isnull);
+
+/*
+ * Return the function that hashes the values of a key column (from 0 on) to 64
+ * bits; NULL if there is none, or if entries of the index may not wait
+ * (trust.h): nbtree hashes no keys, so nobody's function is called for that.
+ * May read catalogs, so no lightweight lock may be held.
+ */
+extern FmgrInfo *sware_hash_function(Relation index, int column);
+
+/*
+ * A number that changes when a column gets another hash function than it had.
+ * Two hashes can be compared if this was the same after each of them was made.
+ */
+extern uint64 sware_hash_methods(void);
+
+/*
+ * Hash a value of a key column (from 0 on) that is not null.  May raise
+ * errors.
+ */
+static inline uint64
+sware_hash_value(Relation index, int column, FmgrInfo *function, Datum value)
+{
+	return DatumGetUInt64(FunctionCall2Coll(function,
+											index->rd_indcollation[column],
+											value, UInt64GetDatum(0)));
+}
 
 #endif							/* SWARE_FINGERPRINT_H */

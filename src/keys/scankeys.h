@@ -141,15 +141,6 @@ sware_scan_keys_are_one_key(const SwareScanKeys *keys)
 		keys->interval == NULL && keys->low.columnCount == columns;
 }
 
-/* Does an integer pass a condition on integers? */
-static inline bool
-sware_integer_passes(const SwareCondition *condition, Datum value)
-{
-	int64		number = sware_integer_value(condition->integers, value);
-
-	return number >= condition->least && number <= condition->most;
-}
-
 /*
  * Does an entry of a range satisfy all conditions?  Calls operators'
  * functions, so no lightweight lock may be held.
@@ -168,7 +159,10 @@ sware_scan_keys_satisfy(SwareScanKeys *keys, IndexTuple tuple)
 
 		if (sware_is_integer(condition->integers))
 		{
-			if (is_null || !sware_integer_passes(condition, value))
+			int64		number = sware_integer_value(condition->integers, value);
+
+			if (is_null || number < condition->least ||
+				number > condition->most)
 				return false;
 		}
 		else if (!sware_condition_passes(condition, value, is_null))

@@ -193,16 +193,6 @@ sware_find_element(const SwareElements *elements, Datum value, bool is_null,
 	return low;
 }
 
-/* Is a value of the index column, not null, equal to an element? */
-bool
-sware_elements_contain(const SwareElements *elements, Datum value)
-{
-	bool		equal;
-
-	(void) sware_find_element(elements, value, false, &equal);
-	return equal;
-}
-
 /*
  * Turn an inequality with an array into one with a single value: what is less
  * than any element is less than the largest one.  Changes the scan's own copy
@@ -342,7 +332,12 @@ sware_condition_passes(SwareCondition *condition, Datum value, bool is_null)
 	if (KEY_IS_NOT_NULL(key))
 		return true;
 	if (condition->elements)
-		return sware_elements_contain(condition->elements, value);
+	{
+		bool		equal;
+
+		(void) sware_find_element(condition->elements, value, false, &equal);
+		return equal;
+	}
 	return DatumGetBool(FunctionCall2Coll(&key->sk_func, key->sk_collation,
 										  value, key->sk_argument));
 }

@@ -43,7 +43,6 @@ extern void sware_get_elements(SwareScanKeys *keys, ScanKey key,
 							   SwareElements *elements);
 extern int	sware_find_element(const SwareElements *elements, Datum value,
 							   bool is_null, bool *equal);
-extern bool sware_elements_contain(const SwareElements *elements, Datum value);
 extern bool sware_reduce_to_extreme(SwareScanKeys *keys, ScanKey key);
 extern void sware_compare_as_integers(SwareScanKeys *keys,
 									  SwareCondition *condition);

@@ -89,7 +89,7 @@ extern SwareComparison sware_comparison_kind(const FmgrInfo *function,
 											 Oid collation);
 extern int	sware_compare_key(const SwareSearchKey *key, IndexTuple tuple);
 extern int	sware_compare_pivot(Relation index, IndexTuple pivot,
-								IndexTuple entry);
+								IndexTuple tuple);
 extern int	sware_compare_keys_by(const SwareSearchKey *prepared,
 								  IndexTuple a, IndexTuple b);
 extern int	sware_compare_columns(Relation index, IndexTuple a, IndexTuple b,

@@ -15,7 +15,7 @@
 
 #include "base/faultpoint.h"
 #include "keys/abbreviation.h"
-#include "keys/hashfunction.h"
+#include "keys/fingerprint.h"
 #include "keys/searchkey.h"
 #include "locks/predicatelocks.h"
 #include "keys/bloomfilter.h"

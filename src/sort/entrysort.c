@@ -26,7 +26,6 @@
 
 #include "base/memory.h"
 #include "keys/entry.h"
-#include "keys/entryform.h"
 #include "layout/tuple.h"
 #include "sort/entrysort.h"
 #include "sort/sorter.h"

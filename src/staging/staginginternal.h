@@ -11,7 +11,7 @@
 
 #include "lib/ilist.h"
 
-#include "keys/entryform.h"
+#include "keys/entry.h"
 #include "staging/entrychain.h"
 #include "staging/stagedruns.h"
 #include "staging/staging.h"

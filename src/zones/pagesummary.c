@@ -19,7 +19,6 @@
 
 #include "keys/abbreviation.h"
 #include "keys/fingerprint.h"
-#include "keys/hashfunction.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
 #include "shared/pageversions.h"

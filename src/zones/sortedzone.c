@@ -14,7 +14,7 @@
 #include "miscadmin.h"
 
 #include "keys/abbreviation.h"
-#include "keys/hashfunction.h"
+#include "keys/fingerprint.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
@@ -50,17 +50,18 @@ sware_bloom_hash(Relation index, Datum value, uint64 *hash)
 bool
 sware_sorted_zone_may_contain(const SwareSortedZone *zone, uint64 hash)
 {
+	SwareFilterHash filter_hash = sware_filter_hash((uint32) hash);
 	uint8		line[SWARE_FILTER_LINE_BYTES];
 	Size		start;
 
 	if (!sware_sorted_zone_has_filter(zone, hash))
 		return true;
 	start = zone->filterStart +
-		(Size) sware_filter_line((uint32) hash, zone->filterLines) *
+		(Size) sware_filter_line(filter_hash, zone->filterLines) *
 		sizeof(line);
 	if (!sware_pool_read(&zone->allocation, start, line, sizeof(line)) ||
 		!sware_pool_has_stamp(&zone->allocation, zone->stamp) ||
-		sware_filter_has(line, (uint32) hash, zone->filterProbes))
+		sware_filter_has(line, filter_hash, zone->filterProbes))
 		return true;
 	return false;
 }

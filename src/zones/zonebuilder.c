@@ -20,7 +20,7 @@
 
 #include "base/options.h"
 #include "keys/abbreviation.h"
-#include "keys/hashfunction.h"
+#include "keys/fingerprint.h"
 #include "keys/searchkey.h"
 #include "sort/sorter.h"
 #include "layout/page.h"
@@ -335,12 +335,13 @@ fill_filter(Relation index, IndexTuple *entries, SwareZoneImage *image)
 	{
 		bool		is_null;
 		Datum		value;
-		uint32		hash;
+		SwareFilterHash hash;
 
 		value = index_getattr(entries[i], 1, RelationGetDescr(index), &is_null);
 		if (is_null)
 			continue;
-		hash = (uint32) sware_hash_value(index, 0, function, value);
+		hash = sware_filter_hash((uint32) sware_hash_value(index, 0, function,
+														   value));
 		sware_filter_add(filter + (Size) sware_filter_line(hash,
 														   zone->filterLines) *
 						 SWARE_FILTER_LINE_BYTES,

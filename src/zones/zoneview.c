@@ -567,12 +567,11 @@ sware_zones_update_listing(Relation index, int pages)
 
 /* Where is the line of a zone's filter that tells of a hash?  NULL: nowhere. */
 static inline const uint8 *
-filter_line(const SwareSortedZone *zone, const SwareFilterQuestion *question,
+filter_line(const SwareSortedZone *zone, SwareFilterHash hash,
 			uint32 chunk_count)
 {
 	return sware_pool_peek(&zone->allocation, zone->filterStart +
-						   (Size) sware_filter_question_line(question,
-															 zone->filterLines) *
+						   (Size) sware_filter_line(hash, zone->filterLines) *
 						   SWARE_FILTER_LINE_BYTES, chunk_count);
 }
 
@@ -585,12 +584,11 @@ int
 sware_zone_view_ask_filters(const SwareZoneView *view, uint64 hash, int *zones,
 							int count, int *asked)
 {
-	SwareFilterQuestion question;
+	SwareFilterHash filter_hash = sware_filter_hash((uint32) hash);
 	uint32		chunk_count = sware_pool_chunk_count();
 	int			kept = 0;
 
 	*asked = 0;
-	sware_filter_question_set(&question, (uint32) hash);
 	for (int begin = 0; begin < count; begin += MAX_ASKED_TOGETHER)
 	{
 		int			part = Min(count - begin, MAX_ASKED_TOGETHER);
@@ -606,15 +604,14 @@ sware_zone_view_ask_filters(const SwareZoneView *view, uint64 hash, int *zones,
 			if (!sware_sorted_zone_has_filter(zone, hash))
 				continue;
 			++*asked;
-			lines[i] = filter_line(zone, &question, chunk_count);
+			lines[i] = filter_line(zone, filter_hash, chunk_count);
 			if (lines[i])
 				__builtin_prefetch(lines[i]);
 		}
 		for (int i = 0; i < part; i++)
 			may_have[i] = lines[i] == NULL ||
-				sware_filter_question_has(&question, lines[i],
-										  view->sorted[zones[begin + i]]
-										  .filterProbes);
+				sware_filter_has(lines[i], filter_hash,
+								 view->sorted[zones[begin + i]].filterProbes);
 		pg_read_barrier();
 		is_certain = view->zones != NULL && sware_zones_are_same(view);
 		for (int i = 0; i < part; i++)
