@@ -153,6 +153,7 @@ CREATE FUNCTION @extschema@.sware_stats(IN index regclass,
     OUT leaf_moves bigint,
     OUT bloom_probes bigint,
     OUT bloom_false_positives bigint,
+    OUT table_prefetches bigint,
     OUT inserter_pieces bigint,
     OUT reader_pieces bigint,
     OUT vacuum_pieces bigint,
@@ -192,7 +193,8 @@ CREATE FUNCTION @extschema@.sware_scan_counters(
     OUT buffer_pages bigint,
     OUT buffer_zones bigint,
     OUT tree_entries bigint,
-    OUT tree_leaves bigint)
+    OUT tree_leaves bigint,
+    OUT table_prefetches bigint)
 AS 'MODULE_PATHNAME'
 LANGUAGE C PARALLEL RESTRICTED;
 

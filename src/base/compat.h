@@ -21,6 +21,7 @@
 #include "commands/vacuum.h"
 #include "nodes/parsenodes.h"
 #include "storage/bufmgr.h"
+#include "storage/fd.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "utils/pg_locale.h"
@@ -387,6 +388,18 @@ sware_set_version_properties(IndexAmRoutine *routine,
 #else
 #define sware_end_inserts(index, index_info) \
 	((void) (index), (void) (index_info))
+#endif
+
+/*
+ * Can the kernel be asked to read a page?  Not if its cache is passed by, as 16
+ * and later can do (debug_io_direct).
+ */
+#if !defined(USE_PREFETCH)
+#define sware_kernel_can_be_asked() false
+#elif PG_VERSION_NUM >= 160000
+#define sware_kernel_can_be_asked() ((io_direct_flags & IO_DIRECT_DATA) == 0)
+#else
+#define sware_kernel_can_be_asked() true
 #endif
 
 /* Before 19, the content lock of a page is a lightweight lock. */

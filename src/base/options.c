@@ -69,6 +69,7 @@ int			sware_shared_memory = 0;
 int			sware_record_cache = 0;
 int			sware_log_min_flush_duration = -1;
 bool		sware_enable_buffer = true;
+bool		sware_prefetch = true;
 bool		sware_use_for_keys = false;
 
 /* is the library one that all sessions have? */
@@ -161,6 +162,11 @@ sware_define_settings(void)
 	DefineCustomBoolVariable("sware.enable_buffer",
 							 "Lets entries of this session wait in staging and in buffers.",
 							 NULL, &sware_enable_buffer, true,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("sware.prefetch",
+							 "Lets index scans ask for pages of the table before they are read.",
+							 "They ask for effective_io_concurrency pages at most.",
+							 &sware_prefetch, true,
 							 PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable(
 							"sware.log_min_flush_duration",

@@ -18,6 +18,7 @@ extern int	sware_record_cache; /* shared memory for records of keys; 0: none */
 extern int	sware_log_min_flush_duration;	/* in ms; -1: log nothing */
 extern bool sware_enable_buffer;	/* may entries wait in staging and
 									 * buffers? */
+extern bool sware_prefetch;		/* do scans ask for pages of the table? */
 extern bool sware_use_for_keys; /* do new keys get sware indexes? */
 
 /* the parsed options of an index, which are a varlena in the relation cache */

@@ -402,6 +402,9 @@ return_item(SwareScan *scan, bool forward)
 	IndexScanDesc descriptor = scan->scan;
 	SwareTreeCursor *tree = &scan->tree;
 
+	if (unlikely(--scan->ahead.leaf.patience == 0))
+		sware_ask_for_leaf_rows(&scan->ahead, descriptor, &tree->position,
+								forward);
 	if (descriptor->xs_want_itup && !BufferIsValid(tree->position.buffer) &&
 		!sware_item_is_visible(&scan->visibility, tree, forward))
 		return false;
@@ -442,6 +445,9 @@ return_head(SwareScan *scan, const SwareBufferedEntry *head)
 {
 	IndexTuple	entry = head->item.entry;
 
+	if (unlikely(--scan->ahead.batch.patience == 0))
+		sware_ask_for_batch_rows(&scan->ahead, scan->scan,
+								 &scan->buffer.batch);
 	if (!IsMVCCSnapshot(scan->scan->xs_snapshot))
 	{
 		if (!pin_buffer_page(scan, head))
@@ -559,8 +565,7 @@ note_dead(SwareScan *scan)
 	SwareBufferBatch *batch = &scan->buffer.batch;
 	bool		is_merge = scan->mode == SWARE_SCAN_MERGE;
 
-	if (scan->mode == SWARE_SCAN_UNDECIDED ||
-		(is_merge ? scan->state : scan->tree.state) != SWARE_CURSOR_ON_ITEM)
+	if (scan->mode == SWARE_SCAN_UNDECIDED || sware_scan_is_at_end(scan))
 		return;
 	if (!is_merge || scan->lastIsInLeaf)
 		sware_tree_cursor_note_dead(&scan->tree);

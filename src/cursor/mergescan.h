@@ -30,6 +30,7 @@
 #include "access/sdir.h"
 
 #include "cursor/buffercursor.h"
+#include "cursor/tableahead.h"
 #include "cursor/visibility.h"
 #include "records/recordcache.h"
 #include "tree/treescan.h"
@@ -63,6 +64,7 @@ typedef struct SwareScan
 	bool		seesLaterRows;	/* may its snapshot see rows that this backend
 								 * is going to insert? (stagedsource.h) */
 	SwareVisibility visibility; /* of the rows that the scan looks at */
+	SwareTableAhead ahead;		/* the pages of rows that come next */
 
 	/* The rest is for merging. */
 	SwareCursorState state;
@@ -141,6 +143,15 @@ sware_scan_is_for_planner(IndexScanDesc scan)
 {
 	return scan->xs_snapshot != NULL &&
 		scan->xs_snapshot->snapshot_type == SNAPSHOT_NON_VACUUMABLE;
+}
+
+/* Has a scan begun, and gone beyond its last entry, or its first one? */
+static inline bool
+sware_scan_is_at_end(const SwareScan *scan)
+{
+	return scan->mode != SWARE_SCAN_UNDECIDED &&
+		(scan->mode == SWARE_SCAN_MERGE ? scan->state :
+		 scan->tree.state) != SWARE_CURSOR_ON_ITEM;
 }
 
 extern void sware_merge_relieve_buffer(SwareScan *scan);

@@ -27,7 +27,7 @@
 PG_FUNCTION_INFO_V1(sware_scan_counters);
 
 /* what is shown, in this order */
-#define COUNTERS	6
+#define COUNTERS	7
 
 static void
 list_counters(const SwareScanReads *reads, int64 *counters)
@@ -38,6 +38,7 @@ list_counters(const SwareScanReads *reads, int64 *counters)
 	counters[3] = reads->buffer.zones;
 	counters[4] = reads->treeEntries;
 	counters[5] = reads->leaves;
+	counters[6] = reads->tablePrefetches;
 }
 
 /*
@@ -104,7 +105,8 @@ show_reads(IndexScanDesc descriptor, ExplainState *explain)
 {
 	static const char *const labels[COUNTERS] = {
 		"Sware Staging Entries", "Sware Buffer Entries", "Sware Buffer Pages",
-		"Sware Buffer Zones", "Sware Tree Entries", "Sware Tree Leaves"
+		"Sware Buffer Zones", "Sware Tree Entries", "Sware Tree Leaves",
+		"Sware Table Prefetches"
 	};
 	SwareScanReads reads = {0};
 	int64		counters[COUNTERS];
@@ -119,10 +121,11 @@ show_reads(IndexScanDesc descriptor, ExplainState *explain)
 	}
 	ExplainIndentText(explain);
 	appendStringInfo(explain->str,
-					 "Sware: staging entries=%lld, buffer entries=%lld pages=%lld zones=%lld, tree entries=%lld leaves=%lld\n",
+					 "Sware: staging entries=%lld, buffer entries=%lld pages=%lld zones=%lld, tree entries=%lld leaves=%lld, table prefetches=%lld\n",
 					 (long long) counters[0], (long long) counters[1],
 					 (long long) counters[2], (long long) counters[3],
-					 (long long) counters[4], (long long) counters[5]);
+					 (long long) counters[4], (long long) counters[5],
+					 (long long) counters[6]);
 }
 
 static void

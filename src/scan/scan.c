@@ -62,6 +62,7 @@ sware_rescan(IndexScanDesc descriptor, ScanKey keys, int key_count,
 	scan->record.isAsked = scan->record.mayInstall = false;
 	scan->record.count = 0;
 	scan->record.marked = -1;
+	sware_table_ahead_restart(&scan->ahead, sware_scan_is_at_end(scan));
 	if (keys && descriptor->numberOfKeys > 0)
 		memmove(descriptor->keyData, keys,
 				descriptor->numberOfKeys * sizeof(ScanKeyData));
@@ -269,6 +270,7 @@ sware_add_scan_reads(SwareScanReads *sum, const SwareScan *scan)
 {
 	sum->leaves += scan->tree.leavesRead;
 	sum->treeEntries += scan->tree.entriesRead;
+	sum->tablePrefetches += scan->ahead.asked;
 	if (!scan->usesBuffer)
 		return;
 	sum->buffer.stagedEntries += scan->buffer.reads.stagedEntries;

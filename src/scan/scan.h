@@ -37,6 +37,7 @@ typedef struct SwareScanReads
 	SwareBufferReads buffer;
 	int64		treeEntries;
 	int64		leaves;
+	int64		tablePrefetches;	/* pages of tables that were asked for */
 } SwareScanReads;
 
 /* Add what a scan has read to a sum. */

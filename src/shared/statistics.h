@@ -64,6 +64,8 @@ typedef enum SwareCounter
 	SWARE_STAT_BLOOM_PROBES,	/* sorted zones whose filter was asked */
 	SWARE_STAT_BLOOM_FALSE_POSITIVES,	/* of these: it said yes, but the key
 										 * was not there */
+	SWARE_STAT_TABLE_PREFETCHES,	/* pages of the table that scans asked for
+									 * ahead */
 	SWARE_STAT_INSERTER_PIECES, /* pieces of work (work.h), by who did them,
 								 * in the order of SwareWorker */
 	SWARE_STAT_READER_PIECES,

@@ -54,7 +54,7 @@ $query;
 SELECT sware_scan_counters();
 ROLLBACK;
 SQL
-	return map { $counters[1][$_] - $counters[0][$_] } 0 .. 5;
+	return map { $counters[1][$_] - $counters[0][$_] } 0 .. 6;
 }
 
 # EXPLAIN shows these numbers.
@@ -67,7 +67,7 @@ sub is_explained
 		my $explained = $node->safe_psql('postgres',
 			"BEGIN; @{[ $before // '' ]} EXPLAIN ($plan, SWARE) $query; ROLLBACK");
 		my $line = sprintf 'Sware: staging entries=%s, buffer entries=%s pages=%s zones=%s, '
-		  . 'tree entries=%s leaves=%s', @reads;
+		  . 'tree entries=%s leaves=%s, table prefetches=%s', @reads;
 		is(join("\n", $explained =~ /^ *(Sware: .*)$/mg), $line, "$name is explained") || diag($explained);
 	}
 	return;
@@ -77,6 +77,7 @@ my @reads = reads_of($rows, $ordered_scan);
 is("@reads[0, 1, 4]", '0 200 1000', 'a scan reads the buffer and the tree');
 ok($reads[2] > 0 && $reads[3] == 0, 'pages of the buffer');
 ok($reads[5] > 1, 'and leaves');
+is($reads[6], 0, 'pages of the table that are in shared buffers are not asked for');
 is_explained($rows, $ordered_scan, 'a scan', @reads);
 
 my $stage = "$ordered_scan INSERT INTO t SELECT n, n FROM generate_series(1, 10) n;";

@@ -1,0 +1,116 @@
+/*-------------------------------------------------------------------------
+ *
+ * tableahead.h
+ *	  Asks the kernel for pages of the table before the executor reads them.
+ *
+ * An index scan reads the table one page at a time, and neighbours in the order
+ * of the index may be anywhere in the table.  The scan has the TIDs of the rows
+ * that come next: those of the leaf or of the batch that it has copied.  So
+ * their pages can be asked for while earlier ones are being read.
+ *
+ * Most scans end after a few rows, or find all pages in shared buffers, and
+ * must not pay for what does not help them.  So a scan asks for nothing before
+ * its twelfth row, and only if this session has read pages since the last look
+ * at that.  Until then, a row costs the decrement of a number.  A scan that
+ * asks does so for 1, 2, 4 ... pages ahead, up to effective_io_concurrency of
+ * the table's tablespace, and for fewer and fewer where it finds them in shared
+ * buffers, down to none.  In an index-only scan it leaves out the rows of
+ * all-visible pages.  Nothing is asked for beyond the end of the leaf or the
+ * batch; where a scan merges the two, either has its own distance to go.
+ *
+ * A scan that is restarted, the inner side of a nested loop, goes on with what
+ * it has reached if it had been read to its end; if not, its rows may not be
+ * wanted, and it begins anew.
+ *
+ * What is asked for is a hint, and nothing stays pinned.  But a page must be
+ * one that the table has: the server raises an error for one beyond the last
+ * segment of the file.  As long as the scan has the table open, its lock keeps
+ * the table from getting shorter.  An entry of a damaged index may have any
+ * TID, so block numbers are compared with the length of the table.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_TABLEAHEAD_H
+#define SWARE_TABLEAHEAD_H
+
+#include "access/relscan.h"
+#include "executor/instrument.h"
+#include "storage/block.h"
+
+#include "cursor/bufferbatch.h"
+#include "tree/treescan.h"
+
+/* A scan has returned its first rows with this one. */
+#define SWARE_FIRST_ROWS	12
+
+/*
+ * A scan that asks for nothing looks after this number of rows whether pages
+ * are being read, and then after twice as many each time, up to a limit.
+ */
+#define SWARE_AHEAD_REST	16
+
+/* blocks that are remembered as asked for */
+#define SWARE_ASKED_BLOCKS	16
+
+/* how far a scan has asked for the rows of its leaf, or of its batch */
+typedef struct SwareRowsAsked
+{
+	uint32		patience;		/* with this row from here on, the next ones
+								 * are asked for; 0: never */
+	int			last;			/* the row with which this was done last */
+	int			end;			/* rows before this one have been asked for */
+	int			pages;			/* so many pages of them were ahead then */
+} SwareRowsAsked;
+
+typedef struct SwareTableAhead
+{
+	SwareRowsAsked leaf;
+	SwareRowsAsked batch;
+	int			distance;		/* so many pages are asked for ahead; 0: none */
+	int			limit;			/* to which the distance grows */
+	int			rest;			/* how many rows pass before the next look, if
+								 * the distance is 0 */
+	int64		blocksRead;		/* how many blocks this session had read at
+								 * the last look */
+	int64		asked;			/* how many pages the scan has asked for */
+	BlockNumber tableBlocks;	/* the length of the table, at least */
+	BlockNumber recent[SWARE_ASKED_BLOCKS]; /* by the last bits of the number */
+} SwareTableAhead;
+
+/* How many blocks has this session read? */
+static inline int64
+sware_blocks_read(void)
+{
+	return pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
+}
+
+/*
+ * Prepare for the first rows of a scan, or of one that is restarted:
+ * `read_to_end` says that it has returned all its rows before.
+ */
+static inline void
+sware_table_ahead_restart(SwareTableAhead *ahead, bool read_to_end)
+{
+	if (!read_to_end)
+	{
+		ahead->leaf.patience = ahead->batch.patience = SWARE_FIRST_ROWS;
+		ahead->distance = 0;
+		ahead->rest = SWARE_AHEAD_REST;
+		ahead->blocksRead = sware_blocks_read();
+	}
+	else if (ahead->distance > 0)
+		ahead->leaf.patience = ahead->batch.patience = 1;
+}
+
+/*
+ * The scan is about to return the row that it is on, of the leaf or of the
+ * batch, with which `patience` has come to 0.  Asks for pages of the rows that
+ * follow, if that may help, and sets it anew.  The caller holds no content
+ * lock.  Pins a page of the visibility map for a moment only.
+ */
+extern void sware_ask_for_leaf_rows(SwareTableAhead *ahead, IndexScanDesc scan,
+									const SwarePosition *position, bool forward);
+extern void sware_ask_for_batch_rows(SwareTableAhead *ahead, IndexScanDesc scan,
+									 const SwareBufferBatch *batch);
+
+#endif							/* SWARE_TABLEAHEAD_H */
