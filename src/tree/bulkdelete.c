@@ -29,6 +29,7 @@
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
+#include "pages/bufferpages.h"
 #include "pages/cache.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
@@ -87,17 +88,6 @@ vacuum_leaf(VacuumState *state, Buffer buffer)
 		sware_wal_remove_tids(index, buffer, gone, gone_count);
 }
 
-/* Return the link to the leftmost leaf. */
-static SwareLink
-leftmost_leaf(Relation index)
-{
-	Buffer		buffer = sware_descend_to_edge(index, 0, false);
-	SwareLink	link = sware_page_link(buffer);
-
-	sware_release_buffer(buffer);
-	return link;
-}
-
 /*
  * The logical pass.  Removes the entries that the callback says are dead,
  * deletes pages that are empty, and adds the numbers of these to `stats`.
@@ -107,7 +97,8 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 					   IndexBulkDeleteCallback callback, void *callback_state)
 {
 	Relation	index = info->index;
-	SwareLink	link = leftmost_leaf(index);
+	Buffer		buffer = sware_descend_to_edge(index, 0, false);
+	SwareLink	link = sware_page_link(buffer);
 	VacuumState state = {info, stats, callback, callback_state, NULL};
 	MemoryContext caller = CurrentMemoryContext;
 	SwareReadahead ahead;
@@ -115,6 +106,7 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	int64		blocks = RelationGetNumberOfBlocks(index);
 	int64		visited = 0;
 
+	sware_release_buffer(buffer);
 	sware_readahead_init(&ahead, index, caller);
 	sware_readahead_of_all(&ahead);
 	(void) sware_enter_context("sware vacuum");
@@ -125,7 +117,6 @@ sware_tree_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 
 	while (sware_link_is_valid(link))
 	{
-		Buffer		buffer;
 		Page		page;
 		SwareLink	current = link;
 		bool		is_empty;
@@ -216,13 +207,9 @@ add_level(Relation index, int level, SwareBlockSet *set)
 static void
 add_linked_pages(Relation index, SwareBlockSet *set)
 {
-	SwareLink	root;
-	int			height;
-
 	sware_cache_refresh_root(index);
-	root = sware_get_root(index, &height);
-	sware_block_set_add(set, root.block);
-	for (int level = height; level > 0; level--)
+	sware_block_set_add(set, sware_cache(index)->root.block);
+	for (int level = sware_cache(index)->level; level > 0; level--)
 		add_level(index, level, set);
 }
 
@@ -248,26 +235,6 @@ is_linked_by_left_sibling(Relation index, BlockNumber block, Page copy)
 }
 
 /*
- * Set a place in the range of a leaf, which is not locked: that of an entry, or
- * the one just below its high key.  Returns false if it has neither.
- */
-static bool
-place_on_leaf(Relation index, Page copy, SwareSearchKey *place)
-{
-	if (sware_page_data_count(copy) > 0)
-		sware_search_key_from_entry(place, index,
-									sware_page_tuple(copy, SWARE_FIRST_DATA));
-	else if (sware_page_has_high_key(copy))
-	{
-		sware_search_key_from_pivot(place, index, sware_page_high_key(copy));
-		place->below = true;
-	}
-	else
-		return false;
-	return true;
-}
-
-/*
  * Does no page link to a leaf?  `copy` is its content, taken earlier.  True
  * if a search for a place in its range leads to another page, although the
  * leaf has not changed.  The caller holds no content locks.
@@ -279,8 +246,18 @@ is_unreachable(Relation index, BlockNumber block, Page copy)
 	Buffer		buffer;
 	bool		is_unchanged;
 
-	if (is_linked_by_left_sibling(index, block, copy) ||
-		!place_on_leaf(index, copy, &place))
+	if (is_linked_by_left_sibling(index, block, copy))
+		return false;
+	if (sware_page_data_count(copy) > 0)
+		sware_search_key_from_entry(&place, index,
+									sware_page_tuple(copy, SWARE_FIRST_DATA));
+	else if (sware_page_has_high_key(copy))
+	{
+		/* the place just below it */
+		sware_search_key_from_pivot(&place, index, sware_page_high_key(copy));
+		place.below = true;
+	}
+	else
 		return false;
 
 	buffer = sware_descend(&place, 0, BUFFER_LOCK_SHARE, NULL);
@@ -323,7 +300,6 @@ reclaim_leaf(Relation index, BlockNumber block, Page copy)
 	return is_leaked;
 }
 
-/* Remember a sorted page of the buffer. */
 static void
 note_sorted_page(SwareMetPages *pages, SwareLink link)
 {
@@ -341,62 +317,42 @@ static bool
 examine_block(VacuumState *state, BlockNumber block)
 {
 	Relation	index = state->info->index;
-	Buffer		buffer;
-	Page		page;
+	Buffer		buffer = ReadBufferExtended(index, MAIN_FORKNUM, block,
+											RBM_NORMAL, state->info->strategy);
 	PGAlignedBlock copy;
-	bool		is_suspicious;
-	bool		is_sorted_page;
-	bool		was_emptied;
+	Page		page = copy.data;
+	SwarePageOpaque opaque;
 	SwareLink	link;
-	int			level;
+	int			deleted = 0;
 
-	buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_NORMAL,
-								state->info->strategy);
 	sware_lock_buffer(buffer, BUFFER_LOCK_SHARE);
-	page = BufferGetPage(buffer);
+	memcpy(page, BufferGetPage(buffer), BLCKSZ);
+	sware_release_buffer(buffer);
 	if (PageIsNew(page))
-	{
-		sware_release_buffer(buffer);
 		return true;
-	}
 	sware_check_page(index, block, page);
 	if (!sware_page_is_live(page))
 	{
 		state->stats->pages_deleted++;
-		sware_release_buffer(buffer);
 		return true;
 	}
-	link = sware_page_link(buffer);
-	level = SwarePageGetOpaque(page)->level;
-	is_suspicious = SwarePageGetOpaque(page)->kind == SWARE_KIND_LEAF;
-	is_sorted_page = SwarePageGetOpaque(page)->kind == SWARE_KIND_BUFFER &&
-		(SwarePageGetOpaque(page)->flags & SWARE_SORTED) != 0;
-	was_emptied = SwarePageGetOpaque(page)->kind == SWARE_KIND_INTERNAL &&
-		sware_page_data_count(page) == 0;
-	if (is_suspicious)
-		memcpy(copy.data, page, BLCKSZ);
-	sware_release_buffer(buffer);
 
-	/*
-	 * an empty page that could not be deleted when it became empty, or that
-	 * was left by a crash
-	 */
-	if (was_emptied)
-	{
-		int			deleted = sware_delete_page(index, link, level);
-
-		state->stats->pages_newly_deleted += deleted;
-		state->stats->pages_deleted += deleted > 0 ? 1 : 0;
-		return deleted > 0;
-	}
-
-	if (is_sorted_page)
+	opaque = SwarePageGetOpaque(page);
+	link.block = block;
+	link.incarnation = opaque->incarnation;
+	if (opaque->kind == SWARE_KIND_LEAF)
+		deleted = reclaim_leaf(index, block, page) ? 1 : 0;
+	else if (opaque->kind == SWARE_KIND_BUFFER &&
+			 sware_buffer_page_is_sorted(page))
 		note_sorted_page(state->sortedPages, link);
-	if (!is_suspicious || !reclaim_leaf(index, block, copy.data))
-		return false;
-	state->stats->pages_deleted++;
-	state->stats->pages_newly_deleted++;
-	return true;
+	/* it could not be deleted when it became empty, or a crash left it */
+	else if (opaque->kind == SWARE_KIND_INTERNAL &&
+			 sware_page_data_count(page) == 0)
+		deleted = sware_delete_page(index, link, opaque->level);
+
+	state->stats->pages_newly_deleted += deleted;
+	state->stats->pages_deleted += deleted > 0 ? 1 : 0;
+	return deleted > 0;
 }
 
 /*
@@ -405,12 +361,11 @@ examine_block(VacuumState *state, BlockNumber block)
  * interrupted bulk append or move left unlinked.  Of the pages that the tree
  * leads to, only the internal ones are read.
  *
- * The pass is made when there were no dead rows, too, since loads can leave
- * such pages.  Then it passes over pages that are in the map already, which may
- * be most of the file, except after the start of the server: changes of the map
- * are not logged, so after a crash it may list pages that are not free.  Pages
- * that are being allocated may get into the map: allocations look at each page,
- * and do not trust the map.
+ * If there were no dead rows, it passes over pages that are in the map already,
+ * which may be most of the file, except after the start of the server: changes
+ * of the map are not logged, so after a crash it may list pages that are not
+ * free.  Pages that are being allocated may get into the map: allocations look
+ * at each page, and do not trust the map.
  *
  * Sets *sorted_pages to the sorted pages of the buffer, so that the caller can
  * find out whether a crash has left some that no slot lists.  Adds free pages

@@ -9,30 +9,24 @@
  *
  * The leaves below a page of level 1 are a group, or those below several such
  * pages, if each has few.  It is scattered if its leaves lie in many pieces,
- * each of adjacent blocks in the order of keys.  Each leaf of a scattered group
- * gets a target: one of the blocks that such leaves have, or of the free ones.
- * Those in long stretches of adjacent blocks are taken, from the file's
- * beginning on.  The first of them is the target of the leaf with the lowest
- * keys, and so on.  So the file does not grow.
+ * each of adjacent blocks in the order of keys.  Each leaf of a scattered
+ * group gets a target: one of the blocks that such leaves have, or of the free
+ * ones, in long stretches of adjacent blocks, from the file's beginning on.
+ * The first of them is the target of the leaf with the lowest keys, and so
+ * on.  So the file does not grow.  As long as the same groups are scattered,
+ * the targets are the same, so that a VACUUM goes on where another one was
+ * cancelled.
  *
  * Where a target is free, its leaf moves there, then the leaf whose target is
  * the block that became free, and so on.  The other leaves lie on each other's
- * targets, in circles: one of each moves to a spare page first.  All others
- * move once, unless a target was taken meanwhile.
- *
- * A VACUUM that is cancelled has not worked in vain.  As long as the same
- * groups are scattered, the next one chooses among the same blocks, so leaves
- * that have reached their targets stay there.  A group that is in order by then
- * keeps its blocks, and what remains may be too little to be worth moving.
+ * targets, in circles: one of each moves to a spare page first.
  *
  * All leaves must be known at the same time: those of a part of the index have
- * few adjacent blocks.  If maintenance_work_mem has no room for them, they stay
- * where they are.
- *
- * What was found out about leaves and free pages may be out of date when they
- * are used: sware_move_leaf looks at both again.  A leaf that cannot be moved
- * stays where it is until the next VACUUM.  So does the leaf whose target that
- * is; it is on the spare page then if it was the first of a circle to move.
+ * few adjacent blocks.  What was found out about them and about free pages may
+ * be out of date when it is used: sware_move_leaf looks at both again.  A leaf
+ * that cannot be moved stays where it is until the next VACUUM.  So does the
+ * leaf whose target that is; it is on the spare page then if it was the first
+ * of a circle to move.
  *
  *-------------------------------------------------------------------------
  */
@@ -45,6 +39,7 @@
 #include "utils/spccache.h"
 
 #include "base/compat.h"
+#include "base/memory.h"
 #include "layout/page.h"
 #include "pages/pageaccess.h"
 #include "pages/pageitem.h"
@@ -102,25 +97,6 @@ memory_limit(void)
 		autovacuum_work_mem : maintenance_work_mem;
 }
 
-/*
- * Which configuration parameter says that?  A parallel worker of autovacuum has
- * its part of autovacuum_work_mem as maintenance_work_mem.
- */
-static const char *
-memory_parameter(const IndexVacuumInfo *info)
-{
-	return sware_is_for_autovacuum(info) && autovacuum_work_mem != -1 ?
-		"autovacuum_work_mem" : "maintenance_work_mem";
-}
-
-/* Does a block begin a piece, behind that of the leaf before? */
-static inline bool
-begins_piece(BlockNumber before, BlockNumber block)
-{
-	return before + 1 != block;
-}
-
-/* Begin a group behind a leaf. */
 static void
 begin_group(LeafOrder *order, BlockNumber before)
 {
@@ -145,7 +121,8 @@ add_to_group(LeafOrder *order, Buffer buffer)
 												  BufferGetBlockNumber(buffer),
 												  page, offset);
 
-		group->pieces += begins_piece(group->last, leaf.block);
+		/* a piece begins where a block does not follow the one before */
+		group->pieces += group->last + 1 != leaf.block;
 		group->last = leaf.block;
 		group->leaves[group->count++] = leaf;
 	}
@@ -254,11 +231,13 @@ choose_targets(LeafOrder *order)
 			 block < end && count < order->count; block++)
 			order->targets[count++] = block;
 	}
-	sware_block_set_free(candidates);
 	return pieces <= order->pieces / WORTHWHILE_GAIN;
 }
 
-/* Return the number of the leaf whose target is a block; -1: none. */
+/*
+ * Return the number of the leaf whose target is a block; -1: none.  It follows
+ * the leaf that lies there, when that moves away.
+ */
 static int64
 leaf_for(const LeafOrder *order, BlockNumber block)
 {
@@ -292,16 +271,6 @@ move(LeafOrder *order, int64 leaf, BlockNumber to, BlockNumber *left)
 	return is_moved;
 }
 
-/*
- * Return the leaf that follows another one when that moves out of its block;
- * -1: none does.
- */
-static int64
-follower(const LeafOrder *order, int64 leaf)
-{
-	return leaf_for(order, order->leaves[leaf].block);
-}
-
 /* Ask the kernel for a leaf that will be moved, and for its siblings. */
 static void
 ask_for(const LeafOrder *order, int64 leaf)
@@ -330,7 +299,7 @@ fill(LeafOrder *order, BlockNumber free_block)
 		for (; ahead >= 0 && asked - moved < order->distance; asked++)
 		{
 			ask_for(order, ahead);
-			ahead = follower(order, ahead);
+			ahead = leaf_for(order, order->leaves[ahead].block);
 		}
 		if (!move(order, leaf, free_block, &free_block))
 			break;
@@ -357,7 +326,7 @@ begins_circle(const LeafOrder *order, int64 leaf, SwareBlockSet *seen)
 	while (next >= 0 && !sware_block_set_has(seen, next))
 	{
 		sware_block_set_add(seen, next);
-		next = follower(order, next);
+		next = leaf_for(order, order->leaves[next].block);
 	}
 	return next == leaf;
 }
@@ -394,7 +363,6 @@ move_leaves(LeafOrder *order)
 		else if (begins_circle(order, i, seen))
 			open_circle(order, i);
 	}
-	sware_block_set_free(seen);
 }
 
 /* Find the leaves of scattered groups, by the pages of level 1. */
@@ -440,6 +408,7 @@ sware_tree_order_leaves(const IndexVacuumInfo *info,
 	Relation	index = info->index;
 	LeafOrder	order = {.index = index,.freePages = free_pages};
 	int64		kilobytes = memory_limit();
+	MemoryContext caller;
 
 	if (!sware_tree_has_downlinks(index))
 		return;
@@ -449,6 +418,7 @@ sware_tree_order_leaves(const IndexVacuumInfo *info,
 	/* there will not be more than twice as many, by splits meanwhile */
 	order.limit = Min(kilobytes * 1024 / BYTES_PER_LEAF,
 					  2 * (int64) RelationGetNumberOfBlocks(index));
+	caller = sware_enter_context("sware leaf order");
 	order.moveContext = AllocSetContextCreate(CurrentMemoryContext,
 											  "sware moves of leaves",
 											  ALLOCSET_DEFAULT_SIZES);
@@ -464,11 +434,9 @@ sware_tree_order_leaves(const IndexVacuumInfo *info,
 						RelationGetRelationName(index)),
 				 errdetail("%lld kB are needed.",
 						   (long long) (order.count * BYTES_PER_LEAF / 1024 + 1)),
-				 errhint("Consider increasing \"%s\".", memory_parameter(info))));
+				 errhint("Consider increasing \"maintenance_work_mem\" (for autovacuum, \"autovacuum_work_mem\").")));
 	else if (order.count > 0 && choose_targets(&order))
 		move_leaves(&order);
 
-	MemoryContextDelete(order.moveContext);
-	pfree(order.leaves);
-	pfree(order.targets);
+	sware_leave_context(caller);
 }

@@ -19,18 +19,14 @@
  *
  * A leaf that moves is written to its new page first; no page links to that
  * yet.  Then one record changes all links to it, of both siblings and of the
- * parent, and deletes the old page.  So readers meet a deleted page, as they do
- * when VACUUM has deleted an empty one: they search again from the root.  The
- * locks on all these pages are held from before the copy to after that record.
- *
- * A crash or an error between the two records leaves the copy unlinked, as one
- * between the records of a bulk append does, and VACUUM's physical pass deletes
- * it.
+ * parent, and deletes the old page; all these pages are locked from before the
+ * copy to after that record.  VACUUM's physical pass deletes a copy that a
+ * crash or an error between the two records leaves.
  *
  * An index-only scan keeps a pin on the leaf whose entries it is returning, so
  * that VACUUM, which takes a cleanup lock on each leaf, does not release their
- * TIDs.  If that leaf moved away, VACUUM would not wait for the pin any more.
- * So a leaf moves only under a cleanup lock.
+ * TIDs.  So a leaf moves only under a cleanup lock: VACUUM would not wait for
+ * the pin on the page that it has left.
  *
  *-------------------------------------------------------------------------
  */
@@ -131,12 +127,15 @@ check_right_link(Relation index, const Neighbors *neighbors,
 }
 
 /*
- * Lock the page and its siblings, from left to right.  Returns false, with
- * nothing pinned, if it cannot be taken out of the tree now.
+ * Pin and exclusively lock the page that a link means, on a level, and all
+ * pages that link to it, siblings from left to right.  Returns false, with
+ * nothing pinned, if the page is not that one any more, is the rightmost of its
+ * level, has an incomplete split, or, with `if_empty`, has items.
+ * No other backend takes pages out of the tree meanwhile.
  */
 static bool
-lock_siblings(Relation index, SwareLink link, int level, bool if_empty,
-			  Neighbors *neighbors)
+lock_neighbors(Relation index, SwareLink link, int level, bool if_empty,
+			   Neighbors *neighbors)
 {
 	Buffer		buffer =
 		sware_read_linked(index, link, level, BUFFER_LOCK_SHARE);
@@ -181,22 +180,6 @@ lock_siblings(Relation index, SwareLink link, int level, bool if_empty,
 
 	check_right_link(index, neighbors, opaque->right.block);
 	neighbors->right = sware_lock_right_sibling(index, neighbors->page);
-	return true;
-}
-
-/*
- * Pin and exclusively lock the page that a link means, on a level, and all
- * pages that link to it.  Returns false, with nothing pinned, if the page is
- * not that one any more, is the rightmost of its level, has an incomplete
- * split, or, with `if_empty`, has items.
- * No other backend takes pages out of the tree meanwhile.
- */
-static bool
-lock_neighbors(Relation index, SwareLink link, int level, bool if_empty,
-			   Neighbors *neighbors)
-{
-	if (!lock_siblings(index, link, level, if_empty, neighbors))
-		return false;
 	neighbors->parent =
 		sware_find_parent(index, neighbors->page, NULL, &neighbors->offset);
 	return true;
@@ -242,25 +225,29 @@ remove_downlink(Relation index, Page parent, OffsetNumber offset,
 }
 
 /*
- * Unlink a page, and return whether that was possible.  It and its neighbors
- * are locked.
+ * Delete a locked page, and let all links to it lead to *copy instead; if that
+ * is NULL, to its siblings.  Returns false, and changes nothing, if the parent
+ * does not allow it.
  */
 static bool
-unlink_page(Relation index, Neighbors *neighbors)
+take_out(Relation index, const Neighbors *neighbors, const SwareLink *copy)
 {
-	SwareLink	left_link =
-		SwarePageGetOpaque(BufferGetPage(neighbors->page))->left;
-	SwareLink	right_link = sware_page_link(neighbors->right);
+	SwareLink	left = SwarePageGetOpaque(BufferGetPage(neighbors->page))->left;
+	SwareLink	right = sware_page_link(neighbors->right);
+	OffsetNumber offset = neighbors->offset;
 	SwareWal   *wal = sware_wal_begin(index);
+	Page		parent;
 
 	if (BufferIsValid(neighbors->left))
 		SwarePageGetOpaque(sware_wal_change(wal, neighbors->left))->right =
-			right_link;
+			copy ? *copy : right;
 	sware_mark_deleted(sware_wal_change(wal, neighbors->page));
 	SwarePageGetOpaque(sware_wal_change(wal, neighbors->right))->left =
-		left_link;
-	if (!remove_downlink(index, sware_wal_change(wal, neighbors->parent),
-						 neighbors->offset, right_link))
+		copy ? *copy : left;
+	parent = sware_wal_change(wal, neighbors->parent);
+	if (copy)
+		sware_pivot_set_link(sware_page_tuple(parent, offset), *copy);
+	else if (!remove_downlink(index, parent, offset, right))
 	{
 		sware_wal_abort(wal);
 		return false;
@@ -289,7 +276,7 @@ sware_delete_page(Relation index, SwareLink target, int level)
 		return 0;
 
 	parent = sware_page_link(neighbors.parent);
-	is_deleted = unlink_page(index, &neighbors);
+	is_deleted = take_out(index, &neighbors, NULL);
 	parent_is_empty =
 		sware_page_data_count(BufferGetPage(neighbors.parent)) == 0;
 	right = sware_page_link(neighbors.right);
@@ -314,34 +301,6 @@ sware_delete_page(Relation index, SwareLink target, int level)
 	return deleted;
 }
 
-/* Write a copy of a locked leaf to a new page, which is not initialised. */
-static void
-write_copy(Relation index, Page page, Buffer target, uint32 incarnation)
-{
-	PGAlignedBlock image;
-
-	memcpy(image.data, page, BLCKSZ);
-	SwarePageGetOpaque((Page) image.data)->incarnation = incarnation;
-	sware_wal_fill_page(index, target, image.data);
-}
-
-/* Let all links to a locked leaf lead to its copy, and delete it. */
-static void
-replace_links(Relation index, Neighbors *neighbors, SwareLink copy)
-{
-	SwareWal   *wal = sware_wal_begin(index);
-	Page		parent;
-
-	if (BufferIsValid(neighbors->left))
-		SwarePageGetOpaque(sware_wal_change(wal, neighbors->left))->right =
-			copy;
-	sware_mark_deleted(sware_wal_change(wal, neighbors->page));
-	SwarePageGetOpaque(sware_wal_change(wal, neighbors->right))->left = copy;
-	parent = sware_wal_change(wal, neighbors->parent);
-	sware_pivot_set_link(sware_page_tuple(parent, neighbors->offset), copy);
-	sware_wal_finish(wal);
-}
-
 /*
  * Move a leaf to the block `to`, which must be free, or to any free block if
  * that is InvalidBlockNumber.  Sets *leaf to the link that leads there.  The
@@ -358,6 +317,7 @@ sware_move_leaf(Relation index, SwareLink *leaf, BlockNumber to)
 	Neighbors	neighbors;
 	Buffer		target = InvalidBuffer;
 	SwareLink	copy;
+	PGAlignedBlock image;
 
 	if (!lock_neighbors(index, *leaf, 0, false, &neighbors))
 		return false;
@@ -370,10 +330,11 @@ sware_move_leaf(Relation index, SwareLink *leaf, BlockNumber to)
 		copy.block = BufferGetBlockNumber(target);
 		/* VACUUM may not read the pages that the free space map lists */
 		RecordUsedIndexPage(index, copy.block);
-		write_copy(index, BufferGetPage(neighbors.page), target,
-				   copy.incarnation);
+		memcpy(image.data, BufferGetPage(neighbors.page), BLCKSZ);
+		SwarePageGetOpaque((Page) image.data)->incarnation = copy.incarnation;
+		sware_wal_fill_page(index, target, image.data);
 		SWARE_FAULT_POINT("leaf-copied");
-		replace_links(index, &neighbors, copy);
+		(void) take_out(index, &neighbors, &copy);
 		sware_release_buffer(target);
 		*leaf = copy;
 	}
