@@ -27,7 +27,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "base/compat.h"
+#include "../../test/lib/testcompat.h"
 
 PG_MODULE_MAGIC;
 

@@ -22,7 +22,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
-#include "base/compat.h"
+#include "../lib/testcompat.h"
 
 PG_MODULE_MAGIC;
 

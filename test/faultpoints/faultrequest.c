@@ -25,7 +25,7 @@
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 
-#include "base/compat.h"
+#include "../lib/testcompat.h"
 #include "faultsettings.h"
 
 static int	fail_allocation = 0;

@@ -23,7 +23,7 @@
 #include "utils/snapmgr.h"
 
 #include "cursor/mergescan.h"
-#include "base/compat.h"
+#include "../../lib/testcompat.h"
 #include "layout/tuple.h"
 
 PG_MODULE_MAGIC;

@@ -16,7 +16,7 @@
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 
-#include "base/compat.h"
+#include "../../lib/testcompat.h"
 #include "takenkeys/keyset.h"
 #include "zones/zones.h"
 

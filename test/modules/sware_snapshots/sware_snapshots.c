@@ -14,7 +14,7 @@
 #include "storage/bufmgr.h"
 #include "utils/snapmgr.h"
 
-#include "base/compat.h"
+#include "../../lib/testcompat.h"
 
 PG_MODULE_MAGIC;
 
