@@ -27,8 +27,8 @@
 #include "base/options.h"
 #include "build/build.h"
 #include "pages/bufferpages.h"
+#include "pages/cache.h"
 #include "scan/scan.h"
-#include "tree/descent.h"
 #include "zones/zones.h"
 
 PG_FUNCTION_INFO_V1(sware_handler);
@@ -43,10 +43,7 @@ PG_FUNCTION_INFO_V1(sware_handler);
 static int
 sware_tree_height(Relation index)
 {
-	int			level;
-
-	(void) sware_get_root(index, &level);
-	return level;
+	return sware_cache(index)->level;
 }
 
 /*
@@ -106,42 +103,35 @@ sware_costestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 }
 
 /*
- * Does an operator class store values of its input type, so that its operators
- * and functions can take them?  The server does not check that, since the
- * handler sets amstorage, for one class only: type name is stored as cstring,
- * which saves its padding.
+ * The amvalidate callback.  An operator class must store values of its input
+ * type, so that its operators and functions can take them.  The server does
+ * not check that, since the handler sets amstorage, for one class only: type
+ * name is stored as cstring, which saves its padding.
  */
-static bool
-has_valid_storage(Form_pg_opclass opclass)
-{
-	if (!OidIsValid(opclass->opckeytype) ||
-		opclass->opckeytype == opclass->opcintype ||
-		(opclass->opcintype == NAMEOID && opclass->opckeytype == CSTRINGOID))
-		return true;
-
-	ereport(INFO,
-			(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-			 errmsg("operator class \"%s\" of access method %s stores type %s, not its input type %s",
-					NameStr(opclass->opcname), "sware",
-					format_type_be(opclass->opckeytype),
-					format_type_be(opclass->opcintype))));
-	return false;
-}
-
-/* The amvalidate callback. */
 static bool
 sware_validate(Oid opclass_oid)
 {
 	HeapTuple	tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(opclass_oid));
-	bool		result;
+	Form_pg_opclass opclass;
+	bool		is_valid;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for operator class %u", opclass_oid);
-	result = has_valid_storage((Form_pg_opclass) GETSTRUCT(tuple));
+	opclass = (Form_pg_opclass) GETSTRUCT(tuple);
+	is_valid = !OidIsValid(opclass->opckeytype) ||
+		opclass->opckeytype == opclass->opcintype ||
+		(opclass->opcintype == NAMEOID && opclass->opckeytype == CSTRINGOID);
+	if (!is_valid)
+		ereport(INFO,
+				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+				 errmsg("operator class \"%s\" of access method %s stores type %s, not its input type %s",
+						NameStr(opclass->opcname), "sware",
+						format_type_be(opclass->opckeytype),
+						format_type_be(opclass->opcintype))));
 	ReleaseSysCache(tuple);
 
 	/* both report everything that is wrong */
-	return btvalidate(opclass_oid) && result;
+	return btvalidate(opclass_oid) && is_valid;
 }
 
 /*

@@ -180,7 +180,7 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	if (needs_flush && sware_change_count == 1)
 		sware_buffer_flush_piece(index, SWARE_INSERTER);
 	else if (needs_flush)
-		sware_cache_set_owes_flush(index, true);
+		sware_cache(index)->owesFlush = true;
 
 	/*
 	 * Other backends find the entry now: its key's record is out of date.

@@ -142,7 +142,7 @@ lock_tail(Relation index)
 		lock_open_page(index, tail, false, &buffer) != LOCKED)
 	{
 		buffer = lock_any_tail(index);
-		sware_cache_set_tail(index, sware_page_link(buffer));
+		sware_cache(index)->tail = sware_page_link(buffer);
 	}
 	return buffer;
 }
@@ -188,7 +188,7 @@ replace_full(Relation index, Buffer full, int quota, bool *needs_flush)
 	buffer = sware_replace_tail(index, full, &sequence);
 	if (BufferIsValid(buffer))
 	{
-		sware_cache_set_tail(index, sware_page_link(buffer));
+		sware_cache(index)->tail = sware_page_link(buffer);
 		*needs_flush |=
 			is_time_to_sort(quota, sware_zones_most_run_pages(index), sequence);
 	}
@@ -289,6 +289,6 @@ sware_buffer_publish(Relation index, IndexTuple *entries, int count,
 		state.sealedPages > sware_buffer_quota(index) * SWARE_OWED_LIMIT)
 		sware_buffer_flush_piece(index, SWARE_INSERTER);
 	else
-		sware_cache_set_owes_flush(index, true);
+		sware_cache(index)->owesFlush = true;
 	return done;
 }

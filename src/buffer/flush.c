@@ -575,7 +575,7 @@ sware_buffer_flush_owed(Relation index)
 
 	if (cache == NULL || !cache->owesFlush)
 		return;
-	sware_cache_set_owes_flush(index, false);
+	cache->owesFlush = false;
 	sware_buffer_flush_piece(index, SWARE_INSERTER);
 }
 

@@ -142,7 +142,7 @@ sware_may_wait(Relation index)
 	{
 		waiting = sware_keys_may_wait(index) ?
 			SWARE_MAY_WAIT : SWARE_MAY_NOT_WAIT;
-		sware_cache_set_waiting(index, waiting);
+		sware_cache(index)->waiting = waiting;
 	}
 	return waiting == SWARE_MAY_WAIT;
 }

@@ -66,30 +66,6 @@ sware_cache_refresh_root(Relation index)
 	cache->allEqualImage = fresh.allEqualImage;
 }
 
-/* Remember whether entries of the index may wait. */
-void
-sware_cache_set_waiting(Relation index, SwareWaiting waiting)
-{
-	if (index->rd_amcache)
-		((SwareCache *) index->rd_amcache)->waiting = waiting;
-}
-
-/* Remember the open buffer page that this backend has used last. */
-void
-sware_cache_set_tail(Relation index, SwareLink tail)
-{
-	if (index->rd_amcache)
-		((SwareCache *) index->rd_amcache)->tail = tail;
-}
-
-/* Remember whether the next insert is to flush a piece of the buffer. */
-void
-sware_cache_set_owes_flush(Relation index, bool owes_flush)
-{
-	if (index->rd_amcache)
-		((SwareCache *) index->rd_amcache)->owesFlush = owes_flush;
-}
-
 /* Forget everything, when the file is about to be built anew. */
 void
 sware_cache_forget(Relation index)

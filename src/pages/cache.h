@@ -8,7 +8,8 @@
  * frees it when the file is the same.
  *
  * The pointer that sware_cache returns is valid until catalogs may be read,
- * which comparators can do, too.
+ * which comparators can do, too.  After that sware_cache locks the metapage for
+ * a moment.
  *
  *-------------------------------------------------------------------------
  */
@@ -87,9 +88,6 @@ typedef struct SwareCache
 
 extern SwareCache *sware_cache(Relation index);
 extern void sware_cache_refresh_root(Relation index);
-extern void sware_cache_set_waiting(Relation index, SwareWaiting waiting);
-extern void sware_cache_set_tail(Relation index, SwareLink tail);
-extern void sware_cache_set_owes_flush(Relation index, bool owes_flush);
 extern void sware_cache_forget(Relation index);
 
 #endif							/* SWARE_CACHE_H */

@@ -8,14 +8,13 @@
  * The new leaves are written first, each with a record of its own; no page
  * links to them yet.  Then one record links them all: it changes the old
  * rightmost leaf, and adds their downlinks to its parent.  So no more leaves
- * are written at a time than the parent has room for.  When the parent is full,
- * the next entries are inserted as usual, which splits the parent.
+ * are written at a time than the parent has room for.
  *
- * A crash before the last record leaves the new leaves unlinked, and VACUUM's
- * physical pass deletes them.  It must not delete those of an append in
- * progress.  So an append holds a heavyweight lock on the metapage's number
- * until its leaves are linked or given back, and VACUUM takes that lock for
- * each unlinked leaf that it looks at.
+ * VACUUM's physical pass deletes leaves that a crash has left unlinked, but
+ * must not delete those of an append in progress.  So an append holds a
+ * heavyweight lock on the metapage's number until its leaves are linked or
+ * given back, and VACUUM takes that lock for each unlinked leaf that it looks
+ * at.
  *
  *-------------------------------------------------------------------------
  */
@@ -61,7 +60,6 @@ typedef struct Append
 	int			count;
 } Append;
 
-/* Return the largest tuple of a leaf that is not empty. */
 static inline IndexTuple
 largest_tuple(Page page)
 {
@@ -101,9 +99,7 @@ static bool
 has_last_downlink(Page page, SwareLink child)
 {
 	return sware_page_data_count(page) > 0 &&
-		sware_links_equal(sware_pivot_link(sware_page_tuple(
-															page, PageGetMaxOffsetNumber(page))),
-						  child);
+		sware_links_equal(sware_pivot_link(largest_tuple(page)), child);
 }
 
 /*
@@ -120,7 +116,6 @@ look_at_right_edge(Append *append, IndexTuple first)
 	bool		is_above = is_above_leaf(index, page, first) &&
 		is_filled(index, page, first);
 	bool		is_parent;
-	int			level;
 
 	append->rightmost = sware_page_link(buffer);
 	if (is_above)
@@ -130,8 +125,7 @@ look_at_right_edge(Append *append, IndexTuple first)
 		return false;
 
 	/* the root has no parent to take downlinks */
-	(void) sware_get_root(index, &level);
-	if (level == 0)
+	if (sware_cache(index)->level == 0)
 		return false;
 	buffer = sware_descend_to_edge(index, 1, true);
 	page = BufferGetPage(buffer);

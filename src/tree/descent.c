@@ -3,10 +3,9 @@
  * descent.c
  *	  Finds pages from the root down, and parents from a child up.
  *
- * A descent holds one content lock at a time: generic redo holds all locks of
- * a record at once, so it could deadlock with a reader on a standby that took
- * a second lock.  Before the second page is locked, anything may happen to it:
- * its high key shows a split, its incarnation shows deletion and reuse.
+ * A descent holds one content lock at a time (see sware_lock_buffer).  Before
+ * the second page is locked, anything may happen to it: its high key shows a
+ * split, its incarnation shows deletion and reuse.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,39 +20,9 @@
 #include "pages/pageitem.h"
 #include "pages/cache.h"
 #include "tree/descent.h"
-#include "tree/expectedleaf.h"
 #include "tree/internalcopies.h"
 #include "tree/split.h"
 #include "tree/tree.h"
-
-/*
- * Return the root, and set its level, as the cache knows them.  Both must be
- * checked when they are used.
- */
-SwareLink
-sware_get_root(Relation index, int *level)
-{
-	SwareCache *cache = sware_cache(index);
-
-	*level = cache->level;
-	return cache->root;
-}
-
-/* Has the tree a level above the leaves? */
-bool
-sware_tree_has_downlinks(Relation index)
-{
-	int			level;
-
-	(void) sware_get_root(index, &level);
-	if (level == 0)
-	{
-		/* the cache may be out of date */
-		sware_cache_refresh_root(index);
-		(void) sware_get_root(index, &level);
-	}
-	return level > 0;
-}
 
 /*
  * A descent that has failed this often has not failed because of concurrent
@@ -76,11 +45,17 @@ sware_tree_has_downlinks(Relation index)
  */
 #define MAX_STEPS_RIGHT		4
 
-/*
- * After this number of steps along a level, compare it with the size of the
- * file.
- */
+/* After this number of steps along a level, compare it with the file's size. */
 #define MANY_STEPS		10000
+
+/* Has the tree a level above the leaves?  The caller holds no content locks. */
+bool
+sware_tree_has_downlinks(Relation index)
+{
+	if (sware_cache(index)->level == 0)
+		sware_cache_refresh_root(index);
+	return sware_cache(index)->level > 0;
+}
 
 /*
  * Count a step along a level.  Raises an error if there have been more steps
@@ -97,44 +72,10 @@ sware_count_step(Relation index, BlockNumber block, int64 *steps)
 static void
 count_attempt(Relation index, int level, int *attempts)
 {
-	int			root_level;
-
 	CHECK_FOR_INTERRUPTS();
 	if (++*attempts > MAX_ATTEMPTS)
-		sware_report_corruption(index, sware_get_root(index, &root_level).block,
+		sware_report_corruption(index, sware_cache(index)->root.block,
 								"No way leads from the root to level %d.", level);
-}
-
-/*
- * Pin and lock the root, and return it.  If the root comes from the metapage,
- * it is accepted as it is: it may have been split since, and then its right
- * links lead on.  If it comes from the cache, it must still be the only page
- * of its level.
- */
-static Buffer
-read_root(Relation index, int lockmode, int *level)
-{
-	SwareLink	root = sware_get_root(index, level);
-	Buffer		buffer = sware_read_linked(index, root, *level, lockmode);
-	int			attempts = 0;
-
-	if (BufferIsValid(buffer))
-	{
-		Page		page = BufferGetPage(buffer);
-
-		if (sware_page_is_leftmost(page) && sware_page_is_rightmost(page))
-			return buffer;
-		sware_release_buffer(buffer);
-	}
-
-	do
-	{
-		count_attempt(index, *level, &attempts);
-		sware_cache_refresh_root(index);
-		root = sware_get_root(index, level);
-		buffer = sware_read_linked(index, root, *level, lockmode);
-	} while (!BufferIsValid(buffer));
-	return buffer;
 }
 
 /* Return the link that a downlink of a locked page has. */
@@ -143,38 +84,6 @@ downlink(Relation index, Buffer buffer, OffsetNumber offset)
 {
 	return sware_checked_downlink(index, BufferGetBlockNumber(buffer),
 								  BufferGetPage(buffer), offset);
-}
-
-/* Must a search for the place go on to the right sibling? */
-static bool
-is_right_of_page(const SwareSearchKey *key, Buffer buffer)
-{
-	Page		page = BufferGetPage(buffer);
-
-	if (sware_page_is_rightmost(page))
-		return false;
-	if (!sware_page_is_leaf(page) && sware_page_data_count(page) == 0)
-		return true;
-	/* without a high key, go down: the search goes right on a lower level */
-	if (!sware_page_has_high_key(page))
-		return false;
-	return sware_compare_key(key,
-							 sware_checked_pivot(key->index,
-												 BufferGetBlockNumber(buffer),
-												 page, SWARE_HIGH_KEY)) >= 0;
-}
-
-/* Free a stack. */
-static void
-free_stack(SwareStack *stack)
-{
-	while (stack)
-	{
-		SwareStack *parent = stack->parent;
-
-		pfree(stack);
-		stack = parent;
-	}
 }
 
 /*
@@ -206,17 +115,64 @@ typedef struct Target
 	int			lockmode;
 } Target;
 
+/* Pin and lock a page of a level on the way; see sware_read_linked. */
+static inline Buffer
+read_page(const Target *target, SwareLink link, int level)
+{
+	return sware_read_linked(target->index, link, level,
+							 level == target->level ? target->lockmode :
+							 BUFFER_LOCK_SHARE);
+}
+
+/*
+ * Pin and lock the root, and return it.  If the root comes from the metapage,
+ * it is accepted as it is: it may have been split since, and then its right
+ * links lead on.  If it comes from the cache, it must still be the only page
+ * of its level.
+ */
+static Buffer
+read_root(const Target *target, int *level)
+{
+	for (int attempts = 0;;)
+	{
+		SwareCache *cache = sware_cache(target->index);
+		Buffer		buffer;
+
+		*level = cache->level;
+		buffer = read_page(target, cache->root, *level);
+		if (BufferIsValid(buffer))
+		{
+			Page		page = BufferGetPage(buffer);
+
+			if (attempts > 0 ||
+				(sware_page_is_leftmost(page) && sware_page_is_rightmost(page)))
+				return buffer;
+			sware_release_buffer(buffer);
+		}
+		count_attempt(target->index, *level, &attempts);
+		sware_cache_refresh_root(target->index);
+	}
+}
+
 /* Must a descent go on to the right sibling of a page? */
 static bool
 must_move_right(const Target *target, Buffer buffer)
 {
 	Page		page = BufferGetPage(buffer);
 
-	if (target->key)
-		return is_right_of_page(target->key, buffer);
-	return !sware_page_is_rightmost(page) &&
-		(target->rightmost ||
-		 (sware_page_data_count(page) == 0 && !sware_page_is_leaf(page)));
+	if (sware_page_is_rightmost(page))
+		return false;
+	if (!sware_page_is_leaf(page) && sware_page_data_count(page) == 0)
+		return true;
+	if (target->key == NULL)
+		return target->rightmost;
+	/* without a high key, go down: the search goes right on a lower level */
+	if (!sware_page_has_high_key(page))
+		return false;
+	return sware_compare_key(target->key,
+							 sware_checked_pivot(target->index,
+												 BufferGetBlockNumber(buffer),
+												 page, SWARE_HIGH_KEY)) >= 0;
 }
 
 /*
@@ -224,12 +180,11 @@ must_move_right(const Target *target, Buffer buffer)
  * on its level.  A writer completes each incomplete split that it meets, on
  * every level, so that it never returns a page without a downlink.
  *
- * Returns the page, pinned and locked in the same mode, or InvalidBuffer, with
- * nothing pinned, if a link has led to a page that it does not mean.
+ * Returns the page, pinned and locked, or InvalidBuffer, with nothing pinned,
+ * if a link has led to a page that it does not mean.
  */
 static Buffer
-move_right(const Target *target, Buffer buffer, int level, int lockmode,
-		   SwareStack *stack)
+move_right(const Target *target, Buffer buffer, int level, SwareStack *stack)
 {
 	Relation	index = target->index;
 	int64		steps = 0;
@@ -251,7 +206,7 @@ move_right(const Target *target, Buffer buffer, int level, int lockmode,
 		sware_count_step(index, next.block, &steps);
 		if (is_incomplete)
 			finish_split(index, next, level, stack);
-		buffer = sware_read_linked(index, next, level, lockmode);
+		buffer = read_page(target, next, level);
 		if (!BufferIsValid(buffer))
 			return InvalidBuffer;
 	}
@@ -265,15 +220,16 @@ move_right(const Target *target, Buffer buffer, int level, int lockmode,
 static Buffer
 follow_copies(SwareCopiesUsed *used, const Target *target, int *level)
 {
-	SwareLink	page = sware_get_root(target->index, level);
+	SwareLink	page = sware_cache(target->index)->root;
 	Buffer		buffer;
 
+	*level = sware_cache(target->index)->level;
 	sware_follow_copies(used, target->index, target->key, target->rightmost,
 						&page, level);
 	if (used->count == 0)
-		return read_root(target->index, BUFFER_LOCK_SHARE, level);
+		return read_root(target, level);
 
-	buffer = sware_read_linked(target->index, page, *level, BUFFER_LOCK_SHARE);
+	buffer = read_page(target, page, *level);
 	if (BufferIsValid(buffer) && !must_move_right(target, buffer))
 		return buffer;
 
@@ -309,66 +265,36 @@ static Buffer
 try_descend(const Target *target, SwareStack **stack, SwareCopiesUsed *used)
 {
 	Relation	index = target->index;
-	int			level = target->level;
-	int			current;
-	Buffer		buffer;
 	SwareStack *ancestors = NULL;
-	int			held = BUFFER_LOCK_SHARE;
-	bool		is_right_page = false;
+	int			level;
+	Buffer		buffer = used ? follow_copies(used, target, &level) :
+		read_root(target, &level);
+	bool		is_right_page = used && used->count > 0;
 
-	if (used)
-	{
-		buffer = follow_copies(used, target, &current);
-		if (!BufferIsValid(buffer))
-			return InvalidBuffer;
-		is_right_page = used->count > 0;
-	}
-	else
-		buffer = read_root(index, BUFFER_LOCK_SHARE, &current);
-
-	if (current < level)
+	if (BufferIsValid(buffer) && level < target->level)
 	{
 		SwareLink	root = sware_page_link(buffer);
 
 		/* the root is on a higher level now */
 		sware_release_buffer(buffer);
 		sware_cache_refresh_root(index);
-		if (sware_links_equal(sware_get_root(index, &current), root))
+		if (sware_links_equal(sware_cache(index)->root, root))
 			sware_report_corruption(index, root.block,
-									"The root has no level %d above it.", level);
+									"The root has no level %d above it.",
+									target->level);
 		return InvalidBuffer;
 	}
 
-	for (;;)
+	while (BufferIsValid(buffer))
 	{
 		OffsetNumber offset;
 		SwareLink	child;
 
-		if (current == level && held != target->lockmode)
-		{
-			/* the caller wants an exclusive lock on the root itself */
-			SwareLink	link = sware_page_link(buffer);
-
-			sware_release_buffer(buffer);
-			held = target->lockmode;
-			buffer = sware_read_linked(index, link, current, held);
-			if (!BufferIsValid(buffer))
-				break;
-		}
-
 		if (!is_right_page)
-			buffer = move_right(target, buffer, current, held, ancestors);
-		if (!BufferIsValid(buffer))
+			buffer = move_right(target, buffer, level, ancestors);
+		if (!BufferIsValid(buffer) || level == target->level)
 			break;
 		is_right_page = false;
-		if (current == level)
-		{
-			if (stack)
-				*stack = ancestors;
-			else
-				free_stack(ancestors);
-			return buffer;
-		}
 
 		offset = next_downlink(target, buffer);
 		if (used)
@@ -385,24 +311,19 @@ try_descend(const Target *target, SwareStack **stack, SwareCopiesUsed *used)
 			ancestors = ancestor;
 		}
 		sware_release_buffer(buffer);
-
-		current--;
-		if (current == level)
-			held = target->lockmode;
-		buffer = sware_read_linked(index, child, current, held);
-		if (!BufferIsValid(buffer))
-			break;
+		buffer = read_page(target, child, --level);
 	}
-
-	free_stack(ancestors);
-	return InvalidBuffer;
+	if (stack)
+		*stack = ancestors;
+	return buffer;
 }
 
 /*
  * Find the page of a level that a target means.  Returns it pinned and locked,
  * with no other page pinned.  `*stack`, unless NULL is given for it, is set to
- * the ancestors on the way.  If `uses_copies`, the caller is a reader that
- * looks for a leaf, and copies of internal pages may be used.
+ * the ancestors on the way, in the current memory context.  If `uses_copies`,
+ * the caller is a reader that looks for a leaf, and copies of internal pages
+ * may be used.
  */
 static Buffer
 descend(const Target *target, SwareStack **stack, bool uses_copies)
@@ -434,13 +355,14 @@ sware_descend(const SwareSearchKey *key, int level, int lockmode,
 }
 
 /*
- * Find the leaf whose key range has a place, for a reader.  Returns it pinned
- * and share-locked.  The caller holds no content locks.
+ * Find the leaf whose key range has a place, or if `key` is NULL, the leftmost
+ * or rightmost one, for a reader.  Returns it pinned and share-locked.  The
+ * caller holds no content locks.
  */
 Buffer
-sware_seek_leaf(const SwareSearchKey *key)
+sware_seek_leaf(Relation index, const SwareSearchKey *key, bool rightmost)
 {
-	Target		target = {key->index, key, false, 0, BUFFER_LOCK_SHARE};
+	Target		target = {index, key, rightmost, 0, BUFFER_LOCK_SHARE};
 
 	return descend(&target, NULL, true);
 }
@@ -452,15 +374,6 @@ sware_descend_to_edge(Relation index, int level, bool rightmost)
 	Target		target = {index, NULL, rightmost, level, BUFFER_LOCK_SHARE};
 
 	return descend(&target, NULL, false);
-}
-
-/* The same for a leaf and a reader, as in sware_seek_leaf. */
-Buffer
-sware_seek_edge_leaf(Relation index, bool rightmost)
-{
-	Target		target = {index, NULL, rightmost, 0, BUFFER_LOCK_SHARE};
-
-	return descend(&target, NULL, true);
 }
 
 /*
@@ -564,10 +477,8 @@ find_parent_by_high_key(Relation index, Page page, int level, SwareLink child,
 	sware_search_key_from_pivot(&key, index, sware_page_high_key(page));
 	key.below = true;
 	buffer = sware_descend(&key, level, BUFFER_LOCK_EXCLUSIVE, &ancestors);
-	buffer = find_downlink_to_the_right(index, buffer, HINTED_STEPS, child,
-										ancestors, offset);
-	free_stack(ancestors);
-	return buffer;
+	return find_downlink_to_the_right(index, buffer, HINTED_STEPS, child,
+									  ancestors, offset);
 }
 
 /* Look for a downlink on all pages of a level. */
@@ -636,25 +547,6 @@ sware_find_parent(Relation index, Buffer child, SwareStack *stack,
 }
 
 /*
- * Return the leaf whose key range has a place, for a writer, pinned and
- * exclusively locked, and without an incomplete split.  It is the one at which
- * keys are expected if the place is there, and *stack NULL; otherwise it is
- * found by a descent, and *stack is set to the ancestors on the way.
- */
-Buffer
-sware_find_leaf(const SwareSearchKey *key, SwareStack **stack)
-{
-	Buffer		buffer = sware_expected_leaf(key);
-
-	*stack = NULL;
-	if (BufferIsValid(buffer))
-		return buffer;
-	buffer = sware_descend(key, 0, BUFFER_LOCK_EXCLUSIVE, stack);
-	sware_note_leaf(key, buffer);
-	return buffer;
-}
-
-/*
  * Has a leaf an item between two places?  Items that are marked as dead to
  * everybody do not count.
  */
@@ -689,7 +581,7 @@ sware_tree_may_have(const SwareSearchKey *low, const SwareSearchKey *high)
 	Page		page;
 	bool		result;
 
-	buffer = sware_seek_leaf(low);
+	buffer = sware_seek_leaf(low->index, low, false);
 	page = BufferGetPage(buffer);
 	result = has_item_between(low, high, page) ||
 		(!sware_page_is_rightmost(page) &&

@@ -25,16 +25,12 @@ typedef struct SwareStack
 	struct SwareStack *parent;
 } SwareStack;
 
-extern SwareLink sware_get_root(Relation index, int *level);
-
 extern bool sware_tree_has_downlinks(Relation index);
-
 extern Buffer sware_descend(const SwareSearchKey *key, int level, int lockmode,
 							SwareStack **stack);
-extern Buffer sware_find_leaf(const SwareSearchKey *key, SwareStack **stack);
 extern Buffer sware_descend_to_edge(Relation index, int level, bool rightmost);
-extern Buffer sware_seek_leaf(const SwareSearchKey *key);
-extern Buffer sware_seek_edge_leaf(Relation index, bool rightmost);
+extern Buffer sware_seek_leaf(Relation index, const SwareSearchKey *key,
+							  bool rightmost);
 extern Buffer sware_step_left(Relation index, SwareLink sibling,
 							  SwareLink page, int level);
 extern Buffer sware_find_parent(Relation index, Buffer child, SwareStack *stack,

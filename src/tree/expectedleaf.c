@@ -65,18 +65,6 @@ position_to_leaf(const SwareSearchKey *key, Page page)
 }
 
 /*
- * Return a leaf that the cache remembers, or NULL: comparators may have freed
- * the cache.
- */
-static SwareExpectedLeaf *
-remembered_leaf(Relation index, int slot)
-{
-	SwareCache *cache = (SwareCache *) index->rd_amcache;
-
-	return cache ? &cache->leaves[slot] : NULL;
-}
-
-/*
  * Compare a place with a key that is remembered, in a copy: a comparator may
  * free the cache.  Returns `missing` if it is not remembered.
  */
@@ -177,18 +165,9 @@ choose_leaf(const SwareSearchKey *key, Candidate *chosen)
 static void
 copy_key(SwareKeyCopy *copy, IndexTuple tuple)
 {
-	Size		size = sware_leaf_tuple_key_size(tuple);
-
 	copy->tuple.t_info = 0;
-	if (size > SWARE_MAX_KEY_COPY)
-		return;
-	memcpy(copy, tuple, size);
-	if (sware_tuple_is_posting(tuple))
-	{
-		copy->tuple.t_tid = *sware_posting_tids(tuple);
-		copy->tuple.t_info &= ~(SWARE_SPECIAL_TUPLE | INDEX_SIZE_MASK);
-		copy->tuple.t_info |= size;
-	}
+	if (sware_leaf_tuple_key_size(tuple) <= SWARE_MAX_KEY_COPY)
+		sware_copy_first_entry(&copy->tuple, tuple);
 }
 
 /*
@@ -232,24 +211,11 @@ remember(const SwareSearchKey *key, Buffer buffer, SwareExpectedLeaf *leaf)
 static void
 forget_leaf(Relation index, int slot, bool at_once)
 {
-	SwareCache *cache = (SwareCache *) index->rd_amcache;
+	SwareCache *cache = sware_cache(index);
 
-	if (cache)
-	{
-		cache->leaves[slot].link.block = InvalidBlockNumber;
-		if (at_once)
-			cache->strays.count = cache->strays.patience;
-	}
-}
-
-/* Forget the right sibling of a leaf. */
-static void
-forget_next(Relation index, int slot)
-{
-	SwareExpectedLeaf *leaf = remembered_leaf(index, slot);
-
-	if (leaf)
-		leaf->right.block = InvalidBlockNumber;
+	cache->leaves[slot].link.block = InvalidBlockNumber;
+	if (at_once)
+		cache->strays.count = cache->strays.patience;
 }
 
 /*
@@ -259,21 +225,17 @@ forget_next(Relation index, int slot)
 static void
 note_use(Relation index, int slot)
 {
-	SwareCache *cache = (SwareCache *) index->rd_amcache;
+	SwareCache *cache = sware_cache(index);
+	SwareExpectedLeaf *leaf = &cache->leaves[slot];
+	SwareStrays *strays = &cache->strays;
 
-	if (cache)
+	if (!leaf->isProved)
 	{
-		SwareExpectedLeaf *leaf = &cache->leaves[slot];
-		SwareStrays *strays = &cache->strays;
-
-		if (!leaf->isProved)
-		{
-			strays->count = 0;
-			strays->patience = Max(strays->patience / 2, MAX_STRAYS);
-		}
-		leaf->isProved = true;
-		leaf->lastUse = ++cache->leafUses;
+		strays->count = 0;
+		strays->patience = Max(strays->patience / 2, MAX_STRAYS);
 	}
+	leaf->isProved = true;
+	leaf->lastUse = ++cache->leafUses;
 }
 
 /*
@@ -286,7 +248,6 @@ use_leaf(const SwareSearchKey *key, Buffer buffer, const Candidate *chosen)
 	Relation	index = key->index;
 	Page		page = BufferGetPage(buffer);
 	Position	position = position_to_leaf(key, page);
-	SwareExpectedLeaf *leaf = NULL;
 
 	if (position == WITHIN &&
 		(SwarePageGetOpaque(page)->flags & SWARE_INCOMPLETE_SPLIT) != 0)
@@ -305,21 +266,20 @@ use_leaf(const SwareSearchKey *key, Buffer buffer, const Candidate *chosen)
 
 		next.isProved = true;
 		if (remember(key, buffer, &next))
-			leaf = remembered_leaf(index, chosen->slot);
-		if (leaf)
-			*leaf = next;
+			sware_cache(index)->leaves[chosen->slot] = next;
 	}
 	note_use(index, chosen->slot);
 	return true;
 }
 
 /*
- * Return an expected leaf, as sware_expected_leaf does.  If `is_busy` is not
- * NULL, this does not wait for the lock, but sets *is_busy to whether another
- * session has it.
+ * Return an expected leaf, pinned and exclusively locked, if a place is on it;
+ * otherwise InvalidBuffer.  It has no incomplete split, and a downlink.  If
+ * `is_busy` is not NULL, this does not wait for the lock, but sets *is_busy to
+ * whether another session has it.
  */
 static Buffer
-look_at_leaf(const SwareSearchKey *key, bool *is_busy)
+expected_leaf(const SwareSearchKey *key, bool *is_busy)
 {
 	Candidate	chosen;
 	Buffer		buffer;
@@ -332,28 +292,17 @@ look_at_leaf(const SwareSearchKey *key, bool *is_busy)
 		sware_read_linked(key->index, chosen.link, 0, BUFFER_LOCK_EXCLUSIVE);
 	if (BufferIsValid(buffer))
 		return use_leaf(key, buffer, &chosen) ? buffer : InvalidBuffer;
+
+	/* a sibling is only a guess: the key may belong elsewhere */
 	if (is_busy && *is_busy)
-	{
-		/* a sibling is only a guess: the key may belong elsewhere */
 		*is_busy = !chosen.isNext;
-		return InvalidBuffer;
-	}
-	/* it is not in the tree any more */
-	if (chosen.isNext)
-		forget_next(key->index, chosen.slot);
+	/* otherwise it is not in the tree any more */
+	else if (chosen.isNext)
+		sware_cache(key->index)->leaves[chosen.slot].right.block =
+			InvalidBlockNumber;
 	else
 		forget_leaf(key->index, chosen.slot, true);
 	return InvalidBuffer;
-}
-
-/*
- * Return an expected leaf, pinned and exclusively locked, if a place is on it;
- * otherwise InvalidBuffer.  It has no incomplete split, and a downlink.
- */
-Buffer
-sware_expected_leaf(const SwareSearchKey *key)
-{
-	return look_at_leaf(key, NULL);
 }
 
 /* Make the least used place free for the next leaf. */
@@ -386,7 +335,7 @@ sware_try_expected_leaf(const SwareSearchKey *key, Buffer *buffer)
 
 	if (SWARE_FAULT_SETTING(buffer))
 		return SWARE_AT_OTHER_LEAF;
-	*buffer = look_at_leaf(key, &is_busy);
+	*buffer = expected_leaf(key, &is_busy);
 	if (BufferIsValid(*buffer))
 		return SWARE_AT_EXPECTED_LEAF;
 	if (is_busy)
@@ -438,22 +387,36 @@ place_to_remember(SwareCache *cache, Buffer buffer)
  * Note that a writer's descent has led to this leaf, which is locked: more keys
  * may come there.
  */
-void
-sware_note_leaf(const SwareSearchKey *key, Buffer buffer)
+static void
+note_leaf(const SwareSearchKey *key, Buffer buffer)
 {
-	Relation	index = key->index;
-	SwareCache *cache = (SwareCache *) index->rd_amcache;
+	SwareCache *cache = sware_cache(key->index);
 	SwareExpectedLeaf noted;
-	int			slot;
+	int			slot = place_to_remember(cache, buffer);
 
-	slot = cache ? place_to_remember(cache, buffer) : -1;
 	if (slot < 0 || !remember(key, buffer, &noted))
 		return;
+	cache = sware_cache(key->index);
 	noted.isProved = false;
-	cache = (SwareCache *) index->rd_amcache;
-	if (cache)
-	{
-		noted.lastUse = cache->leafUses;
-		cache->leaves[slot] = noted;
-	}
+	noted.lastUse = cache->leafUses;
+	cache->leaves[slot] = noted;
+}
+
+/*
+ * Return the leaf whose key range has a place, for a writer, pinned and
+ * exclusively locked, and without an incomplete split.  It is the one at which
+ * keys are expected if the place is there, and *stack NULL; otherwise it is
+ * found by a descent, and *stack is set to the ancestors on the way.
+ */
+Buffer
+sware_find_leaf(const SwareSearchKey *key, SwareStack **stack)
+{
+	Buffer		buffer = expected_leaf(key, NULL);
+
+	*stack = NULL;
+	if (BufferIsValid(buffer))
+		return buffer;
+	buffer = sware_descend(key, 0, BUFFER_LOCK_EXCLUSIVE, stack);
+	note_leaf(key, buffer);
+	return buffer;
 }

@@ -3,15 +3,12 @@
  * internalcopies.h
  *	  A backend's copies of internal pages, for descents of readers.
  *
- * A descent may be delayed between a page and its child as long as it likes:
- * meanwhile splits move the place to the right of the child, and a link to a
- * page that was deleted is refused.  So a reader may also take the downlink
- * from a *copy* of the page, however old it is.  That costs neither a pin nor a
- * lock, and needs no invalidation, on a standby neither.
- *
- * Whatever a copy leads to must be checked: the link may be refused, and the
- * place may be to the right.  Then the copies on the way are forgotten, and the
- * descent begins again.
+ * A descent may be delayed between a page and its child as long as it likes.
+ * So a reader may also take the downlink from a *copy* of the page, however
+ * old it is.  That costs neither a pin nor a lock, and needs no invalidation,
+ * on a standby neither.  But whatever a copy leads to must be checked: the
+ * link may be refused, and the place may be to the right.  Then the copies on
+ * the way are forgotten, and the descent begins again.
  *
  * A copy counts for one page of one build of an index in one file.  A build in
  * the same file has another incarnation of the index.  A command that copies

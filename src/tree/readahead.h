@@ -3,30 +3,23 @@
  * readahead.h
  *	  Asks the kernel for leaves before they are read.
  *
- * VACUUM and most scans go from leaf to leaf by their links.  Where keys did
- * not come in order, neighbours are far apart in the file, and each leaf that
- * is not in memory would cost the time of one read from the disk.  The pages
- * of level 1 say which leaves follow, so the kernel can begin to read several
- * of them at the same time.  They also say which leaves the entries of a run
- * belong to.
+ * VACUUM and most scans go from leaf to leaf by their links, and neighbours may
+ * be far apart in the file.  The pages of level 1 say which leaves follow, and
+ * which ones the entries of a run belong to, so the kernel can begin to read
+ * several of them at the same time.
  *
- * VACUUM reads all leaves, and asks for them from its first one on.  A scan
- * asks when it follows a link, from one leaf to the next, after a link has led
- * it to a leaf that was not in shared buffers: most scans read one leaf or two,
- * or find their leaves there, and must not pay for what does not help them.  It
- * asks for 1, 2, 4 ... leaves ahead, up to effective_io_concurrency of the
- * index's tablespace, and for none beyond the end of its range.  It stops when
- * a search leads it elsewhere, and when it turns around.  A run asks after two
- * leaves, one after the other, had to be read.  Both stop when the leaves are
- * in shared buffers after all.
+ * VACUUM asks from its first leaf on.  A scan asks when it follows a link after
+ * a link has led it to a leaf that was not in shared buffers: most scans read
+ * one leaf or two, or find their leaves there, and must not pay for what does
+ * not help them.  It asks for 1, 2, 4 ... leaves ahead, up to
+ * effective_io_concurrency of the index's tablespace, and for none beyond the
+ * end of its range.  It stops when a search leads it elsewhere, and when it
+ * turns around.  A run asks after two leaves, one after the other, had to be
+ * read.  Both stop when the leaves are in shared buffers after all.
  *
  * No page is pinned ahead: VACUUM takes a cleanup lock on each leaf, which any
- * pin would delay, and a second pin of its own forbid.
- *
- * What is asked for is a hint.  Leaves that come from splits meanwhile are
- * read without one.  A leaf that has been deleted or reused meanwhile was
- * asked for in vain: nobody reads it through the list, so its incarnation need
- * not be known.
+ * pin would delay, and a second pin of its own forbid.  What is asked for is a
+ * hint: leaves may be split, deleted or reused meanwhile.
  *
  * The functions that ask must be called without content locks.  They may report
  * a damaged page of level 1, as descents do.

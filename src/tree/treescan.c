@@ -3,15 +3,12 @@
  * treescan.c
  *	  The tree cursor.  See treescan.h.
  *
- * The cursor holds one content lock at most.  On a standby, redo takes all
- * locks of a record and keeps them, so a reader that held one lock while it
- * waited for another could deadlock with redo.
- *
- * What happens to a leaf after it has been read cannot mislead the cursor.  If
- * the leaf is split, entries that have been read already move right, to pages
- * that the remembered right link skips.  If the page that a link names is
- * deleted or reused, its incarnation has changed, and the cursor seeks its
- * border from the root.
+ * The cursor holds one content lock at most (see sware_lock_buffer).  What
+ * happens to a leaf after it has been read cannot mislead the cursor.  If the
+ * leaf is split, entries that have been read already move right, to pages that
+ * the remembered right link skips.  If the page that a link names is deleted
+ * or reused, its incarnation has changed, and the cursor seeks its border from
+ * the root.
  *
  * From leaf to leaf, the border moves only in the direction of the scan,
  * whatever is on the leaves.  So no entry is returned twice, even if damaged
@@ -20,9 +17,7 @@
  *
  * If entries of the ranges can be skipped (skip.h), the cursor does so within a
  * leaf, and between leaves, where it seeks the place that lies ahead from the
- * root instead of following a link.  After a search that has led to the very
- * next leaf it follows links for a while.  So where every leaf has something of
- * interest, a scan costs little more than one that reads all leaves.
+ * root instead of following a link.
  *
  *-------------------------------------------------------------------------
  */
@@ -133,10 +128,10 @@ seek(SwareTreeCursor *cursor, SwareSearchKey *place, bool forward)
 	sware_count_index_search(cursor->scan);
 
 	if (!cursor->arrival.hasTuple && place->columnCount == 0)
-		return sware_seek_edge_leaf(cursor->scan->indexRelation, !forward);
+		return sware_seek_leaf(cursor->scan->indexRelation, NULL, !forward);
 
 	place->below = !forward;
-	buffer = sware_seek_leaf(place);
+	buffer = sware_seek_leaf(cursor->scan->indexRelation, place, false);
 	place->below = false;
 	return buffer;
 }
@@ -190,7 +185,6 @@ read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 		sware_release_buffer(buffer);
 }
 
-/* Unpin the position's leaf, if it is pinned. */
 static void
 unpin(SwarePosition *position)
 {
@@ -199,13 +193,6 @@ unpin(SwarePosition *position)
 		ReleaseBuffer(position->buffer);
 		position->buffer = InvalidBuffer;
 	}
-}
-
-/* Has a part of the leaf been read, and is the rest at this side? */
-static inline bool
-is_same_leaf(const SwarePosition *position, const SwareContinuation *side)
-{
-	return sware_links_equal(position->page, side->sibling);
 }
 
 /*
@@ -234,7 +221,6 @@ init_position(SwarePosition *position)
 	memset(position, 0, offsetof(SwarePosition, tids));
 }
 
-/* Release a position's pin and memory. */
 static void
 free_position(SwarePosition *position)
 {
@@ -264,16 +250,11 @@ copy_position(SwareTreeCursor *cursor, SwarePosition *to,
 			  const SwarePosition *from)
 {
 	unpin(to);
-	to->buffer = from->buffer;
+	memcpy(to, from, offsetof(SwarePosition, tuples));
 	if (BufferIsValid(to->buffer))
 		IncrBufferRefCount(to->buffer);
-	to->page = from->page;
-	to->lsn = from->lsn;
 	copy_continuation(cursor, &to->left, &from->left);
 	copy_continuation(cursor, &to->right, &from->right);
-	to->first = from->first;
-	to->last = from->last;
-	to->current = from->current;
 	memcpy(&to->tids[to->first], &from->tids[to->first],
 		   (to->last - to->first + 1) * sizeof(ItemPointerData));
 	memcpy(&to->pageOffsets[to->first], &from->pageOffsets[to->first],
@@ -284,7 +265,6 @@ copy_position(SwareTreeCursor *cursor, SwarePosition *to,
 		memcpy(&to->tupleOffsets[to->first], &from->tupleOffsets[to->first],
 			   (to->last - to->first + 1) * sizeof(uint16));
 		memcpy(to->tuples, from->tuples, from->tuplesUsed);
-		to->tuplesUsed = from->tuplesUsed;
 	}
 }
 
@@ -391,7 +371,9 @@ go_on(SwareTreeCursor *cursor, bool forward)
 
 		sware_swap_borders(&cursor->arrival, &side->border);
 		place = arrival_place(cursor, forward);
-		if (side->linked && is_same_leaf(position, side))
+		/* the rest of a leaf of which a part has been read? */
+		if (side->linked &&
+			sware_links_equal(position->page, side->sibling))
 			buffer = read_same_leaf(cursor, forward);
 		else if (side->linked)
 			buffer = follow_link(cursor, side, forward);
@@ -455,24 +437,36 @@ learn_what_is_wanted(SwareTreeCursor *cursor)
 }
 
 /*
- * Begin at one end of all ranges, and stay before the first item in the
- * direction.  Returns false if there is none.
+ * Go to the first leaf with qualifying entries in the direction, from the
+ * place of `entry`, which must qualify, or from the end if that is NULL.  An
+ * entry at the place itself is found again when going forward, and not when
+ * going backward.  Afterwards the cursor is before the first of the leaf's
+ * entries in the direction.  Returns false if there is no such leaf.  With an
+ * entry, the cursor must not have a mark.
  */
-static bool
-begin(SwareTreeCursor *cursor, bool forward)
+bool
+sware_tree_cursor_seek(SwareTreeCursor *cursor, IndexTuple entry,
+					   ScanDirection direction)
 {
+	bool		forward = ScanDirectionIsForward(direction);
+	SwareScanKeys *keys = &cursor->keys;
 	SwareContinuation *side = forward ? &cursor->position.right :
 		&cursor->position.left;
 
+	Assert(!entry || cursor->markState == SWARE_CURSOR_UNPOSITIONED);
 	learn_what_is_wanted(cursor);
-	side->more = cursor->keys.rangeCount > 0;
+	side->more = entry || keys->rangeCount > 0;
 	side->linked = false;
-	sware_set_range_border(&side->border,
-						   forward ? 0 : cursor->keys.rangeCount - 1);
+	if (entry)
+		sware_set_tuple_border(&side->border, cursor->context,
+							   sware_scan_keys_next_range(keys, 0, entry, true),
+							   entry);
+	else
+		sware_set_range_border(&side->border,
+							   forward ? 0 : keys->rangeCount - 1);
 	return go_on(cursor, forward);
 }
 
-/* Forget how skipping has succeeded or failed. */
 static inline void
 reset_luck(SwareSkipLuck *luck)
 {
@@ -560,11 +554,11 @@ sware_tree_cursor_next_page(SwareTreeCursor *cursor, ScanDirection direction)
 		case SWARE_CURSOR_ON_ITEM:
 			return go_on(cursor, forward);
 		case SWARE_CURSOR_UNPOSITIONED:
-			return begin(cursor, forward);
+			return sware_tree_cursor_seek(cursor, NULL, direction);
 		case SWARE_CURSOR_BEFORE_FIRST:
-			return forward && begin(cursor, forward);
+			return forward && sware_tree_cursor_seek(cursor, NULL, direction);
 		case SWARE_CURSOR_AFTER_LAST:
-			return !forward && begin(cursor, forward);
+			return !forward && sware_tree_cursor_seek(cursor, NULL, direction);
 	}
 	pg_unreachable();
 }
@@ -586,36 +580,6 @@ sware_tree_cursor_next(SwareTreeCursor *cursor, ScanDirection direction)
 		return false;
 	position->current += forward ? 1 : -1;
 	return true;
-}
-
-/*
- * Go to the first leaf with qualifying entries in the direction, from the
- * place of `entry`, which must qualify, or from the end if that is NULL.  An
- * entry at the place itself is found again when going forward, and not when
- * going backward.  Afterwards the cursor is before the first of the leaf's
- * entries in the direction.  Returns false if there is no such leaf.  The
- * cursor must not have a mark.
- */
-bool
-sware_tree_cursor_seek(SwareTreeCursor *cursor, IndexTuple entry,
-					   ScanDirection direction)
-{
-	bool		forward = ScanDirectionIsForward(direction);
-	SwareContinuation *side = forward ? &cursor->position.right :
-		&cursor->position.left;
-
-	Assert(cursor->markState == SWARE_CURSOR_UNPOSITIONED);
-	if (entry == NULL)
-		return begin(cursor, forward);
-
-	learn_what_is_wanted(cursor);
-	side->more = true;
-	side->linked = false;
-	sware_set_tuple_border(&side->border, cursor->context,
-						   sware_scan_keys_next_range(&cursor->keys, 0, entry,
-													  true),
-						   entry);
-	return go_on(cursor, forward);
 }
 
 /* Set the cursor's mark to where it is (ammarkpos). */

@@ -51,13 +51,13 @@ typedef struct SwarePosition
 	Buffer		buffer;			/* the leaf, if it is kept pinned */
 	SwareLink	page;
 	XLogRecPtr	lsn;			/* its LSN when it was read */
-	SwareContinuation left;
-	SwareContinuation right;
 	int			first;			/* items first..last, in index order */
 	int			last;
 	int			current;		/* the item last returned */
 	Size		tuplesUsed;		/* bytes used in `tuples` */
 	char	   *tuples;			/* copies of entries and posting lists */
+	SwareContinuation left;
+	SwareContinuation right;
 	ItemPointerData tids[SWARE_MAX_TIDS_PER_PAGE];
 	OffsetNumber pageOffsets[SWARE_MAX_TIDS_PER_PAGE];	/* each item's offset on
 														 * the leaf */
