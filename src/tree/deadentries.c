@@ -11,13 +11,15 @@
  * here, and no cleanup lock is needed.
  *
  * The table decides which rows are dead to everybody, and returns the horizon
- * that a standby needs to know (table_index_delete_tuples).  A mark only
- * suggests that, and is checked: a session that began on a standby, and
- * survived its promotion, may still need a row that others have marked.
+ * that a standby needs to know (table_index_delete_tuples).  A mark is checked:
+ * a session that began on a standby, and survived its promotion, may still need
+ * a row that others have marked.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
+
+#include "lib/qunique.h"
 
 #include "base/faultpoint.h"
 #include "keys/entry.h"
@@ -48,16 +50,24 @@ static void
 begin_question(Question *question, Relation index, Relation heap, Buffer buffer)
 {
 	TM_IndexDeleteOp *operation = &question->operation;
+	SwareLeafView view;
+	int			count = 0;
+
+	sware_view_init(&view, index, buffer);
+	for (int i = 0; i < view.count; i++)
+	{
+		count += sware_leaf_tuple_tid_count(sware_view_tuple(&view, i));
+		if (unlikely(count > SWARE_MAX_TIDS_PER_PAGE))
+			sware_report_corruption(index, view.block, "Items overlap.");
+	}
 
 	question->index = index;
 	question->heap = heap;
 	question->buffer = buffer;
-	question->page = BufferGetPage(buffer);
-	(void) sware_leaf_tid_count(index, BufferGetBlockNumber(buffer),
-								question->page);
+	question->page = view.page;
 	question->places = palloc(SWARE_MAX_TIDS_PER_PAGE * sizeof(SwareTidPlace));
 	operation->irel = index;
-	operation->iblknum = BufferGetBlockNumber(buffer);
+	operation->iblknum = view.block;
 	operation->ndeltids = 0;
 	operation->deltids =
 		palloc(SWARE_MAX_TIDS_PER_PAGE * sizeof(TM_IndexDelete));
@@ -93,9 +103,8 @@ ask_about(Question *question, OffsetNumber offset, int number)
 /* The rows of a leaf's marked items. */
 typedef struct MarkedRows
 {
-	int			dead;			/* number of a TID whose row is known to be
-								 * dead, among all TIDs of the page; -1: none
-								 * is */
+	bool		hasDead;		/* is one of them known to be dead? */
+	ItemPointerData dead;		/* this one */
 	int			blockCount;
 	BlockNumber *blocks;		/* the blocks of the table that have these
 								 * rows, in order */
@@ -111,40 +120,34 @@ collect_marked(Question *question, MarkedRows *rows)
 {
 	Page		page = question->page;
 	SwareRowCheck check;
-	int			number = 0;
 	int			count = 0;
 
-	rows->dead = -1;
-	rows->blockCount = 0;
+	rows->hasDead = false;
 	rows->blocks = palloc(SWARE_MAX_TIDS_PER_PAGE * sizeof(BlockNumber));
 	sware_row_check_begin(&check, question->heap);
 	for (OffsetNumber offset = SWARE_FIRST_DATA;
 		 offset <= PageGetMaxOffsetNumber(page); offset++)
 	{
 		IndexTuple	tuple = sware_page_tuple(page, offset);
-		bool		is_marked = ItemIdIsDead(PageGetItemId(page, offset));
+		ItemPointer tids = sware_leaf_tuple_tids(tuple);
 
-		for (int i = 0; i < sware_leaf_tuple_tid_count(tuple); i++, number++)
+		if (!ItemIdIsDead(PageGetItemId(page, offset)))
+			continue;
+		for (int i = 0; i < sware_leaf_tuple_tid_count(tuple); i++)
 		{
-			ItemPointer tid = &sware_leaf_tuple_tids(tuple)[i];
-
-			if (!is_marked)
-				continue;
-			rows->blocks[count++] = ItemPointerGetBlockNumber(tid);
-			if (rows->dead < 0 && sware_row_is_dead(&check, tid))
-				rows->dead = number;
+			rows->blocks[count++] = ItemPointerGetBlockNumber(&tids[i]);
+			if (!rows->hasDead && sware_row_is_dead(&check, &tids[i]))
+			{
+				rows->hasDead = true;
+				rows->dead = tids[i];
+			}
 		}
 	}
 	sware_row_check_end(&check);
 
 	qsort(rows->blocks, count, sizeof(BlockNumber), sware_compare_blocks);
-	for (int i = 0; i < count; i++)
-	{
-		int			last = rows->blockCount - 1;
-
-		if (last < 0 || rows->blocks[last] != rows->blocks[i])
-			rows->blocks[rows->blockCount++] = rows->blocks[i];
-	}
+	rows->blockCount = qunique(rows->blocks, count, sizeof(BlockNumber),
+							   sware_compare_blocks);
 }
 
 /*
@@ -157,29 +160,27 @@ ask_about_marked(Question *question)
 {
 	Page		page = question->page;
 	MarkedRows	rows;
-	int			number = 0;
 
 	collect_marked(question, &rows);
 	question->operation.bottomup = false;
 	question->operation.bottomupfreespace = 0;
 	for (OffsetNumber offset = SWARE_FIRST_DATA;
-		 rows.dead >= 0 && offset <= PageGetMaxOffsetNumber(page); offset++)
+		 rows.hasDead && offset <= PageGetMaxOffsetNumber(page); offset++)
 	{
 		IndexTuple	tuple = sware_page_tuple(page, offset);
 
-		for (int i = 0; i < sware_leaf_tuple_tid_count(tuple); i++, number++)
+		for (int i = 0; i < sware_leaf_tuple_tid_count(tuple); i++)
 		{
 			ItemPointer tid = &sware_leaf_tuple_tids(tuple)[i];
 			BlockNumber block = ItemPointerGetBlockNumber(tid);
 
-			if (!bsearch(&block, rows.blocks, rows.blockCount,
-						 sizeof(BlockNumber), sware_compare_blocks))
-				continue;
-			ask_about(question, offset, i)->knowndeletable =
-				number == rows.dead;
+			if (bsearch(&block, rows.blocks, rows.blockCount,
+						sizeof(BlockNumber), sware_compare_blocks))
+				ask_about(question, offset, i)->knowndeletable =
+					ItemPointerEquals(tid, &rows.dead);
 		}
 	}
-	return rows.dead >= 0;
+	return rows.hasDead;
 }
 
 /*

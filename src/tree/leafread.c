@@ -15,6 +15,7 @@
  */
 #include "postgres.h"
 
+#include "keys/numbersearch.h"
 #include "keys/searchkey.h"
 #include "keys/skip.h"
 #include "layout/page.h"
@@ -44,6 +45,71 @@ typedef struct LeafPlace
 	int			tids;			/* more than 0 only within a posting list */
 } LeafPlace;
 
+/* The tuple of a view with an index. */
+static inline IndexTuple
+tuple_at(const void *source, int i)
+{
+	return sware_view_tuple(source, i);
+}
+
+/*
+ * Return the index of the first of the view's tuples from..to-1 that is not
+ * before a place; `to` if there is none.
+ */
+static pg_noinline int
+search_view(const SwareLeafView *view, const SwareSearchKey *key, int from,
+			int to)
+{
+	return sware_search(key, tuple_at, view, from, to, false);
+}
+
+/*
+ * The same for the other end of a range, searched from the gap before the
+ * tuple `from` to an end of the view.  As a rule the range has either all these
+ * tuples or only a few; with `has_few` only the latter is likely.
+ */
+static pg_noinline int
+search_view_on(const SwareLeafView *view, const SwareSearchKey *key, int from,
+			   bool forward, bool has_few)
+{
+	int			low = forward ? from : 0;
+	int			high = forward ? view->count : from;
+
+	if (low == high || key->columnCount == 0)
+		return forward ? high : low;
+	if (!has_few && forward)
+	{
+		if (sware_compare_key(key, sware_view_tuple(view, high - 1)) > 0)
+			return high;
+		high--;
+	}
+	else if (!has_few)
+	{
+		if (sware_compare_key(key, sware_view_tuple(view, low)) <= 0)
+			return low;
+		low++;
+	}
+
+	for (int step = 1, previous = 0; low < high;)
+	{
+		int			next = step + previous;
+		int			probe = forward ? Min(low + step, high) - 1 :
+			Max(high - step, low);
+		bool		is_behind =
+			sware_compare_key(key, sware_view_tuple(view, probe)) > 0;
+
+		if (is_behind)
+			low = probe + 1;
+		else
+			high = probe;
+		if (is_behind != forward)
+			return search_view(view, key, low, high);
+		previous = step;
+		step = next;
+	}
+	return low;
+}
+
 /*
  * How many TIDs of the view's tuple `i`, which does not lie before a place, lie
  * before it?  Some do only if the tuple is a posting list whose range has the
@@ -68,7 +134,6 @@ tids_before(const SwareLeafView *view, const SwareSearchKey *key, int i)
 	return count;
 }
 
-/* Raise an error: a leaf has more items than fit on it. */
 static void
 report_overlap(SwareTreeCursor *cursor)
 {
@@ -285,9 +350,9 @@ add_skipping(SwareTreeCursor *cursor, const SwareLeafView *view,
 				break;
 			case SWARE_SKIP_AHEAD:
 				here = i;
-				i = sware_view_search_on(view, &place,
-										 forward ? here : here + 1, forward,
-										 false);
+				i = search_view_on(view, &place,
+								   forward ? here : here + 1, forward,
+								   false);
 				i = forward ? Min(i, end) : Max(i, begin) - 1;
 				note_skipped(cursor, (i - here) * step);
 				break;
@@ -325,10 +390,11 @@ add_between(SwareTreeCursor *cursor, const SwareLeafView *view, LeafPlace from,
 		*is_part = stopped != far;
 	}
 	if (stopped != far)
-		return (LeafPlace)
 	{
-		stopped, 0
-	};
+		to.i = stopped;
+		to.tids = 0;
+		return to;
+	}
 	if (unlikely(forward && to.tids > keep_from))
 		add_tids(cursor, view, to.i, keep_from, to.tids, true);
 	return forward ? to : from;
@@ -525,7 +591,7 @@ sware_read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 
 	near.i = forward ? 0 : view.count;
 	if (at_tuple || arrival->columnCount > 0)
-		near.i = sware_view_search(&view, arrival, 0, view.count);
+		near.i = search_view(&view, arrival, 0, view.count);
 	near.tids = tids_before(&view, arrival, near.i);
 	is_in_vain = forward ? near.i == view.count : near.i + near.tids == 0;
 
@@ -551,8 +617,8 @@ sware_read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 		bool		is_part;
 
 		/* the range may end within a posting list */
-		far.i = sware_view_search_on(&view, end, near.i, forward,
-									 keys->hasOnlyEqualities);
+		far.i = search_view_on(&view, end, near.i, forward,
+							   keys->hasOnlyEqualities);
 		far.tids = far.i < near.i || near.tids > 0 || forward ?
 			tids_before(&view, end, far.i) : 0;
 		far = add_between(cursor, &view, forward ? near : far,
@@ -583,8 +649,8 @@ sware_read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 			return;
 		sware_scan_keys_set_range(keys, range);
 		near.i = forward ?
-			sware_view_search(&view, &keys->low, far.i, view.count) :
-			sware_view_search(&view, &keys->high, 0, far.i);
+			search_view(&view, &keys->low, far.i, view.count) :
+			search_view(&view, &keys->high, 0, far.i);
 		near.tids = 0;
 	}
 

@@ -14,9 +14,9 @@
 
 #include "storage/bufmgr.h"
 
-#include "keys/searchkey.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
+#include "pages/pageaccess.h"
 #include "pages/pageitem.h"
 
 /* The tuples of a leaf, which have the indexes 0..count-1. */
@@ -56,27 +56,26 @@ sware_view_offset(int i)
 	return (OffsetNumber) (SWARE_FIRST_DATA + i);
 }
 
-/* Return the view's tuple `i`. */
 static inline IndexTuple
 sware_view_tuple(const SwareLeafView *view, int i)
 {
 	return sware_view_entry(view, sware_view_offset(i));
 }
 
-/* Is the view's tuple `i` marked as dead to everybody? */
 static inline bool
 sware_view_is_marked(const SwareLeafView *view, int i)
 {
 	return ItemIdIsDead(PageGetItemId(view->page, sware_view_offset(i)));
 }
 
-extern int	sware_leaf_tid_count(Relation index, BlockNumber block, Page page);
-extern void sware_view_init(SwareLeafView *view, Relation index,
-							Buffer buffer);
-extern int	sware_view_search(const SwareLeafView *view,
-							  const SwareSearchKey *key, int from, int to);
-extern int	sware_view_search_on(const SwareLeafView *view,
-								 const SwareSearchKey *key, int from,
-								 bool forward, bool has_few);
+/* Make a view of a leaf whose page header has been checked. */
+static inline void
+sware_view_init(SwareLeafView *view, Relation index, Buffer buffer)
+{
+	view->index = index;
+	view->block = BufferGetBlockNumber(buffer);
+	view->page = BufferGetPage(buffer);
+	view->count = sware_page_data_count(view->page);
+}
 
 #endif							/* SWARE_LEAFVIEW_H */
