@@ -60,7 +60,6 @@ complete_split(SwareWal *wal, Buffer child)
 	SwarePageGetOpaque(page)->flags &= ~SWARE_INCOMPLETE_SPLIT;
 }
 
-/* Is a tuple one of a page? */
 static inline bool
 is_on_page(Page page, IndexTuple tuple)
 {
@@ -211,18 +210,17 @@ sware_split(Relation index, Buffer buffer, SwareItems *items, int new_item,
 static Buffer
 lock_metapage_if_root(Relation index, Buffer buffer)
 {
-	Buffer		meta_buffer =
-		sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_SHARE);
-	SwareMetaPage meta = SwarePageGetMeta(BufferGetPage(meta_buffer));
+	Buffer		meta_buffer;
 
-	if (!sware_links_equal(meta->root, sware_page_link(buffer)))
-	{
-		sware_release_buffer(meta_buffer);
+	if (!sware_page_is_leftmost(BufferGetPage(buffer)))
 		return InvalidBuffer;
-	}
-	sware_unlock_buffer(meta_buffer);
-	sware_lock_buffer(meta_buffer, BUFFER_LOCK_EXCLUSIVE);
-	return meta_buffer;
+	meta_buffer =
+		sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_EXCLUSIVE);
+	if (sware_links_equal(SwarePageGetMeta(BufferGetPage(meta_buffer))->root,
+						  sware_page_link(buffer)))
+		return meta_buffer;
+	sware_release_buffer(meta_buffer);
+	return InvalidBuffer;
 }
 
 /*
@@ -292,7 +290,6 @@ make_room_for_downlink(Relation index, Buffer parent, IndexTuple downlink,
 						  items->count);
 		sware_wal_finish(wal);
 	}
-	pfree(items);
 	return is_split;
 }
 
@@ -301,7 +298,7 @@ make_room_for_downlink(Relation index, Buffer parent, IndexTuple downlink,
  * right sibling into its parent, or into a new root.  Releases the page.
  *
  * The stack is a hint, and may be NULL.  The caller may hold locks on lower
- * levels.
+ * levels, and resets or deletes the memory context.
  */
 void
 sware_insert_downlink(Relation index, Buffer left, SwareStack *stack)
@@ -352,5 +349,4 @@ sware_insert_downlink(Relation index, Buffer left, SwareStack *stack)
 		else
 			sware_release_buffer(parent);
 	}
-	pfree(downlink);
 }

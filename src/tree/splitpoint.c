@@ -1,15 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * splitpoint.c
- *	  Chooses where to split a page.
+ *	  Chooses where to split a page, and how full leaves at the right end of the
+ *	  tree are made.
  *
  * What counts, in this order: both halves must fit on a page; free space
  * should be where the next entries are expected; the pivot should be short,
  * and if possible without a TID, so that a key's duplicates stay together.
  *
+ * The share of late entries, for which leaves at the right end leave room, is
+ * learnt from the statistics of the index in shared memory.  So none is known
+ * after a restart, nor, without preloading, that of other sessions.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
+
+#include <math.h>
 
 #include "base/options.h"
 #include "keys/entry.h"
@@ -17,6 +24,7 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
+#include "shared/statistics.h"
 #include "tree/pagewrite.h"
 #include "tree/split.h"
 
@@ -33,8 +41,31 @@
  */
 #define SINGLE_KEY_FILLFACTOR	98
 
-/* how far from the best split point another one may be, in percent of a page */
+/* how far from the target a split point may be, in percent of a page */
 #define TOLERANCE				6
+
+/*
+ * The bounds of a forecast, in percent.  The greatest one is for indexes that
+ * get hardly any late entries.  Where there are some, more may follow: their
+ * share grows until the right end has moved on as far as entries come late.
+ */
+#define LEAST_FILL		70
+#define USUAL_FILL		95
+#define GREATEST_FILL	97
+
+/* a smaller share of late entries than this is hardly any */
+#define HARDLY_ANY		0.001
+
+/* a share that was learnt from fewer entries than this does not count */
+#define ENOUGH_ENTRIES	10000
+#define MANY_ENTRIES	65536
+
+/*
+ * Late entries do not come evenly.  A leaf has room for as many as come by
+ * chance, and this number of standard deviations more.  A split costs a page,
+ * so it is better avoided than that the last percent of a leaf is used.
+ */
+#define DEVIATIONS		2.5
 
 typedef struct SplitContext
 {
@@ -78,7 +109,6 @@ columns_needed(const SplitContext *split, IndexTuple left, IndexTuple right)
 									 IndexRelationGetNumberOfKeyAttributes(split->index)) + 1;
 }
 
-/* Do all items have the same key? */
 static bool
 has_single_key(const SplitContext *split)
 {
@@ -87,6 +117,43 @@ has_single_key(const SplitContext *split)
 	return columns_needed(split, items->tuples[0],
 						  items->tuples[items->count - 1]) >
 		IndexRelationGetNumberOfKeyAttributes(split->index);
+}
+
+/*
+ * The fill in percent that leaves room for a share of late entries, and for the
+ * high key behind an entry.
+ */
+static int
+forecast(double late, IndexTuple entry)
+{
+	Size		size =
+		MAXALIGN(sware_leaf_tuple_key_size(entry)) + sizeof(ItemIdData);
+	double		entries = (double) SWARE_PAGE_CAPACITY / size;
+	double		room = late + DEVIATIONS * sqrt(late / entries) +
+		(double) sware_pivot_space(entry) / SWARE_PAGE_CAPACITY;
+
+	return (int) floor(100 * (1 - room));
+}
+
+int
+sware_leaf_fill(Relation index, IndexTuple entry)
+{
+	int			otherwise = sware_options_of(index)->fillfactor;
+	double		entries;
+	double		late;
+	int			fill;
+
+	if (!sware_options_of(index)->forecastFill)
+		return otherwise;
+	entries = sware_late_share(index, &late);
+	if (entries < ENOUGH_ENTRIES)
+		return otherwise;
+	if (late < HARDLY_ANY)
+		return entries < MANY_ENTRIES ? otherwise : GREATEST_FILL;
+
+	/* room does not help where leaves would be split nevertheless */
+	fill = forecast(late, entry);
+	return fill < LEAST_FILL ? otherwise : Min(fill, USUAL_FILL);
 }
 
 /* How many bytes of items should the left half get?  Sets isEven. */
@@ -187,85 +254,41 @@ right_space(const SplitContext *split, int first, Size left)
 }
 
 /*
- * Return the next split point behind `point` at which both halves fit; 0 if
- * there is none.  `*left` is the space of the items before `point`, and
- * becomes that of the items before the result.
- */
-static inline int
-next_split_point(const SplitContext *split, int point, Size *left)
-{
-	IndexTuple *tuples = split->items->tuples;
-
-	while (++point < split->items->count)
-	{
-		*left += sware_item_space(tuples[point - 1]);
-		if (*left + sware_pivot_space(tuples[point]) <= split->leftRoom &&
-			right_space(split, point, *left) <= split->rightRoom)
-			return point;
-	}
-	return 0;
-}
-
-static inline Size
-distance(Size a, Size b)
-{
-	return a > b ? a - b : b - a;
-}
-
-/*
- * Return the best split point at which the space on the left differs from the
- * target by no more than `tolerance`: one with the cheapest pivot, and among
- * these the closest.  Returns 0 if there is none.
+ * Return the best split point at which both halves fit, and the space on the
+ * left differs from the target by no more than `tolerance`: one with the
+ * cheapest pivot, and among these the closest.  Returns 0 if there is none.
  */
 static int
 best_split_point(const SplitContext *split, Size target, Size tolerance,
 				 int *cost)
 {
+	IndexTuple *tuples = split->items->tuples;
 	Size		left = 0;
 	int			best = 0;
-	Size		best_left = 0;
+	Size		best_distance = 0;
 
 	*cost = 0;
-	for (int i = next_split_point(split, 0, &left); i != 0;
-		 i = next_split_point(split, i, &left))
+	for (int i = 1; i < split->items->count; i++)
 	{
+		Size		distance;
 		int			this_cost;
 
-		if (distance(left, target) > tolerance)
+		left += sware_item_space(tuples[i - 1]);
+		distance = left > target ? left - target : target - left;
+		if (distance > tolerance ||
+			left + sware_pivot_space(tuples[i]) > split->leftRoom ||
+			right_space(split, i, left) > split->rightRoom)
 			continue;
 		this_cost = pivot_cost(split, i);
 		if (best == 0 || this_cost < *cost ||
-			(this_cost == *cost &&
-			 distance(left, target) < distance(best_left, target)))
+			(this_cost == *cost && distance < best_distance))
 		{
 			best = i;
-			best_left = left;
+			best_distance = distance;
 			*cost = this_cost;
 		}
 	}
 	return best;
-}
-
-/*
- * Return the space on the left at the possible split point that is closest to
- * the target; there may be none at the target itself.
- */
-static Size
-reachable_target(const SplitContext *split, Size target)
-{
-	Size		left = 0;
-	Size		closest = 0;
-
-	for (int i = next_split_point(split, 0, &left); i != 0;
-		 i = next_split_point(split, i, &left))
-	{
-		if (closest == 0 || distance(left, target) < distance(closest, target))
-			closest = left;
-	}
-	if (closest == 0)
-		elog(ERROR, "found no way to split a page of index \"%s\"",
-			 RelationGetRelationName(split->index));
-	return closest;
 }
 
 /*
@@ -311,14 +334,23 @@ cut_posting_list(SplitContext *split, Size target)
 }
 
 /*
- * Choose the split point that is closest to the target, or one near it with a
- * cheaper pivot.
+ * Choose a split point near the target, or farther away if both halves fit only
+ * there.
  */
 static int
 choose_split_point(const SplitContext *split, Size target, int *cost)
 {
-	return best_split_point(split, reachable_target(split, target),
-							SWARE_PAGE_CAPACITY * TOLERANCE / 100, cost);
+	Size		tolerance = SWARE_PAGE_CAPACITY * TOLERANCE / 100;
+	int			best;
+
+	while ((best = best_split_point(split, target, tolerance, cost)) == 0)
+	{
+		if (tolerance > split->total)
+			elog(ERROR, "found no way to split a page of index \"%s\"",
+				 RelationGetRelationName(split->index));
+		tolerance *= 2;
+	}
+	return best;
 }
 
 /*

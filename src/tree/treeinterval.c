@@ -45,18 +45,26 @@ read_parent(const SwareSearchKey *place, bool forward)
 	return sware_descend(place, 1, BUFFER_LOCK_SHARE, NULL);
 }
 
-/* Copy a pivot of a page that the caller has locked. */
-static void
-copy_pivot(Relation index, Buffer buffer, OffsetNumber offset, IndexTuple to)
+/*
+ * Copy the pivot at an offset of a locked page, which is released.  Returns
+ * false if the offset is invalid.
+ */
+static bool
+take_pivot(Relation index, Buffer buffer, OffsetNumber offset, IndexTuple to)
 {
-	BlockNumber block = BufferGetBlockNumber(buffer);
-	Page		page = BufferGetPage(buffer);
-	IndexTuple	pivot = sware_checked_pivot(index, block, page, offset);
+	if (offset != InvalidOffsetNumber)
+	{
+		BlockNumber block = BufferGetBlockNumber(buffer);
+		Page		page = BufferGetPage(buffer);
+		IndexTuple	pivot = sware_checked_pivot(index, block, page, offset);
 
-	if (IndexTupleSize(pivot) > SWARE_MAX_PIVOT_SIZE ||
-		sware_tuple_count(pivot) == 0)
-		sware_report_item(index, block, page, offset);
-	memcpy(to, pivot, IndexTupleSize(pivot));
+		if (IndexTupleSize(pivot) > SWARE_MAX_PIVOT_SIZE ||
+			sware_tuple_count(pivot) == 0)
+			sware_report_item(index, block, page, offset);
+		memcpy(to, pivot, IndexTupleSize(pivot));
+	}
+	sware_release_buffer(buffer);
+	return offset != InvalidOffsetNumber;
 }
 
 /* Find the pivot above the next `leaves` leaves, or fewer. */
@@ -67,21 +75,17 @@ find_above(const SwareSearchKey *place, int leaves, IndexTuple pivot)
 	Page		page = BufferGetPage(buffer);
 	OffsetNumber last = PageGetMaxOffsetNumber(page);
 	OffsetNumber offset = SWARE_FIRST_DATA;
-	bool		found = true;
 
 	if (place->columnCount > 0 && last >= SWARE_FIRST_DATA)
 		offset =
 			sware_search_internal(place, BufferGetBlockNumber(buffer), page);
 	if (offset + leaves <= last)
-		copy_pivot(place->index, buffer, offset + leaves, pivot);
+		offset += leaves;
 	else if (sware_page_has_high_key(page))
-		copy_pivot(place->index, buffer, SWARE_HIGH_KEY, pivot);
-	else if (offset < last)
-		copy_pivot(place->index, buffer, last, pivot);
+		offset = SWARE_HIGH_KEY;
 	else
-		found = false;
-	sware_release_buffer(buffer);
-	return found;
+		offset = offset < last ? last : InvalidOffsetNumber;
+	return take_pivot(place->index, buffer, offset, pivot);
 }
 
 /* Find the pivot below the next `leaves` leaves, or fewer. */
@@ -102,11 +106,7 @@ find_below(const SwareSearchKey *place, int leaves, IndexTuple pivot)
 
 		/* the first downlink has no key, so no interval ends there */
 		if (offset >= SWARE_FIRST_DATA + leaves)
-		{
-			copy_pivot(place->index, buffer, offset - leaves + 1, pivot);
-			sware_release_buffer(buffer);
-			return true;
-		}
+			return take_pivot(place->index, buffer, offset - leaves + 1, pivot);
 		sware_release_buffer(buffer);
 		if (!sware_link_is_valid(sibling))
 			return false;
@@ -114,14 +114,9 @@ find_below(const SwareSearchKey *place, int leaves, IndexTuple pivot)
 		CHECK_FOR_INTERRUPTS();
 		buffer = sware_step_left(place->index, sibling, link, 1);
 		if (BufferIsValid(buffer))
-		{
-			bool		found = sware_page_has_high_key(BufferGetPage(buffer));
-
-			if (found)
-				copy_pivot(place->index, buffer, SWARE_HIGH_KEY, pivot);
-			sware_release_buffer(buffer);
-			return found;
-		}
+			return take_pivot(place->index, buffer,
+							  sware_page_has_high_key(BufferGetPage(buffer)) ?
+							  SWARE_HIGH_KEY : InvalidOffsetNumber, pivot);
 	}
 	return false;
 }
