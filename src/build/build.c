@@ -21,7 +21,7 @@
 #include "utils/syscache.h"
 
 #include "build/build.h"
-#include "layout/page.h"
+#include "layout/tuple.h"
 #include "sort/entrysort.h"
 #include "staging/staging.h"
 #include "zones/zones.h"
@@ -46,12 +46,7 @@ typedef struct DuplicateCheck
 	bool		nullsNotDistinct;
 	SwareComparator *comparator;
 	bool		hasPrevious;
-	union
-	{
-		IndexTupleData entry;
-		char		data[SWARE_MAX_ENTRY_SIZE];
-		double		alignment;
-	}			previous;
+	SwareEntryCopy previous;
 } DuplicateCheck;
 
 typedef struct CollectState
@@ -208,9 +203,7 @@ collect_and_sort(BuildState *build, Relation heap, Relation index,
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SCAN);
 	collected = sware_collect_entries(build->sort, heap, index, index_info,
-									  parallel ?
-									  sware_parallel_build_scan(parallel) :
-									  NULL);
+									  parallel ? parallel->scan : NULL);
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SORT);
 	sware_entry_sort_perform(build->sort);
@@ -222,7 +215,6 @@ collect_and_sort(BuildState *build, Relation heap, Relation index,
 	return collected;
 }
 
-/* Does the key have a null?  INCLUDE columns are not part of the key. */
 static bool
 key_has_nulls(Relation index, IndexTuple entry)
 {
@@ -247,7 +239,7 @@ report_duplicate(DuplicateCheck *check)
 	bool		isnull[INDEX_MAX_KEYS];
 	char	   *key;
 
-	index_deform_tuple(&check->previous.entry, RelationGetDescr(index), values,
+	index_deform_tuple(&check->previous.tuple, RelationGetDescr(index), values,
 					   isnull);
 	key = BuildIndexValueDescription(index, values, isnull);
 	ereport(ERROR,
@@ -270,7 +262,7 @@ check_next(DuplicateCheck *check, IndexTuple entry)
 		return;
 
 	if (check->hasPrevious &&
-		sware_comparator_keys(check->comparator, &check->previous.entry,
+		sware_comparator_keys(check->comparator, &check->previous.tuple,
 							  entry) == 0)
 		report_duplicate(check);
 
@@ -288,7 +280,7 @@ static void
 load_tree(BuildState *build, Relation index, int64 count)
 {
 	SwareEntryMerge *merge = sware_entry_sort_merge(build->sort);
-	SwareBulkload *load = sware_bulkload_begin(index);
+	SwareBulkload *load = sware_bulkload_begin(index, MAIN_FORKNUM);
 	IndexTuple	entry;
 	int64		done = 0;
 
@@ -339,7 +331,7 @@ sware_build(Relation heap, Relation index, IndexInfo *index_info)
 
 	build.parallel = sware_parallel_build_begin(heap, index, index_info);
 	if (build.parallel)
-		participants = sware_parallel_build_participants(build.parallel);
+		participants = build.parallel->participants;
 	build.sort = sware_entry_sort_begin(index, heap,
 										maintenance_work_mem / participants,
 										NULL, 0);
@@ -365,5 +357,5 @@ void
 sware_buildempty(Relation index)
 {
 	check_collations(index);
-	sware_bulkload_empty_init_fork(index);
+	sware_bulkload_finish(sware_bulkload_begin(index, INIT_FORKNUM));
 }

@@ -21,7 +21,16 @@ typedef struct SwareCollected
 	int64		entries;
 } SwareCollected;
 
-typedef struct SwareParallelBuild SwareParallelBuild;
+typedef struct SwareParallelBuild
+{
+	struct ParallelContext *context;
+	struct SharedBuild *shared; /* see parallelbuild.c */
+	ParallelTableScanDesc scan; /* of which the leader reads a part, too */
+	Snapshot	snapshot;
+	bool		snapshotIsRegistered;
+	int			participants;	/* processes that build, among which memory is
+								 * divided, the leader included */
+} SwareParallelBuild;
 
 /* build.c: the callbacks; reading a table's rows into a sort */
 extern IndexBuildResult *sware_build(Relation heap, Relation index,
@@ -41,9 +50,6 @@ extern SwareCollected sware_collect_entries(SwareEntrySort *sort,
 extern SwareParallelBuild *sware_parallel_build_begin(Relation heap,
 													  Relation index,
 													  IndexInfo *index_info);
-extern int	sware_parallel_build_participants(SwareParallelBuild *build);
-extern ParallelTableScanDesc
-			sware_parallel_build_scan(SwareParallelBuild *build);
 extern void sware_parallel_build_wait(SwareParallelBuild *build,
 									  SwareCollected *collected,
 									  IndexInfo *index_info);

@@ -5,10 +5,7 @@
  *
  * Leader and workers share a scan of the table.  Each sorts its part, in an
  * even share of maintenance_work_mem.  Workers export their parts to shared
- * temporary files and exit; the leader keeps its own part where it is.  If the
- * table is in order, workers do not sort either: each gets ascending blocks, so
- * its part is in order, too.
- *
+ * temporary files and exit; the leader keeps its own part where it is.
  * Workers see none of the leader's staged entries, and need none: the build
  * finds the rows in the table.
  *
@@ -49,6 +46,7 @@ typedef struct WorkerResult
 	WalUsage	walUsage;
 } WorkerResult;
 
+/* What leader and workers share. */
 typedef struct SharedBuild
 {
 	/* Constant once the workers have started. */
@@ -62,15 +60,6 @@ typedef struct SharedBuild
 	SharedFileSet files;		/* has its own lock */
 	WorkerResult results[FLEXIBLE_ARRAY_MEMBER];
 } SharedBuild;
-
-struct SwareParallelBuild
-{
-	ParallelContext *context;
-	SharedBuild *shared;
-	ParallelTableScanDesc scan;
-	Snapshot	snapshot;
-	bool		snapshotIsRegistered;
-};
 
 PGDLLEXPORT void sware_parallel_build_main(dsm_segment *segment, shm_toc *toc);
 
@@ -91,9 +80,9 @@ estimate_chunk(ParallelContext *context, Size size)
 	shm_toc_estimate_keys(&context->estimator, 1);
 }
 
-/* End parallel mode, and release everything. */
-static void
-leave(SwareParallelBuild *build)
+/* End the parallel build, and with it parallel mode; release everything. */
+void
+sware_parallel_build_end(SwareParallelBuild *build)
 {
 	if (build->snapshotIsRegistered)
 		UnregisterSnapshot(build->snapshot);
@@ -174,7 +163,7 @@ sware_parallel_build_begin(Relation heap, Relation index, IndexInfo *index_info)
 	/* Without a segment of shared memory, there are no workers. */
 	if (build->context->seg == NULL)
 	{
-		leave(build);
+		sware_parallel_build_end(build);
 		return NULL;
 	}
 
@@ -186,28 +175,12 @@ sware_parallel_build_begin(Relation heap, Relation index, IndexInfo *index_info)
 							 build->context->nworkers_launched, workers)));
 	if (build->context->nworkers_launched == 0)
 	{
-		leave(build);
+		sware_parallel_build_end(build);
 		return NULL;
 	}
+	build->participants = build->context->nworkers_launched + 1;
 	SWARE_FAULT_POINT("build-leader");
 	return build;
-}
-
-/*
- * The number of processes that build, among which memory is divided, the
- * leader included.
- */
-int
-sware_parallel_build_participants(SwareParallelBuild *build)
-{
-	return build->context->nworkers_launched + 1;
-}
-
-/* The shared scan, of which the leader reads a part. */
-ParallelTableScanDesc
-sware_parallel_build_scan(SwareParallelBuild *build)
-{
-	return build->scan;
 }
 
 /*
@@ -253,34 +226,10 @@ sware_parallel_build_add_files(SwareParallelBuild *build,
 	}
 }
 
-/* End the parallel build, and with it parallel mode. */
-void
-sware_parallel_build_end(SwareParallelBuild *build)
-{
-	leave(build);
-}
-
-/* Collect and sort this worker's part, and export it for the leader. */
-static void
-do_part(SharedBuild *shared, ParallelTableScanDesc scan, Relation heap,
-		Relation index, WorkerResult *result)
-{
-	IndexInfo  *index_info = BuildIndexInfo(index);
-	SwareEntrySort *sort =
-		sware_entry_sort_begin(index, heap,
-							   maintenance_work_mem / shared->participants,
-							   &shared->files.fs, ParallelWorkerNumber);
-
-	index_info->ii_Concurrent = shared->concurrent;
-	result->collected =
-		sware_collect_entries(sort, heap, index, index_info, scan);
-	result->brokenHotChain = index_info->ii_BrokenHotChain;
-	SWARE_FAULT_POINT("build-worker");
-	result->files = sware_entry_sort_export(sort);
-	sware_entry_sort_end(sort);
-}
-
-/* The function that workers execute. */
+/*
+ * The function that workers execute: collects and sorts a worker's part, and
+ * exports it for the leader.
+ */
 void
 sware_parallel_build_main(dsm_segment *segment, shm_toc *toc)
 {
@@ -293,6 +242,8 @@ sware_parallel_build_main(dsm_segment *segment, shm_toc *toc)
 		AccessExclusiveLock;
 	Relation	heap;
 	Relation	index;
+	IndexInfo  *index_info;
+	SwareEntrySort *sort;
 
 	debug_query_string = shm_toc_lookup(toc, KEY_QUERY_TEXT, true);
 	pgstat_report_activity(STATE_RUNNING, debug_query_string);
@@ -304,7 +255,17 @@ sware_parallel_build_main(dsm_segment *segment, shm_toc *toc)
 	index = index_open(shared->index, index_lock);
 
 	InstrStartParallelQuery();
-	do_part(shared, scan, heap, index, result);
+	index_info = BuildIndexInfo(index);
+	index_info->ii_Concurrent = shared->concurrent;
+	sort = sware_entry_sort_begin(index, heap,
+								  maintenance_work_mem / shared->participants,
+								  &shared->files.fs, ParallelWorkerNumber);
+	result->collected =
+		sware_collect_entries(sort, heap, index, index_info, scan);
+	result->brokenHotChain = index_info->ii_BrokenHotChain;
+	SWARE_FAULT_POINT("build-worker");
+	result->files = sware_entry_sort_export(sort);
+	sware_entry_sort_end(sort);
 	InstrEndParallelQuery(&result->bufferUsage, &result->walUsage);
 
 	index_close(index, index_lock);

@@ -63,6 +63,7 @@ typedef struct LoadLevel
 struct SwareBulkload
 {
 	Relation	index;
+	ForkNumber	fork;
 	bool		allEqualImage;
 	bool		deduplicate;
 	MemoryContext context;		/* freed when the build ends */
@@ -77,8 +78,6 @@ struct SwareBulkload
 
 static const SwareLink no_link = {.block = InvalidBlockNumber};
 
-/* Writing */
-
 /* Log the pages of the batch, append them to the file, and empty the batch. */
 static void
 write_batch(SwareBulkload *load)
@@ -86,7 +85,7 @@ write_batch(SwareBulkload *load)
 	if (load->batchCount == 0)
 		return;
 
-	sware_wal_write_new_pages(load->index, MAIN_FORKNUM, load->batchFirst,
+	sware_wal_write_new_pages(load->index, load->fork, load->batchFirst,
 							  load->batch, load->batchCount);
 
 	if (load->written < load->batchFirst)
@@ -97,14 +96,14 @@ write_batch(SwareBulkload *load)
 													  BLCKSZ + IO_ALIGNMENT));
 
 		while (load->written < load->batchFirst)
-			smgrextend(RelationGetSmgr(load->index), MAIN_FORKNUM,
+			smgrextend(RelationGetSmgr(load->index), load->fork,
 					   load->written++, zeroes, true);
 	}
 
 	for (int i = 0; i < load->batchCount; i++)
 	{
 		sware_set_checksum(load->batch[i], load->written);
-		smgrextend(RelationGetSmgr(load->index), MAIN_FORKNUM,
+		smgrextend(RelationGetSmgr(load->index), load->fork,
 				   load->written++, (char *) load->batch[i], true);
 	}
 	load->batchCount = 0;
@@ -139,9 +138,9 @@ finish_write(SwareBulkload *load, BlockNumber block)
 
 	/* the block has been skipped, and has zeroes so far */
 	Assert(load->batchCount == 0);
-	sware_wal_write_new_pages(load->index, MAIN_FORKNUM, block, &page, 1);
+	sware_wal_write_new_pages(load->index, load->fork, block, &page, 1);
 	sware_set_checksum(page, block);
-	smgrwrite(RelationGetSmgr(load->index), MAIN_FORKNUM, block, (char *) page,
+	smgrwrite(RelationGetSmgr(load->index), load->fork, block, (char *) page,
 			  true);
 }
 
@@ -163,9 +162,6 @@ write_level_page(SwareBulkload *load, LoadLevel *level, IndexTuple high_key,
 	finish_write(load, level->link.block);
 }
 
-/* Filling pages */
-
-/* Give the next block number to a page, and return the link to it. */
 static SwareLink
 new_page(SwareBulkload *load)
 {
@@ -182,6 +178,19 @@ new_page(SwareBulkload *load)
 	return link;
 }
 
+/* Begin a page of a level, and keep the tuples of the one before in memory. */
+static void
+begin_page(LoadLevel *level)
+{
+	char	   *data = level->data;
+
+	level->space = sizeof(ItemIdData);	/* the high key's line pointer */
+	level->count = 0;
+	level->dataUsed = 0;
+	level->data = level->otherData;
+	level->otherData = data;
+}
+
 static LoadLevel *
 new_level(SwareBulkload *load, uint16 number)
 {
@@ -193,12 +202,10 @@ new_level(SwareBulkload *load, uint16 number)
 	level->link = new_page(load);
 	level->left = no_link;
 	level->target = SWARE_PAGE_CAPACITY * percent / 100;
-	level->space = sizeof(ItemIdData);	/* the high key's line pointer */
-	level->count = 0;
-	level->dataUsed = 0;
 	level->data = MemoryContextAlloc(load->context, BLCKSZ);
 	level->otherData = MemoryContextAlloc(load->context, BLCKSZ);
 	level->parent = NULL;
+	begin_page(level);
 	return level;
 }
 
@@ -233,7 +240,6 @@ has_room(LoadLevel *level, Size more, Size key_size)
 static void add_downlink(SwareBulkload *load, LoadLevel *level,
 						 IndexTuple downlink);
 
-/* Return the pivot between two neighbouring tuples of a level. */
 static IndexTuple
 pivot_between(SwareBulkload *load, LoadLevel *level, IndexTuple left,
 			  IndexTuple right)
@@ -255,7 +261,6 @@ next_page(SwareBulkload *load, LoadLevel *level, IndexTuple next)
 	int			keep_at_least = level->level == 0 ? 1 : 2;
 	IndexTuple	pivot;
 	SwareLink	right;
-	char	   *data = level->data;
 
 	/* move tuples to the next page until the high key fits */
 	for (;;)
@@ -287,12 +292,7 @@ next_page(SwareBulkload *load, LoadLevel *level, IndexTuple next)
 
 	level->left = level->link;
 	level->link = right;
-	level->count = 0;
-	level->space = sizeof(ItemIdData);
-	level->dataUsed = 0;
-	level->data = level->otherData;
-	level->otherData = data;
-
+	begin_page(level);
 	while (moved_count > 0)
 	{
 		IndexTuple	tuple = moved[--moved_count];
@@ -363,11 +363,12 @@ extend_last_tuple(SwareBulkload *load, LoadLevel *leaf, IndexTuple entry)
 	return true;
 }
 
-/* Interface */
-
-/* Start to build the tree of an index whose file is empty. */
+/*
+ * Start to build the tree of an index, in a fork whose file is empty: the
+ * initialisation fork of an unlogged index gets an empty tree.
+ */
 SwareBulkload *
-sware_bulkload_begin(Relation index)
+sware_bulkload_begin(Relation index, ForkNumber fork)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "sware bulk load",
@@ -377,6 +378,7 @@ sware_bulkload_begin(Relation index)
 	char	   *pages;
 
 	load->index = index;
+	load->fork = fork;
 	load->allEqualImage = sware_all_equal_image(index);
 	load->deduplicate = load->allEqualImage && sware_option_deduplicate(index);
 	load->context = context;
@@ -422,14 +424,13 @@ void
 sware_bulkload_finish(SwareBulkload *load)
 {
 	Relation	index = load->index;
-	LoadLevel  *root = load->leaf;
+	LoadLevel  *root = NULL;
 	Page		page;
 
-	write_level_page(load, root, NULL, no_link);
-	while (root->parent != NULL)
+	for (LoadLevel *level = load->leaf; level != NULL; level = level->parent)
 	{
-		root = root->parent;
-		write_level_page(load, root, NULL, no_link);
+		write_level_page(load, level, NULL, no_link);
+		root = level;
 	}
 	write_batch(load);
 
@@ -442,43 +443,8 @@ sware_bulkload_finish(SwareBulkload *load)
 	 * not synced them, since they are not in shared buffers.
 	 */
 	if (!RelationUsesLocalBuffers(index))
-		smgrimmedsync(RelationGetSmgr(index), MAIN_FORKNUM);
+		smgrimmedsync(RelationGetSmgr(index), load->fork);
 
 	sware_cache_forget(index);
 	MemoryContextDelete(load->context);
-}
-
-/* Append a page to the initialisation fork of an unlogged index, and log it. */
-static void
-add_init_fork_page(Relation index, Page contents, BlockNumber block)
-{
-	Buffer		buffer =
-		ReadBufferExtended(index, INIT_FORKNUM, P_NEW, RBM_NORMAL, NULL);
-
-	if (BufferGetBlockNumber(buffer) != block)
-		elog(ERROR, "initialization fork of index \"%s\" is not empty",
-			 RelationGetRelationName(index));
-	sware_lock_buffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	sware_wal_fill_init_page(buffer, contents);
-	sware_release_buffer(buffer);
-}
-
-/*
- * Make the initialisation fork of an unlogged index: an empty tree, which the
- * index has after a crash.
- */
-void
-sware_bulkload_empty_init_fork(Relation index)
-{
-	SwareLink	root = {.block = SWARE_FIRST_ROOT,
-	.incarnation = BUILD_INCARNATION};
-	PGAlignedBlock contents;
-	Page		page = (Page) contents.data;
-
-	sware_init_metapage(page, root, 0, sware_all_equal_image(index));
-	add_init_fork_page(index, page, SWARE_METAPAGE);
-
-	sware_init_page(page, SWARE_KIND_LEAF, 0, BUILD_INCARNATION);
-	sware_write_items(page, NULL, NULL, 0);
-	add_init_fork_page(index, page, SWARE_FIRST_ROOT);
 }

@@ -96,9 +96,8 @@ extern int	sware_delete_page(Relation index, SwareLink target, int level);
 extern bool sware_move_leaf(Relation index, SwareLink *leaf, BlockNumber to);
 
 /* bulkload.c: building a tree from all of its entries */
-extern SwareBulkload *sware_bulkload_begin(Relation index);
+extern SwareBulkload *sware_bulkload_begin(Relation index, ForkNumber fork);
 extern void sware_bulkload_add(SwareBulkload *load, IndexTuple entry);
 extern void sware_bulkload_finish(SwareBulkload *load);
-extern void sware_bulkload_empty_init_fork(Relation index);
 
 #endif							/* SWARE_TREE_H */

@@ -65,16 +65,6 @@ pass_over_equal(const char *before, const char *after, int place, int end)
 	return place;
 }
 
-/* Return the first place from `place` on that a delta must have, or the end. */
-static int
-next_difference(const Region *region, const char *before, const char *after,
-				int place)
-{
-	if (place < region->knownStart)
-		return place;
-	return pass_over_equal(before, after, place, region->knownEnd);
-}
-
 /*
  * Return where the fragment ends that begins at `place`: where so many bytes
  * are equal that another fragment takes less than they do.
@@ -118,7 +108,9 @@ compare_region(SwareDelta *delta, const Region *region, const char *before,
 	{
 		int			end;
 
-		place = next_difference(region, before, after, place);
+		/* what is not known differs */
+		if (place >= region->knownStart)
+			place = pass_over_equal(before, after, place, region->knownEnd);
 		if (place >= region->end)
 			return;
 		end = fragment_end(region, before, after, place);

@@ -4,9 +4,7 @@
  *	  Writes generic WAL records, and images of pages.
  *
  * Generic WAL (resource manager "Generic") is put together here in the form
- * that GenericXLogFinish gives it (delta.h).  Whole images of new pages are
- * logged as the server does (resource manager "XLOG").  leafrecords.c has the
- * other kinds.  Redo needs no code of this library.
+ * that GenericXLogFinish gives it (delta.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -204,15 +202,6 @@ sware_wal_new_page(SwareWal *wal, Buffer buffer)
 	return add_page(wal, buffer, true);
 }
 
-/* Find out what has to be logged of a page. */
-static void
-describe_change(ChangedPage *changed)
-{
-	if (!changed->hasImage)
-		sware_delta_compare(&changed->delta, BufferGetPage(changed->buffer),
-							changed->copy.data);
-}
-
 /* Is a page what it is meant to be, but for its free space? */
 pg_attribute_unused()
 static bool
@@ -250,17 +239,6 @@ apply_change(const ChangedPage *changed, bool is_logged)
 	MarkBufferDirty(changed->buffer);
 }
 
-/* Log the change of a page as one of the record that is being made. */
-static void
-register_change(const ChangedPage *changed, uint8 number)
-{
-	XLogRegisterBuffer(number, changed->buffer, REGBUF_STANDARD |
-					   (changed->hasImage ? REGBUF_FORCE_IMAGE : 0));
-	if (!changed->hasImage)
-		XLogRegisterBufData(number, (char *) changed->delta.fragments,
-							changed->delta.length);
-}
-
 /* Log the changes of all pages of a record. */
 static void
 log_changes(SwareWal *wal)
@@ -269,7 +247,15 @@ log_changes(SwareWal *wal)
 
 	XLogBeginInsert();
 	for (int i = 0; i < wal->count; i++)
-		register_change(wal->pages[i], i);
+	{
+		ChangedPage *changed = wal->pages[i];
+
+		XLogRegisterBuffer(i, changed->buffer, REGBUF_STANDARD |
+						   (changed->hasImage ? REGBUF_FORCE_IMAGE : 0));
+		if (!changed->hasImage)
+			XLogRegisterBufData(i, changed->delta.fragments,
+								changed->delta.length);
+	}
 	lsn = XLogInsert(RM_GENERIC_ID, 0);
 	for (int i = 0; i < wal->count; i++)
 		PageSetLSN(BufferGetPage(wal->pages[i]->buffer), lsn);
@@ -289,7 +275,14 @@ void
 sware_wal_finish(SwareWal *wal)
 {
 	for (int i = 0; wal->isLogged && i < wal->count; i++)
-		describe_change(wal->pages[i]);
+	{
+		ChangedPage *changed = wal->pages[i];
+
+		if (!changed->hasImage)
+			sware_delta_compare(&changed->delta,
+								BufferGetPage(changed->buffer),
+								changed->copy.data);
+	}
 
 	START_CRIT_SECTION();
 	for (int i = 0; i < wal->count; i++)
@@ -301,36 +294,6 @@ sware_wal_finish(SwareWal *wal)
 	for (int i = 0; i < wal->count; i++)
 		tell_of_change(wal->pages[i]->buffer);
 	sware_wal_abort(wal);
-}
-
-/*
- * Log the change of one page, which has been made and which a delta describes.
- * Called in a critical section.
- */
-static void
-log_change(Buffer buffer, SwareDelta *delta, uint8 registration)
-{
-	XLogRecPtr	lsn;
-
-	XLogBeginInsert();
-	XLogRegisterBuffer(0, buffer, registration);
-	XLogRegisterBufData(0, delta->fragments, delta->length);
-	lsn = XLogInsert(RM_GENERIC_ID, 0);
-	PageSetLSN(BufferGetPage(buffer), lsn);
-}
-
-/* Like sware_wal_append_data, by comparison, too. */
-static void
-append_data_by_comparison(Relation index, Buffer buffer, const char *data,
-						  Size size, uint16 flags)
-{
-	SwareWal   *wal = sware_wal_begin(index);
-	Page		page = sware_wal_change(wal, buffer);
-
-	memcpy((char *) page + ((PageHeader) page)->pd_lower, data, size);
-	((PageHeader) page)->pd_lower += size;
-	SwarePageGetOpaque(page)->flags |= flags;
-	sware_wal_finish(wal);
 }
 
 /*
@@ -347,12 +310,17 @@ sware_wal_append_data(Relation index, Buffer buffer, const char *data,
 	bool		sets_flags = (flags & ~opaque->flags) != 0;
 	PageHeader	header = (PageHeader) page;
 	char	   *place = (char *) page + header->pd_lower;
-	SwareDelta	delta;
 	uint8		registration = sware_page_registration(page);
 
 	if (unlikely(sware_images_are_compared()))
 	{
-		append_data_by_comparison(index, buffer, data, size, flags);
+		SwareWal   *wal = sware_wal_begin(index);
+
+		page = sware_wal_change(wal, buffer);
+		memcpy((char *) page + header->pd_lower, data, size);
+		((PageHeader) page)->pd_lower += size;
+		SwarePageGetOpaque(page)->flags |= flags;
+		sware_wal_finish(wal);
 		return;
 	}
 
@@ -365,13 +333,20 @@ sware_wal_append_data(Relation index, Buffer buffer, const char *data,
 
 	if (RelationNeedsWAL(index))
 	{
+		SwareDelta	delta;
+		XLogRecPtr	lsn;
+
 		delta.length = 0;
 		sware_delta_add(&delta, page, &header->pd_lower,
 						sizeof(LocationIndex));
 		sware_delta_add(&delta, page, place, size);
 		if (sets_flags)
 			sware_delta_add(&delta, page, &opaque->flags, sizeof(uint16));
-		log_change(buffer, &delta, registration);
+		XLogBeginInsert();
+		XLogRegisterBuffer(0, buffer, registration);
+		XLogRegisterBufData(0, delta.fragments, delta.length);
+		lsn = XLogInsert(RM_GENERIC_ID, 0);
+		PageSetLSN(page, lsn);
 	}
 
 	END_CRIT_SECTION();
@@ -394,23 +369,9 @@ sware_wal_fill_page(Relation index, Buffer buffer, Page image)
 }
 
 /*
- * The same for a page of an initialisation fork, which is logged although the
- * relation is unlogged.
- */
-void
-sware_wal_fill_init_page(Buffer buffer, Page image)
-{
-	START_CRIT_SECTION();
-	memcpy(BufferGetPage(buffer), image, BLCKSZ);
-	MarkBufferDirty(buffer);
-	log_newpage_buffer(buffer, true);
-	END_CRIT_SECTION();
-}
-
-/*
  * Log `count` consecutive pages of a fork, from block `first` on.  They were
  * written past the buffer manager, to a file that no other session can see
- * yet.
+ * yet.  The initialisation fork is logged although the relation is unlogged.
  */
 void
 sware_wal_write_new_pages(Relation index, ForkNumber fork, BlockNumber first,
@@ -418,7 +379,7 @@ sware_wal_write_new_pages(Relation index, ForkNumber fork, BlockNumber first,
 {
 	BlockNumber *blocks;
 
-	if (!RelationNeedsWAL(index))
+	if (fork != INIT_FORKNUM && !RelationNeedsWAL(index))
 		return;
 
 	blocks = palloc(count * sizeof(BlockNumber));

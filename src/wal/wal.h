@@ -54,7 +54,6 @@ extern void sware_wal_append_data(Relation index, Buffer buffer,
 								  const char *data, Size size, uint16 flags);
 
 extern void sware_wal_fill_page(Relation index, Buffer buffer, Page image);
-extern void sware_wal_fill_init_page(Buffer buffer, Page image);
 extern void sware_wal_write_new_pages(Relation index, ForkNumber fork,
 									  BlockNumber first, Page *pages,
 									  int count);
