@@ -11,20 +11,19 @@
  * that the tree has already is skipped, wherever it is stored, so that a run
  * can be repeated after a crash.
  *
- * A row in order gains nothing in the buffer, and each reader of the latest
- * rows would have to look for it there.  So it goes to a leaf where others went
- * before ("QuIT your B+-tree for the Quick Insertion Tree", section IV).  The
- * buffer takes what comes late or in no order, and what comes while another
- * session has the leaf locked.
+ * A single row in order gains nothing in the buffer, and each reader of the
+ * latest rows would have to look for it there.  So it goes to a leaf where
+ * others went before ("QuIT your B+-tree for the Quick Insertion Tree", section
+ * IV), unless another session has that locked.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "utils/memutils.h"
 
 #include "base/faultpoint.h"
+#include "base/memory.h"
 #include "keys/entry.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
@@ -38,9 +37,6 @@
 #include "tree/split.h"
 #include "tree/tree.h"
 #include "wal/wal.h"
-
-/* So few entries are stored in a leaf one after another. */
-#define FEW_ENTRIES		8
 
 /* A run with fewer entries is not worth a bulk append. */
 #define MIN_APPEND_RUN	(SWARE_MAX_ITEMS_PER_PAGE * 2)
@@ -68,12 +64,6 @@ typedef enum PlacementKind
 								 * list's largest TID elsewhere */
 } PlacementKind;
 
-typedef struct Placement
-{
-	PlacementKind kind;
-	OffsetNumber offset;		/* where to add, or where the posting list is */
-} Placement;
-
 /* An insertion of a run, and what it has done to leaves that were there. */
 typedef struct Insertion
 {
@@ -82,35 +72,30 @@ typedef struct Insertion
 	bool		hasVersions;
 	BlockNumber latest;			/* the leaf that was visited last */
 	SwareInserted done;
-	MemoryContext context;		/* reset after each leaf */
-	MemoryContext caller;
+	MemoryContext caller;		/* the present one is reset after each leaf */
 } Insertion;
 
 /*
- * Where does an entry go, whose place is `key`, on a leaf to which it belongs?
- * The caller has locked the leaf, or owns a copy.  Calls comparators.
+ * Where does an entry go, whose place is `key`, on a leaf to which it belongs,
+ * from *offset on?  Sets *offset to where it is to be added, or where the
+ * posting list is.  The caller has locked the leaf, or owns a copy.  Calls
+ * comparators.
  */
-static Placement
-place_entry(const SwareSearchKey *key, Page page, IndexTuple entry)
+static PlacementKind
+place_entry(const SwareSearchKey *key, Page page, IndexTuple entry,
+			OffsetNumber *offset)
 {
-	Placement	placement = {PLACEMENT_NONE, InvalidOffsetNumber};
 	OffsetNumber last = PageGetMaxOffsetNumber(page);
 	IndexTuple	next;
 
-	placement.offset = sware_search_leaf(key, page, SWARE_FIRST_DATA, last);
-	next = placement.offset <= last ?
-		sware_page_tuple(page, placement.offset) : NULL;
+	*offset = sware_search_leaf(key, page, *offset, last);
+	next = *offset <= last ? sware_page_tuple(page, *offset) : NULL;
 	if (next && sware_compare_key(key, next) == 0)
-	{
-		if (sware_tuple_is_posting(next) &&
-			!sware_posting_contains(next, &entry->t_tid))
-			placement.kind = PLACEMENT_POSTING;
-	}
-	else if (PageGetFreeSpace(page) < MAXALIGN(IndexTupleSize(entry)))
-		placement.kind = PLACEMENT_NO_ROOM;
-	else
-		placement.kind = PLACEMENT_ADD;
-	return placement;
+		return sware_tuple_is_posting(next) &&
+			!sware_posting_contains(next, &entry->t_tid) ?
+			PLACEMENT_POSTING : PLACEMENT_NONE;
+	return PageGetFreeSpace(page) < MAXALIGN(IndexTupleSize(entry)) ?
+		PLACEMENT_NO_ROOM : PLACEMENT_ADD;
 }
 
 /*
@@ -122,30 +107,30 @@ place_entry(const SwareSearchKey *key, Page page, IndexTuple entry)
 static PlacementKind
 add_entry(const SwareSearchKey *key, Buffer buffer, IndexTuple entry)
 {
-	Placement	placement =
-		place_entry(key, BufferGetPage(buffer), entry);
+	OffsetNumber offset = SWARE_FIRST_DATA;
+	PlacementKind kind =
+		place_entry(key, BufferGetPage(buffer), entry, &offset);
 
-	if (placement.kind == PLACEMENT_ADD)
-		sware_wal_add_item(key->index, buffer, entry, placement.offset);
-	return placement.kind;
+	if (kind == PLACEMENT_ADD)
+		sware_wal_add_item(key->index, buffer, entry, offset);
+	return kind;
 }
 
 /*
- * Store an entry in a copy of a leaf, and return whether it had room.  If it
- * had not, nothing has changed.  The key is a prepared one, as in the following
- * functions.
+ * Store an entry in a copy of a leaf, at *offset or behind, and set that to
+ * where it is.  Returns whether it had room.  If it had not, nothing has
+ * changed.  The key is a prepared one, as in the following functions.
  */
 static bool
-store_entry(SwareSearchKey *key, Page page, IndexTuple entry)
+store_entry(SwareSearchKey *key, Page page, IndexTuple entry,
+			OffsetNumber *offset)
 {
-	Placement	placement;
 	ItemId		line_pointer;
 	IndexTuple	list;
 	IndexTuple	evicted;
 
 	sware_search_key_set_entry(key, entry);
-	placement = place_entry(key, page, entry);
-	switch (placement.kind)
+	switch (place_entry(key, page, entry, offset))
 	{
 		case PLACEMENT_NONE:
 			return true;
@@ -154,77 +139,26 @@ store_entry(SwareSearchKey *key, Page page, IndexTuple entry)
 			return false;
 
 		case PLACEMENT_ADD:
-			sware_add_item(page, entry, placement.offset);
+			sware_add_item(page, entry, *offset);
 			return true;
 
 		case PLACEMENT_POSTING:
-			line_pointer = PageGetItemId(page, placement.offset);
-			list = sware_page_tuple(page, placement.offset);
+			line_pointer = PageGetItemId(page, *offset);
+			list = sware_page_tuple(page, *offset);
 			if (PageGetFreeSpace(page) < sware_leaf_tuple_key_size(list))
 				return false;
 			list = sware_posting_insert(list, &entry->t_tid, &evicted);
-			memcpy(sware_page_tuple(page, placement.offset), list,
+			memcpy(sware_page_tuple(page, *offset), list,
 				   IndexTupleSize(list));
 			/* clear the list's mark: its new TID's row may be alive */
 			ItemIdSetNormal(line_pointer, ItemIdGetOffset(line_pointer),
 							ItemIdGetLength(line_pointer));
 
 			/* the evicted TID comes behind its list, before the next key */
-			if (!store_entry(key, page, evicted))
-				elog(ERROR, "an entry does not fit into the room that was made for it");
+			sware_add_item(page, evicted, *offset + 1);
 			return true;
 	}
 	return false;				/* keep compiler quiet */
-}
-
-/*
- * Store the start of a run in a copy of a leaf together: place the tuples in
- * free space, and bring old and new line pointers into order.  Stops at the
- * first entry that has no room, or that lies within a posting list's range.
- * Returns the number of entries before that, including those that the leaf
- * had already.
- */
-static int
-store_together(SwareSearchKey *key, Page page, IndexTuple *entries, int count)
-{
-	ItemIdData	merged[SWARE_MAX_ITEMS_PER_PAGE];
-	OffsetNumber old_last;
-	OffsetNumber next_old = SWARE_FIRST_DATA;
-	int			merged_count = 0;
-	int			stored;
-
-	old_last = PageGetMaxOffsetNumber(page);
-	for (stored = 0; stored < count; stored++)
-	{
-		OffsetNumber place;
-
-		sware_search_key_set_entry(key, entries[stored]);
-		place = sware_search_leaf(key, page, next_old, old_last);
-		if (place <= old_last &&
-			sware_compare_key(key, sware_page_tuple(page, place)) == 0)
-		{
-			IndexTuple	tuple = sware_page_tuple(page, place);
-
-			if (sware_tuple_is_posting(tuple) &&
-				!sware_posting_contains(tuple, &entries[stored]->t_tid))
-				break;
-			continue;
-		}
-		if (PageGetFreeSpace(page) < MAXALIGN(IndexTupleSize(entries[stored])))
-			break;
-
-		/* for now the new line pointer is the last one */
-		sware_add_item(page, entries[stored], PageGetMaxOffsetNumber(page) + 1);
-		while (next_old < place)
-			merged[merged_count++] = *PageGetItemId(page, next_old++);
-		merged[merged_count++] =
-			*PageGetItemId(page, PageGetMaxOffsetNumber(page));
-	}
-	while (next_old <= old_last)
-		merged[merged_count++] = *PageGetItemId(page, next_old++);
-	memcpy(PageGetItemId(page, SWARE_FIRST_DATA), merged,
-		   merged_count * sizeof(ItemIdData));
-	return stored;
 }
 
 /*
@@ -236,6 +170,7 @@ store_in_room(SwareSearchKey *key, Buffer buffer, IndexTuple *entries,
 			  int count)
 {
 	Relation	index = key->index;
+	OffsetNumber offset = SWARE_FIRST_DATA;
 	SwareWal   *wal;
 	Page		page;
 	int			stored = 0;
@@ -253,9 +188,8 @@ store_in_room(SwareSearchKey *key, Buffer buffer, IndexTuple *entries,
 
 	wal = sware_wal_begin(index);
 	page = sware_wal_change(wal, buffer);
-	if (count > FEW_ENTRIES)
-		stored = store_together(key, page, entries, count);
-	while (stored < count && store_entry(key, page, entries[stored]))
+	while (stored < count &&
+		   store_entry(key, page, entries[stored], &offset))
 		stored++;
 	if (stored > 0)
 		sware_wal_finish(wal);
@@ -318,23 +252,6 @@ entries_space(IndexTuple *entries, int count)
 }
 
 /*
- * Close the gaps between the items of an exclusively locked leaf, if it has
- * room for so many bytes of items then.  Returns whether it has.
- */
-static bool
-close_gaps(Relation index, Buffer buffer, Size space)
-{
-	Page		page = BufferGetPage(buffer);
-	PageHeader	header = (PageHeader) page;
-	Size		needed = header->pd_lower + space;
-
-	for (OffsetNumber offset = SWARE_HIGH_KEY;
-		 offset <= PageGetMaxOffsetNumber(page); offset++)
-		needed += MAXALIGN(ItemIdGetLength(PageGetItemId(page, offset)));
-	return needed <= header->pd_special && sware_wal_close_gaps(index, buffer);
-}
-
-/*
  * Insert the start of a run: the entries that belong to the leaf of the first
  * one, or as many of them as can be stored there together.  Returns their
  * number, or 0 if together they take fewer than `least` bytes; the rightmost
@@ -378,7 +295,7 @@ insert_into_leaf(Insertion *insertion, IndexTuple *entries, int count,
 		sware_leaf_make_room(index, insertion->heap, buffer, space,
 							 insertion->hasVersions))
 		stored = store_in_room(key, buffer, entries, here);
-	if (stored == 0 && close_gaps(index, buffer, space))
+	if (stored == 0 && sware_wal_close_gaps(index, buffer, space))
 		stored = store_in_room(key, buffer, entries, here);
 	if (stored > 0)
 		sware_release_buffer(buffer);
@@ -402,10 +319,7 @@ begin_insertion(Insertion *insertion, Relation index, Relation heap,
 	insertion->heap = heap;
 	insertion->hasVersions = has_versions;
 	memset(&insertion->done, 0, sizeof(SwareInserted));
-	insertion->context = AllocSetContextCreate(CurrentMemoryContext,
-											   "sware insert",
-											   ALLOCSET_DEFAULT_SIZES);
-	insertion->caller = MemoryContextSwitchTo(insertion->context);
+	insertion->caller = sware_enter_context("sware insert");
 	sware_search_key_prepare(&insertion->key, index);
 	for (int i = 0; i < count; i++)
 	{
@@ -420,8 +334,7 @@ end_insertion(Insertion *insertion)
 {
 	sware_count(insertion->key.index, SWARE_STAT_LEAF_VISITS,
 				insertion->done.visits);
-	MemoryContextSwitchTo(insertion->caller);
-	MemoryContextDelete(insertion->context);
+	sware_leave_context(insertion->caller);
 }
 
 /*
@@ -464,7 +377,7 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 		sware_readahead_after_leaf(&ahead);
 		sware_readahead_of_run(&ahead, insertion.latest, entries + done,
 							   count - done);
-		MemoryContextReset(insertion.context);
+		MemoryContextReset(CurrentMemoryContext);
 	}
 	sware_readahead_end(&ahead);
 	end_insertion(&insertion);
@@ -512,7 +425,7 @@ sware_tree_insert_company(Relation index, Relation heap, IndexTuple *entries,
 			}
 			step = Min(step * 2, MAX_STEP);
 		}
-		MemoryContextReset(insertion.context);
+		MemoryContextReset(CurrentMemoryContext);
 	}
 	scattered->late = insertion.done.late + scattered->count;
 	end_insertion(&insertion);

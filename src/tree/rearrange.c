@@ -42,7 +42,6 @@ typedef struct Merge
 								 * the run or of the leaf; else NULL */
 } Merge;
 
-/* Insert a tuple into an array of items. */
 static void
 insert_item(SwareItems *items, int position, IndexTuple tuple)
 {
@@ -52,7 +51,6 @@ insert_item(SwareItems *items, int position, IndexTuple tuple)
 	items->count++;
 }
 
-/* Return the number of bytes that the first items take on a page. */
 static Size
 items_space(const SwareItems *items, int count)
 {

@@ -31,53 +31,26 @@
 #include "wal/wal.h"
 
 /*
- * Do what sware_wal_add_item does, but find out by comparison what has
- * changed.  So the record has the cleared marks, too.
+ * Put a tuple on a page, of which the caller owns a copy, or which it changes
+ * in a critical section.
  */
-static void
-add_item_by_comparison(Relation index, Buffer buffer, IndexTuple tuple,
-					   OffsetNumber offset)
+static inline void
+add_tuple(Page page, void *tuple, Size size, OffsetNumber offset)
 {
-	SwareWal   *wal = sware_wal_begin(index);
-	Page		page = sware_wal_change(wal, buffer);
-
-	if (PageAddItem(page, (Pointer) tuple, IndexTupleSize(tuple), offset,
-					false, false) != offset)
-		elog(ERROR, "failed to add item to block %u of index \"%s\"",
-			 BufferGetBlockNumber(buffer), RelationGetRelationName(index));
-	sware_wal_finish(wal);
-}
-
-/*
- * Log that a tuple was added to a leaf at an offset, as nbtree does.  Redo of
- * this record adds the tuple in the same way, sets the LSN, and changes nothing
- * else: neither does it read the special space, nor what other tuples there
- * are.  Called in a critical section.
- */
-static void
-log_added_item(Buffer buffer, IndexTuple tuple, OffsetNumber offset,
-			   uint8 registration)
-{
-	xl_btree_insert record = {.offnum = offset};
-	XLogRecPtr	lsn;
-
-	XLogBeginInsert();
-	XLogRegisterData((char *) &record, SizeOfBtreeInsert);
-	XLogRegisterBuffer(0, buffer, registration);
-	XLogRegisterBufData(0, (char *) tuple, IndexTupleSize(tuple));
-	lsn = XLogInsert(RM_BTREE_ID, XLOG_BTREE_INSERT_LEAF);
-	PageSetLSN(BufferGetPage(buffer), lsn);
+	if (PageAddItem(page, (Pointer) tuple, size, offset, false,
+					false) != offset)
+		elog(ERROR, "failed to add item at offset %u", offset);
 }
 
 /*
  * Add one item to an exclusively locked leaf, at `offset`, shifting the line
  * pointers behind it.  The caller has made sure that it fits.
  *
- * This is by far the most frequent change, and it is known what it touches.
- * So nothing is copied and compared here, and the record is as short as
- * nbtree's.  Redo copies no more bytes than the tuple has, so if these are not
- * aligned, the page would have others behind them; and where pages are compared
- * with what redo makes of them, nbtree's rules for that would apply.
+ * This is by far the most frequent change, and it is known what it touches, so
+ * nothing is copied and compared.  Redo adds the tuple in the same way, sets
+ * the LSN, and changes nothing else: neither does it read the special space,
+ * nor what other tuples there are.  It copies no more bytes than the tuple has,
+ * so if these are not aligned, the page would have others behind them.
  */
 void
 sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
@@ -87,23 +60,34 @@ sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 	Size		size = IndexTupleSize(tuple);
 	uint8		registration = sware_page_registration(page);
 
+	/* a generic record has the marks, too, that are cleared for comparisons */
 	if (unlikely(sware_images_are_compared() ||
 				 wal_consistency_checking[RM_BTREE_ID] ||
 				 size != MAXALIGN(size)))
 	{
-		add_item_by_comparison(index, buffer, tuple, offset);
+		SwareWal   *wal = sware_wal_begin(index);
+
+		add_tuple(sware_wal_change(wal, buffer), tuple, size, offset);
+		sware_wal_finish(wal);
 		return;
 	}
 
 	START_CRIT_SECTION();
 
-	if (PageAddItem(page, (Pointer) tuple, size, offset, false,
-					false) != offset)
-		elog(PANIC, "failed to add item to block %u of index \"%s\"",
-			 BufferGetBlockNumber(buffer), RelationGetRelationName(index));
+	add_tuple(page, tuple, size, offset);
 	MarkBufferDirty(buffer);
 	if (RelationNeedsWAL(index))
-		log_added_item(buffer, tuple, offset, registration);
+	{
+		xl_btree_insert record = {.offnum = offset};
+		XLogRecPtr	lsn;
+
+		XLogBeginInsert();
+		XLogRegisterData((char *) &record, SizeOfBtreeInsert);
+		XLogRegisterBuffer(0, buffer, registration);
+		XLogRegisterBufData(0, (char *) tuple, size);
+		lsn = XLogInsert(RM_BTREE_ID, XLOG_BTREE_INSERT_LEAF);
+		PageSetLSN(page, lsn);
+	}
 
 	END_CRIT_SECTION();
 }
@@ -247,10 +231,8 @@ delete_of_rightmost(Page page, const Removal *removal)
 			passed++;
 			continue;
 		}
-		if (PageAddItem(page, PageGetItem((Page) old.data, item),
-						ItemIdGetLength(item), next, false, false) != next)
-			elog(ERROR, "failed to move an item to offset %u", next);
-		next++;
+		add_tuple(page, PageGetItem((Page) old.data, item),
+				  ItemIdGetLength(item), next++);
 	}
 }
 
@@ -377,11 +359,16 @@ is_sound(IndexTuple tuple, Size size)
 		(!sware_tuple_is_special(tuple) || sware_is_sound_posting(tuple));
 }
 
-/* Can the gaps of a leaf be closed by nbtree's record? */
+/*
+ * Can the gaps of a leaf be closed by nbtree's record, and does that make room
+ * for so many bytes of items?
+ */
 static bool
-can_log_closing(Page page)
+can_close_gaps(Page page, Size space)
 {
+	PageHeader	header = (PageHeader) page;
 	OffsetNumber last = PageGetMaxOffsetNumber(page);
+	Size		needed = header->pd_lower + space;
 
 	if (sware_images_are_compared() || wal_consistency_checking[RM_BTREE_ID] ||
 		!has_high_key(page) || last < SWARE_FIRST_DATA ||
@@ -391,33 +378,34 @@ can_log_closing(Page page)
 	{
 		ItemId		item = PageGetItemId(page, offset);
 
+		needed += ItemIdGetLength(item);
 		if (!is_within_items(page, item) ||
 			(offset != SWARE_HIGH_KEY &&
 			 !is_sound((IndexTuple) PageGetItem(page, item),
 					   ItemIdGetLength(item))))
 			return false;
 	}
-	return true;
+	return needed <= header->pd_special;
 }
 
 /*
- * Close the gaps between the items of an exclusively locked leaf, so that all
- * its room can be used.  Does nothing and returns false if the leaf is none
- * that nbtree's record can describe.
+ * Close the gaps between the items of an exclusively locked leaf, to make room
+ * for so many bytes of items.  Does nothing and returns false if that would not
+ * do, or if the leaf is none that nbtree's record can describe.
  *
  * The record is that of a deduplication that merges nothing.  Its redo writes
  * the high key and then all other items anew, in their order, and clears the
  * marks of dead entries.
  */
 bool
-sware_wal_close_gaps(Relation index, Buffer buffer)
+sware_wal_close_gaps(Relation index, Buffer buffer, Size space)
 {
 	Page		page = BufferGetPage(buffer);
 	uint8		registration = sware_page_registration(page);
 	xl_btree_dedup record = {.nintervals = 0};
 	Page		copy;
 
-	if (!can_log_closing(page))
+	if (!can_close_gaps(page, space))
 		return false;
 	copy = PageGetTempPageCopySpecial(page);
 	PageSetLSN(copy, PageGetLSN(page));
@@ -426,9 +414,7 @@ sware_wal_close_gaps(Relation index, Buffer buffer)
 	{
 		ItemId		item = PageGetItemId(page, offset);
 
-		if (PageAddItem(copy, PageGetItem(page, item), ItemIdGetLength(item),
-						offset, false, false) != offset)
-			elog(ERROR, "failed to move an item to offset %u", offset);
+		add_tuple(copy, PageGetItem(page, item), ItemIdGetLength(item), offset);
 	}
 
 	START_CRIT_SECTION();

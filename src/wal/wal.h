@@ -45,7 +45,7 @@ extern void sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 							   OffsetNumber offset);
 extern void sware_wal_remove_tids(Relation index, Buffer buffer,
 								  const SwareTidPlace *gone, int count);
-extern bool sware_wal_close_gaps(Relation index, Buffer buffer);
+extern bool sware_wal_close_gaps(Relation index, Buffer buffer, Size space);
 
 extern void sware_wal_log_conflict(Relation index, Relation heap,
 								   TransactionId horizon);
