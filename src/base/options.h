@@ -21,27 +21,23 @@ extern bool sware_enable_buffer;	/* may entries wait in staging and
 extern bool sware_prefetch;		/* do scans ask for pages of the table? */
 extern bool sware_use_for_keys; /* do new keys get sware indexes? */
 
-/* the parsed options of an index, which are a varlena in the relation cache */
+/*
+ * The parsed options of an index, which are a varlena in the relation cache.
+ * options.c tells what they mean.
+ */
 typedef struct SwareOptions
 {
 	int32		varlenaHeader;
-	int			fillfactor;		/* percentage to which builds and bulk appends
-								 * fill leaves */
-	int			splitRatio;		/* percentage of a leaf that stays on the left
-								 * if the rightmost one is split */
+	int			fillfactor;		/* in percent, as those without another unit */
+	int			splitRatio;
 	bool		deduplicateItems;	/* see sware_option_deduplicate */
 	int			bufferSize;		/* in kilobytes; -1: as the setting says */
-	int			flushFraction;	/* percentage of the staged entries that goes
-								 * to the tree when staging is full */
-	int			sortThreshold;	/* percentage of the sealed pages that scans
-								 * leave unsorted; 100: all of them */
-	int			bloomBits;		/* size of Bloom filters in bits per entry; 0:
-								 * there are none */
-	bool		forecastFill;	/* do leaves at the right end get room for the
-								 * late entries to be expected? */
-	bool		groupLeaves;	/* does VACUUM bring scattered leaves into the
-								 * order of their keys? */
-	bool		asksForSware;	/* is it to be a sware index? */
+	int			flushFraction;
+	int			sortThreshold;
+	int			bloomBits;		/* for each entry; 0: no filters */
+	bool		forecastFill;
+	bool		groupLeaves;
+	bool		asksForSware;
 } SwareOptions;
 
 /* Register the options, in _PG_init. */

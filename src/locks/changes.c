@@ -58,18 +58,8 @@ sware_is_changing(Oid index, SwareChange kind)
 {
 	for (int i = 0; i < sware_change_count; i++)
 	{
-		if (changes[i].index == index && changes[i].kind == kind)
-			return true;
-	}
-	return false;
-}
-
-bool
-sware_is_being_changed(Oid index)
-{
-	for (int i = 0; i < sware_change_count; i++)
-	{
-		if (changes[i].index == index)
+		if (changes[i].index == index &&
+			(changes[i].kind == kind || kind == SWARE_CHANGES))
 			return true;
 	}
 	return false;
@@ -78,7 +68,7 @@ sware_is_being_changed(Oid index)
 void
 sware_report_nested_insert(Relation index)
 {
-	if (sware_is_being_changed(RelationGetRelid(index)))
+	if (sware_is_changing(RelationGetRelid(index), SWARE_CHANGES))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("cannot insert into index \"%s\" while it is being changed by the same session",

@@ -23,7 +23,8 @@ typedef enum SwareChange
 {
 	SWARE_INSERTS,				/* a change that inserts an entry */
 	SWARE_PUBLISHES,			/* that publishes staged entries */
-	SWARE_FLUSHES				/* that flushes the buffer */
+	SWARE_FLUSHES,				/* that flushes the buffer */
+	SWARE_CHANGES				/* any of these, when asked for */
 } SwareChange;
 
 /* the number of changes that have begun and not ended */
@@ -32,9 +33,8 @@ extern int	sware_change_count;
 extern void sware_begin_change(Relation index, SwareChange change);
 extern void sware_end_change(void);
 
-/* Is this session making a change of this kind, or of any, in the index? */
+/* Is this session making a change of this kind in the index? */
 extern bool sware_is_changing(Oid index, SwareChange change);
-extern bool sware_is_being_changed(Oid index);
 
 /*
  * Raise an error if this session is changing the index in any way: then it

@@ -86,7 +86,6 @@ granule_block(uint64 place, int level)
 	return GRANULE_BIT | ((BlockNumber) hash & HASH_MASK);
 }
 
-/* the marker of granules of a level */
 static BlockNumber
 granule_marker(int level)
 {
@@ -342,20 +341,13 @@ check_block(Relation index, BlockNumber block)
  * none.
  */
 static BlockNumber
-point_of_entry(Relation index, const SwareKeyColumn *column, FmgrInfo *function,
-			   IndexTuple entry)
+point_of_entry(Relation index, const SwareKeyColumn *column, IndexTuple entry)
 {
-	bool		is_null;
-	Datum		value =
-		index_getattr(entry, 1, RelationGetDescr(index), &is_null);
+	SwareKeyColumn own = *column;
+	BlockNumber block;
 
-	if (is_null)
-		return null_block();
-	if (sware_is_integer(column->comparison))
-		return point_block(sware_abbreviate_value(column, value, false));
-	if (function == NULL)
-		return POINT_MARKER;
-	return point_block(sware_hash_value(index, 0, function, value));
+	own.value = index_getattr(entry, 1, RelationGetDescr(index), &own.isNull);
+	return point_of(index, column, &own, &block) ? block : POINT_MARKER;
 }
 
 /* Check for locks on the points of entries. */
@@ -363,13 +355,11 @@ static void
 check_points(Relation index, const SwareKeyColumn *column, IndexTuple *entries,
 			 int64 count)
 {
-	FmgrInfo   *function = sware_is_integer(column->comparison) ? NULL :
-		sware_hash_function(index, 0);
 	BlockNumber previous = InvalidBlockNumber;
 
 	for (int64 i = 0; i < count; i++)
 	{
-		BlockNumber block = point_of_entry(index, column, function, entries[i]);
+		BlockNumber block = point_of_entry(index, column, entries[i]);
 
 		CHECK_FOR_INTERRUPTS();
 		if (block != previous)

@@ -3,10 +3,6 @@
  * bufferpages.c
  *	  Reading the pages that make up the buffer.  See bufferpages.h.
  *
- * The functions hold one content lock at a time.  On a standby, redo holds the
- * locks of all pages of a record, so a reader that held two could deadlock
- * with it.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -116,16 +112,13 @@ sware_buffer_directory(Relation index, SwareLink **links)
 	SwareMetaPage meta;
 	Buffer		buffer;
 	int			count;
-	SwareLink	copy[SWARE_MAX_DIRECTORY_PAGES];
 
+	*links = palloc(SWARE_MAX_DIRECTORY_PAGES * sizeof(SwareLink));
 	buffer = sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_SHARE);
 	meta = SwarePageGetMeta(BufferGetPage(buffer));
 	count = meta->directoryPages;
-	memcpy(copy, meta->directory, count * sizeof(SwareLink));
+	memcpy(*links, meta->directory, count * sizeof(SwareLink));
 	sware_release_buffer(buffer);
-
-	*links = palloc(Max(count, 1) * sizeof(SwareLink));
-	memcpy(*links, copy, count * sizeof(SwareLink));
 	return count;
 }
 

@@ -22,21 +22,6 @@
 #include "pages/pageitem.h"
 #include "wal/wal.h"
 
-/* Does a link lead to a page at all? */
-bool
-sware_link_is_valid(SwareLink link)
-{
-	return link.block != InvalidBlockNumber;
-}
-
-/* Do two links mean the same page in the same incarnation, or none at all? */
-bool
-sware_links_equal(SwareLink a, SwareLink b)
-{
-	return a.block == b.block &&
-		(a.incarnation == b.incarnation || a.block == InvalidBlockNumber);
-}
-
 /* The link that leads to a page now; the caller holds a lock on it. */
 SwareLink
 sware_page_link(Buffer buffer)
@@ -49,62 +34,58 @@ sware_page_link(Buffer buffer)
 }
 
 /*
- * Raise an error if a tree page has more line pointers than it can have.  Other
- * code has arrays with room for SWARE_MAX_ITEMS_PER_PAGE of them.
+ * Check the number of items of a page, other than the metapage.  Code that
+ * reads tree pages has arrays with room for SWARE_MAX_ITEMS_PER_PAGE of them.
+ * The entries of a buffer page are checked when they are read.
  */
-static void
-check_line_pointers(Relation index, BlockNumber block, Page page)
-{
-	OffsetNumber last = PageGetMaxOffsetNumber(page);
-
-	if (last < SWARE_HIGH_KEY || last > SWARE_MAX_ITEMS_PER_PAGE)
-		sware_report_corruption(index, block, "The line pointer array ends at %u.",
-								((PageHeader) page)->pd_lower);
-}
-
-/* Raise an error unless a directory page has a whole number of slots. */
-static void
-check_slots(Relation index, BlockNumber block, Page page)
-{
-	Size		size =
-		((PageHeader) page)->pd_lower - MAXALIGN(SizeOfPageHeaderData);
-
-	if (size % sizeof(SwareSlot) != 0)
-		sware_report_corruption(index, block, "The array of slots ends at %u.",
-								((PageHeader) page)->pd_lower);
-}
-
-/* Check what is particular to a page's kind; not for the metapage. */
 static void
 check_content(Relation index, BlockNumber block, Page page)
 {
-	switch (SwarePageGetOpaque(page)->kind)
+	uint16		kind = SwarePageGetOpaque(page)->kind;
+	unsigned	end = ((PageHeader) page)->pd_lower;
+
+	if (kind == SWARE_KIND_LEAF || kind == SWARE_KIND_INTERNAL)
 	{
-		case SWARE_KIND_LEAF:
-		case SWARE_KIND_INTERNAL:
-			check_line_pointers(index, block, page);
-			break;
-		case SWARE_KIND_DIRECTORY:
-			check_slots(index, block, page);
-			break;
-		default:
-			/* the entries of a buffer page are checked when they are read */
-			break;
+		OffsetNumber last = PageGetMaxOffsetNumber(page);
+
+		if (last < SWARE_HIGH_KEY || last > SWARE_MAX_ITEMS_PER_PAGE)
+			sware_report_corruption(index, block,
+									"The line pointer array ends at %u.", end);
 	}
+	else if (kind == SWARE_KIND_DIRECTORY &&
+			 (end - MAXALIGN(SizeOfPageHeaderData)) % sizeof(SwareSlot) != 0)
+		sware_report_corruption(index, block, "The array of slots ends at %u.",
+								end);
 }
 
-/* Raise an error unless the metapage has as many links as directory pages. */
+/* Check that block 0 is a metapage of this version, with all its links. */
 static void
-check_directory_links(Relation index, Page page)
+check_metapage(Relation index, Page page)
 {
 	SwareMetaPage meta = SwarePageGetMeta(page);
+	unsigned	end = ((PageHeader) page)->pd_lower;
 
+	if (SwarePageGetOpaque(page)->kind != SWARE_KIND_META ||
+		meta->magic != SWARE_META_MAGIC)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" is not a sware index",
+						RelationGetRelationName(index)),
+				 errdetail("Block %u holds no sware metapage.",
+						   SWARE_METAPAGE)));
+	if (meta->version != SWARE_VERSION)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("version mismatch in index \"%s\": file version %u, "
+						"current version %u",
+						RelationGetRelationName(index), meta->version,
+						SWARE_VERSION),
+				 errdetail("Block %u holds the metapage.", SWARE_METAPAGE)));
 	if (meta->directoryPages > SWARE_MAX_DIRECTORY_PAGES ||
-		sware_metapage_end(meta) != ((PageHeader) page)->pd_lower)
-		sware_report_corruption(
-								index, SWARE_METAPAGE,
+		sware_metapage_end(meta) != end)
+		sware_report_corruption(index, SWARE_METAPAGE,
 								"The directory has %u pages, and their links end at %u.",
-								meta->directoryPages, ((PageHeader) page)->pd_lower);
+								meta->directoryPages, end);
 }
 
 void
@@ -154,32 +135,10 @@ sware_check_page(Relation index, BlockNumber block, Page page)
 								"The page header is damaged: lower %u, upper %u, special %u.",
 								header->pd_lower, header->pd_upper, header->pd_special);
 
-	if (block != SWARE_METAPAGE)
-	{
-		if (sware_page_is_live(page))
-			check_content(index, block, page);
-	}
-	else
-	{
-		SwareMetaPage meta = SwarePageGetMeta(page);
-
-		if (SwarePageGetOpaque(page)->kind != SWARE_KIND_META ||
-			meta->magic != SWARE_META_MAGIC)
-			ereport(ERROR,
-					(errcode(ERRCODE_INDEX_CORRUPTED),
-					 errmsg("index \"%s\" is not a sware index",
-							RelationGetRelationName(index)),
-					 errdetail("Block %u holds no sware metapage.", block)));
-		if (meta->version != SWARE_VERSION)
-			ereport(ERROR,
-					(errcode(ERRCODE_INDEX_CORRUPTED),
-					 errmsg("version mismatch in index \"%s\": file version %u, "
-							"current version %u",
-							RelationGetRelationName(index), meta->version,
-							SWARE_VERSION),
-					 errdetail("Block %u holds the metapage.", block)));
-		check_directory_links(index, page);
-	}
+	if (block == SWARE_METAPAGE)
+		check_metapage(index, page);
+	else if (sware_page_is_live(page))
+		check_content(index, block, page);
 }
 
 #ifdef USE_ASSERT_CHECKING
@@ -197,8 +156,9 @@ holds_page_lock(void)
 #endif
 
 /*
- * Lock a pinned page.  On a standby the caller holds no other content lock,
- * since redo locks all pages of a record, in any order.
+ * Lock a pinned page.  On a standby the caller holds no other content lock:
+ * redo takes the locks of all pages of a record, in any order, and keeps them,
+ * so a reader that waited with a lock could deadlock with it.
  */
 void
 sware_lock_buffer(Buffer buffer, int lockmode)

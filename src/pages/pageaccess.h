@@ -34,9 +34,21 @@ typedef struct SwareExtent
 	BlockNumber end;			/* the block behind the last one */
 } SwareExtent;
 
-/* Does a link lead anywhere?  Do two links mean the same use of a page? */
-extern bool sware_link_is_valid(SwareLink link);
-extern bool sware_links_equal(SwareLink a, SwareLink b);
+/* Does a link lead to a page at all? */
+static inline bool
+sware_link_is_valid(SwareLink link)
+{
+	return link.block != InvalidBlockNumber;
+}
+
+/* Do two links mean the same page in the same incarnation, or none at all? */
+static inline bool
+sware_links_equal(SwareLink a, SwareLink b)
+{
+	return a.block == b.block &&
+		(a.incarnation == b.incarnation || a.block == InvalidBlockNumber);
+}
+
 extern SwareLink sware_page_link(Buffer buffer);
 extern Buffer sware_read_buffer(Relation index, BlockNumber block,
 								int lockmode);

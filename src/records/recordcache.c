@@ -202,17 +202,25 @@ sware_install_record(const SwareRecordKey *key, const ItemPointerData *tids,
 	SpinLockRelease(&set->lock);
 }
 
-void
-sware_remove_record(const SwareRecordKey *key)
+/* Remove the record of a key; with `stored`, raise the version of its set. */
+static void
+forget(const SwareRecordKey *key, bool stored)
 {
 	RecordSet  *set = &sets[key->set];
 	Record	   *record;
 
 	SpinLockAcquire(&set->lock);
+	set->version += stored ? 1 : 0;
 	record = find(set, key);
 	if (record)
 		record->count = 0;
 	SpinLockRelease(&set->lock);
+}
+
+void
+sware_remove_record(const SwareRecordKey *key)
+{
+	forget(key, false);
 }
 
 void
@@ -226,19 +234,11 @@ sware_records_stored(Relation index, IndexTuple *entries, int64 count)
 		Datum		value = index_getattr(entries[i], 1,
 										  RelationGetDescr(index), &isnull);
 		SwareRecordKey key;
-		RecordSet  *set;
-		Record	   *record;
 
 		if (isnull)
 			continue;			/* no equality look-up finds it */
 		identify(index, value, &key);
-		set = &sets[key.set];
-		SpinLockAcquire(&set->lock);
-		set->version++;
-		record = find(set, &key);
-		if (record)
-			record->count = 0;
-		SpinLockRelease(&set->lock);
+		forget(&key, true);
 	}
 }
 

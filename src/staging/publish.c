@@ -272,7 +272,7 @@ static bool
 is_publishable(SwareStaging *staging)
 {
 	return staging->count > 0 && !staging->isOwnerless &&
-		!sware_is_being_changed(staging->owner);
+		!sware_is_changing(staging->owner, SWARE_CHANGES);
 }
 
 /*
