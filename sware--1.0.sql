@@ -201,14 +201,70 @@ LANGUAGE C PARALLEL RESTRICTED;
 COMMENT ON FUNCTION @extschema@.sware_scan_counters() IS
 'what scans of sware indexes in this session have read, by where it was';
 
+-- It checks the caller's rights.
+CREATE FUNCTION @extschema@.sware_measure_order(IN "table" regclass, IN "column" name,
+    OUT rows_measured bigint,
+    OUT in_order bigint,
+    OUT displacement bigint,
+    OUT distance bigint)
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT;
+
+COMMENT ON FUNCTION @extschema@.sware_measure_order(regclass, name) IS
+'what sware_sortedness measures: how many rows are in order, and how far others are displaced';
+
+-- Recommends access methods, and the size of a buffer for sware.  K and L are in
+-- percent.  A buffer orders entries if it is twice as large as those of the
+-- largest displacement.  Where that is too much, entries go to all parts of the
+-- tree, whose pages are the less likely in memory the larger the index is.  If it
+-- does not fit, entries should wait until there are 8 for each leaf; leaves that
+-- split now and then are filled to 70 %.  The size is in megabytes; it is NULL if
+-- nbtree is recommended.  Neighbouring blocks of a table with a small L have
+-- similar values, as BRIN needs.
+CREATE FUNCTION @extschema@.sware_recommend(k double precision, l double precision,
+    row_count double precision, displacement double precision, entry_size double precision,
+    OUT recommendation text,
+    OUT megabytes integer)
+LANGUAGE sql STABLE STRICT
+BEGIN ATOMIC
+SELECT CASE WHEN is_for_nbtree THEN 'nbtree' WHEN l <= 1 THEN 'sware or brin' ELSE 'sware' END,
+       CASE WHEN NOT is_for_nbtree THEN coalesce(min(size) FILTER (WHERE size >= wanted), max(size)) END
+FROM (SELECT 2 * displacement * entry_size / 1048576 AS for_order,
+             row_count * (entry_size + 4) / (0.7 * current_setting('block_size')::integer) AS leaves,
+             pg_size_bytes(current_setting('effective_cache_size'))
+             / current_setting('block_size')::integer AS cached) AS estimates,
+     LATERAL (SELECT k > 50 AND l > 50 OR for_order > 256 AND k > 10 AS is_scattered) AS order_of_rows,
+     LATERAL (SELECT is_scattered AND leaves <= cached AS is_for_nbtree,
+                     CASE WHEN is_scattered THEN leaves * 8 * entry_size / 1048576
+                          ELSE for_order END AS wanted) AS conclusion,
+     LATERAL unnest(CASE WHEN is_scattered THEN ARRAY[32, 64, 128, 256, 512, 1024, 2048, 4096]
+                    ELSE ARRAY[16, 32, 64, 128, 256] END) AS size
+GROUP BY is_for_nbtree;
+END;
+
+COMMENT ON FUNCTION @extschema@.sware_recommend(double precision, double precision, double precision, double precision, double precision) IS
+'which access method, and which size of a buffer, the order of rows speaks for';
+
 CREATE FUNCTION @extschema@.sware_sortedness(IN "table" regclass, IN "column" name,
     OUT rows_measured bigint,
     OUT k double precision,
     OUT l double precision,
     OUT recommendation text,
     OUT buffer_size text)
-AS 'MODULE_PATHNAME'
-LANGUAGE C STRICT;
+LANGUAGE sql STRICT
+BEGIN ATOMIC
+SELECT m.rows_measured, share.k, share.l, r.recommendation, r.megabytes || 'MB'
+FROM @extschema@.sware_measure_order("table", "column") AS m,
+     LATERAL (SELECT 100 * (m.rows_measured - m.in_order) / nullif(m.rows_measured, 0)::double precision AS k,
+                     100 * m.displacement / nullif(m.rows_measured, 0)::double precision AS l) AS share,
+     LATERAL @extschema@.sware_recommend(
+         share.k, share.l, m.rows_measured::double precision * m.distance,
+         m.displacement::double precision * m.distance,
+         -- of an index entry; where sizes of values differ, 16 bytes are assumed
+         (SELECT 8 + ceil(CASE WHEN attlen > 0 THEN attlen ELSE 16 END / 8.0) * 8
+          FROM pg_attribute
+          WHERE attrelid = "table" AND attname = "column")::double precision) AS r;
+END;
 
 COMMENT ON FUNCTION @extschema@.sware_sortedness(regclass, name) IS
 'how nearly the rows of a table are in order of a column, and what index that speaks for';
@@ -223,11 +279,12 @@ CREATE FUNCTION @extschema@.sware_examine_nbtree(index oid, leaves integer,
     deadline timestamptz, number bigint, total bigint, progress bigint,
     OUT problem text,
     OUT size bigint,
-    OUT expected_size bigint,
+    OUT used_bytes double precision,
     OUT entries bigint,
     OUT k double precision,
     OUT l double precision,
-    OUT buffer_megabytes integer,
+    OUT displacement double precision,
+    OUT tuple_size double precision,
     OUT rows_per_transaction double precision,
     OUT wal_saved integer,
     OUT may_wait boolean,
@@ -271,6 +328,7 @@ BEGIN ATOMIC
 WITH server AS MATERIALIZED (
     SELECT clock_timestamp() + time_limit AS deadline,
            current_setting('server_version_num')::integer / 10000 AS version,
+           current_setting('block_size')::integer AS block_size,
            pg_is_in_recovery() AS is_standby,
            (SELECT nspname FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace
             WHERE extname = 'sware') AS extension_schema
@@ -379,7 +437,9 @@ WITH server AS MATERIALIZED (
 
 -- large indexes first, as the time may be short
 ), examined AS MATERIALIZED (
-    SELECT numbered.*, e.problem, e.size, e.expected_size, e.entries, e.k, e.l, e.buffer_megabytes,
+    SELECT numbered.*, e.problem, e.size, e.entries, e.k, e.l, r.megabytes AS buffer_megabytes,
+           -- a new index has leaves that are full to 90 %, internal pages and the metapage
+           (block_size * (1 + leaves + ceil((leaves - 1) * 0.005)))::bigint AS expected_size,
            e.rows_per_transaction, e.wal_saved AS e_wal_saved, e.may_wait, e.definition, e.new_name,
            pg_stat_get_numscans(indexrelid) AS scans,
            CASE WHEN NOT is_standby THEN pg_stat_get_tuples_inserted(indrelid) END AS rows_inserted,
@@ -395,7 +455,10 @@ WITH server AS MATERIALIZED (
           OFFSET 0) AS numbered,
          LATERAL @extschema@.sware_examine_nbtree(indexrelid,
              CASE WHEN must_stay IS NULL THEN coalesce(sampled_leaves, 100) END, deadline, number, total,
-             (extract(epoch FROM sware_advise.progress) * 1000000)::bigint) AS e
+             (extract(epoch FROM sware_advise.progress) * 1000000)::bigint) AS e,
+         LATERAL @extschema@.sware_recommend(e.k, e.l, e.entries::double precision, e.displacement,
+                                             e.tuple_size) AS r,
+         LATERAL (SELECT ceil(e.used_bytes / (0.9 * (block_size - 40))) AS leaves) AS n
 
 ), judged AS (
     SELECT examined.*, little,

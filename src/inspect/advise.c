@@ -3,6 +3,13 @@
  * advise.c
  *	  What sware_advise learns of an nbtree index.
  *
+ * Leaves that are spread evenly over the order of the keys are read.  A leaf
+ * has its entries in the order of the keys, and their TIDs tell the order of
+ * the table, in which rows arrived if the table is filled at its end.  So no
+ * key is compared: no function of an operator class or of an expression is
+ * called.  Pages are copied, and nothing on a copy is trusted: a page that is
+ * not what its downlink says is passed over.
+ *
  * The index and its table are locked for as long as one index is looked at, and
  * only if that is possible at once.
  *
@@ -13,6 +20,7 @@
 #include <math.h>
 
 #include "access/htup_details.h"
+#include "access/itup.h"
 #include "access/nbtree.h"
 #include "access/relation.h"
 #include "access/xlog.h"
@@ -38,27 +46,17 @@
 #include "base/options.h"
 #include "inspect/relation.h"
 #include "inspect/sortedness.h"
-#include "inspect/survey.h"
+#include "inspect/validate.h"
 #include "keys/trust.h"
 
 PG_FUNCTION_INFO_V1(sware_examine_nbtree);
 
-#define COLUMNS				12
+#define COLUMNS				13
 
 #define OUT_OF_TIME			"the time limit was reached"
 
 /* how many leaves a caller may ask for */
 #define MOST_LEAVES			1000
-
-/* to what share a new index of nbtree's fills its leaves */
-#define NBTREE_FILL			(BTREE_DEFAULT_FILLFACTOR / 100.0)
-
-/* how many internal pages there are for a leaf; with short keys fewer */
-#define INTERNAL_PAGES		0.005
-
-/* what is left of a leaf for entries, with its high key counted among these */
-#define LEAF_ROOM \
-	(BLCKSZ - SizeOfPageHeaderData - MAXALIGN(sizeof(BTPageOpaqueData)))
 
 /*
  * Bytes of WAL, as bench/ingestion has measured them (docs/benchmarks.md): a
@@ -74,6 +72,54 @@ PG_FUNCTION_INFO_V1(sware_examine_nbtree);
 /* the share of rows whose displacement is that of all but a few */
 #define MOST_ROWS			0.99
 
+/* blocks at the end of a table that tell how many rows a transaction inserts */
+#define HEAP_BLOCKS			32
+
+/* of so few transactions no one is known to be complete */
+#define FEW_TRANSACTIONS	2
+
+#define TREE_SPECIAL		MAXALIGN(sizeof(BTPageOpaqueData))
+#define tree_opaque(survey) \
+	((BTPageOpaque) ((survey)->page.data + BLCKSZ - TREE_SPECIAL))
+
+/* a sampled entry */
+typedef struct Sample
+{
+	int64		row;			/* its TID, as a number */
+	int64		rank;			/* among all samples, by row */
+	double		displacement;	/* in rows of the table */
+	int			leaf;			/* a number of the sampled leaf */
+} Sample;
+
+/* what is known of an index */
+typedef struct Survey
+{
+	Relation	heap;
+	Relation	index;
+	BufferAccessStrategy strategy;
+	bool		hasDeadline;
+	TimestampTz deadline;
+	bool		isTimeUp;		/* then what has been found is of no use */
+	PGAlignedBlock page;		/* a copy of the page read last */
+
+	Sample *samples;		/* in the order of the keys */
+	int64		count;
+	int64		allocated;
+	int			leaves;			/* that were sampled */
+	int			filledLeaves;	/* those of them that have samples */
+	int64		entries;		/* that they have, NULLs included */
+	double		usedBytes;		/* of these: items and line pointers */
+	double		tupleBytes;		/* entries, as if each were a tuple */
+	double		allLeaves;		/* an estimate of how many the index has */
+
+	double		k;				/* in percent, as sware_sortedness has them */
+	double		l;
+	double		displacement;	/* of all but a few rows, in rows */
+	double		rowsInserted;	/* by a transaction; 0: not known */
+	bool		isBulk;			/* that number is a lower bound */
+	double		savedWal;		/* bytes an entry */
+} Survey;
+
 /* a sampled leaf, in the array of samples */
 typedef struct Leaf
 {
@@ -82,11 +128,278 @@ typedef struct Leaf
 	double		middle;			/* of the places of its rows in the table */
 } Leaf;
 
+/* Is the time up?  The answer stays yes. */
+static bool
+is_time_up(Survey *survey)
+{
+	if (survey->hasDeadline && !survey->isTimeUp)
+		survey->isTimeUp = GetCurrentTimestamp() >= survey->deadline;
+	return survey->isTimeUp;
+}
+
+/*
+ * Copy a page, of the index or its table, unless the time is up.  Returns
+ * whether it has a page header that line pointers can be read by, and a
+ * special space of this size.
+ */
+static bool
+copy_page(Survey *survey, Relation relation, BlockNumber block,
+		  Size special_size)
+{
+	PageHeader	header = (PageHeader) survey->page.data;
+
+	CHECK_FOR_INTERRUPTS();
+	if (is_time_up(survey) ||
+		block >= RelationGetNumberOfBlocks(relation))
+		return false;
+	sware_copy_page(relation, block, survey->strategy, survey->page.data);
+	return header->pd_special == BLCKSZ - special_size &&
+		header->pd_lower >= SizeOfPageHeaderData &&
+		header->pd_lower <= header->pd_special;
+}
+
+/*
+ * Returns an item of the copied page, with its size; NULL if it is dead, or is
+ * not within the page, or too short.
+ */
+static void *
+get_item(Survey *survey, OffsetNumber offset, Size least, Size *size)
+{
+	ItemId		id = PageGetItemId(survey->page.data, offset);
+
+	*size = ItemIdGetLength(id);
+	if (!ItemIdIsNormal(id) || *size < least ||
+		ItemIdGetOffset(id) != MAXALIGN(ItemIdGetOffset(id)) ||
+		ItemIdGetOffset(id) + *size >
+		((PageHeader) survey->page.data)->pd_special)
+		return NULL;
+	return PageGetItem(survey->page.data, id);
+}
+
+/* Copy a page of the index.  Returns whether it is one of this level. */
+static bool
+copy_tree_page(Survey *survey, BlockNumber block, uint32 level)
+{
+	BTPageOpaque opaque = tree_opaque(survey);
+
+	return copy_page(survey, survey->index, block, TREE_SPECIAL) &&
+		!P_IGNORE(opaque) && !P_ISMETA(opaque) &&
+		opaque->btpo_level == level && P_ISLEAF(opaque) == (level == 0);
+}
+
+/*
+ * Make a list of the pages one level below the copied page.  Returns their
+ * number; the array is large enough for the items of a page.
+ */
+static int
+list_downlinks(Survey *survey, BlockNumber *children)
+{
+	OffsetNumber last = PageGetMaxOffsetNumber(survey->page.data);
+	int			count = 0;
+
+	for (OffsetNumber offset = P_FIRSTDATAKEY(tree_opaque(survey));
+		 offset <= last && count < MaxIndexTuplesPerPage; offset++)
+	{
+		Size		size;
+		IndexTuple	pivot = get_item(survey, offset, sizeof(IndexTupleData),
+									 &size);
+
+		if (pivot)
+			children[count++] = BTreeTupleGetDownLink(pivot);
+	}
+	return count;
+}
+
+/*
+ * Add the entries of the copied page, a leaf, to the samples, without NULLs.
+ * The TIDs of a posting list are in ascending order, as are those of equal
+ * keys.
+ */
+static void
+sample_leaf(Survey *survey)
+{
+	OffsetNumber last = PageGetMaxOffsetNumber(survey->page.data);
+	int64		before = survey->count;
+
+	for (OffsetNumber offset = P_FIRSTDATAKEY(tree_opaque(survey));
+		 offset <= last; offset++)
+	{
+		Size		size;
+		IndexTuple	tuple = get_item(survey, offset, sizeof(IndexTupleData),
+									 &size);
+		ItemPointer tids;
+		Size		tuple_size;
+		int			rows = 1;
+
+		if (tuple == NULL || BTreeTupleIsPivot(tuple))
+			continue;
+		tids = &tuple->t_tid;
+		tuple_size = size;
+		if (BTreeTupleIsPosting(tuple))
+		{
+			rows = BTreeTupleGetNPosting(tuple);
+			tuple_size = BTreeTupleGetPostingOffset(tuple);
+			if (tuple_size != MAXALIGN(tuple_size) ||
+				tuple_size + rows * sizeof(ItemPointerData) > size)
+				continue;
+			tids = BTreeTupleGetPosting(tuple);
+		}
+		survey->usedBytes += MAXALIGN(size) + sizeof(ItemIdData);
+		survey->tupleBytes += (double) rows * MAXALIGN(tuple_size);
+		survey->entries += rows;
+		if (IndexTupleHasNulls(tuple) &&
+			att_isnull(0, (uint8 *) ((char *) tuple + sizeof(IndexTupleData))))
+			continue;
+		for (int i = 0; i < rows; i++)
+		{
+			Sample	   *sample;
+
+			if (survey->count == survey->allocated)
+				sware_grow(survey->samples, survey->allocated, 1024,
+						   CurrentMemoryContext);
+			sample = &survey->samples[survey->count++];
+			sample->row =
+				((int64) ItemPointerGetBlockNumberNoCheck(&tids[i]) << 16) |
+				ItemPointerGetOffsetNumberNoCheck(&tids[i]);
+			sample->leaf = survey->filledLeaves;
+		}
+	}
+	survey->leaves++;
+	if (survey->count > before)
+		survey->filledLeaves++;
+}
+
+/*
+ * Make a list of the pages of the lowest level that is not below *level and
+ * has enough pages, or of the leaves.  *level is that of the root before.
+ */
+static BlockNumber *
+list_level(Survey *survey, BlockNumber root, int wanted, uint32 *level,
+		   int *count)
+{
+	BlockNumber *pages = palloc(sizeof(BlockNumber));
+
+	pages[0] = root;
+	*count = 1;
+	while (*level > 0 && *count > 0 && *count < wanted)
+	{
+		BlockNumber *below = palloc_extended(sizeof(BlockNumber) *
+											 *count * MaxIndexTuplesPerPage,
+											 MCXT_ALLOC_HUGE);
+		int			found = 0;
+
+		for (int i = 0; i < *count; i++)
+		{
+			if (copy_tree_page(survey, pages[i], *level))
+				found += list_downlinks(survey, below + found);
+		}
+		pfree(pages);
+		pages = below;
+		*count = found;
+		(*level)--;
+	}
+	return pages;
+}
+
+/*
+ * Sample leaves, as many as wanted if the index has them, unless the time is
+ * up.  Evenly spread pages of a level are chosen, and below each a leaf, at
+ * places that the golden ratio spreads evenly, too.
+ */
+static void
+survey_leaves(Survey *survey, int wanted)
+{
+	BlockNumber children[MaxIndexTuplesPerPage];
+	BTMetaPageData *meta = BTPageGetMeta(survey->page.data);
+	BlockNumber *pages;
+	uint32		top;
+	int			count;
+	double		fanouts = 0;
+	int			descents = 0;
+
+	if (!copy_page(survey, survey->index, BTREE_METAPAGE, TREE_SPECIAL) ||
+		meta->btm_magic != BTREE_MAGIC || meta->btm_fastroot == P_NONE)
+		return;
+	top = meta->btm_fastlevel;
+	pages = list_level(survey, meta->btm_fastroot, wanted, &top, &count);
+	wanted = Min(wanted, count);
+	for (int i = 0; i < wanted; i++)
+	{
+		BlockNumber block = pages[(int64) (2 * i + 1) * count / (2 * wanted)];
+		double		place = fmod(i * 0.6180339887, 1);
+		double		fanout = 1;
+
+		for (uint32 level = top;; level--)
+		{
+			int			number;
+
+			if (!copy_tree_page(survey, block, level))
+				break;
+			if (level == 0)
+			{
+				sample_leaf(survey);
+				fanouts += fanout;
+				descents++;
+				break;
+			}
+			number = list_downlinks(survey, children);
+			if (number == 0)
+				break;
+			fanout *= number;
+			block = children[(int) (place * number)];
+		}
+	}
+	if (descents > 0)
+		survey->allLeaves = count * fanouts / descents;
+}
+
+/*
+ * Find out how many rows a transaction inserts, by the rows at the end of the
+ * table.  Versions that UPDATE has made do not count.
+ */
+static void
+survey_heap(Survey *survey)
+{
+	BlockNumber blocks = RelationGetNumberOfBlocks(survey->heap);
+	BlockNumber block = blocks > HEAP_BLOCKS ? blocks - HEAP_BLOCKS : 0;
+	TransactionId *transactions;
+	int			rows = 0;
+	int			different = 1;
+
+	if (survey->heap->rd_rel->relam != HEAP_TABLE_AM_OID)
+		return;
+	transactions = palloc(sizeof(TransactionId) * HEAP_BLOCKS *
+						  MaxHeapTuplesPerPage);
+	for (int i = 0; i < HEAP_BLOCKS && block < blocks; i++, block++)
+	{
+		OffsetNumber last;
+
+		if (!copy_page(survey, survey->heap, block, 0))
+			continue;
+		last = Min(PageGetMaxOffsetNumber(survey->page.data),
+				   MaxHeapTuplesPerPage);
+		for (OffsetNumber offset = FirstOffsetNumber; offset <= last; offset++)
+		{
+			Size		size;
+			HeapTupleHeader tuple = get_item(survey, offset,
+											 SizeofHeapTupleHeader, &size);
+
+			if (tuple && !(tuple->t_infomask & HEAP_UPDATED))
+				transactions[rows++] = HeapTupleHeaderGetRawXmin(tuple);
+		}
+	}
+	qsort(transactions, rows, sizeof(TransactionId), xidComparator);
+	for (int i = 1; i < rows; i++)
+		different += transactions[i] != transactions[i - 1];
+	survey->rowsInserted = (double) rows / different;
+	survey->isBulk = different <= FEW_TRANSACTIONS;
+}
+
 static int
 compare_rows(const void *a, const void *b)
 {
-	int64		left = (*(SwareSample *const *) a)->row;
-	int64		right = (*(SwareSample *const *) b)->row;
+	int64		left = (*(Sample *const *) a)->row;
+	int64		right = (*(Sample *const *) b)->row;
 
 	return (left > right) - (left < right);
 }
@@ -112,16 +425,15 @@ compare_leaves(const void *a, const void *b)
  * in percent, that is not in the longest ascending subsequence.
  */
 static double
-measure_k(SwareSurvey *survey)
+measure_k(Survey *survey)
 {
-	Size		size = survey->count * sizeof(SwareSample *);
-	SwareSample **by_row = palloc_extended(size, MCXT_ALLOC_HUGE);
-	SwareMeasurement measurement;
+	Size		size = survey->count * sizeof(Sample *);
+	Sample **by_row = palloc_extended(size, MCXT_ALLOC_HUGE);
+	SwareMeasurement measurement = {0};
 
-	sware_begin_measurement(&measurement);
 	for (int64 i = 0; i < survey->count; i++)
 		by_row[i] = &survey->samples[i];
-	qsort(by_row, survey->count, sizeof(SwareSample *), compare_rows);
+	qsort(by_row, survey->count, sizeof(Sample *), compare_rows);
 	for (int64 i = 0; i < survey->count; i++)
 		by_row[i]->rank = i + 1;
 	for (int64 i = 0; i < survey->count; i++)
@@ -138,7 +450,7 @@ measure_k(SwareSurvey *survey)
  * before.  Returns the middle.
  */
 static double
-measure_leaf(SwareSurvey *survey, int64 first, int64 next, double entries)
+measure_leaf(Survey *survey, int64 first, int64 next, double entries)
 {
 	int64		half = (next - first) / 2;
 	double	   *places = palloc((next - first) * sizeof(double));
@@ -165,7 +477,7 @@ measure_leaf(SwareSurvey *survey, int64 first, int64 next, double entries)
  * out of place among the leaves, so are its rows.
  */
 static void
-measure_displacements(SwareSurvey *survey, double entries)
+measure_displacements(Survey *survey, double entries)
 {
 	double		blocks = Max(1, RelationGetNumberOfBlocks(survey->heap));
 	double		rows = Max(1, entries / blocks);
@@ -206,8 +518,9 @@ measure_displacements(SwareSurvey *survey, double entries)
  * together.
  */
 static double
-saved_wal(SwareSurvey *survey, double tuple_size)
+saved_wal(Survey *survey)
 {
+	double		tuple_size = survey->tupleBytes / survey->entries;
 	double		waiting = sware_staging_size * 1024.0 / 2 / tuple_size;
 	double		together = survey->rowsInserted > 0 && !survey->isBulk ?
 		Min(survey->rowsInserted, waiting) : waiting;
@@ -227,12 +540,10 @@ saved_wal(SwareSurvey *survey, double tuple_size)
  * without NULLs.
  */
 static void
-conclude(SwareSurvey *survey, double entries)
+conclude(Survey *survey, double entries)
 {
-	double		tuple_size = survey->tupleBytes / survey->entries;
 	double	   *displacements = palloc_extended(survey->count * sizeof(double),
 												MCXT_ALLOC_HUGE);
-	const char *recommendation;
 
 	survey->k = measure_k(survey);
 	measure_displacements(survey, entries);
@@ -240,24 +551,9 @@ conclude(SwareSurvey *survey, double entries)
 		displacements[i] = survey->samples[i].displacement;
 	qsort(displacements, survey->count, sizeof(double), compare_numbers);
 	survey->l = 100 * displacements[survey->count - 1] / entries;
-	recommendation =
-		sware_recommend(survey->k, survey->l, entries,
-						displacements[(int64) (MOST_ROWS * (survey->count - 1))],
-						tuple_size, &survey->megabytes);
-	survey->isForNbtree = strcmp(recommendation, "nbtree") == 0;
-	survey->savedWal = saved_wal(survey, tuple_size);
-}
-
-/* The size that a new nbtree index with the same entries would have. */
-static int64
-expected_size(SwareSurvey *survey)
-{
-	double		share = survey->leaves == 0 ? 0 :
-		survey->usedBytes / survey->leaves / (NBTREE_FILL * LEAF_ROOM);
-	double		leaves = ceil(survey->allLeaves * share);
-
-	/* the metapage, and internal pages */
-	return BLCKSZ * (int64) (1 + leaves + ceil((leaves - 1) * INTERNAL_PAGES));
+	survey->displacement =
+		displacements[(int64) (MOST_ROWS * (survey->count - 1))];
+	survey->savedWal = saved_wal(survey);
 }
 
 /* The definition of an index from the list of its columns on. */
@@ -301,7 +597,7 @@ open_at_once(Oid oid, Relation *relation)
 
 /* Why must an index not be looked at that is open?  NULL: it may. */
 static const char *
-find_problem(SwareSurvey *survey)
+find_problem(Survey *survey)
 {
 	Form_pg_class form = survey->index->rd_rel;
 	Oid			user = GetUserId();
@@ -327,7 +623,7 @@ find_problem(SwareSurvey *survey)
  * has ended that, or NULL.
  */
 static const char *
-examine(SwareSurvey *survey, int wanted, Datum *values, bool *nulls)
+examine(Survey *survey, int wanted, Datum *values, bool *nulls)
 {
 	const char *problem = find_problem(survey);
 	bool		has_pages = survey->index->rd_rel->relkind == RELKIND_INDEX;
@@ -338,37 +634,38 @@ examine(SwareSurvey *survey, int wanted, Datum *values, bool *nulls)
 	{
 		double		weight;		/* of a sampled leaf */
 
-		sware_survey_leaves(survey, wanted);
-		sware_survey_heap(survey);
-		if (sware_is_time_up(survey))
+		survey_leaves(survey, wanted);
+		survey_heap(survey);
+		if (is_time_up(survey))
 			return OUT_OF_TIME;
 		weight = survey->allLeaves / Max(1, survey->leaves);
 		if (survey->count > 0)
 			conclude(survey, weight * survey->count);
-		values[2] = Int64GetDatum(expected_size(survey));
+		values[2] = Float8GetDatum(weight * survey->usedBytes);
 		values[3] = Int64GetDatum((int64) (weight * survey->entries));
 		values[4] = Float8GetDatum(survey->k);
 		values[5] = Float8GetDatum(survey->l);
-		values[6] = Int32GetDatum(survey->megabytes);
-		values[7] = Float8GetDatum(survey->rowsInserted);
-		values[8] = Int32GetDatum((int32) survey->savedWal);
+		values[6] = Float8GetDatum(survey->displacement);
+		values[7] = Float8GetDatum(survey->tupleBytes / Max(1, survey->entries));
+		values[8] = Float8GetDatum(survey->rowsInserted);
+		values[9] = Int32GetDatum((int32) survey->savedWal);
 		nulls[2] = nulls[3] = false;
-		nulls[4] = nulls[5] = nulls[8] = survey->count == 0;
-		nulls[6] = survey->count == 0 || survey->isForNbtree;
-		nulls[7] = survey->rowsInserted == 0;
+		nulls[4] = nulls[5] = nulls[6] = nulls[7] = nulls[9] =
+			survey->count == 0;
+		nulls[8] = survey->rowsInserted == 0;
 	}
 	if (has_pages)
 		values[1] =
 			Int64GetDatum((int64) BLCKSZ *
 						  RelationGetNumberOfBlocks(survey->index));
 	nulls[1] = !has_pages;
-	values[9] = BoolGetDatum(sware_keys_may_wait(survey->index));
-	values[10] = CStringGetTextDatum(definition(survey->heap, survey->index));
-	values[11] =
+	values[10] = BoolGetDatum(sware_keys_may_wait(survey->index));
+	values[11] = CStringGetTextDatum(definition(survey->heap, survey->index));
+	values[12] =
 		CStringGetTextDatum(ChooseRelationName(
 											   RelationGetRelationName(survey->index), NULL, "sware",
 											   RelationGetNamespace(survey->index), false));
-	nulls[9] = nulls[10] = nulls[11] = false;
+	nulls[10] = nulls[11] = nulls[12] = false;
 	return NULL;
 }
 
@@ -412,7 +709,7 @@ sware_examine_nbtree(PG_FUNCTION_ARGS)
 {
 	Oid			oid = PG_GETARG_OID(0);
 	int			wanted = PG_ARGISNULL(1) ? 0 : PG_GETARG_INT32(1);
-	SwareSurvey survey = {.hasDeadline = !PG_ARGISNULL(2)};
+	Survey survey = {.hasDeadline = !PG_ARGISNULL(2)};
 	MemoryContext before = sware_enter_context("sware examination");
 	MemoryContext own = CurrentMemoryContext;
 	const char *problem;
@@ -430,7 +727,7 @@ sware_examine_nbtree(PG_FUNCTION_ARGS)
 		survey.deadline = PG_GETARG_TIMESTAMPTZ(2);
 	survey.strategy = GetAccessStrategy(BAS_BULKREAD);
 	tell_progress(fcinfo);
-	if (sware_is_time_up(&survey))
+	if (is_time_up(&survey))
 		problem = OUT_OF_TIME;
 	else
 	{

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * sortedness.c
- *	  The SQL function sware_sortedness.
+ *	  What sware_sortedness measures.
  *
  * The rows are numbered in the order of the table, and then sorted by the
  * column's values; rows with equal values stay in the order of the table.  The
  * displacement of a row is the difference between its number and its place in
  * the sorted order.  Rows that do not belong to the longest ascending
- * subsequence of numbers are out of order.  K and L are computed from these
- * (statistics.h).
+ * subsequence of numbers are out of order.  K and L (statistics.h), and the
+ * recommendation, are computed from these in SQL.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,39 +41,15 @@
 #include "inspect/relation.h"
 #include "inspect/sortedness.h"
 
-PG_FUNCTION_INFO_V1(sware_sortedness);
+PG_FUNCTION_INFO_V1(sware_measure_order);
 
-#define COLUMNS				5
+#define COLUMNS				4
 
 /* of a larger table, about this number of rows is measured */
 #define ROWS_WANTED			4000000
 
 /* an estimate of the rows of a block, if the table has no statistics */
 #define ROWS_PER_BLOCK		60
-
-/* an estimate of the bytes of a value, if their sizes differ */
-#define VARYING_SIZE		16
-
-/* buffer sizes that are recommended, in megabytes */
-#define SMALLEST_BUFFER		16
-#define LARGEST_BUFFER		256
-
-/* ... if keys are scattered over an index that is not in memory */
-#define SMALLEST_FOR_SCATTERED	32
-#define LARGEST_FOR_SCATTERED	4096
-
-/*
- * Scattered entries should wait until this number of them comes to each leaf.
- * Leaves that split now and then are filled to this share.
- */
-#define ENTRIES_PER_LEAF	8
-#define FILL_OF_LEAVES		0.7
-
-void
-sware_begin_measurement(SwareMeasurement *measurement)
-{
-	memset(measurement, 0, sizeof(*measurement));
-}
 
 void
 sware_measure_row(SwareMeasurement *measurement, int64 number)
@@ -259,92 +235,32 @@ measure(SwareMeasurement *measurement, Relation table, AttrNumber column,
 	ExecDropSingleTupleTableSlot(row);
 }
 
-/* Estimate the size of an index entry for a value of a column, in bytes. */
-static Size
-entry_size(Relation table, AttrNumber column)
-{
-	int			size =
-		TupleDescAttr(RelationGetDescr(table), column - 1)->attlen;
-
-	return sizeof(IndexTupleData) + MAXALIGN(size > 0 ? size : VARYING_SIZE);
-}
-
 /*
- * A buffer orders entries if it is twice as large as those of the largest
- * displacement.  Where that is too much, entries go to all parts of the tree,
- * whose pages are the less likely in memory the larger the index is.  If it
- * does not fit, entries should wait until there are several for each leaf.
- */
-const char *
-sware_recommend(double k, double l, double rows, double displacement,
-				Size entry, int *megabytes)
-{
-	const double megabyte = 1024 * 1024;
-	double		wanted = 2 * displacement * entry / megabyte;
-	int			largest = LARGEST_BUFFER;
-
-	*megabytes = SMALLEST_BUFFER;
-	if ((k > 50 && l > 50) || (wanted > LARGEST_BUFFER && k > 10))
-	{
-		double		leaves = rows * (entry + sizeof(ItemIdData)) /
-			FILL_OF_LEAVES / BLCKSZ;
-
-		if (leaves <= effective_cache_size)
-			return "nbtree";
-		wanted = leaves * ENTRIES_PER_LEAF * entry / megabyte;
-		largest = LARGEST_FOR_SCATTERED;
-		*megabytes = SMALLEST_FOR_SCATTERED;
-	}
-	while (*megabytes < wanted && *megabytes < largest)
-		*megabytes *= 2;
-	/* neighbouring blocks of the table have similar values, as BRIN needs */
-	return l <= 1 ? "sware or brin" : "sware";
-}
-
-/*
- * sware_sortedness(table regclass, column name)
+ * sware_measure_order(table regclass, column name)
  *
- * Returns the number of rows measured, K, L, and recommendations.
+ * Returns the number of rows measured, how many of them are in order, the
+ * largest displacement, and the distance between rows that are measured.
  */
 Datum
-sware_sortedness(PG_FUNCTION_ARGS)
+sware_measure_order(PG_FUNCTION_ARGS)
 {
 	char	   *column = NameStr(*PG_GETARG_NAME(1));
 	Relation	table = relation_open(PG_GETARG_OID(0), AccessShareLock);
 	AttrNumber	number = get_attnum(RelationGetRelid(table), column);
-	SwareMeasurement measurement;
+	SwareMeasurement measurement = {0};
 	int64		distance;
-	Datum		values[COLUMNS] = {0};
-	bool		nulls[COLUMNS] = {false, true, true, true, true};
+	Datum		values[COLUMNS];
+	bool		nulls[COLUMNS] = {0};
 
 	require_measurable(table, column, number);
 	require_permission(table, number);
 
-	sware_begin_measurement(&measurement);
 	distance = sampling_distance(table);
 	measure(&measurement, table, number, distance);
-
 	values[0] = Int64GetDatum(measurement.rows);
-	if (measurement.rows > 0)
-	{
-		double		k = 100.0 * (measurement.rows - measurement.inOrder) /
-			measurement.rows;
-		double		l =
-			100.0 * measurement.largestDisplacement / measurement.rows;
-		int			megabytes;
-		const char *recommendation =
-			sware_recommend(k, l, (double) measurement.rows * distance,
-							(double) measurement.largestDisplacement * distance,
-							entry_size(table, number), &megabytes);
-
-		values[1] = Float8GetDatum(k);
-		values[2] = Float8GetDatum(l);
-		values[3] = CStringGetTextDatum(recommendation);
-		nulls[4] = strcmp(recommendation, "nbtree") == 0;
-		if (!nulls[4])
-			values[4] = CStringGetTextDatum(psprintf("%dMB", megabytes));
-		nulls[1] = nulls[2] = nulls[3] = false;
-	}
+	values[1] = Int64GetDatum(measurement.inOrder);
+	values[2] = Int64GetDatum(measurement.largestDisplacement);
+	values[3] = Int64GetDatum(distance);
 	relation_close(table, AccessShareLock);
 	return sware_row_datum(fcinfo, COLUMNS, values, nulls);
 }

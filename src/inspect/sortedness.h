@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * sortedness.h
- *	  How nearly rows are in order, and what index that speaks for.
+ *	  How nearly rows are in order.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef SWARE_SORTEDNESS_H
 #define SWARE_SORTEDNESS_H
 
-/* What is known of the rows that have been measured so far. */
+/* What is known of the rows that have been measured so far; zero at first. */
 typedef struct SwareMeasurement
 {
 	int64		rows;
@@ -19,22 +19,10 @@ typedef struct SwareMeasurement
 	int64		allocated;		/* elements that lasts has room for */
 } SwareMeasurement;
 
-/* Begin to measure; memory is taken from the current context. */
-extern void sware_begin_measurement(SwareMeasurement *measurement);
-
 /*
  * Add the next row, in the order of values, which has this number.  The first
- * number is 1.
+ * number is 1.  Memory is taken from the current context.
  */
 extern void sware_measure_row(SwareMeasurement *measurement, int64 number);
-
-/*
- * Recommend access methods, and the size of a buffer for sware in megabytes.
- * K and L are in percent; rows is the number of all rows of the table, and
- * displacement the largest one among them.
- */
-extern const char *sware_recommend(double k, double l, double rows,
-								   double displacement, Size entry,
-								   int *megabytes);
 
 #endif							/* SWARE_SORTEDNESS_H */

@@ -5,11 +5,12 @@
 
 SET LOCAL search_path = pg_catalog, pg_temp;
 
-CREATE FUNCTION @extschema@.sware_sortedness(IN "table" regclass, IN "column" name,
-    OUT rows_measured bigint,
-    OUT k double precision,
-    OUT l double precision,
-    OUT recommendation text,
-    OUT buffer_size text)
+CREATE FUNCTION @extschema@.sware_scan_counters(
+    OUT staging_entries bigint,
+    OUT buffer_entries bigint,
+    OUT buffer_pages bigint,
+    OUT buffer_zones bigint,
+    OUT tree_entries bigint,
+    OUT tree_leaves bigint)
 AS 'MODULE_PATHNAME'
-LANGUAGE C STRICT;
+LANGUAGE C PARALLEL RESTRICTED;

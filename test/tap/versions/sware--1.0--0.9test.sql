@@ -5,5 +5,5 @@
 
 SET LOCAL search_path = pg_catalog, pg_temp;
 
-ALTER EXTENSION sware DROP FUNCTION @extschema@.sware_sortedness(regclass, name);
-DROP FUNCTION @extschema@.sware_sortedness(regclass, name);
+ALTER EXTENSION sware DROP FUNCTION @extschema@.sware_scan_counters();
+DROP FUNCTION @extschema@.sware_scan_counters();
