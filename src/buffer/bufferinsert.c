@@ -54,30 +54,12 @@ sware_buffer_quota(Relation index)
 }
 
 /*
- * Does an open page, which the caller has locked, have room for this number of
- * bytes?
+ * Lock an open page exclusively.  Returns InvalidBuffer, with nothing pinned or
+ * locked, if the page has been sealed, or, unless `wait`, if another backend
+ * has locked it.
  */
-static inline bool
-has_room(Page page, Size size)
-{
-	return (Size) (((PageHeader) page)->pd_upper -
-				   ((PageHeader) page)->pd_lower) >= size;
-}
-
-/* What came of an attempt to lock an open page. */
-typedef enum LockResult
-{
-	LOCKED,
-	BUSY,						/* another backend has locked it */
-	NOT_OPEN					/* it has been sealed */
-} LockResult;
-
-/*
- * Lock an open page exclusively.  Sets *result if the page is LOCKED; otherwise
- * nothing is pinned or locked.  BUSY is possible only if not `wait`.
- */
-static LockResult
-lock_open_page(Relation index, SwareLink link, bool wait, Buffer *result)
+static Buffer
+lock_open_page(Relation index, SwareLink link, bool wait)
 {
 	Buffer		buffer = wait ?
 		sware_read_buffer(index, link.block, BUFFER_LOCK_EXCLUSIVE) :
@@ -85,15 +67,12 @@ lock_open_page(Relation index, SwareLink link, bool wait, Buffer *result)
 	Page		page;
 
 	if (!BufferIsValid(buffer))
-		return BUSY;
+		return buffer;
 	page = BufferGetPage(buffer);
-	if (!sware_is_buffer_page(page, link) || sware_buffer_page_is_sealed(page))
-	{
-		sware_release_buffer(buffer);
-		return NOT_OPEN;
-	}
-	*result = buffer;
-	return LOCKED;
+	if (sware_is_buffer_page(page, link) && !sware_buffer_page_is_sealed(page))
+		return buffer;
+	sware_release_buffer(buffer);
+	return InvalidBuffer;
 }
 
 /*
@@ -106,24 +85,18 @@ lock_any_tail(Relation index)
 	for (;;)
 	{
 		SwareBufferState state;
-		Buffer		buffer;
+		Buffer		buffer = InvalidBuffer;
 
 		CHECK_FOR_INTERRUPTS();
 		sware_buffer_read_state(index, &state);
-		for (int i = 0; i < state.tailCount; i++)
-		{
-			if (lock_open_page(index, state.tails[i], false, &buffer) == LOCKED)
-				return buffer;
-		}
-		if (state.tailCount < SWARE_MAX_TAILS)
-		{
-			buffer = sware_open_tail(index);
-			if (BufferIsValid(buffer))
-				return buffer;
-		}
-		else if (lock_open_page(index,
-								state.tails[MyProcPid % state.tailCount], true,
-								&buffer) == LOCKED)
+		for (int i = 0; i < state.tailCount && !BufferIsValid(buffer); i++)
+			buffer = lock_open_page(index, state.tails[i], false);
+		if (!BufferIsValid(buffer))
+			buffer = state.tailCount < SWARE_MAX_TAILS ?
+				sware_open_tail(index) :
+				lock_open_page(index,
+							   state.tails[MyProcPid % state.tailCount], true);
+		if (BufferIsValid(buffer))
 			return buffer;
 	}
 }
@@ -136,28 +109,16 @@ static Buffer
 lock_tail(Relation index)
 {
 	SwareLink	tail = sware_cache(index)->tail;
-	Buffer		buffer;
+	Buffer		buffer = InvalidBuffer;
 
-	if (!sware_link_is_valid(tail) ||
-		lock_open_page(index, tail, false, &buffer) != LOCKED)
+	if (sware_link_is_valid(tail))
+		buffer = lock_open_page(index, tail, false);
+	if (!BufferIsValid(buffer))
 	{
 		buffer = lock_any_tail(index);
 		sware_cache(index)->tail = sware_page_link(buffer);
 	}
 	return buffer;
-}
-
-/*
- * May it be time to sort unsorted pages, after a page with this sequence number
- * was sealed?  True twice while as many pages are sealed as are sorted
- * together, for the session that has sealed this page.
- */
-static inline bool
-is_time_to_sort(int quota, int most, uint32 sequence)
-{
-	int			pages = sware_pages_to_sort(quota, most);
-
-	return pages > 0 && sequence % Max(pages / 2, 1) == 0;
 }
 
 /*
@@ -188,9 +149,12 @@ replace_full(Relation index, Buffer full, int quota, bool *needs_flush)
 	buffer = sware_replace_tail(index, full, &sequence);
 	if (BufferIsValid(buffer))
 	{
+		int			to_sort =
+			sware_pages_to_sort(quota, sware_zones_most_run_pages(index));
+
+		/* asked twice while as many pages are sealed as are sorted together */
+		*needs_flush |= to_sort > 0 && sequence % Max(to_sort / 2, 1) == 0;
 		sware_cache(index)->tail = sware_page_link(buffer);
-		*needs_flush |=
-			is_time_to_sort(quota, sware_zones_most_run_pages(index), sequence);
 	}
 	return buffer;
 }
@@ -203,7 +167,8 @@ static int
 append(Relation index, Buffer buffer, IndexTuple *entries, int count,
 	   bool has_versions)
 {
-	Page		page = BufferGetPage(buffer);
+	PageHeader	page = (PageHeader) BufferGetPage(buffer);
+	Size		room = page->pd_upper - page->pd_lower;
 	PGAlignedBlock data;
 	Size		used = 0;
 	int			done;
@@ -212,7 +177,7 @@ append(Relation index, Buffer buffer, IndexTuple *entries, int count,
 	{
 		Size		size = IndexTupleSize(entries[done]);
 
-		if (!has_room(page, used + MAXALIGN(size)))
+		if (used + MAXALIGN(size) > room)
 			break;
 		sware_copy_tuple(data.data + used, entries[done]);
 		memset(data.data + used + size, 0, MAXALIGN(size) - size);

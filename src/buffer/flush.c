@@ -8,15 +8,9 @@
  * tree, and then retires the pages.  If it dies in between, entries are in both
  * places; the next flush sends them again, and the tree skips these.
  *
- * Whole pages are flushed, the oldest first, so that each page that was read
- * can retire; but a sweep (below) takes pages part by part.  A backend that
- * opens a page and finds the quota exceeded flushes a piece of the buffer, and
- * never waits for another flusher.  VACUUM and sware_flush seal the open pages
- * too, and flush everything.
- *
- * A large buffer is not flushed in the order of arrival.  Its pages are sorted
- * first: their entries go to sorted pages (sortedpages.h), and from there to
- * the tree in the order of their keys (sweep.h).
+ * A small buffer is flushed page by page, the oldest first.  The pages of a
+ * large one are sorted first: their entries go to sorted pages (sortedpages.h),
+ * and from there to the tree in the order of their keys (sweep.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -26,7 +20,6 @@
 #include "access/table.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
-#include "storage/freespace.h"
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
 
@@ -66,42 +59,47 @@
 /*
  * How far a sweep goes on at once.  A piece of FIRST_SWEPT_PAGES tells how many
  * leaves are visited for its entries; another one has as many as SWEPT_LEAVES
- * allows, but all pieces together no more than MAX_SWEPT_PAGES.  All sealed
- * pages are listed each time, so that is raised to one page for this number of
- * them.
+ * allows, but all pieces together no more than MAX_SWEPT_PAGES, or one page for
+ * LISTED_PAGES_PER_SWEPT sealed ones, all of which are listed each time.  As
+ * other sessions may bring more pages meanwhile, there is one page at least for
+ * EXCESS_PER_SWEPT of those beyond the quota, however many leaves that is.
  */
 #define FIRST_SWEPT_PAGES		2
 #define MAX_SWEPT_PAGES			16
 #define SWEPT_LEAVES			128
 #define LISTED_PAGES_PER_SWEPT	4096
-
-/*
- * Other sessions may bring more pages meanwhile.  So a piece has one page at
- * least for this number of those beyond the quota, however many leaves that is.
- */
 #define EXCESS_PER_SWEPT		8
 
 /*
- * A flush of everything moves this number of pages at once, or as many as
- * maintenance_work_mem allows.  That also bounds how many pages are sorted
- * together.  Each page takes this number of bytes, for a copy, for pointers,
- * and for sorting.
+ * The most pages that a flush of everything moves at once, if
+ * maintenance_work_mem allows: each page takes so many bytes, for a copy, for
+ * pointers, and for sorting.  That also bounds how many are sorted together.
  */
 #define MAX_BATCH_PAGES			512
 #define MEMORY_PER_PAGE			((Size) 4 * BLCKSZ)
 
+/* Is a page of a piece to retire, and listed on this directory page? */
+static inline bool
+is_to_retire(const SwareListedPage *page, int directory_page)
+{
+	return page->state == SWARE_SLOT_RETIRED &&
+		sware_page_of_slot(page->slot) == directory_page;
+}
+
 /*
- * Mark the slots of pages as retired in the directory: their entries are in the
- * tree, or on sorted pages that are listed.  Unless `next_slot` is negative,
- * inserts go on from this slot, whose page and those that were sealed after it
- * they can reuse.  Writes one record for each directory page.  The caller has
- * the flush lock, and holds no content locks.
+ * Mark the slots of those pages of a piece as retired in the directory that
+ * have no entries left: these are in the tree, or on sorted pages that are
+ * listed.  Unless `next_slot` is negative, inserts go on from this slot, whose
+ * page and those that were sealed after it they can reuse.  Writes one record
+ * for each directory page.  Returns the number of pages.  The caller has the
+ * flush lock, and holds no content locks.
  */
-static void
-retire(Relation index, const SwareListedPage *pages, int count, int next_slot)
+static int
+retire(Relation index, const SwarePiece *piece, int next_slot)
 {
 	SwareLink  *links;
 	int			link_count = sware_buffer_directory(index, &links);
+	int			total = 0;
 
 	for (int i = 0; i < link_count; i++)
 	{
@@ -112,8 +110,8 @@ retire(Relation index, const SwareListedPage *pages, int count, int next_slot)
 		SwareMetaPage meta;
 		int			retired = 0;
 
-		for (int j = 0; j < count && retired == 0; j++)
-			retired += sware_page_of_slot(pages[j].slot) == i;
+		for (int j = 0; j < piece->count; j++)
+			retired += is_to_retire(&piece->pages[j], i);
 		if (retired == 0)
 			continue;
 
@@ -123,17 +121,16 @@ retire(Relation index, const SwareListedPage *pages, int count, int next_slot)
 			sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_EXCLUSIVE);
 		wal = sware_wal_begin(index);
 		page = sware_wal_change(wal, directory);
-		retired = 0;
-		for (int j = 0; j < count; j++)
+		for (int j = 0; j < piece->count; j++)
 		{
-			SwareSlot  *slot = sware_slot(page, pages[j].slot);
+			const SwareListedPage *listed = &piece->pages[j];
+			SwareSlot  *slot = sware_slot(page, listed->slot);
 
-			if (sware_page_of_slot(pages[j].slot) != i)
+			if (!is_to_retire(listed, i))
 				continue;
 			Assert(slot->state == SWARE_SLOT_SEALED);
-			Assert(sware_links_equal(slot->page, pages[j].page));
+			Assert(sware_links_equal(slot->page, listed->page));
 			slot->state = SWARE_SLOT_RETIRED;
-			retired++;
 		}
 		meta = SwarePageGetMeta(sware_wal_change(wal, meta_buffer));
 		meta->sealedPages -= retired;
@@ -144,32 +141,33 @@ retire(Relation index, const SwareListedPage *pages, int count, int next_slot)
 		sware_wal_finish(wal);
 		sware_release_buffer(meta_buffer);
 		sware_release_buffer(directory);
+		total += retired;
 		SWARE_FAULT_POINT("flush-retiring");
 	}
 	pfree(links);
+	return total;
 }
 
 /* What has become of a piece. */
 typedef struct Moved
 {
 	int64		entries;		/* that it had */
-	SwareListedPage *retired;	/* pages that have no others */
-	int			retiredCount;
+	int			retired;		/* pages that had no others */
 	int			visits;			/* of leaves */
 } Moved;
 
 /*
  * Move the entries of a piece to the tree, drop those of dead rows, and retire
- * the pages that have no others.  The result is in the current memory context.
- * The caller has the flush lock, and holds no content locks.
+ * the pages that have no others.  The caller has the flush lock, and holds no
+ * content locks.
  */
-static void
-flush_piece(Relation index, Relation heap, const SwarePiece *piece,
-			Moved *moved)
+static Moved
+flush_piece(Relation index, Relation heap, const SwarePiece *piece)
 {
 	MemoryContext caller = sware_enter_context("sware flush");
 	SwareFlushed flushed;
 	SwareInserted done;
+	Moved		moved;
 	instr_time	start;
 	instr_time	time;
 
@@ -179,46 +177,23 @@ flush_piece(Relation index, Relation heap, const SwarePiece *piece,
 	done = sware_tree_insert_run(index, heap, flushed.entries, flushed.count,
 								 flushed.hasVersions);
 	SWARE_FAULT_POINT("flush-inserted");
-	retire(index, flushed.pages, flushed.pageCount, -1);
+	moved.retired = retire(index, piece, -1);
 	SWARE_FAULT_POINT("flush-retired");
 
 	INSTR_TIME_SET_CURRENT(time);
 	INSTR_TIME_SUBTRACT(time, start);
 	sware_count_tree_run(index, done.appended, flushed.count - done.appended);
 	sware_count_late_flushed(index, flushed.count, done.late,
-							 (double) flushed.pageCount / piece->sealed);
+							 (double) moved.retired / piece->sealed);
 	sware_count(index, SWARE_STAT_ENTRIES_DROPPED, flushed.dropped);
 	sware_count(index, SWARE_STAT_FLUSHES, 1);
 	sware_count(index, SWARE_STAT_FLUSH_TIME, INSTR_TIME_GET_MICROSEC(time));
-	sware_count(index, SWARE_STAT_FLUSHED_PAGES, flushed.pageCount);
+	sware_count(index, SWARE_STAT_FLUSHED_PAGES, moved.retired);
 	sware_count(index, SWARE_STAT_FLUSHED_ENTRIES, flushed.count);
-	moved->entries = flushed.count + flushed.dropped;
-	moved->retiredCount = flushed.pageCount;
-	moved->retired =
-		MemoryContextAlloc(caller,
-						   flushed.pageCount * sizeof(SwareListedPage));
-	memcpy(moved->retired, flushed.pages,
-		   flushed.pageCount * sizeof(SwareListedPage));
-	moved->visits = done.visits;
+	moved.entries = flushed.count + flushed.dropped;
+	moved.visits = done.visits;
 	sware_leave_context(caller);
-}
-
-/* The same with all entries of pages, all of which retire. */
-static int64
-flush_pages(Relation index, Relation heap, const SwareListedPage *pages,
-			int count, int sealed, SwarePageOrder order)
-{
-	SwarePiece	piece = {
-		.pages = pages,
-		.count = count,
-		.sealed = sealed,
-		.order = order
-	};
-	Moved		moved;
-
-	flush_piece(index, heap, &piece, &moved);
-	pfree(moved.retired);
-	return moved.entries;
+	return moved;
 }
 
 /*
@@ -227,14 +202,13 @@ flush_pages(Relation index, Relation heap, const SwareListedPage *pages,
  * sorted pages.  The caller has the flush lock, and holds no content locks.
  */
 static bool
-sort_pages(Relation index, Relation heap, const SwareListedPage *pages,
-		   int count)
+sort_pages(Relation index, Relation heap, SwareListedPage *pages, int count)
 {
 	MemoryContext caller = sware_enter_context("sware page sort");
 	SwarePiece	piece = {
 		.pages = pages,
 		.count = count,
-		.order = SWARE_ARRIVAL_ORDER
+		.asArrived = true
 	};
 	SwareFlushed flushed;
 	bool		done;
@@ -248,7 +222,7 @@ sort_pages(Relation index, Relation heap, const SwareListedPage *pages,
 	if (done)
 	{
 		SWARE_FAULT_POINT("sorted-listed");
-		retire(index, pages, count, pages[0].slot);
+		(void) retire(index, &piece, pages[0].slot);
 		INSTR_TIME_SET_CURRENT(time);
 		INSTR_TIME_SUBTRACT(time, start);
 		sware_count(index, SWARE_STAT_FLUSH_TIME,
@@ -287,14 +261,15 @@ is_flushing(Relation index)
 }
 
 /*
- * Flush all pages that are sealed now, `at_once` of them at a time: first the
- * unsorted ones, and then the page runs in one sweep, which visits each leaf
- * about once.  Returns the number of entries that were moved.  The caller has
- * the flush lock, and holds no content locks.
+ * Flush all pages that are sealed now: first the unsorted ones, and then the
+ * page runs in one sweep, which visits each leaf about once.  Returns the
+ * number of entries that were moved.  The caller has the flush lock, and holds
+ * no content locks.
  */
 static int64
-flush_sealed(Relation index, int at_once)
+flush_sealed(Relation index)
 {
+	int			at_once = pages_at_once(MAX_BATCH_PAGES);
 	MemoryContext caller = sware_enter_context("sware flush of everything");
 	Relation	heap = table_open(index->rd_index->indrelid, NoLock);
 	int64		moved = 0;
@@ -306,10 +281,15 @@ flush_sealed(Relation index, int at_once)
 	sware_tell_sealed_pages(index, pages, count, &sealed);
 	for (int i = 0; i < sealed.unsortedCount; i += at_once)
 	{
+		SwarePiece	piece = {
+			.pages = sealed.unsorted + i,
+			.count = Min(at_once, sealed.unsortedCount - i),
+			.sealed = sealed.count - i,
+			.asArrived = true
+		};
+
 		CHECK_FOR_INTERRUPTS();
-		moved += flush_pages(index, heap, sealed.unsorted + i,
-							 Min(at_once, sealed.unsortedCount - i),
-							 sealed.count - i, SWARE_ARRIVAL_ORDER);
+		moved += flush_piece(index, heap, &piece).entries;
 
 		/* inserts that go on meanwhile can reuse the pages at once */
 		sware_buffer_free_retired(index);
@@ -317,15 +297,17 @@ flush_sealed(Relation index, int at_once)
 	if (sealed.runCount > 0)
 	{
 		SwareSweep *sweep = sware_sweep_begin(index, &sealed, true);
-		SwareListedPage *piece = palloc(at_once * sizeof(SwareListedPage));
-		int			left = sealed.count - sealed.unsortedCount;
+		SwarePiece	piece = {.sealed = sealed.sortedCount};
 
-		while ((count = sware_sweep_take(sweep, piece, at_once)) > 0)
+		while (sware_sweep_take_piece(sweep, at_once, &piece))
 		{
+			Moved		done;
+
 			CHECK_FOR_INTERRUPTS();
-			moved += flush_pages(index, heap, piece, count, left,
-								 SWARE_KEY_ORDER);
-			left -= count;
+			done = flush_piece(index, heap, &piece);
+			sware_sweep_piece_is_done(sweep);
+			moved += done.entries;
+			piece.sealed -= done.retired;
 			sware_buffer_free_retired(index);
 		}
 	}
@@ -344,7 +326,6 @@ sware_buffer_flush_all(Relation index)
 {
 	SwareBufferState state;
 	SwareWork	work;
-	int			at_once = pages_at_once(MAX_BATCH_PAGES);
 	int64		moved = 0;
 
 	if (is_flushing(index))
@@ -363,25 +344,13 @@ sware_buffer_flush_all(Relation index)
 			sware_seal_tail(index, state.tails[i]);
 		SWARE_FAULT_POINT("flush-sealed");
 
-		moved = flush_sealed(index, at_once);
+		moved = flush_sealed(index);
 		(void) sware_zones_request_pages(index, 0, 0);
 	}
 	sware_end_change();
 	UnlockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
 	sware_work_end(&work, SWARE_FLUSH_WORK);
 	return moved;
-}
-
-/*
- * How many pages does a piece have, if the buffer has this number of sealed
- * pages, and may have `most`?  A quarter of that, or all that it has beyond it
- * if that is more; but no more than MAX_PIECE_PAGES, and one at least.
- */
-static int
-piece_size(int count, int most)
-{
-	return Min(Max(Min(Max(most / 4, count - most), MAX_PIECE_PAGES), 1),
-			   count);
 }
 
 /*
@@ -394,18 +363,6 @@ sware_buffer_run_limit(Relation index)
 	int			piece = Min(MAX_PIECE_PAGES, sware_buffer_quota(index) / 4);
 
 	return (Size) (piece / RUNS_OF_PIECE) * BLCKSZ;
-}
-
-/* The pages before the first one with an entry that is not marked. */
-static int
-dead_piece_size(Relation index, const SwareListedPage *pages, int count)
-{
-	int			size = 0;
-
-	while (size < Min(count, MAX_DEAD_PAGES) &&
-		   sware_buffer_page_is_dead(index, pages[size].page))
-		size++;
-	return size;
 }
 
 /*
@@ -433,18 +390,6 @@ end_flush(Relation index, const SwareIdentity *caller)
 	UnlockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
 }
 
-/* How many pages' worth of entries could be flushed with so many visits? */
-static int
-affordable_pages(const SwarePiece *piece, const Moved *moved, int visits)
-{
-	int64		entries = 0;
-
-	for (int i = 0; i < piece->count; i++)
-		entries += piece->pages[i].entries;
-	return (int) (visits * moved->entries * piece->count /
-				  Max(moved->visits * entries, 1));
-}
-
 /*
  * Go on with a sweep of page runs, piece by piece.  `excess` is the number of
  * pages beyond the quota.  Returns the number of pages that have retired, which
@@ -465,19 +410,24 @@ flush_swept(Relation index, Relation heap, const SwareSealedPages *sealed,
 
 	while (next > 0)
 	{
-		SwarePiece	piece = {.sealed = sealed->count,.order = SWARE_KEY_ORDER};
+		SwarePiece	piece = {.sealed = sealed->count};
+		int64		entries = 0;
 		Moved		moved;
 
 		if (!sware_sweep_take_piece(sweep, next, &piece))
 			break;
-		flush_piece(index, heap, &piece, &moved);
-		sware_sweep_piece_is_done(sweep, moved.retired, moved.retiredCount);
-		retired += moved.retiredCount;
+		moved = flush_piece(index, heap, &piece);
+		sware_sweep_piece_is_done(sweep);
+		retired += moved.retired;
 		visits += moved.visits;
 		pages += next;
 
+		/* as many as have entries for the other leaves */
+		for (int i = 0; i < piece.count; i++)
+			entries += piece.pages[i].entries;
 		next = visits == 0 ? FIRST_SWEPT_PAGES :
-			affordable_pages(&piece, &moved, SWEPT_LEAVES - visits);
+			(SWEPT_LEAVES - visits) * moved.entries * piece.count /
+			Max(moved.visits * entries, 1);
 		next = Min(Max(next, least - pages), limit - pages);
 	}
 	return retired;
@@ -491,29 +441,34 @@ flush_swept(Relation index, Relation heap, const SwareSealedPages *sealed,
  * of page runs afterwards.  The caller has the flush lock.
  */
 static int
-relieve(Relation index, Relation heap, const SwareListedPage *pages, int count,
+relieve(Relation index, Relation heap, SwareListedPage *pages, int count,
 		int *run_pages)
 {
 	int			quota = sware_buffer_quota(index);
 	int			most;
 	int			to_sort =
 		sware_pages_to_sort(quota, sware_zones_most_run_pages(index));
-	int			piece;
+	int			sorted;
+	SwarePiece	oldest = {
+		.pages = pages,
+		.sealed = count,
+		.asArrived = true
+	};
 	SwareSealedPages sealed;
 
 	sware_tell_sealed_pages(index, pages, count, &sealed);
 	*run_pages = sealed.sortedCount;
-	piece = Min(sealed.unsortedCount, pages_at_once(to_sort));
+	sorted = Min(sealed.unsortedCount, pages_at_once(to_sort));
 
 	/*
 	 * If errors have left entries on unsorted and on sorted pages, again and
 	 * again, the sorted ones are swept, so that their number is bounded.
 	 */
 	if (to_sort > 0 && sealed.unsortedCount >= to_sort &&
-		count + piece <= quota * SWARE_HARD_LIMIT &&
-		sort_pages(index, heap, sealed.unsorted, piece))
+		count + sorted <= quota * SWARE_HARD_LIMIT &&
+		sort_pages(index, heap, sealed.unsorted, sorted))
 	{
-		*run_pages += piece;
+		*run_pages += sorted;
 		return 0;
 	}
 	most = Min(quota, sware_zones_request_pages(index, count, *run_pages));
@@ -521,20 +476,23 @@ relieve(Relation index, Relation heap, const SwareListedPage *pages, int count,
 		return 0;
 	if (sealed.runCount > 0)
 	{
-		piece = flush_swept(index, heap, &sealed, count - most);
-		*run_pages -= piece;
-		return piece;
+		int			retired = flush_swept(index, heap, &sealed, count - most);
+
+		*run_pages -= retired;
+		return retired;
 	}
-	piece = piece_size(count, most);
-	flush_pages(index, heap, pages, piece, count, SWARE_ARRIVAL_ORDER);
-	return piece;
+
+	/* a quarter of what it may have, or all that it has beyond that */
+	oldest.count = Min(Max(Min(Max(most / 4, count - most), MAX_PIECE_PAGES),
+						   1), count);
+	return flush_piece(index, heap, &oldest).retired;
 }
 
 /*
  * Flush a piece of the buffer: a bounded number of its pages.  Does nothing if
- * another session is flushing, or if this is a parallel worker, or if the
- * buffer may stay as it is.  Calls comparators, which may raise errors.  The
- * caller holds no locks on pages.
+ * another session is flushing, for which this never waits, or if this is a
+ * parallel worker, or if the buffer may stay as it is.  Calls comparators,
+ * which may raise errors.  The caller holds no locks on pages.
  */
 void
 sware_buffer_flush_piece(Relation index, SwareWorker worker)
@@ -564,10 +522,7 @@ sware_buffer_flush_piece(Relation index, SwareWorker worker)
 	sware_work_end(&work, SWARE_FLUSH_WORK);
 }
 
-/*
- * Flush a piece of the buffer if this session owes that since it published
- * entries.  The rest is as for sware_buffer_flush_piece.
- */
+/* The same, if this session owes it since it published entries. */
 void
 sware_buffer_flush_owed(Relation index)
 {
@@ -590,27 +545,27 @@ sware_buffer_flush_dead(Relation index)
 {
 	SwareIdentity caller;
 	SwareWork	work;
-	SwareListedPage *pages;
-	int			count;
-	int			piece;
+	SwarePiece	piece = {0};	/* not as they have arrived: all are marked */
 
 	if (!try_to_begin(index, &caller))
 		return;
 	sware_work_begin(&work, index, SWARE_READER);
-	count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
-	piece = dead_piece_size(index, pages, count);
-	if (piece > 0)
+	piece.sealed =
+		sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &piece.pages);
+	while (piece.count < Min(piece.sealed, MAX_DEAD_PAGES) &&
+		   sware_buffer_page_is_dead(index, piece.pages[piece.count].page))
+		piece.count++;
+	if (piece.count > 0)
 	{
 		Relation	heap = table_open(index->rd_index->indrelid, NoLock);
 
-		/* nothing is to be measured, nor left unasked: all are marked */
-		flush_pages(index, heap, pages, piece, count, SWARE_KEY_ORDER);
+		(void) flush_piece(index, heap, &piece);
 		table_close(heap, NoLock);
-		(void) sware_zones_request_pages(index, count - piece,
+		(void) sware_zones_request_pages(index, piece.sealed - piece.count,
 										 SWARE_SAME_RUN_PAGES);
 	}
-	if (pages)
-		pfree(pages);
+	if (piece.pages)
+		pfree(piece.pages);
 	end_flush(index, &caller);
 	sware_work_end(&work, SWARE_FLUSH_WORK);
 }
@@ -655,25 +610,16 @@ sware_buffer_free_retired(Relation index)
 	SwareListedPage *pages;
 	int			count =
 		sware_buffer_list_pages(index, SWARE_SLOT_RETIRED, &pages);
-	BlockNumber first = InvalidBlockNumber; /* the first page freed */
-	BlockNumber last = 0;		/* the last one */
 
 	sware_buffer_directory(index, &links);
 	for (int i = 0; i < count; i++)
 	{
-		BlockNumber block = pages[i].page.block;
-
 		CHECK_FOR_INTERRUPTS();
 		SWARE_FAULT_POINT("retired-freeing");
-		if (!sware_free_retired_page(index, pages[i].page,
-									 links[sware_page_of_slot(pages[i].slot)],
-									 pages[i].slot))
-			continue;
-		first = Min(first, block);
-		last = Max(last, block);
+		sware_free_retired_page(index, pages[i].page,
+								links[sware_page_of_slot(pages[i].slot)],
+								pages[i].slot);
 	}
-	if (first != InvalidBlockNumber)
-		FreeSpaceMapVacuumRange(index, first, last + 1);
 	pfree(links);
 	if (pages)
 		pfree(pages);
@@ -691,15 +637,13 @@ compare_links(const void *a, const void *b)
 		first->incarnation > second->incarnation;
 }
 
-/*
- * Keep those of the pages that the directory does not list in a state.  Returns
- * their number.
- */
+/* Keep those of the pages that no slot lists.  Returns their number. */
 static int
-keep_unlisted(Relation index, uint16 state, SwareLink *pages, int count)
+keep_unlisted(Relation index, SwareLink *pages, int count)
 {
 	SwareListedPage *listed;
-	int			listed_count = sware_buffer_list_pages(index, state, &listed);
+	int			listed_count =
+		sware_buffer_list_pages(index, SWARE_SLOT_FREE, &listed);
 	SwareLink  *links =
 		MemoryContextAllocHuge(CurrentMemoryContext,
 							   Max(listed_count, 1) * sizeof(SwareLink));
@@ -720,20 +664,6 @@ keep_unlisted(Relation index, uint16 state, SwareLink *pages, int count)
 	return kept;
 }
 
-/* Free a sorted page, unless it has become another one. */
-static bool
-free_unlisted(Relation index, SwareLink link)
-{
-	Buffer		buffer =
-		sware_read_buffer_page(index, link, BUFFER_LOCK_EXCLUSIVE);
-
-	if (!BufferIsValid(buffer))
-		return false;
-	sware_delete_unlinked(index, buffer);
-	sware_record_free_page(index, link.block);
-	return true;
-}
-
 /*
  * Free those of some sorted pages that no slot lists: a crash or an error came
  * before they were listed.  Reorders the pages.  Returns how many were freed.
@@ -746,17 +676,24 @@ sware_buffer_free_unlisted(Relation index, SwareLink *pages, int count)
 	int			freed = 0;
 
 	/* as a rule, all are listed, and there is nothing to wait for */
-	count = keep_unlisted(index, SWARE_SLOT_SEALED, pages, count);
-	count = keep_unlisted(index, SWARE_SLOT_RETIRED, pages, count);
+	count = keep_unlisted(index, pages, count);
 	if (count == 0)
 		return 0;
 
 	/* a flusher that is at work may list some of them */
 	LockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
-	count = keep_unlisted(index, SWARE_SLOT_SEALED, pages, count);
-	count = keep_unlisted(index, SWARE_SLOT_RETIRED, pages, count);
+	count = keep_unlisted(index, pages, count);
 	for (int i = 0; i < count; i++)
-		freed += free_unlisted(index, pages[i]);
+	{
+		Buffer		buffer = sware_read_buffer_page(index, pages[i],
+													BUFFER_LOCK_EXCLUSIVE);
+
+		if (!BufferIsValid(buffer))
+			continue;			/* it has become another page */
+		sware_delete_unlinked(index, buffer);
+		sware_record_free_page(index, pages[i].block);
+		freed++;
+	}
 	UnlockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
 	if (freed > 0)
 		IndexFreeSpaceMapVacuum(index);

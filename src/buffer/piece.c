@@ -1,21 +1,41 @@
 /*-------------------------------------------------------------------------
  *
  * piece.c
- *	  Reading what of the buffer is flushed or sorted together.
+ *	  Reading what of the buffer is flushed or sorted together, without what
+ *	  need not go to the tree: entries of rows that are dead to everybody.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "buffer/dropdead.h"
+#include "base/compat.h"
+#include "base/faultpoint.h"
 #include "buffer/piece.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
 #include "sort/sorter.h"
+#include "tree/deadrows.h"
+#include "wal/wal.h"
+
+/*
+ * Entries that the table is asked about at once.  They come in the order of
+ * their arrival, so many of them are of the same block of the table.
+ */
+#define ENTRIES_AT_ONCE		1024
+
+/*
+ * If fewer than one in this number of the entries asked about are dead, the
+ * next ones are passed over: as many as were asked about, then twice as many,
+ * and so on.  The table is asked about the marked ones among them only; but
+ * about all if this share of them is marked.
+ */
+#define WORTHWHILE_SHARE	32
+#define MAX_PASSED_OVER		(15 * ENTRIES_AT_ONCE)
 
 /*
  * Copy a sealed page to the current memory context, and find its entries, for
@@ -52,7 +72,7 @@ copy_entries(Relation index, const SwareListedPage *page, IndexTuple *entries,
 
 /*
  * How many of the entries, which are in order, are before another one?  They
- * keep their marks, which tell what rows to ask the table for.
+ * keep their marks.
  */
 static int
 entries_before(Relation index, IndexTuple *entries, int count,
@@ -79,8 +99,9 @@ entries_before(Relation index, IndexTuple *entries, int count,
 }
 
 /*
- * Copy the entries of a piece to the current memory context, and say which of
- * its pages have no others from the piece's end on.  Returns their number.
+ * Copy the entries of a piece to the current memory context, and set the state
+ * of those of its pages that have no others from the piece's end on.  Returns
+ * the number of entries.
  */
 static int64
 copy_pages(Relation index, const SwarePiece *piece, SwareFlushed *flushed)
@@ -92,16 +113,12 @@ copy_pages(Relation index, const SwarePiece *piece, SwareFlushed *flushed)
 	flushed->entries =
 		MemoryContextAllocHuge(CurrentMemoryContext,
 							   Max(count, 1) * sizeof(IndexTuple));
-	flushed->pages =
-		MemoryContextAllocHuge(CurrentMemoryContext,
-							   piece->count * sizeof(SwareListedPage));
-	flushed->pageCount = 0;
 	flushed->hasVersions = false;
 
 	count = 0;
 	for (int i = 0; i < piece->count; i++)
 	{
-		const SwareListedPage *page = &piece->pages[i];
+		SwareListedPage *page = &piece->pages[i];
 		IndexTuple *entries = flushed->entries + count;
 		int			begin = 0;
 		int			end = page->entries;
@@ -112,7 +129,7 @@ copy_pages(Relation index, const SwarePiece *piece, SwareFlushed *flushed)
 		if (piece->to)
 			end = entries_before(index, entries, end, piece->to);
 		if (end == page->entries)
-			flushed->pages[flushed->pageCount++] = *page;
+			page->state = SWARE_SLOT_RETIRED;
 		if (begin < end)
 		{
 			memmove(entries, entries + begin,
@@ -123,6 +140,155 @@ copy_pages(Relation index, const SwarePiece *piece, SwareFlushed *flushed)
 	return count;
 }
 
+static int
+count_marked(IndexTuple *entries, int count)
+{
+	int			marked = 0;
+
+	for (int i = 0; i < count; i++)
+		marked += sware_entry_is_marked(entries[i]);
+	return marked;
+}
+
+/*
+ * Find out which entries' rows are dead to everybody: dead[i] tells of entry i.
+ * Only the marked ones are looked at, or all.  Returns their number.
+ */
+static int
+find_dead(SwareRowCheck *check, IndexTuple *entries, int count, bool ask_all,
+		  bool *dead)
+{
+	int			found = 0;
+
+	for (int i = 0; i < count; i++)
+	{
+		dead[i] = (ask_all || sware_entry_is_marked(entries[i])) &&
+			sware_row_is_dead(check, &entries[i]->t_tid);
+		found += dead[i];
+	}
+	return found;
+}
+
+/* qsort comparator */
+static int
+compare_tids(const void *a, const void *b)
+{
+	return ItemPointerCompare(unconstify(ItemPointerData *,
+										 (const ItemPointerData *) a),
+							  unconstify(ItemPointerData *,
+										 (const ItemPointerData *) b));
+}
+
+/*
+ * Tell standbys of the dead ones among entries, one at least.  An entry may be
+ * there twice, if publishing it had failed; the table is asked about it once.
+ */
+static void
+log_conflict(Relation index, Relation heap, IndexTuple *entries, int count,
+			 const bool *dead)
+{
+	ItemPointerData tids[ENTRIES_AT_ONCE];
+	TM_IndexDelete asked[ENTRIES_AT_ONCE];
+	TM_IndexStatus status[ENTRIES_AT_ONCE];
+	TM_IndexDeleteOp operation;
+	int			dead_count = 0;
+
+	for (int i = 0; i < count; i++)
+	{
+		if (dead[i])
+			tids[dead_count++] = entries[i]->t_tid;
+	}
+	qsort(tids, dead_count, sizeof(ItemPointerData), compare_tids);
+
+	operation.irel = index;
+	operation.iblknum = InvalidBlockNumber;
+	operation.bottomup = false;
+	operation.bottomupfreespace = 0;
+	operation.ndeltids = 0;
+	operation.deltids = asked;
+	operation.status = status;
+	for (int i = 0; i < dead_count; i++)
+	{
+		int			id = operation.ndeltids;
+
+		if (i > 0 && ItemPointerEquals(&tids[i - 1], &tids[i]))
+			continue;
+		asked[id].tid = tids[i];
+		asked[id].id = id;
+		status[id].idxoffnum = FirstOffsetNumber;
+		status[id].knowndeletable = true;
+		status[id].promising = false;
+		status[id].freespace = 0;
+		operation.ndeltids++;
+	}
+	sware_wal_log_conflict(index, heap,
+						   table_index_delete_tuples(heap, &operation));
+}
+
+/*
+ * Leave out entries of rows that the table says are dead to everybody: a row
+ * that lives shorter than its entry stays in the buffer never costs a leaf.
+ * The others stay in the order in which they are.  Returns how many were left
+ * out.  Before any of them may go from the index for good, this has told
+ * standbys of it.  The flush lock keeps VACUUM from releasing their TIDs.
+ *
+ * Where few rows of a table die early, only a sample of the entries is asked
+ * about, and some that are dead remain.  With `only_marked`, the table is asked
+ * about marked ones only, or about all if many are marked: entries that are not
+ * in the order of their arrival are of blocks all over the table.
+ */
+static int
+drop_dead(Relation index, Relation heap, IndexTuple *entries, int count,
+		  bool only_marked)
+{
+	bool		dead[ENTRIES_AT_ONCE];
+	SwareRowCheck check;
+	int			kept = 0;
+	int			passed_over = 0;	/* entries that follow the last question
+									 * about all, and are passed over */
+	int			to_pass_over = 0;	/* how many of these are left */
+
+	/*
+	 * scans with old snapshots fail by the LSNs of leaves, which this would
+	 * not raise
+	 */
+	if (!sware_table_tells_dead(heap) || sware_snapshots_get_too_old())
+		return 0;
+
+	sware_row_check_begin(&check, heap);
+	for (int next = 0; next < count; next += ENTRIES_AT_ONCE)
+	{
+		IndexTuple *some = entries + next;
+		int			some_count = Min(count - next, ENTRIES_AT_ONCE);
+		int			worthwhile = Max(some_count / WORTHWHILE_SHARE, 1);
+		bool		ask_all = (to_pass_over == 0 && !only_marked) ||
+			count_marked(some, some_count) >= worthwhile;
+		int			found =
+			find_dead(&check, some, some_count, ask_all, dead);
+
+		CHECK_FOR_INTERRUPTS();
+		if (found > 0)
+			log_conflict(index, heap, some, some_count, dead);
+		for (int i = 0; i < some_count; i++)
+		{
+			if (!dead[i])
+				entries[kept++] = some[i];
+		}
+
+		if (!ask_all)
+			to_pass_over = Max(to_pass_over - ENTRIES_AT_ONCE, 0);
+		else
+		{
+			passed_over = found >= worthwhile ? 0 :
+				Min(2 * passed_over + ENTRIES_AT_ONCE, MAX_PASSED_OVER);
+			to_pass_over = passed_over;
+		}
+	}
+	sware_row_check_end(&check);
+	SWARE_FAULT_POINT("flush-dead-dropped");
+	return count - kept;
+}
+
 void
 sware_copy_piece(Relation index, Relation heap, const SwarePiece *piece,
 				 SwareFlushed *flushed)
@@ -131,12 +297,12 @@ sware_copy_piece(Relation index, Relation heap, const SwarePiece *piece,
 	IndexTuple *entries = flushed->entries;
 	int			distinct = 0;
 
-	flushed->dropped = sware_drop_dead(index, heap, entries, count,
-									   piece->order == SWARE_KEY_ORDER);
+	flushed->dropped = drop_dead(index, heap, entries, count,
+								 !piece->asArrived);
 	count -= flushed->dropped;
 	for (int64 i = 0; i < count; i++)
 		sware_clear_mark(entries[i]);
-	if (count > 1 && piece->order == SWARE_ARRIVAL_ORDER)
+	if (count > 1 && piece->asArrived)
 		sware_sort_arrivals(index, entries, 0, count);
 	else if (count > 1)
 		sware_sort_entries(index, entries, count);

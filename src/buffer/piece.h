@@ -13,25 +13,19 @@
 
 #include "pages/bufferpages.h"
 
-/*
- * How entries to be flushed lie on their pages: in the order of their arrival,
- * from page to page, or in that of their keys.
- */
-typedef enum SwarePageOrder
-{
-	SWARE_ARRIVAL_ORDER,
-	SWARE_KEY_ORDER
-} SwarePageOrder;
-
 /* What is to be flushed together: all entries of sealed pages, or some. */
 typedef struct SwarePiece
 {
-	const SwareListedPage *pages;
+	SwareListedPage *pages;		/* those with no other entries get the state
+								 * SWARE_SLOT_RETIRED when they are copied */
 	int			count;
 	int			sealed;			/* how many pages the buffer has */
-	SwarePageOrder order;
+	bool		asArrived;		/* are the entries in the order of arrival,
+								 * which is measured?  Else each page has its
+								 * own in that of their keys, or all are
+								 * marked */
 
-	/* of entries in SWARE_KEY_ORDER, only those from..to; NULL: no limit */
+	/* of entries in the order of their keys, only from..to; NULL: no limit */
 	IndexTuple	from;
 	IndexTuple	to;				/* not included */
 } SwarePiece;
@@ -41,8 +35,6 @@ typedef struct SwareFlushed
 {
 	IndexTuple *entries;		/* in order, without duplicates */
 	int			count;
-	SwareListedPage *pages;		/* those that have no entries left */
-	int			pageCount;
 	bool		hasVersions;	/* may rows among them be versions of others
 								 * with the same key? */
 	int			dropped;		/* entries of dead rows that were left out */

@@ -3,11 +3,11 @@
  * sortedpages.c
  *	  Writing sorted pages.  See sortedpages.h.
  *
- * First the pages are written, several with each record.  Retired pages are
- * reused, by the records that free their slots; others are allocated.  As long
- * as no slot lists them, nobody but VACUUM finds them, and that asks for the
- * flush lock before it frees them.  Then they are listed, as many with each
- * record as slots are free on a directory page.
+ * First the retired pages are freed, for their slots and their blocks.  Then
+ * the pages are written, several with each record.  As long as no slot lists
+ * them, nobody but VACUUM finds them, and that asks for the flush lock before
+ * it frees them.  Then they are listed, as many with each record as slots are
+ * free on a directory page.
  *
  * Inserts seal pages meanwhile.  The first record that lists pages of a page
  * run reserves the sequence numbers of all, so none of these pages comes
@@ -20,7 +20,7 @@
 #include "common/pg_prng.h"
 
 #include "base/faultpoint.h"
-#include "base/memory.h"
+#include "buffer/buffer.h"
 #include "buffer/sortedpages.h"
 #include "buffer/tails.h"
 #include "layout/page.h"
@@ -42,13 +42,7 @@ typedef struct NewRun
 	int			written;
 	int			listed;
 	uint32		firstSequence;	/* set when the first page is listed */
-
-	/* retired pages that may be reused, in the order of their slots */
-	SwareListedPage *retired;
-	int			retiredCount;
-	int			nextRetired;
-	SwareLink  *directory;
-	SwareExtent extent;			/* for pages that have to be allocated */
+	SwareExtent extent;
 } NewRun;
 
 /* Distribute the entries over pages. */
@@ -56,20 +50,16 @@ static void
 cut_into_pages(NewRun *run, int count)
 {
 	Size		used = 0;
-	int			allocated = 0;
 
-	run->starts = NULL;
-	sware_grow(run->starts, allocated, 64, CurrentMemoryContext);
+	run->starts = MemoryContextAllocHuge(CurrentMemoryContext,
+										 (count + 1) * sizeof(int));
 	run->starts[0] = 0;
-	run->pageCount = 0;
 	for (int i = 0; i < count; i++)
 	{
 		Size		size = MAXALIGN(IndexTupleSize(run->entries[i]));
 
 		if (used + size > SWARE_PAGE_CAPACITY)
 		{
-			if (run->pageCount + 2 == allocated)
-				sware_grow(run->starts, allocated, 64, CurrentMemoryContext);
 			run->starts[++run->pageCount] = i;
 			used = 0;
 		}
@@ -102,98 +92,18 @@ fill_page(NewRun *run, int number, Page page, uint32 incarnation)
 	}
 }
 
-/*
- * Lock retired pages that one directory page lists, as many as one record can
- * write beside that, and lock the directory page.  Sets slots[0], slots[1], ...
- * to their slots.  Returns how many; if there are none, nothing is locked.
- */
-static int
-lock_retired_pages(NewRun *run, Buffer *buffers, int *slots, Buffer *directory)
-{
-	int			most = Min(SWARE_WAL_MAX_PAGES - 1,
-						   run->pageCount - run->written);
-	int			count = 0;
-
-	while (count == 0 && run->nextRetired < run->retiredCount)
-	{
-		int			first = run->nextRetired;
-		int			number = sware_page_of_slot(run->retired[first].slot);
-		SwareLink	links[SWARE_WAL_MAX_PAGES];
-		int			locked = 0;
-		Page		directory_page;
-
-		while (locked < most && run->nextRetired < run->retiredCount &&
-			   sware_page_of_slot(run->retired[run->nextRetired].slot) ==
-			   number)
-		{
-			SwareListedPage *page = &run->retired[run->nextRetired++];
-			Buffer		buffer = sware_try_retired_page(run->index, page->page);
-
-			if (!BufferIsValid(buffer))
-				continue;
-			buffers[locked] = buffer;
-			links[locked] = page->page;
-			slots[locked++] = page->slot;
-		}
-		if (locked == 0)
-			continue;
-
-		*directory = sware_read_directory_page(run->index,
-											   run->directory[number],
-											   BUFFER_LOCK_EXCLUSIVE);
-		directory_page = BufferGetPage(*directory);
-		for (int i = 0; i < locked; i++)
-		{
-			SwareSlot  *listed = sware_slot(directory_page, slots[i]);
-
-			if (listed->state == SWARE_SLOT_RETIRED &&
-				sware_links_equal(listed->page, links[i]))
-			{
-				buffers[count] = buffers[i];
-				slots[count++] = slots[i];
-			}
-			else
-				sware_release_buffer(buffers[i]);
-		}
-		if (count == 0)
-			sware_release_buffer(*directory);
-	}
-	return count;
-}
-
-/* Allocate as many pages as one record can write. */
-static int
-allocate_pages(NewRun *run, Buffer *buffers, uint32 *incarnations)
-{
-	int			count = Min(SWARE_WAL_MAX_PAGES, run->pageCount - run->written);
-
-	for (int i = 0; i < count; i++)
-		buffers[i] = sware_allocate_of_extent(run->index, &run->extent,
-											  &incarnations[i]);
-	return count;
-}
-
 /* Write the next pages of the run with one record. */
 static void
 write_some(NewRun *run)
 {
 	Buffer		buffers[SWARE_WAL_MAX_PAGES];
 	uint32		incarnations[SWARE_WAL_MAX_PAGES];
-	int			slots[SWARE_WAL_MAX_PAGES];
-	Buffer		directory = InvalidBuffer;
-	int			retired = lock_retired_pages(run, buffers, slots, &directory);
-	int			count = retired;
+	int			count = Min(SWARE_WAL_MAX_PAGES, run->pageCount - run->written);
 	SwareWal   *wal;
 
-	for (int i = 0; i < retired; i++)
-		incarnations[i] = sware_page_link(buffers[i]).incarnation + 1;
-	if (retired == 0)
-	{
-		if (run->extent.needed == 0)
-			sware_extent_begin(&run->extent, run->pageCount - run->written);
-		count = allocate_pages(run, buffers, incarnations);
-	}
-
+	for (int i = 0; i < count; i++)
+		buffers[i] = sware_allocate_of_extent(run->index, &run->extent,
+											  &incarnations[i]);
 	wal = sware_wal_begin(run->index);
 	for (int i = 0; i < count; i++)
 	{
@@ -204,20 +114,10 @@ write_some(NewRun *run)
 		link->block = BufferGetBlockNumber(buffers[i]);
 		link->incarnation = incarnations[i];
 	}
-	if (retired > 0)
-	{
-		Page		page = sware_wal_change(wal, directory);
-
-		for (int i = 0; i < retired; i++)
-			sware_slot(page, slots[i])->state = SWARE_SLOT_FREE;
-	}
 	sware_wal_finish(wal);
 	run->written += count;
-
 	for (int i = 0; i < count; i++)
 		sware_release_buffer(buffers[i]);
-	if (retired > 0)
-		sware_release_buffer(directory);
 	SWARE_FAULT_POINT("sorted-page-written");
 }
 
@@ -240,19 +140,19 @@ count_free_slots(Page page, int number, bool is_last)
 
 /*
  * Does the directory have room for the run, with the pages that may be added to
- * it, and the slots of retired pages?  Locks its pages one at a time.
+ * it?  Locks its pages one at a time.
  */
 static bool
 has_room(NewRun *run)
 {
-	int			count = sware_buffer_directory(run->index, &run->directory);
+	SwareLink  *links;
+	int			count = sware_buffer_directory(run->index, &links);
 	int			more = sware_directory_limit() - sware_first_slot(count);
-	int			total = Max(more, 0) + run->retiredCount;
+	int			total = Max(more, 0);
 
 	for (int i = 0; i < count; i++)
 	{
-		Buffer		buffer = sware_read_directory_page(run->index,
-													   run->directory[i],
+		Buffer		buffer = sware_read_directory_page(run->index, links[i],
 													   BUFFER_LOCK_SHARE);
 
 		total += count_free_slots(BufferGetPage(buffer), i, i == count - 1);
@@ -349,28 +249,6 @@ list_pages(NewRun *run)
 	return true;
 }
 
-/* Delete the pages that could not be listed. */
-static void
-discard_unlisted(NewRun *run)
-{
-	for (int i = run->listed; i < run->written; i++)
-	{
-		BlockNumber block = run->links[i].block;
-
-		sware_delete_unlinked(run->index,
-							  sware_read_buffer(run->index, block,
-												BUFFER_LOCK_EXCLUSIVE));
-		sware_record_free_page(run->index, block);
-	}
-}
-
-static int
-compare_slots(const void *a, const void *b)
-{
-	return ((const SwareListedPage *) a)->slot -
-		((const SwareListedPage *) b)->slot;
-}
-
 bool
 sware_write_sorted_pages(Relation index, IndexTuple *entries, int count,
 						 bool has_versions)
@@ -382,14 +260,11 @@ sware_write_sorted_pages(Relation index, IndexTuple *entries, int count,
 	run.flags = SWARE_SEALED | SWARE_SORTED |
 		(has_versions ? SWARE_HAS_VERSIONS : 0);
 	cut_into_pages(&run, count);
-	run.retiredCount =
-		sware_buffer_list_pages(index, SWARE_SLOT_RETIRED, &run.retired);
+	sware_buffer_free_retired(index);
 	if (!has_room(&run))
 		return false;
 	run.links = palloc(run.pageCount * sizeof(SwareLink));
-	if (run.retiredCount > 1)
-		qsort(run.retired, run.retiredCount, sizeof(SwareListedPage),
-			  compare_slots);
+	sware_extent_begin(&run.extent, run.pageCount);
 
 	/*
 	 * There is no check for interrupts from here on: an error would leave
@@ -401,10 +276,7 @@ sware_write_sorted_pages(Relation index, IndexTuple *entries, int count,
 	while (run.listed < run.pageCount)
 	{
 		if (!list_pages(&run))
-		{
-			discard_unlisted(&run);
 			return false;
-		}
 	}
 	return true;
 }

@@ -22,18 +22,19 @@
 typedef struct SweptRun
 {
 	int			next;			/* the page to take next, in the list */
-	bool		isTaken;		/* is the one before it of the present piece? */
+	const SwareListedPage *taken;	/* the one before it, in the present
+									 * piece; NULL if it is not of that */
 	int			end;			/* the page behind the run's last one */
 	IndexTuple	first;			/* first entry of the next page; the memory is
 								 * allocated */
 	uint64		seal;			/* of the next page */
-	Relation	index;
 } SweptRun;
 
 struct SwareSweep
 {
 	Relation	index;
 	const SwareListedPage *pages;
+	int			pageCount;
 	int			runCount;
 	SweptRun   *runs;
 	binaryheap *heap;			/* of runs that have pages left */
@@ -71,8 +72,7 @@ sware_tell_sealed_pages(Relation index, const SwareListedPage *pages, int count,
 			sware_grow(sealed->runs, allocated, 16, CurrentMemoryContext);
 		run = &sealed->runs[sealed->runCount++];
 		run->first = i;
-		run->lastSequence = pages[i].sequence +
-			SwarePageGetOpaque(copy.data)->run.pagesBehind;
+		run->lastSequence = sware_page_run_end(copy.data, pages[i].sequence);
 		while (i < count && pages[i].isSorted &&
 			   (int32) (pages[i].sequence - run->lastSequence) <= 0)
 			i++;
@@ -111,29 +111,7 @@ compare_runs(Datum a, Datum b, void *arg)
 	const SweptRun *first = (const SweptRun *) DatumGetPointer(a);
 	const SweptRun *second = (const SweptRun *) DatumGetPointer(b);
 
-	return sware_compare_entries(first->index, second->first, first->first);
-}
-
-/* Add a run that has pages left. */
-static void
-add_run(SwareSweep *sweep, int first, int count)
-{
-	SweptRun   *run = &sweep->runs[sweep->runCount++];
-
-	run->index = sweep->index;
-	run->isTaken = false;
-	run->next = first;
-	run->end = first + count;
-	run->first = NULL;
-	read_first(sweep, run);
-	binaryheap_add_unordered(sweep->heap, PointerGetDatum(run));
-}
-
-/* Is a run one of the sweep that ends with this sequence number? */
-static bool
-is_of_sweep(const SwarePageRun *run, uint32 end)
-{
-	return (int32) (run->lastSequence - end) <= 0;
+	return sware_compare_entries((Relation) arg, second->first, first->first);
 }
 
 /*
@@ -143,24 +121,17 @@ is_of_sweep(const SwarePageRun *run, uint32 end)
  * the index is emptied in the same file.
  */
 static IndexTuple
-find_place(SwareSweep *sweep, const SwareSealedPages *sealed)
+find_place(SwareSweep *sweep)
 {
-	const SwareSweepState *state = &sweep->state;
-
-	for (int i = 0; state->hasPlace && i < sealed->runCount &&
-		 is_of_sweep(&sealed->runs[i], state->end); i++)
+	for (int i = 0; sweep->state.hasPlace && i < sweep->pageCount; i++)
 	{
-		const SwarePageRun *run = &sealed->runs[i];
+		SweptRun	found = {.next = i};
 
-		for (int page = run->first; page < run->first + run->count; page++)
-		{
-			SweptRun	found = {.index = sweep->index,.next = page};
-
-			if (sealed->pages[page].sequence != state->place)
-				continue;
-			read_first(sweep, &found);
-			return found.seal == state->seal ? found.first : NULL;
-		}
+		if (!sweep->pages[i].isSorted ||
+			sweep->pages[i].sequence != sweep->state.place)
+			continue;
+		read_first(sweep, &found);
+		return found.seal == sweep->state.seal ? found.first : NULL;
 	}
 	return NULL;
 }
@@ -175,21 +146,30 @@ sware_sweep_begin(Relation index, const SwareSealedPages *sealed, bool all)
 	Assert(count > 0);
 	sweep->index = index;
 	sweep->pages = sealed->pages;
+	sweep->pageCount = sealed->count;
 	sweep->place = NULL;
+	sweep->keepsPlace = sware_zones_sweep(index, &sweep->state) || all;
 	if (!all)
-	{
-		sweep->keepsPlace = sware_zones_sweep(index, &sweep->state);
-		sweep->place = find_place(sweep, sealed);
-	}
+		sweep->place = find_place(sweep);
 	/* the runs are in the order of their sequence numbers */
 	if (sweep->place == NULL)
 		sweep->state.end = runs[count - 1].lastSequence;
 
 	sweep->runCount = 0;
 	sweep->runs = palloc(count * sizeof(SweptRun));
-	sweep->heap = binaryheap_allocate(count, compare_runs, NULL);
-	for (int i = 0; i < count && is_of_sweep(&runs[i], sweep->state.end); i++)
-		add_run(sweep, runs[i].first, runs[i].count);
+	sweep->heap = binaryheap_allocate(count, compare_runs, index);
+	for (int i = 0; i < count &&
+		 (int32) (runs[i].lastSequence - sweep->state.end) <= 0; i++)
+	{
+		SweptRun   *run = &sweep->runs[sweep->runCount++];
+
+		run->taken = NULL;
+		run->next = runs[i].first;
+		run->end = runs[i].first + runs[i].count;
+		run->first = NULL;
+		read_first(sweep, run);
+		binaryheap_add_unordered(sweep->heap, PointerGetDatum(run));
+	}
 	binaryheap_build(sweep->heap);
 	return sweep;
 }
@@ -208,7 +188,7 @@ take_page(SwareSweep *sweep, SweptRun *run, SwareListedPage *page)
 {
 	CHECK_FOR_INTERRUPTS();
 	*page = sweep->pages[run->next++];
-	run->isTaken = true;
+	run->taken = page;
 	if (run->next == run->end)
 	{
 		(void) binaryheap_remove_first(sweep->heap);
@@ -216,17 +196,6 @@ take_page(SwareSweep *sweep, SweptRun *run, SwareListedPage *page)
 	}
 	read_first(sweep, run);
 	binaryheap_replace_first(sweep->heap, PointerGetDatum(run));
-}
-
-int
-sware_sweep_take(SwareSweep *sweep, SwareListedPage *pages, int most)
-{
-	SweptRun   *run;
-	int			count = 0;
-
-	while (count < most && (run = first_run(sweep)) != NULL)
-		take_page(sweep, run, &pages[count++]);
-	return count;
 }
 
 bool
@@ -264,20 +233,8 @@ sware_sweep_take_piece(SwareSweep *sweep, int most, SwarePiece *piece)
 	return count > 0;
 }
 
-static bool
-is_listed(const SwareListedPage *pages, int count, int slot)
-{
-	for (int i = 0; i < count; i++)
-	{
-		if (pages[i].slot == slot)
-			return true;
-	}
-	return false;
-}
-
 void
-sware_sweep_piece_is_done(SwareSweep *sweep, const SwareListedPage *retired,
-						  int count)
+sware_sweep_piece_is_done(SwareSweep *sweep)
 {
 	sware_zones_set_sweep(sweep->index, &sweep->state);
 	binaryheap_reset(sweep->heap);
@@ -285,13 +242,12 @@ sware_sweep_piece_is_done(SwareSweep *sweep, const SwareListedPage *retired,
 	{
 		SweptRun   *run = &sweep->runs[i];
 
-		if (run->isTaken &&
-			!is_listed(retired, count, sweep->pages[run->next - 1].slot))
+		if (run->taken && run->taken->state != SWARE_SLOT_RETIRED)
 		{
 			run->next--;
 			read_first(sweep, run);
 		}
-		run->isTaken = false;
+		run->taken = NULL;
 		if (run->next < run->end)
 			binaryheap_add_unordered(sweep->heap, PointerGetDatum(run));
 	}

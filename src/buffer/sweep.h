@@ -10,15 +10,15 @@
  * as a rule: it is a page of the next piece, too, and retires when all its
  * entries are in the tree.
  *
- * The runs of a sweep are those that there are when it begins.  Runs that are
- * written meanwhile wait for the next one: they would begin at the smallest key
- * again.  Where the sweep is, and where it ends, is kept in shared memory.  It
- * may be lost, or its page may have retired; then another sweep begins with all
- * runs, and the tree skips the entries that it has.
+ * The runs of a sweep are those that there are when it begins: later ones would
+ * make it begin at the smallest key again.  Where the sweep is, and where it
+ * ends, is kept in shared memory.  If it is lost, or its page has retired,
+ * another sweep begins with all runs, and the tree skips the entries that it
+ * has.
  *
- * The caller of these functions has the flush lock, and holds no locks on
- * pages.  They copy pages one at a time, and raise an error if a page is not
- * the one that its slot lists.
+ * The caller has the flush lock, and holds no locks on pages.  The functions
+ * copy pages one at a time, call comparators, and raise an error if a page is
+ * not the one that its slot lists.
  *
  *-------------------------------------------------------------------------
  */
@@ -69,27 +69,18 @@ extern SwareSweep *sware_sweep_begin(Relation index,
 									 const SwareSealedPages *sealed, bool all);
 
 /*
- * Take the next pages of a sweep, `most` at most.  Returns their number, which
- * is 0 at the end.  Calls comparators.
- */
-extern int	sware_sweep_take(SwareSweep *sweep, SwareListedPage *pages,
-							 int most);
-
-/*
  * Take the next piece, which has `most` pages that the one before had not, but
  * a page of each run more if the sweep begins and shared memory has kept no
  * place of this index so far: it may not keep this one, either.  Returns false
- * if the sweep is at its end.  Calls comparators.
+ * if the sweep is at its end.
  */
 extern bool sware_sweep_take_piece(SwareSweep *sweep, int most,
 								   SwarePiece *piece);
 
 /*
- * Note that the piece taken is in the tree, and which pages have retired.  Then
- * the next piece can be taken.  Calls comparators.
+ * Note that the piece taken is in the tree, and the pages have retired whose
+ * state says so.  Then the next piece can be taken.
  */
-extern void sware_sweep_piece_is_done(SwareSweep *sweep,
-									  const SwareListedPage *retired,
-									  int count);
+extern void sware_sweep_piece_is_done(SwareSweep *sweep);
 
 #endif							/* SWARE_SWEEP_H */

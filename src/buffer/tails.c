@@ -38,26 +38,20 @@ typedef struct SlotPlace
 								 * free */
 } SlotPlace;
 
-/* What a search for a slot needs of the metapage. */
-typedef struct DirectorySummary
-{
-	SwareLink	links[SWARE_MAX_DIRECTORY_PAGES];
-	int			pages;
-	int			nextSlot;
-} DirectorySummary;
+/* what the metapage has where there is no open page */
+static const SwareLink no_link = {InvalidBlockNumber, 0};
 
-/* Read what a search for a slot needs.  Locks the metapage for a moment. */
-static void
-read_summary(Relation index, DirectorySummary *summary)
+/* Copy what the metapage says.  Locks it for a moment. */
+static SwareMetaPage
+copy_meta(Relation index, PGAlignedBlock *copy)
 {
 	Buffer		buffer =
 		sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_SHARE);
-	SwareMetaPage meta = SwarePageGetMeta(BufferGetPage(buffer));
+	Page		page = BufferGetPage(buffer);
 
-	summary->pages = meta->directoryPages;
-	memcpy(summary->links, meta->directory, summary->pages * sizeof(SwareLink));
-	summary->nextSlot = meta->nextSlot;
+	memcpy(copy->data, page, sware_metapage_end(SwarePageGetMeta(page)));
 	sware_release_buffer(buffer);
+	return SwarePageGetMeta(copy->data);
 }
 
 /*
@@ -102,20 +96,21 @@ is_usable(Relation index, int slot, bool reuse, SlotPlace *place)
  * with nothing locked, if there is none.
  */
 static bool
-find_next_slot(Relation index, DirectorySummary *summary, bool reuse,
+find_next_slot(Relation index, SwareMetaPage meta, bool reuse,
 			   int tries, SlotPlace *place)
 {
-	int			slot = summary->nextSlot;
+	int			pages = meta->directoryPages;
+	int			slot = meta->nextSlot;
 
-	while (summary->pages > 0 && tries > 0)
+	while (pages > 0 && tries > 0)
 	{
 		int			number = sware_page_of_slot(slot);
 		int			end;
 
-		if (number >= summary->pages)
+		if (number >= pages)
 			slot = number = 0;
 		place->directory =
-			sware_read_directory_page(index, summary->links[number],
+			sware_read_directory_page(index, meta->directory[number],
 									  BUFFER_LOCK_EXCLUSIVE);
 		end = sware_first_slot(number) +
 			sware_slot_count(BufferGetPage(place->directory));
@@ -138,22 +133,22 @@ find_next_slot(Relation index, DirectorySummary *summary, bool reuse,
  * it. Returns false, with nothing locked, if it has not.
  */
 static bool
-find_slot_at_end(Relation index, DirectorySummary *summary, SlotPlace *place)
+find_slot_at_end(Relation index, SwareMetaPage meta, SlotPlace *place)
 {
+	int			last = (int) meta->directoryPages - 1;
 	int			count;
 
-	if (summary->pages == 0)
+	if (last < 0)
 		return false;
-	place->directory =
-		sware_read_directory_page(index, summary->links[summary->pages - 1],
-								  BUFFER_LOCK_EXCLUSIVE);
+	place->directory = sware_read_directory_page(index, meta->directory[last],
+												 BUFFER_LOCK_EXCLUSIVE);
 	count = sware_slot_count(BufferGetPage(place->directory));
-	if (count >= sware_directory_page_limit(summary->pages - 1))
+	if (count >= sware_directory_page_limit(last))
 	{
 		sware_release_buffer(place->directory);
 		return false;
 	}
-	place->slot = sware_first_slot(summary->pages - 1) + count;
+	place->slot = sware_first_slot(last) + count;
 	place->retired = InvalidBuffer;
 	return true;
 }
@@ -217,47 +212,31 @@ find_slot(Relation index, bool reuse, SlotPlace *place)
 {
 	for (;;)
 	{
-		DirectorySummary summary;
-		bool		found;
+		PGAlignedBlock copy;
+		SwareMetaPage meta = copy_meta(index, &copy);
+		int			slots = sware_first_slot(meta->directoryPages);
 
-		read_summary(index, &summary);
-		found = find_next_slot(index, &summary, reuse, SLOTS_TO_TRY, place) ||
-			find_slot_at_end(index, &summary, place);
-		if (found)
+		if (find_next_slot(index, meta, reuse, SLOTS_TO_TRY, place) ||
+			find_slot_at_end(index, meta, place))
 			return true;
-		if (sware_first_slot(summary.pages) >= sware_directory_limit())
-		{
-			/* look at all slots, although that takes long */
-			return find_next_slot(index, &summary, reuse,
-								  2 * sware_first_slot(summary.pages), place);
-		}
-		sware_add_directory_page(index, summary.pages);
-	}
-}
 
-/* Which of the metapage's tails links to a page?  -1 if none does. */
-static int
-tail_number(SwareMetaPage meta, SwareLink page)
-{
-	for (int i = 0; i < SWARE_MAX_TAILS; i++)
-	{
-		if (sware_link_is_valid(meta->tails[i]) &&
-			sware_links_equal(meta->tails[i], page))
-			return i;
+		/* look at all slots, although that takes long */
+		if (slots >= sware_directory_limit())
+			return find_next_slot(index, meta, reuse, 2 * slots, place);
+		sware_add_directory_page(index, meta->directoryPages);
 	}
-	return -1;
 }
 
 /*
- * Find an unused place among the tails of the metapage, which the caller has
- * locked; -1 if there is none.
+ * Which of the metapage's tails has this link, which may be no link?  -1 if
+ * none has.  The caller has locked the metapage.
  */
 static int
-free_tail(SwareMetaPage meta)
+tail_number(SwareMetaPage meta, SwareLink link)
 {
 	for (int i = 0; i < SWARE_MAX_TAILS; i++)
 	{
-		if (!sware_link_is_valid(meta->tails[i]))
+		if (sware_links_equal(meta->tails[i], link))
 			return i;
 	}
 	return -1;
@@ -275,7 +254,7 @@ sware_open_tail(Relation index)
 	Buffer		meta_buffer = sware_read_buffer(index, SWARE_METAPAGE,
 												BUFFER_LOCK_EXCLUSIVE);
 	SwareMetaPage meta = SwarePageGetMeta(BufferGetPage(meta_buffer));
-	int			number = free_tail(meta);
+	int			number = tail_number(meta, no_link);
 	SwareWal   *wal;
 
 	if (number < 0)
@@ -344,8 +323,7 @@ seal(Relation index, Buffer buffer, Buffer successor, uint32 incarnation,
 	slot->entries = entries;
 	slot->isSorted = false;
 
-	meta->tails[tail].block = InvalidBlockNumber;
-	meta->tails[tail].incarnation = 0;
+	meta->tails[tail] = no_link;
 	if (BufferIsValid(successor))
 	{
 		meta->tails[tail].block = BufferGetBlockNumber(successor);
@@ -404,11 +382,7 @@ sware_replace_tail(Relation index, Buffer full, uint32 *sequence)
 	return successor;
 }
 
-/*
- * Seal an open page, without opening another one.  Does nothing if the page is
- * not open any more, or if it is empty.  Returns false if the directory has no
- * free slot.
- */
+/* sware_seal_tail, but returns false if the directory has no free slot. */
 static bool
 try_to_seal_tail(Relation index, SwareLink tail)
 {
@@ -452,11 +426,11 @@ sware_seal_tail(Relation index, SwareLink tail)
 }
 
 /*
- * Free a retired page and its slot, which is on a directory page.  Returns
- * false if another backend has a pin on the page, or if it is not retired any
- * more.  The caller holds no content locks.
+ * Free a retired page and its slot, which is on a directory page, unless
+ * another backend has a pin on the page, or it is not retired any more.  The
+ * caller holds no content locks.
  */
-bool
+void
 sware_free_retired_page(Relation index, SwareLink page, SwareLink directory,
 						int slot)
 {
@@ -466,7 +440,7 @@ sware_free_retired_page(Relation index, SwareLink page, SwareLink directory,
 	bool		is_retired;
 
 	if (!BufferIsValid(buffer))
-		return false;
+		return;
 	directory_buffer =
 		sware_read_directory_page(index, directory, BUFFER_LOCK_EXCLUSIVE);
 	listed = sware_slot(BufferGetPage(directory_buffer), slot);
@@ -485,5 +459,4 @@ sware_free_retired_page(Relation index, SwareLink page, SwareLink directory,
 	sware_release_buffer(buffer);
 	if (is_retired)
 		sware_record_free_page(index, page.block);
-	return is_retired;
 }

@@ -37,7 +37,7 @@ extern Buffer sware_replace_tail(Relation index, Buffer full,
 extern void sware_seal_tail(Relation index, SwareLink tail);
 extern Buffer sware_try_retired_page(Relation index, SwareLink page);
 extern void sware_add_directory_page(Relation index, int pages);
-extern bool sware_free_retired_page(Relation index, SwareLink page,
+extern void sware_free_retired_page(Relation index, SwareLink page,
 									SwareLink directory, int slot);
 
 #endif							/* SWARE_TAILS_H */

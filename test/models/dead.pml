@@ -23,7 +23,7 @@
  *						with BUFFER append (buffer/bufferinsert.c)
  *	 remover			remove_confirmed (tree/deadentries.c); with BUFFER
  *						sware_copy_piece (buffer/piece.c), retire (buffer/flush.c) and
- *						log_conflict (buffer/dropdead.c)
+ *						log_conflict (buffer/piece.c)
  *	 vacuum				core's lazy VACUUM, sware_tree_bulk_delete
  *						(tree/bulkdelete.c); with BUFFER it waits for a flush
  *	 scan: read			read_leaf, learn_what_is_wanted (tree/treescan.c)

@@ -23,7 +23,7 @@
  *	 flusher: retire	retire (buffer/flush.c)
  *	 flusher: sweep		flush_swept (buffer/flush.c)
  *	 place				sware_sweep_piece_is_done (buffer/sweep.c)
- *	 is_swept			is_of_sweep (buffer/sweep.c)
+ *	 is_swept			sware_sweep_begin (buffer/sweep.c)
  *	 scan				read_batch (cursor/buffercursor.c), seek_in_tree
  *						(cursor/mergescan.c)
  *	 vacuum: note		examine_block (tree/bulkdelete.c)
