@@ -398,11 +398,12 @@ find_the_row(SwareBufferCursor *cursor)
 }
 
 /*
- * Take the wanted entries of a sorted zone, which its Bloom filter does not
- * exclude.  Returns false if it is gone.
+ * Take the wanted entries of a sorted zone.  Returns false if it is gone;
+ * *strange is the page that was found to be another one, if any.
  */
 static bool
-read_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone)
+read_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
+		  SwareLink *strange)
 {
 	SwareScanFilter *filter = &cursor->filter;
 	SwareEntrySource source = {.page = {InvalidBlockNumber, 0},
@@ -415,40 +416,16 @@ read_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone)
 	sware_list_reader_init_zone(&reader, filter->order.index, zone,
 								filter->order.forward, filter->usesMarks);
 	if (!sware_take_from_list(cursor, &reader, source, &taken))
+	{
+		*strange = reader.window.strange;
 		return false;
+	}
 
 	/* Behind a place there may be no entries although the value exists. */
 	if (taken == 0 && cursor->leftOut == left_out && !filter->hasPlace &&
 		filter->hasHash && sware_sorted_zone_has_filter(zone, filter->hash))
 		sware_count(filter->order.index, SWARE_STAT_BLOOM_FALSE_POSITIVES, 1);
 	return true;
-}
-
-/*
- * Read a source of the view.  Returns false if the buffer does not have it any
- * more; *strange is the page that was found to be another one, if any.
- */
-static bool
-read_source(SwareBufferCursor *cursor, SwareBufferSource source,
-			SwareLink *strange)
-{
-	SwareZoneView *zones = &cursor->view.zones;
-	const SwareSortedZone *zone;
-
-	if (!source.isZone)
-	{
-		*strange = zones->pages[source.number].page;
-		return read_page(cursor, *strange);
-	}
-	zone = &zones->sorted[source.number];
-	if (read_zone(cursor, zone))
-		return true;
-
-	/* is a page of a page run another one, although the buffer has it? */
-	if (!zone->isOfRun || !sware_buffer_view_is_current(&cursor->view) ||
-		!sware_run_find_strange(zones->index, zone, strange))
-		strange->block = InvalidBlockNumber;
-	return false;
 }
 
 /*
@@ -513,7 +490,14 @@ collect(SwareBufferCursor *cursor, SwareLink *strange)
 			break;				/* all other sources have worse entries */
 
 		strange->block = InvalidBlockNumber;
-		if (!read_source(cursor, source, strange))
+		if (source.isZone)
+		{
+			if (!read_zone(cursor, &view->zones.sorted[source.number], strange))
+				return false;
+			continue;
+		}
+		*strange = view->zones.pages[source.number].page;
+		if (!read_page(cursor, *strange))
 			return false;
 	}
 	if (!cursor->wantsOneRow && !read_tails(cursor, strange))

@@ -124,10 +124,8 @@ sware_buffer_view_add_sealed(SwareBufferView *view, SwareScanFilter *filter)
 	{
 		SwareUnsortedPage *page = &view->zones.pages[i];
 
-		if (!page->hasZonemap)
-			add_source(view, PG_INT64_MIN, false, i);
-		else if (sware_scan_filter_wants_some(filter, page->smallest,
-											  page->largest, &first))
+		if (sware_scan_filter_wants_some(filter, page->smallest, page->largest,
+										 &first))
 			add_source(view, first, false, i);
 	}
 }

@@ -16,9 +16,6 @@
 #include "staging/stagedruns.h"
 #include "zones/sortedzone.h"
 
-/* the number of entries that are copied at once, at most */
-#define SWARE_MAX_COPIED	64
-
 /* a copy of an entry */
 typedef struct SwareListCopy
 {

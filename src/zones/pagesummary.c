@@ -6,9 +6,9 @@
  * Summaries are in sets: that of a page can be in one of the eight places of a
  * set, which its block number and its index choose.
  *
- * A hash function may run any query, which may use and change summaries while
- * entries are being hashed for one of them.  So all entries are hashed before a
- * summary is changed, and that is looked up again afterwards.
+ * A hash function may run any query, which may use and change summaries.  So
+ * all entries are hashed before a summary is changed, and that is looked up
+ * again afterwards.
  *
  *-------------------------------------------------------------------------
  */
@@ -94,19 +94,9 @@ find_summary(Relation index, SwareLink link, const SwareSummaryKind *kind)
 	return NULL;
 }
 
-/* Forget the entries of a summary. */
-static void
-reset(SwarePageSummary *summary)
-{
-	summary->end = SWARE_BUFFER_START;
-	summary->isSealed = false;
-	summary->version = SWARE_NO_VERSION;
-	summary->count = summary->sorted = 0;
-}
-
 /*
- * Make a summary of a page, without entries, in the place of the one of its set
- * that was used longest ago.
+ * Make a summary of a page, in the place of the one of its set that was used
+ * longest ago.  The caller sets its entries.
  */
 static SwarePageSummary *
 make_summary(Relation index, SwareLink link, const SwareSummaryKind *kind)
@@ -127,7 +117,6 @@ make_summary(Relation index, SwareLink link, const SwareSummaryKind *kind)
 	places[place]->file = SwareRelationLocator(index);
 	places[place]->kind = *kind;
 	places[place]->lastUse = ++uses;
-	reset(places[place]);
 	return places[place];
 }
 
@@ -224,11 +213,13 @@ add(Relation index, SwareLink link, const SwareSummaryKind *kind,
 {
 	SwarePageSummary *summary = find_summary(index, link, kind);
 
-	if (summary == NULL)
-		summary = make_summary(index, link, kind);
 	if (addition->start == SWARE_BUFFER_START)
-		reset(summary);
-	else if (summary->end != addition->start)
+	{
+		if (summary == NULL)
+			summary = make_summary(index, link, kind);
+		summary->count = summary->sorted = 0;
+	}
+	else if (summary == NULL || summary->end != addition->start)
 		return NULL;
 	memcpy(&summary->entries[summary->count], addition->entries,
 		   addition->count * sizeof(SwareSummaryEntry));

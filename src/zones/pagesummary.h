@@ -5,18 +5,17 @@
  *	  sorted zone, by a number for each.  Each backend has its own, in private
  *	  memory.
  *
- * Open pages and sealed ones that nobody has sorted yet have their entries in
- * the order of their arrival.  A scan would read all of them.  With a summary
- * it reads those whose numbers it wants.  The numbers are the abbreviations of
- * the first column; or, for look-ups of one key, that is, of entries that equal
- * it in all key columns, the entries' fingerprints (fingerprint.h), which tell
- * more but have to be hashed.
+ * Open pages, and sealed ones that nobody has sorted, have their entries in the
+ * order of their arrival.  With a summary a scan reads those whose numbers it
+ * wants: the abbreviations of the first column; or, for look-ups of one key in
+ * all its columns, fingerprints (fingerprint.h), which tell more but have to be
+ * hashed.
  *
  * A summary never becomes wrong, only incomplete: entries are appended to open
- * pages, none is moved or removed, sealed pages never change, and a block that
- * is used for another page gets another incarnation.  If the page is sealed, or
- * has the version under which the summary was complete, the page need not be
- * read to find out that it has nothing that is wanted.
+ * pages, none is moved or removed, and a block that is used for another page
+ * gets another incarnation.  If the page is sealed, or has the version under
+ * which the summary was complete, it need not be read to find out that it has
+ * nothing that is wanted.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,15 +28,12 @@
 #include "layout/page.h"
 
 /*
- * A look-up should not ask about more pages by fingerprints than this.  There
- * are twice as many summaries; if a scan needed more, they would drive each
- * other out between two look-ups.
+ * A look-up should not ask about more pages by fingerprints: there are twice as
+ * many summaries, or they would drive each other out between two look-ups.
  */
 #define SWARE_SUMMARY_REACH		64
 
-/*
- * the most entries of a page: each has a header, and a byte or more behind it
- */
+/* the most entries of a page: each has a header, and a byte or more */
 #define SWARE_MAX_PAGE_ENTRIES \
 	(BLCKSZ / MAXALIGN(sizeof(IndexTupleData) + 1))
 
@@ -88,9 +84,7 @@ extern bool sware_page_summary(Relation index, SwareLink link,
 							   SwareSummaryKind *kind,
 							   SwarePageSummary **summary);
 
-/*
- * Return how many of the entries that are in order have a smaller number.
- */
+/* How many of the entries that are in order have a smaller number? */
 extern int	sware_page_summary_search(const SwarePageSummary *summary,
 									  int64 number);
 

@@ -1,12 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * runzone.c
- *	  Reading the entries of a run.  See runzone.h.
+ *	  Reading the entries of a run, with what its sorted zone knows of them.
+ *	  See sortedzone.h.
  *
  * The entries of a run are numbered from page to page.  The zone knows where on
  * its page every 64th entry of the run begins, so a window begins and ends with
  * one of these, or with the page.  An outline does not know: a window has a
  * whole page.
+ *
+ * The functions lock one page at a time, for a moment, and call no comparator
+ * meanwhile.  They raise an error if a page is damaged
+ * (ERRCODE_INDEX_CORRUPTED).
  *
  *-------------------------------------------------------------------------
  */
@@ -19,7 +24,7 @@
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
-#include "zones/runzone.h"
+#include "zones/sortedzone.h"
 
 /*
  * A search in an outline guesses this number of pages, and then goes on by
@@ -93,9 +98,8 @@ find_page(const SwareSortedZone *zone, uint32 number, RunPage *page)
 static inline bool
 copy_link(const SwareSortedZone *zone, uint32 page, SwareLink *link)
 {
-	return sware_pool_read(&zone->allocation, (Size) page * sizeof(SwareLink),
-						   link, sizeof(SwareLink)) &&
-		sware_pool_has_stamp(&zone->allocation, zone->stamp);
+	return sware_sorted_zone_read(zone, (Size) page * sizeof(SwareLink), link,
+								  sizeof(SwareLink));
 }
 
 bool
@@ -124,11 +128,9 @@ find_offset(const SwareSortedZone *zone, const RunPage *page, uint32 number,
 		return true;
 	}
 	Assert(number % SWARE_FENCE_DISTANCE == 0);
-	if (!sware_pool_read(&zone->allocation,
-						 zone->offsetsStart +
-						 number / SWARE_FENCE_DISTANCE * sizeof(uint16),
-						 &stored, sizeof(stored)) ||
-		!sware_pool_has_stamp(&zone->allocation, zone->stamp))
+	if (!sware_sorted_zone_read(zone, zone->offsetsStart +
+								number / SWARE_FENCE_DISTANCE * sizeof(uint16),
+								&stored, sizeof(stored)))
 		return false;
 	*offset = stored;
 	return true;
@@ -202,7 +204,10 @@ fill_window(Relation index, const SwareSortedZone *zone, const RunPage *page,
 		return false;
 	buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_SHARE);
 	if (!BufferIsValid(buffer))
+	{
+		window->strange = link;
 		return false;
+	}
 	page_end = sware_buffer_page_end(BufferGetPage(buffer));
 	if (end == page->end)
 		to = page_end;
@@ -228,16 +233,22 @@ has_entry(const SwareRunWindow *window, const SwareSortedZone *zone,
 		number - window->first < window->count;
 }
 
+/* Copy an entry that a window has, without its mark. */
+static inline void
+copy_entry(SwareRunWindow *window, uint32 number, SwareEntryCopy *copy)
+{
+	sware_copy_tuple(copy, sware_run_window_entry(window, number));
+	sware_clear_mark(&copy->tuple);
+}
+
 /*
- * Compare a place with the first entry of a page.  Returns false if the zone is
- * gone.
+ * Copy the first entry of a page: its anchor, or from the page, which the
+ * window then has.  Returns false if the zone is gone.
  */
 static bool
-compare_with_start(Relation index, const SwareSortedZone *zone,
-				   const SwareSearchKey *place, const RunPage *page,
-				   SwareRunWindow *window, int *order)
+copy_start(Relation index, const SwareSortedZone *zone, const RunPage *page,
+		   SwareRunWindow *window, SwareEntryCopy *copy)
 {
-	SwareEntryCopy anchor;
 	uint32		range[2];
 
 	if (zone->anchorsStart == 0)
@@ -245,137 +256,91 @@ compare_with_start(Relation index, const SwareSortedZone *zone,
 		if (!has_entry(window, zone, page->start) &&
 			!fill_window(index, zone, page, page->start, 1, window))
 			return false;
-		sware_copy_tuple(&anchor, sware_run_window_entry(window, page->start));
+		copy_entry(window, page->start, copy);
+		return true;
 	}
-	else if (!sware_pool_read(&zone->allocation,
-							  zone->anchorsStart +
-							  (Size) page->number * sizeof(uint32),
-							  range, sizeof(range)) ||
-			 !sware_pool_has_stamp(&zone->allocation, zone->stamp) ||
-			 !sware_pool_read(&zone->allocation, range[0], &anchor,
-							  range[1] - range[0]) ||
-			 !sware_pool_has_stamp(&zone->allocation, zone->stamp))
+	if (!sware_sorted_zone_read(zone, zone->anchorsStart +
+								(Size) page->number * sizeof(uint32),
+								range, sizeof(range)) ||
+		!sware_sorted_zone_read(zone, range[0], copy, range[1] - range[0]))
 		return false;
-	sware_clear_mark(&anchor.tuple);
-	*order = sware_compare_key(place, &anchor.tuple);
+	sware_clear_mark(&copy->tuple);
 	return true;
-}
-
-/* Compare a place with an entry that a window has. */
-static int
-compare_with_entry(const SwareSearchKey *place, SwareRunWindow *window,
-				   uint32 number, IndexTuple copy)
-{
-	sware_copy_tuple(copy, sware_run_window_entry(window, number));
-	sware_clear_mark(copy);
-	return sware_compare_key(place, copy);
 }
 
 /*
- * Like sware_run_narrow, for an outline, in which *low is below *high.  The
- * window gets each page that is looked at.  The first ones are guessed by the
- * abbreviations of the entries around.
+ * It is halved between which pages the place is.  Of an outline, the first
+ * pages to look at are guessed, by the abbreviations of the entries around, and
+ * the window gets each of them.
  */
-static bool
-narrow_outline(Relation index, const SwareSortedZone *zone,
-			   const SwareSearchKey *place, uint32 *low, uint32 *high,
-			   SwareRunWindow *window)
-{
-	int64		low_value = zone->smallest;
-	int64		high_value = zone->largest;
-	int64		value = 0;
-	int			guesses = 0;
-	int64		first;
-	int64		last;
-	RunPage		page;
-	SwareKeyColumn column;
-
-	if (!find_page(zone, *low, &page))
-		return false;
-	first = page.number;
-	if (!find_page(zone, *high - 1, &page))
-		return false;
-	last = page.number;
-	sware_key_column_init(&column, index, 1, (Datum) 0, true);
-	if (!sware_abbreviate_end(&column, place, &value))
-		guesses = MAX_GUESSES;
-	while (first <= last)
-	{
-		int64		number = first + (last - first) / 2;
-		SwareEntryCopy entry;
-		uint32		begin;
-		uint32		end;
-
-		if (guesses++ < MAX_GUESSES)
-			number = Min(last, sware_interpolate(first, last, low_value,
-												 high_value, value));
-		if (!find_page_by_number(zone, number, &page) ||
-			!fill_window(index, zone, &page, page.start, 1, window))
-			return false;
-		begin = Max(page.start, *low);
-		end = Min(page.end, *high);
-		if (compare_with_entry(place, window, begin, &entry.tuple) <= 0)
-		{
-			*high = begin;
-			last = number - 1;
-			high_value = sware_abbreviate(&column, RelationGetDescr(index),
-										  &entry.tuple);
-		}
-		else if (compare_with_entry(place, window, end - 1, &entry.tuple) > 0)
-		{
-			*low = end;
-			first = number + 1;
-			low_value = sware_abbreviate(&column, RelationGetDescr(index),
-										 &entry.tuple);
-		}
-		else
-		{
-			*low = begin + 1;
-			*high = end - 1;
-			return true;
-		}
-	}
-	Assert(*low == *high);
-	return true;
-}
-
 bool
 sware_run_narrow(Relation index, const SwareSortedZone *zone,
 				 const SwareSearchKey *place, uint32 *low, uint32 *high,
 				 SwareRunWindow *window)
 {
-	RunPage		first;
+	TupleDesc	descriptor = RelationGetDescr(index);
+	int64		low_value = zone->smallest;
+	int64		high_value = zone->largest;
+	int64		value = 0;
+	int			guesses = 0;
+	SwareKeyColumn column;
+	RunPage		first;			/* the place is not before its start */
 	RunPage		last;
 
 	*low = Max(*low, zone->firstEntry);
 	*high = Max(*high, *low);
 	if (*low == *high)
 		return true;
-	if (zone->isOutline)
-		return narrow_outline(index, zone, place, low, high, window);
 	if (!find_page(zone, *low, &first) || !find_page(zone, *high - 1, &last))
 		return false;
+	if (zone->isOutline)
+	{
+		sware_key_column_init(&column, index, 1, (Datum) 0, true);
+		if (sware_abbreviate_end(&column, place, &value))
+			guesses = MAX_GUESSES;
+	}
 	while (first.number < last.number)
 	{
 		RunPage		middle = last;
-		int			order;
+		uint32		number =
+			first.number + (last.number - first.number + 1) / 2;
+		SwareEntryCopy entry;
 
-		if (last.number - first.number > 1 &&
-			!find_page_by_number(zone, first.number +
-								 (last.number - first.number + 1) / 2, &middle))
+		if (guesses-- > 0)
+			number = Min(last.number,
+						 Max(first.number + 1,
+							 sware_interpolate(first.number, last.number,
+											   low_value, high_value, value)));
+		if ((number < last.number &&
+			 !find_page_by_number(zone, number, &middle)) ||
+			!copy_start(index, zone, &middle, window, &entry))
 			return false;
-		if (!compare_with_start(index, zone, place, &middle, window, &order))
-			return false;
-		if (order > 0)
+		if (sware_compare_key(place, &entry.tuple) <= 0)
 		{
-			first = middle;
-			*low = middle.start + 1;
+			*high = middle.start;
+			if (zone->isOutline)
+				high_value = sware_abbreviate(&column, descriptor,
+											  &entry.tuple);
+			if (*low < *high && !find_page(zone, *high - 1, &last))
+				return false;
+			if (*low == *high)
+				return true;
+			continue;
+		}
+		first = middle;
+		*low = middle.start + 1;
+		if (!zone->isOutline)
+			continue;
+		copy_entry(window, middle.end - 1, &entry);
+		if (sware_compare_key(place, &entry.tuple) <= 0)
+		{
+			last = middle;
+			*high = middle.end - 1;
 		}
 		else
 		{
-			*high = middle.start;
-			if (!find_page(zone, *high - 1, &last))
-				return false;
+			*low = middle.end;
+			low_value = sware_abbreviate(&column, descriptor, &entry.tuple);
 		}
 	}
 	return *low == *high ||
@@ -411,25 +376,6 @@ sware_run_copy_tuples(Relation index, const SwareSortedZone *zone,
 		count -= part;
 	}
 	return true;
-}
-
-bool
-sware_run_find_strange(Relation index, const SwareSortedZone *zone,
-					   SwareLink *strange)
-{
-	for (uint32 i = zone->retiredPages; i < zone->pages; i++)
-	{
-		Buffer		buffer;
-
-		CHECK_FOR_INTERRUPTS();
-		if (!copy_link(zone, i, strange))
-			return false;
-		buffer = sware_read_buffer_page(index, *strange, BUFFER_LOCK_SHARE);
-		if (!BufferIsValid(buffer))
-			return true;
-		sware_release_buffer(buffer);
-	}
-	return false;
 }
 
 bool

@@ -3,8 +3,9 @@
  * sortedzone.c
  *	  Sorted zones: reading them without locks, and what is hashed for them.
  *
- * Readers copy what they look at and check the zone's stamp before they use
- * the copy: a comparator may get what a page held, but nothing else.
+ * Readers copy what they look at and check the zone's stamp before they use the
+ * copy: a comparator may get what a page held, but nothing else, and no lock is
+ * held when it runs.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,8 +19,6 @@
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
-#include "keys/bloomfilter.h"
-#include "zones/runzone.h"
 #include "zones/sortedzone.h"
 
 /*
@@ -47,80 +46,56 @@ sware_bloom_hash(Relation index, Datum value, uint64 *hash)
 	return true;
 }
 
-bool
-sware_sorted_zone_may_contain(const SwareSortedZone *zone, uint64 hash)
-{
-	SwareFilterHash filter_hash = sware_filter_hash((uint32) hash);
-	uint8		line[SWARE_FILTER_LINE_BYTES];
-	Size		start;
-
-	if (!sware_sorted_zone_has_filter(zone, hash))
-		return true;
-	start = zone->filterStart +
-		(Size) sware_filter_line(filter_hash, zone->filterLines) *
-		sizeof(line);
-	if (!sware_pool_read(&zone->allocation, start, line, sizeof(line)) ||
-		!sware_pool_has_stamp(&zone->allocation, zone->stamp) ||
-		sware_filter_has(line, filter_hash, zone->filterProbes))
-		return true;
-	return false;
-}
-
-/*
- * Copy the links of all pages of a zone; `links` has room for them.  Returns
- * false if the zone is gone.
- */
+/* Copy the links of all pages of a zone.  Returns false if it is gone. */
 bool
 sware_sorted_zone_copy_links(const SwareSortedZone *zone, SwareLink *links)
 {
-	return sware_pool_read(&zone->allocation, 0, links,
-						   zone->pages * sizeof(SwareLink)) &&
-		sware_pool_has_stamp(&zone->allocation, zone->stamp);
+	return sware_sorted_zone_read(zone, 0, links,
+								  zone->pages * sizeof(SwareLink));
 }
 
-/*
- * For `count` entries of a zone, from the number `first` on, copy the numbers
- * of their pages.  Returns false if the zone is gone.
- */
+/* Copy the numbers of the pages of entries.  Returns false if it is gone. */
 bool
 sware_sorted_zone_copy_origins(const SwareSortedZone *zone, uint32 first,
 							   uint32 count, uint16 *origins)
 {
-	return sware_pool_read(&zone->allocation,
-						   zone->originsStart + (Size) first * sizeof(uint16),
-						   origins, count * sizeof(uint16)) &&
-		sware_pool_has_stamp(&zone->allocation, zone->stamp);
+	return sware_sorted_zone_read(zone, zone->originsStart +
+								  (Size) first * sizeof(uint16),
+								  origins, count * sizeof(uint16));
 }
 
 /*
- * Copy the tuple of one entry of a zone that has copies.  Returns false if the
- * zone is gone.
+ * Find where an entry of a zone that has copies begins among the tuples, and
+ * its size.  Returns false if the zone is gone.
  */
+static inline bool
+find_tuple(const SwareSortedZone *zone, uint32 number, Size *start, Size *size)
+{
+	uint32		range[2];
+
+	Assert(number < zone->entries && !zone->isOfRun);
+	*size = zone->entrySize;
+	*start = number * *size;
+	if (*size > 0)
+		return true;
+	if (!sware_sorted_zone_read(zone, zone->offsetsStart +
+								(Size) number * sizeof(uint32),
+								range, sizeof(range)))
+		return false;
+	*start = range[0];
+	*size = range[1] - range[0];
+	return true;
+}
+
+/* Copy the tuple of such an entry.  Returns false if the zone is gone. */
 static inline bool
 copy_tuple(const SwareSortedZone *zone, uint32 number, IndexTuple into)
 {
 	Size		start;
-	Size		size = zone->entrySize;
+	Size		size;
 
-	Assert(number < zone->entries && !zone->isOfRun);
-	if (size > 0)
-		start = number * size;
-	else
-	{
-		uint32		range[2];
-
-		if (!sware_pool_read(&zone->allocation,
-							 zone->offsetsStart +
-							 (Size) number * sizeof(uint32),
-							 range, sizeof(range)) ||
-			!sware_pool_has_stamp(&zone->allocation, zone->stamp))
-			return false;
-		start = range[0];
-		size = range[1] - range[0];
-	}
-	return sware_pool_read(&zone->allocation, zone->tuplesStart + start, into,
-						   size) &&
-		sware_pool_has_stamp(&zone->allocation, zone->stamp);
+	return find_tuple(zone, number, &start, &size) &&
+		sware_sorted_zone_read(zone, zone->tuplesStart + start, into, size);
 }
 
 bool
@@ -131,13 +106,9 @@ sware_sorted_zone_copy_page(const SwareSortedZone *zone, uint32 number,
 
 	if (zone->isOfRun)
 		return sware_run_copy_page(zone, number, page);
-	return sware_pool_read(&zone->allocation,
-						   zone->originsStart + (Size) number * sizeof(uint16),
-						   &origin, sizeof(origin)) &&
-		sware_pool_has_stamp(&zone->allocation, zone->stamp) &&
-		sware_pool_read(&zone->allocation, origin * sizeof(SwareLink),
-						page, sizeof(SwareLink)) &&
-		sware_pool_has_stamp(&zone->allocation, zone->stamp);
+	return sware_sorted_zone_copy_origins(zone, number, 1, &origin) &&
+		sware_sorted_zone_read(zone, origin * sizeof(SwareLink), page,
+							   sizeof(SwareLink));
 }
 
 bool
@@ -151,10 +122,9 @@ sware_sorted_zone_copy_tuples(Relation index, const SwareSortedZone *zone,
 	if (zone->isOfRun)
 		return sware_run_copy_tuples(index, zone, first, count, into, window);
 	if (size > 0)
-		return sware_pool_read(&zone->allocation,
-							   zone->tuplesStart + (Size) first * size, into,
-							   (Size) count * size) &&
-			sware_pool_has_stamp(&zone->allocation, zone->stamp);
+		return sware_sorted_zone_read(zone,
+									  zone->tuplesStart + (Size) first * size,
+									  into, (Size) count * size);
 
 	for (uint32 i = 0; i < count; i++)
 	{
@@ -174,18 +144,10 @@ sware_sorted_zone_copy_tuples(Relation index, const SwareSortedZone *zone,
 static inline volatile unsigned short *
 entry_info(const SwareSortedZone *zone, uint32 number)
 {
-	Size		start = (Size) number * zone->entrySize;
+	Size		start;
+	Size		size;
 
-	if (zone->entrySize == 0)
-	{
-		uint32		offset;
-
-		(void) sware_pool_read(&zone->allocation,
-							   zone->offsetsStart +
-							   (Size) number * sizeof(uint32),
-							   &offset, sizeof(offset));
-		start = offset;
-	}
+	(void) find_tuple(zone, number, &start, &size);
 	return sware_pool_address(&zone->allocation,
 							  zone->tuplesStart + start +
 							  offsetof(IndexTupleData, t_info));
@@ -236,9 +198,7 @@ sware_sorted_zone_interval(const SwareSortedZone *zone, bool without_marked,
 	*begin = zone->firstEntry;
 	*end = zone->entries;
 	if (without_marked &&
-		sware_pool_read(&zone->allocation, zone->endsStart, &ends,
-						sizeof(ends)) &&
-		sware_pool_has_stamp(&zone->allocation, zone->stamp))
+		sware_sorted_zone_read(zone, zone->endsStart, &ends, sizeof(ends)))
 	{
 		*begin = Min(Max(*begin, ends.first), *end);
 		*end = Max(*begin, Min(*end, ends.end));
@@ -254,19 +214,11 @@ bool
 sware_sorted_zone_mark(const SwareSortedZone *zone, uint32 number,
 					   SwareLink *page)
 {
-	uint16		origin;
-
-	if (!sware_pool_has_stamp(&zone->allocation, zone->stamp) ||
-		number >= zone->entries)
+	if (number >= zone->entries ||
+		!sware_sorted_zone_copy_page(zone, number, page))
 		return false;
-	if (zone->isOfRun)
-		return sware_run_copy_page(zone, number, page);
-	(void) sware_pool_read(&zone->allocation,
-						   zone->originsStart + (Size) number * sizeof(uint16),
-						   &origin, sizeof(origin));
-	(void) sware_pool_read(&zone->allocation, origin * sizeof(SwareLink), page,
-						   sizeof(SwareLink));
-	*entry_info(zone, number) |= SWARE_MARKED_ENTRY;
+	if (!zone->isOfRun)
+		*entry_info(zone, number) |= SWARE_MARKED_ENTRY;
 	return true;
 }
 
@@ -274,25 +226,16 @@ bool
 sware_sorted_zone_find_retired(const SwareSortedZone *zone, uint32 first,
 							   uint32 count, bool *is_retired)
 {
-	uint16		origins[64];
+	uint16		origins[SWARE_MAX_COPIED];
 
 	Assert(first < zone->entries && count <= zone->entries - first);
-	for (uint32 i = 0; zone->isOfRun && i < count; i++)
-		is_retired[i] = first + i < zone->firstEntry;
-	if (zone->isOfRun)
-		return sware_pool_has_stamp(&zone->allocation, zone->stamp);
-	while (count > 0)
-	{
-		uint32		part = Min(count, lengthof(origins));
-
-		if (!sware_sorted_zone_copy_origins(zone, first, part, origins))
-			return false;
-		for (uint32 i = 0; i < part; i++)
-			is_retired[i] = origins[i] < zone->retiredPages;
-		is_retired += part;
-		first += part;
-		count -= part;
-	}
+	Assert(count <= lengthof(origins));
+	if (zone->isOfRun ? !sware_pool_has_stamp(&zone->allocation, zone->stamp) :
+		!sware_sorted_zone_copy_origins(zone, first, count, origins))
+		return false;
+	for (uint32 i = 0; i < count; i++)
+		is_retired[i] = zone->isOfRun ? first + i < zone->firstEntry :
+			origins[i] < zone->retiredPages;
 	return true;
 }
 

@@ -42,15 +42,19 @@
  *	 anchors:  a copy of each page's first entry, behind a list of where each
  *			   begins, and where the last one ends; none if they are large
  *
- * An *outline* is the zone of a page run, or the rest of one, of which little
- * has been read (runoutline.h).  It has only what the directory tells: links,
- * starts and ends.
+ * Nobody should have to read a whole buffer before a look-up, as the first
+ * reader after a restart.  So the pages of a page run that are in no zone yet
+ * get an *outline*, a zone that has only what the directory tells: links,
+ * starts and ends.  For its smallest and largest abbreviation the first page
+ * and the last one are read.  A reader finds an entry in it by guessing and
+ * halving, and reads a page for each step.  Readers then build zones with
+ * fences and filters of some pages at a time, which the outline loses
+ * (zonesort.c).
  *
  * Readers copy what they look at from the pages, in windows of some entries, or
- * of whole pages if there is an outline only.
- * Marks are on the pages only.  The pages retire from the first one on, so that
- * all entries before a certain number are those of retired pages; these are not
- * read any more.
+ * of whole pages if there is an outline only.  Marks are on the pages only.
+ * The pages retire from the first one on, so that all entries before a certain
+ * number are those of retired pages; these are not read any more.
  *
  * A function that finds that a sorted zone "is gone" has noticed that its
  * memory was freed, or that a page of its page run is another one: the caller
@@ -67,10 +71,14 @@
 
 #include "keys/searchkey.h"
 #include "layout/page.h"
+#include "pages/bufferpages.h"
 #include "shared/pool.h"
 
 /* the most pages of one sorted zone; their entries fit into an allocation */
 #define SWARE_MAX_ZONE_PAGES	1024
+
+/* the number of entries that readers copy at once, at most */
+#define SWARE_MAX_COPIED		64
 
 /* each fence is the key of the first of this number of entries */
 #define SWARE_FENCE_DISTANCE	64
@@ -142,6 +150,7 @@ typedef struct SwareRunWindow
 	uint64		stamp;			/* of the run's zone; 0: there are no entries */
 	uint32		first;			/* number of the first entry */
 	uint32		count;			/* of entries */
+	SwareLink	strange;		/* a page that was another one; or no link */
 
 	/* where each begins among the bytes, and where the last one ends */
 	uint16		offsets[BLCKSZ / sizeof(IndexTupleData) + 1];
@@ -156,6 +165,16 @@ static inline void
 sware_run_window_init(SwareRunWindow *window)
 {
 	window->stamp = 0;
+	window->strange.block = InvalidBlockNumber;
+}
+
+/* Copy bytes of a sorted zone.  Returns false if the zone is gone. */
+static inline bool
+sware_sorted_zone_read(const SwareSortedZone *zone, Size offset, void *into,
+					   Size length)
+{
+	return sware_pool_read(&zone->allocation, offset, into, length) &&
+		sware_pool_has_stamp(&zone->allocation, zone->stamp);
 }
 
 /* A sorted zone in private memory, before it is copied to the pool. */
@@ -167,11 +186,23 @@ typedef struct SwareZoneImage
 	char	   *bytes;			/* what goes into the allocation */
 } SwareZoneImage;
 
+/* Images of new outlines, in the order of sealing. */
+typedef struct SwareOutlines
+{
+	SwareZoneImage *images;
+	int			count;
+	int			allocated;
+	int			pages;			/* of all of them */
+} SwareOutlines;
+
 /* zonebuilder.c */
 extern bool sware_sorted_zone_build(Relation index,
 									const SwareSortedZone *sorted,
 									int sorted_count, const SwareLink *links,
 									int link_count, SwareZoneImage *image);
+extern void sware_outlines_make(Relation index, const SwareListedPage *listed,
+								int count, bool *is_sorted,
+								SwareOutlines *outlines);
 extern bool sware_sorted_zone_store(SwareSortedZone *zone,
 									const SwareZoneImage *image);
 
@@ -205,13 +236,33 @@ extern int64 sware_sorted_zone_search(Relation index,
 extern bool sware_sorted_zone_copy_page(const SwareSortedZone *zone,
 										uint32 number, SwareLink *page);
 
+/* runzone.c: these three are what the functions above do for page runs */
+extern bool sware_run_copy_tuples(Relation index, const SwareSortedZone *zone,
+								  uint32 first, uint32 count, char *into,
+								  SwareRunWindow *window);
+extern bool sware_run_copy_page(const SwareSortedZone *zone, uint32 number,
+								SwareLink *page);
+extern bool sware_run_retire(SwareSortedZone *zone, uint32 pages);
+
 /*
- * Find a page of a page run's zone that is not the one any more that its link
- * means, among those that have not retired.  Returns false if there is none, or
- * if the zone is gone.  Locks one page at a time.
+ * Bring the numbers *low and *high, between which a search of a page run looks
+ * for a place, so close together that the entries from *low to *high - 1 are on
+ * one page, and get these into the window.  Leaves out entries of retired
+ * pages.  Returns false if the zone is gone.  Calls comparators, with no page
+ * locked.
  */
-extern bool sware_run_find_strange(Relation index, const SwareSortedZone *zone,
-								   SwareLink *strange);
+extern bool sware_run_narrow(Relation index, const SwareSortedZone *zone,
+							 const SwareSearchKey *place, uint32 *low,
+							 uint32 *high, SwareRunWindow *window);
+
+/* The entry of a window that has this number in the run. */
+static inline IndexTuple
+sware_run_window_entry(SwareRunWindow *window, uint32 number)
+{
+	Assert(number - window->first < window->count);
+	return (IndexTuple) (window->copy.bytes +
+						 window->offsets[number - window->first]);
+}
 
 /*
  * Copy `count` entries of a sorted zone, from the number `first` on, to `into`,
@@ -235,9 +286,9 @@ extern void sware_sorted_zone_interval(const SwareSortedZone *zone,
 									   int64 *end);
 
 /*
- * For `count` entries of a sorted zone, from the number `first` on, set
- * is_retired[0], is_retired[1], ... to whether they are from retired pages;
- * readers skip those.  Returns false if the zone is gone.
+ * For `count` entries of a sorted zone (SWARE_MAX_COPIED at most), from the
+ * number `first` on, set is_retired[0], is_retired[1], ... to whether they are
+ * from retired pages; readers skip those.  Returns false if the zone is gone.
  */
 extern bool sware_sorted_zone_find_retired(const SwareSortedZone *zone,
 										   uint32 first, uint32 count,
@@ -250,13 +301,6 @@ extern bool sware_sorted_zone_find_retired(const SwareSortedZone *zone,
  * may raise an error.
  */
 extern bool sware_bloom_hash(Relation index, Datum value, uint64 *hash);
-
-/*
- * May a sorted zone have an entry whose first column equals a value that has
- * this hash?  True if there is no filter, or if the zone is gone.
- */
-extern bool sware_sorted_zone_may_contain(const SwareSortedZone *zone,
-										  uint64 hash);
 
 /*
  * Does a sorted zone have a filter that was made with the same hash function?

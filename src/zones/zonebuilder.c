@@ -6,7 +6,7 @@
  * A sorted zone is made of older sorted zones, and of pages that were sealed
  * after theirs.  The entries of the pages are sorted, and then merged with the
  * entries of the zones, the newest zone, which is the smallest, first.  Those
- * of a page run are in order.
+ * of a page run are in order.  Outlines are made of what the directory tells.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,6 +18,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "base/memory.h"
 #include "base/options.h"
 #include "keys/abbreviation.h"
 #include "keys/fingerprint.h"
@@ -43,9 +44,9 @@
 #define ANCHOR_BYTES		512
 
 /*
- * What a page run's filter has for bloom_bits, in bits an entry: twice as many,
- * as long as SWARE_RUN_PAGES_PER_CHUNK pages find room in a chunk.  A look-up
- * asks the filters of all runs, and reads a page for each wrong answer.
+ * What a page run's filter has for bloom_bits: twice as many, as long as
+ * SWARE_RUN_PAGES_PER_CHUNK pages find room in a chunk.  A look-up asks the
+ * filters of all runs, and reads a page for each wrong answer.
  */
 #define RUN_FILTER_BITS(bits)	Max(bits, Min(2 * (bits), 20))
 
@@ -88,14 +89,8 @@ gather(Gathered *gathered, IndexTuple entry, int origin)
 		gathered->roomLeft = ROOM_BYTES;
 	}
 	if (gathered->count == gathered->allocated)
-	{
-		gathered->allocated = Max(2 * gathered->allocated, PIECE_ENTRIES);
-		gathered->entries =
-			gathered->entries == NULL ?
-			palloc(gathered->allocated * sizeof(IndexTuple)) :
-			repalloc_huge(gathered->entries,
-						  gathered->allocated * sizeof(IndexTuple));
-	}
+		sware_grow(gathered->entries, gathered->allocated, PIECE_ENTRIES,
+				   CurrentMemoryContext);
 	copy = (IndexTuple) (gathered->room + ORIGIN_SIZE);
 	sware_copy_tuple(copy, entry);
 	*origin_of(copy) = origin;
@@ -105,17 +100,66 @@ gather(Gathered *gathered, IndexTuple entry, int origin)
 }
 
 /*
- * Gather the entries of a sorted zone with copies, except those of its retired
- * pages.  Returns false if the zone is gone.
+ * Gather the entries of buffer pages.  Returns false if one of them is gone, or
+ * is to be a page run's but is not sorted, or empty.  Locks one at a time.
  */
 static bool
-gather_zone(Gathered *gathered, const SwareSortedZone *zone)
+gather_pages(Gathered *gathered, const SwareLink *links, int count, bool of_run)
 {
+	/*
+	 * Pages of a dropped database can be taken for those of another one until
+	 * a record changes them (see is_same_history).  Their entries are the
+	 * same then, but not their marks, which would count after promotion.
+	 */
+	bool		takes_no_marks = RecoveryInProgress();
+
+	for (int i = 0; i < count; i++)
+	{
+		PGAlignedBlock copy;
+		Size		end;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!sware_copy_buffer_page(gathered->index, links[i], copy.data) ||
+			(of_run && !sware_buffer_page_is_sorted(copy.data)))
+			return false;
+		end = sware_buffer_page_end(copy.data);
+		if (of_run && end == SWARE_BUFFER_START)
+			return false;
+		for (Size offset = SWARE_BUFFER_START; offset < end;)
+		{
+			Size		start = offset;
+			IndexTuple	entry = sware_buffer_entry(gathered->index,
+												   links[i].block, copy.data,
+												   &offset);
+
+			if (IndexTupleSize(entry) > SWARE_MAX_ENTRY_SIZE)
+				sware_report_buffer_entry(gathered->index, links[i].block,
+										  start);
+			if (takes_no_marks)
+				sware_clear_mark(entry);
+			gather(gathered, entry, gathered->pages);
+		}
+		gathered->lastSeal = SwarePageGetOpaque(copy.data)->seal;
+		gathered->links[gathered->pages++] = links[i];
+	}
+	return true;
+}
+
+/*
+ * Gather what is left of a sorted zone with copies: the entries of pages that
+ * have not retired.  Returns false if it is gone.
+ */
+static bool
+gather_sorted(Gathered *gathered, const SwareSortedZone *zone)
+{
+	SwareLink	links[SWARE_MAX_ZONE_PAGES];
+	int			left = zone->pages - zone->retiredPages;
 	char	   *tuples = palloc(PIECE_BYTES);
 	uint32		most = Min(PIECE_ENTRIES, PIECE_BYTES / zone->largestEntry);
 	uint16		origins[PIECE_ENTRIES];
 	uint32		count;
 
+	Assert(gathered->pages + left <= SWARE_MAX_ZONE_PAGES && !zone->isOfRun);
 	for (uint32 first = zone->firstEntry; first < zone->entries;
 		 first += count)
 	{
@@ -136,67 +180,11 @@ gather_zone(Gathered *gathered, const SwareSortedZone *zone)
 		}
 	}
 	pfree(tuples);
-	return true;
-}
-
-/*
- * Gather the entries of buffer pages.  Returns false if one of them is gone, or
- * is not a sorted one but is to be a page run's.  Locks one at a time.
- */
-static bool
-gather_pages(Gathered *gathered, const SwareLink *links, int count, bool of_run)
-{
-	/*
-	 * Pages of a dropped database can be taken for those of another one until
-	 * a record changes them (see is_same_history).  Their entries are the
-	 * same then, but not their marks, which would count after promotion.
-	 */
-	bool		takes_no_marks = RecoveryInProgress();
-
-	for (int i = 0; i < count; i++)
-	{
-		PGAlignedBlock copy;
-
-		CHECK_FOR_INTERRUPTS();
-		if (!sware_copy_buffer_page(gathered->index, links[i], copy.data) ||
-			(of_run && !sware_buffer_page_is_sorted(copy.data)))
-			return false;
-		for (Size offset = SWARE_BUFFER_START;
-			 offset < sware_buffer_page_end(copy.data);)
-		{
-			Size		start = offset;
-			IndexTuple	entry = sware_buffer_entry(gathered->index,
-												   links[i].block, copy.data,
-												   &offset);
-
-			if (IndexTupleSize(entry) > SWARE_MAX_ENTRY_SIZE)
-				sware_report_buffer_entry(gathered->index, links[i].block,
-										  start);
-			if (takes_no_marks)
-				sware_clear_mark(entry);
-			gather(gathered, entry, gathered->pages);
-		}
-		gathered->lastSeal = SwarePageGetOpaque(copy.data)->seal;
-		gathered->links[gathered->pages++] = links[i];
-	}
-	return true;
-}
-
-/* Gather what is left of a sorted zone.  Returns false if it is gone. */
-static bool
-gather_sorted(Gathered *gathered, const SwareSortedZone *zone)
-{
-	SwareLink	own[SWARE_MAX_ZONE_PAGES];
-	const SwareLink *links = own + zone->retiredPages;
-	int			count = zone->pages - zone->retiredPages;
-
-	Assert(gathered->pages + count <= SWARE_MAX_ZONE_PAGES && !zone->isOfRun);
-	if (!sware_sorted_zone_copy_links(zone, own))
+	if (!sware_sorted_zone_copy_links(zone, links))
 		return false;
-	if (!gather_zone(gathered, zone))
-		return false;
-	memcpy(gathered->links + gathered->pages, links, count * sizeof(SwareLink));
-	gathered->pages += count;
+	memcpy(gathered->links + gathered->pages, links + zone->retiredPages,
+		   left * sizeof(SwareLink));
+	gathered->pages += left;
 	gathered->lastSeal = zone->lastSeal;
 	return true;
 }
@@ -251,7 +239,7 @@ fence_count(const SwareSortedZone *zone)
 	return (zone->entries - 1) / SWARE_FENCE_DISTANCE + 1;
 }
 
-/* Is an entry the first of its page?  They are those of a page run. */
+/* Is an entry of a page run the first of its page? */
 static inline bool
 is_first_of_page(IndexTuple *entries, uint32 number)
 {
@@ -390,30 +378,29 @@ fill_run(IndexTuple *entries, SwareZoneImage *image)
 	uint32		offset = SWARE_BUFFER_START;
 	uint32		page = 0;
 
-	for (uint32 i = 0; i <= zone->entries; i++)
+	for (uint32 i = 0; i < zone->entries; i++)
 	{
-		uint32		next_page = i == zone->entries ? zone->pages + 1 :
-			(uint32) *origin_of(entries[i]) + 1;
+		Size		size = MAXALIGN(IndexTupleSize(entries[i]));
 
-		/* a page may have no entries */
-		for (; page < next_page; page++)
+		if (is_first_of_page(entries, i))
 		{
+			offset = SWARE_BUFFER_START;
 			starts[page] = i;
 			if (zone->anchorsStart > 0)
+			{
 				anchors[page] = anchors_end;
-			offset = SWARE_BUFFER_START;
-		}
-		if (i == zone->entries)
-			break;
-		if (zone->anchorsStart > 0 && i == starts[page - 1])
-		{
-			sware_copy_tuple(image->bytes + anchors_end, entries[i]);
-			anchors_end += MAXALIGN(IndexTupleSize(entries[i]));
+				sware_copy_tuple(image->bytes + anchors_end, entries[i]);
+				anchors_end += size;
+			}
+			page++;
 		}
 		if (zone->entrySize == 0 && i % SWARE_FENCE_DISTANCE == 0)
 			offsets[i / SWARE_FENCE_DISTANCE] = offset;
-		offset += MAXALIGN(IndexTupleSize(entries[i]));
+		offset += size;
 	}
+	starts[page] = zone->entries;
+	if (zone->anchorsStart > 0)
+		anchors[page] = anchors_end;
 
 	zone->entriesPerPage = starts[1];
 	for (page = 1; page < zone->pages; page++)
@@ -502,6 +489,143 @@ sware_sorted_zone_build(Relation index, const SwareSortedZone *sorted,
 }
 
 /*
+ * Copy a listed page that is to be in an outline.  Returns false if it is not
+ * there any more, or has no entries.
+ */
+static bool
+copy_listed(Relation index, const SwareListedPage *listed, Page copy)
+{
+	CHECK_FOR_INTERRUPTS();
+	return listed->entries > 0 &&
+		sware_copy_buffer_page(index, listed->page, copy) &&
+		sware_buffer_page_is_sorted(copy) &&
+		sware_buffer_page_end(copy) > SWARE_BUFFER_START;
+}
+
+/* The abbreviation of the first entry of a page, or of the last one. */
+static int64
+abbreviate_end(Relation index, const SwareListedPage *listed, Page page,
+			   bool last)
+{
+	SwareKeyColumn column;
+	IndexTuple	entry;
+	Size		offset = SWARE_BUFFER_START;
+
+	do
+		entry = sware_buffer_entry(index, listed->page.block, page, &offset);
+	while (last && offset < sware_buffer_page_end(page));
+	sware_key_column_init(&column, index, 1, (Datum) 0, true);
+	return sware_abbreviate(&column, RelationGetDescr(index), entry);
+}
+
+/* Set what an outline has: where its pages are, and how many entries. */
+static void
+fill_outline(const SwareListedPage *listed, int count, SwareZoneImage *image)
+{
+	SwareSortedZone *zone = &image->zone;
+	SwareLink  *links;
+	uint32	   *starts;
+
+	zone->isOfRun = zone->isOutline = true;
+	zone->pages = count;
+	zone->firstSequence = listed[0].sequence;
+	zone->lastSequence = listed[count - 1].sequence;
+	zone->largestEntry = MAXALIGN(SWARE_MAX_ENTRY_SIZE);
+	zone->startsStart = count * sizeof(SwareLink);
+	zone->endsStart = TYPEALIGN(sizeof(SwareMarkedEnds), zone->startsStart +
+								(count + 1) * sizeof(uint32));
+	image->length = zone->endsStart + sizeof(SwareMarkedEnds);
+	image->bytes = palloc0(image->length);
+	links = (SwareLink *) image->bytes;
+	starts = (uint32 *) (image->bytes + zone->startsStart);
+	for (int i = 0; i < count; i++)
+	{
+		links[i] = listed[i].page;
+		starts[i] = zone->entries;
+		zone->entries += listed[i].entries;
+	}
+	starts[count] = zone->entries;
+	((SwareMarkedEnds *) (image->bytes + zone->endsStart))->end = zone->entries;
+}
+
+/*
+ * How many of the listed pages, of which the first is a sorted one, are of its
+ * run, follow each other, and are to be in outlines?
+ */
+static int
+count_pages(const SwareListedPage *listed, const bool *is_sorted, int count,
+			uint32 run_end)
+{
+	int			pages = 1;
+
+	count = Min(count, SWARE_MAX_ZONE_PAGES);
+	while (pages < count && listed[pages].isSorted && !is_sorted[pages] &&
+		   listed[pages].entries > 0 &&
+		   listed[pages].sequence == listed[pages - 1].sequence + 1 &&
+		   (int32) (listed[pages].sequence - run_end) <= 0)
+		pages++;
+	return pages;
+}
+
+/*
+ * Make the outline of the page run that a listed page is of, as far as its
+ * pages follow that one.  Returns their number; 0 if a page that is read for it
+ * is not there any more.
+ */
+static int
+make_outline(Relation index, const SwareListedPage *listed,
+			 const bool *is_sorted, int count, SwareZoneImage *image)
+{
+	const SwareListedPage *last;
+	PGAlignedBlock copy;
+	int64		smallest;
+
+	if (!copy_listed(index, listed, copy.data))
+		return 0;
+	smallest = abbreviate_end(index, listed, copy.data, false);
+	count = count_pages(listed, is_sorted, count,
+						sware_page_run_end(copy.data, listed->sequence));
+	last = &listed[count - 1];
+	if (count > 1 && !copy_listed(index, last, copy.data))
+		return 0;
+	memset(image, 0, sizeof(SwareZoneImage));
+	fill_outline(listed, count, image);
+	image->zone.lastSeal = SwarePageGetOpaque(copy.data)->seal;
+	image->zone.smallest = smallest;
+	image->zone.largest = abbreviate_end(index, last, copy.data, true);
+	return count;
+}
+
+/*
+ * Make outlines of all sorted pages among those listed for which is_sorted is
+ * not set, and set it, unless a page is not there any more.  Takes memory from
+ * the current context.  Locks one page at a time.
+ */
+void
+sware_outlines_make(Relation index, const SwareListedPage *listed, int count,
+					bool *is_sorted, SwareOutlines *outlines)
+{
+	int			pages;
+
+	memset(outlines, 0, sizeof(SwareOutlines));
+	for (int i = 0; i < count; i += pages)
+	{
+		pages = 1;
+		if (!listed[i].isSorted || is_sorted[i])
+			continue;
+		if (outlines->count == outlines->allocated)
+			sware_grow(outlines->images, outlines->allocated, 32,
+					   CurrentMemoryContext);
+		pages = make_outline(index, listed + i, is_sorted + i, count - i,
+							 &outlines->images[outlines->count]);
+		memset(is_sorted + i, true, pages);
+		outlines->count += pages > 0;
+		outlines->pages += pages;
+		pages = Max(pages, 1);
+	}
+}
+
+/*
  * Copy an image to the pool, and set allocation and stamp in its description.
  * Returns false if the pool has no room.  The caller must free the allocation,
  * or put it where other backends find it, before anything can fail or be
@@ -513,8 +637,8 @@ sware_sorted_zone_store(SwareSortedZone *zone, const SwareZoneImage *image)
 	if (!sware_pool_allocate(image->length, &zone->allocation))
 		return false;
 	sware_pool_write(&zone->allocation, 0, image->bytes, image->length);
-	sware_sorted_zone_note_ends(zone, zone->entries);
 	zone->stamp = sware_new_stamp();
 	sware_pool_set_stamp(&zone->allocation, zone->stamp);
+	sware_sorted_zone_note_ends(zone, zone->entries);
 	return true;
 }

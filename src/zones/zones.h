@@ -4,12 +4,11 @@
  *	  What shared memory knows about the pages of buffers, so that scans need
  *	  not read them all: zonemaps and sorted zones.
  *
- * The pages alone are authoritative.  Everything here can be rebuilt from
- * them, and the first backend that needs it does so, on a standby too.  The
- * zones of an index belong to one version of its directory.  A reader compares
- * them with the metapage (index incarnation, directory version and LSN), and
- * brings them up to date if they differ.  Only sealed pages, which take no more
- * entries, have zones; readers always look at open pages themselves.
+ * The pages alone are authoritative: the first backend that needs zones makes
+ * them of the pages, on a standby too.  The zones of an index belong to one
+ * version of its directory.  A reader that finds another one in the metapage
+ * (index incarnation, directory version or LSN) brings them up to date.  Only
+ * sealed pages, which take no more entries, have zones.
  *
  *	 sealed pages, in the order of sealing
  *	 +-----------------------+-----------------------+---+---+---+   +------+
@@ -19,21 +18,16 @@
  *	  with a Bloom filter							  pages, with
  *													  zonemaps
  *
- * Some sealed pages are sorted (layout/page.h): a page run has entries in
- * order, from its first page to the last.  Sorted zones of its parts describe
- * it, without the entries, which readers look up on the pages (sortedzone.h).
- * At first these zones are outlines, which take little reading to make.
- *
- * Other sorted zones are the query-sorted blocks of the SWARE paper ("Indexing
- * for Near-Sorted Data").  A reader that finds too many unsorted pages makes a
- * sorted zone of them, which all backends use.  Older sorted zones that are not
- * much larger are merged into the new one.  So there are few of them, and a
- * search, which has to look into each, stays cheap.
+ * Sorted zones of the parts of a page run (layout/page.h), which is in order,
+ * have no copies of its entries (sortedzone.h).  Others are the query-sorted
+ * blocks of the SWARE paper ("Indexing for Near-Sorted Data"): a reader that
+ * finds too many unsorted pages makes a sorted zone of them, which all backends
+ * use.  Older ones that are not much larger are merged into it, so there are
+ * few, and a search, which has to look into each, stays cheap.
  *
  * Unsorted pages retire oldest first, and those of a page run from its first
- * one on.  A sorted zone stays when some of its pages have retired.  Readers
- * skip the entries of these pages.  A zone with copies is replaced when more
- * than half of its pages have retired.
+ * one on.  A sorted zone stays when some of its pages have retired; readers
+ * skip their entries.
  *
  * On a standby, a database can be dropped, and another one be made whose files
  * have the same numbers and, if both come from one template, the same index
@@ -43,10 +37,6 @@
  * is the same there, but for marks of dead entries; so sorted zones that are
  * made in recovery have none.
  * (The page's LSN would not do: with checksums, marks change it.)
- *
- * Sorted zones are read without locks: a reader copies an entry, and then
- * checks that the zone was still there.  So no lock is held when a comparator
- * runs, and an error leaves nothing behind.
  *
  *-------------------------------------------------------------------------
  */
@@ -65,11 +55,10 @@ typedef struct SwareUnsortedPage
 {
 	SwareLink	page;
 	uint32		sequence;		/* order of sealing; compare by difference */
-	bool		isKnown;		/* is what follows set? */
-	bool		hasZonemap;
-	int64		smallest;		/* the zonemap, if there is one: the smallest */
-	int64		largest;		/* and largest abbreviation of the first
-								 * column */
+	bool		isKnown;		/* has the page been read for what follows? */
+	int64		smallest;		/* the zonemap: the smallest and the largest */
+	int64		largest;		/* abbreviation of the first column, or as far
+								 * as numbers go */
 	uint64		seal;			/* of the page */
 } SwareUnsortedPage;
 
@@ -107,28 +96,18 @@ typedef struct SwareZoneView
 								 * of at once; 0: as usual */
 } SwareZoneView;
 
-/*
- * Is there a pool?  Without one, which is so if the library was not preloaded,
- * views only list the pages.
- */
+/* Is there a pool?  If the library was not preloaded, views only list pages. */
 extern bool sware_zones_are_available(void);
 
 /*
- * Request the shared memory and locks of the pool and of the table of zones, in
- * shmem_request_hook.
+ * The shared memory and locks of the pool and of the table of zones, in
+ * shmem_request_hook and shmem_startup_hook.  For the latter the caller holds
+ * AddinShmemInitLock.
  */
 extern void sware_zones_request_memory(void);
-
-/*
- * Find that shared memory, or initialise it if no process has done so, in
- * shmem_startup_hook.  The caller holds AddinShmemInitLock.
- */
 extern void sware_zones_attach(void);
 
-/*
- * How many pages a buffer may have if each scan has to read them all.  With so
- * few a look-up stays cheap, although inserts gain little.
- */
+/* the most pages of a buffer of which each scan has to read all */
 #define SWARE_PAGES_WITHOUT_ZONES	4
 
 /*
@@ -145,9 +124,8 @@ extern int	sware_zones_request_pages(Relation index, int pages, int run_pages);
 #define SWARE_SAME_RUN_PAGES	(-1)
 
 /*
- * How many sealed pages may an index have that is in the table of zones, if all
- * of them are those of page runs?  Takes a lightweight lock for a moment; the
- * caller holds none of this room's.
+ * How many sealed pages may an index have that is in the table, if all are
+ * those of page runs?  Locks as above.
  */
 extern int	sware_zones_most_run_pages(Relation index);
 
@@ -164,16 +142,13 @@ typedef struct SwareSweepState
 /*
  * Read the sweep of an index, or set it.  It is lost when the index's zones
  * are, and if there is no pool; sware_zones_sweep returns whether one was kept
- * before.  Take a lightweight lock, shared, for a moment; the caller holds none
- * of this room's.
+ * before.  The caller has the flush lock.  Take a lightweight lock, shared, for
+ * a moment; the caller holds none of this room's.
  */
 extern bool sware_zones_sweep(Relation index, SwareSweepState *sweep);
 extern void sware_zones_set_sweep(Relation index, const SwareSweepState *sweep);
 
-/*
- * Initialise a view, which knows nothing yet.  Its arrays will be allocated in
- * the context.
- */
+/* Initialise a view, which knows nothing yet. */
 extern void sware_zone_view_init(SwareZoneView *view, Relation index,
 								 MemoryContext context);
 
@@ -191,7 +166,8 @@ extern bool sware_zone_view_refresh(SwareZoneView *view,
  * Bring what shared memory knows of an index's sealed pages up to date, if it
  * knows anything, which some scan has wanted then, after a page run of this
  * number of pages has been written: that, or as much of others, gets a zone.
- * May do what sware_zone_view_refresh may.
+ * May do what sware_zone_view_refresh may, and leaves memory in the current
+ * context.
  */
 extern void sware_zones_update_listing(Relation index, int pages);
 
@@ -207,10 +183,9 @@ sware_zone_view_is_over_limit(const SwareZoneView *view)
 }
 
 /*
- * Ask the filters of some sorted zones of a view, which are given by their
- * numbers, for a hash that was made by sware_bloom_hash.  Removes the numbers
- * of those that have no such entry, and returns how many are left.  *asked is
- * set to how many have a filter.
+ * Ask the filters of some sorted zones of a view for a hash that was made by
+ * sware_bloom_hash.  Removes the numbers of those that have no such entry, and
+ * returns how many are left.  *asked is set to how many have a filter.
  */
 extern int	sware_zone_view_ask_filters(const SwareZoneView *view, uint64 hash,
 										int *zones, int count, int *asked);
@@ -251,9 +226,8 @@ extern void sware_zones_mark_entries(const SwareZoneView *view,
 extern void sware_zones_forget_database(Oid database);
 
 /*
- * For tests: how many chunks the pool has, how many of them are free, and how
- * many the zones of all indexes use.  While no backend builds a sorted zone,
- * and no keys are registered, the latter two add up to the first.
+ * For tests: the pool's chunks, the free ones, and those that zones use.  While
+ * nothing is built, and no keys are registered, the latter two add up to all.
  */
 extern void sware_zones_count_chunks(int *all, int *unused, int *used);
 

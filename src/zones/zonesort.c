@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * zonesort.c
- *	  When readers sort pages, and which.  See zonesort.h.
+ *	  When readers sort pages, and which.
  *
  * Unsorted pages that are neighbours in the order of sealing, and sorted zones
  * before them, become one new sorted zone.  So do the first pages of an
@@ -26,39 +26,29 @@
 #include "shared/statistics.h"
 #include "shared/work.h"
 #include "zones/sortedzone.h"
-#include "zones/zonesort.h"
+#include "zones/zonetable.h"
 
 /* the most sorted zones with copies of an index */
 #define MAX_SORTED_ZONES		96
 
-/* sorted zones are merged up to this size, whatever the quota */
-#define MIN_ZONE_PAGES			16
-
-/* the largest sorted zone has the quota's pages, divided by this */
-#define ZONES_PER_QUOTA			2
-
 /*
- * A sorted zone with copies has no more pages than this, or than this part of
- * all pages that are not sorted, whichever is more: so much is read and sorted
- * by one statement.
+ * What one statement reads and sorts for a zone: no more than this number of
+ * pages, or this part of all that are not sorted; and of a page run, no more
+ * than this number, or this part of all pages.
  */
 #define PAGES_AT_ONCE			32
 #define MOST_PARTS				32
-
-/*
- * So many pages of a page run, or this part of all pages, get a zone at once.
- */
 #define RUN_PAGES_AT_ONCE		64
 #define MOST_RUN_ZONES			256
 
-/*
- * a zone is merged with newer pages if it has at most this many times as many
- */
+/* a zone has this part of the quota's pages at most, or so many */
+#define ZONES_PER_QUOTA			2
+#define MIN_ZONE_PAGES			16
+
+/* a zone is merged with newer pages if it has at most so many times as many */
 #define MERGED_SIZE				2
 
-/*
- * more unsorted pages than this are sorted, even if sort_threshold allows more
- */
+/* more unsorted pages are sorted, even if sort_threshold allows more */
 #define MAX_UNSORTED_PAGES		16
 
 /* attempts to publish a new zone, while other backends publish theirs */
@@ -109,33 +99,19 @@ static int
 zone_limit(const SwareZoneView *view)
 {
 	int			quota = Min(sware_index_buffer_size(view->index) / BLCKSZ,
-							SWARE_MAX_ZONE_PAGES * ZONES_PER_QUOTA);
+							(Size) view->chunksGranted);
 	int			pages = view->pageCount;
 	int			limit;
 
 	for (int i = 0; i < view->sortedCount; i++)
 		pages += view->sorted[i].isOfRun ? 0 : live_pages(&view->sorted[i]);
-	quota = Min(quota, view->chunksGranted);
 	limit = Max(quota, view->state.sealedPages) / ZONES_PER_QUOTA;
-	limit = Max(limit, MIN_ZONE_PAGES);
-	limit = Min(limit, Max(PAGES_AT_ONCE, pages / MOST_PARTS));
+	limit = Min(Max(limit, MIN_ZONE_PAGES),
+				Max(PAGES_AT_ONCE, pages / MOST_PARTS));
 	limit = Min(limit, SWARE_MAX_ZONE_PAGES);
 
 	/* it must leave room in the pool for others, and for its successor */
 	return Min(limit, Max(1, sware_pool_chunk_count() / 8));
-}
-
-/* How many unsorted pages of a view were sealed before a sorted zone's? */
-static int
-pages_before(const SwareZoneView *view, int zone)
-{
-	int			count = 0;
-
-	while (count < view->pageCount &&
-		   (int32) (view->pages[count].sequence -
-					view->sorted[zone].firstSequence) < 0)
-		count++;
-	return count;
 }
 
 /*
@@ -151,10 +127,7 @@ counted_pages(const SwareSortedZone *zone)
 		live_pages(zone);
 }
 
-/*
- * How many pages of page runs does the index have a grant for, beside its
- * sorted zones?
- */
+/* How many pages of page runs does the index have a grant left for? */
 static int64
 run_pages_left(const SwareZoneView *view)
 {
@@ -181,10 +154,7 @@ may_add_zone(const SwareZoneView *view)
 	return copied < MAX_SORTED_ZONES;
 }
 
-/*
- * Find the longest list of unsorted pages without a sorted zone between them,
- * and where in the order of sorted zones it is.
- */
+/* Find the longest list of unsorted pages with no sorted zone between them. */
 static void
 find_list(const SwareZoneView *view, Parts *parts)
 {
@@ -235,7 +205,9 @@ select_list(const SwareZoneView *view, Parts *parts)
 
 		if (zone->isOfRun || pages > MERGED_SIZE * parts->pages ||
 			pages + parts->pages > limit ||
-			pages_before(view, parts->firstSorted - 1) != parts->firstPage)
+			(parts->firstPage > 0 &&
+			 (int32) (view->pages[parts->firstPage - 1].sequence -
+					  zone->firstSequence) > 0))
 			break;
 		parts->firstSorted--;
 		parts->sortedCount++;
@@ -243,35 +215,6 @@ select_list(const SwareZoneView *view, Parts *parts)
 	}
 	return parts->pageCount > 0 &&
 		(parts->sortedCount > 0 || may_add_zone(view));
-}
-
-/* Select one sorted zone, which is rebuilt. */
-static void
-select_zone(const SwareZoneView *view, int zone, Parts *parts)
-{
-	memset(parts, 0, sizeof(Parts));
-	parts->firstSorted = zone;
-	parts->sortedCount = 1;
-	parts->pages = live_pages(&view->sorted[zone]);
-}
-
-/*
- * Select a sorted zone that has more retired pages than others, if there is
- * one: it is rebuilt without them.  The zone of a page run, which is small, is
- * not.
- */
-static bool
-select_shrunken(const SwareZoneView *view, Parts *parts)
-{
-	for (int i = 0; i < view->sortedCount; i++)
-	{
-		if (view->sorted[i].isOfRun ||
-			live_pages(&view->sorted[i]) >= (int) view->sorted[i].retiredPages)
-			continue;
-		select_zone(view, i, parts);
-		return true;
-	}
-	return false;
 }
 
 /*
@@ -290,9 +233,11 @@ select_outline(const SwareZoneView *view, Parts *parts)
 
 		if (!zone->isOutline)
 			continue;
-		select_zone(view, i, parts);
+		memset(parts, 0, sizeof(Parts));
+		parts->firstSorted = i;
+		parts->sortedCount = 1;
+		parts->pages = Min(live_pages(zone), Min(most, SWARE_MAX_ZONE_PAGES));
 		parts->areOfOutline = true;
-		parts->pages = Min(parts->pages, Min(most, SWARE_MAX_ZONE_PAGES));
 		return parts->pages <= run_pages_left(view) + counted_pages(zone);
 	}
 	return false;
@@ -300,8 +245,8 @@ select_outline(const SwareZoneView *view, Parts *parts)
 
 /*
  * Should some pages be sorted, since there are too many of them or they were
- * read too often, or is there an outline, or should a zone be rebuilt?  Then
- * this is selected: unsorted pages, each of which look-ups read, first.
+ * read too often, or is there an outline?  Then this is selected: unsorted
+ * pages, each of which look-ups read, first.
  */
 static bool
 is_crowded(const SwareZoneView *view, Parts *parts)
@@ -315,8 +260,7 @@ is_crowded(const SwareZoneView *view, Parts *parts)
 		 pg_atomic_read_u32(&view->zones->pagesRead) / READS_PER_SORT >
 		 (uint32) parts->pages))
 		return true;
-	return select_outline(view, parts) ||
-		(threshold < 100 && select_shrunken(view, parts));
+	return select_outline(view, parts);
 }
 
 bool
@@ -339,10 +283,7 @@ sware_zones_build_is_possible(SwareIndexZones *zones)
 		pg_atomic_read_u64(&zones->nextBuild);
 }
 
-/*
- * May this backend build a sorted zone now?  If so, no other backend does for
- * BUILD_LEASE.
- */
+/* The same; and if so, no other backend may for BUILD_LEASE. */
 static bool
 lease_build(SwareIndexZones *zones)
 {
@@ -352,64 +293,6 @@ lease_build(SwareIndexZones *zones)
 	return now >= next &&
 		pg_atomic_compare_exchange_u64(&zones->nextBuild, &next,
 									   now + BUILD_LEASE);
-}
-
-/*
- * Find the selected pages among the unsorted pages of a newer view.  Returns
- * the position of the first there; -1 if they are not all there.
- */
-static int
-find_pages(const SwareZoneView *now, const SwareUnsortedPage *pages, int count)
-{
-	int			first = 0;
-
-	if (count == 0)
-		return 0;
-	while (first < now->pageCount &&
-		   !sware_links_equal(now->pages[first].page, pages[0].page))
-		first++;
-	if (first + count > now->pageCount)
-		return -1;
-	for (int i = 1; i < count; i++)
-	{
-		if (!sware_links_equal(now->pages[first + i].page, pages[i].page))
-			return -1;
-	}
-	return first;
-}
-
-/*
- * Find the selected sorted zones of a view among those of a newer one.
- * Returns the position of the first there, or the position where the new zone
- * belongs if none was selected; -1 if they are not all there.  Only the first
- * of them may have got more retired pages meanwhile: these are marked in the
- * new zone, which has their entries.
- */
-static int
-find_sorted_zones(const SwareZoneView *now, const SwareZoneView *view,
-				  const Parts *parts, SwareSortedZone *zone)
-{
-	const SwareSortedZone *merged = &view->sorted[parts->firstSorted];
-	int			first = 0;
-
-	while (first < now->sortedCount &&
-		   (int32) (now->sorted[first].lastSequence - zone->firstSequence) < 0)
-		first++;
-	if (parts->sortedCount == 0)
-		return first;
-	if (first + parts->sortedCount > now->sortedCount)
-		return -1;
-	for (int i = 0; i < parts->sortedCount; i++)
-	{
-		const SwareSortedZone *other = &now->sorted[first + i];
-
-		if (other->stamp != merged[i].stamp ||
-			(i > 0 && other->retiredPages != merged[i].retiredPages))
-			return -1;
-	}
-	zone->retiredPages = now->sorted[first].retiredPages - merged->retiredPages;
-	zone->firstSequence = now->sorted[first].firstSequence;
-	return first;
 }
 
 /*
@@ -432,28 +315,56 @@ cut_outline(SwareSortedZone *outline, uint32 before,
 
 /*
  * In a newer view, put a new zone in the place of what it was made of.  Returns
- * false if that is not all there.  The newer view has room for one more zone.
+ * false if that is not all there.  Only the first sorted zone may have got more
+ * retired pages meanwhile: these are marked in the new zone, which has their
+ * entries.  The newer view has room for one more zone.
  */
 static bool
 replace_parts(SwareZoneView *now, const SwareZoneView *view, const Parts *parts,
 			  SwareSortedZone *zone)
 {
-	int			page =
-		find_pages(now, view->pages + parts->firstPage, parts->pageCount);
-	int			place = page < 0 ? -1 :
-		find_sorted_zones(now, view, parts, zone);
+	const SwareUnsortedPage *pages = &view->pages[parts->firstPage];
+	const SwareSortedZone *merged = &view->sorted[parts->firstSorted];
 	int			replaced = parts->sortedCount;
+	int			page = 0;
+	int			place = 0;
 
-	if (place < 0 ||
-		(parts->sortedCount == 0 && !may_add_zone(now)) ||
-		(zone->isOfRun && zone->retiredPages > 0 &&
-		 !sware_sorted_zone_retire(zone, zone->retiredPages)))
+	while (parts->pageCount > 0 && page < now->pageCount &&
+		   (int32) (now->pages[page].sequence - pages->sequence) < 0)
+		page++;
+	while (place < now->sortedCount &&
+		   (int32) (now->sorted[place].lastSequence - zone->firstSequence) < 0)
+		place++;
+	if (page + parts->pageCount > now->pageCount ||
+		place + replaced > now->sortedCount ||
+		(replaced == 0 && !may_add_zone(now)))
+		return false;
+	for (int i = 0; i < parts->pageCount; i++)
+	{
+		if (!sware_links_equal(now->pages[page + i].page, pages[i].page))
+			return false;
+	}
+	for (int i = 0; i < replaced; i++)
+	{
+		const SwareSortedZone *other = &now->sorted[place + i];
+
+		if (other->stamp != merged[i].stamp ||
+			(i > 0 && other->retiredPages != merged[i].retiredPages))
+			return false;
+	}
+	if (replaced > 0)
+	{
+		zone->retiredPages =
+			now->sorted[place].retiredPages - merged->retiredPages;
+		zone->firstSequence = now->sorted[place].firstSequence;
+	}
+	if (zone->isOfRun && zone->retiredPages > 0 &&
+		!sware_sorted_zone_retire(zone, zone->retiredPages))
 		return false;
 	if (parts->areOfOutline &&
-		parts->pages < live_pages(&view->sorted[parts->firstSorted]))
+		parts->pages < live_pages(merged))
 	{
-		if (!cut_outline(&now->sorted[place],
-						 view->sorted[parts->firstSorted].retiredPages, zone))
+		if (!cut_outline(&now->sorted[place], merged->retiredPages, zone))
 			return false;
 		replaced = 0;
 	}
@@ -531,9 +442,7 @@ build(const SwareZoneView *view, const Parts *parts, SwareZoneImage *image)
 									links + sorted->retiredPages,
 									parts->pages, image);
 	}
-	zone->lastSequence = parts->pageCount > 0 ?
-		pages[parts->pageCount - 1].sequence :
-		sorted[parts->sortedCount - 1].lastSequence;
+	zone->lastSequence = pages[parts->pageCount - 1].sequence;
 	for (int i = 0; i < parts->pageCount; i++)
 		links[i] = pages[i].page;
 	return sware_sorted_zone_build(view->index, sorted, parts->sortedCount,
@@ -541,30 +450,25 @@ build(const SwareZoneView *view, const Parts *parts, SwareZoneImage *image)
 }
 
 /*
- * Build a new sorted zone of what was selected, and publish it.  Returns false
- * if it was not published; sets *no_room if the pool had no room.  Locks pages,
- * one at a time; comparators and hash functions are called without locks.
+ * Build a new sorted zone of what was selected, and publish it.  The result is
+ * SWARE_ZONES_CHANGED if that has gone.  Locks pages, one at a time;
+ * comparators and hash functions are called without locks.
  */
-static bool
-sort_parts(const SwareZoneView *view, const Parts *parts, bool *no_room)
+static SwarePublishResult
+sort_parts(const SwareZoneView *view, const Parts *parts)
 {
 	MemoryContext caller = sware_enter_context("sware sorted zone");
 	SwareZoneImage image;
-	SwarePublishResult published;
-	bool		done;
+	SwarePublishResult result = SWARE_ZONES_CHANGED;
 
-	*no_room = false;
-	done = build(view, parts, &image);
-	if (done)
+	if (build(view, parts, &image))
 	{
-		published = publish_zone(view, parts, &image);
-		*no_room = published == SWARE_ZONES_NO_ROOM;
-		done = published == SWARE_ZONES_PUBLISHED;
+		result = publish_zone(view, parts, &image);
 		sware_count(view->index, SWARE_STAT_ZONE_PAGES, parts->pages);
 		sware_count(view->index, SWARE_STAT_ZONE_ENTRIES, image.zone.entries);
 	}
 	sware_leave_context(caller);
-	return done;
+	return result;
 }
 
 bool
@@ -573,21 +477,20 @@ sware_zones_sort_if_crowded(SwareZoneView *view)
 	SwareIndexZones *zones = view->zones;
 	Parts		parts;
 	SwareWork	work;
-	bool		no_room;
-	bool		done;
+	SwarePublishResult result;
 
 	view->isCrowded = is_crowded(view, &parts);
 	if (!view->isCrowded || !view->mayBuild || !lease_build(zones))
 		return false;
 	sware_work_begin(&work, view->index, SWARE_READER);
-	done = sort_parts(view, &parts, &no_room);
-	if (done)
+	result = sort_parts(view, &parts);
+	if (result == SWARE_ZONES_PUBLISHED)
 		view->pagesBuilt += parts.pages;
-	pg_atomic_write_u64(&zones->nextBuild,
-						no_room ? GetCurrentTimestamp() + NO_ROOM_PAUSE : 0);
+	pg_atomic_write_u64(&zones->nextBuild, result == SWARE_ZONES_NO_ROOM ?
+						GetCurrentTimestamp() + NO_ROOM_PAUSE : 0);
 
 	/* within a flush it is a part of that */
 	if (!sware_is_changing(RelationGetRelid(view->index), SWARE_FLUSHES))
 		sware_work_end(&work, SWARE_ZONE_WORK);
-	return done;
+	return result == SWARE_ZONES_PUBLISHED;
 }

@@ -3,14 +3,11 @@
  * zonetable.c
  *	  The table of zones in shared memory.  See zonetable.h.
  *
- * The table is a hash table in partitions, each with a lock.  An index's
- * listing is replaced under the exclusive lock of its partition, and gets a
- * new stamp then.  A backend that holds such a lock reads nothing from disk,
- * allocates no private memory, compares no keys, and waits for nothing but the
- * pool's lock.
- *
- * A backend prepares a new listing without a lock.  Under the lock it then
- * checks, by the stamp, that the listing that it started from is still there.
+ * The table is a hash table in partitions, each with a lock.  A backend that
+ * holds such a lock reads nothing from disk, allocates no private memory,
+ * compares no keys, and waits for nothing but the pool's lock.  So it prepares
+ * a new listing without a lock, and checks under the exclusive one, by the
+ * stamp, that the listing that it started from is still there.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,25 +35,6 @@
 /* an index that was not used for this time gives way to others; microseconds */
 #define IDLE_AFTER			(10 * USECS_PER_SEC)
 
-/*
- * An index whose zones need `chunks` chunks is added to the table only if the
- * pool has this number of chunks for each index, the new one included.  An
- * index with SWARE_PAGES_WITHOUT_ZONES pages or fewer is read fast without
- * zones, so it is added only if there is more room.
- */
-#define LEAST_SHARE(chunks) \
-	((chunks) > SWARE_PAGES_WITHOUT_ZONES ? SWARE_PAGES_WITHOUT_ZONES : 16)
-
-/*
- * An index that has more chunks than its fair share, which is the capacity
- * divided by the number of indexes in the table, leaves this number of chunks
- * to the others.
- */
-#define RESERVE(capacity)	((capacity) / 8)
-
-/* a bit that the end of a sweep has, which is a 32-bit number */
-#define SEQUENCE_IS_KNOWN	UINT64CONST(0x100000000)
-
 typedef struct ZoneTable
 {
 	pg_atomic_uint32 entries;	/* indexes in the table */
@@ -64,7 +42,6 @@ typedef struct ZoneTable
 	pg_atomic_uint64 nextIdle;	/* no index becomes idle before this time */
 } ZoneTable;
 
-/* where things are in shared memory */
 static ZoneTable *table = NULL;
 static HTAB *all_zones;			/* of SwareIndexZones */
 static LWLockPadded *locks;		/* one for each partition, and the pool's */
@@ -75,7 +52,7 @@ sware_zones_are_available(void)
 	return table != NULL;
 }
 
-/* how many indexes the table has room for */
+/* for how many indexes the table has room */
 static int
 entry_limit(void)
 {
@@ -126,7 +103,6 @@ sware_zones_attach(void)
 	}
 }
 
-/* the lock of the partition that a hash belongs to */
 static LWLock *
 lock_of_hash(uint32 hash)
 {
@@ -187,20 +163,6 @@ set_granted(SwareIndexZones *zones, uint32 chunks)
 	uint32		before = pg_atomic_exchange_u32(&zones->granted, chunks);
 
 	pg_atomic_fetch_add_u32(&table->granted, (int32) (chunks - before));
-}
-
-/* Copy an index's listing to two arrays.  The caller holds the lock. */
-static void
-read_listing(const SwareIndexZones *zones, SwareSortedZone *sorted,
-			 SwareUnsortedPage *pages)
-{
-	Size		length = zones->sortedCount * sizeof(SwareSortedZone);
-
-	if (zones->sortedCount > 0)
-		(void) sware_pool_read(&zones->listing, 0, sorted, length);
-	if (zones->pageCount > 0)
-		(void) sware_pool_read(&zones->listing, length, pages,
-							   zones->pageCount * sizeof(SwareUnsortedPage));
 }
 
 /*
@@ -363,19 +325,27 @@ most_chunks(SwareIndexZones *zones)
 	int			others = pg_atomic_read_u32(&table->granted) -
 		pg_atomic_read_u32(&zones->granted);
 	int			fair = Min(capacity / (int) Max(entries, 1), capacity - others);
-	int			most = Max(fair, capacity - RESERVE(capacity) - others);
+
+	/* beyond its fair share, it leaves some to others */
+	int			most = Max(fair, capacity - capacity / 8 - others);
 
 	return Max(most, SWARE_PAGES_WITHOUT_ZONES);
 }
 
-/* May an index whose zones need this number of chunks be added to the table? */
+/*
+ * May an index whose zones need this number of chunks be added to the table?
+ * Only if the pool has so many for each index, the new one included, that they
+ * are worth it.  So few pages that they are read fast without zones are added
+ * only if there is more room.
+ */
 static bool
 may_add_entry(int chunks)
 {
-	uint32		entries = pg_atomic_read_u32(&table->entries) + 1;
+	int			entries = pg_atomic_read_u32(&table->entries) + 1;
+	int			share = chunks > SWARE_PAGES_WITHOUT_ZONES ?
+		SWARE_PAGES_WITHOUT_ZONES : 16;
 
-	return chunks > 0 &&
-		chunk_capacity(entries) >= (int) entries * LEAST_SHARE(chunks);
+	return chunks > 0 && chunk_capacity(entries) >= entries * share;
 }
 
 /*
@@ -415,9 +385,7 @@ lock_zones(const SwareFile *file, uint32 hash, int chunks)
 		pg_atomic_init_u32(&zones->pagesRead, 0);
 		pg_atomic_init_u32(&zones->granted, 0);
 		pg_atomic_init_u32(&zones->runPages, 0);
-		pg_atomic_init_u32(&zones->sweepEnd, 0);
-		pg_atomic_init_u64(&zones->sweepPlace, 0);
-		pg_atomic_init_u64(&zones->sweepSeal, 0);
+		memset(&zones->sweep, 0, sizeof(SwareSweepState));
 		zones->sortedCount = zones->pageCount = 0;
 		zones->listing.chunks = 0;
 		pg_atomic_fetch_add_u32(&table->entries, 1);
@@ -514,17 +482,12 @@ sware_zones_sweep(Relation index, SwareSweepState *sweep)
 {
 	LWLock	   *lock;
 	SwareIndexZones *zones = lock_known_zones(index, &lock);
-	uint64		place;
 
 	memset(sweep, 0, sizeof(SwareSweepState));
 	if (zones == NULL)
 		return false;
-	sweep->end = pg_atomic_read_u32(&zones->sweepEnd);
-	place = pg_atomic_read_u64(&zones->sweepPlace);
-	sweep->seal = pg_atomic_read_u64(&zones->sweepSeal);
+	*sweep = zones->sweep;
 	LWLockRelease(lock);
-	sweep->hasPlace = place != 0;
-	sweep->place = (uint32) place;
 	return sweep->seal != 0;
 }
 
@@ -536,10 +499,7 @@ sware_zones_set_sweep(Relation index, const SwareSweepState *sweep)
 
 	if (zones == NULL)
 		return;
-	pg_atomic_write_u32(&zones->sweepEnd, sweep->end);
-	pg_atomic_write_u64(&zones->sweepPlace,
-						sweep->hasPlace ? SEQUENCE_IS_KNOWN | sweep->place : 0);
-	pg_atomic_write_u64(&zones->sweepSeal, sweep->seal);
+	zones->sweep = *sweep;
 	LWLockRelease(lock);
 }
 
@@ -553,28 +513,22 @@ sware_zones_set_sweep(Relation index, const SwareSweepState *sweep)
 SwareZonesKnown
 sware_zones_copy(SwareZoneView *view, const SwareBufferState *state)
 {
-	SwareFile	file = SwareRelationLocator(view->index);
-	uint32		hash = get_hash_value(all_zones, &file);
-
 	for (;;)
 	{
 		SwareZonesKnown result = SWARE_ZONES_UNKNOWN;
-		int			sorted = 0;
-		int			pages = 0;
-		SwareIndexZones *zones;
+		LWLock	   *lock;
+		SwareIndexZones *zones = lock_known_zones(view->index, &lock);
+		int			sorted;
+		int			pages;
 
 		view->sortedCount = view->pageCount = 0;
 		view->zones = NULL;
 		view->stamp = 0;
-
-		LWLockAcquire(lock_of_hash(hash), LW_SHARED);
-		zones = find_zones(&file, hash);
-		if (zones != NULL)
-		{
-			view->stamp = pg_atomic_read_u64(&zones->stamp);
-			sorted = zones->sortedCount;
-			pages = zones->pageCount;
-		}
+		if (zones == NULL)
+			return result;
+		view->stamp = pg_atomic_read_u64(&zones->stamp);
+		sorted = zones->sortedCount;
+		pages = zones->pageCount;
 		if (view->stamp == 0)
 			result = SWARE_ZONES_UNKNOWN;
 		else if (state == NULL || sware_is_of_state(zones, state))
@@ -585,7 +539,11 @@ sware_zones_copy(SwareZoneView *view, const SwareBufferState *state)
 		if (result != SWARE_ZONES_UNKNOWN &&
 			sorted <= view->sortedAllocated && pages <= view->pagesAllocated)
 		{
-			read_listing(zones, view->sorted, view->pages);
+			Size		length = sorted * sizeof(SwareSortedZone);
+
+			(void) sware_pool_read(&zones->listing, 0, view->sorted, length);
+			(void) sware_pool_read(&zones->listing, length, view->pages,
+								   pages * sizeof(SwareUnsortedPage));
 			view->sortedCount = sorted;
 			view->pageCount = pages;
 			view->zones = zones;
@@ -596,10 +554,10 @@ sware_zones_copy(SwareZoneView *view, const SwareBufferState *state)
 			view->state.version = zones->version;
 			view->state.lsn = zones->lsn;
 			sware_zones_mark_used(zones);
-			LWLockRelease(lock_of_hash(hash));
+			LWLockRelease(lock);
 			return result;
 		}
-		LWLockRelease(lock_of_hash(hash));
+		LWLockRelease(lock);
 		if (result == SWARE_ZONES_UNKNOWN)
 			return result;
 		sware_zone_view_reserve(view, sorted, pages);

@@ -2,19 +2,19 @@
  *
  * zonetable.h
  *	  The table of zones in shared memory, which has one element for each
- *	  index with zones.  Only the files of this room include this.
+ *	  index with zones, and when readers sort pages for it.  Only the files of
+ *	  this room include this.
  *
  * The descriptions of an index's sorted zones, and behind them its unsorted
  * pages, are its *listing*, in an allocation of the pool.  A listing never
  * changes: a new one takes its place.
  *
- * Each index has a *grant*, the number of chunks that its zones may take.  The
- * grants of all indexes add up to no more than the number of the pool's chunks.
- * A page counts as one chunk.  In a sorted zone it takes about two thirds of
- * one, which leaves room for the copies that merging makes.  Ten pages of page
- * runs count as one chunk, of which they take about half.  A backend that adds
- * to a buffer, or reads it, tells how many pages the buffer has, and learns how
- * many it may have:
+ * Each index has a *grant*, the number of chunks that its zones may take; all
+ * grants add up to no more than the pool has.  A page counts as one chunk.  In
+ * a sorted zone it takes about two thirds of one, which leaves room for the
+ * copies that merging makes.  Ten pages of page runs count as one chunk, of
+ * which they take about half.  A backend that adds to a buffer, or reads it,
+ * tells how many pages the buffer has, and learns how many it may have:
  *
  *	 - An index gets free chunks until it has its fair share, which is the pool
  *	   divided by the number of indexes in the table.
@@ -24,8 +24,7 @@
  *	 - If there is no room, indexes that were not used for 10 seconds lose their
  *	   zones, the one that was used longest ago first.  No others do.
  *
- * A buffer of a few pages is read fast without zones.  An index that is not in
- * the table may have no more than these.
+ * An index that is not in the table may have SWARE_PAGES_WITHOUT_ZONES.
  *
  *-------------------------------------------------------------------------
  */
@@ -53,15 +52,14 @@ typedef struct SwareIndexZones
 	pg_atomic_uint64 nextBuild; /* no sorted zone is built before this time */
 	pg_atomic_uint32 pagesRead; /* reads of unsorted pages since the last
 								 * sorted zone was built */
-	pg_atomic_uint32 sweepEnd;	/* of a sweep, see zones.h */
-	pg_atomic_uint64 sweepPlace;	/* a sequence number and
-									 * SEQUENCE_IS_KNOWN; 0: there is none */
-	pg_atomic_uint64 sweepSeal; /* of that page */
 
 	/* set with the partition's lock held, at least shared */
 	pg_atomic_uint32 granted;	/* chunks */
 	pg_atomic_uint32 runPages;	/* sealed pages that are those of page runs,
 								 * as was told last */
+
+	/* the same, by the session alone that has the index's flush lock */
+	SwareSweepState sweep;
 
 	/* guarded by the partition's lock */
 	uint64		indexIncarnation;	/* what the listing was made for: ... */
@@ -75,10 +73,7 @@ typedef struct SwareIndexZones
 /* this number of pages of page runs counts as one chunk */
 #define SWARE_RUN_PAGES_PER_CHUNK	10
 
-/*
- * How many chunks do the zones of pages count as, if some of them are those of
- * page runs?
- */
+/* How many chunks do the zones of pages count as? */
 static inline int
 sware_zone_chunks(int pages, int run_pages)
 {
@@ -123,5 +118,24 @@ sware_zones_are_same(const SwareZoneView *view)
 {
 	return pg_atomic_read_u64(&view->zones->stamp) == view->stamp;
 }
+
+/* zonesort.c: when readers sort pages for all backends, and which */
+
+/*
+ * Count that the unsorted pages of a view are about to be read.  Returns true
+ * once in 32 calls: then the caller checks whether they should be sorted.
+ */
+extern bool sware_zones_count_reads(const SwareZoneView *view);
+
+/* May some backend build a sorted zone of an index now? */
+extern bool sware_zones_build_is_possible(SwareIndexZones *zones);
+
+/*
+ * Build a sorted zone, if a view has too many unsorted pages, or an outline,
+ * and no other backend does.  Returns whether the listing of the index has
+ * changed.  Reads pages, and calls comparators and hash functions, which may
+ * raise errors; the caller holds no locks.
+ */
+extern bool sware_zones_sort_if_crowded(SwareZoneView *view);
 
 #endif							/* SWARE_ZONETABLE_H */

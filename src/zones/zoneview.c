@@ -4,10 +4,9 @@
  *	  A reader's view of what shared memory knows about the pages of a buffer.
  *	  See zones.h.
  *
- * A view is a copy of an index's listing (zonetable.c), brought up to date with
- * the index's directory.  A reader that has brought it up to date publishes it
- * for other backends.  If too many pages are unsorted then, it sorts some of
- * them (zonesort.c).
+ * A view is a copy of an index's listing (zonetable.c).  A reader that has
+ * brought it up to date with the directory publishes it for other backends.  If
+ * too many pages are unsorted then, it sorts some of them (zonesort.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -24,9 +23,7 @@
 #include "layout/page.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
-#include "zones/runoutline.h"
 #include "zones/sortedzone.h"
-#include "zones/zonesort.h"
 #include "zones/zonetable.h"
 
 /* attempts to publish a view, while other backends publish theirs */
@@ -38,10 +35,7 @@
 /* so many unsorted pages are examined at once */
 #define EXAMINED_PAGES			32
 
-/*
- * A view that is refreshed again and again, as for each batch of a scan, builds
- * a zone once in this number of times, beginning with the first.
- */
+/* a view, which is refreshed for each batch, builds a zone once in so many */
 #define REFRESHES_PER_BUILD		8
 
 /* a view that does not change marks its zones as used once per 32 uses */
@@ -55,55 +49,24 @@ sware_zone_view_init(SwareZoneView *view, Relation index, MemoryContext context)
 	view->context = context;
 }
 
-/*
- * Make sure that a view's arrays have room for this number of sorted zones, and
- * of unsorted pages, in all.
- */
+/* Make room for this number of sorted zones, and of unsorted pages, in all. */
 void
 sware_zone_view_reserve(SwareZoneView *view, int sorted, int pages)
 {
 	if (sorted > view->sortedAllocated)
 	{
-		int			count = Max(sorted, 8);
-
-		view->sorted = view->sorted == NULL ?
-			MemoryContextAlloc(view->context, count * sizeof(SwareSortedZone)) :
-			repalloc(view->sorted, count * sizeof(SwareSortedZone));
-		view->sortedAllocated = count;
+		view->sorted = sware_resize(view->sorted,
+									sorted * sizeof(SwareSortedZone),
+									view->context);
+		view->sortedAllocated = sorted;
 	}
 	if (pages > view->pagesAllocated)
 	{
-		int			count = Max(pages, 16);
-
-		view->pages =
-			view->pages == NULL ?
-			MemoryContextAllocHuge(view->context,
-								   count * sizeof(SwareUnsortedPage)) :
-			repalloc_huge(view->pages, count * sizeof(SwareUnsortedPage));
-		view->pagesAllocated = count;
+		view->pages = sware_resize(view->pages,
+								   pages * sizeof(SwareUnsortedPage),
+								   view->context);
+		view->pagesAllocated = pages;
 	}
-}
-
-/*
- * Find the position of the first listed page whose sequence number is not below
- * the given one.
- */
-static int
-find_listed(const SwareListedPage *listed, int count, uint32 sequence)
-{
-	int			low = 0;
-	int			high = count;
-
-	while (low < high)
-	{
-		int			middle = low + (high - low) / 2;
-
-		if ((int32) (listed[middle].sequence - sequence) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
 }
 
 /* Does a buffer page still have this seal?  Locks it for a moment. */
@@ -123,8 +86,8 @@ has_seal(Relation index, SwareLink page, uint64 seal)
 
 /*
  * Does a view speak of the listed pages, or of those of a dropped database
- * whose file numbers are in use again?  The seal of the newest listed page that
- * the view knows decides; see zones.h.  Locks that page for a moment.
+ * (zones.h)?  The seal of the newest listed page that the view knows decides.
+ * Locks that page for a moment.
  */
 static bool
 is_same_history(const SwareZoneView *view, const SwareListedPage *listed,
@@ -164,14 +127,17 @@ keep_listed_zones(SwareZoneView *view, const SwareListedPage *listed, int count,
 				  bool *is_sorted)
 {
 	SwareLink	links[SWARE_MAX_ZONE_PAGES];
+	int			end = 0;		/* listed pages up to the end of a zone */
 	int			kept = 0;
 
 	for (int i = 0; i < view->sortedCount; i++)
 	{
 		SwareSortedZone zone = view->sorted[i];
-		int			end = find_listed(listed, count, zone.lastSequence + 1);
 		uint32		live = 0;
 
+		while (end < count &&
+			   (int32) (listed[end].sequence - zone.lastSequence) <= 0)
+			end++;
 		if (end == 0 || listed[end - 1].sequence != zone.lastSequence ||
 			!sware_sorted_zone_copy_links(&zone, links))
 			continue;
@@ -193,7 +159,7 @@ keep_listed_zones(SwareZoneView *view, const SwareListedPage *listed, int count,
 
 /*
  * Set a view's unsorted pages: those listed pages that are in no sorted zone.
- * They keep the zonemaps that the view has of them.
+ * What is known of them is kept.
  */
 static void
 list_unsorted(SwareZoneView *view, const SwareListedPage *listed, int count,
@@ -220,6 +186,11 @@ list_unsorted(SwareZoneView *view, const SwareListedPage *listed, int count,
 			view->pages[known].sequence == listed[i].sequence &&
 			sware_links_equal(view->pages[known].page, listed[i].page))
 			*page = view->pages[known];
+		if (!page->isKnown)
+		{
+			page->smallest = PG_INT64_MIN;
+			page->largest = PG_INT64_MAX;
+		}
 		page->page = listed[i].page;
 		page->sequence = listed[i].sequence;
 		found++;
@@ -232,9 +203,8 @@ list_unsorted(SwareZoneView *view, const SwareListedPage *listed, int count,
 }
 
 /*
- * Read an unsorted page, and set what is to be known of it: with a zonemap if
- * the first column of the index has abbreviations, which it is made of.  If the
- * page is gone, the scan that reads it finds out.  Locks it for a moment.
+ * Read an unsorted page, and set what is to be known of it.  If the page is
+ * gone, the scan that reads it finds out.  Locks it for a moment.
  */
 static void
 examine_page(Relation index, SwareUnsortedPage *page)
@@ -248,8 +218,6 @@ examine_page(Relation index, SwareUnsortedPage *page)
 	sware_key_column_init(&column, index, 1, (Datum) 0, true);
 	page->seal = SwarePageGetOpaque(copy.data)->seal;
 	page->isKnown = true;
-	if (!sware_has_abbreviations(&column))
-		return;
 	page->smallest = PG_INT64_MAX;
 	page->largest = PG_INT64_MIN;
 	for (Size offset = SWARE_BUFFER_START;
@@ -262,7 +230,6 @@ examine_page(Relation index, SwareUnsortedPage *page)
 		page->smallest = Min(page->smallest, abbreviation);
 		page->largest = Max(page->largest, abbreviation);
 	}
-	page->hasZonemap = true;
 }
 
 /*
@@ -315,38 +282,30 @@ read_directory(SwareZoneView *view, const SwareBufferState *state,
 	SwareListedPage *listed;
 	int			count =
 		sware_buffer_list_pages(view->index, SWARE_SLOT_SEALED, &listed);
-	int			examined = 0;
+	bool	   *is_sorted = palloc0(Max(count, 1));
 	SwareBufferState now;
-	bool		is_current;
 
 	(void) sware_buffer_read_state(view->index, &now);
-	is_current = sware_is_of_state(&now, state);
-	if (is_current)
-	{
-		bool	   *is_sorted = palloc0(Max(count, 1));
+	if (!sware_is_of_state(&now, state))
+		return false;
+	if (!is_same_history(view, listed, count))
+		view->sortedCount = view->pageCount = 0;
+	keep_listed_zones(view, listed, count, is_sorted);
+	if (outlines)
+		sware_outlines_make(view->index, listed, count, is_sorted, outlines);
+	list_unsorted(view, listed, count, is_sorted);
 
-		if (!is_same_history(view, listed, count))
-			view->sortedCount = view->pageCount = 0;
-		keep_listed_zones(view, listed, count, is_sorted);
-		if (outlines)
-			sware_outlines_make(view->index, listed, count, is_sorted,
-								outlines);
-		list_unsorted(view, listed, count, is_sorted);
-		if (outlines)
-			examined = examine_pages(view);
-
-		/* whoever has read so much leaves it to the next ones to build zones */
-		if (view->mostBuilt == 0 && outlines &&
-			(outlines->count > 0 || examined == EXAMINED_PAGES))
-			view->mayBuild = false;
-	}
-	return is_current;
+	/* whoever has read so much leaves it to the next ones to build zones */
+	if (outlines &&
+		(examine_pages(view) == EXAMINED_PAGES || outlines->count > 0) &&
+		view->mostBuilt == 0)
+		view->mayBuild = false;
+	return true;
 }
 
 /*
- * Can a view be reused as it is?  Not if it is of another state, or if
- * other backends have changed the listing, or if it is time to check whether
- * pages should be sorted.
+ * Can a view be reused as it is?  Not if it is of another state or listing, or
+ * if it is time to check whether pages should be sorted.
  */
 static bool
 is_unchanged(SwareZoneView *view, const SwareBufferState *state)
@@ -375,8 +334,6 @@ read_for_itself(SwareZoneView *view, const SwareBufferState *state)
 	view->zones = NULL;
 	view->stamp = 0;
 	view->state = *state;
-	view->chunksGranted = 0;
-	view->chunksWanted = state->sealedPages;
 	view->isComplete = true;
 	if (state->sealedPages > 0)
 	{
@@ -386,20 +343,6 @@ read_for_itself(SwareZoneView *view, const SwareBufferState *state)
 		sware_leave_context(caller);
 	}
 	return view->isComplete;
-}
-
-/* The same for once, if shared memory had no room for what it may have. */
-static bool
-read_once(SwareZoneView *view, const SwareBufferState *state)
-{
-	int			granted = view->chunksGranted;
-	int			wanted = view->chunksWanted;
-	bool		is_current = read_for_itself(view, state);
-
-	view->chunksGranted = granted;
-	view->chunksWanted = wanted;
-	view->isComplete = false;
-	return is_current;
 }
 
 /*
@@ -437,6 +380,53 @@ ask_for_chunks(SwareZoneView *view, int outlined, bool changed)
 											  &run_pages, true);
 }
 
+/* Free outlines in the pool that were not published. */
+static void
+free_outlines(SwareOutlines *outlines)
+{
+	for (int i = 0; i < outlines->count; i++)
+		sware_pool_free(&outlines->images[i].zone.allocation);
+}
+
+/* Put a zone among those of a view, which are in the order of sealing. */
+static void
+add_to_view(SwareZoneView *view, const SwareSortedZone *zone)
+{
+	int			place = view->sortedCount++;
+
+	for (; place > 0 && (int32) (view->sorted[place - 1].firstSequence -
+								 zone->firstSequence) > 0; place--)
+		view->sorted[place] = view->sorted[place - 1];
+	view->sorted[place] = *zone;
+}
+
+/*
+ * Copy outlines to the pool, and add them to the zones of a view.  Returns
+ * false if the pool has no room for all of them; then none is there.  The
+ * caller must publish the view, or free them by free_outlines, before anything
+ * can fail or be interrupted.  Takes the pool's lock for a moment.
+ */
+static bool
+store_outlines(SwareOutlines *outlines, SwareZoneView *view)
+{
+	sware_zone_view_reserve(view, view->sortedCount + outlines->count, 0);
+	for (int i = 0; i < outlines->count; i++)
+	{
+		while (!sware_sorted_zone_store(&outlines->images[i].zone,
+										&outlines->images[i]))
+		{
+			if (sware_zones_make_room())
+				continue;
+			outlines->count = i;
+			free_outlines(outlines);
+			return false;
+		}
+	}
+	for (int i = 0; i < outlines->count; i++)
+		add_to_view(view, &outlines->images[i].zone);
+	return true;
+}
+
 /*
  * Bring a view that is not current up to date, and publish it.  Returns false
  * if the state is not current any more.  *is_whole is set to whether the view
@@ -456,11 +446,11 @@ update(SwareZoneView *view, const SwareBufferState *state,
 		ask_for_chunks(view, outlines.pages, true);
 
 		/* from here on, nothing can fail or be interrupted */
-		if (view->chunksGranted > 0 && sware_outlines_store(&outlines, view))
+		if (view->chunksGranted > 0 && store_outlines(&outlines, view))
 		{
 			*published = sware_zones_publish(view, state);
 			if (*published != SWARE_ZONES_PUBLISHED)
-				sware_outlines_free(&outlines);
+				free_outlines(&outlines);
 		}
 		*is_whole = *published == SWARE_ZONES_PUBLISHED || outlines.pages == 0;
 	}
@@ -480,6 +470,7 @@ sware_zone_view_refresh(SwareZoneView *view, const SwareBufferState *state)
 
 	view->isCrowded = view->isComplete = false;
 	view->chunksGranted = 0;
+	view->chunksWanted = state->sealedPages;
 	if (state->sealedPages == 0 || !sware_zones_are_available())
 		return read_for_itself(view, state);
 
@@ -510,10 +501,18 @@ sware_zone_view_refresh(SwareZoneView *view, const SwareBufferState *state)
 			return false;
 		}
 		if (view->chunksGranted == 0)
+		{
+			view->chunksWanted = state->sealedPages;
 			return read_for_itself(view, state);
+		}
 	}
 	if (published != SWARE_ZONES_PUBLISHED && !is_whole)
-		return read_once(view, state);
+	{
+		bool		is_current = read_for_itself(view, state);
+
+		view->isComplete = false;	/* next time there may be room */
+		return is_current;
+	}
 	if (published != SWARE_ZONES_PUBLISHED)
 	{
 		/*
@@ -555,10 +554,6 @@ sware_zones_update_listing(Relation index, int pages)
 		if (sware_zones_copy(&view, NULL) != SWARE_ZONES_UNKNOWN &&
 			sware_buffer_read_state(index, &state))
 			(void) sware_zone_view_refresh(&view, &state);
-		if (view.sorted)
-			pfree(view.sorted);
-		if (view.pages)
-			pfree(view.pages);
 		if (view.pagesBuilt == 0)
 			break;
 		built += view.pagesBuilt;
@@ -616,12 +611,8 @@ sware_zone_view_ask_filters(const SwareZoneView *view, uint64 hash, int *zones,
 		is_certain = view->zones != NULL && sware_zones_are_same(view);
 		for (int i = 0; i < part; i++)
 		{
-			int			zone = zones[begin + i];
-
-			if (may_have[i] ||
-				(!is_certain &&
-				 sware_sorted_zone_may_contain(&view->sorted[zone], hash)))
-				zones[kept++] = zone;
+			if (may_have[i] || !is_certain)
+				zones[kept++] = zones[begin + i];
 		}
 	}
 	return kept;

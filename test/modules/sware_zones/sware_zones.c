@@ -132,7 +132,7 @@ read_page(Relation index, SwareLink link, const SwareUnsortedPage *unsorted,
 		add_entry(entries, entry);
 	}
 	sware_release_buffer(buffer);
-	if (unsorted != NULL && unsorted->hasZonemap &&
+	if (unsorted != NULL && unsorted->isKnown &&
 		(unsorted->smallest != smallest || unsorted->largest != largest))
 		elog(ERROR, "page %u has a wrong zonemap", link.block);
 }
@@ -339,9 +339,11 @@ has_value(Relation index, const Entries *own, Datum value)
 
 /* Ask a zone's filter for some entries' values. */
 static void
-probe_filter(Relation index, const SwareSortedZone *zone, const Entries *own,
+probe_filter(const SwareZoneView *view, int zone, const Entries *own,
 			 const Entries *asked, int64 *absent, int64 *false_positives)
 {
+	Relation	index = view->index;
+
 	for (int i = 0; i < asked->count; i++)
 	{
 		uint64		hash;
@@ -350,13 +352,16 @@ probe_filter(Relation index, const SwareSortedZone *zone, const Entries *own,
 										  RelationGetDescr(index), &is_null);
 		bool		is_there;
 		bool		may_be_there;
+		int			number = zone;
+		int			count;
 
 		if (is_null)
 			continue;
 		if (!sware_bloom_hash(index, value, &hash))
 			elog(ERROR, "a sorted zone has a filter, but its column has no hash function");
 		is_there = has_value(index, own, value);
-		may_be_there = sware_sorted_zone_may_contain(zone, hash);
+		may_be_there =
+			sware_zone_view_ask_filters(view, hash, &number, 1, &count) > 0;
 		if (is_there && !may_be_there)
 			elog(ERROR, "a filter denies an entry of its sorted zone");
 		if (!is_there)
@@ -391,8 +396,8 @@ compare_zones(Relation index, const SwareZoneView *view, const Entries *all,
 		}
 		if (zone->filterLines > 0)
 		{
-			probe_filter(index, zone, &own, all, absent, false_positives);
-			probe_filter(index, zone, &own, unsorted, absent, false_positives);
+			probe_filter(view, i, &own, all, absent, false_positives);
+			probe_filter(view, i, &own, unsorted, absent, false_positives);
 		}
 		first += own.count;
 	}
@@ -432,7 +437,8 @@ sware_compare_zones(PG_FUNCTION_ARGS)
 		filters += view.sorted[i].filterLines > 0;
 	}
 	for (int i = 0; i < view.pageCount; i++)
-		zonemaps += view.pages[i].hasZonemap;
+		zonemaps += view.pages[i].isKnown &&
+			view.pages[i].smallest < view.pages[i].largest;
 	for (int i = 0; i < listed_count; i++)
 	{
 		const SwareUnsortedPage *page = find_unsorted(&view, listed[i].page);
