@@ -9,15 +9,19 @@
  * would return last.  From then on only better entries than the worst one kept
  * are wanted.
  *
- * Nothing here reads a page.  Comparators are called, so callers hold no locks.
+ * A scan notes the entries whose rows it finds to be dead to everybody, with
+ * where they were read, and marks them later, many at once: on their buffer
+ * pages, and in the sorted zones that they were read from.
+ *
+ * Comparators are called, so callers hold no locks.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef SWARE_BUFFERBATCH_H
 #define SWARE_BUFFERBATCH_H
 
-#include "cursor/buffermarks.h"
 #include "cursor/scanfilter.h"
+#include "zones/zones.h"
 
 typedef struct SwareBufferedEntry
 {
@@ -98,5 +102,32 @@ sware_batch_head(SwareBufferBatch *batch)
 	return batch->current < batch->count ? &batch->entries[batch->current] :
 		NULL;
 }
+
+/* Is that staging, where entries have no marks? */
+static inline bool
+sware_source_is_staging(const SwareEntrySource *source)
+{
+	return source->zone == 0 && source->page.block == InvalidBlockNumber;
+}
+
+/* The dead entries that a scan has met. */
+typedef struct SwareDeadEntries
+{
+	int			count;
+	int			allocated;
+	SwareDeadEntry *entries;	/* in the scan's memory */
+} SwareDeadEntries;
+
+/* Note an entry; memory comes from the context. */
+extern void sware_dead_entries_add(SwareDeadEntries *dead, ItemPointer tid,
+								   const SwareEntrySource *source,
+								   MemoryContext context);
+
+/*
+ * Mark what has been noted, and forget it.  To be called before the view
+ * changes.  Locks pages for a moment, one at a time; the caller holds no locks.
+ */
+extern void sware_dead_entries_mark(SwareDeadEntries *dead, Relation index,
+									const SwareZoneView *view);
 
 #endif							/* SWARE_BUFFERBATCH_H */

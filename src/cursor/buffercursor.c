@@ -15,7 +15,6 @@
 
 #include "base/faultpoint.h"
 #include "cursor/buffercursor.h"
-#include "cursor/stagedsource.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
@@ -41,8 +40,8 @@
 #define FIRST_LIMIT_UNREAD	256
 
 /*
- * A scan that leaves out this number of marked entries in a batch, a quarter of
- * a page's, looks whether whole pages are dead.
+ * A scan that leaves out so many marked entries in a batch, a quarter of a
+ * page's, looks whether whole pages are dead.
  */
 #define MANY_LEFT_OUT		128
 
@@ -52,15 +51,12 @@
  */
 #define MAX_STRANGE_PAGES	10
 
-/*
- * How often comparison functions may change staging while a batch is read,
- * before it is published.
- */
+/* how often comparison functions may change staging, before it is published */
 #define MAX_CHANGES			10
 
 /*
- * Set up a cursor for a scan.  It reads nothing yet.  `keys`, `visibility` and
- * `context` live as long as the scan; memory is taken from `context`.
+ * Set up a cursor for a scan, as long as which `keys`, `visibility` and
+ * `context` live.  It reads nothing yet.
  */
 void
 sware_buffer_cursor_init(SwareBufferCursor *cursor, IndexScanDesc scan,
@@ -194,10 +190,7 @@ typedef struct SummaryWalk
 	int64		number;			/* of the present one, in that order */
 } SummaryWalk;
 
-/*
- * Begin with those entries of a summary that are in order; the others follow in
- * that of their arrival.
- */
+/* Begin with those that are in order; others follow as they have arrived. */
 static void
 begin_walk(const SwareScanFilter *filter, SwarePageSummary *summary,
 		   SummaryWalk *walk)
@@ -254,32 +247,30 @@ walk_on(SummaryWalk *walk)
 }
 
 /*
- * Copy those entries of a page that may be wanted, as its summary says.  If
- * every entry is wanted whose abbreviation is between the filter's first and
- * last, and the first ones in order are enough for a batch, no worse ones are
- * wanted from now on.  Returns false if the page is not the one that the link
- * means any more.  Holds a share lock on it meanwhile.
+ * Copy those entries of a page that may be wanted, as its summary says:
+ * `wanted` is the first on the way through that.  If every entry is wanted
+ * whose abbreviation is between the filter's first and last, and the first ones
+ * in order are enough for a batch, no worse ones are wanted from now on.
+ * Returns false if the page is not the one that the link means any more.  Holds
+ * a share lock on it meanwhile.
  */
 static bool
-copy_wanted(SwareBufferCursor *cursor, SwareLink link,
-			SwarePageSummary *summary, SwareCandidates *candidates)
+copy_wanted(SwareBufferCursor *cursor, SwareLink link, SummaryWalk *walk,
+			SwareSummaryEntry *wanted, SwareCandidates *candidates)
 {
 	SwareScanFilter *filter = &cursor->filter;
 	Relation	index = filter->order.index;
 	Buffer		buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_SHARE);
-	bool		of_keys = summary->kind.isOfKeys;
+	bool		of_keys = walk->summary->kind.isOfKeys;
 	int			inside = 0;		/* wanted whatever else they are */
 	int64		previous = filter->first;
-	SummaryWalk walk;
-	SwareSummaryEntry *wanted;
 
 	if (!BufferIsValid(buffer))
 		return false;
 	candidates->page = link;
 	candidates->count = 0;
 	candidates->used = 0;
-	begin_walk(filter, summary, &walk);
-	while ((wanted = walk_on(&walk)) != NULL)
+	for (; wanted; wanted = walk_on(walk))
 	{
 		Size		offset = wanted->offset;
 		IndexTuple	entry = sware_buffer_entry(index, link.block,
@@ -293,25 +284,26 @@ copy_wanted(SwareBufferCursor *cursor, SwareLink link,
 					 (!of_keys &&
 					  sware_abbreviate(&filter->order.column,
 									   RelationGetDescr(index),
-									   entry) != walk.number)))
+									   entry) != walk->number)))
 			sware_report_buffer_entry(index, link.block, wanted->offset);
 		if (filter->usesMarks && sware_entry_is_marked(entry))
 		{
 			wanted->isMarked = true;
-			walk.leftOut++;
+			walk->leftOut++;
 			continue;
 		}
-		if (filter->canNarrow && !of_keys && walk.next <= summary->sorted)
+		if (filter->canNarrow && !of_keys &&
+			walk->next <= walk->summary->sorted)
 		{
-			if (inside >= cursor->batch.limit && walk.number > previous)
+			if (inside >= cursor->batch.limit && walk->number > previous)
 			{
-				filter->last = walk.last = previous;
+				filter->last = walk->last = previous;
 				cursor->batch.hasMore = true;
 				continue;
 			}
 			/* a page may have an entry twice */
-			inside += walk.number > previous && walk.number < filter->last;
-			previous = walk.number;
+			inside += walk->number > previous && walk->number < filter->last;
+			previous = walk->number;
 		}
 		sware_copy_tuple(copy, entry);
 		sware_clear_mark(copy);
@@ -319,7 +311,7 @@ copy_wanted(SwareBufferCursor *cursor, SwareLink link,
 		candidates->used += size;
 	}
 	sware_release_buffer(buffer);
-	cursor->leftOut += walk.leftOut;
+	cursor->leftOut += walk->leftOut;
 	cursor->reads.pages++;
 	return true;
 }
@@ -339,18 +331,20 @@ read_page(SwareBufferCursor *cursor, SwareLink link)
 		.methods = filter->methods
 	};
 	SwarePageSummary *summary;
+	SwareSummaryEntry *wanted;
 	SummaryWalk walk;
 	SwareCandidates candidates;
 
 	if (!sware_page_summary(filter->order.index, link, &kind, &summary))
 		return false;
 	begin_walk(filter, summary, &walk);
-	if (walk_on(&walk) == NULL)
+	wanted = walk_on(&walk);
+	if (wanted == NULL)
 	{
 		cursor->leftOut += walk.leftOut;
 		return true;
 	}
-	if (!copy_wanted(cursor, link, summary, &candidates))
+	if (!copy_wanted(cursor, link, &walk, wanted, &candidates))
 		return false;
 	sware_take_candidates(cursor, &candidates);
 	return true;
@@ -451,8 +445,8 @@ read_tails(SwareBufferCursor *cursor, SwareLink *strange)
 }
 
 /*
- * Collect a batch from the pages of the view.  Returns false if the buffer does
- * not have these pages any more; *strange is the page that was found to be
+ * Collect a batch from the pages of the view.  Returns false if the buffer
+ * does not have these any more; *strange is the page that was found to be
  * another one, if any.
  */
 static bool
@@ -479,17 +473,16 @@ collect(SwareBufferCursor *cursor, SwareLink *strange)
 			return true;
 	}
 
-	sware_buffer_view_add_sealed(view, &cursor->filter);
-	while (view->sourceCount > 0)
+	sware_buffer_view_list_sealed(view, &cursor->filter);
+	for (int i = 0; i < view->sourceCount; i++)
 	{
-		SwareBufferSource source = sware_buffer_view_take(view);
+		SwareBufferSource source = view->sources[i];
 
 		if (batch->kept == 0 && batch->count > batch->limit)
 			sware_batch_keep_the_best(batch);
 		if (source.first > cursor->filter.last)
 			break;				/* all other sources have worse entries */
 
-		strange->block = InvalidBlockNumber;
 		if (source.isZone)
 		{
 			if (!read_zone(cursor, &view->zones.sorted[source.number], strange))
@@ -524,10 +517,7 @@ read_buffer(SwareBufferCursor *cursor, IndexTuple after, int *strange_pages)
 	{
 		SWARE_FAULT_POINT("batch-read");
 
-		/*
-		 * If nothing qualifies, or the snapshot sees the row, retired pages
-		 * do not matter.
-		 */
+		/* retired pages do not matter to a scan without entries, or one row */
 		return cursor->batch.count == 0 || cursor->visitor ||
 			cursor->hasTheRow ||
 			sware_buffer_view_is_current(&cursor->view);
@@ -541,21 +531,9 @@ read_buffer(SwareBufferCursor *cursor, IndexTuple after, int *strange_pages)
 }
 
 /*
- * Note that comparison functions have changed staging while a batch was read.
- * If they do so again and again, it is published.  *changes counts as in
- * MAX_CHANGES.
- */
-static void
-note_change(SwareBufferCursor *cursor, int *changes)
-{
-	if (++*changes % MAX_CHANGES != 0)
-		return;
-	sware_publish_index(cursor->filter.order.index);
-	cursor->hasStaged = sware_scan_has_staged(cursor->scan);
-}
-
-/*
  * Add to the batch what staging has of the entries behind `after`, if anything.
+ * If comparison functions change staging meanwhile, again and again, it is
+ * published; *changes counts as in MAX_CHANGES.
  */
 static void
 read_staging(SwareBufferCursor *cursor, IndexTuple after, int *changes)
@@ -567,8 +545,12 @@ read_staging(SwareBufferCursor *cursor, IndexTuple after, int *changes)
 		if (sware_take_staged(cursor))
 			return;
 		CHECK_FOR_INTERRUPTS();
-		note_change(cursor, changes);
 		sware_batch_begin(&cursor->batch);
+		if (++*changes % MAX_CHANGES == 0)
+		{
+			sware_publish_index(cursor->filter.order.index);
+			cursor->hasStaged = sware_scan_has_staged(cursor->scan);
+		}
 	}
 }
 

@@ -6,15 +6,28 @@
  *
  * It reads in *batches*.  A batch has the next qualifying entries behind a
  * place, up to a limit, from all buffer pages, in order and without duplicates.
- * What this session has staged for the index counts as a part of the buffer,
- * and is read first (stagedsource.h).  A batch shows the buffer under one
+ * What this session has staged for the index counts as a part of the buffer
+ * (below).  A batch shows the buffer under one
  * generation: if a page retires while the batch is read, it is read again.
  * Batches are small at first, so that a scan for one entry does not pay for
  * many.
  *
- * A scan that finds one row at most (visibility.h) looks at the open pages
- * first.  If one of them has the row's entry, it is all of the batch, and of
- * the scan.
+ * Entries go from staging to the buffer or the tree, so a batch is read from
+ * staging first.  If entries have left staging when the next batch is read,
+ * which the staging generation shows, the scan seeks again: they may have gone
+ * to pages that it has read.  An entry in the batch whose subtransaction has
+ * aborted leads to no row that the snapshot sees: should its TID be another
+ * row's by then, that row was inserted later.  Only scans with an MVCC snapshot
+ * search staging.  For others, and for parallel scans, it is published.
+ *
+ * Rows that are inserted after the scan's snapshot was taken are invisible to
+ * it, as a rule.  So it does not matter which of their entries it finds, and if
+ * nothing is staged for the index when the scan begins, it need not look there
+ * again.  There is an exception: a row carries the command id that its
+ * *statement* began with.  So a function that the statement calls can open a
+ * cursor with a later snapshot, which sees the rows that the statement inserts
+ * afterwards, staged or not.  Such a scan seeks again whenever this backend has
+ * inserted a row.
  *
  * A cursor has three parts: the filter (scanfilter.h) says which entries are
  * wanted, the view (bufferview.h) where they may be, and the batch
@@ -27,14 +40,15 @@
 
 #include "access/genam.h"
 #include "access/relscan.h"
+#include "utils/snapmgr.h"
 
 #include "cursor/bufferbatch.h"
-#include "cursor/buffermarks.h"
 #include "cursor/bufferview.h"
 #include "cursor/listreader.h"
 #include "cursor/scanfilter.h"
 #include "cursor/visibility.h"
 #include "layout/page.h"
+#include "staging/staging.h"
 #include "tree/border.h"
 
 /*
@@ -79,18 +93,18 @@ typedef struct SwareBufferCursor
 	SwareScanFilter filter;
 	SwareBufferView view;
 	SwareBufferBatch batch;
-	bool		hasStaged;		/* is staging read, too? (stagedsource.h) */
+	bool		hasStaged;		/* is staging read, too? */
 	uint64		stagingGeneration;	/* under which the batches were read */
 	uint64		arrivals;		/* what sware_arrivals was before the first
 								 * batch was read */
 	int64		leftOut;		/* marked entries that the present batch was
 								 * read without */
 	SwareDeadEntries dead;		/* those to be marked */
-	bool		wantsOneRow;	/* does the scan find one row at most? */
-	bool		passedOver;		/* if so, were entries left out because the
-								 * snapshot does not see their rows? */
-	bool		hasTheRow;		/* if so, is its entry the only one of the
-								 * batch? */
+	bool		wantsOneRow;	/* does the scan find one row at most?  Then
+								 * it looks at the open pages first */
+	bool		passedOver;		/* were entries left out because the snapshot
+								 * does not see their rows? */
+	bool		hasTheRow;		/* is its entry the only one of the batch? */
 	SwareVisibility *visibility;	/* the scan's */
 	bool		mapIsRead;		/* was the visibility map asked for the
 								 * entries of the batch? */
@@ -123,9 +137,8 @@ extern void sware_buffer_cursor_seek(SwareBufferCursor *cursor, bool forward,
 extern bool sware_buffer_cursor_read_on(SwareBufferCursor *cursor);
 
 /*
- * Note that the row of an entry of the batch is dead to everybody.  Does
- * nothing in a scan that does not use marks.  The entry is marked before the
- * next batch is read.
+ * Note that the row of an entry of the batch is dead to everybody, if the scan
+ * uses marks.  The entry is marked before the next batch is read.
  */
 extern void sware_buffer_cursor_note_dead(SwareBufferCursor *cursor,
 										  const SwareBufferedEntry *buffered);
@@ -153,7 +166,40 @@ extern bool sware_buffer_cursor_met_dead_pages(SwareBufferCursor *cursor);
 extern void sware_buffer_cursor_visit_all(SwareBufferCursor *cursor,
 										  SwareVisitor *visitor);
 
+/* Does a scan search staging where it is? */
+static inline bool
+sware_scan_searches_staging(IndexScanDesc scan)
+{
+	return scan->xs_snapshot != NULL && IsMVCCSnapshot(scan->xs_snapshot) &&
+		scan->parallel_scan == NULL;
+}
+
+/* Does it search staging, and is anything staged for its index? */
+static inline bool
+sware_scan_has_staged(IndexScanDesc scan)
+{
+	return unlikely(sware_staged_indexes > 0) &&
+		sware_scan_searches_staging(scan) &&
+		sware_find_staging(scan->indexRelation) != NULL;
+}
+
+/* May the scan's snapshot see rows that statements in progress insert later? */
+static inline bool
+sware_scan_sees_later_rows(IndexScanDesc scan)
+{
+	return unlikely(sware_statement.earliestCommand != InvalidCommandId) &&
+		sware_scan_searches_staging(scan) &&
+		scan->xs_snapshot->curcid > sware_statement.earliestCommand;
+}
+
 /* taking.c */
+
+/*
+ * Take the wanted entries of staging into the cursor's batch, for which its
+ * filter has begun.  Returns false if staging has changed in the meantime; then
+ * some may be missing.  Calls comparators; the caller holds no locks.
+ */
+extern bool sware_take_staged(SwareBufferCursor *cursor);
 
 /* Take those candidates that are wanted. */
 extern void sware_take_candidates(SwareBufferCursor *cursor,

@@ -25,45 +25,32 @@ typedef struct ZonePart
 } ZonePart;
 
 /*
- * Find the part of a sorted zone that lies between two places.  Returns false
- * if the zone is gone.
- */
-static bool
-find_part(const SwareZoneView *view, SwareSortedZone *zone,
-		  const SwareSearchKey *begin, const SwareSearchKey *end,
-		  ZonePart *part)
-{
-	SwareRunWindow window;
-
-	sware_run_window_init(&window);
-	part->zone = zone;
-	part->from = begin->columnCount == 0 ?
-		0 :
-		sware_sorted_zone_search(view->index, zone, begin, &window);
-	part->to = end->columnCount == 0 ? zone->entries :
-		sware_sorted_zone_search(view->index, zone, end, &window);
-	if (part->from < 0 || part->to < 0)
-		return false;
-	part->from = Max(part->from, zone->firstEntry);
-	part->to = Max(part->to, part->from);
-	return true;
-}
-
-/*
- * Count the entries of all sorted zones between two places, and find the zone
- * that has most of them.  Returns false if there are none, or a zone is gone.
+ * Count the entries of all sorted zones between two places, and find the part
+ * of a zone that has most of them.  Returns false if there are none, or a zone
+ * is gone.
  */
 static bool
 find_largest_part(const SwareZoneView *view, const SwareSearchKey *begin,
 				  const SwareSearchKey *end, int64 *total, ZonePart *largest)
 {
+	SwareRunWindow window;
+
 	*total = 0;
 	for (int i = 0; i < view->sortedCount; i++)
 	{
-		ZonePart	part;
+		SwareSortedZone *zone = &view->sorted[i];
+		ZonePart	part = {.zone = zone,.to = zone->entries};
 
-		if (!find_part(view, &view->sorted[i], begin, end, &part))
+		sware_run_window_init(&window);
+		if (begin->columnCount > 0)
+			part.from = sware_sorted_zone_search(view->index, zone, begin,
+												 &window);
+		if (end->columnCount > 0)
+			part.to = sware_sorted_zone_search(view->index, zone, end, &window);
+		if (part.from < 0 || part.to < 0)
 			return false;
+		part.from = Max(part.from, zone->firstEntry);
+		part.to = Max(part.to, part.from);
 		if (i == 0 || part.to - part.from > largest->to - largest->from)
 			*largest = part;
 		*total += part.to - part.from;

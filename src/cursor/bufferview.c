@@ -7,18 +7,18 @@
  */
 #include "postgres.h"
 
-#include "utils/memutils.h"
-
+#include "base/memory.h"
 #include "cursor/bufferview.h"
 #include "shared/statistics.h"
 
-/* Initialise a view, which knows nothing.  Memory is taken from `context`. */
+/* Initialise a view, which knows nothing. */
 void
 sware_buffer_view_init(SwareBufferView *view, Relation index,
 					   MemoryContext context)
 {
 	sware_zone_view_init(&view->zones, index, context);
 	view->sources = NULL;
+	view->candidates = NULL;
 	view->sourceCount = view->sourcesAllocated = 0;
 }
 
@@ -31,10 +31,9 @@ sware_buffer_view_end(SwareBufferView *view)
 	if (view->zones.pages)
 		pfree(view->zones.pages);
 	if (view->sources)
-	{
 		pfree(view->sources);
+	if (view->candidates)
 		pfree(view->candidates);
-	}
 }
 
 bool
@@ -48,37 +47,33 @@ sware_buffer_view_refresh(SwareBufferView *view)
 	wanted = view->zones.sortedCount + view->zones.pageCount;
 	if (view->sourcesAllocated >= wanted)
 		return true;
-	if (view->sources)
-	{
-		pfree(view->sources);
-		pfree(view->candidates);
-	}
-	view->sourcesAllocated = Max(wanted, 2 * view->sourcesAllocated);
-	view->sources = MemoryContextAllocHuge(view->zones.context,
-										   view->sourcesAllocated *
-										   sizeof(SwareBufferSource));
-	view->candidates = MemoryContextAllocHuge(view->zones.context,
-											  view->sourcesAllocated *
-											  sizeof(int));
+	wanted = Max(wanted, 2 * view->sourcesAllocated);
+	view->sources = sware_resize(view->sources,
+								 wanted * sizeof(SwareBufferSource),
+								 view->zones.context);
+	view->candidates = sware_resize(view->candidates, wanted * sizeof(int),
+									view->zones.context);
+	view->sourcesAllocated = wanted;
 	return true;
 }
 
-/*
- * Add a source to the list, which is a binary heap that has the first source at
- * its top.
- */
-static void
+#define ST_SORT			sort_sources
+#define ST_ELEMENT_TYPE SwareBufferSource
+#define ST_COMPARE(a, b) \
+	((a)->first < (b)->first ? -1 : (a)->first > (b)->first)
+#define ST_SCOPE		static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/* Add a source to the list, which is not in order then. */
+static inline void
 add_source(SwareBufferView *view, int64 first, bool is_zone, int number)
 {
-	SwareBufferSource *sources = view->sources;
-	int			hole = view->sourceCount++;
+	SwareBufferSource *source = &view->sources[view->sourceCount++];
 
-	for (; hole > 0 && sources[(hole - 1) / 2].first > first;
-		 hole = (hole - 1) / 2)
-		sources[hole] = sources[(hole - 1) / 2];
-	sources[hole].first = first;
-	sources[hole].isZone = is_zone;
-	sources[hole].number = number;
+	source->first = first;
+	source->isZone = is_zone;
+	source->number = number;
 }
 
 /* Add those sorted zones that may have wanted entries. */
@@ -115,7 +110,7 @@ add_zones(SwareBufferView *view, SwareScanFilter *filter)
 }
 
 void
-sware_buffer_view_add_sealed(SwareBufferView *view, SwareScanFilter *filter)
+sware_buffer_view_list_sealed(SwareBufferView *view, SwareScanFilter *filter)
 {
 	int64		first;
 
@@ -128,37 +123,13 @@ sware_buffer_view_add_sealed(SwareBufferView *view, SwareScanFilter *filter)
 										 &first))
 			add_source(view, first, false, i);
 	}
-}
-
-SwareBufferSource
-sware_buffer_view_take(SwareBufferView *view)
-{
-	SwareBufferSource *sources = view->sources;
-	SwareBufferSource top = sources[0];
-	int			count = --view->sourceCount;
-	SwareBufferSource moved = sources[count];
-	int			hole = 0;
-
-	for (int child = 1; child < count; child = 2 * hole + 1)
-	{
-		if (child + 1 < count &&
-			sources[child + 1].first < sources[child].first)
-			child++;
-		if (sources[child].first >= moved.first)
-			break;
-		sources[hole] = sources[child];
-		hole = child;
-	}
-	sources[hole] = moved;
-	return top;
+	sort_sources(view->sources, view->sourceCount);
 }
 
 bool
 sware_buffer_view_oldest_page(const SwareBufferView *view, SwareLink *oldest)
 {
 	const SwareZoneView *zones = &view->zones;
-	SwareLink	links[SWARE_MAX_ZONE_PAGES];
-
 	const SwareSortedZone *zone = &zones->sorted[0];
 
 	if (zones->pageCount > 0 &&
@@ -168,8 +139,7 @@ sware_buffer_view_oldest_page(const SwareBufferView *view, SwareLink *oldest)
 		*oldest = zones->pages[0].page;
 		return true;
 	}
-	if (zones->sortedCount == 0 || !sware_sorted_zone_copy_links(zone, links))
-		return false;
-	*oldest = links[zone->retiredPages];
-	return true;
+	return zones->sortedCount > 0 &&
+		sware_sorted_zone_read(zone, zone->retiredPages * sizeof(SwareLink),
+							   oldest, sizeof(SwareLink));
 }

@@ -40,33 +40,24 @@ extern void sware_buffer_view_init(SwareBufferView *view, Relation index,
 extern void sware_buffer_view_end(SwareBufferView *view);
 
 /*
- * Bring what is known of sealed pages up to date with the state.  There are no
- * sources then.  Returns false if the directory has changed since the state was
- * read.
+ * Bring what is known of sealed pages up to date with the state, without
+ * sources.  Returns false if the directory has changed since.
  */
 extern bool sware_buffer_view_refresh(SwareBufferView *view);
 
 /*
- * Add those sorted zones and sealed pages that may have wanted entries.  May
- * call a hash function, which may raise an error.
+ * List those sorted zones and sealed pages that may have wanted entries, in the
+ * order of their first ones.  May call a hash function, which may raise an
+ * error.
  */
-extern void sware_buffer_view_add_sealed(SwareBufferView *view,
-										 SwareScanFilter *filter);
+extern void sware_buffer_view_list_sealed(SwareBufferView *view,
+										  SwareScanFilter *filter);
 
-/* Take the first of all sources from the list, which is not empty. */
-extern SwareBufferSource sware_buffer_view_take(SwareBufferView *view);
-
-/*
- * Find the oldest of the sealed pages.  Returns false if there is none, or the
- * sorted zone that has it is gone.
- */
+/* Find the oldest sealed page; false if there is none, or its zone is gone. */
 extern bool sware_buffer_view_oldest_page(const SwareBufferView *view,
 										  SwareLink *oldest);
 
-/*
- * Are the pages still there that the state lists?  Locks the metapage for a
- * moment.
- */
+/* Are the pages still there that the state lists?  May lock the metapage. */
 static inline bool
 sware_buffer_view_is_current(const SwareBufferView *view)
 {

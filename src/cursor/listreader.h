@@ -64,10 +64,7 @@ typedef struct SwareListReader
 	SwareRunWindow window;		/* if the zone is that of a run */
 } SwareListReader;
 
-/*
- * Initialise a reader of a sorted zone, or of a staged run that is valid as
- * long as staging has this stamp.  It will read from the first entry on.
- */
+/* A staged run is valid as long as staging has this stamp. */
 extern void sware_list_reader_init_zone(SwareListReader *reader, Relation index,
 										const SwareSortedZone *zone,
 										bool forward, bool leaves_out_marked);

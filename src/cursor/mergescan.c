@@ -3,9 +3,8 @@
  * mergescan.c
  *	  Scanning the buffer and the tree together.  See mergescan.h.
  *
- * The tree gives its entries leaf by leaf, the buffer batch by batch.  The next
- * entry of the batch is its *head*.  How many of the leaf's items come before
- * the head is found out once; these are returned without comparisons.
+ * The next entry of the batch is its *head*.  How many of the leaf's items come
+ * before the head is found out once; these are returned without comparisons.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,7 +20,6 @@
 #include "base/faultpoint.h"
 #include "buffer/buffer.h"
 #include "cursor/mergescan.h"
-#include "cursor/stagedsource.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
 #include "tree/tree.h"
@@ -150,10 +148,7 @@ before_page(SwareScan *scan)
 		scan->tree.beforePage(scan->scan);
 }
 
-/*
- * Read the first batch of the entries beyond the one returned last, in a
- * direction.
- */
+/* Read the first batch beyond the entry returned last, in a direction. */
 static void
 seek_in_buffer(SwareScan *scan, bool forward)
 {
@@ -205,11 +200,10 @@ seek(SwareScan *scan, bool forward)
 
 /*
  * Called after a batch was read.  If the buffer has more pages than can have
- * zones, each scan must read many of them.  So a scan that may write flushes
- * some, as inserts do.  Otherwise, if it has left out many marked entries, it
- * flushes the oldest pages that have no others.  So does a look of the planner
- * at the ends of the index: it may be all that reads there.  For the scan it
- * makes no difference from a flush by another backend.
+ * zones, a scan that may write flushes some, as inserts do.  Otherwise, if it
+ * has left out many marked entries, it flushes the oldest pages that have no
+ * others.  So does a look of the planner at the ends of the index: it may be
+ * all that reads there.  For the scan it is like a flush by another backend.
  *
  * A look-up for an insert does not flush, since it holds a key lock; the insert
  * will flush.  The caller holds no lock but on relations.
@@ -393,8 +387,8 @@ pin_buffer_page(SwareScan *scan, const SwareBufferedEntry *buffered)
 
 /*
  * Return the item that the tree cursor is on.  Returns false if an index-only
- * scan must leave it out, since its row is not visible.  If the leaf is pinned,
- * this is left to the executor.
+ * scan must leave it out, since its row is not visible; if the leaf is pinned,
+ * the executor finds that out.
  */
 static inline bool
 return_item(SwareScan *scan, bool forward)

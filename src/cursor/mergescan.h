@@ -5,7 +5,7 @@
  *
  * Two cursors are merged in (key, TID) order; an entry that both have is
  * returned once.  What this session has staged counts as a part of the buffer
- * (stagedsource.h).  Entries move from staging to the buffer, and from either
+ * (buffercursor.h).  Entries move from staging to the buffer, and from either
  * to the tree, and never back, so a scan that reads staging first and the
  * buffer second misses none (staging before buffer before tree):
  *
@@ -62,7 +62,7 @@ typedef struct SwareScan
 	MemoryContext context;		/* lives as long as the scan */
 	SwareScanMode mode;
 	bool		seesLaterRows;	/* may its snapshot see rows that this backend
-								 * is going to insert? (stagedsource.h) */
+								 * is going to insert? (buffercursor.h) */
 	SwareVisibility visibility; /* of the rows that the scan looks at */
 	SwareTableAhead ahead;		/* the pages of rows that come next */
 
@@ -100,9 +100,8 @@ typedef struct SwareScan
 } SwareScan;
 
 /*
- * A scan from its beginning to its end, for all purposes. sware_scan_restart
- * takes the keys from the descriptor; before they change, a scan must be
- * rewound.
+ * sware_scan_restart takes the keys from the descriptor; before they change, a
+ * scan must be rewound.
  */
 extern IndexScanDesc sware_scan_begin(Relation index, int key_count,
 									  SwareBeforePage before_page);

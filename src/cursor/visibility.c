@@ -248,7 +248,7 @@ sware_find_out_visibility(SwareVisibility *visibility, SwareTreeCursor *cursor,
 
 /*
  * Can the values that a scan asks for equal one key each?  Those of the
- * column's type can, and integers.
+ * column's type can, and integers, but no null.
  */
 static bool
 has_exact_values(IndexScanDesc scan)
@@ -259,21 +259,14 @@ has_exact_values(IndexScanDesc scan)
 		Oid			type =
 			scan->indexRelation->rd_opcintype[key->sk_attno - 1];
 
+		if ((key->sk_flags & SK_ISNULL) != 0)
+			return false;
 		if (OidIsValid(key->sk_subtype) && key->sk_subtype != type &&
 			!(sware_is_integer(sware_comparison_of_integers(key->sk_subtype)) &&
 			  sware_is_integer(sware_comparison_of_integers(type))))
 			return false;
 	}
 	return true;
-}
-
-static bool
-have_null(const SwareSearchKey *key)
-{
-	for (int i = 0; i < key->columnCount; i++)
-		if (key->columns[i].isNull)
-			return true;
-	return false;
 }
 
 bool
@@ -286,8 +279,7 @@ sware_scan_finds_one_row(IndexScanDesc scan, const SwareScanKeys *keys)
 	return form->indisunique && form->indisvalid &&
 		scan->xs_heapfetch != NULL && scan->xs_snapshot != NULL &&
 		IsMVCCSnapshot(scan->xs_snapshot) && !IsolationIsSerializable() &&
-		sware_scan_keys_are_one_key(keys) && !have_null(&keys->low) &&
-		has_exact_values(scan) &&
+		sware_scan_keys_are_one_key(keys) && has_exact_values(scan) &&
 		TransactionIdPrecedes(HeapTupleHeaderGetXmin(entry),
 							  scan->xs_snapshot->xmin);
 }

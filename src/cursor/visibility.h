@@ -4,13 +4,13 @@
  *	  Which entries of an index-only scan have a row that its snapshot sees;
  *	  and scans that find one row at most.
  *
- * The executor trusts the visibility map: if a heap page is all-visible, it
- * returns an entry without a look at the row.  That is wrong if VACUUM has
- * removed the row meanwhile.  As long as the scan keeps the entry's leaf
- * pinned, VACUUM waits for it.  But VACUUM does not wait for a scan that
- * returns an entry of the buffer, and redo waits for no pin on an index page.
- * So a scan whose entries are not protected by a pin returns only those whose
- * rows it has found to be visible itself.
+ * The executor returns an entry without a look at the row if the visibility map
+ * says that the heap page is all-visible.  That is wrong if VACUUM has removed
+ * the row meanwhile, for which it waits as long as the scan keeps the entry's
+ * leaf pinned.  But it does not wait for a scan that returns an entry of the
+ * buffer, and redo waits for no pin on an index page.  So a scan whose entries
+ * are not protected by a pin returns only those whose rows it has found to be
+ * visible itself.
  *
  * For an entry of the tree, the visibility map can tell, by this protocol:
  *
@@ -85,11 +85,7 @@ typedef struct SwareVisibility
 								 * to be visible?  Made when needed */
 } SwareVisibility;
 
-/*
- * Set up what a scan needs, without allocating anything; begin with small
- * batches again, for a scan that is restarted; and release the pin and all
- * memory.
- */
+/* Set it up, without allocating anything; restart; release pin and memory. */
 extern void sware_visibility_init(SwareVisibility *visibility,
 								  IndexScanDesc scan, MemoryContext context);
 extern void sware_visibility_rewind(SwareVisibility *visibility);

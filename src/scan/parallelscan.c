@@ -4,12 +4,11 @@
  *	  Parallel index scans: the order of entries is cut into intervals, which
  *	  the participants claim one after another, in the direction of the scan.
  *
- * A participant claims an interval, scans buffer and tree for its entries
- * alone (mergescan.h), and claims the next one.  nbtree hands out leaves
- * instead.  That would not do here, since a leaf says nothing about entries of
- * the buffer, and an entry need not stay on its leaf.  But each entry lies in
- * exactly one interval, whether it is in the buffer, in the tree, or on its
- * way there, and whatever pages are split or deleted meanwhile.
+ * A participant claims an interval, scans buffer and tree for its entries alone
+ * (mergescan.h), and claims the next one.  To hand out leaves, as nbtree does,
+ * would not do: a leaf says nothing about entries of the buffer, and an entry
+ * need not stay on its leaf.  But each entry lies in exactly one interval,
+ * wherever it is, and whatever pages are split or deleted meanwhile.
  *
  * Intervals end where leaves begin (tree/treeinterval.c), or earlier if the
  * buffer has many entries there (cursor/bufferinterval.c).  The shared state
@@ -162,10 +161,7 @@ begin_claim(SwareParallelScan *shared)
 	return state == SWARE_PARALLEL_IDLE;
 }
 
-/*
- * End a claim: set whether there are more intervals, and wake up those that
- * wait.
- */
+/* Set whether there are more intervals, and wake up those that wait. */
 static void
 end_claim(SwareParallelScan *shared, SwareParallelState state)
 {

@@ -19,7 +19,6 @@
 #include "base/compat.h"
 #include "base/faultpoint.h"
 #include "cursor/mergescan.h"
-#include "cursor/stagedsource.h"
 #include "scan/scan.h"
 #include "unique/unique.h"
 #include "locks/predicatelocks.h"
@@ -28,9 +27,9 @@
 SwareScanReads sware_session_reads;
 
 /*
- * Publish what this session has staged for an index, before a page of the index
- * is read, unless the scan searches staging itself.  That is not done for the
- * planner: an estimate need not include what is staged.
+ * Before a page is read, publish what this session has staged for the index,
+ * unless the scan searches staging itself, or makes an estimate for the
+ * planner.
  */
 static void
 publish_staged(IndexScanDesc descriptor)
@@ -224,7 +223,7 @@ sware_gettuple(IndexScanDesc descriptor, ScanDirection direction)
 	}
 }
 
-/* Add the TID of a buffered entry to a bitmap. */
+/* for SwareVisitor */
 static void
 add_to_bitmap(ItemPointer tid, void *bitmap)
 {
@@ -311,16 +310,10 @@ sware_restrpos(IndexScanDesc descriptor)
 		scan->record.current = scan->record.marked;
 		return;
 	}
-	switch (scan->markMode)
-	{
-		case SWARE_SCAN_UNDECIDED:
-			sware_scan_rewind(scan);
-			break;
-		case SWARE_SCAN_TREE:
-			sware_tree_cursor_restore(&scan->tree);
-			break;
-		case SWARE_SCAN_MERGE:
-			sware_merge_restore(scan);
-			break;
-	}
+	if (scan->markMode == SWARE_SCAN_UNDECIDED)
+		sware_scan_rewind(scan);
+	else if (scan->markMode == SWARE_SCAN_TREE)
+		sware_tree_cursor_restore(&scan->tree);
+	else
+		sware_merge_restore(scan);
 }
