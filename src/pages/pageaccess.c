@@ -22,17 +22,6 @@
 #include "pages/pageitem.h"
 #include "wal/wal.h"
 
-/* The link that leads to a page now; the caller holds a lock on it. */
-SwareLink
-sware_page_link(Buffer buffer)
-{
-	SwareLink	link;
-
-	link.block = BufferGetBlockNumber(buffer);
-	link.incarnation = SwarePageGetOpaque(BufferGetPage(buffer))->incarnation;
-	return link;
-}
-
 /*
  * Check the number of items of a page, other than the metapage.  Code that
  * reads tree pages has arrays with room for SWARE_MAX_ITEMS_PER_PAGE of them.
@@ -165,20 +154,6 @@ sware_lock_buffer(Buffer buffer, int lockmode)
 {
 	Assert(!RecoveryInProgress() || !holds_page_lock());
 	LockBuffer(buffer, lockmode);
-}
-
-/* Unlock a page, and keep the pin. */
-void
-sware_unlock_buffer(Buffer buffer)
-{
-	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-}
-
-/* Unlock and unpin a page. */
-void
-sware_release_buffer(Buffer buffer)
-{
-	UnlockReleaseBuffer(buffer);
 }
 
 /* Pin and lock a page of any kind, and check its frame. */

@@ -49,7 +49,21 @@ sware_links_equal(SwareLink a, SwareLink b)
 		(a.incarnation == b.incarnation || a.block == InvalidBlockNumber);
 }
 
-extern SwareLink sware_page_link(Buffer buffer);
+/* The link that leads to a page now; the caller holds a lock on it. */
+static inline SwareLink
+sware_page_link(Buffer buffer)
+{
+	SwareLink	link;
+
+	link.block = BufferGetBlockNumber(buffer);
+	link.incarnation = SwarePageGetOpaque(BufferGetPage(buffer))->incarnation;
+	return link;
+}
+
+/* Unlock a page, and keep the pin; or unlock and unpin it. */
+#define sware_unlock_buffer(buffer)	LockBuffer(buffer, BUFFER_LOCK_UNLOCK)
+#define sware_release_buffer(buffer)	UnlockReleaseBuffer(buffer)
+
 extern Buffer sware_read_buffer(Relation index, BlockNumber block,
 								int lockmode);
 extern Buffer sware_try_buffer(Relation index, BlockNumber block);
@@ -58,8 +72,6 @@ extern Buffer sware_read_linked(Relation index, SwareLink link, int level,
 extern Buffer sware_try_linked_leaf(Relation index, SwareLink link,
 									bool *is_busy);
 extern void sware_lock_buffer(Buffer buffer, int lockmode);
-extern void sware_unlock_buffer(Buffer buffer);
-extern void sware_release_buffer(Buffer buffer);
 extern void sware_check_page(Relation index, BlockNumber block, Page page);
 extern Buffer sware_allocate_block(Relation index, BlockNumber block,
 								   uint32 *incarnation);

@@ -203,16 +203,6 @@ add_level(Relation index, int level, SwareBlockSet *set)
 	}
 }
 
-/* Add the pages that the tree leads to, without reading a leaf. */
-static void
-add_linked_pages(Relation index, SwareBlockSet *set)
-{
-	sware_cache_refresh_root(index);
-	sware_block_set_add(set, sware_cache(index)->root.block);
-	for (int level = sware_cache(index)->level; level > 0; level--)
-		add_level(index, level, set);
-}
-
 /*
  * Does the left sibling of a page, as named by its left link, link to the
  * page?
@@ -389,7 +379,10 @@ sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	sorted_pages->links = palloc(sorted_pages->allocated * sizeof(SwareLink));
 	caller = sware_enter_context("sware cleanup");
 	linked = sware_block_set_make(blocks);
-	add_linked_pages(index, linked);
+	sware_cache_refresh_root(index);
+	sware_block_set_add(linked, sware_cache(index)->root.block);
+	for (int level = sware_cache(index)->level; level > 0; level--)
+		add_level(index, level, linked);
 	SWARE_FAULT_POINT("vacuum-linked");
 
 	stats->num_pages = blocks;

@@ -240,15 +240,6 @@ has_room(LoadLevel *level, Size more, Size key_size)
 static void add_downlink(SwareBulkload *load, LoadLevel *level,
 						 IndexTuple downlink);
 
-static IndexTuple
-pivot_between(SwareBulkload *load, LoadLevel *level, IndexTuple left,
-			  IndexTuple right)
-{
-	return level->level == 0 ?
-		sware_form_pivot(load->index, left, right) :
-		sware_form_high_key(right);
-}
-
 /*
  * Write a level's page, and start its right sibling.  `next` is the tuple
  * that comes after those of the page.
@@ -267,7 +258,9 @@ next_page(SwareBulkload *load, LoadLevel *level, IndexTuple next)
 	{
 		IndexTuple	last = level->tuples[level->count - 1];
 
-		pivot = pivot_between(load, level, last, next);
+		pivot = level->level == 0 ?
+			sware_form_pivot(load->index, last, next) :
+			sware_form_high_key(next);
 		if (level->space + MAXALIGN(IndexTupleSize(pivot)) <=
 			SWARE_PAGE_CAPACITY)
 			break;

@@ -89,14 +89,6 @@ typedef struct LeafOrder
 #define BYTES_PER_LEAF \
 	((int64) (sizeof(SwareLink) + sizeof(BlockNumber)))
 
-/* The memory that maintenance may take, in kilobytes. */
-static int
-memory_limit(void)
-{
-	return sware_is_autovacuum_worker() && autovacuum_work_mem != -1 ?
-		autovacuum_work_mem : maintenance_work_mem;
-}
-
 static void
 begin_group(LeafOrder *order, BlockNumber before)
 {
@@ -331,17 +323,6 @@ begins_circle(const LeafOrder *order, int64 leaf, SwareBlockSet *seen)
 	return next == leaf;
 }
 
-/* Move a leaf to a spare page, then those that follow it, and then itself. */
-static void
-open_circle(LeafOrder *order, int64 leaf)
-{
-	BlockNumber free_block;
-
-	if (move(order, leaf, InvalidBlockNumber, &free_block) &&
-		!fill(order, free_block))
-		sware_record_free_page(order->index, free_block);
-}
-
 /*
  * Move each leaf to its target.  One whose target is in use goes to a spare
  * page only if it is on a circle.  Otherwise its target might stay in use, and
@@ -355,13 +336,17 @@ move_leaves(LeafOrder *order)
 	for (int64 i = 0; i < order->count; i++)
 	{
 		BlockNumber target = order->targets[i];
+		BlockNumber left;
 
 		if (order->leaves[i].block == target)
 			continue;
 		if (sware_block_set_has(order->freePages, target))
 			(void) fill(order, target);
-		else if (begins_circle(order, i, seen))
-			open_circle(order, i);
+		/* to a spare page, then those that follow it, and then itself */
+		else if (begins_circle(order, i, seen) &&
+				 move(order, i, InvalidBlockNumber, &left) &&
+				 !fill(order, left))
+			sware_record_free_page(order->index, left);
 	}
 }
 
@@ -407,7 +392,8 @@ sware_tree_order_leaves(const IndexVacuumInfo *info,
 {
 	Relation	index = info->index;
 	LeafOrder	order = {.index = index,.freePages = free_pages};
-	int64		kilobytes = memory_limit();
+	int64		kilobytes = sware_is_autovacuum_worker() &&
+		autovacuum_work_mem != -1 ? autovacuum_work_mem : maintenance_work_mem;
 	MemoryContext caller;
 
 	if (!sware_tree_has_downlinks(index))

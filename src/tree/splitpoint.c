@@ -109,16 +109,6 @@ columns_needed(const SplitContext *split, IndexTuple left, IndexTuple right)
 									 IndexRelationGetNumberOfKeyAttributes(split->index)) + 1;
 }
 
-static bool
-has_single_key(const SplitContext *split)
-{
-	const SwareItems *items = split->items;
-
-	return columns_needed(split, items->tuples[0],
-						  items->tuples[items->count - 1]) >
-		IndexRelationGetNumberOfKeyAttributes(split->index);
-}
-
 /*
  * The fill in percent that leaves room for a share of late entries, and for the
  * high key behind an entry.
@@ -176,7 +166,9 @@ left_target(SplitContext *split, Page page, int new_item)
 	}
 
 	/* duplicates of one key that arrive in TID order */
-	if (is_last && has_single_key(split))
+	if (is_last &&
+		columns_needed(split, items->tuples[0], items->tuples[new_item]) >
+		IndexRelationGetNumberOfKeyAttributes(split->index))
 		return capacity * SINGLE_KEY_FILLFACTOR / 100;
 
 	/* keys that arrive in order at the right end of the tree */
@@ -238,22 +230,6 @@ pivot_cost(const SplitContext *split, int first_right)
 }
 
 /*
- * Return the bytes on the right side of a split before the item `first`;
- * `left` are those on the left side.
- */
-static inline Size
-right_space(const SplitContext *split, int first, Size left)
-{
-	Size		space = split->total - left;
-
-	/* the first downlink of the right page keeps only its link */
-	if (!split->isLeaf)
-		space -= IndexTupleSize(split->items->tuples[first]) -
-			SWARE_MINUS_INFINITY_SIZE;
-	return space;
-}
-
-/*
  * Return the best split point at which both halves fit, and the space on the
  * left differs from the target by no more than `tolerance`: one with the
  * cheapest pivot, and among these the closest.  Returns 0 if there is none.
@@ -270,14 +246,19 @@ best_split_point(const SplitContext *split, Size target, Size tolerance,
 	*cost = 0;
 	for (int i = 1; i < split->items->count; i++)
 	{
+		Size		right;
 		Size		distance;
 		int			this_cost;
 
 		left += sware_item_space(tuples[i - 1]);
+		right = split->total - left;
+		/* the first downlink of the right page keeps only its link */
+		if (!split->isLeaf)
+			right -= IndexTupleSize(tuples[i]) - SWARE_MINUS_INFINITY_SIZE;
 		distance = left > target ? left - target : target - left;
 		if (distance > tolerance ||
 			left + sware_pivot_space(tuples[i]) > split->leftRoom ||
-			right_space(split, i, left) > split->rightRoom)
+			right > split->rightRoom)
 			continue;
 		this_cost = pivot_cost(split, i);
 		if (best == 0 || this_cost < *cost ||

@@ -239,28 +239,6 @@ apply_change(const ChangedPage *changed, bool is_logged)
 	MarkBufferDirty(changed->buffer);
 }
 
-/* Log the changes of all pages of a record. */
-static void
-log_changes(SwareWal *wal)
-{
-	XLogRecPtr	lsn;
-
-	XLogBeginInsert();
-	for (int i = 0; i < wal->count; i++)
-	{
-		ChangedPage *changed = wal->pages[i];
-
-		XLogRegisterBuffer(i, changed->buffer, REGBUF_STANDARD |
-						   (changed->hasImage ? REGBUF_FORCE_IMAGE : 0));
-		if (!changed->hasImage)
-			XLogRegisterBufData(i, changed->delta.fragments,
-								changed->delta.length);
-	}
-	lsn = XLogInsert(RM_GENERIC_ID, 0);
-	for (int i = 0; i < wal->count; i++)
-		PageSetLSN(BufferGetPage(wal->pages[i]->buffer), lsn);
-}
-
 /* Forget the changes, and free the record. */
 void
 sware_wal_abort(SwareWal *wal)
@@ -288,7 +266,24 @@ sware_wal_finish(SwareWal *wal)
 	for (int i = 0; i < wal->count; i++)
 		apply_change(wal->pages[i], wal->isLogged);
 	if (wal->isLogged)
-		log_changes(wal);
+	{
+		XLogRecPtr	lsn;
+
+		XLogBeginInsert();
+		for (int i = 0; i < wal->count; i++)
+		{
+			ChangedPage *changed = wal->pages[i];
+
+			XLogRegisterBuffer(i, changed->buffer, REGBUF_STANDARD |
+							   (changed->hasImage ? REGBUF_FORCE_IMAGE : 0));
+			if (!changed->hasImage)
+				XLogRegisterBufData(i, changed->delta.fragments,
+									changed->delta.length);
+		}
+		lsn = XLogInsert(RM_GENERIC_ID, 0);
+		for (int i = 0; i < wal->count; i++)
+			PageSetLSN(BufferGetPage(wal->pages[i]->buffer), lsn);
+	}
 	END_CRIT_SECTION();
 
 	for (int i = 0; i < wal->count; i++)
