@@ -13,7 +13,7 @@
 #define SWARE_LISTREADER_H
 
 #include "keys/searchkey.h"
-#include "staging/stagedruns.h"
+#include "staging/staging.h"
 #include "zones/sortedzone.h"
 
 /* a copy of an entry */

@@ -17,7 +17,7 @@
 #include "cursor/buffercursor.h"
 #include "keys/skip.h"
 #include "layout/tuple.h"
-#include "staging/stagedruns.h"
+#include "staging/staging.h"
 
 /*
  * A list's entries are skipped if their keys tell that they cannot qualify
@@ -241,7 +241,7 @@ take_newest(SwareBufferCursor *cursor, SwareStaging *staging,
 {
 	const SwareScanFilter *filter = &cursor->filter;
 	TupleDesc	descriptor = RelationGetDescr(filter->order.index);
-	const SwareEntryChain *chain = sware_staged_chain(staging);
+	const SwareEntryChain *chain = &staging->entries;
 	SwareChainPlace end = sware_chain_end(chain);	/* functions may add more */
 	SwareCandidates candidates;
 

@@ -111,7 +111,6 @@ sware_clear_chain(SwareEntryChain *chain)
 	chain->first = NULL;
 	chain->last = NULL;
 	chain->bytes = 0;
-	chain->entrySize = 0;
 }
 
 /*
@@ -149,21 +148,9 @@ sware_chain_entries(SwareEntryChain *chain, int64 count)
 	IndexTuple *entries = MemoryContextAllocHuge(CurrentMemoryContext,
 												 count * sizeof(IndexTuple));
 	SwareChainPlace place = sware_chain_begin;
-	int64		number = 0;
 
-	/* If all have one size, their places are known without a look at them. */
-	if (chain->entrySize != SWARE_SIZES_VARY)
-	{
-		for (SwareEntryBin *bin = chain->first; bin; bin = bin->next)
-		{
-			for (Size used = offsetof(SwareEntryBin, data); used < bin->used;
-				 used += chain->entrySize)
-				entries[number++] = (IndexTuple) ((char *) bin + used);
-		}
-	}
-	while (number < count)
-		entries[number++] = sware_chain_next(chain, &place);
-	Assert(number == count);
+	for (int64 i = 0; i < count; i++)
+		entries[i] = sware_chain_next(chain, &place);
 	return entries;
 }
 

@@ -29,12 +29,7 @@ typedef struct SwareEntryChain
 	SwareEntryBin *first;
 	SwareEntryBin *last;
 	Size		bytes;			/* sum of the bins' sizes */
-	Size		entrySize;		/* size of each entry, or SWARE_SIZES_VARY if
-								 * not all have had the same */
 } SwareEntryChain;
-
-/* no entry has this size */
-#define SWARE_SIZES_VARY	((Size) 1)
 
 /*
  * A place between two entries of a chain: its end at some time, to which it can
@@ -82,8 +77,6 @@ static inline void
 sware_add_reserved(SwareEntryChain *chain, Size size)
 {
 	chain->last->used += size;
-	if (unlikely(size != chain->entrySize))
-		chain->entrySize = chain->entrySize == 0 ? size : SWARE_SIZES_VARY;
 }
 
 /* The end of a chain as it is now, for sware_cut_chain. */

@@ -32,7 +32,7 @@
 #include "utils/rel.h"
 
 #include "pages/cache.h"
-#include "staging/staginginternal.h"
+#include "staging/staging.h"
 
 /*
  * Describe how an index stores and orders its entries.  Two indexes can have

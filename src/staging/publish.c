@@ -28,7 +28,7 @@
 #include "records/recordcache.h"
 #include "buffer/buffer.h"
 #include "sort/sorter.h"
-#include "staging/staginginternal.h"
+#include "staging/staging.h"
 #include "shared/statistics.h"
 #include "shared/work.h"
 #include "base/faultpoint.h"
@@ -519,7 +519,7 @@ sware_publish_all(void)
 /*
  * Note that a statement ends.  The executor is about to give up the locks of
  * its indexes, but staging keeps its own.  The stagings that got their first
- * entry in the statement are lingering from now on (staginginternal.h).
+ * entry in the statement are lingering from now on (staging.h).
  */
 void
 sware_staging_statement_ends(void)

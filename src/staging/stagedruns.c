@@ -13,8 +13,7 @@
 #include "base/memory.h"
 #include "layout/tuple.h"
 #include "sort/sorter.h"
-#include "staging/stagedruns.h"
-#include "staging/staginginternal.h"
+#include "staging/staging.h"
 
 /*
  * A new staged run is merged with the one before it, unless that is at least
@@ -25,12 +24,6 @@
 #define RATIO			4
 
 uint64		sware_staged_runs_made = 0;
-
-const SwareEntryChain *
-sware_staged_chain(const SwareStaging *staging)
-{
-	return &staging->entries;
-}
 
 static inline Size
 run_size(const SwareStagedRun *run)

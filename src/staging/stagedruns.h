@@ -13,7 +13,7 @@
  *
  * Invariants:
  *	- the staged runs have the first entries of the staging, each once;
- *	- none of them crosses the beginning of a segment (staginginternal.h), so
+ *	- none of them crosses the beginning of a segment (staging.h), so
  *	  that those of earlier segments stay when a subtransaction aborts.
  *
  * Comparison functions may execute SQL, which inserts into the index, publishes
@@ -29,7 +29,6 @@
 #include "sort/itemsort.h"
 #include "keys/searchkey.h"
 #include "staging/entrychain.h"
-#include "staging/staging.h"
 
 typedef struct SwareStagedRun
 {
@@ -50,30 +49,19 @@ typedef struct SwareStagedRuns
 	SwareChainPlace end;		/* where the newest ones begin */
 } SwareStagedRuns;
 
+struct SwareStaging;
+
 /* how often staged runs have been made; never reset */
 extern uint64 sware_staged_runs_made;
-
-/*
- * A number that changes whenever entries leave a staging, or staged runs are
- * made: then pointers to either may be invalid.
- */
-static inline uint64
-sware_staging_stamp(void)
-{
-	return sware_staging_generation + sware_staged_runs_made;
-}
 
 /*
  * Return the staged runs of a staging, when all but `most_newest` or fewer of
  * its entries are in staged runs.  Returns NULL if staging has changed in the
  * meantime.  Calls comparators; the caller holds no lightweight lock.
  */
-extern const SwareStagedRuns *sware_staged_runs(SwareStaging *staging,
+extern const SwareStagedRuns *sware_staged_runs(struct SwareStaging *staging,
 												Relation index,
 												int most_newest);
-
-/* The chain that has the entries of a staging. */
-extern const SwareEntryChain *sware_staged_chain(const SwareStaging *staging);
 
 /*
  * Find the first entry of a staged run that is not before a place.  Returns its

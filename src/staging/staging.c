@@ -27,7 +27,7 @@
 #include "keys/trust.h"
 #include "layout/tuple.h"
 #include "pages/cache.h"
-#include "staging/staginginternal.h"
+#include "staging/staging.h"
 
 /*
  * What ii_AmCache of an IndexInfo points to: the staging of the index, so that
@@ -480,25 +480,6 @@ sware_stage(const SwareNewRow *row, bool is_version, IndexInfo *index_info)
 	staging->hasVersions |= is_version;
 	sware_stage_entry(staging, row);
 	return true;
-}
-
-/*
- * Return what this session knows of a unique index as its stager; NULL if it
- * is not a stager of the index.
- */
-SwareStager *
-sware_stager_of(SwareStaging *staging)
-{
-	return staging->stager;
-}
-
-/*
- * Set what sware_stager_of returns: NULL, or a stager of the staging's index.
- */
-void
-sware_set_stager(SwareStaging *staging, SwareStager *stager)
-{
-	staging->stager = stager;
 }
 
 /*

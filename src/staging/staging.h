@@ -30,9 +30,14 @@
 
 #include "access/genam.h"
 #include "executor/execdesc.h"
+#include "lib/ilist.h"
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 
+#include "base/compat.h"
+#include "keys/entry.h"
+#include "staging/entrychain.h"
+#include "staging/stagedruns.h"
 #include "takenkeys/stagedkeys.h"
 
 /* How the entries of the statement in progress are treated. */
@@ -97,6 +102,16 @@ extern int	sware_staged_indexes;
  */
 extern uint64 sware_staging_generation;
 
+/*
+ * A number that changes whenever entries leave a staging, or staged runs are
+ * made: then pointers to either may be invalid.
+ */
+static inline uint64
+sware_staging_stamp(void)
+{
+	return sware_staging_generation + sware_staged_runs_made;
+}
+
 /* the number of rows that this backend has inserted into any index */
 extern uint64 sware_arrivals;
 
@@ -115,19 +130,92 @@ typedef struct SwareNewRow
 } SwareNewRow;
 
 /*
- * What is staged for a build of an index.  The functions are described where
- * they are defined.
+ * The staged entries of one subtransaction; they end where the next segment
+ * begins.
  */
-typedef struct SwareStaging SwareStaging;
+typedef struct SwareStagedSegment
+{
+	SubTransactionId subtransaction;
+	SwareChainPlace start;		/* of the chain when the segment began */
+	int64		count;			/* the number of entries that the staging had
+								 * when the segment began */
+} SwareStagedSegment;
 
+/* How an index stores and orders its entries; see owner.c. */
+typedef struct SwareKeyDescription
+{
+	int			count;
+	Oid			items[FLEXIBLE_ARRAY_MEMBER];
+} SwareKeyDescription;
+
+/*
+ * What is staged for a build of an index.  The index can lose it, and get it
+ * again when a subtransaction aborts: by REINDEX, or when its file is
+ * exchanged for another index's.
+ */
+typedef struct SwareStaging
+{
+	uint64		incarnation;	/* of the build; the hash key of stagings */
+	SwareFile	file;			/* in which the build was when the first entry
+								 * came */
+	bool		isTemporary;	/* is it a temporary index's? */
+	Oid			index;			/* the index that had the build then */
+	Oid			owner;			/* the one that has got, or is getting,
+								 * entries */
+	bool		isOwnerless;	/* has no index the build, as far as this
+								 * subtransaction knows? */
+	SwareKeyDescription *key;
+	SwareStager *stager;		/* set if the session is a stager of the
+								 * index, else NULL */
+	SwareEntryChain entries;
+	int64		count;			/* number of entries */
+	int64		inOrder;		/* number of the first ones that were sorted
+								 * when others were published */
+	SwareStagedRuns runs;		/* what scans have sorted of them */
+	bool		hasVersions;	/* are rows among them versions of others that
+								 * have the same key? */
+	SwareStagedSegment *segments;	/* that of the outermost subtransaction
+									 * comes first */
+	int			segmentCount;
+	int			segmentsAllocated;
+	bool		isLocked;		/* does staging hold the index's lock? */
+	int			level;			/* level of the statement that staged the
+								 * first entry, or SWARE_NO_STATEMENT when it
+								 * has ended */
+	Size		limit;			/* publish when entries.bytes reaches this */
+	int			flushFraction;	/* the share that is published then, in
+								 * percent */
+	SwareEntryForm form;		/* how its entries are formed */
+	dlist_node	node;			/* in sware_filled_stagings if there are
+								 * entries */
+} SwareStaging;
+
+/* Has an index the file of a staging? */
+static inline bool
+sware_is_file_of(const SwareStaging *staging, Relation index)
+{
+	return memcmp(&staging->file, &SwareRelationLocator(index),
+				  sizeof(SwareFile)) == 0;
+}
+
+/*
+ * Was a staging made for an index, in the file that the index has?  Its build
+ * is that of the staging.
+ */
+static inline bool
+sware_is_made_for(const SwareStaging *staging, Relation index)
+{
+	return staging->index == RelationGetRelid(index) &&
+		sware_is_file_of(staging, index);
+}
+
+/* The functions are described where they are defined. */
 extern bool sware_stage(const SwareNewRow *row, bool is_version,
 						IndexInfo *index_info);
 extern SwareStaging *sware_staging_for_insert(const SwareNewRow *row,
 											  IndexInfo *index_info);
 extern void sware_stage_entry(SwareStaging *staging, const SwareNewRow *row);
 extern SwareStaging *sware_find_staging(Relation index);
-extern SwareStager *sware_stager_of(SwareStaging *staging);
-extern void sware_set_stager(SwareStaging *staging, SwareStager *stager);
 extern void sware_publish_lower_part(SwareStaging *staging, Relation index);
 extern void sware_publish_index_slowly(Relation index);
 extern void sware_publish_all(void);
@@ -152,5 +240,41 @@ sware_publish_index(Relation index)
 }
 
 extern void sware_install_hooks(void);
+
+/* What follows is for the files of this room. */
+
+/*
+ * The stagings with entries.  The *lingering* ones, whose statement has ended,
+ * come first; the others follow in the order in which they got their first
+ * entry.
+ */
+extern dlist_head sware_filled_stagings;
+extern int	sware_lingering_stagings;	/* the number of lingering ones */
+
+/*
+ * The number of rows still to insert directly before anything is staged for an
+ * index that has no staged entries.
+ */
+extern int64 sware_direct_inserts;
+
+/* staging.c */
+extern SwareStaging *sware_staging_of(Relation index);
+extern void sware_reduce_staged(SwareStaging *staging, int64 count,
+								int64 unmoved, SwareChainPlace end);
+extern void sware_clear_staging(SwareStaging *staging);
+extern void sware_set_ownerless(SwareStaging *staging);
+
+/* owner.c */
+extern SwareKeyDescription *sware_describe_key(Relation index);
+extern Relation sware_open_owner(SwareStaging *staging);
+
+/* stagedruns.c */
+extern void sware_forget_staged_runs(SwareStaging *staging, int64 count,
+									 SwareChainPlace end);
+
+/* publish.c */
+extern void sware_publish(SwareStaging *staging);
+extern void sware_make_room(void);
+extern void sware_limit_lingering(void);
 
 #endif							/* SWARE_STAGING_H */

@@ -332,7 +332,7 @@ admit_key(SwareStager *stager, const SwareNewRow *row, uint64 fingerprint)
 static Admission
 admit(SwareStaging *staging, const SwareNewRow *row)
 {
-	SwareStager *stager = sware_stager_of(staging);
+	SwareStager *stager = staging->stager;
 	uint64		fingerprint;
 
 	if (likely(stager && stager->isInteger && !row->isnull[0]))
@@ -353,10 +353,9 @@ admit(SwareStaging *staging, const SwareNewRow *row)
 			return KEY_IS_REFUSED;
 		if (stager == NULL)
 		{
-			stager = sware_become_stager(row->index);
+			stager = staging->stager = sware_become_stager(row->index);
 			if (stager == NULL)
 				return KEY_IS_REFUSED;
-			sware_set_stager(staging, stager);
 		}
 		fingerprint = any.value;
 	}
