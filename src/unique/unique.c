@@ -18,7 +18,6 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "storage/lmgr.h"
-#include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -43,9 +42,9 @@
 /* a scan for look-ups in an index, kept for later ones */
 typedef struct KeptScan
 {
-	Oid			index;			/* hash key */
+	Oid			index;
 	SwareFile	file;			/* the index's file when the scan was made */
-	MemoryContext context;		/* the scan's memory */
+	MemoryContext context;		/* has this, and the scan's memory */
 	IndexScanDesc scan;
 } KeptScan;
 
@@ -68,11 +67,9 @@ typedef struct Examination
 	bool		foundItself;	/* was the new row's own entry among them? */
 } Examination;
 
-/*
- * hash table of the scans that no look-up uses now; NULL if there never were
- * any
- */
-static HTAB *kept_scans = NULL;
+/* those that no look-up uses now, in CacheMemoryContext */
+static List *kept_scans = NIL;
+static bool are_changes_noticed = false;
 
 bool
 sware_key_is_checked(const SwareNewRow *row)
@@ -82,40 +79,24 @@ sware_key_is_checked(const SwareNewRow *row)
 		 !sware_has_null_key(row->index, row->isnull));
 }
 
-/* Free the scan that is kept for an index, if there is one. */
-static void
-free_kept_scan(Oid index)
-{
-	KeptScan   *kept = hash_search(kept_scans, &index, HASH_FIND, NULL);
-
-	if (kept == NULL)
-		return;
-	MemoryContextDelete(kept->context);
-	(void) hash_search(kept_scans, &index, HASH_REMOVE, NULL);
-}
-
-static void
-free_kept_scans(void)
-{
-	HASH_SEQ_STATUS status;
-	KeptScan   *kept;
-
-	hash_seq_init(&status, kept_scans);
-	while ((kept = hash_seq_search(&status)) != NULL)
-		free_kept_scan(kept->index);
-}
-
 /*
- * Relation cache callback: free the scan kept for a relation that has changed,
+ * Relation cache callback: free the scans kept for a relation that has changed,
  * or all scans.
  */
 static void
 forget_relation(Datum argument, Oid relation)
 {
-	if (OidIsValid(relation))
-		free_kept_scan(relation);
-	else
-		free_kept_scans();
+	ListCell   *cell;
+
+	foreach(cell, kept_scans)
+	{
+		KeptScan   *kept = lfirst(cell);
+
+		if (OidIsValid(relation) && kept->index != relation)
+			continue;
+		kept_scans = foreach_delete_current(kept_scans, cell);
+		MemoryContextDelete(kept->context);
+	}
 }
 
 /*
@@ -152,74 +133,65 @@ make_scan(Relation index)
  * one.  Its memory context becomes a child of the current one until the scan is
  * kept again, so that an error frees it.
  */
-static IndexScanDesc
-take_scan(Relation index, MemoryContext *context)
+static KeptScan *
+take_scan(Relation index)
 {
-	Oid			key = RelationGetRelid(index);
-	KeptScan   *kept = kept_scans == NULL ? NULL :
-		hash_search(kept_scans, &key, HASH_FIND, NULL);
+	ListCell   *cell;
+	KeptScan   *kept;
+	MemoryContext context;
 	MemoryContext caller;
-	IndexScanDesc scan;
 
-	if (kept != NULL)
+	foreach(cell, kept_scans)
 	{
+		IndexScanDesc scan;
+
+		kept = lfirst(cell);
+		if (kept->index != RelationGetRelid(index))
+			continue;
+		kept_scans = foreach_delete_current(kept_scans, cell);
+		scan = kept->scan;
 		/* what a scan knows of zones belongs to one file */
-		if (kept->scan->indexRelation == index &&
+		if (scan->indexRelation != index ||
 			memcmp(&kept->file, &SwareRelationLocator(index),
-				   sizeof(SwareFile)) == 0)
+				   sizeof(SwareFile)) != 0)
 		{
-			*context = kept->context;
-			scan = kept->scan;
-			(void) hash_search(kept_scans, &key, HASH_REMOVE, NULL);
-			MemoryContextSetParent(*context, CurrentMemoryContext);
-			scan->xs_itupdesc = RelationGetDescr(index);
-			scan->xactStartedInRecovery = TransactionStartedDuringRecovery();
-			scan->ignore_killed_tuples = !scan->xactStartedInRecovery;
-			return scan;
+			MemoryContextDelete(kept->context);
+			break;
 		}
-		free_kept_scan(key);
+		MemoryContextSetParent(kept->context, CurrentMemoryContext);
+		scan->xs_itupdesc = RelationGetDescr(index);
+		scan->xactStartedInRecovery = TransactionStartedDuringRecovery();
+		scan->ignore_killed_tuples = !scan->xactStartedInRecovery;
+		return kept;
 	}
 
-	*context = AllocSetContextCreate(CurrentMemoryContext, "sware look-up",
-									 ALLOCSET_SMALL_SIZES);
-	caller = MemoryContextSwitchTo(*context);
-	scan = make_scan(index);
+	context = AllocSetContextCreate(CurrentMemoryContext, "sware look-up",
+									ALLOCSET_SMALL_SIZES);
+	caller = MemoryContextSwitchTo(context);
+	kept = palloc(sizeof(KeptScan));
+	kept->index = RelationGetRelid(index);
+	kept->file = SwareRelationLocator(index);
+	kept->context = context;
+	kept->scan = make_scan(index);
 	MemoryContextSwitchTo(caller);
-	return scan;
+	return kept;
 }
 
-/*
- * Keep a scan for later look-ups, unless another one is kept for its index by
- * now.  It holds no pins.
- */
+/* Keep a scan, which holds no pins, for later look-ups. */
 static void
-keep_scan(IndexScanDesc scan, MemoryContext context)
+keep_scan(KeptScan *kept)
 {
-	Oid			key = RelationGetRelid(scan->indexRelation);
-	KeptScan   *kept;
-	bool		found;
+	MemoryContext caller;
 
-	if (kept_scans == NULL)
-	{
-		HASHCTL		control = {.keysize = sizeof(Oid),
-		.entrysize = sizeof(KeptScan)};
-
-		kept_scans = hash_create("sware kept scans", MAX_KEPT_SCANS, &control,
-								 HASH_ELEM | HASH_BLOBS);
+	if (!are_changes_noticed)
 		CacheRegisterRelcacheCallback(forget_relation, (Datum) 0);
-	}
-	if (hash_get_num_entries(kept_scans) >= MAX_KEPT_SCANS)
-		free_kept_scans();
-	kept = hash_search(kept_scans, &key, HASH_ENTER, &found);
-	if (found)
-	{
-		MemoryContextDelete(context);
-		return;
-	}
-	kept->file = SwareRelationLocator(scan->indexRelation);
-	kept->context = context;
-	kept->scan = scan;
-	MemoryContextSetParent(context, CacheMemoryContext);
+	are_changes_noticed = true;
+	if (list_length(kept_scans) >= MAX_KEPT_SCANS)
+		forget_relation((Datum) 0, InvalidOid);
+	caller = MemoryContextSwitchTo(CacheMemoryContext);
+	kept_scans = lappend(kept_scans, kept);
+	MemoryContextSwitchTo(caller);
+	MemoryContextSetParent(kept->context, CacheMemoryContext);
 }
 
 /* Restart a scan, for all entries that have the key of a row. */
@@ -313,8 +285,9 @@ report_conflict(const SwareNewRow *row)
  * afterwards; after an error it is freed.
  */
 static void
-examine_key(IndexScanDesc scan, MemoryContext context, Examination *examination)
+examine_key(KeptScan *kept, Examination *examination)
 {
+	IndexScanDesc scan = kept->scan;
 	bool		exists = examination->row->check == UNIQUE_CHECK_EXISTING;
 
 	if (exists)
@@ -325,7 +298,7 @@ examine_key(IndexScanDesc scan, MemoryContext context, Examination *examination)
 		examine_rows(scan, examination);
 	sware_scan_rewind(scan->opaque);
 	scan->xs_snapshot = InvalidSnapshot;
-	keep_scan(scan, context);
+	keep_scan(kept);
 }
 
 TransactionId
@@ -335,11 +308,9 @@ sware_look_up_key(const SwareNewRow *row, bool *is_unique,
 	Examination examination = {.row = row,
 		.verdict = NO_CONFLICT,
 	.foundItself = false};
-	MemoryContext context;
-	IndexScanDesc scan = take_scan(row->index, &context);
 
 	InitDirtySnapshot(examination.snapshot);
-	examine_key(scan, context, &examination);
+	examine_key(take_scan(row->index), &examination);
 
 	*is_unique = true;
 	*speculative_token = 0;
