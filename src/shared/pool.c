@@ -191,20 +191,12 @@ static inline char *
 find_byte(const SwareAllocation *allocation, Size offset, Size *available)
 {
 	Size		position = sware_allocation_start(allocation->chunks) + offset;
-	uint32		which = position / SWARE_CHUNK_SIZE;
-	uint32		within = position % SWARE_CHUNK_SIZE;
-	uint32		number = allocation->place;
 
-	*available = SWARE_CHUNK_SIZE - within;
-	if (which >= allocation->chunks)
+	*available = SWARE_CHUNK_SIZE - position % SWARE_CHUNK_SIZE;
+	if (position / SWARE_CHUNK_SIZE >= allocation->chunks)
 		return NULL;
-	if (which > 0)
-	{
-		number = ((volatile uint32 *) chunk_address(allocation->place))[which];
-		if (number >= head->chunkCount)
-			return NULL;
-	}
-	return chunk_address(number) + within;
+	return unconstify(char *, (const char *)
+					  sware_pool_peek(allocation, offset, head->chunkCount));
 }
 
 /*

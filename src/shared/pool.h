@@ -70,6 +70,22 @@ sware_allocation_start(uint32 count)
 }
 
 /*
+ * Returns the number of the chunk that has a byte of an allocation, and sets
+ * *within to the byte's place there.  If the allocation may be freed meanwhile,
+ * the number may be anything.
+ */
+static inline uint32
+sware_pool_chunk(const SwareAllocation *allocation, Size offset, uint32 *within)
+{
+	Size		position = sware_allocation_start(allocation->chunks) + offset;
+	const char *first = sware_pool_chunks +
+		(Size) allocation->place * SWARE_CHUNK_SIZE;
+
+	*within = position % SWARE_CHUNK_SIZE;
+	return ((const volatile uint32 *) first)[position / SWARE_CHUNK_SIZE];
+}
+
+/*
  * Returns the address of a byte of an allocation, which the caller keeps from
  * being freed.  The bytes up to the next multiple of SWARE_POOL_ALIGNMENT
  * follow it; later ones may be elsewhere.
@@ -77,15 +93,10 @@ sware_allocation_start(uint32 count)
 static inline void *
 sware_pool_address(const SwareAllocation *allocation, Size offset)
 {
-	Size		position = sware_allocation_start(allocation->chunks) + offset;
-	const char *first = sware_pool_chunks +
-		(Size) allocation->place * SWARE_CHUNK_SIZE;
-	uint32		number =
-		((const volatile uint32 *) first)[position / SWARE_CHUNK_SIZE];
+	uint32		within;
+	uint32		number = sware_pool_chunk(allocation, offset, &within);
 
-	Assert(position / SWARE_CHUNK_SIZE < allocation->chunks);
-	return sware_pool_chunks + (Size) number * SWARE_CHUNK_SIZE +
-		position % SWARE_CHUNK_SIZE;
+	return sware_pool_chunks + (Size) number * SWARE_CHUNK_SIZE + within;
 }
 
 /*
@@ -96,16 +107,11 @@ static inline const void *
 sware_pool_peek(const SwareAllocation *allocation, Size offset,
 				uint32 chunk_count)
 {
-	Size		position = sware_allocation_start(allocation->chunks) + offset;
-	const char *first = sware_pool_chunks +
-		(Size) allocation->place * SWARE_CHUNK_SIZE;
-	uint32		number =
-		((const volatile uint32 *) first)[position / SWARE_CHUNK_SIZE];
+	uint32		within;
+	uint32		number = sware_pool_chunk(allocation, offset, &within);
 
-	if (unlikely(number >= chunk_count))
-		return NULL;
-	return sware_pool_chunks + (Size) number * SWARE_CHUNK_SIZE +
-		position % SWARE_CHUNK_SIZE;
+	return unlikely(number >= chunk_count) ? NULL :
+		sware_pool_chunks + (Size) number * SWARE_CHUNK_SIZE + within;
 }
 
 #endif							/* SWARE_POOL_H */

@@ -82,14 +82,20 @@ typedef struct Arrivals
 								 * change of it in private memory */
 } Arrivals;
 
+/* what an account has */
+typedef struct Totals
+{
+	int64		counters[SWARE_COUNTERS];
+	Sortedness	sortedness;
+	Arrivals	arrivals;
+	TimestampTz since;			/* when the account was made */
+} Totals;
+
 /* an account in private memory, and in the file; it has no padding */
 typedef struct Account
 {
 	AccountKey	key;			/* hash key */
-	int64		counters[SWARE_COUNTERS];
-	Sortedness	sortedness;
-	Arrivals	arrivals;
-	TimestampTz since;			/* when it was made */
+	Totals		totals;
 } Account;
 
 /* an account in shared memory */
@@ -97,11 +103,8 @@ typedef struct SharedAccount
 {
 	AccountKey	key;			/* hash key */
 	dlist_node	node;			/* in the list of all */
-	slock_t		mutex;			/* guards the fields below */
-	int64		counters[SWARE_COUNTERS];
-	Sortedness	sortedness;
-	Arrivals	arrivals;
-	TimestampTz since;
+	slock_t		mutex;			/* guards the totals */
+	Totals		totals;
 } SharedAccount;
 
 /* all shared accounts; the one that was changed last is the first */
@@ -160,12 +163,16 @@ add_arrivals(Arrivals *sum, const Arrivals *more)
 	sum->buffered += more->buffered;
 }
 
+/* Add up what two accounts have. */
 static void
-add_counters(int64 *sum, const int64 *more)
+add_totals(Totals *sum, const Totals *more)
 {
 	for (int i = 0; i < SWARE_COUNTERS; i++)
-		sum[i] = sware_counter_is_maximum(i) ? Max(sum[i], more[i]) :
-			sum[i] + more[i];
+		sum->counters[i] = sware_counter_is_maximum(i) ?
+			Max(sum->counters[i], more->counters[i]) :
+			sum->counters[i] + more->counters[i];
+	add_sortedness(&sum->sortedness, &more->sortedness);
+	add_arrivals(&sum->arrivals, &more->arrivals);
 }
 
 /*
@@ -201,10 +208,8 @@ make_shared_account(const AccountKey *key, TimestampTz since)
 	if (account)
 	{
 		SpinLockInit(&account->mutex);
-		memset(account->counters, 0, sizeof(account->counters));
-		memset(&account->sortedness, 0, sizeof(Sortedness));
-		memset(&account->arrivals, 0, sizeof(Arrivals));
-		account->since = since;
+		memset(&account->totals, 0, sizeof(Totals));
+		account->totals.since = since;
 		dlist_push_head(&shared_list->accounts, &account->node);
 	}
 	return account;
@@ -222,17 +227,16 @@ empty_account(Account *account)
 	{
 		LWLockRelease(shared_lock);
 		LWLockAcquire(shared_lock, LW_EXCLUSIVE);
-		shared = make_shared_account(&account->key, account->since);
+		shared = make_shared_account(&account->key, account->totals.since);
 	}
 	if (shared)
 	{
 		SpinLockAcquire(&shared->mutex);
-		add_counters(shared->counters, account->counters);
-		add_sortedness(&shared->sortedness, &account->sortedness);
-		add_arrivals(&shared->arrivals, &account->arrivals);
+		add_totals(&shared->totals, &account->totals);
 
 		/* two flushers may have taken the same entries away */
-		shared->arrivals.buffered = Max(shared->arrivals.buffered, 0);
+		shared->totals.arrivals.buffered =
+			Max(shared->totals.arrivals.buffered, 0);
 		SpinLockRelease(&shared->mutex);
 		SpinLockAcquire(&shared_list->mutex);
 		dlist_move_head(&shared_list->accounts, &shared->node);
@@ -306,16 +310,16 @@ make_own_accounts(void)
 	}
 }
 
-/* Returns this backend's account of an index, for adding to it. */
-static Account *
-account_of(Relation index)
+/* Returns what this backend's account of an index has, for adding to it. */
+static Totals *
+totals_of(Relation index)
 {
 	AccountKey	key = {MyDatabaseId, RelationGetRelid(index)};
 	bool		found;
 
 	is_unemptied = true;
 	if (likely(latest_account && latest_account->key.index == key.index))
-		return latest_account;
+		return &latest_account->totals;
 
 	/* without shared memory, accounts are never emptied */
 	if (own_accounts && hash_get_num_entries(own_accounts) >= MAX_OWN_ACCOUNTS)
@@ -331,18 +335,16 @@ account_of(Relation index)
 	latest_account = hash_search(own_accounts, &key, HASH_ENTER, &found);
 	if (!found)
 	{
-		memset(latest_account->counters, 0, sizeof(latest_account->counters));
-		memset(&latest_account->sortedness, 0, sizeof(Sortedness));
-		memset(&latest_account->arrivals, 0, sizeof(Arrivals));
-		latest_account->since = GetCurrentTimestamp();
+		memset(&latest_account->totals, 0, sizeof(Totals));
+		latest_account->totals.since = GetCurrentTimestamp();
 	}
-	return latest_account;
+	return &latest_account->totals;
 }
 
 void
 sware_count(Relation index, SwareCounter counter, int64 number)
 {
-	account_of(index)->counters[counter] += number;
+	totals_of(index)->counters[counter] += number;
 	if (counter == SWARE_STAT_FLUSH_TIME)
 		is_urgent = true;
 }
@@ -350,14 +352,14 @@ sware_count(Relation index, SwareCounter counter, int64 number)
 const int64 *
 sware_own_counters(Relation index)
 {
-	return account_of(index)->counters;
+	return totals_of(index)->counters;
 }
 
 /* The next transaction's end shows it to others, as it is rare. */
 void
 sware_count_piece(Relation index, SwareWorker worker, int64 microseconds)
 {
-	int64	   *counters = account_of(index)->counters;
+	int64	   *counters = totals_of(index)->counters;
 	int64	   *longest = &counters[SWARE_STAT_INSERTER_MAX_TIME + worker];
 
 	counters[SWARE_STAT_INSERTER_PIECES + worker]++;
@@ -376,12 +378,12 @@ sware_count_tree_run(Relation index, int64 appended, int64 inserted)
 void
 sware_count_tree_entry(Relation index, bool is_late)
 {
-	Account    *account = account_of(index);
+	Totals	   *totals = totals_of(index);
 	Arrivals	arrivals = {.count = 1,.entries = 1,.late = is_late};
 
-	account->counters[SWARE_STAT_ENTRIES_INSERTED]++;
-	account->counters[SWARE_STAT_LEAF_VISITS]++;
-	add_arrivals(&account->arrivals, &arrivals);
+	totals->counters[SWARE_STAT_ENTRIES_INSERTED]++;
+	totals->counters[SWARE_STAT_LEAF_VISITS]++;
+	add_arrivals(&totals->arrivals, &arrivals);
 }
 
 void
@@ -398,14 +400,14 @@ sware_count_arrivals(Relation index, int64 entries, int64 late)
 		arrivals.entries *= weight;
 		arrivals.late *= weight;
 	}
-	add_arrivals(&account_of(index)->arrivals, &arrivals);
+	add_arrivals(&totals_of(index)->arrivals, &arrivals);
 }
 
 /* Late entries that have been counted wait in the buffer. */
 void
 sware_count_late_buffered(Relation index, int64 entries)
 {
-	account_of(index)->arrivals.buffered += entries;
+	totals_of(index)->arrivals.buffered += entries;
 }
 
 /* A sort of one entry says nothing. */
@@ -416,18 +418,7 @@ sware_note_sortedness(Relation index, int64 entries, int64 out_of_order,
 	Sortedness	sort = {entries, out_of_order, largest_displacement};
 
 	if (entries > 1)
-		add_sortedness(&account_of(index)->sortedness, &sort);
-}
-
-/* Copy an account from shared memory.  The caller keeps others from it. */
-static void
-copy_shared(const SharedAccount *shared, Account *copy)
-{
-	copy->key = shared->key;
-	memcpy(copy->counters, shared->counters, sizeof(copy->counters));
-	copy->sortedness = shared->sortedness;
-	copy->arrivals = shared->arrivals;
-	copy->since = shared->since;
+		add_sortedness(&totals_of(index)->sortedness, &sort);
 }
 
 /*
@@ -435,14 +426,14 @@ copy_shared(const SharedAccount *shared, Account *copy)
  * Returns false if there are none.
  */
 static bool
-look_up(Oid index, Account *sum)
+look_up(Oid index, Totals *sum)
 {
 	AccountKey	key = {MyDatabaseId, index};
 	Account    *own =
 		own_accounts ? hash_search(own_accounts, &key, HASH_FIND, NULL) : NULL;
 	SharedAccount *shared = NULL;
 
-	memset(sum, 0, sizeof(Account));
+	memset(sum, 0, sizeof(Totals));
 	if (shared_accounts)
 	{
 		LWLockAcquire(shared_lock, LW_SHARED);
@@ -450,39 +441,24 @@ look_up(Oid index, Account *sum)
 		if (shared)
 		{
 			SpinLockAcquire(&shared->mutex);
-			copy_shared(shared, sum);
+			*sum = shared->totals;
 			SpinLockRelease(&shared->mutex);
 		}
 		LWLockRelease(shared_lock);
 	}
 	if (own)
 	{
-		add_counters(sum->counters, own->counters);
-		add_sortedness(&sum->sortedness, &own->sortedness);
-		add_arrivals(&sum->arrivals, &own->arrivals);
+		add_totals(sum, &own->totals);
 		if (shared == NULL)
-			sum->since = own->since;
+			sum->since = own->totals.since;
 	}
 	return own || shared;
-}
-
-/* Set K and L, in percent.  Returns false if nothing was sorted. */
-static bool
-estimate(const Sortedness *sortedness, double *k, double *l)
-{
-	*k = 0;
-	*l = 0;
-	if (sortedness->entries == 0)
-		return false;
-	*k = 100 * sortedness->outOfOrder / sortedness->entries;
-	*l = 100 * sortedness->displacement / sortedness->entries;
-	return true;
 }
 
 bool
 sware_map_is_checked(Relation index)
 {
-	Account		sum;
+	Totals		sum;
 
 	(void) look_up(RelationGetRelid(index), &sum);
 	return sum.counters[SWARE_STAT_MAP_CHECKS] > 0;
@@ -491,7 +467,7 @@ sware_map_is_checked(Relation index)
 double
 sware_late_share(Relation index, double *late)
 {
-	Account		sum;
+	Totals		sum;
 
 	(void) look_up(RelationGetRelid(index), &sum);
 	*late = sum.arrivals.entries > 0 ?
@@ -503,7 +479,7 @@ void
 sware_count_late_flushed(Relation index, int64 entries, int64 late,
 						 double share)
 {
-	Account		sum;
+	Totals		sum;
 	int64		gone;
 	int64		counted;
 
@@ -518,18 +494,21 @@ sware_count_late_flushed(Relation index, int64 entries, int64 late,
 	gone = ceil(Max(sum.arrivals.buffered, 0) * share);
 	counted = Min(late, gone);
 	sware_count_arrivals(index, entries - counted, late - counted);
-	account_of(index)->arrivals.buffered -= gone;
+	totals_of(index)->arrivals.buffered -= gone;
 }
 
 void
 sware_statistics_read(Oid index, SwareStatistics *statistics)
 {
-	Account		sum;
+	Totals		sum;
 
 	(void) look_up(index, &sum);
 	memcpy(statistics->counters, sum.counters, sizeof(sum.counters));
-	statistics->hasSortedness =
-		estimate(&sum.sortedness, &statistics->k, &statistics->l);
+	statistics->hasSortedness = sum.sortedness.entries > 0;
+	statistics->k = statistics->hasSortedness ?
+		100 * sum.sortedness.outOfOrder / sum.sortedness.entries : 0;
+	statistics->l = statistics->hasSortedness ?
+		100 * sum.sortedness.displacement / sum.sortedness.entries : 0;
 	statistics->hasArrivals = sum.arrivals.entries > 0;
 	statistics->late = statistics->hasArrivals ?
 		100 * sum.arrivals.late / sum.arrivals.entries : 0;
@@ -566,9 +545,13 @@ save_at_exit(int code, Datum arg)
 		return;
 	dlist_reverse_foreach(iterator, &shared_list->accounts)
 	{
-		if (count < MAX_ACCOUNTS)
-			copy_shared(dlist_container(SharedAccount, node, iterator.cur),
-						&records[count++]);
+		const SharedAccount *shared =
+			dlist_container(SharedAccount, node, iterator.cur);
+
+		if (count == MAX_ACCOUNTS)
+			break;
+		records[count].key = shared->key;
+		records[count++].totals = shared->totals;
 	}
 	sware_statistics_file_write(records, count, sizeof(Account));
 	pfree(records);
@@ -585,16 +568,14 @@ restore(void)
 	for (int i = 0; i < count; i++)
 	{
 		const Account *saved = (const Account *) records + i;
-		SharedAccount *account = make_shared_account(&saved->key, saved->since);
+		SharedAccount *account = make_shared_account(&saved->key, 0);
 
 		if (account == NULL)
 			break;
-		add_counters(account->counters, saved->counters);
-		account->sortedness = saved->sortedness;
-		account->arrivals = saved->arrivals;
+		account->totals = saved->totals;
 
 		/* these count since the server started */
-		account->counters[SWARE_STAT_MAP_CHECKS] = 0;
+		account->totals.counters[SWARE_STAT_MAP_CHECKS] = 0;
 	}
 	if (count > 0)
 		pfree(records);
