@@ -7,8 +7,6 @@
  */
 #include "postgres.h"
 
-#include "utils/memutils.h"
-
 #include "keys/bytehash.h"
 #include "takenkeys/keyset.h"
 
@@ -24,13 +22,7 @@
  */
 #define FILLED(places)	((places) / 4 * 3)
 
-/*
- * A plain table of this number of chunks has a filter: then it is too large for
- * the processor's cache.
- */
-#define CHUNKS_BEFORE_FILTER	16
-
-/* the number of chunks of the largest table: 64 MB; its filter takes 8 MB */
+/* the number of chunks of the largest table: 64 MB */
 #define LARGEST_TABLE			4096
 
 /*
@@ -135,30 +127,6 @@ find_fingerprint(const SwareKeySet *set, uint64 fingerprint)
 }
 
 /*
- * Is a fingerprint among the recent ones of a set, which the caller owns or has
- * locked?
- */
-static bool
-is_among_recent(const SwareKeySet *set, uint64 fingerprint)
-{
-	uint64		value = table_value(set, fingerprint);
-	uint32		count = *(volatile const uint32 *) &set->recentCount;
-	bool		result = false;
-
-	/*
-	 * The caller must look into the table after this look at the array, even
-	 * if the array is empty: the value may have moved a moment ago.
-	 */
-	pg_read_barrier();
-	if (count == 0 || has_own_place(set, fingerprint))
-		return false;
-	for (uint32 i = 0; i < count; i++)
-		result |= set->recent[i] == value;
-	pg_read_barrier();
-	return result;
-}
-
-/*
  * Add a fingerprint at the place that find() gave, which is where its value is
  * or belongs.  Returns false if the fingerprint is there already.
  */
@@ -190,34 +158,12 @@ add_to_table(SwareKeySet *set, volatile uint64 *address, uint64 fingerprint)
 	return true;
 }
 
-/*
- * Add a fingerprint to a set's filter.  Returns true if it is certain that it
- * was not there.
- */
-static inline bool
-add_to_filter(SwareKeySet *set, uint64 fingerprint)
-{
-	uint64		mixed = sware_mix(fingerprint);
-	uint64	   *word =
-		&set->filter[(uint64) (uint32) mixed * (set->places / 8) >> 32];
-	uint64		bits = UINT64CONST(1) << (mixed >> 32 & 63) |
-		UINT64CONST(1) << (mixed >> 38 & 63) |
-		UINT64CONST(1) << (mixed >> 44 & 63) |
-		UINT64CONST(1) << (mixed >> 50 & 63);
-	bool		is_new = (*word & bits) != bits;
-
-	*word |= bits;
-	return is_new;
-}
-
-/* Add a fingerprint to a new table, which has room for it, and its filter. */
+/* Add a fingerprint to a new table, which has room for it. */
 static void
 copy_to_table(SwareKeySet *set, uint64 fingerprint)
 {
 	if (add_to_table(set, find_fingerprint(set, fingerprint), fingerprint))
 		set->count++;
-	if (set->filter)
-		(void) add_to_filter(set, fingerprint);
 }
 
 /*
@@ -257,9 +203,8 @@ copy_table(const SwareKeySet *from, SwareKeySet *to)
 }
 
 /*
- * Give a set a new table of this number of chunks, and a filter if it is large;
- * the caller keeps the old ones. Returns false, with no table in the set, if
- * there is no room.  Without memory for a filter there is none.
+ * Give a set a new table of this number of chunks; the caller keeps the old
+ * one.  Returns false, with no table in the set, if there is no room.
  */
 static bool
 allocate(SwareKeySet *set, uint32 chunk_count)
@@ -281,23 +226,15 @@ allocate(SwareKeySet *set, uint32 chunk_count)
 	set->usedPlaces = 0;
 	set->count = 0;
 	set->latestGroup = NULL;
-	set->filter = NULL;
-	if (!set->hasGroups && chunk_count >= CHUNKS_BEFORE_FILTER)
-		set->filter =
-			MemoryContextAllocExtended(TopTransactionContext, set->places,
-									   MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM |
-									   MCXT_ALLOC_ZERO);
 	return true;
 }
 
-/* Free the table and filter of a set, which other backends do not find. */
+/* Free the table of a set, which other backends do not find. */
 static void
 free_table(const SwareKeySet *set)
 {
 	sware_pool_free(&set->allocation);
 	pg_atomic_fetch_sub_u32(chunks_of_all, set->allocation.chunks);
-	if (set->filter)
-		pfree(set->filter);
 }
 
 /*
@@ -329,8 +266,6 @@ grow(SwareKeySet *set, LWLock *lock)
 		return false;
 	if (set->allocation.chunks > 0)
 		copy_table(set, &larger);
-	for (uint32 i = 0; larger.filter && i < larger.recentCount; i++)
-		(void) add_to_filter(&larger, larger.recent[i]);
 	larger.count = set->count;
 	replace(set, lock, &larger);
 	return true;
@@ -349,52 +284,15 @@ find_group(SwareKeySet *set, uint64 value)
 }
 
 /*
- * Move the recent fingerprints of a set to its table.  Other backends find them
- * all the time.  Returns false, with nothing changed, if there is no room.
- * Takes the lock exclusively if the table has to grow.
+ * Let the processor fetch the place of a fingerprint that is about to be added:
+ * a large table is beyond its caches.
  */
-static bool
-move_recent(SwareKeySet *set, LWLock *lock)
+void
+sware_key_set_prefetch(const SwareKeySet *set, uint64 fingerprint)
 {
-	uint32		count = set->recentCount;
-
-	while (set->usedPlaces + count > FILLED(set->places))
-	{
-		if (!grow(set, lock))
-			return false;
-	}
-	for (uint32 i = 0; i < count; i++)
+	if (set->allocation.chunks > 0 && !set->hasGroups)
 		__builtin_prefetch((void *)
-						   place_address(set, first_place(set, set->recent[i])),
-						   1);
-	for (uint32 i = 0; i < count; i++)
-		(void) add_to_table(set, find(set, set->recent[i]), set->recent[i]);
-	/* in the table before they leave the array */
-	pg_write_barrier();
-	set->recentCount = 0;
-	return true;
-}
-
-/*
- * Add a fingerprint to the recent ones of a set, which has a filter, and issue
- * a memory barrier.  Returns false, with nothing changed, if it may be in the
- * set already.
- *
- * The filter is looked at after the barrier, so that the processor need not
- * wait for its memory, which is not always in the cache.
- */
-static inline bool
-add_to_recent(SwareKeySet *set, uint64 fingerprint)
-{
-	set->recent[set->recentCount] = fingerprint;
-	/* written before it is in use */
-	pg_write_barrier();
-	*(volatile uint32 *) &set->recentCount += 1;
-	pg_memory_barrier();
-	if (likely(add_to_filter(set, fingerprint)))
-		return true;
-	set->recentCount--;
-	return false;
+						   place_address(set, first_place(set, fingerprint)), 1);
 }
 
 /*
@@ -410,19 +308,7 @@ sware_key_set_add(SwareKeySet *set, LWLock *lock, uint64 fingerprint)
 
 	if (unlikely(set->allocation.chunks == 0) && !grow(set, lock))
 		return SWARE_KEY_HAS_NO_ROOM;
-	if (set->filter && !has_own_place(set, fingerprint) &&
-		(likely(set->recentCount < SWARE_RECENT_KEYS) ||
-		 move_recent(set, lock)) &&
-		set->filter &&			/* that of a new table */
-		likely(add_to_recent(set, fingerprint)))
-	{
-		set->count++;
-		return SWARE_KEY_ADDED;
-	}
-
 	value = table_value(set, fingerprint);
-	if (unlikely(set->recentCount > 0) && is_among_recent(set, fingerprint))
-		return SWARE_KEY_IS_THERE;
 	address = set->hasGroups ? find_group(set, value) :
 		find_fingerprint(set, fingerprint);
 	if (unlikely(*address != value && set->usedPlaces >= FILLED(set->places)))
@@ -433,8 +319,6 @@ sware_key_set_add(SwareKeySet *set, LWLock *lock, uint64 fingerprint)
 	}
 	if (!add_to_table(set, address, fingerprint))
 		return SWARE_KEY_IS_THERE;
-	if (set->filter)			/* it may be a new one */
-		(void) add_to_filter(set, fingerprint);
 	set->count++;
 	pg_memory_barrier();
 	return SWARE_KEY_ADDED;
@@ -448,16 +332,9 @@ sware_key_set_add(SwareKeySet *set, LWLock *lock, uint64 fingerprint)
 void
 sware_key_set_remove(SwareKeySet *set, uint64 fingerprint)
 {
-	volatile uint64 *address;
+	volatile uint64 *address = find_fingerprint(set, fingerprint);
 
 	set->count--;
-	if (set->recentCount > 0 &&
-		set->recent[set->recentCount - 1] == fingerprint)
-	{
-		set->recentCount--;
-		return;
-	}
-	address = find_fingerprint(set, fingerprint);
 	Assert(*address == table_value(set, fingerprint));
 	if (set->hasGroups)
 		address[1] &= ~member_bit(fingerprint);
@@ -479,8 +356,6 @@ sware_key_set_contains(const SwareKeySet *set, uint64 fingerprint)
 
 	if (set->allocation.chunks == 0)
 		return false;
-	if (is_among_recent(set, fingerprint))
-		return true;
 	address = find_fingerprint(set, fingerprint);
 	if (*address != table_value(set, fingerprint))
 		return false;

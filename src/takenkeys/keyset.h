@@ -22,16 +22,6 @@
  * the set grows, and has fewer than two fingerprints in a group, it becomes
  * plain.
  *
- * A large plain table is beyond the processor's caches, and each fingerprint
- * has another place in it.  So the set of such a table has a *filter* in its
- * owner's memory, of an eighth of the size.  It is a blocked Bloom filter: it
- * says of a fingerprint either that it is new, or nothing.  Without a look at
- * the table, a new one is put into an array first, among the *recent* ones.
- * When the array is full, they move to the table together: then the processor
- * gets the memory of all their places at the same time.  Other backends look
- * into the array before the table, so a fingerprint that moves meanwhile is
- * found.
- *
  * All key sets together use at most half of the pool, and each at most 64 MB.
  * No function here raises an error.
  *
@@ -42,9 +32,6 @@
 
 #include "shared/pool.h"
 
-/* how many fingerprints a set may have outside of its table */
-#define SWARE_RECENT_KEYS	128
-
 /* A key set, in shared memory.  It has a table if it is not empty. */
 typedef struct SwareKeySet
 {
@@ -52,18 +39,12 @@ typedef struct SwareKeySet
 	SwareAllocation allocation; /* the table; no chunks: there is none */
 	uint32		places;			/* how many the table has */
 	bool		hasGroups;		/* the shape of the table */
-	uint32		recentCount;	/* how many of `recent` are in use */
-	uint64		recent[SWARE_RECENT_KEYS];	/* values that are in the set, but
-											 * not in its table, which is
-											 * plain */
 
 	/* used by the owner only */
 	uint32		usedPlaces;		/* of the table */
-	uint64		count;			/* of fingerprints, the recent ones included */
+	uint64		count;			/* of fingerprints */
 	volatile uint64 *latestGroup;	/* the place of the group that one was
 									 * added to last; NULL if there is none */
-	uint64	   *filter;			/* has all fingerprints; in
-								 * TopTransactionContext, or NULL */
 } SwareKeySet;
 
 typedef enum SwareKeySetResult
@@ -82,6 +63,8 @@ extern uint32 sware_key_sets_chunk_count(void);
 extern void sware_key_set_init(SwareKeySet *set, bool has_groups);
 extern SwareKeySetResult sware_key_set_add(SwareKeySet *set, LWLock *lock,
 										   uint64 fingerprint);
+extern void sware_key_set_prefetch(const SwareKeySet *set,
+								   uint64 fingerprint);
 extern void sware_key_set_remove(SwareKeySet *set, uint64 fingerprint);
 extern bool sware_key_set_contains(const SwareKeySet *set, uint64 fingerprint);
 extern void sware_key_set_empty(SwareKeySet *set, LWLock *lock);

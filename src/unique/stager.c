@@ -358,6 +358,7 @@ admit(SwareStaging *staging, const SwareNewRow *row)
 				return KEY_IS_REFUSED;
 		}
 		fingerprint = any.value;
+		sware_key_set_prefetch(stager->keys, fingerprint);
 	}
 	return admit_key(stager, row, fingerprint);
 }

@@ -25,7 +25,6 @@ PG_MODULE_MAGIC;
 PG_FUNCTION_INFO_V1(sware_compare_key_set);
 PG_FUNCTION_INFO_V1(sware_exhaust_key_sets);
 PG_FUNCTION_INFO_V1(sware_check_company);
-PG_FUNCTION_INFO_V1(sware_check_filter);
 PG_FUNCTION_INFO_V1(sware_key_set_chunks);
 
 typedef enum Shape
@@ -425,34 +424,5 @@ sware_check_company(PG_FUNCTION_ARGS)
 					 " are in each other's way", first, other);
 		}
 	}
-	PG_RETURN_VOID();
-}
-
-/*
- * The filter of a table that has grown has all fingerprints: the recent ones,
- * too, and the one for which it grew, of which the old filter said nothing.
- */
-Datum
-sware_check_filter(PG_FUNCTION_ARGS)
-{
-	SwareKeySet set;
-	LWLock		lock;
-	int64		count = 0;
-	uint32		places;
-
-	init_lock(&lock);
-	sware_key_set_init(&set, false);
-	while (set.filter == NULL || set.recentCount < SWARE_RECENT_KEYS / 2)
-		(void) sware_key_set_add(&set, &lock, numbered_fingerprint(0, count++));
-	memset(set.filter, 0xFF, set.places);
-	for (places = set.places; set.places == places; count++)
-		(void) sware_key_set_add(&set, &lock, numbered_fingerprint(0, count));
-	for (int64 i = 0; i < count; i++)
-	{
-		if (sware_key_set_add(&set, &lock, numbered_fingerprint(0, i)) !=
-			SWARE_KEY_IS_THERE)
-			elog(ERROR, "number " INT64_FORMAT " could be added once more", i);
-	}
-	sware_key_set_empty(&set, &lock);
 	PG_RETURN_VOID();
 }

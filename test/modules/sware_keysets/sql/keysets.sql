@@ -22,7 +22,6 @@ FROM unnest(ARRAY['dense', 'descending', 'strided', 'random', 'near', 'extreme',
 	sware_compare_key_set(is_exact, shape, steps, :seed + steps)
 GROUP BY 1, 2 ORDER BY is_exact DESC, shape;
 SELECT sware_check_company();
-SELECT sware_check_filter();
 SELECT sware_key_set_chunks() - :before AS lost;
 
 -- The pool has no more room: nothing is lost, and half of it is left.
