@@ -37,7 +37,6 @@
 #include "constraints/constraints.h"
 #include "base/compat.h"
 
-/* The name of a table, with its schema, quoted. */
 static char *
 qualified_name(Oid table)
 {

@@ -108,7 +108,6 @@ sware_key_of_index(Oid index)
 		constraint : InvalidOid;
 }
 
-/* Raise an error if the index of a key has not the option. */
 static void
 require_option(const SwareKeyIndex *index, const char *constraint)
 {

@@ -28,7 +28,6 @@
 #include "constraints/constraints.h"
 #include "base/compat.h"
 
-/* a constraint that is to use an index */
 typedef struct Adoption
 {
 	const AlterTableStmt *alter;

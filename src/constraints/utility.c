@@ -47,7 +47,6 @@ typedef struct Key
 /* the hook that was installed before, or the server's own function */
 static ProcessUtility_hook_type next_process_utility;
 
-/* Has this database the extension? */
 static bool
 is_installed(void)
 {
@@ -84,7 +83,6 @@ ask_for_sware(const List *options)
 					  !parse_bool(defGetString(option), &value) || value);
 }
 
-/* Append a constraint to a list, if it is a key. */
 static List *
 add_key(List *keys, Node *node, const char *column)
 {
@@ -103,7 +101,6 @@ add_key(List *keys, Node *node, const char *column)
 	return lappend(keys, key);
 }
 
-/* Append the keys that are constraints of a column to a list. */
 static List *
 add_keys_of_column(List *keys, const ColumnDef *column)
 {
@@ -292,7 +289,6 @@ may_wish_index(const IndexStmt *index)
 	return true;
 }
 
-/* Returns options with the one that asks for sware. */
 static List *
 add_option(List *options)
 {
@@ -301,7 +297,6 @@ add_option(List *options)
 							   (Node *) makeString(pstrdup("true")), -1));
 }
 
-/* Let keys that an ALTER TABLE adds have sware if that is wished for. */
 static void
 grant_wishes(AlterTableStmt *alter, Oid table)
 {

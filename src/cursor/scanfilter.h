@@ -17,7 +17,7 @@
 #include "keys/abbreviation.h"
 #include "keys/scankeys.h"
 #include "keys/searchkey.h"
-#include "sort/itemsort.h"
+#include "sort/sorter.h"
 #include "zones/pagesummary.h"
 #include "zones/sortedzone.h"
 

@@ -82,7 +82,6 @@ PG_FUNCTION_INFO_V1(sware_examine_nbtree);
 #define tree_opaque(survey) \
 	((BTPageOpaque) ((survey)->page.data + BLCKSZ - TREE_SPECIAL))
 
-/* a sampled entry */
 typedef struct Sample
 {
 	int64		row;			/* its TID, as a number */
@@ -91,7 +90,6 @@ typedef struct Sample
 	int			leaf;			/* a number of the sampled leaf */
 } Sample;
 
-/* what is known of an index */
 typedef struct Survey
 {
 	Relation	heap;

@@ -32,7 +32,6 @@ PG_FUNCTION_INFO_V1(sware_flush);
 /* how often a directory is read at most, if it keeps changing */
 #define MAX_ATTEMPTS	10
 
-/* how much is in the buffer */
 typedef struct BufferContent
 {
 	int64		entries;

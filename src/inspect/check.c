@@ -26,7 +26,6 @@
 
 PG_FUNCTION_INFO_V1(sware_check);
 
-/* Raise an error if a relation is not an index that can be checked. */
 static void
 require_checkable(Relation index)
 {

@@ -29,7 +29,6 @@
 #include "layout/page.h"
 
 
-/* The state of a check. */
 typedef struct SwareCheck
 {
 	Relation	index;

@@ -52,7 +52,6 @@ typedef struct Directory
 	int			slotCount;
 } Directory;
 
-/* Check the metapage's numbers of pages and slots. */
 static void
 check_metapage(SwareCheck *check, SwareMetaPage meta)
 {
@@ -66,7 +65,6 @@ check_metapage(SwareCheck *check, SwareMetaPage meta)
 								meta->sealedPages, meta->nextSlot, meta->directoryPages);
 }
 
-/* Copy a directory page and check it. */
 static void
 copy_directory_page(SwareCheck *check, SwareLink link, Page copy)
 {
@@ -170,7 +168,6 @@ check_uses(SwareCheck *check, Directory *directory)
 	pfree(uses);
 }
 
-/* Check the number of sealed pages, and their sequence numbers. */
 static void
 check_sequences(SwareCheck *check, Directory *directory)
 {
@@ -203,7 +200,6 @@ check_sequences(SwareCheck *check, Directory *directory)
 								meta->sealedPages, count);
 }
 
-/* Is a link to an open page still in the metapage? */
 static bool
 is_still_open(SwareCheck *check, SwareLink link)
 {
@@ -218,7 +214,6 @@ is_still_open(SwareCheck *check, SwareLink link)
 	return false;
 }
 
-/* Does a slot still list a page? */
 static bool
 is_still_listed(SwareCheck *check, Directory *directory,
 				const SwareListedPage *listed)
@@ -276,7 +271,6 @@ check_entries(SwareCheck *check, BlockNumber block, Page page)
 	return count;
 }
 
-/* Check an open page. */
 static void
 check_open_page(SwareCheck *check, SwareLink link)
 {

@@ -28,7 +28,6 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 
-/* what the callback of the table scan needs */
 typedef struct HeapCheck
 {
 	SwareCheck *check;

@@ -45,7 +45,6 @@
  */
 #define MAX_ATTEMPTS	1000
 
-/* a copy of a page of the tree, with its block number */
 typedef struct TreePage
 {
 	BlockNumber block;
@@ -63,7 +62,6 @@ make_tree_page(void)
 	return result;
 }
 
-/* the link that leads to a page that was copied */
 static SwareLink
 link_of(TreePage *page)
 {
@@ -474,7 +472,6 @@ check_downlinks(SwareCheck *check, TreePage *parent)
 	}
 }
 
-/* Check the root, and what the metapage says of the tree. */
 static void
 check_root(SwareCheck *check)
 {
@@ -638,7 +635,6 @@ check_single_page(SwareCheck *check, TreePage *page)
 	}
 }
 
-/* Check all pages of a level, from left to right. */
 static void
 check_level(SwareCheck *check, int level)
 {

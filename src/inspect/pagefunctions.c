@@ -38,7 +38,6 @@ PG_FUNCTION_INFO_V1(sware_buffer_pages);
 #define MAX_COLUMNS			14
 #define PAGE_STATS_COLUMNS	13
 
-/* a row that is being built */
 typedef struct Row
 {
 	int			count;
@@ -61,7 +60,6 @@ add_value(Row *row, Datum value)
 	add_known(row, true, value);
 }
 
-/* Add the two columns of a link. */
 static void
 add_link(Row *row, SwareLink link)
 {
@@ -192,7 +190,6 @@ sware_metapage(PG_FUNCTION_ARGS)
 	return sware_row_datum(fcinfo, row.count, row.values, row.nulls);
 }
 
-/* Make an array of the names of a page's flags. */
 static Datum
 flag_names(uint16 flags)
 {
@@ -219,7 +216,6 @@ flag_names(uint16 flags)
 										   false, TYPALIGN_INT));
 }
 
-/* numbers of things on a page */
 typedef struct PageCounts
 {
 	int			items;
@@ -328,7 +324,6 @@ sware_page_stats(PG_FUNCTION_ARGS)
 	return sware_row_datum(fcinfo, row.count, row.values, row.nulls);
 }
 
-/* the name of the kind of an item of a tree page */
 static const char *
 item_kind(Page page, OffsetNumber offset)
 {
@@ -353,7 +348,6 @@ hex_dump(IndexTuple tuple, Size from, Size to)
 	return CStringGetTextDatum(dump.data);
 }
 
-/* Make an array of the TIDs of a posting list. */
 static Datum
 tid_array(IndexTuple posting)
 {
@@ -418,7 +412,6 @@ describe_item(Row *row, IndexTuple tuple, int number, const char *kind,
 	add_link(row, child);
 }
 
-/* Add a row to a function's result. */
 static void
 put_row(ReturnSetInfo *result, Row *row)
 {

@@ -99,7 +99,6 @@ scan_of_node(PlanState *node)
 	}
 }
 
-/* Show what the scan of a node has read, in all its loops. */
 static void
 show_reads(IndexScanDesc descriptor, ExplainState *explain)
 {

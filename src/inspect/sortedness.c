@@ -97,7 +97,6 @@ sampling_distance(Relation table)
 	return (int64) (rows / ROWS_WANTED) + 1;
 }
 
-/* Raise an error if a relation or a column cannot be measured. */
 static void
 require_measurable(Relation table, const char *column, AttrNumber number)
 {
@@ -132,7 +131,6 @@ require_measurable(Relation table, const char *column, AttrNumber number)
 				 errhint("Use the REFRESH MATERIALIZED VIEW command.")));
 }
 
-/* Raise an error unless the caller may read all values of a column. */
 static void
 require_permission(Relation table, AttrNumber column)
 {

@@ -25,7 +25,6 @@
 #define MAX_BUFFER_ENTRIES \
 	((int) (SWARE_PAGE_CAPACITY / MAXALIGN(sizeof(IndexTupleData) + 1)))
 
-/* an item that is being checked */
 typedef struct PageItem
 {
 	Relation	index;
@@ -54,7 +53,6 @@ sware_copy_page(Relation index, BlockNumber block,
 	sware_release_buffer(buffer);
 }
 
-/* Check that a page's level and flags are possible for its kind. */
 static void
 validate_kind(Relation index, BlockNumber block, Page page)
 {
@@ -94,7 +92,6 @@ validate_kind(Relation index, BlockNumber block, Page page)
 								opaque->unused2);
 }
 
-/* Check the frame of a live tree page. */
 static void
 validate_tree_frame(Relation index, BlockNumber block, Page page)
 {
@@ -192,7 +189,6 @@ validate_line_pointer(PageItem *item, Page page)
 			   item->offset, (Size) IndexTupleSize(item->tuple), length);
 }
 
-/* Report that a column does not fit into its item. */
 static void
 report_column(PageItem *item, int column)
 {
@@ -305,7 +301,6 @@ validate_columns(PageItem *item, int columns, Size end)
 			   item->offset, columns, position, end, tuple->t_info);
 }
 
-/* Check a high key or downlink. */
 static void
 validate_pivot(PageItem *item, bool is_downlink)
 {
@@ -345,7 +340,6 @@ validate_pivot(PageItem *item, bool is_downlink)
 			   sware_pivot_link(tuple).block);
 }
 
-/* Check the TIDs of an entry or a posting list. */
 static void
 validate_tids(PageItem *item, ItemPointer tids, int count)
 {

@@ -94,7 +94,6 @@ sware_size_without_padding(const char *bytes, Size size)
 	return size;
 }
 
-/* The number of a float. */
 static int64
 number_of_float(float8 value)
 {

@@ -11,7 +11,7 @@
 #ifndef SWARE_BLOOMFILTER_H
 #define SWARE_BLOOMFILTER_H
 
-#include "keys/bytehash.h"
+#include "keys/fingerprint.h"
 
 #define SWARE_FILTER_LINE_BYTES	64
 #define SWARE_FILTER_LINE_BITS	(SWARE_FILTER_LINE_BYTES * BITS_PER_BYTE)

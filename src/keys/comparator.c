@@ -38,7 +38,6 @@
 /* refined numbers are not negative */
 #define BITS_OF_NUMBER		63
 
-/* All the entries that will be compared. */
 typedef struct KnownEntries
 {
 	TupleDesc	descriptor;
@@ -269,7 +268,6 @@ make_codes(SwareNumberPart *part, const KnownEntries *known, int column,
 	return true;
 }
 
-/* Can the order of a column's values be guessed? */
 static bool
 can_guess(const SwareComparator *comparator, int column)
 {

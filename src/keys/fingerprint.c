@@ -26,7 +26,6 @@
 #include "utils/typcache.h"
 #include "utils/uuid.h"
 
-#include "keys/bytehash.h"
 #include "keys/fingerprint.h"
 #include "keys/searchkey.h"
 #include "keys/trust.h"
@@ -84,7 +83,6 @@ forget_hash_methods(Datum argument, int cache, uint32 hash)
 	invalidations++;
 }
 
-/* See that changes of catalogs are noticed from now on. */
 static void
 notice_changes(void)
 {
@@ -283,6 +281,36 @@ add_hash(uint64 fingerprint, uint64 hash)
 }
 
 /*
+ * Hash a string of bytes.  Its words of 8 bytes are mixed with their places,
+ * and added up; the last word may overlap the one before it.  Two strings have
+ * the same hash as rarely as two random numbers of 64 bits are equal, whatever
+ * they look like.  Nobody who chooses strings on purpose is kept from finding
+ * some that share a hash.
+ */
+static inline uint64
+hash_bytes_of(const char *bytes, Size size)
+{
+	const uint64 step = UINT64CONST(0x9E3779B97F4A7C15);
+	const char *last = bytes + size - sizeof(uint64);
+	uint64		place = step;
+	uint64		hash = sware_mix(size);
+	uint64		word = 0;
+
+	if (size < sizeof(uint64))
+	{
+		memcpy(&word, bytes, size);
+		return hash + sware_mix(word + place);
+	}
+	for (; bytes < last; bytes += sizeof(uint64), place += step)
+	{
+		memcpy(&word, bytes, sizeof(uint64));
+		hash += sware_mix(word + place);
+	}
+	memcpy(&word, last, sizeof(uint64));
+	return hash + sware_mix(word + place);
+}
+
+/*
  * Hash the bytes of a varlena.  One that is compressed, or stored elsewhere,
  * is detoasted in the current memory context.
  */
@@ -291,7 +319,7 @@ hash_of_varlena(Datum value)
 {
 	struct varlena *plain = PG_DETOAST_DATUM_PACKED(value);
 	uint64		hash =
-		sware_hash_bytes(VARDATA_ANY(plain), VARSIZE_ANY_EXHDR(plain));
+		hash_bytes_of(VARDATA_ANY(plain), VARSIZE_ANY_EXHDR(plain));
 
 	/* who hashes many values may keep the memory context */
 	if (plain != (struct varlena *) DatumGetPointer(value))
@@ -315,7 +343,7 @@ hash_of_value(Relation index, int column, Datum value, bool *tells)
 	if (sware_is_integer(comparison))
 		return (uint64) sware_integer_value(comparison, value);
 	if (comparison == SWARE_COMPARE_UUID)
-		return sware_hash_bytes((const char *) DatumGetUUIDP(value)->data,
+		return hash_bytes_of((const char *) DatumGetUUIDP(value)->data,
 								UUID_LEN);
 	if (comparison == SWARE_COMPARE_BYTES ||
 		(order->fn_oid == F_BTTEXTCMP && is_deterministic(collation)))

@@ -22,7 +22,15 @@
 #include "fmgr.h"
 #include "utils/rel.h"
 
-/* The fingerprint of a key. */
+/* Spread a number's bits over all others (the finalizer of splitmix64). */
+static inline uint64
+sware_mix(uint64 number)
+{
+	number = (number ^ (number >> 30)) * UINT64CONST(0xBF58476D1CE4E5B9);
+	number = (number ^ (number >> 27)) * UINT64CONST(0x94D049BB133111EB);
+	return number ^ (number >> 31);
+}
+
 typedef struct SwareFingerprint
 {
 	uint64		value;

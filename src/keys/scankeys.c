@@ -14,7 +14,6 @@
 #include "utils/memutils.h"
 
 #include "keys/scankeys.h"
-#include "keys/scanvalues.h"
 #include "keys/skip.h"
 
 /* the keys of one column that make the ranges */
@@ -105,7 +104,6 @@ tighter_bound(SwareScanKeys *keys, ScanKey a, ScanKey b)
 	return (result > 0) == is_lower_bound(keys, a) ? b : a;
 }
 
-/* Choose the keys of a column that make the ranges. */
 static void
 choose_keys(SwareScanKeys *keys, ScanKey qualification, int count, int column,
 			ChosenKeys *chosen)
@@ -218,7 +216,6 @@ check_keys(SwareScanKeys *keys, ScanKey qualification, int count)
 	return true;
 }
 
-/* Append a column to an end of the ranges. */
 static void
 add_column(SwareScanKeys *keys, SwareSearchKey *end, ScanKey key)
 {

@@ -98,7 +98,6 @@ range_ends_above(SwareScanKeys *keys, int64 range, IndexTuple tuple)
 		 ItemPointerCompare(&keys->high.tid, sware_posting_tids(tuple)) > 0);
 }
 
-/* Compare a range's lower end with an entry or pivot. */
 static int
 compare_range_begin(SwareScanKeys *keys, int64 range, IndexTuple tuple)
 {

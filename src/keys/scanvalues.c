@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * scanvalues.c
- *	  The values of a scan's keys.  See scanvalues.h.
+ *	  The values of a scan's keys: their types, their arrays, and how they are
+ *	  compared with the index's values.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,7 +16,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "keys/scanvalues.h"
+#include "keys/scankeys.h"
 
 /* The family's comparison function for two types, or NULL if it has none. */
 FmgrInfo *

@@ -474,14 +474,12 @@ sware_tuple_number(const SwareSearchKey *key, const SwareSearchColumn *search,
 	return sware_abbreviate_value(&search->column, value, is_null);
 }
 
-/* The tuple at an offset of a leaf. */
 static inline IndexTuple
 leaf_tuple_at(const void *source, int offset)
 {
 	return sware_page_tuple((Page) source, offset);
 }
 
-/* an internal page whose pivots are searched */
 typedef struct PivotSource
 {
 	Relation	index;
@@ -489,7 +487,6 @@ typedef struct PivotSource
 	Page		page;
 } PivotSource;
 
-/* The pivot at an offset of an internal page. */
 static inline IndexTuple
 pivot_at(const void *source, int offset)
 {

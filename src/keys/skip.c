@@ -17,7 +17,6 @@
 
 #include "common/int.h"
 
-#include "keys/scanvalues.h"
 #include "keys/skip.h"
 #include "layout/tuple.h"
 

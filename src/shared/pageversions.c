@@ -42,7 +42,6 @@ sware_page_versions_attach(void)
 		pg_atomic_init_u64(&versions[i], SWARE_NO_VERSION + 1);
 }
 
-/* The version of a block of a file. */
 static inline pg_atomic_uint64 *
 version_of(const SwareFile *file, BlockNumber block)
 {

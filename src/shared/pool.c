@@ -31,7 +31,6 @@ static uint32 *free_chunks;		/* freeCount numbers; guarded by the lock */
 char	   *sware_pool_chunks;
 static LWLock *lock;
 
-/* how many chunks a pool of this size has */
 static uint32
 count_chunks(int kilobytes)
 {

@@ -32,7 +32,6 @@
 /* an offset that is a multiple of this is the start of a cache line */
 #define SWARE_POOL_ALIGNMENT	64
 
-/* Where an allocation is. */
 typedef struct SwareAllocation
 {
 	uint32		place;			/* the number of the first chunk */

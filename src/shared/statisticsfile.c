@@ -121,7 +121,6 @@ sware_statistics_file_write(const void *records, int count, Size size)
 	unlink(TEMPORARY_FILE);
 }
 
-/* Is the file of the server's last shutdown? */
 static bool
 is_of_last_shutdown(const FileHeader *header)
 {

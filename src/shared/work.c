@@ -21,7 +21,6 @@ sware_work_begin(SwareWork *work, Relation index, SwareWorker worker)
 	INSTR_TIME_SET_CURRENT(work->start);
 }
 
-/* What a piece of work was. */
 typedef struct Done
 {
 	const char *name;

@@ -1,10 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * entrymerge.c
- *	  Merging entries that are in order in several places.
+ *	  Entries in order in temporary files, and merging entries that are in order
+ *	  in several places.
  *
- * A source is a file, an array, or a file and the array that follows it.
- * Usually the next entry comes from the same source as the last one, since
+ * The entries of a file are written and read in bins, pieces of memory, so that
+ * the functions for files are not called for each of them.  Before each bin is
+ * its header.
+ *
+ * A source of a merge is a file, an array, or a file and the array that follows
+ * it.  Usually the next entry comes from the same source as the last one, since
  * tables are nearly in order, and each worker of a parallel build reads many
  * blocks at a time.  One comparison is enough to find that out, often even for
  * all entries of a file's bin.  With a single source, nothing is compared.
@@ -13,10 +18,40 @@
  */
 #include "postgres.h"
 
+#include <fcntl.h>
+
+#include "commands/tablespace.h"
 #include "lib/binaryheap.h"
+#include "storage/buffile.h"
 
 #include "keys/entry.h"
+#include "layout/page.h"
+#include "layout/tuple.h"
 #include "sort/entrysort.h"
+
+#define BIN_SIZE		8192
+
+StaticAssertDecl(BIN_SIZE >= SWARE_MAX_ENTRY_SIZE, "an entry must fit in a bin");
+
+typedef struct BinHeader
+{
+	Size		used;			/* bytes of the bin that entries take */
+	Size		last;			/* where its last entry is */
+} BinHeader;
+
+struct SwareSortedFile
+{
+	FileSet    *files;			/* NULL: nobody else reads the file */
+	char		name[NAMEDATALEN];	/* in the file set */
+	BufFile    *file;
+	BinHeader	header;
+	Size		position;		/* in the bin: of the entry to be read next */
+	union
+	{
+		char		data[BIN_SIZE];
+		double		forAlignment;
+	}			bin;
+};
 
 typedef struct Source
 {
@@ -38,6 +73,164 @@ struct SwareEntryMerge
 	Source	   *current;		/* source of the last entry; NULL at first */
 	binaryheap *others;			/* the other sources that have an entry */
 };
+
+/* The memory that an open file takes, in bytes. */
+Size
+sware_sorted_file_memory(void)
+{
+	return sizeof(SwareSortedFile) + BLCKSZ;	/* BufFile has a block */
+}
+
+static SwareSortedFile *
+make_file(FileSet *files, int participant, int number)
+{
+	SwareSortedFile *file = palloc(sizeof(SwareSortedFile));
+
+	file->files = files;
+	snprintf(file->name, NAMEDATALEN, "%d.%d", participant, number);
+	file->header.used = file->header.last = file->position = 0;
+	return file;
+}
+
+/*
+ * Create a file, in a file set unless `files` is NULL.  Takes memory from the
+ * current context.
+ */
+SwareSortedFile *
+sware_sorted_file_create(FileSet *files, int participant, int number)
+{
+	SwareSortedFile *file = make_file(files, participant, number);
+
+	if (files)
+		file->file = BufFileCreateFileSet(files, file->name);
+	else
+	{
+		PrepareTempTablespaces();
+		file->file = BufFileCreateTemp(false);
+	}
+	return file;
+}
+
+/*
+ * Open a file that another process has exported, to read it.  Returns NULL if
+ * there is none.
+ */
+SwareSortedFile *
+sware_sorted_file_open(FileSet *files, int participant, int number)
+{
+	SwareSortedFile *file = make_file(files, participant, number);
+
+	file->file = BufFileOpenFileSet(files, file->name, O_RDONLY, true);
+	if (file->file)
+		return file;
+	pfree(file);
+	return NULL;
+}
+
+static void
+write_bin(SwareSortedFile *file)
+{
+	BufFileWrite(file->file, &file->header, sizeof(BinHeader));
+	BufFileWrite(file->file, file->bin.data, file->header.used);
+	file->header.used = 0;
+}
+
+/* Append an entry, which is not below the last one. */
+void
+sware_sorted_file_append(SwareSortedFile *file, IndexTuple entry)
+{
+	Size		size = MAXALIGN(IndexTupleSize(entry));
+
+	if (file->header.used + size > BIN_SIZE)
+		write_bin(file);
+	file->header.last = file->header.used;
+	sware_copy_tuple(file->bin.data + file->header.last, entry);
+	file->header.used += size;
+}
+
+/*
+ * The entry appended last, or in a file that is read, the last one of the bin.
+ * Valid until the next call.
+ */
+IndexTuple
+sware_sorted_file_last(SwareSortedFile *file)
+{
+	return (IndexTuple) (file->bin.data + file->header.last);
+}
+
+/* Let another process read a file of a file set, and close it here. */
+void
+sware_sorted_file_export(SwareSortedFile *file)
+{
+	write_bin(file);
+	BufFileExportFileSet(file->file);
+	BufFileClose(file->file);
+	pfree(file);
+}
+
+/*
+ * Begin to read a file that was created here, from its first entry.  No entry
+ * may be appended any more.
+ */
+void
+sware_sorted_file_rewind(SwareSortedFile *file)
+{
+	write_bin(file);
+	if (BufFileSeek(file->file, 0, 0, SEEK_SET) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not rewind temporary file")));
+	file->position = 0;
+}
+
+/* Read the next bin.  Returns false if there is none. */
+static bool
+read_bin(SwareSortedFile *file)
+{
+	Size		length = BufFileRead(file->file, &file->header,
+									 sizeof(BinHeader));
+
+	file->position = 0;
+	if (length == 0)
+		file->header.used = 0;
+	else if (length != sizeof(BinHeader) || file->header.used > BIN_SIZE ||
+			 BufFileRead(file->file, file->bin.data, file->header.used) !=
+			 file->header.used)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not read temporary file")));
+	return length != 0;
+}
+
+/*
+ * Return the next entry, valid until the next call, or NULL at the end.  Sets
+ * *begins_bin if it is the first one of a bin.
+ */
+static IndexTuple
+next_in_file(SwareSortedFile *file, bool *begins_bin)
+{
+	IndexTuple	entry;
+
+	while (file->position >= file->header.used)
+	{
+		if (!read_bin(file))
+			return NULL;
+	}
+	*begins_bin = file->position == 0;
+	entry = (IndexTuple) (file->bin.data + file->position);
+	file->position += MAXALIGN(IndexTupleSize(entry));
+	return entry;
+}
+
+/* Close a file, remove and free it. */
+static void
+end_file(SwareSortedFile *file)
+{
+	BufFileClose(file->file);
+	if (file->files)
+		BufFileDeleteFileSet(file->files, file->name, false);
+	pfree(file);
+}
 
 /* Begin a merge.  It is allocated in the current memory context. */
 SwareEntryMerge *
@@ -75,7 +268,7 @@ advance(SwareEntryMerge *merge, Source *source)
 	source->beginsBin = false;
 	if (!source->fileIsRead)
 	{
-		entry = sware_sorted_file_next(source->file, &source->beginsBin);
+		entry = next_in_file(source->file, &source->beginsBin);
 		source->fileIsRead = entry == NULL;
 		source->binIsBelow &= !source->fileIsRead;
 	}
@@ -170,7 +363,7 @@ sware_entry_merge_end(SwareEntryMerge *merge)
 		Source	   *source = lfirst(cell);
 
 		if (source->file)
-			sware_sorted_file_end(source->file);
+			end_file(source->file);
 	}
 	list_free_deep(merge->sources);
 	binaryheap_free(merge->others);

@@ -127,7 +127,6 @@ add_to_merge(SwareEntryMerge *merge, SwareSortedFile *file,
 	sware_entry_merge_add(merge, file, entries, count);
 }
 
-/* Merge files into a new one. */
 static SwareSortedFile *
 merge_files(SwareEntrySort *sort, List *files)
 {

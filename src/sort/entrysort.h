@@ -14,7 +14,7 @@
 #include "utils/rel.h"
 
 #include "layout/tuple.h"
-#include "sort/itemsort.h"
+#include "sort/sorter.h"
 
 /*
  * The mark of a dead row, in t_info of an entry: another row may have its key.
@@ -28,7 +28,7 @@ typedef struct SwareEntryMerge SwareEntryMerge;
 typedef struct SwareSortedFile SwareSortedFile;
 
 /*
- * sortedfile.c: entries in order in a temporary file.  First they are appended,
+ * entrymerge.c: entries in order in a temporary file.  First they are appended,
  * then they are read from the beginning.  A file of a file set has a name made
  * of two numbers, and can be exported after it was written, for another process
  * to read.
@@ -42,11 +42,8 @@ extern void sware_sorted_file_export(SwareSortedFile *file);
 extern SwareSortedFile *sware_sorted_file_open(FileSet *files, int participant,
 											   int number);
 extern void sware_sorted_file_rewind(SwareSortedFile *file);
-extern IndexTuple sware_sorted_file_next(SwareSortedFile *file,
-										 bool *begins_bin);
-extern void sware_sorted_file_end(SwareSortedFile *file);
 
-/* entrymerge.c: merging entries that are in order in several places */
+/* merging entries that are in order in several places */
 extern SwareEntryMerge *sware_entry_merge_begin(SwareComparator *comparator);
 extern void sware_entry_merge_add(SwareEntryMerge *merge,
 								  SwareSortedFile *file,

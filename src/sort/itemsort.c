@@ -24,7 +24,6 @@
 #include "utils/memutils.h"
 
 #include "keys/entry.h"
-#include "sort/itemsort.h"
 #include "sort/sorter.h"
 
 /* fewer items than this are sorted without buckets */
@@ -50,49 +49,21 @@
  */
 #define FIRST_DOUBT		160
 
-/* How a type's abbreviations are turned into numbers of the same order. */
-typedef enum NumberKind
-{
-	NUMBER_UNKNOWN,
-	NUMBER_UNSIGNED,
-	NUMBER_SIGNED
-} NumberKind;
-
-static NumberKind
-number_kind(SortSupport column)
-{
-	if (column->abbrev_converter == NULL || SIZEOF_DATUM != sizeof(int64))
-		return NUMBER_UNKNOWN;
-	if (column->comparator == ssup_datum_unsigned_cmp)
-		return NUMBER_UNSIGNED;
-	if (column->comparator == ssup_datum_signed_cmp)
-		return NUMBER_SIGNED;
-	return NUMBER_UNKNOWN;
-}
-
-static inline int64
-number_from_abbreviation(NumberKind kind, Datum abbreviation)
-{
-	return kind == NUMBER_UNSIGNED ?
-		(int64) (abbreviation ^ ((uint64) 1 << 63)) : (int64) abbreviation;
-}
-
 /*
  * Set the items' numbers from the sort support abbreviations of the first
  * column's type.  A null gets the same as an extreme value.  Returns false,
- * with no numbers set, if the type has none of a known kind, or sort support
- * gives them up.
+ * with no numbers set, if the type has none that are compared as unsigned
+ * integers, or sort support gives them up.
  */
 static bool
 abbreviate_items(SwareComparator *comparator, SwareSortItem *items, int64 count)
 {
 	SortSupportData column = {0};
-	NumberKind	kind;
 	int64		doubt = FIRST_DOUBT;
 
 	sware_prepare_column(&column, comparator->index, 1, true);
-	kind = number_kind(&column);
-	if (kind == NUMBER_UNKNOWN)
+	if (column.abbrev_converter == NULL || SIZEOF_DATUM != sizeof(int64) ||
+		column.comparator != ssup_datum_unsigned_cmp)
 		return false;
 
 	for (int64 i = 0; i < count; i++)
@@ -118,10 +89,8 @@ abbreviate_items(SwareComparator *comparator, SwareSortItem *items, int64 count)
 				PG_INT64_MAX;
 		else
 		{
-			number =
-				number_from_abbreviation(kind,
-										 column.abbrev_converter(value,
-																 &column));
+			number = (int64) (column.abbrev_converter(value, &column) ^
+							  (UINT64CONST(1) << 63));
 			items[i].abbreviation = column.ssup_reverse ? ~number : number;
 		}
 	}
@@ -186,7 +155,6 @@ sort_by_merging(SwareComparator *comparator, SwareSortItem *items,
 	memcpy(items, a, (end_a - a) * sizeof(SwareSortItem));
 }
 
-/* Have the items of a list different numbers? */
 static bool
 numbers_differ(const SwareSortItem *items, int64 count)
 {
@@ -260,29 +228,6 @@ sort_by_buckets(SwareComparator *comparator, SwareSortItem *items,
 	pfree(ends);
 }
 
-/* Sort items, and free them.  Their numbers are set, or all the same. */
-static void
-sort_and_free(SwareComparator *comparator, SwareSortItem *items, int64 count,
-			  bool has_numbers, IndexTuple *entries)
-{
-	SwareSortItem *other =
-		MemoryContextAllocHuge(CurrentMemoryContext,
-							   count * sizeof(SwareSortItem));
-	SwareSortItem *sorted = items;
-
-	if (count >= MIN_DISTRIBUTED && has_numbers)
-	{
-		sort_by_buckets(comparator, items, other, count, BUCKET_LEVELS);
-		sorted = other;
-	}
-	else
-		sort_by_merging(comparator, items, other, count);
-	for (int64 i = 0; i < count; i++)
-		entries[i] = sorted[i].entry;
-	pfree(items);
-	pfree(other);
-}
-
 /*
  * Sort entries in any order.  Takes memory from the current context, and calls
  * comparators.
@@ -298,6 +243,10 @@ sware_sort_scrambled(SwareComparator *comparator, IndexTuple *entries,
 	SwareSortItem *items =
 		MemoryContextAllocHuge(CurrentMemoryContext,
 							   count * sizeof(SwareSortItem));
+	SwareSortItem *other =
+		MemoryContextAllocHuge(CurrentMemoryContext,
+							   count * sizeof(SwareSortItem));
+	SwareSortItem *sorted;
 	bool		refines = count >= SWARE_MANY_TO_SORT &&
 		comparator->partCount == 0;
 	bool		has_numbers;
@@ -318,7 +267,18 @@ sware_sort_scrambled(SwareComparator *comparator, IndexTuple *entries,
 		sware_has_abbreviations(&comparator->first) ||
 		(count >= SWARE_MANY_TO_SORT &&
 		 abbreviate_items(comparator, items, count));
-	sort_and_free(comparator, items, count, has_numbers, entries);
+	sorted = items;
+	if (count >= MIN_DISTRIBUTED && has_numbers)
+	{
+		sort_by_buckets(comparator, items, other, count, BUCKET_LEVELS);
+		sorted = other;
+	}
+	else
+		sort_by_merging(comparator, items, other, count);
+	for (int64 i = 0; i < count; i++)
+		entries[i] = sorted[i].entry;
+	pfree(items);
+	pfree(other);
 
 	if (refines && comparator->hasGuess)
 	{

@@ -27,7 +27,6 @@
 #include "base/memory.h"
 #include "keys/entry.h"
 #include "shared/statistics.h"
-#include "sort/itemsort.h"
 #include "sort/sorter.h"
 
 /* after this number of entries, look whether setting aside is worth its cost */
@@ -155,7 +154,6 @@ divide(Sorter *sorter)
 	return true;
 }
 
-/* Is an entry below an item? */
 static inline bool
 is_below(SwareComparator *comparator, IndexTuple entry,
 		 const SwareSortItem *item)

@@ -1,15 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * sorter.h
- *	  Sorting entries in memory, cheaply if they come nearly in order.
+ *	  Sorting entries in memory, cheaply if they come nearly in order, with
+ *	  numbers that stand for their first columns.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef SWARE_SORTER_H
 #define SWARE_SORTER_H
-
-#include "access/itup.h"
-#include "utils/rel.h"
 
 #include "keys/comparator.h"
 
@@ -31,5 +29,41 @@ extern void sware_sort_arrivals(Relation index, IndexTuple *entries,
 extern bool sware_sort_nearly_sorted(SwareComparator *comparator,
 									 IndexTuple *entries, int64 count,
 									 int share);
+
+/* for fewer entries than this it does not pay to refine numbers */
+#define SWARE_MANY_TO_SORT	256
+
+typedef struct SwareSortItem
+{
+	int64		abbreviation;	/* or another number: orders two entries if
+								 * theirs differ */
+	IndexTuple	entry;
+} SwareSortItem;
+
+extern void sware_sort_scrambled(SwareComparator *comparator,
+								 IndexTuple *entries, int64 count);
+
+/* Make an item of an entry and its number. */
+static inline SwareSortItem
+sware_make_item(const SwareComparator *comparator, IndexTuple entry)
+{
+	SwareSortItem item = {sware_comparator_number(comparator, entry), entry};
+
+	return item;
+}
+
+/* Compare two items by (key, TID).  Calls comparators. */
+static inline int
+sware_compare_items(const SwareSortItem *a, const SwareSortItem *b,
+					SwareComparator *comparator)
+{
+	if (a->abbreviation != b->abbreviation)
+		return a->abbreviation < b->abbreviation ? -1 : 1;
+	/* A null has the abbreviation of an extreme value. */
+	if (comparator->numbersDecide &&
+		a->abbreviation != PG_INT64_MIN && a->abbreviation != PG_INT64_MAX)
+		return sware_compare_tids(&a->entry->t_tid, &b->entry->t_tid);
+	return sware_comparator_entries(comparator, a->entry, b->entry);
+}
 
 #endif							/* SWARE_SORTER_H */

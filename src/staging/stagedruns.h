@@ -26,7 +26,7 @@
 #ifndef SWARE_STAGEDRUNS_H
 #define SWARE_STAGEDRUNS_H
 
-#include "sort/itemsort.h"
+#include "sort/sorter.h"
 #include "keys/searchkey.h"
 #include "staging/entrychain.h"
 

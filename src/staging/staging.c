@@ -57,7 +57,6 @@ dlist_head	sware_filled_stagings = DLIST_STATIC_INIT(sware_filled_stagings);
 int			sware_staged_indexes = 0;
 int			sware_lingering_stagings = 0;
 
-/* Is a staging marked as ownerless? */
 static bool has_ownerless = false;
 
 /* the latest subtransaction that has staged entries */
@@ -150,7 +149,6 @@ sware_clear_staging(SwareStaging *staging)
 		sware_forget_keys(staging->stager);
 }
 
-/* Read the index's options into a staging. */
 static void
 read_options(SwareStaging *staging, Relation index)
 {
@@ -331,7 +329,6 @@ begin_segment(SwareStaging *staging)
 	latest_subtransaction = Max(latest_subtransaction, current);
 }
 
-/* Remove the last segment and its entries. */
 static void
 drop_last_segment(SwareStaging *staging)
 {
@@ -369,7 +366,6 @@ is_speculative(Relation heap, ItemPointer tid)
 	return result;
 }
 
-/* May the entry of this row wait in private memory? */
 static inline bool
 may_stage(Relation heap, ItemPointer tid, IndexInfo *index_info)
 {

@@ -20,7 +20,7 @@
 
 #include "base/compat.h"
 #include "base/faultpoint.h"
-#include "keys/bytehash.h"
+#include "keys/fingerprint.h"
 #include "takenkeys/keylock.h"
 
 /* the first of the page numbers; the one above them is the flush lock's */
@@ -71,7 +71,6 @@ sware_key_stripe(uint64 fingerprint)
 	return sware_mix(fingerprint) % SWARE_KEY_STRIPES;
 }
 
-/* the page number whose lock is that of a key */
 static BlockNumber
 lock_page(uint64 fingerprint)
 {
@@ -98,7 +97,6 @@ is_built_in(Relation index)
 	return true;
 }
 
-/* The lock in shared memory of one of an index's stripes. */
 static inline KeyLock *
 lock_of_stripe(Relation index, int stripe)
 {
@@ -118,7 +116,6 @@ lock_in_memory(Relation index, uint64 fingerprint)
 	return lock_of_stripe(index, sware_key_stripe(fingerprint));
 }
 
-/* Take a lock if it is free. */
 static inline bool
 take_lock(KeyLock *lock)
 {

@@ -7,7 +7,7 @@
  */
 #include "postgres.h"
 
-#include "keys/bytehash.h"
+#include "keys/fingerprint.h"
 #include "takenkeys/keyset.h"
 
 /* a group is a number, which is not zero, and a bitmap of 2^6 bits */
@@ -89,7 +89,6 @@ place_address(const SwareKeySet *set, uint32 place)
 									   sizeof(uint64)));
 }
 
-/* the place where the search for a value begins */
 static inline uint32
 first_place(const SwareKeySet *set, uint64 value)
 {
@@ -117,7 +116,6 @@ find(const SwareKeySet *set, uint64 value)
 	}
 }
 
-/* Like find, for the value of a fingerprint. */
 static inline volatile uint64 *
 find_fingerprint(const SwareKeySet *set, uint64 fingerprint)
 {

@@ -133,7 +133,6 @@ sware_raise_activity(Relation index)
 		pg_atomic_fetch_add_u64(&activity_of(index)->raised, 1);
 }
 
-/* Does a seat belong to this session? */
 static bool
 is_own_seat(int seat)
 {
@@ -143,20 +142,6 @@ is_own_seat(int seat)
 			return true;
 	}
 	return false;
-}
-
-/* Does another session stage for an index of this activity? */
-static bool
-has_other_stagers(SwareActivity *activity)
-{
-	uint32		count = pg_atomic_read_u32(&activity->stagers);
-
-	for (int i = 0; i < own_count && count > 0; i++)
-	{
-		if (own_stagers[i].activity == activity)
-			count--;
-	}
-	return count > 0;
 }
 
 bool
@@ -170,8 +155,19 @@ sware_index_has_stagers(Relation index)
 bool
 sware_there_are_stagers(Relation index)
 {
-	return shared != NULL &&
-		has_other_stagers(activity_of(index));
+	SwareActivity *activity;
+	uint32		count;
+
+	if (shared == NULL)
+		return false;
+	activity = activity_of(index);
+	count = pg_atomic_read_u32(&activity->stagers);
+	for (int i = 0; i < own_count && count > 0; i++)
+	{
+		if (own_stagers[i].activity == activity)
+			count--;
+	}
+	return count > 0;
 }
 
 /*

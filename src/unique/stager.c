@@ -231,7 +231,6 @@ register_key(SwareStager *stager, uint64 fingerprint)
 	return result;
 }
 
-/* Register a key that is above the bound. */
 static Admission
 admit_above_bound(SwareStager *stager, const SwareNewRow *row,
 				  uint64 fingerprint)

@@ -19,6 +19,7 @@ AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 -- Fingerprints that share a place.
 CREATE FUNCTION sware_check_company() RETURNS void
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+
 -- Chunks of the pool that sets have.
 CREATE FUNCTION sware_key_set_chunks() RETURNS int
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
