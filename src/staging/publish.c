@@ -36,9 +36,8 @@
 
 /*
  * Up to this number of entries of a transaction go to the buffer, but for those
- * that come in order.  More entries fill whole leaves of the tree, or several
- * of them come to each leaf, so the buffer would save little: only scattered
- * ones go there.
+ * that come in order.  Of more entries, several come to each leaf: only
+ * scattered ones go there.
  */
 #define LARGEST_BUFFERED_RUN	256
 
@@ -51,16 +50,12 @@
 /* the size of the smallest entry: an entry is never without data */
 #define SMALLEST_ENTRY		MAXALIGN(sizeof(IndexTupleData) + 1)
 
-/*
- * Publishing at least this number of entries of an index at once costs less
- * than inserting them one by one.
- */
+/* to publish so many entries at once costs less than to insert each */
 #define USEFUL_RUN			8
 
 /*
- * When memory is spread over so many indexes that each has few entries,
- * publishing costs more than inserting directly.  Therefore this number of rows
- * is inserted directly for each run that was published.
+ * Where memory is spread over so many indexes that each has few entries, this
+ * number of rows is inserted directly for each run that was published.
  */
 #define DIRECT_INSERTS_PER_RUN	32
 
@@ -68,8 +63,7 @@ int64		sware_direct_inserts = 0;
 
 /*
  * Keep only the given entries of a staging, which are in order, and all of one
- * subtransaction.  If there is no more memory, an error is raised, and nothing
- * has changed.
+ * subtransaction.  An error for want of memory changes nothing.
  */
 static void
 keep(SwareStaging *staging, IndexTuple *entries, int64 count)
@@ -200,11 +194,7 @@ send(SwareStaging *staging, Relation index, int percent)
 	Relation	heap = NULL;
 	SwareWork	work;
 
-	/*
-	 * To keep a part, its entries are put in order.  If they came from
-	 * several subtransactions, their segments would be mixed up: then nothing
-	 * is kept.
-	 */
+	/* what is kept is put in order, which would mix up segments */
 	if (staging->segmentCount > 1 || !is_made_for)
 		percent = 100;
 	sent = count - count * (100 - percent) / 100;
@@ -217,10 +207,7 @@ send(SwareStaging *staging, Relation index, int percent)
 		sware_raise_frontier(index, entries, count);
 	SWARE_FAULT_POINT("publish-begins");
 
-	/*
-	 * The statements that have staged the entries have locked the table,
-	 * until the transaction ends.
-	 */
+	/* the statements that have staged the entries have locked the table */
 	if (is_made_for)
 		heap = table_open(index->rd_index->indrelid, NoLock);
 	if (count <= LARGEST_BUFFERED_RUN && sent == count && is_made_for)
@@ -247,10 +234,7 @@ send(SwareStaging *staging, Relation index, int percent)
 		SWARE_FAULT_POINT("staged-keys-published");
 	}
 
-	/*
-	 * Readers can find the entries from now on: records of their keys are out
-	 * of date.
-	 */
+	/* readers can find the entries from now on */
 	sware_records_stored(index, entries, sent);
 	check_conflicts(staging, index, entries, sent);
 
@@ -275,36 +259,7 @@ is_publishable(SwareStaging *staging)
 		!sware_is_changing(staging->owner, SWARE_CHANGES);
 }
 
-/*
- * Return a staging that can be published now and was filled by a statement of
- * `highest_level` or a lower level; NULL if there is none.
- */
-static SwareStaging *
-next_publishable(int highest_level)
-{
-	dlist_iter	iterator;
-
-	dlist_foreach(iterator, &sware_filled_stagings)
-	{
-		SwareStaging *staging =
-			dlist_container(SwareStaging, node, iterator.cur);
-
-		/*
-		 * The stagings of ended statements come first, and others in any
-		 * order.
-		 */
-		if (staging->level > highest_level)
-			break;
-		if (is_publishable(staging))
-			return staging;
-	}
-	return NULL;
-}
-
-/*
- * What percentage of a staging is sent when memory is needed?  All of it, if
- * it is so small that keeping a part is not worth while.
- */
+/* the percentage of a staging that is sent when memory is needed */
 static inline int
 lower_part(const SwareStaging *staging)
 {
@@ -333,9 +288,7 @@ publish(SwareStaging *staging, int percent)
 	index_close(index, NoLock);
 }
 
-/*
- * Publish a staging, if that is possible now.  No lock on a page may be held.
- */
+/* Publish a staging, if that is possible.  No page may be locked. */
 void
 sware_publish(SwareStaging *staging)
 {
@@ -344,18 +297,36 @@ sware_publish(SwareStaging *staging)
 }
 
 /*
- * Publish what was staged by statements of `highest_level` and of lower
- * levels.  The lowest, SWARE_NO_STATEMENT, is that of statements that have
- * ended.
+ * Publish what was staged by statements of `highest_level` and of lower levels,
+ * as far as it can be published.  The lowest, SWARE_NO_STATEMENT, is that of
+ * statements that have ended: their stagings come first in the list.
  */
 static void
 publish_staged(int highest_level)
 {
-	SwareStaging *staging;
+	SwareStaging *next;
+	dlist_iter	iterator;
 
-	/* A comparator may execute SQL that stages entries for other indexes. */
-	while ((staging = next_publishable(highest_level)) != NULL)
-		publish(staging, 100);
+	/* a comparator may execute SQL that stages entries for other indexes */
+	do
+	{
+		next = NULL;
+		dlist_foreach(iterator, &sware_filled_stagings)
+		{
+			SwareStaging *staging =
+				dlist_container(SwareStaging, node, iterator.cur);
+
+			if (staging->level > highest_level)
+				break;
+			if (is_publishable(staging))
+			{
+				next = staging;
+				break;
+			}
+		}
+		if (next)
+			publish(next, 100);
+	} while (next);
 }
 
 /*
@@ -384,79 +355,46 @@ compare_sizes(const void *a, const void *b)
 }
 
 /*
- * Return all stagings with entries, the largest first, in an array allocated
- * in the current memory context.
- */
-static SwareStaging **
-sorted_stagings(int *count)
-{
-	Size		size = sware_staged_indexes * sizeof(SwareStaging *);
-	SwareStaging **result = MemoryContextAllocHuge(CurrentMemoryContext, size);
-	dlist_iter	iterator;
-
-	*count = 0;
-	dlist_foreach(iterator, &sware_filled_stagings)
-		result[(*count)++] = dlist_container(SwareStaging, node, iterator.cur);
-	qsort(result, *count, sizeof(SwareStaging *), compare_sizes);
-	return result;
-}
-
-/*
- * Publish the lower part of the largest stagings, each at most once, until all
- * stagings together have shrunk to `size`.  Returns the number of runs sent,
- * and in *entries the number of entries in them.  A comparator may execute SQL
- * that stages more entries; stagings are not freed before the transaction ends,
- * so the array stays valid.
+ * Publish the lower part of stagings, the largest first, each at most once, and
+ * of those only that have at most `most` entries, until all stagings together
+ * have shrunk to `size`.  Returns the number of runs sent, and adds the number
+ * of entries in them to *entries.  Stagings are not freed before the
+ * transaction ends, so the array stays valid whatever comparators execute.
  */
 static int
-shrink_to(Size size, int64 *entries)
+shrink_to(Size size, int64 most, int64 *entries)
 {
-	int			count;
-	SwareStaging **largest_first = sorted_stagings(&count);
+	int			count = 0;
+	SwareStaging **stagings =
+		MemoryContextAllocHuge(CurrentMemoryContext, sware_staged_indexes *
+							   sizeof(SwareStaging *));
+	dlist_iter	iterator;
 	int			runs = 0;
 
+	dlist_foreach(iterator, &sware_filled_stagings)
+		stagings[count++] = dlist_container(SwareStaging, node, iterator.cur);
+	qsort(stagings, count, sizeof(SwareStaging *), compare_sizes);
 	for (int i = 0; i < count && sware_staged_bytes > size; i++)
 	{
-		SwareStaging *staging = largest_first[i];
+		SwareStaging *staging = stagings[i];
 		int64		before = staging->count;
 
-		if (!is_publishable(staging))
+		if (!is_publishable(staging) || before > most)
 			continue;
 		publish(staging, lower_part(staging));
 		*entries += before - staging->count;
 		runs++;
 	}
-	pfree(largest_first);
-	return runs;
-}
-
-/* Publish the stagings that have very few entries.  Returns their number. */
-static int64
-publish_small(void)
-{
-	int			count;
-	SwareStaging **all = sorted_stagings(&count);
-	int64		runs = 0;
-
-	for (int i = 0; i < count; i++)
-	{
-		if (is_publishable(all[i]) && all[i]->count < USEFUL_RUN)
-		{
-			publish(all[i], 100);
-			runs++;
-		}
-	}
-	pfree(all);
+	pfree(stagings);
 	return runs;
 }
 
 /*
  * Publish entries when all stagings together have become too large: enough
  * that small stagings do not reach the limit again with the next entry.  If
- * most runs were too short to be worth publishing, there are too many indexes
- * for the memory.  Then the stagings with very few entries are published,
- * too, and a number of rows are inserted directly before anything is staged
- * for another index.
+ * most runs were too short, there are too many indexes for the memory: then
+ * those with very few entries are published, too, and rows are inserted
+ * directly before anything is staged for another index.
  */
 void
 sware_make_room(void)
@@ -468,19 +406,16 @@ sware_make_room(void)
 
 	do
 	{
-		more = shrink_to(limit / 4 * 3, &entries);
+		more = shrink_to(limit / 4 * 3, PG_INT64_MAX, &entries);
 		runs += more;
 	} while (more > 0 && sware_staged_bytes > limit / 4 * 3);
 
 	if (entries < (int64) runs * USEFUL_RUN)
-		sware_direct_inserts =
-			(runs + publish_small()) * DIRECT_INSERTS_PER_RUN;
+		sware_direct_inserts = DIRECT_INSERTS_PER_RUN *
+			(runs + shrink_to(0, USEFUL_RUN - 1, &entries));
 }
 
-/*
- * Publish the lower part of a full staging.  The caller has the index open;
- * errors are those of storing entries.
- */
+/* Publish the lower part of a full staging.  The caller has the index open. */
 void
 sware_publish_lower_part(SwareStaging *staging, Relation index)
 {
@@ -517,9 +452,8 @@ sware_publish_all(void)
 }
 
 /*
- * Note that a statement ends.  The executor is about to give up the locks of
- * its indexes, but staging keeps its own.  The stagings that got their first
- * entry in the statement are lingering from now on (staging.h).
+ * Note that a statement ends: the stagings that got their first entry in it are
+ * lingering from now on (staging.h).
  */
 void
 sware_staging_statement_ends(void)
