@@ -111,6 +111,13 @@ try_copy_directory(SwareCheck *check, Directory *directory)
 	return state.version == meta->directoryVersion;
 }
 
+static void
+add_use(BlockUse *uses, int *count, BlockNumber block, int64 slot)
+{
+	uses[*count].block = block;
+	uses[(*count)++].slot = slot;
+}
+
 /*
  * Check that the metapage and the directory together link to each block only
  * once.
@@ -124,27 +131,16 @@ check_uses(SwareCheck *check, Directory *directory)
 	int			count = 0;
 
 	for (int i = 0; i < directory->slotCount; i++)
-		uses[count++] = (BlockUse)
-	{
-		directory->slots[i].page.block, directory->slots[i].slot
-	};
+		add_use(uses, &count, directory->slots[i].page.block,
+				directory->slots[i].slot);
 	for (int i = 0; i < SWARE_MAX_TAILS; i++)
 	{
 		if (sware_link_is_valid(meta->tails[i]))
-			uses[count++] = (BlockUse)
-		{
-			meta->tails[i].block, -1
-		};
+			add_use(uses, &count, meta->tails[i].block, -1);
 	}
 	for (uint32 i = 0; i < meta->directoryPages; i++)
-		uses[count++] = (BlockUse)
-	{
-		meta->directory[i].block, -1
-	};
-	uses[count++] = (BlockUse)
-	{
-		meta->root.block, -1
-	};
+		add_use(uses, &count, meta->directory[i].block, -1);
+	add_use(uses, &count, meta->root.block, -1);
 
 	/* the block is what a use begins with */
 	qsort(uses, count, sizeof(BlockUse), sware_compare_blocks);

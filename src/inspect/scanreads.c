@@ -8,12 +8,11 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "nodes/execnodes.h"
 
 #include "base/compat.h"
+#include "inspect/relation.h"
 #include "inspect/scanreads.h"
 #include "scan/scan.h"
 
@@ -52,16 +51,11 @@ sware_scan_counters(PG_FUNCTION_ARGS)
 	int64		counters[COUNTERS];
 	Datum		values[COUNTERS];
 	bool		nulls[COUNTERS] = {0};
-	TupleDesc	descriptor;
 
-	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	Assert(descriptor->natts == COUNTERS);
 	list_counters(&sware_session_reads, counters);
 	for (int i = 0; i < COUNTERS; i++)
 		values[i] = Int64GetDatum(counters[i]);
-	PG_RETURN_DATUM(HeapTupleGetDatum(
-									  heap_form_tuple(BlessTupleDesc(descriptor), values, nulls)));
+	return sware_row_datum(fcinfo, COUNTERS, values, nulls);
 }
 
 #ifdef SWARE_HAS_EXPLAIN_OPTIONS

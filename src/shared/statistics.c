@@ -34,7 +34,6 @@
 
 #include "base/compat.h"
 #include "shared/statistics.h"
-#include "shared/statisticsfile.h"
 
 /* indexes that shared memory has accounts for, at most */
 #define MAX_ACCOUNTS		2048

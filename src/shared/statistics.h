@@ -9,7 +9,7 @@
  * shared_preload_libraries there is no shared memory, and a backend knows only
  * what it has done itself.  Shared memory has room for 2048 indexes; the index
  * whose counters have not changed for longest is forgotten first.  They are
- * kept over a clean restart of the server (statisticsfile.h), and lost in a
+ * kept over a clean restart of the server (statisticsfile.c), and lost in a
  * crash.
  *
  * Counting is not transactional: work that is rolled back counts, too.
@@ -177,5 +177,11 @@ extern double sware_late_share(Relation index, double *late);
  * lightweight lock, shared, for a moment.
  */
 extern void sware_statistics_read(Oid index, SwareStatistics *statistics);
+
+/* statisticsfile.c, for statistics.c */
+extern bool sware_server_is_shut_down(void);
+extern void sware_statistics_file_write(const void *records, int count,
+										Size size);
+extern int	sware_statistics_file_read(void **records, int most, Size size);
 
 #endif							/* SWARE_STATISTICS_H */

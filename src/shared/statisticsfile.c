@@ -1,7 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * statisticsfile.c
- *	  Writing and reading the file of statistics.  See statisticsfile.h.
+ *	  The file in which statistics survive a clean restart of the server.
+ *
+ * The postmaster writes it when the server has been shut down cleanly, and
+ * removes it when the server starts, after reading it.  So statistics begin
+ * anew after a crash.  A file of another shutdown than the last one is not
+ * read: meanwhile the server may have run without sware.
+ *
+ * What cannot be read or written is logged, and lost.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,7 +23,7 @@
 #include "storage/fd.h"
 #include "utils/memutils.h"
 
-#include "shared/statisticsfile.h"
+#include "shared/statistics.h"
 
 #define STATISTICS_FILE		PGSTAT_STAT_PERMANENT_DIRECTORY "/sware.stat"
 #define TEMPORARY_FILE		STATISTICS_FILE ".tmp"
@@ -71,6 +78,12 @@ read_control(ControlFileData *control)
 	return is_read && EQ_CRC32C(checksum, control->crc);
 }
 
+/*
+ * Has the server been shut down cleanly?  An immediate shutdown ends the
+ * postmaster in the same way, but leaves another state in the control file;
+ * and shared memory may be as a process left it that ended in the middle of a
+ * change.  Raises no error, as the postmaster's end is no place for one.
+ */
 bool
 sware_server_is_shut_down(void)
 {
@@ -88,6 +101,7 @@ write_file(FILE *file, const FileHeader *header, const void *records)
 		fwrite(records, header->size, header->count, file) == header->count;
 }
 
+/* Write records of a certain size, when all other processes have ended. */
 void
 sware_statistics_file_write(const void *records, int count, Size size)
 {
@@ -159,6 +173,11 @@ read_file(FILE *file, void **records, int most, Size size)
 	return header.count == 0 ? 0 : -1;
 }
 
+/*
+ * Read the records of this size that the file has, `most` of them at most, and
+ * remove the file.  Returns their number, and sets *records to where they are,
+ * which the caller frees if there are any.
+ */
 int
 sware_statistics_file_read(void **records, int most, Size size)
 {
