@@ -242,7 +242,8 @@ FROM (SELECT 2 * displacement * entry_size / 1048576 AS for_order,
 GROUP BY is_for_nbtree;
 END;
 
-COMMENT ON FUNCTION @extschema@.sware_recommend(double precision, double precision, double precision, double precision, double precision) IS
+COMMENT ON FUNCTION @extschema@.sware_recommend(double precision, double precision, double precision,
+    double precision, double precision) IS
 'which access method, and which size of a buffer, the order of rows speaks for';
 
 CREATE FUNCTION @extschema@.sware_sortedness(IN "table" regclass, IN "column" name,

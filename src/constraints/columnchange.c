@@ -79,10 +79,7 @@ adding_clause(Oid table, Oid constraint)
 	return command + strlen("ALTER TABLE ") + strlen(qualified_name(table)) + 1;
 }
 
-/*
- * Raise the error for one key.  `loss` says why it is not made again in the
- * same statement.
- */
+/* `loss` says why the key is not made again in the same statement. */
 SWARE_NORETURN static void
 refuse(const AlterTableCmd *part, Oid altered, Oid table, Oid constraint,
 	   const char *loss)
@@ -109,10 +106,7 @@ refuse(const AlterTableCmd *part, Oid altered, Oid table, Oid constraint,
 					 adding_clause(table, constraint))));
 }
 
-/*
- * Has a statement a part of this kind, about the constraint or column of this
- * name, or, if that is NULL, of any name?
- */
+/* Has a statement such a part, for this name, or if that is NULL, any name? */
 bool
 sware_has_part(const AlterTableStmt *alter, AlterTableType kind,
 			   const char *name)

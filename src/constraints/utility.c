@@ -111,10 +111,7 @@ add_keys_of_column(List *keys, const ColumnDef *column)
 	return keys;
 }
 
-/*
- * The keys that CREATE TABLE or ALTER TABLE adds, as a list of Key, which points
- * into the statement.
- */
+/* The keys that CREATE TABLE or ALTER TABLE adds, as a list of Key. */
 static List *
 keys_of_statement(const Node *command)
 {

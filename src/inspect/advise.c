@@ -100,7 +100,7 @@ typedef struct Survey
 	bool		isTimeUp;		/* then what has been found is of no use */
 	PGAlignedBlock page;		/* a copy of the page read last */
 
-	Sample *samples;		/* in the order of the keys */
+	Sample	   *samples;		/* in the order of the keys */
 	int64		count;
 	int64		allocated;
 	int			leaves;			/* that were sampled */
@@ -185,10 +185,7 @@ copy_tree_page(Survey *survey, BlockNumber block, uint32 level)
 		opaque->btpo_level == level && P_ISLEAF(opaque) == (level == 0);
 }
 
-/*
- * Make a list of the pages one level below the copied page.  Returns their
- * number; the array is large enough for the items of a page.
- */
+/* List the pages one level below the copied page; returns their number. */
 static int
 list_downlinks(Survey *survey, BlockNumber *children)
 {
@@ -426,7 +423,7 @@ static double
 measure_k(Survey *survey)
 {
 	Size		size = survey->count * sizeof(Sample *);
-	Sample **by_row = palloc_extended(size, MCXT_ALLOC_HUGE);
+	Sample	  **by_row = palloc_extended(size, MCXT_ALLOC_HUGE);
 	SwareMeasurement measurement = {0};
 
 	for (int64 i = 0; i < survey->count; i++)
@@ -511,10 +508,7 @@ measure_displacements(Survey *survey, double entries)
 	}
 }
 
-/*
- * Estimate the WAL that an entry takes less, in bytes, where rows come
- * together.
- */
+/* The bytes of WAL that an entry takes less, where rows come together. */
 static double
 saved_wal(Survey *survey)
 {
@@ -533,10 +527,7 @@ saved_wal(Survey *survey)
 			   (SWARE_IN_ORDER + share * (SWARE_OUT_OF_ORDER - SWARE_IN_ORDER)));
 }
 
-/*
- * Draw conclusions from samples, of an index with this number of entries
- * without NULLs.
- */
+/* `entries` is the number of those without NULLs. */
 static void
 conclude(Survey *survey, double entries)
 {
@@ -572,10 +563,7 @@ definition(Relation heap, Relation index)
 	return whole + strlen(head);
 }
 
-/*
- * Lock and open a relation if that is possible at once.  Returns what is in
- * the way, or NULL.
- */
+/* Lock and open a relation at once, or return what is in the way. */
 static const char *
 open_at_once(Oid oid, Relation *relation)
 {
@@ -616,10 +604,7 @@ find_problem(Survey *survey)
 	return NULL;
 }
 
-/*
- * Fill in the columns of the result, for an index that is open.  Returns what
- * has ended that, or NULL.
- */
+/* Fill in the result, for an open index; or return what prevents that. */
 static const char *
 examine(Survey *survey, int wanted, Datum *values, bool *nulls)
 {
@@ -644,7 +629,8 @@ examine(Survey *survey, int wanted, Datum *values, bool *nulls)
 		values[4] = Float8GetDatum(survey->k);
 		values[5] = Float8GetDatum(survey->l);
 		values[6] = Float8GetDatum(survey->displacement);
-		values[7] = Float8GetDatum(survey->tupleBytes / Max(1, survey->entries));
+		values[7] = Float8GetDatum(survey->tupleBytes /
+								   Max(1, survey->entries));
 		values[8] = Float8GetDatum(survey->rowsInserted);
 		values[9] = Int32GetDatum((int32) survey->savedWal);
 		nulls[2] = nulls[3] = false;
@@ -667,10 +653,7 @@ examine(Survey *survey, int wanted, Datum *values, bool *nulls)
 	return NULL;
 }
 
-/*
- * Say how many of how many indexes have been looked at, at most once in a
- * time.
- */
+/* Tell the progress, at most once in a time. */
 static void
 tell_progress(FunctionCallInfo fcinfo)
 {
@@ -707,7 +690,7 @@ sware_examine_nbtree(PG_FUNCTION_ARGS)
 {
 	Oid			oid = PG_GETARG_OID(0);
 	int			wanted = PG_ARGISNULL(1) ? 0 : PG_GETARG_INT32(1);
-	Survey survey = {.hasDeadline = !PG_ARGISNULL(2)};
+	Survey		survey = {.hasDeadline = !PG_ARGISNULL(2)};
 	MemoryContext before = sware_enter_context("sware examination");
 	MemoryContext own = CurrentMemoryContext;
 	const char *problem;

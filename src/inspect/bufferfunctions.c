@@ -85,10 +85,7 @@ count_buffer(Relation index)
 	return content;
 }
 
-/*
- * Does an index have pages?  It has none if it is not built yet, or if it is
- * unlogged and this is a standby.
- */
+/* It has none before it is built, or if it is unlogged, on a standby. */
 static bool
 has_pages(Relation index)
 {

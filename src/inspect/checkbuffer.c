@@ -118,10 +118,7 @@ add_use(BlockUse *uses, int *count, BlockNumber block, int64 slot)
 	uses[(*count)++].slot = slot;
 }
 
-/*
- * Check that the metapage and the directory together link to each block only
- * once.
- */
+/* Check that metapage and directory link to each block only once. */
 static void
 check_uses(SwareCheck *check, Directory *directory)
 {
@@ -244,9 +241,7 @@ copy_buffer_page(SwareCheck *check, BlockNumber from, SwareLink link, Page copy)
 	return link.block != SWARE_METAPAGE && sware_is_buffer_page(copy, link);
 }
 
-/*
- * Check the entries of a private copy of a buffer page.  Returns their number.
- */
+/* Check the entries of a copy of a buffer page.  Returns their number. */
 static int
 check_entries(SwareCheck *check, BlockNumber block, Page page)
 {

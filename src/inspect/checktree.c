@@ -39,10 +39,7 @@
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
 
-/*
- * How often pages that keep changing are read at most.  The rule that relates
- * them is left unchecked then.
- */
+/* after so many readings of pages that keep changing, a rule is not checked */
 #define MAX_ATTEMPTS	1000
 
 typedef struct TreePage
@@ -219,8 +216,9 @@ are_equal_images(SwareCheck *check, IndexTuple a, IndexTuple b)
 
 /*
  * Copy the child that a link on the page `from` leads to, or the last one of
- * its right siblings that have no downlink yet.  Returns what is wrong, as a
- * sentence; NULL if nothing is.  Sets *child to the last page that was copied.
+ * its right siblings that have no downlink yet.  Sets *child to the last page
+ * that was copied.  Like some functions below, returns what is wrong, as a
+ * sentence; NULL if nothing is.
  */
 static const char *
 copy_last_child(SwareCheck *check, BlockNumber from, SwareLink link, int level,
@@ -248,10 +246,8 @@ copy_last_child(SwareCheck *check, BlockNumber from, SwareLink link, int level,
  * Check the last child, as above, that a downlink or the metapage leads to.  It
  * must be the rightmost of its level, if at_right_edge.  Otherwise its high key
  * must be `bound`, which is the next downlink, or the parent's high key; NULL
- * if it is not known.
- *
- * Returns what is wrong, as a sentence; NULL if nothing is.  `child->block` is
- * the page that has the link; sets *child to the last page that was checked.
+ * if it is not known.  `child->block` is the page that has the link; sets
+ * *child to the last page that was checked.
  */
 static const char *
 children_problem(SwareCheck *check, SwareLink link, int level,
@@ -280,8 +276,7 @@ children_problem(SwareCheck *check, SwareLink link, int level,
 
 /*
  * Find the first downlink on the pages to the right of an internal page.
- * Returns false if there is none, or if a right link did not lead to the page
- * that is meant.
+ * Returns false if no link leads to one.
  */
 static bool
 next_cousin(SwareCheck *check, TreePage *parent, int level, SwareLink *cousin)
@@ -314,8 +309,7 @@ next_cousin(SwareCheck *check, TreePage *parent, int level, SwareLink *cousin)
  * Check that the right sibling of a parent's last child has a downlink: the
  * first one to the right of this parent.  The last child has been checked.  If
  * the two links differ, it is read once more, since its right link may have
- * changed meanwhile.  Returns what is wrong, as a sentence; NULL if nothing
- * is.
+ * changed meanwhile.
  */
 static const char *
 boundary_problem(SwareCheck *check, TreePage *parent, int level, SwareLink last,
@@ -377,10 +371,7 @@ gave_range_away(SwareCheck *check, BlockNumber from, SwareLink link, int level)
 	return true;
 }
 
-/*
- * Check that a downlink is below `bound`, which is the next downlink or the
- * page's high key.  Returns what is wrong, as a sentence; NULL if nothing is.
- */
+/* `bound` is the next downlink or the page's high key. */
 static const char *
 downlink_disorder(SwareCheck *check, TreePage *parent, OffsetNumber offset,
 				  IndexTuple bound)
@@ -500,10 +491,6 @@ check_root(SwareCheck *check)
 								"Posting lists are allowed, but equal keys may differ.");
 }
 
-/*
- * Returns what is wrong with the links and the order of two siblings, as a
- * sentence; NULL if nothing is.
- */
 static const char *
 siblings_problem(SwareCheck *check, TreePage *left, TreePage *right)
 {

@@ -29,10 +29,7 @@ sware_is_sware_index(Relation relation)
 		relation->rd_rel->relam == get_index_am_oid("sware", true);
 }
 
-/*
- * Raise an error if a relation is a partitioned index of this access method.
- * It has no pages; the indexes of its partitions do.
- */
+/* A partitioned index has no pages; the indexes of its partitions do. */
 void
 sware_refuse_partitioned(Relation relation)
 {
@@ -57,10 +54,7 @@ sware_refuse_partitioned(Relation relation)
 					 quote_literal_cstr(name))));
 }
 
-/*
- * Raise an error if a relation is a temporary one of another session, whose
- * pages are in that session's memory.
- */
+/* The pages of another session's temporary relation are in its memory. */
 void
 sware_refuse_other_temp(Relation relation)
 {

@@ -270,10 +270,7 @@ validate_columns(PageItem *item, int columns, Size end)
 			continue;
 		}
 
-		/*
-		 * a varlena with a short header is not aligned; its first byte is not
-		 * 0
-		 */
+		/* short headers are not aligned; their first byte is not 0 */
 		if (attribute->attlen != -1 ||
 			(position < end && *((char *) tuple + position) == 0))
 			position = att_align_nominal(position, attribute->attalign);
@@ -474,10 +471,7 @@ sware_validate_buffer_entries(Relation index, BlockNumber block, Page page)
 	{
 		Size		size;
 
-		/*
-		 * `end` and `start` are aligned, so an entry's header fits between
-		 * them
-		 */
+		/* both are aligned, so that there is an entry's header */
 		item.offset++;
 		item.tuple = (IndexTuple) ((char *) page + start);
 		size = IndexTupleSize(item.tuple);

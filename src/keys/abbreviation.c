@@ -69,10 +69,7 @@ as_signed(uint64 number)
 	return (int64) (number ^ (UINT64CONST(1) << 63));
 }
 
-/*
- * The number of the bytes from `start` on; those that are missing count as
- * zero.
- */
+/* The number of the bytes from `start` on; missing ones count as zero. */
 static inline int64
 number_of_bytes(const char *bytes, Size size, Size start)
 {

@@ -21,10 +21,7 @@
 /* after this number of comparisons, free what functions have left behind */
 #define CALLS_PER_RESET		1024
 
-/*
- * it pays to leave out what all values of the first column begin with if it is
- * this number of bytes
- */
+/* it pays to leave out so many bytes that all values begin with */
 #define MIN_LEFT_OUT		5
 
 /*
@@ -45,10 +42,7 @@ typedef struct KnownEntries
 	int64		count;
 } KnownEntries;
 
-/*
- * Set up a zeroed SortSupport for a key column of an index, counted from 1.
- * It takes memory from the current context.
- */
+/* Set up a zeroed SortSupport in the current context; columns count from 1. */
 void
 sware_prepare_column(SortSupport column, Relation index, int number,
 					 bool abbreviate)
@@ -147,10 +141,7 @@ has_bytes(const SwareNumberPart *part)
 		comparison == SWARE_COMPARE_PADDED;
 }
 
-/*
- * Set *bytes and *size to what a value is compared by.  Returns false if it is
- * compressed.
- */
+/* What a value is compared by; returns false if it is compressed. */
 static bool
 compared_bytes(SwareComparison comparison, Datum value, const char **bytes,
 			   Size *size)
@@ -173,10 +164,7 @@ compared_bytes(SwareComparison comparison, Datum value, const char **bytes,
 	return true;
 }
 
-/*
- * How many bytes do all values of a column begin with?  Zero if one of them is
- * compressed.
- */
+/* How many bytes do all values begin with?  0 if one is compressed. */
 static Size
 common_start(const KnownEntries *known, int column, SwareComparison comparison)
 {
@@ -228,10 +216,7 @@ number_in_part(const SwareNumberPart *part, Datum value)
 	return part->column.descending ? ~number : number;
 }
 
-/*
- * Set up the codes of a part, given how many bits there is room for.  Returns
- * false if there are too many codes.
- */
+/* Set up codes of so many bits.  Returns false if there are too many. */
 static bool
 make_codes(SwareNumberPart *part, const KnownEntries *known, int column,
 		   int room)

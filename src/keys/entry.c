@@ -51,10 +51,7 @@ copy_tuple_start(IndexTuple source, Size keep, Size size)
 	return result;
 }
 
-/*
- * Make a pivot of a tuple's columns, perhaps without a TID, and without a
- * link.
- */
+/* A pivot of a tuple's columns, with a TID and a link if there are any. */
 static IndexTuple
 make_pivot(IndexTuple source, Size columns_size, int columns,
 		   ItemPointer tid, const SwareLink *link)
@@ -367,10 +364,7 @@ sware_entry_form_init(SwareEntryForm *form, Relation index)
 		TupleDescAttr(descriptor, 0)->attbyval;
 }
 
-/*
- * May a value of variable size be stored as it is?  index_form_tuple fetches
- * what is stored elsewhere, and compresses large values.
- */
+/* index_form_tuple fetches what is elsewhere, and compresses large values. */
 static inline bool
 is_stored_as_is(Datum value)
 {
@@ -381,10 +375,7 @@ is_stored_as_is(Datum value)
 		(VARATT_IS_EXTENDED(varlena) || VARSIZE(varlena) <= TOAST_INDEX_TARGET);
 }
 
-/*
- * sware_entry_data_size for an index whose entries have no fixed size, or are
- * too large.
- */
+/* sware_entry_data_size for entries of no fixed size, or too large ones. */
 Size
 sware_varying_data_size(const SwareEntryForm *form, Relation index,
 						Datum *values, bool *isnull)
@@ -402,10 +393,7 @@ sware_varying_data_size(const SwareEntryForm *form, Relation index,
 	return sware_size_with_data(size) <= SWARE_MAX_ENTRY_SIZE ? size : 0;
 }
 
-/*
- * Form the columns of an entry without nulls, and its t_info.  The parameters
- * are those of sware_form_entry.
- */
+/* Form the columns of an entry without nulls, and its t_info. */
 void
 sware_form_columns(Relation index, IndexTuple entry, Size data_size,
 				   Datum *values, bool *isnull)

@@ -37,10 +37,7 @@ extern bool sware_keys_equal_image(Relation index, IndexTuple a, IndexTuple b);
 extern void sware_report_large_entry(Relation index, Relation heap,
 									 IndexTuple entry);
 
-/*
- * Raise an error if an entry is too large for the index.  `heap` may be NULL
- * if it is not known.
- */
+/* Raise an error if an entry is too large; `heap` may be NULL. */
 static inline void
 sware_check_entry_size(Relation index, Relation heap, IndexTuple entry)
 {

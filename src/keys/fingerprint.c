@@ -34,10 +34,7 @@
 #define HASH_OF_NULL			UINT64CONST(0x9AE16A3B2F90404F)
 #define HASH_OF_ANYTHING		UINT64CONST(0xC949C7DEFEBF6CA7)
 
-/*
- * what identifies a column and its values' type in the backend's table of hash
- * functions
- */
+/* identifies a column, and the type of its values */
 typedef struct HashKey
 {
 	Oid			family;
@@ -68,10 +65,7 @@ typedef struct HashMethod
 
 static HTAB *hash_methods = NULL;
 
-/*
- * the number of changes of catalogs that were noticed, starting with 1; 0 as
- * long as they are not
- */
+/* changes of catalogs that were noticed, from 1 on; 0: none are noticed yet */
 static uint64 invalidations = 0;
 
 /* how often a column has got another function than it had */
@@ -95,10 +89,7 @@ notice_changes(void)
 	invalidations = 1;
 }
 
-/*
- * The extended function of a hash operator family whose equality is the given
- * operator; InvalidOid if there is none.
- */
+/* The extended hash function that goes with an equality, or InvalidOid. */
 static RegProcedure
 extended_hash_function(Oid equality)
 {
@@ -126,10 +117,7 @@ extended_hash_function(Oid equality)
 	return function;
 }
 
-/*
- * Look up the hash function for the equality of an operator class; InvalidOid
- * if there is none.
- */
+/* The hash function for an operator class's equality, or InvalidOid. */
 static RegProcedure
 look_up_hash_function(const HashKey *key)
 {
@@ -140,10 +128,7 @@ look_up_hash_function(const HashKey *key)
 	if (!OidIsValid(equality))
 		return InvalidOid;
 
-	/*
-	 * Hash functions of arrays, ranges and records need those of their
-	 * elements' types, which may be missing.
-	 */
+	/* those of arrays, ranges and records need the elements' functions */
 	if ((IsPolymorphicType(key->inputType) ||
 		 key->inputType == RECORDOID) &&
 		!OidIsValid(lookup_type_cache(key->columnType,
@@ -153,10 +138,7 @@ look_up_hash_function(const HashKey *key)
 	return extended_hash_function(equality);
 }
 
-/*
- * Return a function of a column, ready to be called.  One that the column had
- * before keeps its state.
- */
+/* A function that is ready to be called, with the state that it had before. */
 static FmgrInfo *
 use_function(HashMethod *method, RegProcedure procedure)
 {
@@ -310,10 +292,7 @@ hash_bytes_of(const char *bytes, Size size)
 	return hash + sware_mix(word + place);
 }
 
-/*
- * Hash the bytes of a varlena.  One that is compressed, or stored elsewhere,
- * is detoasted in the current memory context.
- */
+/* A value that is not plain is detoasted in the current memory context. */
 static uint64
 hash_of_varlena(Datum value)
 {
@@ -344,7 +323,7 @@ hash_of_value(Relation index, int column, Datum value, bool *tells)
 		return (uint64) sware_integer_value(comparison, value);
 	if (comparison == SWARE_COMPARE_UUID)
 		return hash_bytes_of((const char *) DatumGetUUIDP(value)->data,
-								UUID_LEN);
+							 UUID_LEN);
 	if (comparison == SWARE_COMPARE_BYTES ||
 		(order->fn_oid == F_BTTEXTCMP && is_deterministic(collation)))
 		return hash_of_varlena(value);

@@ -142,10 +142,7 @@ choose_keys(SwareScanKeys *keys, ScanKey qualification, int count, int column,
 		chosen->lower = chosen->upper = NULL;
 }
 
-/*
- * Keep those of the given values of the index column, none null, that satisfy
- * a key.  Returns their number.
- */
+/* Keep the values, none null, that satisfy a key; returns their number. */
 static int
 keep_satisfying(SwareScanKeys *keys, ScanKey key, Datum *values, int count)
 {
@@ -203,9 +200,7 @@ check_keys(SwareScanKeys *keys, ScanKey qualification, int count)
 			elog(ERROR, "row comparisons are not supported by index \"%s\"",
 				 RelationGetRelationName(keys->index));
 
-		/*
-		 * Operators are strict, so nothing qualifies if the argument is null.
-		 */
+		/* operators are strict: nothing qualifies if the argument is null */
 		if ((key->sk_flags & SK_ISNULL) && !KEY_IS_NULL(key) &&
 			!KEY_IS_NOT_NULL(key))
 			return false;
@@ -302,10 +297,7 @@ make_ranges(SwareScanKeys *keys, ScanKey qualification, int count,
 			if (pg_mul_s64_overflow(keys->rangeCount, array->elements.count,
 									&ranges))
 			{
-				/*
-				 * There are too many combinations of array elements: end the
-				 * prefix here.
-				 */
+				/* too many combinations of elements: end the prefix here */
 				memset(here, 0, sizeof(ChosenKeys));
 				tested[column] = false;
 				return column + 1;
@@ -523,10 +515,7 @@ sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification, int count)
 				key == here->array || key == here->lower || key == here->upper)
 				continue;
 
-			/*
-			 * Ranges made by a column's operators hold no nulls of that
-			 * column.
-			 */
+			/* ranges made by operators hold no nulls of the column */
 			if (KEY_IS_NOT_NULL(key) &&
 				(here->notNull || here->equality || here->array))
 				continue;

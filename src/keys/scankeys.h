@@ -159,10 +159,12 @@ sware_scan_keys_satisfy(SwareScanKeys *keys, IndexTuple tuple)
 
 		if (sware_is_integer(condition->integers))
 		{
-			int64		number = sware_integer_value(condition->integers, value);
+			int64		number;
 
-			if (is_null || number < condition->least ||
-				number > condition->most)
+			if (is_null)
+				return false;
+			number = sware_integer_value(condition->integers, value);
+			if (number < condition->least || number > condition->most)
 				return false;
 		}
 		else if (!sware_condition_passes(condition, value, is_null))

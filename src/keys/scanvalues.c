@@ -51,10 +51,7 @@ sware_find_scan_function(SwareScanKeys *keys, int column, Oid left, Oid right)
 	return cached->found ? &cached->function : NULL;
 }
 
-/*
- * Can a key's value be compared with the index's values?  An operator family
- * may have the operator, but not the comparison function.
- */
+/* A family may have the operator, but not the comparison function. */
 bool
 sware_is_comparable(SwareScanKeys *keys, ScanKey key)
 {
@@ -97,10 +94,7 @@ compare_elements(const void *a, const void *b, void *arg)
 	return sware_compare_column(column, *(const Datum *) b, false);
 }
 
-/*
- * Get the elements of an array key that are not null, in no order.  Returns
- * their number.
- */
+/* The elements of an array key that are not null; returns their number. */
 static int
 deconstruct_key_array(SwareScanKeys *keys, ScanKey key, Datum **values)
 {
@@ -133,10 +127,7 @@ deconstruct_key_array(SwareScanKeys *keys, ScanKey key, Datum **values)
 	return count;
 }
 
-/*
- * Get the elements of an array key with an equality, sorted and without
- * duplicates.
- */
+/* Get the elements of an array key, sorted and without duplicates. */
 void
 sware_get_elements(SwareScanKeys *keys, ScanKey key, SwareElements *elements)
 {
@@ -229,10 +220,7 @@ sware_reduce_to_extreme(SwareScanKeys *keys, ScanKey key)
 	return true;
 }
 
-/*
- * Convert an integer to another integer type.  Returns false if the type is
- * not one, or the integer is out of its range.
- */
+/* Returns false if a type is no integer, or the value out of its range. */
 static bool
 convert_integer(Datum *value, Oid from, Oid to)
 {
@@ -267,10 +255,7 @@ sware_make_scan_column(SwareScanKeys *keys, SwareKeyColumn *result, int column,
 		sware_init_scan_column(keys, result, column, own, own,
 							   key->sk_collation);
 
-		/*
-		 * Prefer an integer of the column's own type, which is compared
-		 * without a function call.
-		 */
+		/* prefer the column's own type: it is compared without a function */
 		if (type != own &&
 			(!sware_is_integer(result->comparison) ||
 			 KEY_IS_ARRAY(key) || !convert_integer(&value, type, own)))

@@ -115,10 +115,7 @@ sware_search_key_set_tid(SwareSearchKey *key, ItemPointer tid)
 	key->tid = *tid;
 }
 
-/*
- * Set up a search key that will be set to the places of entries, one after the
- * other, by sware_search_key_set_entry.
- */
+/* Set up a search key that sware_search_key_set_entry will set, repeatedly. */
 void
 sware_search_key_prepare(SwareSearchKey *key, Relation index)
 {
@@ -185,10 +182,7 @@ sware_search_key_from_tuple(SwareSearchKey *key, Relation index,
 		sware_search_key_from_entry(key, index, tuple);
 }
 
-/*
- * Compare two values through the column's function: negative if `a` comes
- * first.
- */
+/* Negative if `a` comes first. */
 static int
 call_function(const SwareKeyColumn *column, Datum a, Datum b)
 {
@@ -200,7 +194,6 @@ call_function(const SwareKeyColumn *column, Datum a, Datum b)
 	return (order < 0) - (order > 0);
 }
 
-/* Compare two varlenas byte by byte: negative if `a` comes first. */
 static int
 compare_bytes(const SwareKeyColumn *column, Datum a, Datum b)
 {
@@ -306,10 +299,7 @@ sware_compare_key(const SwareSearchKey *key, IndexTuple tuple)
 	if (key->columnCount > tuple_columns || (key->hasTid && !tuple_has_tid))
 		return 1;
 
-	/*
-	 * Columns or a TID that the key lacks put it before or behind all tuples
-	 * that are equal so far.
-	 */
+	/* what the key lacks puts it before or behind all that are equal so far */
 	if (key->columnCount < tuple_columns || (!key->hasTid && tuple_has_tid))
 		return key->after ? 1 : -1;
 
@@ -357,6 +347,18 @@ sware_compare_pivot(Relation index, IndexTuple pivot, IndexTuple tuple)
 	return sware_compare_key(&key, tuple);
 }
 
+/* Compare a column of two leaf tuples; `how` tells how, and its value goes. */
+static inline int
+compare_in_column(SwareKeyColumn *how, TupleDesc descriptor, int number,
+				  IndexTuple a, IndexTuple b)
+{
+	bool		is_null;
+	Datum		value = index_getattr(b, number, descriptor, &is_null);
+
+	how->value = index_getattr(a, number, descriptor, &how->isNull);
+	return sware_compare_column(how, value, is_null);
+}
+
 /*
  * Compare the key columns of two leaf tuples.  A prepared search key, which is
  * not changed, tells how.
@@ -370,12 +372,9 @@ sware_compare_keys_by(const SwareSearchKey *prepared, IndexTuple a,
 
 	for (int i = 0; i < prepared->columnCount && result == 0; i++)
 	{
-		SwareKeyColumn key = prepared->columns[i];
-		bool		is_null;
-		Datum		value = index_getattr(b, i + 1, descriptor, &is_null);
+		SwareKeyColumn how = prepared->columns[i];
 
-		key.value = index_getattr(a, i + 1, descriptor, &key.isNull);
-		result = sware_compare_column(&key, value, is_null);
+		result = compare_in_column(&how, descriptor, i + 1, a, b);
 	}
 	return result;
 }
@@ -387,20 +386,16 @@ sware_compare_keys_by(const SwareSearchKey *prepared, IndexTuple a,
 int
 sware_compare_columns(Relation index, IndexTuple a, IndexTuple b, int *column)
 {
-	TupleDesc	descriptor = RelationGetDescr(index);
 	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
 
 	for (*column = 1; *column <= columns; ++*column)
 	{
-		SwareKeyColumn key;
-		bool		is_null;
-		Datum		value;
+		SwareKeyColumn how;
 		int			result;
 
-		value = index_getattr(a, *column, descriptor, &is_null);
-		sware_key_column_init(&key, index, *column, value, is_null);
-		value = index_getattr(b, *column, descriptor, &is_null);
-		result = sware_compare_column(&key, value, is_null);
+		sware_key_column_init(&how, index, *column, (Datum) 0, true);
+		result = compare_in_column(&how, RelationGetDescr(index), *column, a,
+								   b);
 		if (result != 0)
 			return result;
 	}
@@ -496,10 +491,7 @@ pivot_at(const void *source, int offset)
 							   offset);
 }
 
-/*
- * The first of a leaf's offsets first..last whose tuple is not before the
- * place; last + 1 if there is none.
- */
+/* The first of first..last that is not before the place; else last + 1. */
 OffsetNumber
 sware_search_leaf(const SwareSearchKey *key, Page page,
 				  OffsetNumber first, OffsetNumber last)

@@ -42,10 +42,7 @@ end_of(const SwareSkipColumn *column, bool forward)
 	return forward ? &column->high : &column->low;
 }
 
-/*
- * Compare an end with a value of the index column, in a direction: negative if
- * the end comes first.
- */
+/* Negative if the end comes first, in a direction. */
 static int
 compare_end(const SwareSkipEnd *end, const SwareKeyColumn *value, bool forward)
 {

@@ -198,10 +198,7 @@ find_byte(const SwareAllocation *allocation, Size offset, Size *available)
 					  sware_pool_peek(allocation, offset, head->chunkCount));
 }
 
-/*
- * Write to an allocation.  No other backend uses it yet, or the caller holds a
- * lock that keeps them out.
- */
+/* No other backend uses the allocation yet, or a lock keeps them out. */
 void
 sware_pool_write(const SwareAllocation *allocation, Size offset,
 				 const void *bytes, Size length)

@@ -38,19 +38,13 @@
 /* indexes that shared memory has accounts for, at most */
 #define MAX_ACCOUNTS		2048
 
-/*
- * Accounts that a backend has at most.  They are removed, and counting begins
- * anew, if there is no shared memory that takes them.
- */
+/* own accounts at most; without shared memory, counting begins anew then */
 #define MAX_OWN_ACCOUNTS	1024
 
 /* accounts are not emptied more often than this, in ms */
 #define EMPTYING_INTERVAL	100
 
-/*
- * Sorts of this number of entries in all reduce the weight of earlier sorts to
- * about a third.
- */
+/* after sorts of so many entries, earlier ones have a third of their weight */
 #define SORTED_MEMORY		262144.0
 
 /* the same for entries that the tree got, and the share of late ones */
@@ -244,10 +238,7 @@ empty_account(Account *account)
 	LWLockRelease(shared_lock);
 }
 
-/*
- * Empty this backend's accounts into those in shared memory, if there are any.
- * Raises no errors.
- */
+/* Empty this backend's accounts into shared memory, if any.  Cannot fail. */
 static void
 empty_accounts(TimestampTz now)
 {
@@ -402,7 +393,6 @@ sware_count_arrivals(Relation index, int64 entries, int64 late)
 	add_arrivals(&totals_of(index)->arrivals, &arrivals);
 }
 
-/* Late entries that have been counted wait in the buffer. */
 void
 sware_count_late_buffered(Relation index, int64 entries)
 {
@@ -420,10 +410,7 @@ sware_note_sortedness(Relation index, int64 entries, int64 out_of_order,
 		add_sortedness(&totals_of(index)->sortedness, &sort);
 }
 
-/*
- * Add up the accounts of an index in shared memory and of this backend.
- * Returns false if there are none.
- */
+/* Add up the shared and own accounts of an index.  Returns false if none. */
 static bool
 look_up(Oid index, Totals *sum)
 {

@@ -111,10 +111,7 @@ sware_sorted_file_create(FileSet *files, int participant, int number)
 	return file;
 }
 
-/*
- * Open a file that another process has exported, to read it.  Returns NULL if
- * there is none.
- */
+/* Open a file that another process has exported; NULL if there is none. */
 SwareSortedFile *
 sware_sorted_file_open(FileSet *files, int participant, int number)
 {
@@ -148,10 +145,7 @@ sware_sorted_file_append(SwareSortedFile *file, IndexTuple entry)
 	file->header.used += size;
 }
 
-/*
- * The entry appended last, or in a file that is read, the last one of the bin.
- * Valid until the next call.
- */
+/* The entry appended last, or the last one of the bin, until the next call. */
 IndexTuple
 sware_sorted_file_last(SwareSortedFile *file)
 {
@@ -282,10 +276,7 @@ advance(SwareEntryMerge *merge, Source *source)
 		source->next = sware_make_item(merge->comparator, entry);
 }
 
-/*
- * binaryheap has its largest element at the top, so "larger" means "comes
- * earlier"
- */
+/* binaryheap has its largest element at the top: "larger" is "earlier" */
 static int
 compare_sources(Datum a, Datum b, void *comparator)
 {

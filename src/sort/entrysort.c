@@ -33,10 +33,7 @@
 /* entries are put into pieces of memory of this size */
 #define PIECE_SIZE		(64 * 1024)
 
-/*
- * Memory that an entry takes besides itself: a pointer to it, and two items for
- * sorting.
- */
+/* memory for a pointer to an entry, and two items for sorting */
 #define ENTRY_MEMORY	(sizeof(IndexTuple) + 2 * sizeof(SwareSortItem))
 
 /* number of entries that there is room for at first, and in each portion */
@@ -200,10 +197,7 @@ write_portion(SwareEntrySort *sort)
 	sort->count = sort->allocated = 0;
 }
 
-/*
- * Return memory for an entry of the given size.  The caller forms it there and
- * calls add_reserved.
- */
+/* Memory for an entry of this size, to be formed before add_reserved. */
 static IndexTuple
 reserve(SwareEntrySort *sort, Size size)
 {

@@ -32,10 +32,7 @@
 /* how often items can be distributed, if their numbers are far from even */
 #define BUCKET_LEVELS	4
 
-/*
- * The number of items for which there is a bucket, and the largest number of
- * buckets.
- */
+/* items for which there is a bucket, and the largest number of buckets */
 #define ITEMS_PER_BUCKET	8
 #define MAX_BUCKETS		65536
 

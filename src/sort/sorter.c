@@ -163,10 +163,7 @@ is_below(SwareComparator *comparator, IndexTuple entry,
 	return sware_compare_items(&own, item, comparator) < 0;
 }
 
-/*
- * How many entries of an array in order are below an item?  At least `low` are,
- * and at most `high`.
- */
+/* How many entries in order, from `low` to `high`, are below an item? */
 static int64
 place_of(SwareComparator *comparator, IndexTuple *entries, int64 low,
 		 int64 high, const SwareSortItem *item)
@@ -246,10 +243,7 @@ sort(Sorter *sorter)
 	return sorter->count * sorter->outlierCount / sorter->divided;
 }
 
-/*
- * Merge two lists of entries, each in order, of which the second one follows
- * the first one in an array.  Takes memory from the current context.
- */
+/* Merge two lists of entries, each in order, one behind the other in memory. */
 static void
 merge_lists(SwareComparator *comparator, IndexTuple *entries,
 			int64 first_count, int64 second_count)
@@ -273,10 +267,6 @@ merge_lists(SwareComparator *comparator, IndexTuple *entries,
 	pfree(others);
 }
 
-/*
- * The largest distance between arrival and sorted position among the samples.
- * Called after sorting.
- */
 static int64
 largest_displacement(Sorter *sorter)
 {

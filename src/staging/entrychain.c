@@ -72,10 +72,7 @@ free_bins(SwareEntryBin *bin)
 	}
 }
 
-/*
- * Add a bin to a chain, twice as large as the one before, and large enough for
- * an entry.  Returns it.
- */
+/* Add a bin to a chain that is large enough for an entry, and return it. */
 SwareEntryBin *
 sware_add_bin(SwareEntryChain *chain, Size entry_size)
 {

@@ -228,9 +228,7 @@ executor_run(SWARE_EXECUTOR_RUN_PARAMETERS)
 {
 	SwareStatement outer = sware_statement;
 
-	/*
-	 * Parallel workers belong to this transaction, but cannot see its memory.
-	 */
+	/* parallel workers cannot see the memory of this backend */
 	if (query->plannedstmt->parallelModeNeeded)
 		sware_publish_all();
 

@@ -141,10 +141,7 @@ collect_entries(const SwareStaging *staging, int unmerged, IndexTuple *entries,
 	return end;
 }
 
-/*
- * How many of the staged runs stay as they are when one of `count` entries,
- * which begins where a segment does if `is_segment`, is added?
- */
+/* How many staged runs stay as they are when one of `count` entries comes? */
 static int
 count_unmerged(const SwareStaging *staging, int64 count)
 {

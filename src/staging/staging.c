@@ -3,9 +3,7 @@
  * staging.c
  *	  Entries of the current transaction, in its backend's private memory.
  *
- * What is staged for each index, and what becomes of it when transactions and
- * subtransactions end.  publish.c moves entries to where other backends see
- * them.
+ * publish.c moves entries to where other backends see them.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,10 +27,7 @@
 #include "pages/cache.h"
 #include "staging/staging.h"
 
-/*
- * What ii_AmCache of an IndexInfo points to: the staging of the index, so that
- * it need not be looked up for each row.
- */
+/* what ii_AmCache of an IndexInfo points to */
 typedef struct StagingReference
 {
 	uint64		invalidation;	/* value of `invalidations` when `staging` was
@@ -158,9 +153,6 @@ read_options(SwareStaging *staging, Relation index)
 	staging->flushFraction = sware_options_of(index)->flushFraction;
 }
 
-/*
- * Prepare an empty staging for entries, by the index's definition and options.
- */
 static void
 prepare(SwareStaging *staging, Relation index)
 {
@@ -173,10 +165,7 @@ prepare(SwareStaging *staging, Relation index)
 	sware_entry_form_init(&staging->form, index);
 }
 
-/*
- * Note that no index has the build of a staging: nothing can be done with the
- * entries before the next subtransaction ends.
- */
+/* No index has the build: the entries wait for a subtransaction's end. */
 void
 sware_set_ownerless(SwareStaging *staging)
 {
@@ -297,10 +286,7 @@ staging_for_insert(Relation index, IndexInfo *index_info)
 		if (reference->staging == NULL)
 			return NULL;
 
-		/*
-		 * What ALTER INDEX or SET has changed takes effect with this
-		 * statement.
-		 */
+		/* what ALTER INDEX or SET has changed counts from this statement on */
 		read_options(reference->staging, index);
 		reference->invalidation = invalidations;
 	}
@@ -353,10 +339,7 @@ is_speculative(Relation heap, ItemPointer tid)
 	ItemId		line_pointer;
 	bool		result;
 
-	/*
-	 * CREATE INDEX inserts the TID of the root of a HOT chain, which may be a
-	 * redirecting line pointer.
-	 */
+	/* CREATE INDEX inserts the root of a HOT chain, which may redirect */
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	line_pointer = PageGetItemId(page, ItemPointerGetOffsetNumber(tid));
 	result = ItemIdIsNormal(line_pointer) &&
@@ -371,10 +354,7 @@ may_stage(Relation heap, ItemPointer tid, IndexInfo *index_info)
 {
 	return sware_enable_buffer && !is_ending && sware_utility_depth == 0 &&
 		heap->rd_tableam == GetHeapamTableAmRoutine() &&
-
-	/*
-	 * Other backends must see the entries of an exclusion constraint at once.
-	 */
+	/* other backends must see those of an exclusion constraint at once */
 		index_info->ii_ExclusionOps == NULL && !IsParallelWorker() &&
 		(likely(sware_statement.kind == SWARE_STATEMENT_STAGES) ||
 		 (sware_statement.kind == SWARE_STATEMENT_UNKNOWN &&
@@ -463,8 +443,8 @@ sware_stage_entry(SwareStaging *staging, const SwareNewRow *row)
 
 /*
  * Stage an entry of an index that is not unique, like sware_stage_entry.
- * `is_version` says that its row is a version of another one, which has the
- * same key.  Returns false if it is not staged, and the caller must store it.
+ * `is_version`: another row with the same key is an older version of its row.
+ * Returns false if the caller must store it.
  */
 bool
 sware_stage(const SwareNewRow *row, bool is_version, IndexInfo *index_info)
@@ -478,20 +458,14 @@ sware_stage(const SwareNewRow *row, bool is_version, IndexInfo *index_info)
 	return true;
 }
 
-/*
- * An index is about to be built: statements that insert into it find another
- * staging, since the build is another one.  Raises no errors.
- */
+/* An index is about to be built: that has another staging.  Cannot fail. */
 void
 sware_staging_build_begins(void)
 {
 	invalidations++;
 }
 
-/*
- * Publish everything, since the transaction is about to commit or prepare.  An
- * error aborts it.
- */
+/* The transaction is about to commit or prepare; an error aborts it. */
 void
 sware_staging_transaction_prepares_to_end(void)
 {
@@ -500,10 +474,7 @@ sware_staging_transaction_prepares_to_end(void)
 	sware_publish_all();
 }
 
-/*
- * Forget everything, since the transaction has ended: its staged entries are
- * published, or void.  Raises no errors.
- */
+/* The transaction has ended: entries are published, or void.  Cannot fail. */
 void
 sware_staging_transaction_ends(void)
 {

@@ -50,10 +50,7 @@ typedef enum SwareStatementKind
 								 * once */
 } SwareStatementKind;
 
-/*
- * The level while no statement is in progress; the outermost statement has
- * level 1.
- */
+/* the level while no statement is in progress; the outermost one has level 1 */
 #define SWARE_NO_STATEMENT	0
 
 /* The innermost statement that is in progress. */
@@ -84,15 +81,12 @@ extern SwareStatement sware_statement;
 extern bool sware_uses_foreign_tables;
 
 /*
- * How many utility commands that can move data are in progress, one within the
- * other.  Meanwhile rows that triggers insert are not staged, since the command
- * may change which file belongs to an index.
+ * How many utility commands are in progress, one within the other, that may
+ * change which file belongs to an index: meanwhile nothing is staged.
  */
 extern int	sware_utility_depth;
 
-/*
- * the number of stagings with entries, so that their absence is tested cheaply
- */
+/* the number of stagings with entries */
 extern int	sware_staged_indexes;
 
 /*
@@ -198,10 +192,7 @@ sware_is_file_of(const SwareStaging *staging, Relation index)
 				  sizeof(SwareFile)) == 0;
 }
 
-/*
- * Was a staging made for an index, in the file that the index has?  Its build
- * is that of the staging.
- */
+/* Was a staging made for an index with its build, in the file that it has? */
 static inline bool
 sware_is_made_for(const SwareStaging *staging, Relation index)
 {

@@ -45,10 +45,7 @@ sware_key_sets_chunk_count(void)
 	return pg_atomic_read_u32(chunks_of_all);
 }
 
-/*
- * Make a set empty that has no table.  `has_groups`: its fingerprints are
- * integer keys as they are, and not hashes.
- */
+/* `has_groups`: fingerprints are integer keys as they are, and not hashes. */
 void
 sware_key_set_init(SwareKeySet *set, bool has_groups)
 {
@@ -95,10 +92,7 @@ first_place(const SwareKeySet *set, uint64 value)
 	return ((sware_mix(value) >> 32) * set->places) >> 32;
 }
 
-/*
- * Returns the place of a value in a table, or the unused place where it
- * belongs if it is not there.
- */
+/* The place of a value in a table, or where it belongs. */
 static inline volatile uint64 *
 find(const SwareKeySet *set, uint64 value)
 {
@@ -249,10 +243,7 @@ replace(SwareKeySet *set, LWLock *lock, const SwareKeySet *other)
 	free_table(&old);
 }
 
-/*
- * Replace a set's table by one of twice the size.  Returns false, with nothing
- * changed, if there is no room.
- */
+/* Double a set's table.  Returns false, with nothing changed, without room. */
 static bool
 grow(SwareKeySet *set, LWLock *lock)
 {
@@ -281,10 +272,7 @@ find_group(SwareKeySet *set, uint64 value)
 	return set->latestGroup;
 }
 
-/*
- * Let the processor fetch the place of a fingerprint that is about to be added:
- * a large table is beyond its caches.
- */
+/* Fetch the place of a fingerprint to be added: it may be in no cache. */
 void
 sware_key_set_prefetch(const SwareKeySet *set, uint64 fingerprint)
 {

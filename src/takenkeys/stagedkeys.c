@@ -27,10 +27,7 @@
 #include "takenkeys/keylock.h"
 #include "takenkeys/stagedkeys.h"
 
-/*
- * Number of activities.  Indexes are distributed over them by hash, and may
- * share one.
- */
+/* indexes are distributed over the activities by hash */
 #define ACTIVITIES		256
 
 /* the largest number of indexes that a session is a stager of at a time */
@@ -65,10 +62,7 @@ static LWLockPadded *locks;		/* one for each seat, and a last one for
 static SwareStager own_stagers[MAX_OWN_STAGERS];
 static int	own_count = 0;
 
-/*
- * The number of seats.  There are as many as sessions, though a session may
- * use several and others none.
- */
+/* as many seats as sessions; one may use several, and others none */
 static inline int
 seat_count(void)
 {

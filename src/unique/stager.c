@@ -26,11 +26,7 @@
 #include "staging/staging.h"
 #include "unique/unique.h"
 
-/*
- * Rows that a transaction inserts directly before it becomes a stager.
- * Becoming one costs about as much as this number of rows gains by being
- * staged.
- */
+/* to become a stager costs about as much as this number of rows gains by it */
 #define ROWS_BEFORE_STAGING	12
 
 /* a bound that has saved this number of look-ups was worth its search */
@@ -43,11 +39,7 @@
 #define FIRST_PAUSE			32
 #define LONGEST_PAUSE		4096
 
-/*
- * How many rows a transaction has inserted into unique indexes without staging,
- * up to ROWS_BEFORE_STAGING.  Indexes are distributed over the counters, and
- * some may share one.
- */
+/* how many rows a transaction has inserted directly; indexes share counts */
 #define ARRIVAL_COUNTS		64
 
 static struct
@@ -56,10 +48,6 @@ static struct
 	int			count;
 }			arrivals[ARRIVAL_COUNTS];
 
-/*
- * Has this transaction inserted so many rows that the next one is worth
- * staging?  If not, count this row.
- */
 static inline bool
 is_worth_staging(Relation index)
 {
@@ -201,10 +189,7 @@ needs_no_look_up(SwareStager *stager, Relation index, uint64 fingerprint)
 	return true;
 }
 
-/*
- * The result of registering a key.  Only with KEY_IS_ADMITTED it has become
- * registered.
- */
+/* Only with KEY_IS_ADMITTED a key has become registered. */
 typedef enum Admission
 {
 	KEY_IS_ADMITTED = SWARE_KEY_ADDED,	/* its entry can be staged */
@@ -344,10 +329,7 @@ admit(SwareStaging *staging, const SwareNewRow *row)
 			return KEY_IS_ADMITTED;
 		any = sware_fingerprint(row->index, row->values, row->isnull);
 
-		/*
-		 * With nulls that are equal to each other, the fingerprint does not
-		 * tell keys apart exactly.
-		 */
+		/* where nulls are equal, the fingerprint does not tell keys apart */
 		if (!any.tells || sware_has_null_key(row->index, row->isnull))
 			return KEY_IS_REFUSED;
 		if (stager == NULL)
@@ -362,10 +344,7 @@ admit(SwareStaging *staging, const SwareNewRow *row)
 	return admit_key(stager, row, fingerprint);
 }
 
-/*
- * May the entry of a row be staged?  Like admit, but publishes to get memory
- * for the key if needed.
- */
+/* Like admit, but publishes to get memory for the key if needed. */
 static bool
 may_stage(SwareStaging *staging, const SwareNewRow *row)
 {
@@ -411,10 +390,7 @@ sware_stage_unique(const SwareNewRow *row, IndexInfo *index_info)
 	return false;
 }
 
-/*
- * Get the key if a scan asks for exactly the rows of one key, by values of the
- * index's own types; else return false.
- */
+/* Get the key that a scan asks for, by values of its own types, if any. */
 static bool
 get_key(IndexScanDesc scan, Datum *values, bool *isnull)
 {
@@ -439,10 +415,8 @@ get_key(IndexScanDesc scan, Datum *values, bool *isnull)
 }
 
 /*
- * Wait until no other session has staged a row of the key that a scan asks
- * for.  The caller is a scan with a dirty snapshot: INSERT ON CONFLICT looks
- * for conflicts in this way, and so do exclusion constraints and the appliers
- * of logical replication.  No lightweight lock may be held.
+ * ON CONFLICT looks for conflicts by such scans, and so do exclusion
+ * constraints and the appliers of logical replication.
  */
 void
 sware_wait_for_stagers_of_key(IndexScanDesc scan)

@@ -33,10 +33,7 @@
 #include "takenkeys/stagedkeys.h"
 #include "unique/unique.h"
 
-/*
- * The largest number of indexes for which scans are kept.  When it is
- * exceeded, all are freed.
- */
+/* when so many scans are kept, all are freed */
 #define MAX_KEPT_SCANS	64
 
 /* a scan for look-ups in an index, kept for later ones */
@@ -79,10 +76,7 @@ sware_key_is_checked(const SwareNewRow *row)
 		 !sware_has_null_key(row->index, row->isnull));
 }
 
-/*
- * Relation cache callback: free the scans kept for a relation that has changed,
- * or all scans.
- */
+/* Free the scans kept for a relation that has changed, or all. */
 static void
 forget_relation(Datum argument, Oid relation)
 {
