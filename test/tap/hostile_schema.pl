@@ -174,8 +174,8 @@ my @calls = (
 	(map { [ "SELECT rows_measured
 		FROM EXT.sware_sortedness('data.t'::pg_catalog.regclass, '$_'::pg_catalog.name)", qr/^1000$/m ] }
 		'k', 'label', 'name', 'at'),
-	[ "SELECT rows_measured FROM EXT.sware_measure_order('data.t'::pg_catalog.regclass, 'k'::pg_catalog.name)",
-		qr/^1000$/m ],
+	[ "SELECT rows_measured
+		FROM EXT.sware_measure_order('data.t'::pg_catalog.regclass, 'k'::pg_catalog.name)", qr/^1000$/m ],
 	[ 'SELECT recommendation FROM EXT.sware_recommend(0::pg_catalog.float8, 0::pg_catalog.float8,
 		1000::pg_catalog.float8, 0::pg_catalog.float8, 16::pg_catalog.float8)', qr/^sware or brin$/m ],
 	[ "SELECT reason FROM EXT.sware_advise(ARRAY[$plain_index], NULL::pg_catalog.text,
