@@ -116,23 +116,18 @@ sware_sorted_zone_copy_tuples(Relation index, const SwareSortedZone *zone,
 							  uint32 first, uint32 count, char *into,
 							  SwareRunWindow *window)
 {
-	Size		size = zone->entrySize;
+	Size		start;
+	Size		last;
+	Size		size;
 
-	Assert(first < zone->entries && count <= zone->entries - first);
+	Assert(count > 0 && first < zone->entries &&
+		   count <= zone->entries - first);
 	if (zone->isOfRun)
 		return sware_run_copy_tuples(index, zone, first, count, into, window);
-	if (size > 0)
-		return sware_sorted_zone_read(zone,
-									  zone->tuplesStart + (Size) first * size,
-									  into, (Size) count * size);
-
-	for (uint32 i = 0; i < count; i++)
-	{
-		if (!copy_tuple(zone, first + i, (IndexTuple) into))
-			return false;
-		into += MAXALIGN(IndexTupleSize((IndexTuple) into));
-	}
-	return true;
+	return find_tuple(zone, first, &start, &size) &&
+		find_tuple(zone, first + count - 1, &last, &size) &&
+		sware_sorted_zone_read(zone, zone->tuplesStart + start, into,
+							   last + size - start);
 }
 
 /*
