@@ -7,6 +7,7 @@
 #   make install         installs into that server
 #   make installcheck    runs the SQL and isolation tests on a running server, which
 #                        has the settings of test/regress.conf
+#   make installcheck-pgtap  runs the pgTAP tests on a running server that has pgTAP
 #   make indent          lays the sources out as pgindent does (test/indent)
 #   make dist            makes an archive of the last commit, for PGXN
 #
@@ -78,7 +79,17 @@ HEADERS_OF_SWARE = $(wildcard src/*.h src/*/*.h test/faultpoints/*.h)
 $(OBJS) $(OBJS:.o=.bc): $(HEADERS_OF_SWARE)
 
 DISTRIBUTION = sware-$(shell sed -n 's/^   "version": "\(.*\)",$$/\1/p' META.json)
-.PHONY: dist indent
+# A database is made for these tests, and dropped. pg_prove is pgTAP's.
+PGTAP = $(sort $(wildcard test/pgtap/*.sql))
+PGTAP_DATABASE = contrib_regression_pgtap
+.PHONY: dist indent installcheck-pgtap
+installcheck-pgtap:
+	$(bindir)/createdb $(PGTAP_DATABASE)
+	$(bindir)/psql -qX -v ON_ERROR_STOP=1 -c 'CREATE EXTENSION pgtap' \
+		-c 'CREATE EXTENSION sware' $(PGTAP_DATABASE) && \
+		pg_prove $(PROVE_FLAGS) --dbname $(PGTAP_DATABASE) $(PGTAP); \
+		status=$$?; $(bindir)/dropdb $(PGTAP_DATABASE); exit $$status
+
 indent:
 	test/indent
 

@@ -68,7 +68,7 @@ SELECT on_both($$INSERT INTO mixed SELECT md5(i::text) || repeat('x',
 	CASE WHEN i % 13 = 0 THEN 2500 WHEN i % 5 = 0 THEN 700 ELSE 0 END) FROM generate_series(1, 5000) i$$);
 SELECT check_all(), same_rows('SELECT ctid, left(a, 32) FROM mixed ORDER BY a');
 
--- Fill factors and split ratios, in builds and in inserts: rising keys fill pages as
+-- Fill factors, in builds and in inserts: rising keys fill pages as
 -- the options say.
 CREATE TABLE rising (a int8);
 INSERT INTO rising SELECT generate_series(1, 50000);
@@ -78,8 +78,8 @@ CREATE INDEX half_pages ON rising USING sware (a) WITH (fillfactor = 50);
 SELECT pg_relation_size('full_pages') < pg_relation_size('default_pages') AS full_below_default,
 	   pg_relation_size('default_pages') * 1.7 < pg_relation_size('half_pages') AS default_far_below_half;
 CREATE TABLE risen (a int8);
-CREATE INDEX risen_full ON risen USING sware (a) WITH (fillfactor = 100, split_ratio = 100);
-CREATE INDEX risen_half ON risen USING sware (a) WITH (fillfactor = 50, split_ratio = 50);
+CREATE INDEX risen_full ON risen USING sware (a) WITH (fillfactor = 100);
+CREATE INDEX risen_half ON risen USING sware (a) WITH (fillfactor = 50);
 INSERT INTO risen SELECT generate_series(1, 50000);
 SELECT pg_relation_size('risen_full') * 1.5 < pg_relation_size('risen_half') AS full_far_below_half;
 SELECT sware_check(c.oid, true) IS NOT NULL AS checked, c.relname

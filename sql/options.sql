@@ -16,11 +16,11 @@ FROM unnest('{asc,desc,nulls_first,nulls_last,orderable,distance_orderable,retur
 DROP INDEX t_a;
 
 -- Options within their bounds.
-CREATE INDEX t_a ON t USING sware (a) WITH (fillfactor = 50, split_ratio = 50, deduplicate_items = off);
+CREATE INDEX t_a ON t USING sware (a) WITH (fillfactor = 50, bloom_bits = 5, deduplicate_items = off);
 SELECT reloptions FROM pg_class WHERE oid = 't_a'::regclass;
 SELECT sware_check('t_a', true);
 ALTER INDEX t_a SET (fillfactor = 100, deduplicate_items = on);
-ALTER INDEX t_a RESET (split_ratio);
+ALTER INDEX t_a RESET (bloom_bits);
 SELECT reloptions FROM pg_class WHERE oid = 't_a'::regclass;
 REINDEX INDEX t_a;
 SELECT sware_check('t_a', true);
@@ -30,8 +30,6 @@ DROP INDEX t_a;
 CREATE INDEX ON t USING sware (a) WITH (fillfactor = 9);
 CREATE INDEX ON t USING sware (a) WITH (fillfactor = 101);
 CREATE INDEX ON t USING sware (a) WITH (fillfactor = 'much');
-CREATE INDEX ON t USING sware (a) WITH (split_ratio = 49);
-CREATE INDEX ON t USING sware (a) WITH (split_ratio = 101);
 CREATE INDEX ON t USING sware (a) WITH (deduplicate_items = maybe);
 CREATE INDEX ON t USING sware (a) WITH (forecast_fill = 80);
 CREATE INDEX ON t USING sware (a) WITH (group_leaves = 1.5);

@@ -39,8 +39,6 @@ static const Option known[] = {
 	/* 10 is nbtree's, too */
 	{"fillfactor", offsetof(SwareOptions, fillfactor), 95, 10, 100,
 	"Percentage to which builds and bulk appends fill leaf pages"},
-	{"split_ratio", offsetof(SwareOptions, splitRatio), 80, 50, 100,
-	"Percentage of a leaf page that stays left when its level's rightmost page is split"},
 	{"deduplicate_items", offsetof(SwareOptions, deduplicateItems), true, 0, 0,
 	"Stores equal keys once, with a list of row locations"},
 	{"buffer_size", offsetof(SwareOptions, bufferSize), -1, -1, LARGEST_SIZE,

@@ -29,7 +29,6 @@ typedef struct SwareOptions
 {
 	int32		varlenaHeader;
 	int			fillfactor;		/* in percent, as those without another unit */
-	int			splitRatio;
 	bool		deduplicateItems;	/* see sware_option_deduplicate */
 	int			bufferSize;		/* in kilobytes; -1: as the setting says */
 	int			flushFraction;

@@ -41,6 +41,9 @@
  */
 #define SINGLE_KEY_FILLFACTOR	98
 
+/* how full the rightmost leaf is left, in percent, if a late key splits it */
+#define LATE_KEY_FILLFACTOR		80
+
 /* how far from the target a split point may be, in percent of a page */
 #define TOLERANCE				6
 
@@ -196,7 +199,7 @@ left_target(SplitContext *split, Page page, int new_item)
 	}
 
 	if (is_rightmost)
-		return capacity * sware_options_of(split->index)->splitRatio / 100;
+		return capacity * LATE_KEY_FILLFACTOR / 100;
 	split->isEven = true;
 	return split->total / 2;
 }

@@ -18,20 +18,20 @@ $$;
 -- The values at the bounds and inside.
 SELECT lives_ok(make(option) || '; DROP INDEX readings_taken', format('%s is taken', option))
 FROM unnest(array['fillfactor = 10', 'fillfactor = 95', 'fillfactor = 100',
-                  'split_ratio = 50', 'split_ratio = 80', 'split_ratio = 100',
+                  'flush_fraction = 1', 'flush_fraction = 80', 'flush_fraction = 100',
                   'deduplicate_items = on', 'deduplicate_items = false', 'deduplicate_items',
-                  'fillfactor = 70, split_ratio = 60, deduplicate_items = off']) AS option;
+                  'fillfactor = 70, flush_fraction = 60, deduplicate_items = off']) AS option;
 
 -- The values outside.
 SELECT throws_ok(make(format('%s = %s', name, value)), '22023',
                  format('value %s out of bounds for option "%s"', value, name),
                  format('%s = %s is refused', name, value))
-FROM (VALUES ('fillfactor', '9'), ('split_ratio', '49')) AS smallest (name, too_small),
+FROM (VALUES ('fillfactor', '9'), ('flush_fraction', '0')) AS smallest (name, too_small),
      unnest(array[too_small, '101', '-1', '0']) AS value;
 SELECT throws_ok(make(option || ' = much'), '22023',
                  format('invalid value for integer option "%s": much', option),
                  format('%s = much is refused', option))
-FROM unnest(array['fillfactor', 'split_ratio']) AS option;
+FROM unnest(array['fillfactor', 'flush_fraction']) AS option;
 SELECT throws_ok(make('deduplicate_items = much'), '22023',
                  'invalid value for boolean option "deduplicate_items": much',
                  'deduplicate_items = much is refused');
@@ -46,20 +46,20 @@ SELECT throws_ok('CREATE INDEX ON readings USING sware (taken int8_ops (no_such_
 -- ALTER INDEX.
 SELECT lives_ok(make('fillfactor = 70'), 'an index is made with an option');
 SELECT is(options(), '{fillfactor=70}', 'which is kept');
-SELECT lives_ok(alter('SET (fillfactor = 60, split_ratio = 90)'), 'options can be changed');
-SELECT is(options(), '{fillfactor=60,split_ratio=90}', 'and are kept');
+SELECT lives_ok(alter('SET (fillfactor = 60, flush_fraction = 90)'), 'options can be changed');
+SELECT is(options(), '{fillfactor=60,flush_fraction=90}', 'and are kept');
 SELECT throws_ok(alter('SET (fillfactor = 101)'), '22023', 'value 101 out of bounds for option "fillfactor"',
                  'but not to values out of bounds');
 SELECT throws_ok(alter('SET (no_such_option = 1)'), '22023', 'unrecognized parameter "no_such_option"',
                  'and there is no other');
-SELECT is(options(), '{fillfactor=60,split_ratio=90}', 'nothing was changed by that');
+SELECT is(options(), '{fillfactor=60,flush_fraction=90}', 'nothing was changed by that');
 SELECT lives_ok(alter('RESET (fillfactor)'), 'an option can be reset');
-SELECT is(options(), '{split_ratio=90}', 'and is forgotten');
+SELECT is(options(), '{flush_fraction=90}', 'and is forgotten');
 SELECT lives_ok('INSERT INTO readings SELECT i, i FROM generate_series(1001, 2000) AS i;
     REINDEX INDEX readings_taken',
                 'the index works on');
 SELECT matches(pg_get_indexdef('readings_taken'::regclass),
-    'USING sware \(taken\) WITH \(split_ratio=''90''\)',
+    'USING sware \(taken\) WITH \(flush_fraction=''90''\)',
                'and is dumped with its options');
 
 -- Options do something: fewer entries a page, more pages.

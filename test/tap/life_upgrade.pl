@@ -46,7 +46,7 @@ SET search_path = public, extensions;
 SELECT sware_clone_opfamily('citext_ops');
 CREATE TABLE plain (id int PRIMARY KEY, key int, label text, email citext, amount numeric);
 CREATE INDEX plain_key ON plain USING sware (key)
-  WITH (buffer_size = 1024, fillfactor = 80, split_ratio = 70, flush_fraction = 40,
+  WITH (buffer_size = 1024, fillfactor = 80, flush_fraction = 40,
       sort_threshold = 20, bloom_bits = 5, deduplicate_items = off);
 CREATE INDEX plain_label ON plain USING sware (label COLLATE "C" text_pattern_ops DESC NULLS LAST)
 	INCLUDE (id);
@@ -235,7 +235,7 @@ unlike($schema,
 	qr/CREATE (FUNCTION|VIEW|ACCESS METHOD)[^;]*sware|OPERATOR (CLASS|FAMILY) extensions\.(?!citext)/,
 	'what it consists of is not');
 like($schema, qr/CREATE OPERATOR FAMILY \S*citext_ops USING sware/, 'a clone of a family is');
-my $options = "buffer_size='1024', fillfactor='80', split_ratio='70', flush_fraction='40', "
+my $options = "buffer_size='1024', fillfactor='80', flush_fraction='40', "
   . "sort_threshold='20', bloom_bits='5', deduplicate_items=off";
 like($schema,
 	qr/CREATE INDEX plain_key ON public.plain USING sware \(key\) WITH \($options\)/,

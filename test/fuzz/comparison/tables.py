@@ -154,8 +154,6 @@ class Table:
         if rng.random() < 0.3:
             options.append("deduplicate_items = %s" % rng.choice(("on", "off", "off")))
         test_options = []
-        if self.test_method == "sware" and rng.random() < 0.3:
-            test_options.append("split_ratio = %d" % rng.randint(50, 100))
         if self.test_method == "sware" and rng.random() < 0.6:
             test_options += self.buffer_options(rng)
         name = "i%d" % self.next_index
