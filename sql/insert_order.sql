@@ -87,6 +87,26 @@ FROM pg_class c JOIN pg_am a ON a.oid = c.relam
 WHERE a.amname = 'sware' AND c.relnamespace = 'public'::regnamespace ORDER BY c.relname;
 DROP TABLE rising, risen;
 
+-- Keys that arrive in order in several places fill their leaves: groups that take turns;
+-- and keys of which some come early.
+SET sware.enable_buffer = off;
+CREATE TABLE turns (a int, b int);
+CREATE INDEX turns_sware ON turns USING sware (a, b);
+CREATE INDEX turns_btree ON turns USING btree (a, b);
+INSERT INTO turns SELECT i % 3, i FROM generate_series(1, 50000) i;
+CREATE TABLE early (a int);
+CREATE INDEX early_sware ON early USING sware (a);
+CREATE INDEX early_btree ON early USING btree (a);
+INSERT INTO early
+	SELECT CASE WHEN i % 100 = 0 THEN 2 * (i + (hashint4(i) & 8191)) + 1 ELSE 2 * i END
+	FROM generate_series(1, 100000) i;
+SELECT i AS keys,
+	   pg_relation_size(i || '_sware') < pg_relation_size(i || '_btree') AS is_smaller,
+	   sware_check((i || '_sware')::regclass, true) IS NOT NULL AS checked
+FROM unnest('{turns,early}'::text[]) i;
+RESET sware.enable_buffer;
+DROP TABLE turns, early;
+
 -- The smallest fill factor: an entry that is larger than this share of a page gets a
 -- leaf of its own, in builds and in bulk appends.
 CREATE TABLE large (a text COLLATE "C");

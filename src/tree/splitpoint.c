@@ -45,6 +45,9 @@
 #define LATE_KEY_FILLFACTOR		80
 
 /* how far from the target a split point may be, in percent of a page */
+/* so many bytes of entries behind a place are few, in percent of a page */
+#define FEW_BEHIND				15
+
 #define TOLERANCE				6
 
 /*
@@ -149,6 +152,40 @@ sware_leaf_fill(Relation index, IndexTuple entry)
 	return fill < LEAST_FILL ? otherwise : Min(fill, USUAL_FILL);
 }
 
+/*
+ * Do keys seem to arrive in order behind the entry before the new one?  The
+ * table's rows tell if they are neighbors.  The rows of several groups, which
+ * have the first column in common, may take turns: then the new entry is the
+ * last one of its group, on a leaf that has no others behind it, or half of
+ * whose items are of the group.
+ */
+static bool
+goes_on_here(const SplitContext *split, int new_item)
+{
+	const SwareItems *items = split->items;
+	int			keys = IndexRelationGetNumberOfKeyAttributes(split->index);
+	IndexTuple	before;
+	IndexTuple	added;
+	int			columns;
+
+	if (new_item <= 0)
+		return false;
+	before = items->tuples[new_item - 1];
+	added = items->tuples[new_item];
+	if (follows_closely(sware_leaf_tuple_max_tid(before),
+						sware_leaf_tuple_tids(added)))
+		return true;
+	columns = columns_needed(split, before, added);
+	if (columns == 1 || columns > keys)
+		return false;
+	if (new_item == items->count - 1)
+		return true;
+	return new_item > items->count / 2 &&
+		columns_needed(split, items->tuples[new_item - items->count / 2],
+					   added) > 1 &&
+		columns_needed(split, added, items->tuples[new_item + 1]) == 1;
+}
+
 /* How many bytes of items should the left half get?  Sets isEven. */
 static Size
 left_target(SplitContext *split, Page page, int new_item)
@@ -179,23 +216,22 @@ left_target(SplitContext *split, Page page, int new_item)
 		return capacity *
 			sware_leaf_fill(split->index, items->tuples[new_item]) / 100;
 
-	if (new_item > 0)
+	/*
+	 * Keys arrive in order in this place, although there are larger keys
+	 * already.  The next key belongs behind this one, so split here.  Where
+	 * few entries are behind, they may soon be passed, and then what goes on
+	 * before them would leave an emptier page: it gets the page with them.
+	 */
+	if (goes_on_here(split, new_item))
 	{
-		IndexTuple	before = items->tuples[new_item - 1];
 		IndexTuple	added = items->tuples[new_item];
 
-		/*
-		 * Keys arrive in order in this place, although there are larger keys
-		 * already.  The next key belongs behind this one, so split here.
-		 */
-		if (follows_closely(sware_leaf_tuple_max_tid(before),
-							sware_leaf_tuple_tids(added)))
-		{
-			for (int i = 0; i <= new_item; i++)
-				space += sware_item_space(items->tuples[i]);
-			return Min(space,
-					   capacity * sware_leaf_fill(split->index, added) / 100);
-		}
+		for (int i = 0; i <= new_item; i++)
+			space += sware_item_space(items->tuples[i]);
+		if (!is_last && split->total - space < capacity * FEW_BEHIND / 100)
+			space -= sware_item_space(added);
+		return Min(space,
+				   capacity * sware_leaf_fill(split->index, added) / 100);
 	}
 
 	if (is_rightmost)
