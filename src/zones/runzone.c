@@ -145,12 +145,27 @@ find_entries(Relation index, const SwareSortedZone *zone, BlockNumber block,
 			 SwareRunWindow *window, uint32 from, uint32 length)
 {
 	uint32		offset = 0;
+	uint32		size = zone->entrySize;
+
+	/* most runs have entries of one size */
+	if (size > 0 && window->count * size == length)
+	{
+		bool		is_strange = false;
+
+		for (uint32 i = 0; i <= window->count; i++)
+			window->offsets[i] = i * size;
+		for (uint32 i = 0; i < length; i += size)
+			is_strange |= size !=
+				MAXALIGN(IndexTupleSize((IndexTuple) (window->copy.bytes + i)));
+		if (!is_strange)
+			return;
+	}
 
 	for (uint32 i = 0; i < window->count; i++)
 	{
 		IndexTuple	entry = (IndexTuple) (window->copy.bytes + offset);
-		Size		size = sizeof(IndexTupleData);
 
+		size = sizeof(IndexTupleData);
 		if (offset + size <= length)
 			size = MAXALIGN(IndexTupleSize(entry));
 		if (size <= sizeof(IndexTupleData) || size > zone->largestEntry ||
@@ -188,8 +203,10 @@ fill_window(Relation index, const SwareSortedZone *zone, const RunPage *page,
 	SWARE_FAULT_POINT("run-page-read");
 	window->stamp = 0;
 
-	/* a reader that goes on will want the others of the page, too */
-	if (is_behind || end > page->end || zone->isOutline)
+	/* a reader that goes on will want more and more */
+	if (is_behind)
+		end = Max(end, first + 2 * window->count);
+	if (end > page->end || zone->isOutline)
 		end = page->end;
 	else
 		end = Min(TYPEALIGN(SWARE_FENCE_DISTANCE, end), page->end);
