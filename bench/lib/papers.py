@@ -509,7 +509,7 @@ def splits(page, loads):
     page.table(
         ["K, L", "paper: splits of 80:20 beside 50:50", "pages, of nbtree's"], rows
     )
-    return ", ".join(f"{degree}: {share}" for degree, _, share in rows)
+    return ", ".join(f"{degree} {share:.2f}" for degree, _, share in rows)
 
 
 @figure(
