@@ -65,8 +65,8 @@
  * EXCESS_PER_SWEPT of those beyond the quota, however many leaves that is.
  */
 #define FIRST_SWEPT_PAGES		2
-#define MAX_SWEPT_PAGES			16
-#define SWEPT_LEAVES			128
+#define MAX_SWEPT_PAGES		8
+#define SWEPT_LEAVES			64
 #define LISTED_PAGES_PER_SWEPT	4096
 #define EXCESS_PER_SWEPT		8
 
