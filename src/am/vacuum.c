@@ -66,7 +66,7 @@ sware_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 		sware_publish_index(info->index);
 		sware_buffer_flush_all(info->index);
 	}
-	sware_buffer_free_retired(info->index);
+	sware_buffer_free_retired(info->index, PG_INT32_MAX);
 
 	if (sware_options_of(info->index)->groupLeaves)
 		free_pages =

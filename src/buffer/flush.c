@@ -261,6 +261,35 @@ is_flushing(Relation index)
 }
 
 /*
+ * Flush pages of a flush of everything, as they were listed; `sealed` are all
+ * that are left then.  Returns the number of entries that were moved.
+ */
+static int64
+flush_listed(Relation index, Relation heap, SwareListedPage *pages, int count,
+			 int sealed)
+{
+	int			at_once = pages_at_once(MAX_BATCH_PAGES);
+	int64		moved = 0;
+
+	for (int i = 0; i < count; i += at_once)
+	{
+		SwarePiece	piece = {
+			.pages = pages + i,
+			.count = Min(at_once, count - i),
+			.sealed = sealed - i,
+			.asArrived = true
+		};
+
+		CHECK_FOR_INTERRUPTS();
+		moved += flush_piece(index, heap, &piece).entries;
+
+		/* inserts that go on meanwhile can reuse the pages at once */
+		sware_buffer_free_retired(index, PG_INT32_MAX);
+	}
+	return moved;
+}
+
+/*
  * Flush all pages that are sealed now: first the unsorted ones, and then the
  * page runs in one sweep, which visits each leaf about once.  Returns the
  * number of entries that were moved.  The caller has the flush lock, and holds
@@ -272,28 +301,15 @@ flush_sealed(Relation index)
 	int			at_once = pages_at_once(MAX_BATCH_PAGES);
 	MemoryContext caller = sware_enter_context("sware flush of everything");
 	Relation	heap = table_open(index->rd_index->indrelid, NoLock);
-	int64		moved = 0;
+	int64		moved;
 	SwareListedPage *pages;
 	int			count =
 		sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
 	SwareSealedPages sealed;
 
 	sware_tell_sealed_pages(index, pages, count, &sealed);
-	for (int i = 0; i < sealed.unsortedCount; i += at_once)
-	{
-		SwarePiece	piece = {
-			.pages = sealed.unsorted + i,
-			.count = Min(at_once, sealed.unsortedCount - i),
-			.sealed = sealed.count - i,
-			.asArrived = true
-		};
-
-		CHECK_FOR_INTERRUPTS();
-		moved += flush_piece(index, heap, &piece).entries;
-
-		/* inserts that go on meanwhile can reuse the pages at once */
-		sware_buffer_free_retired(index);
-	}
+	moved = flush_listed(index, heap, sealed.unsorted, sealed.unsortedCount,
+						 sealed.count);
 	if (sealed.runCount > 0)
 	{
 		SwareSweep *sweep = sware_sweep_begin(index, &sealed, true);
@@ -308,7 +324,17 @@ flush_sealed(Relation index)
 			sware_sweep_piece_is_done(sweep);
 			moved += done.entries;
 			piece.sealed -= done.retired;
-			sware_buffer_free_retired(index);
+			sware_buffer_free_retired(index, PG_INT32_MAX);
+		}
+
+		/*
+		 * VACUUM needs all pages to retire, also if they were sorted in
+		 * another order than the one that keys have now.
+		 */
+		if (piece.sealed > 0)
+		{
+			count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
+			moved += flush_listed(index, heap, pages, count, count);
 		}
 	}
 	table_close(heap, NoLock);
@@ -600,11 +626,11 @@ sware_buffer_wait_for_readers(Relation index, BufferAccessStrategy strategy)
 }
 
 /*
- * Free the retired pages that no backend has a pin on.  The caller has no page
- * locked.
+ * Free the retired pages that no backend has a pin on, of the first `most`.
+ * The caller has no page locked.
  */
 void
-sware_buffer_free_retired(Relation index)
+sware_buffer_free_retired(Relation index, int most)
 {
 	SwareLink  *links;
 	SwareListedPage *pages;
@@ -612,7 +638,7 @@ sware_buffer_free_retired(Relation index)
 		sware_buffer_list_pages(index, SWARE_SLOT_RETIRED, &pages);
 
 	sware_buffer_directory(index, &links);
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < Min(count, most); i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		SWARE_FAULT_POINT("retired-freeing");

@@ -124,7 +124,7 @@ copy_pages(Relation index, const SwarePiece *piece, SwareFlushed *flushed)
 		int			end = page->entries;
 
 		copy_entries(index, page, entries, &flushed->hasVersions);
-		if (piece->from)
+		if (piece->from && page->isResumed)
 			begin = entries_before(index, entries, end, piece->from);
 		if (piece->to)
 			end = entries_before(index, entries, end, piece->to);

@@ -25,7 +25,10 @@ typedef struct SwarePiece
 								 * own in that of their keys, or all are
 								 * marked */
 
-	/* of entries in the order of their keys, only from..to; NULL: no limit */
+	/*
+	 * Of entries in the order of their keys, only from..to; NULL: no limit.
+	 * Pages that are not resumed have no entries before.
+	 */
 	IndexTuple	from;
 	IndexTuple	to;				/* not included */
 } SwarePiece;

@@ -260,7 +260,9 @@ sware_write_sorted_pages(Relation index, IndexTuple *entries, int count,
 	run.flags = SWARE_SEALED | SWARE_SORTED |
 		(has_versions ? SWARE_HAS_VERSIONS : 0);
 	cut_into_pages(&run, count);
-	sware_buffer_free_retired(index);
+
+	/* as a rule as many are retired as were sorted the last time */
+	sware_buffer_free_retired(index, 2 * run.pageCount);
 	if (!has_room(&run))
 		return false;
 	run.links = palloc(run.pageCount * sizeof(SwareLink));

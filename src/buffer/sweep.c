@@ -25,6 +25,8 @@ typedef struct SweptRun
 	const SwareListedPage *taken;	/* the one before it, in the present
 									 * piece; NULL if it is not of that */
 	int			end;			/* the page behind the run's last one */
+	bool		resumes;		/* may entries of the next page have been
+								 * flushed? */
 	IndexTuple	first;			/* first entry of the next page; the memory is
 								 * allocated */
 	uint64		seal;			/* of the next page */
@@ -164,6 +166,7 @@ sware_sweep_begin(Relation index, const SwareSealedPages *sealed, bool all)
 		SweptRun   *run = &sweep->runs[sweep->runCount++];
 
 		run->taken = NULL;
+		run->resumes = true;
 		run->next = runs[i].first;
 		run->end = runs[i].first + runs[i].count;
 		run->first = NULL;
@@ -188,6 +191,8 @@ take_page(SwareSweep *sweep, SweptRun *run, SwareListedPage *page)
 {
 	CHECK_FOR_INTERRUPTS();
 	*page = sweep->pages[run->next++];
+	page->isResumed = run->resumes;
+	run->resumes = false;
 	run->taken = page;
 	if (run->next == run->end)
 	{
@@ -213,7 +218,7 @@ sware_sweep_take_piece(SwareSweep *sweep, int most, SwarePiece *piece)
 	while ((run = first_run(sweep)) != NULL)
 	{
 		if (sweep->place && again < sweep->runCount &&
-			sware_compare_entries(sweep->index, run->first, sweep->place) < 0)
+			sware_compare_entries(sweep->index, run->first, sweep->place) <= 0)
 			again++;
 		else if (count - again == most)
 			break;
@@ -245,6 +250,7 @@ sware_sweep_piece_is_done(SwareSweep *sweep)
 		if (run->taken && run->taken->state != SWARE_SLOT_RETIRED)
 		{
 			run->next--;
+			run->resumes = true;
 			read_first(sweep, run);
 		}
 		run->taken = NULL;

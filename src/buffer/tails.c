@@ -417,7 +417,7 @@ sware_seal_tail(Relation index, SwareLink tail)
 {
 	if (try_to_seal_tail(index, tail))
 		return;
-	sware_buffer_free_retired(index);
+	sware_buffer_free_retired(index, PG_INT32_MAX);
 	if (!try_to_seal_tail(index, tail))
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),

@@ -41,6 +41,8 @@ typedef struct SwareListedPage
 	uint16		state;			/* SWARE_SLOT_SEALED or SWARE_SLOT_RETIRED */
 	uint16		entries;		/* on the page */
 	bool		isSorted;		/* is it a sorted page? */
+	bool		isResumed;		/* of a sweep: may entries of it have been
+								 * flushed? */
 } SwareListedPage;
 
 /* An entry of a buffer page. */

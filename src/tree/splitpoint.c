@@ -44,10 +44,10 @@
 /* how full the rightmost leaf is left, in percent, if a late key splits it */
 #define LATE_KEY_FILLFACTOR		80
 
-/* how far from the target a split point may be, in percent of a page */
 /* so many bytes of entries behind a place are few, in percent of a page */
 #define FEW_BEHIND				15
 
+/* how far from the target a split point may be, in percent of a page */
 #define TOLERANCE				6
 
 /*
