@@ -185,10 +185,10 @@ VACUUM (INDEX_CLEANUP on) turned;
 SQL
 is($node->safe_psql('postgres', "SELECT buffer_pages FROM sware_stats('turned_k')"),
 	0, 'all pages retire, in whatever order their entries are');
-is( $node->safe_psql(
-		'postgres', "SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT count(k) FROM turned"),
-	$node->safe_psql('postgres', 'SET enable_indexonlyscan = off; SET enable_indexscan = off; SELECT count(k) FROM turned'),
-	'and no entry is lost');
+my ($by_index, $by_table) = map {
+	$node->safe_psql('postgres', "SET enable_bitmapscan = off; SET $_ = off; SELECT count(k) FROM turned")
+} qw(enable_seqscan enable_indexonlyscan);
+is($by_index, $by_table, 'and no entry is lost');
 
 did_not_crash($node, 'the server went on');
 $node->stop;
