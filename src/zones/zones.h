@@ -27,7 +27,8 @@
  *
  * Unsorted pages retire oldest first, and those of a page run from its first
  * one on.  A sorted zone stays when some of its pages have retired; readers
- * skip their entries.
+ * skip their entries.  One with copies is replaced when more than half of its
+ * pages have retired.
  *
  * On a standby, a database can be dropped, and another one be made whose files
  * have the same numbers and, if both come from one template, the same index

@@ -217,6 +217,34 @@ select_list(const SwareZoneView *view, Parts *parts)
 		(parts->sortedCount > 0 || may_add_zone(view));
 }
 
+static void
+select_zone(const SwareZoneView *view, int zone, Parts *parts)
+{
+	memset(parts, 0, sizeof(Parts));
+	parts->firstSorted = zone;
+	parts->sortedCount = 1;
+	parts->pages = live_pages(&view->sorted[zone]);
+}
+
+/*
+ * Select a sorted zone with copies that has more retired pages than others, if
+ * there is one: it is rebuilt without them, as it counts by its other pages.
+ */
+static bool
+select_shrunken(const SwareZoneView *view, Parts *parts)
+{
+	for (int i = 0; i < view->sortedCount; i++)
+	{
+		const SwareSortedZone *zone = &view->sorted[i];
+
+		if (zone->isOfRun || live_pages(zone) >= (int) zone->retiredPages)
+			continue;
+		select_zone(view, i, parts);
+		return true;
+	}
+	return false;
+}
+
 /*
  * Select the first pages of the first outline, if there is one: they get a
  * zone, unless the index has no grant for that.
@@ -233,10 +261,8 @@ select_outline(const SwareZoneView *view, Parts *parts)
 
 		if (!zone->isOutline)
 			continue;
-		memset(parts, 0, sizeof(Parts));
-		parts->firstSorted = i;
-		parts->sortedCount = 1;
-		parts->pages = Min(live_pages(zone), Min(most, SWARE_MAX_ZONE_PAGES));
+		select_zone(view, i, parts);
+		parts->pages = Min(parts->pages, Min(most, SWARE_MAX_ZONE_PAGES));
 		parts->areOfOutline = true;
 		return parts->pages <= run_pages_left(view) + counted_pages(zone);
 	}
@@ -245,8 +271,8 @@ select_outline(const SwareZoneView *view, Parts *parts)
 
 /*
  * Should some pages be sorted, since there are too many of them or they were
- * read too often, or is there an outline?  Then this is selected: unsorted
- * pages, each of which look-ups read, first.
+ * read too often, or is there an outline, or should a zone be rebuilt?  Then
+ * this is selected: unsorted pages, each of which look-ups read, first.
  */
 static bool
 is_crowded(const SwareZoneView *view, Parts *parts)
@@ -260,7 +286,8 @@ is_crowded(const SwareZoneView *view, Parts *parts)
 		 pg_atomic_read_u32(&view->zones->pagesRead) / READS_PER_SORT >
 		 (uint32) parts->pages))
 		return true;
-	return select_outline(view, parts);
+	return select_outline(view, parts) ||
+		(threshold < 100 && select_shrunken(view, parts));
 }
 
 bool
@@ -442,7 +469,8 @@ build(const SwareZoneView *view, const Parts *parts, SwareZoneImage *image)
 									links + sorted->retiredPages,
 									parts->pages, image);
 	}
-	zone->lastSequence = pages[parts->pageCount - 1].sequence;
+	zone->lastSequence = parts->pageCount > 0 ?
+		pages[parts->pageCount - 1].sequence : sorted->lastSequence;
 	for (int i = 0; i < parts->pageCount; i++)
 		links[i] = pages[i].page;
 	return sware_sorted_zone_build(view->index, sorted, parts->sortedCount,
