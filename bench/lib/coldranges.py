@@ -24,6 +24,8 @@ TABLESPACES = ("ranges_one", "ranges_other")
 
 SEGMENTS = 64
 
+FIGURES = {"cold": "cold", "warm": "warm", "processor": "warm, processor"}
+
 REBUILT = ", rebuilt"
 GROUPED = ", grouped"
 
@@ -53,7 +55,8 @@ def measure(chosen, place):
         buffer.write_keys(place, keys, chosen.rows)
         raw += time_degree(chosen, place, connection, degree, everyone)
     connection.close()
-    tell(chosen, raw, [subject.label for subject in everyone])
+    tell_waiting(raw)
+    tell(chosen, raw, [subject.label for subject in everyone], FIGURES)
 
 
 def time_degree(chosen, place, connection, degree, everyone):
@@ -160,13 +163,16 @@ def make_cold(place, connection, index):
     server.execute(connection, f"ALTER INDEX {index} SET TABLESPACE {other}")
     # Only what is on the disk can be dropped from the cache.
     server.execute(connection, "CHECKPOINT")
-    path = vacuum.file_of(place, connection, index)
-    for number in range(SEGMENTS):
-        segment = path if number == 0 else path.with_name(f"{path.name}.{number}")
-        if segment.exists():
-            with open(segment, "rb") as file:
-                os.fsync(file.fileno())
-            vacuum.cache(segment, keep=False)
+    for segment in segments(vacuum.file_of(place, connection, index)):
+        with open(segment, "rb") as file:
+            os.fsync(file.fileno())
+        vacuum.cache(segment, keep=False)
+
+
+def segments(path):
+    """The files of a relation, of which this is the first."""
+    names = (path.name, *(f"{path.name}.{number}" for number in range(1, SEGMENTS)))
+    return [path.with_name(name) for name in names if path.with_name(name).exists()]
 
 
 def count(connection, table, direction, first, width):
@@ -185,46 +191,44 @@ def count(connection, table, direction, first, width):
     return elapsed, processor
 
 
-def summarise(raw, labels):
-    nbtree, *compared = labels
-    summary = []
+def by_direction(raw):
+    """The runs of each degree and direction."""
     for degree in dict.fromkeys(run["degree"] for run in raw):
         for direction in DIRECTIONS:
-            runs = [
+            yield degree, direction, [
                 run for run in raw
                 if run["degree"] == degree and run["direction"] == direction
             ]
-            for label in compared:
-                for figure in ("cold", "warm", "processor"):
-                    one = results.median(runs, nbtree, figure)
-                    other = results.median(runs, label, figure)
-                    summary.append(
-                        {
-                            "degree": degree, "direction": direction, "subject": label,
-                            "figure": figure, "nbtree": one, "compared": other,
-                            "speed": results.ratio(one, other),
-                        }
-                    )
-            waiting = 1 - results.ratio(
-                results.median(runs, nbtree, "warm"), results.median(runs, nbtree, "cold")
-            )
-            print(f"{degree}, {direction}: nbtree waits for {waiting:.0%} of its cold time")
-    return summary
 
 
-def tell(chosen, raw, labels):
-    names = {
-        "cold": "cold", "warm": "warm", "processor": "warm, processor",
-    }
-    summary = summarise(raw, labels)
+def tell_waiting(raw):
+    for degree, direction, runs in by_direction(raw):
+        warm, cold = (results.median(runs, subjects.NBTREE.label, f) for f in ("warm", "cold"))
+        waiting = 1 - results.ratio(warm, cold)
+        print(f"{degree}, {direction}: nbtree waits for {waiting:.0%} of its cold time")
+
+
+def tell(chosen, raw, labels, figures, counts=()):
+    """Reports the medians of figures, which are times or, if in `counts`, numbers."""
+    nbtree, *compared = labels
+    summary = []
+    table = []
+    for degree, direction, runs in by_direction(raw):
+        for label in compared:
+            for figure, name in figures.items():
+                one, other = (results.median(runs, of, figure) for of in (nbtree, label))
+                speed = results.ratio(one, other)
+                summary.append(
+                    {
+                        "degree": degree, "direction": direction, "subject": label,
+                        "figure": figure, "nbtree": one, "compared": other, "speed": speed,
+                    }
+                )
+                factor = 1 if figure in counts else 1000
+                table.append(
+                    [degree, direction, label, name, one * factor, other * factor, speed]
+                )
     results.report(
         chosen.out, chosen.name, raw, summary,
-        ["", "", "", "", "nbtree, ms", "compared, ms", "nbtree / compared"],
-        [
-            [
-                row["degree"], row["direction"], row["subject"], names[row["figure"]],
-                row["nbtree"] * 1000, row["compared"] * 1000, row["speed"],
-            ]
-            for row in summary
-        ],
+        ["", "", "", "", "nbtree, ms", "compared, ms", "nbtree / compared"], table,
     )

@@ -73,7 +73,9 @@ def measure(chosen, place):
                         number, f"{subject.label}, {direction}",
                         [f"{run[f] * 1000:,.1f} ms {f}" for f in ("cold", "cached", "warm")],
                     )
-    tell(chosen, raw, [subject.label for subject in everyone])
+    coldranges.tell(
+        chosen, raw, [subject.label for subject in everyone], FIGURES, counts=["prefetches"]
+    )
 
 
 def kind_of(subject):
@@ -166,10 +168,8 @@ def ranged(table, first, width, order, limit=None):
 def begin(chosen, place, subject, table, file, keep):
     """A session on a server that has been restarted, with the table in no shared buffer."""
     server.stop(place)
-    for number in range(coldranges.SEGMENTS):
-        segment = file if number == 0 else file.with_name(f"{file.name}.{number}")
-        if segment.exists():
-            vacuum.cache(segment, keep)
+    for segment in coldranges.segments(file):
+        vacuum.cache(segment, keep)
     server.start(place)
     connection = server.connect(chosen)
     for setting in SETTINGS:
@@ -204,43 +204,3 @@ def timed(connection, queries, rows):
     if found != [rows] * len(queries):
         raise RuntimeError(f"{found} rows instead of {rows}: {queries[0]}")
     return elapsed, processor
-
-
-def summarise(raw, labels):
-    nbtree, *compared = labels
-    summary = []
-    for degree in dict.fromkeys(run["degree"] for run in raw):
-        for direction in coldranges.DIRECTIONS:
-            runs = [
-                run for run in raw
-                if run["degree"] == degree and run["direction"] == direction
-            ]
-            for label in compared:
-                for figure in FIGURES:
-                    one = results.median(runs, nbtree, figure)
-                    other = results.median(runs, label, figure)
-                    summary.append(
-                        {
-                            "degree": degree, "direction": direction, "subject": label,
-                            "figure": figure, "nbtree": one, "compared": other,
-                            "speed": results.ratio(one, other),
-                        }
-                    )
-    return summary
-
-
-def tell(chosen, raw, labels):
-    summary = summarise(raw, labels)
-    table = []
-    for row in summary:
-        factor = 1 if row["figure"] == "prefetches" else 1000
-        table.append(
-            [
-                row["degree"], row["direction"], row["subject"], FIGURES[row["figure"]],
-                row["nbtree"] * factor, row["compared"] * factor, row["speed"],
-            ]
-        )
-    results.report(
-        chosen.out, chosen.name, raw, summary,
-        ["", "", "", "", "nbtree, ms", "compared, ms", "nbtree / compared"], table,
-    )

@@ -439,16 +439,16 @@ sub ask_beside_load
 	return ($done, $cancelled, join("\n", grep { /ERROR/ } split /\n/, $errors));
 }
 
-# A server for tests that damage pages. It has no checksums, which would find that
-# before the index gets to see it.
+# A server without checksums, for tests that damage pages, which checksums would find
+# before the index gets to see them. Takes further settings, and options of init.
 sub start_server_to_damage
 {
-	my ($name) = @_;
+	my ($name, $settings, %options) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
+	$node->init(%options);
 	$node->command_ok([ 'pg_checksums', '--disable', '-D', $node->data_dir ], 'checksums are off')
 	  if $node->pg_version >= 18;
-	$node->append_conf('postgresql.conf', <<'CONF');
+	$node->append_conf('postgresql.conf', <<'CONF' . ($settings // ''));
 autovacuum = off
 fsync = off
 statement_timeout = '60s'

@@ -113,22 +113,32 @@ SQL
 	$session->quit;
 }
 
+# Fills a table by transactions of 200 rows, whose keys are in no order.
+sub insert_scrambled
+{
+	my ($table, $transactions, $prime, $pages_to_sort) = @_;
+	$node->safe_psql('postgres', <<"SQL");
+SET sware.fault_pages_to_sort = $pages_to_sort;
+DO \$\$
+BEGIN
+	FOR i IN 0 .. $transactions - 1 LOOP
+		INSERT INTO $table SELECT n * 7919 % $prime FROM generate_series(i * 200, i * 200 + 199) n;
+		COMMIT;
+	END LOOP;
+END \$\$;
+SQL
+	return;
+}
+
 # A page of a page run whose zone is in shared memory becomes another page. Scans do not
 # look for it for ever.
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'sware'\n");
 $node->restart;
 $node->safe_psql('postgres', <<"SQL");
-SET sware.fault_pages_to_sort = 8;
 CREATE TABLE run (k int8);
 CREATE INDEX run_k ON run USING @{[ am() ]} (k);
-DO \$\$
-BEGIN
-	FOR i IN 0 .. 39 LOOP
-		INSERT INTO run SELECT n * 7919 % 10007 FROM generate_series(i * 200, i * 200 + 199) n;
-		COMMIT;
-	END LOOP;
-END \$\$;
 SQL
+insert_scrambled('run', 40, 10007, 8);
 my $session = $node->background_psql('postgres', on_error_stop => 0);
 $session->query_safe('SET enable_seqscan = off; SET enable_bitmapscan = off;');
 my $all = 'SELECT count(*) FROM (SELECT k FROM run ORDER BY k) AS found';
@@ -155,17 +165,10 @@ $session->quit;
 # changed. VACUUM moves all entries nevertheless, in pieces of 32 pages: it needs the pages
 # to retire, since their entries may be those of rows that it removes.
 $node->safe_psql('postgres', <<"SQL");
-SET sware.fault_pages_to_sort = 16;
 CREATE TABLE turned (k int8) WITH (autovacuum_enabled = off);
 CREATE INDEX turned_k ON turned USING @{[ am() ]} (k);
-DO \$\$
-BEGIN
-	FOR i IN 0 .. 299 LOOP
-		INSERT INTO turned SELECT n * 7919 % 60013 FROM generate_series(i * 200, i * 200 + 199) n;
-		COMMIT;
-	END LOOP;
-END \$\$;
 SQL
+insert_scrambled('turned', 300, 60013, 16);
 ($block, my $pages) = split /\|/, $node->safe_psql('postgres', <<'SQL');
 SELECT (array_agg(p.block ORDER BY p.slot))[10], count(*)
 FROM sware_buffer_pages('turned_k') p, sware_page_stats('turned_k', p.block)

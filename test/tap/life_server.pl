@@ -93,7 +93,7 @@ foreach my $to ('0.9test', '1.0')
 	# the default version is 1.0
 	sql('ALTER EXTENSION sware UPDATE' . ($to eq '1.0' ? '' : " TO '$to'"), 'versions');
 	is(sql(q{SELECT extversion FROM pg_extension WHERE extname = 'sware'}, 'versions'), $to, "version $to");
-	is(sql(q{SELECT count(*) FROM pg_proc WHERE proname = 'sware_scan_counters'}, 'versions'),
+	is(sql(q{SELECT count(*) FROM pg_proc WHERE proname = 'sware_flush'}, 'versions'),
 		$to eq '1.0' ? '1' : '0', "version $to: its functions");
 	has_good_indexes($node, 'versions', 'data', "version $to", 1100);
 }

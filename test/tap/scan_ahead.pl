@@ -15,20 +15,12 @@ use Test::More;
 
 plan skip_all => 'fault points are sware\'s' if am() ne 'sware';
 
-my $node = PostgreSQL::Test::Cluster->new('scan_ahead');
-$node->init(allows_streaming => 1);
-$node->command_ok([ 'pg_checksums', '--disable', '-D', $node->data_dir ], 'checksums are off')
-  if $node->pg_version >= 18;
-$node->append_conf('postgresql.conf', fill_buffers() . <<'CONF');
+my $node = start_server_to_damage('scan_ahead', fill_buffers() . <<'CONF', allows_streaming => 1);
 shared_preload_libraries = 'sware'
-autovacuum = off
-fsync = off
 allow_in_place_tablespaces = on
 effective_io_concurrency = 1000
 shared_buffers = 16MB
 CONF
-$node->start;
-prepare_database($node);
 
 $node->safe_psql('postgres', "CREATE TABLESPACE elsewhere LOCATION ''");
 

@@ -16,21 +16,13 @@ use Test::More;
 
 plan skip_all => 'the setting and the counters are sware\'s' if am() ne 'sware';
 
-my $node = PostgreSQL::Test::Cluster->new('table_ahead');
-$node->init(allows_streaming => 1);
-$node->command_ok([ 'pg_checksums', '--disable', '-D', $node->data_dir ], 'checksums are off')
-  if $node->pg_version >= 18;
-$node->append_conf('postgresql.conf', fill_buffers() . <<'CONF');
+my $node = start_server_to_damage('table_ahead', fill_buffers() . <<'CONF', allows_streaming => 1);
 shared_preload_libraries = 'sware'
-autovacuum = off
-fsync = off
 allow_in_place_tablespaces = on
 effective_io_concurrency = 1000
 shared_buffers = 64MB
 temp_buffers = 1MB
 CONF
-$node->start;
-prepare_database($node);
 $node->safe_psql('postgres', "CREATE TABLESPACE elsewhere LOCATION ''");
 
 # Each page of the table has one row, and neighbours in the order of k are far apart.

@@ -5,12 +5,7 @@
 
 SET LOCAL search_path = pg_catalog, pg_temp;
 
-CREATE FUNCTION @extschema@.sware_scan_counters(
-    OUT staging_entries bigint,
-    OUT buffer_entries bigint,
-    OUT buffer_pages bigint,
-    OUT buffer_zones bigint,
-    OUT tree_entries bigint,
-    OUT tree_leaves bigint)
+CREATE FUNCTION @extschema@.sware_flush(index regclass)
+RETURNS bigint
 AS 'MODULE_PATHNAME'
-LANGUAGE C PARALLEL RESTRICTED;
+LANGUAGE C STRICT;

@@ -5,5 +5,5 @@
 
 SET LOCAL search_path = pg_catalog, pg_temp;
 
-ALTER EXTENSION sware DROP FUNCTION @extschema@.sware_scan_counters();
-DROP FUNCTION @extschema@.sware_scan_counters();
+ALTER EXTENSION sware DROP FUNCTION @extschema@.sware_flush(regclass);
+DROP FUNCTION @extschema@.sware_flush(regclass);
