@@ -79,22 +79,22 @@ HEADERS_OF_SWARE = $(wildcard src/*.h src/*/*.h test/faultpoints/*.h)
 $(OBJS) $(OBJS:.o=.bc): $(HEADERS_OF_SWARE)
 
 DISTRIBUTION = sware-$(shell sed -n 's/^   "version": "\(.*\)",$$/\1/p' META.json)
+.PHONY: dist indent installcheck-pgtap
+indent:
+	test/indent
+
+dist:
+	git archive --format=zip --prefix=$(DISTRIBUTION)/ --output=$(DISTRIBUTION).zip HEAD
+
 # A database is made for these tests, and dropped. pg_prove is pgTAP's.
 PGTAP = $(sort $(wildcard test/pgtap/*.sql))
 PGTAP_DATABASE = contrib_regression_pgtap
-.PHONY: dist indent installcheck-pgtap
 installcheck-pgtap:
 	$(bindir)/createdb $(PGTAP_DATABASE)
 	$(bindir)/psql -qX -v ON_ERROR_STOP=1 -c 'CREATE EXTENSION pgtap' \
 		-c 'CREATE EXTENSION sware' $(PGTAP_DATABASE) && \
 		pg_prove $(PROVE_FLAGS) --dbname $(PGTAP_DATABASE) $(PGTAP); \
 		status=$$?; $(bindir)/dropdb $(PGTAP_DATABASE); exit $$status
-
-indent:
-	test/indent
-
-dist:
-	git archive --format=zip --prefix=$(DISTRIBUTION)/ --output=$(DISTRIBUTION).zip HEAD
 
 # clang is handed the warning options of the compiler that built the server.
 ifneq (,$(findstring clang,$(CC)))

@@ -261,8 +261,9 @@ is_flushing(Relation index)
 }
 
 /*
- * Flush pages of a flush of everything, as they were listed; `sealed` are all
- * that are left then.  Returns the number of entries that were moved.
+ * Flush all entries of listed pages, in pieces; `sealed` is the number of pages
+ * that the buffer has before.  Returns the number of entries that were moved.
+ * The caller has the flush lock, and holds no content locks.
  */
 static int64
 flush_listed(Relation index, Relation heap, SwareListedPage *pages, int count,

@@ -27,7 +27,8 @@ typedef struct SwarePiece
 
 	/*
 	 * Of entries in the order of their keys, only from..to; NULL: no limit.
-	 * Pages that are not resumed have no entries before.
+	 * What is before `from` is left out of those pages only that are marked
+	 * as resumed: the others have nothing before it.
 	 */
 	IndexTuple	from;
 	IndexTuple	to;				/* not included */

@@ -210,7 +210,9 @@ sware_sweep_take_piece(SwareSweep *sweep, int most, SwarePiece *piece)
 		palloc((most + sweep->runCount) * sizeof(SwareListedPage));
 	SweptRun   *run;
 	int			count = 0;
-	int			again = 0;		/* pages that the piece before had, too */
+	int			again = 0;		/* pages that begin no later than the place,
+								 * so that the piece before had them, as a
+								 * rule */
 
 	/* with two pages of one run, one retires: so there is progress */
 	if (!sweep->keepsPlace && sweep->place == NULL)

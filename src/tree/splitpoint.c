@@ -153,11 +153,11 @@ sware_leaf_fill(Relation index, IndexTuple entry)
 }
 
 /*
- * Do keys seem to arrive in order behind the entry before the new one?  The
- * table's rows tell if they are neighbors.  The rows of several groups, which
- * have the first column in common, may take turns: then the new entry is the
- * last one of its group, on a leaf that has no others behind it, or half of
- * whose items are of the group.
+ * Do keys seem to arrive in order at the place of the new entry?  They do if
+ * its row lies next to that of the entry before it.  But the rows of several
+ * groups, in which the first column is the same, may take turns.  So keys also
+ * seem to do so if the new entry comes last in its group, and the group ends
+ * the leaf or has half of its items.
  */
 static bool
 goes_on_here(const SplitContext *split, int new_item)
@@ -218,9 +218,10 @@ left_target(SplitContext *split, Page page, int new_item)
 
 	/*
 	 * Keys arrive in order in this place, although there are larger keys
-	 * already.  The next key belongs behind this one, so split here.  Where
-	 * few entries are behind, they may soon be passed, and then what goes on
-	 * before them would leave an emptier page: it gets the page with them.
+	 * already.  The next key belongs behind this one, so split here.  But
+	 * keys in order may soon pass a few entries behind this one, and would
+	 * leave these on a page of their own.  So these few, this entry and the
+	 * next ones share the right page.
 	 */
 	if (goes_on_here(split, new_item))
 	{

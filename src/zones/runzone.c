@@ -203,7 +203,7 @@ fill_window(Relation index, const SwareSortedZone *zone, const RunPage *page,
 	SWARE_FAULT_POINT("run-page-read");
 	window->stamp = 0;
 
-	/* a reader that goes on will want more and more */
+	/* a reader that goes on gets twice as many as before */
 	if (is_behind)
 		end = Max(end, first + 2 * window->count);
 	if (end > page->end || zone->isOutline)
@@ -286,9 +286,9 @@ copy_start(Relation index, const SwareSortedZone *zone, const RunPage *page,
 }
 
 /*
- * It is halved between which pages the place is.  Of an outline, the first
- * pages to look at are guessed, by the abbreviations of the entries around, and
- * the window gets each of them.
+ * Looks at the page in the middle of those on which the place may be, until one
+ * is left.  An outline knows no entries: each page that is looked at is read
+ * into the window, and the first ones are guessed by the abbreviations around.
  */
 bool
 sware_run_narrow(Relation index, const SwareSortedZone *zone,
