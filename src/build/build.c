@@ -287,7 +287,6 @@ load_tree(BuildState *build, Relation index, int64 count)
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_LOAD);
 	if (build->parallel)
 		sware_parallel_build_add_files(build->parallel, merge);
-	sware_entry_merge_perform(merge);
 	while ((entry = sware_entry_merge_next(merge)) != NULL)
 	{
 		bool		is_dead = sware_take_dead_mark(entry);

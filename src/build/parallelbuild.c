@@ -216,13 +216,8 @@ sware_parallel_build_add_files(SwareParallelBuild *build,
 	for (int i = 0; i < build->context->nworkers_launched; i++)
 	{
 		for (int j = 0; j < build->shared->results[i].files; j++)
-		{
-			SwareSortedFile *file =
-				sware_sorted_file_open(&build->shared->files.fs, i, j);
-
-			if (file)
-				sware_entry_merge_add(merge, file, NULL, 0);
-		}
+			sware_entry_merge_add_exported(merge, &build->shared->files.fs, i,
+										   j);
 	}
 }
 

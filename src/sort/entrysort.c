@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * entrysort.c
- *	  Sorting the entries of an index that is built.
+ *	  Sorting the entries of an index that is built: in memory, to files, and
+ *	  by merging these.
  *
  * Entries are kept in memory in the order in which they come.  When the memory
  * is used up, this *portion* is sorted (sorter.h), which is cheap if it came
@@ -13,6 +14,17 @@
  * merging them compares nothing.  If there are many files, they are merged into
  * one, so that reading files takes a limited amount of memory.
  *
+ * The entries of a file are written and read in bins, pieces of memory, so that
+ * the functions for files are not called for each of them.  Before each bin is
+ * its header.
+ *
+ * A source of the merge is a file, an array, or a file and the array that
+ * follows it.  Usually the next entry comes from the same source as the last
+ * one, since tables are nearly in order, and each worker of a parallel build
+ * reads many blocks at a time.  One comparison is enough to find that out,
+ * often even for all entries of a file's bin.  With a single source, nothing is
+ * compared.
+ *
  * In a parallel build, each process sorts its part.  A worker exports its
  * files, and the leader merges them with its own.
  *
@@ -20,12 +32,18 @@
  */
 #include "postgres.h"
 
+#include <fcntl.h>
+
 #include "access/htup_details.h"
+#include "commands/tablespace.h"
+#include "lib/binaryheap.h"
 #include "miscadmin.h"
+#include "storage/buffile.h"
 #include "utils/memutils.h"
 
 #include "base/memory.h"
 #include "keys/entry.h"
+#include "layout/page.h"
 #include "layout/tuple.h"
 #include "sort/entrysort.h"
 #include "sort/sorter.h"
@@ -47,6 +65,54 @@
 #define MIN_FILES		6
 #define MAX_FILES		500
 #define MAX_LEVELS		16
+
+#define BIN_SIZE		8192
+
+StaticAssertDecl(BIN_SIZE >= SWARE_MAX_ENTRY_SIZE, "an entry must fit in a bin");
+
+typedef struct BinHeader
+{
+	Size		used;			/* bytes of the bin that entries take */
+	Size		last;			/* where its last entry is */
+} BinHeader;
+
+typedef struct SortedFile
+{
+	FileSet    *files;			/* NULL: nobody else reads the file */
+	char		name[NAMEDATALEN];	/* in the file set */
+	BufFile    *file;
+	BinHeader	header;
+	Size		position;		/* in the bin: of the entry to be read next */
+	union
+	{
+		char		data[BIN_SIZE];
+		double		forAlignment;
+	}			bin;
+} SortedFile;
+
+/* the memory that an open file takes, in bytes; BufFile has a block */
+#define FILE_MEMORY		(sizeof(SortedFile) + BLCKSZ)
+
+typedef struct Source
+{
+	SortedFile *file;			/* NULL if there is only an array */
+	bool		fileIsRead;		/* have all entries of the file been read? */
+	const IndexTuple *entries;	/* the array */
+	int64		count;
+	int64		position;		/* of its next entry */
+	bool		beginsBin;		/* is `next` the first entry of a file's bin? */
+	bool		binIsBelow;		/* are all entries of the bin below those of
+								 * the other sources? */
+	SwareSortItem next;			/* the source's next entry; NULL at the end */
+} Source;
+
+struct SwareEntryMerge
+{
+	SwareComparator *comparator;
+	List	   *sources;
+	Source	   *current;		/* source of the last entry; NULL at first */
+	binaryheap *others;			/* the other sources that have an entry */
+};
 
 struct SwareEntrySort
 {
@@ -71,9 +137,294 @@ struct SwareEntrySort
 	int			participant;	/* number of the worker that writes them */
 	int			filesCreated;
 	int			maxFiles;		/* number of files of a level that are merged */
-	SwareSortedFile *latest;	/* the file of the portion before, or NULL */
+	SortedFile *latest;			/* the file of the portion before, or NULL */
 	List	   *files[MAX_LEVELS];	/* of each level, without the latest */
 };
+
+static SortedFile *
+make_file(FileSet *files, int participant, int number)
+{
+	SortedFile *file = palloc(sizeof(SortedFile));
+
+	file->files = files;
+	snprintf(file->name, NAMEDATALEN, "%d.%d", participant, number);
+	file->header.used = file->header.last = file->position = 0;
+	return file;
+}
+
+/* Create a file, in the file set if there is one. */
+static SortedFile *
+create_file(SwareEntrySort *sort)
+{
+	SortedFile *file = make_file(sort->fileSet, sort->participant,
+								 sort->filesCreated++);
+
+	if (sort->fileSet)
+		file->file = BufFileCreateFileSet(sort->fileSet, file->name);
+	else
+	{
+		PrepareTempTablespaces();
+		file->file = BufFileCreateTemp(false);
+	}
+	return file;
+}
+
+static void
+write_bin(SortedFile *file)
+{
+	BufFileWrite(file->file, &file->header, sizeof(BinHeader));
+	BufFileWrite(file->file, file->bin.data, file->header.used);
+	file->header.used = 0;
+}
+
+/* Append an entry, which is not below the last one. */
+static void
+append_to_file(SortedFile *file, IndexTuple entry)
+{
+	Size		size = MAXALIGN(IndexTupleSize(entry));
+
+	if (file->header.used + size > BIN_SIZE)
+		write_bin(file);
+	file->header.last = file->header.used;
+	sware_copy_tuple(file->bin.data + file->header.last, entry);
+	file->header.used += size;
+}
+
+/* The entry appended last, or the last one of the bin, until the next call. */
+static IndexTuple
+last_in_file(SortedFile *file)
+{
+	return (IndexTuple) (file->bin.data + file->header.last);
+}
+
+/* Let another process read a file of a file set, and close it here. */
+static void
+export_file(SortedFile *file)
+{
+	write_bin(file);
+	BufFileExportFileSet(file->file);
+	BufFileClose(file->file);
+	pfree(file);
+}
+
+/*
+ * Begin to read a file that was created here, from its first entry.  No entry
+ * may be appended any more.
+ */
+static void
+rewind_file(SortedFile *file)
+{
+	write_bin(file);
+	if (BufFileSeek(file->file, 0, 0, SEEK_SET) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not rewind temporary file")));
+	file->position = 0;
+}
+
+/* Read the next bin.  Returns false if there is none. */
+static bool
+read_bin(SortedFile *file)
+{
+	Size		length = BufFileRead(file->file, &file->header,
+									 sizeof(BinHeader));
+
+	file->position = 0;
+	if (length == 0)
+		file->header.used = 0;
+	else if (length != sizeof(BinHeader) || file->header.used > BIN_SIZE ||
+			 BufFileRead(file->file, file->bin.data, file->header.used) !=
+			 file->header.used)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not read temporary file")));
+	return length != 0;
+}
+
+/*
+ * Return the next entry, valid until the next call, or NULL at the end.  Sets
+ * *begins_bin if it is the first one of a bin.
+ */
+static IndexTuple
+next_in_file(SortedFile *file, bool *begins_bin)
+{
+	IndexTuple	entry;
+
+	while (file->position >= file->header.used)
+	{
+		if (!read_bin(file))
+			return NULL;
+	}
+	*begins_bin = file->position == 0;
+	entry = (IndexTuple) (file->bin.data + file->position);
+	file->position += MAXALIGN(IndexTupleSize(entry));
+	return entry;
+}
+
+/* Close a file, remove and free it. */
+static void
+end_file(SortedFile *file)
+{
+	BufFileClose(file->file);
+	if (file->files)
+		BufFileDeleteFileSet(file->files, file->name, false);
+	pfree(file);
+}
+
+/* Begin a merge.  It is allocated in the current memory context. */
+static SwareEntryMerge *
+begin_merge(SwareComparator *comparator)
+{
+	SwareEntryMerge *merge = palloc0(sizeof(SwareEntryMerge));
+
+	merge->comparator = comparator;
+	return merge;
+}
+
+/*
+ * Add a source: a file, which is about to be read and is ended with the merge,
+ * and the entries of an array, which are not below those of the file.  There
+ * may be no file, or no array.  The array must stay until the merge ends.
+ */
+static void
+add_source(SwareEntryMerge *merge, SortedFile *file,
+		   const IndexTuple *entries, int64 count)
+{
+	Source	   *source = palloc0(sizeof(Source));
+
+	source->file = file;
+	source->fileIsRead = file == NULL;
+	source->entries = entries;
+	source->count = count;
+	merge->sources = lappend(merge->sources, source);
+}
+
+/*
+ * Add a file that another process has exported, unless it has been merged into
+ * another one.
+ */
+void
+sware_entry_merge_add_exported(SwareEntryMerge *merge, FileSet *files,
+							   int participant, int number)
+{
+	SortedFile *file = make_file(files, participant, number);
+
+	file->file = BufFileOpenFileSet(files, file->name, O_RDONLY, true);
+	if (file->file)
+		add_source(merge, file, NULL, 0);
+	else
+		pfree(file);
+}
+
+static void
+advance(SwareEntryMerge *merge, Source *source)
+{
+	IndexTuple	entry = NULL;
+
+	source->beginsBin = false;
+	if (!source->fileIsRead)
+	{
+		entry = next_in_file(source->file, &source->beginsBin);
+		source->fileIsRead = entry == NULL;
+		source->binIsBelow &= !source->fileIsRead;
+	}
+	if (entry == NULL && source->position < source->count)
+	{
+		sware_prefetch_entry(source->entries, source->position, source->count);
+		entry = source->entries[source->position++];
+	}
+	source->next.entry = entry;
+	if (entry)
+		source->next = sware_make_item(merge->comparator, entry);
+}
+
+/* binaryheap has its largest element at the top: "larger" is "earlier" */
+static int
+compare_sources(Datum a, Datum b, void *comparator)
+{
+	Source	   *source_a = (Source *) DatumGetPointer(a);
+	Source	   *source_b = (Source *) DatumGetPointer(b);
+
+	return sware_compare_items(&source_b->next, &source_a->next, comparator);
+}
+
+/* Read the first entry of each source. */
+static void
+read_first(SwareEntryMerge *merge)
+{
+	ListCell   *cell;
+
+	merge->others = binaryheap_allocate(Max(list_length(merge->sources), 1),
+										compare_sources, merge->comparator);
+	foreach(cell, merge->sources)
+	{
+		Source	   *source = lfirst(cell);
+
+		advance(merge, source);
+		if (source->next.entry)
+			binaryheap_add_unordered(merge->others, PointerGetDatum(source));
+	}
+	binaryheap_build(merge->others);
+}
+
+/* Is an item below all that another source has? */
+static inline bool
+is_below(SwareEntryMerge *merge, SwareSortItem item, const Source *other)
+{
+	return sware_compare_items(&item, &other->next, merge->comparator) < 0;
+}
+
+/*
+ * Return the next entry, valid until the next call, or NULL at the end.  It may
+ * be marked as dead (entrysort.h).  After the first call, no source may be
+ * added.  Calls comparators.
+ */
+IndexTuple
+sware_entry_merge_next(SwareEntryMerge *merge)
+{
+	Source	   *current = merge->current;
+	Source	   *other;
+
+	if (current)
+		advance(merge, current);
+	else if (merge->others == NULL)
+		read_first(merge);
+	if (binaryheap_empty(merge->others))
+		return current ? current->next.entry : NULL;
+
+	other = (Source *) DatumGetPointer(binaryheap_first(merge->others));
+	if (current && current->beginsBin)
+		current->binIsBelow =
+			is_below(merge, sware_make_item(merge->comparator,
+											last_in_file(current->file)),
+					 other);
+	if (current == NULL || current->next.entry == NULL)
+		(void) binaryheap_remove_first(merge->others);
+	else if (current->binIsBelow || is_below(merge, current->next, other))
+		return current->next.entry;
+	else
+		binaryheap_replace_first(merge->others, PointerGetDatum(current));
+	merge->current = other;
+	return other->next.entry;
+}
+
+/* End the files, and free the merge. */
+void
+sware_entry_merge_end(SwareEntryMerge *merge)
+{
+	ListCell   *cell;
+
+	foreach(cell, merge->sources)
+	{
+		Source	   *source = lfirst(cell);
+
+		if (source->file)
+			end_file(source->file);
+	}
+	list_free_deep(merge->sources);
+	binaryheap_free(merge->others);
+	pfree(merge);
+}
 
 /*
  * Begin a sort that may take `memory` kilobytes.  It is allocated in the
@@ -91,7 +442,7 @@ sware_entry_sort_begin(Relation index, Relation heap, int memory,
 	sort->comparator = sware_make_comparator(index);
 	sware_entry_form_init(&sort->form, index);
 	sort->memory = (Size) memory * 1024;
-	sort->maxFiles = Max(sort->memory / 2 / sware_sorted_file_memory(),
+	sort->maxFiles = Max(sort->memory / 2 / FILE_MEMORY,
 						 MIN_FILES);
 	sort->maxFiles = Min(sort->maxFiles, MAX_FILES);
 	sort->fileSet = files;
@@ -108,37 +459,29 @@ sware_entry_sort_comparator(SwareEntrySort *sort)
 	return sort->comparator;
 }
 
-static SwareSortedFile *
-create_file(SwareEntrySort *sort)
-{
-	return sware_sorted_file_create(sort->fileSet, sort->participant,
-									sort->filesCreated++);
-}
-
 /* Add a file that was written here to a merge, and what follows it. */
 static void
-add_to_merge(SwareEntryMerge *merge, SwareSortedFile *file,
+add_to_merge(SwareEntryMerge *merge, SortedFile *file,
 			 const IndexTuple *entries, int64 count)
 {
-	sware_sorted_file_rewind(file);
-	sware_entry_merge_add(merge, file, entries, count);
+	rewind_file(file);
+	add_source(merge, file, entries, count);
 }
 
-static SwareSortedFile *
+static SortedFile *
 merge_files(SwareEntrySort *sort, List *files)
 {
-	SwareEntryMerge *merge = sware_entry_merge_begin(sort->comparator);
-	SwareSortedFile *result = create_file(sort);
+	SwareEntryMerge *merge = begin_merge(sort->comparator);
+	SortedFile *result = create_file(sort);
 	IndexTuple	entry;
 	ListCell   *cell;
 
 	foreach(cell, files)
 		add_to_merge(merge, lfirst(cell), NULL, 0);
-	sware_entry_merge_perform(merge);
 	while ((entry = sware_entry_merge_next(merge)) != NULL)
 	{
 		CHECK_FOR_INTERRUPTS();
-		sware_sorted_file_append(result, entry);
+		append_to_file(result, entry);
 	}
 	sware_entry_merge_end(merge);
 	return result;
@@ -146,7 +489,7 @@ merge_files(SwareEntrySort *sort, List *files)
 
 /* Add a file.  If its level has enough files then, merge them. */
 static void
-add_file(SwareEntrySort *sort, SwareSortedFile *file)
+add_file(SwareEntrySort *sort, SortedFile *file)
 {
 	for (int level = 0; level < MAX_LEVELS; level++)
 	{
@@ -168,7 +511,7 @@ portion_follows(SwareEntrySort *sort)
 	return sort->latest &&
 		(sort->count == 0 ||
 		 sware_comparator_entries(sort->comparator,
-								  sware_sorted_file_last(sort->latest),
+								  last_in_file(sort->latest),
 								  sort->entries[0]) <= 0);
 }
 
@@ -188,7 +531,7 @@ write_portion(SwareEntrySort *sort)
 		if (i % 1024 == 0)
 			CHECK_FOR_INTERRUPTS();
 		sware_prefetch_entry(sort->entries, i, sort->count);
-		sware_sorted_file_append(sort->latest, sort->entries[i]);
+		append_to_file(sort->latest, sort->entries[i]);
 	}
 	MemoryContextReset(sort->context);
 	sort->used = 0;
@@ -277,7 +620,7 @@ sware_entry_sort_perform(SwareEntrySort *sort)
 SwareEntryMerge *
 sware_entry_sort_merge(SwareEntrySort *sort)
 {
-	SwareEntryMerge *merge = sware_entry_merge_begin(sort->comparator);
+	SwareEntryMerge *merge = begin_merge(sort->comparator);
 	bool		follows = portion_follows(sort);
 
 	for (int level = 0; level < MAX_LEVELS; level++)
@@ -291,7 +634,7 @@ sware_entry_sort_merge(SwareEntrySort *sort)
 		add_to_merge(merge, sort->latest, sort->entries,
 					 follows ? sort->count : 0);
 	if (!follows)
-		sware_entry_merge_add(merge, NULL, sort->entries, sort->count);
+		add_source(merge, NULL, sort->entries, sort->count);
 	return merge;
 }
 
@@ -304,13 +647,13 @@ int
 sware_entry_sort_export(SwareEntrySort *sort)
 {
 	write_portion(sort);
-	sware_sorted_file_export(sort->latest);
+	export_file(sort->latest);
 	for (int level = 0; level < MAX_LEVELS; level++)
 	{
 		ListCell   *cell;
 
 		foreach(cell, sort->files[level])
-			sware_sorted_file_export(lfirst(cell));
+			export_file(lfirst(cell));
 	}
 	return sort->filesCreated;
 }

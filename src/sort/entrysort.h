@@ -25,34 +25,7 @@
 
 typedef struct SwareEntrySort SwareEntrySort;
 typedef struct SwareEntryMerge SwareEntryMerge;
-typedef struct SwareSortedFile SwareSortedFile;
 
-/*
- * entrymerge.c: entries in order in a temporary file.  First they are appended,
- * then they are read from the beginning.  A file of a file set has a name made
- * of two numbers, and can be exported after it was written, for another process
- * to read.
- */
-extern Size sware_sorted_file_memory(void);
-extern SwareSortedFile *sware_sorted_file_create(FileSet *files,
-												 int participant, int number);
-extern void sware_sorted_file_append(SwareSortedFile *file, IndexTuple entry);
-extern IndexTuple sware_sorted_file_last(SwareSortedFile *file);
-extern void sware_sorted_file_export(SwareSortedFile *file);
-extern SwareSortedFile *sware_sorted_file_open(FileSet *files, int participant,
-											   int number);
-extern void sware_sorted_file_rewind(SwareSortedFile *file);
-
-/* merging entries that are in order in several places */
-extern SwareEntryMerge *sware_entry_merge_begin(SwareComparator *comparator);
-extern void sware_entry_merge_add(SwareEntryMerge *merge,
-								  SwareSortedFile *file,
-								  const IndexTuple *entries, int64 count);
-extern void sware_entry_merge_perform(SwareEntryMerge *merge);
-extern IndexTuple sware_entry_merge_next(SwareEntryMerge *merge);
-extern void sware_entry_merge_end(SwareEntryMerge *merge);
-
-/* entrysort.c */
 extern SwareEntrySort *sware_entry_sort_begin(Relation index, Relation heap,
 											  int memory, FileSet *files,
 											  int participant);
@@ -63,6 +36,13 @@ extern SwareEntryMerge *sware_entry_sort_merge(SwareEntrySort *sort);
 extern int	sware_entry_sort_export(SwareEntrySort *sort);
 extern SwareComparator *sware_entry_sort_comparator(SwareEntrySort *sort);
 extern void sware_entry_sort_end(SwareEntrySort *sort);
+
+/* the sorted entries, and those of other processes, one after the other */
+extern void sware_entry_merge_add_exported(SwareEntryMerge *merge,
+										   FileSet *files, int participant,
+										   int number);
+extern IndexTuple sware_entry_merge_next(SwareEntryMerge *merge);
+extern void sware_entry_merge_end(SwareEntryMerge *merge);
 
 /* Remove the mark of a dead row, and return whether it was there. */
 static inline bool
