@@ -15,7 +15,7 @@
 #include "base/faultpoint.h"
 #include "base/options.h"
 #include "constraints/constraints.h"
-#include "inspect/scanreads.h"
+#include "inspect/inspect.h"
 #include "takenkeys/frontier.h"
 #include "takenkeys/keylock.h"
 #include "takenkeys/stagedkeys.h"

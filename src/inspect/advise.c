@@ -44,8 +44,7 @@
 #include "base/compat.h"
 #include "base/memory.h"
 #include "base/options.h"
-#include "inspect/relation.h"
-#include "inspect/sortedness.h"
+#include "inspect/inspect.h"
 #include "inspect/validate.h"
 #include "keys/trust.h"
 

@@ -16,7 +16,7 @@
 
 #include "base/compat.h"
 #include "buffer/buffer.h"
-#include "inspect/relation.h"
+#include "inspect/inspect.h"
 #include "layout/page.h"
 #include "pages/bufferpages.h"
 #include "shared/statistics.h"
@@ -28,9 +28,6 @@ PG_FUNCTION_INFO_V1(sware_flush);
 /* columns before those of the counters, and all */
 #define FIRST_COUNTER	5
 #define COLUMNS			(FIRST_COUNTER + SWARE_COLUMN_COUNTERS + 1)
-
-/* how often a directory is read at most, if it keeps changing */
-#define MAX_ATTEMPTS	10
 
 typedef struct BufferContent
 {
@@ -52,36 +49,26 @@ entries_of_open_page(Relation index, SwareLink link)
 }
 
 /*
- * Count what is in the buffer, by the directory and its open pages.  If the
- * directory keeps changing, the numbers are those of several moments.
+ * Count what is in the buffer, by the directory and its open pages.  If other
+ * sessions change these meanwhile, the numbers are those of several moments.
  */
 static BufferContent
 count_buffer(Relation index)
 {
 	BufferContent content = {0};
+	SwareBufferState state;
+	SwareListedPage *pages = NULL;
+	int			count = 0;
 
-	for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++)
-	{
-		SwareBufferState before;
-		SwareBufferState after;
-		SwareListedPage *pages = NULL;
-		int			count = 0;
-
-		content.entries = 0;
-		if (sware_buffer_read_state(index, &before))
-			count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
-		for (int i = 0; i < count; i++)
-			content.entries += pages[i].entries;
-		for (int i = 0; i < before.tailCount; i++)
-			content.entries += entries_of_open_page(index, before.tails[i]);
-		content.pages = count + before.tailCount;
-		if (pages)
-			pfree(pages);
-
-		sware_buffer_read_state(index, &after);
-		if (before.version == after.version)
-			break;
-	}
+	if (sware_buffer_read_state(index, &state))
+		count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
+	for (int i = 0; i < count; i++)
+		content.entries += pages[i].entries;
+	for (int i = 0; i < state.tailCount; i++)
+		content.entries += entries_of_open_page(index, state.tails[i]);
+	content.pages = count + state.tailCount;
+	if (pages)
+		pfree(pages);
 	return content;
 }
 

@@ -24,7 +24,6 @@
 #include "lib/stringinfo.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
-#include "utils/snapshot.h"
 
 #include "layout/page.h"
 
@@ -67,18 +66,10 @@ extern void sware_check_tree(SwareCheck *check);
 /* checkbuffer.c: check the whole buffer */
 extern void sware_check_buffer(SwareCheck *check);
 
-/* checkorder.c: the order on a page, and of a page and its right sibling */
-extern void sware_check_leaf_order(SwareCheck *check, Page page);
-extern IndexTuple sware_check_last_pivot(Page page);
-extern const char *sware_siblings_disorder(SwareCheck *check, Page left,
-										   Page right);
-
-/* checkheap.c: whether the entries of index and table are the same */
-extern void sware_check_start_fingerprint(SwareCheck *check, Snapshot snapshot);
+/* check.c: whether the entries of index and table are the same */
 extern void sware_check_fingerprint(SwareCheck *check, IndexTuple tuple,
 									bool is_marked);
 extern void sware_check_heap_tids(SwareCheck *check, IndexTuple tuple,
 								  OffsetNumber offset);
-extern void sware_check_heap(SwareCheck *check, Snapshot snapshot);
 
 #endif							/* SWARE_CHECK_H */

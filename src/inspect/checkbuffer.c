@@ -28,13 +28,6 @@
 /* how often a directory is copied at most, if it keeps changing */
 #define MAX_ATTEMPTS	100
 
-/* a block that a slot or the metapage links to */
-typedef struct BlockUse
-{
-	BlockNumber block;
-	int64		slot;			/* -1: the metapage */
-} BlockUse;
-
 /* What is known of the page run of the sorted page that was checked last. */
 typedef struct CheckedRun
 {
@@ -111,54 +104,35 @@ try_copy_directory(SwareCheck *check, Directory *directory)
 	return state.version == meta->directoryVersion;
 }
 
-static void
-add_use(BlockUse *uses, int *count, BlockNumber block, int64 slot)
-{
-	uses[*count].block = block;
-	uses[(*count)++].slot = slot;
-}
-
 /* Check that metapage and directory link to each block only once. */
 static void
-check_uses(SwareCheck *check, Directory *directory)
+check_links(SwareCheck *check, Directory *directory)
 {
 	SwareMetaPage meta = directory->meta;
-	BlockUse   *uses = palloc((directory->slotCount + SWARE_MAX_TAILS +
-							   meta->directoryPages + 1) * sizeof(BlockUse));
+	BlockNumber *blocks = palloc((directory->slotCount + SWARE_MAX_TAILS +
+								  meta->directoryPages + 1) *
+								 sizeof(BlockNumber));
 	int			count = 0;
 
 	for (int i = 0; i < directory->slotCount; i++)
-		add_use(uses, &count, directory->slots[i].page.block,
-				directory->slots[i].slot);
+		blocks[count++] = directory->slots[i].page.block;
 	for (int i = 0; i < SWARE_MAX_TAILS; i++)
 	{
 		if (sware_link_is_valid(meta->tails[i]))
-			add_use(uses, &count, meta->tails[i].block, -1);
+			blocks[count++] = meta->tails[i].block;
 	}
 	for (uint32 i = 0; i < meta->directoryPages; i++)
-		add_use(uses, &count, meta->directory[i].block, -1);
-	add_use(uses, &count, meta->root.block, -1);
+		blocks[count++] = meta->directory[i].block;
+	blocks[count++] = meta->root.block;
 
-	/* the block is what a use begins with */
-	qsort(uses, count, sizeof(BlockUse), sware_compare_blocks);
+	qsort(blocks, count, sizeof(BlockNumber), sware_compare_blocks);
 	for (int i = 1; i < count; i++)
 	{
-		if (uses[i].block != uses[i - 1].block)
-			continue;
-		if (uses[i].slot >= 0 && uses[i - 1].slot >= 0)
-			sware_report_corruption(
-									check->index, uses[i].block,
-									"The slots %lld and %lld of the buffer's directory list it.",
-									(long long) uses[i - 1].slot, (long long) uses[i].slot);
-		if (uses[i].slot >= 0 || uses[i - 1].slot >= 0)
-			sware_report_corruption(check->index, uses[i].block,
-									"Slot %lld of the buffer's directory lists it, "
-									"and the metapage links to it.",
-									(long long) Max(uses[i].slot, uses[i - 1].slot));
-		sware_report_corruption(check->index, uses[i].block,
-								"The metapage links to it twice.");
+		if (blocks[i] == blocks[i - 1])
+			sware_report_corruption(check->index, blocks[i],
+									"Metapage and directory of the buffer link to it twice.");
 	}
-	pfree(uses);
+	pfree(blocks);
 }
 
 static void
@@ -373,7 +347,7 @@ sware_check_buffer(SwareCheck *check)
 		is_consistent = try_copy_directory(check, &directory);
 	if (is_consistent)
 	{
-		check_uses(check, &directory);
+		check_links(check, &directory);
 		check_sequences(check, &directory);
 	}
 

@@ -22,7 +22,7 @@
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
 
-#include "inspect/relation.h"
+#include "inspect/inspect.h"
 #include "inspect/validate.h"
 #include "layout/page.h"
 #include "layout/tuple.h"

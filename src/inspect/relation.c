@@ -19,7 +19,7 @@
 #include "utils/lsyscache.h"
 
 #include "base/compat.h"
-#include "inspect/relation.h"
+#include "inspect/inspect.h"
 
 /* Is a relation an index of this access method, and not a partitioned one? */
 bool

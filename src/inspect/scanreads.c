@@ -2,7 +2,7 @@
  *
  * scanreads.c
  *	  What scans have read: the SQL function sware_scan_counters, and an option
- *	  of EXPLAIN.  See scanreads.h.
+ *	  of EXPLAIN.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,8 +12,7 @@
 #include "nodes/execnodes.h"
 
 #include "base/compat.h"
-#include "inspect/relation.h"
-#include "inspect/scanreads.h"
+#include "inspect/inspect.h"
 #include "scan/scan.h"
 
 #ifdef SWARE_HAS_EXPLAIN_OPTIONS

@@ -36,8 +36,7 @@
 
 #include "base/compat.h"
 #include "base/memory.h"
-#include "inspect/relation.h"
-#include "inspect/sortedness.h"
+#include "inspect/inspect.h"
 
 PG_FUNCTION_INFO_V1(sware_measure_order);
 

@@ -20,6 +20,7 @@
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
+#include "pages/pageitem.h"
 
 /* an upper limit on the entries of a buffer page */
 #define MAX_BUFFER_ENTRIES \
@@ -168,25 +169,14 @@ static void
 validate_line_pointer(PageItem *item, Page page)
 {
 	ItemId		line_pointer = PageGetItemId(page, item->offset);
-	unsigned	start = ItemIdGetOffset(line_pointer);
-	unsigned	length = ItemIdGetLength(line_pointer);
 
-	if (!(ItemIdIsNormal(line_pointer) ||
-		  (ItemIdIsDead(line_pointer) && sware_page_is_leaf(page) &&
-		   item->offset != SWARE_HIGH_KEY)) ||
-		start < ((PageHeader) page)->pd_upper ||
-		start != MAXALIGN(start) ||
-		length != MAXALIGN(length) ||
-		length < sizeof(IndexTupleData) ||
-		start + length > ((PageHeader) page)->pd_special)
-		report(item,
-			   "Line pointer %u is damaged: offset %u, length %u, flags %u.",
-			   item->offset, start, length, (unsigned) line_pointer->lp_flags);
-
-	item->tuple = (IndexTuple) PageGetItem(page, line_pointer);
-	if (IndexTupleSize(item->tuple) != length)
-		report(item, "Item %u has %zu bytes, but its line pointer says %u.",
-			   item->offset, (Size) IndexTupleSize(item->tuple), length);
+	item->tuple = sware_checked_item(item->index, item->block, page,
+									 item->offset);
+	if (ItemIdGetLength(line_pointer) !=
+		MAXALIGN(ItemIdGetLength(line_pointer)) ||
+		(ItemIdIsDead(line_pointer) &&
+		 (!sware_page_is_leaf(page) || item->offset == SWARE_HIGH_KEY)))
+		sware_report_item(item->index, item->block, page, item->offset);
 }
 
 static void
@@ -467,22 +457,17 @@ sware_validate_buffer_entries(Relation index, BlockNumber block, Page page)
 	Size		end = sware_buffer_page_end(page);
 	PageItem	item = {.index = index,.block = block,.offset = 0};
 
-	for (Size start = SWARE_BUFFER_START; start < end;)
+	for (Size offset = SWARE_BUFFER_START; offset < end;)
 	{
+		Size		start = offset;
 		Size		size;
 
-		/* both are aligned, so that there is an entry's header */
 		item.offset++;
-		item.tuple = (IndexTuple) ((char *) page + start);
+		item.tuple = sware_buffer_entry(index, block, page, &offset);
 		size = IndexTupleSize(item.tuple);
-		if (size < sizeof(IndexTupleData) || size != MAXALIGN(size) ||
-			size > SWARE_MAX_ENTRY_SIZE || start + size > end)
-			sware_report_corruption(index, block,
-									"Item %u, at byte %zu, is no entry: %zu bytes, flags 0x%04x.",
-									item.offset, start, size,
-									item.tuple->t_info);
+		if (size != MAXALIGN(size) || size > SWARE_MAX_ENTRY_SIZE)
+			sware_report_buffer_entry(index, block, start);
 		validate_entry(&item);
-		start += size;
 	}
 	return item.offset;
 }
