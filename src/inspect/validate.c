@@ -20,7 +20,6 @@
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
-#include "pages/pageitem.h"
 
 /* an upper limit on the entries of a buffer page */
 #define MAX_BUFFER_ENTRIES \

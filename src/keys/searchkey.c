@@ -21,7 +21,6 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
-#include "pages/pageitem.h"
 
 /*
  * Tell how a comparison function compares, if that is known.  May look for the

@@ -19,7 +19,6 @@
 #include "base/faultpoint.h"
 #include "layout/page.h"
 #include "pages/pageaccess.h"
-#include "pages/pageitem.h"
 #include "wal/wal.h"
 
 /*

@@ -17,7 +17,6 @@
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "pages/pageaccess.h"
-#include "pages/pageitem.h"
 #include "pages/cache.h"
 #include "tree/descent.h"
 #include "tree/internalcopies.h"

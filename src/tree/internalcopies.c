@@ -20,7 +20,6 @@
 #include "keys/searchkey.h"
 #include "pages/cache.h"
 #include "pages/pageaccess.h"
-#include "pages/pageitem.h"
 #include "tree/internalcopies.h"
 
 /* The most copies.  With their numbers, they take 3 MB. */

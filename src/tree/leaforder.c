@@ -42,7 +42,6 @@
 #include "base/memory.h"
 #include "layout/page.h"
 #include "pages/pageaccess.h"
-#include "pages/pageitem.h"
 #include "shared/statistics.h"
 #include "tree/blockset.h"
 #include "tree/descent.h"

@@ -5,7 +5,7 @@
  *
  * A view points into its page.  Its user must hold a content lock on the page
  * as long as it uses the view.  The items and posting lists that it returns
- * are checked (see pageitem.h).
+ * are checked (sware_checked_item).
  *
  *-------------------------------------------------------------------------
  */
@@ -17,7 +17,6 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
-#include "pages/pageitem.h"
 
 /* The tuples of a leaf, which have the indexes 0..count-1. */
 typedef struct SwareLeafView

@@ -22,7 +22,6 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
-#include "pages/pageitem.h"
 #include "tree/descent.h"
 #include "tree/tree.h"
 
