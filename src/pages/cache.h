@@ -36,7 +36,7 @@ typedef union SwareKeyCopy
 } SwareKeyCopy;
 
 /*
- * A leaf at which keys are expected (tree/expectedleaf.h).  It has a downlink,
+ * A leaf at which keys are expected (tree/expectedleaf.c).  It has a downlink,
  * and so has its right sibling.
  */
 typedef struct SwareExpectedLeaf

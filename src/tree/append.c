@@ -32,10 +32,8 @@
 #include "layout/tuple.h"
 #include "pages/cache.h"
 #include "pages/pageaccess.h"
-#include "tree/descent.h"
-#include "tree/pagewrite.h"
-#include "tree/split.h"
 #include "tree/tree.h"
+#include "tree/treepages.h"
 #include "wal/wal.h"
 
 /* the most leaves that are linked by one record */

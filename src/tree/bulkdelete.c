@@ -20,6 +20,7 @@
 #include "storage/freespace.h"
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
+#include "tree/treepages.h"
 #include "utils/memutils.h"
 
 #include "base/compat.h"
@@ -34,8 +35,6 @@
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
 #include "tree/blockset.h"
-#include "tree/descent.h"
-#include "tree/leafview.h"
 #include "tree/readahead.h"
 #include "tree/tree.h"
 #include "wal/wal.h"

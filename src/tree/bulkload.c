@@ -19,6 +19,7 @@
 
 #include "miscadmin.h"
 #include "storage/smgr.h"
+#include "tree/treepages.h"
 #include "utils/memutils.h"
 
 #include "base/compat.h"
@@ -28,7 +29,6 @@
 #include "layout/tuple.h"
 #include "pages/cache.h"
 #include "pages/pageaccess.h"
-#include "tree/pagewrite.h"
 #include "tree/tree.h"
 #include "wal/wal.h"
 

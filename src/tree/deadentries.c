@@ -29,8 +29,7 @@
 #include "shared/statistics.h"
 #include "tree/blockset.h"
 #include "tree/deadrows.h"
-#include "tree/leafview.h"
-#include "tree/split.h"
+#include "tree/treepages.h"
 #include "wal/wal.h"
 
 /* A question to the table about rows of a leaf. */

@@ -12,15 +12,14 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "tree/treepages.h"
 #include "utils/memutils.h"
 
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "pages/pageaccess.h"
 #include "pages/cache.h"
-#include "tree/descent.h"
 #include "tree/internalcopies.h"
-#include "tree/split.h"
 #include "tree/tree.h"
 
 /*

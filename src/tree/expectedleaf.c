@@ -1,7 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * expectedleaf.c
- *	  The leaves at which the next keys are expected.
+ *	  The leaves at which the next key is expected: a writer remembers them,
+ *	  and goes there without a descent.
+ *
+ * While keys arrive in order this is the rightmost leaf, or the one where they
+ * go on if some came early.  They may come in order in several places, as in
+ * an index on (state, time).  Copies of a leaf's first item and high key, or
+ * their numbers, tell which keys belong elsewhere.  (The idea is that of the
+ * predicted ordered leaf of the paper on QuIT.)
+ *
+ * What is remembered may be out of date.  So a leaf is used only if the entry
+ * lies behind its first item and before its high key now.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,7 +24,7 @@
 #include "layout/tuple.h"
 #include "pages/cache.h"
 #include "pages/pageaccess.h"
-#include "tree/expectedleaf.h"
+#include "tree/treepages.h"
 
 /*
  * When this number of keys have belonged elsewhere (*strays*), look for the

@@ -30,12 +30,9 @@
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
-#include "tree/descent.h"
-#include "tree/expectedleaf.h"
-#include "tree/pagewrite.h"
 #include "tree/readahead.h"
-#include "tree/split.h"
 #include "tree/tree.h"
+#include "tree/treepages.h"
 #include "wal/wal.h"
 
 /* A run with fewer entries is not worth a bulk append. */

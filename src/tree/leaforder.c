@@ -35,6 +35,7 @@
 #include "miscadmin.h"
 #include "postmaster/autovacuum.h"
 #include "storage/bufmgr.h"
+#include "tree/treepages.h"
 #include "utils/memutils.h"
 #include "utils/spccache.h"
 
@@ -44,7 +45,6 @@
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
 #include "tree/blockset.h"
-#include "tree/descent.h"
 #include "tree/tree.h"
 
 /* A group is scattered if its pieces have fewer leaves than this on average. */

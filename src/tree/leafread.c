@@ -21,7 +21,7 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
-#include "tree/leafview.h"
+#include "tree/treepages.h"
 #include "tree/treescan.h"
 
 /*

@@ -14,7 +14,7 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
-#include "tree/pagewrite.h"
+#include "tree/treepages.h"
 
 
 /*

@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "storage/bufmgr.h"
+#include "tree/treepages.h"
 #include "utils/memutils.h"
 #include "utils/spccache.h"
 
@@ -18,7 +19,6 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
-#include "tree/descent.h"
 #include "tree/readahead.h"
 
 /*

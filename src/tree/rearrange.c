@@ -14,8 +14,7 @@
 #include "pages/cache.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
-#include "tree/pagewrite.h"
-#include "tree/split.h"
+#include "tree/treepages.h"
 #include "wal/wal.h"
 
 /*

@@ -21,9 +21,7 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
-#include "tree/descent.h"
-#include "tree/pagewrite.h"
-#include "tree/split.h"
+#include "tree/treepages.h"
 #include "wal/wal.h"
 
 /*

@@ -25,8 +25,7 @@
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
-#include "tree/pagewrite.h"
-#include "tree/split.h"
+#include "tree/treepages.h"
 
 /*
  * how full an internal page is left, in percent, if the level grows at its

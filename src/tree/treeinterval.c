@@ -22,8 +22,8 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
-#include "tree/descent.h"
 #include "tree/tree.h"
+#include "tree/treepages.h"
 
 /*
  * How often to try a step to the left while other sessions change the tree;

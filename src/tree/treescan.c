@@ -26,6 +26,7 @@
 #include "access/xlog.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "tree/treepages.h"
 #include "utils/memutils.h"
 
 #include "base/compat.h"
@@ -34,7 +35,6 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
-#include "tree/descent.h"
 #include "tree/treescan.h"
 
 /*

@@ -40,10 +40,8 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
-#include "tree/descent.h"
-#include "tree/pagewrite.h"
-#include "tree/split.h"
 #include "tree/tree.h"
+#include "tree/treepages.h"
 #include "wal/wal.h"
 
 /* A page and its neighbors, all pinned and exclusively locked. */

@@ -14,13 +14,12 @@
 #include "access/tableam.h"
 #include "catalog/index.h"
 #include "fmgr.h"
+#include "tree/treepages.h"
 #include "utils/snapmgr.h"
 
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "pages/pageaccess.h"
-#include "tree/descent.h"
-#include "tree/pagewrite.h"
 #include "tree/tree.h"
 #include "wal/wal.h"
 

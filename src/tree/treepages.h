@@ -1,0 +1,181 @@
+/*-------------------------------------------------------------------------
+ *
+ * treepages.h
+ *	  Pages of the tree: finding, reading, writing and splitting them.  For
+ *	  this room only.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SWARE_TREEPAGES_H
+#define SWARE_TREEPAGES_H
+
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+#include "keys/searchkey.h"
+#include "layout/page.h"
+#include "layout/tuple.h"
+#include "pages/pageaccess.h"
+
+/* descent.c: from the root down, and from a child to its parent */
+
+/*
+ * The ancestors of a page, the nearest one first, as a descent has seen them:
+ * a hint, which is checked.
+ */
+typedef struct SwareStack
+{
+	SwareLink	page;
+	OffsetNumber offset;
+	struct SwareStack *parent;
+} SwareStack;
+
+extern bool sware_tree_has_downlinks(Relation index);
+extern Buffer sware_descend(const SwareSearchKey *key, int level, int lockmode,
+							SwareStack **stack);
+extern Buffer sware_descend_to_edge(Relation index, int level, bool rightmost);
+extern Buffer sware_seek_leaf(Relation index, const SwareSearchKey *key,
+							  bool rightmost);
+extern Buffer sware_step_left(Relation index, SwareLink sibling,
+							  SwareLink page, int level);
+extern Buffer sware_find_parent(Relation index, Buffer child, SwareStack *stack,
+								OffsetNumber *offset);
+extern void sware_count_step(Relation index, BlockNumber block, int64 *steps);
+
+/*
+ * expectedleaf.c: the leaves at which the next keys are expected.  These call
+ * comparators, and are called without content locks.
+ */
+
+/* Where is the entry of a key expected, which may go to the buffer as well? */
+typedef enum SwareExpectation
+{
+	SWARE_AT_EXPECTED_LEAF,
+	SWARE_AT_UNKNOWN_LEAF,		/* a descent finds it, and should be made */
+	SWARE_AT_OTHER_LEAF,		/* a descent is not worth its cost */
+	SWARE_AT_BUSY_LEAF			/* another session has locked it */
+} SwareExpectation;
+
+extern Buffer sware_find_leaf(const SwareSearchKey *key, SwareStack **stack);
+extern SwareExpectation sware_try_expected_leaf(const SwareSearchKey *key,
+												Buffer *leaf);
+
+/* pagewrite.c: writing items to pages, and collecting them from there */
+
+/* The items of a page, or of a page that is to be split. */
+typedef struct SwareItems
+{
+	int			count;
+	IndexTuple	tuples[SWARE_MAX_ITEMS_PER_PAGE * 2];
+} SwareItems;
+
+extern void sware_write_items(Page page, IndexTuple high_key,
+							  const IndexTuple *tuples, int count);
+extern void sware_set_high_key(Page page, IndexTuple high_key);
+extern void sware_add_item(Page page, IndexTuple tuple, OffsetNumber offset);
+extern void sware_remove_item(Page page, OffsetNumber offset);
+extern void sware_collect_items(Page page, SwareItems *items);
+extern int	sware_deduplicate(Relation index, IndexTuple *tuples, int count);
+
+/* splitpoint.c, split.c, rearrange.c, deadentries.c: making room for entries */
+
+extern void sware_split(Relation index, Buffer buffer, SwareItems *items,
+						int new_item, IndexTuple bound, Buffer child);
+extern int	sware_find_split_point(Relation index, Page page, SwareItems *items,
+								   int new_item);
+extern Size sware_pivot_space(IndexTuple first_right);
+extern Buffer sware_lock_right_sibling(Relation index, Buffer buffer);
+extern void sware_insert_downlink(Relation index, Buffer left,
+								  SwareStack *stack);
+
+/*
+ * Return how full, in percent, a leaf is made that has entries like this one,
+ * and is to get late ones only.  That is the fill factor if the index has no
+ * option forecast_fill, or if too little is known.  Nothing but speed and size
+ * depends on it, and two calls may return different numbers.
+ *
+ * The caller may hold content locks; takes a lightweight lock for a moment.
+ */
+extern int	sware_leaf_fill(Relation index, IndexTuple entry);
+
+extern int	sware_rearrange(SwareSearchKey *key, Buffer buffer,
+							IndexTuple *entries, int count, SwareStack *stack);
+
+/*
+ * Make room for an item of `size` bytes, line pointer included, on an
+ * exclusively locked leaf that has too little free space: remove entries of
+ * dead rows.  `hasVersions` says that the entries to come are versions of rows
+ * that the index has already.  Returns whether there is room for the item; the
+ * leaf may have changed even if there is none.
+ *
+ * `heap` is the table; if it is NULL, no table is asked.  Locks pages of the
+ * table, one at a time, while the leaf is locked.  What this allocates, in the
+ * current memory context, can be freed afterwards.
+ */
+extern bool sware_leaf_make_room(Relation index, Relation heap, Buffer buffer,
+								 Size size, bool hasVersions);
+
+/*
+ * A view of a leaf: its tuples in index order, which have the indexes
+ * 0..count-1.  It points into its page, on which its user must hold a content
+ * lock.  The items and posting lists that it returns are checked.
+ */
+typedef struct SwareLeafView
+{
+	Relation	index;
+	BlockNumber block;
+	Page		page;
+	int			count;
+} SwareLeafView;
+
+/* Return the entry or posting list at an offset that the page has. */
+static inline IndexTuple
+sware_view_entry(const SwareLeafView *view, OffsetNumber offset)
+{
+	IndexTuple	tuple =
+		sware_checked_item(view->index, view->block, view->page, offset);
+
+	if (unlikely(sware_tuple_is_special(tuple) &&
+				 !sware_is_sound_posting(tuple)))
+		sware_report_item(view->index, view->block, view->page, offset);
+	return tuple;
+}
+
+/* Return the high key of a page that is not the rightmost. */
+static inline IndexTuple
+sware_view_high_key(const SwareLeafView *view)
+{
+	return sware_checked_pivot(view->index, view->block, view->page,
+							   SWARE_HIGH_KEY);
+}
+
+/* Return the offset of a view's tuple `i`, 0 <= i < count. */
+static inline OffsetNumber
+sware_view_offset(int i)
+{
+	return (OffsetNumber) (SWARE_FIRST_DATA + i);
+}
+
+static inline IndexTuple
+sware_view_tuple(const SwareLeafView *view, int i)
+{
+	return sware_view_entry(view, sware_view_offset(i));
+}
+
+static inline bool
+sware_view_is_marked(const SwareLeafView *view, int i)
+{
+	return ItemIdIsDead(PageGetItemId(view->page, sware_view_offset(i)));
+}
+
+/* Make a view of a leaf whose page header has been checked. */
+static inline void
+sware_view_init(SwareLeafView *view, Relation index, Buffer buffer)
+{
+	view->index = index;
+	view->block = BufferGetBlockNumber(buffer);
+	view->page = BufferGetPage(buffer);
+	view->count = sware_page_data_count(view->page);
+}
+
+#endif							/* SWARE_TREEPAGES_H */
