@@ -41,7 +41,6 @@
 #include "pages/cache.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
-#include "shared/work.h"
 #include "tree/tree.h"
 #include "wal/wal.h"
 #include "zones/zones.h"

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * statistics.c
- *	  Statistics of indexes.  See statistics.h.
+ *	  Statistics of indexes, and pieces of work.  See statistics.h.
  *
  * An *account* has the statistics of one index.  A backend has accounts in
  * private memory.  At the end of a transaction, if 100 ms have passed since
@@ -29,10 +29,12 @@
 #include "storage/shmem.h"
 #include "storage/spin.h"
 #include "utils/hsearch.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 #include "base/compat.h"
+#include "base/options.h"
 #include "shared/statistics.h"
 
 /* indexes that shared memory has accounts for, at most */
@@ -339,24 +341,6 @@ sware_count(Relation index, SwareCounter counter, int64 number)
 		is_urgent = true;
 }
 
-const int64 *
-sware_own_counters(Relation index)
-{
-	return totals_of(index)->counters;
-}
-
-/* The next transaction's end shows it to others, as it is rare. */
-void
-sware_count_piece(Relation index, SwareWorker worker, int64 microseconds)
-{
-	int64	   *counters = totals_of(index)->counters;
-	int64	   *longest = &counters[SWARE_STAT_INSERTER_MAX_TIME + worker];
-
-	counters[SWARE_STAT_INSERTER_PIECES + worker]++;
-	*longest = Max(*longest, microseconds);
-	is_urgent = true;
-}
-
 void
 sware_count_tree_run(Relation index, int64 appended, int64 inserted)
 {
@@ -408,6 +392,105 @@ sware_note_sortedness(Relation index, int64 entries, int64 out_of_order,
 
 	if (entries > 1)
 		add_sortedness(&totals_of(index)->sortedness, &sort);
+}
+
+void
+sware_work_begin(SwareWork *work, Relation index, SwareWorker worker)
+{
+	work->index = index;
+	work->worker = worker;
+	memcpy(work->before, totals_of(index)->counters, sizeof(work->before));
+	INSTR_TIME_SET_CURRENT(work->start);
+}
+
+typedef struct Done
+{
+	const char *name;
+	int64		pages;
+	int64		entries;
+	int64		leafVisits;
+} Done;
+
+/* Tell what was done, by what the session has counted meanwhile. */
+static void
+tell_what_was_done(SwareWorkKind kind, const int64 *counted, Done *done)
+{
+	done->leafVisits = counted[SWARE_STAT_LEAF_VISITS];
+	if (kind == SWARE_PUBLISH_WORK)
+	{
+		/* a flush may be a part of it */
+		done->name = "publishing";
+		done->pages = 0;
+		done->entries = counted[SWARE_STAT_ENTRIES_APPENDED] +
+			counted[SWARE_STAT_ENTRIES_INSERTED] +
+			counted[SWARE_STAT_ENTRIES_BUFFERED] -
+			counted[SWARE_STAT_FLUSHED_ENTRIES];
+	}
+	else if (kind == SWARE_ZONE_WORK)
+	{
+		done->name = "sorting for scans";
+		done->pages = counted[SWARE_STAT_ZONE_PAGES];
+		done->entries = counted[SWARE_STAT_ZONE_ENTRIES];
+	}
+	else
+	{
+		done->name = counted[SWARE_STAT_FLUSHES] > 0 ? "flush" :
+			"sorting of pages";
+		done->pages = counted[SWARE_STAT_FLUSHED_PAGES] +
+			counted[SWARE_STAT_SORTED_PAGES];
+		done->entries = counted[SWARE_STAT_FLUSHED_ENTRIES] +
+			counted[SWARE_STAT_SORTED_ENTRIES] +
+			counted[SWARE_STAT_ENTRIES_DROPPED];
+	}
+}
+
+static const char *
+name_of_worker(SwareWorker worker)
+{
+	switch (worker)
+	{
+		case SWARE_INSERTER:
+			return "inserter";
+		case SWARE_READER:
+			return "reader";
+		case SWARE_VACUUM:
+			break;
+	}
+	return "VACUUM or sware_flush";
+}
+
+void
+sware_work_end(const SwareWork *work, SwareWorkKind kind)
+{
+	int64	   *now = totals_of(work->index)->counters;
+	int64		counted[SWARE_COUNTERS];
+	Done		done;
+	int64	   *longest;
+	instr_time	time;
+
+	INSTR_TIME_SET_CURRENT(time);
+	INSTR_TIME_SUBTRACT(time, work->start);
+	for (int i = 0; i < SWARE_COUNTERS; i++)
+		counted[i] = now[i] - work->before[i];
+	tell_what_was_done(kind, counted, &done);
+	if (done.pages == 0 && done.entries == 0)
+		return;
+
+	longest = &now[SWARE_STAT_INSERTER_MAX_TIME + work->worker];
+	now[SWARE_STAT_INSERTER_PIECES + work->worker]++;
+	*longest = Max(*longest, (int64) INSTR_TIME_GET_MICROSEC(time));
+	is_urgent = true;			/* it is rare: show it to others soon */
+	if (sware_log_min_flush_duration >= 0 &&
+		INSTR_TIME_GET_MILLISEC(time) >= sware_log_min_flush_duration)
+		ereport(LOG,
+				(errmsg("%s of index \"%s.%s\" by %s took %.3f ms", done.name,
+						get_namespace_name(RelationGetNamespace(work->index)),
+						RelationGetRelationName(work->index),
+						name_of_worker(work->worker),
+						INSTR_TIME_GET_MILLISEC(time)),
+				 errdetail("Pages: %lld, entries: %lld, leaf visits: %lld.",
+						   (long long) done.pages, (long long) done.entries,
+						   (long long) done.leafVisits)));
 }
 
 /* Add up the shared and own accounts of an index.  Returns false if none. */

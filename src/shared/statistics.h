@@ -37,6 +37,7 @@
 #define SWARE_STATISTICS_H
 
 #include "datatype/timestamp.h"
+#include "portability/instr_time.h"
 #include "utils/rel.h"
 
 /*
@@ -66,8 +67,8 @@ typedef enum SwareCounter
 										 * was not there */
 	SWARE_STAT_TABLE_PREFETCHES,	/* pages of the table that scans asked for
 									 * ahead */
-	SWARE_STAT_INSERTER_PIECES, /* pieces of work (work.h), by who did them,
-								 * in the order of SwareWorker */
+	SWARE_STAT_INSERTER_PIECES, /* pieces of work (below), by who did them, in
+								 * the order of SwareWorker */
 	SWARE_STAT_READER_PIECES,
 	SWARE_STAT_VACUUM_PIECES,
 	SWARE_STAT_INSERTER_MAX_TIME,	/* of the longest of these pieces, in
@@ -93,7 +94,7 @@ sware_counter_is_maximum(int counter)
 		counter <= SWARE_STAT_VACUUM_MAX_TIME;
 }
 
-/* Who does a piece of work (work.h)? */
+/* Who does a piece of work (below)? */
 typedef enum SwareWorker
 {
 	SWARE_INSERTER,				/* a session that stores entries */
@@ -137,8 +138,6 @@ extern void sware_count_tree_entry(Relation index, bool is_late);
  */
 extern void sware_count_arrivals(Relation index, int64 entries, int64 late);
 extern void sware_count_late_buffered(Relation index, int64 entries);
-extern void sware_count_piece(Relation index, SwareWorker worker,
-							  int64 microseconds);
 extern void sware_note_sortedness(Relation index, int64 entries,
 								  int64 out_of_order,
 								  int64 largest_displacement);
@@ -150,12 +149,6 @@ extern void sware_note_sortedness(Relation index, int64 entries,
  */
 extern void sware_count_late_flushed(Relation index, int64 entries, int64 late,
 									 double share);
-
-/*
- * Returns what this backend has counted since it has last added its counters to
- * those in shared memory.  Valid until something else is counted.
- */
-extern const int64 *sware_own_counters(Relation index);
 
 /*
  * Has a VACUUM read all pages that the index's free space map lists, since the
@@ -177,6 +170,43 @@ extern double sware_late_share(Relation index, double *late);
  * lightweight lock, shared, for a moment.
  */
 extern void sware_statistics_read(Oid index, SwareStatistics *statistics);
+
+/*
+ * A piece of work is what a session does for an index in one go, beside what
+ * its user has asked for: a flush of a part of the buffer, or the sorting of
+ * pages in its place; the whole flush of VACUUM or sware_flush; the making of a
+ * sorted zone; the publishing of more than a few staged entries.  It is
+ * counted, with its time, and logged if it takes longer than
+ * sware.log_min_flush_duration.  One piece may be done within another one: then
+ * both are.
+ */
+typedef enum SwareWorkKind
+{
+	SWARE_FLUSH_WORK,
+	SWARE_ZONE_WORK,
+	SWARE_PUBLISH_WORK
+} SwareWorkKind;
+
+/* A piece of work that has begun. */
+typedef struct SwareWork
+{
+	Relation	index;
+	SwareWorker worker;
+	instr_time	start;
+	int64		before[SWARE_COUNTERS]; /* what the session had counted */
+} SwareWork;
+
+/* Begin a piece of work; the caller keeps the index open until it ends. */
+extern void sware_work_begin(SwareWork *work, Relation index,
+							 SwareWorker worker);
+
+/*
+ * Count a piece of work that has ended, unless nothing was to be done, and log
+ * it if it took long.  That may raise an error, for instance if the statement
+ * is cancelled; so the caller has finished its changes, and has given up all
+ * locks that it took for them.  After an error there is nothing to be called.
+ */
+extern void sware_work_end(const SwareWork *work, SwareWorkKind kind);
 
 /* statisticsfile.c, for statistics.c */
 extern bool sware_server_is_shut_down(void);

@@ -30,7 +30,6 @@
 #include "sort/sorter.h"
 #include "staging/staging.h"
 #include "shared/statistics.h"
-#include "shared/work.h"
 #include "base/faultpoint.h"
 #include "tree/tree.h"
 

@@ -24,7 +24,6 @@
 #include "locks/changes.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
-#include "shared/work.h"
 #include "zones/sortedzone.h"
 #include "zones/zonetable.h"
 
