@@ -12,12 +12,10 @@
 #include "keys/comparator.h"
 
 /*
- * Setting aside is given up if more than one entry of this number is an
- * outlier: of entries as they come, and of those that a good guess has put in
- * order.
+ * Setting entries aside that come in order is given up if more than one entry
+ * of this number is an outlier.
  */
 #define SWARE_USUAL_SHARE	2
-#define SWARE_GUESSED_SHARE	8
 
 extern void sware_sort_entries(Relation index, IndexTuple *entries,
 							   int64 count);
@@ -30,18 +28,12 @@ extern bool sware_sort_nearly_sorted(SwareComparator *comparator,
 									 IndexTuple *entries, int64 count,
 									 int share);
 
-/* for fewer entries than this it does not pay to refine numbers */
-#define SWARE_MANY_TO_SORT	256
-
 typedef struct SwareSortItem
 {
 	int64		abbreviation;	/* or another number: orders two entries if
 								 * theirs differ */
 	IndexTuple	entry;
 } SwareSortItem;
-
-extern void sware_sort_scrambled(SwareComparator *comparator,
-								 IndexTuple *entries, int64 count);
 
 /* Make an item of an entry and its number. */
 static inline SwareSortItem
