@@ -77,7 +77,7 @@ extern void sware_remove_item(Page page, OffsetNumber offset);
 extern void sware_collect_items(Page page, SwareItems *items);
 extern int	sware_deduplicate(Relation index, IndexTuple *tuples, int count);
 
-/* splitpoint.c, split.c, rearrange.c, deadentries.c: making room for entries */
+/* splitpoint.c, split.c, deadentries.c: making room for entries */
 
 extern void sware_split(Relation index, Buffer buffer, SwareItems *items,
 						int new_item, IndexTuple bound, Buffer child);
