@@ -42,25 +42,14 @@ typedef struct HashKey
 	Oid			columnType;
 } HashKey;
 
-/*
- * A function that hashes values of a column, and what it keeps between calls.
- * It is never freed, since it may be in progress when another one replaces it.
- * A column has one for each function that it has ever had.
- */
-typedef struct HashFunction
-{
-	struct HashFunction *previous;	/* the one that the column had before */
-	FmgrInfo	info;
-} HashFunction;
-
 typedef struct HashMethod
 {
 	HashKey		key;
 	uint64		invalidation;	/* value of `invalidations` when `current` was
 								 * found; 0 if it has not been searched for */
-	FmgrInfo   *current;		/* NULL if the column has none */
-	HashFunction *functions;	/* all that the column has had, the latest one
-								 * first */
+	FmgrInfo   *current;		/* NULL if the column has none.  It is never
+								 * freed, since it may be in progress when
+								 * another one replaces it */
 } HashMethod;
 
 static HTAB *hash_methods = NULL;
@@ -138,24 +127,6 @@ look_up_hash_function(const HashKey *key)
 	return extended_hash_function(equality);
 }
 
-/* A function that is ready to be called, with the state that it had before. */
-static FmgrInfo *
-use_function(HashMethod *method, RegProcedure procedure)
-{
-	HashFunction *function = method->functions;
-
-	while (function != NULL && function->info.fn_oid != procedure)
-		function = function->previous;
-	if (function == NULL)
-	{
-		function = MemoryContextAlloc(CacheMemoryContext, sizeof(HashFunction));
-		fmgr_info_cxt(procedure, &function->info, CacheMemoryContext);
-		function->previous = method->functions;
-		method->functions = function;
-	}
-	return &function->info;
-}
-
 /* Reads catalogs unless the function is known. */
 FmgrInfo *
 sware_hash_function(Relation index, int column)
@@ -194,9 +165,15 @@ sware_hash_function(Relation index, int column)
 	{
 		method->invalidation = 0;
 		method->current = NULL;
-		method->functions = NULL;
 	}
-	function = OidIsValid(procedure) ? use_function(method, procedure) : NULL;
+	function = method->current;
+	if (!OidIsValid(procedure))
+		function = NULL;
+	else if (function == NULL || function->fn_oid != procedure)
+	{
+		function = MemoryContextAlloc(CacheMemoryContext, sizeof(FmgrInfo));
+		fmgr_info_cxt(procedure, function, CacheMemoryContext);
+	}
 	if (found && function != method->current)
 		methods_changed++;
 	method->current = function;

@@ -30,7 +30,7 @@ SET hashing.action = 'CALL insert_many(21, 22)';
 SELECT sware_fingerprint('h_k', row(1)) = sware_fingerprint('h_k', row(1));
 SELECT sware_hash_beginnings();
 
--- Another function takes its place, also while it is running, and it comes back.
+-- Another function takes its place, also while it is running; one that comes back begins anew.
 CREATE PROCEDURE exchange(name text) LANGUAGE plpgsql AS $$
 BEGIN
 	ALTER OPERATOR FAMILY keeping_family USING hash DROP FUNCTION 2 (int, int);
