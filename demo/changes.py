@@ -1,5 +1,7 @@
 """Changes a loaded table, so that its indexes are vacuumed and refilled."""
 
+from progress import Bar
+
 # Rows go where space was made, and every table ends with the same rows in the
 # same places. The update is last: where it is heap-only, in the table without
 # indexes, it leaves line pointers behind that later inserts would meet.
@@ -23,9 +25,10 @@ def change_all(connection, subjects):
     # All tables are scanned in the same order, whatever indexes they have.
     for name in ("enable_indexscan", "enable_bitmapscan"):
         connection.execute(f"SET {name} = off")
-    for subject in subjects:
-        for statement in STATEMENTS:
-            connection.execute(statement.format(table=subject.table))
-        print(f"changed {subject.table}", flush=True)
+    with Bar("statements", len(subjects) * len(STATEMENTS)) as bar:
+        for subject in subjects:
+            for statement in STATEMENTS:
+                connection.execute(statement.format(table=subject.table))
+                bar.advance()
     for name in ("enable_indexscan", "enable_bitmapscan"):
         connection.execute(f"RESET {name}")

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 
 from answers import plan_nodes
+from progress import Bar
 from subjects import INDEXED_COLUMNS
 
 # The same days each time the demonstration runs.
@@ -67,26 +68,27 @@ def time_all(connection, subjects, verdict, days):
     for name in ("enable_seqscan", "enable_bitmapscan"):
         connection.execute(f"SET {name} = off")
     medians = {}
-    for kind in KINDS:
-        for subject in subjects:
-            for column in INDEXED_COLUMNS:
-                check_plan(connection, subject, kind, column, verdict)
-        medians[kind.name] = time_kind(connection, subjects, kind, days)
-        print(
-            f"{kind.name}: "
-            + ", ".join(f"{label} {us:,.0f} µs" for label, us in medians[kind.name].items()),
-            flush=True,
-        )
+    with Bar("look-ups", sum(kind.repetitions for kind in KINDS)) as bar:
+        for kind in KINDS:
+            for subject in subjects:
+                for column in INDEXED_COLUMNS:
+                    check_plan(connection, subject, kind, column, verdict)
+            medians[kind.name] = time_kind(connection, subjects, kind, days, bar)
+    print(
+        f"{len(KINDS)} kinds of look-ups, on {len(INDEXED_COLUMNS)} columns in turn",
+        flush=True,
+    )
     for name in ("enable_seqscan", "enable_bitmapscan"):
         connection.execute(f"RESET {name}")
     return medians
 
 
-def time_kind(connection, subjects, kind, days):
+def time_kind(connection, subjects, kind, days, bar):
     generator = random.Random(SEED)
     cursor = connection.cursor()
     seconds = {subject.label: [] for subject in subjects}
     deadline = time.perf_counter() + SECONDS_PER_KIND
+    done_then = bar.done + kind.repetitions
     for number in range(WARM_UP + kind.repetitions):
         if number > 2 * WARM_UP and time.perf_counter() > deadline:
             break
@@ -101,6 +103,9 @@ def time_kind(connection, subjects, kind, days):
             elapsed = time.perf_counter() - begin
             if number >= WARM_UP:
                 seconds[subject.label].append(elapsed)
+        if number >= WARM_UP and number % 50 == 0:
+            bar.advance(50)
+    bar.advance(done_then - bar.done)
     return {
         label: 1e6 * statistics.median(values) for label, values in seconds.items()
     }

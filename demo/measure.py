@@ -21,10 +21,17 @@ import report
 import subjects
 import transactions
 import trickle
+from progress import Bar
+
+
+# When the demonstration began, in seconds; until it is told, now.
+begun = int(time.time())
 
 
 def main():
+    global begun
     options = parse_arguments()
+    begun = options.begun
     connection = psycopg.connect("", autocommit=True)
     # In parallel plans the figures would depend on how many processors are free.
     connection.execute("SET max_parallel_workers_per_gather = 0")
@@ -34,10 +41,11 @@ def main():
 
     verdict = answers.Verdict()
 
-    step(f"Loading lineitem {options.rounds} times into each of three tables")
+    step(f"Loading lineitem {options.rounds} times into each of three tables, by COPY")
     subjects.load_companions(connection, options.data)
     subjects.load_all(connection, compared, options.data, options.rounds)
     row_count = count_rows(connection, compared)
+    print("What became of the entries of the last round:", flush=True)
     show_buffer(connection, compared[-1], verdict, "entries_appended", True, "after COPY")
 
     if options.spoil:
@@ -57,7 +65,7 @@ def main():
     step("The latest rows arrive, each in its own transaction")
     outcome = trickle.trickle_all(connection, compared, options.data, options.rounds)
     title += f", and {count_rows(connection, compared) - row_count:,} more one by one"
-    step("The buffers of sware's indexes hold them")
+    print("Where their entries are:", flush=True)
     show_buffer(connection, compared[-1], verdict, "buffer_entries", True, "with rows in it")
     check_indexes(connection, compared[-1], verdict)
     step("Timing look-ups of the latest days")
@@ -75,14 +83,19 @@ def main():
     answers.compare_all(connection, compared, verdict)
 
     step("Transactions of concurrent clients: pgbench, with an index on its history")
-    rows += transactions.measure(
-        connection, compared[1:], options.data, options.rounds, verdict
-    )
+    parts = {
+        title: rows,
+        transactions.title(options.rounds): transactions.measure(
+            connection, compared[1:], options.data, options.rounds, verdict
+        ),
+    }
 
-    step(title)
-    print(report.as_text(rows, compared))
+    labels = [subject.label for subject in compared]
+    for title, rows in parts.items():
+        step(title)
+        print(report.as_text(rows, labels))
     about = f"{page.versions(connection)}; {page.machine()}"
-    write_results(options, title, about, rows, compared, verdict)
+    write_results(options, parts, about, labels, verdict)
     return conclude(verdict, compared)
 
 
@@ -94,12 +107,15 @@ def parse_arguments():
     parser.add_argument("--data", type=pathlib.Path, required=True)
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--html", type=pathlib.Path)
+    parser.add_argument("--begun", type=int, default=begun)
     parser.add_argument("--spoil", action="store_true")
     return parser.parse_args()
 
 
 def step(text):
-    print(f"\n== {text}", flush=True)
+    """Tells what comes next, and how long all has taken so far."""
+    minutes, seconds = divmod(int(time.time()) - begun, 60)
+    print(f"\n== {minutes}:{seconds:02} {text}", flush=True)
 
 
 def count_rows(connection, compared):
@@ -119,19 +135,22 @@ def check_indexes(connection, subject, verdict):
         "bt_index_parent_check" if subject.access_method == "btree"
         else f"{subject.access_method}_check"
     )
-    for index in subject.indexes():
-        begin = time.perf_counter()
-        try:
-            connection.execute(f"SELECT {function}('{index}'::regclass, true)")
-        except psycopg.Error as error:
-            verdict.complaints.append(f"{function}('{index}', true): {error}")
-            print(f"WRONG  {verdict.complaints[-1]}", flush=True)
-        else:
-            print(
-                f"sound  {function}('{index}', true): "
-                f"{time.perf_counter() - begin:.1f} s",
-                flush=True,
-            )
+    begin = time.perf_counter()
+    sound = 0
+    with Bar("indexes", len(subject.indexes())) as bar:
+        for index in subject.indexes():
+            try:
+                connection.execute(f"SELECT {function}('{index}'::regclass, true)")
+                sound += 1
+            except psycopg.Error as error:
+                verdict.complaints.append(f"{function}('{index}', true): {error}")
+                bar.tell(f"WRONG  {verdict.complaints[-1]}")
+            bar.advance()
+    print(
+        f"{sound} of {len(subject.indexes())} indexes are sound, and have all rows: "
+        f"{function}, {time.perf_counter() - begin:.1f} s",
+        flush=True,
+    )
 
 
 def spoil(connection, subject):
@@ -150,24 +169,31 @@ def spoil(connection, subject):
     connection.execute(set_ready.format("true", index))
 
 
-def write_results(options, title, about, rows, compared, verdict):
-    text = report.as_text(rows, compared)
+def write_results(options, parts, about, labels, verdict):
     context = {
-        "title": title,
         "about": about,
         "scale": options.scale,
         "rounds": options.rounds,
         "queries": verdict.queries,
         "complaints": verdict.complaints,
     }
-    (options.out / "figures.txt").write_text(f"{title}\n{about}\n\n{text}\n")
-    (options.out / "figures.json").write_text(report.as_json(rows, **context) + "\n")
-    labels = [subject.label for subject in compared]
-    pictures = [options.out / "figures.svg", options.out / "figures.png"]
-    picture.draw(rows, labels, title, about, pictures)
-    print(f"\nwritten to {options.out}: figures.txt, .json, .svg and .png")
+    text = "".join(
+        f"\n{title}\n\n{report.as_text(rows, labels)}\n" for title, rows in parts.items()
+    )
+    (options.out / "figures.txt").write_text(f"{about}\n{text}")
+    (options.out / "figures.json").write_text(report.as_json(parts, **context) + "\n")
+    pictures = []
+    for name, (title, rows) in zip(("figures", "pgbench"), parts.items(), strict=True):
+        drawn = [row for row in rows if row.name != "table"]
+        paths = [options.out / f"{name}.{kind}" for kind in ("png", "svg")]
+        picture.draw(drawn, labels, title, about, paths)
+        pictures.append(paths[0])
+    print(
+        f"\nwritten to {options.out}: figures.txt and .json; as pictures, figures and "
+        "pgbench, each .png and .svg"
+    )
     if options.html:
-        page.write(options.html, title, about, rows, labels, pictures[1], verdict)
+        page.write(options.html, parts, about, labels, pictures, verdict)
         print(f"written to {options.html}: all of it on one page")
 
 

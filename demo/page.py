@@ -5,6 +5,8 @@ import html
 import os
 import platform
 
+from report import present
+
 STYLE = """
 body { font-family: sans-serif; max-width: 72em; margin: 2em auto; padding: 0 1em; color: #222 }
 img { width: 100% }
@@ -35,18 +37,27 @@ def versions(connection):
     return f"PostgreSQL {server}" + (f", sware {extension[0]}" if extension else "")
 
 
-def write(path, title, about, rows, labels, picture, verdict):
-    """Writes the page; `picture` is a PNG, which it contains."""
-    image = base64.b64encode(picture.read_bytes()).decode()
+def write(path, parts, about, labels, pictures, verdict):
+    """Writes the page.
+
+    Parts are rows by title; for each there is a PNG, which the page contains.
+    """
+    compared = html.escape(labels[-1])
     text = [
         "<!DOCTYPE html>", '<html lang="en"><head><meta charset="utf-8">',
-        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head><body>",
-        "<h1>sware beside nbtree</h1>", f"<p>{html.escape(title)}.</p>",
-        f"<p>{html.escape(about)}.</p>", judgement(verdict),
-        f'<p><img alt="the figures below as bars" src="data:image/png;base64,{image}"></p>',
-        table(rows, labels), "</body></html>",
+        f"<title>{compared} beside nbtree</title><style>{STYLE}</style></head><body>",
+        f"<h1>{compared} beside nbtree</h1>", f"<p>{html.escape(about)}.</p>",
+        judgement(verdict),
     ]
-    path.write_text("\n".join(text) + "\n")
+    for (title, rows), picture in zip(parts.items(), pictures, strict=True):
+        image = base64.b64encode(picture.read_bytes()).decode()
+        text += [
+            f"<h2>{html.escape(title)}</h2>",
+            f'<p><img alt="the figures of the table as bars" '
+            f'src="data:image/png;base64,{image}"></p>',
+            table(rows, labels),
+        ]
+    path.write_text("\n".join([*text, "</body></html>"]) + "\n")
 
 
 def judgement(verdict):
@@ -60,7 +71,8 @@ def judgement(verdict):
 
 
 def table(rows, labels):
-    baseline, compared = labels[1], labels[2]
+    labels = present(rows, labels)
+    *_, baseline, compared = labels
     heads = ["", *labels, f"{compared} / {baseline}"]
     lines = ["<table><tr>" + "".join(f"<th>{html.escape(h)}</th>" for h in heads) + "</tr>"]
     section = None

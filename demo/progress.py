@@ -8,7 +8,8 @@ WIDTH = 40
 class Bar:
     """A bar that grows as steps are done; nothing but its last line elsewhere.
 
-    Use it in a with statement. Lines that shall stay are written by `tell`.
+    Use it in a with statement. Lines that shall stay are written by `tell`. A step may
+    be done in part.
     """
 
     def __init__(self, title, total):
@@ -28,9 +29,10 @@ class Bar:
         self.done += steps
         self.draw()
 
-    def draw(self):
+    def draw(self, part=0.0):
+        """Draws what is done, and a part of the next step, from 0 to 1."""
         if self.shown:
-            full = WIDTH * self.done // max(self.total, 1)
+            full = int(WIDTH * min((self.done + part) / max(self.total, 1), 1))
             print(
                 f"\r\x1b[K{self.title} [{'#' * full}{'.' * (WIDTH - full)}] "
                 f"{self.done:,} of {self.total:,}",

@@ -34,15 +34,16 @@ def figures(connection, subjects, lookups):
 
 def load_rows(subjects):
     plain, *indexed = subjects
+    section = "loading by COPY"
     return [
-        Row("load", "COPY", "s", 2, {s.label: s.seconds() for s in subjects}),
+        Row(section, "COPY", "s", 2, {s.label: s.seconds() for s in subjects}),
         Row(
-            "load", "cost of the indexes", "s", 2,
+            section, "cost of the indexes", "s", 2,
             {s.label: s.seconds() - plain.seconds() for s in indexed},
         ),
-        Row("load", "WAL", "MB", 0, {s.label: s.wal_megabytes() for s in subjects}),
+        Row(section, "WAL", "MB", 0, {s.label: s.wal_megabytes() for s in subjects}),
         Row(
-            "load", "WAL of the indexes", "MB", 0,
+            section, "WAL of the indexes", "MB", 0,
             {s.label: s.wal_megabytes() - plain.wal_megabytes() for s in indexed},
         ),
     ]
@@ -51,14 +52,14 @@ def load_rows(subjects):
 def size_rows(connection, subjects):
     rows = [
         Row(
-            "size", "table", "MB", 1,
+            "sizes after the load", "table", "MB", 1,
             {s.label: size_megabytes(connection, s.table) for s in subjects},
         )
     ]
     for column in INDEXED_COLUMNS:
         rows.append(
             Row(
-                "size", f"index on {column}", "MB", 1,
+                "sizes after the load", f"index on {column}", "MB", 1,
                 {
                     s.label: size_megabytes(connection, s.index(column))
                     for s in subjects[1:]
@@ -69,28 +70,29 @@ def size_rows(connection, subjects):
 
 
 def lookup_rows(lookups):
-    return [
-        Row("look-up", name, "µs", 0, values) for name, values in lookups.items()
-    ]
+    section = "look-ups after the load"
+    return [Row(section, name, "µs", 0, values) for name, values in lookups.items()]
 
 
 def trickle_rows(outcome, lookups):
     """The cost of rows that arrive one by one, and of look-ups among them."""
     microseconds, wal_bytes = outcome.medians()
-    section = "rows one by one"
+    rows, reads = "more rows, each a transaction", "look-ups of their days"
     return [
-        Row(section, "a row", "µs", 1, microseconds),
-        Row(section, "WAL of a row", "bytes", 0, wal_bytes),
-    ] + [
-        Row(section, f"{name}, of the latest", "µs", 0, values)
-        for name, values in lookups.items()
-    ]
+        Row(rows, "a row", "µs", 1, microseconds),
+        Row(rows, "WAL of a row", "bytes", 0, wal_bytes),
+    ] + [Row(reads, name, "µs", 0, values) for name, values in lookups.items()]
 
 
-def as_text(rows, subjects):
+def present(rows, labels):
+    """Those of the labels that have figures; the last two are always among them."""
+    return [label for label in labels if any(label in row.values for row in rows)]
+
+
+def as_text(rows, labels):
     """The table; the last column is the last subject's share of nbtree's."""
-    labels = [subject.label for subject in subjects]
-    baseline, compared = labels[1], labels[2]
+    labels = present(rows, labels)
+    *_, baseline, compared = labels
     width = max(len(row.name) + len(row.unit) for row in rows) + 4
     ratio_title = f"{compared} / {baseline}"
     lines = [
@@ -116,7 +118,7 @@ def as_text(rows, subjects):
     return "\n".join(lines)
 
 
-def as_json(rows, **context):
-    return json.dumps(
-        context | {"figures": [asdict(row) for row in rows]}, indent=2
-    )
+def as_json(parts, **context):
+    """The parts of the report by their titles, with what else is told."""
+    figures = {title: [asdict(row) for row in rows] for title, rows in parts.items()}
+    return json.dumps(context | {"figures": figures}, indent=2)

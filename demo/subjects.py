@@ -1,12 +1,13 @@
 """The tables that are compared, and how they are made and loaded."""
 
 import statistics
-import sys
 import threading
 import time
 from dataclasses import dataclass, field
 
 import psycopg
+
+from progress import Bar
 
 INDEXED_COLUMNS = ("l_shipdate", "l_commitdate", "l_receiptdate")
 
@@ -110,7 +111,7 @@ def load_companions(connection, data):
     connection.execute("VACUUM (ANALYZE) orders, part, days")
 
 
-def load(connection, subject, data, title):
+def load(connection, subject, data, bar):
     """Loads the table of a subject anew, and notes time and WAL."""
     connection.execute(f"DROP TABLE IF EXISTS {subject.table}")
     connection.execute(f"CREATE TABLE {subject.table} ({LINEITEM_COLUMNS})")
@@ -124,7 +125,7 @@ def load(connection, subject, data, title):
 
     wal_before = wal_position(connection)
     begin = time.perf_counter()
-    with CopyProgress(connection, title):
+    with CopyProgress(connection, bar):
         connection.execute(
             f"COPY {subject.table} FROM '{data}/lineitem.tbl' (DELIMITER '|')"
         )
@@ -133,17 +134,23 @@ def load(connection, subject, data, title):
 
     subject.load_seconds.append(seconds)
     subject.load_wal_bytes.append(wal_bytes)
-    print(f"{title}: {seconds:.2f} s, {wal_bytes / MEGABYTE:.0f} MB of WAL", flush=True)
+    bar.advance()
 
 
 def load_all(connection, subjects, data, rounds):
     """Loads every table once a round, in another order each time."""
-    width = max(len(subject.label) for subject in subjects)
-    for number in range(rounds):
-        first = number % len(subjects)
-        for subject in subjects[first:] + subjects[:first]:
-            title = f"round {number + 1} of {rounds}, {subject.label:<{width}}"
-            load(connection, subject, data, title)
+    with Bar("COPY", rounds * len(subjects)) as bar:
+        for number in range(rounds):
+            first = number % len(subjects)
+            for subject in subjects[first:] + subjects[:first]:
+                load(connection, subject, data, bar)
+    print(
+        "medians: " + "; ".join(
+            f"{subject.label} {subject.seconds():.2f} s and "
+            f"{subject.wal_megabytes():.0f} MB of WAL" for subject in subjects
+        ),
+        flush=True,
+    )
     for subject in subjects:
         # Index-only scans need the visibility map, the planner statistics.
         connection.execute(f"VACUUM (FREEZE, ANALYZE) {subject.table}")
@@ -164,16 +171,16 @@ def size_megabytes(connection, relation):
 
 
 class CopyProgress:
-    """Shows how far the COPY of another connection is, on a terminal."""
+    """Shows on a bar how far the COPY of another connection is."""
 
-    def __init__(self, copying_connection, title):
+    def __init__(self, copying_connection, bar):
         self.backend = copying_connection.info.backend_pid
-        self.title = title
+        self.bar = bar
         self.finished = threading.Event()
         self.thread = None
 
     def __enter__(self):
-        if sys.stdout.isatty():
+        if self.bar.shown:
             self.thread = threading.Thread(target=self.show)
             self.thread.start()
 
@@ -181,15 +188,14 @@ class CopyProgress:
         self.finished.set()
         if self.thread is not None:
             self.thread.join()
-            print("\r\x1b[K", end="")
 
     def show(self):
         with psycopg.connect("", autocommit=True) as connection:
-            while not self.finished.wait(0.5):
+            while not self.finished.wait(0.2):
                 row = connection.execute(
-                    "SELECT 100.0 * bytes_processed / nullif(bytes_total, 0) "
+                    "SELECT bytes_processed::float8 / nullif(bytes_total, 0) "
                     "FROM pg_stat_progress_copy WHERE pid = %s",
                     [self.backend],
                 ).fetchone()
                 if row is not None and row[0] is not None:
-                    print(f"\r{self.title}: {row[0]:3.0f} %", end="", flush=True)
+                    self.bar.draw(row[0])

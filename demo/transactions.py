@@ -20,6 +20,9 @@ TRANSACTIONS = 4000  # of each client
 SCALE = 5
 WRITES = "9"  # of ten transactions
 
+# The names in the report of the two kinds of transactions, in pgbench's order.
+KINDS = ("a TPC-B transaction", "the latest 100 rows")
+
 LATEST = """SELECT tid, delta FROM pgbench_history ORDER BY mtime DESC LIMIT 100;
 """
 INDEX = "pgbench_history_mtime"
@@ -39,26 +42,44 @@ def measure(connection, subjects, data, rounds, verdict):
         prepare(connection, subject)
     script = data / "latest.sql"
     script.write_text(LATEST)
-    microseconds = {subject.label: [] for subject in subjects}
+    times = {kind: {subject.label: [] for subject in subjects} for kind in KINDS}
+    rates = {subject.label: [] for subject in subjects}
     wal_bytes = {subject.label: [] for subject in subjects}
     with Bar("pgbench", rounds * len(subjects)) as bar:
         for number in range(rounds):
             for subject in subjects if number % 2 == 0 else subjects[::-1]:
                 connection.execute("CHECKPOINT")
                 before = wal_position(connection)
-                count, rate = run(subject, script, number)
-                microseconds[subject.label].append(1e6 * CLIENTS / rate)
+                count, rate, latencies = run(subject, script, number)
+                rates[subject.label].append(1e6 / rate)
+                for kind, latency in zip(KINDS, latencies):
+                    times[kind][subject.label].append(latency)
                 wal_bytes[subject.label].append(
                     (wal_position(connection) - before) / count
                 )
                 bar.advance()
     sizes = {subject.label: conclude(subject, verdict) for subject in subjects}
-    section = f"pgbench, {CLIENTS} clients"
+    print(
+        "medians: " + "; ".join(
+            f"{label} {1e6 / value:,.0f} transactions a second"
+            for label, value in medians(rates).items()
+        ),
+        flush=True,
+    )
+    speed, space = "a transaction's time", "WAL and size"
     return [
-        Row(section, "a transaction", "µs", 0, medians(microseconds)),
-        Row(section, "its WAL", "bytes", 0, medians(wal_bytes)),
-        Row(section, "index on time", "MB", 2, sizes),
+        *(Row(speed, kind, "µs", 0, medians(figures)) for kind, figures in times.items()),
+        Row(speed, "all clients together", "µs", 0, medians(rates)),
+        Row(space, "WAL of a transaction", "bytes", 0, medians(wal_bytes)),
+        Row(space, "index on time", "MB", 2, sizes),
     ]
+
+
+def title(rounds):
+    return (
+        f"pgbench, scale {SCALE}: {CLIENTS} clients, {CLIENTS * TRANSACTIONS:,} "
+        f"transactions in each of {rounds} rounds, with an index on the history's time"
+    )
 
 
 def medians(figures):
@@ -87,7 +108,10 @@ def prepare(connection, subject):
 
 
 def run(subject, script, seed):
-    """Returns the number of transactions, and how many there were in a second."""
+    """Returns the number of transactions, how many there were in a second, and latencies.
+
+    These are means of the kinds of transactions, in microseconds.
+    """
     finished = subprocess.run(
         [
             "pgbench", "--no-vacuum", "--protocol=prepared", f"--client={CLIENTS}",
@@ -99,7 +123,8 @@ def run(subject, script, seed):
     )
     count = re.search(r"transactions actually processed: (\d+)", finished.stdout)[1]
     rate = re.search(r"^tps = ([0-9.]+)", finished.stdout, re.M)[1]
-    return int(count), float(rate)
+    latencies = re.findall(r"^ - latency average = ([0-9.]+) ms", finished.stdout, re.M)
+    return int(count), float(rate), [1000 * float(one) for one in latencies]
 
 
 def conclude(subject, verdict):

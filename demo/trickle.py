@@ -3,6 +3,7 @@
 import statistics
 import time
 
+from progress import Bar
 from subjects import LINEITEM_COLUMNS, wal_position
 
 PROCEDURE = """
@@ -50,24 +51,22 @@ def trickle_all(connection, subjects, data, parts):
     outcome = Outcome(subjects)
     for subject in subjects:
         connection.execute(PROCEDURE.format(table=subject.table))
-    for number in range(parts):
-        first = rows * number // parts
-        count = rows * (number + 1) // parts - first
-        turn = number % len(subjects)
-        for subject in subjects[turn:] + subjects[:turn]:
-            connection.execute("CHECKPOINT")
-            wal_before = wal_position(connection)
-            begin = time.perf_counter()
-            connection.execute(f"CALL trickle_{subject.table}({first}, {count})")
-            seconds = time.perf_counter() - begin
-            outcome.note(
-                subject, count, seconds, wal_position(connection) - wal_before
-            )
-            print(
-                f"part {number + 1} of {parts}, {subject.label}: {count:,} rows, "
-                f"{1e6 * seconds / count:.0f} µs a row",
-                flush=True,
-            )
+    with Bar("rows", rows * len(subjects)) as bar:
+        for number in range(parts):
+            first = rows * number // parts
+            count = rows * (number + 1) // parts - first
+            turn = number % len(subjects)
+            for subject in subjects[turn:] + subjects[:turn]:
+                connection.execute("CHECKPOINT")
+                wal_before = wal_position(connection)
+                begin = time.perf_counter()
+                connection.execute(f"CALL trickle_{subject.table}({first}, {count})")
+                seconds = time.perf_counter() - begin
+                outcome.note(
+                    subject, count, seconds, wal_position(connection) - wal_before
+                )
+                bar.advance(count)
+    print(f"{rows:,} rows for each table, in {parts} parts", flush=True)
     connection.execute("RESET synchronous_commit")
     for subject in subjects:
         connection.execute(f"ANALYZE {subject.table}")
