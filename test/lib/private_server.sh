@@ -22,6 +22,7 @@
 #   CC                 compiler for sware; default: the one that built the server
 #   SERVER_WRAPPER     a command that runs the server, such as valgrind with its
 #                      options; default: none
+#   SWARE_COVERAGE     a directory that gets gcc's notes on the objects (test/coverage)
 # What it sets:
 #   SERVER_PACKAGES    Debian packages that the default server and a build need
 #   SERVER_USER        the user that runs the server
@@ -234,6 +235,10 @@ build_and_install_sware()
 		cat "$log" >&2
 		fail "sware could not be built"
 	}
+	if [ -n "${SWARE_COVERAGE:-}" ]; then
+		(cd / && find "${SWARE_BUILD#/}" -name '*.gcno' -exec cp --parents -t "$SWARE_COVERAGE" {} +)
+		chmod -R a+rwX "$SWARE_COVERAGE"
+	fi
 	if [ "$(id -un)" != "$SERVER_USER" ]; then
 		chown -R "$SERVER_USER" "$SWARE_BUILD"
 	fi
