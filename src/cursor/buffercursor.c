@@ -28,7 +28,7 @@
  */
 #define FIRST_LIMIT			8
 #define LIMIT_GROWTH		4
-#define LAST_LIMIT			4096
+#define LAST_LIMIT			2048
 
 /*
  * Each batch looks into each of the sources.  If there are many, it should have
@@ -445,39 +445,25 @@ read_tails(SwareBufferCursor *cursor, SwareLink *strange)
 }
 
 /*
- * Collect a batch from the pages of the view.  Returns false if the buffer
- * does not have these any more; *strange is the page that was found to be
- * another one, if any.
+ * Take the wanted entries of the listed sources, and of the open pages unless
+ * these have been read.  Result and *strange are those of collect.
  */
 static bool
-collect(SwareBufferCursor *cursor, SwareLink *strange)
+read_sources(SwareBufferCursor *cursor, SwareLink *strange)
 {
 	SwareBufferView *view = &cursor->view;
 	SwareBufferBatch *batch = &cursor->batch;
+	bool		asks = sware_has_abbreviations(&cursor->filter.order.column);
+	SwarePagesAhead ahead;
 
-	strange->block = InvalidBlockNumber;
-	if (!sware_buffer_view_refresh(view))
-		return false;
-	/* staged entries were taken with the limit as it is */
-	if (batch->count == 0)
-		batch->limit = Max(batch->limit,
-						   Min(view->zones.sortedCount + view->zones.pageCount,
-							   view->zones.pageCount <= SWARE_SUMMARY_REACH ?
-							   FIRST_LIMIT_OF_MANY : FIRST_LIMIT_UNREAD));
-	if (cursor->wantsOneRow)
-	{
-		if (!read_tails(cursor, strange))
-			return false;
-		cursor->hasTheRow = find_the_row(cursor);
-		if (cursor->hasTheRow)
-			return true;
-	}
-
-	sware_buffer_view_list_sealed(view, &cursor->filter);
+	sware_pages_ahead_init(&ahead, cursor->filter.order.index);
 	for (int i = 0; i < view->sourceCount; i++)
 	{
 		SwareBufferSource source = view->sources[i];
 
+		if (asks && sware_pages_ahead(&ahead) > 0)
+			sware_buffer_view_ask(view, &cursor->filter, &ahead, i,
+								  batch->limit / view->sourceCount);
 		if (batch->kept == 0 && batch->count > batch->limit)
 			sware_batch_keep_the_best(batch);
 		if (source.first > cursor->filter.last)
@@ -498,6 +484,53 @@ collect(SwareBufferCursor *cursor, SwareLink *strange)
 	if (batch->count > 0)
 		sware_batch_keep_the_best(batch);
 	return true;
+}
+
+/*
+ * Collect a batch from the pages of the view.  Returns false if the buffer
+ * does not have these any more; *strange is the page that was found to be
+ * another one, if any.
+ */
+static bool
+collect(SwareBufferCursor *cursor, SwareLink *strange)
+{
+	SwareBufferView *view = &cursor->view;
+	SwareBufferBatch *batch = &cursor->batch;
+	int64		last = cursor->filter.last;
+
+	strange->block = InvalidBlockNumber;
+	if (!sware_buffer_view_refresh(view))
+		return false;
+	/* staged entries were taken with the limit as it is */
+	if (batch->count == 0)
+		batch->limit = Max(batch->limit,
+						   Min(view->zones.sortedCount + view->zones.pageCount,
+							   view->zones.pageCount <= SWARE_SUMMARY_REACH ?
+							   FIRST_LIMIT_OF_MANY : FIRST_LIMIT_UNREAD));
+	if (cursor->wantsOneRow)
+	{
+		if (!read_tails(cursor, strange))
+			return false;
+		cursor->hasTheRow = find_the_row(cursor);
+		if (cursor->hasTheRow)
+			return true;
+	}
+
+	sware_buffer_view_list_sealed(view, &cursor->filter);
+	if (batch->count == 0 && !cursor->visitor &&
+		sware_buffer_view_want_fewer(view, &cursor->filter, batch->limit))
+	{
+		batch->hasMore = true;
+		if (!read_sources(cursor, strange))
+			return false;
+		if (batch->count > 0)
+			return true;
+
+		/* all of these are marked, or retired */
+		cursor->filter.last = last;
+		batch->hasMore = false;
+	}
+	return read_sources(cursor, strange);
 }
 
 /*

@@ -11,6 +11,12 @@
 #include "cursor/bufferview.h"
 #include "shared/statistics.h"
 
+/* so many entries of a sorted zone at least are wanted: fewer tell nothing */
+#define FEWEST_WANTED		4
+
+/* the most pages of a source that are asked for before it is read */
+#define MOST_PAGES_ASKED	8
+
 /* Initialise a view, which knows nothing. */
 void
 sware_buffer_view_init(SwareBufferView *view, Relation index,
@@ -124,6 +130,118 @@ sware_buffer_view_list_sealed(SwareBufferView *view, SwareScanFilter *filter)
 			add_source(view, first, false, i);
 	}
 	sort_sources(view->sources, view->sourceCount);
+}
+
+/*
+ * Guess which entries of a sorted zone are wanted, by their abbreviations.
+ * Returns false if none are, or the zone is gone.
+ */
+static inline bool
+guess_entries(const SwareScanFilter *filter, const SwareSortedZone *zone,
+			  uint32 *first, uint32 *last)
+{
+	bool		forward = filter->order.forward;
+
+	return sware_sorted_zone_guess(zone,
+								   forward ? filter->first : ~filter->last,
+								   forward ? filter->last : ~filter->first,
+								   first, last);
+}
+
+/*
+ * How many entries of a sorted zone are wanted if its abbreviations are evenly
+ * spread?  Their sum need not be right, but tells which zone has most.
+ */
+static inline double
+rate_zone(const SwareScanFilter *filter, const SwareSortedZone *zone)
+{
+	bool		forward = filter->order.forward;
+	int64		first = Max(filter->first, forward ? zone->smallest :
+							~zone->largest);
+	int64		last = Min(filter->last, forward ? zone->largest :
+						   ~zone->smallest);
+
+	return (zone->entries - zone->firstEntry) *
+		((double) last - (double) first + 1) /
+		((double) zone->largest - (double) zone->smallest + 1);
+}
+
+bool
+sware_buffer_view_want_fewer(const SwareBufferView *view,
+							 SwareScanFilter *filter, int64 wanted)
+{
+	bool		forward = filter->order.forward;
+	const SwareSortedZone *zone = NULL;
+	double		total = 0;
+	double		most = 0;
+	uint32		begin;
+	uint32		end;
+	int64		count;
+	int64		value;
+
+	if (!filter->canNarrow || filter->first == filter->last)
+		return false;
+	for (int i = 0; i < view->sourceCount; i++)
+	{
+		const SwareBufferSource *source = &view->sources[i];
+		double		rate;
+
+		if (!source->isZone)
+			continue;
+		rate = rate_zone(filter, &view->zones.sorted[source->number]);
+		total += rate;
+		if (rate > most)
+		{
+			most = rate;
+			zone = &view->zones.sorted[source->number];
+		}
+	}
+	if (zone == NULL || !guess_entries(filter, zone, &begin, &end))
+		return false;
+
+	/* of this zone; a quarter more than needed, so that the batch is full */
+	count = Max(wanted * 1.25 * most / total, FEWEST_WANTED);
+	if (end - begin <= 2 * count ||
+		!sware_sorted_zone_guess_value(zone, forward ? begin + count :
+									   end - count, &value))
+		return false;
+	if (!forward)
+		value = ~value;
+	if (value < filter->first || value >= filter->last)
+		return false;
+	filter->last = value;
+	return true;
+}
+
+void
+sware_buffer_view_ask(const SwareBufferView *view,
+					  const SwareScanFilter *filter, SwarePagesAhead *ahead,
+					  int number, int wanted)
+{
+	bool		forward = filter->order.forward;
+	int			end = Min(view->sourceCount, number + 1 + ahead->distance);
+
+	for (ahead->asked = Max(ahead->asked, number + 1); ahead->asked < end;
+		 ahead->asked++)
+	{
+		SwareBufferSource source = view->sources[ahead->asked];
+		const SwareSortedZone *zone = &view->zones.sorted[source.number];
+		SwareLink	links[MOST_PAGES_ASKED];
+		int			most;
+		int			count;
+		uint32		first;
+		uint32		last;
+
+		if (!source.isZone || !zone->isOfRun)
+			continue;
+		most = 1 + wanted / (zone->entries / zone->pages + 1);
+		if (!guess_entries(filter, zone, &first, &last))
+			continue;
+		count = sware_run_copy_links(zone, first, last, forward, links,
+									 Min(most, MOST_PAGES_ASKED));
+		for (int i = 0; i < count; i++)
+			sware_ask_for_page(ahead, links[i]);
+	}
 }
 
 bool

@@ -15,6 +15,7 @@
 
 #include "cursor/scanfilter.h"
 #include "pages/bufferpages.h"
+#include "pages/pagesahead.h"
 #include "zones/zones.h"
 
 typedef struct SwareBufferSource
@@ -52,6 +53,27 @@ extern bool sware_buffer_view_refresh(SwareBufferView *view);
  */
 extern void sware_buffer_view_list_sealed(SwareBufferView *view,
 										  SwareScanFilter *filter);
+
+/*
+ * Want only so many entries of a large range as a batch needs, as far as the
+ * sorted zones that are listed tell: otherwise more are read, and sorted, than
+ * it keeps.  The zone that has most of them is taken to have them where the
+ * others have theirs.  Returns false if nothing has changed; otherwise
+ * filter->last has.
+ */
+extern bool sware_buffer_view_want_fewer(const SwareBufferView *view,
+										 SwareScanFilter *filter,
+										 int64 wanted);
+
+/*
+ * The source with this number is about to be read, and pages had to be read for
+ * those before: ask for the pages of some that follow, where these are page
+ * runs.  So many entries of each one are likely to be read.
+ */
+extern void sware_buffer_view_ask(const SwareBufferView *view,
+								  const SwareScanFilter *filter,
+								  SwarePagesAhead *ahead, int number,
+								  int wanted);
 
 /* Find the oldest sealed page; false if there is none, or its zone is gone. */
 extern bool sware_buffer_view_oldest_page(const SwareBufferView *view,

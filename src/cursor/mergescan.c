@@ -317,9 +317,8 @@ compare_head(SwareScan *scan, const SwareBufferedEntry *head, int item)
 
 /*
  * Find out how many items of the leaf come before the head, and whether the
- * next one equals it.  Usually none do, if buffer and tree cover the same range
- * of keys, or all, if the buffer is above the tree.  So these are tried before
- * a binary search.
+ * next one equals it.  Usually few do, if buffer and tree cover the same range
+ * of keys, so the number that is tried is doubled before it is halved.
  */
 static void
 count_items_before(SwareScan *scan)
@@ -347,7 +346,7 @@ count_items_before(SwareScan *scan)
 			high = probe;
 			scan->headIsInLeaf = order == 0;
 		}
-		probe = low == 1 && high == count ? count - 1 :
+		probe = high == count ? Min(2 * low, count - 1) :
 			low + (high - low - 1) / 2;
 	}
 	scan->itemsBefore = head ? low : count;

@@ -34,10 +34,10 @@
 #define SWARE_TABLEAHEAD_H
 
 #include "access/relscan.h"
-#include "executor/instrument.h"
 #include "storage/block.h"
 
 #include "cursor/bufferbatch.h"
+#include "pages/pagesahead.h"
 #include "tree/treescan.h"
 
 /* A scan has returned its first rows with this one. */
@@ -76,13 +76,6 @@ typedef struct SwareTableAhead
 	BlockNumber tableBlocks;	/* the length of the table, at least */
 	BlockNumber recent[SWARE_ASKED_BLOCKS]; /* by the last bits of the number */
 } SwareTableAhead;
-
-/* How many blocks has this session read? */
-static inline int64
-sware_blocks_read(void)
-{
-	return pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
-}
 
 /*
  * Prepare for the first rows of a scan, or of one that is restarted:

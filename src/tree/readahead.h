@@ -30,10 +30,10 @@
 #define SWARE_READAHEAD_H
 
 #include "access/itup.h"
-#include "executor/instrument.h"
 #include "utils/rel.h"
 
 #include "keys/scankeys.h"
+#include "pages/pagesahead.h"
 #include "tree/border.h"
 
 typedef struct SwareReadahead
@@ -92,16 +92,14 @@ sware_readahead_is_due(const SwareReadahead *ahead)
 static inline void
 sware_readahead_before_leaf(SwareReadahead *ahead)
 {
-	ahead->blocksRead =
-		pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
+	ahead->blocksRead = sware_blocks_read();
 }
 
 /* It has read the leaf. */
 static inline void
 sware_readahead_after_leaf(SwareReadahead *ahead)
 {
-	if (ahead->blocksRead !=
-		pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read)
+	if (ahead->blocksRead != sware_blocks_read())
 		ahead->coldLeaves++;
 	else
 		ahead->coldLeaves = 0;

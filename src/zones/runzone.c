@@ -318,18 +318,20 @@ sware_run_narrow(Relation index, const SwareSortedZone *zone,
 	}
 	while (first.number < last.number)
 	{
-		RunPage		middle = last;
+		RunPage		middle;
 		uint32		number =
 			first.number + (last.number - first.number + 1) / 2;
 		SwareEntryCopy entry;
 
 		if (guesses-- > 0)
-			number = Min(last.number,
-						 Max(first.number + 1,
-							 sware_interpolate(first.number, last.number,
-											   low_value, high_value, value)));
-		if ((number < last.number &&
-			 !find_page_by_number(zone, number, &middle)) ||
+		{
+			if (!find_page(zone, sware_interpolate(*low, *high - 1, low_value,
+												   high_value, value),
+						   &middle))
+				return false;
+			number = Max(middle.number, first.number + 1);
+		}
+		if (!find_page_by_number(zone, number, &middle) ||
 			!copy_start(index, zone, &middle, window, &entry))
 			return false;
 		if (sware_compare_key(place, &entry.tuple) <= 0)
@@ -393,6 +395,26 @@ sware_run_copy_tuples(Relation index, const SwareSortedZone *zone,
 		count -= part;
 	}
 	return true;
+}
+
+int
+sware_run_copy_links(const SwareSortedZone *zone, uint32 first, uint32 last,
+					 bool forward, SwareLink *links, int most)
+{
+	RunPage		low;
+	RunPage		high;
+	int			count = 0;
+
+	if (!find_page(zone, first, &low) || !find_page(zone, last, &high))
+		return 0;
+	while (count < most && count <= (int) high.number - (int) low.number)
+	{
+		uint32		number = forward ? low.number + count : high.number - count;
+
+		if (!copy_link(zone, number, &links[count++]))
+			return 0;
+	}
+	return count;
 }
 
 bool

@@ -331,6 +331,75 @@ search_fences(const SwareSortedZone *zone, int64 value, uint32 *low,
 	return true;
 }
 
+/*
+ * Which entry of a zone is probably the first that is not below a value, or the
+ * last that is not above it?  Returns -1 if the zone is gone.
+ */
+static int64
+guess_entry(const SwareSortedZone *zone, int64 value)
+{
+	int64		low_value = zone->smallest;
+	int64		high_value = zone->largest;
+	uint32		low = zone->firstEntry;
+	uint32		high = zone->entries;
+
+	if (value <= low_value)
+		return low;
+	if (value >= high_value)
+		return high - 1;
+	if (zone->fences > 0 &&
+		!search_fences(zone, value, &low, &high, &low_value, &high_value))
+		return -1;
+	low = Max(low, zone->firstEntry);
+	if (low < high)
+		low = sware_interpolate(low, high - 1, low_value, high_value, value);
+	return Min(low, zone->entries - 1);
+}
+
+bool
+sware_sorted_zone_guess(const SwareSortedZone *zone, int64 smallest,
+						int64 largest, uint32 *first, uint32 *last)
+{
+	int64		low = guess_entry(zone, smallest);
+	int64		high = guess_entry(zone, largest);
+
+	if (low < 0 || high < low)
+		return false;
+	*first = low;
+	*last = high;
+	return true;
+}
+
+bool
+sware_sorted_zone_guess_value(const SwareSortedZone *zone, uint32 number,
+							  int64 *value)
+{
+	uint32		begin = zone->firstEntry;
+	uint32		end = zone->entries - 1;
+	int64		values[2] = {zone->smallest, zone->largest};
+
+	if (zone->fences > 0)
+	{
+		uint32		fence = number / SWARE_FENCE_DISTANCE;
+		int			count = Min(zone->fences - fence, 2);
+
+		begin = fence * SWARE_FENCE_DISTANCE;
+		if (count == 2)
+			end = begin + SWARE_FENCE_DISTANCE;
+		if (!sware_sorted_zone_read(zone, zone->fencesStart +
+									(Size) fence * sizeof(int64),
+									values, count * sizeof(int64)))
+			return false;
+	}
+
+	/* the distance of the values may be more than fits into an int64 */
+	*value = values[0];
+	if (begin < end)
+		*value += (uint64) ((double) ((uint64) values[1] - (uint64) values[0]) *
+							(number - begin) / (end - begin));
+	return true;
+}
+
 int64
 sware_sorted_zone_search(Relation index, const SwareSortedZone *zone,
 						 const SwareSearchKey *place, SwareRunWindow *window)

@@ -255,6 +255,15 @@ extern bool sware_run_narrow(Relation index, const SwareSortedZone *zone,
 							 const SwareSearchKey *place, uint32 *low,
 							 uint32 *high, SwareRunWindow *window);
 
+/*
+ * Copy the links to the pages of the entries from `first` to `last`, in their
+ * order or, if not `forward`, in the reverse one: `most` at most.  Returns
+ * their number; 0 if the zone is gone.
+ */
+extern int	sware_run_copy_links(const SwareSortedZone *zone, uint32 first,
+								 uint32 last, bool forward, SwareLink *links,
+								 int most);
+
 /* The entry of a window that has this number in the run. */
 static inline IndexTuple
 sware_run_window_entry(SwareRunWindow *window, uint32 number)
@@ -263,6 +272,24 @@ sware_run_window_entry(SwareRunWindow *window, uint32 number)
 	return (IndexTuple) (window->copy.bytes +
 						 window->offsets[number - window->first]);
 }
+
+/*
+ * Guess the numbers of the first and last entries of a sorted zone whose
+ * abbreviations are not below `smallest` and not above `largest`.  The zone has
+ * abbreviations, and the guess is an entry of pages that have not retired.
+ * Reads no page.  Returns false if there are no such entries, or the zone is
+ * gone.
+ */
+extern bool sware_sorted_zone_guess(const SwareSortedZone *zone,
+									int64 smallest, int64 largest,
+									uint32 *first, uint32 *last);
+
+/*
+ * The reverse: guess the abbreviation of an entry.  Returns false if the zone
+ * is gone.
+ */
+extern bool sware_sorted_zone_guess_value(const SwareSortedZone *zone,
+										  uint32 number, int64 *value);
 
 /*
  * Copy `count` entries of a sorted zone, from the number `first` on, to `into`,

@@ -27,6 +27,7 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
+#include "pages/pagesahead.h"
 #include "keys/bloomfilter.h"
 #include "zones/sortedzone.h"
 
@@ -112,13 +113,16 @@ gather_pages(Gathered *gathered, const SwareLink *links, int count, bool of_run)
 	 * same then, but not their marks, which would count after promotion.
 	 */
 	bool		takes_no_marks = RecoveryInProgress();
+	SwarePagesAhead ahead;
 
+	sware_pages_ahead_init(&ahead, gathered->index);
 	for (int i = 0; i < count; i++)
 	{
 		PGAlignedBlock copy;
 		Size		end;
 
 		CHECK_FOR_INTERRUPTS();
+		sware_ask_for_pages(&ahead, links, count, i);
 		if (!sware_copy_buffer_page(gathered->index, links[i], copy.data) ||
 			(of_run && !sware_buffer_page_is_sorted(copy.data)))
 			return false;
