@@ -204,6 +204,14 @@ promising_tid(IndexTuple posting)
 }
 
 /*
+ * How much of a leaf is asked for when old versions are looked for, as a share:
+ * the table stops when it has found that much.  Most of what a question costs
+ * is to sort all rows of the leaf, so a small gain would soon be asked for
+ * again.
+ */
+#define SHARE_TO_FREE 4
+
+/*
  * Put all rows of the leaf into the question.  Those with equal keys, which may
  * be versions of one row, are called promising: the table looks first into the
  * blocks that have the most promising rows, and gives up when it finds little.
@@ -218,7 +226,7 @@ ask_about_versions(Question *question, Size size)
 	bool		has_equals = false;
 
 	question->operation.bottomup = true;
-	question->operation.bottomupfreespace = Max(BLCKSZ / 16, size);
+	question->operation.bottomupfreespace = Max(BLCKSZ / SHARE_TO_FREE, size);
 
 	for (OffsetNumber offset = SWARE_FIRST_DATA; offset <= last; offset++)
 	{
