@@ -35,9 +35,6 @@
 /* how full internal pages are made, in percent */
 #define INTERNAL_FILLFACTOR		90
 
-/* how many pages are written and logged together */
-#define BATCH_PAGES				32
-
 /* all built pages have this incarnation */
 #define BUILD_INCARNATION		1
 
@@ -71,77 +68,30 @@ struct SwareBulkload
 	LoadLevel  *leaf;
 	BlockNumber nextBlock;		/* the next page's number */
 	BlockNumber written;		/* the number of blocks that the file has */
-	BlockNumber batchFirst;		/* block of the first page of the batch */
-	int			batchCount;
-	Page		batch[BATCH_PAGES];
+	Page		page;			/* memory in which pages are made */
+	Page		zeroes;			/* the content of blocks that are skipped */
 };
 
 static const SwareLink no_link = {.block = InvalidBlockNumber};
 
-/* Log the pages of the batch, append them to the file, and empty the batch. */
-static void
-write_batch(SwareBulkload *load)
-{
-	if (load->batchCount == 0)
-		return;
-
-	sware_wal_write_new_pages(load->index, load->fork, load->batchFirst,
-							  load->batch, load->batchCount);
-
-	if (load->written < load->batchFirst)
-	{
-		char	   *zeroes =
-			(char *) TYPEALIGN(IO_ALIGNMENT,
-							   MemoryContextAllocZero(load->scratch,
-													  BLCKSZ + IO_ALIGNMENT));
-
-		while (load->written < load->batchFirst)
-			smgrextend(RelationGetSmgr(load->index), load->fork,
-					   load->written++, zeroes, true);
-	}
-
-	for (int i = 0; i < load->batchCount; i++)
-	{
-		sware_set_checksum(load->batch[i], load->written);
-		smgrextend(RelationGetSmgr(load->index), load->fork,
-				   load->written++, (char *) load->batch[i], true);
-	}
-	load->batchCount = 0;
-}
-
 /*
- * Return memory in which to make the page for a block.  The caller must call
- * finish_write for the block before it calls begin_write again.
+ * Log and write load->page.  A block that is skipped has zeroes until it is
+ * written.
  */
-static Page
-begin_write(SwareBulkload *load, BlockNumber block)
-{
-	if (load->batchCount == BATCH_PAGES ||
-		block != load->batchFirst + load->batchCount)
-		write_batch(load);
-	if (load->batchCount == 0)
-		load->batchFirst = block;
-	return load->batch[load->batchCount];
-}
-
 static void
-finish_write(SwareBulkload *load, BlockNumber block)
+write_page(SwareBulkload *load, BlockNumber block)
 {
-	Page		page = load->batch[load->batchCount];
+	SMgrRelation file = RelationGetSmgr(load->index);
 
-	if (block >= load->written)
-	{
-		load->batchCount++;		/* it is written with its batch, at the end of
-								 * the file */
-		return;
-	}
-
-	/* the block has been skipped, and has zeroes so far */
-	Assert(load->batchCount == 0);
-	sware_wal_write_new_pages(load->index, load->fork, block, &page, 1);
-	sware_set_checksum(page, block);
-	smgrwrite(RelationGetSmgr(load->index), load->fork, block, (char *) page,
-			  true);
+	sware_wal_write_new_page(load->index, load->fork, block, load->page);
+	while (load->written < block)
+		smgrextend(file, load->fork, load->written++, (char *) load->zeroes,
+				   true);
+	sware_set_checksum(load->page, block);
+	if (load->written == block)
+		smgrextend(file, load->fork, load->written++, (char *) load->page, true);
+	else
+		smgrwrite(file, load->fork, block, (char *) load->page, true);
 }
 
 /* Write the page of a level.  `high_key` is NULL if it is the rightmost one. */
@@ -149,7 +99,7 @@ static void
 write_level_page(SwareBulkload *load, LoadLevel *level, IndexTuple high_key,
 				 SwareLink right)
 {
-	Page		page = begin_write(load, level->link.block);
+	Page		page = load->page;
 	SwarePageOpaque opaque;
 
 	sware_init_page(page,
@@ -159,7 +109,7 @@ write_level_page(SwareBulkload *load, LoadLevel *level, IndexTuple high_key,
 	opaque->left = level->left;
 	opaque->right = right;
 	sware_write_items(page, high_key, level->tuples, level->count);
-	finish_write(load, level->link.block);
+	write_page(load, level->link.block);
 }
 
 static SwareLink
@@ -378,12 +328,9 @@ sware_bulkload_begin(Relation index, ForkNumber fork)
 	load->scratch = AllocSetContextCreate(context, "sware bulk load scratch",
 										  ALLOCSET_DEFAULT_SIZES);
 
-	pages =
-		(char *) TYPEALIGN(IO_ALIGNMENT,
-						   MemoryContextAlloc(context, BATCH_PAGES * BLCKSZ +
-											  IO_ALIGNMENT));
-	for (int i = 0; i < BATCH_PAGES; i++)
-		load->batch[i] = (Page) (pages + i * BLCKSZ);
+	pages = MemoryContextAllocZero(context, 2 * BLCKSZ + IO_ALIGNMENT);
+	load->page = (Page) TYPEALIGN(IO_ALIGNMENT, pages);
+	load->zeroes = load->page + BLCKSZ;
 
 	load->nextBlock = SWARE_FIRST_ROOT;
 	load->leaf = new_level(load, 0);
@@ -418,18 +365,15 @@ sware_bulkload_finish(SwareBulkload *load)
 {
 	Relation	index = load->index;
 	LoadLevel  *root = NULL;
-	Page		page;
 
 	for (LoadLevel *level = load->leaf; level != NULL; level = level->parent)
 	{
 		write_level_page(load, level, NULL, no_link);
 		root = level;
 	}
-	write_batch(load);
-
-	page = begin_write(load, SWARE_METAPAGE);
-	sware_init_metapage(page, root->link, root->level, load->allEqualImage);
-	finish_write(load, SWARE_METAPAGE);
+	sware_init_metapage(load->page, root->link, root->level,
+						load->allEqualImage);
+	write_page(load, SWARE_METAPAGE);
 
 	/*
 	 * Sync the file.  A checkpoint that began after the pages were logged has

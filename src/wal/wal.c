@@ -364,23 +364,14 @@ sware_wal_fill_page(Relation index, Buffer buffer, Page image)
 }
 
 /*
- * Log `count` consecutive pages of a fork, from block `first` on.  They were
- * written past the buffer manager, to a file that no other session can see
- * yet.  The initialisation fork is logged although the relation is unlogged.
+ * Log a page of a fork that was not read through the buffer manager, of a file
+ * that no other session can see yet.  The initialisation fork is logged
+ * although the relation is unlogged.
  */
 void
-sware_wal_write_new_pages(Relation index, ForkNumber fork, BlockNumber first,
-						  Page *pages, int count)
+sware_wal_write_new_page(Relation index, ForkNumber fork, BlockNumber block,
+						 Page page)
 {
-	BlockNumber *blocks;
-
-	if (fork != INIT_FORKNUM && !RelationNeedsWAL(index))
-		return;
-
-	blocks = palloc(count * sizeof(BlockNumber));
-	for (int i = 0; i < count; i++)
-		blocks[i] = first + i;
-	log_newpages(&SwareRelationLocator(index), fork, count, blocks, pages,
-				 true);
-	pfree(blocks);
+	if (fork == INIT_FORKNUM || RelationNeedsWAL(index))
+		log_newpage(&SwareRelationLocator(index), fork, block, page, true);
 }

@@ -54,9 +54,8 @@ extern void sware_wal_append_data(Relation index, Buffer buffer,
 								  const char *data, Size size, uint16 flags);
 
 extern void sware_wal_fill_page(Relation index, Buffer buffer, Page image);
-extern void sware_wal_write_new_pages(Relation index, ForkNumber fork,
-									  BlockNumber first, Page *pages,
-									  int count);
+extern void sware_wal_write_new_page(Relation index, ForkNumber fork,
+									 BlockNumber block, Page page);
 
 /* What the records of all kinds have in common.  For this room only. */
 
