@@ -38,6 +38,9 @@
 #define MANY_SKIPPED	16
 #define MAX_PATIENCE	32
 
+/* As many tuples of a range that has few are looked at one after the other. */
+#define FEW_IN_RANGE	3
+
 /* A place in a view: of the tuple `i` and the TIDs of it before the place. */
 typedef struct LeafPlace
 {
@@ -65,8 +68,8 @@ search_view(const SwareLeafView *view, const SwareSearchKey *key, int from,
 
 /*
  * The same for the other end of a range, searched from the gap before the
- * tuple `from` to an end of the view.  As a rule the range has either all these
- * tuples or only a few; with `has_few` only the latter is likely.
+ * tuple `from` to an end of the view.  With `has_few`, the range is likely to
+ * have only a few of these tuples.
  */
 static pg_noinline int
 search_view_on(const SwareLeafView *view, const SwareSearchKey *key, int from,
@@ -75,39 +78,19 @@ search_view_on(const SwareLeafView *view, const SwareSearchKey *key, int from,
 	int			low = forward ? from : 0;
 	int			high = forward ? view->count : from;
 
-	if (low == high || key->columnCount == 0)
+	if (key->columnCount == 0)
 		return forward ? high : low;
-	if (!has_few && forward)
+	for (int i = 0; has_few && i < FEW_IN_RANGE && low < high; i++)
 	{
-		if (sware_compare_key(key, sware_view_tuple(view, high - 1)) > 0)
-			return high;
-		high--;
-	}
-	else if (!has_few)
-	{
-		if (sware_compare_key(key, sware_view_tuple(view, low)) <= 0)
-			return low;
-		low++;
-	}
+		int			next = forward ? low : high - 1;
 
-	for (int step = 1, previous = 0; low < high;)
-	{
-		int			next = step + previous;
-		int			probe = forward ? Min(low + step, high) - 1 :
-			Max(high - step, low);
-		bool		is_behind =
-			sware_compare_key(key, sware_view_tuple(view, probe)) > 0;
-
-		if (is_behind)
-			low = probe + 1;
-		else
-			high = probe;
-		if (is_behind != forward)
-			return search_view(view, key, low, high);
-		previous = step;
-		step = next;
+		if ((sware_compare_key(key, sware_view_tuple(view, next)) > 0) !=
+			forward)
+			return forward ? low : high;
+		low += forward ? 1 : 0;
+		high -= forward ? 0 : 1;
 	}
-	return low;
+	return search_view(view, key, low, high);
 }
 
 /*
