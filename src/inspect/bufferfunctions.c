@@ -29,12 +29,6 @@ PG_FUNCTION_INFO_V1(sware_flush);
 #define FIRST_COUNTER	5
 #define COLUMNS			(FIRST_COUNTER + SWARE_COLUMN_COUNTERS + 1)
 
-typedef struct BufferContent
-{
-	int64		entries;
-	int64		pages;
-} BufferContent;
-
 /*
  * Returns the number of entries of an open page, or of one that has been sealed
  * meanwhile; 0 if the page has been reused.
@@ -52,24 +46,21 @@ entries_of_open_page(Relation index, SwareLink link)
  * Count what is in the buffer, by the directory and its open pages.  If other
  * sessions change these meanwhile, the numbers are those of several moments.
  */
-static BufferContent
-count_buffer(Relation index)
+static void
+count_buffer(Relation index, int64 *entries, int64 *page_count)
 {
-	BufferContent content = {0};
 	SwareBufferState state;
 	SwareListedPage *pages = NULL;
 	int			count = 0;
 
+	*entries = 0;
 	if (sware_buffer_read_state(index, &state))
 		count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
 	for (int i = 0; i < count; i++)
-		content.entries += pages[i].entries;
+		*entries += pages[i].entries;
 	for (int i = 0; i < state.tailCount; i++)
-		content.entries += entries_of_open_page(index, state.tails[i]);
-	content.pages = count + state.tailCount;
-	if (pages)
-		pfree(pages);
-	return content;
+		*entries += entries_of_open_page(index, state.tails[i]);
+	*page_count = count + state.tailCount;
 }
 
 /* It has none before it is built, or if it is unlogged, on a standby. */
@@ -103,10 +94,12 @@ sware_stats(PG_FUNCTION_ARGS)
 	nulls[0] = nulls[1] = true;
 	if (has_pages(index))
 	{
-		BufferContent content = count_buffer(index);
+		int64		entries;
+		int64		pages;
 
-		values[0] = Int64GetDatum(content.entries);
-		values[1] = Int64GetDatum(content.pages);
+		count_buffer(index, &entries, &pages);
+		values[0] = Int64GetDatum(entries);
+		values[1] = Int64GetDatum(pages);
 		nulls[0] = nulls[1] = false;
 	}
 	relation_close(index, AccessShareLock);

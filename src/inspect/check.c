@@ -42,12 +42,6 @@
 
 PG_FUNCTION_INFO_V1(sware_check);
 
-typedef struct HeapCheck
-{
-	SwareCheck *check;
-	MemoryContext tupleContext;
-} HeapCheck;
-
 /*
  * Make the filter, as large as all entries of the index may need, for what
  * scans with a snapshot see.
@@ -181,15 +175,14 @@ static void
 check_heap_tuple(Relation index, ItemPointer tid, Datum *values, bool *nulls,
 				 bool is_alive, void *state)
 {
-	HeapCheck  *heap_check = state;
-	SwareCheck *check = heap_check->check;
+	SwareCheck *check = state;
 	StringInfo	fingerprint = &check->fingerprint;
-	MemoryContext outer = MemoryContextSwitchTo(heap_check->tupleContext);
+	MemoryContext outer = MemoryContextSwitchTo(check->pageContext);
 
 	make_fingerprint(fingerprint, RelationGetDescr(index), values, nulls);
 	memcpy(fingerprint->data, tid, sizeof(ItemPointerData));
 	MemoryContextSwitchTo(outer);
-	MemoryContextReset(heap_check->tupleContext);
+	MemoryContextReset(check->pageContext);
 
 	if (bloom_lacks_element(check->filter, (unsigned char *) fingerprint->data,
 							fingerprint->len))
@@ -214,11 +207,7 @@ static void
 check_heap(SwareCheck *check, Snapshot snapshot)
 {
 	IndexInfo  *index_info = BuildIndexInfo(check->index);
-	HeapCheck	heap_check;
 	TableScanDesc scan;
-
-	heap_check.check = check;
-	heap_check.tupleContext = check->pageContext;
 
 	/*
 	 * With ii_Concurrent the scan returns what the snapshot sees, as in the
@@ -233,7 +222,7 @@ check_heap(SwareCheck *check, Snapshot snapshot)
 	/* table_index_build_scan ends the scan */
 	scan = table_beginscan_strat(check->heap, snapshot, 0, NULL, true, true);
 	table_index_build_scan(check->heap, check->index, index_info, true, false,
-						   check_heap_tuple, &heap_check, scan);
+						   check_heap_tuple, check, scan);
 
 	ereport(DEBUG1,
 			(errmsg_internal("Bloom filter of index \"%s\" has %.2f%% of its bits set",

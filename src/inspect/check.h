@@ -33,7 +33,8 @@ typedef struct SwareCheck
 	Relation	index;
 	Relation	heap;
 	BufferAccessStrategy strategy;
-	MemoryContext pageContext;	/* reset for each page of a level */
+	MemoryContext pageContext;	/* reset for each page of a level, and each
+								 * tuple of the table */
 	SwareLink	root;			/* as the metapage has it */
 	int			rootLevel;
 	bool		allEqualImage;

@@ -223,54 +223,31 @@ typedef struct PageCounts
 	int64		tids;
 } PageCounts;
 
-static void
-count_leaf(Page page, PageCounts *counts)
-{
-	counts->items = sware_page_data_count(page);
-	for (OffsetNumber offset = SWARE_FIRST_DATA;
-		 offset <= PageGetMaxOffsetNumber(page); offset++)
-	{
-		IndexTuple	tuple = sware_page_tuple(page, offset);
-
-		counts->tids += sware_leaf_tuple_tid_count(tuple);
-		if (sware_tuple_is_posting(tuple))
-			counts->postingLists++;
-	}
-}
-
-static void
-count_slots(Page page, PageCounts *counts)
-{
-	for (int i = 0; i < sware_slot_count(page); i++)
-	{
-		if (sware_slot(page, i)->state != SWARE_SLOT_FREE)
-			counts->items++;
-	}
-}
-
 /* Count what is on a validated page that is not new. */
 static PageCounts
 count_page(Relation index, BlockNumber block, Page page)
 {
 	PageCounts	counts = {0};
+	uint16		kind = SwarePageGetOpaque(page)->kind;
 
 	if (!sware_page_is_live(page))
 		return counts;
-	switch (SwarePageGetOpaque(page)->kind)
+	if (kind == SWARE_KIND_BUFFER)
+		counts.items = counts.tids =
+			sware_buffer_page_entry_count(index, block, page);
+	else if (kind == SWARE_KIND_DIRECTORY)
 	{
-		case SWARE_KIND_LEAF:
-			count_leaf(page, &counts);
-			break;
-		case SWARE_KIND_INTERNAL:
-			counts.items = sware_page_data_count(page);
-			break;
-		case SWARE_KIND_BUFFER:
-			counts.items = sware_validate_buffer_entries(index, block, page);
-			counts.tids = counts.items;
-			break;
-		case SWARE_KIND_DIRECTORY:
-			count_slots(page, &counts);
-			break;
+		for (int i = 0; i < sware_slot_count(page); i++)
+			counts.items += sware_slot(page, i)->state != SWARE_SLOT_FREE;
+	}
+	else
+		counts.items = sware_page_data_count(page);
+	for (int i = 0; kind == SWARE_KIND_LEAF && i < counts.items; i++)
+	{
+		IndexTuple	tuple = sware_page_tuple(page, SWARE_FIRST_DATA + i);
+
+		counts.tids += sware_leaf_tuple_tid_count(tuple);
+		counts.postingLists += sware_tuple_is_posting(tuple);
 	}
 	return counts;
 }

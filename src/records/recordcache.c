@@ -202,9 +202,8 @@ sware_install_record(const SwareRecordKey *key, const ItemPointerData *tids,
 	SpinLockRelease(&set->lock);
 }
 
-/* Remove the record of a key; with `stored`, raise the version of its set. */
-static void
-forget(const SwareRecordKey *key, bool stored)
+void
+sware_remove_record(const SwareRecordKey *key, bool stored)
 {
 	RecordSet  *set = &sets[key->set];
 	Record	   *record;
@@ -215,12 +214,6 @@ forget(const SwareRecordKey *key, bool stored)
 	if (record)
 		record->count = 0;
 	SpinLockRelease(&set->lock);
-}
-
-void
-sware_remove_record(const SwareRecordKey *key)
-{
-	forget(key, false);
 }
 
 void
@@ -238,7 +231,7 @@ sware_records_stored(Relation index, IndexTuple *entries, int64 count)
 		if (isnull)
 			continue;			/* no equality look-up finds it */
 		identify(index, value, &key);
-		forget(&key, true);
+		sware_remove_record(&key, true);
 	}
 }
 

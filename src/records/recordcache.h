@@ -98,8 +98,11 @@ extern int	sware_find_record(Relation index, Datum value, SwareRecordKey *key,
 extern void sware_install_record(const SwareRecordKey *key,
 								 const ItemPointerData *tids, int count);
 
-/* Remove the record of a key, one of whose rows is dead. */
-extern void sware_remove_record(const SwareRecordKey *key);
+/*
+ * Remove the record of a key, one of whose rows is dead; if an entry of the key
+ * has been stored, also raise the version of its set.
+ */
+extern void sware_remove_record(const SwareRecordKey *key, bool stored);
 
 /*
  * Raise the versions of sets, and remove the records, of the keys of entries

@@ -146,7 +146,7 @@ next_of_record(IndexScanDesc descriptor, ScanDirection direction)
 
 	/* the next look-up searches the index, and has the dead entry marked */
 	if (descriptor->kill_prior_tuple)
-		sware_remove_record(&record->key);
+		sware_remove_record(&record->key, false);
 
 	if (ScanDirectionIsForward(direction))
 		record->current = Min(record->current + 1, record->count);
