@@ -45,7 +45,6 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "inspect/inspect.h"
-#include "inspect/validate.h"
 #include "keys/trust.h"
 
 PG_FUNCTION_INFO_V1(sware_examine_nbtree);

@@ -35,7 +35,6 @@
 #include "constraints/constraints.h"
 #include "inspect/check.h"
 #include "inspect/inspect.h"
-#include "inspect/validate.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "staging/staging.h"

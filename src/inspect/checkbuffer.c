@@ -17,13 +17,13 @@
 #include "utils/memutils.h"
 
 #include "inspect/check.h"
-#include "inspect/validate.h"
+#include "inspect/inspect.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
-#include "tree/blockset.h"
+#include "tree/tree.h"
 
 /* how often a directory is copied at most, if it keeps changing */
 #define MAX_ATTEMPTS	100

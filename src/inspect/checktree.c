@@ -32,7 +32,7 @@
 #include "utils/memutils.h"
 
 #include "inspect/check.h"
-#include "inspect/validate.h"
+#include "inspect/inspect.h"
 #include "keys/entry.h"
 #include "keys/searchkey.h"
 #include "keys/trust.h"

@@ -23,7 +23,6 @@
 #include "utils/tuplestore.h"
 
 #include "inspect/inspect.h"
-#include "inspect/validate.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * validate.c
- *	  Validation of single pages.  See validate.h.
+ *	  Validation of single pages.  See inspect.h.
  *
  * The error for a fault names the index and the block; its detail gives the
  * reason.
@@ -15,7 +15,7 @@
 #include "access/tupmacs.h"
 #include "utils/memutils.h"
 
-#include "inspect/validate.h"
+#include "inspect/inspect.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"

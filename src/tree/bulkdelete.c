@@ -34,7 +34,6 @@
 #include "pages/cache.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
-#include "tree/blockset.h"
 #include "tree/readahead.h"
 #include "tree/tree.h"
 #include "wal/wal.h"

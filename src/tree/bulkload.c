@@ -89,7 +89,8 @@ write_page(SwareBulkload *load, BlockNumber block)
 				   true);
 	sware_set_checksum(load->page, block);
 	if (load->written == block)
-		smgrextend(file, load->fork, load->written++, (char *) load->page, true);
+		smgrextend(file, load->fork, load->written++, (char *) load->page,
+				   true);
 	else
 		smgrwrite(file, load->fork, block, (char *) load->page, true);
 }

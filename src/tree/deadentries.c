@@ -27,7 +27,7 @@
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
-#include "tree/blockset.h"
+#include "tree/tree.h"
 #include "tree/deadrows.h"
 #include "tree/treepages.h"
 #include "wal/wal.h"

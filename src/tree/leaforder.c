@@ -44,7 +44,6 @@
 #include "layout/page.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
-#include "tree/blockset.h"
 #include "tree/tree.h"
 
 /* A group is scattered if its pieces have fewer leaves than this on average. */
