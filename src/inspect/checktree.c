@@ -39,6 +39,7 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
+#include "tree/treepages.h"
 
 /* after so many readings of pages that keep changing, a rule is not checked */
 #define MAX_ATTEMPTS	1000
@@ -140,63 +141,25 @@ is_unchanged(SwareCheck *check, TreePage *page)
 }
 
 /*
- * Descend to a level, to the page that the key belongs on, or, if `key` is
- * NULL, to the leftmost page.  Returns false if a link on the way did not lead
- * to the page that is meant.
+ * Copy and check the page of a level that a key belongs on, or, if `key` is
+ * NULL, the leftmost one.  The levels above have been checked.
  */
-static bool
-try_seek(SwareCheck *check, const SwareSearchKey *key, int level,
-		 TreePage *result)
-{
-	PGAlignedBlock metapage;
-	BlockNumber from = SWARE_METAPAGE;
-	SwareLink	link;
-	int			current;
-	BlockNumber steps = 0;
-
-	sware_check_copy_metapage(check, metapage.data);
-	link = check->root;
-	current = check->rootLevel;
-
-	while (copy_linked(check, from, link, current, result))
-	{
-		Page		page = result->page;
-		bool		is_empty = sware_page_data_count(page) == 0;
-
-		/* right links that form a circle would never end */
-		if (steps++ > check->indexBlocks)
-			return false;
-		sware_validate_page(check->index, result->block, page);
-		from = result->block;
-
-		if (!sware_page_is_rightmost(page) &&
-			((current > level && is_empty) ||
-			 (key && sware_page_has_high_key(page) &&
-			  sware_compare_key(key, sware_page_high_key(page)) >= 0)))
-			link = SwarePageGetOpaque(page)->right;
-		else if (current <= level)
-			return current == level;
-		else
-		{
-			OffsetNumber offset =
-				key ? sware_search_internal(key, result->block, page) :
-				SWARE_FIRST_DATA;
-
-			link = sware_pivot_link(sware_page_tuple(page, offset));
-			current--;
-		}
-	}
-	return false;
-}
-
-/* Like try_seek, but tries again, and raises an error in the end. */
 static void
 seek(SwareCheck *check, const SwareSearchKey *key, int level, TreePage *result)
 {
 	for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++)
 	{
-		if (try_seek(check, key, level, result))
+		Buffer		buffer = key ?
+			sware_descend(key, level, BUFFER_LOCK_SHARE, NULL) :
+			sware_descend_to_edge(check->index, level, false);
+		SwareLink	link = sware_page_link(buffer);
+
+		sware_release_buffer(buffer);
+		if (copy_linked(check, link.block, link, level, result))
+		{
+			sware_validate_page(check->index, result->block, result->page);
 			return;
+		}
 	}
 	sware_report_corruption(check->index, result->block,
 							"Level %d cannot be reached from the root.", level);

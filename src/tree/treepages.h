@@ -2,7 +2,7 @@
  *
  * treepages.h
  *	  Pages of the tree: finding, reading, writing and splitting them.  For
- *	  this room only.
+ *	  this room, and for checks of the tree.
  *
  *-------------------------------------------------------------------------
  */
