@@ -614,7 +614,7 @@ step_right(SwareCheck *check, int level, TreePage *current, TreePage *next)
 	check->retracing = true;
 	pivot = last_pivot(current->page);
 	if (pivot)
-		sware_search_key_from_pivot(&place, check->index, pivot);
+		sware_search_key_from_tuple(&place, check->index, pivot);
 	seek(check, pivot ? &place : NULL, level, next);
 }
 

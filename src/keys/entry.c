@@ -130,20 +130,6 @@ sware_form_high_key(IndexTuple pivot)
 }
 
 /*
- * The number of key columns that a pivot between two leaf tuples must keep; one
- * more than the index has if it needs the TID as well.  Calls comparators.
- */
-int
-sware_pivot_columns_needed(Relation index, IndexTuple last_left,
-						   IndexTuple first_right)
-{
-	int			column;
-
-	(void) sware_compare_columns(index, last_left, first_right, &column);
-	return column;
-}
-
-/*
  * The pivot between two neighbouring leaf tuples, with only the columns needed
  * to tell them apart (suffix truncation).  Calls comparators.
  */
@@ -151,12 +137,12 @@ IndexTuple
 sware_form_pivot(Relation index, IndexTuple last_left, IndexTuple first_right)
 {
 	int			key_columns = IndexRelationGetNumberOfKeyAttributes(index);
-	int			keep =
-		sware_pivot_columns_needed(index, last_left, first_right);
+	int			keep;
 	ItemPointer tid = NULL;
 	IndexTuple	base;
 	IndexTuple	pivot;
 
+	(void) sware_compare_columns(index, last_left, first_right, &keep);
 	if (keep > key_columns)
 	{
 		keep = key_columns;

@@ -23,8 +23,6 @@ extern IndexTuple sware_form_downlink(IndexTuple pivot, SwareLink child);
 extern IndexTuple sware_form_high_key(IndexTuple pivot);
 extern IndexTuple sware_form_pivot(Relation index, IndexTuple last_left,
 								   IndexTuple first_right);
-extern int	sware_pivot_columns_needed(Relation index, IndexTuple last_left,
-									   IndexTuple first_right);
 extern IndexTuple sware_form_posting(IndexTuple base, ItemPointer tids,
 									 int count);
 extern IndexTuple sware_posting_insert(IndexTuple posting, ItemPointer tid,

@@ -148,25 +148,6 @@ sware_search_key_from_entry(SwareSearchKey *key, Relation index,
 	sware_search_key_set_entry(key, entry);
 }
 
-/* Set a search key to the place of a pivot.  The key points into the tuple. */
-void
-sware_search_key_from_pivot(SwareSearchKey *key, Relation index,
-							IndexTuple pivot)
-{
-	sware_search_key_init(key, index);
-	for (int column = 1; column <= sware_tuple_count(pivot); column++)
-	{
-		bool		is_null;
-		Datum		value;
-
-		value = index_getattr(pivot, column, RelationGetDescr(index),
-							  &is_null);
-		sware_search_key_set_column(key, column, value, is_null);
-	}
-	if (sware_pivot_has_tid(pivot))
-		sware_search_key_set_tid(key, sware_pivot_tid(pivot));
-}
-
 /*
  * Set a search key to the place of a pivot, an entry, or the first entry of a
  * posting list.  The key points into the tuple.
@@ -175,10 +156,22 @@ void
 sware_search_key_from_tuple(SwareSearchKey *key, Relation index,
 							IndexTuple tuple)
 {
-	if (sware_tuple_is_pivot(tuple))
-		sware_search_key_from_pivot(key, index, tuple);
-	else
+	if (!sware_tuple_is_pivot(tuple))
+	{
 		sware_search_key_from_entry(key, index, tuple);
+		return;
+	}
+	sware_search_key_init(key, index);
+	for (int column = 1; column <= sware_tuple_count(tuple); column++)
+	{
+		bool		is_null;
+		Datum		value = index_getattr(tuple, column,
+										  RelationGetDescr(index), &is_null);
+
+		sware_search_key_set_column(key, column, value, is_null);
+	}
+	if (sware_pivot_has_tid(tuple))
+		sware_search_key_set_tid(key, sware_pivot_tid(tuple));
 }
 
 /* Negative if `a` comes first. */
@@ -342,7 +335,7 @@ sware_compare_pivot(Relation index, IndexTuple pivot, IndexTuple tuple)
 {
 	SwareSearchKey key;
 
-	sware_search_key_from_pivot(&key, index, pivot);
+	sware_search_key_from_tuple(&key, index, pivot);
 	return sware_compare_key(&key, tuple);
 }
 

@@ -80,8 +80,6 @@ extern void sware_search_key_prepare(SwareSearchKey *key, Relation index);
 extern void sware_search_key_set_entry(SwareSearchKey *key, IndexTuple entry);
 extern void sware_search_key_from_entry(SwareSearchKey *key, Relation index,
 										IndexTuple entry);
-extern void sware_search_key_from_pivot(SwareSearchKey *key, Relation index,
-										IndexTuple pivot);
 extern void sware_search_key_from_tuple(SwareSearchKey *key, Relation index,
 										IndexTuple tuple);
 extern void sware_search_key_set_tid(SwareSearchKey *key, ItemPointer tid);

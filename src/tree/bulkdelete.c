@@ -242,7 +242,7 @@ is_unreachable(Relation index, BlockNumber block, Page copy)
 	else if (sware_page_has_high_key(copy))
 	{
 		/* the place just below it */
-		sware_search_key_from_pivot(&place, index, sware_page_high_key(copy));
+		sware_search_key_from_tuple(&place, index, sware_page_high_key(copy));
 		place.below = true;
 	}
 	else

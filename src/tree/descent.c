@@ -472,7 +472,7 @@ find_parent_by_high_key(Relation index, Page page, int level, SwareLink child,
 	if (!sware_page_has_high_key(page))
 		return InvalidBuffer;
 	sware_cache_refresh_root(index);
-	sware_search_key_from_pivot(&key, index, sware_page_high_key(page));
+	sware_search_key_from_tuple(&key, index, sware_page_high_key(page));
 	key.below = true;
 	buffer = sware_descend(&key, level, BUFFER_LOCK_EXCLUSIVE, &ancestors);
 	return find_downlink_to_the_right(index, buffer, HINTED_STEPS, child,

@@ -230,7 +230,7 @@ entries_of_leaf(Relation index, Page page, IndexTuple *entries, int count)
 		return low;
 	}
 
-	sware_search_key_from_pivot(&end, index, sware_page_high_key(page));
+	sware_search_key_from_tuple(&end, index, sware_page_high_key(page));
 	return sware_search_array(&end, entries, low, high, false);
 }
 

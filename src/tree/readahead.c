@@ -81,7 +81,7 @@ is_wanted(SwareLeafList *list, Buffer buffer, OffsetNumber offset)
 	if (next == SWARE_HIGH_KEY && !sware_page_has_high_key(page))
 		return list->wantedCount > 0;
 
-	sware_search_key_from_pivot(&end, list->index,
+	sware_search_key_from_tuple(&end, list->index,
 								sware_checked_pivot(list->index,
 													BufferGetBlockNumber(buffer),
 													page, next));

@@ -101,17 +101,22 @@ follows_closely(ItemPointer before, ItemPointer tid)
 }
 
 /*
- * How many columns tell two tuples of a leaf apart, as in
- * sware_pivot_columns_needed?  Keys that may not wait are not compared for
- * that: how they are stored tells nearly as much.
+ * How many key columns tell two tuples of a leaf apart?  A pivot between them
+ * must keep so many; one more than there are means that it needs a TID.  Keys
+ * that may not wait are not compared for that: how they are stored tells nearly
+ * as much.
  */
 static int
 columns_needed(const SplitContext *split, IndexTuple left, IndexTuple right)
 {
-	return sware_may_wait(split->index) ?
-		sware_pivot_columns_needed(split->index, left, right) :
-		sware_columns_of_equal_image(split->index, left, right,
-									 IndexRelationGetNumberOfKeyAttributes(split->index)) + 1;
+	Relation	index = split->index;
+	int			columns;
+
+	if (!sware_may_wait(index))
+		return sware_columns_of_equal_image(index, left, right,
+											IndexRelationGetNumberOfKeyAttributes(index)) + 1;
+	(void) sware_compare_columns(index, left, right, &columns);
+	return columns;
 }
 
 /*
