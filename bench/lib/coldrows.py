@@ -27,7 +27,7 @@ PAGES = 2000
 PAGE_BYTES = 8192
 
 FIGURES = {
-    "cold": "cold", "cached": "in the kernel's cache",
+    "cold": "cold", "sparse": "sparse keys, cold", "cached": "in the kernel's cache",
     "cached_processor": "the same, processor", "warm": "warm",
     "warm_processor": "warm, processor", "first 1": "first row, cold",
     "first 10": "first 10 rows, cold", "prefetches": "pages asked for, cold",
@@ -105,7 +105,11 @@ def load(chosen, place, subject, number):
 
 
 def tell_device(chosen, file):
-    """Prints how many pages of a table's first file a program reads in a second."""
+    """Prints how many pages of a table's first file a program reads in a second.
+
+    A scan that asks for so many pages ahead cannot gain more than the device does.
+    """
+    alone = None
     pages = random.Random(1).sample(
         range(file.stat().st_size // PAGE_BYTES),
         min(PAGES, file.stat().st_size // PAGE_BYTES),
@@ -121,7 +125,11 @@ def tell_device(chosen, file):
                 ):
                     pass
                 elapsed = time.perf_counter() - before
-        print(f"device: {len(pages) / elapsed:,.0f} pages/s, {number} at a time", flush=True)
+        alone = alone or elapsed
+        print(
+            f"device: {len(pages) / elapsed:,.0f} pages/s, {number} at a time: "
+            f"{alone / elapsed:.2f} times as many as one at a time", flush=True,
+        )
 
 
 def time_range(chosen, place, subject, table, file, direction, number):
@@ -140,6 +148,11 @@ def time_range(chosen, place, subject, table, file, direction, number):
     figures["cold"], _ = timed(connection, [query], width)
     figures["prefetches"] = prefetches(subject, connection, table) - before
     figures["warm"], figures["warm_processor"] = timed(connection, [query], width)
+    connection.close()
+
+    connection = begin(chosen, place, subject, table, file, keep=False)
+    cached_index(connection, table, 1, chosen.rows)
+    figures["sparse"], _ = timed(connection, [sparse(table, chosen.rows, width, order)], width)
     connection.close()
 
     connection = begin(chosen, place, subject, table, file, keep=True)
@@ -162,6 +175,15 @@ def ranged(table, first, width, order, limit=None):
     return (
         f"SELECT count(v) FROM (SELECT v FROM {table} WHERE k BETWEEN {first} AND {last} "
         f"ORDER BY k{order} {f'LIMIT {limit}' if limit else 'OFFSET 0'}) s"
+    )
+
+
+def sparse(table, rows, number, order):
+    """Rows of so many keys, evenly spread, of which a leaf has few."""
+    return (
+        f"SELECT count(v) FROM (SELECT v FROM {table} WHERE k = ANY (ARRAY(SELECT "
+        f"generate_series(1::bigint, {number} * {rows // number}, {rows // number}))) "
+        f"ORDER BY k{order} OFFSET 0) s"
     )
 
 

@@ -104,6 +104,7 @@ sware_scan_end(SwareScan *scan)
 	if (scan->usesBuffer)
 		sware_buffer_cursor_end(&scan->buffer);
 	sware_tree_cursor_end(&scan->tree);
+	sware_table_ahead_end(&scan->ahead);
 	pfree(scan);
 }
 
@@ -396,8 +397,7 @@ return_item(SwareScan *scan, bool forward)
 	SwareTreeCursor *tree = &scan->tree;
 
 	if (unlikely(--scan->ahead.leaf.patience == 0))
-		sware_ask_for_leaf_rows(&scan->ahead, descriptor, &tree->position,
-								forward);
+		sware_ask_for_leaf_rows(&scan->ahead, descriptor, tree, forward);
 	if (descriptor->xs_want_itup && !BufferIsValid(tree->position.buffer) &&
 		!sware_item_is_visible(&scan->visibility, tree, forward))
 		return false;

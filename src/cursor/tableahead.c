@@ -18,6 +18,7 @@
 #include "base/options.h"
 #include "cursor/mergescan.h"
 #include "cursor/tableahead.h"
+#include "keys/trust.h"
 #include "shared/statistics.h"
 
 /* the most rows between two looks of a scan that asks for nothing */
@@ -27,11 +28,23 @@
 #define MANY_IN_VAIN	4
 
 /*
+ * A scout that has looked at so many rows in vain waits until the scan has come
+ * further; to read a leaf counts as LEAF_COST rows.
+ */
+#define MOST_FRUITLESS	32
+#define LEAF_COST		8
+
+/* If more rows of its leaf had nothing to ask for, a scan sends no scout. */
+#define MOST_IN_ORDER	16
+
+/*
  * The rows of a scan's leaf or, if there are no TIDs, of its batch.  They have
  * numbers from 0 on in the scan's direction.
  */
 typedef struct Rows
 {
+	SwareTreeCursor *tree;		/* NULL: those of a batch */
+	bool		forward;
 	const ItemPointerData *tids;	/* that of the first one */
 	int			step;			/* from one to the next */
 	const SwareBufferedEntry *entries;
@@ -84,9 +97,105 @@ is_in_table(SwareTableAhead *ahead, Relation table, BlockNumber block)
 	return block < ahead->tableBlocks;
 }
 
+/* May a scout call the functions of the scan's keys? */
+static bool
+may_scout(IndexScanDesc scan)
+{
+	if (!sware_may_wait(scan->indexRelation))
+		return false;
+	for (int i = 0; i < scan->numberOfKeys; i++)
+	{
+		Oid			function = scan->keyData[i].sk_func.fn_oid;
+
+		if (OidIsValid(function) && !sware_is_trusted(function))
+			return false;
+	}
+	return true;
+}
+
 /*
- * Ask for pages of the rows from asked->end on, until the scan's distance is
- * reached, the rows end, or many pages are found in shared buffers.  Sets
+ * Send the scout ahead from the scan's leaf.  Returns false if it may not go,
+ * or nothing comes behind that.
+ */
+static bool
+begin_scouting(SwareRowScout *scout, const Rows *rows)
+{
+	const SwareTreeCursor *tree = rows->tree;
+
+	if (tree == NULL || tree->keys.interval ||
+		!(rows->forward ? tree->position.right.more : tree->position.left.more))
+		return false;
+	if (scout->cursor == NULL)
+	{
+		scout->isAllowed = may_scout(tree->scan);
+		scout->cursor = sware_tree_scout_make(tree);
+	}
+	if (!scout->isAllowed)
+		return false;
+	if (!scout->isCurrent)
+		sware_tree_scout_restart(scout->cursor);
+	sware_tree_scout_begin(scout->cursor, tree, rows->forward);
+	scout->isCurrent = scout->isActive = true;
+	scout->next = 0;
+	return true;
+}
+
+/*
+ * Find the page of the next row that was not asked for: on the scan's leaf, in
+ * its batch, or by the scout.  *fruitless counts what that looks at in vain.
+ * Returns false if there is none for now; *is_end says that there will be none
+ * before all these rows have been returned.
+ */
+static bool
+next_block(SwareTableAhead *ahead, SwareRowsAsked *asked, const Rows *rows,
+		   int *fruitless, BlockNumber *block, bool *is_end)
+{
+	SwareRowScout *scout = &ahead->scout;
+	SwarePosition *position;
+	int			row = rows->current + 1 + asked->rows;
+	bool		scouts = rows->tree && scout->isActive;
+
+	if (!scouts && row < rows->count)
+	{
+		asked->rows++;
+		*block = block_of(rows, row);
+		return true;
+	}
+	if (!scouts &&
+		((asked->pages == 0 && asked->rows > MOST_IN_ORDER) ||
+		 !begin_scouting(scout, rows)))
+	{
+		*is_end = true;
+		return false;
+	}
+	position = &scout->cursor->position;
+	while (scout->next < position->first || scout->next > position->last)
+	{
+		if (*fruitless > MOST_FRUITLESS)
+			return false;
+		*fruitless += LEAF_COST;
+
+		/* leaves that are not in shared buffers had better be asked for */
+		if (sware_readahead_is_due(&rows->tree->ahead) ||
+			!sware_tree_scout_next_leaf(scout->cursor, rows->tree,
+										rows->forward))
+		{
+			*is_end = true;
+			return false;
+		}
+		scout->next = rows->forward ? position->first : position->last;
+	}
+	if (++*fruitless > MOST_FRUITLESS)
+		return false;
+	*block = ItemPointerGetBlockNumberNoCheck(&position->tids[scout->next]);
+	scout->next += rows->forward ? 1 : -1;
+	asked->rows++;
+	return true;
+}
+
+/*
+ * Ask for pages of the rows that were not asked for, until the scan's distance
+ * is reached, the rows end, or many pages are found in shared buffers.  Sets
  * *found to the number of these, and returns that of the others.
  *
  * The page that follows the last one in the file is not asked for: the kernel
@@ -94,19 +203,19 @@ is_in_table(SwareTableAhead *ahead, Relation table, BlockNumber block)
  */
 static int
 ask(SwareTableAhead *ahead, SwareRowsAsked *asked, IndexScanDesc scan,
-	const Rows *rows, int *found)
+	const Rows *rows, int *found, bool *is_end)
 {
 	Relation	table = scan->heapRelation;
-	BlockNumber last = block_of(rows, asked->end - 1);
+	BlockNumber last = asked->lastBlock;
 	Buffer		map = InvalidBuffer;
 	int			missing = 0;
+	int			fruitless = 0;
+	BlockNumber block;
 
 	*found = 0;
-	for (; asked->end < rows->count && asked->pages < ahead->distance &&
-		 *found < missing + MANY_IN_VAIN;
-		 asked->end++)
+	while (asked->pages < ahead->distance && *found < missing + MANY_IN_VAIN &&
+		   next_block(ahead, asked, rows, &fruitless, &block, is_end))
 	{
-		BlockNumber block = block_of(rows, asked->end);
 		BlockNumber *recent = &ahead->recent[block % SWARE_ASKED_BLOCKS];
 		bool		is_next = block == last || block == last + 1;
 
@@ -118,6 +227,7 @@ ask(SwareTableAhead *ahead, SwareRowsAsked *asked, IndexScanDesc scan,
 		if (scan->xs_want_itup && VM_ALL_VISIBLE(table, block, &map))
 			continue;
 		last = block;
+		fruitless = 0;
 		asked->pages++;
 		if (BufferIsValid(PrefetchBuffer(table, MAIN_FORKNUM,
 										 block).recent_buffer))
@@ -125,6 +235,7 @@ ask(SwareTableAhead *ahead, SwareRowsAsked *asked, IndexScanDesc scan,
 		else
 			missing++;
 	}
+	asked->lastBlock = last;
 	if (BufferIsValid(map))
 		ReleaseBuffer(map);
 	return missing;
@@ -132,16 +243,15 @@ ask(SwareTableAhead *ahead, SwareRowsAsked *asked, IndexScanDesc scan,
 
 /*
  * Ask for pages of rows, and set when to do so the next time: when half of
- * these rows have been returned, and with the first one of the next leaf or
- * batch.
+ * these rows have been returned, and with the first one of the next batch.
  */
 static void
 ask_for_rows(SwareTableAhead *ahead, SwareRowsAsked *asked, IndexScanDesc scan,
 			 const Rows *rows)
 {
-	int			current = rows->current;
 	int			missing;
 	int			found;
+	bool		is_end = false;
 
 	if (ahead->distance == 0)
 	{
@@ -152,21 +262,26 @@ ask_for_rows(SwareTableAhead *ahead, SwareRowsAsked *asked, IndexScanDesc scan,
 		}
 		memset(ahead->recent, 0xff, sizeof(ahead->recent));
 		ahead->distance = 1;
+		asked->rows = 0;
 	}
 
 	/* the pages are evenly spread over the rows, as far as known */
-	if (asked->last < current && current < asked->end &&
-		asked->end <= rows->count)
-		asked->pages = asked->pages * (asked->end - current) /
-			(asked->end - asked->last);
+	if (asked->rows > asked->waited && ahead->forward == rows->forward)
+	{
+		asked->pages = asked->pages * (asked->rows - asked->waited) /
+			asked->rows;
+		asked->rows -= asked->waited;
+	}
 	else
 	{
-		/* this is another leaf or batch, or the scan has gone elsewhere */
-		asked->end = current + 1;
-		asked->pages = 0;
+		/* all have been returned, or the scan has turned around */
+		asked->rows = asked->pages = 0;
+		asked->lastBlock = block_of(rows, rows->current);
+		if (rows->tree)
+			ahead->scout.isActive = false;
 	}
-	asked->last = current;
-	missing = ask(ahead, asked, scan, rows, &found);
+	ahead->forward = rows->forward;
+	missing = ask(ahead, asked, scan, rows, &found, &is_end);
 	if (missing + found > 0)
 	{
 		ahead->asked += missing + found;
@@ -179,23 +294,26 @@ ask_for_rows(SwareTableAhead *ahead, SwareRowsAsked *asked, IndexScanDesc scan,
 		ahead->distance = Min(2 * ahead->distance, ahead->limit);
 		ahead->rest = SWARE_AHEAD_REST;
 	}
-	else if (missing == 0 && (found > 0 || asked->end == rows->count))
+	else if (missing == 0 && (found > 0 || asked->pages < ahead->distance))
 		ahead->distance /= 2;
 	if (ahead->distance == 0)
 		rest(ahead, asked);
-	else if (asked->end == rows->count)
-		asked->patience = rows->count - current;
+	else if (is_end)
+		asked->patience = asked->rows + 1;
 	else
-		asked->patience = Max(1, (asked->end - current) / 2);
+		asked->patience = Max(1, asked->rows / 2);
+	asked->waited = asked->patience;
 }
 
 void
 sware_ask_for_leaf_rows(SwareTableAhead *ahead, IndexScanDesc scan,
-						const SwarePosition *position, bool forward)
+						SwareTreeCursor *tree, bool forward)
 {
+	const SwarePosition *position = &tree->position;
 	int			first = forward ? position->first : position->last;
 	int			step = forward ? 1 : -1;
-	Rows		rows = {.tids = &position->tids[first],.step = step};
+	Rows		rows = {.tree = tree,.forward = forward,
+	.tids = &position->tids[first],.step = step};
 
 	rows.current = (position->current - first) * step;
 	rows.count = position->last - position->first + 1;
@@ -206,9 +324,18 @@ void
 sware_ask_for_batch_rows(SwareTableAhead *ahead, IndexScanDesc scan,
 						 const SwareBufferBatch *batch)
 {
-	Rows		rows = {.entries = batch->entries};
+	Rows		rows = {.forward = ahead->forward,.entries = batch->entries};
 
 	rows.current = batch->current;
 	rows.count = batch->count;
 	ask_for_rows(ahead, &ahead->batch, scan, &rows);
+}
+
+void
+sware_table_ahead_end(SwareTableAhead *ahead)
+{
+	if (ahead->scout.cursor == NULL)
+		return;
+	sware_tree_cursor_end(ahead->scout.cursor);
+	pfree(ahead->scout.cursor);
 }

@@ -15,8 +15,12 @@
  * asks does so for 1, 2, 4 ... pages ahead, up to effective_io_concurrency of
  * the table's tablespace, and for fewer and fewer where it finds them in shared
  * buffers, down to none.  In an index-only scan it leaves out the rows of
- * all-visible pages.  Nothing is asked for beyond the end of the leaf or the
- * batch; where a scan merges the two, either has its own distance to go.
+ * all-visible pages.  Nothing is asked for beyond the end of a batch.  Beyond
+ * the end of a leaf, which may have few rows that the scan wants, a scout
+ * (tree/treescan.h) reads the leaves that follow; but not in parallel scans,
+ * whose intervals end soon, nor while the scan asks for leaves, nor if it would
+ * call functions that may fail or execute anybody's code (keys/trust.h).  Where
+ * a scan merges leaves and batches, either has its own distance to go.
  *
  * A scan that is restarted, the inner side of a nested loop, goes on with what
  * it has reached if it had been read to its end; if not, its rows may not be
@@ -52,15 +56,28 @@
 /* blocks that are remembered as asked for */
 #define SWARE_ASKED_BLOCKS	16
 
-/* how far a scan has asked for the rows of its leaf, or of its batch */
+/* how far a scan has asked for rows of the tree, or of the buffer */
 typedef struct SwareRowsAsked
 {
 	uint32		patience;		/* with this row from here on, the next ones
 								 * are asked for; 0: never */
-	int			last;			/* the row with which this was done last */
-	int			end;			/* rows before this one have been asked for */
-	int			pages;			/* so many pages of them were ahead then */
+	int			waited;			/* what that was after the last time */
+	int			rows;			/* so many rows beyond the one of that time
+								 * have been asked for */
+	int			pages;			/* of which so many pages were asked for */
+	BlockNumber lastBlock;		/* that of the last one, or the one before */
 } SwareRowsAsked;
+
+/* how far a scan's scout has come */
+typedef struct SwareRowScout
+{
+	SwareTreeCursor *cursor;	/* NULL until one is needed */
+	bool		isAllowed;		/* may it be used, if there is one? */
+	bool		isCurrent;		/* has it the scan's keys? */
+	bool		isActive;		/* does it know the rows that are to be asked
+								 * for next? */
+	int			next;			/* the item of its position with the next one */
+} SwareRowScout;
 
 typedef struct SwareTableAhead
 {
@@ -73,6 +90,8 @@ typedef struct SwareTableAhead
 	int64		blocksRead;		/* how many blocks this session had read at
 								 * the last look */
 	int64		asked;			/* how many pages the scan has asked for */
+	SwareRowScout scout;
+	bool		forward;		/* the direction of the last time */
 	BlockNumber tableBlocks;	/* the length of the table, at least */
 	BlockNumber recent[SWARE_ASKED_BLOCKS]; /* by the last bits of the number */
 } SwareTableAhead;
@@ -84,6 +103,8 @@ typedef struct SwareTableAhead
 static inline void
 sware_table_ahead_restart(SwareTableAhead *ahead, bool read_to_end)
 {
+	ahead->leaf.rows = ahead->batch.rows = 0;
+	ahead->scout.isCurrent = ahead->scout.isActive = false;
 	if (!read_to_end)
 	{
 		ahead->leaf.patience = ahead->batch.patience = SWARE_FIRST_ROWS;
@@ -102,8 +123,11 @@ sware_table_ahead_restart(SwareTableAhead *ahead, bool read_to_end)
  * lock.  Pins a page of the visibility map for a moment only.
  */
 extern void sware_ask_for_leaf_rows(SwareTableAhead *ahead, IndexScanDesc scan,
-									const SwarePosition *position, bool forward);
+									SwareTreeCursor *tree, bool forward);
 extern void sware_ask_for_batch_rows(SwareTableAhead *ahead, IndexScanDesc scan,
 									 const SwareBufferBatch *batch);
+
+/* Free what was allocated. */
+extern void sware_table_ahead_end(SwareTableAhead *ahead);
 
 #endif							/* SWARE_TABLEAHEAD_H */

@@ -125,7 +125,8 @@ seek(SwareTreeCursor *cursor, SwareSearchKey *place, bool forward)
 	 */
 	if (cursor->keys.interval == NULL && cursor->beforePage)
 		pgstat_count_index_scan(cursor->scan->indexRelation);
-	sware_count_index_search(cursor->scan);
+	if (!cursor->isScout)
+		sware_count_index_search(cursor->scan);
 
 	if (!cursor->arrival.hasTuple && place->columnCount == 0)
 		return sware_seek_leaf(cursor->scan->indexRelation, NULL, !forward);
@@ -161,8 +162,9 @@ read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 	 * higher LSN.  A split raises the LSNs of both halves.  So a scan that
 	 * reads the range now reads a leaf with a higher LSN.
 	 */
-	sware_test_for_old_snapshot(cursor->scan->xs_snapshot,
-								cursor->scan->indexRelation, page);
+	if (!cursor->isScout)
+		sware_test_for_old_snapshot(cursor->scan->xs_snapshot,
+									cursor->scan->indexRelation, page);
 
 	cursor->replacements++;
 	position->page = sware_page_link(buffer);
@@ -318,7 +320,8 @@ follow_link(SwareTreeCursor *cursor, const SwareContinuation *side,
 	SwareReadahead *ahead = &cursor->ahead;
 	Buffer		buffer;
 
-	if (unlikely(sware_readahead_is_due(ahead)) && cursor->arrival.hasTuple)
+	if (unlikely(sware_readahead_is_due(ahead)) && cursor->arrival.hasTuple &&
+		!cursor->isScout)
 		sware_readahead_of_link(ahead, &cursor->keys, &cursor->arrival, forward,
 								side->sibling.block,
 								cursor->arrivesAhead ?
@@ -336,8 +339,8 @@ follow_link(SwareTreeCursor *cursor, const SwareContinuation *side,
 
 /*
  * Go to the next leaf with qualifying entries beyond one end of the position,
- * and stay before its first item in the direction.  Returns false, with
- * nothing pinned, if there is none.
+ * or a scout to the next leaf, and stay before its first item in the direction.
+ * Returns false, with nothing pinned, if there is none.
  */
 static bool
 go_on(SwareTreeCursor *cursor, bool forward)
@@ -386,10 +389,63 @@ go_on(SwareTreeCursor *cursor, bool forward)
 				note_descent(cursor, buffer, side);
 		}
 		read_leaf(cursor, buffer, forward);
-	} while (position->first > position->last);
+	} while (position->first > position->last && !cursor->isScout);
 
 	cursor->state = SWARE_CURSOR_ON_ITEM;
 	position->current = forward ? position->first - 1 : position->last + 1;
+	return true;
+}
+
+/* See treescan.h. */
+SwareTreeCursor *
+sware_tree_scout_make(const SwareTreeCursor *cursor)
+{
+	MemoryContext caller = MemoryContextSwitchTo(cursor->context);
+	SwareTreeCursor *scout = palloc(sizeof(SwareTreeCursor));
+
+	sware_tree_cursor_init(scout, cursor->scan, NULL);
+	scout->isScout = true;
+	MemoryContextSwitchTo(caller);
+	return scout;
+}
+
+void
+sware_tree_scout_restart(SwareTreeCursor *scout)
+{
+	IndexScanDesc scan = scout->scan;
+
+	sware_tree_cursor_rewind(scout);
+	sware_scan_keys_analyze(&scout->keys, scan->keyData, scan->numberOfKeys);
+}
+
+void
+sware_tree_scout_begin(SwareTreeCursor *scout, const SwareTreeCursor *cursor,
+					   bool forward)
+{
+	SwarePosition *position = &scout->position;
+
+	scout->usesMarks = cursor->usesMarks;
+	scout->readAtMost = SWARE_READ_ALL;
+	scout->state = SWARE_CURSOR_ON_ITEM;
+	position->page = cursor->position.page;
+	position->lsn = cursor->position.lsn;
+	position->first = position->current = 0;
+	position->last = -1;
+	if (forward)
+		copy_continuation(scout, &position->right, &cursor->position.right);
+	else
+		copy_continuation(scout, &position->left, &cursor->position.left);
+}
+
+bool
+sware_tree_scout_next_leaf(SwareTreeCursor *scout, SwareTreeCursor *cursor,
+						   bool forward)
+{
+	scout->ahead.coldLeaves = 0;
+	if (scout->state != SWARE_CURSOR_ON_ITEM || !go_on(scout, forward))
+		return false;
+	/* the cursor will find the leaf in shared buffers */
+	cursor->ahead.coldLeaves += scout->ahead.coldLeaves;
 	return true;
 }
 

@@ -17,6 +17,10 @@
  * later scans leave marked entries out.  Scans of transactions that began in
  * recovery do neither.
  *
+ * A *scout* is a cursor of its own that goes ahead of a scan's cursor, to learn
+ * which rows come next.  Nothing that it finds is returned: so it pins no leaf,
+ * and what happens to a leaf that it has read does not matter.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef SWARE_TREESCAN_H
@@ -105,6 +109,7 @@ typedef struct SwareTreeCursor
 	MemoryContext context;		/* lives as long as the scan */
 	SwareBeforePage beforePage; /* or NULL */
 
+	bool		isScout;		/* does it go ahead of another one? */
 	bool		isMerged;		/* may the caller compare tuples?  Cleared by
 								 * a rewind */
 	bool		wantTuples;		/* are tuples copied, for the caller to
@@ -171,6 +176,22 @@ extern bool sware_scan_uses_marks(IndexScanDesc scan);
 extern bool sware_tree_cursor_leaf_is_unchanged(SwareTreeCursor *cursor);
 extern void sware_tree_cursor_mark(SwareTreeCursor *cursor);
 extern void sware_tree_cursor_restore(SwareTreeCursor *cursor);
+
+/*
+ * A scout is made once for a scan, and ended as a cursor is.  It is restarted
+ * when the scan keys have changed, which calls the functions of the keys.  It
+ * begins where the cursor, which is on an item, goes on when it has returned
+ * the last item of its position; then it goes from leaf to leaf, with
+ * qualifying entries or without, until there is none.  It asks for no leaves
+ * ahead: if it comes by a link to one that had to be read, the cursor does so
+ * from now on.  The caller holds no lock.
+ */
+extern SwareTreeCursor *sware_tree_scout_make(const SwareTreeCursor *cursor);
+extern void sware_tree_scout_restart(SwareTreeCursor *scout);
+extern void sware_tree_scout_begin(SwareTreeCursor *scout,
+								   const SwareTreeCursor *cursor, bool forward);
+extern bool sware_tree_scout_next_leaf(SwareTreeCursor *scout,
+									   SwareTreeCursor *cursor, bool forward);
 
 /* Return the TID of the item that the cursor is on. */
 static inline ItemPointer

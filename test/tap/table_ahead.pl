@@ -25,15 +25,20 @@ temp_buffers = 1MB
 CONF
 $node->safe_psql('postgres', "CREATE TABLESPACE elsewhere LOCATION ''");
 
-# Each page of the table has one row, and neighbours in the order of k are far apart.
-my $columns = 'k int, g int, v int, filler text';
-my $fill = "SELECT i * 1201 % 3001, i * 1201 % 3001 / 10, i, repeat('x', 5000) "
-  . 'FROM generate_series(1, 3000) i';
+# Each page of the table has one row, and neighbours in the order of k are far apart.  A
+# leaf has hundreds of entries, or seven of w.
+my $columns = 'k int, g int, v int, filler text, w text';
+my $fill = "SELECT i * 1201 % 3001, i * 1201 % 3001 / 10, i, repeat('x', 5000), "
+  . "lpad((i * 1201 % 3001)::text, 1000, '0') FROM generate_series(1, 3000) i";
 $node->safe_psql('postgres', <<"SQL");
 CREATE TABLE t ($columns);
 ALTER TABLE t ALTER filler SET STORAGE PLAIN;
+ALTER TABLE t ALTER w SET STORAGE PLAIN;
+CREATE TYPE wrapped AS (k int, w text);
 CREATE INDEX t_k ON t USING sware (k);
 CREATE INDEX t_g ON t USING sware (g);
+CREATE INDEX t_w ON t USING sware (w COLLATE "C");
+CREATE INDEX t_wrapped ON t USING sware ((ROW(k, w)::wrapped));
 INSERT INTO t $fill;
 VACUUM ANALYZE t;
 SQL
@@ -67,8 +72,7 @@ sub run_counting
 	return ($lines[-1] - $lines[0], join("\n", @lines[ 1 .. $#lines - 1 ]));
 }
 
-# From the twelfth row on, all pages but those of the first rows of leaves, or of their
-# parts, of which a range has a few.
+# From the twelfth row on, all pages.
 sub asks_for_all
 {
 	my ($name, $on, $query, $rows, $before) = @_;
@@ -87,7 +91,12 @@ sub asks_for_none
 	return;
 }
 
+my $wide = "lpad(%s::text, 1000, '0')";
 my %ways = (
+	'a range of small leaves' => 'SELECT v FROM t WHERE w COLLATE "C" BETWEEN '
+	  . sprintf("$wide AND $wide", 501, 900) . ' ORDER BY w COLLATE "C"',
+	'a range of small leaves, backward' => 'SELECT v FROM t WHERE w COLLATE "C" BETWEEN '
+	  . sprintf("$wide AND $wide", 501, 900) . ' ORDER BY w COLLATE "C" DESC',
 	'a range' => "SELECT v FROM t WHERE $range ORDER BY k",
 	'a range backward' => "SELECT v FROM t WHERE $range ORDER BY k DESC",
 	'an array' => 'SELECT v FROM t WHERE k = ANY (ARRAY(SELECT generate_series(501, 1299, 2)))');
@@ -97,6 +106,29 @@ foreach my $name (sort keys %ways)
 	asks_for_all($name, $node, $ways{$name}, 400);
 	asks_for_none("$name, warm", $node, $ways{$name});
 }
+
+# A leaf has one row, or none: a scout finds those of the next ones.
+my $array = 'w COLLATE "C" = ANY (ARRAY(SELECT '
+  . sprintf($wide, 'i') . ' FROM generate_series(1, 2981, 20) i))';
+my %sparse = (
+	'an array, a row of each leaf' => "SELECT v FROM t WHERE $array",
+	'the same backward' => "SELECT v FROM t WHERE $array ORDER BY w COLLATE \"C\" DESC");
+foreach my $name (sort keys %sparse)
+{
+	make_cold();
+	asks_for_all($name, $node, $sparse{$name}, 150);
+	asks_for_none("$name, warm", $node, $sparse{$name});
+}
+make_cold();
+asks_for_none('a key again and again', $node,
+	"SELECT t.v FROM generate_series(1, 40) i, LATERAL (SELECT v FROM t WHERE $array "
+	  . 'ORDER BY w COLLATE "C" LIMIT 10) t');
+# No function is called ahead that may fail, as those of a composite type's members may.
+make_cold();
+my ($asked_of_wrapped, $found_wrapped) = run_counting($node, 'SELECT count(v) FROM (SELECT v FROM t '
+	  . 'WHERE ROW(k, w)::wrapped = ANY (ARRAY(SELECT ROW(i, ' . sprintf($wide, 'i')
+	  . ')::wrapped FROM generate_series(7, 2990, 150) i)) OFFSET 0) s');
+is("$found_wrapped $asked_of_wrapped", '20 0', 'keys of a composite type: no scout');
 
 # Settings switch it off, a tablespace's, too.
 foreach my $off ('sware.prefetch', 'effective_io_concurrency')
@@ -121,7 +153,7 @@ foreach my $order ('', ' DESC')
 		  . "(SELECT v FROM t WHERE k > i ORDER BY k$order LIMIT 10) s");
 }
 
-# The distance grows 1, 2, 4 ... up to the setting.  The first part of a leaf has 24 rows.
+# The distance grows 1, 2, 4 ... up to the setting, whatever rows a part of a leaf has.
 sub asked_after
 {
 	my ($rows, $concurrency) = @_;
@@ -139,7 +171,7 @@ SQL
 }
 foreach my $case (
 	[ 11, 1000, 0 ], [ 12, 1000, 1 ], [ 13, 1000, 3 ], [ 14, 1000, 6 ], [ 15, 1000, 6 ],
-	[ 16, 1000, 12 ], [ 24, 1000, 12 ], [ 25, 1000, 28 ],
+	[ 16, 1000, 12 ], [ 20, 1000, 24 ], [ 25, 1000, 24 ], [ 28, 1000, 48 ],
 	[ 12, 4, 1 ], [ 13, 4, 3 ], [ 14, 4, 6 ], [ 16, 4, 8 ], [ 16, 1, 5 ], [ 16, 2, 6 ])
 {
 	my ($rows, $concurrency, $asked) = @$case;
@@ -299,7 +331,7 @@ foreach my $i (0, 1)
 }
 $node->start;
 ($asked) = run_counting($node, 'SELECT sum(v) FROM (SELECT v FROM t WHERE k > 2000 ORDER BY k LIMIT 18) s');
-is($asked, 10, 'beside damaged entries: pages of the others are asked for');
+is($asked, 12, 'beside damaged entries: pages of the others are asked for');
 $node->stop('fast');
 
 done_testing();
