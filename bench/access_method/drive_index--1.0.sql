@@ -11,11 +11,11 @@ LANGUAGE C STRICT;
 
 -- Inserts "inserts" of the keys, from number "first" on (the first key is
 -- number 0), and does "reads" reads, spread evenly among the inserts, each for
--- "width" keys from a random one of those that were inserted so far, of whose
--- entries it takes "most" (0: all).  Returns the seconds it took and how many
--- entries the reads found.
+-- "width" keys from a random one of the "latest" (0: of all) that were inserted
+-- so far, of whose entries it takes "most" (0: all).  Returns the seconds it took
+-- and how many entries the reads found.
 CREATE FUNCTION drive_index(index regclass, first bigint, inserts bigint,
-	reads bigint, width bigint, most bigint, seed bigint,
+	reads bigint, width bigint, most bigint, seed bigint, latest bigint,
 	OUT seconds double precision, OUT found bigint)
 AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT;
@@ -24,7 +24,8 @@ LANGUAGE C STRICT;
 -- commits count, too: work that is put off until then belongs to the inserts.
 CREATE PROCEDURE drive_transactions(index regclass, first bigint,
 	inserts bigint, reads bigint, width bigint, most bigint, seed bigint,
-	operations bigint, OUT seconds double precision, OUT entries bigint)
+	latest bigint, operations bigint, OUT seconds double precision,
+	OUT entries bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
 	total bigint := inserts + reads;
@@ -42,7 +43,7 @@ BEGIN
 		more := inserts * done_then / total - inserted;
 		SELECT * INTO part FROM drive_index(index,
 			first + inserted, more, done_then - done - more, width, most,
-			seed + done_then);
+			seed + done_then, latest);
 		begun := clock_timestamp();
 		COMMIT;
 		seconds := seconds + part.seconds
@@ -54,4 +55,5 @@ BEGIN
 END $$;
 
 REVOKE ALL ON FUNCTION drive_index_keys(bigint[]) FROM PUBLIC;
-REVOKE ALL ON FUNCTION drive_index(regclass, bigint, bigint, bigint, bigint, bigint, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION drive_index(regclass, bigint, bigint, bigint, bigint, bigint,
+	bigint, bigint) FROM PUBLIC;

@@ -49,6 +49,8 @@ typedef struct Drive
 	pg_prng_state random;
 	int64		width;			/* keys that a read asks for */
 	int64		limit;			/* entries that it takes at most; 0: all */
+	int64		latest;			/* the latest keys, of which reads ask for
+								 * one; 0: all */
 	int64		inserted;		/* keys that are there */
 	int64		found;			/* entries that the reads returned */
 } Drive;
@@ -99,6 +101,7 @@ insert_key(Drive *drive)
 static void
 read_keys(Drive *drive)
 {
+	int64		first = 0;
 	int64		number;
 	int64		lowest;
 	ScanKeyData keys[2];
@@ -106,7 +109,9 @@ read_keys(Drive *drive)
 
 	if (drive->inserted == 0)
 		return;
-	number = pg_prng_uint64_range(&drive->random, 0, drive->inserted - 1);
+	if (drive->latest > 0 && drive->latest < drive->inserted)
+		first = drive->inserted - drive->latest;
+	number = pg_prng_uint64_range(&drive->random, first, drive->inserted - 1);
 	lowest = all_keys[number];
 	if (drive->width == 1)
 		ScanKeyInit(&keys[key_count++], 1, BTEqualStrategyNumber,
@@ -195,9 +200,10 @@ drive_index(PG_FUNCTION_ARGS)
 	drive.width = PG_GETARG_INT64(4);
 	drive.limit = PG_GETARG_INT64(5);
 	pg_prng_seed(&drive.random, PG_GETARG_INT64(6));
+	drive.latest = PG_GETARG_INT64(7);
 	drive.inserted = first;
 	if (first < 0 || inserts < 0 || reads < 0 || drive.width < 1 ||
-		drive.limit < 0 ||
+		drive.limit < 0 || drive.latest < 0 ||
 		first > all_keys_count || inserts > all_keys_count - first)
 		ereport(ERROR,
 				errcode(ERRCODE_INVALID_PARAMETER_VALUE),

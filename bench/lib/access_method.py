@@ -28,17 +28,17 @@ PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 LOAD_OPERATIONS = 10_000
 FILL_OPERATIONS = 10
 
-# So much of what a buffer takes fills it without a flush.
-FILL = 0.95
+# To fill a buffer no more keys than this share of all come in small transactions.
+MOST_TO_FILL = 0.4
 
 
 @dataclasses.dataclass
 class Work:
     """What one run does: the keys before it, its inserts and its reads.
 
-    A read asks for "width" neighbouring keys, and takes "limit" entries at most; zero
-    is no limit. The last of the keys before it may fill the buffer. Reads may be timed
-    one by one.
+    A read asks for "width" neighbouring keys, of which one is among the "latest" that
+    came, and takes "limit" entries at most; zero is no limit. The last of the keys before
+    it may fill the buffer. Reads may be timed one by one.
     """
 
     preloaded: int
@@ -46,6 +46,7 @@ class Work:
     reads: int
     width: int = 1
     limit: int = 0
+    latest: int = 0
     fills_buffer: bool = False
     one_by_one: bool = False
 
@@ -59,6 +60,7 @@ def measure(chosen, place):
             chosen.rows, degree, chosen.alpha, chosen.beta, chosen.seed
         )
         give_keys(place, connection, keys)
+        chosen.keys = keys
         for workload, operations in itertools.product(
             chosen.workloads, chosen.operations
         ):
@@ -109,6 +111,11 @@ def make_index(connection, subject):
 
 
 def plan_work(chosen, workload):
+    latest = round(chosen.rows * (chosen.latest or 0) / 100)
+    return dataclasses.replace(plan_usual_work(chosen, workload), latest=latest)
+
+
+def plan_usual_work(chosen, workload):
     rows = chosen.rows
     if workload == "insert":
         return Work(0, rows, 0)
@@ -152,63 +159,84 @@ def time_work(chosen, connection, work, operations, everyone):
 def time_run(chosen, connection, work, operations, subject, number):
     """Makes an index, does the work, and drops it."""
     make_index(connection, subject)
+    processor_before = server.processor_seconds(connection)
     if work.fills_buffer:
         load_and_fill(chosen, connection, subject, work.preloaded)
     else:
-        load(connection, 0, work.preloaded)
+        load(connection, 0, work.preloaded, max(operations, LOAD_OPERATIONS))
+    load_processor_seconds = server.processor_seconds(connection) - processor_before
     server.execute(connection, "CHECKPOINT")
-    blocks_before = blocks(connection)
+    blocks_before, reads_before = blocks(connection)
     processor_before = server.processor_seconds(connection)
     seconds, found, *times = measured_drive(
         connection, work, operations, chosen.seed + number
     )
     processor_seconds = server.processor_seconds(connection) - processor_before
-    blocks_used = blocks(connection) - blocks_before
+    blocks_used, blocks_read = blocks(connection)
     index_bytes = server.relation_bytes(connection, "t_k")
+    counted = buffer.counters(connection, subject, "t_k")
     buffered = buffer.entries(connection, subject, "t_k")
     server.execute(connection, "DROP INDEX t_k")
     return {
-        "inserts": work.inserts, "reads": work.reads,
+        "preloaded": work.preloaded, "inserts": work.inserts, "reads": work.reads,
         "seconds": seconds, "processor_seconds": processor_seconds,
+        "processor_seconds_of_all": load_processor_seconds + processor_seconds,
         "found": found, "index_bytes": index_bytes, "buffer_entries": buffered,
-        "blocks": blocks_used,
+        "blocks": blocks_used - blocks_before, "blocks_read": blocks_read - reads_before,
+        "entries_inserted": counted["entries_inserted"],
+        "leaf_visits": counted["leaf_visits"],
     } | dict(zip(PERCENTILES, times))
 
 
 def blocks(connection):
-    """How many blocks of the index have been asked for."""
+    """How many blocks of the index have been asked for, and were not in shared buffers."""
     server.execute(connection, "SELECT pg_stat_force_next_flush()")
-    return server.value(
+    return server.query(
         connection,
-        "SELECT idx_blks_hit + idx_blks_read FROM pg_statio_user_indexes "
+        "SELECT idx_blks_hit + idx_blks_read, idx_blks_read FROM pg_statio_user_indexes "
         "WHERE indexrelname = 't_k'",
-    )
+    )[0]
 
 
-def load(connection, first, count):
+def load(connection, first, count, operations=LOAD_OPERATIONS):
     """Inserts a number of keys, from the first on, in large transactions."""
-    drive(connection, Work(first, count, 0), LOAD_OPERATIONS)
+    drive(connection, Work(first, count, 0), operations)
 
 
 def load_and_fill(chosen, connection, subject, count):
     """Inserts keys, the last of them in small transactions that fill the buffer.
 
-    An index without a buffer gets as many in small transactions as the others at most.
+    An index without a buffer gets as many in small transactions as the first one that
+    has one.
     """
-    if subject.access_method == "sware":
-        filling = buffer.capacity(connection, subject)
-    else:
-        filling = buffer.rows_to_fill(chosen, connection)
-    filling = int(filling * FILL)
-    if filling > count // 2:
-        raise RuntimeError(
-            f"{filling:,} entries fill the buffer: use more --rows or a smaller "
-            "--with buffer_size"
-        )
+    with_buffer = subject
+    if subject.access_method != "sware":
+        with_buffer = subjects.compared(chosen)[0]
+    filling = keys_to_fill(chosen, connection, with_buffer, count)
     load(connection, 0, count - filling)
     buffer.flush(connection, subject, "t_k")
     drive(connection, Work(count - filling, filling, 0), FILL_OPERATIONS)
-    buffer.require_full(connection, subject, "t_k")
+
+
+def keys_to_fill(chosen, connection, subject, count):
+    """How many of the last keys fill the buffer of a subject, found out once for all runs."""
+    known = chosen.__dict__.setdefault("keys_to_fill", {})
+    case = id(chosen.keys), subject, count
+    if case not in known and subject.access_method == "sware":
+        most = int(count * MOST_TO_FILL)
+        server.execute(connection, "ALTER INDEX t_k RENAME TO measured_k")
+        make_index(connection, subject)
+        load(connection, 0, count - most)
+        buffer.flush(connection, subject, "t_k")
+        known[case] = buffer.fill(
+            connection, subject, "t_k", most,
+            lambda first, step: drive(
+                connection, Work(count - most + first, step, 0), FILL_OPERATIONS
+            ),
+        )
+        server.execute(connection, "DROP INDEX t_k")
+        server.execute(connection, "ALTER INDEX measured_k RENAME TO t_k")
+    return known.get(case, 0)
 
 
 def measured_drive(connection, work, operations, seed):
@@ -219,10 +247,10 @@ def measured_drive(connection, work, operations, seed):
         connection,
         "SELECT sum(seconds), sum(found)::bigint, percentile_cont(%s::float8[]) "
         "WITHIN GROUP (ORDER BY seconds) FROM generate_series(1, %s) n, "
-        "drive_index('t_k', %s, 0, 1, %s, %s, n + %s)",
+        "drive_index('t_k', %s, 0, 1, %s, %s, n + %s, %s)",
         [
             list(PERCENTILES.values()), work.reads, work.preloaded, work.width,
-            work.limit, seed,
+            work.limit, seed, work.latest,
         ],
     )[0]
     return seconds, found, *(1e6 * time for time in times)
@@ -232,10 +260,10 @@ def drive(connection, work, operations, seed=0):
     """Does the work, so many operations a transaction; returns seconds, and entries found."""
     return server.query(
         connection,
-        "CALL drive_transactions('t_k', %s, %s, %s, %s, %s, %s, %s, NULL, NULL)",
+        "CALL drive_transactions('t_k', %s, %s, %s, %s, %s, %s, %s, %s, NULL, NULL)",
         [
             work.preloaded, work.inserts, work.reads, work.width, work.limit, seed,
-            operations,
+            work.latest, operations,
         ],
     )[0]
 
@@ -253,6 +281,7 @@ def tell(chosen, raw, everyone):
     for degree, workload, size in dict.fromkeys(map(case, raw)):
         runs = [run for run in raw if case(run) == (degree, workload, size)]
         operations = runs[0]["inserts"] + runs[0]["reads"]
+        entries = runs[0]["preloaded"] + runs[0]["inserts"]
 
         def microseconds(label, figure="seconds"):
             return 1e6 / operations * statistics.median(
@@ -273,8 +302,20 @@ def tell(chosen, raw, everyone):
                     "compared_microseconds": other, "ratio": one / other,
                     "ratio_of_processor_time": microseconds(nbtree, "processor_seconds")
                     / microseconds(label, "processor_seconds"),
+                    "ratio_of_whole_processor_time":
+                    microseconds(nbtree, "processor_seconds_of_all")
+                    / microseconds(label, "processor_seconds_of_all"),
+                    "compared_merged_of_100": 100 * median(label, "entries_inserted")
+                    / entries,
+                    "compared_leaf_visits_of_100": 100 * median(label, "leaf_visits")
+                    / entries,
+                    "compared_buffer_entries": median(label, "buffer_entries"),
+                    "ratio_of_size": median(label, "index_bytes")
+                    / median(nbtree, "index_bytes"),
                     "nbtree_blocks": median(nbtree, "blocks") / operations,
                     "compared_blocks": median(label, "blocks") / operations,
+                    "nbtree_blocks_read": median(nbtree, "blocks_read") / operations,
+                    "compared_blocks_read": median(label, "blocks_read") / operations,
                 }
                 | {
                     f"{name}_{percentile}": median(subject, percentile)
@@ -286,14 +327,14 @@ def tell(chosen, raw, everyone):
         chosen.out, chosen.name, raw, summary,
         [
             "", "", "a transaction", "", "nbtree µs", "compared µs", "nbtree / compared",
-            "of processor time",
+            "of processor time", "with the load",
         ],
         [
             [
                 row["degree"], row["workload"], row["operations_a_transaction"],
                 row["subject"],
                 row["nbtree_microseconds"], row["compared_microseconds"], row["ratio"],
-                row["ratio_of_processor_time"],
+                row["ratio_of_processor_time"], row["ratio_of_whole_processor_time"],
             ]
             for row in summary
         ],

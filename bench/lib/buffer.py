@@ -11,8 +11,8 @@ PAGE_KILOBYTES = 8
 # The size of the buffer that is assumed if sware is not there.
 USUAL_KILOBYTES = 16 * 1024
 
-# A buffer that holds so much of what it takes is full.
-FULL = 0.9
+# So much of what a buffer takes fills it without a flush.
+FULL = 0.95
 
 # Each row is a transaction of its own.
 TRICKLE = """
@@ -93,6 +93,34 @@ def entries(connection, subject, index):
     )
 
 
+def fill(connection, subject, index, most, insert):
+    """Fills the buffer of an index by small transactions; returns how many rows it took.
+
+    insert(first, count) inserts some of the rows, which are "most" at most. Rows that come
+    in order go to the tree at once: it takes more rows than the buffer has entries then,
+    and if all rows are in order they do not fill it.
+    """
+    wanted = int(capacity(connection, subject) * FULL)
+    if wanted > most:
+        raise RuntimeError(
+            f"{wanted:,} entries fill the buffer: use more --rows or a smaller "
+            "--with buffer_size"
+        )
+    found = 0
+    while found < most:
+        lacking = wanted - entries(connection, subject, index)
+        if lacking < wanted // 50:
+            break
+        step = min(lacking, most - found)
+        insert(found, step)
+        found += step
+    print(
+        f"{found:,} rows in small transactions leave "
+        f"{entries(connection, subject, index):,} in the buffer", flush=True,
+    )
+    return found
+
+
 # What sware_stats counts of entries on their way to the tree.
 COUNTED = ("entries_buffered", "entries_appended", "entries_inserted", "leaf_visits")
 
@@ -105,15 +133,6 @@ def counters(connection, subject, index):
         connection, f"SELECT {', '.join(COUNTED)} FROM sware_stats(%s::regclass)", [index]
     )[0]
     return dict(zip(COUNTED, row))
-
-
-def require_full(connection, subject, index):
-    """Fails unless the buffer of an index, if it has one, is nearly full."""
-    if subject.access_method != "sware":
-        return
-    count, most = entries(connection, subject, index), capacity(connection, subject)
-    if not FULL * most <= count <= most:
-        raise RuntimeError(f"the buffer holds {count:,} entries, and takes {most:,}")
 
 
 def tell_entries(connection, tables):

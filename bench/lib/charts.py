@@ -97,12 +97,30 @@ def lines(path, title, panels, logarithmic=False):
     save(figure, path)
 
 
-def heat_map(path, title, row_names, column_names, values, row_title, column_title):
-    """Writes a table of figures as coloured fields; None stays empty."""
-    figure, axis = pyplot.subplots(
-        figsize=(1.1 * len(column_names) + 2, 0.6 * len(row_names) + 1.6),
-        layout="constrained",
+def heat_map(path, title, *panel):
+    """Writes a table of figures as coloured fields; see heat_maps."""
+    heat_maps(path, title, [("", *panel)])
+
+
+def heat_maps(path, title, panels):
+    """Writes tables of figures as coloured fields side by side; None stays empty.
+
+    A panel is its title, the names of its rows and columns, the rows, and the labels of
+    its axes, that of the rows first.
+    """
+    rows = max(len(row_names) for _, row_names, *_ in panels)
+    columns = sum(len(column_names) for _, _, column_names, *_ in panels)
+    figure, axes = pyplot.subplots(
+        1, len(panels), squeeze=False, layout="constrained",
+        figsize=((1.1 if len(panels) == 1 else 0.7) * columns + 2, 0.6 * rows + 1.6),
     )
+    for axis, panel in zip(axes[0], panels):
+        draw_heat_map(axis, *panel)
+    figure.suptitle(title, fontsize=10)
+    save(figure, path)
+
+
+def draw_heat_map(axis, title, row_names, column_names, values, row_title, column_title):
     numbers = [[float("nan") if v is None else v for v in row] for row in values]
     axis.imshow(numbers, cmap="RdYlGn", aspect="auto", vmin=0)
     for y, row in enumerate(values):
@@ -113,8 +131,7 @@ def heat_map(path, title, row_names, column_names, values, row_title, column_tit
     axis.set_yticks(range(len(row_names)), row_names)
     axis.set_xlabel(column_title)
     axis.set_ylabel(row_title)
-    axis.set_title(title, fontsize=10)
-    save(figure, path)
+    axis.set_title(title, fontsize=9)
 
 
 def save(figure, path):

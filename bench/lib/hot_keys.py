@@ -1,7 +1,6 @@
 """Looks hot keys up in indexes larger than memory, and rows by their places."""
 
 import dataclasses
-import os
 import re
 
 import numpy
@@ -10,7 +9,6 @@ import pgbench
 import results
 import server
 import subjects
-import vacuum
 
 KEY = "hashint8extended({i}, 0)"
 
@@ -59,7 +57,7 @@ def measure(chosen, place, group):
     tables = build(chosen, connection, everyone, rows)
     group.add_server(place)
     connection.close()
-    restart(place, group)
+    group.restart(place)
     connection = server.connect(chosen)
     group.limit(chosen.limit)
     raw = []
@@ -116,16 +114,6 @@ def build(chosen, connection, everyone, rows):
             )
         tables[subject] = by_method[kind]
     return tables
-
-
-def restart(place, group):
-    """Restarts the server with nothing in memory of what is in its files."""
-    server.stop(place)
-    for directory, _, files in os.walk(place.log.parent / "base"):
-        for name in files:
-            vacuum.cache(os.path.join(directory, name), keep=False)
-    server.start(place)
-    group.add_server(place)
 
 
 def measure_case(chosen, place, group, connection, case, tables, rows):

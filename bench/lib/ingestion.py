@@ -280,7 +280,10 @@ def draw(chosen, summary):
     path = chosen.out / f"{chosen.name}.png"
     labels = list(dict.fromkeys(row["subject"] for row in summary))
     if chosen.grid is not None and len(summary) == len(chosen.degrees):
-        k_values, l_values = chosen.grid
+        k_values, l_values = (
+            list(dict.fromkeys(f"{getattr(one, name):g}" for one in chosen.grid))
+            for name in "kl"
+        )
         ratios = iter([row["ratio_of_processor_cost"] for row in summary])
         charts.heat_map(
             path,

@@ -13,6 +13,7 @@ import sys
 import time
 
 import server
+import vacuum
 
 NAME = "sware-bench-"
 
@@ -33,6 +34,15 @@ class Group:
         # A child that was forked before its parent moved is among these.
         for process in server.children_of(postmaster):
             self.move(process)
+
+    def restart(self, place):
+        """Restarts a server here, with nothing in memory of what is in its files."""
+        server.stop(place)
+        for directory, _, files in os.walk(place.log.parent / "base"):
+            for name in files:
+                vacuum.cache(os.path.join(directory, name), keep=False)
+        server.start(place)
+        self.add_server(place)
 
     def move(self, process):
         with contextlib.suppress(ProcessLookupError):

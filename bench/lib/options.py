@@ -154,6 +154,22 @@ def add_degrees(parser, default):
     parser.set_defaults(default_degrees=[degree(name) for name in default])
 
 
+def add_grid(parser, instead):
+    parser.add_argument(
+        "--grid", type=grid, metavar="K,K,.../L,L,...",
+        help=f"all combinations of these K and L {instead}, in percent, such as "
+        "1,10,50,100/0.1,1,5,50",
+    )
+
+
+def grid(text):
+    """Degrees, from a list of K and one of L."""
+    k_values, separator, l_values = text.partition("/")
+    if not separator or "/" in l_values:
+        raise argparse.ArgumentTypeError(f"not K,K,.../L,L,...: {text}")
+    return [degree(f"{k},{l}") for k in k_values.split(",") for l in l_values.split(",")]
+
+
 def add_server(parser):
     """Options of every benchmark that runs a server."""
     group = parser.add_argument_group("server and results")
@@ -211,7 +227,8 @@ def parse(parser, varies_settings=False):
     if chosen.vary is not None and "." in chosen.vary[0] and not varies_settings:
         parser.error("--vary takes options of indexes here, and no settings")
     if hasattr(chosen, "default_degrees"):
-        chosen.degrees = chosen.degrees or chosen.default_degrees
+        combined = getattr(chosen, "grid", None) or []
+        chosen.degrees = (chosen.degrees or []) + combined or chosen.default_degrees
     if chosen.name is None:
         chosen.name = parser.prog
     return chosen

@@ -49,19 +49,26 @@ def key(order, number):
     return number if order == "ordered" else f"({number}) * {SCATTER} % {KEYS}"
 
 
-def measure(chosen, place):
+def measure(chosen, place, group):
+    """Measures all; with a group, its memory is limited once the tables are there."""
     connection = server.connect(chosen)
     everyone = [subjects.NBTREE, *subjects.compared(chosen)]
     raw = []
     for order in chosen.orders:
         tables = load(chosen, place, connection, order, everyone)
+        if group:
+            connection.close()
+            group.restart(place)
+            connection = server.connect(chosen)
         for requests in chosen.requests:
             for workload in chosen.workloads:
                 results.step(f"{order} keys, {requests} requests, workload {workload}")
                 case = dict(zip(CASE, (order, requests, workload)))
                 for number in range(chosen.rounds):
                     for subject in subjects.in_turn(everyone, number):
-                        outcome = run(
+                        if group:
+                            group.limit(room_of(chosen, subject))
+                        outcome, read = run(
                             chosen, place, connection, tables[subject], case, number
                         )
                         raw.append(
@@ -71,15 +78,23 @@ def measure(chosen, place):
                                 "per_second": outcome.per_second,
                                 "processor_microseconds": 1e6
                                 * outcome.processor_seconds / outcome.transactions,
+                                "kilobytes_read": read / 1024 / outcome.transactions,
                             }
                         )
                         results.tell_run(
                             number, subject.label, [f"{outcome.per_second:,.0f} a second"]
                         )
+        if group:
+            group.limit(None)
         for table in tables.values():
             check(connection, table)
     connection.close()
     tell(chosen, raw, [subject.label for subject in everyone])
+
+
+def room_of(chosen, subject):
+    """What the limit leaves besides the record cache, made before it was set."""
+    return chosen.limit - (chosen.record_cache if subject.access_method == "sware" else 0)
 
 
 def load(chosen, place, connection, order, everyone):
@@ -109,18 +124,28 @@ def load(chosen, place, connection, order, everyone):
 
 
 def run(chosen, place, connection, table, case, number):
-    """One run; records that earlier ones have inserted are there."""
+    """One run, and how many bytes it read from the disk.
+
+    Records that earlier ones have inserted are there.
+    """
     count = server.value(connection, f"SELECT count(*) FROM {table}")
     server.execute(
         connection, f"ALTER SEQUENCE {table}_arrivals MINVALUE 0 RESTART WITH {count}"
     )
     server.execute(connection, "CHECKPOINT")
-    return pgbench.run(
-        place, make_script(table, case), f"--time={chosen.seconds}",
-        f"--define=newest={count - 1}", f"--define=other={'y' * chosen.bytes}",
-        clients=chosen.clients, seed=chosen.seed + number,
-        settings=speed.READ_SETTINGS,
-    )
+
+    def operations(seconds, seed):
+        return pgbench.run(
+            place, make_script(table, case), f"--time={seconds}",
+            f"--define=newest={count - 1}", f"--define=other={'y' * chosen.bytes}",
+            clients=chosen.clients, seed=seed, settings=speed.READ_SETTINGS,
+        )
+
+    if chosen.limit:
+        operations(chosen.settle, chosen.seed + 1000 + number)
+    before, _ = server.file_bytes(place)
+    outcome = operations(chosen.seconds, chosen.seed + number)
+    return outcome, server.file_bytes(place)[0] - before
 
 
 def make_script(table, case):
@@ -176,12 +201,14 @@ def tell(chosen, raw, labels):
                     "ratio_of_processor_time":
                         results.median(runs, nbtree, "processor_microseconds")
                         / results.median(runs, label, "processor_microseconds"),
+                    "nbtree_kilobytes_read": results.median(runs, nbtree, "kilobytes_read"),
+                    "compared_kilobytes_read": results.median(runs, label, "kilobytes_read"),
                 }
             )
     results.report(
         chosen.out, chosen.name, raw, summary,
         ["keys", "requests", "", "", "nbtree a second", "compared", "ratio",
-         "of processor time"],
+         "of processor time", "nbtree kB read", "compared"],
         [list(row.values()) for row in summary],
     )
     panels = [
