@@ -143,6 +143,12 @@ class Drawing:
         charts.lines(self.path, self.title, panels, **looks)
         self.show()
 
+    def heat_maps(self, panels):
+        import charts
+
+        charts.heat_maps(self.path, self.title, panels)
+        self.show()
+
     def copy_chart(self, rows):
         """Shows the chart that the command of these results has drawn."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
