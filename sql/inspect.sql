@@ -65,6 +65,15 @@ SELECT kind, flags, tids FROM twin_sware.s_kinds;
 SELECT sware_check('twin_sware.s_a', true);
 DROP TABLE twin_sware.s CASCADE;
 
+-- Pivots have the bytes of their key, and no others: neither those of a TID nor of a link.
+CREATE TABLE twin_sware.p (a int) WITH (autovacuum_enabled = off);
+INSERT INTO twin_sware.p SELECT 7 FROM generate_series(1, 5000);
+CREATE INDEX p_a ON twin_sware.p USING sware (a);
+SELECT kind, key_attributes, htid IS NULL AS no_tid, child IS NULL AS no_child, data, count(*) > 1 AS several
+FROM sware_metapage('twin_sware.p_a'), sware_page_items('twin_sware.p_a', root)
+GROUP BY kind, key_attributes, no_tid, no_child, data ORDER BY 2, 3;
+DROP TABLE twin_sware.p;
+
 -- Wrong objects.
 SELECT sware_check('twin_sware.t');
 SELECT sware_check('twin_sware.t_nbtree');
