@@ -214,23 +214,4 @@ extern bool sware_take_from_list(SwareBufferCursor *cursor,
 								 SwareListReader *reader,
 								 SwareEntrySource source, int *taken);
 
-/* bufferinterval.c */
-
-/*
- * Find an entry of the buffer that lies about `entries` entries beyond `place`,
- * in the direction of the scan.  It is copied to `found`, which has
- * SWARE_MAX_ENTRY_SIZE bytes, and may be the memory of `end`.
- *
- * Only entries before `end` count, or, if that is NULL, before the end of the
- * scan's last range; and only those of sorted zones, so that no buffer page has
- * to be read.  Returns false if fewer than twice as many entries are known to
- * be there.
- *
- * The cursor has been rewound.  Reads pages, and calls comparators; the caller
- * holds no lock on a page.
- */
-extern bool sware_buffer_interval_end(SwareBufferCursor *cursor, bool forward,
-									  const SwareSearchKey *place, IndexTuple end,
-									  int entries, IndexTuple found);
-
 #endif							/* SWARE_BUFFERCURSOR_H */

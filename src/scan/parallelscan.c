@@ -10,11 +10,10 @@
  * need not stay on its leaf.  But each entry lies in exactly one interval,
  * wherever it is, and whatever pages are split or deleted meanwhile.
  *
- * Intervals end where leaves begin (tree/treeinterval.c), or earlier if the
- * buffer has many entries there (cursor/bufferinterval.c).  The shared state
- * has the place where the next interval begins.  One participant at a time
- * moves it on, for which it reads pages; others that want to claim wait on a
- * condition variable.
+ * Intervals end where leaves begin (tree/treeinterval.c).  The shared state has
+ * the place where the next interval begins.  One participant at a time moves it
+ * on, for which it reads pages; others that want to claim wait on a condition
+ * variable.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,13 +40,6 @@
 #define PART_OF_CLAIMED		8
 #define MAX_LEAVES			16
 
-/*
- * This number of the buffer's entries counts as a leaf, and an interval has at
- * least MIN_BUFFERED of them before it is cut for their sake.
- */
-#define ENTRIES_PER_LEAF	256
-#define MIN_BUFFERED		1024
-
 typedef enum SwareParallelState
 {
 	SWARE_PARALLEL_IDLE,		/* the next interval may be claimed */
@@ -70,11 +62,10 @@ typedef struct SwareParallelScan
 		IndexTupleData tuple;
 		char		bytes[SWARE_MAX_PIVOT_SIZE];
 		double		forAlignment;
-	}			place;			/* if so, where the next one begins: a pivot
-								 * or an entry */
+	}			place;			/* if so, where the next one begins */
 } SwareParallelScan;
 
-/* The interval of a participant, between two pivots or entries. */
+/* The interval of a participant, between two pivots. */
 struct SwareClaim
 {
 	bool		hasBegin;		/* false: it begins where the scan does */
@@ -293,11 +284,6 @@ find_interval(SwareScan *scan, SwareParallelScan *shared,
 	place->below = !forward;
 	claim->hasEnd = sware_tree_interval_end(place, forward, leaves, end);
 	place->below = false;
-	if (sware_buffer_interval_end(sware_scan_buffer(scan), forward, place,
-								  claim->hasEnd ? end : NULL,
-								  Max(leaves * ENTRIES_PER_LEAF, MIN_BUFFERED),
-								  end))
-		claim->hasEnd = true;
 
 	/* if the end cannot be used, everything that is left is one interval */
 	if (claim->hasEnd && (!is_progress(keys, claim, forward) ||
