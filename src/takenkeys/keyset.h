@@ -9,18 +9,11 @@
  * to add or remove a fingerprint.  So a backend that looks into the set at the
  * same time may miss that fingerprint, or find one that is not there.
  *
- * The set is a hash table with open addressing, in one of two shapes:
- *
- *	groups	each place has the number of a group of 64 successive fingerprints,
- *			and a bitmap of those that are there: 16 bytes
- *	plain	each place has a fingerprint: 8 bytes.  The fingerprint 0 has a
- *			place of its own behind the others, since this number marks places
- *			that were never used
- *
- * Exact fingerprints are kept in groups at first: keys that lie close together
- * share a group, so a load in order stays within the processor's cache.  When
- * the set grows, and has fewer than two fingerprints in a group, it becomes
- * plain.
+ * The set is a hash table with open addressing.  Each place has the number of a
+ * group of 64 successive fingerprints, and a bitmap of those that are there.
+ * The fingerprints of integers are the keys themselves, so keys that lie close
+ * together share a group, and a load in order stays within the processor's
+ * cache.
  *
  * All key sets together use at most half of the pool, and each at most 64 MB.
  * No function here raises an error.
@@ -32,27 +25,18 @@
 
 #include "shared/pool.h"
 
-/* A key set, in shared memory.  It has a table if it is not empty. */
+/*
+ * A key set, in shared memory.  All zero if it is empty; then it has no table.
+ */
 typedef struct SwareKeySet
 {
 	/* read by all backends */
 	SwareAllocation allocation; /* the table; no chunks: there is none */
 	uint32		places;			/* how many the table has */
-	bool		hasGroups;		/* the shape of the table */
 
 	/* used by the owner only */
 	uint32		usedPlaces;		/* of the table */
-	uint64		count;			/* of fingerprints */
-	volatile uint64 *latestGroup;	/* the place of the group that one was
-									 * added to last; NULL if there is none */
 } SwareKeySet;
-
-typedef enum SwareKeySetResult
-{
-	SWARE_KEY_ADDED,
-	SWARE_KEY_IS_THERE,			/* it was there before */
-	SWARE_KEY_HAS_NO_ROOM		/* the key sets may have no more of the pool */
-} SwareKeySetResult;
 
 /* Set where in shared memory the chunks of all key sets are counted. */
 extern void sware_key_sets_attach(pg_atomic_uint32 *chunks_of_all_sets);
@@ -60,9 +44,8 @@ extern void sware_key_sets_attach(pg_atomic_uint32 *chunks_of_all_sets);
 /* How many chunks of the pool do all key sets have now?  Takes no lock. */
 extern uint32 sware_key_sets_chunk_count(void);
 
-extern void sware_key_set_init(SwareKeySet *set, bool has_groups);
-extern SwareKeySetResult sware_key_set_add(SwareKeySet *set, LWLock *lock,
-										   uint64 fingerprint);
+extern bool sware_key_set_add(SwareKeySet *set, LWLock *lock,
+							  uint64 fingerprint);
 extern void sware_key_set_prefetch(const SwareKeySet *set,
 								   uint64 fingerprint);
 extern void sware_key_set_remove(SwareKeySet *set, uint64 fingerprint);

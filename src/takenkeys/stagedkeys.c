@@ -5,9 +5,9 @@
  *	  describes the protocol.
  *
  * To find the seats of an index, where its stagers have their keys, a backend
- * goes through the array indexes.  The number of an index's stagers is
- * stored beside its activity, so that a backend that inserts into an index
- * without stagers reads only that number.
+ * goes through all seats.  The number of an index's stagers is stored beside
+ * its activity, so that a backend that inserts into an index without stagers
+ * reads only that number.
  *
  * No lightweight lock is held while an error can be raised.
  *
@@ -35,6 +35,9 @@
 
 typedef struct Seat
 {
+	pg_atomic_uint64 index;		/* see sware_index_number; 0 if the seat is
+								 * free.  Changed under the lock */
+
 	/* guarded by the seat's lock; only the owner writes, see keyset.h */
 	TransactionId transaction;	/* the stager's, top-level */
 	SwareKeySet keys;
@@ -45,16 +48,10 @@ typedef struct Register
 {
 	SwareActivity activities[ACTIVITIES];
 	pg_atomic_uint32 chunks;	/* of all key sets */
-
-	/*
-	 * the index of each seat, see sware_index_number; 0 if the seat is free.
-	 * Changed under its lock
-	 */
-	pg_atomic_uint64 indexes[FLEXIBLE_ARRAY_MEMBER];
+	Seat		seats[FLEXIBLE_ARRAY_MEMBER];
 } Register;
 
 static Register *shared = NULL; /* NULL if the library was not preloaded */
-static Seat *seats;
 static LWLockPadded *locks;		/* one for each seat, and a last one for
 								 * taking seats */
 
@@ -86,15 +83,14 @@ activity_of(Relation index)
 static Size
 register_size(void)
 {
-	return add_size(offsetof(Register, indexes),
-					mul_size(seat_count(), sizeof(pg_atomic_uint64)));
+	return add_size(offsetof(Register, seats),
+					mul_size(seat_count(), sizeof(Seat)));
 }
 
 void
 sware_staged_keys_request_memory(void)
 {
-	RequestAddinShmemSpace(add_size(register_size(),
-									mul_size(seat_count(), sizeof(Seat))));
+	RequestAddinShmemSpace(register_size());
 	RequestNamedLWLockTranche("SwareStagedKeys", seat_count() + 1);
 }
 
@@ -103,8 +99,6 @@ sware_staged_keys_attach(void)
 {
 	bool		found;
 
-	seats = ShmemInitStruct("sware seats",
-							mul_size(seat_count(), sizeof(Seat)), &found);
 	shared = ShmemInitStruct("sware staged keys", register_size(), &found);
 	locks = GetNamedLWLockTranche("SwareStagedKeys");
 	sware_key_sets_attach(&shared->chunks);
@@ -117,7 +111,7 @@ sware_staged_keys_attach(void)
 		pg_atomic_init_u32(&shared->activities[i].stagers, 0);
 	}
 	for (int i = 0; i < seat_count(); i++)
-		pg_atomic_init_u64(&shared->indexes[i], 0);
+		pg_atomic_init_u64(&shared->seats[i].index, 0);
 }
 
 void
@@ -174,9 +168,9 @@ look_into_seat(int seat, uint64 index, uint64 fingerprint)
 	TransactionId result = InvalidTransactionId;
 
 	LWLockAcquire(&locks[seat].lock, LW_SHARED);
-	if (pg_atomic_read_u64(&shared->indexes[seat]) == index &&
-		sware_key_set_contains(&seats[seat].keys, fingerprint))
-		result = seats[seat].transaction;
+	if (pg_atomic_read_u64(&shared->seats[seat].index) == index &&
+		sware_key_set_contains(&shared->seats[seat].keys, fingerprint))
+		result = shared->seats[seat].transaction;
 	LWLockRelease(&locks[seat].lock);
 	return result;
 }
@@ -191,7 +185,7 @@ sware_find_staged_key(Relation index, uint64 fingerprint)
 		return InvalidTransactionId;
 	for (int i = 0; i < seat_count() && !TransactionIdIsValid(result); i++)
 	{
-		if (pg_atomic_read_u64(&shared->indexes[i]) == number &&
+		if (pg_atomic_read_u64(&shared->seats[i].index) == number &&
 			!is_own_seat(i))
 			result = look_into_seat(i, number, fingerprint);
 	}
@@ -200,7 +194,7 @@ sware_find_staged_key(Relation index, uint64 fingerprint)
 
 /* Take a free seat for an index, and return its number; -1 if none is free. */
 static int
-take_seat(Relation index, bool is_exact)
+take_seat(Relation index)
 {
 	LWLock	   *lock = &locks[seat_count()].lock;
 	int			seat;
@@ -208,15 +202,17 @@ take_seat(Relation index, bool is_exact)
 	LWLockAcquire(lock, LW_EXCLUSIVE);
 	for (seat = 0; seat < seat_count(); seat++)
 	{
-		if (pg_atomic_read_u64(&shared->indexes[seat]) == 0)
+		if (pg_atomic_read_u64(&shared->seats[seat].index) == 0)
 			break;
 	}
 	if (seat < seat_count())
 	{
+		Seat	   *taken = &shared->seats[seat];
+
 		LWLockAcquire(&locks[seat].lock, LW_EXCLUSIVE);
-		seats[seat].transaction = GetTopTransactionIdIfAny();
-		sware_key_set_init(&seats[seat].keys, is_exact);
-		pg_atomic_write_u64(&shared->indexes[seat], sware_index_number(index));
+		taken->transaction = GetTopTransactionIdIfAny();
+		memset(&taken->keys, 0, sizeof(SwareKeySet));
+		pg_atomic_write_u64(&taken->index, sware_index_number(index));
 		LWLockRelease(&locks[seat].lock);
 	}
 	LWLockRelease(lock);
@@ -245,7 +241,7 @@ sware_become_stager(Relation index)
 	is_integer = IndexRelationGetNumberOfKeyAttributes(index) == 1 &&
 		sware_is_integer(column.comparison);
 	activity = activity_of(index);
-	seat = take_seat(index, is_integer);
+	seat = take_seat(index);
 	if (seat < 0)
 		return NULL;
 
@@ -253,7 +249,7 @@ sware_become_stager(Relation index)
 	stager = &own_stagers[own_count++];
 	memset(stager, 0, sizeof(SwareStager));
 	stager->seat = seat;
-	stager->keys = &seats[seat].keys;
+	stager->keys = &shared->seats[seat].keys;
 	stager->lock = &locks[seat].lock;
 	stager->activity = activity;
 	stager->index = RelationGetRelid(index);
@@ -279,7 +275,7 @@ sware_staged_keys_transaction_ends(void)
 
 		sware_key_set_empty(stager->keys, stager->lock);
 		LWLockAcquire(stager->lock, LW_EXCLUSIVE);
-		pg_atomic_write_u64(&shared->indexes[stager->seat], 0);
+		pg_atomic_write_u64(&shared->seats[stager->seat].index, 0);
 		LWLockRelease(stager->lock);
 		pg_atomic_fetch_sub_u32(&stager->activity->stagers, 1);
 	}

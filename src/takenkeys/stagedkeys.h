@@ -78,7 +78,7 @@
  * There are no undetected deadlocks.  A stager waits for no transaction while
  * it has a key that is neither staged nor withdrawn, and no session waits for a
  * transaction while it holds a key lock.  (If there is no memory to register a
- * key, its stager unlocks it, publishes, and tries again.)  To wait for a
+ * key, its stager unlocks it, publishes, and inserts directly.)  To wait for a
  * registered key is to wait for a transaction, as for an inserted row, which
  * the deadlock detector sees.
  *

@@ -192,11 +192,10 @@ needs_no_look_up(SwareStager *stager, Relation index, uint64 fingerprint)
 /* Only with KEY_IS_ADMITTED a key has become registered. */
 typedef enum Admission
 {
-	KEY_IS_ADMITTED = SWARE_KEY_ADDED,	/* its entry can be staged */
-	KEY_IS_REFUSED = SWARE_KEY_IS_THERE,	/* this session has registered it
-											 * already, or its entry cannot be
-											 * staged */
-	KEY_NEEDS_ROOM = SWARE_KEY_HAS_NO_ROOM,
+	KEY_IS_ADMITTED,			/* its entry can be staged */
+	KEY_IS_REFUSED,				/* this session has registered it already, or
+								 * its entry cannot be staged, or there is no
+								 * room to register it */
 	KEY_MUST_WAIT,				/* another transaction must end first */
 	KEY_NEEDS_LOOK_UP			/* it is unknown whether another row has it */
 } Admission;
@@ -208,12 +207,10 @@ typedef enum Admission
 static Admission
 register_key(SwareStager *stager, uint64 fingerprint)
 {
-	Admission	result =
-		(Admission) sware_key_set_add(stager->keys, stager->lock, fingerprint);
-
-	if (result == KEY_IS_ADMITTED)
-		SWARE_FAULT_POINT("key-registered");
-	return result;
+	if (!sware_key_set_add(stager->keys, stager->lock, fingerprint))
+		return KEY_IS_REFUSED;
+	SWARE_FAULT_POINT("key-registered");
+	return KEY_IS_ADMITTED;
 }
 
 static Admission
@@ -344,25 +341,6 @@ admit(SwareStaging *staging, const SwareNewRow *row)
 	return admit_key(stager, row, fingerprint);
 }
 
-/* Like admit, but publishes to get memory for the key if needed. */
-static bool
-may_stage(SwareStaging *staging, const SwareNewRow *row)
-{
-	Admission	result;
-
-	sware_begin_change(row->index, SWARE_INSERTS);
-	result = admit(staging, row);
-	sware_end_change();
-	if (unlikely(result == KEY_NEEDS_ROOM))
-	{
-		sware_publish_index(row->index);
-		sware_begin_change(row->index, SWARE_INSERTS);
-		result = admit(staging, row);
-		sware_end_change();
-	}
-	return result == KEY_IS_ADMITTED;
-}
-
 bool
 sware_stage_unique(const SwareNewRow *row, IndexInfo *index_info)
 {
@@ -379,8 +357,15 @@ sware_stage_unique(const SwareNewRow *row, IndexInfo *index_info)
 		sware_change_count == 0 && is_worth_staging(index))
 	{
 		SwareStaging *staging = sware_staging_for_insert(row, index_info);
+		Admission	result = KEY_IS_REFUSED;
 
-		if (staging && may_stage(staging, row))
+		if (staging)
+		{
+			sware_begin_change(index, SWARE_INSERTS);
+			result = admit(staging, row);
+			sware_end_change();
+		}
+		if (result == KEY_IS_ADMITTED)
 		{
 			sware_stage_entry(staging, row);
 			return true;

@@ -7,11 +7,9 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "common/hashfn.h"
 #include "common/pg_prng.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
@@ -24,7 +22,6 @@ PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(sware_compare_key_set);
 PG_FUNCTION_INFO_V1(sware_exhaust_key_sets);
-PG_FUNCTION_INFO_V1(sware_check_company);
 PG_FUNCTION_INFO_V1(sware_key_set_chunks);
 
 typedef enum Shape
@@ -144,13 +141,6 @@ check_all(Comparison *comparison)
 	HASH_SEQ_STATUS status;
 	uint64	   *fingerprint;
 
-	if (comparison->set.allocation.chunks > 0 &&
-		comparison->set.count !=
-		(uint64) hash_get_num_entries(comparison->expected))
-		elog(ERROR,
-			 "the set counts " UINT64_FORMAT " fingerprints instead of %ld",
-			 comparison->set.count,
-			 (long) hash_get_num_entries(comparison->expected));
 	hash_seq_init(&status, comparison->expected);
 	while ((fingerprint = hash_seq_search(&status)) != NULL)
 	{
@@ -167,17 +157,15 @@ static void
 add(Comparison *comparison, uint64 fingerprint)
 {
 	bool		found;
-	SwareKeySetResult result;
 
 	(void) hash_search(comparison->expected, &fingerprint, HASH_ENTER, &found);
-	result =
-		sware_key_set_add(&comparison->set, &comparison->lock, fingerprint);
-	if (result != (found ? SWARE_KEY_IS_THERE : SWARE_KEY_ADDED))
+	if (sware_key_set_add(&comparison->set, &comparison->lock, fingerprint) ==
+		found)
 		elog(ERROR, "to add fingerprint " UINT64_FORMAT " had the wrong result", fingerprint);
 	check_contains(comparison, fingerprint);
 }
 
-/* As if a key had to be waited for: only what was added last is removed. */
+/* As if a key had to be waited for. */
 static void
 withdraw(Comparison *comparison, uint64 fingerprint)
 {
@@ -224,25 +212,19 @@ run_steps(Comparison *comparison, int steps)
 Datum
 sware_compare_key_set(PG_FUNCTION_ARGS)
 {
-	int64		seed = PG_GETARG_INT64(3);
+	int64		seed = PG_GETARG_INT64(2);
 	Comparison	comparison;
-	TupleDesc	descriptor;
-	Datum		values[3];
-	bool		isnull[3] = {false};
+	int			chunks = 0;
 
-	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	comparison.shape = shape_of(text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	comparison.shape = shape_of(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	comparison.expected = make_table();
 	pg_prng_seed(&comparison.random, seed);
 	init_lock(&comparison.lock);
-	sware_key_set_init(&comparison.set, PG_GETARG_BOOL(0));
+	memset(&comparison.set, 0, sizeof(SwareKeySet));
 	PG_TRY();
 	{
-		run_steps(&comparison, PG_GETARG_INT32(2));
-		values[0] = BoolGetDatum(comparison.set.hasGroups);
-		values[1] = Int32GetDatum(comparison.set.allocation.chunks);
-		values[2] = Int64GetDatum((int64) comparison.set.count);
+		run_steps(&comparison, PG_GETARG_INT32(1));
+		chunks = comparison.set.allocation.chunks;
 		sware_key_set_empty(&comparison.set, &comparison.lock);
 		if (sware_key_set_contains(&comparison.set, draw(&comparison, 0)))
 			elog(ERROR, "something is found in an empty set");
@@ -261,8 +243,7 @@ sware_compare_key_set(PG_FUNCTION_ARGS)
 	}
 	PG_END_TRY();
 	sware_key_set_empty(&comparison.set, &comparison.lock);
-	PG_RETURN_DATUM(
-					HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
+	PG_RETURN_INT32(chunks);
 }
 
 /* The chunks of the pool that are neither unused nor those of zones. */
@@ -299,8 +280,7 @@ add_until_refused(SwareKeySet *sets, LWLock *lock, int set_count, int64 *counts)
 
 			if (is_full[i])
 				continue;
-			if (sware_key_set_add(&sets[i], lock, fingerprint) ==
-				SWARE_KEY_ADDED)
+			if (sware_key_set_add(&sets[i], lock, fingerprint))
 				counts[i]++;
 			else
 			{
@@ -322,27 +302,22 @@ check_set(SwareKeySet *set, LWLock *lock, int number, int64 count)
 			(i < count))
 			elog(ERROR, "set %d is wrong about number " INT64_FORMAT, number, i);
 	}
-	if (set->count != (uint64) count)
-		elog(ERROR, "set %d has a wrong count", number);
 	if (count > 0 &&
-		sware_key_set_add(set, lock, numbered_fingerprint(number, 0)) !=
-		SWARE_KEY_IS_THERE)
+		sware_key_set_add(set, lock, numbered_fingerprint(number, 0)))
 		elog(ERROR, "what is there could be added once more");
 }
 
 Datum
 sware_exhaust_key_sets(PG_FUNCTION_ARGS)
 {
-	int			set_count = PG_GETARG_INT32(1);
-	SwareKeySet *sets = palloc(set_count * sizeof(SwareKeySet));
+	int			set_count = PG_GETARG_INT32(0);
+	SwareKeySet *sets = palloc0(set_count * sizeof(SwareKeySet));
 	int64	   *counts = palloc0(set_count * sizeof(int64));
 	LWLock		lock;
 	int			total;
 	int			used = 0;
 
 	init_lock(&lock);
-	for (int i = 0; i < set_count; i++)
-		sware_key_set_init(&sets[i], PG_GETARG_BOOL(0));
 	PG_TRY();
 	{
 		add_until_refused(sets, &lock, set_count, counts);
@@ -357,8 +332,7 @@ sware_exhaust_key_sets(PG_FUNCTION_ARGS)
 			sware_key_set_empty(&sets[0], &lock);
 			counts[0] = 0;
 			while (sware_key_set_add(&sets[1], &lock,
-									 numbered_fingerprint(1, counts[1])) ==
-				   SWARE_KEY_ADDED)
+									 numbered_fingerprint(1, counts[1])))
 				counts[1]++;
 			if (counts[1] == before)
 				elog(ERROR, "memory that was given back is of no use");
@@ -380,49 +354,4 @@ sware_key_set_chunks(PG_FUNCTION_ARGS)
 	int			total;
 
 	PG_RETURN_INT32(count_chunks(&total));
-}
-
-/*
- * Fingerprint 0, which has a place of its own in a plain set, and 1, which has
- * the same value there, do not stand for each other.
- */
-Datum
-sware_check_company(PG_FUNCTION_ARGS)
-{
-	LWLock		lock;
-
-	init_lock(&lock);
-	for (int is_exact = 0; is_exact <= 1; is_exact++)
-	{
-		for (uint64 first = 0; first < 4; first++)
-		{
-			uint64		other = first ^ 1;
-			SwareKeySet set;
-			bool		is_right;
-
-			sware_key_set_init(&set, is_exact);
-			is_right =
-				sware_key_set_add(&set, &lock, first) == SWARE_KEY_ADDED &&
-				sware_key_set_add(&set, &lock, first) == SWARE_KEY_IS_THERE &&
-				sware_key_set_contains(&set, first) &&
-				!sware_key_set_contains(&set, other) &&
-				!sware_key_set_contains(&set, first ^ 2);
-			/* also once it has become plain */
-			for (uint64 i = 1; set.hasGroups; i++)
-				(void) sware_key_set_add(&set, &lock, i << 32);
-			is_right = is_right && sware_key_set_contains(&set, first) &&
-				!sware_key_set_contains(&set, other) &&
-				sware_key_set_add(&set, &lock, other) == SWARE_KEY_ADDED &&
-				sware_key_set_contains(&set, other) &&
-				!sware_key_set_contains(&set, first ^ 2);
-			sware_key_set_remove(&set, other);
-			is_right = is_right && !sware_key_set_contains(&set, other) &&
-				sware_key_set_contains(&set, first);
-			sware_key_set_empty(&set, &lock);
-			if (!is_right)
-				elog(ERROR, "fingerprints " UINT64_FORMAT " and " UINT64_FORMAT
-					 " are in each other's way", first, other);
-		}
-	}
-	PG_RETURN_VOID();
 }
