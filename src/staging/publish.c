@@ -53,14 +53,6 @@
 #define USEFUL_RUN			8
 
 /*
- * Where memory is spread over so many indexes that each has few entries, this
- * number of rows is inserted directly for each run that was published.
- */
-#define DIRECT_INSERTS_PER_RUN	32
-
-int64		sware_direct_inserts = 0;
-
-/*
  * Keep only the given entries of a staging, which are in order, and all of one
  * subtransaction.  An error for want of memory changes nothing.
  */
@@ -354,64 +346,46 @@ compare_sizes(const void *a, const void *b)
 }
 
 /*
- * Publish the lower part of stagings, the largest first, each at most once, and
- * of those only that have at most `most` entries, until all stagings together
- * have shrunk to `size`.  Returns the number of runs sent, and adds the number
- * of entries in them to *entries.  Stagings are not freed before the
- * transaction ends, so the array stays valid whatever comparators execute.
+ * Publish the lower part of stagings, the largest first, each at most once,
+ * until all stagings together have shrunk to `size`.  Returns whether any was
+ * published.  Stagings are not freed before the transaction ends, so the array
+ * stays valid whatever comparators execute.
  */
-static int
-shrink_to(Size size, int64 most, int64 *entries)
+static bool
+shrink_to(Size size)
 {
 	int			count = 0;
 	SwareStaging **stagings =
 		MemoryContextAllocHuge(CurrentMemoryContext, sware_staged_indexes *
 							   sizeof(SwareStaging *));
 	dlist_iter	iterator;
-	int			runs = 0;
+	bool		any = false;
 
 	dlist_foreach(iterator, &sware_filled_stagings)
 		stagings[count++] = dlist_container(SwareStaging, node, iterator.cur);
 	qsort(stagings, count, sizeof(SwareStaging *), compare_sizes);
 	for (int i = 0; i < count && sware_staged_bytes > size; i++)
 	{
-		SwareStaging *staging = stagings[i];
-		int64		before = staging->count;
-
-		if (!is_publishable(staging) || before > most)
+		if (!is_publishable(stagings[i]))
 			continue;
-		publish(staging, lower_part(staging));
-		*entries += before - staging->count;
-		runs++;
+		publish(stagings[i], lower_part(stagings[i]));
+		any = true;
 	}
 	pfree(stagings);
-	return runs;
+	return any;
 }
 
 /*
  * Publish entries when all stagings together have become too large: enough
- * that small stagings do not reach the limit again with the next entry.  If
- * most runs were too short, there are too many indexes for the memory: then
- * those with very few entries are published, too, and rows are inserted
- * directly before anything is staged for another index.
+ * that small stagings do not reach the limit again with the next entry.
  */
 void
 sware_make_room(void)
 {
-	Size		limit = (Size) sware_staging_size * 1024;
-	int64		entries = 0;
-	int			runs = 0;
-	int			more;
+	Size		enough = (Size) sware_staging_size * 1024 / 4 * 3;
 
-	do
-	{
-		more = shrink_to(limit / 4 * 3, PG_INT64_MAX, &entries);
-		runs += more;
-	} while (more > 0 && sware_staged_bytes > limit / 4 * 3);
-
-	if (entries < (int64) runs * USEFUL_RUN)
-		sware_direct_inserts = DIRECT_INSERTS_PER_RUN *
-			(runs + shrink_to(0, USEFUL_RUN - 1, &entries));
+	while (sware_staged_bytes > enough && shrink_to(enough))
+		continue;
 }
 
 /* Publish the lower part of a full staging.  The caller has the index open. */

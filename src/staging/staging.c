@@ -377,14 +377,7 @@ sware_staging_for_insert(const SwareNewRow *row, IndexInfo *index_info)
 	if (unlikely(staging == NULL))
 		return NULL;
 	if (staging->count == 0)
-	{
-		if (unlikely(sware_direct_inserts > 0))
-		{
-			sware_direct_inserts--;
-			return NULL;
-		}
 		prepare(staging, row->index);
-	}
 	return unlikely(staging->limit == 0) ? NULL : staging;
 }
 
@@ -487,7 +480,6 @@ sware_staging_transaction_ends(void)
 	has_ownerless = false;
 	dlist_init(&sware_filled_stagings);
 	sware_lingering_stagings = 0;
-	sware_direct_inserts = 0;
 	sware_chains_are_gone();
 	latest_subtransaction = InvalidSubTransactionId;
 	sware_staged_indexes = 0;

@@ -242,12 +242,6 @@ extern void sware_install_hooks(void);
 extern dlist_head sware_filled_stagings;
 extern int	sware_lingering_stagings;	/* the number of lingering ones */
 
-/*
- * The number of rows still to insert directly before anything is staged for an
- * index that has no staged entries.
- */
-extern int64 sware_direct_inserts;
-
 /* staging.c */
 extern SwareStaging *sware_staging_of(Relation index);
 extern void sware_reduce_staged(SwareStaging *staging, int64 count,
