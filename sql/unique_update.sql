@@ -18,10 +18,10 @@ SET sware.fault_points = 'scan-buffer-read=notice';
 UPDATE uu SET n = n + 1000 WHERE k = 1;
 UPDATE uu SET n = n + 1000 WHERE k = 1;
 UPDATE uu SET n = n + 1000, k = k WHERE k = 2;
+MERGE INTO uu USING (VALUES (5)) s (x) ON k = x WHEN MATCHED THEN UPDATE SET n = n + 1000;
+-- A look-up for each row: in a WITH clause, another key, and a key that is new.
 WITH updated AS (UPDATE uu SET n = n + 1000 WHERE k = 3 RETURNING k) SELECT * FROM updated;
 WITH updated AS (UPDATE uu SET n = n + 1000 WHERE k = 4) SELECT 4 AS four;
-MERGE INTO uu USING (VALUES (5)) s (x) ON k = x WHEN MATCHED THEN UPDATE SET n = n + 1000;
--- A look-up for each row: another key, and a key that is new.
 UPDATE uu SET k = 1001 WHERE k = 6;
 INSERT INTO uu VALUES (6, 6, 'new');
 UPDATE uu SET k = 7 WHERE k = 8;

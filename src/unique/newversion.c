@@ -60,17 +60,22 @@ is_replaced_by(TupleTableSlot *slot, ItemPointer successor)
 }
 
 /*
- * Return the old version of a row if a node of a plan is updating the row; else
- * NULL.
+ * Return the old version of a row that the innermost statement in progress is
+ * updating; NULL if it is inserting the row, or the old version is not found.
+ * In data-modifying WITH clauses it is not looked for.
  */
 static TupleTableSlot *
-old_version_in(PlanState *state, const SwareNewRow *row)
+old_version(const SwareNewRow *row)
 {
-	ModifyTableState *node = (ModifyTableState *) state;
+	QueryDesc  *query = sware_statement.query;
+	ModifyTableState *node;
 	ResultRelInfo *target;
 
-	if (state == NULL || !IsA(state, ModifyTableState) ||
-		node->operation == CMD_INSERT || node->operation == CMD_DELETE)
+	if (query == NULL || query->planstate == NULL ||
+		!IsA(query->planstate, ModifyTableState))
+		return NULL;
+	node = (ModifyTableState *) query->planstate;
+	if (node->operation == CMD_INSERT || node->operation == CMD_DELETE)
 		return NULL;
 	target = sware_current_target(node);
 	if (RelationGetRelid(target->ri_RelationDesc) !=
@@ -79,33 +84,6 @@ old_version_in(PlanState *state, const SwareNewRow *row)
 		!is_replaced_by(target->ri_oldTupleSlot, row->tid))
 		return NULL;
 	return target->ri_oldTupleSlot;
-}
-
-/*
- * Return the old version of a row that the innermost statement in progress is
- * updating; NULL if it is inserting the row, or the old version is not found.
- */
-static TupleTableSlot *
-old_version(const SwareNewRow *row)
-{
-	QueryDesc  *query = sware_statement.query;
-	TupleTableSlot *result;
-	ListCell   *cell;
-
-	if (query == NULL)
-		return NULL;
-	result = old_version_in(query->planstate, row);
-	if (result || query->estate->es_auxmodifytables == NIL)
-		return result;
-
-	/* data-modifying CTEs */
-	foreach(cell, query->estate->es_auxmodifytables)
-	{
-		result = old_version_in((PlanState *) lfirst(cell), row);
-		if (result)
-			break;
-	}
-	return result;
 }
 
 /*
