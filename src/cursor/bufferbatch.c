@@ -25,15 +25,6 @@
 /* the number of entries that a batch has room for at first */
 #define FIRST_ALLOCATED		16
 
-/*
- * If more entries than this are to be marked, pages of sorted zones that have
- * only few of them are not read for it: the marks in the zones have to do.
- * (Scans see these, except of page runs, of which there are none but those on
- * the pages.  Those on pages outlive the zones, and flushes see them.)
- */
-#define MANY_ENTRIES		256
-#define FEW_OF_A_PAGE		8
-
 /* Initialise a batch, which is empty.  Memory is taken from `context`. */
 void
 sware_batch_init(SwareBufferBatch *batch, SwareScanFilter *filter,
@@ -320,7 +311,6 @@ void
 sware_dead_entries_mark(SwareDeadEntries *dead, Relation index,
 						const SwareZoneView *view)
 {
-	bool		are_many = dead->count > MANY_ENTRIES;
 	SwareEntryPlace *places;
 	int			count = 0;
 
@@ -334,8 +324,6 @@ sware_dead_entries_mark(SwareDeadEntries *dead, Relation index,
 	{
 		SwareEntrySource *source = &dead->entries[i].source;
 		SwareLink	page = source->page;
-		bool		is_done = source->zone != 0 &&
-			!view->sorted[source->zone - 1].isOfRun;
 
 		places[count].tid = dead->entries[i].tid;
 		places[count++].offset = source->zone != 0 ? 0 : source->number;
@@ -343,8 +331,7 @@ sware_dead_entries_mark(SwareDeadEntries *dead, Relation index,
 			sware_links_equal(page, dead->entries[i + 1].source.page))
 			continue;
 		CHECK_FOR_INTERRUPTS();
-		if (sware_link_is_valid(page) &&
-			!(are_many && is_done && count < FEW_OF_A_PAGE))
+		if (sware_link_is_valid(page))
 			sware_mark_buffer_entries(index, page, places, count);
 		count = 0;
 	}
