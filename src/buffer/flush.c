@@ -229,9 +229,6 @@ sort_pages(Relation index, Relation heap, SwareListedPage *pages, int count)
 		sware_count(index, SWARE_STAT_SORTED_PAGES, count);
 		sware_count(index, SWARE_STAT_SORTED_ENTRIES, flushed.count);
 		sware_count(index, SWARE_STAT_ENTRIES_DROPPED, flushed.dropped);
-
-		/* so that the next scans need not read the sorted pages for it */
-		sware_zones_update_listing(index, count);
 	}
 	sware_leave_context(caller);
 	return done;

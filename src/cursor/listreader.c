@@ -90,24 +90,24 @@ sware_list_reader_seek(SwareListReader *reader, const SwareSearchKey *place)
 
 /*
  * Copy `copied` entries of the sorted zone to memory, the first of which has
- * this number, and leave out those of retired pages.  Returns false if the zone
- * is gone.
+ * this number, and leave out those of retired pages; of a page run, none is
+ * before the first entry that counts.  Returns false if the zone is gone.
  */
 static bool
 copy_from_zone(SwareListReader *reader, int64 first)
 {
 	const SwareSortedZone *zone = reader->zone;
 	char	   *memory = reader->memory.bytes;
-	bool		is_retired[SWARE_MAX_COPIED];
+	uint16		origins[SWARE_MAX_COPIED];
+	bool		has_retired = zone->retiredPages > 0 && !zone->isOfRun;
 	int			last = reader->forward ? reader->copied - 1 : 0;
 
 	if (!sware_sorted_zone_copy_tuples(reader->index, zone, first,
 									   reader->copied, memory,
 									   &reader->window))
 		return false;
-	if (zone->retiredPages > 0 &&
-		!sware_sorted_zone_find_retired(zone, first, reader->copied,
-										is_retired))
+	if (has_retired &&
+		!sware_sorted_zone_copy_origins(zone, first, reader->copied, origins))
 		return false;
 
 	for (int i = 0; i < reader->copied; i++)
@@ -116,7 +116,7 @@ copy_from_zone(SwareListReader *reader, int64 first)
 		bool		is_marked = sware_entry_is_marked(entry);
 
 		memory += MAXALIGN(IndexTupleSize(entry));
-		if (zone->retiredPages > 0 && is_retired[i])
+		if (has_retired && origins[i] < zone->retiredPages)
 			continue;
 		if (is_marked && reader->leavesOutMarked && i != last)
 		{

@@ -217,23 +217,6 @@ sware_sorted_zone_mark(const SwareSortedZone *zone, uint32 number,
 	return true;
 }
 
-bool
-sware_sorted_zone_find_retired(const SwareSortedZone *zone, uint32 first,
-							   uint32 count, bool *is_retired)
-{
-	uint16		origins[SWARE_MAX_COPIED];
-
-	Assert(first < zone->entries && count <= zone->entries - first);
-	Assert(count <= lengthof(origins));
-	if (zone->isOfRun ? !sware_pool_has_stamp(&zone->allocation, zone->stamp) :
-		!sware_sorted_zone_copy_origins(zone, first, count, origins))
-		return false;
-	for (uint32 i = 0; i < count; i++)
-		is_retired[i] = zone->isOfRun ? first + i < zone->firstEntry :
-			origins[i] < zone->retiredPages;
-	return true;
-}
-
 /*
  * Note in the description of a zone that this number of its first pages have
  * retired, and set firstEntry before the entries of the others.  Returns false

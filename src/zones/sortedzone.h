@@ -196,10 +196,8 @@ typedef struct SwareOutlines
 } SwareOutlines;
 
 /* zonebuilder.c */
-extern bool sware_sorted_zone_build(Relation index,
-									const SwareSortedZone *sorted,
-									int sorted_count, const SwareLink *links,
-									int link_count, SwareZoneImage *image);
+extern bool sware_sorted_zone_build(Relation index, const SwareLink *links,
+									SwareZoneImage *image);
 extern void sware_outlines_make(Relation index, const SwareListedPage *listed,
 								int count, bool *is_sorted,
 								SwareOutlines *outlines);
@@ -311,15 +309,6 @@ extern bool sware_sorted_zone_copy_tuples(Relation index,
 extern void sware_sorted_zone_interval(const SwareSortedZone *zone,
 									   bool without_marked, int64 *begin,
 									   int64 *end);
-
-/*
- * For `count` entries of a sorted zone (SWARE_MAX_COPIED at most), from the
- * number `first` on, set is_retired[0], is_retired[1], ... to whether they are
- * from retired pages; readers skip those.  Returns false if the zone is gone.
- */
-extern bool sware_sorted_zone_find_retired(const SwareSortedZone *zone,
-										   uint32 first, uint32 count,
-										   bool *is_retired);
 
 /*
  * Hash a value of the first column's own type, which is not null, for the

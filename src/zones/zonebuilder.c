@@ -3,10 +3,9 @@
  * zonebuilder.c
  *	  Building sorted zones in private memory, and storing them in the pool.
  *
- * A sorted zone is made of older sorted zones, and of pages that were sealed
- * after theirs.  The entries of the pages are sorted, and then merged with the
- * entries of the zones, the newest zone, which is the smallest, first.  Those
- * of a page run are in order.  Outlines are made of what the directory tells.
+ * A sorted zone is made of buffer pages, whose entries are copied and sorted;
+ * those of a page run are in order.  Outlines are made of what the directory
+ * tells.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,12 +30,11 @@
 #include "keys/bloomfilter.h"
 #include "zones/sortedzone.h"
 
-/* limits of what is copied from a sorted zone at once */
-#define PIECE_ENTRIES		1024
-#define PIECE_BYTES			(64 * 1024)
-
 /* memory for entries is allocated in pieces of this size */
 #define ROOM_BYTES			(256 * 1024)
+
+/* the number of entries for which there is room at first */
+#define FIRST_ALLOCATED		1024
 
 /*
  * The zone of a page run has anchors if they take no more than this for each
@@ -63,9 +61,6 @@ typedef struct Gathered
 	int64		allocated;
 	char	   *room;
 	Size		roomLeft;
-	int			pages;			/* of the new zone */
-	SwareLink	links[SWARE_MAX_ZONE_PAGES];	/* to these */
-	uint64		lastSeal;		/* of the last of them */
 } Gathered;
 
 #define ORIGIN_SIZE			MAXALIGN(sizeof(uint16))
@@ -90,7 +85,7 @@ gather(Gathered *gathered, IndexTuple entry, int origin)
 		gathered->roomLeft = ROOM_BYTES;
 	}
 	if (gathered->count == gathered->allocated)
-		sware_grow(gathered->entries, gathered->allocated, PIECE_ENTRIES,
+		sware_grow(gathered->entries, gathered->allocated, FIRST_ALLOCATED,
 				   CurrentMemoryContext);
 	copy = (IndexTuple) (gathered->room + ORIGIN_SIZE);
 	sware_copy_tuple(copy, entry);
@@ -101,11 +96,12 @@ gather(Gathered *gathered, IndexTuple entry, int origin)
 }
 
 /*
- * Gather the entries of buffer pages.  Returns false if one of them is gone, or
- * is to be a page run's but is not sorted, or empty.  Locks one at a time.
+ * Gather the entries of buffer pages, and set the seal of the last one.
+ * Returns false if there are none, or if a page is gone, or is to be a page
+ * run's but is not sorted, or empty.  Locks one at a time.
  */
 static bool
-gather_pages(Gathered *gathered, const SwareLink *links, int count, bool of_run)
+gather_pages(Gathered *gathered, const SwareLink *links, SwareSortedZone *zone)
 {
 	/*
 	 * Pages of a dropped database can be taken for those of another one until
@@ -116,18 +112,18 @@ gather_pages(Gathered *gathered, const SwareLink *links, int count, bool of_run)
 	SwarePagesAhead ahead;
 
 	sware_pages_ahead_init(&ahead, gathered->index);
-	for (int i = 0; i < count; i++)
+	for (uint32 i = 0; i < zone->pages; i++)
 	{
 		PGAlignedBlock copy;
 		Size		end;
 
 		CHECK_FOR_INTERRUPTS();
-		sware_ask_for_pages(&ahead, links, count, i);
+		sware_ask_for_pages(&ahead, links, zone->pages, i);
 		if (!sware_copy_buffer_page(gathered->index, links[i], copy.data) ||
-			(of_run && !sware_buffer_page_is_sorted(copy.data)))
+			(zone->isOfRun && !sware_buffer_page_is_sorted(copy.data)))
 			return false;
 		end = sware_buffer_page_end(copy.data);
-		if (of_run && end == SWARE_BUFFER_START)
+		if (zone->isOfRun && end == SWARE_BUFFER_START)
 			return false;
 		for (Size offset = SWARE_BUFFER_START; offset < end;)
 		{
@@ -141,56 +137,11 @@ gather_pages(Gathered *gathered, const SwareLink *links, int count, bool of_run)
 										  start);
 			if (takes_no_marks)
 				sware_clear_mark(entry);
-			gather(gathered, entry, gathered->pages);
+			gather(gathered, entry, i);
 		}
-		gathered->lastSeal = SwarePageGetOpaque(copy.data)->seal;
-		gathered->links[gathered->pages++] = links[i];
+		zone->lastSeal = SwarePageGetOpaque(copy.data)->seal;
 	}
-	return true;
-}
-
-/*
- * Gather what is left of a sorted zone with copies: the entries of pages that
- * have not retired.  Returns false if it is gone.
- */
-static bool
-gather_sorted(Gathered *gathered, const SwareSortedZone *zone)
-{
-	SwareLink	links[SWARE_MAX_ZONE_PAGES];
-	int			left = zone->pages - zone->retiredPages;
-	char	   *tuples = palloc(PIECE_BYTES);
-	uint32		most = Min(PIECE_ENTRIES, PIECE_BYTES / zone->largestEntry);
-	uint16		origins[PIECE_ENTRIES];
-	uint32		count;
-
-	Assert(gathered->pages + left <= SWARE_MAX_ZONE_PAGES && !zone->isOfRun);
-	for (uint32 first = zone->firstEntry; first < zone->entries;
-		 first += count)
-	{
-		char	   *tuple = tuples;
-
-		CHECK_FOR_INTERRUPTS();
-		count = Min(most, zone->entries - first);
-		if (!sware_sorted_zone_copy_tuples(gathered->index, zone, first, count,
-										   tuples, NULL) ||
-			!sware_sorted_zone_copy_origins(zone, first, count, origins))
-			return false;
-		for (uint32 i = 0; i < count; i++)
-		{
-			if (origins[i] >= zone->retiredPages)
-				gather(gathered, (IndexTuple) tuple,
-					   origins[i] - zone->retiredPages + gathered->pages);
-			tuple += MAXALIGN(IndexTupleSize((IndexTuple) tuple));
-		}
-	}
-	pfree(tuples);
-	if (!sware_sorted_zone_copy_links(zone, links))
-		return false;
-	memcpy(gathered->links + gathered->pages, links + zone->retiredPages,
-		   left * sizeof(SwareLink));
-	gathered->pages += left;
-	gathered->lastSeal = zone->lastSeal;
-	return true;
+	return gathered->count > 0;
 }
 
 /*
@@ -417,13 +368,13 @@ fill_run(IndexTuple *entries, SwareZoneImage *image)
 
 /* Fill the image of a zone whose parts have their places. */
 static void
-fill(const Gathered *gathered, const SwareKeyColumn *column,
-	 SwareZoneImage *image)
+fill(const Gathered *gathered, const SwareLink *links,
+	 const SwareKeyColumn *column, SwareZoneImage *image)
 {
 	SwareSortedZone *zone = &image->zone;
 	int64	   *fences = (int64 *) (image->bytes + zone->fencesStart);
 
-	memcpy(image->bytes, gathered->links, zone->pages * sizeof(SwareLink));
+	memcpy(image->bytes, links, zone->pages * sizeof(SwareLink));
 	for (uint32 i = 0; i < zone->fences; i++)
 		fences[i] =
 			sware_abbreviate(column, RelationGetDescr(gathered->index),
@@ -439,56 +390,40 @@ fill(const Gathered *gathered, const SwareKeyColumn *column,
 }
 
 /*
- * Build a sorted zone of older ones, except for their retired pages, and of
- * buffer pages; all are neighbours in the order of sealing.  image->zone says
- * whether it will be that of a page run; then there are no older ones.  Returns
- * false if one of them is gone, or has no entries.  Takes memory from the
- * current context, which the caller soon deletes.  Locks one page at a time,
- * and none while comparators and hash functions are called.
+ * Build a sorted zone of buffer pages that are neighbours in the order of
+ * sealing.  image->zone says how many they are, and whether it will be that of
+ * a page run.  Returns false if one of them is gone, or they have no entries.
+ * Takes memory from the current context, which the caller soon deletes.  Locks
+ * one page at a time, and none while comparators and hash functions are called.
  */
 bool
-sware_sorted_zone_build(Relation index, const SwareSortedZone *sorted,
-						int sorted_count, const SwareLink *links,
-						int link_count, SwareZoneImage *image)
+sware_sorted_zone_build(Relation index, const SwareLink *links,
+						SwareZoneImage *image)
 {
 	SwareSortedZone *zone = &image->zone;
-	Gathered   *gathered = palloc0(sizeof(Gathered));
-	int64	   *begins = palloc((sorted_count + 1) * sizeof(int64));
+	Gathered	gathered = {.index = index};
 	SwareKeyColumn column;
 
-	gathered->index = index;
-	for (int i = 0; i < sorted_count; i++)
-	{
-		begins[i] = gathered->count;
-		if (!gather_sorted(gathered, &sorted[i]))
-			return false;
-	}
-	Assert(gathered->pages + link_count <= SWARE_MAX_ZONE_PAGES);
-	begins[sorted_count] = gathered->count;
-	if (!gather_pages(gathered, links, link_count, zone->isOfRun) ||
-		gathered->count == 0)
+	Assert(zone->pages <= SWARE_MAX_ZONE_PAGES);
+	if (!gather_pages(&gathered, links, zone))
 		return false;
-
-	zone->entries = gathered->count;
+	zone->entries = gathered.count;
 	if (!zone->isOfRun)
 	{
-		sware_sort_behind_lists(index, gathered->entries, gathered->count,
-								begins, sorted_count);
-		zone->entries = drop_equal(index, gathered->entries, gathered->count);
+		sware_sort_entries(index, gathered.entries, gathered.count);
+		zone->entries = drop_equal(index, gathered.entries, gathered.count);
 	}
-	zone->pages = gathered->pages;
-	zone->lastSeal = gathered->lastSeal;
 	sware_key_column_init(&column, index, 1, (Datum) 0, true);
 	zone->smallest = sware_abbreviate(&column, RelationGetDescr(index),
-									  gathered->entries[0]);
+									  gathered.entries[0]);
 	zone->largest = sware_abbreviate(&column, RelationGetDescr(index),
-									 gathered->entries[zone->entries - 1]);
+									 gathered.entries[zone->entries - 1]);
 
-	lay_out(index, &column, gathered->entries, image);
+	lay_out(index, &column, gathered.entries, image);
 	image->bytes =
 		MemoryContextAllocExtended(CurrentMemoryContext, image->length,
 								   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	fill(gathered, &column, image);
+	fill(&gathered, links, &column, image);
 	return true;
 }
 

@@ -92,9 +92,6 @@ typedef struct SwareZoneView
 	uint32		uses;
 	uint32		refreshes;		/* how often it was refreshed */
 	bool		mayBuild;		/* may it build a zone this time? */
-	int			pagesBuilt;		/* pages of the zones that it has built */
-	int			mostBuilt;		/* pages of a page run that it builds the zone
-								 * of at once; 0: as usual */
 } SwareZoneView;
 
 /* Is there a pool?  If the library was not preloaded, views only list pages. */
@@ -162,15 +159,6 @@ extern void sware_zone_view_init(SwareZoneView *view, Relation index,
  */
 extern bool sware_zone_view_refresh(SwareZoneView *view,
 									const SwareBufferState *state);
-
-/*
- * Bring what shared memory knows of an index's sealed pages up to date, if it
- * knows anything, which some scan has wanted then, after a page run of this
- * number of pages has been written: that, or as much of others, gets a zone.
- * May do what sware_zone_view_refresh may, and leaves memory in the current
- * context.
- */
-extern void sware_zones_update_listing(Relation index, int pages);
 
 /*
  * Does the buffer of a view have more pages than may have zones, and more than

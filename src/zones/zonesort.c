@@ -3,12 +3,12 @@
  * zonesort.c
  *	  When readers sort pages, and which.
  *
- * Unsorted pages that are neighbours in the order of sealing, and sorted zones
- * before them, become one new sorted zone.  So do the first pages of an
- * outline, which keeps the others.  The backend builds the zone without locks,
- * which may take a while.  Then it takes the index's current listing, and puts
- * the new zone in the place of what it was made of, if all of that is still
- * there.
+ * Unsorted pages that are neighbours in the order of sealing, and those of
+ * sorted zones before them, become one new sorted zone.  So do the first pages
+ * of an outline, which keeps the others.  The backend builds the zone without
+ * locks, which may take a while.  Then it takes the index's current listing,
+ * and puts the new zone in the place of what it was made of, if all of that is
+ * still there.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,7 +21,6 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "layout/page.h"
-#include "locks/changes.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
 #include "zones/sortedzone.h"
@@ -251,8 +250,8 @@ select_shrunken(const SwareZoneView *view, Parts *parts)
 static bool
 select_outline(const SwareZoneView *view, Parts *parts)
 {
-	int			most = view->mostBuilt > 0 ? view->mostBuilt :
-		Max(RUN_PAGES_AT_ONCE, view->state.sealedPages / MOST_RUN_ZONES);
+	int			most = Max(RUN_PAGES_AT_ONCE,
+						   view->state.sealedPages / MOST_RUN_ZONES);
 
 	for (int i = 0; i < view->sortedCount; i++)
 	{
@@ -455,25 +454,33 @@ build(const SwareZoneView *view, const Parts *parts, SwareZoneImage *image)
 	const SwareUnsortedPage *pages = view->pages + parts->firstPage;
 	SwareSortedZone *zone = &image->zone;
 	SwareLink	links[SWARE_MAX_ZONE_PAGES];
+	int			count = 0;
 
 	memset(image, 0, sizeof(SwareZoneImage));
+	zone->isOfRun = parts->areOfOutline;
+	zone->pages = parts->pages;
 	zone->firstSequence = parts->sortedCount > 0 ? sorted->firstSequence :
 		pages->sequence;
-	if (parts->areOfOutline)
+	for (int i = 0; i < parts->sortedCount; i++)
 	{
-		zone->isOfRun = true;
-		zone->lastSequence = zone->firstSequence + parts->pages - 1;
-		return sware_sorted_zone_copy_links(sorted, links) &&
-			sware_sorted_zone_build(view->index, NULL, 0,
-									links + sorted->retiredPages,
-									parts->pages, image);
+		int			live = Min(live_pages(&sorted[i]), parts->pages);
+
+		if (!sware_sorted_zone_read(&sorted[i], sorted[i].retiredPages *
+									sizeof(SwareLink), links + count,
+									live * sizeof(SwareLink)))
+			return false;
+		count += live;
+		zone->lastSequence = sorted[i].lastSequence;
 	}
-	zone->lastSequence = parts->pageCount > 0 ?
-		pages[parts->pageCount - 1].sequence : sorted->lastSequence;
 	for (int i = 0; i < parts->pageCount; i++)
-		links[i] = pages[i].page;
-	return sware_sorted_zone_build(view->index, sorted, parts->sortedCount,
-								   links, parts->pageCount, image);
+	{
+		links[count++] = pages[i].page;
+		zone->lastSequence = pages[i].sequence;
+	}
+	if (parts->areOfOutline)
+		zone->lastSequence = zone->firstSequence + parts->pages - 1;
+	Assert(count == parts->pages);
+	return sware_sorted_zone_build(view->index, links, image);
 }
 
 /*
@@ -511,13 +518,8 @@ sware_zones_sort_if_crowded(SwareZoneView *view)
 		return false;
 	sware_work_begin(&work, view->index, SWARE_READER);
 	result = sort_parts(view, &parts);
-	if (result == SWARE_ZONES_PUBLISHED)
-		view->pagesBuilt += parts.pages;
 	pg_atomic_write_u64(&zones->nextBuild, result == SWARE_ZONES_NO_ROOM ?
 						GetCurrentTimestamp() + NO_ROOM_PAUSE : 0);
-
-	/* within a flush it is a part of that */
-	if (!sware_is_changing(RelationGetRelid(view->index), SWARE_FLUSHES))
-		sware_work_end(&work, SWARE_ZONE_WORK);
+	sware_work_end(&work, SWARE_ZONE_WORK);
 	return result == SWARE_ZONES_PUBLISHED;
 }

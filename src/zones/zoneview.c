@@ -297,8 +297,7 @@ read_directory(SwareZoneView *view, const SwareBufferState *state,
 
 	/* whoever has read so much leaves it to the next ones to build zones */
 	if (outlines &&
-		(examine_pages(view) == EXAMINED_PAGES || outlines->count > 0) &&
-		view->mostBuilt == 0)
+		(examine_pages(view) == EXAMINED_PAGES || outlines->count > 0))
 		view->mayBuild = false;
 	return true;
 }
@@ -537,27 +536,6 @@ sware_zone_view_refresh(SwareZoneView *view, const SwareBufferState *state)
 	}
 	view->isComplete = true;
 	return true;
-}
-
-void
-sware_zones_update_listing(Relation index, int pages)
-{
-	if (!sware_zones_are_available())
-		return;
-	for (int built = 0; built < pages;)
-	{
-		SwareBufferState state;
-		SwareZoneView view;
-
-		sware_zone_view_init(&view, index, CurrentMemoryContext);
-		view.mostBuilt = pages;
-		if (sware_zones_copy(&view, NULL) != SWARE_ZONES_UNKNOWN &&
-			sware_buffer_read_state(index, &state))
-			(void) sware_zone_view_refresh(&view, &state);
-		if (view.pagesBuilt == 0)
-			break;
-		built += view.pagesBuilt;
-	}
 }
 
 /* Where is the line of a zone's filter that tells of a hash?  NULL: nowhere. */

@@ -89,15 +89,20 @@ static void
 make_view(Relation index, SwareZoneView *view, int readers)
 {
 	SwareBufferState state;
+	uint64		before = 0;
+	uint64		stamp = 0;
 	bool		is_current;
 
+	/* a reader that builds a zone makes a new listing */
 	do
 	{
+		before = stamp;
 		sware_zone_view_init(view, index, CurrentMemoryContext);
 		(void) sware_buffer_read_state(index, &state);
 		is_current = sware_zone_view_refresh(view, &state);
+		stamp = view->stamp;
 	} while (!is_current ||
-			 ((view->pagesBuilt > 0 || (view->isCrowded && !view->mayBuild)) &&
+			 (view->isCrowded && (!view->mayBuild || stamp != before) &&
 			  --readers != 0));
 }
 
@@ -231,26 +236,29 @@ read_zone(Relation index, const SwareZoneView *view,
 		 i++)
 	{
 		SwareLink	page;
-		bool		is_retired[4];
-		uint32		count = Min(lengthof(is_retired), zone->entries - i);
+		uint16		origin = 0;
+		bool		is_retired;
 
 		if (!sware_sorted_zone_copy_tuples(index, zone, i, 1, (char *) entry,
 										   &window) ||
 			!sware_sorted_zone_copy_page(zone, i, &page) ||
-			!sware_sorted_zone_find_retired(zone, i, count, is_retired))
+			(!zone->isOfRun &&
+			 !sware_sorted_zone_copy_origins(zone, i, 1, &origin)))
 			elog(ERROR, "a sorted zone is gone");
+		is_retired = zone->isOfRun ? i < zone->firstEntry :
+			origin < zone->retiredPages;
 		if (find_unsorted(view, page) != NULL)
 			elog(ERROR, "page %u is in a sorted zone and unsorted", page.block);
-		if (is_retired[0] == is_listed(listed, listed_count, page))
+		if (is_retired == is_listed(listed, listed_count, page))
 			elog(ERROR, "a sorted zone is wrong about whether page %u has retired", page.block);
-		if (!is_retired[0] && i < zone->firstEntry)
+		if (!is_retired && i < zone->firstEntry)
 			elog(ERROR, "an entry that has not retired is outside of its sorted zone's bounds");
-		if (!is_retired[0] && (i < begin || i >= end) &&
+		if (!is_retired && (i < begin || i >= end) &&
 			!sware_entry_is_marked(entry))
 			elog(ERROR, "an entry that is not marked is passed over");
 		sware_clear_mark(entry);
 		add_entry(entries, entry);
-		if (!is_retired[0])
+		if (!is_retired)
 			add_entry(live, entry);
 		if (entries->count > first + 1 &&
 			sware_compare_entries(index, entries->tuples[entries->count - 2],
