@@ -280,14 +280,19 @@ sware_columns_of_equal_image(Relation index, IndexTuple a, IndexTuple b,
 bool
 sware_keys_equal_image(Relation index, IndexTuple a, IndexTuple b)
 {
-	Size		key_size = sware_leaf_tuple_key_size(a);
+	const char *key_a = (char *) a + sizeof(IndexTupleData);
+	const char *key_b = (char *) b + sizeof(IndexTupleData);
 	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
+	Size		key_size;
 
+	/* most keys of numbers differ here; tuples have at least that many bytes */
+	if (a->t_info == b->t_info && !IndexTupleHasVarwidths(b) &&
+		memcmp(key_a, key_b, MAXIMUM_ALIGNOF) != 0)
+		return false;
+	key_size = sware_leaf_tuple_key_size(a);
 	if (key_size == sware_leaf_tuple_key_size(b) &&
 		((a->t_info ^ b->t_info) & INDEX_NULL_MASK) == 0 &&
-		memcmp((char *) a + sizeof(IndexTupleData),
-			   (char *) b + sizeof(IndexTupleData),
-			   key_size - sizeof(IndexTupleData)) == 0)
+		memcmp(key_a, key_b, key_size - sizeof(IndexTupleData)) == 0)
 		return true;
 	return IndexTupleHasVarwidths(b) &&
 		sware_columns_of_equal_image(index, a, b, columns) == columns;
