@@ -66,15 +66,41 @@ def trickle(place, connection, table):
 
     The commits do not wait for the disk.
     """
+    load_arrivals(place, connection, table)
+    insert_arrivals(connection, table)
+    server.execute(connection, "DROP TABLE arrivals")
+
+
+def load_arrivals(place, connection, table):
+    """Makes a table of the rows of the second file, and a procedure that inserts them."""
     server.execute(connection, "DROP TABLE IF EXISTS arrivals")
     server.execute(connection, "CREATE TABLE arrivals (k bigint, v integer)")
     server.execute(connection, f"COPY arrivals FROM '{place.data}/arrivals'")
     server.execute(connection, f"DROP PROCEDURE IF EXISTS trickle_{table}")
     server.execute(connection, TRICKLE.format(table=table))
+
+
+def insert_arrivals(connection, table):
     before = server.value(connection, "SHOW synchronous_commit")
     server.execute(connection, "SET synchronous_commit = off")
     server.execute(connection, f"CALL trickle_{table}()")
     server.execute(connection, "SET synchronous_commit = %s", [before])
+
+
+def insert_in_twenties(place, connection, table):
+    """Inserts the rows of the second file, in transactions of twenty."""
+    server.execute(connection, "DROP TABLE IF EXISTS arrivals")
+    server.execute(connection, "CREATE TABLE arrivals (k bigint, v integer PRIMARY KEY)")
+    server.execute(connection, f"COPY arrivals FROM '{place.data}/arrivals'")
+    server.execute(connection, "ANALYZE arrivals")
+    server.execute(
+        connection,
+        "DO $$ DECLARE first integer := (SELECT min(v) FROM arrivals); BEGIN\n"
+        "WHILE first <= (SELECT max(v) FROM arrivals) LOOP\n"
+        f"INSERT INTO {table} SELECT k, v FROM arrivals "
+        "WHERE v BETWEEN first AND first + 19;\n"
+        "first := first + 20; COMMIT; END LOOP; END $$",
+    )
     server.execute(connection, "DROP TABLE arrivals")
 
 

@@ -52,7 +52,7 @@ def measure(chosen, place):
         keys = sortedness.make_keys(
             chosen.rows, degree, chosen.alpha, chosen.beta, chosen.seed
         )
-        buffer.write_keys(place, keys, chosen.rows)
+        buffer.write_keys(place, keys, chosen.rows - chosen.buffered_rows)
         raw += time_degree(chosen, place, connection, degree, everyone)
     connection.close()
     tell_waiting(raw)
@@ -66,7 +66,12 @@ def time_degree(chosen, place, connection, degree, everyone):
     for subject in everyone:
         kind = kind_of(subject)
         if kind not in tables:
-            tables[kind] = load(place, connection, subject, f"ranges_{len(tables)}")
+            table = tables[kind] = f"ranges_{len(tables)}"
+            load(place, connection, subject, table)
+            if chosen.buffered_rows > 0:
+                buffer.insert_in_twenties(place, connection, table)
+                server.execute(connection, f"VACUUM (INDEX_CLEANUP off) {table}")
+                buffer.tell_entries(connection, {subject: table})
     raw = []
     for number in range(chosen.rounds):
         ranges = choose_ranges(chosen, number)
@@ -108,7 +113,6 @@ def load(place, connection, subject, table):
         timed(connection, "grouping", f"VACUUM (INDEX_CLEANUP on) {table}")
     size = server.relation_bytes(connection, f"{table}_k") / 1e6
     print(f"{subject.access_method}: an index of {size:,.1f} MB", flush=True)
-    return table
 
 
 def timed(connection, action, statement):

@@ -222,7 +222,9 @@ def control(place, *arguments):
             place.programs / "pg_ctl", f"--pgdata={directory}", "--wait",
             "--timeout=600", *arguments,
         ],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd=directory, **as_owner,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd=directory,
+        # A standby connects with the copy's own libpq; the machine's may be older.
+        env=os.environ | {"LD_LIBRARY_PATH": str(place.programs.parent / "lib")}, **as_owner,
     )
     if finished.returncode != 0:
         raise RuntimeError(f"pg_ctl {arguments[0]} failed")

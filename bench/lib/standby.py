@@ -6,6 +6,7 @@ import statistics
 import buffer
 import charts
 import pgbench
+import replay
 import results
 import server
 import speed
@@ -22,6 +23,10 @@ def measure(chosen, place):
     for degree in chosen.degrees:
         results.step(f"{degree.name}, {chosen.rows:,} rows and {chosen.trickle_rows:,}")
         speed.write_keys(chosen, place, degree, chosen.trickle_rows)
+        if "replay" in chosen.parts:
+            replay.measure(chosen, place, degree)
+        if "reads" not in chosen.parts:
+            continue
         tables = {subject: f"read_{i}" for i, subject in enumerate(everyone)}
         for subject, table in tables.items():
             speed.make(place, connection, "trickle", subject, table)
@@ -37,7 +42,8 @@ def measure(chosen, place):
             compare_counts(connection, standby, tables)
     for node in (connection, standby):
         node.close()
-    tell(chosen, raw, everyone)
+    if raw:
+        tell(chosen, raw, everyone)
 
 
 def list_queries(chosen, degree):
