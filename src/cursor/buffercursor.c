@@ -18,7 +18,6 @@
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
-#include "shared/statistics.h"
 #include "tree/treescan.h"
 #include "zones/pagesummary.h"
 
@@ -392,37 +391,6 @@ find_the_row(SwareBufferCursor *cursor)
 }
 
 /*
- * Take the wanted entries of a sorted zone.  Returns false if it is gone;
- * *strange is the page that was found to be another one, if any.
- */
-static bool
-read_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
-		  SwareLink *strange)
-{
-	SwareScanFilter *filter = &cursor->filter;
-	SwareEntrySource source = {.page = {InvalidBlockNumber, 0},
-	.zone = zone - cursor->view.zones.sorted + 1};
-	int			left_out = cursor->leftOut;
-	int			taken;
-	SwareListReader reader;
-
-	cursor->reads.zones++;
-	sware_list_reader_init_zone(&reader, filter->order.index, zone,
-								filter->order.forward, filter->usesMarks);
-	if (!sware_take_from_list(cursor, &reader, source, &taken))
-	{
-		*strange = reader.window.strange;
-		return false;
-	}
-
-	/* Behind a place there may be no entries although the value exists. */
-	if (taken == 0 && cursor->leftOut == left_out && !filter->hasPlace &&
-		filter->hasHash && sware_sorted_zone_has_filter(zone, filter->hash))
-		sware_count(filter->order.index, SWARE_STAT_BLOOM_FALSE_POSITIVES, 1);
-	return true;
-}
-
-/*
  * Read the open pages; as a rule last, when it is known which of their entries
  * are too bad for the batch.  Returns false if the buffer does not have one of
  * them any more, which *strange is then.
@@ -471,7 +439,8 @@ read_sources(SwareBufferCursor *cursor, SwareLink *strange)
 
 		if (source.isZone)
 		{
-			if (!read_zone(cursor, &view->zones.sorted[source.number], strange))
+			if (!sware_take_zone(cursor, &view->zones.sorted[source.number],
+								 strange))
 				return false;
 			continue;
 		}

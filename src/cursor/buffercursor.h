@@ -44,7 +44,6 @@
 
 #include "cursor/bufferbatch.h"
 #include "cursor/bufferview.h"
-#include "cursor/listreader.h"
 #include "cursor/scanfilter.h"
 #include "cursor/visibility.h"
 #include "layout/page.h"
@@ -206,12 +205,10 @@ extern void sware_take_candidates(SwareBufferCursor *cursor,
 								  const SwareCandidates *candidates);
 
 /*
- * Take the wanted entries of a list that is in order and without duplicates,
- * and count them in *taken.  The reader has been initialised; `source` is that
- * of the entries.  Returns false if the list is gone.
+ * Take the wanted entries of a sorted zone.  Returns false if it is gone;
+ * *strange is the page that was found to be another one, if any.
  */
-extern bool sware_take_from_list(SwareBufferCursor *cursor,
-								 SwareListReader *reader,
-								 SwareEntrySource source, int *taken);
+extern bool sware_take_zone(SwareBufferCursor *cursor,
+							const SwareSortedZone *zone, SwareLink *strange);
 
 #endif							/* SWARE_BUFFERCURSOR_H */

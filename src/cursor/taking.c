@@ -1,9 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * taking.c
- *	  Taking those entries of pages, lists and staging into a buffer cursor's
- *	  batch that are wanted; or, if the cursor has a visitor, handing them to
- *	  that.
+ *	  Taking those entries of pages, sorted zones and staging into a buffer
+ *	  cursor's batch that are wanted; or, if the cursor has a visitor, handing
+ *	  them to that.
+ *
+ * A *list* is a sorted zone, or a staged run.  Its entries have numbers in the
+ * order of the index.  A few of them are copied at a time, in the order of the
+ * scan.  A list can go while it is read, since its memory is used for something
+ * else.
  *
  * Comparators and conditions are evaluated, so callers hold no locks.
  *
@@ -17,7 +22,11 @@
 #include "cursor/buffercursor.h"
 #include "keys/skip.h"
 #include "layout/tuple.h"
+#include "shared/statistics.h"
 #include "staging/staging.h"
+
+/* the number of entries of a list that are copied at once, at first */
+#define FIRST_COPIED		4
 
 /*
  * A list's entries are skipped if their keys tell that they cannot qualify
@@ -39,6 +48,194 @@
 static const SwareEntrySource staging_source = {
 	.page = {InvalidBlockNumber, 0}
 };
+
+/* a copy of an entry */
+typedef struct ListCopy
+{
+	IndexTuple	entry;			/* the copy, without a mark */
+	bool		isMarked;		/* does the entry have one in the list? */
+	uint32		number;			/* of the entry in the list */
+} ListCopy;
+
+typedef struct ListReader
+{
+	SwareBufferCursor *cursor;
+	bool		forward;
+	const SwareSortedZone *zone;	/* the list; or NULL: it is a staged run */
+	SwareStagedRun run;
+	uint64		stamp;			/* the run is valid as long as this is
+								 * staging's */
+	int64		begin;			/* number of the first entry that counts */
+	int64		end;			/* number behind the last that counts */
+	int64		passedOver;		/* marked entries that do not count, since
+								 * they are all at the end where the scan
+								 * begins */
+	Size		entrySize;		/* in bytes, of the largest entry */
+	int			most;			/* the number of entries to copy next */
+	int64		position;		/* of the entries copied last, counted from
+								 * `begin` or, if the scan goes backward, from
+								 * `end` */
+	int			copied;			/* how many these were; 0: none are left */
+
+	/*
+	 * The entries that count, in the scan's order: in a sorted zone, those
+	 * whose pages have not retired; without the marked ones if these are left
+	 * out.  The last one always counts, as it tells whether a range has
+	 * ended.
+	 */
+	int			count;
+	ListCopy	copies[SWARE_MAX_COPIED];
+
+	union
+	{
+		/* functions may read a little behind an entry, see bufferbatch.c */
+		char		bytes[BLCKSZ + NAMEDATALEN];
+		double		forAlignment;
+	}			memory;
+	SwareRunWindow window;		/* if the zone is that of a run */
+} ListReader;
+
+static void
+init(ListReader *reader, SwareBufferCursor *cursor)
+{
+	reader->cursor = cursor;
+	reader->forward = cursor->filter.order.forward;
+	reader->zone = NULL;
+	reader->passedOver = 0;
+	reader->most = FIRST_COPIED;
+	reader->position = 0;
+	reader->copied = 0;
+	sware_run_window_init(&reader->window);
+}
+
+/*
+ * Go on behind the first entry copied last, and not before `place`.  Returns
+ * false if the list is gone.  Calls comparators.
+ */
+static bool
+seek(ListReader *reader, const SwareSearchKey *place)
+{
+	Relation	index = reader->cursor->filter.order.index;
+	int64		position = -reader->passedOver; /* where the list begins */
+
+	if (reader->copied > 0)
+		reader->position++;
+	reader->copied = 0;
+	reader->most = FIRST_COPIED;
+	if (place->columnCount > 0)
+	{
+		int64		number = reader->zone ?
+			sware_sorted_zone_search(index, reader->zone, place,
+									 &reader->window) :
+			sware_staged_run_search(index, &reader->run, reader->stamp, place);
+
+		if (number < 0)
+			return false;
+		position = reader->forward ? number - reader->begin :
+			reader->end - number;
+	}
+	if (position < 0)
+		reader->cursor->leftOut += Min(-position, reader->passedOver);
+	reader->position = Max(reader->position, position);
+	return true;
+}
+
+/*
+ * Copy `copied` entries of the sorted zone to memory, the first of which has
+ * this number, and leave out those of retired pages; of a page run, none is
+ * before the first entry that counts.  Returns false if the zone is gone.
+ */
+static bool
+copy_from_zone(ListReader *reader, int64 first)
+{
+	const SwareSortedZone *zone = reader->zone;
+	char	   *memory = reader->memory.bytes;
+	uint16		origins[SWARE_MAX_COPIED];
+	bool		has_retired = zone->retiredPages > 0 && !zone->isOfRun;
+	int			last = reader->forward ? reader->copied - 1 : 0;
+
+	if (!sware_sorted_zone_copy_tuples(reader->cursor->filter.order.index,
+									   zone, first, reader->copied, memory,
+									   &reader->window))
+		return false;
+	if (has_retired &&
+		!sware_sorted_zone_copy_origins(zone, first, reader->copied, origins))
+		return false;
+
+	for (int i = 0; i < reader->copied; i++)
+	{
+		IndexTuple	entry = (IndexTuple) memory;
+		bool		is_marked = sware_entry_is_marked(entry);
+
+		memory += MAXALIGN(IndexTupleSize(entry));
+		if (has_retired && origins[i] < zone->retiredPages)
+			continue;
+		if (is_marked && reader->cursor->filter.usesMarks && i != last)
+		{
+			reader->cursor->leftOut++;
+			continue;
+		}
+		reader->copies[reader->count].entry = entry;
+		reader->copies[reader->count].isMarked = is_marked;
+		reader->copies[reader->count].number = first + i;
+		reader->count++;
+		sware_clear_mark(entry);
+	}
+	return true;
+}
+
+/* The same for a staged run, all of whose entries count. */
+static bool
+copy_from_run(ListReader *reader, int64 first)
+{
+	char	   *memory = reader->memory.bytes;
+
+	if (reader->stamp != sware_staging_stamp())
+		return false;
+	for (int i = 0; i < reader->copied; i++)
+	{
+		IndexTuple	entry = reader->run.items[first + i].entry;
+
+		sware_copy_tuple(memory, entry);
+		reader->copies[i].entry = (IndexTuple) memory;
+		reader->copies[i].isMarked = false;
+		reader->copies[i].number = first + i;
+		memory += MAXALIGN(IndexTupleSize(entry));
+	}
+	reader->count = reader->copied;
+	return true;
+}
+
+/* Copy the next entries.  Returns false if the list is gone. */
+static bool
+copy_next(ListReader *reader)
+{
+	int64		left;
+	int64		first;
+
+	reader->position += reader->copied;
+	left = reader->end - reader->begin - reader->position;
+	reader->copied = Max(Min(Min(reader->most, left),
+							 (int64) (BLCKSZ / reader->entrySize)), 0);
+	reader->count = 0;
+	if (reader->copied == 0)
+		return true;
+	reader->most = Min(2 * reader->most, SWARE_MAX_COPIED);
+
+	first = reader->forward ? reader->begin + reader->position :
+		reader->end - reader->position - reader->copied;
+	if (!(reader->zone ? copy_from_zone(reader, first) :
+		  copy_from_run(reader, first)))
+		return false;
+	for (int i = 0, j = reader->count - 1; !reader->forward && i < j; i++, j--)
+	{
+		ListCopy	copy = reader->copies[i];
+
+		reader->copies[i] = reader->copies[j];
+		reader->copies[j] = copy;
+	}
+	return true;
+}
 
 /* Take a wanted entry; `follows` and result are as for sware_batch_add. */
 static inline bool
@@ -93,8 +290,8 @@ typedef enum Skipped
  * entries in a row.  Calls comparators.
  */
 static Skipped
-skip_entries(SwareScanFilter *filter, SwareListReader *reader,
-			 const SwareListCopy *copy, int *patience)
+skip_entries(SwareScanFilter *filter, ListReader *reader,
+			 const ListCopy *copy, int *patience)
 {
 	SwareScanKeys *keys = filter->keys;
 	bool		forward = filter->order.forward;
@@ -111,12 +308,12 @@ skip_entries(SwareScanFilter *filter, SwareListReader *reader,
 			if (next_range < 0 || next_range == keys->rangeCount)
 				return SKIPPED_ALL;
 			sware_scan_keys_set_range(keys, next_range);
-			if (!sware_list_reader_seek(reader,
-										sware_scan_filter_range_begin(filter)))
+			if (!seek(reader,
+					  sware_scan_filter_range_begin(filter)))
 				return SKIPPED_GONE;
 			break;
 		case SWARE_SKIP_AHEAD:
-			if (!sware_list_reader_seek(reader, &place))
+			if (!seek(reader, &place))
 				return SKIPPED_GONE;
 			break;
 	}
@@ -126,9 +323,14 @@ skip_entries(SwareScanFilter *filter, SwareListReader *reader,
 	return SKIPPED_SOME;
 }
 
-bool
-sware_take_from_list(SwareBufferCursor *cursor, SwareListReader *reader,
-					 SwareEntrySource source, int *taken)
+/*
+ * Take the wanted entries of a list, which is without duplicates, and count
+ * them in *taken.  The reader has been initialised; `source` is that of the
+ * entries.  Returns false if the list is gone.
+ */
+static bool
+take_from_list(SwareBufferCursor *cursor, ListReader *reader,
+			   SwareEntrySource source, int *taken)
 {
 	SwareScanFilter *filter = &cursor->filter;
 	SwareScanKeys *keys = filter->keys;
@@ -143,21 +345,19 @@ sware_take_from_list(SwareBufferCursor *cursor, SwareListReader *reader,
 	CHECK_FOR_INTERRUPTS();
 	*taken = 0;
 	sware_scan_keys_set_range(keys, forward ? 0 : keys->rangeCount - 1);
-	if (!sware_list_reader_seek(reader, filter->hasPlace ? &filter->place :
-								sware_scan_filter_range_begin(filter)))
+	if (!seek(reader, filter->hasPlace ? &filter->place :
+			  sware_scan_filter_range_begin(filter)))
 		return false;
 
 	for (;;)
 	{
-		if (!sware_list_reader_copy(reader))
+		if (!copy_next(reader))
 			return false;
-		cursor->leftOut += reader->leftOut;
-		reader->leftOut = 0;
 		if (reader->copied == 0)
 			return true;
 		for (int i = 0; i < reader->count; i++)
 		{
-			const SwareListCopy *copy = &reader->copies[i];
+			const ListCopy *copy = &reader->copies[i];
 			SwareRangeSide side;
 
 			found.item = sware_scan_order_item(&filter->order, copy->entry);
@@ -170,8 +370,8 @@ sware_take_from_list(SwareBufferCursor *cursor, SwareListReader *reader,
 				return true;
 			if (side == SWARE_BEFORE_RANGE)
 			{
-				if (!sware_list_reader_seek(reader,
-											sware_scan_filter_range_begin(filter)))
+				if (!seek(reader,
+						  sware_scan_filter_range_begin(filter)))
 					return false;
 				break;
 			}
@@ -212,13 +412,48 @@ sware_take_from_list(SwareBufferCursor *cursor, SwareListReader *reader,
 	}
 }
 
+bool
+sware_take_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
+				SwareLink *strange)
+{
+	SwareScanFilter *filter = &cursor->filter;
+	SwareEntrySource source = {.page = {InvalidBlockNumber, 0},
+	.zone = zone - cursor->view.zones.sorted + 1};
+	int			left_out = cursor->leftOut;
+	int			taken;
+	ListReader	reader;
+
+	cursor->reads.zones++;
+	init(&reader, cursor);
+	reader.zone = zone;
+	reader.entrySize = zone->largestEntry;
+	sware_sorted_zone_interval(zone, filter->usesMarks, &reader.begin,
+							   &reader.end);
+	if (reader.begin == reader.end)
+		reader.passedOver = (int64) zone->entries - zone->firstEntry;
+	else
+		reader.passedOver = reader.forward ? reader.begin - zone->firstEntry :
+			zone->entries - reader.end;
+	if (!take_from_list(cursor, &reader, source, &taken))
+	{
+		*strange = reader.window.strange;
+		return false;
+	}
+
+	/* Behind a place there may be no entries although the value exists. */
+	if (taken == 0 && cursor->leftOut == left_out && !filter->hasPlace &&
+		filter->hasHash && sware_sorted_zone_has_filter(zone, filter->hash))
+		sware_count(filter->order.index, SWARE_STAT_BLOOM_FALSE_POSITIVES, 1);
+	return true;
+}
+
 /* Take the wanted entries of a staged run.  Returns false if it is gone. */
 static bool
 take_from_run(SwareBufferCursor *cursor, const SwareStagedRun *run,
 			  uint64 stamp)
 {
 	SwareScanFilter *filter = &cursor->filter;
-	SwareListReader reader;
+	ListReader	reader;
 	int64		first;
 	int			taken;
 
@@ -226,9 +461,13 @@ take_from_run(SwareBufferCursor *cursor, const SwareStagedRun *run,
 									  run->items[run->count - 1].abbreviation,
 									  &first))
 		return true;
-	sware_list_reader_init_run(&reader, filter->order.index, run, stamp,
-							   filter->order.forward);
-	return sware_take_from_list(cursor, &reader, staging_source, &taken);
+	init(&reader, cursor);
+	reader.run = *run;
+	reader.stamp = stamp;
+	reader.begin = 0;
+	reader.end = run->count;
+	reader.entrySize = run->entrySize;
+	return take_from_list(cursor, &reader, staging_source, &taken);
 }
 
 /*
