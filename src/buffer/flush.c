@@ -19,7 +19,6 @@
 #include "access/parallel.h"
 #include "access/table.h"
 #include "miscadmin.h"
-#include "portability/instr_time.h"
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
 
@@ -167,10 +166,7 @@ flush_piece(Relation index, Relation heap, const SwarePiece *piece)
 	SwareFlushed flushed;
 	SwareInserted done;
 	Moved		moved;
-	instr_time	start;
-	instr_time	time;
 
-	INSTR_TIME_SET_CURRENT(start);
 	sware_copy_piece(index, heap, piece, &flushed);
 	SWARE_FAULT_POINT("flush-sorted");
 	done = sware_tree_insert_run(index, heap, flushed.entries, flushed.count,
@@ -179,14 +175,11 @@ flush_piece(Relation index, Relation heap, const SwarePiece *piece)
 	moved.retired = retire(index, piece, -1);
 	SWARE_FAULT_POINT("flush-retired");
 
-	INSTR_TIME_SET_CURRENT(time);
-	INSTR_TIME_SUBTRACT(time, start);
 	sware_count_tree_run(index, done.appended, flushed.count - done.appended);
 	sware_count_late_flushed(index, flushed.count, done.late,
 							 (double) moved.retired / piece->sealed);
 	sware_count(index, SWARE_STAT_ENTRIES_DROPPED, flushed.dropped);
 	sware_count(index, SWARE_STAT_FLUSHES, 1);
-	sware_count(index, SWARE_STAT_FLUSH_TIME, INSTR_TIME_GET_MICROSEC(time));
 	sware_count(index, SWARE_STAT_FLUSHED_PAGES, moved.retired);
 	sware_count(index, SWARE_STAT_FLUSHED_ENTRIES, flushed.count);
 	moved.entries = flushed.count + flushed.dropped;
@@ -211,10 +204,7 @@ sort_pages(Relation index, Relation heap, SwareListedPage *pages, int count)
 	};
 	SwareFlushed flushed;
 	bool		done;
-	instr_time	start;
-	instr_time	time;
 
-	INSTR_TIME_SET_CURRENT(start);
 	sware_copy_piece(index, heap, &piece, &flushed);
 	done = sware_write_sorted_pages(index, flushed.entries, flushed.count,
 									flushed.hasVersions);
@@ -222,10 +212,6 @@ sort_pages(Relation index, Relation heap, SwareListedPage *pages, int count)
 	{
 		SWARE_FAULT_POINT("sorted-listed");
 		(void) retire(index, &piece, pages[0].slot);
-		INSTR_TIME_SET_CURRENT(time);
-		INSTR_TIME_SUBTRACT(time, start);
-		sware_count(index, SWARE_STAT_FLUSH_TIME,
-					INSTR_TIME_GET_MICROSEC(time));
 		sware_count(index, SWARE_STAT_SORTED_PAGES, count);
 		sware_count(index, SWARE_STAT_SORTED_ENTRIES, flushed.count);
 		sware_count(index, SWARE_STAT_ENTRIES_DROPPED, flushed.dropped);

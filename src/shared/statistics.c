@@ -479,6 +479,8 @@ sware_work_end(const SwareWork *work, SwareWorkKind kind)
 	longest = &now[SWARE_STAT_INSERTER_MAX_TIME + work->worker];
 	now[SWARE_STAT_INSERTER_PIECES + work->worker]++;
 	*longest = Max(*longest, (int64) INSTR_TIME_GET_MICROSEC(time));
+	if (kind == SWARE_FLUSH_WORK)
+		now[SWARE_STAT_FLUSH_TIME] += INSTR_TIME_GET_MICROSEC(time);
 	is_urgent = true;			/* it is rare: show it to others soon */
 	if (sware_log_min_flush_duration >= 0 &&
 		INSTR_TIME_GET_MILLISEC(time) >= sware_log_min_flush_duration)
