@@ -388,29 +388,25 @@ sware_make_room(void)
 		continue;
 }
 
-/* Publish the lower part of a full staging.  The caller has the index open. */
+/* Publish the lower part of a full staging, if that is possible. */
 void
-sware_publish_lower_part(SwareStaging *staging, Relation index)
+sware_publish_lower_part(SwareStaging *staging)
 {
 	if (is_publishable(staging))
-		send(staging, index, lower_part(staging));
+		publish(staging, lower_part(staging));
 }
 
 /*
- * Publish what is staged for an index, which the caller has open; called
- * through sware_publish_index.  No lightweight lock may be held.
+ * Publish what is staged for an index; called through sware_publish_index.  No
+ * lightweight lock may be held.
  */
 void
 sware_publish_index_slowly(Relation index)
 {
 	SwareStaging *staging = sware_staging_of(index);
 
-	if (staging == NULL || !is_publishable(staging))
-		return;
-	if (likely(sware_is_made_for(staging, index)))
-		send(staging, index, 100);
-	else
-		publish(staging, 100);
+	if (staging)
+		sware_publish(staging);
 }
 
 /*

@@ -429,7 +429,7 @@ sware_stage_entry(SwareStaging *staging, const SwareNewRow *row)
 		sware_limit_lingering();
 	}
 	if (unlikely(staging->entries.bytes >= staging->limit))
-		sware_publish_lower_part(staging, index);
+		sware_publish_lower_part(staging);
 	if (unlikely(sware_staged_bytes >= (Size) sware_staging_size * 1024))
 		sware_make_room();
 }

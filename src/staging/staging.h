@@ -207,7 +207,7 @@ extern SwareStaging *sware_staging_for_insert(const SwareNewRow *row,
 											  IndexInfo *index_info);
 extern void sware_stage_entry(SwareStaging *staging, const SwareNewRow *row);
 extern SwareStaging *sware_find_staging(Relation index);
-extern void sware_publish_lower_part(SwareStaging *staging, Relation index);
+extern void sware_publish_lower_part(SwareStaging *staging);
 extern void sware_publish_index_slowly(Relation index);
 extern void sware_publish_all(void);
 extern void sware_staging_build_begins(void);
