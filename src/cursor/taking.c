@@ -534,5 +534,5 @@ sware_take_staged(SwareBufferCursor *cursor)
 			stamp != sware_staging_stamp())
 			return false;
 	}
-	return take_newest(cursor, staging, runs->end, stamp);
+	return take_newest(cursor, staging, sware_newest_begin(runs), stamp);
 }

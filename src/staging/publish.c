@@ -66,7 +66,7 @@ keep(SwareStaging *staging, IndexTuple *entries, int64 count)
 	sware_copy_to_chain(&kept, entries, count);
 	sware_clear_chain(&staging->entries);
 	staging->entries = kept;
-	sware_reduce_staged(staging, count, 0, sware_chain_begin);
+	sware_reduce_staged(staging, count, 0);
 	segment->start = sware_chain_begin;
 	segment->count = 0;
 	staging->inOrder = count;

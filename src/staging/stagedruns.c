@@ -44,44 +44,25 @@ free_runs(SwareStagedRuns *runs, int count)
 	}
 }
 
-/*
- * Forget the staged runs of all entries but the first `count`, which end at a
- * place of the chain.  Raises no errors.
- */
-void
-sware_forget_staged_runs(SwareStaging *staging, int64 count,
-						 SwareChainPlace end)
+/* How many entries, from the first on, are in staged runs? */
+static inline int64
+count_covered(const SwareStagedRuns *runs)
 {
-	SwareStagedRuns *runs = &staging->runs;
-	int			kept = runs->count;
-
-	if (runs->covered <= count)
-		return;
-	while (kept > 0 && runs->runs[kept - 1].first >= count)
-		kept--;
-	free_runs(runs, kept);
-	Assert(kept == 0 || runs->runs[kept - 1].first +
-		   runs->runs[kept - 1].count == count);
-	runs->covered = count;
-	runs->end = end;
+	return runs->count == 0 ? 0 : runs->runs[runs->count - 1].first +
+		runs->runs[runs->count - 1].count;
 }
 
 /*
- * The number of entries before the first segment that begins behind the
- * `count`-th entry, or of all entries if none does.
+ * Forget the staged runs that have other entries than the first `count` ones.
+ * Raises no errors.
  */
-static int64
-next_segment(const SwareStaging *staging, int64 count)
+void
+sware_forget_staged_runs(SwareStaging *staging, int64 count)
 {
-	int64		next = staging->count;
+	SwareStagedRuns *runs = &staging->runs;
 
-	for (int i = staging->segmentCount - 1; i > 0; i--)
-	{
-		if (staging->segments[i].count <= count)
-			break;
-		next = staging->segments[i].count;
-	}
-	return next;
+	while (count_covered(runs) > count)
+		free_runs(runs, runs->count - 1);
 }
 
 /*
@@ -119,16 +100,16 @@ copy_entries(IndexTuple *entries, int64 count)
 }
 
 /*
- * Set pointers to the entries of the staged runs from number `unmerged` on, and
- * behind them to the newest ones that arrived first.  There is room for `count`
- * of them.  Returns the place of the chain where they end.
+ * Set `count` pointers: to the entries of the staged runs from number `unmerged`
+ * on, and behind them to the newest ones.  Returns the place of the chain where
+ * these end.
  */
 static SwareChainPlace
 collect_entries(const SwareStaging *staging, int unmerged, IndexTuple *entries,
 				int64 count)
 {
 	const SwareStagedRuns *runs = &staging->runs;
-	SwareChainPlace end = runs->end;
+	SwareChainPlace end = sware_newest_begin(runs);
 	int64		number = 0;
 
 	for (int i = unmerged; i < runs->count; i++)
@@ -143,29 +124,18 @@ collect_entries(const SwareStaging *staging, int unmerged, IndexTuple *entries,
 
 /* How many staged runs stay as they are when one of `count` entries comes? */
 static int
-count_unmerged(const SwareStaging *staging, int64 count)
+count_unmerged(const SwareStagedRuns *runs, int64 count)
 {
-	const SwareStagedRuns *runs = &staging->runs;
-	int64		begin = runs->covered;
 	int			unmerged = runs->count;
 
-	while (unmerged > 0 && next_segment(staging, begin - 1) != begin &&
-		   runs->runs[unmerged - 1].count < count * RATIO)
-	{
-		unmerged--;
-		count += runs->runs[unmerged].count;
-		begin = runs->runs[unmerged].first;
-	}
+	while (unmerged > 0 && runs->runs[unmerged - 1].count < count * RATIO)
+		count += runs->runs[--unmerged].count;
 	return unmerged;
 }
 
-/*
- * Let a staged run, whose entries are up to `end`, take the place of those from
- * number `unmerged` on.
- */
+/* Let a staged run take the place of those from number `unmerged` on. */
 static void
-install(SwareStaging *staging, int unmerged, SwareStagedRun run,
-		SwareChainPlace end)
+install(SwareStaging *staging, int unmerged, SwareStagedRun run)
 {
 	SwareStagedRuns *runs = &staging->runs;
 	SwareSortItem *items = run.items;
@@ -177,29 +147,28 @@ install(SwareStaging *staging, int unmerged, SwareStagedRun run,
 
 	free_runs(runs, unmerged);
 	runs->runs[runs->count++] = run;
-	runs->covered = run.first + run.count;
-	runs->end = end;
 	sware_staged_bytes += run_size(&run);
 	sware_staged_runs_made++;
 }
 
 /*
- * Make a staged run of the `count` newest entries that arrived first, merged
- * with those before it that are not much larger.  Returns false, with nothing
- * changed, if staging has changed in the meantime.
+ * Make a staged run of the newest entries, merged with those before it that are
+ * not much larger.  Returns false, with nothing changed, if staging has changed
+ * in the meantime.
  */
 static bool
-add_run(SwareStaging *staging, SwareComparator *comparator, int64 count)
+add_run(SwareStaging *staging, SwareComparator *comparator)
 {
 	uint64		stamp = sware_staging_stamp();
-	int			unmerged = count_unmerged(staging, count);
+	int64		covered = count_covered(&staging->runs);
+	int64		count = staging->count - covered;
+	int			unmerged = count_unmerged(&staging->runs, count);
 	int			merged = staging->runs.count - unmerged;
 	const SwareStagedRun *older = staging->runs.runs + unmerged;
 	int64	   *begins = palloc((merged + 1) * sizeof(int64));
 	bool		copies = may_run_functions(comparator);
-	SwareStagedRun run = {.first = staging->runs.covered};
+	SwareStagedRun run = {.first = covered};
 	IndexTuple *entries;
-	SwareChainPlace end;
 
 	if (merged > 0)
 		run.first = older->first;
@@ -212,7 +181,7 @@ add_run(SwareStaging *staging, SwareComparator *comparator, int64 count)
 	run.count += count;
 	entries = MemoryContextAllocHuge(CurrentMemoryContext,
 									 run.count * sizeof(IndexTuple));
-	end = collect_entries(staging, unmerged, entries, run.count);
+	run.end = collect_entries(staging, unmerged, entries, run.count);
 	if (copies)
 		copy_entries(entries, run.count);
 
@@ -230,29 +199,20 @@ add_run(SwareStaging *staging, SwareComparator *comparator, int64 count)
 		run.items[i] = sware_make_item(comparator, entries[i]);
 		run.entrySize = Max(run.entrySize, IndexTupleSize(entries[i]));
 	}
-	install(staging, unmerged, run, end);
+	install(staging, unmerged, run);
 	return true;
 }
 
 const SwareStagedRuns *
 sware_staged_runs(SwareStaging *staging, Relation index, int most_newest)
 {
-	int64		target = staging->count;
-	bool		is_done = true;
+	bool		is_done;
 	MemoryContext caller;
-	SwareComparator *comparator;
 
-	if (target - staging->runs.covered <= most_newest)
+	if (staging->count - count_covered(&staging->runs) <= most_newest)
 		return &staging->runs;
 	caller = sware_enter_context("sware staged runs");
-	comparator = sware_make_comparator(index);
-	while (is_done && staging->runs.covered < target)
-	{
-		int64		covered = staging->runs.covered;
-
-		is_done = add_run(staging, comparator,
-						  next_segment(staging, covered) - covered);
-	}
+	is_done = add_run(staging, sware_make_comparator(index));
 	sware_leave_context(caller);
 	SWARE_FAULT_POINT("staged-runs-made");
 	return is_done ? &staging->runs : NULL;

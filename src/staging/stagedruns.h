@@ -11,10 +11,9 @@
  * staging that is searched again and again has a handful of staged runs, and a
  * load that reads nothing has none.
  *
- * Invariants:
- *	- the staged runs have the first entries of the staging, each once;
- *	- none of them crosses the beginning of a segment (staging.h), so
- *	  that those of earlier segments stay when a subtransaction aborts.
+ * The staged runs have the first entries of the staging, each once.  When a
+ * subtransaction aborts, those that have entries of it go; entries of earlier
+ * ones that were among them count as newest again.
  *
  * Comparison functions may execute SQL, which inserts into the index, publishes
  * what is staged for it, rolls back a part, or looks into it and makes staged
@@ -35,6 +34,7 @@ typedef struct SwareStagedRun
 	int64		first;			/* the number of entries that arrived before
 								 * its entries did */
 	int64		count;
+	SwareChainPlace end;		/* of the chain, where its entries end */
 	Size		entrySize;		/* in bytes, of the largest entry */
 	SwareSortItem *items;		/* in index order */
 } SwareStagedRun;
@@ -45,9 +45,15 @@ typedef struct SwareStagedRuns
 	int			count;
 	int			allocated;
 	SwareStagedRun *runs;		/* in the order of arrival */
-	int64		covered;		/* the number of entries in them */
-	SwareChainPlace end;		/* where the newest ones begin */
 } SwareStagedRuns;
+
+/* Where the newest entries begin. */
+static inline SwareChainPlace
+sware_newest_begin(const SwareStagedRuns *runs)
+{
+	return runs->count == 0 ? sware_chain_begin :
+		runs->runs[runs->count - 1].end;
+}
 
 struct SwareStaging;
 

@@ -109,15 +109,14 @@ note_first_entry(SwareStaging *staging)
 
 /*
  * Reduce the number of entries to `count`, when the chain has been shortened,
- * or is about to be.  The first `unmoved` of them are still in their places,
- * and end at `end`.  Raises no errors.
+ * or is about to be.  The first `unmoved` of them are still in their places.
+ * Raises no errors.
  */
 void
-sware_reduce_staged(SwareStaging *staging, int64 count, int64 unmoved,
-					SwareChainPlace end)
+sware_reduce_staged(SwareStaging *staging, int64 count, int64 unmoved)
 {
 	sware_staging_generation++;
-	sware_forget_staged_runs(staging, unmoved, end);
+	sware_forget_staged_runs(staging, unmoved);
 	if (staging->count > 0 && count == 0)
 	{
 		dlist_delete(&staging->node);
@@ -137,7 +136,7 @@ sware_reduce_staged(SwareStaging *staging, int64 count, int64 unmoved,
 void
 sware_clear_staging(SwareStaging *staging)
 {
-	sware_reduce_staged(staging, 0, 0, sware_chain_begin);
+	sware_reduce_staged(staging, 0, 0);
 	sware_clear_chain(&staging->entries);
 	staging->segmentCount = 0;
 	if (staging->stager)
@@ -326,8 +325,7 @@ drop_last_segment(SwareStaging *staging)
 		return;
 	}
 	sware_cut_chain(&staging->entries, segment->start);
-	sware_reduce_staged(staging, segment->count, segment->count,
-						segment->start);
+	sware_reduce_staged(staging, segment->count, segment->count);
 }
 
 /* Was a tuple inserted speculatively, so that it may be killed soon? */

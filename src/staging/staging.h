@@ -245,7 +245,7 @@ extern int	sware_lingering_stagings;	/* the number of lingering ones */
 /* staging.c */
 extern SwareStaging *sware_staging_of(Relation index);
 extern void sware_reduce_staged(SwareStaging *staging, int64 count,
-								int64 unmoved, SwareChainPlace end);
+								int64 unmoved);
 extern void sware_clear_staging(SwareStaging *staging);
 extern void sware_set_ownerless(SwareStaging *staging);
 
@@ -254,8 +254,7 @@ extern SwareKeyDescription *sware_describe_key(Relation index);
 extern Relation sware_open_owner(SwareStaging *staging);
 
 /* stagedruns.c */
-extern void sware_forget_staged_runs(SwareStaging *staging, int64 count,
-									 SwareChainPlace end);
+extern void sware_forget_staged_runs(SwareStaging *staging, int64 count);
 
 /* publish.c */
 extern void sware_publish(SwareStaging *staging);
