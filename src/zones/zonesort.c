@@ -26,9 +26,6 @@
 #include "zones/sortedzone.h"
 #include "zones/zonetable.h"
 
-/* the most sorted zones with copies of an index */
-#define MAX_SORTED_ZONES		96
-
 /*
  * What one statement reads and sorts for a zone: no more than this number of
  * pages, or this part of all that are not sorted; and of a page run, no more
@@ -141,17 +138,6 @@ run_pages_left(const SwareZoneView *view)
 	return left;
 }
 
-/* May a listing have one more sorted zone with copies? */
-static bool
-may_add_zone(const SwareZoneView *view)
-{
-	int			copied = 0;
-
-	for (int i = 0; i < view->sortedCount; i++)
-		copied += !view->sorted[i].isOfRun;
-	return copied < MAX_SORTED_ZONES;
-}
-
 /* Find the longest list of unsorted pages with no sorted zone between them. */
 static void
 find_list(const SwareZoneView *view, Parts *parts)
@@ -211,8 +197,7 @@ select_list(const SwareZoneView *view, Parts *parts)
 		parts->sortedCount++;
 		parts->pages += pages;
 	}
-	return parts->pageCount > 0 &&
-		(parts->sortedCount > 0 || may_add_zone(view));
+	return parts->pageCount > 0;
 }
 
 static void
@@ -361,8 +346,7 @@ replace_parts(SwareZoneView *now, const SwareZoneView *view, const Parts *parts,
 		   (int32) (now->sorted[place].lastSequence - zone->firstSequence) < 0)
 		place++;
 	if (page + parts->pageCount > now->pageCount ||
-		place + replaced > now->sortedCount ||
-		(replaced == 0 && !may_add_zone(now)))
+		place + replaced > now->sortedCount)
 		return false;
 	for (int i = 0; i < parts->pageCount; i++)
 	{
