@@ -578,23 +578,21 @@ largest_displacement(Sorter *sorter)
 /*
  * Sort entries in place, and measure how far from being in order they were,
  * with the samples, which are empty; without any, only `outOfOrder` is told.
- * The array begins with `lists` lists that are in order already, of which the
- * first begins at begins[0] = 0; those in any order follow from begins[lists]
- * on.
+ * The first `sorted` entries are in order already.
  */
 static Sortedness
-sort_and_measure(Relation index, IndexTuple *entries, int64 count,
-				 const int64 *begins, int lists, Samples *samples)
+sort_and_measure(Relation index, IndexTuple *entries, int64 sorted,
+				 int64 count, Samples *samples)
 {
 	Sortedness	sortedness = {0, 0};
 	MemoryContext caller;
-	Sorter		sorter = {.entries = entries + begins[lists],
-		.count = count - begins[lists],
-		.before = begins[lists],
+	Sorter		sorter = {.entries = entries + sorted,
+		.count = count - sorted,
+		.before = sorted,
 		.share = SWARE_USUAL_SHARE,
 	.samples = samples};
 
-	if (count < 2 || (sorter.count == 0 && lists < 2))
+	if (count < 2 || sorter.count == 0)
 		return sortedness;
 	caller = sware_enter_context("sware sort");
 	sorter.comparator = sware_make_comparator(index);
@@ -603,9 +601,7 @@ sort_and_measure(Relation index, IndexTuple *entries, int64 count,
 	if (count >= MANY_TO_SORT)
 		sware_refine_numbers(sorter.comparator, entries, count, false);
 	sortedness.outOfOrder = sort(&sorter);
-	for (int i = lists; i > 0; i--)
-		merge_lists(sorter.comparator, entries + begins[i - 1],
-					begins[i] - begins[i - 1], count - begins[i]);
+	merge_lists(sorter.comparator, entries, sorted, count - sorted);
 	if (samples)
 		sortedness.largestDisplacement = largest_displacement(&sorter);
 	sware_leave_context(caller);
@@ -619,21 +615,18 @@ sort_and_measure(Relation index, IndexTuple *entries, int64 count,
 void
 sware_sort_entries(Relation index, IndexTuple *entries, int64 count)
 {
-	int64		begin = 0;
-
-	(void) sort_and_measure(index, entries, count, &begin, 0, NULL);
+	sware_sort_behind(index, entries, 0, count);
 }
 
 /*
- * Like sware_sort_entries, for an array that begins with lists that are in
- * order already: these are merged with the other entries, the last list first.
- * `begins` has where each of them begins, and where the other entries do.
+ * Like sware_sort_entries, for an array of which the first `sorted` entries are
+ * in order already: these are merged with the others.
  */
 void
-sware_sort_behind_lists(Relation index, IndexTuple *entries, int64 count,
-						const int64 *begins, int lists)
+sware_sort_behind(Relation index, IndexTuple *entries, int64 sorted,
+				  int64 count)
 {
-	(void) sort_and_measure(index, entries, count, begins, lists, NULL);
+	(void) sort_and_measure(index, entries, sorted, count, NULL);
 }
 
 /*
@@ -645,14 +638,13 @@ void
 sware_sort_arrivals(Relation index, IndexTuple *entries, int64 sorted,
 					int64 count)
 {
-	int64		begins[] = {0, sorted};
 	Samples		samples;
 	Sortedness	sortedness;
 
 	samples.distance = 1;
 	samples.skipped = 0;
 	samples.count = 0;
-	sortedness = sort_and_measure(index, entries, count, begins, 1, &samples);
+	sortedness = sort_and_measure(index, entries, sorted, count, &samples);
 
 	sware_note_sortedness(index, count, sortedness.outOfOrder,
 						  sortedness.largestDisplacement);

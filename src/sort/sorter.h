@@ -19,9 +19,8 @@
 
 extern void sware_sort_entries(Relation index, IndexTuple *entries,
 							   int64 count);
-extern void sware_sort_behind_lists(Relation index, IndexTuple *entries,
-									int64 count, const int64 *begins,
-									int lists);
+extern void sware_sort_behind(Relation index, IndexTuple *entries,
+							  int64 sorted, int64 count);
 extern void sware_sort_arrivals(Relation index, IndexTuple *entries,
 								int64 sorted, int64 count);
 extern bool sware_sort_nearly_sorted(SwareComparator *comparator,

@@ -100,9 +100,9 @@ copy_entries(IndexTuple *entries, int64 count)
 }
 
 /*
- * Set `count` pointers: to the entries of the staged runs from number `unmerged`
- * on, and behind them to the newest ones.  Returns the place of the chain where
- * these end.
+ * Set `count` pointers: to the entries of the staged runs from number
+ * `unmerged` on, and behind them to the newest ones.  Returns the place of the
+ * chain where these end.
  */
 static SwareChainPlace
 collect_entries(const SwareStaging *staging, int unmerged, IndexTuple *entries,
@@ -161,24 +161,15 @@ add_run(SwareStaging *staging, SwareComparator *comparator)
 {
 	uint64		stamp = sware_staging_stamp();
 	int64		covered = count_covered(&staging->runs);
-	int64		count = staging->count - covered;
-	int			unmerged = count_unmerged(&staging->runs, count);
-	int			merged = staging->runs.count - unmerged;
+	int			unmerged = count_unmerged(&staging->runs,
+										  staging->count - covered);
 	const SwareStagedRun *older = staging->runs.runs + unmerged;
-	int64	   *begins = palloc((merged + 1) * sizeof(int64));
+	int64		sorted = unmerged < staging->runs.count ? older->count : 0;
 	bool		copies = may_run_functions(comparator);
-	SwareStagedRun run = {.first = covered};
+	SwareStagedRun run = {.first = sorted > 0 ? older->first : covered};
 	IndexTuple *entries;
 
-	if (merged > 0)
-		run.first = older->first;
-	for (int i = 0; i < merged; i++)
-	{
-		begins[i] = run.count;
-		run.count += older[i].count;
-	}
-	begins[merged] = run.count;
-	run.count += count;
+	run.count = staging->count - run.first;
 	entries = MemoryContextAllocHuge(CurrentMemoryContext,
 									 run.count * sizeof(IndexTuple));
 	run.end = collect_entries(staging, unmerged, entries, run.count);
@@ -186,8 +177,7 @@ add_run(SwareStaging *staging, SwareComparator *comparator)
 		copy_entries(entries, run.count);
 
 	/* here functions are called, which may change `staging` */
-	sware_sort_behind_lists(comparator->index, entries, run.count, begins,
-							merged);
+	sware_sort_behind(comparator->index, entries, sorted, run.count);
 	if (stamp != sware_staging_stamp())
 		return false;
 
