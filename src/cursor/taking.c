@@ -78,10 +78,9 @@ typedef struct ListReader
 	int			copied;			/* how many these were; 0: none are left */
 
 	/*
-	 * The entries that count, in the scan's order: in a sorted zone, those
-	 * whose pages have not retired; without the marked ones if these are left
-	 * out.  The last one always counts, as it tells whether a range has
-	 * ended.
+	 * The entries that count, in the scan's order: in a sorted zone, without
+	 * the marked ones if these are left out.  The last one always counts, as
+	 * it tells whether a range has ended.
 	 */
 	int			count;
 	ListCopy	copies[SWARE_MAX_COPIED];
@@ -142,24 +141,18 @@ seek(ListReader *reader, const SwareSearchKey *place)
 
 /*
  * Copy `copied` entries of the sorted zone to memory, the first of which has
- * this number, and leave out those of retired pages; of a page run, none is
- * before the first entry that counts.  Returns false if the zone is gone.
+ * this number.  Returns false if the zone is gone.
  */
 static bool
 copy_from_zone(ListReader *reader, int64 first)
 {
 	const SwareSortedZone *zone = reader->zone;
 	char	   *memory = reader->memory.bytes;
-	uint16		origins[SWARE_MAX_COPIED];
-	bool		has_retired = zone->retiredPages > 0 && !zone->isOfRun;
 	int			last = reader->forward ? reader->copied - 1 : 0;
 
 	if (!sware_sorted_zone_copy_tuples(reader->cursor->filter.order.index,
 									   zone, first, reader->copied, memory,
 									   &reader->window))
-		return false;
-	if (has_retired &&
-		!sware_sorted_zone_copy_origins(zone, first, reader->copied, origins))
 		return false;
 
 	for (int i = 0; i < reader->copied; i++)
@@ -168,8 +161,6 @@ copy_from_zone(ListReader *reader, int64 first)
 		bool		is_marked = sware_entry_is_marked(entry);
 
 		memory += MAXALIGN(IndexTupleSize(entry));
-		if (has_retired && origins[i] < zone->retiredPages)
-			continue;
 		if (is_marked && reader->cursor->filter.usesMarks && i != last)
 		{
 			reader->cursor->leftOut++;

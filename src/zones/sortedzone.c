@@ -54,16 +54,6 @@ sware_sorted_zone_copy_links(const SwareSortedZone *zone, SwareLink *links)
 								  zone->pages * sizeof(SwareLink));
 }
 
-/* Copy the numbers of the pages of entries.  Returns false if it is gone. */
-bool
-sware_sorted_zone_copy_origins(const SwareSortedZone *zone, uint32 first,
-							   uint32 count, uint16 *origins)
-{
-	return sware_sorted_zone_read(zone, zone->originsStart +
-								  (Size) first * sizeof(uint16),
-								  origins, count * sizeof(uint16));
-}
-
 /*
  * Find where an entry of a zone that has copies begins among the tuples, and
  * its size.  Returns false if the zone is gone.
@@ -106,7 +96,9 @@ sware_sorted_zone_copy_page(const SwareSortedZone *zone, uint32 number,
 
 	if (zone->isOfRun)
 		return sware_run_copy_page(zone, number, page);
-	return sware_sorted_zone_copy_origins(zone, number, 1, &origin) &&
+	return sware_sorted_zone_read(zone, zone->originsStart +
+								  (Size) number * sizeof(uint16),
+								  &origin, sizeof(origin)) &&
 		sware_sorted_zone_read(zone, origin * sizeof(SwareLink), page,
 							   sizeof(SwareLink));
 }
@@ -215,37 +207,6 @@ sware_sorted_zone_mark(const SwareSortedZone *zone, uint32 number,
 	if (!zone->isOfRun)
 		*entry_info(zone, number) |= SWARE_MARKED_ENTRY;
 	return true;
-}
-
-/*
- * Note in the description of a zone that this number of its first pages have
- * retired, and set firstEntry before the entries of the others.  Returns false
- * if the zone is gone, or if it has no such entries.
- */
-bool
-sware_sorted_zone_retire(SwareSortedZone *zone, uint32 pages)
-{
-	uint16		origins[1024];
-	uint32		first = zone->firstEntry;
-	bool		found = false;
-
-	if (zone->isOfRun)
-		return sware_run_retire(zone, pages);
-	zone->retiredPages = pages;
-	while (first < zone->entries && !found)
-	{
-		uint32		count = Min(zone->entries - first, lengthof(origins));
-		uint32		i = 0;
-
-		if (!sware_sorted_zone_copy_origins(zone, first, count, origins))
-			return false;
-		while (i < count && origins[i] < pages)
-			i++;
-		first += i;
-		found = i < count;
-	}
-	zone->firstEntry = first;
-	return found;
 }
 
 /*

@@ -16,8 +16,7 @@
  *			   a search looks at them first, and so touches little memory
  *	 filter:   a Bloom filter of the first column's values, in lines of 64
  *			   bytes; all bits of a value are in one line
- *	 origins:  for each entry, the number of its page among the links; pages
- *			   that have retired keep their numbers, which are the lowest
+ *	 origins:  for each entry, the number of its page among the links
  *	 offsets:  where each tuple begins, and where the last one ends; only if
  *			   the tuples are of different sizes
  *	 ends:	   up to where the entries at both ends are marked (SwareMarkedEnds)
@@ -105,14 +104,16 @@ typedef struct SwareSortedZone
 
 	/* the pages, which are neighbours in the order of sealing */
 	uint32		pages;
-	uint32		retiredPages;	/* how many of the first pages have retired,
-								 * or, of an outline, have got another zone */
+	uint32		retiredPages;	/* of a run: how many of the first pages have
+								 * retired, or, of an outline, have got
+								 * another zone */
 	uint32		firstSequence;	/* sequence number of the first other page */
 	uint32		lastSequence;	/* and of the last page */
 	uint64		lastSeal;		/* seal of the last page */
 
 	uint32		entries;
-	uint32		firstEntry;		/* those before it are of retired pages */
+	uint32		firstEntry;		/* of a run: those before it are of retired
+								 * pages */
 	uint16		entrySize;		/* in bytes; 0: they differ */
 	uint16		largestEntry;	/* in bytes */
 	uint16		entriesPerPage; /* of a run: number of entries of each page
@@ -207,10 +208,6 @@ extern bool sware_sorted_zone_store(SwareSortedZone *zone,
 /* sortedzone.c */
 extern bool sware_sorted_zone_copy_links(const SwareSortedZone *zone,
 										 SwareLink *links);
-extern bool sware_sorted_zone_copy_origins(const SwareSortedZone *zone,
-										   uint32 first, uint32 count,
-										   uint16 *origins);
-extern bool sware_sorted_zone_retire(SwareSortedZone *zone, uint32 pages);
 extern bool sware_sorted_zone_mark(const SwareSortedZone *zone, uint32 number,
 								   SwareLink *page);
 extern void sware_sorted_zone_note_ends(const SwareSortedZone *zone,
@@ -234,7 +231,7 @@ extern int64 sware_sorted_zone_search(Relation index,
 extern bool sware_sorted_zone_copy_page(const SwareSortedZone *zone,
 										uint32 number, SwareLink *page);
 
-/* runzone.c: these three are what the functions above do for page runs */
+/* runzone.c: the first two are what functions above do for page runs */
 extern bool sware_run_copy_tuples(Relation index, const SwareSortedZone *zone,
 								  uint32 first, uint32 count, char *into,
 								  SwareRunWindow *window);

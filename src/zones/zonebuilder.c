@@ -144,11 +144,7 @@ gather_pages(Gathered *gathered, const SwareLink *links, SwareSortedZone *zone)
 	return gathered->count > 0;
 }
 
-/*
- * Keep one of each group of equal entries, which is the one whose page retires
- * last: readers skip entries of retired pages, and must find the entry as long
- * as any page has it.  Returns how many entries are left.
- */
+/* Keep one of each group of equal entries.  Returns how many are left. */
 static int64
 drop_equal(Relation index, IndexTuple *entries, int64 count)
 {
@@ -158,8 +154,6 @@ drop_equal(Relation index, IndexTuple *entries, int64 count)
 	{
 		if (!sware_entries_are_equal(index, entries[i], entries[kept - 1]))
 			entries[kept++] = entries[i];
-		else if (*origin_of(entries[i]) > *origin_of(entries[kept - 1]))
-			entries[kept - 1] = entries[i];
 	}
 	return kept;
 }

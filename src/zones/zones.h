@@ -26,9 +26,9 @@
  * few, and a search, which has to look into each, stays cheap.
  *
  * Unsorted pages retire oldest first, and those of a page run from its first
- * one on.  A sorted zone stays when some of its pages have retired; readers
- * skip their entries.  One with copies is replaced when more than half of its
- * pages have retired.
+ * one on.  The sorted zone of a page run stays when some of its pages have
+ * retired; readers skip their entries.  One with copies goes with the first of
+ * its pages, and its others are unsorted again.
  *
  * On a standby, a database can be dropped, and another one be made whose files
  * have the same numbers and, if both come from one template, the same index

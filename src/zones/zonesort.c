@@ -200,34 +200,6 @@ select_list(const SwareZoneView *view, Parts *parts)
 	return parts->pageCount > 0;
 }
 
-static void
-select_zone(const SwareZoneView *view, int zone, Parts *parts)
-{
-	memset(parts, 0, sizeof(Parts));
-	parts->firstSorted = zone;
-	parts->sortedCount = 1;
-	parts->pages = live_pages(&view->sorted[zone]);
-}
-
-/*
- * Select a sorted zone with copies that has more retired pages than others, if
- * there is one: it is rebuilt without them, as it counts by its other pages.
- */
-static bool
-select_shrunken(const SwareZoneView *view, Parts *parts)
-{
-	for (int i = 0; i < view->sortedCount; i++)
-	{
-		const SwareSortedZone *zone = &view->sorted[i];
-
-		if (zone->isOfRun || live_pages(zone) >= (int) zone->retiredPages)
-			continue;
-		select_zone(view, i, parts);
-		return true;
-	}
-	return false;
-}
-
 /*
  * Select the first pages of the first outline, if there is one: they get a
  * zone, unless the index has no grant for that.
@@ -244,9 +216,11 @@ select_outline(const SwareZoneView *view, Parts *parts)
 
 		if (!zone->isOutline)
 			continue;
-		select_zone(view, i, parts);
-		parts->pages = Min(parts->pages, Min(most, SWARE_MAX_ZONE_PAGES));
-		parts->areOfOutline = true;
+		*parts = (Parts)
+		{
+			.firstSorted = i,.sortedCount = 1,.areOfOutline = true,
+				.pages = Min(live_pages(zone), Min(most, SWARE_MAX_ZONE_PAGES))
+		};
 		return parts->pages <= run_pages_left(view) + counted_pages(zone);
 	}
 	return false;
@@ -254,8 +228,8 @@ select_outline(const SwareZoneView *view, Parts *parts)
 
 /*
  * Should some pages be sorted, since there are too many of them or they were
- * read too often, or is there an outline, or should a zone be rebuilt?  Then
- * this is selected: unsorted pages, each of which look-ups read, first.
+ * read too often, or is there an outline?  Then this is selected: unsorted
+ * pages, each of which look-ups read, first.
  */
 static bool
 is_crowded(const SwareZoneView *view, Parts *parts)
@@ -269,8 +243,7 @@ is_crowded(const SwareZoneView *view, Parts *parts)
 		 pg_atomic_read_u32(&view->zones->pagesRead) / READS_PER_SORT >
 		 (uint32) parts->pages))
 		return true;
-	return select_outline(view, parts) ||
-		(threshold < 100 && select_shrunken(view, parts));
+	return select_outline(view, parts);
 }
 
 bool
@@ -316,7 +289,7 @@ cut_outline(SwareSortedZone *outline, uint32 before,
 	uint32		lost = before + zone->pages;
 
 	if (outline->retiredPages >= lost ||
-		!sware_sorted_zone_retire(outline, lost))
+		!sware_run_retire(outline, lost))
 		return false;
 	outline->firstSequence = zone->lastSequence + 1;
 	outline->smallest = zone->largest;
@@ -325,9 +298,9 @@ cut_outline(SwareSortedZone *outline, uint32 before,
 
 /*
  * In a newer view, put a new zone in the place of what it was made of.  Returns
- * false if that is not all there.  Only the first sorted zone may have got more
- * retired pages meanwhile: these are marked in the new zone, which has their
- * entries.  The newer view has room for one more zone.
+ * false if that is not all there.  Only an outline may have got more retired
+ * pages meanwhile: these are marked in the new zone, which has their entries.
+ * The newer view has room for one more zone.
  */
 static bool
 replace_parts(SwareZoneView *now, const SwareZoneView *view, const Parts *parts,
@@ -355,10 +328,7 @@ replace_parts(SwareZoneView *now, const SwareZoneView *view, const Parts *parts,
 	}
 	for (int i = 0; i < replaced; i++)
 	{
-		const SwareSortedZone *other = &now->sorted[place + i];
-
-		if (other->stamp != merged[i].stamp ||
-			(i > 0 && other->retiredPages != merged[i].retiredPages))
+		if (now->sorted[place + i].stamp != merged[i].stamp)
 			return false;
 	}
 	if (replaced > 0)
@@ -368,7 +338,7 @@ replace_parts(SwareZoneView *now, const SwareZoneView *view, const Parts *parts,
 		zone->firstSequence = now->sorted[place].firstSequence;
 	}
 	if (zone->isOfRun && zone->retiredPages > 0 &&
-		!sware_sorted_zone_retire(zone, zone->retiredPages))
+		!sware_run_retire(zone, zone->retiredPages))
 		return false;
 	if (parts->areOfOutline &&
 		parts->pages < live_pages(merged))

@@ -117,10 +117,11 @@ is_same_history(const SwareZoneView *view, const SwareListedPage *listed,
 
 /*
  * Keep the sorted zones of a view that still have pages which are listed, and
- * set is_sorted for these pages.  The pages of a zone retire in the order of
- * sealing, as a rule, so those to keep are its last; if one between them is not
- * listed, or another page is listed there (a page run reserves its sequence
- * numbers before all of it is listed), those before it count as retired here.
+ * set is_sorted for these pages.  Zones with copies are kept only if they have
+ * all their pages.  Those of page runs retire in the order of sealing, so those
+ * to keep are the last; if one between them is not listed, or another page is
+ * listed there (a page run reserves its sequence numbers before all of it is
+ * listed), those before it count as retired here.
  */
 static void
 keep_listed_zones(SwareZoneView *view, const SwareListedPage *listed, int count,
@@ -148,7 +149,7 @@ keep_listed_zones(SwareZoneView *view, const SwareListedPage *listed, int count,
 		if (live == 0)
 			continue;
 		if (live < zone.pages - zone.retiredPages &&
-			!sware_sorted_zone_retire(&zone, zone.pages - live))
+			!(zone.isOfRun && sware_run_retire(&zone, zone.pages - live)))
 			continue;
 		zone.firstSequence = listed[end - live].sequence;
 		memset(is_sorted + end - live, true, live);

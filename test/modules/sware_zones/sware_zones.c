@@ -236,23 +236,16 @@ read_zone(Relation index, const SwareZoneView *view,
 		 i++)
 	{
 		SwareLink	page;
-		uint16		origin = 0;
-		bool		is_retired;
+		bool		is_retired = i < zone->firstEntry;
 
 		if (!sware_sorted_zone_copy_tuples(index, zone, i, 1, (char *) entry,
 										   &window) ||
-			!sware_sorted_zone_copy_page(zone, i, &page) ||
-			(!zone->isOfRun &&
-			 !sware_sorted_zone_copy_origins(zone, i, 1, &origin)))
+			!sware_sorted_zone_copy_page(zone, i, &page))
 			elog(ERROR, "a sorted zone is gone");
-		is_retired = zone->isOfRun ? i < zone->firstEntry :
-			origin < zone->retiredPages;
 		if (find_unsorted(view, page) != NULL)
 			elog(ERROR, "page %u is in a sorted zone and unsorted", page.block);
 		if (is_retired == is_listed(listed, listed_count, page))
 			elog(ERROR, "a sorted zone is wrong about whether page %u has retired", page.block);
-		if (!is_retired && i < zone->firstEntry)
-			elog(ERROR, "an entry that has not retired is outside of its sorted zone's bounds");
 		if (!is_retired && (i < begin || i >= end) &&
 			!sware_entry_is_marked(entry))
 			elog(ERROR, "an entry that is not marked is passed over");
