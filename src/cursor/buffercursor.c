@@ -429,13 +429,13 @@ read_sources(SwareBufferCursor *cursor, SwareLink *strange)
 	{
 		SwareBufferSource source = view->sources[i];
 
-		if (asks && sware_pages_ahead(&ahead) > 0)
-			sware_buffer_view_ask(view, &cursor->filter, &ahead, i,
-								  batch->limit / view->sourceCount);
 		if (batch->kept == 0 && batch->count > batch->limit)
 			sware_batch_keep_the_best(batch);
 		if (source.first > cursor->filter.last)
 			break;				/* all other sources have worse entries */
+		if (asks && sware_pages_ahead(&ahead) > 0)
+			sware_buffer_view_ask(view, &cursor->filter, &ahead, i,
+								  batch->limit / view->sourceCount);
 
 		if (source.isZone)
 		{

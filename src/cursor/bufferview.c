@@ -232,6 +232,8 @@ sware_buffer_view_ask(const SwareBufferView *view,
 		uint32		first;
 		uint32		last;
 
+		if (source.first > filter->last)
+			break;				/* it will not be read, nor those behind it */
 		if (!source.isZone || !zone->isOfRun)
 			continue;
 		most = 1 + wanted / (zone->entries / zone->pages + 1);

@@ -114,5 +114,41 @@ is($node->safe_psql('postgres', "$ordered_scan SELECT count(*), sum(key) FROM t 
 	$node->safe_psql('postgres', "$sequential_scan SELECT count(*), sum(key) FROM t WHERE key >= 0"),
 	'the index has the rows of the table');
 
+# Of runs whose keys lie apart, a scan of a few rows reads those where it begins, and asks
+# for no page of the others.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE apart (key int);
+CREATE INDEX apart_key ON apart USING sware (key) WITH (buffer_size = 320);
+CREATE PROCEDURE insert_apart(first int, last int, low int, width int) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN first .. last LOOP
+		INSERT INTO apart SELECT low + abs(hashint4(n) % width)
+		FROM generate_series(i * 200, i * 200 + 199) n;
+		COMMIT;
+	END LOOP;
+END $$;
+CALL insert_apart(1, 130, 0, 1000000);
+ALTER INDEX apart_key SET (buffer_size = 6400);
+SQL
+foreach my $part (0 .. 9)
+{
+	my ($first, $last, $low) = (131 + 90 * $part, 220 + 90 * $part, 100_000 * $part);
+	$node->safe_psql('postgres', "CALL insert_apart($first, $last, $low, 100000)");
+}
+my $pages = $node->safe_psql('postgres', <<'SQL');
+SELECT count(*) FROM sware_buffer_pages('apart_key') WHERE state = 'sealed'
+SQL
+cmp_ok($pages, '>', 9 * 32, "most rows are in the buffer: $pages pages");
+foreach my $scan ('key >= 50000 ORDER BY key', 'key <= 950000 ORDER BY key DESC')
+{
+	my $query = "SELECT key FROM apart WHERE $scan LIMIT 1";
+	my $right = $node->safe_psql('postgres', "$sequential_scan $query");
+
+	$node->restart;
+	my ($answer, $asked) = run_counting($query, '');
+	is($answer, $right, "the first row is found: $scan");
+	cmp_ok($asked, '<=', 4, '... without asking for pages of all runs');
+}
+
 $node->stop;
 done_testing();
