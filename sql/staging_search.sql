@@ -453,6 +453,18 @@ BEGIN
 END
 $$;
 SELECT allow_scans('index');
+-- What was sorted before a savepoint is not sorted again when that is rolled back.
+BEGIN;
+INSERT INTO acting SELECT i * 37 % 1009 FROM generate_series(1, 1000) i;
+SAVEPOINT one;
+INSERT INTO acting SELECT generate_series(1, 2);
+SELECT a FROM acting ORDER BY a USING <# LIMIT 1;
+ROLLBACK TO one;
+INSERT INTO acting SELECT generate_series(1, 2);
+SET twin.countdown = 1000000;
+SELECT a FROM acting ORDER BY a USING <# LIMIT 1;
+SELECT 1000000 - current_setting('twin.countdown')::int < 500 AS few_comparisons;
+ROLLBACK;
 CREATE VIEW actions (name, action) AS VALUES
 	('insert', 'INSERT INTO acting SELECT i FROM generate_series(21, 80) i'),
 	('look up', 'SELECT count(*) FROM acting WHERE a =# ''50'''),

@@ -66,6 +66,24 @@ sware_forget_staged_runs(SwareStaging *staging, int64 count)
 }
 
 /*
+ * The number of entries before the first segment that begins behind the
+ * `count`-th entry, or of all entries if none does.
+ */
+static int64
+next_segment(const SwareStaging *staging, int64 count)
+{
+	int64		next = staging->count;
+
+	for (int i = staging->segmentCount - 1; i > 0; i--)
+	{
+		if (staging->segments[i].count <= count)
+			break;
+		next = staging->segments[i].count;
+	}
+	return next;
+}
+
+/*
  * Can comparing entries execute SQL?  Integers are compared without functions.
  */
 static inline bool
@@ -100,9 +118,9 @@ copy_entries(IndexTuple *entries, int64 count)
 }
 
 /*
- * Set `count` pointers: to the entries of the staged runs from number
- * `unmerged` on, and behind them to the newest ones.  Returns the place of the
- * chain where these end.
+ * Set pointers to the entries of the staged runs from number `unmerged` on, and
+ * behind them to the newest ones that arrived first.  There is room for `count`
+ * of them.  Returns the place of the chain where they end.
  */
 static SwareChainPlace
 collect_entries(const SwareStaging *staging, int unmerged, IndexTuple *entries,
@@ -124,12 +142,18 @@ collect_entries(const SwareStaging *staging, int unmerged, IndexTuple *entries,
 
 /* How many staged runs stay as they are when one of `count` entries comes? */
 static int
-count_unmerged(const SwareStagedRuns *runs, int64 count)
+count_unmerged(const SwareStaging *staging, int64 count)
 {
+	const SwareStagedRuns *runs = &staging->runs;
+	int64		begin = count_covered(runs);
 	int			unmerged = runs->count;
 
-	while (unmerged > 0 && runs->runs[unmerged - 1].count < count * RATIO)
+	while (unmerged > 0 && next_segment(staging, begin - 1) != begin &&
+		   runs->runs[unmerged - 1].count < count * RATIO)
+	{
 		count += runs->runs[--unmerged].count;
+		begin = runs->runs[unmerged].first;
+	}
 	return unmerged;
 }
 
@@ -152,24 +176,24 @@ install(SwareStaging *staging, int unmerged, SwareStagedRun run)
 }
 
 /*
- * Make a staged run of the newest entries, merged with those before it that are
- * not much larger.  Returns false, with nothing changed, if staging has changed
- * in the meantime.
+ * Make a staged run of the newest entries that are before the next segment,
+ * merged with those before it that are not much larger.  Returns false, with
+ * nothing changed, if staging has changed in the meantime.
  */
 static bool
 add_run(SwareStaging *staging, SwareComparator *comparator)
 {
 	uint64		stamp = sware_staging_stamp();
 	int64		covered = count_covered(&staging->runs);
-	int			unmerged = count_unmerged(&staging->runs,
-										  staging->count - covered);
+	int64		end = next_segment(staging, covered);
+	int			unmerged = count_unmerged(staging, end - covered);
 	const SwareStagedRun *older = staging->runs.runs + unmerged;
 	int64		sorted = unmerged < staging->runs.count ? older->count : 0;
 	bool		copies = may_run_functions(comparator);
 	SwareStagedRun run = {.first = sorted > 0 ? older->first : covered};
 	IndexTuple *entries;
 
-	run.count = staging->count - run.first;
+	run.count = end - run.first;
 	entries = MemoryContextAllocHuge(CurrentMemoryContext,
 									 run.count * sizeof(IndexTuple));
 	run.end = collect_entries(staging, unmerged, entries, run.count);
@@ -196,13 +220,17 @@ add_run(SwareStaging *staging, SwareComparator *comparator)
 const SwareStagedRuns *
 sware_staged_runs(SwareStaging *staging, Relation index, int most_newest)
 {
-	bool		is_done;
+	int64		target = staging->count;
+	bool		is_done = true;
 	MemoryContext caller;
+	SwareComparator *comparator;
 
-	if (staging->count - count_covered(&staging->runs) <= most_newest)
+	if (target - count_covered(&staging->runs) <= most_newest)
 		return &staging->runs;
 	caller = sware_enter_context("sware staged runs");
-	is_done = add_run(staging, sware_make_comparator(index));
+	comparator = sware_make_comparator(index);
+	while (is_done && count_covered(&staging->runs) < target)
+		is_done = add_run(staging, comparator);
 	sware_leave_context(caller);
 	SWARE_FAULT_POINT("staged-runs-made");
 	return is_done ? &staging->runs : NULL;

@@ -11,9 +11,11 @@
  * staging that is searched again and again has a handful of staged runs, and a
  * load that reads nothing has none.
  *
- * The staged runs have the first entries of the staging, each once.  When a
- * subtransaction aborts, those that have entries of it go; entries of earlier
- * ones that were among them count as newest again.
+ * Invariants:
+ *	- the staged runs have the first entries of the staging, each once;
+ *	- none crosses the beginning of a segment (staging.h) that is there when it
+ *	  is made.  So when a subtransaction aborts, those of earlier segments stay:
+ *	  otherwise each of many that abort would have all of them sorted again.
  *
  * Comparison functions may execute SQL, which inserts into the index, publishes
  * what is staged for it, rolls back a part, or looks into it and makes staged
