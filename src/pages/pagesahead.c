@@ -25,12 +25,15 @@ sware_pages_ahead_begin(SwarePagesAhead *ahead)
 	if (sware_kernel_can_be_asked())
 		ahead->distance =
 			get_tablespace_io_concurrency(ahead->index->rd_rel->reltablespace);
+	ahead->fileBlocks = RelationGetNumberOfBlocks(ahead->index);
 }
 
-/* Ask for a page.  The file has it: that of an index does not get shorter. */
+/* Ask for a page, if the file has it. */
 void
 sware_ask_for_page(const SwarePagesAhead *ahead, SwareLink link)
 {
+	if (link.block >= ahead->fileBlocks)
+		return;
 	SWARE_FAULT_POINT("pages-ahead-asks");
 	PrefetchBuffer(ahead->index, MAIN_FORKNUM, link.block);
 }

@@ -24,6 +24,8 @@ typedef struct SwarePagesAhead
 	Relation	index;
 	int			distance;		/* so many pages are asked for ahead; -1: not
 								 * known, since all were in shared buffers */
+	BlockNumber fileBlocks;		/* of the index, if `distance` is known: links
+								 * of a damaged page may lead behind its end */
 	int			asked;			/* pages before this one have been asked for,
 								 * or need not be */
 	int64		blocksRead;		/* how many blocks this session had read */
