@@ -133,8 +133,9 @@ sware_buffer_view_list_sealed(SwareBufferView *view, SwareScanFilter *filter)
 }
 
 /*
- * Guess which entries of a sorted zone are wanted, by their abbreviations.
- * Returns false if none are, or the zone is gone.
+ * Guess which entries of a sorted zone are wanted, by their abbreviations.  Of
+ * a zone that lies before or behind all that are wanted, the nearest entry is
+ * guessed.  Returns false if none seems to be wanted, or the zone is gone.
  */
 static inline bool
 guess_entries(const SwareScanFilter *filter, const SwareSortedZone *zone,

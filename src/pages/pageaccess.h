@@ -171,9 +171,10 @@ sware_item_space(IndexTuple tuple)
 /*
  * The following read items of a tree page whose frame sware_check_page has
  * checked.  A damaged page must not make searches read outside of it, or scans
- * copy more than they have memory for.  So they raise an error unless the item
- * is within the page, and of the kind that is expected.  They do not check the
- * values of a key; only sware_check does.
+ * copy more than they have memory for.  So they raise an error
+ * (ERRCODE_INDEX_CORRUPTED) unless the item is within the page, and of the kind
+ * that is expected.  They do not check the values of a key; only sware_check
+ * does.  The caller has locked the page, or owns a copy.
  */
 
 /* Raise the error for a damaged item. */

@@ -270,10 +270,11 @@ sware_run_window_entry(SwareRunWindow *window, uint32 number)
 
 /*
  * Guess the numbers of the first and last entries of a sorted zone whose
- * abbreviations are not below `smallest` and not above `largest`.  The zone has
+ * abbreviations are not below `smallest` and not above `largest`; if all of its
+ * entries are on one side of these, the nearest of them is both.  The zone has
  * abbreviations, and the guess is an entry of pages that have not retired.
- * Reads no page.  Returns false if there are no such entries, or the zone is
- * gone.
+ * Reads no page.  Returns false if no entry seems to be between the values, or
+ * the zone is gone.
  */
 extern bool sware_sorted_zone_guess(const SwareSortedZone *zone,
 									int64 smallest, int64 largest,
