@@ -299,8 +299,7 @@ skip_entries(SwareScanFilter *filter, ListReader *reader,
 			if (next_range < 0 || next_range == keys->rangeCount)
 				return SKIPPED_ALL;
 			sware_scan_keys_set_range(keys, next_range);
-			if (!seek(reader,
-					  sware_scan_filter_range_begin(filter)))
+			if (!seek(reader, sware_scan_filter_range_begin(filter)))
 				return SKIPPED_GONE;
 			break;
 		case SWARE_SKIP_AHEAD:
@@ -361,8 +360,7 @@ take_from_list(SwareBufferCursor *cursor, ListReader *reader,
 				return true;
 			if (side == SWARE_BEFORE_RANGE)
 			{
-				if (!seek(reader,
-						  sware_scan_filter_range_begin(filter)))
+				if (!seek(reader, sware_scan_filter_range_begin(filter)))
 					return false;
 				break;
 			}

@@ -91,6 +91,15 @@ sub asks_for_none
 	return;
 }
 
+sub asks_while_cold
+{
+	my ($name, $query, $rows) = @_;
+	make_cold();
+	asks_for_all($name, $node, $query, $rows);
+	asks_for_none("$name, warm", $node, $query);
+	return;
+}
+
 my $wide = "lpad(%s::text, 1000, '0')";
 my %ways = (
 	'a range of small leaves' => 'SELECT v FROM t WHERE w COLLATE "C" BETWEEN '
@@ -100,12 +109,7 @@ my %ways = (
 	'a range' => "SELECT v FROM t WHERE $range ORDER BY k",
 	'a range backward' => "SELECT v FROM t WHERE $range ORDER BY k DESC",
 	'an array' => 'SELECT v FROM t WHERE k = ANY (ARRAY(SELECT generate_series(501, 1299, 2)))');
-foreach my $name (sort keys %ways)
-{
-	make_cold();
-	asks_for_all($name, $node, $ways{$name}, 400);
-	asks_for_none("$name, warm", $node, $ways{$name});
-}
+asks_while_cold($_, $ways{$_}, 400) foreach sort keys %ways;
 
 # A leaf has one row, or none: a scout finds those of the next ones.
 my $array = 'w COLLATE "C" = ANY (ARRAY(SELECT '
@@ -113,12 +117,7 @@ my $array = 'w COLLATE "C" = ANY (ARRAY(SELECT '
 my %sparse = (
 	'an array, a row of each leaf' => "SELECT v FROM t WHERE $array",
 	'the same backward' => "SELECT v FROM t WHERE $array ORDER BY w COLLATE \"C\" DESC");
-foreach my $name (sort keys %sparse)
-{
-	make_cold();
-	asks_for_all($name, $node, $sparse{$name}, 150);
-	asks_for_none("$name, warm", $node, $sparse{$name});
-}
+asks_while_cold($_, $sparse{$_}, 150) foreach sort keys %sparse;
 make_cold();
 asks_for_none('a key again and again', $node,
 	"SELECT t.v FROM generate_series(1, 40) i, LATERAL (SELECT v FROM t WHERE $array "
