@@ -131,10 +131,10 @@ extern bool sware_zones_count_reads(const SwareZoneView *view);
 extern bool sware_zones_build_is_possible(SwareIndexZones *zones);
 
 /*
- * Build a sorted zone, if a view has too many unsorted pages, or an outline, and
- * no other backend does.  Returns whether the listing of the index has changed.
- * Reads pages, and calls comparators and hash functions, which may raise errors;
- * the caller holds no locks.
+ * Build a sorted zone, if a view has too many unsorted pages, or an outline,
+ * and no other backend does.  Returns whether the listing of the index has
+ * changed.  Reads pages, and calls comparators and hash functions, which may
+ * raise errors; the caller holds no locks.
  */
 extern bool sware_zones_sort_if_crowded(SwareZoneView *view);
 
