@@ -305,6 +305,10 @@ def tell(chosen, raw, everyone):
                     "ratio_of_whole_processor_time":
                     microseconds(nbtree, "processor_seconds_of_all")
                     / microseconds(label, "processor_seconds_of_all"),
+                    "nbtree_whole_processor_microseconds":
+                    microseconds(nbtree, "processor_seconds_of_all"),
+                    "compared_whole_processor_microseconds":
+                    microseconds(label, "processor_seconds_of_all"),
                     "compared_merged_of_100": 100 * median(label, "entries_inserted")
                     / entries,
                     "compared_leaf_visits_of_100": 100 * median(label, "leaf_visits")

@@ -119,7 +119,9 @@ def time_mixes(chosen, connection, subject, count, number):
     operations = int((count - preloaded) / sum(shares.values()))
     access_method.make_index(connection, subject)
     processor_before = server.processor_seconds(connection)
-    access_method.load(connection, 0, preloaded)
+    access_method.load(
+        connection, 0, preloaded, max(chosen.operations, access_method.LOAD_OPERATIONS)
+    )
     load_seconds = server.processor_seconds(connection) - processor_before
     server.execute(connection, "CHECKPOINT")
     runs = []
