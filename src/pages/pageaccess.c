@@ -46,7 +46,27 @@ check_content(Relation index, BlockNumber block, Page page)
 								end);
 }
 
-/* Check that block 0 is a metapage of this version, with all its links. */
+/*
+ * Check that block 0, if it is a metapage at all, is one of this format.  Where
+ * its magic number and its version are is the same in all formats.
+ */
+static void
+check_format(Relation index, Page page)
+{
+	SwareMetaPage meta = SwarePageGetMeta(page);
+
+	if (meta->magic == SWARE_META_MAGIC && meta->version != SWARE_VERSION)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("version mismatch in index \"%s\": file version %u, "
+						"current version %u",
+						RelationGetRelationName(index), meta->version,
+						SWARE_VERSION),
+				 errhint("Please REINDEX it, or install the release of sware "
+						 "that has made it.")));
+}
+
+/* Check that block 0 is a metapage, with all its links. */
 static void
 check_metapage(Relation index, Page page)
 {
@@ -61,14 +81,6 @@ check_metapage(Relation index, Page page)
 						RelationGetRelationName(index)),
 				 errdetail("Block %u holds no sware metapage.",
 						   SWARE_METAPAGE)));
-	if (meta->version != SWARE_VERSION)
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("version mismatch in index \"%s\": file version %u, "
-						"current version %u",
-						RelationGetRelationName(index), meta->version,
-						SWARE_VERSION),
-				 errdetail("Block %u holds the metapage.", SWARE_METAPAGE)));
 	if (meta->directoryPages > SWARE_MAX_DIRECTORY_PAGES ||
 		sware_metapage_end(meta) != end)
 		sware_report_corruption(index, SWARE_METAPAGE,
@@ -108,6 +120,8 @@ sware_check_page(Relation index, BlockNumber block, Page page)
 						RelationGetRelationName(index), block),
 				 errhint("Please REINDEX it.")));
 
+	if (block == SWARE_METAPAGE)
+		check_format(index, page);
 	/* check where the special space is before anything reads it */
 	if (header->pd_special != BLCKSZ - sizeof(SwarePageOpaqueData) ||
 		PageGetPageSize(page) != BLCKSZ ||
