@@ -63,7 +63,7 @@ def by_workload(rows, workloads, figure_, digits=1):
 @figure(
     "ycsb", "TreeLine, in memory", "YCSB's workloads A to F, in memory",
     ycsb="""bench/ycsb --rows {500000} --seconds 1 --rounds {rounds}
-        --setting synchronous_commit=off""",
+        --requests zipfian,latest --setting synchronous_commit=off""",
 )
 def ycsb(page, ycsb):
     tell_ycsb(page, ycsb, "ABCDEF", (SPEED, PROCESSOR))
@@ -72,7 +72,7 @@ def ycsb(page, ycsb):
 
 
 # Memory a third of the records, which have 64 and 1024 bytes, keys of 8 bytes included.
-THIRD = """bench/ycsb --limit 48MB --times 3 --order hashed --seconds 4 --settle 4
+THIRD = """bench/ycsb --limit 48MB --times 3 --order hashed --seconds 3 --settle 3
     --rounds {rounds} --setting synchronous_commit=off --record-cache 12MB"""
 
 
@@ -101,7 +101,7 @@ def tell_reads(page, short, without):
     "treeline-5", "TreeLine 5, 8", "YCSB's points, memory a third of the records",
     short=f"{THIRD} --bytes 56 --workloads A,B,C,D,F --requests zipfian,uniform",
     long=f"{THIRD} --bytes 1016 --workloads A,B,C,D,F --requests zipfian,uniform",
-    without="""bench/ycsb --limit 48MB --times 3 --order hashed --seconds 4 --settle 4
+    without="""bench/ycsb --limit 48MB --times 3 --order hashed --seconds 3 --settle 3
         --rounds {rounds} --setting synchronous_commit=off --bytes 56
         --workloads A,B,C --requests zipfian""",
 )
@@ -203,7 +203,7 @@ def quit_leaf(page, rows):
 
 @figure(
     "bliss", "BLISS", "inserts, mixes and look-ups by K and L",
-    rows="""bench/access_method/run --rows {500000} --rounds {rounds} --preloaded 40
+    rows="""bench/access_method/run --rows {400000} --rounds {rounds} --preloaded 40
         --workload insert,50:50,point --degree sorted --degree 3,10 --degree 5,10
         --degree 10,10 --degree 25,25 --degree scrambled""",
 )

@@ -13,8 +13,8 @@ from papers_figure import (
 # The paper has no transactions: private memory is its buffer, which is flushed in parts.
 ONE = "--operations 1000000000"
 
-# 1 % of a million entries.
-SMALL = "--with buffer_size={160:64} --setting sware.staging_size={160:64}kB"
+# 1 % of 400,000 entries is the least that private memory and a buffer may have.
+LEAST = "--with buffer_size={64:64} --setting sware.staging_size={64:64}kB"
 
 # ... and of half a million.
 HALF = "--with buffer_size={80:64} --setting sware.staging_size={80:64}kB"
@@ -40,14 +40,14 @@ def tell_mixes(page, rows, theirs, subject=""):
     )
 
 
-IN_ONE = f"""bench/access_method/run --rows {{500000}} --rounds {{rounds}} {ONE}
-    --workload 10:90,25:75,50:50,75:25,90:10 {HALF}"""
+IN_ONE = f"""bench/access_method/run --rows {{400000}} --rounds {{rounds}} {ONE}
+    --workload 10:90,25:75,50:50,75:25,90:10 {LEAST}"""
 
 
 @figure(
     "10", "SWARE 10", "mixes of inserts and look-ups, by degree",
     small=IN_ONE,
-    usual="""bench/access_method/run --rows {500000} --rounds {rounds}
+    usual="""bench/access_method/run --rows {400000} --rounds {rounds}
         --workload 10:90,25:75,50:50,75:25,90:10""",
 )
 def mixes(page, small, usual):
@@ -77,9 +77,9 @@ def mixes(page, small, usual):
 
 
 # Figures 11 and 12a to c: L = 5 %.
-OVER_K = f"""bench/access_method/run --rows {{1000000}} --rounds {{rounds}} --degree sorted
-    --grid 2,10,20,50,100/5 {SMALL}"""
-LOADS = f"{OVER_K} --workload insert,50:50 {ONE}"
+OVER_K = "--rounds {rounds} --degree sorted --grid 2,10,20,50,100/5"
+LOADS = f"""bench/access_method/run --rows {{500000}} {OVER_K} {HALF}
+    --workload insert,50:50 {ONE}"""
 
 
 def name_k(degree):
@@ -114,8 +114,8 @@ def top_inserts(page, loads):
 
 @figure(
     "12a", "SWARE 12a", "inserts, over K", loads=LOADS,
-    copy="""bench/ingestion --rows {2000000} --rounds {rounds}
-        --vary sware.staging_size={312:64}kB,16MB""",
+    copy="""bench/ingestion --rows {1000000} --rounds {rounds}
+        --vary sware.staging_size={160:64}kB,16MB""",
 )
 def inserts(page, loads, copy):
     near, far = "5.6 (82 % less)", "1.37 (27 % less)"
@@ -144,9 +144,10 @@ def inserts(page, loads, copy):
 
 @figure(
     "12b", "SWARE 12b", "look-ups with a full buffer, over K",
-    reads=f"{OVER_K} --workload full",
-    without="""bench/access_method/run --rows {1000000} --rounds {rounds} --degree sorted
-        --grid 2,10,20,50,100/5 --workload point --with buffer_size=0""",
+    reads=f"""bench/access_method/run --rows {{1000000}} {OVER_K}
+        --with buffer_size={{160:64}} --workload full --reads {{100000}}""",
+    without=f"""bench/access_method/run --rows {{1000000}} {OVER_K}
+        --workload point --reads {{100000}} --with buffer_size=0""",
 )
 def look_ups(page, reads, without):
     page.table(
@@ -247,7 +248,7 @@ def phases(page, load):
 
 @figure(
     "13b", "SWARE 13b", "phases of look-ups with a full buffer",
-    reads="""bench/phases --rows {400000} --with buffer_size=64 --look-ups {20000}
+    reads="""bench/phases --rows {400000} --with buffer_size=64 --look-ups {8000}
         --degree sorted --degree near-sorted --degree less-sorted""",
 )
 def phases_of_look_ups(page, reads):
@@ -257,16 +258,16 @@ def phases_of_look_ups(page, reads):
     ) + " %"
 
 
-GRID = """bench/access_method/run --rows {500000} --rounds {rounds} --degree sorted
+GRID = """bench/access_method/run --rows {400000} --rounds {rounds} --degree sorted
     --grid 2,10,20,100/1,5,10,50 --operations 1000000000"""
 KS, LS = (0, 2, 10, 20, 100), (1, 5, 10, 50)
 
 
 @figure(
     "14", "SWARE 14a to d", "mixes over K and L",
-    one=f"""{GRID} --workload 10:90,50:50,90:10 {HALF}""",
-    five=f"""{GRID} --workload 50:50 --with buffer_size={{400:64}}
-        --setting sware.staging_size={{400:64}}kB""",
+    one=f"""{GRID} --workload 10:90,50:50,90:10 {LEAST}""",
+    five=f"""{GRID} --workload 50:50 --with buffer_size={{320:64}}
+        --setting sware.staging_size={{320:64}}kB""",
 )
 def maps(page, one, five):
     cases = (
@@ -324,9 +325,9 @@ def by_buffer(page, load, reads):
 
 @figure(
     "16", "SWARE 16", "threshold of query-driven sorting",
-    mixed="""bench/access_method/run --rows {500000} --rounds {rounds} --operations 100
+    mixed="""bench/access_method/run --rows {400000} --rounds {rounds} --operations 100
         --degree near-sorted --degree less-sorted --workload 10:90,50:50,90:10
-        --with buffer_size={80:64} --vary sort_threshold=1,5,10,25,100""",
+        --with buffer_size={64:64} --vary sort_threshold=1,5,10,25,100""",
 )
 def sorting(page, mixed):
     names = subjects_of(mixed)
@@ -352,15 +353,14 @@ def sorting(page, mixed):
 
 
 # With 6.5 % of the entries it shows more what a look-up does in the buffer.
-FILTERS = """bench/access_method/run --rows {500000} --rounds {rounds} --degree near-sorted
-    --degree less-sorted --degree scrambled --vary bloom_bits=10,0"""
+FILTERS = """bench/access_method/run --rows {400000} --rounds {rounds} --degree near-sorted
+    --degree less-sorted --degree scrambled --workload insert,full --vary bloom_bits=10,0"""
 
 
 @figure(
     "17", "SWARE 17", "without filters",
-    small=f"{FILTERS} --workload insert,full --with buffer_size={{80:64}}",
-    large=f"""{FILTERS} --workload insert,full,90:10 --operations 100
-        --with buffer_size={{512:64}}""",
+    small=f"{FILTERS} --with buffer_size={{64:64}}",
+    large=f"{FILTERS} --with buffer_size={{416:64}}",
 )
 def filters(page, small, large):
     told = []
@@ -391,11 +391,11 @@ def filters(page, small, large):
     return "filters gain, buffer of " + "; ".join(told)
 
 
-# An index of half a million keys has 11 to 15 MB; 128 kB is the least that the server takes.
+# nbtree's index has 8.6 to 14 MB; the server takes no less than 128 kB.
 @figure(
     "18", "SWARE 18", "mixes with a page pool of 1 %",
-    mixed=f"""bench/access_method/run --rows {{500000}} --rounds {{rounds}}
-        --workload 10:90,50:50,90:10 {ONE} {HALF}
+    mixed=f"""bench/access_method/run --rows {{400000}} --rounds {{rounds}}
+        --workload 10:90,50:50,90:10 {ONE} {LEAST}
         --server-setting shared_buffers={{128:128}}kB""",
 )
 def on_disk(page, mixed):
@@ -440,7 +440,7 @@ def scaled(rows, kilobytes):
 @figure(
     "19a", "SWARE 19a", "scale, with L and buffer in percent",
     small=scaled(500_000, 80), middle=scaled(1_000_000, 160),
-    large=scaled(2_000_000, 320), largest=scaled(4_000_000, 640),
+    large=scaled(2_000_000, 320),
 )
 def scale(page, **sizes):
     inserts = [pick(rows, workload="insert")[PHASE] for rows in sizes.values()]
@@ -456,12 +456,11 @@ def scale(page, **sizes):
     return each(ratios)
 
 
-# L is 50,000 keys, the buffer has 10,000, as many of the keys as in the paper.
+# L is 25,000 keys, the buffer has 5,000, as many of the keys as in the paper.
 FIXED = {
     rows: f"""bench/access_method/run --rows {{{rows}}} --rounds {{rounds}}
-        --degree 5,{5_000_000 / rows:g} --workload insert,50:50,full {ONE}
-        --with buffer_size={{160:64}} --setting sware.staging_size={{160:64}}kB"""
-    for rows in (125_000, 250_000, 500_000, 1_000_000, 2_000_000, 4_000_000)
+        --degree 5,{2_500_000 / rows:g} --workload insert,50:50,full {ONE} {HALF}"""
+    for rows in (62_500, 125_000, 250_000, 500_000, 1_000_000, 2_000_000)
 }
 FIXED = dict(zip(("eight", "four", "two", "one", "half", "quarter"), FIXED.values()))
 SHARES = ("8 %", "4 %", "2 %", "1 %", "0.5 %", "0.25 %")
@@ -470,7 +469,7 @@ SHARES = ("8 %", "4 %", "2 %", "1 %", "0.5 %", "0.25 %")
 @figure("19b", "SWARE 19b", "scale, with L and buffer fixed", **FIXED)
 def fixed_scale(page, **sizes):
     counts, ratios = tell_scale(
-        page, sizes, "K = 5 %, L = 50,000 keys, buffer 10,000",
+        page, sizes, "K = 5 %, L = 25,000 keys, buffer 5,000",
         **{"in the buffer": SHARES, "paper": ("1.75", "", "", "", "", "2.86")},
     )
     return each(ratios)
@@ -576,7 +575,7 @@ def far_away(page, sizes):
 
 @figure(
     "lineitem", "SWARE, TPC-H", "mixes on the receipt dates of lineitem",
-    dates=f"bench/buffer_sizes --scale 0.2 --buffer-percent 1 --rounds {{rounds}} {ONE}",
+    dates=f"bench/buffer_sizes --scale 0.1 --buffer-percent 1 --rounds {{rounds}} {ONE}",
 )
 def lineitem(page, dates):
     ratio = tell_buffers(page, dates, None, (1,))
@@ -585,8 +584,8 @@ def lineitem(page, dates):
 
 @figure(
     "flush", "SWARE, flush", "the share of a flush",
-    share=f"""bench/access_method/run --rows {{500000}} --rounds {{rounds}} --degree sorted
-        --degree near-sorted --degree less-sorted --workload insert,50:50 {ONE} {HALF}
+    share=f"""bench/access_method/run --rows {{400000}} --rounds {{rounds}} --degree sorted
+        --degree near-sorted --degree less-sorted --workload insert,50:50 {ONE} {LEAST}
         --vary flush_fraction=25,50,75,100""",
 )
 def flush(page, share):
@@ -615,8 +614,8 @@ def flush(page, share):
 
 @figure(
     "table-1", "SWARE Table I", "splits of leaves",
-    loads="""bench/ingestion --rows {500000} --rounds 1 --degree 2,1 --degree 20,10
-        --degree 100,50 --setting sware.staging_size={80:64}kB
+    loads="""bench/ingestion --rows {400000} --rounds 1 --degree 2,1 --degree 20,10
+        --degree 100,50 --setting sware.staging_size={64:64}kB
         --vary sware.enable_buffer=off,on""",
 )
 def splits(page, loads):
