@@ -122,11 +122,12 @@ def add_distribution(parser):
     )
 
 
-def add_mixes(parser):
+def add_mixes(parser, default=MIXES):
     parser.add_argument(
-        "--mix", type=mix_list, default=MIXES, dest="mixes",
+        "--mix", type=mix_list, default=default, dest="mixes",
         metavar="READS:WRITES,...",
-        help=f"mixes of look-ups and inserts (default: {','.join(MIXES)})",
+        help="mixes of look-ups and inserts "
+        f"(default: {','.join(default) if default else 'none'})",
     )
 
 

@@ -49,8 +49,10 @@ IN_ONE = f"""bench/access_method/run --rows {{400000}} --rounds {{rounds}} {ONE}
     small=IN_ONE,
     usual="""bench/access_method/run --rows {400000} --rounds {rounds}
         --workload 10:90,25:75,50:50,75:25,90:10""",
+    work="""bench/phases --rows {400000} --mix 10:90,50:50 --degree sorted
+        --degree near-sorted --with buffer_size=64 --setting sware.staging_size=64kB""",
 )
-def mixes(page, small, usual):
+def mixes(page, small, usual, work):
     theirs = {
         "sorted": {"10:90": "8.8", "90:10": "1.4"},
         "near-sorted": {"10:90": "5", "90:10": "1.3"},
@@ -60,6 +62,7 @@ def mixes(page, small, usual):
     tell_mixes(page, small, theirs)
     page.text("The default memory, 16 MB, in transactions of 10,000 operations:")
     tell_mixes(page, usual, {})
+    tell_work(page, work)
     share = [int(mix.split(":")[0]) for mix in MIXES]
     page.lines([
         (title, "look-ups, %", "times as fast as nbtree", {
@@ -73,6 +76,27 @@ def mixes(page, small, usual):
             [pick(small, degree=degree, workload=mix)[WHOLE] for mix in ("10:90", "90:10")]
         )
         for degree in DEGREES
+    )
+
+
+def tell_work(page, work):
+    """Instructions of mixes, by what they are for."""
+    columns = [
+        (subject, what) for subject, names in (
+            ("nbtree", ("an insert", "the look-up")),
+            ("sware", ("an insert", "the look-up", "the tree", "its own entries")),
+        ) for what in names
+    ]
+    page.text("Instructions, each, with 1 % of the entries:")
+    page.table(
+        ["reads:writes", *(f"{subject}: {what}" for subject, what in columns)],
+        [
+            [f"{degree}, {mix}", *(
+                pick(work, degree=degree, mix=mix, subject=subject, figure=what)["value"]
+                for subject, what in columns
+            )]
+            for degree, mix in dict.fromkeys((row["degree"], row["mix"]) for row in work)
+        ],
     )
 
 
