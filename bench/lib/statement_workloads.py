@@ -86,6 +86,18 @@ TABLES = {
         "INSERT INTO {t}_tree SELECT i, i FROM generate_series(1, 200000) i",
         "VACUUM ANALYZE {t}_tree",
     ],
+    "beside": [
+        "CREATE TABLE {t}_beside (k int8)",
+        "INSERT INTO {t}_beside "
+        "SELECT 2 * (i::int8 * 7919 % 800011) FROM generate_series(1, 800000) i",
+        "CREATE INDEX {t}_beside_k ON {t}_beside USING {am} (k)",
+        "{sware}ALTER INDEX {t}_beside_k SET (buffer_size = 2048)",
+        "DO $$ BEGIN FOR j IN 1 .. 100000 BY 20 LOOP INSERT INTO {t}_beside "
+        "SELECT 2 * (i::int8 * 7919 % 800011) + 1 FROM generate_series(j, j + 19) i; "
+        "COMMIT; END LOOP; END $$",
+        # all rows are visible to everybody, and the buffer stays as it is
+        "VACUUM (ANALYZE, INDEX_CLEANUP off) {t}_beside",
+    ],
     "hot": [
         "CREATE TABLE {t}_hot (k int, n int)",
         "CREATE UNIQUE INDEX ON {t}_hot USING {am} (k)",
@@ -158,6 +170,14 @@ WORKLOADS = {
         (
             "PERFORM sum(n) FROM {t}_tree "
             "WHERE k BETWEEN i::int8 * 7919 % 199000 AND i::int8 * 7919 % 199000 + 999",
+        ),
+        operations=50,
+    ),
+    "beside": Workload(
+        ("beside",),
+        (
+            "PERFORM count(*) FROM {t}_beside "
+            "WHERE k BETWEEN i::int8 * 79190 % 1580000 AND i::int8 * 79190 % 1580000 + 17999",
         ),
         operations=50,
     ),
