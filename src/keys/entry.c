@@ -271,25 +271,20 @@ sware_columns_of_equal_image(Relation index, IndexTuple a, IndexTuple b,
 }
 
 /*
- * Do two leaf tuples have bytewise equal keys?  Calls no comparator.
+ * The rest of sware_keys_equal_image.
  *
  * Usually tuples differ in size or in some byte, so a comparison of the bytes
  * is enough, unless the type can store equal values in several ways (short or
  * long varlena headers).
  */
 bool
-sware_keys_equal_image(Relation index, IndexTuple a, IndexTuple b)
+sware_equal_image_slowly(Relation index, IndexTuple a, IndexTuple b)
 {
 	const char *key_a = (char *) a + sizeof(IndexTupleData);
 	const char *key_b = (char *) b + sizeof(IndexTupleData);
 	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
-	Size		key_size;
+	Size		key_size = sware_leaf_tuple_key_size(a);
 
-	/* most keys of numbers differ here; tuples have at least that many bytes */
-	if (a->t_info == b->t_info && !IndexTupleHasVarwidths(b) &&
-		memcmp(key_a, key_b, MAXIMUM_ALIGNOF) != 0)
-		return false;
-	key_size = sware_leaf_tuple_key_size(a);
 	if (key_size == sware_leaf_tuple_key_size(b) &&
 		((a->t_info ^ b->t_info) & INDEX_NULL_MASK) == 0 &&
 		memcmp(key_a, key_b, key_size - sizeof(IndexTupleData)) == 0)

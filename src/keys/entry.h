@@ -31,9 +31,25 @@ extern bool sware_posting_contains(IndexTuple posting, ItemPointer tid);
 extern bool sware_all_equal_image(Relation index);
 extern int	sware_columns_of_equal_image(Relation index, IndexTuple a,
 										 IndexTuple b, int columns);
-extern bool sware_keys_equal_image(Relation index, IndexTuple a, IndexTuple b);
+extern bool sware_equal_image_slowly(Relation index, IndexTuple a,
+									 IndexTuple b);
 extern void sware_report_large_entry(Relation index, Relation heap,
 									 IndexTuple entry);
+
+/*
+ * Do two leaf tuples have bytewise equal keys?  Calls no comparator.
+ *
+ * Most keys of numbers differ in their first bytes; tuples have at least that
+ * many.
+ */
+static inline bool
+sware_keys_equal_image(Relation index, IndexTuple a, IndexTuple b)
+{
+	if (a->t_info == b->t_info && !IndexTupleHasVarwidths(b) &&
+		memcmp(a + 1, b + 1, MAXIMUM_ALIGNOF) != 0)
+		return false;
+	return sware_equal_image_slowly(index, a, b);
+}
 
 /* Raise an error if an entry is too large; `heap` may be NULL. */
 static inline void
@@ -88,6 +104,8 @@ static inline Size
 sware_entry_data_size(const SwareEntryForm *form, Relation index, Datum *values,
 					  bool *isnull)
 {
+	if (form->byValue)
+		return isnull[0] ? 0 : form->fixedDataSize;
 	if (form->fixedDataSize == 0)
 		return sware_varying_data_size(form, index, values, isnull);
 	for (int i = 0; i < form->columns; i++)
@@ -117,7 +135,12 @@ sware_form_entry(const SwareEntryForm *form, Relation index, IndexTuple entry,
 	Size		size = sware_size_with_data(data_size);
 	char	   *data = (char *) entry + sizeof(IndexTupleData);
 
-	if (form->columns == 1 && form->fixedDataSize > 0)
+	if (form->byValue && data_size == sizeof(Datum))
+	{
+		entry->t_info = size;
+		*(Datum *) data = values[0];
+	}
+	else if (form->columns == 1 && form->fixedDataSize > 0)
 	{
 		entry->t_info = size;
 		/* the last bytes may be padding */

@@ -41,7 +41,7 @@
 
 typedef struct NewLeaf
 {
-	IndexTuple *tuples;
+	IndexTuple *tuples;			/* in the run, unless some were merged */
 	int			count;
 	IndexTuple	pivot;			/* between the leaf before and this one */
 	Buffer		buffer;			/* pinned; InvalidBuffer if not yet allocated */
@@ -143,17 +143,26 @@ take_leaf(Append *append, NewLeaf *leaf, IndexTuple *entries, int count,
 {
 	bool		deduplicate = sware_option_deduplicate(append->index) &&
 		sware_cache(append->index)->allEqualImage;
+	bool		looks = deduplicate;	/* for entries that can be merged */
+	bool		can_merge = false;
 	Size		space = 0;
 	int			taken = 0;
 
-	leaf->tuples = palloc(SWARE_MAX_ITEMS_PER_PAGE * sizeof(IndexTuple));
+	leaf->tuples = entries;
 	leaf->count = 0;
 	leaf->buffer = InvalidBuffer;
 	while (taken < count)
 	{
-		Size		more = sware_item_space(entries[taken]);
+		IndexTuple	entry = entries[taken];
+		Size		more = sware_item_space(entry);
 
 		sware_prefetch_entry(entries, taken, count);
+		if (looks && taken > 0)
+		{
+			can_merge = sware_keys_equal_image(append->index,
+											   entries[taken - 1], entry);
+			looks = !can_merge;
+		}
 
 		/* a leaf gets at least one entry, whatever the fill factor */
 		if (leaf->count > 0 &&
@@ -161,8 +170,14 @@ take_leaf(Append *append, NewLeaf *leaf, IndexTuple *entries, int count,
 		{
 			int			before = leaf->count;
 
-			if (!deduplicate)
+			if (!can_merge)
 				break;
+			if (leaf->tuples == entries)
+			{
+				leaf->tuples =
+					palloc(SWARE_MAX_ITEMS_PER_PAGE * sizeof(IndexTuple));
+				memcpy(leaf->tuples, entries, before * sizeof(IndexTuple));
+			}
 			leaf->count =
 				sware_deduplicate(append->index, leaf->tuples, leaf->count);
 			space = 0;
@@ -171,7 +186,10 @@ take_leaf(Append *append, NewLeaf *leaf, IndexTuple *entries, int count,
 			if (leaf->count == before || space + more > fill)
 				break;
 		}
-		leaf->tuples[leaf->count++] = entries[taken++];
+		if (leaf->tuples != entries)
+			leaf->tuples[leaf->count] = entry;
+		leaf->count++;
+		taken++;
 		space += more;
 	}
 

@@ -305,24 +305,16 @@ insert_into_leaf(Insertion *insertion, IndexTuple *entries, int count,
 	return stored;
 }
 
-/*
- * Begin to insert a run, in a memory context of its own.  Raises an error if an
- * entry is too large for the index.
- */
+/* Begin to insert a run, in a memory context of its own. */
 static void
 begin_insertion(Insertion *insertion, Relation index, Relation heap,
-				IndexTuple *entries, int count, bool has_versions)
+				bool has_versions)
 {
 	insertion->heap = heap;
 	insertion->hasVersions = has_versions;
 	memset(&insertion->done, 0, sizeof(SwareInserted));
 	insertion->caller = sware_enter_context("sware insert");
 	sware_search_key_prepare(&insertion->key, index);
-	for (int i = 0; i < count; i++)
-	{
-		sware_prefetch_entry(entries, i, count);
-		sware_check_entry_size(index, heap, entries[i]);
-	}
 }
 
 /* Count the visits of leaves, and free the memory. */
@@ -335,8 +327,8 @@ end_insertion(Insertion *insertion)
 }
 
 /*
- * Insert a run: entries in order and without duplicates.  Entries that the
- * tree has already are skipped.
+ * Insert a run: entries in order and without duplicates, none of which is too
+ * large for the index.  Entries that the tree has already are skipped.
  *
  * `heap` is the table; if it is NULL, entries of dead rows are not removed to
  * make room.  `has_versions` says that rows of the run are versions of rows
@@ -351,7 +343,7 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 	int			within = count;
 	SwareReadahead ahead;
 
-	begin_insertion(&insertion, index, heap, entries, count, has_versions);
+	begin_insertion(&insertion, index, heap, has_versions);
 	sware_readahead_init(&ahead, index, insertion.caller);
 	if (count >= MIN_APPEND_RUN)
 		within = sware_entries_within_tree(index, entries, count);
@@ -401,7 +393,7 @@ sware_tree_insert_company(Relation index, Relation heap, IndexTuple *entries,
 	int			step = 1;		/* how many entries to move, if any */
 	int			done = 0;
 
-	begin_insertion(&insertion, index, heap, entries, count, has_versions);
+	begin_insertion(&insertion, index, heap, has_versions);
 	scattered->count = 0;
 	while (done < count && moved < limit)
 	{

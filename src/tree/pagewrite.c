@@ -18,29 +18,25 @@
 
 
 /*
- * Add a tuple with a line pointer behind the last one; if the tuple is NULL,
- * an unused line pointer.
+ * Add a tuple and its line pointer to those of a page that end and begin at
+ * `lower` and `upper`.
  */
 static inline void
-push_item(Page page, IndexTuple tuple)
+push_item(Page page, IndexTuple tuple, Size *lower, Size *upper)
 {
-	PageHeader	header = (PageHeader) page;
-	ItemId		line_pointer = (ItemId) ((char *) page + header->pd_lower);
-	Size		size = tuple ? IndexTupleSize(tuple) : 0;
-	LocationIndex lower = header->pd_lower + sizeof(ItemIdData);
+	Size		size = IndexTupleSize(tuple);
+	ItemIdData	item;
 
-	if (lower + MAXALIGN(size) > header->pd_upper)
+	if (unlikely(*lower + sizeof(ItemIdData) + MAXALIGN(size) > *upper))
 		elog(ERROR, "tuple of %zu bytes does not fit on the page", size);
 
-	header->pd_lower = lower;
-	if (tuple == NULL)
-	{
-		ItemIdSetUnused(line_pointer);
-		return;
-	}
-	header->pd_upper -= MAXALIGN(size);
-	ItemIdSetNormal(line_pointer, header->pd_upper, size);
-	sware_copy_tuple((char *) page + header->pd_upper, tuple);
+	*upper -= MAXALIGN(size);
+	item.lp_off = *upper;
+	item.lp_flags = LP_NORMAL;
+	item.lp_len = size;
+	*(ItemId) ((char *) page + *lower) = item;
+	*lower += sizeof(ItemIdData);
+	sware_copy_tuple((char *) page + *upper, tuple);
 }
 
 /*
@@ -53,12 +49,20 @@ sware_write_items(Page page, IndexTuple high_key, const IndexTuple *tuples,
 				  int count)
 {
 	PageHeader	header = (PageHeader) page;
+	Size		lower = SizeOfPageHeaderData;
+	Size		upper = header->pd_special;
 
-	header->pd_lower = SizeOfPageHeaderData;
-	header->pd_upper = header->pd_special;
-	push_item(page, high_key);
+	if (high_key)
+		push_item(page, high_key, &lower, &upper);
+	else
+	{
+		ItemIdSetUnused((ItemId) ((char *) page + lower));
+		lower += sizeof(ItemIdData);
+	}
 	for (int i = 0; i < count; i++)
-		push_item(page, tuples[i]);
+		push_item(page, tuples[i], &lower, &upper);
+	header->pd_lower = lower;
+	header->pd_upper = upper;
 }
 
 /*
@@ -139,7 +143,7 @@ sware_deduplicate(Relation index, IndexTuple *tuples, int count)
 	for (int first = 0; first < count; first = next)
 	{
 		IndexTuple	base = tuples[first];
-		Size		key_size = sware_leaf_tuple_key_size(base);
+		Size		key_size;
 		int			tid_count = 0;
 
 		/* usually the next key is another one */
@@ -151,6 +155,7 @@ sware_deduplicate(Relation index, IndexTuple *tuples, int count)
 			continue;
 		}
 
+		key_size = sware_leaf_tuple_key_size(base);
 		for (next = first; next < count; next++)
 		{
 			int			more = sware_leaf_tuple_tid_count(tuples[next]);
