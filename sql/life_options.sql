@@ -155,8 +155,9 @@ COMMIT;
 SELECT verdict_on('t');
 RESET sware.buffer_size;
 
--- flush_fraction: the share of staged entries that is sent when private memory is full.
-CREATE FUNCTION first_sent(fraction int) RETURNS bigint LANGUAGE plpgsql AS $$
+-- flush_fraction: the share of staged entries that is sent when private memory is full, unless
+-- they have come in order.
+CREATE FUNCTION first_sent(fraction int, step int DEFAULT -1) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
 	stored bigint := 0;
 	n int := 0;
@@ -168,7 +169,7 @@ BEGIN
 		EXECUTE format('ALTER INDEX t_a SET (flush_fraction = %s)', fraction);
 	END IF;
 	WHILE stored = 0 LOOP
-		INSERT INTO t SELECT n + i FROM generate_series(1, 100) i;
+		INSERT INTO t SELECT n + i * step FROM generate_series(1, 100) i;
 		n := n + 100;
 		stored := stored_entries('t_a');
 	END LOOP;
@@ -177,7 +178,7 @@ END
 $$;
 SET sware.staging_size = '64kB';
 SELECT first_sent(10) BETWEEN 5 AND 12 AS a_tenth, first_sent(90) BETWEEN 80 AND 92 AS nine_tenths,
-	   first_sent(NULL) BETWEEN 42 AND 52 AS half;
+	   first_sent(NULL) BETWEEN 42 AND 52 AS half, first_sent(NULL, 1) > 90 AS all_in_order;
 RESET sware.staging_size;
 SELECT options_of('t_a'), verdict_on('t');
 

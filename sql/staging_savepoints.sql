@@ -64,9 +64,10 @@ COMMIT;
 SELECT * FROM numbers;
 SELECT array_agg(a) FROM t WHERE a > 1000 AND a % 10 = 1;
 
--- The same among more entries than one piece of memory holds.
+-- The same among more entries than one piece of memory holds. They do not come in order.
 TRUNCATE t;
 BEGIN;
+SELECT add_rows(90011, 90011);
 SELECT add_rows(1, 30000);
 SAVEPOINT one;
 SELECT add_rows(30001, 90000);
@@ -75,7 +76,7 @@ SELECT add_rows(90001, 90010);
 SAVEPOINT two;
 INSERT INTO t SELECT i, 'long' || repeat('x', 1000) || i FROM generate_series(90011, 91010) i;
 ROLLBACK TO two;
-INSERT INTO t SELECT i, 'long' || repeat('x', 1000) || i FROM generate_series(91011, 91510) i;
+INSERT INTO t SELECT i, 'long' || repeat('x', 1000) || i FROM generate_series(91012, 91510) i;
 COMMIT;
 SELECT * FROM numbers;
 SELECT count(*), max(a) FROM t WHERE a > 29990;

@@ -138,43 +138,36 @@ insert_unique(const SwareNewRow *row, IndexTuple entry, bool *needs_flush)
  * since the entry has been inserted before.  Returns whether the key is known
  * to be unique, which matters for UNIQUE_CHECK_PARTIAL only.
  */
-bool
-sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
-			 Relation heap, IndexUniqueCheck check_unique, bool index_unchanged,
-			 IndexInfo *index_info)
+static pg_noinline bool
+insert_row(SwareNewRow *row, bool index_unchanged, IndexInfo *index_info)
 {
-	SwareNewRow row = {.index = index,
-		.heap = heap,
-		.values = values,
-		.isnull = isnull,
-		.tid = heap_tid,
-		.check = check_unique,
-	.keepsKeyIn = InvalidCommandId};
+	Relation	index = row->index;
 	IndexTuple	entry;
 	bool		needs_flush;
 	bool		is_unique;
 
 	sware_refuse_nested_insert(index);
-	if (sware_change_count == 0 && check_unique != UNIQUE_CHECK_EXISTING)
+	if (sware_change_count == 0 && row->check != UNIQUE_CHECK_EXISTING)
 		sware_buffer_flush_owed(index);
 	if (index_info->ii_Unique)
-		row.keepsKeyIn = sware_command_that_keeps_key(&row, index_info);
+		row->keepsKeyIn = sware_command_that_keeps_key(row, index_info);
 	if (index_info->ii_Unique ?
-		sware_stage_unique(&row, index_info) :
-		sware_stage(&row, index_unchanged, index_info))
-		return check_unique != UNIQUE_CHECK_NO;
+		sware_stage_unique(row, index_info) :
+		sware_stage(row, index_unchanged, index_info))
+		return row->check != UNIQUE_CHECK_NO;
 	SWARE_FAULT_POINT("insert-begins");
 	sware_begin_change(index, SWARE_INSERTS);
 
-	entry = index_form_tuple(RelationGetDescr(index), values, isnull);
-	entry->t_tid = *heap_tid;
-	sware_check_entry_size(index, heap, entry);
-	if (sware_key_is_checked(&row))
-		is_unique = insert_unique(&row, entry, &needs_flush);
+	entry = index_form_tuple(RelationGetDescr(index), row->values,
+							 row->isnull);
+	entry->t_tid = *row->tid;
+	sware_check_entry_size(index, row->heap, entry);
+	if (sware_key_is_checked(row))
+		is_unique = insert_unique(row, entry, &needs_flush);
 	else
 	{
-		store(index, heap, entry, index_unchanged, &needs_flush);
-		is_unique = check_unique != UNIQUE_CHECK_NO;
+		store(index, row->heap, entry, index_unchanged, &needs_flush);
+		is_unique = row->check != UNIQUE_CHECK_NO;
 	}
 	sware_arrivals++;
 	if (needs_flush && sware_change_count == 1)
@@ -186,7 +179,7 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	 * Other backends find the entry now: its key's record is out of date.
 	 * Then check for scans that missed the entry.
 	 */
-	if (check_unique != UNIQUE_CHECK_EXISTING)
+	if (row->check != UNIQUE_CHECK_EXISTING)
 	{
 		sware_records_stored(index, &entry, 1);
 		SWARE_FAULT_POINT("insert-records-removed");
@@ -195,4 +188,27 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	sware_end_change();
 	pfree(entry);
 	return is_unique;
+}
+
+/* The aminsert callback.  Most rows of a load go the shortest way. */
+bool
+sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
+			 Relation heap, IndexUniqueCheck check_unique, bool index_unchanged,
+			 IndexInfo *index_info)
+{
+	SwareNewRow row;
+
+	if (likely(sware_change_count == 0) &&
+		sware_stage_next(index, values, isnull, heap_tid, index_unchanged,
+						 index_info))
+		return false;
+
+	row.index = index;
+	row.heap = heap;
+	row.values = values;
+	row.isnull = isnull;
+	row.tid = heap_tid;
+	row.check = check_unique;
+	row.keepsKeyIn = InvalidCommandId;
+	return insert_row(&row, index_unchanged, index_info);
 }

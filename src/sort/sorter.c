@@ -609,6 +609,37 @@ sort_and_measure(Relation index, IndexTuple *entries, int64 sorted,
 }
 
 /*
+ * Are entries in order, of which the first `sorted` are known to be?  Looks no
+ * further than to the first one that is not.  Calls comparators.
+ */
+bool
+sware_are_in_order(Relation index, IndexTuple *entries, int64 sorted,
+				   int64 count)
+{
+	MemoryContext caller = sware_enter_context("sware sort");
+	SwareComparator *comparator = sware_make_comparator(index);
+	SwareKeyColumn *first = &comparator->first;
+	int64		i = Max(sorted, 1);
+	SwareSortItem last = sware_make_item(comparator, entries[i - 1]);
+
+	for (; i < count; i++)
+	{
+		SwareSortItem item = {
+			sware_abbreviate(first, comparator->descriptor, entries[i]),
+			entries[i]
+		};
+
+		if (i % 1024 == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (sware_compare_items(&last, &item, comparator) >= 0)
+			break;
+		last = item;
+	}
+	sware_leave_context(caller);
+	return i >= count;
+}
+
+/*
  * Sort entries in place.  Memory is taken from the current context and freed.
  * Comparators may raise errors; the order is undefined then.
  */

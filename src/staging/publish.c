@@ -52,6 +52,17 @@
 /* to publish so many entries at once costs less than to insert each */
 #define USEFUL_RUN			8
 
+/* so many entries in order are published as soon as they fill the caches */
+#define MANY_IN_ORDER		2048
+
+/* What to publish of a staging. */
+typedef enum PublishedPart
+{
+	PUBLISH_ALL,
+	PUBLISH_LOWER_PART,			/* all if many entries came in order */
+	PUBLISH_IF_IN_ORDER			/* all if many entries came in order, or none */
+} PublishedPart;
+
 /*
  * Keep only the given entries of a staging, which are in order, and all of one
  * subtransaction.  An error for want of memory changes nothing.
@@ -163,37 +174,72 @@ check_conflicts(SwareStaging *staging, Relation index, IndexTuple *entries,
 	}
 }
 
+/* the percentage of a staging that is sent when memory is needed */
+static inline int
+lower_part(const SwareStaging *staging)
+{
+	return staging->count < USEFUL_RUN ? 100 : staging->flushFraction;
+}
+
 /*
- * Send the lower `percent` of the staged entries to the tree, or, if that is
- * few entries, to the buffer.  The rest is kept, in order.  After an error all
- * entries are staged still; storing an entry twice does no harm.  Calls
- * comparators, and takes locks on pages, so the caller holds none.
+ * Sort the staged entries, but for the first ones, which have been stored and
+ * may be in any order; those behind them came in order if `came_in_order`.
+ */
+static void
+sort_staged(SwareStaging *staging, Relation index, IndexTuple *entries,
+			int stored, bool came_in_order)
+{
+	int64		count = staging->count - stored;
+
+	if (came_in_order)
+		sware_note_sortedness(index, count, 0, 0);
+	else if (count > 1)
+		sware_sort_arrivals(index, entries + stored,
+							stored == 0 ? staging->inOrder : 0, count);
+}
+
+/*
+ * Send a part of the staged entries to the tree, or, if that is few entries, to
+ * the buffer.  The rest is kept, in order.  After an error all entries are
+ * staged still; storing an entry twice does no harm.  Calls comparators, and
+ * takes locks on pages, so the caller holds none.
  *
  * `index` is locked as for an insert.  If entries were not staged for it in the
  * file that it has, all of them go to the tree, and no row is looked at: it is
  * unknown whether the index's table has these.
  */
 static void
-send(SwareStaging *staging, Relation index, int percent)
+send(SwareStaging *staging, Relation index, PublishedPart part)
 {
 	MemoryContext caller = sware_enter_context("sware publish");
 	int64		count = staging->count;
-	int64		sent;
+	int64		sent = count;
 	IndexTuple *entries;
 	int			stored = 0;
+	bool		came_in_order;
 	bool		is_made_for = sware_is_made_for(staging, index);
 	Relation	heap = NULL;
 	SwareWork	work;
-
-	/* what is kept is put in order, which would mix up segments */
-	if (staging->segmentCount > 1 || !is_made_for)
-		percent = 100;
-	sent = count - count * (100 - percent) / 100;
 
 	if (count > LARGEST_BUFFERED_RUN)
 		sware_work_begin(&work, index, SWARE_INSERTER);
 	sware_begin_change(index, SWARE_PUBLISHES);
 	entries = sware_chain_entries(&staging->entries, count);
+	came_in_order = part != PUBLISH_ALL && count >= MANY_IN_ORDER &&
+		sware_are_in_order(index, entries, staging->inOrder, count);
+	if (part == PUBLISH_IF_IN_ORDER && !came_in_order)
+	{
+		staging->hasGrown = true;
+		staging->limit = staging->largestLimit;
+		sware_end_change();
+		sware_leave_context(caller);
+		return;
+	}
+
+	/* what is kept is put in order, which would mix up segments */
+	if (part == PUBLISH_LOWER_PART && !came_in_order &&
+		staging->segmentCount == 1 && is_made_for)
+		sent -= count * (100 - lower_part(staging)) / 100;
 	if (index->rd_index->indisunique)
 		sware_raise_frontier(index, entries, count);
 	SWARE_FAULT_POINT("publish-begins");
@@ -205,12 +251,11 @@ send(SwareStaging *staging, Relation index, int percent)
 		stored = store_few(staging, index, heap, entries, count);
 	if (stored < count)
 	{
-		if (count - stored > 1)
-			sware_sort_arrivals(index, entries + stored,
-								stored == 0 ? staging->inOrder : 0,
-								count - stored);
+		sort_staged(staging, index, entries, stored,
+					came_in_order && stored == 0);
 		SWARE_FAULT_POINT("publish-sorted");
-		if (sent == count && count > LARGEST_BUFFERED_RUN && is_made_for)
+		if (sent == count && count > LARGEST_BUFFERED_RUN && is_made_for &&
+			!came_in_order)
 			stored += store_within_tree(staging, index, heap, entries + stored,
 										count - stored);
 		store_in_tree(staging, index, heap, entries + stored, sent - stored);
@@ -250,16 +295,9 @@ is_publishable(SwareStaging *staging)
 		!sware_is_changing(staging->owner, SWARE_CHANGES);
 }
 
-/* the percentage of a staging that is sent when memory is needed */
-static inline int
-lower_part(const SwareStaging *staging)
-{
-	return staging->count < USEFUL_RUN ? 100 : staging->flushFraction;
-}
-
-/* Publish the lower `percent` of a staging, if an index has its build. */
+/* Publish a part of a staging, if an index has its build. */
 static void
-publish(SwareStaging *staging, int percent)
+publish(SwareStaging *staging, PublishedPart part)
 {
 	Relation	index = sware_open_owner(staging);
 	bool		pushed = false;
@@ -273,7 +311,7 @@ publish(SwareStaging *staging, int percent)
 		PushActiveSnapshot(GetTransactionSnapshot());
 		pushed = true;
 	}
-	send(staging, index, percent);
+	send(staging, index, part);
 	if (pushed)
 		PopActiveSnapshot();
 	index_close(index, NoLock);
@@ -284,7 +322,7 @@ void
 sware_publish(SwareStaging *staging)
 {
 	if (is_publishable(staging))
-		publish(staging, 100);
+		publish(staging, PUBLISH_ALL);
 }
 
 /*
@@ -316,7 +354,7 @@ publish_staged(int highest_level)
 			}
 		}
 		if (next)
-			publish(next, 100);
+			publish(next, PUBLISH_ALL);
 	} while (next);
 }
 
@@ -368,7 +406,7 @@ shrink_to(Size size)
 	{
 		if (!is_publishable(stagings[i]))
 			continue;
-		publish(stagings[i], lower_part(stagings[i]));
+		publish(stagings[i], PUBLISH_LOWER_PART);
 		any = true;
 	}
 	pfree(stagings);
@@ -388,12 +426,16 @@ sware_make_room(void)
 		continue;
 }
 
-/* Publish the lower part of a full staging, if that is possible. */
+/*
+ * Make room in a staging that has reached its limit, if that is possible:
+ * publish the lower part, or raise the limit.
+ */
 void
 sware_publish_lower_part(SwareStaging *staging)
 {
 	if (is_publishable(staging))
-		publish(staging, lower_part(staging));
+		publish(staging, staging->limit < staging->largestLimit ?
+				PUBLISH_IF_IN_ORDER : PUBLISH_LOWER_PART);
 }
 
 /*

@@ -27,12 +27,16 @@
 #include "pages/cache.h"
 #include "staging/staging.h"
 
+/* entries that come in order are published when they take so much memory */
+#define LIMIT_IN_ORDER			((Size) 512 * 1024)
+
 /* what ii_AmCache of an IndexInfo points to */
 typedef struct StagingReference
 {
 	uint64		invalidation;	/* value of `invalidations` when `staging` was
 								 * found */
 	SwareStaging *staging;		/* NULL: none can be used */
+	bool		isUsed;			/* has sware_stage used it? */
 } StagingReference;
 
 SwareStatement sware_statement =
@@ -143,12 +147,19 @@ sware_clear_staging(SwareStaging *staging)
 		sware_forget_keys(staging->stager);
 }
 
+/*
+ * Find out how much a staging may take.  As long as its entries come in order,
+ * there is nothing to merge them with: they are published when there are as
+ * many as the processor's caches hold.
+ */
 static void
 read_options(SwareStaging *staging, Relation index)
 {
-	staging->limit = sware_index_buffer_size(index) == 0 ?
+	staging->largestLimit = sware_index_buffer_size(index) == 0 ?
 		0 :
 		(Size) sware_staging_size * 1024;
+	staging->limit = staging->hasGrown ? staging->largestLimit :
+		Min(staging->largestLimit, LIMIT_IN_ORDER);
 	staging->flushFraction = sware_options_of(index)->flushFraction;
 }
 
@@ -158,6 +169,7 @@ prepare(SwareStaging *staging, Relation index)
 	staging->segmentCount = 0;	/* an error may have left a segment without
 								 * entries */
 	staging->hasVersions = false;
+	staging->hasGrown = false;
 	staging->file = SwareRelationLocator(index);
 	staging->owner = staging->index;
 	read_options(staging, index);
@@ -446,6 +458,52 @@ sware_stage(const SwareNewRow *row, bool is_version, IndexInfo *index_info)
 		return false;
 	staging->hasVersions |= is_version;
 	sware_stage_entry(staging, row);
+	((StagingReference *) index_info->ii_AmCache)->isUsed = true;
+	return true;
+}
+
+/*
+ * Do what sware_stage does where it is least: the statement has staged an entry
+ * with it before, and there is room for this one in the bin.  Returns whether
+ * it has done so.  Raises no errors.
+ *
+ * What else sware_staging_for_insert looks at is as it was for the statement's
+ * other rows, or `invalidations` tells.
+ */
+bool
+sware_stage_next(Relation index, Datum *values, bool *isnull, ItemPointer tid,
+				 bool is_version, IndexInfo *index_info)
+{
+	StagingReference *reference = index_info->ii_AmCache;
+	SubTransactionId current = GetCurrentSubTransactionId();
+	SwareStaging *staging;
+	SwareEntryBin *bin;
+	IndexTuple	entry;
+	Size		data_size;
+	Size		size;
+
+	if (reference == NULL || !reference->isUsed ||
+		reference->invalidation != invalidations ||
+		sware_statement.kind != SWARE_STATEMENT_STAGES ||
+		!sware_enable_buffer || sware_utility_depth > 0)
+		return false;
+	staging = reference->staging;
+	if (staging->count == 0 || !sware_is_file_of(staging, index) ||
+		staging->segments[staging->segmentCount - 1].subtransaction != current)
+		return false;
+	data_size = sware_entry_data_size(&staging->form, index, values, isnull);
+	size = sware_size_with_data(data_size);
+	bin = staging->entries.last;
+	if (data_size == 0 || bin->used + size > bin->size)
+		return false;
+
+	entry = (IndexTuple) ((char *) bin + bin->used);
+	bin->used += size;
+	sware_form_entry(&staging->form, index, entry, data_size, values, isnull);
+	entry->t_tid = *tid;
+	staging->count++;
+	staging->hasVersions |= is_version;
+	sware_arrivals++;
 	return true;
 }
 
@@ -462,6 +520,7 @@ sware_staging_transaction_prepares_to_end(void)
 {
 	/* What comparators insert from now on is not staged. */
 	is_ending = true;
+	invalidations++;
 	sware_publish_all();
 }
 

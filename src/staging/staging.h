@@ -177,6 +177,9 @@ typedef struct SwareStaging
 								 * first entry, or SWARE_NO_STATEMENT when it
 								 * has ended */
 	Size		limit;			/* publish when entries.bytes reaches this */
+	Size		largestLimit;	/* what it grows to if entries do not come in
+								 * order */
+	bool		hasGrown;		/* has it? */
 	int			flushFraction;	/* the share that is published then, in
 								 * percent */
 	SwareEntryForm form;		/* how its entries are formed */
@@ -203,6 +206,9 @@ sware_is_made_for(const SwareStaging *staging, Relation index)
 /* The functions are described where they are defined. */
 extern bool sware_stage(const SwareNewRow *row, bool is_version,
 						IndexInfo *index_info);
+extern bool sware_stage_next(Relation index, Datum *values, bool *isnull,
+							 ItemPointer tid, bool is_version,
+							 IndexInfo *index_info);
 extern SwareStaging *sware_staging_for_insert(const SwareNewRow *row,
 											  IndexInfo *index_info);
 extern void sware_stage_entry(SwareStaging *staging, const SwareNewRow *row);
