@@ -18,6 +18,36 @@ import vacuum
 NAME = "sware-bench-"
 
 
+def set_server(chosen, buffer):
+    """Sets what a server gets of a limit; options of the command that say so prevail.
+
+    "buffer" is the size of the buffer of each of sware's indexes.
+    """
+    chosen.server_settings = [
+        ("shared_buffers", f"{chosen.limit // 3 // 1024}kB"),
+        ("maintenance_work_mem", f"{chosen.limit // 8 // 1024}kB"),
+        ("wal_buffers", "4MB"),
+        # A new file of WAL would otherwise be written twice.
+        ("wal_init_zero", "off"),
+        # Only what the benchmark asks for is a checkpoint.
+        ("max_wal_size", "1TB"),
+        ("checkpoint_timeout", "1d"),
+        *chosen.server_settings,
+    ]
+    if chosen.am == "sware":
+        memory = ("sware.shared_memory", f"{chosen.limit // 6 // 1024}kB")
+        chosen.server_settings.insert(0, memory)
+        if not names_buffer_size(chosen):
+            chosen.index_options.append(("buffer_size", str(buffer // 1024)))
+
+
+def names_buffer_size(chosen):
+    """Do the options say how large the buffer is?"""
+    named = [*chosen.index_options, *chosen.settings, *chosen.server_settings]
+    names = {name for name, _ in named} | {chosen.vary[0] if chosen.vary else None}
+    return not names.isdisjoint({"buffer_size", "sware.buffer_size"})
+
+
 class Group:
     """A control group of one version's files."""
 

@@ -12,25 +12,25 @@ class Subject:
     options: tuple = ()
     settings: tuple = ()
 
-    def create_index(self, table, unique=False, columns=("k",)):
-        """The command that makes the index of this subject on a table."""
+    def create_index(self, table, unique=False, columns=("k",), name=None):
+        """The command that makes an index of this subject on a table."""
         options = ""
         if self.options:
             options = " WITH (" + ", ".join(
                 f"{name} = '{value}'" for name, value in self.options
             ) + ")"
         return (
-            f"CREATE {'UNIQUE ' if unique else ''}INDEX {table}_k ON {table} "
+            f"CREATE {'UNIQUE ' if unique else ''}INDEX {name or f'{table}_k'} ON {table} "
             f"USING {self.access_method} ({', '.join(columns)}){options}"
         )
 
-    def create_primary_key(self, table, name):
-        """The command that makes k the primary key of a table, with this index."""
+    def create_primary_key(self, table, name, column="k"):
+        """The command that makes a column the primary key of a table, with this index."""
         options = [f"{name} = '{value}'" for name, value in self.options]
         if self.access_method != "btree":
             options.insert(0, self.access_method)
         return (
-            f"ALTER TABLE {table} ADD CONSTRAINT {name} PRIMARY KEY (k)"
+            f"ALTER TABLE {table} ADD CONSTRAINT {name} PRIMARY KEY ({column})"
             + (f" WITH ({', '.join(options)})" if options else "")
         )
 
