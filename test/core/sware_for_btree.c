@@ -43,12 +43,11 @@ unique_indexes_stay(void)
 	char	   *list;
 	char	   *rest;
 	char	   *item;
-	char	   *test = strchr(application_name, '/');
+	const char *test = strchr(application_name, '/');
 	bool		stay = false;
 
-	if (test == NULL)
-		return false;
-	test++;
+	/* "*" holds for all sessions, also those without a test */
+	test = test ? test + 1 : "";
 	list = pstrdup(unique_stays);
 	for (item = strtok_r(list, ", ", &rest); item; item = strtok_r(NULL, ", ", &rest))
 	{
