@@ -1,8 +1,11 @@
 """Loads rows of which some are late, with fixed fill factors and with forecasts."""
 
 import io
+import statistics
 
+import arrivals
 import buffer
+import leaves
 import results
 import server
 import sortedness
@@ -11,8 +14,10 @@ import subjects
 
 def measure(chosen):
     connection = server.connect(chosen)
+    server.execute(connection, "CREATE EXTENSION pageinspect")
     options = tuple(chosen.index_options)
-    everyone = [
+    everyone = [subjects.NBTREE]
+    everyone += [
         subjects.Subject(
             f"fillfactor {value}", chosen.am, (*options, ("fillfactor", str(value)))
         )
@@ -23,12 +28,13 @@ def measure(chosen):
     )
     raw = []
     for order in chosen.orders:
-        name = order.name if isinstance(order, sortedness.Degree) else f"late-{order:g}"
+        name = arrivals.name_of(order)
         results.step(name)
-        pieces = make_pieces(chosen, make_keys(chosen, order))
+        pieces = make_pieces(chosen, arrivals.make_keys(chosen, order))
+        cold_rows = arrivals.cold_rows(chosen, order)
         for number in range(chosen.rounds):
             for subject in subjects.in_turn(everyone, number):
-                figures = load(connection, subject, pieces)
+                figures = load(connection, subject, pieces, cold_rows)
                 raw.append(
                     {"order": name, "round": number + 1, "subject": subject.label}
                     | figures
@@ -38,28 +44,12 @@ def measure(chosen):
                     [
                         f"{figures['splits']:,} splits",
                         f"{figures['index_bytes'] / 2**20:.1f} MB",
+                        f"{figures['fill']:.1f} % full",
                         f"{figures['processor_seconds']:.2f} s",
-                        f"late {figures['late']:.1f} %",
                     ],
                 )
     connection.close()
     tell(chosen, raw, [subject.label for subject in everyone])
-
-
-def make_keys(chosen, order):
-    """The keys in their order of arrival."""
-    import numpy
-
-    if isinstance(order, sortedness.Degree):
-        return sortedness.make_keys(
-            chosen.rows, order, chosen.alpha, chosen.beta, chosen.seed
-        )
-    random = numpy.random.default_rng(chosen.seed)
-    arrivals = numpy.arange(chosen.rows, dtype=numpy.float64)
-    is_late = random.random(chosen.rows) < order / 100
-    reach = chosen.rows * chosen.reach / 100
-    arrivals += is_late * random.uniform(1, reach, chosen.rows)
-    return numpy.argsort(arrivals, kind="stable")
 
 
 def make_pieces(chosen, keys):
@@ -72,7 +62,7 @@ def make_pieces(chosen, keys):
     return pieces
 
 
-def load(connection, subject, pieces):
+def load(connection, subject, pieces, cold_rows):
     server.execute(connection, "DROP TABLE IF EXISTS t")
     server.execute(connection, "CREATE TABLE t (k bigint, v integer)")
     server.execute(connection, subject.create_index("t"))
@@ -85,39 +75,64 @@ def load(connection, subject, pieces):
     buffer.flush(connection, subject, "t_k")
     processor_seconds = server.processor_seconds(connection) - processor_before
     wal_bytes = server.wal_position(connection) - wal_before
-    splits, late = server.query(
-        connection, "SELECT leaf_splits, estimated_late FROM sware_stats('t_k')"
-    )[0]
+    found = leaves.in_order(connection, subject, "t_k")
+    late, splits = None, len(found) - 1
+    if subject.access_method != "btree":
+        splits, late = server.query(
+            connection, "SELECT leaf_splits, estimated_late FROM sware_stats('t_k')"
+        )[0]
     return {
-        "splits": splits, "late": late,
+        "splits": splits, "late": late, "leaves": len(found), "fill": fill_of(found),
+        "cold_fill": fill_of(first_of(found, cold_rows)) if cold_rows else None,
         "index_bytes": server.relation_bytes(connection, "t_k"),
         "wal_bytes": wal_bytes, "processor_seconds": processor_seconds,
     }
 
 
+def first_of(found, rows):
+    """The leaves that have only the first rows."""
+    count = 0
+    for number, (_, entries, _) in enumerate(found):
+        count += entries
+        if count > rows:
+            return found[:number]
+    return found
+
+
+def fill_of(found):
+    return statistics.mean(fill for _, _, fill in found)
+
+
 def tell(chosen, raw, labels):
+    figures = (
+        "splits", "late", "leaves", "fill", "cold_fill", "index_bytes", "wal_bytes",
+        "processor_seconds",
+    )
     summary = []
     for order in dict.fromkeys(run["order"] for run in raw):
         runs = [run for run in raw if run["order"] == order]
         for label in labels:
             summary.append(
                 {"order": order, "subject": label}
-                | {
-                    figure: results.median(runs, label, figure)
-                    for figure in (
-                        "splits", "late", "index_bytes", "wal_bytes", "processor_seconds",
-                    )
-                }
+                | {figure: median(runs, label, figure) for figure in figures}
             )
     results.report(
         chosen.out, chosen.name, raw, summary,
-        ["", "", "splits", "size, MB", "WAL B/row", "processor s", "late, %"],
+        ["", "", "splits", "leaves", "full, %", "cold half", "size, MB", "WAL B/row",
+         "processor s", "late, %"],
         [
             [
-                row["order"], row["subject"], int(row["splits"]),
-                row["index_bytes"] / 2**20, row["wal_bytes"] / chosen.rows,
-                row["processor_seconds"], row["late"],
+                row["order"], row["subject"], int(row["splits"]), int(row["leaves"]),
+                row["fill"], row["cold_fill"], row["index_bytes"] / 2**20,
+                row["wal_bytes"] / chosen.rows, row["processor_seconds"], row["late"],
             ]
             for row in summary
         ],
     )
+
+
+def median(runs, label, figure):
+    """None for a figure that the subject has not."""
+    if any(run[figure] is None for run in runs if run["subject"] == label):
+        return None
+    return results.median(runs, label, figure)
