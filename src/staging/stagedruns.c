@@ -11,6 +11,7 @@
 
 #include "base/faultpoint.h"
 #include "base/memory.h"
+#include "keys/numbersearch.h"
 #include "layout/tuple.h"
 #include "sort/sorter.h"
 #include "staging/staging.h"
@@ -236,44 +237,42 @@ sware_staged_runs(SwareStaging *staging, Relation index, int most_newest)
 	return is_done ? &staging->runs : NULL;
 }
 
+/* A staged run that is searched, and a copy of the entry looked at last. */
+typedef struct SearchedRun
+{
+	const SwareStagedRun *run;
+	uint64		stamp;
+	bool		isGone;			/* has the stamp changed? */
+	SwareEntryCopy copy;
+} SearchedRun;
+
+/*
+ * Return a copy of the entry with this number; when the run is gone, that of
+ * any entry: the search then ends in vain.
+ */
+static inline IndexTuple
+staged_entry_at(const void *source, int number)
+{
+	SearchedRun *searched = (SearchedRun *) unconstify(void *, source);
+
+	searched->isGone |= searched->stamp != sware_staging_stamp();
+	if (!searched->isGone)
+		sware_copy_tuple(&searched->copy, searched->run->items[number].entry);
+	return &searched->copy.tuple;
+}
+
 int64
 sware_staged_run_search(Relation index, const SwareStagedRun *run,
 						uint64 stamp, const SwareSearchKey *place)
 {
-	SwareKeyColumn column;
-	int64		abbreviation = 0;
-	int64		low = 0;
-	int64		high = run->count;
+	int			found = place->after ? run->count : 0;
+	SearchedRun searched;
 
-	if (stamp != sware_staging_stamp())
-		return -1;
-	if (place->columnCount == 0)
-		return place->after ? high : 0;
-	sware_key_column_init(&column, index, 1, (Datum) 0, true);
-	if (!sware_abbreviate_end(&column, place, &abbreviation))
-		column.comparison = SWARE_COMPARE_FUNCTION;
-	while (low < high)
-	{
-		int64		middle = low + (high - low) / 2;
-		const SwareSortItem *item = &run->items[middle];
-		int			order;
-
-		if (sware_has_abbreviations(&column) &&
-			item->abbreviation != abbreviation)
-			order = abbreviation < item->abbreviation ? -1 : 1;
-		else
-		{
-			SwareEntryCopy copy;
-
-			sware_copy_tuple(&copy, item->entry);
-			order = sware_compare_key(place, &copy.tuple);
-			if (stamp != sware_staging_stamp())
-				return -1;
-		}
-		if (order > 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	searched.run = run;
+	searched.stamp = stamp;
+	searched.isGone = false;
+	if (place->columnCount > 0 && stamp == sware_staging_stamp())
+		found = sware_search(place, staged_entry_at, &searched, 0, run->count,
+							 false);
+	return stamp == sware_staging_stamp() ? found : -1;
 }
