@@ -71,14 +71,6 @@ find_page(const SwareSortedZone *zone, uint32 number, RunPage *page)
 	uint32		start;
 
 	Assert(number < zone->entries);
-	if (zone->entriesPerPage > 0)
-	{
-		page->number = number / zone->entriesPerPage;
-		page->start = page->number * zone->entriesPerPage;
-		page->end = Min(page->start + zone->entriesPerPage, zone->entries);
-		return true;
-	}
-
 	page->number = 0;
 	for (uint32 end = zone->pages; end - page->number > 1;)
 	{

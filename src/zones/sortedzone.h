@@ -116,8 +116,6 @@ typedef struct SwareSortedZone
 								 * pages */
 	uint16		entrySize;		/* in bytes; 0: they differ */
 	uint16		largestEntry;	/* in bytes */
-	uint16		entriesPerPage; /* of a run: number of entries of each page
-								 * but the last; 0: they differ */
 	int64		smallest;		/* abbreviation of the first entry, retired or
 								 * not; of a run, that of the first entry of
 								 * pages that have not retired, or less; of an

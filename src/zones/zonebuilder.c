@@ -30,9 +30,6 @@
 #include "keys/bloomfilter.h"
 #include "zones/sortedzone.h"
 
-/* memory for entries is allocated in pieces of this size */
-#define ROOM_BYTES			(256 * 1024)
-
 /* the number of entries for which there is room at first */
 #define FIRST_ALLOCATED		1024
 
@@ -49,50 +46,21 @@
  */
 #define RUN_FILTER_BITS(bits)	Max(bits, Min(2 * (bits), 20))
 
-/*
- * The entries of the new zone.  In the memory before each entry stands the
- * number of its page in the new zone, which is its origin.
- */
+/* The entries of the new zone, which are in copies of its pages. */
 typedef struct Gathered
 {
 	Relation	index;
+	char	   *pages;			/* BLCKSZ bytes of each */
 	IndexTuple *entries;
 	int64		count;
 	int64		allocated;
-	char	   *room;
-	Size		roomLeft;
 } Gathered;
 
-#define ORIGIN_SIZE			MAXALIGN(sizeof(uint16))
-
-/* where the origin of a gathered entry is */
-static inline uint16 *
-origin_of(IndexTuple entry)
+/* The number, in the new zone, of the page that an entry is on. */
+static inline uint16
+origin_of(const Gathered *gathered, int64 entry)
 {
-	return (uint16 *) ((char *) entry - ORIGIN_SIZE);
-}
-
-/* Add a copy of an entry, in the current memory context. */
-static void
-gather(Gathered *gathered, IndexTuple entry, int origin)
-{
-	Size		size = MAXALIGN(IndexTupleSize(entry));
-	IndexTuple	copy;
-
-	if (gathered->roomLeft < ORIGIN_SIZE + size)
-	{
-		gathered->room = palloc(ROOM_BYTES);
-		gathered->roomLeft = ROOM_BYTES;
-	}
-	if (gathered->count == gathered->allocated)
-		sware_grow(gathered->entries, gathered->allocated, FIRST_ALLOCATED,
-				   CurrentMemoryContext);
-	copy = (IndexTuple) (gathered->room + ORIGIN_SIZE);
-	sware_copy_tuple(copy, entry);
-	*origin_of(copy) = origin;
-	gathered->room += ORIGIN_SIZE + size;
-	gathered->roomLeft -= ORIGIN_SIZE + size;
-	gathered->entries[gathered->count++] = copy;
+	return ((char *) gathered->entries[entry] - gathered->pages) / BLCKSZ;
 }
 
 /*
@@ -111,25 +79,27 @@ gather_pages(Gathered *gathered, const SwareLink *links, SwareSortedZone *zone)
 	bool		takes_no_marks = RecoveryInProgress();
 	SwarePagesAhead ahead;
 
+	gathered->pages = MemoryContextAllocHuge(CurrentMemoryContext,
+											 (Size) zone->pages * BLCKSZ);
 	sware_pages_ahead_init(&ahead, gathered->index);
 	for (uint32 i = 0; i < zone->pages; i++)
 	{
-		PGAlignedBlock copy;
+		Page		copy = gathered->pages + (Size) i * BLCKSZ;
 		Size		end;
 
 		CHECK_FOR_INTERRUPTS();
 		sware_ask_for_pages(&ahead, links, zone->pages, i);
-		if (!sware_copy_buffer_page(gathered->index, links[i], copy.data) ||
-			(zone->isOfRun && !sware_buffer_page_is_sorted(copy.data)))
+		if (!sware_copy_buffer_page(gathered->index, links[i], copy) ||
+			(zone->isOfRun && !sware_buffer_page_is_sorted(copy)))
 			return false;
-		end = sware_buffer_page_end(copy.data);
+		end = sware_buffer_page_end(copy);
 		if (zone->isOfRun && end == SWARE_BUFFER_START)
 			return false;
 		for (Size offset = SWARE_BUFFER_START; offset < end;)
 		{
 			Size		start = offset;
 			IndexTuple	entry = sware_buffer_entry(gathered->index,
-												   links[i].block, copy.data,
+												   links[i].block, copy,
 												   &offset);
 
 			if (IndexTupleSize(entry) > SWARE_MAX_ENTRY_SIZE)
@@ -137,9 +107,12 @@ gather_pages(Gathered *gathered, const SwareLink *links, SwareSortedZone *zone)
 										  start);
 			if (takes_no_marks)
 				sware_clear_mark(entry);
-			gather(gathered, entry, i);
+			if (gathered->count == gathered->allocated)
+				sware_grow(gathered->entries, gathered->allocated,
+						   FIRST_ALLOCATED, CurrentMemoryContext);
+			gathered->entries[gathered->count++] = entry;
 		}
-		zone->lastSeal = SwarePageGetOpaque(copy.data)->seal;
+		zone->lastSeal = SwarePageGetOpaque(copy)->seal;
 	}
 	return gathered->count > 0;
 }
@@ -190,17 +163,18 @@ fence_count(const SwareSortedZone *zone)
 
 /* Is an entry of a page run the first of its page? */
 static inline bool
-is_first_of_page(IndexTuple *entries, uint32 number)
+is_first_of_page(const Gathered *gathered, uint32 number)
 {
 	return number == 0 ||
-		*origin_of(entries[number]) != *origin_of(entries[number - 1]);
+		origin_of(gathered, number) != origin_of(gathered, number - 1);
 }
 
 /* Set where in the allocation the parts will be, and the length of all. */
 static void
-lay_out(Relation index, const SwareKeyColumn *column, IndexTuple *entries,
+lay_out(const Gathered *gathered, const SwareKeyColumn *column,
 		SwareZoneImage *image)
 {
+	IndexTuple *entries = gathered->entries;
 	SwareSortedZone *zone = &image->zone;
 	Size		first_size = MAXALIGN(IndexTupleSize(entries[0]));
 	Size		copied = 0;
@@ -211,7 +185,7 @@ lay_out(Relation index, const SwareKeyColumn *column, IndexTuple *entries,
 	{
 		Size		size = MAXALIGN(IndexTupleSize(entries[i]));
 
-		if (!zone->isOfRun || is_first_of_page(entries, i))
+		if (!zone->isOfRun || is_first_of_page(gathered, i))
 			copied += size;
 		same_size &= size == first_size;
 		zone->largestEntry = Max(zone->largestEntry, size);
@@ -224,7 +198,7 @@ lay_out(Relation index, const SwareKeyColumn *column, IndexTuple *entries,
 		zone->fences = fence_count(zone);
 	end += zone->fences * sizeof(int64);
 	zone->filterStart = end = TYPEALIGN(SWARE_POOL_ALIGNMENT, end);
-	end += plan_filter(index, zone);
+	end += plan_filter(gathered->index, zone);
 	zone->originsStart = zone->startsStart = end;
 	end += zone->isOfRun ? (zone->pages + 1) * sizeof(uint32) :
 		zone->entries * sizeof(uint16);
@@ -295,8 +269,9 @@ fill_filter(Relation index, IndexTuple *entries, SwareZoneImage *image)
 
 /* Fill in origins, offsets and tuples of a zone with copies. */
 static void
-fill_copies(IndexTuple *entries, SwareZoneImage *image)
+fill_copies(const Gathered *gathered, SwareZoneImage *image)
 {
+	IndexTuple *entries = gathered->entries;
 	SwareSortedZone *zone = &image->zone;
 	uint16	   *origins = (uint16 *) (image->bytes + zone->originsStart);
 	uint32	   *offsets = (uint32 *) (image->bytes + zone->offsetsStart);
@@ -305,7 +280,7 @@ fill_copies(IndexTuple *entries, SwareZoneImage *image)
 
 	for (uint32 i = 0; i < zone->entries; i++)
 	{
-		origins[i] = *origin_of(entries[i]);
+		origins[i] = origin_of(gathered, i);
 		if (zone->entrySize == 0)
 			offsets[i] = length;
 		sware_copy_tuple(tuples + length, entries[i]);
@@ -317,8 +292,9 @@ fill_copies(IndexTuple *entries, SwareZoneImage *image)
 
 /* Fill in starts, offsets and anchors of the zone of a page run. */
 static void
-fill_run(IndexTuple *entries, SwareZoneImage *image)
+fill_run(const Gathered *gathered, SwareZoneImage *image)
 {
+	IndexTuple *entries = gathered->entries;
 	SwareSortedZone *zone = &image->zone;
 	uint32	   *starts = (uint32 *) (image->bytes + zone->startsStart);
 	uint16	   *offsets = (uint16 *) (image->bytes + zone->offsetsStart);
@@ -331,7 +307,7 @@ fill_run(IndexTuple *entries, SwareZoneImage *image)
 	{
 		Size		size = MAXALIGN(IndexTupleSize(entries[i]));
 
-		if (is_first_of_page(entries, i))
+		if (is_first_of_page(gathered, i))
 		{
 			offset = SWARE_BUFFER_START;
 			starts[page] = i;
@@ -350,14 +326,6 @@ fill_run(IndexTuple *entries, SwareZoneImage *image)
 	starts[page] = zone->entries;
 	if (zone->anchorsStart > 0)
 		anchors[page] = anchors_end;
-
-	zone->entriesPerPage = starts[1];
-	for (page = 1; page < zone->pages; page++)
-	{
-		if (starts[page] != page * starts[1] ||
-			starts[page + 1] - starts[page] > starts[1])
-			zone->entriesPerPage = 0;
-	}
 }
 
 /* Fill the image of a zone whose parts have their places. */
@@ -377,9 +345,9 @@ fill(const Gathered *gathered, const SwareLink *links,
 	if (zone->filterLines > 0)
 		fill_filter(gathered->index, gathered->entries, image);
 	if (zone->isOfRun)
-		fill_run(gathered->entries, image);
+		fill_run(gathered, image);
 	else
-		fill_copies(gathered->entries, image);
+		fill_copies(gathered, image);
 	((SwareMarkedEnds *) (image->bytes + zone->endsStart))->end = zone->entries;
 }
 
@@ -413,7 +381,7 @@ sware_sorted_zone_build(Relation index, const SwareLink *links,
 	zone->largest = sware_abbreviate(&column, RelationGetDescr(index),
 									 gathered.entries[zone->entries - 1]);
 
-	lay_out(index, &column, gathered.entries, image);
+	lay_out(&gathered, &column, image);
 	image->bytes =
 		MemoryContextAllocExtended(CurrentMemoryContext, image->length,
 								   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
