@@ -74,7 +74,6 @@ sware_scan_rewind(SwareScan *scan)
 	scan->mode = SWARE_SCAN_UNDECIDED;
 	scan->seesLaterRows = false;
 	scan->markMode = SWARE_SCAN_UNDECIDED;
-	sware_visibility_rewind(&scan->visibility);
 	if (scan->usesBuffer)
 		sware_buffer_cursor_rewind(&scan->buffer);
 	sware_tree_cursor_rewind(&scan->tree);
@@ -399,7 +398,7 @@ return_item(SwareScan *scan, bool forward)
 	if (unlikely(--scan->ahead.leaf.patience == 0))
 		sware_ask_for_leaf_rows(&scan->ahead, descriptor, tree, forward);
 	if (descriptor->xs_want_itup && !BufferIsValid(tree->position.buffer) &&
-		!sware_item_is_visible(&scan->visibility, tree, forward))
+		!sware_item_is_visible(&scan->visibility, tree))
 		return false;
 	descriptor->xs_heaptid = *sware_tree_cursor_tid(tree);
 	if (descriptor->xs_want_itup)

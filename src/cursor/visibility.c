@@ -22,13 +22,6 @@
 #include "base/faultpoint.h"
 #include "cursor/visibility.h"
 
-/*
- * The first batch of items that are looked up together is small, for scans
- * that want a few rows only.  Each further batch is larger.
- */
-#define FIRST_BATCH	16
-#define GROWTH		8
-
 void
 sware_visibility_init(SwareVisibility *visibility, IndexScanDesc scan,
 					  MemoryContext context)
@@ -39,14 +32,6 @@ sware_visibility_init(SwareVisibility *visibility, IndexScanDesc scan,
 	visibility->mapPage = InvalidBuffer;
 	visibility->position = 0;
 	visibility->isVisible = NULL;
-	sware_visibility_rewind(visibility);
-}
-
-/* What was looked up is forgotten when the cursor reads a leaf. */
-void
-sware_visibility_rewind(SwareVisibility *visibility)
-{
-	visibility->batchSize = FIRST_BATCH;
 }
 
 void
@@ -128,26 +113,6 @@ sware_row_is_settled(SwareVisibility *visibility, const ItemPointerData *tid,
 	return result;
 }
 
-/*
- * Forget what was looked up, and begin with nothing, next to an item of the
- * cursor's position.
- */
-static void
-forget(SwareVisibility *visibility, SwareTreeCursor *cursor, int item)
-{
-	if (visibility->isVisible == NULL)
-		visibility->isVisible =
-			MemoryContextAlloc(visibility->context,
-							   SWARE_MAX_TIDS_PER_PAGE * sizeof(bool));
-	if (visibility->position != cursor->replacements)
-	{
-		visibility->position = cursor->replacements;
-		visibility->leafHasChanged = false;
-	}
-	visibility->first = item;
-	visibility->last = item - 1;
-}
-
 bool
 sware_ask_map(SwareVisibility *visibility, SwareMapAnswer *answer,
 			  const ItemPointerData *tid)
@@ -165,76 +130,48 @@ sware_ask_map(SwareVisibility *visibility, SwareMapAnswer *answer,
 	return answer->isAllVisible;
 }
 
-/*
- * Look up the items begin..end-1 of the cursor's position in the visibility
- * map.  Returns whether any of their heap pages is all-visible.
- */
-static bool
-look_into_map(SwareVisibility *visibility, SwareTreeCursor *cursor, int begin,
-			  int end)
-{
-	SwareMapAnswer answer = {.block = InvalidBlockNumber};
-	bool		any = false;
-
-	for (int item = begin; item < end; item++)
-	{
-		visibility->isVisible[item] =
-			sware_ask_map(visibility, &answer, &cursor->position.tids[item]);
-		any |= visibility->isVisible[item];
-	}
-	return any;
-}
-
-/*
- * Look up a batch of items from one on, which is next to those that have been
- * looked up, in the direction of the scan.
- */
+/* Look up all items of the cursor's position in the visibility map. */
 static void
-look_up(SwareVisibility *visibility, SwareTreeCursor *cursor, int item,
-		bool forward)
+look_up(SwareVisibility *visibility, SwareTreeCursor *cursor)
 {
 	SwarePosition *position = &cursor->position;
-	int			begin = item;
-	int			end = item + 1;
+	SwareMapAnswer answer = {.block = InvalidBlockNumber};
+	bool		any = false;
 
 	Assert(IsMVCCSnapshot(visibility->scan->xs_snapshot));
 	Assert(RelationNeedsWAL(visibility->scan->indexRelation));
 	Assert(!BufferIsValid(position->buffer));
+	if (visibility->isVisible == NULL)
+		visibility->isVisible =
+			MemoryContextAlloc(visibility->context,
+							   SWARE_MAX_TIDS_PER_PAGE * sizeof(bool));
 	SWARE_FAULT_POINT("scan-leaf-copied");
-	if (forward)
-		end = Min(item + visibility->batchSize, position->last + 1);
-	else
-		begin = Max(item - visibility->batchSize + 1, position->first);
-	visibility->batchSize = Min(visibility->batchSize * GROWTH,
-								SWARE_MAX_TIDS_PER_PAGE);
 
 	/* steps 2 and 3 of the protocol in visibility.h, in this order */
-	if (!visibility->leafHasChanged &&
-		look_into_map(visibility, cursor, begin, end))
+	for (int item = position->first; item <= position->last; item++)
+	{
+		visibility->isVisible[item] =
+			sware_ask_map(visibility, &answer, &position->tids[item]);
+		any |= visibility->isVisible[item];
+	}
+	if (any)
 	{
 		SWARE_FAULT_POINT("scan-map-read");
-		visibility->leafHasChanged =
-			!sware_tree_cursor_leaf_is_unchanged(cursor);
+		if (!sware_tree_cursor_leaf_is_unchanged(cursor))
+			memset(&visibility->isVisible[position->first], 0,
+				   (position->last - position->first + 1) * sizeof(bool));
 	}
-	if (visibility->leafHasChanged)
-		memset(&visibility->isVisible[begin], 0, (end - begin) * sizeof(bool));
-
-	visibility->first = Min(visibility->first, begin);
-	visibility->last = Max(visibility->last, end - 1);
+	visibility->position = cursor->replacements;
 }
 
 bool
-sware_find_out_visibility(SwareVisibility *visibility, SwareTreeCursor *cursor,
-						  bool forward)
+sware_find_out_visibility(SwareVisibility *visibility, SwareTreeCursor *cursor)
 {
 	int			item = cursor->position.current;
 	bool		all_dead;
 
-	if (visibility->position != cursor->replacements ||
-		item < visibility->first - 1 || item > visibility->last + 1)
-		forget(visibility, cursor, item);
-	if (item < visibility->first || item > visibility->last)
-		look_up(visibility, cursor, item, forward);
+	if (visibility->position != cursor->replacements)
+		look_up(visibility, cursor);
 	if (visibility->isVisible[item])
 		return true;
 

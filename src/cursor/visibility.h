@@ -74,21 +74,15 @@ typedef struct SwareVisibility
 	Buffer		mapPage;		/* the page of the visibility map that was
 								 * looked at last, pinned, or InvalidBuffer */
 
-	/* The items of the tree cursor's position that have been looked up. */
-	uint64		position;		/* of which position: `replacements` of the
-								 * cursor */
-	int			first;			/* items first..last; none if last < first */
-	int			last;
-	bool		leafHasChanged; /* since it was read */
-	int			batchSize;		/* how many will be looked up next */
+	uint64		position;		/* the tree cursor's position whose items have
+								 * been looked up: its `replacements` */
 	bool	   *isVisible;		/* an element for each item: is its row known
 								 * to be visible?  Made when needed */
 } SwareVisibility;
 
-/* Set it up, without allocating anything; restart; release pin and memory. */
+/* Set it up, without allocating anything; release pin and memory. */
 extern void sware_visibility_init(SwareVisibility *visibility,
 								  IndexScanDesc scan, MemoryContext context);
-extern void sware_visibility_rewind(SwareVisibility *visibility);
 extern void sware_visibility_end(SwareVisibility *visibility);
 
 /*
@@ -153,24 +147,19 @@ extern bool sware_ask_map(SwareVisibility *visibility, SwareMapAnswer *answer,
 
 /*
  * Find out whether the row of the item that the tree cursor is on is visible to
- * the scan's snapshot.  Neighbouring items in the direction of the scan are
- * looked up together.  The leaf is not pinned, and the caller holds no lock.
+ * the scan's snapshot.  All items of the position are looked up in the map
+ * together.  The leaf is not pinned, and the caller holds no lock.
  */
 extern bool sware_find_out_visibility(SwareVisibility *visibility,
-									  SwareTreeCursor *cursor, bool forward);
+									  SwareTreeCursor *cursor);
 
 /* The same, at once if it is known that the row is visible. */
 static inline bool
-sware_item_is_visible(SwareVisibility *visibility, SwareTreeCursor *cursor,
-					  bool forward)
+sware_item_is_visible(SwareVisibility *visibility, SwareTreeCursor *cursor)
 {
-	int			item = cursor->position.current;
-
-	if (visibility->position == cursor->replacements &&
-		item >= visibility->first && item <= visibility->last &&
-		visibility->isVisible[item])
-		return true;
-	return sware_find_out_visibility(visibility, cursor, forward);
+	return (visibility->position == cursor->replacements &&
+			visibility->isVisible[cursor->position.current]) ||
+		sware_find_out_visibility(visibility, cursor);
 }
 
 #endif							/* SWARE_VISIBILITY_H */

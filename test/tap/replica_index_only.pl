@@ -187,11 +187,11 @@ is($standby->safe_psql('postgres', "$ordered_scan SELECT a FROM plain WHERE a > 
 is($standby->safe_psql('postgres', "SELECT pg_index_column_has_property('plain_a', 1, 'returnable')"),
 	't', 'the standby says that the index returns its column');
 
-# Entries of a leaf are looked up in batches that grow, so that a scan for a few rows does
-# not pay for the others.
+# Of a leaf with many rows, the first ones are read and looked up before the others, so that a
+# scan for a few rows does not pay for all.
 if ($am ne 'btree')
 {
-	my $count_batches = sub {
+	my $count_parts = sub {
 		my ($limit) = @_;
 		my ($stdout, $stderr);
 		$standby->psql('postgres',
@@ -200,10 +200,10 @@ if ($am ne 'btree')
 			stdout => \$stdout, stderr => \$stderr);
 		return scalar(() = $stderr =~ /was reached/g);
 	};
-	is($count_batches->(1), 1, 'a scan for one row looks up one batch of the leaf');
-	is($count_batches->(16), 1, 'so does one for 16 rows');
-	is($count_batches->(17), 2, 'one for 17 rows looks up two');
-	is($count_batches->(scalar @rows), 3, 'one for all rows of the leaf, of which 24 are read first, three');
+	is($count_parts->(1), 1, 'a scan for one row looks up one part of the leaf');
+	is($count_parts->(24), 1, 'so does one for 24 rows');
+	is($count_parts->(25), 2, 'one for 25 rows looks up two');
+	is($count_parts->(scalar @rows), 2, 'so does one for all rows of the leaf');
 }
 
 # Each step of each kind of scan, while VACUUM is replayed.
