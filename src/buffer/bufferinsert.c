@@ -17,7 +17,7 @@
 #include "base/faultpoint.h"
 #include "base/options.h"
 #include "buffer/buffer.h"
-#include "buffer/sortedpages.h"
+#include "buffer/flushing.h"
 #include "buffer/tails.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"

@@ -9,8 +9,8 @@
  * places; the next flush sends them again, and the tree skips these.
  *
  * A small buffer is flushed page by page, the oldest first.  The pages of a
- * large one are sorted first: their entries go to sorted pages (sortedpages.h),
- * and from there to the tree in the order of their keys (sweep.h).
+ * large one are sorted first: their entries go to sorted pages (sortedpages.c),
+ * and from there to the tree in the order of their keys (sweep.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -27,9 +27,7 @@
 #include "base/identity.h"
 #include "base/memory.h"
 #include "buffer/buffer.h"
-#include "buffer/piece.h"
-#include "buffer/sortedpages.h"
-#include "buffer/sweep.h"
+#include "buffer/flushing.h"
 #include "buffer/tails.h"
 #include "keys/searchkey.h"
 #include "sort/sorter.h"

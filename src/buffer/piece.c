@@ -13,11 +13,12 @@
 
 #include "base/compat.h"
 #include "base/faultpoint.h"
-#include "buffer/piece.h"
+#include "buffer/flushing.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
+#include "pages/pageaccess.h"
 #include "sort/sorter.h"
 #include "tree/deadrows.h"
 #include "wal/wal.h"
@@ -61,13 +62,9 @@ copy_entries(Relation index, const SwareListedPage *page, IndexTuple *entries,
 			entries[count - 1] = entry;
 	}
 	if (count != page->entries)
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("index \"%s\" contains corrupted page at block %u",
-						RelationGetRelationName(index), block),
-				 errdetail("The buffer page has %d entries, but its slot says %u.",
-						   count, page->entries),
-				 errhint("Please REINDEX it.")));
+		sware_report_corruption(index, block,
+								"The buffer page has %d entries, but its slot says %u.",
+								count, page->entries);
 }
 
 /*

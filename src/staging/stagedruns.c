@@ -1,7 +1,26 @@
 /*-------------------------------------------------------------------------
  *
  * stagedruns.c
- *	  Searching what is staged for an index, where it is.  See stagedruns.h.
+ *	  Searching what is staged for an index, where it is.
+ *
+ * A staging has its entries in the order of their arrival.  The first scan that
+ * looks for some of them sorts pointers to them: the result is a *staged run*.
+ * The entries that arrive later are the *newest* ones.  Scans look at them one
+ * by one, until there are many; then the next scan makes another staged run of
+ * them, and merges it with those before it that are not much larger.  So a
+ * staging that is searched again and again has a handful of staged runs, and a
+ * load that reads nothing has none.
+ *
+ * Invariants:
+ *	- the staged runs have the first entries of the staging, each once;
+ *	- none crosses the beginning of a segment (staging.h) that is there when it
+ *	  is made.  So when a subtransaction aborts, those of earlier segments stay:
+ *	  otherwise each of many that abort would have all of them sorted again.
+ *
+ * Comparison functions may execute SQL, which inserts into the index, publishes
+ * what is staged for it, rolls back a part, or looks into it and makes staged
+ * runs.  So they are called with copies of entries only, and afterwards the
+ * stamp shows whether staging is still what it was.
  *
  *-------------------------------------------------------------------------
  */

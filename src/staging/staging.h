@@ -6,7 +6,7 @@
  * No other backend needs them before commit, since their heap tuples are
  * invisible until then.  They are published (moved to the buffer or the tree,
  * where other backends find them) before the transaction commits.  Scans of
- * this backend search them where they are (stagedruns.h), if they have an MVCC
+ * this backend search them where they are (stagedruns.c), if they have an MVCC
  * snapshot; before other reads of the index, they are published.
  *
  * Invariants:
@@ -36,8 +36,8 @@
 
 #include "base/compat.h"
 #include "keys/entry.h"
+#include "sort/sorter.h"
 #include "staging/entrychain.h"
-#include "staging/stagedruns.h"
 #include "takenkeys/stagedkeys.h"
 
 /* How the entries of the statement in progress are treated. */
@@ -96,6 +96,9 @@ extern int	sware_staged_indexes;
  */
 extern uint64 sware_staging_generation;
 
+/* how often staged runs have been made; never reset */
+extern uint64 sware_staged_runs_made;
+
 /*
  * A number that changes whenever entries leave a staging, or staged runs are
  * made: then pointers to either may be invalid.
@@ -122,6 +125,33 @@ typedef struct SwareNewRow
 								 * key as it was (unique/newversion.c), or
 								 * InvalidCommandId */
 } SwareNewRow;
+
+/* A staged run: sorted pointers to staged entries, for scans. */
+typedef struct SwareStagedRun
+{
+	int64		first;			/* the number of entries that arrived before
+								 * its entries did */
+	int64		count;
+	SwareChainPlace end;		/* of the chain, where its entries end */
+	Size		entrySize;		/* in bytes, of the largest entry */
+	SwareSortItem *items;		/* in index order */
+} SwareStagedRun;
+
+/* All zero if nothing has been sorted. */
+typedef struct SwareStagedRuns
+{
+	int			count;
+	int			allocated;
+	SwareStagedRun *runs;		/* in the order of arrival */
+} SwareStagedRuns;
+
+/* Where the newest entries begin. */
+static inline SwareChainPlace
+sware_newest_begin(const SwareStagedRuns *runs)
+{
+	return runs->count == 0 ? sware_chain_begin :
+		runs->runs[runs->count - 1].end;
+}
 
 /*
  * The staged entries of one subtransaction; they end where the next segment
@@ -235,6 +265,25 @@ sware_publish_index(Relation index)
 	if (unlikely(sware_staged_indexes > 0))
 		sware_publish_index_slowly(index);
 }
+
+/* stagedruns.c */
+
+/*
+ * Return the staged runs of a staging, when all but `most_newest` or fewer of
+ * its entries are in staged runs.  Returns NULL if staging has changed in the
+ * meantime.  Calls comparators; the caller holds no lightweight lock.
+ */
+extern const SwareStagedRuns *sware_staged_runs(SwareStaging *staging,
+												Relation index,
+												int most_newest);
+
+/*
+ * Find the first entry of a staged run that is not before a place.  Returns its
+ * number in the run, or the number of its entries if there is none; -1 if the
+ * stamp is not the given one any more.  Calls comparators.
+ */
+extern int64 sware_staged_run_search(Relation index, const SwareStagedRun *run,
+									 uint64 stamp, const SwareSearchKey *place);
 
 extern void sware_install_hooks(void);
 

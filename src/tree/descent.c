@@ -19,7 +19,6 @@
 #include "layout/page.h"
 #include "pages/pageaccess.h"
 #include "pages/cache.h"
-#include "tree/internalcopies.h"
 #include "tree/tree.h"
 
 /*

@@ -1,7 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * internalcopies.c
- *	  A backend's copies of internal pages.  See internalcopies.h.
+ *	  A backend's copies of internal pages, for descents of readers.
+ *
+ * A descent may be delayed between a page and its child as long as it likes.
+ * So a reader may also take the downlink from a *copy* of the page, however
+ * old it is.  That costs neither a pin nor a lock, and needs no invalidation,
+ * on a standby neither.  But whatever a copy leads to must be checked: the
+ * link may be refused, and the place may be to the right.  Then the copies on
+ * the way are forgotten, and the descent begins again.
+ *
+ * A copy counts for one page of one build of an index in one file.  A build in
+ * the same file has another incarnation of the index.  A command that copies
+ * the file, as ALTER INDEX ... SET TABLESPACE does, keeps the incarnation: if
+ * it is rolled back, the two files have different pages with the same link.
  *
  * The copies of all indexes share one table.  Each page has a pair of slots
  * there, by its hash, and may be in either.  A page that is visited often
@@ -20,7 +32,7 @@
 #include "keys/searchkey.h"
 #include "pages/cache.h"
 #include "pages/pageaccess.h"
-#include "tree/internalcopies.h"
+#include "tree/treepages.h"
 
 /* The most copies.  With their numbers, they take 3 MB. */
 #define SLOTS	256

@@ -12,6 +12,7 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
+#include "base/compat.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
@@ -41,6 +42,33 @@ extern Buffer sware_step_left(Relation index, SwareLink sibling,
 extern Buffer sware_find_parent(Relation index, Buffer child, SwareStack *stack,
 								OffsetNumber *offset);
 extern void sware_count_step(Relation index, BlockNumber block, int64 *steps);
+
+/* internalcopies.c: copies of internal pages, for descents of readers */
+
+/* Descents use copies on this number of levels at most, the highest ones. */
+#define SWARE_MAX_COPIED_LEVELS	8
+
+/* A build of an index, in a file. */
+typedef struct SwareIndexBuild
+{
+	uint64		incarnation;	/* of the index */
+	SwareFile	file;
+} SwareIndexBuild;
+
+/* The copies that a descent has used. */
+typedef struct SwareCopiesUsed
+{
+	SwareIndexBuild build;
+	int			count;
+	uint16		slots[SWARE_MAX_COPIED_LEVELS];
+} SwareCopiesUsed;
+
+extern void sware_follow_copies(SwareCopiesUsed *used, Relation index,
+								const SwareSearchKey *key, bool rightmost,
+								SwareLink *page, int *level);
+extern void sware_forget_copies(const SwareCopiesUsed *used);
+extern void sware_note_internal_page(const SwareCopiesUsed *used,
+									 BlockNumber block, Page page);
 
 /*
  * expectedleaf.c: the leaves at which the next keys are expected.  These call
