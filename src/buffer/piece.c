@@ -302,7 +302,7 @@ sware_copy_piece(Relation index, Relation heap, const SwarePiece *piece,
 	if (count > 1 && piece->asArrived)
 		sware_sort_arrivals(index, entries, 0, count);
 	else if (count > 1)
-		sware_sort_entries(index, entries, count);
+		sware_sort_entries(index, entries, 0, count);
 	for (int64 i = 0; i < count; i++)
 	{
 		if (distinct == 0 ||

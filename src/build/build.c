@@ -604,7 +604,7 @@ sware_build(Relation heap, Relation index, IndexInfo *index_info)
 										NULL, 0);
 	if (index_info->ii_Unique)
 	{
-		check.comparator = sware_entry_sort_comparator(build.sort);
+		check.comparator = sware_make_comparator(index);
 		build.duplicateCheck = &check;
 	}
 	collected = collect_and_sort(&build, heap, index, index_info);

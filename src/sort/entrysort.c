@@ -452,13 +452,6 @@ sware_entry_sort_begin(Relation index, Relation heap, int memory,
 	return sort;
 }
 
-/* Return the comparator of a sort, which is valid until the sort ends. */
-SwareComparator *
-sware_entry_sort_comparator(SwareEntrySort *sort)
-{
-	return sort->comparator;
-}
-
 /* Add a file that was written here to a merge, and what follows it. */
 static void
 add_to_merge(SwareEntryMerge *merge, SortedFile *file,

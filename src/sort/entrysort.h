@@ -34,7 +34,6 @@ extern void sware_entry_sort_put(SwareEntrySort *sort, Datum *values,
 extern void sware_entry_sort_perform(SwareEntrySort *sort);
 extern SwareEntryMerge *sware_entry_sort_merge(SwareEntrySort *sort);
 extern int	sware_entry_sort_export(SwareEntrySort *sort);
-extern SwareComparator *sware_entry_sort_comparator(SwareEntrySort *sort);
 extern void sware_entry_sort_end(SwareEntrySort *sort);
 
 /* the sorted entries, and those of other processes, one after the other */

@@ -640,30 +640,21 @@ sware_are_in_order(Relation index, IndexTuple *entries, int64 sorted,
 }
 
 /*
- * Sort entries in place.  Memory is taken from the current context and freed.
- * Comparators may raise errors; the order is undefined then.
+ * Sort entries in place.  The first `sorted` ones are in order already: these
+ * are merged with the others.  Memory is taken from the current context and
+ * freed.  Comparators may raise errors; the order is undefined then.
  */
 void
-sware_sort_entries(Relation index, IndexTuple *entries, int64 count)
-{
-	sware_sort_behind(index, entries, 0, count);
-}
-
-/*
- * Like sware_sort_entries, for an array of which the first `sorted` entries are
- * in order already: these are merged with the others.
- */
-void
-sware_sort_behind(Relation index, IndexTuple *entries, int64 sorted,
-				  int64 count)
+sware_sort_entries(Relation index, IndexTuple *entries, int64 sorted,
+				   int64 count)
 {
 	(void) sort_and_measure(index, entries, sorted, count, NULL);
 }
 
 /*
- * Like sware_sort_entries, for entries in the order of their arrival, of which
- * the first `sorted` ones are in order already.  How far from being in order
- * they were is measured, and added to the index's statistics.
+ * Like sware_sort_entries, for entries in the order of their arrival.  How far
+ * from being in order they were is measured, and added to the index's
+ * statistics.
  */
 void
 sware_sort_arrivals(Relation index, IndexTuple *entries, int64 sorted,

@@ -18,9 +18,7 @@
 #define SWARE_USUAL_SHARE	2
 
 extern void sware_sort_entries(Relation index, IndexTuple *entries,
-							   int64 count);
-extern void sware_sort_behind(Relation index, IndexTuple *entries,
-							  int64 sorted, int64 count);
+							   int64 sorted, int64 count);
 extern bool sware_are_in_order(Relation index, IndexTuple *entries,
 							   int64 sorted, int64 count);
 extern void sware_sort_arrivals(Relation index, IndexTuple *entries,

@@ -221,7 +221,7 @@ add_run(SwareStaging *staging, SwareComparator *comparator)
 		copy_entries(entries, run.count);
 
 	/* here functions are called, which may change `staging` */
-	sware_sort_behind(comparator->index, entries, sorted, run.count);
+	sware_sort_entries(comparator->index, entries, sorted, run.count);
 	if (stamp != sware_staging_stamp())
 		return false;
 

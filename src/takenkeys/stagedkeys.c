@@ -282,18 +282,6 @@ sware_staged_keys_transaction_ends(void)
 }
 
 /*
- * Is this session admitting a key of the index?  Then a comparison function of
- * the index has executed SQL that has the staged entries published.  In this
- * case the registered keys stay as they are, since the key that is being
- * admitted must stay registered.
- */
-static bool
-is_admitting(const SwareStager *stager)
-{
-	return sware_is_changing(stager->index, SWARE_INSERTS);
-}
-
-/*
  * Note that staged entries have been stored, while their keys are still
  * registered: raise the activity.  The bound must be searched for again, which
  * this session's own entries are no reason to put off.
@@ -309,10 +297,14 @@ sware_tell_of_stored(SwareStager *stager)
 /*
  * Remove all registered keys of a stager, since nothing is staged any more.
  * The session remains a stager.  Raises no errors.
+ *
+ * If this session is admitting a key of the index, a comparison function of the
+ * index has executed SQL that has the staged entries published.  Then the
+ * registered keys stay, since the one that is being admitted must.
  */
 void
 sware_forget_keys(SwareStager *stager)
 {
-	if (!is_admitting(stager))
+	if (!sware_is_changing(stager->index, SWARE_INSERTS))
 		sware_key_set_empty(stager->keys, stager->lock);
 }

@@ -46,14 +46,6 @@ sware_bloom_hash(Relation index, Datum value, uint64 *hash)
 	return true;
 }
 
-/* Copy the links of all pages of a zone.  Returns false if it is gone. */
-bool
-sware_sorted_zone_copy_links(const SwareSortedZone *zone, SwareLink *links)
-{
-	return sware_sorted_zone_read(zone, 0, links,
-								  zone->pages * sizeof(SwareLink));
-}
-
 /*
  * Find where an entry of a zone that has copies begins among the tuples, and
  * its size.  Returns false if the zone is gone.

@@ -204,8 +204,6 @@ extern bool sware_sorted_zone_store(SwareSortedZone *zone,
 									const SwareZoneImage *image);
 
 /* sortedzone.c */
-extern bool sware_sorted_zone_copy_links(const SwareSortedZone *zone,
-										 SwareLink *links);
 extern bool sware_sorted_zone_mark(const SwareSortedZone *zone, uint32 number,
 								   SwareLink *page);
 extern void sware_sorted_zone_note_ends(const SwareSortedZone *zone,

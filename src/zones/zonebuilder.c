@@ -372,7 +372,7 @@ sware_sorted_zone_build(Relation index, const SwareLink *links,
 	zone->entries = gathered.count;
 	if (!zone->isOfRun)
 	{
-		sware_sort_entries(index, gathered.entries, gathered.count);
+		sware_sort_entries(index, gathered.entries, 0, gathered.count);
 		zone->entries = drop_equal(index, gathered.entries, gathered.count);
 	}
 	sware_key_column_init(&column, index, 1, (Datum) 0, true);

@@ -140,7 +140,8 @@ keep_listed_zones(SwareZoneView *view, const SwareListedPage *listed, int count,
 			   (int32) (listed[end].sequence - zone.lastSequence) <= 0)
 			end++;
 		if (end == 0 || listed[end - 1].sequence != zone.lastSequence ||
-			!sware_sorted_zone_copy_links(&zone, links))
+			!sware_sorted_zone_read(&zone, 0, links,
+									zone.pages * sizeof(SwareLink)))
 			continue;
 		while (live < zone.pages - zone.retiredPages && live < (uint32) end &&
 			   sware_links_equal(links[zone.pages - 1 - live],
