@@ -311,30 +311,25 @@ void
 sware_dead_entries_mark(SwareDeadEntries *dead, Relation index,
 						const SwareZoneView *view)
 {
-	SwareEntryPlace *places;
-	int			count = 0;
+	int			first = 0;		/* the first of those on the same page */
 
 	if (likely(dead->count == 0))
 		return;
 	if (view->sortedCount > 0)
 		sware_zones_mark_entries(view, dead->entries, dead->count);
 	qsort(dead->entries, dead->count, sizeof(SwareDeadEntry), compare_dead);
-	places = palloc(dead->count * sizeof(SwareEntryPlace));
 	for (int i = 0; i < dead->count; i++)
 	{
-		SwareEntrySource *source = &dead->entries[i].source;
-		SwareLink	page = source->page;
+		SwareLink	page = dead->entries[i].source.page;
 
-		places[count].tid = dead->entries[i].tid;
-		places[count++].offset = source->zone != 0 ? 0 : source->number;
 		if (i + 1 < dead->count &&
 			sware_links_equal(page, dead->entries[i + 1].source.page))
 			continue;
 		CHECK_FOR_INTERRUPTS();
 		if (sware_link_is_valid(page))
-			sware_mark_buffer_entries(index, page, places, count);
-		count = 0;
+			sware_mark_buffer_entries(index, page, &dead->entries[first],
+									  i + 1 - first);
+		first = i + 1;
 	}
-	pfree(places);
 	dead->count = 0;
 }

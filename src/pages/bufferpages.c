@@ -260,47 +260,34 @@ find_entry(Relation index, BlockNumber block, Page page,
 {
 	for (Size offset = from; offset < end;)
 	{
-		Size		start = offset;
 		IndexTuple	entry = sware_buffer_entry(index, block, page, &offset);
-		Size		length = IndexTupleSize(entry);
-		Size		size = offset - start;
 
-		/* following entries of the same size need no checks */
-		for (;;)
-		{
-			if (entry->t_tid.ip_posid == tid->ip_posid &&
-				entry->t_tid.ip_blkid.bi_lo == tid->ip_blkid.bi_lo &&
-				entry->t_tid.ip_blkid.bi_hi == tid->ip_blkid.bi_hi)
-				return entry;
-			start += size;
-			entry = (IndexTuple) ((char *) page + start);
-			if (start + size > end || IndexTupleSize(entry) != length)
-				break;
-		}
-		offset = start;
+		if (memcmp(&entry->t_tid, tid, sizeof(ItemPointerData)) == 0)
+			return entry;
 	}
 	return NULL;
 }
 
 /*
- * The entry of a buffer page at a place; NULL if it is not there.  If it has to
- * be searched for, that begins at the offset *from, which is set to where it
- * is.  The caller has a lock on the page.
+ * Return a dead entry on its buffer page; NULL if it is not there.  If it was
+ * read in a sorted zone, it is searched for, from the offset *from on, which is
+ * set to where it is.  The caller has a lock on the page.
  */
 static IndexTuple
-entry_at(Relation index, BlockNumber block, Page page,
-		 const SwareEntryPlace *place, Size *from)
+find_dead(Relation index, BlockNumber block, Page page,
+		  const SwareDeadEntry *dead, Size *from)
 {
-	IndexTuple	entry = (IndexTuple) ((char *) page + place->offset);
+	Size		offset = dead->source.number;
+	IndexTuple	entry = (IndexTuple) ((char *) page + offset);
 	Size		end = sware_buffer_page_end(page);
 
-	if (place->offset > 0)
-		return place->offset + sizeof(IndexTupleData) <= end &&
-			memcmp(&entry->t_tid, &place->tid, sizeof(ItemPointerData)) == 0 ?
+	if (dead->source.zone == 0)
+		return offset + sizeof(IndexTupleData) <= end &&
+			memcmp(&entry->t_tid, &dead->tid, sizeof(ItemPointerData)) == 0 ?
 			entry : NULL;
-	entry = find_entry(index, block, page, &place->tid, *from, end);
+	entry = find_entry(index, block, page, &dead->tid, *from, end);
 	if (entry == NULL)
-		entry = find_entry(index, block, page, &place->tid,
+		entry = find_entry(index, block, page, &dead->tid,
 						   SWARE_BUFFER_START, *from);
 	if (entry)
 		*from = (char *) entry - (char *) page;
@@ -308,9 +295,9 @@ entry_at(Relation index, BlockNumber block, Page page,
 }
 
 /*
- * Mark the entries of a buffer page at these places: their rows are dead to
- * everybody.  It is fastest if they are in the order of their TIDs, in which
- * entries arrive as a rule.  Does nothing if the page is not the one any more
+ * Mark entries of a buffer page: their rows are dead to everybody.  It is
+ * fastest if they are in the order of their TIDs, in which entries arrive as a
+ * rule.  Does nothing if the page is not the one any more
  * that the link means.
  *
  * As long as it is that page, it has all the entries that it got, and VACUUM
@@ -320,7 +307,7 @@ entry_at(Relation index, BlockNumber block, Page page,
  */
 void
 sware_mark_buffer_entries(Relation index, SwareLink link,
-						  const SwareEntryPlace *places, int count)
+						  const SwareDeadEntry *entries, int count)
 {
 	Buffer		buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_SHARE);
 	Size		from = SWARE_BUFFER_START;
@@ -332,8 +319,9 @@ sware_mark_buffer_entries(Relation index, SwareLink link,
 	may_mark = sware_begin_marks(buffer);
 	for (int i = 0; may_mark && i < count; i++)
 	{
-		IndexTuple	entry = entry_at(index, link.block,
-									 BufferGetPage(buffer), &places[i], &from);
+		IndexTuple	entry = find_dead(index, link.block,
+									  BufferGetPage(buffer), &entries[i],
+									  &from);
 
 		if (entry == NULL || sware_entry_is_marked(entry))
 			continue;

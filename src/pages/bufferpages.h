@@ -45,12 +45,25 @@ typedef struct SwareListedPage
 								 * flushed? */
 } SwareListedPage;
 
-/* An entry of a buffer page. */
-typedef struct SwareEntryPlace
+/* Where an entry of the buffer was read. */
+typedef struct SwareEntrySource
+{
+	SwareLink	page;			/* its buffer page; no link if it was read in
+								 * staging, or in a sorted zone and that was
+								 * not asked for */
+	uint32		zone;			/* 0: it was read from its page, or in
+								 * staging; else the number, from 1 on, of a
+								 * sorted zone of a view (zones/zones.h) */
+	uint32		number;			/* of the entry in the sorted zone, or its
+								 * offset on its page, in bytes */
+} SwareEntrySource;
+
+/* A dead entry that is to be marked. */
+typedef struct SwareDeadEntry
 {
 	ItemPointerData tid;
-	uint16		offset;			/* where it is, in bytes; 0: not known */
-} SwareEntryPlace;
+	SwareEntrySource source;
+} SwareDeadEntry;
 
 extern bool sware_buffer_read_state(Relation index, SwareBufferState *state);
 extern bool sware_buffer_is_known_empty(Relation index);
@@ -65,7 +78,7 @@ extern void sware_copy_listed_page(Relation index,
 extern int	sware_buffer_page_entry_count(Relation index, BlockNumber block,
 										  Page page);
 extern void sware_mark_buffer_entries(Relation index, SwareLink link,
-									  const SwareEntryPlace *places,
+									  const SwareDeadEntry *entries,
 									  int count);
 extern bool sware_buffer_page_is_dead(Relation index, SwareLink link);
 extern void sware_report_buffer_entry(Relation index, BlockNumber block,

@@ -179,26 +179,6 @@ sware_zone_view_is_over_limit(const SwareZoneView *view)
 extern int	sware_zone_view_ask_filters(const SwareZoneView *view, uint64 hash,
 										int *zones, int count, int *asked);
 
-/* Where an entry of the buffer was read. */
-typedef struct SwareEntrySource
-{
-	SwareLink	page;			/* its buffer page; no link if it was read in
-								 * staging, or in a sorted zone and that was
-								 * not asked for */
-	uint32		zone;			/* 0: it was read from its page, or in
-								 * staging; else the number, from 1 on, of a
-								 * sorted zone of the view */
-	uint32		number;			/* of the entry in the sorted zone, or its
-								 * offset on its page, in bytes */
-} SwareEntrySource;
-
-/* A dead entry that is to be marked. */
-typedef struct SwareDeadEntry
-{
-	ItemPointerData tid;
-	SwareEntrySource source;
-} SwareDeadEntry;
-
 /*
  * Mark those entries that were read from sorted zones that have copies of them,
  * and set the pages of all that were read from sorted zones of the view: no
