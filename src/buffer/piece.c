@@ -13,7 +13,7 @@
 
 #include "base/compat.h"
 #include "base/faultpoint.h"
-#include "buffer/flushing.h"
+#include "buffer/buffersteps.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "layout/tuple.h"

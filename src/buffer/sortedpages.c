@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * sortedpages.c
- *	  Writing sorted pages.  See flushing.h.
+ *	  Writing sorted pages.  See buffersteps.h.
  *
  * First the retired pages are freed, for their slots and their blocks.  Then
  * the pages are written, several with each record.  As long as no slot lists
@@ -21,8 +21,7 @@
 
 #include "base/faultpoint.h"
 #include "buffer/buffer.h"
-#include "buffer/flushing.h"
-#include "buffer/tails.h"
+#include "buffer/buffersteps.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"

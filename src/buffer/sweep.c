@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * sweep.c
- *	  Choosing the sorted pages that are flushed next.  See flushing.h.
+ *	  Choosing the sorted pages that are flushed next.  See buffersteps.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,7 +11,7 @@
 #include "miscadmin.h"
 
 #include "base/memory.h"
-#include "buffer/flushing.h"
+#include "buffer/buffersteps.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "layout/tuple.h"

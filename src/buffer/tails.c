@@ -19,7 +19,7 @@
 #include "common/pg_prng.h"
 
 #include "buffer/buffer.h"
-#include "buffer/tails.h"
+#include "buffer/buffersteps.h"
 #include "layout/page.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"

@@ -127,7 +127,7 @@ extern int	sware_zones_request_pages(Relation index, int pages, int run_pages);
  */
 extern int	sware_zones_most_run_pages(Relation index);
 
-/* The sweep that an index's flushers are making (buffer/flushing.h). */
+/* The sweep that an index's flushers are making (buffer/buffersteps.h). */
 typedef struct SwareSweepState
 {
 	bool		hasPlace;		/* is there one, before its end? */

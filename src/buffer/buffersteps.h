@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
- * flushing.h
- *	  What of the buffer is flushed or sorted together: pieces, sorted pages,
- *	  and sweeps.
+ * buffersteps.h
+ *	  What the files of this room share: opening, sealing and freeing pages;
+ *	  and what is flushed or sorted together, pieces, sorted pages and sweeps.
  *
  * Sorted pages are sealed buffer pages that were written together, in the order
  * of their entries: a page run (layout/page.h).  A large buffer keeps most of
@@ -30,14 +30,45 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef SWARE_FLUSHING_H
-#define SWARE_FLUSHING_H
+#ifndef SWARE_BUFFERSTEPS_H
+#define SWARE_BUFFERSTEPS_H
 
 #include "access/itup.h"
+#include "storage/bufmgr.h"
 #include "utils/rel.h"
 
 #include "base/faultpoint.h"
 #include "pages/bufferpages.h"
+
+/* tails.c; a tail is an open page */
+
+/* how many slots a directory may have */
+static inline int
+sware_directory_limit(void)
+{
+	if (SWARE_FAULT_SETTING(directory_slots) > 0)
+		return SWARE_FAULT_SETTING(directory_slots);
+	return sware_first_slot(SWARE_MAX_DIRECTORY_PAGES);
+}
+
+/* how many of them may be on a directory page */
+static inline int
+sware_directory_page_limit(int directory_page)
+{
+	return Min(SWARE_SLOTS_PER_PAGE,
+			   sware_directory_limit() - sware_first_slot(directory_page));
+}
+
+extern Buffer sware_open_tail(Relation index);
+extern Buffer sware_replace_tail(Relation index, Buffer full,
+								 uint32 *sequence);
+extern void sware_seal_tail(Relation index, SwareLink tail);
+extern Buffer sware_try_retired_page(Relation index, SwareLink page);
+extern void sware_add_directory_page(Relation index, int pages);
+extern void sware_free_retired_page(Relation index, SwareLink page,
+									SwareLink directory, int slot);
+
+/* piece.c */
 
 /* What is to be flushed together: all entries of sealed pages, or some. */
 typedef struct SwarePiece
@@ -181,4 +212,4 @@ extern bool sware_sweep_take_piece(SwareSweep *sweep, int most,
  */
 extern void sware_sweep_piece_is_done(SwareSweep *sweep);
 
-#endif							/* SWARE_FLUSHING_H */
+#endif							/* SWARE_BUFFERSTEPS_H */
