@@ -37,6 +37,7 @@
 #include "base/compat.h"
 #include "base/faultpoint.h"
 #include "build/build.h"
+#include "keys/fingerprint.h"
 #include "layout/tuple.h"
 #include "pages/cache.h"
 #include "sort/entrysort.h"
@@ -483,21 +484,6 @@ collect_and_sort(BuildState *build, Relation heap, Relation index,
 	return collected;
 }
 
-static bool
-key_has_nulls(Relation index, IndexTuple entry)
-{
-	bool		is_null = false;
-
-	if (IndexTupleHasNulls(entry))
-	{
-		for (int i = 1;
-			 i <= IndexRelationGetNumberOfKeyAttributes(index) && !is_null;
-			 i++)
-			(void) index_getattr(entry, i, RelationGetDescr(index), &is_null);
-	}
-	return is_null;
-}
-
 /* Report that the previous entry has the same key as the present one. */
 static void
 report_duplicate(DuplicateCheck *check)
@@ -526,9 +512,16 @@ report_duplicate(DuplicateCheck *check)
 static void
 check_next(DuplicateCheck *check, IndexTuple entry)
 {
-	if (!check->nullsNotDistinct && key_has_nulls(check->index, entry))
-		return;
+	if (!check->nullsNotDistinct && IndexTupleHasNulls(entry))
+	{
+		Datum		values[INDEX_MAX_KEYS];
+		bool		isnull[INDEX_MAX_KEYS];
 
+		index_deform_tuple(entry, RelationGetDescr(check->index), values,
+						   isnull);
+		if (sware_has_null_key(check->index, isnull))
+			return;
+	}
 	if (check->hasPrevious &&
 		sware_comparator_keys(check->comparator, &check->previous.tuple,
 							  entry) == 0)
