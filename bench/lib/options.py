@@ -26,6 +26,13 @@ def positive(text):
     return number
 
 
+def number(text):
+    found = int(text)
+    if found < 0:
+        raise argparse.ArgumentTypeError(f"a negative number: {text}")
+    return found
+
+
 def positive_list(text):
     return [positive(part) for part in text.split(",")]
 
