@@ -12,7 +12,7 @@ class Subject:
     options: tuple = ()
     settings: tuple = ()
 
-    def create_index(self, table, unique=False, columns=("k",), name=None):
+    def create_index(self, table, unique=False, columns=("k",), name=None, included=()):
         """The command that makes an index of this subject on a table."""
         options = ""
         if self.options:
@@ -21,7 +21,9 @@ class Subject:
             ) + ")"
         return (
             f"CREATE {'UNIQUE ' if unique else ''}INDEX {name or f'{table}_k'} ON {table} "
-            f"USING {self.access_method} ({', '.join(columns)}){options}"
+            f"USING {self.access_method} ({', '.join(columns)})"
+            + (f" INCLUDE ({', '.join(included)})" if included else "")
+            + options
         )
 
     def create_primary_key(self, table, name, column="k"):
