@@ -18,6 +18,7 @@
 #include "base/faultpoint.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
+#include "pages/cache.h"
 #include "pages/pageaccess.h"
 #include "tree/readahead.h"
 
@@ -410,6 +411,36 @@ sware_readahead_of_link(SwareReadahead *ahead, SwareScanKeys *keys,
 		begin(ahead, &place, forward ? &keys->high : &keys->low, NULL, 0);
 	}
 	visit_or_stop(ahead, leaf, most);
+}
+
+void
+sware_readahead_of_key(const SwareSearchKey *key)
+{
+	Relation	index = key->index;
+	BlockNumber leaf = InvalidBlockNumber;
+	Buffer		buffer;
+	Page		page;
+
+	if (sware_cache(index)->level == 0)
+		return;
+	buffer = sware_descend(key, 1, BUFFER_LOCK_SHARE, NULL);
+	page = BufferGetPage(buffer);
+	if (sware_page_data_count(page) > 0)
+	{
+		BlockNumber block = BufferGetBlockNumber(buffer);
+		OffsetNumber offset = sware_search_internal(key, block, page);
+
+		leaf = sware_pivot_link(sware_checked_pivot(index, block, page,
+													offset)).block;
+	}
+	sware_release_buffer(buffer);
+
+	/* a link of a damaged page may lead beyond the end */
+	if (leaf < RelationGetNumberOfBlocks(index))
+	{
+		SWARE_FAULT_POINT("readahead-of-key");
+		(void) PrefetchBuffer(index, MAIN_FORKNUM, leaf);
+	}
 }
 
 /* Free what was allocated. */

@@ -62,6 +62,12 @@ extern void sware_readahead_visit(SwareReadahead *ahead, BlockNumber leaf,
 								  int most);
 extern void sware_readahead_end(SwareReadahead *ahead);
 
+/*
+ * Ask for the leaf of a key.  The caller holds no content locks.  Calls
+ * comparators.
+ */
+extern void sware_readahead_of_key(const SwareSearchKey *key);
+
 /* Prepare; the context lives until sware_readahead_end. */
 static inline void
 sware_readahead_init(SwareReadahead *ahead, Relation index,

@@ -297,8 +297,12 @@ admit_key(SwareStager *stager, const SwareNewRow *row, uint64 fingerprint)
 				   is_above_bound(stager, row)))
 			result = admit_above_bound(stager, row, fingerprint);
 		if (unlikely(result == KEY_NEEDS_LOOK_UP))
+		{
+			sware_keys_ahead_before(row);
 			result = admit_with_look_up(stager, row, fingerprint, &other,
 										&speculative_token);
+			sware_keys_ahead_after(row->index);
+		}
 		if (likely(result != KEY_MUST_WAIT))
 			return result;
 		sware_wait_for_other(row, other, speculative_token);

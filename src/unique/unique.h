@@ -73,6 +73,20 @@ sware_keeps_key(const SwareNewRow *row)
 		row->keepsKeyIn == GetCurrentCommandId(false);
 }
 
+/* keysahead.c */
+
+/*
+ * The key of a row that waits, and that a stager inserts, is about to be looked
+ * up: if the latest ones had to be read from the disk, ask for the leaves of
+ * the keys that follow in the table.  Reads pages, so no content lock and no
+ * key lock may be held.  Compares keys that may wait, which calls nobody's
+ * functions, and cannot fail.
+ */
+extern void sware_keys_ahead_before(const SwareNewRow *row);
+
+/* The key has been looked up. */
+extern void sware_keys_ahead_after(Relation index);
+
 /* stager.c */
 
 /*

@@ -286,8 +286,9 @@ foreach my $operation (sort keys %operations)
 	push @{ $passing{$_} }, $operation foreach keys %passed;
 }
 # These are passed on a standby only, where tap/replica_index_only has errors at them,
-# and by scans of pages that are not in shared buffers (tap/pages_ahead).
-delete @points{qw(scan-leaf-copied scan-map-read pages-ahead-asks)};
+# and by scans of pages that are not in shared buffers (tap/pages_ahead), or loads
+# (tap/keys_ahead).
+delete @points{qw(scan-leaf-copied scan-map-read pages-ahead-asks readahead-of-key)};
 foreach my $point (sort keys %points)
 {
 	ok($passing{$point}, "point $point is passed");

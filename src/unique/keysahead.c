@@ -1,0 +1,247 @@
+/*-------------------------------------------------------------------------
+ *
+ * keysahead.c
+ *	  Asks the kernel for the leaves of keys that are about to be looked up.
+ *
+ * A row's key is looked up when the row is inserted, and not later: its error
+ * must not come after something that follows the row.  But COPY stores up to
+ * 1,000 rows in the table before it inserts the first one into an index.  So
+ * the next keys are in the table, behind the row, in rows of this command.
+ * Nothing depends on whether what is found there are the next keys: leaves are
+ * asked for in vain otherwise.
+ *
+ * It begins when some look-ups in a row have had to read a page.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "storage/bufmgr.h"
+#include "utils/datum.h"
+#include "utils/spccache.h"
+
+#include "base/compat.h"
+#include "base/memory.h"
+#include "keys/searchkey.h"
+#include "tree/readahead.h"
+#include "unique/unique.h"
+
+/* so many look-ups that had to read a page, more than others, begin it */
+#define COLD_LOOK_UPS		4
+#define MAX_COLDNESS		16
+
+/* where no next row is found, so many rows at most follow without a look */
+#define LONGEST_PAUSE		1024
+
+/* What is asked for, for the rows of one command and one index. */
+typedef struct Ahead
+{
+	Oid			index;
+	TransactionId transaction;
+	CommandId	command;
+	int			coldness;
+	BlockNumber block;			/* the place of the row that was found last */
+	OffsetNumber offset;
+	int			found;			/* how many rows were found and not yet looked
+								 * up, at most */
+	bool		isAtEnd;		/* was there no other row behind them? */
+	int			pause;			/* rows to come before the next look */
+	int			nextPause;
+} Ahead;
+
+/* Several indexes of a table take turns; some may have to share one. */
+static Ahead aheads[16];
+
+/* before the look-up in progress */
+static int64 blocks_read;
+
+static inline Ahead *
+ahead_of(Relation index)
+{
+	return &aheads[RelationGetRelid(index) % lengthof(aheads)];
+}
+
+/* Forget the rows that were found, and go on behind a row. */
+static void
+begin_behind(Ahead *ahead, const SwareNewRow *row)
+{
+	ahead->block = ItemPointerGetBlockNumber(row->tid);
+	ahead->offset = ItemPointerGetOffsetNumber(row->tid);
+	ahead->found = 0;
+	ahead->isAtEnd = false;
+}
+
+/* Was the row that was found last not inserted before this one? */
+static bool
+is_behind(const Ahead *ahead, const SwareNewRow *row)
+{
+	ItemPointerData last;
+
+	ItemPointerSet(&last, ahead->block, ahead->offset);
+	return ItemPointerCompare(&last, row->tid) > 0;
+}
+
+/*
+ * Copy the values of a row of the table that the index has as keys.  Returns
+ * false if they cannot be compared at once: a null, a value that is stored
+ * elsewhere or compressed, or an expression.
+ */
+static bool
+copy_key(Relation heap, Relation index, HeapTuple row, Datum *values)
+{
+	TupleDesc	descriptor = RelationGetDescr(heap);
+
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+	{
+		AttrNumber	number = index->rd_index->indkey.values[i];
+		Form_pg_attribute attribute;
+		bool		is_null;
+		Datum		value;
+
+		if (number <= 0)
+			return false;
+		attribute = TupleDescAttr(descriptor, number - 1);
+		value = heap_getattr(row, number, descriptor, &is_null);
+		if (is_null || (attribute->attlen == -1 &&
+						(VARATT_IS_EXTERNAL(DatumGetPointer(value)) ||
+						 VARATT_IS_COMPRESSED(DatumGetPointer(value)))))
+			return false;
+		values[i] = datumCopy(value, attribute->attbyval, attribute->attlen);
+	}
+	return true;
+}
+
+/*
+ * Find the next row of the command in a page of the table, and copy its key.
+ * Returns whether there is one.
+ */
+static bool
+find_in_page(Ahead *ahead, const SwareNewRow *row, Page page, Datum *values)
+{
+	while (++ahead->offset <= PageGetMaxOffsetNumber(page))
+	{
+		ItemId		line_pointer = PageGetItemId(page, ahead->offset);
+		HeapTupleData tuple;
+
+		if (!ItemIdIsNormal(line_pointer))
+			continue;
+		tuple.t_data = (HeapTupleHeader) PageGetItem(page, line_pointer);
+		tuple.t_len = ItemIdGetLength(line_pointer);
+		tuple.t_tableOid = RelationGetRelid(row->heap);
+		ItemPointerSet(&tuple.t_self, ahead->block, ahead->offset);
+		if (TransactionIdEquals(HeapTupleHeaderGetRawXmin(tuple.t_data),
+								ahead->transaction) &&
+			HeapTupleHeaderGetRawCommandId(tuple.t_data) == ahead->command &&
+			copy_key(row->heap, row->index, &tuple, values))
+			return true;
+	}
+	return false;
+}
+
+/* The same in the page where the last one was found and in the next one. */
+static bool
+find_next(Ahead *ahead, const SwareNewRow *row, Datum *values)
+{
+	for (int pages = 0; pages < 2; pages++)
+	{
+		Buffer		buffer;
+		bool		found;
+
+		if (pages > 0)
+		{
+			if (ahead->block + 1 >= RelationGetNumberOfBlocks(row->heap))
+				return false;
+			ahead->block++;
+			ahead->offset = InvalidOffsetNumber;
+		}
+		buffer = ReadBuffer(row->heap, ahead->block);
+		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		found = find_in_page(ahead, row, BufferGetPage(buffer), values);
+		UnlockReleaseBuffer(buffer);
+		if (found)
+			return true;
+	}
+	return false;
+}
+
+/* Ask for the leaves of the next rows, up to the distance. */
+static void
+ask(Ahead *ahead, const SwareNewRow *row)
+{
+	Relation	index = row->index;
+	int			distance =
+		get_tablespace_maintenance_io_concurrency(index->rd_rel->reltablespace);
+	MemoryContext caller = sware_enter_context("sware keys ahead");
+	SwareSearchKey key;
+	Datum		values[INDEX_MAX_KEYS];
+
+	sware_search_key_init(&key, index);
+	while (ahead->found < distance && !ahead->isAtEnd)
+	{
+		if (!find_next(ahead, row, values))
+		{
+			ahead->isAtEnd = true;
+			break;
+		}
+		for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+			sware_search_key_set_column(&key, i + 1, values[i], false);
+		sware_readahead_of_key(&key);
+		ahead->found++;
+		ahead->nextPause = 0;
+	}
+	sware_leave_context(caller);
+	if (ahead->found == 0)
+	{
+		ahead->pause = ahead->nextPause;
+		ahead->nextPause = Min(2 * ahead->nextPause + 1, LONGEST_PAUSE);
+	}
+}
+
+/* Look for the next rows of a command, if that is due. */
+static void
+look_ahead(Ahead *ahead, const SwareNewRow *row)
+{
+	if (ahead->index != RelationGetRelid(row->index) ||
+		ahead->transaction != GetTopTransactionIdIfAny() ||
+		ahead->command != GetCurrentCommandId(false))
+	{
+		ahead->index = RelationGetRelid(row->index);
+		ahead->transaction = GetTopTransactionIdIfAny();
+		ahead->command = GetCurrentCommandId(false);
+		ahead->pause = 0;
+		begin_behind(ahead, row);
+	}
+	if (ahead->found > 0)
+		ahead->found--;
+	if (ahead->found == 0 || !is_behind(ahead, row))
+		begin_behind(ahead, row);
+	if (ahead->pause > 0)
+		ahead->pause--;
+	else
+		ask(ahead, row);
+}
+
+void
+sware_keys_ahead_before(const SwareNewRow *row)
+{
+	Ahead	   *ahead = ahead_of(row->index);
+
+	if (unlikely(ahead->coldness >= COLD_LOOK_UPS) &&
+		sware_kernel_can_be_asked())
+		look_ahead(ahead, row);
+	blocks_read = sware_blocks_read();
+}
+
+void
+sware_keys_ahead_after(Relation index)
+{
+	Ahead	   *ahead = ahead_of(index);
+
+	if (blocks_read != sware_blocks_read())
+		ahead->coldness = Min(ahead->coldness + 1, MAX_COLDNESS);
+	else
+		ahead->coldness = Max(ahead->coldness - 1, 0);
+}
