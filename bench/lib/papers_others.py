@@ -157,7 +157,7 @@ def scans(page, short, long):
         rows,
     )
     page.table(
-        ["Table 4: uniform, 16 threads", "read", "read a second", "scans a second"],
+        ["Table 4: uniform requests (the paper by 16 threads)", "read", "read a second", "scans a second"],
         [
             [f"{title}: paper, TreeLine / {other}", *figures]
             for title, other, *figures in TABLE_4
