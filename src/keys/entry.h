@@ -135,7 +135,7 @@ sware_form_entry(const SwareEntryForm *form, Relation index, IndexTuple entry,
 	Size		size = sware_size_with_data(data_size);
 	char	   *data = (char *) entry + sizeof(IndexTupleData);
 
-	if (form->byValue && data_size == sizeof(Datum))
+	if (form->byValue && data_size == sizeof(uint64))
 	{
 		entry->t_info = size;
 		*(Datum *) data = values[0];

@@ -293,6 +293,7 @@ staging_for_insert(Relation index, IndexInfo *index_info)
 				 reference->staging == NULL ||
 				 !sware_is_file_of(reference->staging, index)))
 	{
+		reference->isUsed = false;
 		reference->staging = usable_staging(index);
 		if (reference->staging == NULL)
 			return NULL;

@@ -229,6 +229,23 @@ ROLLBACK TO s;
 COMMIT;
 SELECT final_verdict();
 
+-- The exchange is in the middle of a statement, whose other rows are for an index whose build has another
+-- index's entries.
+CREATE FUNCTION exchange_at(i int) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	IF i = 150 THEN
+		PERFORM exchange();
+	END IF;
+	RETURN 'row';
+END $$;
+SELECT prepare();
+BEGIN;
+INSERT INTO transient SELECT i, 'new' FROM generate_series(1, 40) i;
+INSERT INTO live SELECT i, exchange_at(i) FROM generate_series(101, 200) i;
+SELECT verdict(), verdict('transient');
+COMMIT;
+SELECT final_verdict(), final_verdict('transient');
+
 -- The index is built anew in the same file.
 BEGIN;
 CREATE TABLE young (a int, b text) WITH (autovacuum_enabled = off);
