@@ -156,7 +156,7 @@ sware_buffer_cursor_sees_head(SwareBufferCursor *cursor)
 		look_into_map(cursor);
 	if (head->isVisible ||
 		sware_row_is_visible(cursor->visibility, &head->item.entry->t_tid,
-							 &all_dead))
+							 &all_dead, NULL))
 		return true;
 	if (all_dead)
 		sware_buffer_cursor_note_dead(cursor, head);
@@ -367,10 +367,10 @@ find_the_row(SwareBufferCursor *cursor)
 	if (batch->count == 0 || batch->count > FIRST_LIMIT || batch->kept > 0)
 		return false;
 	for (row = batch->count - 1; row >= 0 && !is_visible; row--)
-		is_settled =
-			sware_row_is_settled(cursor->visibility,
+		is_visible =
+			sware_row_is_visible(cursor->visibility,
 								 &batch->entries[row].item.entry->t_tid,
-								 &is_visible, &all_dead[row]);
+								 &all_dead[row], &is_settled);
 	if (is_visible && !is_settled)
 		return false;
 

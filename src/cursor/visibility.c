@@ -45,13 +45,26 @@ sware_visibility_end(SwareVisibility *visibility)
 		pfree(visibility->isVisible);
 }
 
-/*
- * Look at the row with a TID, as for sware_row_is_visible.  If it is visible,
- * it stays in the slot.
- */
+/* Is a visible tuple in a slot settled?  Other sessions may be changing it. */
 static bool
-fetch_row(SwareVisibility *visibility, const ItemPointerData *tid,
-		  bool *all_dead)
+holds_settled(TupleTableSlot *slot)
+{
+	BufferHeapTupleTableSlot *stored = (BufferHeapTupleTableSlot *) slot;
+	HeapTupleHeader tuple;
+	uint16		infomask;
+
+	if (!TTS_IS_BUFFERTUPLE(slot))
+		return false;
+	tuple = stored->base.tuple->t_data;
+	infomask = tuple->t_infomask;
+	return ((infomask & HEAP_XMAX_INVALID) != 0 ||
+			HEAP_XMAX_IS_LOCKED_ONLY(infomask)) &&
+		!TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple));
+}
+
+bool
+sware_row_is_visible(SwareVisibility *visibility, const ItemPointerData *tid,
+					 bool *all_dead, bool *is_settled)
 {
 	IndexScanDesc scan = visibility->scan;
 	ItemPointerData its_tid = *tid; /* the call may change it */
@@ -71,46 +84,10 @@ fetch_row(SwareVisibility *visibility, const ItemPointerData *tid,
 										scan->xs_snapshot, visibility->slot,
 										&call_again, all_dead);
 	while (!found && call_again);
-	return found;
-}
-
-bool
-sware_row_is_visible(SwareVisibility *visibility, const ItemPointerData *tid,
-					 bool *all_dead)
-{
-	bool		found = fetch_row(visibility, tid, all_dead);
-
+	if (is_settled)
+		*is_settled = found && holds_settled(visibility->slot);
 	ExecClearTuple(visibility->slot);
 	return found;
-}
-
-/* Is a visible tuple in a slot settled?  Other sessions may be changing it. */
-static bool
-is_settled(TupleTableSlot *slot)
-{
-	BufferHeapTupleTableSlot *stored = (BufferHeapTupleTableSlot *) slot;
-	HeapTupleHeader tuple;
-	uint16		infomask;
-
-	if (!TTS_IS_BUFFERTUPLE(slot))
-		return false;
-	tuple = stored->base.tuple->t_data;
-	infomask = tuple->t_infomask;
-	return ((infomask & HEAP_XMAX_INVALID) != 0 ||
-			HEAP_XMAX_IS_LOCKED_ONLY(infomask)) &&
-		!TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple));
-}
-
-bool
-sware_row_is_settled(SwareVisibility *visibility, const ItemPointerData *tid,
-					 bool *is_visible, bool *all_dead)
-{
-	bool		result;
-
-	*is_visible = fetch_row(visibility, tid, all_dead);
-	result = *is_visible && is_settled(visibility->slot);
-	ExecClearTuple(visibility->slot);
-	return result;
 }
 
 bool
@@ -176,7 +153,7 @@ sware_find_out_visibility(SwareVisibility *visibility, SwareTreeCursor *cursor)
 		return true;
 
 	if (sware_row_is_visible(visibility, &cursor->position.tids[item],
-							 &all_dead))
+							 &all_dead, NULL))
 		return true;
 	if (all_dead)
 		sware_tree_cursor_note_dead(cursor);

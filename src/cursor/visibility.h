@@ -88,18 +88,14 @@ extern void sware_visibility_end(SwareVisibility *visibility);
 /*
  * Is the row with a TID visible to the scan's snapshot?  `*all_dead` is set to
  * whether it is dead to everybody.  Reads the row, without the map.
+ *
+ * `*is_settled`, unless NULL is given for it, is set to whether it is also
+ * known to be settled: visible, and not deleted, or being updated, at this
+ * moment, and inserted by another transaction.
  */
 extern bool sware_row_is_visible(SwareVisibility *visibility,
-								 const ItemPointerData *tid, bool *all_dead);
-
-/*
- * The same, and is the row also known to be settled?  It is if it is not
- * deleted, or being updated, at this moment, and another transaction has
- * inserted it.
- */
-extern bool sware_row_is_settled(SwareVisibility *visibility,
-								 const ItemPointerData *tid, bool *is_visible,
-								 bool *all_dead);
+								 const ItemPointerData *tid, bool *all_dead,
+								 bool *is_settled);
 
 /*
  * Is a scan, whose keys have been analyzed, one that finds one row at most if
