@@ -513,6 +513,8 @@ sort_scrambled(SwareComparator *comparator, IndexTuple *entries,
 static int64
 sort(Sorter *sorter)
 {
+	if (sorter->count == 0)
+		return 0;
 	if (divide(sorter))
 	{
 		sort_scrambled(sorter->comparator, sorter->outliers,

@@ -351,9 +351,10 @@ replace_parts(SwareZoneView *now, const SwareZoneView *view, const Parts *parts,
 			(now->sortedCount - place - replaced) * sizeof(SwareSortedZone));
 	now->sorted[place] = *zone;
 	now->sortedCount += 1 - replaced;
-	memmove(&now->pages[page], &now->pages[page + parts->pageCount],
-			(now->pageCount - page - parts->pageCount) *
-			sizeof(SwareUnsortedPage));
+	if (parts->pageCount > 0)
+		memmove(&now->pages[page], &now->pages[page + parts->pageCount],
+				(now->pageCount - page - parts->pageCount) *
+				sizeof(SwareUnsortedPage));
 	now->pageCount -= parts->pageCount;
 	return true;
 }
