@@ -244,13 +244,36 @@ executor_run(SWARE_EXECUTOR_RUN_PARAMETERS)
 	PG_END_TRY();
 }
 
+/*
+ * May a statement that has been executed insert rows when it is finished, by
+ * triggers or by a part that modifies tables and that nothing was read of; or
+ * has it perhaps found foreign tables?
+ */
+static bool
+has_more_to_do(const QueryDesc *query)
+{
+	EState	   *estate = query->estate;
+	ListCell   *cell;
+
+	if (!modifies_tables(query))
+		return false;
+	if (estate->es_auxmodifytables || estate->es_trig_target_relations ||
+		estate->es_tuple_routing_result_relations)
+		return true;
+	foreach(cell, estate->es_opened_result_relations)
+	{
+		if (((ResultRelInfo *) lfirst(cell))->ri_TrigDesc)
+			return true;
+	}
+	return false;
+}
+
 static void
 executor_finish(QueryDesc *query)
 {
 	SwareStatement outer = sware_statement;
 
-	/* what only reads has no triggers, and is over when it has been executed */
-	if (!modifies_tables(query) && sware_staged_indexes == 0)
+	if (sware_staged_indexes == 0 && !has_more_to_do(query))
 	{
 		next_executor_finish(query);
 		return;

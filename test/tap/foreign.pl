@@ -57,6 +57,7 @@ my %transactions = (
 	  . 'INSERT INTO there_from_here VALUES (1);',
 	before => "INSERT INTO there_from_here VALUES (1); $stage",
 	partition => "$stage INSERT INTO parts VALUES (1);",
+	'partition before' => "INSERT INTO parts VALUES (1); $stage",
 	copy => "$stage COPY parts FROM PROGRAM 'echo 1';",
 	function => "$stage DO 'BEGIN INSERT INTO there_from_here VALUES (1); END';",
 	cte => "WITH far AS (INSERT INTO there_from_here VALUES (1)) $stage",
