@@ -60,7 +60,7 @@ CREATE INDEX ${name}_a ON $name USING $am (a);
 $direct
 INSERT INTO $name VALUES $in_tree;
 SQL
-	$primary->safe_psql('postgres', "VACUUM $name");
+	$primary->safe_psql('postgres', "VACUUM (FREEZE) $name");
 	if ($with_buffer)
 	{
 		$primary->safe_psql('postgres', "INSERT INTO $name VALUES ($_, repeat('b', 5000))") foreach @buffered;
@@ -81,7 +81,10 @@ CREATE INDEX ${name}_a ON $name USING $am (a);
 SQL
 	$primary->safe_psql('postgres',
 		join(';', map { "INSERT INTO $name VALUES ($_, repeat('x', 5000))" } reverse 1 .. 100));
-	$primary->safe_psql('postgres', "VACUUM (INDEX_CLEANUP OFF) $name");
+
+	# To freeze rows, VACUUM waits for a page that the checkpointer is writing; otherwise
+	# it would leave that as it is.
+	$primary->safe_psql('postgres', "VACUUM (FREEZE, INDEX_CLEANUP OFF) $name");
 	is($primary->safe_psql('postgres', "SELECT relallvisible FROM pg_class WHERE relname = '$name'"),
 		100, 'all pages of the table are all-visible');
 	is($primary->safe_psql('postgres', "SELECT sum(entries) FROM sware_buffer_pages('${name}_a')"),
