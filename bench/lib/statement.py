@@ -1,5 +1,6 @@
 """Counts what statements cost the processor, with callgrind."""
 
+import dataclasses
 import os
 import re
 import shutil
@@ -15,8 +16,14 @@ from statement_workloads import TABLES, WORKLOADS, chosen_workloads
 # instructions: some 12 cycles, at 3 instructions a cycle.
 INSTRUCTIONS_OF_MISS = 35
 
+# nbtree is counted in a server that has not loaded the library, which has hooks.
+WITHOUT_SWARE = ("-c", "shared_preload_libraries=")
+
+
 def measure(chosen, place):
     everyone = [subjects.NBTREE, *subjects.compared(chosen)]
+    if chosen.loaded:
+        everyone.insert(1, dataclasses.replace(subjects.NBTREE, label="nbtree, loaded"))
     install_valgrind()
     workloads = chosen_workloads(chosen.workloads)
     connection = server.connect(chosen)
@@ -33,7 +40,8 @@ def measure(chosen, place):
             (procedure(f"t{number}", name), WORKLOADS[name].operations or chosen.operations)
             for name in names
         ]
-        for name, counts in zip(names, runner.count(calls)):
+        settings = WITHOUT_SWARE if subject is subjects.NBTREE else ()
+        for name, counts in zip(names, runner.count(calls, settings)):
             counts["sum"] = counts["instructions"] + INSTRUCTIONS_OF_MISS * (
                 counts["misses of code"] + counts["misses of data"]
             )
@@ -111,10 +119,11 @@ class Runner:
         self.copy = place.data / "copy"
         self.owner = self.original.owner()
 
-    def count(self, calls):
+    def count(self, calls, settings=()):
         """The counts of one operation for each procedure and number of operations.
 
-        As many others come before, or none if it is one.
+        As many others come before, or none if it is one. "settings" are arguments for
+        the server.
         """
         # the call of a function that is called nowhere else ends a part
         end = "SELECT pg_sleep(0)"
@@ -130,7 +139,7 @@ class Runner:
             "".join(f"{command};\n\n" for command in commands),
             "--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64",
             "--LL=33554432,16,64", "--dump-before=pg_sleep",
-            f"--callgrind-out-file={profile}",
+            f"--callgrind-out-file={profile}", settings=settings,
         )
         return [
             {
@@ -150,7 +159,7 @@ class Runner:
         shutil.move(self.copy / "profile", profile)
         return read_calls(profile)
 
-    def callgrind(self, command, *options):
+    def callgrind(self, command, *options, settings=()):
         """Runs a command in a new copy of the server's data."""
         shutil.rmtree(self.copy, ignore_errors=True)
         subprocess.run(["cp", "-a", self.original, self.copy], check=True)
@@ -161,7 +170,7 @@ class Runner:
                 # a server that was made for another system starts its own loader
                 *user, "valgrind", "--tool=callgrind", "--trace-children=yes", *options,
                 self.place.programs / "postgres", "--single", "-j",
-                *self.settings, "-D", self.copy, os.environ["PGDATABASE"],
+                *self.settings, *settings, "-D", self.copy, os.environ["PGDATABASE"],
             ],
             input=command, capture_output=True, text=True, cwd="/",
         )
