@@ -9,9 +9,11 @@
  * accounts in shared memory, if there are any, and removes its own.
  *
  * In shared memory, a lightweight lock guards which accounts there are, and
- * the spinlock of an account guards its contents.  So a backend that adds to an
- * account needs the lightweight lock in shared mode only.  The postmaster takes
- * no locks: no other process runs when it reads or writes the file.
+ * the spinlock of an account guards its contents.  Another spinlock guards the
+ * list of accounts in the order of their latest changes.  So a backend that
+ * adds to an account needs the lightweight lock in shared mode only.  The
+ * postmaster takes no locks: no other process runs when it reads or writes the
+ * file.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,6 +22,7 @@
 #include <math.h>
 
 #include "access/xact.h"
+#include "lib/ilist.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
@@ -81,7 +84,6 @@ typedef struct Totals
 	Sortedness	sortedness;
 	Arrivals	arrivals;
 	TimestampTz since;			/* when the account was made */
-	TimestampTz changed;		/* when a shared account got something last */
 } Totals;
 
 /* an account in private memory, and in the file; it has no padding */
@@ -95,12 +97,21 @@ typedef struct Account
 typedef struct SharedAccount
 {
 	AccountKey	key;			/* hash key */
+	dlist_node	node;			/* in the list of all */
 	slock_t		mutex;			/* guards the totals */
 	Totals		totals;
 } SharedAccount;
 
+/* all shared accounts; the one that was changed last is the first */
+typedef struct AccountList
+{
+	slock_t		mutex;			/* guards the list */
+	dlist_head	accounts;
+} AccountList;
+
 /* of SharedAccount; NULL if the library was not preloaded */
 static HTAB *shared_accounts = NULL;
+static AccountList *shared_list = NULL;
 static LWLock *shared_lock = NULL;
 
 static HTAB *own_accounts = NULL;	/* of Account */
@@ -166,17 +177,10 @@ add_totals(Totals *sum, const Totals *more)
 static void
 forget_stalest(void)
 {
-	SharedAccount *stalest = NULL;
-	SharedAccount *account;
-	HASH_SEQ_STATUS status;
+	SharedAccount *stalest = dlist_tail_element(SharedAccount, node,
+												&shared_list->accounts);
 
-	hash_seq_init(&status, shared_accounts);
-	while ((account = hash_seq_search(&status)) != NULL)
-	{
-		if (stalest == NULL ||
-			account->totals.changed < stalest->totals.changed)
-			stalest = account;
-	}
+	dlist_delete(&stalest->node);
 	hash_search(shared_accounts, &stalest->key, HASH_REMOVE, NULL);
 }
 
@@ -201,13 +205,14 @@ make_shared_account(const AccountKey *key, TimestampTz since)
 		SpinLockInit(&account->mutex);
 		memset(&account->totals, 0, sizeof(Totals));
 		account->totals.since = since;
+		dlist_push_head(&shared_list->accounts, &account->node);
 	}
 	return account;
 }
 
 /* Add an account of this backend to the index's account in shared memory. */
 static void
-empty_account(Account *account, TimestampTz now)
+empty_account(Account *account)
 {
 	SharedAccount *shared;
 
@@ -223,12 +228,14 @@ empty_account(Account *account, TimestampTz now)
 	{
 		SpinLockAcquire(&shared->mutex);
 		add_totals(&shared->totals, &account->totals);
-		shared->totals.changed = now;
 
 		/* two flushers may have taken the same entries away */
 		shared->totals.arrivals.buffered =
 			Max(shared->totals.arrivals.buffered, 0);
 		SpinLockRelease(&shared->mutex);
+		SpinLockAcquire(&shared_list->mutex);
+		dlist_move_head(&shared_list->accounts, &shared->node);
+		SpinLockRelease(&shared_list->mutex);
 	}
 	LWLockRelease(shared_lock);
 }
@@ -250,7 +257,7 @@ empty_accounts(TimestampTz now)
 	hash_seq_init(&status, own_accounts);
 	while ((account = hash_seq_search(&status)) != NULL)
 	{
-		empty_account(account, now);
+		empty_account(account);
 		hash_search(own_accounts, &account->key, HASH_REMOVE, NULL);
 	}
 }
@@ -584,21 +591,21 @@ sware_statistics_request_memory(void)
 {
 	RequestAddinShmemSpace(
 						   hash_estimate_size(MAX_ACCOUNTS, sizeof(SharedAccount)));
+	RequestAddinShmemSpace(sizeof(AccountList));
 	RequestNamedLWLockTranche("SwareStatistics", 1);
 }
 
 /*
- * Write the accounts to the file, when the postmaster ends after a clean
- * shutdown.  No other process is left, and none has died with a lock, so
- * nothing is locked.
+ * Write the accounts to the file, the one that has not changed for longest
+ * first, when the postmaster ends after a clean shutdown.  No other process is
+ * left, and none has died with a lock, so nothing is locked.
  */
 static void
 save_at_exit(int code, Datum arg)
 {
 	Account    *records;
 	int			count = 0;
-	HASH_SEQ_STATUS status;
-	SharedAccount *shared;
+	dlist_iter	iterator;
 
 	if (shared_accounts == NULL || !sware_server_is_shut_down())
 		return;
@@ -607,10 +614,13 @@ save_at_exit(int code, Datum arg)
 										 MCXT_ALLOC_NO_OOM);
 	if (records == NULL)
 		return;
-	hash_seq_init(&status, shared_accounts);
-	while ((shared = hash_seq_search(&status)) != NULL)
+	dlist_reverse_foreach(iterator, &shared_list->accounts)
 	{
-		Assert(count < MAX_ACCOUNTS);
+		const SharedAccount *shared =
+			dlist_container(SharedAccount, node, iterator.cur);
+
+		if (count == MAX_ACCOUNTS)
+			break;
 		records[count].key = shared->key;
 		records[count++].totals = shared->totals;
 	}
@@ -647,15 +657,21 @@ sware_statistics_attach(void)
 {
 	HASHCTL		control = {.keysize = sizeof(AccountKey),
 	.entrysize = sizeof(SharedAccount)};
+	bool		found;
 
+	shared_list = ShmemInitStruct("sware statistics list", sizeof(AccountList), &found);
+	if (!found)
+	{
+		SpinLockInit(&shared_list->mutex);
+		dlist_init(&shared_list->accounts);
+	}
 	shared_accounts = sware_init_shared_hash("sware statistics", MAX_ACCOUNTS,
 											 &control,
 											 HASH_ELEM | HASH_BLOBS |
 											 HASH_FIXED_SIZE);
 	shared_lock = &GetNamedLWLockTranche("SwareStatistics")->lock;
-	if (!IsUnderPostmaster)
-	{
+	if (!found)
 		restore();
+	if (!IsUnderPostmaster)
 		on_shmem_exit(save_at_exit, (Datum) 0);
-	}
 }
