@@ -297,8 +297,7 @@ find_dead(Relation index, BlockNumber block, Page page,
 /*
  * Mark entries of a buffer page: their rows are dead to everybody.  It is
  * fastest if they are in the order of their TIDs, in which entries arrive as a
- * rule.  Does nothing if the page is not the one any more
- * that the link means.
+ * rule.  Does nothing if the page is not the one any more that the link means.
  *
  * As long as it is that page, it has all the entries that it got, and VACUUM
  * releases no TID of theirs before it has retired the page.  So an entry with

@@ -245,9 +245,9 @@ executor_run(SWARE_EXECUTOR_RUN_PARAMETERS)
 }
 
 /*
- * May a statement that has been executed insert rows when it is finished, by
- * triggers or by a part that modifies tables and that nothing was read of; or
- * has it perhaps found foreign tables?
+ * May finishing a statement insert rows, by triggers or by a WITH query whose
+ * rows nobody has read?  Or were rows sent to partitions, of which some may be
+ * foreign tables, so that begin_query must look at them?
  */
 static bool
 has_more_to_do(const QueryDesc *query)

@@ -10,7 +10,7 @@
  * Nothing depends on whether what is found there are the next keys: leaves are
  * asked for in vain otherwise.
  *
- * It begins when some look-ups in a row have had to read a page.
+ * It begins when most of the latest look-ups have had to read a page.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,11 +29,11 @@
 #include "tree/readahead.h"
 #include "unique/unique.h"
 
-/* so many look-ups that had to read a page, more than others, begin it */
+/* it begins when so many more look-ups have read a page than have not */
 #define COLD_LOOK_UPS		4
 #define MAX_COLDNESS		16
 
-/* where no next row is found, so many rows at most follow without a look */
+/* where no next row is found, the next look comes after so many rows at most */
 #define LONGEST_PAUSE		1024
 
 /* What is asked for, for the rows of one command and one index. */
@@ -42,7 +42,8 @@ typedef struct Ahead
 	Oid			index;
 	TransactionId transaction;
 	CommandId	command;
-	int			coldness;
+	int			coldness;		/* look-ups that have read a page, less those
+								 * that have not */
 	BlockNumber block;			/* the place of the row that was found last */
 	OffsetNumber offset;
 	int			found;			/* how many rows were found and not yet looked
@@ -74,7 +75,7 @@ begin_behind(Ahead *ahead, const SwareNewRow *row)
 	ahead->isAtEnd = false;
 }
 
-/* Was the row that was found last not inserted before this one? */
+/* Is the row that was found last behind this one in the table? */
 static bool
 is_behind(const Ahead *ahead, const SwareNewRow *row)
 {
