@@ -5,6 +5,7 @@ import dataclasses
 import os
 import threading
 import time
+from collections.abc import Callable
 
 import buffer
 import larger_report
@@ -18,8 +19,9 @@ import vacuum
 FILL = "fill"
 DRAIN = "drain"
 
-# The longest time that a late row is late, as a share of the time of all rows.
+# By so many rows a late row is late at most: a share of all rows, and a number.
 LATEST = 0.3
+LATEST_OF_TEN = 50_000
 
 # A page has a header, and the largest keys of others.
 FILLED_BYTES = 8192 - 80
@@ -41,16 +43,31 @@ class Keys:
     """A kind of key: its type, what an entry takes, and SQL for keys.
 
     "of_arrival" is the key of the i-th row, and no two rows have the same; "at_share"
-    is where that share of the keys is below.
+    is where that share of the keys is below. "step" says, from the number of rows, by
+    how many a row may be late.
     """
 
     type: str
     entry_bytes: int
     of_arrival: str
     at_share: str
+    step: Callable[[int], int] = lambda rows: 1
 
 
-LATE = "(hashint8({i}) & 1) * ((hashint8extended({i}, 1) & 9223372036854775807) % {step})"
+def arrival_times(is_late, step):
+    """The times at which rows were made; "is_late" is SQL for 1 if one arrives late, or 0.
+
+    The time between two rows has as many microseconds as there are rows by which a row
+    may be late, and a late one comes so many microseconds after a place.
+    """
+    late = f"{is_late} * ((hashint8extended({{i}}, 1) & 9223372036854775807) % {{step}})"
+    return Keys(
+        "timestamptz", 20,
+        f"timestamptz '2024-01-01' "
+        f"+ (({{i}} - {late}) * {{step}} + {late}) * interval '1 us'",
+        "timestamptz '2024-01-01' + {share} * {rows} * {step} * interval '1 us'", step,
+    )
+
 
 KEYS = {
     "bigint": Keys(
@@ -62,14 +79,9 @@ KEYS = {
         "(lpad(to_hex(({share} * 4294967295)::bigint), 8, '0') "
         "|| repeat('0', 24))::uuid",
     ),
-    # The time between two rows has as many microseconds as there are rows by which a
-    # row may be late, and a late one comes so many microseconds after a place.
-    "late": Keys(
-        "timestamptz", 20,
-        f"timestamptz '2024-01-01' "
-        f"+ (({{i}} - {LATE}) * {{step}} + {LATE}) * interval '1 us'",
-        "timestamptz '2024-01-01' + {share} * {rows} * {step} * interval '1 us'",
-    ),
+    "late": arrival_times("(hashint8({i}) & 1)", lambda rows: max(1, int(rows * LATEST))),
+    "late-10": arrival_times("(hashint8({i}) % 10 = 0)::integer", lambda rows: LATEST_OF_TEN),
+    "sorted": arrival_times("0", lambda rows: 1),
 }
 
 
@@ -91,7 +103,7 @@ class Case:
 
     @property
     def step(self):
-        return max(1, int(self.rows * LATEST))
+        return KEYS[self.keys].step(self.rows)
 
     def key(self, i):
         return KEYS[self.keys].of_arrival.format(i=i, step=self.step)
@@ -305,7 +317,6 @@ def insert(measured, case, subject, table, number, checkpoints):
     size = case.rows_per_transaction
     turns = max(1, measured.rows_of(subject, number) // (size * chosen.clients))
     done = measured.turns.get(table, 0)
-    measured.turns[table] = done + turns
     script = pgbench.numbering(chosen.clients) + (
         f"\\set first :arrival * {size} + {case.rows}\n"
         f"INSERT INTO {table} SELECT {case.key('i')} "
@@ -314,9 +325,11 @@ def insert(measured, case, subject, table, number, checkpoints):
     with figures_of(measured, subject, table) as figures:
         with checkpoints:
             outcome = pgbench.run(
-                measured.place, script, f"--transactions={turns}",
+                measured.place, script,
+                pgbench.how_long(chosen.seconds if number > 0 else None, turns),
                 f"--define=turn={done - 1}", clients=chosen.clients, log=True,
             )
+        measured.turns[table] = done + outcome.most_turns
         server.execute(measured.connection, "CHECKPOINT")
     rows = outcome.transactions * size
     figures |= {

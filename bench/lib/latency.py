@@ -42,14 +42,15 @@ def time_inserts(chosen, place, connection, degree, clients, everyone):
         server.execute(connection, subject.create_index(table))
         server.execute(connection, f"COPY {table} FROM '{place.data}/keys'")
         buffer.trickle(place, connection, table)
-    turns = max(1, chosen.inserts // clients)
+    done = dict.fromkeys(everyone, 0)
     raw = []
     for number in range(chosen.rounds):
         for subject in subjects.in_turn(everyone, number):
             server.execute(connection, "CHECKPOINT")
             outcome = insert(
-                chosen, place, degree, clients, tables[subject], number * turns, turns
+                chosen, place, degree, clients, tables[subject], done[subject]
             )
+            done[subject] += outcome.most_turns
             run = {
                 "degree": degree.name, "clients": clients, "round": number + 1,
                 "subject": subject.label, "per_second": outcome.per_second,
@@ -62,14 +63,15 @@ def time_inserts(chosen, place, connection, degree, clients, everyone):
     return raw
 
 
-def insert(chosen, place, degree, clients, table, first_turn, turns):
+def insert(chosen, place, degree, clients, table, first_turn):
     """Inserts rows; the first turn says where an earlier run has ended."""
     key = pgbench.later_key(degree, chosen.rows + chosen.fill_rows, chosen.seed)
     return pgbench.run(
         place,
         pgbench.numbering(clients)
         + f"\\set k {key}\nINSERT INTO {table} VALUES (:k, :arrival);\n",
-        f"--transactions={turns}", f"--define=turn={first_turn - 1}",
+        pgbench.how_long(chosen.seconds, max(1, chosen.inserts // clients)),
+        f"--define=turn={first_turn - 1}",
         clients=clients, seed=chosen.seed + first_turn, log=True,
     )
 
@@ -131,7 +133,8 @@ def tell(chosen, raw, labels):
         )
     charts.bars(
         chosen.out / f"{chosen.name}.png",
-        f"{chosen.inserts:,} single-row inserts after {chosen.rows:,} rows by COPY and "
+        f"{f'{chosen.seconds} s of' if chosen.seconds else f'{chosen.inserts:,}'} "
+        f"single-row inserts after {chosen.rows:,} rows by COPY and "
         f"{chosen.fill_rows:,} by single-row transactions, "
         f"medians of {chosen.rounds} rounds",
         panels,

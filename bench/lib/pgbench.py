@@ -23,6 +23,7 @@ class Outcome:
     processor_seconds: float  # of the sessions, from their beginning to their end
     latencies: object = None  # an array, in microseconds, if they were asked for
     ends: object = None  # then the times at which the transactions ended, in seconds
+    most_turns: int | None = None  # then the most transactions of one client
     retries: int | None = None  # after serialization failures, with --max-tries only
 
     @property
@@ -75,12 +76,12 @@ def run(place, script, *arguments, clients=1, seed=1, settings=(), log=False):
     if finished.returncode != 0 or transactions is None or rate is None:
         raise RuntimeError(f"pgbench failed:\n{finished.stdout}{finished.stderr}")
     transactions = int(transactions[1])
-    latencies, ends = read_log(prefix) if log else (None, None)
+    latencies, ends, most_turns = read_log(prefix) if log else (None, None, None)
     if log and len(latencies) != transactions:
         raise RuntimeError("pgbench did not log every transaction")
     return Outcome(
         transactions, transactions / float(rate[1]), sessions.processor_seconds(),
-        latencies, ends, int(retries[1]) if retries else None,
+        latencies, ends, most_turns, int(retries[1]) if retries else None,
     )
 
 
@@ -114,19 +115,27 @@ def running(place, connection, script, *arguments):
 
 
 def read_log(prefix):
-    """Reads and removes the logs, one a thread: how long transactions took, and ends.
+    """Reads and removes the logs, one a thread.
 
-    The third field is how long, the last two are the end.
+    Returns how long transactions took, when they ended, and how many the busiest client
+    had. The second field numbers those of a client from 1, the third is how long, the last
+    two are the end.
     """
     import numpy
 
     logs = list(prefix.parent.glob(f"{prefix.name}.*"))
     figures = numpy.concatenate(
-        [numpy.loadtxt(log, usecols=(2, 4, 5), ndmin=2) for log in logs]
+        [numpy.loadtxt(log, usecols=(1, 2, 4, 5), ndmin=2) for log in logs]
     )
     for log in logs:
         log.unlink()
-    return figures[:, 0], figures[:, 1] + figures[:, 2] / 1e6
+    ends = figures[:, 2] + figures[:, 3] / 1e6
+    return figures[:, 1], ends, int(figures[:, 0].max())
+
+
+def how_long(seconds, turns):
+    """The argument of pgbench that ends it: after so many seconds, or turns of a client."""
+    return f"--time={seconds}" if seconds else f"--transactions={turns}"
 
 
 def numbering(clients):
