@@ -12,6 +12,7 @@
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 
+#include "base/compat.h"
 #include "base/faultpoint.h"
 #include "base/options.h"
 #include "constraints/constraints.h"
@@ -26,7 +27,7 @@
 #include "staging/staging.h"
 #include "zones/zones.h"
 
-PG_MODULE_MAGIC;
+SWARE_MODULE_MAGIC;
 
 PGDLLEXPORT void _PG_init(void);
 

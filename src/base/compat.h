@@ -170,6 +170,10 @@ sware_extend_file(Relation index, int pages, BlockNumber *first)
 
 /* 18 */
 #if PG_VERSION_NUM >= 180000
+/* pg_get_loaded_modules() shows a library's version */
+#define SWARE_MODULE_MAGIC \
+	PG_MODULE_MAGIC_EXT(.name = "sware", .version = "1.0.0")
+
 /* whether the delay is ANALYZE's; an index's delays are VACUUM's */
 #define sware_vacuum_delay_point()	vacuum_delay_point(false)
 
@@ -237,6 +241,7 @@ sware_extend_file(Relation index, int pages, BlockNumber *first)
 	((part)->subtype = AT_AddConstraint, \
 	 (part)->def = (Node *) makeNotNullConstraint(makeString(column)))
 #else
+#define SWARE_MODULE_MAGIC	PG_MODULE_MAGIC
 #define sware_vacuum_delay_point()	vacuum_delay_point()
 #define SWARE_NORETURN	pg_attribute_noreturn()
 #define SwareIsVirtualColumn(attribute)	((void) (attribute), false)

@@ -44,6 +44,15 @@ is($node->safe_psql('updated', q{SELECT extversion FROM pg_extension WHERE extna
 same_lines(catalogs('updated'), $fresh, "version $released, updated, is version $present");
 is(use_extension('updated', 'again'), $used, 'indexes of before are of use');
 
+# Before 18, libraries have no versions.
+if ($node->pg_version >= 18)
+{
+	my ($version) = slurp_file("$FindBin::RealBin/../../META.json") =~ /^   "version": "(.*)"/m;
+	is($node->safe_psql('postgres',
+			q{LOAD 'sware'; SELECT version FROM pg_get_loaded_modules() WHERE module_name = 'sware'}),
+		$version, "the library is that of release $version");
+}
+
 # What an update forgets is seen: the update that tests have gives sware_flush no comment.
 $node->safe_psql('postgres', 'CREATE DATABASE forgetful');
 $node->safe_psql('forgetful', "CREATE EXTENSION sware VERSION '1.0'");
