@@ -357,9 +357,7 @@ depends_on_table(const AlterTableStmt *alter)
 	}
 	foreach(cell, alter->cmds)
 	{
-		AlterTableCmd *part = lfirst_node(AlterTableCmd, cell);
-
-		if (part->subtype == AT_AttachPartition || sware_rebuilds_keys(part))
+		if (sware_rebuilds_keys(lfirst_node(AlterTableCmd, cell)))
 			return true;
 	}
 	return false;
@@ -384,7 +382,6 @@ prepare_for_table(AlterTableStmt *alter, const char *query_string)
 		get_namespace_name_or_temp(get_rel_namespace(table));
 	grant_wishes(alter, table);
 	sware_prepare_column_changes(alter, table, lockmode);
-	sware_note_attached_keys(alter, table);
 	sware_use_indexes(alter, table, query_string);
 }
 
