@@ -28,6 +28,7 @@
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "storage/smgr.h"
+#include "utils/datum.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -54,62 +55,45 @@ start_fingerprint(SwareCheck *check, Snapshot snapshot)
 
 	check->filter = bloom_create(entries, maintenance_work_mem,
 								 pg_prng_uint64(&pg_global_prng_state));
-	initStringInfo(&check->fingerprint);
 	check->marksMatter = !snapshot->takenDuringRecovery;
 }
 
+/* What a TID and the values of all columns are told by. */
+typedef struct Fingerprint
+{
+	ItemPointerData tid;
+	uint16		padding;
+	uint32		columns[INDEX_MAX_KEYS];
+} Fingerprint;
+
 /*
- * Append a column's value to a fingerprint.  The result is the same whether
- * the value is stored compressed, with a short header, or out of line.  Of a
- * value that is passed by value only the bytes that are stored count: the
- * others can have any contents.
+ * Set the hashes of all columns, and return the length of the fingerprint.  A
+ * hash is the same whether the value is stored compressed, with a short header,
+ * or out of line.  Of a value that is passed by value only the bytes that are
+ * stored count: the others can have any contents.
  */
-static void
-append_value(StringInfo fingerprint, Form_pg_attribute attribute, Datum value,
-			 bool is_null)
+static Size
+fingerprint_columns(Fingerprint *fingerprint, TupleDesc descriptor,
+					const Datum *values, const bool *nulls)
 {
-	appendStringInfoChar(fingerprint, is_null ? 'n' : 'v');
-	if (is_null)
-		return;
-
-	if (attribute->attbyval)
-	{
-		Datum		stored = 0;
-
-		store_att_byval(&stored, value, attribute->attlen);
-		appendBinaryStringInfo(fingerprint, (char *) &stored,
-							   attribute->attlen);
-	}
-	else if (attribute->attlen == -1)
-	{
-		struct varlena *plain = PG_DETOAST_DATUM_PACKED(value);
-		uint32		length = VARSIZE_ANY_EXHDR(plain);
-
-		appendBinaryStringInfo(fingerprint, (char *) &length, sizeof(length));
-		appendBinaryStringInfo(fingerprint, VARDATA_ANY(plain), length);
-		if (plain != (struct varlena *) DatumGetPointer(value))
-			pfree(plain);
-	}
-	else if (attribute->attlen == -2)
-		appendBinaryStringInfo(fingerprint, DatumGetCString(value),
-							   strlen(DatumGetCString(value)) + 1);
-	else
-		appendBinaryStringInfo(fingerprint, DatumGetPointer(value),
-							   attribute->attlen);
-}
-
-/* Make the fingerprint of all columns, with room for a TID before it. */
-static void
-make_fingerprint(StringInfo fingerprint, TupleDesc descriptor, Datum *values,
-				 bool *nulls)
-{
-	static const ItemPointerData none = {0};
-
-	resetStringInfo(fingerprint);
-	appendBinaryStringInfo(fingerprint, (const char *) &none, sizeof(none));
+	fingerprint->padding = 0;
 	for (int i = 0; i < descriptor->natts; i++)
-		append_value(fingerprint, TupleDescAttr(descriptor, i), values[i],
-					 nulls[i]);
+	{
+		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
+		Datum		value = values[i];
+
+		fingerprint->columns[i] = 0;
+		if (nulls[i])
+			continue;
+		if (attribute->attbyval)
+		{
+			value = 0;
+			store_att_byval(&value, values[i], attribute->attlen);
+		}
+		fingerprint->columns[i] =
+			datum_image_hash(value, attribute->attbyval, attribute->attlen);
+	}
+	return offsetof(Fingerprint, columns) + descriptor->natts * sizeof(uint32);
 }
 
 /*
@@ -121,7 +105,8 @@ void
 sware_check_fingerprint(SwareCheck *check, IndexTuple tuple, bool is_marked)
 {
 	TupleDesc	descriptor = RelationGetDescr(check->index);
-	StringInfo	fingerprint = &check->fingerprint;
+	Fingerprint fingerprint;
+	Size		length;
 	ItemPointer tids = sware_leaf_tuple_tids(tuple);
 	Datum		values[INDEX_MAX_KEYS];
 	bool		nulls[INDEX_MAX_KEYS];
@@ -130,12 +115,12 @@ sware_check_fingerprint(SwareCheck *check, IndexTuple tuple, bool is_marked)
 		return;
 
 	index_deform_tuple(tuple, descriptor, values, nulls);
-	make_fingerprint(fingerprint, descriptor, values, nulls);
+	length = fingerprint_columns(&fingerprint, descriptor, values, nulls);
 	for (int i = 0; i < sware_leaf_tuple_tid_count(tuple); i++)
 	{
-		memcpy(fingerprint->data, &tids[i], sizeof(ItemPointerData));
-		bloom_add_element(check->filter, (unsigned char *) fingerprint->data,
-						  fingerprint->len);
+		fingerprint.tid = tids[i];
+		bloom_add_element(check->filter, (unsigned char *) &fingerprint,
+						  length);
 	}
 }
 
@@ -175,16 +160,17 @@ check_heap_tuple(Relation index, ItemPointer tid, Datum *values, bool *nulls,
 				 bool is_alive, void *state)
 {
 	SwareCheck *check = state;
-	StringInfo	fingerprint = &check->fingerprint;
+	Fingerprint fingerprint = {.tid = *tid};
+	Size		length;
 	MemoryContext outer = MemoryContextSwitchTo(check->pageContext);
 
-	make_fingerprint(fingerprint, RelationGetDescr(index), values, nulls);
-	memcpy(fingerprint->data, tid, sizeof(ItemPointerData));
+	length = fingerprint_columns(&fingerprint, RelationGetDescr(index), values,
+								 nulls);
 	MemoryContextSwitchTo(outer);
 	MemoryContextReset(check->pageContext);
 
-	if (bloom_lacks_element(check->filter, (unsigned char *) fingerprint->data,
-							fingerprint->len))
+	if (bloom_lacks_element(check->filter, (unsigned char *) &fingerprint,
+							length))
 		ereport(ERROR,
 				(errcode(ERRCODE_INDEX_CORRUPTED),
 				 errmsg("heap tuple (%u,%u) from table \"%s\" lacks matching index tuple within index \"%s\"",

@@ -21,12 +21,10 @@
 
 #include "access/itup.h"
 #include "lib/bloomfilter.h"
-#include "lib/stringinfo.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
 #include "layout/page.h"
-
 
 typedef struct SwareCheck
 {
@@ -52,7 +50,6 @@ typedef struct SwareCheck
 								 * NULL if the table is not checked */
 	bool		marksMatter;	/* do scans with the snapshot of the check
 								 * leave out marked entries? */
-	StringInfoData fingerprint; /* of the entry that is being added */
 } SwareCheck;
 
 /*
