@@ -25,6 +25,7 @@
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/fmgroids.h"
@@ -35,50 +36,33 @@
 #include "staging/staging.h"
 
 /*
- * Describe how an index stores and orders its entries.  Two indexes can have
- * each other's entries if their descriptions are equal.  The result is
- * allocated in the memory of stagings.
+ * A hash of how an index stores and orders its entries.  Two indexes can have
+ * each other's entries if theirs are equal.
  */
-SwareKeyDescription *
-sware_describe_key(Relation index)
+uint64
+sware_hash_of_layout(Relation index)
 {
 	TupleDesc	descriptor = RelationGetDescr(index);
 	int			keys = IndexRelationGetNumberOfKeyAttributes(index);
-	int			count = 5 + descriptor->natts + 4 * keys;
-	SwareKeyDescription *result =
-		MemoryContextAlloc(sware_chain_context(),
-						   offsetof(SwareKeyDescription, items) +
-						   count * sizeof(Oid));
-	Oid		   *item = result->items;
+	Oid			items[5 + 5 * INDEX_MAX_KEYS];
+	int			count = 0;
 
-	result->count = count;
-	*item++ = index->rd_amhandler;
-	*item++ = descriptor->natts;
-	*item++ = keys;
-	*item++ = index->rd_index->indisunique;
-	*item++ = index->rd_index->indnullsnotdistinct;
+	items[count++] = index->rd_amhandler;
+	items[count++] = descriptor->natts;
+	items[count++] = keys;
+	items[count++] = index->rd_index->indisunique;
+	items[count++] = index->rd_index->indnullsnotdistinct;
 	for (int i = 0; i < descriptor->natts; i++)
-		*item++ = TupleDescAttr(descriptor, i)->atttypid;
+		items[count++] = TupleDescAttr(descriptor, i)->atttypid;
 	for (int i = 0; i < keys; i++)
 	{
-		*item++ = index->rd_opfamily[i];
-		*item++ = index->rd_opcintype[i];
-		*item++ = index->rd_indcollation[i];
-		*item++ = index->rd_indoption[i];
+		items[count++] = index->rd_opfamily[i];
+		items[count++] = index->rd_opcintype[i];
+		items[count++] = index->rd_indcollation[i];
+		items[count++] = index->rd_indoption[i];
 	}
-	return result;
-}
-
-static bool
-has_same_key(const SwareStaging *staging, Relation index)
-{
-	SwareKeyDescription *other = sware_describe_key(index);
-	bool		result = other->count == staging->key->count &&
-		memcmp(other->items, staging->key->items,
-			   other->count * sizeof(Oid)) == 0;
-
-	pfree(other);
-	return result;
+	return hash_bytes_extended((const unsigned char *) items,
+							   count * sizeof(Oid), 0);
 }
 
 /*
@@ -145,7 +129,8 @@ open_new_owner(const SwareStaging *staging, Oid owner)
 	index = RelationIdGetRelation(owner);
 	if (!RelationIsValid(index) ||
 		index->rd_rel->relkind != RELKIND_INDEX ||
-		!sware_is_file_of(staging, index) || !has_same_key(staging, index))
+		!sware_is_file_of(staging, index) ||
+		sware_hash_of_layout(index) != staging->layout)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("relation \"%s\" was given the file of an index with other keys",

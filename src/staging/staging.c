@@ -224,7 +224,6 @@ static SwareStaging *
 make_staging(Relation index)
 {
 	uint64		incarnation = sware_cache(index)->indexIncarnation;
-	SwareKeyDescription *key = sware_describe_key(index);
 	SwareStaging *staging;
 
 	if (stagings == NULL)
@@ -244,7 +243,7 @@ make_staging(Relation index)
 	staging->isTemporary =
 		index->rd_rel->relpersistence == RELPERSISTENCE_TEMP;
 	staging->index = staging->owner = RelationGetRelid(index);
-	staging->key = key;
+	staging->layout = sware_hash_of_layout(index);
 	return staging;
 }
 

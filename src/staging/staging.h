@@ -165,13 +165,6 @@ typedef struct SwareStagedSegment
 								 * when the segment began */
 } SwareStagedSegment;
 
-/* How an index stores and orders its entries; see owner.c. */
-typedef struct SwareKeyDescription
-{
-	int			count;
-	Oid			items[FLEXIBLE_ARRAY_MEMBER];
-} SwareKeyDescription;
-
 /*
  * What is staged for a build of an index.  The index can lose it, and get it
  * again when a subtransaction aborts: by REINDEX, or when its file is
@@ -188,7 +181,8 @@ typedef struct SwareStaging
 								 * entries */
 	bool		isOwnerless;	/* has no index the build, as far as this
 								 * subtransaction knows? */
-	SwareKeyDescription *key;
+	uint64		layout;			/* how entries are stored and ordered, as
+								 * owner.c hashes it */
 	SwareStager *stager;		/* set if the session is a stager of the
 								 * index, else NULL */
 	SwareEntryChain entries;
@@ -305,7 +299,7 @@ extern void sware_clear_staging(SwareStaging *staging);
 extern void sware_set_ownerless(SwareStaging *staging);
 
 /* owner.c */
-extern SwareKeyDescription *sware_describe_key(Relation index);
+extern uint64 sware_hash_of_layout(Relation index);
 extern Relation sware_open_owner(SwareStaging *staging);
 
 /* stagedruns.c */
