@@ -62,6 +62,16 @@ typedef struct SwareStrays
 	uint32		uses;			/* `leafUses` when one was looked for */
 } SwareStrays;
 
+/* What a session has had of the index's frontier (takenkeys/frontier.c). */
+typedef struct SwareFrontierUse
+{
+	uint64		taking;			/* the latest one that it knows of */
+	int			missed;			/* misses in a row since then */
+	int			patience;		/* how many of them the next search waits for */
+	int			saved;			/* look-ups saved since its last search */
+	bool		hasFound;		/* was that search not in vain? */
+} SwareFrontierUse;
+
 /* May entries of the index wait (keys/trust.h)? */
 typedef enum SwareWaiting
 {
@@ -80,6 +90,7 @@ typedef struct SwareCache
 	SwareExpectedLeaf leaves[SWARE_EXPECTED_LEAVES];
 	uint32		leafUses;		/* how often one has been used */
 	SwareStrays strays;
+	SwareFrontierUse frontier;
 	SwareLink	tail;			/* an open buffer page, or no link */
 	bool		owesFlush;		/* is the next insert to flush a piece? */
 	SwareBufferState bufferState;	/* what the metapage said of the buffer */

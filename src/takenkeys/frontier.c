@@ -27,9 +27,6 @@
 /* When it is reached, the smallest of them are dropped, this many at a time. */
 #define DROPPED			64
 
-/* the number of accounts of the indexes that share a frontier */
-#define ACCOUNTS		16
-
 /*
  * After this number of misses in a row, inserts that had no use of a frontier,
  * one is searched for: a search takes as long as some look-ups.  After a search
@@ -39,24 +36,8 @@
 #define MISSES_BEFORE_SEARCH		64
 #define MOST_MISSES_BEFORE_SEARCH	4096
 
-/*
- * What an index has had of its frontiers.  Two indexes rarely share an account:
- * then each begins it anew when it was the other's.  If both get keys all the
- * time, neither searches, which does no harm.
- */
-typedef struct Account
-{
-	uint64		incarnation;	/* of the index whose account it is */
-	bool		hasFound;		/* was the last search not in vain? */
-	int			missed;			/* misses in a row */
-	int			patience;		/* how many of them the next search waits for */
-	int			saved;			/* look-ups saved since the last search */
-} Account;
-
 typedef struct Frontier
 {
-	Account		accounts[ACCOUNTS];
-
 	bool		isValid;
 	uint64		incarnation;	/* of the index that it belongs to, ... */
 	Oid			database;		/* ... and its database; 0: to none */
@@ -76,7 +57,6 @@ typedef struct Access
 {
 	Frontier   *frontier;		/* NULL: none */
 	LWLock	   *lock;
-	Account    *account;
 	uint64		incarnation;	/* the index's */
 	SwareKeyColumn column;
 } Access;
@@ -121,8 +101,6 @@ find_frontier(Relation index, Access *access)
 	place = ((uint32) access->incarnation + MyDatabaseId) % FRONTIERS;
 	access->frontier = &frontiers[place];
 	access->lock = &locks[place].lock;
-	access->account =
-		&access->frontier->accounts[(access->incarnation >> 32) % ACCOUNTS];
 	return true;
 }
 
@@ -132,21 +110,6 @@ is_owner(const Access *access)
 {
 	return access->frontier->incarnation == access->incarnation &&
 		access->frontier->database == MyDatabaseId;
-}
-
-/*
- * Begin the account anew if it was another index's.  The caller has locked the
- * frontier exclusively.
- */
-static void
-claim_account(const Access *access)
-{
-	if (access->account->incarnation != access->incarnation)
-		*access->account = (Account)
-	{
-		.incarnation = access->incarnation,
-			.patience = MISSES_BEFORE_SEARCH
-	};
 }
 
 /* The place of a number, or of the first larger one, among the numbers. */
@@ -215,6 +178,7 @@ bool
 sware_pass_frontier(Relation index, Datum value, bool is_null, bool *is_wanted)
 {
 	Access		access;
+	SwareFrontierUse *use;
 	int64		number;
 	bool		is_new;
 
@@ -222,18 +186,22 @@ sware_pass_frontier(Relation index, Datum value, bool is_null, bool *is_wanted)
 	if (is_null || !find_frontier(index, &access))
 		return false;
 	number = sware_abbreviate_value(&access.column, value, false);
+	use = &sware_cache(index)->frontier;
 
 	LWLockAcquire(access.lock, LW_EXCLUSIVE);
-	claim_account(&access);
+	if (use->taking != access.frontier->taking)
+		use->missed = 0;
+	use->taking = access.frontier->taking;
 	is_new = is_owner(&access) && add_number(access.frontier, number) &&
 		access.frontier->isValid;
 	if (is_new)
 	{
-		access.account->saved++;
-		access.account->missed = 0;
+		use->saved++;
+		use->missed = 0;
 	}
 	else
-		*is_wanted = ++access.account->missed >= access.account->patience;
+		*is_wanted = ++use->missed >=
+			Max(use->patience, MISSES_BEFORE_SEARCH);
 	LWLockRelease(access.lock);
 	return is_new;
 }
@@ -276,34 +244,33 @@ sware_take_frontier(Relation index)
 {
 	Access		access;
 	Frontier   *frontier;
-	Account    *account;
+	SwareFrontierUse *use;
 	uint64		taking;
 
 	if (!find_frontier(index, &access))
 		return 0;
 	frontier = access.frontier;
-	account = access.account;
+	use = &sware_cache(index)->frontier;
 	LWLockAcquire(access.lock, LW_EXCLUSIVE);
-	claim_account(&access);
-	if (account->missed < account->patience)
+	if (use->taking != frontier->taking)
 	{
-		/* another session has taken it since, for the same misses */
+		/* another session has taken it since the misses */
 		LWLockRelease(access.lock);
 		return 0;
 	}
-	if (account->hasFound)
-		account->patience = account->saved >= account->missed ?
-			MISSES_BEFORE_SEARCH :
-			Min(account->patience * 2, MOST_MISSES_BEFORE_SEARCH);
-	account->hasFound = false;
-	account->missed = 0;
-	account->saved = 0;
+	if (use->hasFound)
+		use->patience = use->saved >= use->missed ? MISSES_BEFORE_SEARCH :
+			Min(Max(use->patience, MISSES_BEFORE_SEARCH) * 2,
+				MOST_MISSES_BEFORE_SEARCH);
+	use->hasFound = false;
+	use->missed = 0;
+	use->saved = 0;
 	frontier->incarnation = access.incarnation;
 	frontier->database = MyDatabaseId;
 	frontier->isValid = false;
 	frontier->floor = PG_INT64_MIN;
 	frontier->count = 0;
-	taking = ++frontier->taking;
+	taking = use->taking = ++frontier->taking;
 	LWLockRelease(access.lock);
 	return taking;
 }
@@ -313,6 +280,7 @@ sware_validate_frontier(Relation index, IndexTuple *entries, int count,
 						uint64 taking)
 {
 	Access		access;
+	SwareFrontierUse *use;
 	int64		numbers[SWARE_FRONTIER_ENTRIES];
 
 	if (!find_frontier(index, &access))
@@ -320,6 +288,7 @@ sware_validate_frontier(Relation index, IndexTuple *entries, int count,
 	for (int i = 0; i < count; i++)
 		numbers[i] = sware_abbreviate(&access.column, RelationGetDescr(index),
 									  entries[i]);
+	use = &sware_cache(index)->frontier;
 
 	LWLockAcquire(access.lock, LW_EXCLUSIVE);
 	if (access.frontier->taking == taking && is_owner(&access))
@@ -329,8 +298,7 @@ sware_validate_frontier(Relation index, IndexTuple *entries, int count,
 		for (int i = 0; i < count; i++)
 			(void) add_number(access.frontier, numbers[i]);
 		access.frontier->isValid = true;
-		claim_account(&access);
-		access.account->hasFound = true;
+		use->hasFound = true;
 	}
 	LWLockRelease(access.lock);
 }

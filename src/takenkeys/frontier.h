@@ -39,9 +39,9 @@
  *	   floor to the smallest of them, unless these were all
  *	 e makes it valid, unless another session has taken it since
  *
- * It is searched for in this way after a number of misses in a row: inserts
- * that had no use of it.  The index may have no frontier, or one whose floor
- * has been raised too far, as by keys that were rolled back.
+ * A session searches for it in this way after a number of misses in a row:
+ * inserts of its own that had no use of the frontier.  The index may have none,
+ * or one whose floor has been raised too far, as by keys that were rolled back.
  *
  * A frontier belongs to an incarnation of an index in a database.  A build
  * makes a new one, and a move to another tablespace takes it along.
