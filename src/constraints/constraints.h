@@ -25,11 +25,11 @@ typedef struct SwareKeyIndex
 
 /*
  * keyoption.c: what the catalogs say of a key's index; it keeps the option that
- * asks for sware
+ * asks for sware, or sware_check_key_option raises an error
  */
 extern void sware_read_key_index(Oid relation, SwareKeyIndex *result);
 extern Oid	sware_key_of_index(Oid index);
-extern void sware_check_key_option(Relation index);
+extern void sware_check_key_option(Oid index);
 extern void sware_install_object_hook(void);
 
 /* columnchange.c: changes of columns that keys do not survive */

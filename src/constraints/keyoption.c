@@ -118,12 +118,11 @@ require_option(const SwareKeyIndex *index, const char *constraint)
 			 errmsg("index \"%s\" of constraint \"%s\" needs the option \"%s\"",
 					NameStr(index->name), constraint, SWARE_KEY_OPTION),
 			 errdetail("Without it, a dump or pg_upgrade would make a btree index of it."),
-			 errhint("To have a btree index instead, drop the constraint, and add it again.")));
+			 errhint("Set the option. To have a btree index instead, drop the constraint, and add it again.")));
 }
 
-/* An index has been altered.  It must have the option if it has to. */
-static void
-index_altered(Oid oid)
+void
+sware_check_key_option(Oid oid)
 {
 	SwareKeyIndex index;
 	Oid			constraint;
@@ -177,30 +176,9 @@ object_access(ObjectAccessType access, Oid class, Oid object, int part,
 	if (previous_object_access)
 		previous_object_access(access, class, object, part, argument);
 	if (access == OAT_POST_ALTER && class == RelationRelationId && part == 0)
-		index_altered(object);
+		sware_check_key_option(object);
 	else if (access == OAT_POST_CREATE && class == ConstraintRelationId)
 		constraint_created(object);
-}
-
-/* Raise an error if an index is that of a key, and has lost the option. */
-void
-sware_check_key_option(Relation index)
-{
-	SwareKeyIndex description;
-	Oid			constraint = sware_key_of_index(RelationGetRelid(index));
-
-	if (!OidIsValid(constraint))
-		return;
-	sware_read_key_index(RelationGetRelid(index), &description);
-	if (!description.asksForSware)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index \"%s\" of constraint \"%s\" lacks the option \"%s\"",
-						RelationGetRelationName(index),
-						get_constraint_name(constraint), SWARE_KEY_OPTION),
-				 errhint("ALTER INDEX %s SET (%s);",
-						 quote_identifier(RelationGetRelationName(index)),
-						 SWARE_KEY_OPTION)));
 }
 
 /* Install the hook.  Called once, when the library is loaded. */

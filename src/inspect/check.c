@@ -218,14 +218,7 @@ check_heap(SwareCheck *check, Snapshot snapshot)
 static void
 require_checkable(Relation index)
 {
-	sware_refuse_partitioned(index);
-	if (!sware_is_sware_index(index))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("only sware indexes are supported as targets for verification"),
-				 errdetail("Relation \"%s\" is not a sware index.",
-						   RelationGetRelationName(index))));
-	sware_refuse_other_temp(index);
+	sware_require_sware_index(index);
 	if (!index->rd_index->indisvalid)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -349,7 +342,7 @@ sware_check(PG_FUNCTION_ARGS)
 	sware_publish_index(target.index);
 	if (has_main_fork(target.index))
 		check_index(target.heap, target.index, PG_GETARG_BOOL(1));
-	sware_check_key_option(target.index);
+	sware_check_key_option(PG_GETARG_OID(0));
 	sware_close_target(&target);
 
 	PG_RETURN_VOID();

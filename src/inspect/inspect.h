@@ -29,10 +29,7 @@ typedef struct SwareTarget
 extern void sware_open_target(SwareTarget *target, Oid index_oid,
 							  LOCKMODE lockmode);
 extern void sware_close_target(SwareTarget *target);
-extern bool sware_is_sware_index(Relation relation);
-extern void sware_refuse_partitioned(Relation relation);
 extern void sware_require_sware_index(Relation relation);
-extern void sware_refuse_other_temp(Relation relation);
 
 /*
  * Make a row a value of the result type of an SQL function, which has this

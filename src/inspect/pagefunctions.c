@@ -121,25 +121,8 @@ validated_copy(Relation index, int64 block)
 				 errmsg("block 0 is the metapage"),
 				 errhint("Use sware_metapage to look at it.")));
 	page = copy_of_block(index, block);
-	if (PageIsNew(page))
-		return page;
-
-	sware_validate_frame(index, (BlockNumber) block, page);
-	if (!sware_page_is_live(page))
-		return page;
-	switch (SwarePageGetOpaque(page)->kind)
-	{
-		case SWARE_KIND_BUFFER:
-			(void) sware_validate_buffer_entries(index, (BlockNumber) block,
-												 page);
-			break;
-		case SWARE_KIND_DIRECTORY:
-			sware_validate_slots(index, (BlockNumber) block, page);
-			break;
-		default:
-			sware_validate_page(index, (BlockNumber) block, page);
-			break;
-	}
+	if (!PageIsNew(page))
+		sware_validate_page(index, (BlockNumber) block, page);
 	return page;
 }
 

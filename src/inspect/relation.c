@@ -21,64 +21,39 @@
 #include "base/compat.h"
 #include "inspect/inspect.h"
 
-/* Is a relation an index of this access method, and not a partitioned one? */
-bool
-sware_is_sware_index(Relation relation)
-{
-	return relation->rd_rel->relkind == RELKIND_INDEX &&
-		relation->rd_rel->relam == get_index_am_oid("sware", true);
-}
-
-/* A partitioned index has no pages; the indexes of its partitions do. */
-void
-sware_refuse_partitioned(Relation relation)
-{
-	char	   *name;
-
-	if (relation->rd_rel->relkind != RELKIND_PARTITIONED_INDEX ||
-		relation->rd_rel->relam != get_index_am_oid("sware", true))
-		return;
-
-	name =
-		quote_qualified_identifier(get_namespace_name(
-													  RelationGetNamespace(relation)),
-								   RelationGetRelationName(relation));
-	ereport(ERROR,
-			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-			 errmsg("\"%s\" is a partitioned index",
-					RelationGetRelationName(relation)),
-			 errdetail("A partitioned index has no pages of its own."),
-			 errhint("Call the function for the index of each partition. "
-					 "To list them: "
-					 "SELECT relid FROM pg_partition_tree(%s) WHERE isleaf;",
-					 quote_literal_cstr(name))));
-}
-
-/* The pages of another session's temporary relation are in its memory. */
-void
-sware_refuse_other_temp(Relation relation)
-{
-	if (RELATION_IS_OTHER_TEMP(relation))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot access temporary tables of other sessions"),
-				 errdetail("Index \"%s\" belongs to a temporary table.",
-						   RelationGetRelationName(relation))));
-}
-
 /*
- * Raise an error if a relation is not an index of this access method, or if it
- * is a partitioned one, or another session's temporary one.
+ * Raise an error if a relation is not an index of this access method, or has no
+ * pages that could be read here: a partitioned index has none, and those of
+ * another session's temporary one are in its memory.
  */
 void
 sware_require_sware_index(Relation relation)
 {
-	sware_refuse_partitioned(relation);
-	if (!sware_is_sware_index(relation))
+	const char *name = RelationGetRelationName(relation);
+
+	if (relation->rd_rel->relam != get_index_am_oid("sware", true))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not a sware index", RelationGetRelationName(relation))));
-	sware_refuse_other_temp(relation);
+				 errmsg("\"%s\" is not a sware index", name)));
+	if (relation->rd_rel->relkind == RELKIND_PARTITIONED_INDEX)
+	{
+		Oid			schema = RelationGetNamespace(relation);
+
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is a partitioned index", name),
+				 errdetail("A partitioned index has no pages of its own."),
+				 errhint("Call the function for the index of each partition. "
+						 "To list them: "
+						 "SELECT relid FROM pg_partition_tree(%s) WHERE isleaf;",
+						 quote_literal_cstr(quote_qualified_identifier(
+																	   get_namespace_name(schema), name)))));
+	}
+	if (RELATION_IS_OTHER_TEMP(relation))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot access temporary tables of other sessions"),
+				 errdetail("Index \"%s\" belongs to a temporary table.", name)));
 }
 
 /*

@@ -406,16 +406,12 @@ sware_validate_item(Relation index, BlockNumber block, Page page,
 		validate_entry(&item);
 }
 
-/* Check the frame of a tree page, and, unless it is deleted, all its items. */
-void
-sware_validate_page(Relation index, BlockNumber block, Page page)
+/* Check all items of a live tree page whose frame has been checked. */
+static void
+validate_items(Relation index, BlockNumber block, Page page)
 {
 	/* which maximally aligned parts of the page belong to an item */
 	bool		taken[BLCKSZ / MAXIMUM_ALIGNOF] = {0};
-
-	sware_validate_frame(index, block, page);
-	if (!sware_page_is_live(page))
-		return;
 
 	for (OffsetNumber offset = SWARE_HIGH_KEY;
 		 offset <= PageGetMaxOffsetNumber(page); offset++)
@@ -491,4 +487,19 @@ sware_validate_slots(Relation index, BlockNumber block, Page page)
 									i, slot->page.block, slot->state,
 									slot->entries);
 	}
+}
+
+/* Check a page that is not the metapage; of a deleted one, its frame only. */
+void
+sware_validate_page(Relation index, BlockNumber block, Page page)
+{
+	sware_validate_frame(index, block, page);
+	if (!sware_page_is_live(page))
+		return;
+	if (sware_page_is_of_tree(page))
+		validate_items(index, block, page);
+	else if (SwarePageGetOpaque(page)->kind == SWARE_KIND_BUFFER)
+		(void) sware_validate_buffer_entries(index, block, page);
+	else
+		sware_validate_slots(index, block, page);
 }
