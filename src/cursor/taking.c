@@ -25,8 +25,9 @@
 #include "shared/statistics.h"
 #include "staging/staging.h"
 
-/* the number of entries of a list that are copied at once, at first */
+/* so many entries of a list are copied at once, at first and at most */
 #define FIRST_COPIED		4
+#define MOST_COPIED			64
 
 /*
  * A list's entries are skipped if their keys tell that they cannot qualify
@@ -49,14 +50,6 @@ static const SwareEntrySource staging_source = {
 	.page = {InvalidBlockNumber, 0}
 };
 
-/* a copy of an entry */
-typedef struct ListCopy
-{
-	IndexTuple	entry;			/* the copy, without a mark */
-	bool		isMarked;		/* does the entry have one in the list? */
-	uint32		number;			/* of the entry in the list */
-} ListCopy;
-
 typedef struct ListReader
 {
 	SwareBufferCursor *cursor;
@@ -72,26 +65,9 @@ typedef struct ListReader
 								 * begins */
 	Size		entrySize;		/* in bytes, of the largest entry */
 	int			most;			/* the number of entries to copy next */
-	int64		position;		/* of the entries copied last, counted from
-								 * `begin` or, if the scan goes backward, from
-								 * `end` */
-	int			copied;			/* how many these were; 0: none are left */
-
-	/*
-	 * The entries that count, in the scan's order: in a sorted zone, without
-	 * the marked ones if these are left out.  The last one always counts, as
-	 * it tells whether a range has ended.
-	 */
-	int			count;
-	ListCopy	copies[SWARE_MAX_COPIED];
-
-	union
-	{
-		/* functions may read a little behind an entry, see bufferbatch.c */
-		char		bytes[BLCKSZ + NAMEDATALEN];
-		double		forAlignment;
-	}			memory;
-	SwareRunWindow window;		/* if the zone is that of a run */
+	int64		position;		/* of the next entry, counted from `begin` or,
+								 * if the scan goes backward, from `end` */
+	SwareWindow window;
 } ListReader;
 
 static void
@@ -103,13 +79,12 @@ init(ListReader *reader, SwareBufferCursor *cursor)
 	reader->passedOver = 0;
 	reader->most = FIRST_COPIED;
 	reader->position = 0;
-	reader->copied = 0;
-	sware_run_window_init(&reader->window);
+	sware_window_init(&reader->window);
 }
 
 /*
- * Go on behind the first entry copied last, and not before `place`.  Returns
- * false if the list is gone.  Calls comparators.
+ * Go on with the next entry that is not before `place`.  Returns false if the
+ * list is gone.  Calls comparators.
  */
 static bool
 seek(ListReader *reader, const SwareSearchKey *place)
@@ -117,9 +92,6 @@ seek(ListReader *reader, const SwareSearchKey *place)
 	Relation	index = reader->cursor->filter.order.index;
 	int64		position = -reader->passedOver; /* where the list begins */
 
-	if (reader->copied > 0)
-		reader->position++;
-	reader->copied = 0;
 	reader->most = FIRST_COPIED;
 	if (place->columnCount > 0)
 	{
@@ -139,92 +111,58 @@ seek(ListReader *reader, const SwareSearchKey *place)
 	return true;
 }
 
-/*
- * Copy `copied` entries of the sorted zone to memory, the first of which has
- * this number.  Returns false if the zone is gone.
- */
+/* Copy entries of the staged run.  Returns false if it is gone. */
 static bool
-copy_from_zone(ListReader *reader, int64 first)
+copy_from_run(ListReader *reader, uint32 first, uint32 count)
 {
-	const SwareSortedZone *zone = reader->zone;
-	char	   *memory = reader->memory.bytes;
-	int			last = reader->forward ? reader->copied - 1 : 0;
-
-	if (!sware_sorted_zone_copy_tuples(reader->cursor->filter.order.index,
-									   zone, first, reader->copied, memory,
-									   &reader->window))
-		return false;
-
-	for (int i = 0; i < reader->copied; i++)
-	{
-		IndexTuple	entry = (IndexTuple) memory;
-		bool		is_marked = sware_entry_is_marked(entry);
-
-		memory += MAXALIGN(IndexTupleSize(entry));
-		if (is_marked && reader->cursor->filter.usesMarks && i != last)
-		{
-			reader->cursor->leftOut++;
-			continue;
-		}
-		reader->copies[reader->count].entry = entry;
-		reader->copies[reader->count].isMarked = is_marked;
-		reader->copies[reader->count].number = first + i;
-		reader->count++;
-		sware_clear_mark(entry);
-	}
-	return true;
-}
-
-/* The same for a staged run, all of whose entries count. */
-static bool
-copy_from_run(ListReader *reader, int64 first)
-{
-	char	   *memory = reader->memory.bytes;
+	SwareWindow *window = &reader->window;
+	Size		offset = 0;
 
 	if (reader->stamp != sware_staging_stamp())
 		return false;
-	for (int i = 0; i < reader->copied; i++)
+	window->first = first;
+	window->count = count;
+	for (uint32 i = 0; i < count; i++)
 	{
 		IndexTuple	entry = reader->run.items[first + i].entry;
 
-		sware_copy_tuple(memory, entry);
-		reader->copies[i].entry = (IndexTuple) memory;
-		reader->copies[i].isMarked = false;
-		reader->copies[i].number = first + i;
-		memory += MAXALIGN(IndexTupleSize(entry));
+		sware_copy_tuple(window->copy.bytes + offset, entry);
+		window->offsets[i] = offset;
+		offset += MAXALIGN(IndexTupleSize(entry));
 	}
-	reader->count = reader->copied;
 	return true;
 }
 
-/* Copy the next entries.  Returns false if the list is gone. */
-static bool
-copy_next(ListReader *reader)
+/*
+ * Go to the next entry: *entry is its copy, or NULL if none is left.  Returns
+ * false if the list is gone.
+ */
+static inline bool
+next_entry(ListReader *reader, uint32 *number, IndexTuple *entry)
 {
-	int64		left;
-	int64		first;
+	int64		left = reader->end - reader->begin - reader->position;
 
-	reader->position += reader->copied;
-	left = reader->end - reader->begin - reader->position;
-	reader->copied = Max(Min(Min(reader->most, left),
-							 (int64) (BLCKSZ / reader->entrySize)), 0);
-	reader->count = 0;
-	if (reader->copied == 0)
+	*entry = NULL;
+	if (left <= 0)
 		return true;
-	reader->most = Min(2 * reader->most, SWARE_MAX_COPIED);
-
-	first = reader->forward ? reader->begin + reader->position :
-		reader->end - reader->position - reader->copied;
-	if (!(reader->zone ? copy_from_zone(reader, first) :
-		  copy_from_run(reader, first)))
-		return false;
-	for (int i = 0, j = reader->count - 1; !reader->forward && i < j; i++, j--)
+	*number = reader->forward ? reader->begin + reader->position :
+		reader->end - reader->position - 1;
+	if (!sware_window_has(&reader->window, *number))
 	{
-		ListCopy	copy = reader->copies[i];
+		uint32		count = Min(Min(reader->most, left),
+								(int64) (BLCKSZ / reader->entrySize));
+		uint32		first = reader->forward ? *number : *number + 1 - count;
 
-		reader->copies[i] = reader->copies[j];
-		reader->copies[j] = copy;
+		reader->most = Min(2 * reader->most, MOST_COPIED);
+		if (!(reader->zone ?
+			  sware_sorted_zone_get(reader->cursor->filter.order.index,
+									reader->zone, first, first + count,
+									reader->forward, &reader->window) :
+			  copy_from_run(reader, first, count)))
+			return false;
 	}
+	*entry = sware_window_entry(&reader->window, *number);
+	reader->position++;
 	return true;
 }
 
@@ -266,51 +204,48 @@ sware_take_candidates(SwareBufferCursor *cursor,
 	}
 }
 
-/* What came of an attempt to skip entries of a list. */
-typedef enum Skipped
-{
-	SKIPPED_NONE,				/* the next entry may qualify */
-	SKIPPED_SOME,				/* the reader goes on further behind */
-	SKIPPED_ALL,				/* none of the others qualifies */
-	SKIPPED_GONE				/* the list is gone */
-} Skipped;
-
 /*
  * Let a reader go on where the next entry of the ranges can satisfy the
- * conditions, behind one that does not.  Tries this after *patience such
- * entries in a row.  Calls comparators.
+ * conditions, behind one that does not.  Sets *patience to the number of such
+ * entries in a row after which to try again.  Returns false if the list is
+ * gone.  Calls comparators.
  */
-static Skipped
-skip_entries(SwareScanFilter *filter, ListReader *reader,
-			 const ListCopy *copy, int *patience)
+static bool
+skip_entries(SwareScanFilter *filter, ListReader *reader, IndexTuple entry,
+			 uint32 number, int *patience)
 {
 	SwareScanKeys *keys = filter->keys;
 	bool		forward = filter->order.forward;
 	int64		next_range = keys->range + (forward ? 1 : -1);
 	int64		skipped;
 	SwareSearchKey place;
+	SwareEntryCopy copy;		/* the search may fill the window anew */
 
-	switch (sware_skip_from_tuple(keys, copy->entry, forward, &place))
+	sware_copy_tuple(&copy, entry);
+	switch (sware_skip_from_tuple(keys, &copy.tuple, forward, &place))
 	{
 		case SWARE_SKIP_HERE:
 			*patience = Min(2 * *patience, MAX_PATIENCE);
-			return SKIPPED_NONE;
+			return true;
 		case SWARE_SKIP_NONE:
 			if (next_range < 0 || next_range == keys->rangeCount)
-				return SKIPPED_ALL;
+			{
+				reader->position = reader->end - reader->begin;
+				return true;
+			}
 			sware_scan_keys_set_range(keys, next_range);
 			if (!seek(reader, sware_scan_filter_range_begin(filter)))
-				return SKIPPED_GONE;
+				return false;
 			break;
 		case SWARE_SKIP_AHEAD:
 			if (!seek(reader, &place))
-				return SKIPPED_GONE;
+				return false;
 			break;
 	}
-	skipped = forward ? reader->begin + reader->position - copy->number :
-		copy->number - (reader->end - reader->position - 1);
+	skipped = forward ? reader->begin + reader->position - number :
+		number - (reader->end - reader->position - 1);
 	*patience = skipped >= MANY_SKIPPED ? 1 : Min(2 * *patience, MAX_PATIENCE);
-	return SKIPPED_SOME;
+	return true;
 }
 
 /*
@@ -341,62 +276,65 @@ take_from_list(SwareBufferCursor *cursor, ListReader *reader,
 
 	for (;;)
 	{
-		if (!copy_next(reader))
+		IndexTuple	entry;
+		bool		is_marked;
+		SwareRangeSide side;
+
+		if (!next_entry(reader, &found.source.number, &entry))
 			return false;
-		if (reader->copied == 0)
+		if (entry == NULL)
 			return true;
-		for (int i = 0; i < reader->count; i++)
+		is_marked = filter->usesMarks && sware_entry_is_marked(entry);
+		if (is_marked &&
+			sware_window_has(&reader->window,
+							 found.source.number + (forward ? 1 : -1)))
 		{
-			const ListCopy *copy = &reader->copies[i];
-			SwareRangeSide side;
-
-			found.item = sware_scan_order_item(&filter->order, copy->entry);
-			found.source.number = copy->number;
-			if (found.item.abbreviation > filter->last ||
-				!sware_batch_wants(&cursor->batch, &found.item))
-				return true;
-			side = sware_scan_filter_side(filter, &found.item);
-			if (side == SWARE_BEHIND_RANGES)
-				return true;
-			if (side == SWARE_BEFORE_RANGE)
-			{
-				if (!seek(reader, sware_scan_filter_range_begin(filter)))
-					return false;
-				break;
-			}
-			if (filter->usesMarks && copy->isMarked)
-			{
-				cursor->leftOut++;
-				continue;
-			}
-			if (!sware_scan_filter_satisfies(filter, &found.item))
-			{
-				Skipped		skipped = SKIPPED_NONE;
-
-				if (keys->skip && ++failures >= patience)
-				{
-					failures = 0;
-					skipped = skip_entries(filter, reader, copy, &patience);
-				}
-				if (skipped == SKIPPED_NONE)
-					continue;
-				if (skipped == SKIPPED_SOME)
-					break;
-				return skipped == SKIPPED_ALL;
-			}
-			failures = 0;
-			if (needs_page &&
-				!sware_sorted_zone_copy_page(reader->zone, copy->number,
-											 &found.source.page))
+			/* but the last one tells whether a range has ended */
+			cursor->leftOut++;
+			continue;
+		}
+		sware_clear_mark(entry);
+		found.item = sware_scan_order_item(&filter->order, entry);
+		if (found.item.abbreviation > filter->last ||
+			!sware_batch_wants(&cursor->batch, &found.item))
+			return true;
+		side = sware_scan_filter_side(filter, &found.item);
+		if (side == SWARE_BEHIND_RANGES)
+			return true;
+		if (side == SWARE_BEFORE_RANGE)
+		{
+			if (!seek(reader, sware_scan_filter_range_begin(filter)))
 				return false;
-
-			follows = take(cursor, &found, follows);
-			if (++*taken > cursor->batch.limit)
+			continue;
+		}
+		if (is_marked)
+		{
+			cursor->leftOut++;
+			continue;
+		}
+		if (!sware_scan_filter_satisfies(filter, &found.item))
+		{
+			if (keys->skip && ++failures >= patience)
 			{
-				/* all later ones of this list are worse */
-				cursor->batch.hasMore = true;
-				return true;
+				failures = 0;
+				if (!skip_entries(filter, reader, entry, found.source.number,
+								  &patience))
+					return false;
 			}
+			continue;
+		}
+		failures = 0;
+		if (needs_page &&
+			!sware_sorted_zone_copy_page(reader->zone, found.source.number,
+										 &found.source.page))
+			return false;
+
+		follows = take(cursor, &found, follows);
+		if (++*taken > cursor->batch.limit)
+		{
+			/* all later ones of this list are worse */
+			cursor->batch.hasMore = true;
+			return true;
 		}
 	}
 }

@@ -134,7 +134,7 @@ find_offset(const SwareSortedZone *zone, const RunPage *page, uint32 number,
  */
 static void
 find_entries(Relation index, const SwareSortedZone *zone, BlockNumber block,
-			 SwareRunWindow *window, uint32 from, uint32 length)
+			 SwareWindow *window, uint32 from, uint32 length)
 {
 	uint32		offset = 0;
 	uint32		size = zone->entrySize;
@@ -144,7 +144,7 @@ find_entries(Relation index, const SwareSortedZone *zone, BlockNumber block,
 	{
 		bool		is_strange = false;
 
-		for (uint32 i = 0; i <= window->count; i++)
+		for (uint32 i = 0; i < window->count; i++)
 			window->offsets[i] = i * size;
 		for (uint32 i = 0; i < length; i += size)
 			is_strange |= size !=
@@ -168,23 +168,19 @@ find_entries(Relation index, const SwareSortedZone *zone, BlockNumber block,
 	}
 	if (offset != length)
 		sware_report_buffer_entry(index, block, from + offset);
-	window->offsets[window->count] = offset;
 }
 
 /*
- * Get entries of a page into a window, from the number `first` on: as many as
- * are wanted, and on the page; and perhaps some more around.  Returns false if
- * the zone is gone.  Locks the page for a moment.
+ * Get entries of a page into a window: those from `first` to `end` - 1 that are
+ * on the page; and perhaps some more around.  Returns false if the zone is
+ * gone.  Locks the page for a moment.
  */
 static bool
 fill_window(Relation index, const SwareSortedZone *zone, const RunPage *page,
-			uint32 first, uint32 wanted, SwareRunWindow *window)
+			uint32 first, uint32 end, SwareWindow *window)
 {
-	uint32		end = first + wanted;
-	bool		is_behind = window->stamp == zone->stamp &&
-		first == window->first + window->count;
-	bool		is_before = window->stamp == zone->stamp &&
-		end == window->first;
+	bool		is_behind = first == window->first + window->count;
+	bool		is_before = end == window->first;
 	uint32		from;
 	uint32		to;
 	SwareLink	link;
@@ -193,7 +189,6 @@ fill_window(Relation index, const SwareSortedZone *zone, const RunPage *page,
 
 	CHECK_FOR_INTERRUPTS();
 	SWARE_FAULT_POINT("run-page-read");
-	window->stamp = 0;
 
 	/* a reader that goes on gets twice as many as before */
 	if (is_behind)
@@ -229,24 +224,14 @@ fill_window(Relation index, const SwareSortedZone *zone, const RunPage *page,
 	window->first = first;
 	window->count = end - first;
 	find_entries(index, zone, link.block, window, from, to - from);
-	window->stamp = zone->stamp;
 	return true;
-}
-
-/* Does a window have an entry of a run? */
-static inline bool
-has_entry(const SwareRunWindow *window, const SwareSortedZone *zone,
-		  uint32 number)
-{
-	return window->stamp == zone->stamp &&
-		number - window->first < window->count;
 }
 
 /* Copy an entry that a window has, without its mark. */
 static inline void
-copy_entry(SwareRunWindow *window, uint32 number, SwareEntryCopy *copy)
+copy_entry(SwareWindow *window, uint32 number, SwareEntryCopy *copy)
 {
-	sware_copy_tuple(copy, sware_run_window_entry(window, number));
+	sware_copy_tuple(copy, sware_window_entry(window, number));
 	sware_clear_mark(&copy->tuple);
 }
 
@@ -256,14 +241,15 @@ copy_entry(SwareRunWindow *window, uint32 number, SwareEntryCopy *copy)
  */
 static bool
 copy_start(Relation index, const SwareSortedZone *zone, const RunPage *page,
-		   SwareRunWindow *window, SwareEntryCopy *copy)
+		   SwareWindow *window, SwareEntryCopy *copy)
 {
 	uint32		range[2];
 
 	if (zone->anchorsStart == 0)
 	{
-		if (!has_entry(window, zone, page->start) &&
-			!fill_window(index, zone, page, page->start, 1, window))
+		if (!sware_window_has(window, page->start) &&
+			!fill_window(index, zone, page, page->start, page->start + 1,
+						 window))
 			return false;
 		copy_entry(window, page->start, copy);
 		return true;
@@ -285,7 +271,7 @@ copy_start(Relation index, const SwareSortedZone *zone, const RunPage *page,
 bool
 sware_run_narrow(Relation index, const SwareSortedZone *zone,
 				 const SwareSearchKey *place, uint32 *low, uint32 *high,
-				 SwareRunWindow *window)
+				 SwareWindow *window)
 {
 	TupleDesc	descriptor = RelationGetDescr(index);
 	int64		low_value = zone->smallest;
@@ -355,38 +341,19 @@ sware_run_narrow(Relation index, const SwareSortedZone *zone,
 		}
 	}
 	return *low == *high ||
-		(has_entry(window, zone, *low) && has_entry(window, zone, *high - 1)) ||
-		fill_window(index, zone, &first, *low, *high - *low, window);
+		(sware_window_has(window, *low) &&
+		 sware_window_has(window, *high - 1)) ||
+		fill_window(index, zone, &first, *low, *high, window);
 }
 
 bool
-sware_run_copy_tuples(Relation index, const SwareSortedZone *zone,
-					  uint32 first, uint32 count, char *into,
-					  SwareRunWindow *window)
+sware_run_get(Relation index, const SwareSortedZone *zone, uint32 first,
+			  uint32 end, bool forward, SwareWindow *window)
 {
-	while (count > 0)
-	{
-		uint32		position;
-		uint32		part;
-		Size		length;
+	RunPage		page;
 
-		if (!has_entry(window, zone, first))
-		{
-			RunPage		page;
-
-			if (!find_page(zone, first, &page) ||
-				!fill_window(index, zone, &page, first, count, window))
-				return false;
-		}
-		position = first - window->first;
-		part = Min(count, window->count - position);
-		length = window->offsets[position + part] - window->offsets[position];
-		memcpy(into, window->copy.bytes + window->offsets[position], length);
-		into += length;
-		first += part;
-		count -= part;
-	}
-	return true;
+	return find_page(zone, forward ? first : end - 1, &page) &&
+		fill_window(index, zone, &page, Max(first, page.start), end, window);
 }
 
 int

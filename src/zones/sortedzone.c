@@ -96,22 +96,32 @@ sware_sorted_zone_copy_page(const SwareSortedZone *zone, uint32 number,
 }
 
 bool
-sware_sorted_zone_copy_tuples(Relation index, const SwareSortedZone *zone,
-							  uint32 first, uint32 count, char *into,
-							  SwareRunWindow *window)
+sware_sorted_zone_get(Relation index, const SwareSortedZone *zone,
+					  uint32 first, uint32 end, bool forward,
+					  SwareWindow *window)
 {
 	Size		start;
 	Size		last;
 	Size		size;
+	Size		offset = 0;
 
-	Assert(count > 0 && first < zone->entries &&
-		   count <= zone->entries - first);
+	Assert(first < end && end <= zone->entries);
 	if (zone->isOfRun)
-		return sware_run_copy_tuples(index, zone, first, count, into, window);
-	return find_tuple(zone, first, &start, &size) &&
-		find_tuple(zone, first + count - 1, &last, &size) &&
-		sware_sorted_zone_read(zone, zone->tuplesStart + start, into,
-							   last + size - start);
+		return sware_run_get(index, zone, first, end, forward, window);
+	if (!find_tuple(zone, first, &start, &size) ||
+		!find_tuple(zone, end - 1, &last, &size) ||
+		!sware_sorted_zone_read(zone, zone->tuplesStart + start,
+								window->copy.bytes, last + size - start))
+		return false;
+	window->first = first;
+	window->count = end - first;
+	for (uint32 i = 0; i < window->count; i++)
+	{
+		window->offsets[i] = offset;
+		offset += MAXALIGN(IndexTupleSize((IndexTuple)
+										  (window->copy.bytes + offset)));
+	}
+	return true;
 }
 
 /*
@@ -338,7 +348,7 @@ sware_sorted_zone_guess_value(const SwareSortedZone *zone, uint32 number,
 
 int64
 sware_sorted_zone_search(Relation index, const SwareSortedZone *zone,
-						 const SwareSearchKey *place, SwareRunWindow *window)
+						 const SwareSearchKey *place, SwareWindow *window)
 {
 	TupleDesc	descriptor = RelationGetDescr(index);
 	SwareKeyColumn column;
@@ -388,7 +398,7 @@ sware_sorted_zone_search(Relation index, const SwareSortedZone *zone,
 			interpolations++;
 		}
 		if (zone->isOfRun)
-			sware_copy_tuple(&copy, sware_run_window_entry(window, middle));
+			sware_copy_tuple(&copy, sware_window_entry(window, middle));
 		else if (!copy_tuple(zone, middle, &copy.tuple))
 			return -1;
 		sware_clear_mark(&copy.tuple);

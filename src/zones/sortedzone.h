@@ -76,9 +76,6 @@
 /* the most pages of one sorted zone; their entries fit into an allocation */
 #define SWARE_MAX_ZONE_PAGES	1024
 
-/* the number of entries that readers copy at once, at most */
-#define SWARE_MAX_COPIED		64
-
 /* each fence is the key of the first of this number of entries */
 #define SWARE_FENCE_DISTANCE	64
 
@@ -140,31 +137,46 @@ typedef struct SwareSortedZone
 } SwareSortedZone;
 
 /*
- * Entries of a run that were copied from their page.  A reader of a sorted zone
- * owns one, so that entries that are read one after another are copied
- * together.  It is used for one look at the zone only.
+ * Copies of some entries of a sorted zone, or of a staged run, that follow each
+ * other, with their marks.  A reader has one for one look, so that entries that
+ * are read one after another are copied together.
  */
-typedef struct SwareRunWindow
+typedef struct SwareWindow
 {
-	uint64		stamp;			/* of the run's zone; 0: there are no entries */
 	uint32		first;			/* number of the first entry */
-	uint32		count;			/* of entries */
+	uint32		count;			/* of entries; 0: there are none yet */
 	SwareLink	strange;		/* a page that was another one; or no link */
 
-	/* where each begins among the bytes, and where the last one ends */
-	uint16		offsets[BLCKSZ / sizeof(IndexTupleData) + 1];
+	/* where each begins among the bytes */
+	uint16		offsets[BLCKSZ / sizeof(IndexTupleData)];
 	union
 	{
-		char		bytes[BLCKSZ];
+		/* functions may read a little behind an entry, see bufferbatch.c */
+		char		bytes[BLCKSZ + NAMEDATALEN];
 		double		forAlignment;
 	}			copy;
-} SwareRunWindow;
+} SwareWindow;
 
 static inline void
-sware_run_window_init(SwareRunWindow *window)
+sware_window_init(SwareWindow *window)
 {
-	window->stamp = 0;
+	window->first = window->count = 0;
 	window->strange.block = InvalidBlockNumber;
+}
+
+/* Does a window have the entry with this number? */
+static inline bool
+sware_window_has(const SwareWindow *window, uint32 number)
+{
+	return number - window->first < window->count;
+}
+
+static inline IndexTuple
+sware_window_entry(SwareWindow *window, uint32 number)
+{
+	Assert(sware_window_has(window, number));
+	return (IndexTuple) (window->copy.bytes +
+						 window->offsets[number - window->first]);
 }
 
 /* Copy bytes of a sorted zone.  Returns false if the zone is gone. */
@@ -218,7 +230,7 @@ extern void sware_sorted_zone_note_ends(const SwareSortedZone *zone,
 extern int64 sware_sorted_zone_search(Relation index,
 									  const SwareSortedZone *zone,
 									  const SwareSearchKey *place,
-									  SwareRunWindow *window);
+									  SwareWindow *window);
 
 /*
  * Set *page to the buffer page that an entry of a sorted zone is on.  Returns
@@ -227,10 +239,10 @@ extern int64 sware_sorted_zone_search(Relation index,
 extern bool sware_sorted_zone_copy_page(const SwareSortedZone *zone,
 										uint32 number, SwareLink *page);
 
-/* runzone.c: the first two are what functions above do for page runs */
-extern bool sware_run_copy_tuples(Relation index, const SwareSortedZone *zone,
-								  uint32 first, uint32 count, char *into,
-								  SwareRunWindow *window);
+/* runzone.c: the first two are what functions here do for page runs */
+extern bool sware_run_get(Relation index, const SwareSortedZone *zone,
+						  uint32 first, uint32 end, bool forward,
+						  SwareWindow *window);
 extern bool sware_run_copy_page(const SwareSortedZone *zone, uint32 number,
 								SwareLink *page);
 extern bool sware_run_retire(SwareSortedZone *zone, uint32 pages);
@@ -244,7 +256,7 @@ extern bool sware_run_retire(SwareSortedZone *zone, uint32 pages);
  */
 extern bool sware_run_narrow(Relation index, const SwareSortedZone *zone,
 							 const SwareSearchKey *place, uint32 *low,
-							 uint32 *high, SwareRunWindow *window);
+							 uint32 *high, SwareWindow *window);
 
 /*
  * Copy the links to the pages of the entries from `first` to `last`, in their
@@ -254,15 +266,6 @@ extern bool sware_run_narrow(Relation index, const SwareSortedZone *zone,
 extern int	sware_run_copy_links(const SwareSortedZone *zone, uint32 first,
 								 uint32 last, bool forward, SwareLink *links,
 								 int most);
-
-/* The entry of a window that has this number in the run. */
-static inline IndexTuple
-sware_run_window_entry(SwareRunWindow *window, uint32 number)
-{
-	Assert(number - window->first < window->count);
-	return (IndexTuple) (window->copy.bytes +
-						 window->offsets[number - window->first]);
-}
 
 /*
  * Guess the numbers of the first and last entries of a sorted zone whose
@@ -284,15 +287,14 @@ extern bool sware_sorted_zone_guess_value(const SwareSortedZone *zone,
 										  uint32 number, int64 *value);
 
 /*
- * Copy `count` entries of a sorted zone, from the number `first` on, to `into`,
- * which has room for them.  Each takes MAXALIGN(its size) bytes, and has its
- * mark.  Returns false if the zone is gone.  May lock pages for a moment, one
- * at a time.
+ * Get entries of a sorted zone into a window: from `first` to `end` - 1, which
+ * fit into it, but of a page run only those on one page, that of the first one
+ * or, if not `forward`, of the last one; and perhaps some around them.  Returns
+ * false if the zone is gone.  May lock a page for a moment.
  */
-extern bool sware_sorted_zone_copy_tuples(Relation index,
-										  const SwareSortedZone *zone,
-										  uint32 first, uint32 count,
-										  char *into, SwareRunWindow *window);
+extern bool sware_sorted_zone_get(Relation index, const SwareSortedZone *zone,
+								  uint32 first, uint32 end, bool forward,
+								  SwareWindow *window);
 
 /*
  * Find the numbers between which all entries are that a scan may want: those

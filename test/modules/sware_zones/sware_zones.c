@@ -175,42 +175,52 @@ readable_entries(const SwareSortedZone *zone)
 }
 
 /*
- * Copy entries of a zone in pieces of all sizes, which follow each other
- * forward or backward, and compare them with those that were read one by one.
+ * Get entries of a zone into a window in pieces of all sizes that fit, which
+ * follow each other forward or backward, and compare them with those that were
+ * read one by one.
  */
 static void
-copy_in_pieces(Relation index, const SwareSortedZone *zone,
-			   const IndexTuple *expected, bool forward)
+get_in_pieces(Relation index, const SwareSortedZone *zone,
+			  const IndexTuple *expected, bool forward)
 {
 	uint32		readable = readable_entries(zone);
 	uint32		skipped = zone->entries - readable;
-	char	   *bytes = palloc(LARGEST_PIECE * MAXALIGN(SWARE_MAX_ENTRY_SIZE));
 	uint32		size = 1;
-	SwareRunWindow window;
+	SwareWindow window;
 
-	sware_run_window_init(&window);
-	for (uint32 done = 0; done < readable; done += size)
+	sware_window_init(&window);
+	for (uint32 done = 0; done < readable; size++)
 	{
-		IndexTuple	entry = (IndexTuple) bytes;
 		uint32		first;
+		uint32		end;
 
-		size = Min(size % LARGEST_PIECE + 1, readable - done);
+		size = Min(Min(size % (LARGEST_PIECE + 1), readable - done),
+				   BLCKSZ / zone->largestEntry);
+		size = Max(size, 1);
 		first = forward ? done : readable - done - size;
-		if (!sware_sorted_zone_copy_tuples(index, zone, skipped + first, size,
-										   bytes, &window))
+		end = first + size;
+		if (!sware_sorted_zone_get(index, zone, skipped + first, skipped + end,
+								   forward, &window))
 			elog(ERROR, "a sorted zone is gone");
-		for (uint32 i = 0; i < size; i++)
+		if (!sware_window_has(&window,
+							  skipped + (forward ? first : end - 1)))
+			elog(ERROR, "a window lacks an entry of a sorted zone");
+		for (; done < readable; done++)
 		{
-			Size		length = IndexTupleSize(entry);
+			uint32		i = forward ? done : readable - done - 1;
+			IndexTuple	entry;
+			Size		length;
 
+			if (!sware_window_has(&window, skipped + i))
+				break;
+			entry = sware_window_entry(&window, skipped + i);
+			length = IndexTupleSize(entry);
 			sware_clear_mark(entry);
-			if (length != IndexTupleSize(expected[first + i]) ||
-				memcmp(entry, expected[first + i], length) != 0)
-				elog(ERROR, "entry %u of a piece of a sorted zone is wrong", i);
-			entry = (IndexTuple) ((char *) entry + MAXALIGN(length));
+			if (length != IndexTupleSize(expected[i]) ||
+				memcmp(entry, expected[i], length) != 0)
+				elog(ERROR, "entry %u of a sorted zone is wrong in a window", i);
 		}
 	}
-	pfree(bytes);
 }
 
 /*
@@ -222,26 +232,27 @@ read_zone(Relation index, const SwareZoneView *view,
 		  const SwareSortedZone *zone, const SwareListedPage *listed,
 		  int listed_count, Entries *entries, Entries *live)
 {
-	IndexTuple	entry = palloc(SWARE_MAX_ENTRY_SIZE);
 	int			first = entries->count;
 	int64		begin;
 	int64		end;
 	int64		smallest;
 	SwareKeyColumn column;
-	SwareRunWindow window;
+	SwareWindow window;
 
-	sware_run_window_init(&window);
+	sware_window_init(&window);
 	sware_sorted_zone_interval(zone, true, &begin, &end);
 	for (uint32 i = zone->entries - readable_entries(zone); i < zone->entries;
 		 i++)
 	{
+		IndexTuple	entry;
 		SwareLink	page;
 		bool		is_retired = i < zone->firstEntry;
 
-		if (!sware_sorted_zone_copy_tuples(index, zone, i, 1, (char *) entry,
-										   &window) ||
+		if ((!sware_window_has(&window, i) &&
+			 !sware_sorted_zone_get(index, zone, i, i + 1, true, &window)) ||
 			!sware_sorted_zone_copy_page(zone, i, &page))
 			elog(ERROR, "a sorted zone is gone");
+		entry = sware_window_entry(&window, i);
 		if (find_unsorted(view, page) != NULL)
 			elog(ERROR, "page %u is in a sorted zone and unsorted", page.block);
 		if (is_retired == is_listed(listed, listed_count, page))
@@ -258,8 +269,8 @@ read_zone(Relation index, const SwareZoneView *view,
 								  entries->tuples[entries->count - 1]) >= 0)
 			elog(ERROR, "a sorted zone is not in order");
 	}
-	copy_in_pieces(index, zone, entries->tuples + first, true);
-	copy_in_pieces(index, zone, entries->tuples + first, false);
+	get_in_pieces(index, zone, entries->tuples + first, true);
+	get_in_pieces(index, zone, entries->tuples + first, false);
 	sware_key_column_init(&column, index, 1, (Datum) 0, true);
 	smallest = sware_abbreviate(&column, RelationGetDescr(index),
 								entries->tuples[first]);
@@ -278,12 +289,12 @@ search_zone(const SwareZoneView *view, const SwareSortedZone *zone,
 	int			skipped = zone->entries - readable_entries(zone);
 	int			expected = 0;
 	int64		found;
-	SwareRunWindow window;
+	SwareWindow window;
 
 	while (expected < own->count &&
 		   sware_compare_key(place, own->tuples[expected]) > 0)
 		expected++;
-	sware_run_window_init(&window);
+	sware_window_init(&window);
 	found = sware_sorted_zone_search(view->index, zone, place, &window);
 	if (found != expected + skipped)
 		elog(ERROR, "a search found " INT64_FORMAT " instead of %d", found,
