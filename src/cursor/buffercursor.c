@@ -175,7 +175,8 @@ sware_buffer_cursor_met_dead_pages(SwareBufferCursor *cursor)
 
 /*
  * A way through the wanted entries of a page summary, without those that are
- * known to be marked if the scan leaves marked ones out.
+ * known to be marked if the scan leaves marked ones out.  It goes by numbers,
+ * which are inverted if it goes backward, as are abbreviations of the scan.
  */
 typedef struct SummaryWalk
 {
@@ -183,36 +184,31 @@ typedef struct SummaryWalk
 	bool		forward;
 	bool		usesMarks;
 	int			leftOut;		/* the number of marked ones left out */
-	int64		first;			/* the numbers that are wanted, in the order */
-	int64		last;			/* of the walk; `last` may decrease */
+	int64		last;			/* the last number that is wanted; it may
+								 * decrease */
 	int			next;			/* position of the next entry */
-	int64		number;			/* of the present one, in that order */
+	int64		number;			/* of the present one */
 } SummaryWalk;
 
-/* Begin with those that are in order; others follow as they have arrived. */
 static void
 begin_walk(const SwareScanFilter *filter, SwarePageSummary *summary,
 		   SummaryWalk *walk)
 {
+	bool		of_keys = summary->kind.isOfKeys;
+	int64		first = of_keys ? (int64) filter->fingerprint : filter->first;
+
 	walk->summary = summary;
-	walk->forward = filter->order.forward || summary->kind.isOfKeys ||
+	walk->forward = filter->order.forward || of_keys ||
 		!sware_has_abbreviations(&filter->order.column);
 	walk->usesMarks = filter->usesMarks;
 	walk->leftOut = 0;
-	walk->first = walk->last = (int64) filter->fingerprint;
-	if (!summary->kind.isOfKeys)
-	{
-		walk->first = filter->first;
-		walk->last = filter->last;
-	}
-
-	/* The abbreviations of a backward scan are inverted. */
+	walk->last = of_keys ? first : filter->last;
 	if (walk->forward)
-		walk->next = sware_page_summary_search(summary, walk->first);
-	else if (walk->first == PG_INT64_MIN)
-		walk->next = summary->sorted - 1;
+		walk->next = sware_page_summary_search(summary, first);
+	else if (first == PG_INT64_MIN)
+		walk->next = summary->count - 1;
 	else
-		walk->next = sware_page_summary_search(summary, ~walk->first + 1) - 1;
+		walk->next = sware_page_summary_search(summary, ~first + 1) - 1;
 }
 
 /* Go to the next entry.  Returns NULL at the end. */
@@ -221,28 +217,19 @@ walk_on(SummaryWalk *walk)
 {
 	SwarePageSummary *summary = walk->summary;
 
-	for (;;)
+	while (walk->next >= 0 && walk->next < summary->count)
 	{
-		SwareSummaryEntry *entry;
+		SwareSummaryEntry *entry = &summary->entries[walk->next];
 
-		if (walk->next < 0)
-			walk->next = summary->sorted;
-		if (walk->next >= summary->count)
-			return NULL;
-		entry = &summary->entries[walk->next];
 		walk->number = walk->forward ? entry->number : ~entry->number;
-		if (walk->next >= summary->sorted)
-			walk->next++;
-		else if (walk->number > walk->last)
-			walk->next = summary->sorted;
-		else
-			walk->next += walk->forward ? 1 : -1;
-		if (walk->number < walk->first || walk->number > walk->last)
-			continue;
+		if (walk->number > walk->last)
+			break;
+		walk->next += walk->forward ? 1 : -1;
 		if (!walk->usesMarks || !entry->isMarked)
 			return entry;
 		walk->leftOut++;
 	}
+	return NULL;
 }
 
 /*
@@ -291,8 +278,7 @@ copy_wanted(SwareBufferCursor *cursor, SwareLink link, SummaryWalk *walk,
 			walk->leftOut++;
 			continue;
 		}
-		if (filter->canNarrow && !of_keys &&
-			walk->next <= walk->summary->sorted)
+		if (filter->canNarrow && !of_keys)
 		{
 			if (inside >= cursor->batch.limit && walk->number > previous)
 			{

@@ -30,9 +30,6 @@
 StaticAssertDecl(SETS * PLACES_PER_SET == 2 * SWARE_SUMMARY_REACH,
 				 "pages that are asked about in turn must stay");
 
-/* more entries than this that came later are brought into order */
-#define MOST_UNSORTED	16
-
 /* The entries of a page that are not in its summary yet. */
 typedef struct Addition
 {
@@ -43,15 +40,6 @@ typedef struct Addition
 	int			count;
 	SwareSummaryEntry entries[SWARE_MAX_PAGE_ENTRIES];
 } Addition;
-
-#define ST_SORT			sort_entries
-#define ST_ELEMENT_TYPE SwareSummaryEntry
-#define ST_COMPARE(a, b) \
-	((a)->number < (b)->number ? -1 : (a)->number > (b)->number ? 1 : \
-	 (int) (a)->offset - (int) (b)->offset)
-#define ST_SCOPE		static
-#define ST_DEFINE
-#include "lib/sort_template.h"
 
 static SwareLink links[SETS][PLACES_PER_SET];	/* the pages */
 static SwarePageSummary *summaries[SETS][PLACES_PER_SET];	/* NULL: none yet */
@@ -203,6 +191,21 @@ read_on(Relation index, SwareLink link, Addition *addition, Page copy)
 	return true;
 }
 
+/* Put an entry into its place in a summary. */
+static inline void
+insert(SwarePageSummary *summary, const SwareSummaryEntry *added)
+{
+	SwareSummaryEntry *entries = summary->entries;
+	int			place = summary->count;
+
+	if (place > 0 && entries[place - 1].number > added->number)
+		place = sware_page_summary_search(summary, added->number + 1);
+	memmove(&entries[place + 1], &entries[place],
+			(summary->count - place) * sizeof(SwareSummaryEntry));
+	entries[place] = *added;
+	summary->count++;
+}
+
 /*
  * Add an addition to the summary of its page, and return that.  Returns NULL if
  * the addition does not begin where the summary ends now.
@@ -217,42 +220,16 @@ add(Relation index, SwareLink link, const SwareSummaryKind *kind,
 	{
 		if (summary == NULL)
 			summary = make_summary(index, link, kind);
-		summary->count = summary->sorted = 0;
+		summary->count = 0;
 	}
 	else if (summary == NULL || summary->end != addition->start)
 		return NULL;
-	memcpy(&summary->entries[summary->count], addition->entries,
-		   addition->count * sizeof(SwareSummaryEntry));
-	summary->count += addition->count;
+	for (int i = 0; i < addition->count; i++)
+		insert(summary, &addition->entries[i]);
 	summary->end = addition->end;
 	summary->isSealed = addition->isSealed;
 	summary->version = addition->version;
 	return summary;
-}
-
-/*
- * Bring all entries of a summary into order: sort those that are not, and merge
- * them with the others from the end on.
- */
-static void
-sort(SwarePageSummary *summary)
-{
-	SwareSummaryEntry added[SWARE_MAX_PAGE_ENTRIES];
-	SwareSummaryEntry *entries = summary->entries;
-	int			i = summary->sorted - 1;
-	int			j = summary->count - summary->sorted - 1;
-
-	memcpy(added, &entries[summary->sorted],
-		   (j + 1) * sizeof(SwareSummaryEntry));
-	sort_entries(added, j + 1);
-	for (int to = summary->count - 1; j >= 0; to--)
-	{
-		if (i >= 0 && entries[i].number > added[j].number)
-			entries[to] = entries[i--];
-		else
-			entries[to] = added[j--];
-	}
-	summary->sorted = summary->count;
 }
 
 bool
@@ -267,9 +244,6 @@ sware_page_summary(Relation index, SwareLink link, SwareSummaryKind *kind,
 	summary = find_summary(index, link, kind);
 	start = summary ? summary->end : SWARE_BUFFER_START;
 
-	/* a summary that is used once is not worth to be sorted */
-	if (summary && summary->count - summary->sorted > MOST_UNSORTED)
-		sort(summary);
 	while (summary == NULL ||
 		   !(summary->isSealed ||
 			 sware_is_page_version(index, link.block, summary->version)))
@@ -302,7 +276,7 @@ int
 sware_page_summary_search(const SwarePageSummary *summary, int64 number)
 {
 	int			low = 0;
-	int			high = summary->sorted;
+	int			high = summary->count;
 
 	while (low < high)
 	{

@@ -64,9 +64,9 @@ typedef struct SwarePageSummary
 	uint64		version;		/* of the page, when these were all; or
 								 * SWARE_NO_VERSION */
 	int			count;
-	int			sorted;			/* this number of the first ones are in order,
-								 * equal ones in that of their arrival */
-	SwareSummaryEntry entries[SWARE_MAX_PAGE_ENTRIES];
+	SwareSummaryEntry entries[SWARE_MAX_PAGE_ENTRIES];	/* in order, equal ones
+														 * in that of their
+														 * arrival */
 } SwarePageSummary;
 
 /*
@@ -84,7 +84,7 @@ extern bool sware_page_summary(Relation index, SwareLink link,
 							   SwareSummaryKind *kind,
 							   SwarePageSummary **summary);
 
-/* How many of the entries that are in order have a smaller number? */
+/* How many entries have a smaller number? */
 extern int	sware_page_summary_search(const SwarePageSummary *summary,
 									  int64 number);
 
