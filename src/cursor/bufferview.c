@@ -24,7 +24,6 @@ sware_buffer_view_init(SwareBufferView *view, Relation index,
 {
 	sware_zone_view_init(&view->zones, index, context);
 	view->sources = NULL;
-	view->candidates = NULL;
 	view->sourceCount = view->sourcesAllocated = 0;
 }
 
@@ -38,8 +37,6 @@ sware_buffer_view_end(SwareBufferView *view)
 		pfree(view->zones.pages);
 	if (view->sources)
 		pfree(view->sources);
-	if (view->candidates)
-		pfree(view->candidates);
 }
 
 bool
@@ -57,8 +54,6 @@ sware_buffer_view_refresh(SwareBufferView *view)
 	view->sources = sware_resize(view->sources,
 								 wanted * sizeof(SwareBufferSource),
 								 view->zones.context);
-	view->candidates = sware_resize(view->candidates, wanted * sizeof(int),
-									view->zones.context);
 	view->sourcesAllocated = wanted;
 	return true;
 }
@@ -82,37 +77,36 @@ add_source(SwareBufferView *view, int64 first, bool is_zone, int number)
 	source->number = number;
 }
 
-/* Add those sorted zones that may have wanted entries. */
-static void
-add_zones(SwareBufferView *view, SwareScanFilter *filter)
+/*
+ * Add those sorted zones that may have wanted entries; with `asks`, as far as
+ * their filters tell, too.  Returns false if these told of zones that may have
+ * been freed meanwhile.
+ */
+static bool
+add_zones(SwareBufferView *view, SwareScanFilter *filter, bool asks)
 {
-	SwareSortedZone *zones = view->zones.sorted;
-	int			count = 0;
-	int64		first;
+	int			asked = 0;
 
 	for (int i = 0; i < view->zones.sortedCount; i++)
 	{
-		if (sware_scan_filter_wants_some(filter, zones[i].smallest,
-										 zones[i].largest, &first))
-			view->candidates[count++] = i;
-	}
-	if (count > 0 && sware_scan_filter_has_hash(filter))
-	{
-		int			asked;
+		const SwareSortedZone *zone = &view->zones.sorted[i];
+		int64		first;
 
-		count = sware_zone_view_ask_filters(&view->zones, filter->hash,
-											view->candidates, count, &asked);
-		if (asked > 0)
-			sware_count(filter->order.index, SWARE_STAT_BLOOM_PROBES, asked);
+		if (!sware_scan_filter_wants_some(filter, zone->smallest,
+										  zone->largest, &first))
+			continue;
+		if (asks && sware_scan_filter_has_hash(filter) &&
+			sware_sorted_zone_has_filter(zone, filter->hash))
+		{
+			asked++;
+			if (sware_sorted_zone_lacks(zone, filter->hash))
+				continue;
+		}
+		add_source(view, first, true, i);
 	}
-	for (int i = 0; i < count; i++)
-	{
-		int			zone = view->candidates[i];
-
-		(void) sware_scan_filter_wants_some(filter, zones[zone].smallest,
-											zones[zone].largest, &first);
-		add_source(view, first, true, zone);
-	}
+	if (asked > 0)
+		sware_count(filter->order.index, SWARE_STAT_BLOOM_PROBES, asked);
+	return asked == 0 || sware_zone_view_is_listed(&view->zones);
 }
 
 void
@@ -120,7 +114,11 @@ sware_buffer_view_list_sealed(SwareBufferView *view, SwareScanFilter *filter)
 {
 	int64		first;
 
-	add_zones(view, filter);
+	if (!add_zones(view, filter, true))
+	{
+		view->sourceCount = 0;
+		(void) add_zones(view, filter, false);
+	}
 	for (int i = 0; i < view->zones.pageCount; i++)
 	{
 		SwareUnsortedPage *page = &view->zones.pages[i];

@@ -32,8 +32,7 @@ typedef struct SwareBufferView
 	SwareZoneView zones;		/* what is known of sealed pages */
 	SwareBufferSource *sources;
 	int			sourceCount;
-	int		   *candidates;		/* for numbers of sorted zones */
-	int			sourcesAllocated;	/* elements of either array */
+	int			sourcesAllocated;
 } SwareBufferView;
 
 extern void sware_buffer_view_init(SwareBufferView *view, Relation index,

@@ -15,6 +15,7 @@
 #include "miscadmin.h"
 
 #include "keys/abbreviation.h"
+#include "keys/bloomfilter.h"
 #include "keys/fingerprint.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
@@ -44,6 +45,18 @@ sware_bloom_hash(Relation index, Datum value, uint64 *hash)
 	*hash = (uint64) function_oid << 32 |
 		(uint32) sware_hash_value(index, 0, function, value);
 	return true;
+}
+
+bool
+sware_sorted_zone_lacks(const SwareSortedZone *zone, uint64 hash)
+{
+	SwareFilterHash filter_hash = sware_filter_hash((uint32) hash);
+	const uint8 *line =
+		sware_pool_peek(&zone->allocation, zone->filterStart +
+						(Size) sware_filter_line(filter_hash, zone->filterLines) *
+						SWARE_FILTER_LINE_BYTES, sware_pool_chunk_count());
+
+	return line && !sware_filter_has(line, filter_hash, zone->filterProbes);
 }
 
 /*

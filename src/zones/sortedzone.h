@@ -323,4 +323,10 @@ sware_sorted_zone_has_filter(const SwareSortedZone *zone, uint64 hash)
 	return zone->filterLines > 0 && zone->hashFunction == (Oid) (hash >> 32);
 }
 
+/*
+ * Does such a filter tell that the zone has no entry with that hash?  If the
+ * zone is gone, it tells nothing: look afterwards.
+ */
+extern bool sware_sorted_zone_lacks(const SwareSortedZone *zone, uint64 hash);
+
 #endif							/* SWARE_SORTEDZONE_H */

@@ -171,13 +171,8 @@ sware_zone_view_is_over_limit(const SwareZoneView *view)
 		Max(view->chunksGranted, SWARE_PAGES_WITHOUT_ZONES);
 }
 
-/*
- * Ask the filters of some sorted zones of a view for a hash that was made by
- * sware_bloom_hash.  Removes the numbers of those that have no such entry, and
- * returns how many are left.  *asked is set to how many have a filter.
- */
-extern int	sware_zone_view_ask_filters(const SwareZoneView *view, uint64 hash,
-										int *zones, int count, int *asked);
+/* Have all sorted zones of a view been there up to now? */
+extern bool sware_zone_view_is_listed(const SwareZoneView *view);
 
 /*
  * Mark those entries that were read from sorted zones that have copies of them,

@@ -18,7 +18,6 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "keys/abbreviation.h"
-#include "keys/bloomfilter.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "pages/bufferpages.h"
@@ -28,9 +27,6 @@
 
 /* attempts to publish a view, while other backends publish theirs */
 #define MAX_ATTEMPTS			3
-
-/* the filters of this number of sorted zones are asked together */
-#define MAX_ASKED_TOGETHER		64
 
 /* so many unsorted pages are examined at once */
 #define EXAMINED_PAGES			32
@@ -540,60 +536,9 @@ sware_zone_view_refresh(SwareZoneView *view, const SwareBufferState *state)
 	return true;
 }
 
-/* Where is the line of a zone's filter that tells of a hash?  NULL: nowhere. */
-static inline const uint8 *
-filter_line(const SwareSortedZone *zone, SwareFilterHash hash,
-			uint32 chunk_count)
+bool
+sware_zone_view_is_listed(const SwareZoneView *view)
 {
-	return sware_pool_peek(&zone->allocation, zone->filterStart +
-						   (Size) sware_filter_line(hash, zone->filterLines) *
-						   SWARE_FILTER_LINE_BYTES, chunk_count);
-}
-
-/*
- * There may be many filters, and of each one cache line is looked at.  So all
- * of these are asked for before the first of them is needed.  The zones are
- * there as long as the listing is, which is looked at afterwards.
- */
-int
-sware_zone_view_ask_filters(const SwareZoneView *view, uint64 hash, int *zones,
-							int count, int *asked)
-{
-	SwareFilterHash filter_hash = sware_filter_hash((uint32) hash);
-	uint32		chunk_count = sware_pool_chunk_count();
-	int			kept = 0;
-
-	*asked = 0;
-	for (int begin = 0; begin < count; begin += MAX_ASKED_TOGETHER)
-	{
-		int			part = Min(count - begin, MAX_ASKED_TOGETHER);
-		const uint8 *lines[MAX_ASKED_TOGETHER];
-		bool		may_have[MAX_ASKED_TOGETHER];
-		bool		is_certain;
-
-		for (int i = 0; i < part; i++)
-		{
-			const SwareSortedZone *zone = &view->sorted[zones[begin + i]];
-
-			lines[i] = NULL;
-			if (!sware_sorted_zone_has_filter(zone, hash))
-				continue;
-			++*asked;
-			lines[i] = filter_line(zone, filter_hash, chunk_count);
-			if (lines[i])
-				__builtin_prefetch(lines[i]);
-		}
-		for (int i = 0; i < part; i++)
-			may_have[i] = lines[i] == NULL ||
-				sware_filter_has(lines[i], filter_hash,
-								 view->sorted[zones[begin + i]].filterProbes);
-		pg_read_barrier();
-		is_certain = view->zones != NULL && sware_zones_are_same(view);
-		for (int i = 0; i < part; i++)
-		{
-			if (may_have[i] || !is_certain)
-				zones[kept++] = zones[begin + i];
-		}
-	}
-	return kept;
+	pg_read_barrier();
+	return view->zones != NULL && sware_zones_are_same(view);
 }

@@ -364,16 +364,14 @@ probe_filter(const SwareZoneView *view, int zone, const Entries *own,
 										  RelationGetDescr(index), &is_null);
 		bool		is_there;
 		bool		may_be_there;
-		int			number = zone;
-		int			count;
 
 		if (is_null)
 			continue;
 		if (!sware_bloom_hash(index, value, &hash))
 			elog(ERROR, "a sorted zone has a filter, but its column has no hash function");
 		is_there = has_value(index, own, value);
-		may_be_there =
-			sware_zone_view_ask_filters(view, hash, &number, 1, &count) > 0;
+		may_be_there = !sware_sorted_zone_lacks(&view->sorted[zone], hash) ||
+			!sware_zone_view_is_listed(view);
 		if (is_there && !may_be_there)
 			elog(ERROR, "a filter denies an entry of its sorted zone");
 		if (!is_there)
