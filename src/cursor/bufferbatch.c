@@ -102,104 +102,92 @@ compare_buffered(const SwareBufferBatch *batch, const SwareBufferedEntry *a,
 }
 
 /*
- * Find the runs of entries that are in order, and remove each entry that
- * equals the one before.  Returns the number of runs, and in `starts` where
- * they start.
+ * Merge entries with others behind them; both are in order.  Entries that are
+ * in both are kept once.  Returns the number of entries.  There is room for
+ * `count` of them in `scratch`.
  */
 static int
-find_runs(SwareBufferBatch *batch, int *starts)
+merge(const SwareBufferBatch *batch, SwareBufferedEntry *entries, int count,
+	  const SwareBufferedEntry *b, int count_b, SwareBufferedEntry *scratch)
 {
-	SwareBufferedEntry *entries = batch->entries;
-	int			kept = Max(batch->sorted, 1);
-	int			runs = 1;
-
-	starts[0] = 0;
-	for (int i = kept; i < batch->count; i++)
-	{
-		int			order =
-			compare_buffered(batch, &entries[kept - 1], &entries[i]);
-
-		if (order == 0)
-			continue;
-		if (order > 0)
-			starts[runs++] = kept;
-		entries[kept++] = entries[i];
-	}
-	batch->count = kept;
-	return runs;
-}
-
-/*
- * Merge two runs; entries that are in both are kept once.  Returns the number
- * of entries.
- */
-static int
-merge(const SwareBufferBatch *batch, const SwareBufferedEntry *a, int count_a,
-	  const SwareBufferedEntry *b, int count_b, SwareBufferedEntry *to)
-{
-	SwareBufferedEntry *begin = to;
-	const SwareBufferedEntry *end_a = a + count_a;
+	SwareBufferedEntry *to = entries;
+	const SwareBufferedEntry *a = scratch;
+	const SwareBufferedEntry *end_a = a + count;
 	const SwareBufferedEntry *end_b = b + count_b;
 
+	memcpy(scratch, entries, count * sizeof(SwareBufferedEntry));
 	while (a < end_a && b < end_b)
 	{
 		int			order = compare_buffered(batch, a, b);
 
-		if (order <= 0)
-			*to++ = *a++;
-		else
-			*to++ = *b++;
+		*to++ = order <= 0 ? *a++ : *b++;
 		if (order == 0)
 			b++;
 	}
 	memcpy(to, a, (end_a - a) * sizeof(SwareBufferedEntry));
 	to += end_a - a;
-	memcpy(to, b, (end_b - b) * sizeof(SwareBufferedEntry));
-	to += end_b - b;
-	return to - begin;
+	memmove(to, b, (end_b - b) * sizeof(SwareBufferedEntry));
+	return to + (end_b - b) - entries;
+}
+
+/*
+ * Sort the entries from number *next on, as far as two to the power of `levels`
+ * parts that are in order, and remove duplicates.  *next is set to what is
+ * behind.  Returns the number of entries that are left.
+ */
+static int
+sort_parts(const SwareBufferBatch *batch, int *next, int levels,
+		   SwareBufferedEntry *scratch)
+{
+	SwareBufferedEntry *entries = batch->entries + *next;
+	int			count = 1;
+
+	if (levels > 0)
+	{
+		int			middle;
+
+		count = sort_parts(batch, next, levels - 1, scratch);
+		middle = *next;
+		if (middle == batch->count)
+			return count;
+		return merge(batch, entries, count, batch->entries + middle,
+					 sort_parts(batch, next, levels - 1, scratch), scratch);
+	}
+	while (++*next < batch->count)
+	{
+		const SwareBufferedEntry *other = batch->entries + *next;
+		int			order =
+			compare_buffered(batch, &entries[count - 1], other);
+
+		if (order > 0)
+			break;
+		if (order < 0)
+			entries[count++] = *other;
+	}
+	return count;
 }
 
 /* Sort the entries, and remove duplicates. */
 static void
 sort(SwareBufferBatch *batch)
 {
-	MemoryContext context = batch->context;
-	int		   *starts;
-	int			runs;
-	SwareBufferedEntry *other = NULL;
+	SwareBufferedEntry *scratch;
+	int			count = batch->sorted;
+	int			next = count;
 
-	if (batch->sorted == batch->count)
+	if (count == batch->count)
 		return;
-	starts = MemoryContextAlloc(context, batch->count * sizeof(int));
-	runs = find_runs(batch, starts);
-	if (runs > 1)
-		other = MemoryContextAlloc(context, batch->allocated *
-								   sizeof(SwareBufferedEntry));
-	while (runs > 1)
+	scratch = MemoryContextAlloc(batch->context, batch->count *
+								 sizeof(SwareBufferedEntry));
+	for (int levels = 0; next < batch->count; levels++)
 	{
-		SwareBufferedEntry *entries = batch->entries;
-		int			merged = 0;
-		int			count = 0;
+		SwareBufferedEntry *others = batch->entries + next;
 
-		for (int i = 0; i < runs; i += 2)
-		{
-			int			begin = starts[i];
-			int			middle = i + 1 < runs ? starts[i + 1] : batch->count;
-			int			end = i + 2 < runs ? starts[i + 2] : batch->count;
-
-			starts[merged++] = count;
-			count += merge(batch, entries + begin, middle - begin,
-						   entries + middle, end - middle, other + count);
-		}
-		batch->entries = other;
-		other = entries;
-		batch->count = count;
-		runs = merged;
+		count = merge(batch, batch->entries, count, others,
+					  sort_parts(batch, &next, levels, scratch), scratch);
 	}
-	if (other)
-		pfree(other);
-	pfree(starts);
-	batch->sorted = batch->count;
+	pfree(scratch);
+	batch->count = batch->sorted = count;
 }
 
 /* Move the entries to new memory, without those that were removed. */
