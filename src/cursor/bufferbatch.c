@@ -187,7 +187,7 @@ sort(SwareBufferBatch *batch)
 					  sort_parts(batch, &next, levels, scratch), scratch);
 	}
 	pfree(scratch);
-	batch->count = batch->sorted = count;
+	batch->count = count;
 }
 
 /* Move the entries to new memory, without those that were removed. */
@@ -208,25 +208,20 @@ save_memory(SwareBufferBatch *batch)
 void
 sware_batch_keep_the_best(SwareBufferBatch *batch)
 {
+	SwareScanFilter *filter = batch->filter;
 	int			limit;
 
 	sort(batch);
+	while (batch->count > 0 &&
+		   batch->entries[batch->count - 1].item.abbreviation > filter->last)
+		batch->count--;
+	batch->sorted = batch->count;
 	limit = Min(batch->limit, batch->count);
 	if (batch->bytes > MAX_BATCH_BYTES)
-	{
-		Size		bytes = 0;
-
-		for (int i = 0; i < limit; i++)
-		{
-			if (bytes > MAX_BATCH_BYTES)
-				limit = i;
-			bytes += IndexTupleSize(batch->entries[i].item.entry);
-		}
-	}
+		limit = Max(Min(limit, batch->count *
+						((double) MAX_BATCH_BYTES / batch->bytes)), 1);
 	if (batch->count > limit || batch->kept > 0)
 	{
-		SwareScanFilter *filter = batch->filter;
-
 		batch->hasMore = true;
 		batch->count = batch->sorted = batch->kept = limit;
 		filter->last = Min(filter->last,

@@ -39,6 +39,14 @@
 #define FIRST_LIMIT_UNREAD	256
 
 /*
+ * Of the entries that a batch wants, each sorted zone gives as many as it
+ * should have of them, and some more: the batch ends where the first one has
+ * given its share.
+ */
+#define MORE_WANTED			1.25
+#define FEWEST_WANTED		4
+
+/*
  * A scan that leaves out so many marked entries in a batch, a quarter of a
  * page's, looks whether whole pages are dead.
  */
@@ -184,8 +192,7 @@ typedef struct SummaryWalk
 	bool		forward;
 	bool		usesMarks;
 	int			leftOut;		/* the number of marked ones left out */
-	int64		last;			/* the last number that is wanted; it may
-								 * decrease */
+	int64		last;			/* the last number that is wanted */
 	int			next;			/* position of the next entry */
 	int64		number;			/* of the present one */
 } SummaryWalk;
@@ -248,8 +255,7 @@ copy_wanted(SwareBufferCursor *cursor, SwareLink link, SummaryWalk *walk,
 	Relation	index = filter->order.index;
 	Buffer		buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_SHARE);
 	bool		of_keys = walk->summary->kind.isOfKeys;
-	int			inside = 0;		/* wanted whatever else they are */
-	int64		previous = filter->first;
+	int64		previous = filter->first;	/* number of the last one copied */
 
 	if (!BufferIsValid(buffer))
 		return false;
@@ -278,18 +284,15 @@ copy_wanted(SwareBufferCursor *cursor, SwareLink link, SummaryWalk *walk,
 			walk->leftOut++;
 			continue;
 		}
-		if (filter->canNarrow && !of_keys)
+		if (filter->canNarrow && !of_keys &&
+			candidates->count >= cursor->batch.limit &&
+			previous > filter->first && walk->number > previous)
 		{
-			if (inside >= cursor->batch.limit && walk->number > previous)
-			{
-				filter->last = walk->last = previous;
-				cursor->batch.hasMore = true;
-				continue;
-			}
-			/* a page may have an entry twice */
-			inside += walk->number > previous && walk->number < filter->last;
-			previous = walk->number;
+			filter->last = previous;
+			cursor->batch.hasMore = true;
+			break;
 		}
+		previous = walk->number;
 		sware_copy_tuple(copy, entry);
 		sware_clear_mark(copy);
 		candidates->offsets[candidates->count++] = wanted->offset;
@@ -418,15 +421,19 @@ read_sources(SwareBufferCursor *cursor, SwareLink *strange)
 		if (batch->kept == 0 && batch->count > batch->limit)
 			sware_batch_keep_the_best(batch);
 		if (source.first > cursor->filter.last)
-			break;				/* all other sources have worse entries */
+			continue;
 		if (asks && sware_pages_ahead(&ahead) > 0)
 			sware_buffer_view_ask(view, &cursor->filter, &ahead, i,
 								  batch->limit / view->sourceCount);
 
 		if (source.isZone)
 		{
+			double		share = source.rate / Max(view->rate, 1);
+			int			most = cursor->visitor ? PG_INT32_MAX :
+				MORE_WANTED * share * batch->limit + FEWEST_WANTED;
+
 			if (!sware_take_zone(cursor, &view->zones.sorted[source.number],
-								 strange))
+								 most, strange))
 				return false;
 			continue;
 		}
@@ -451,7 +458,6 @@ collect(SwareBufferCursor *cursor, SwareLink *strange)
 {
 	SwareBufferView *view = &cursor->view;
 	SwareBufferBatch *batch = &cursor->batch;
-	int64		last = cursor->filter.last;
 
 	strange->block = InvalidBlockNumber;
 	if (!sware_buffer_view_refresh(view))
@@ -472,19 +478,6 @@ collect(SwareBufferCursor *cursor, SwareLink *strange)
 	}
 
 	sware_buffer_view_list_sealed(view, &cursor->filter);
-	if (batch->count == 0 && !cursor->visitor &&
-		sware_buffer_view_want_fewer(view, &cursor->filter, batch->limit))
-	{
-		batch->hasMore = true;
-		if (!read_sources(cursor, strange))
-			return false;
-		if (batch->count > 0)
-			return true;
-
-		/* all of these are marked, or retired */
-		cursor->filter.last = last;
-		batch->hasMore = false;
-	}
 	return read_sources(cursor, strange);
 }
 

@@ -205,10 +205,12 @@ extern void sware_take_candidates(SwareBufferCursor *cursor,
 								  const SwareCandidates *candidates);
 
 /*
- * Take the wanted entries of a sorted zone.  Returns false if it is gone;
- * *strange is the page that was found to be another one, if any.
+ * Take the wanted entries of a sorted zone.  When it has given `most`, no entry
+ * behind the last of these is wanted any more.  Returns false if the zone is
+ * gone; *strange is the page that was found to be another one, if any.
  */
 extern bool sware_take_zone(SwareBufferCursor *cursor,
-							const SwareSortedZone *zone, SwareLink *strange);
+							const SwareSortedZone *zone, int most,
+							SwareLink *strange);
 
 #endif							/* SWARE_BUFFERCURSOR_H */

@@ -11,8 +11,8 @@
 #include "cursor/bufferview.h"
 #include "shared/statistics.h"
 
-/* so many entries of a sorted zone at least are wanted: fewer tell nothing */
-#define FEWEST_WANTED		4
+/* so many entries a page of which that is not known is taken to have */
+#define USUAL_ENTRIES		256
 
 /* the most pages of a source that are asked for before it is read */
 #define MOST_PAGES_ASKED	8
@@ -61,20 +61,38 @@ sware_buffer_view_refresh(SwareBufferView *view)
 #define ST_SORT			sort_sources
 #define ST_ELEMENT_TYPE SwareBufferSource
 #define ST_COMPARE(a, b) \
-	((a)->first < (b)->first ? -1 : (a)->first > (b)->first)
+	((a)->isZone != (b)->isZone ? (a)->isZone ? -1 : 1 : \
+	 (a)->first < (b)->first ? -1 : (a)->first > (b)->first)
 #define ST_SCOPE		static
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
 /* Add a source to the list, which is not in order then. */
 static inline void
-add_source(SwareBufferView *view, int64 first, bool is_zone, int number)
+add_source(SwareBufferView *view, int64 first, bool is_zone, int number,
+		   double rate)
 {
 	SwareBufferSource *source = &view->sources[view->sourceCount++];
 
 	source->first = first;
 	source->isZone = is_zone;
 	source->number = number;
+	source->rate = rate;
+	view->rate += rate;
+}
+
+/* The rate of a source with so many entries, between these abbreviations. */
+static inline double
+rate(const SwareScanFilter *filter, int entries, int64 smallest, int64 largest)
+{
+	bool		forward = filter->order.forward;
+	int64		first = Max(filter->first, forward ? smallest : ~largest);
+	int64		last = Min(filter->last, forward ? largest : ~smallest);
+
+	if (filter->first == filter->last)
+		return 0;
+	return entries * ((double) last - (double) first + 1) /
+		((double) largest - (double) smallest + 1);
 }
 
 /*
@@ -102,7 +120,9 @@ add_zones(SwareBufferView *view, SwareScanFilter *filter, bool asks)
 			if (sware_sorted_zone_lacks(zone, filter->hash))
 				continue;
 		}
-		add_source(view, first, true, i);
+		add_source(view, first, true, i,
+				   rate(filter, zone->entries - zone->firstEntry,
+						zone->smallest, zone->largest));
 	}
 	if (asked > 0)
 		sware_count(filter->order.index, SWARE_STAT_BLOOM_PROBES, asked);
@@ -114,9 +134,11 @@ sware_buffer_view_list_sealed(SwareBufferView *view, SwareScanFilter *filter)
 {
 	int64		first;
 
+	view->rate = 0;
 	if (!add_zones(view, filter, true))
 	{
 		view->sourceCount = 0;
+		view->rate = 0;
 		(void) add_zones(view, filter, false);
 	}
 	for (int i = 0; i < view->zones.pageCount; i++)
@@ -125,7 +147,9 @@ sware_buffer_view_list_sealed(SwareBufferView *view, SwareScanFilter *filter)
 
 		if (sware_scan_filter_wants_some(filter, page->smallest, page->largest,
 										 &first))
-			add_source(view, first, false, i);
+			add_source(view, first, false, i,
+					   rate(filter, USUAL_ENTRIES, page->smallest,
+							page->largest));
 	}
 	sort_sources(view->sources, view->sourceCount);
 }
@@ -145,71 +169,6 @@ guess_entries(const SwareScanFilter *filter, const SwareSortedZone *zone,
 								   forward ? filter->first : ~filter->last,
 								   forward ? filter->last : ~filter->first,
 								   first, last);
-}
-
-/*
- * How many entries of a sorted zone are wanted if its abbreviations are evenly
- * spread?  Their sum need not be right, but tells which zone has most.
- */
-static inline double
-rate_zone(const SwareScanFilter *filter, const SwareSortedZone *zone)
-{
-	bool		forward = filter->order.forward;
-	int64		first = Max(filter->first, forward ? zone->smallest :
-							~zone->largest);
-	int64		last = Min(filter->last, forward ? zone->largest :
-						   ~zone->smallest);
-
-	return (zone->entries - zone->firstEntry) *
-		((double) last - (double) first + 1) /
-		((double) zone->largest - (double) zone->smallest + 1);
-}
-
-bool
-sware_buffer_view_want_fewer(const SwareBufferView *view,
-							 SwareScanFilter *filter, int64 wanted)
-{
-	bool		forward = filter->order.forward;
-	const SwareSortedZone *zone = NULL;
-	double		total = 0;
-	double		most = 0;
-	uint32		begin;
-	uint32		end;
-	int64		count;
-	int64		value;
-
-	if (!filter->canNarrow || filter->first == filter->last)
-		return false;
-	for (int i = 0; i < view->sourceCount; i++)
-	{
-		const SwareBufferSource *source = &view->sources[i];
-		double		rate;
-
-		if (!source->isZone)
-			continue;
-		rate = rate_zone(filter, &view->zones.sorted[source->number]);
-		total += rate;
-		if (rate > most)
-		{
-			most = rate;
-			zone = &view->zones.sorted[source->number];
-		}
-	}
-	if (zone == NULL || !guess_entries(filter, zone, &begin, &end))
-		return false;
-
-	/* of this zone; a quarter more than needed, so that the batch is full */
-	count = Max(wanted * 1.25 * most / total, FEWEST_WANTED);
-	if (end - begin <= 2 * count ||
-		!sware_sorted_zone_guess_value(zone, forward ? begin + count :
-									   end - count, &value))
-		return false;
-	if (!forward)
-		value = ~value;
-	if (value < filter->first || value >= filter->last)
-		return false;
-	filter->last = value;
-	return true;
 }
 
 void

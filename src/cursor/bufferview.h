@@ -5,8 +5,9 @@
  *	  generation, and what is known of them.
  *
  * The parts that may have wanted entries, beside the open pages, are the
- * *sources* of a batch.  They come in the order of their first entries, so that
- * most need not be read: enough better entries have been found before.
+ * *sources* of a batch.  Sorted zones come before pages, and either in the
+ * order of their first entries, so that most need not be read: enough better
+ * entries have been found before.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,6 +25,8 @@ typedef struct SwareBufferSource
 								 * order of the scan; or less */
 	bool		isZone;			/* a sorted zone?  Else it is a page */
 	int			number;			/* of the zone or page in the view */
+	double		rate;			/* how many of its entries are wanted, if its
+								 * abbreviations are evenly spread */
 } SwareBufferSource;
 
 typedef struct SwareBufferView
@@ -33,6 +36,7 @@ typedef struct SwareBufferView
 	SwareBufferSource *sources;
 	int			sourceCount;
 	int			sourcesAllocated;
+	double		rate;			/* the sum of those of sources */
 } SwareBufferView;
 
 extern void sware_buffer_view_init(SwareBufferView *view, Relation index,
@@ -46,23 +50,11 @@ extern void sware_buffer_view_end(SwareBufferView *view);
 extern bool sware_buffer_view_refresh(SwareBufferView *view);
 
 /*
- * List those sorted zones and sealed pages that may have wanted entries, in the
- * order of their first ones.  May call a hash function, which may raise an
- * error.
+ * List those sorted zones and sealed pages that may have wanted entries.  May
+ * call a hash function, which may raise an error.
  */
 extern void sware_buffer_view_list_sealed(SwareBufferView *view,
 										  SwareScanFilter *filter);
-
-/*
- * Want only so many entries of a large range as a batch needs, as far as the
- * sorted zones that are listed tell: otherwise more are read, and sorted, than
- * it keeps.  The zone that has most of them is taken to have them where the
- * others have theirs.  Returns false if nothing has changed; otherwise
- * filter->last has.
- */
-extern bool sware_buffer_view_want_fewer(const SwareBufferView *view,
-										 SwareScanFilter *filter,
-										 int64 wanted);
 
 /*
  * The source with this number is about to be read, and pages had to be read for

@@ -250,12 +250,13 @@ skip_entries(SwareScanFilter *filter, ListReader *reader, IndexTuple entry,
 
 /*
  * Take the wanted entries of a list, which is without duplicates, and count
- * them in *taken.  The reader has been initialised; `source` is that of the
- * entries.  Returns false if the list is gone.
+ * them in *taken: `most` of them, and those that have the abbreviation of the
+ * last one.  The reader has been initialised; `source` is that of the entries.
+ * Returns false if the list is gone.
  */
 static bool
 take_from_list(SwareBufferCursor *cursor, ListReader *reader,
-			   SwareEntrySource source, int *taken)
+			   SwareEntrySource source, int most, int *taken)
 {
 	SwareScanFilter *filter = &cursor->filter;
 	SwareScanKeys *keys = filter->keys;
@@ -263,6 +264,7 @@ take_from_list(SwareBufferCursor *cursor, ListReader *reader,
 	bool		needs_page = cursor->visitor == NULL &&
 		!IsMVCCSnapshot(cursor->scan->xs_snapshot);
 	SwareBufferedEntry found = {.source = source};
+	int64		previous = 0;	/* abbreviation of the last one taken */
 	bool		follows = false;
 	int			patience = 1;
 	int			failures = 0;
@@ -298,6 +300,12 @@ take_from_list(SwareBufferCursor *cursor, ListReader *reader,
 		if (found.item.abbreviation > filter->last ||
 			!sware_batch_wants(&cursor->batch, &found.item))
 			return true;
+		if (*taken >= most && found.item.abbreviation > previous)
+		{
+			filter->last = previous;
+			cursor->batch.hasMore = true;
+			return true;
+		}
 		side = sware_scan_filter_side(filter, &found.item);
 		if (side == SWARE_BEHIND_RANGES)
 			return true;
@@ -329,6 +337,7 @@ take_from_list(SwareBufferCursor *cursor, ListReader *reader,
 										 &found.source.page))
 			return false;
 
+		previous = found.item.abbreviation;
 		follows = take(cursor, &found, follows);
 		if (++*taken > cursor->batch.limit)
 		{
@@ -341,7 +350,7 @@ take_from_list(SwareBufferCursor *cursor, ListReader *reader,
 
 bool
 sware_take_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
-				SwareLink *strange)
+				int most, SwareLink *strange)
 {
 	SwareScanFilter *filter = &cursor->filter;
 	SwareEntrySource source = {.page = {InvalidBlockNumber, 0},
@@ -361,7 +370,7 @@ sware_take_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
 	else
 		reader.passedOver = reader.forward ? reader.begin - zone->firstEntry :
 			zone->entries - reader.end;
-	if (!take_from_list(cursor, &reader, source, &taken))
+	if (!take_from_list(cursor, &reader, source, most, &taken))
 	{
 		*strange = reader.window.strange;
 		return false;
@@ -394,7 +403,8 @@ take_from_run(SwareBufferCursor *cursor, const SwareStagedRun *run,
 	reader.begin = 0;
 	reader.end = run->count;
 	reader.entrySize = run->entrySize;
-	return take_from_list(cursor, &reader, staging_source, &taken);
+	return take_from_list(cursor, &reader, staging_source, PG_INT32_MAX,
+						  &taken);
 }
 
 /*

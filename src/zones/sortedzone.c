@@ -329,36 +329,6 @@ sware_sorted_zone_guess(const SwareSortedZone *zone, int64 smallest,
 	return true;
 }
 
-bool
-sware_sorted_zone_guess_value(const SwareSortedZone *zone, uint32 number,
-							  int64 *value)
-{
-	uint32		begin = zone->firstEntry;
-	uint32		end = zone->entries - 1;
-	int64		values[2] = {zone->smallest, zone->largest};
-
-	if (zone->fences > 0)
-	{
-		uint32		fence = number / SWARE_FENCE_DISTANCE;
-		int			count = Min(zone->fences - fence, 2);
-
-		begin = fence * SWARE_FENCE_DISTANCE;
-		if (count == 2)
-			end = begin + SWARE_FENCE_DISTANCE;
-		if (!sware_sorted_zone_read(zone, zone->fencesStart +
-									(Size) fence * sizeof(int64),
-									values, count * sizeof(int64)))
-			return false;
-	}
-
-	/* the distance of the values may be more than fits into an int64 */
-	*value = values[0];
-	if (begin < end)
-		*value += (uint64) ((double) ((uint64) values[1] - (uint64) values[0]) *
-							(number - begin) / (end - begin));
-	return true;
-}
-
 int64
 sware_sorted_zone_search(Relation index, const SwareSortedZone *zone,
 						 const SwareSearchKey *place, SwareWindow *window)

@@ -280,13 +280,6 @@ extern bool sware_sorted_zone_guess(const SwareSortedZone *zone,
 									uint32 *first, uint32 *last);
 
 /*
- * The reverse: guess the abbreviation of an entry.  Returns false if the zone
- * is gone.
- */
-extern bool sware_sorted_zone_guess_value(const SwareSortedZone *zone,
-										  uint32 number, int64 *value);
-
-/*
  * Get entries of a sorted zone into a window: from `first` to `end` - 1, which
  * fit into it, but of a page run only those on one page, that of the first one
  * or, if not `forward`, of the last one; and perhaps some around them.  Returns
