@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * columnchange.c
- *	  Changes of columns that keys of sware do not go along with.
+ *	  Changes of columns and partitions that keys of sware do not go along with.
  *
  * When the type of a column changes, the server makes the keys of the column
  * again from their definition, where no hook sees them.  It would take the
@@ -14,8 +14,10 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/table.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
@@ -26,7 +28,9 @@
 #include "commands/comment.h"
 #include "parser/parse_type.h"
 #include "parser/parser.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
@@ -281,4 +285,129 @@ sware_prepare_column_changes(AlterTableStmt *alter, Oid table,
 		list_free(tables);
 	}
 	list_free(parts);
+}
+
+/* a primary key or unique constraint of a table */
+typedef struct TableKey
+{
+	char	   *name;
+	char	   *columns;		/* their names, quoted, in the key's order */
+	bool		isSware;
+} TableKey;
+
+/* The keys of a table, which need not be locked. */
+static List *
+keys_of_table(Oid table)
+{
+	Relation	catalog = table_open(ConstraintRelationId, AccessShareLock);
+	List	   *keys = NIL;
+	ScanKeyData scan_key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&scan_key, Anum_pg_constraint_conrelid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(table));
+	scan = systable_beginscan(catalog, ConstraintRelidTypidNameIndexId, true,
+							  NULL, 1, &scan_key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
+		SwareKeyIndex index;
+		StringInfoData columns;
+		TableKey   *key;
+		Datum		numbers;
+		Datum	   *elements;
+		int			count;
+		bool		isnull;
+
+		if (form->contype != CONSTRAINT_PRIMARY &&
+			form->contype != CONSTRAINT_UNIQUE)
+			continue;
+		numbers = heap_getattr(tuple, Anum_pg_constraint_conkey,
+							   RelationGetDescr(catalog), &isnull);
+		if (isnull)
+			continue;
+		deconstruct_array(DatumGetArrayTypeP(numbers), INT2OID, sizeof(int16),
+						  true, TYPALIGN_SHORT, &elements, NULL, &count);
+		initStringInfo(&columns);
+		for (int i = 0; i < count; i++)
+		{
+			/* the index and the table may be gone by now */
+			char	   *column = get_attname(table, DatumGetInt16(elements[i]),
+											 true);
+
+			appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "",
+							 column ? quote_identifier(column) : "");
+		}
+		sware_read_key_index(form->conindid, &index);
+		key = palloc(sizeof(TableKey));
+		key->name = pstrdup(NameStr(form->conname));
+		key->columns = columns.data;
+		key->isSware = index.isSware;
+		keys = lappend(keys, key);
+	}
+	systable_endscan(scan);
+	table_close(catalog, AccessShareLock);
+	return keys;
+}
+
+/*
+ * Say so if a partition has a key with the same columns as one of the table,
+ * but none of the same kind.
+ */
+static void
+note_different_kinds(const TableKey *of_table, List *keys,
+					 const char *partition)
+{
+	const TableKey *other = NULL;
+	ListCell   *cell;
+
+	foreach(cell, keys)
+	{
+		const TableKey *key = lfirst(cell);
+
+		if (strcmp(of_table->columns, key->columns) != 0)
+			continue;
+		if (of_table->isSware == key->isSware)
+			return;
+		other = key;
+	}
+	if (other)
+		ereport(NOTICE,
+				(errmsg("partition \"%s\" gets a second unique index on (%s)",
+						partition, of_table->columns),
+				 errdetail("The index of its constraint \"%s\" is of %s, that of the partitioned table's \"%s\" of %s.",
+						   other->name,
+						   other->isSware ? SWARE_ACCESS_METHOD : "btree",
+						   of_table->name,
+						   of_table->isSware ? SWARE_ACCESS_METHOD : "btree")));
+}
+
+/*
+ * Say so if a table that is to become a partition will have two unique indexes,
+ * since those of the keys are of different kinds: the server makes one that
+ * fits that of the partitioned table.
+ */
+void
+sware_note_attached_keys(const AlterTableStmt *alter, Oid table)
+{
+	ListCell   *cell;
+
+	foreach(cell, alter->cmds)
+	{
+		AlterTableCmd *part = lfirst_node(AlterTableCmd, cell);
+		Oid			partition;
+		List	   *keys;
+		ListCell   *other;
+
+		if (part->subtype != AT_AttachPartition)
+			continue;
+		partition = RangeVarGetRelid(castNode(PartitionCmd, part->def)->name,
+									 NoLock, true);
+		if (!OidIsValid(partition))
+			continue;
+		keys = keys_of_table(partition);
+		foreach(other, keys_of_table(table))
+			note_different_kinds(lfirst(other), keys, get_rel_name(partition));
+	}
 }

@@ -357,7 +357,9 @@ depends_on_table(const AlterTableStmt *alter)
 	}
 	foreach(cell, alter->cmds)
 	{
-		if (sware_rebuilds_keys(lfirst_node(AlterTableCmd, cell)))
+		AlterTableCmd *part = lfirst_node(AlterTableCmd, cell);
+
+		if (part->subtype == AT_AttachPartition || sware_rebuilds_keys(part))
 			return true;
 	}
 	return false;
@@ -382,6 +384,7 @@ prepare_for_table(AlterTableStmt *alter, const char *query_string)
 		get_namespace_name_or_temp(get_rel_namespace(table));
 	grant_wishes(alter, table);
 	sware_prepare_column_changes(alter, table, lockmode);
+	sware_note_attached_keys(alter, table);
 	sware_use_indexes(alter, table, query_string);
 }
 
