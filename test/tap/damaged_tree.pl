@@ -311,6 +311,20 @@ SQL
 	  . $node->safe_psql('postgres', "SELECT pg_relation_filepath('i$number')");
 }
 
+# A deleted page is on no level of the tree: only sware_check looks at it.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE emptied AS SELECT generate_series(1, 20000) AS key;
+CREATE INDEX emptied_key ON emptied USING sware (key);
+DELETE FROM emptied;
+VACUUM emptied;
+SQL
+my $deleted = $node->safe_psql('postgres', <<"SQL");
+SELECT min(s.blkno) FROM generate_series(1, pg_relation_size('emptied_key') / $page_size - 1) b,
+       sware_page_stats('emptied_key', b) s WHERE 'deleted' = ANY (s.flags)
+SQL
+my $emptied = $node->data_dir . '/'
+  . $node->safe_psql('postgres', "SELECT pg_relation_filepath('emptied_key')");
+
 # All that the damages have to know of the file is asked of the server while the
 # index is sound.
 $node->safe_psql('postgres', 'CHECKPOINT');
@@ -329,6 +343,9 @@ foreach my $number (0 .. $#cases)
 	write_page($case->{file}, $block, $page);
 	$case->{block} = $block;
 }
+my $deleted_page = read_page($emptied, $deleted);
+substr($deleted_page, 18, 1) = pack('C', 99);
+write_page($emptied, $deleted, $deleted_page);
 $node->stop('immediate');
 $node->start;
 my $postmaster = slurp_file($node->data_dir . '/postmaster.pid');
@@ -416,6 +433,9 @@ foreach my $number (grep { $cases[$_]->{misleading} } 0 .. $#cases)
 		"$sequential_scan DELETE FROM t$number WHERE id % 1000 = 0",
 		qr/does not link back|Right links form a circle/);
 }
+my (undef, undef, $of_deleted) = $node->psql('postgres', "SELECT sware_check('emptied_key')");
+like($of_deleted, qr/block $deleted\b.*The page has layout version 99/s,
+	'sware_check looks at a deleted page');
 is(slurp_file($node->data_dir . '/postmaster.pid'), $postmaster, 'it is still the same postmaster');
 ok(!grep_log($node, qr/TRAP|PANIC|was terminated by signal/, 0), 'no backend has crashed');
 
