@@ -41,8 +41,8 @@ EXTRA_CLEAN = output_iso results regression.diffs regression.out \
 # parameters are none of our doing.
 #
 # Most of the code runs once in a statement, and then it costs most to fetch it. So calls
-# go straight to the function, not through a stub: here, and in SHLIB_LINK for the
-# library's own functions.
+# go straight to the function, not through a stub; in SHLIB_LINK the library's own
+# functions and variables are found without a look at a table.
 PG_CPPFLAGS = -Isrc -isystem $(includedir_server)
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter $(if $(WERROR),-Werror) \
 	-fno-plt -fno-semantic-interposition \
@@ -53,7 +53,7 @@ WRAPPED = palloc palloc0 repalloc repalloc_huge MemoryContextAlloc MemoryContext
 	MemoryContextAllocHuge MemoryContextAllocExtended pstrdup AllocSetContextCreateInternal \
 	hash_create hash_search index_form_tuple CopyIndexTuple LockPage \
 	ReadBuffer ReadBufferExtended ExtendBufferedRelBy smgrextend
-SHLIB_LINK = $(if $(filter linux,$(PORTNAME)),-Wl$(comma)-Bsymbolic-functions) \
+SHLIB_LINK = $(if $(filter linux,$(PORTNAME)),-Wl$(comma)-Bsymbolic) \
 	$(if $(FAULT_POINTS),$(addprefix -Wl$(comma)--wrap=,$(WRAPPED)))
 comma = ,
 

@@ -21,13 +21,16 @@ UPDATE m SET v = 2, k = k + 10 WHERE k > 1 AND k <= 7;
 CREATE FUNCTION more_rows() RETURNS SETOF int ROWS 1 LANGUAGE plpgsql AS
 	'BEGIN RETURN QUERY SELECT generate_series(101, 150); END';
 INSERT INTO m SELECT more_rows();
--- More statements may follow in a transaction block, in a function, or in a query string.
+-- More statements may follow in a transaction block, or in a query string. In a function, the
+-- first statement is taken for the only one.
 BEGIN;
 INSERT INTO m VALUES (201);
 COMMIT;
 DO $$ BEGIN FOR i IN 203 .. 205 LOOP INSERT INTO m VALUES (i); END LOOP; END $$;
 CREATE FUNCTION one_more(k int) RETURNS void LANGUAGE sql AS 'INSERT INTO m VALUES (k)';
 SELECT one_more(206);
+SELECT one_more(1000 + i) FROM generate_series(1, 5) i;
+DELETE FROM m WHERE k > 1000;
 INSERT INTO m VALUES (207) \; INSERT INTO m VALUES (208);
 -- A transaction of one statement, in a procedure.
 DO $$ BEGIN FOR i IN 209 .. 211 LOOP INSERT INTO m VALUES (i); COMMIT; END LOOP; END $$;

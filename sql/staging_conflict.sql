@@ -108,6 +108,24 @@ SELECT check_all(), (SELECT count(*) FROM t) AS t, (SELECT count(*) FROM audit) 
 
 -- After an error in a statement, the next one is staged by its own kind.
 DROP TRIGGER to_t ON audit;
+CREATE FUNCTION fail_conflicting(k int) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO t SELECT k / (1 - i), k, '' FROM generate_series(0, 1) i ON CONFLICT DO NOTHING;
+EXCEPTION WHEN division_by_zero THEN
+	RETURN k;
+END
+$$;
+CREATE FUNCTION fail_plain(k int) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+	BEGIN
+		INSERT INTO audit VALUES (k);
+	EXCEPTION WHEN division_by_zero THEN
+	END;
+	INSERT INTO audit SELECT k / (1 - i) FROM generate_series(0, 1) i;
+EXCEPTION WHEN division_by_zero THEN
+	RETURN k;
+END
+$$;
 BEGIN;
 SAVEPOINT s;
 INSERT INTO t VALUES (1 / (1 - 1), 1, '') ON CONFLICT DO NOTHING;
@@ -115,6 +133,11 @@ ROLLBACK TO s;
 INSERT INTO t VALUES (100, 100, 'after an error');
 SELECT * FROM stored;
 INSERT INTO t VALUES (101, 101, '') ON CONFLICT DO NOTHING;
+SELECT * FROM stored;
+-- So is the rest of a statement in a function of which another one has failed.
+INSERT INTO audit SELECT fail_conflicting(i) FROM generate_series(102, 105) i;
+SELECT * FROM stored;
+INSERT INTO t SELECT fail_plain(i), i, '' FROM generate_series(102, 105) i ON CONFLICT DO NOTHING;
 SELECT * FROM stored;
 COMMIT;
 

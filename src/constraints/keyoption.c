@@ -168,17 +168,27 @@ constraint_created(Oid oid)
 		warn_of_subscriber(NameStr(form->conname));
 }
 
-/* The server reports what it does with an object of the database. */
-static void
-object_access(ObjectAccessType access, Oid class, Oid object, int part,
-			  void *argument)
+static pg_noinline void
+object_changed(ObjectAccessType access, Oid class, Oid object, int part)
 {
-	if (previous_object_access)
-		previous_object_access(access, class, object, part, argument);
 	if (access == OAT_POST_ALTER && class == RelationRelationId && part == 0)
 		sware_check_key_option(object);
 	else if (access == OAT_POST_CREATE && class == ConstraintRelationId)
 		constraint_created(object);
+}
+
+/*
+ * The server reports what it does with an object of the database.  It does so
+ * for each function that a statement calls, so this is short.
+ */
+static void
+object_access(ObjectAccessType access, Oid class, Oid object, int part,
+			  void *argument)
+{
+	if (unlikely(previous_object_access != NULL))
+		previous_object_access(access, class, object, part, argument);
+	if (unlikely(access == OAT_POST_ALTER || access == OAT_POST_CREATE))
+		object_changed(access, class, object, part);
 }
 
 /* Install the hook.  Called once, when the library is loaded. */

@@ -76,8 +76,9 @@ sware_report_nested_insert(Relation index)
 				 errdetail("A comparison or hash function of the index tries to insert into the index's own table.")));
 }
 
+/* What sware_forget_changes does if there are changes. */
 void
-sware_forget_changes(SubTransactionId subtransaction)
+sware_drop_changes(SubTransactionId subtransaction)
 {
 	while (sware_change_count > 0 &&
 		   changes[sware_change_count - 1].subtransaction >= subtransaction)

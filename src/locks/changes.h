@@ -53,11 +53,18 @@ sware_refuse_nested_insert(Relation index)
 		sware_report_nested_insert(index);
 }
 
+extern void sware_drop_changes(SubTransactionId subtransaction);
+
 /*
  * Forget the changes that were begun in a subtransaction, or in one within it:
  * it has aborted or ended.  With TopSubTransactionId, forget all.  Raises no
  * errors.
  */
-extern void sware_forget_changes(SubTransactionId subtransaction);
+static inline void
+sware_forget_changes(SubTransactionId subtransaction)
+{
+	if (unlikely(sware_change_count > 0))
+		sware_drop_changes(subtransaction);
+}
 
 #endif							/* SWARE_CHANGES_H */

@@ -43,8 +43,8 @@
 /* own accounts at most; without shared memory, counting begins anew then */
 #define MAX_OWN_ACCOUNTS	1024
 
-/* accounts are not emptied more often than this, in ms */
-#define EMPTYING_INTERVAL	100
+/* accounts are not emptied more often than this, in microseconds */
+#define EMPTYING_INTERVAL	INT64CONST(100000)
 
 /* after sorts of so many entries, earlier ones have a third of their weight */
 #define SORTED_MEMORY		262144.0
@@ -262,19 +262,15 @@ empty_accounts(TimestampTz now)
 	}
 }
 
-/* A transaction callback, which may not raise errors. */
-static void
-empty_at_transaction_end(XactEvent event, void *arg)
+void
+sware_statistics_transaction_ends(void)
 {
 	TimestampTz now;
 
-	if (!is_unemptied || shared_accounts == NULL ||
-		(event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT &&
-		 event != XACT_EVENT_PREPARE))
+	if (!is_unemptied || shared_accounts == NULL)
 		return;
 	now = GetCurrentTransactionStopTimestamp();
-	if (is_urgent ||
-		TimestampDifferenceExceeds(latest_emptying, now, EMPTYING_INTERVAL))
+	if (is_urgent || now >= latest_emptying + EMPTYING_INTERVAL)
 		empty_accounts(now);
 }
 
@@ -296,7 +292,6 @@ make_own_accounts(void)
 							   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	if (!is_registered)
 	{
-		RegisterXactCallback(empty_at_transaction_end, NULL);
 		on_shmem_exit(empty_at_exit, (Datum) 0);
 		is_registered = true;
 	}

@@ -123,6 +123,12 @@ extern void sware_statistics_request_memory(void);
 extern void sware_statistics_attach(void);
 
 /*
+ * A transaction has ended: add what this backend has counted to shared memory,
+ * if it is time to.  Raises no errors.
+ */
+extern void sware_statistics_transaction_ends(void);
+
+/*
  * These add to what this backend has counted.  They take no locks; the index is
  * open.  An error is raised only if there is no memory for its account.
  */

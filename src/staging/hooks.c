@@ -20,73 +20,116 @@
 #include "tcop/utility.h"
 #include "utils/lsyscache.h"
 
+#include "base/memory.h"
 #include "locks/changes.h"
 #include "takenkeys/frontier.h"
 #include "takenkeys/keylock.h"
 #include "records/recordcache.h"
+#include "shared/statistics.h"
 #include "staging/staging.h"
 #include "zones/zones.h"
 #include "base/compat.h"
 
-/*
- * Does sware_statement describe a statement that began before the hooks were
- * installed?  No hook will report its end either.
- */
-static bool is_unseen = false;
-
-/* what sware_statement is at first */
+/* what sware_statement is while no statement is in progress */
 static const SwareStatement no_statement = {
 	.earliestCommand = InvalidCommandId
 };
+
+/* What sware_statement was when a subtransaction began within a statement. */
+typedef struct OuterStatement
+{
+	SubTransactionId subtransaction;
+	SwareStatement statement;
+} OuterStatement;
+
+static OuterStatement *outer_statements = NULL; /* innermost last */
+static int	outer_count = 0;
+static int	outer_allocated = 0;
 
 /* the hooks that were installed before, or the server's own functions */
 static ExecutorRun_hook_type next_executor_run;
 static ExecutorFinish_hook_type next_executor_finish;
 static ProcessUtility_hook_type next_process_utility;
 
-/* An aborted (sub)transaction is not changing any index any more. */
-static void
-forget_changes(SubTransactionId subtransaction)
-{
-	sware_release_key_lock();
-	sware_forget_changes(subtransaction);
-}
-
+/* Parallel workers, of which no event here tells, never stage. */
 static void
 transaction_event(XactEvent event, void *argument)
 {
-	switch (event)
+	if (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE)
+		sware_staging_transaction_prepares_to_end();
+	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_PREPARE &&
+		event != XACT_EVENT_ABORT)
+		return;
+
+	if (event == XACT_EVENT_ABORT)
+		sware_release_key_lock();
+	sware_forget_changes(TopSubTransactionId);
+	sware_staging_transaction_ends();
+	sware_uses_foreign_tables = false;
+
+	/* an error may have ended statements, or no hook has seen their begin */
+	sware_statement = no_statement;
+	outer_count = 0;
+	sware_statistics_transaction_ends();
+}
+
+/*
+ * Note which statement is in progress when a subtransaction begins within one.
+ */
+static void
+keep_outer_statement(SubTransactionId child)
+{
+	if (outer_count == outer_allocated)
+		sware_grow(outer_statements, outer_allocated, 8, TopMemoryContext);
+	outer_statements[outer_count++] =
+		(OuterStatement)
 	{
-		case XACT_EVENT_PRE_COMMIT:
-		case XACT_EVENT_PRE_PREPARE:
-			sware_staging_transaction_prepares_to_end();
-			break;
-		case XACT_EVENT_COMMIT:
-		case XACT_EVENT_PREPARE:
-		case XACT_EVENT_ABORT:
-			forget_changes(TopSubTransactionId);
-			sware_staging_transaction_ends();
-			sware_uses_foreign_tables = false;
-			if (is_unseen)
-				sware_statement = no_statement;
-			is_unseen = false;
-			break;
-		default:
-			/* parallel workers never stage */
-			break;
+		.subtransaction = child,.statement = sware_statement
+	};
+}
+
+/*
+ * Forget that when the subtransaction ends.  Returns what was noted, or that no
+ * statement was in progress.
+ */
+static SwareStatement
+drop_outer_statement(SubTransactionId child)
+{
+	SwareStatement outer = no_statement;
+
+	while (outer_count > 0 &&
+		   outer_statements[outer_count - 1].subtransaction >= child)
+	{
+		outer_count--;
+		if (outer_statements[outer_count].subtransaction == child)
+			outer = outer_statements[outer_count].statement;
 	}
+	return outer;
 }
 
 static void
 subtransaction_event(SubXactEvent event, SubTransactionId child,
 					 SubTransactionId parent, void *argument)
 {
-	if (event == SUBXACT_EVENT_COMMIT_SUB)
-		sware_staging_subtransaction_commits(child, parent);
-	else if (event == SUBXACT_EVENT_ABORT_SUB)
+	switch (event)
 	{
-		forget_changes(child);
-		sware_staging_subtransaction_aborts(child);
+		case SUBXACT_EVENT_START_SUB:
+			if (sware_statement.level != SWARE_NO_STATEMENT)
+				keep_outer_statement(child);
+			break;
+		case SUBXACT_EVENT_COMMIT_SUB:
+			(void) drop_outer_statement(child);
+			sware_staging_subtransaction_commits(child, parent);
+			break;
+		case SUBXACT_EVENT_ABORT_SUB:
+			/* an error has ended the statements that began in it */
+			sware_statement = drop_outer_statement(child);
+			sware_release_key_lock();
+			sware_forget_changes(child);
+			sware_staging_subtransaction_aborts(child);
+			break;
+		default:
+			break;
 	}
 }
 
@@ -135,18 +178,27 @@ kind_of_statement(PlannedStmt *statement)
 
 /*
  * Is a statement expected to insert one row, in a transaction of its own?  Not
- * if it is a part of another one, of a transaction block, or of a pipeline:
- * then more rows may follow.
+ * if it is a part of another one that changes tables, of a transaction block,
+ * or of a pipeline, or the second one of a function: more rows may follow.
  */
 static bool
 is_small(const QueryDesc *query)
 {
 	Plan	   *plan = query->plannedstmt->planTree;
 
-	return sware_statement.level == SWARE_NO_STATEMENT &&
+	return sware_statement.level == SWARE_NO_STATEMENT + 1 &&
 		query->operation != CMD_SELECT && IsA(plan, ModifyTable) &&
 		outerPlan(plan)->plan_rows <= 1 &&
 		query->estate->es_output_cid == FirstCommandId && !IsTransactionBlock();
+}
+
+void
+sware_look_at_plan(void)
+{
+	const QueryDesc *query = sware_statement.query;
+
+	sware_statement.kind = kind_of_statement(query->plannedstmt);
+	sware_statement.isSmall = is_small(query);
 }
 
 /*
@@ -158,30 +210,38 @@ static void
 begin_statement(SwareStatementKind kind, CommandId command, QueryDesc *query)
 {
 	sware_statement.kind = kind;
-	sware_statement.isSmall = query && is_small(query);
+	sware_statement.isSmall = false;
 	sware_statement.query = query;
 	sware_statement.level++;
 	sware_statement.earliestCommand =
 		Min(sware_statement.earliestCommand, command);
 }
 
-/* Does a statement name a foreign table, or has it found one as a partition? */
-static bool
-has_foreign_tables(const QueryDesc *query)
+/* Note that a statement uses foreign tables, if it names one. */
+static inline void
+look_for_foreign_tables(const QueryDesc *query)
 {
 	ListCell   *cell;
 
 	foreach(cell, query->plannedstmt->rtable)
 	{
-		if (lfirst_node(RangeTblEntry, cell)->relkind == RELKIND_FOREIGN_TABLE)
-			return true;
+		if (unlikely(lfirst_node(RangeTblEntry, cell)->relkind ==
+					 RELKIND_FOREIGN_TABLE))
+			sware_uses_foreign_tables = true;
 	}
+}
+
+/* The same if a statement has sent rows to partitions that are such tables. */
+static inline void
+look_for_foreign_partitions(const QueryDesc *query)
+{
+	ListCell   *cell;
+
 	foreach(cell, query->estate->es_tuple_routing_result_relations)
 	{
 		if (lfirst_node(ResultRelInfo, cell)->ri_FdwRoutine)
-			return true;
+			sware_uses_foreign_tables = true;
 	}
-	return false;
 }
 
 /* Is the target of COPY FROM a foreign table, or has it some as partitions? */
@@ -210,86 +270,57 @@ modifies_tables(const QueryDesc *query)
 		query->plannedstmt->hasModifyingCTE;
 }
 
-/* Note that the executor begins to execute a statement, or to finish it. */
-static void
-begin_query(QueryDesc *query)
-{
-	if (!sware_uses_foreign_tables)
-		sware_uses_foreign_tables = has_foreign_tables(query);
-	if (modifies_tables(query))
-		begin_statement(kind_of_statement(query->plannedstmt),
-						query->estate->es_output_cid, query);
-	else
-		begin_statement(SWARE_STATEMENT_STAGES, InvalidCommandId, query);
-}
-
+/*
+ * A statement that changes nothing is none for sware: what its functions
+ * execute is a statement of its own.
+ *
+ * To catch errors here would cost each statement something.  After an error a
+ * (sub)transaction aborts, and that ends the statements that began in it.
+ */
 static void
 executor_run(SWARE_EXECUTOR_RUN_PARAMETERS)
 {
-	SwareStatement outer = sware_statement;
+	SwareStatement outer;
 
 	/* parallel workers cannot see the memory of this backend */
-	if (query->plannedstmt->parallelModeNeeded)
+	if (unlikely(query->plannedstmt->parallelModeNeeded))
 		sware_publish_all();
-
-	begin_query(query);
-	PG_TRY();
+	look_for_foreign_tables(query);
+	if (!modifies_tables(query))
 	{
 		next_executor_run(SWARE_EXECUTOR_RUN_ARGUMENTS);
-	}
-	PG_FINALLY();
-	{
-		sware_statement = outer;
-	}
-	PG_END_TRY();
-}
-
-/*
- * May finishing a statement insert rows, by triggers or by a WITH query whose
- * rows nobody has read?  Or were rows sent to partitions, of which some may be
- * foreign tables, so that begin_query must look at them?
- */
-static bool
-has_more_to_do(const QueryDesc *query)
-{
-	EState	   *estate = query->estate;
-	ListCell   *cell;
-
-	if (!modifies_tables(query))
-		return false;
-	if (estate->es_auxmodifytables || estate->es_trig_target_relations ||
-		estate->es_tuple_routing_result_relations)
-		return true;
-	foreach(cell, estate->es_opened_result_relations)
-	{
-		if (((ResultRelInfo *) lfirst(cell))->ri_TrigDesc)
-			return true;
-	}
-	return false;
-}
-
-static void
-executor_finish(QueryDesc *query)
-{
-	SwareStatement outer = sware_statement;
-
-	if (sware_staged_indexes == 0 && !has_more_to_do(query))
-	{
-		next_executor_finish(query);
 		return;
 	}
 
-	begin_query(query);
-	PG_TRY();
+	outer = sware_statement;
+	begin_statement(SWARE_STATEMENT_PLANNED, query->estate->es_output_cid,
+					query);
+	next_executor_run(SWARE_EXECUTOR_RUN_ARGUMENTS);
+	sware_statement = outer;
+}
+
+/* Triggers, and WITH queries whose rows nobody has read, insert rows here. */
+static void
+executor_finish(QueryDesc *query)
+{
+	SwareStatement outer;
+
+	if (!modifies_tables(query))
 	{
 		next_executor_finish(query);
+		if (unlikely(sware_uses_foreign_tables))
+			sware_limit_lingering();
+		return;
+	}
+
+	outer = sware_statement;
+	begin_statement(SWARE_STATEMENT_PLANNED, query->estate->es_output_cid,
+					query);
+	next_executor_finish(query);
+	look_for_foreign_partitions(query);
+	if (sware_staged_indexes > 0)
 		sware_staging_statement_ends();
-	}
-	PG_FINALLY();
-	{
-		sware_statement = outer;
-	}
-	PG_END_TRY();
+	sware_statement = outer;
 }
 
 /*
@@ -335,6 +366,14 @@ process_utility(PlannedStmt *statement, const char *query_string,
 	bool		is_copy = IsA(command, CopyStmt);
 	volatile bool moves_data = !leaves_indexes_alone(command);
 	volatile Oid dropped_database = InvalidOid;
+
+	/* this inserts nothing, and nothing is staged in the middle of it */
+	if (IsA(command, TransactionStmt))
+	{
+		next_process_utility(statement, query_string, read_only_tree, context,
+							 parameters, environment, destination, completion);
+		return;
+	}
 
 	/* The OID may be given to another database. */
 	if (IsA(command, DropdbStmt))
@@ -405,7 +444,6 @@ look_at_running_statement(void)
 
 	if (ActivePortal == NULL)
 		return;
-	is_unseen = true;
 	begin_statement(SWARE_STATEMENT_UNKNOWN, FirstCommandId, NULL);
 
 	if (error_context_stack != NULL || list_length(ActivePortal->stmts) != 1)

@@ -61,6 +61,7 @@ static bool has_ownerless = false;
 /* the latest subtransaction that has staged entries */
 static SubTransactionId latest_subtransaction = InvalidSubTransactionId;
 static bool is_ending = false;	/* has the pre-commit callback begun? */
+static bool is_used = false;	/* may there be stagings, or their memory? */
 
 /* How often all StagingReferences have become invalid; never reset. */
 static uint64 invalidations = 1;
@@ -226,6 +227,7 @@ make_staging(Relation index)
 	uint64		incarnation = sware_cache(index)->indexIncarnation;
 	SwareStaging *staging;
 
+	is_used = true;
 	if (stagings == NULL)
 	{
 		HASHCTL		control = {.keysize = sizeof(uint64),
@@ -362,6 +364,8 @@ is_speculative(Relation heap, ItemPointer tid)
 static inline bool
 may_stage(Relation heap, ItemPointer tid, IndexInfo *index_info)
 {
+	if (sware_statement.kind == SWARE_STATEMENT_PLANNED)
+		sware_look_at_plan();
 	return sware_enable_buffer && !is_ending && sware_utility_depth == 0 &&
 		heap->rd_tableam == GetHeapamTableAmRoutine() &&
 	/* other backends must see those of an exclusion constraint at once */
@@ -520,6 +524,8 @@ sware_staging_transaction_prepares_to_end(void)
 {
 	/* What comparators insert from now on is not staged. */
 	is_ending = true;
+	if (likely(!is_used))
+		return;
 	invalidations++;
 	sware_publish_all();
 }
@@ -528,10 +534,14 @@ sware_staging_transaction_prepares_to_end(void)
 void
 sware_staging_transaction_ends(void)
 {
+	is_ending = false;
+	if (likely(!is_used))
+		return;
 	sware_staged_keys_transaction_ends();
 
 	/* The memory is freed with the transaction's. */
 	sware_staging_generation++;
+	is_used = false;
 	stagings = NULL;
 	last_found = NULL;
 	has_ownerless = false;
@@ -540,7 +550,6 @@ sware_staging_transaction_ends(void)
 	sware_chains_are_gone();
 	latest_subtransaction = InvalidSubTransactionId;
 	sware_staged_indexes = 0;
-	is_ending = false;
 	invalidations++;
 }
 

@@ -45,6 +45,7 @@ typedef enum SwareStatementKind
 {
 	SWARE_STATEMENT_UNKNOWN,	/* no hook has seen the statement:
 								 * is_speculative is asked for each row */
+	SWARE_STATEMENT_PLANNED,	/* its plan tells: see sware_look_at_plan */
 	SWARE_STATEMENT_STAGES,
 	SWARE_STATEMENT_SPECULATES	/* has ON CONFLICT: its entries are stored at
 								 * once */
@@ -53,12 +54,15 @@ typedef enum SwareStatementKind
 /* the level while no statement is in progress; the outermost one has level 1 */
 #define SWARE_NO_STATEMENT	0
 
-/* The innermost statement that is in progress. */
+/*
+ * The innermost statement that is in progress, of those that may change tables.
+ */
 typedef struct SwareStatement
 {
 	SwareStatementKind kind;
 	bool		isSmall;		/* is it expected to insert one row, in a
-								 * transaction of its own? */
+								 * transaction of its own?  Not known of a
+								 * planned one */
 	int			level;			/* how many statements are in progress, one
 								 * within the other */
 	CommandId	earliestCommand;	/* rows that these statements insert have
@@ -70,6 +74,9 @@ typedef struct SwareStatement
 
 /* set by hooks.c */
 extern SwareStatement sware_statement;
+
+/* Find out what the plan of the statement says, and so of which kind it is. */
+extern void sware_look_at_plan(void);
 
 /*
  * Has this transaction used a foreign table?  Then another server may commit
