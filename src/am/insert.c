@@ -151,9 +151,14 @@ insert_row(SwareNewRow *row, bool index_unchanged, IndexInfo *index_info)
 		sware_buffer_flush_owed(index);
 	if (index_info->ii_Unique)
 		row->keepsKeyIn = sware_command_that_keeps_key(row, index_info);
-	if (index_info->ii_Unique ?
-		sware_stage_unique(row, index_info) :
-		sware_stage(row, index_unchanged, index_info))
+	if (sware_is_single_row(index_info))
+	{
+		sware_note_single_row(index_info);
+		sware_publish_index(index);
+	}
+	else if (index_info->ii_Unique ?
+			 sware_stage_unique(row, index_info) :
+			 sware_stage(row, index_unchanged, index_info))
 		return row->check != UNIQUE_CHECK_NO;
 	SWARE_FAULT_POINT("insert-begins");
 	sware_begin_change(index, SWARE_INSERTS);
@@ -198,7 +203,7 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 {
 	SwareNewRow row;
 
-	if (likely(sware_change_count == 0) &&
+	if (likely(sware_change_count == 0) && index_info->ii_AmCache != NULL &&
 		sware_stage_next(index, values, isnull, heap_tid, index_unchanged,
 						 index_info))
 		return false;

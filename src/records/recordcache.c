@@ -52,7 +52,7 @@ typedef struct RecordSet
 
 static pg_atomic_uint64 *epochs = NULL; /* NULL: no shared memory */
 static RecordSet *sets = NULL;
-static uint32 set_count = 0;
+uint32		sware_record_sets = 0;
 
 static Size
 memory_size(void)
@@ -74,20 +74,20 @@ sware_records_attach(void)
 
 	epochs = ShmemInitStruct("sware record cache", memory_size(), &found);
 	sets = (RecordSet *) (epochs + EPOCH_COUNT);
-	set_count = (Size) sware_record_cache * 1024 / sizeof(RecordSet);
+	sware_record_sets = (Size) sware_record_cache * 1024 / sizeof(RecordSet);
 	if (found)
 		return;
 	for (int i = 0; i < EPOCH_COUNT; i++)
 		pg_atomic_init_u64(&epochs[i], 0);
-	MemSet(sets, 0, set_count * sizeof(RecordSet));
-	for (uint32 i = 0; i < set_count; i++)
+	MemSet(sets, 0, sware_record_sets * sizeof(RecordSet));
+	for (uint32 i = 0; i < sware_record_sets; i++)
 		SpinLockInit(&sets[i].lock);
 }
 
 bool
 sware_has_records(Relation index)
 {
-	return set_count > 0 &&
+	return sware_record_sets > 0 &&
 		IndexRelationGetNumberOfKeyAttributes(index) == 1 &&
 		TupleDescAttr(RelationGetDescr(index), 0)->attbyval &&
 		!RelationUsesLocalBuffers(index) && !RecoveryInProgress() &&
@@ -114,7 +114,7 @@ identify(Relation index, Datum value, SwareRecordKey *key)
 	hashed[0] = key->incarnation;
 	hashed[1] = key->value;
 	key->set = hash_bytes((const unsigned char *) hashed, sizeof(hashed)) %
-		set_count;
+		sware_record_sets;
 }
 
 /* Returns the record of a key, or NULL.  The caller has locked the set. */
@@ -216,8 +216,9 @@ sware_remove_record(const SwareRecordKey *key, bool stored)
 	SpinLockRelease(&set->lock);
 }
 
+/* What sware_records_stored does if there is a cache. */
 void
-sware_records_stored(Relation index, IndexTuple *entries, int64 count)
+sware_remove_records(Relation index, IndexTuple *entries, int64 count)
 {
 	if (!sware_has_records(index))
 		return;
@@ -246,6 +247,6 @@ sware_records_raise_epoch(Relation index)
 void
 sware_records_raise_all_epochs(void)
 {
-	for (int i = 0; set_count > 0 && i < EPOCH_COUNT; i++)
+	for (int i = 0; sware_record_sets > 0 && i < EPOCH_COUNT; i++)
 		pg_atomic_fetch_add_u64(&epochs[i], 1);
 }

@@ -68,6 +68,9 @@ typedef struct SwareRecordKey
 	uint64		epoch;			/* of the index */
 } SwareRecordKey;
 
+/* the number of the cache's sets; 0 if there is no cache */
+extern uint32 sware_record_sets;
+
 /* Request the shared memory, in shmem_request_hook. */
 extern void sware_records_request_memory(void);
 
@@ -109,8 +112,15 @@ extern void sware_remove_record(const SwareRecordKey *key, bool stored);
  * that have been stored.  This and the next function may read the metapage, and
  * raise errors of that, before they have done anything.
  */
-extern void sware_records_stored(Relation index, IndexTuple *entries,
+extern void sware_remove_records(Relation index, IndexTuple *entries,
 								 int64 count);
+static inline void
+sware_records_stored(Relation index, IndexTuple *entries, int64 count)
+{
+	if (sware_record_sets > 0)
+		sware_remove_records(index, entries, count);
+}
+
 
 /* Raise the epoch of an index, or the epochs of all. */
 extern void sware_records_raise_epoch(Relation index);

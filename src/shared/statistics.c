@@ -43,6 +43,9 @@
 /* own accounts at most; without shared memory, counting begins anew then */
 #define MAX_OWN_ACCOUNTS	1024
 
+/* accounts that are found without a search, at most */
+#define RECENT_ACCOUNTS		16
+
 /* accounts are not emptied more often than this, in microseconds */
 #define EMPTYING_INTERVAL	INT64CONST(100000)
 
@@ -86,12 +89,22 @@ typedef struct Totals
 	TimestampTz since;			/* when the account was made */
 } Totals;
 
-/* an account in private memory, and in the file; it has no padding */
+/* an account in private memory */
 typedef struct Account
 {
 	AccountKey	key;			/* hash key */
+	int64		single;			/* entries that came to the tree alone, and
+								 * are not among the totals yet */
+	int64		singleLate;		/* the late ones among them */
 	Totals		totals;
 } Account;
+
+/* an account in the file; it has no padding */
+typedef struct SavedAccount
+{
+	AccountKey	key;
+	Totals		totals;
+} SavedAccount;
 
 /* an account in shared memory */
 typedef struct SharedAccount
@@ -115,7 +128,9 @@ static AccountList *shared_list = NULL;
 static LWLock *shared_lock = NULL;
 
 static HTAB *own_accounts = NULL;	/* of Account */
-static Account *latest_account = NULL;	/* the one used last */
+static Account *recent_accounts[RECENT_ACCOUNTS];	/* by the OID's lowest
+													 * digits: the one that
+													 * was used last */
 static bool is_unemptied = false;	/* have own accounts changed since they
 									 * were emptied? */
 static bool is_urgent = false;	/* empty at the next transaction's end,
@@ -156,6 +171,36 @@ add_arrivals(Arrivals *sum, const Arrivals *more)
 	sum->entries = sum->entries * remaining + more->entries;
 	sum->late = sum->late * remaining + more->late;
 	sum->buffered += more->buffered;
+}
+
+/* Count entries that the tree got in this order, or at once. */
+static void
+count_arrivals(Totals *totals, int64 entries, int64 late)
+{
+	Arrivals	arrivals = {.count = entries,.entries = entries,.late = late};
+
+	/* the first of many have lost weight when the last ones come */
+	if (entries > 1)
+	{
+		double		weight =
+			ARRIVALS_MEMORY * (1 - weight_after(entries)) / entries;
+
+		arrivals.entries *= weight;
+		arrivals.late *= weight;
+	}
+	add_arrivals(&totals->arrivals, &arrivals);
+}
+
+/* Add the single entries of an account to its totals. */
+static void
+add_singles(Account *account)
+{
+	if (account->single == 0)
+		return;
+	account->totals.counters[SWARE_STAT_ENTRIES_INSERTED] += account->single;
+	account->totals.counters[SWARE_STAT_LEAF_VISITS] += account->single;
+	count_arrivals(&account->totals, account->single, account->singleLate);
+	account->single = account->singleLate = 0;
 }
 
 /* Add up what two accounts have. */
@@ -216,6 +261,7 @@ empty_account(Account *account)
 {
 	SharedAccount *shared;
 
+	add_singles(account);
 	LWLockAcquire(shared_lock, LW_SHARED);
 	shared = hash_search(shared_accounts, &account->key, HASH_FIND, NULL);
 	if (shared == NULL)
@@ -251,7 +297,7 @@ empty_accounts(TimestampTz now)
 		return;
 	is_unemptied = false;
 	is_urgent = false;
-	latest_account = NULL;
+	memset(recent_accounts, 0, sizeof(recent_accounts));
 	latest_emptying = now;
 
 	hash_seq_init(&status, own_accounts);
@@ -297,35 +343,55 @@ make_own_accounts(void)
 	}
 }
 
-/* Returns what this backend's account of an index has, for adding to it. */
-static Totals *
-totals_of(Relation index)
+/* Find this backend's account of an index, or make it. */
+static pg_noinline Account *
+find_account(Relation index)
 {
 	AccountKey	key = {MyDatabaseId, RelationGetRelid(index)};
+	Account    *account;
 	bool		found;
-
-	is_unemptied = true;
-	if (likely(latest_account && latest_account->key.index == key.index))
-		return &latest_account->totals;
 
 	/* without shared memory, accounts are never emptied */
 	if (own_accounts && hash_get_num_entries(own_accounts) >= MAX_OWN_ACCOUNTS)
 	{
 		hash_destroy(own_accounts);
 		own_accounts = NULL;
-		latest_account = NULL;
+		memset(recent_accounts, 0, sizeof(recent_accounts));
 	}
 	if (own_accounts == NULL)
 		make_own_accounts();
 
-	latest_account = NULL;
-	latest_account = hash_search(own_accounts, &key, HASH_ENTER, &found);
+	account = hash_search(own_accounts, &key, HASH_ENTER, &found);
 	if (!found)
 	{
-		memset(&latest_account->totals, 0, sizeof(Totals));
-		latest_account->totals.since = GetCurrentTimestamp();
+		memset(account, 0, sizeof(Account));
+		account->key = key;
+		account->totals.since = GetCurrentTimestamp();
 	}
-	return &latest_account->totals;
+	recent_accounts[key.index % RECENT_ACCOUNTS] = account;
+	return account;
+}
+
+/* Returns this backend's account of an index, for adding to it. */
+static inline Account *
+account_of(Relation index)
+{
+	Oid			oid = RelationGetRelid(index);
+	Account    *account = recent_accounts[oid % RECENT_ACCOUNTS];
+
+	is_unemptied = true;
+	return likely(account && account->key.index == oid) ? account :
+		find_account(index);
+}
+
+/* Returns what it has, single entries included. */
+static Totals *
+totals_of(Relation index)
+{
+	Account    *account = account_of(index);
+
+	add_singles(account);
+	return &account->totals;
 }
 
 void
@@ -347,29 +413,16 @@ sware_count_tree_run(Relation index, int64 appended, int64 inserted)
 void
 sware_count_tree_entry(Relation index, bool is_late)
 {
-	Totals	   *totals = totals_of(index);
-	Arrivals	arrivals = {.count = 1,.entries = 1,.late = is_late};
+	Account    *account = account_of(index);
 
-	totals->counters[SWARE_STAT_ENTRIES_INSERTED]++;
-	totals->counters[SWARE_STAT_LEAF_VISITS]++;
-	add_arrivals(&totals->arrivals, &arrivals);
+	account->single++;
+	account->singleLate += is_late;
 }
 
 void
 sware_count_arrivals(Relation index, int64 entries, int64 late)
 {
-	Arrivals	arrivals = {.count = entries,.entries = entries,.late = late};
-
-	/* the first of many have lost weight when the last ones come */
-	if (entries > 1)
-	{
-		double		weight =
-			ARRIVALS_MEMORY * (1 - weight_after(entries)) / entries;
-
-		arrivals.entries *= weight;
-		arrivals.late *= weight;
-	}
-	add_arrivals(&totals_of(index)->arrivals, &arrivals);
+	count_arrivals(totals_of(index), entries, late);
 }
 
 void
@@ -514,6 +567,7 @@ look_up(Oid index, Totals *sum)
 	}
 	if (own)
 	{
+		add_singles(own);
 		add_totals(sum, &own->totals);
 		if (shared == NULL)
 			sum->since = own->totals.since;
@@ -598,14 +652,14 @@ sware_statistics_request_memory(void)
 static void
 save_at_exit(int code, Datum arg)
 {
-	Account    *records;
+	SavedAccount *records;
 	int			count = 0;
 	dlist_iter	iterator;
 
 	if (shared_accounts == NULL || !sware_server_is_shut_down())
 		return;
 	records = MemoryContextAllocExtended(TopMemoryContext,
-										 MAX_ACCOUNTS * sizeof(Account),
+										 MAX_ACCOUNTS * sizeof(SavedAccount),
 										 MCXT_ALLOC_NO_OOM);
 	if (records == NULL)
 		return;
@@ -619,7 +673,7 @@ save_at_exit(int code, Datum arg)
 		records[count].key = shared->key;
 		records[count++].totals = shared->totals;
 	}
-	sware_statistics_file_write(records, count, sizeof(Account));
+	sware_statistics_file_write(records, count, sizeof(SavedAccount));
 	pfree(records);
 }
 
@@ -629,11 +683,11 @@ restore(void)
 {
 	void	   *records;
 	int			count = sware_statistics_file_read(&records, MAX_ACCOUNTS,
-												   sizeof(Account));
+												   sizeof(SavedAccount));
 
 	for (int i = 0; i < count; i++)
 	{
-		const Account *saved = (const Account *) records + i;
+		const SavedAccount *saved = (const SavedAccount *) records + i;
 		SharedAccount *account = make_shared_account(&saved->key, 0);
 
 		if (account == NULL)

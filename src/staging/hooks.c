@@ -176,29 +176,25 @@ kind_of_statement(PlannedStmt *statement)
 	return kind;
 }
 
-/*
- * Is a statement expected to insert one row, in a transaction of its own?  Not
- * if it is a part of another one that changes tables, of a transaction block,
- * or of a pipeline, or the second one of a function: more rows may follow.
- */
-static bool
-is_small(const QueryDesc *query)
+bool
+sware_statement_is_small(void)
 {
-	Plan	   *plan = query->plannedstmt->planTree;
+	const QueryDesc *query = sware_statement.query;
+	Plan	   *plan;
 
-	return sware_statement.level == SWARE_NO_STATEMENT + 1 &&
-		query->operation != CMD_SELECT && IsA(plan, ModifyTable) &&
-		outerPlan(plan)->plan_rows <= 1 &&
-		query->estate->es_output_cid == FirstCommandId && !IsTransactionBlock();
+	if (query == NULL || sware_statement.level != SWARE_NO_STATEMENT + 1 ||
+		query->operation == CMD_SELECT ||
+		query->estate->es_output_cid != FirstCommandId || IsTransactionBlock())
+		return false;
+	plan = query->plannedstmt->planTree;
+	return IsA(plan, ModifyTable) && outerPlan(plan)->plan_rows <= 1;
 }
 
 void
 sware_look_at_plan(void)
 {
-	const QueryDesc *query = sware_statement.query;
-
-	sware_statement.kind = kind_of_statement(query->plannedstmt);
-	sware_statement.isSmall = is_small(query);
+	sware_statement.kind =
+		kind_of_statement(sware_statement.query->plannedstmt);
 }
 
 /*
@@ -210,7 +206,6 @@ static void
 begin_statement(SwareStatementKind kind, CommandId command, QueryDesc *query)
 {
 	sware_statement.kind = kind;
-	sware_statement.isSmall = false;
 	sware_statement.query = query;
 	sware_statement.level++;
 	sware_statement.earliestCommand =
@@ -392,7 +387,6 @@ process_utility(PlannedStmt *statement, const char *query_string,
 	else
 	{
 		sware_statement.kind = SWARE_STATEMENT_UNKNOWN;
-		sware_statement.isSmall = false;
 		sware_statement.query = NULL;
 	}
 	PG_TRY();

@@ -39,8 +39,11 @@ typedef struct StagingReference
 	bool		isUsed;			/* has sware_stage used it? */
 } StagingReference;
 
+/* what it points to when a single row was stored; never changes */
+static StagingReference single_row;
+
 SwareStatement sware_statement =
-{SWARE_STATEMENT_UNKNOWN, false, SWARE_NO_STATEMENT, InvalidCommandId, NULL};
+{SWARE_STATEMENT_UNKNOWN, SWARE_NO_STATEMENT, InvalidCommandId, NULL};
 bool		sware_uses_foreign_tables = false;
 int			sware_utility_depth = 0;
 
@@ -273,22 +276,18 @@ usable_staging(Relation index)
 
 /*
  * Return the staging for an insert, which is remembered in the statement's
- * IndexInfo.  Returns NULL if there is none, and for the first row of a
- * statement that is expected to insert no other one: to store it costs less
- * than to stage and publish it.
+ * IndexInfo.  Returns NULL if there is none.
  */
 static inline SwareStaging *
 staging_for_insert(Relation index, IndexInfo *index_info)
 {
 	StagingReference *reference = index_info->ii_AmCache;
 
-	if (unlikely(reference == NULL))
+	if (unlikely(reference == NULL || reference == &single_row))
 	{
 		reference = MemoryContextAllocZero(index_info->ii_Context,
 										   sizeof(StagingReference));
 		index_info->ii_AmCache = reference;
-		if (sware_statement.isSmall)
-			return NULL;
 	}
 	if (unlikely(reference->invalidation != invalidations ||
 				 reference->staging == NULL ||
@@ -304,6 +303,12 @@ staging_for_insert(Relation index, IndexInfo *index_info)
 		reference->invalidation = invalidations;
 	}
 	return reference->staging;
+}
+
+void
+sware_note_single_row(IndexInfo *index_info)
+{
+	index_info->ii_AmCache = &single_row;
 }
 
 /* Begin a segment, unless the last one is the current subtransaction's. */

@@ -60,9 +60,6 @@ typedef enum SwareStatementKind
 typedef struct SwareStatement
 {
 	SwareStatementKind kind;
-	bool		isSmall;		/* is it expected to insert one row, in a
-								 * transaction of its own?  Not known of a
-								 * planned one */
 	int			level;			/* how many statements are in progress, one
 								 * within the other */
 	CommandId	earliestCommand;	/* rows that these statements insert have
@@ -75,8 +72,29 @@ typedef struct SwareStatement
 /* set by hooks.c */
 extern SwareStatement sware_statement;
 
-/* Find out what the plan of the statement says, and so of which kind it is. */
+/* Find out of which kind a statement is whose plan tells. */
 extern void sware_look_at_plan(void);
+
+/*
+ * Is the statement expected to insert one row, in a transaction of its own?
+ * Not if it is a part of another one that changes tables, of a transaction
+ * block, or of a pipeline, or the second one of a function: more rows may
+ * follow.
+ */
+extern bool sware_statement_is_small(void);
+
+/*
+ * Is a row the first one that an index gets in a small statement?  To store it
+ * costs less than to stage and publish it.
+ */
+static inline bool
+sware_is_single_row(IndexInfo *index_info)
+{
+	return index_info->ii_AmCache == NULL && sware_statement_is_small();
+}
+
+/* Note that the index has got it, so that others would be staged. */
+extern void sware_note_single_row(IndexInfo *index_info);
 
 /*
  * Has this transaction used a foreign table?  Then another server may commit

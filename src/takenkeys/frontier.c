@@ -156,7 +156,9 @@ add_number(Frontier *frontier, int64 number)
 
 	if (number <= frontier->floor)
 		return false;
-	place = place_of(frontier, number);
+	place = frontier->count;
+	if (place > 0 && number <= frontier->numbers[place - 1])
+		place = place_of(frontier, number);
 	if (place < frontier->count && frontier->numbers[place] == number)
 		return false;
 

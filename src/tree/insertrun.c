@@ -85,7 +85,8 @@ place_entry(const SwareSearchKey *key, Page page, IndexTuple entry,
 	OffsetNumber last = PageGetMaxOffsetNumber(page);
 	IndexTuple	next;
 
-	*offset = sware_search_leaf(key, page, *offset, last);
+	if (*offset <= last)
+		*offset = sware_search_leaf(key, page, *offset, last);
 	next = *offset <= last ? sware_page_tuple(page, *offset) : NULL;
 	if (next && sware_compare_key(key, next) == 0)
 		return sware_tuple_is_posting(next) &&
@@ -104,10 +105,16 @@ place_entry(const SwareSearchKey *key, Page page, IndexTuple entry,
 static PlacementKind
 add_entry(const SwareSearchKey *key, Buffer buffer, IndexTuple entry)
 {
+	Page		page = BufferGetPage(buffer);
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
 	OffsetNumber offset = SWARE_FIRST_DATA;
-	PlacementKind kind =
-		place_entry(key, BufferGetPage(buffer), entry, &offset);
+	PlacementKind kind;
 
+	/* what comes in order needs no search */
+	if (offset <= last &&
+		sware_compare_key(key, sware_page_tuple(page, last)) > 0)
+		offset = last + 1;
+	kind = place_entry(key, page, entry, &offset);
 	if (kind == PLACEMENT_ADD)
 		sware_wal_add_item(key->index, buffer, entry, offset);
 	return kind;
