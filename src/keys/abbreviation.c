@@ -82,15 +82,6 @@ number_of_bytes(const char *bytes, Size size, Size start)
 	return as_signed(pg_ntoh64(number));
 }
 
-/* How many bytes are there up to the trailing spaces? */
-Size
-sware_size_without_padding(const char *bytes, Size size)
-{
-	while (size > 0 && bytes[size - 1] == ' ')
-		size--;
-	return size;
-}
-
 static int64
 number_of_float(float8 value)
 {
@@ -162,8 +153,6 @@ number_of_varlena(SwareComparison comparison, const struct varlena *value,
 
 	if (comparison == SWARE_COMPARE_NUMERIC)
 		return number_of_numeric(data, size);
-	if (comparison == SWARE_COMPARE_PADDED)
-		size = sware_size_without_padding(data, size);
 	return number_of_bytes(data, size, start);
 }
 

@@ -12,14 +12,12 @@
 #define SWARE_ABBREVIATION_H
 
 #include "access/itup.h"
-#include "utils/fmgroids.h"
 
 #include "keys/searchkey.h"
 
 extern int64 sware_number_of_value(SwareComparison comparison, Datum value,
 								   Size start);
 extern int64 sware_guess_of_text(Datum value, Size start);
-extern Size sware_size_without_padding(const char *bytes, Size size);
 
 /* Does a column have abbreviations?  If not, all are zero. */
 static inline bool
@@ -75,46 +73,21 @@ sware_abbreviate(const SwareKeyColumn *column, TupleDesc descriptor,
 }
 
 /*
- * Find the abbreviation that a value of the first column would have, given a
- * value that this column is compared with.  `column` tells how they are
- * compared, `own` how two values of the first column are.  The value may be of
- * another integer type.  Returns false if it has no abbreviation.
+ * Find the abbreviation that a value of a column would have, given one that it
+ * is compared with.  `column` tells how two values of the column are compared,
+ * and `own` has the value.  Returns false if it has no abbreviation, as a value
+ * of another type.
  */
 static inline bool
 sware_abbreviate_other(const SwareKeyColumn *column, const SwareKeyColumn *own,
 					   int64 *number)
 {
-	if (!sware_has_abbreviations(column))
+	if (!sware_has_abbreviations(column) ||
+		!(own->isNull || sware_is_integer(own->comparison) ||
+		  (own->comparison == column->comparison &&
+		   own->collation == column->collation)))
 		return false;
-	if (own->isNull || sware_is_integer(own->comparison) ||
-		(own->comparison == column->comparison &&
-		 own->collation == column->collation))
-	{
-		*number = sware_abbreviate_value(column, own->value, own->isNull);
-		return true;
-	}
-
-	if (!sware_is_integer(column->comparison))
-		return false;
-	switch (own->function->fn_oid)
-	{
-		case F_BTINT42CMP:
-		case F_BTINT82CMP:
-			*number = DatumGetInt16(own->value);
-			break;
-		case F_BTINT24CMP:
-		case F_BTINT84CMP:
-			*number = DatumGetInt32(own->value);
-			break;
-		case F_BTINT28CMP:
-		case F_BTINT48CMP:
-			*number = DatumGetInt64(own->value);
-			break;
-		default:
-			return false;
-	}
-	if (column->descending)
-		*number = ~*number;
+	*number = sware_abbreviate_value(column, own->value, own->isNull);
 	return true;
 }
 

@@ -137,8 +137,7 @@ has_bytes(const SwareNumberPart *part)
 
 	return part->guess != SWARE_GUESS_NOTHING ||
 		comparison == SWARE_COMPARE_UUID ||
-		comparison == SWARE_COMPARE_BYTES ||
-		comparison == SWARE_COMPARE_PADDED;
+		comparison == SWARE_COMPARE_BYTES;
 }
 
 /* What a value is compared by; returns false if it is compressed. */
@@ -159,8 +158,6 @@ compared_bytes(SwareComparison comparison, Datum value, const char **bytes,
 		return false;
 	*bytes = VARDATA_ANY(varlena);
 	*size = VARSIZE_ANY_EXHDR(varlena);
-	if (comparison == SWARE_COMPARE_PADDED)
-		*size = sware_size_without_padding(*bytes, *size);
 	return true;
 }
 

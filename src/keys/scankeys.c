@@ -142,51 +142,6 @@ choose_keys(SwareScanKeys *keys, ScanKey qualification, int count, int column,
 		chosen->lower = chosen->upper = NULL;
 }
 
-/* Keep the values, none null, that satisfy a key; returns their number. */
-static int
-keep_satisfying(SwareScanKeys *keys, ScanKey key, Datum *values, int count)
-{
-	SwareElements elements;
-	SwareCondition condition = {.key = key};
-	int			kept = 0;
-
-	if (KEY_IS_ARRAY(key))
-	{
-		sware_get_elements(keys, key, &elements);
-		condition.elements = &elements;
-	}
-	for (int i = 0; i < count; i++)
-	{
-		if (sware_condition_passes(&condition, values[i], false))
-			values[kept++] = values[i];
-	}
-	return kept;
-}
-
-/*
- * Test the values that a prefix column may have with the column's other keys,
- * so that these need not be tested on entries.  This is possible only if the
- * values are of the column's own type.  Returns whether it was; then *count is
- * the number of values left.
- */
-static bool
-test_values(SwareScanKeys *keys, ScanKey qualification, int key_count,
-			ScanKey driver, Datum *values, int *count)
-{
-	int			column = driver->sk_attno - 1;
-
-	if (sware_argument_type(keys, driver) != keys->index->rd_opcintype[column])
-		return false;
-	for (int i = 0; i < key_count; i++)
-	{
-		ScanKey		key = &qualification[i];
-
-		if (key != driver && key->sk_attno == column + 1)
-			*count = keep_satisfying(keys, key, values, *count);
-	}
-	return true;
-}
-
 /* Check each key on its own.  Returns false if one cannot be satisfied. */
 static bool
 check_keys(SwareScanKeys *keys, ScanKey qualification, int count)
@@ -220,6 +175,27 @@ add_column(SwareScanKeys *keys, SwareSearchKey *end, ScanKey key)
 }
 
 /*
+ * Add an array on the next prefix column.  Returns false, with nothing changed,
+ * if there would be too many ranges.
+ */
+static bool
+add_array(SwareScanKeys *keys, ScanKey key)
+{
+	SwareRangeArray *array = &keys->arrays[keys->arrayCount];
+	int64		ranges;
+
+	sware_get_elements(keys, key, &array->elements);
+	if (pg_mul_s64_overflow(keys->rangeCount, array->elements.count, &ranges))
+		return false;
+	keys->rangeCount = ranges;
+	array->column = key->sk_attno - 1;
+	keys->arrayCount++;
+	keys->low.columns[keys->low.columnCount++] = array->elements.column;
+	keys->high.columns[keys->high.columnCount++] = array->elements.column;
+	return true;
+}
+
+/*
  * Let the bounds on the column after the prefix narrow the ranges.  Strict
  * operators reject nulls, so any bound keeps the ranges off the nulls.
  */
@@ -245,78 +221,38 @@ add_bounds(SwareScanKeys *keys, const ChosenKeys *chosen)
 }
 
 /*
- * Make ranges of the keys on the prefix and the column after it.  Sets
- * `chosen` for those columns, and `tested` for those whose other keys need no
- * test.  Returns the number of columns, or -1 if nothing can qualify.
+ * Make ranges of the keys on the prefix and the column after it, and set
+ * `chosen` for those columns.  Returns the number of columns.  If an array has
+ * no elements, there are no ranges.
  */
 static int
 make_ranges(SwareScanKeys *keys, ScanKey qualification, int count,
-			ChosenKeys *chosen, bool *tested)
+			ChosenKeys *chosen)
 {
 	int			columns = IndexRelationGetNumberOfKeyAttributes(keys->index);
 
 	for (int column = 0; column < columns; column++)
 	{
 		ChosenKeys *here = &chosen[column];
-		SwareRangeArray *array = &keys->arrays[keys->arrayCount];
 
 		choose_keys(keys, qualification, count, column, here);
-		tested[column] = false;
-
-		if (here->equality && KEY_IS_NULL(here->equality))
-		{
-			/* If one key is IS NULL, all others must be, too. */
-			for (int i = 0; i < count; i++)
-			{
-				if (qualification[i].sk_attno == column + 1 &&
-					!KEY_IS_NULL(&qualification[i]))
-					return -1;
-			}
-			tested[column] = true;
-		}
-		else if (here->equality)
-		{
-			int			values = 1;
-
-			tested[column] =
-				test_values(keys, qualification, count, here->equality,
-							&here->equality->sk_argument, &values);
-			if (values == 0)
-				return -1;
-		}
-		else if (here->array)
-		{
-			int64		ranges;
-
-			sware_get_elements(keys, here->array, &array->elements);
-			tested[column] =
-				test_values(keys, qualification, count, here->array,
-							array->elements.values, &array->elements.count);
-			if (array->elements.count == 0)
-				return -1;
-			if (pg_mul_s64_overflow(keys->rangeCount, array->elements.count,
-									&ranges))
-			{
-				/* too many combinations of elements: end the prefix here */
-				memset(here, 0, sizeof(ChosenKeys));
-				tested[column] = false;
-				return column + 1;
-			}
-			keys->rangeCount = ranges;
-			array->column = column;
-			keys->arrayCount++;
-		}
-		else
+		if (!here->equality && !here->array)
 		{
 			add_bounds(keys, here);
 			return column + 1;
 		}
-
+		if (here->equality)
+		{
+			add_column(keys, &keys->low, here->equality);
+			add_column(keys, &keys->high, here->equality);
+		}
+		else if (!add_array(keys, here->array))
+		{
+			/* too many combinations of elements: end the prefix here */
+			memset(here, 0, sizeof(ChosenKeys));
+			return column + 1;
+		}
 		keys->prefixColumns++;
-		add_column(keys, &keys->low,
-				   here->equality ? here->equality : here->array);
-		add_column(keys, &keys->high,
-				   here->equality ? here->equality : here->array);
 	}
 	return columns;
 }
@@ -484,7 +420,6 @@ void
 sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification, int count)
 {
 	ChosenKeys	chosen[INDEX_MAX_KEYS];
-	bool		tested[INDEX_MAX_KEYS];
 	int			columns;
 
 	if (set_equalities(keys, qualification, count))
@@ -494,12 +429,9 @@ sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification, int count)
 		return;
 
 	keys->rangeCount = 1;
-	columns = make_ranges(keys, qualification, count, chosen, tested);
-	if (columns < 0)
-	{
-		keys->rangeCount = 0;
+	columns = make_ranges(keys, qualification, count, chosen);
+	if (keys->rangeCount == 0)
 		return;
-	}
 
 	for (int i = 0; i < count; i++)
 	{
@@ -511,13 +443,13 @@ sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification, int count)
 		{
 			const ChosenKeys *here = &chosen[column];
 
-			if (tested[column] || key == here->equality ||
-				key == here->array || key == here->lower || key == here->upper)
+			if (key == here->equality || key == here->array ||
+				key == here->lower || key == here->upper)
 				continue;
 
 			/* ranges made by operators hold no nulls of the column */
-			if (KEY_IS_NOT_NULL(key) &&
-				(here->notNull || here->equality || here->array))
+			if (KEY_IS_NOT_NULL(key) && here->notNull &&
+				!(here->equality && KEY_IS_NULL(here->equality)))
 				continue;
 		}
 

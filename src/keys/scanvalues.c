@@ -127,15 +127,44 @@ deconstruct_key_array(SwareScanKeys *keys, ScanKey key, Datum **values)
 	return count;
 }
 
-/* Get the elements of an array key, sorted and without duplicates. */
+/* Returns false if a type is no integer, or the value out of its range. */
+static bool
+convert_integer(Datum *value, Oid from, Oid to)
+{
+	SwareComparison kind = sware_comparison_of_integers(from);
+	SwareComparison wanted = sware_comparison_of_integers(to);
+
+	return sware_is_integer(kind) && sware_is_integer(wanted) &&
+		sware_set_integer(wanted, sware_integer_value(kind, *value), value);
+}
+
+/*
+ * Get the elements of an array key, sorted and without duplicates.  Integers
+ * become values of the column's type; those that it has no room for are left
+ * out, since none of its values equals them.
+ */
 void
 sware_get_elements(SwareScanKeys *keys, ScanKey key, SwareElements *elements)
 {
 	int			column = key->sk_attno - 1;
 	Oid			type = sware_argument_type(keys, key);
+	Oid			own = keys->index->rd_opcintype[column];
 	int			count;
 
 	count = deconstruct_key_array(keys, key, &elements->values);
+	if (type != own && sware_is_integer(sware_comparison_of_integers(type)) &&
+		sware_is_integer(sware_comparison_of_integers(own)))
+	{
+		int			kept = 0;
+
+		for (int i = 0; i < count; i++)
+		{
+			if (convert_integer(&elements->values[i], type, own))
+				elements->values[kept++] = elements->values[i];
+		}
+		count = kept;
+		type = own;
+	}
 	if (count > 1)
 	{
 		SwareKeyColumn order;
@@ -148,8 +177,7 @@ sware_get_elements(SwareScanKeys *keys, ScanKey key, SwareElements *elements)
 							compare_elements, &order);
 	}
 	elements->count = count;
-	sware_init_scan_column(keys, &elements->column, column,
-						   keys->index->rd_opcintype[column], type,
+	sware_init_scan_column(keys, &elements->column, column, own, type,
 						   key->sk_collation);
 }
 
@@ -220,20 +248,9 @@ sware_reduce_to_extreme(SwareScanKeys *keys, ScanKey key)
 	return true;
 }
 
-/* Returns false if a type is no integer, or the value out of its range. */
-static bool
-convert_integer(Datum *value, Oid from, Oid to)
-{
-	SwareComparison kind = sware_comparison_of_integers(from);
-	SwareComparison wanted = sware_comparison_of_integers(to);
-
-	return sware_is_integer(kind) && sware_is_integer(wanted) &&
-		sware_set_integer(wanted, sware_integer_value(kind, *value), value);
-}
-
 /*
  * Make a column, from 0 on, of a search key that has the value of a scan's key,
- * or null if that is NULL.  The value of an array is set later.
+ * which is no array; or null if that is NULL.
  */
 void
 sware_make_scan_column(SwareScanKeys *keys, SwareKeyColumn *result, int column,
@@ -258,7 +275,7 @@ sware_make_scan_column(SwareScanKeys *keys, SwareKeyColumn *result, int column,
 		/* prefer the column's own type: it is compared without a function */
 		if (type != own &&
 			(!sware_is_integer(result->comparison) ||
-			 KEY_IS_ARRAY(key) || !convert_integer(&value, type, own)))
+			 !convert_integer(&value, type, own)))
 		{
 			sware_init_scan_column(keys, result, column, own, type,
 								   key->sk_collation);

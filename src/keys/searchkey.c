@@ -48,11 +48,6 @@ sware_comparison_kind(const FmgrInfo *function, Oid collation)
 		case F_BTTEXTCMP:
 			return sware_collates_by_bytes(collation) ? SWARE_COMPARE_BYTES :
 				SWARE_COMPARE_FUNCTION;
-		case F_BTBPCHAR_PATTERN_CMP:
-			return SWARE_COMPARE_PADDED;
-		case F_BPCHARCMP:
-			return sware_collates_by_bytes(collation) ? SWARE_COMPARE_PADDED :
-				SWARE_COMPARE_FUNCTION;
 		case F_NUMERIC_CMP:
 			return SWARE_COMPARE_NUMERIC;
 		case F_BTFLOAT4CMP:

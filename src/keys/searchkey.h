@@ -28,8 +28,6 @@ typedef enum SwareComparison
 	SWARE_COMPARE_NUMERIC,		/* through fmgr */
 	SWARE_COMPARE_FLOAT4,		/* through fmgr */
 	SWARE_COMPARE_FLOAT8,		/* through fmgr */
-	SWARE_COMPARE_PADDED,		/* through fmgr: bytes up to the trailing
-								 * spaces */
 	SWARE_COMPARE_BYTES,		/* a varlena, byte by byte */
 	SWARE_COMPARE_UUID,
 	SWARE_COMPARE_INT16,		/* integers from here on */
