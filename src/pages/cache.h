@@ -35,14 +35,10 @@ typedef union SwareKeyCopy
 	int64		alignment;
 } SwareKeyCopy;
 
-/*
- * A leaf at which keys are expected (tree/expectedleaf.c).  It has a downlink,
- * and so has its right sibling.
- */
+/* A leaf at which keys are expected (tree/expectedleaf.c), with a downlink. */
 typedef struct SwareExpectedLeaf
 {
 	SwareLink	link;			/* or no link if none is expected */
-	SwareLink	right;			/* its right sibling, when it was noted */
 	int64		lowest;			/* first columns' numbers that may be there */
 	int64		highest;
 	SwareKeyCopy first;			/* what may be there lies behind this */

@@ -51,14 +51,6 @@ typedef enum Position
 	BEHIND
 } Position;
 
-/* An expected leaf that a place may be on, and that has to be looked at. */
-typedef struct Candidate
-{
-	int			slot;			/* of the cache's leaves */
-	SwareLink	link;			/* the leaf there, or its right sibling */
-	bool		isNext;			/* is it the right sibling? */
-} Candidate;
-
 /* Where is a place, as seen from a locked leaf? */
 static Position
 position_to_leaf(const SwareSearchKey *key, Page page)
@@ -121,54 +113,30 @@ position_to_remembered(const SwareSearchKey *key,
 }
 
 /*
- * Choose the leaf that has to be looked at for a place: a remembered one, or
- * the right sibling of the one that was used last, if keys are expected to go
- * on there.  Returns false if there is none.  The caller holds no content
- * locks.
+ * Which remembered leaf has to be looked at for a place?  Returns -1 if none.
+ * The caller holds no content locks.
  */
-static bool
-choose_leaf(const SwareSearchKey *key, Candidate *chosen)
+static int
+choose_leaf(const SwareSearchKey *key)
 {
-	Relation	index = key->index;
 	SwareSearchColumn first;
 	bool		has_number = false;
 	bool		is_set = false;
-	uint32		latest = 0;
 
-	chosen->slot = 0;
-	chosen->isNext = false;
 	for (int slot = 0; slot < SWARE_EXPECTED_LEAVES; slot++)
 	{
-		SwareExpectedLeaf *leaf = &sware_cache(index)->leaves[slot];
-		SwareLink	link = leaf->link;
-		SwareLink	right = leaf->right;
-		uint32		use = leaf->lastUse;
-		bool		goes_on = leaf->isProved && sware_link_is_valid(right);
-		Position	position;
+		SwareExpectedLeaf *leaf = &sware_cache(key->index)->leaves[slot];
 
-		if (!sware_link_is_valid(link))
+		if (!sware_link_is_valid(leaf->link))
 			continue;
 		if (!is_set)
 			has_number = sware_search_column_set(&first, key, 0);
 		is_set = true;
-		position = position_to_remembered(key, has_number ? &first : NULL,
-										  leaf);
-		if (position == WITHIN)
-		{
-			chosen->slot = slot;
-			chosen->link = link;
-			chosen->isNext = false;
-			return true;
-		}
-		if (position == BEHIND && goes_on && use >= latest)
-		{
-			chosen->slot = slot;
-			chosen->link = right;
-			chosen->isNext = true;
-			latest = use;
-		}
+		if (position_to_remembered(key, has_number ? &first : NULL, leaf) ==
+			WITHIN)
+			return slot;
 	}
-	return chosen->isNext;
+	return -1;
 }
 
 /* Copy a tuple of a leaf, without a posting list's TIDs, unless it is large. */
@@ -199,7 +167,6 @@ remember(const SwareSearchKey *key, Buffer buffer, SwareExpectedLeaf *leaf)
 	bool		has_numbers = sware_search_column_set(&first, key, 0);
 
 	leaf->link = sware_page_link(buffer);
-	leaf->right = SwarePageGetOpaque(page)->right;
 	leaf->lowest = PG_INT64_MIN;
 	leaf->highest = PG_INT64_MAX;
 	leaf->first.tuple.t_info = leaf->highKey.tuple.t_info = 0;
@@ -249,40 +216,6 @@ note_use(Relation index, int slot)
 }
 
 /*
- * Use a locked leaf if a place is on it, and no split of it is incomplete.
- * Otherwise release it, forget that keys are expected there, and return false.
- */
-static bool
-use_leaf(const SwareSearchKey *key, Buffer buffer, const Candidate *chosen)
-{
-	Relation	index = key->index;
-	Page		page = BufferGetPage(buffer);
-	Position	position = position_to_leaf(key, page);
-
-	if (position == WITHIN &&
-		(SwarePageGetOpaque(page)->flags & SWARE_INCOMPLETE_SPLIT) != 0)
-		position = BEHIND;
-	if (position != WITHIN)
-	{
-		sware_release_buffer(buffer);
-		/* a leaf that was split is followed at once */
-		if (!chosen->isNext)
-			forget_leaf(index, chosen->slot, position == BEHIND);
-		return false;
-	}
-	if (chosen->isNext)
-	{
-		SwareExpectedLeaf next;
-
-		next.isProved = true;
-		if (remember(key, buffer, &next))
-			sware_cache(index)->leaves[chosen->slot] = next;
-	}
-	note_use(index, chosen->slot);
-	return true;
-}
-
-/*
  * Return an expected leaf, pinned and exclusively locked, if a place is on it;
  * otherwise InvalidBuffer.  It has no incomplete split, and a downlink.  If
  * `is_busy` is not NULL, this does not wait for the lock, but sets *is_busy to
@@ -291,27 +224,37 @@ use_leaf(const SwareSearchKey *key, Buffer buffer, const Candidate *chosen)
 static Buffer
 expected_leaf(const SwareSearchKey *key, bool *is_busy)
 {
-	Candidate	chosen;
+	Relation	index = key->index;
+	int			slot = choose_leaf(key);
+	Position	position = BEHIND;
+	SwareLink	link;
 	Buffer		buffer;
 
 	if (is_busy)
 		*is_busy = false;
-	if (!choose_leaf(key, &chosen))
+	if (slot < 0)
 		return InvalidBuffer;
-	buffer = is_busy ? sware_try_linked_leaf(key->index, chosen.link, is_busy) :
-		sware_read_linked(key->index, chosen.link, 0, BUFFER_LOCK_EXCLUSIVE);
+	link = sware_cache(index)->leaves[slot].link;
+	buffer = is_busy ? sware_try_linked_leaf(index, link, is_busy) :
+		sware_read_linked(index, link, 0, BUFFER_LOCK_EXCLUSIVE);
 	if (BufferIsValid(buffer))
-		return use_leaf(key, buffer, &chosen) ? buffer : InvalidBuffer;
+	{
+		Page		page = BufferGetPage(buffer);
 
-	/* a sibling is only a guess: the key may belong elsewhere */
-	if (is_busy && *is_busy)
-		*is_busy = !chosen.isNext;
-	/* otherwise it is not in the tree any more */
-	else if (chosen.isNext)
-		sware_cache(key->index)->leaves[chosen.slot].right.block =
-			InvalidBlockNumber;
-	else
-		forget_leaf(key->index, chosen.slot, true);
+		position = position_to_leaf(key, page);
+		if (position == WITHIN &&
+			(SwarePageGetOpaque(page)->flags & SWARE_INCOMPLETE_SPLIT) == 0)
+		{
+			note_use(index, slot);
+			return buffer;
+		}
+		sware_release_buffer(buffer);
+	}
+	else if (is_busy && *is_busy)
+		return InvalidBuffer;
+
+	/* a leaf that was split, or is not in the tree any more */
+	forget_leaf(index, slot, position != BEFORE);
 	return InvalidBuffer;
 }
 
