@@ -25,8 +25,8 @@
  * Before items are sorted, they are distributed by their numbers into buckets.
  * There are enough buckets that each has few items, close together in memory.
  * Where numbers lie close together, a bucket has many, and is distributed in
- * turn.  A bucket keeps the order of arrival, which often is that of the TIDs,
- * so that equal keys are in order already.
+ * turn.  A bucket keeps the order of arrival, which often is that of the TIDs.
+ * It is sorted by the server's quicksort.
  *
  *-------------------------------------------------------------------------
  */
@@ -64,11 +64,8 @@
 #define BUCKET_LEVELS	4
 
 /* items for which there is a bucket, and the largest number of buckets */
-#define ITEMS_PER_BUCKET	8
+#define ITEMS_PER_BUCKET	4
 #define MAX_BUCKETS		65536
-
-/* up to this number of items are sorted by inserting one after the other */
-#define FEW_ITEMS		16
 
 /*
  * After this number of items, first ask whether abbreviations pay.  Support
@@ -307,63 +304,14 @@ abbreviate_items(SwareComparator *comparator, SwareSortItem *items, int64 count)
 	return true;
 }
 
-/* Sort a few items by inserting one after the other. */
-static inline void
-sort_few(SwareComparator *comparator, SwareSortItem *items, int64 count)
-{
-	for (int64 i = 1; i < count; i++)
-	{
-		SwareSortItem item = items[i];
-		int64		place = i;
-
-		while (place > 0 &&
-			   sware_compare_items(&items[place - 1], &item, comparator) > 0)
-		{
-			items[place] = items[place - 1];
-			place--;
-		}
-		items[place] = item;
-	}
-}
-
-/*
- * Sort items by merging.  This makes few comparisons, and compares entries that
- * are neighbours in memory if they came nearly in order.  There is room for
- * half of the items in `scratch`.
- */
-static void
-sort_by_merging(SwareComparator *comparator, SwareSortItem *items,
-				SwareSortItem *scratch, int64 count)
-{
-	int64		half = count / 2;
-	const SwareSortItem *a = scratch;
-	const SwareSortItem *end_a = scratch + half;
-	const SwareSortItem *b = items + half;
-	const SwareSortItem *end_b = items + count;
-
-	if (count <= FEW_ITEMS)
-	{
-		sort_few(comparator, items, count);
-		return;
-	}
-	sort_by_merging(comparator, items, scratch, half);
-	sort_by_merging(comparator, items + half, scratch, count - half);
-	if (sware_compare_items(b - 1, b, comparator) <= 0)
-		return;
-
-	memcpy(scratch, items, half * sizeof(SwareSortItem));
-	while (a < end_a && b < end_b)
-	{
-		if ((end_b - b) % 1024 == 0)
-			CHECK_FOR_INTERRUPTS();
-		if (a + SWARE_PREFETCH_DISTANCE < end_a)
-			__builtin_prefetch(a[SWARE_PREFETCH_DISTANCE].entry);
-		if (b + SWARE_PREFETCH_DISTANCE < end_b)
-			__builtin_prefetch(b[SWARE_PREFETCH_DISTANCE].entry);
-		*items++ = sware_compare_items(a, b, comparator) <= 0 ? *a++ : *b++;
-	}
-	memcpy(items, a, (end_a - a) * sizeof(SwareSortItem));
-}
+#define ST_SORT sort_items
+#define ST_ELEMENT_TYPE SwareSortItem
+#define ST_COMPARE(a, b, comparator) sware_compare_items(a, b, comparator)
+#define ST_COMPARE_ARG_TYPE SwareComparator
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
 
 static bool
 numbers_differ(const SwareSortItem *items, int64 count)
@@ -432,7 +380,7 @@ sort_by_buckets(SwareComparator *comparator, SwareSortItem *items,
 			sort_by_buckets(comparator, items + start, first, size, levels - 1);
 		}
 		else
-			sort_by_merging(comparator, first, items, size);
+			sort_items(first, size, comparator);
 		start = ends[bucket];
 	}
 	pfree(ends);
@@ -484,7 +432,7 @@ sort_scrambled(SwareComparator *comparator, IndexTuple *entries,
 		sorted = other;
 	}
 	else
-		sort_by_merging(comparator, items, other, count);
+		sort_items(items, count, comparator);
 	for (int64 i = 0; i < count; i++)
 		entries[i] = sorted[i].entry;
 	pfree(items);
@@ -620,16 +568,12 @@ sware_are_in_order(Relation index, IndexTuple *entries, int64 sorted,
 {
 	MemoryContext caller = sware_enter_context("sware sort");
 	SwareComparator *comparator = sware_make_comparator(index);
-	SwareKeyColumn *first = &comparator->first;
 	int64		i = Max(sorted, 1);
 	SwareSortItem last = sware_make_item(comparator, entries[i - 1]);
 
 	for (; i < count; i++)
 	{
-		SwareSortItem item = {
-			sware_abbreviate(first, comparator->descriptor, entries[i]),
-			entries[i]
-		};
+		SwareSortItem item = sware_make_item(comparator, entries[i]);
 
 		if (i % 1024 == 0)
 			CHECK_FOR_INTERRUPTS();
