@@ -1,5 +1,5 @@
 --
--- Searches among integer keys look at numbers first, and interpolate: keys with all kinds of
+-- Searches among integer keys look at numbers first: keys with all kinds of
 -- distances, extreme and equal ones, nulls, and values of other types.
 --
 SET enable_seqscan = off;

@@ -22,6 +22,7 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/pg_locale.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 #include "utils/uuid.h"
@@ -54,8 +55,8 @@ typedef struct HashMethod
 
 static HTAB *hash_methods = NULL;
 
-/* changes of catalogs that were noticed, from 1 on; 0: none are noticed yet */
-static uint64 invalidations = 0;
+/* changes of catalogs that were noticed, from 1 on */
+static uint64 invalidations = 1;
 
 /* how often a column has got another function than it had */
 static uint64 methods_changed = 0;
@@ -64,18 +65,6 @@ static void
 forget_hash_methods(Datum argument, int cache, uint32 hash)
 {
 	invalidations++;
-}
-
-static void
-notice_changes(void)
-{
-	if (likely(invalidations > 0))
-		return;
-	CacheRegisterSyscacheCallback(AMOPOPID, forget_hash_methods, (Datum) 0);
-	CacheRegisterSyscacheCallback(AMPROCNUM, forget_hash_methods, (Datum) 0);
-	CacheRegisterSyscacheCallback(TYPEOID, forget_hash_methods, (Datum) 0);
-	CacheRegisterSyscacheCallback(COLLOID, forget_hash_methods, (Datum) 0);
-	invalidations = 1;
 }
 
 /* The extended hash function that goes with an equality, or InvalidOid. */
@@ -117,9 +106,8 @@ look_up_hash_function(const HashKey *key)
 	if (!OidIsValid(equality))
 		return InvalidOid;
 
-	/* those of arrays, ranges and records need the elements' functions */
-	if ((IsPolymorphicType(key->inputType) ||
-		 key->inputType == RECORDOID) &&
+	/* those of arrays and ranges need the elements' functions */
+	if (IsPolymorphicType(key->inputType) &&
 		!OidIsValid(lookup_type_cache(key->columnType,
 									  TYPECACHE_HASH_EXTENDED_PROC)
 					->hash_extended_proc))
@@ -151,8 +139,11 @@ sware_hash_function(Relation index, int column)
 
 		hash_methods = hash_create("sware hash functions", 16, &control,
 								   HASH_ELEM | HASH_BLOBS);
+		CacheRegisterSyscacheCallback(AMOPOPID, forget_hash_methods, (Datum) 0);
+		CacheRegisterSyscacheCallback(AMPROCNUM, forget_hash_methods,
+									  (Datum) 0);
+		CacheRegisterSyscacheCallback(TYPEOID, forget_hash_methods, (Datum) 0);
 	}
-	notice_changes();
 	method = hash_search(hash_methods, &key, HASH_FIND, NULL);
 	if (method != NULL && method->invalidation == invalidations)
 		return method->current;
@@ -181,32 +172,16 @@ sware_hash_function(Relation index, int column)
 	return method->current;
 }
 
-/*
- * Are texts equal in a collation only if all their bytes are?  Remembers the
- * last answer, since an index is asked about again and again.
- */
+/* Are texts equal in a collation only if all their bytes are? */
 static bool
 is_deterministic(Oid collation)
 {
-	static uint64 last_invalidation = 0;
-	static Oid	last_collation;
-	static bool last_answer;
-	uint64		invalidation;
+	pg_locale_t locale;
 
 	if (!OidIsValid(collation))
 		return false;
-	notice_changes();
-	if (likely(last_invalidation == invalidations &&
-			   last_collation == collation))
-		return last_answer;
-
-	/* A change while the catalog is read leads to another look next time. */
-	invalidation = invalidations;
-	last_invalidation = 0;
-	last_answer = get_collation_isdeterministic(collation);
-	last_collation = collation;
-	last_invalidation = invalidation;
-	return last_answer;
+	locale = pg_newlocale_from_collation(collation);
+	return locale == NULL || locale->deterministic;
 }
 
 uint64

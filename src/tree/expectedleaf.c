@@ -130,7 +130,7 @@ choose_leaf(const SwareSearchKey *key)
 		if (!sware_link_is_valid(leaf->link))
 			continue;
 		if (!is_set)
-			has_number = sware_search_column_set(&first, key, 0);
+			has_number = sware_search_column_set(&first, key);
 		is_set = true;
 		if (position_to_remembered(key, has_number ? &first : NULL, leaf) ==
 			WITHIN)
@@ -164,7 +164,7 @@ remember(const SwareSearchKey *key, Buffer buffer, SwareExpectedLeaf *leaf)
 	IndexTuple	high_key = sware_page_is_rightmost(page) ? NULL :
 		sware_page_high_key(page);
 	SwareSearchColumn first;
-	bool		has_numbers = sware_search_column_set(&first, key, 0);
+	bool		has_numbers = sware_search_column_set(&first, key);
 
 	leaf->link = sware_page_link(buffer);
 	leaf->lowest = PG_INT64_MIN;

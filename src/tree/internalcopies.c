@@ -177,7 +177,7 @@ sware_follow_copies(SwareCopiesUsed *used, Relation index,
 
 	searching_transaction = sware_local_transaction_id();
 	searching_subtransaction = GetCurrentSubTransactionId();
-	has_number = key && sware_search_column_set(&search, key, 0);
+	has_number = key && sware_search_column_set(&search, key);
 	while (*level > 0 && used->count < SWARE_MAX_COPIED_LEVELS)
 	{
 		Slot	   *slot = slot_for(&used->build, *page);

@@ -288,6 +288,15 @@ grow_root(Relation index, Buffer left, Buffer meta_buffer)
 	sware_release_buffer(root);
 }
 
+static void
+insert_item(SwareItems *items, int position, IndexTuple tuple)
+{
+	memmove(&items->tuples[position + 1], &items->tuples[position],
+			(items->count - position) * sizeof(IndexTuple));
+	items->tuples[position] = tuple;
+	items->count++;
+}
+
 /*
  * Insert a downlink at an offset of an exclusively locked parent that has too
  * little room for it.  If the parent has few downlinks, it gives up its high
@@ -303,10 +312,7 @@ make_room_for_downlink(Relation index, Buffer parent, IndexTuple downlink,
 	bool		is_split;
 
 	sware_collect_items(BufferGetPage(parent), items);
-	memmove(&items->tuples[position + 1], &items->tuples[position],
-			(items->count - position) * sizeof(IndexTuple));
-	items->tuples[position] = downlink;
-	items->count++;
+	insert_item(items, position, downlink);
 
 	is_split = items->count > SWARE_MIN_FANOUT;
 	if (is_split)
@@ -379,15 +385,6 @@ sware_insert_downlink(Relation index, Buffer left, SwareStack *stack)
 		else
 			sware_release_buffer(parent);
 	}
-}
-
-static void
-insert_item(SwareItems *items, int position, IndexTuple tuple)
-{
-	memmove(&items->tuples[position + 1], &items->tuples[position],
-			(items->count - position) * sizeof(IndexTuple));
-	items->tuples[position] = tuple;
-	items->count++;
 }
 
 static Size
