@@ -457,6 +457,24 @@ pivot_at(const void *source, int offset)
 							   offset);
 }
 
+static inline IndexTuple
+array_tuple_at(const void *source, int position)
+{
+	return ((const IndexTuple *) source)[position];
+}
+
+/*
+ * The first of the tuples from..to-1 of an array, which are in order, that is
+ * not before the place, or if `behind_equal`, that is behind it; `to` if there
+ * is none.
+ */
+int
+sware_search_array(const SwareSearchKey *key, const IndexTuple *tuples,
+				   int from, int to, bool behind_equal)
+{
+	return sware_search(key, array_tuple_at, tuples, from, to, behind_equal);
+}
+
 /* The first of first..last that is not before the place; else last + 1. */
 OffsetNumber
 sware_search_leaf(const SwareSearchKey *key, Page page,

@@ -91,6 +91,9 @@ extern int	sware_compare_keys_by(const SwareSearchKey *prepared,
 extern int	sware_compare_columns(Relation index, IndexTuple a, IndexTuple b,
 								  int *column);
 extern int	sware_compare_entries(Relation index, IndexTuple a, IndexTuple b);
+extern int	sware_search_array(const SwareSearchKey *key,
+							   const IndexTuple *tuples, int from, int to,
+							   bool behind_equal);
 extern OffsetNumber sware_search_leaf(const SwareSearchKey *key, Page page,
 									  OffsetNumber first, OffsetNumber last);
 extern OffsetNumber sware_search_internal(const SwareSearchKey *key,
@@ -165,28 +168,6 @@ sware_entries_are_equal(Relation index, IndexTuple a, IndexTuple b)
 
 	return ItemPointerEquals(&a->t_tid, &b->t_tid) &&
 		sware_compare_columns(index, a, b, &column) == 0;
-}
-
-/*
- * The first of the tuples from..to-1 of an array, which are in order, that is
- * not before the place, or if `behind_equal`, that is behind it; `to` if there
- * is none.
- */
-static inline int
-sware_search_array(const SwareSearchKey *key, const IndexTuple *tuples,
-				   int from, int to, bool behind_equal)
-{
-	while (from < to)
-	{
-		int			middle = from + (to - from) / 2;
-		int			order = sware_compare_key(key, tuples[middle]);
-
-		if (behind_equal ? order >= 0 : order > 0)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
 }
 
 #endif							/* SWARE_SEARCHKEY_H */
