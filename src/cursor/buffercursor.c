@@ -428,7 +428,9 @@ read_sources(SwareBufferCursor *cursor, SwareLink *strange)
 
 		if (source.isZone)
 		{
-			double		share = source.rate / Max(view->rate, 1);
+			double		equal = 1.0 / view->sourceCount;
+			double		share = view->rate <= 0 ? equal :
+				Max(source.rate / view->rate, equal);
 			int			most = cursor->visitor ? PG_INT32_MAX :
 				MORE_WANTED * share * batch->limit + FEWEST_WANTED;
 

@@ -152,8 +152,11 @@ sware_get_elements(SwareScanKeys *keys, ScanKey key, SwareElements *elements)
 	int			count;
 
 	count = deconstruct_key_array(keys, key, &elements->values);
+	sware_init_scan_column(keys, &elements->column, column, own, own,
+						   key->sk_collation);
 	if (type != own && sware_is_integer(sware_comparison_of_integers(type)) &&
-		sware_is_integer(sware_comparison_of_integers(own)))
+		sware_is_integer(elements->column.comparison) &&
+		(own != INT8OID || sizeof(Datum) >= sizeof(int64)))
 	{
 		int			kept = 0;
 

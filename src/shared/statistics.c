@@ -293,7 +293,8 @@ empty_accounts(TimestampTz now)
 	HASH_SEQ_STATUS status;
 	Account    *account;
 
-	if (!is_unemptied || shared_accounts == NULL)
+	/* without own accounts, the first could not be made */
+	if (!is_unemptied || own_accounts == NULL || shared_accounts == NULL)
 		return;
 	is_unemptied = false;
 	is_urgent = false;

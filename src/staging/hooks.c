@@ -20,7 +20,6 @@
 #include "tcop/utility.h"
 #include "utils/lsyscache.h"
 
-#include "base/memory.h"
 #include "locks/changes.h"
 #include "takenkeys/frontier.h"
 #include "takenkeys/keylock.h"
@@ -34,17 +33,6 @@
 static const SwareStatement no_statement = {
 	.earliestCommand = InvalidCommandId
 };
-
-/* What sware_statement was when a subtransaction began within a statement. */
-typedef struct OuterStatement
-{
-	SubTransactionId subtransaction;
-	SwareStatement statement;
-} OuterStatement;
-
-static OuterStatement *outer_statements = NULL; /* innermost last */
-static int	outer_count = 0;
-static int	outer_allocated = 0;
 
 /* the hooks that were installed before, or the server's own functions */
 static ExecutorRun_hook_type next_executor_run;
@@ -67,69 +55,22 @@ transaction_event(XactEvent event, void *argument)
 	sware_staging_transaction_ends();
 	sware_uses_foreign_tables = false;
 
-	/* an error may have ended statements, or no hook has seen their begin */
+	/* no hook may have seen a statement's begin */
 	sware_statement = no_statement;
-	outer_count = 0;
 	sware_statistics_transaction_ends();
-}
-
-/*
- * Note which statement is in progress when a subtransaction begins within one.
- */
-static void
-keep_outer_statement(SubTransactionId child)
-{
-	if (outer_count == outer_allocated)
-		sware_grow(outer_statements, outer_allocated, 8, TopMemoryContext);
-	outer_statements[outer_count++] =
-		(OuterStatement)
-	{
-		.subtransaction = child,.statement = sware_statement
-	};
-}
-
-/*
- * Forget that when the subtransaction ends.  Returns what was noted, or that no
- * statement was in progress.
- */
-static SwareStatement
-drop_outer_statement(SubTransactionId child)
-{
-	SwareStatement outer = no_statement;
-
-	while (outer_count > 0 &&
-		   outer_statements[outer_count - 1].subtransaction >= child)
-	{
-		outer_count--;
-		if (outer_statements[outer_count].subtransaction == child)
-			outer = outer_statements[outer_count].statement;
-	}
-	return outer;
 }
 
 static void
 subtransaction_event(SubXactEvent event, SubTransactionId child,
 					 SubTransactionId parent, void *argument)
 {
-	switch (event)
+	if (event == SUBXACT_EVENT_COMMIT_SUB)
+		sware_staging_subtransaction_commits(child, parent);
+	else if (event == SUBXACT_EVENT_ABORT_SUB)
 	{
-		case SUBXACT_EVENT_START_SUB:
-			if (sware_statement.level != SWARE_NO_STATEMENT)
-				keep_outer_statement(child);
-			break;
-		case SUBXACT_EVENT_COMMIT_SUB:
-			(void) drop_outer_statement(child);
-			sware_staging_subtransaction_commits(child, parent);
-			break;
-		case SUBXACT_EVENT_ABORT_SUB:
-			/* an error has ended the statements that began in it */
-			sware_statement = drop_outer_statement(child);
-			sware_release_key_lock();
-			sware_forget_changes(child);
-			sware_staging_subtransaction_aborts(child);
-			break;
-		default:
-			break;
+		sware_release_key_lock();
+		sware_forget_changes(child);
+		sware_staging_subtransaction_aborts(child);
 	}
 }
 
@@ -269,8 +210,8 @@ modifies_tables(const QueryDesc *query)
  * A statement that changes nothing is none for sware: what its functions
  * execute is a statement of its own.
  *
- * To catch errors here would cost each statement something.  After an error a
- * (sub)transaction aborts, and that ends the statements that began in it.
+ * Some languages for functions catch errors without a subtransaction.  Then the
+ * statement that called the function goes on.
  */
 static void
 executor_run(SWARE_EXECUTOR_RUN_PARAMETERS)
@@ -290,8 +231,15 @@ executor_run(SWARE_EXECUTOR_RUN_PARAMETERS)
 	outer = sware_statement;
 	begin_statement(SWARE_STATEMENT_PLANNED, query->estate->es_output_cid,
 					query);
-	next_executor_run(SWARE_EXECUTOR_RUN_ARGUMENTS);
-	sware_statement = outer;
+	PG_TRY();
+	{
+		next_executor_run(SWARE_EXECUTOR_RUN_ARGUMENTS);
+	}
+	PG_FINALLY();
+	{
+		sware_statement = outer;
+	}
+	PG_END_TRY();
 }
 
 /* Triggers, and WITH queries whose rows nobody has read, insert rows here. */
@@ -311,11 +259,18 @@ executor_finish(QueryDesc *query)
 	outer = sware_statement;
 	begin_statement(SWARE_STATEMENT_PLANNED, query->estate->es_output_cid,
 					query);
-	next_executor_finish(query);
-	look_for_foreign_partitions(query);
-	if (sware_staged_indexes > 0)
-		sware_staging_statement_ends();
-	sware_statement = outer;
+	PG_TRY();
+	{
+		next_executor_finish(query);
+		look_for_foreign_partitions(query);
+		if (sware_staged_indexes > 0)
+			sware_staging_statement_ends();
+	}
+	PG_FINALLY();
+	{
+		sware_statement = outer;
+	}
+	PG_END_TRY();
 }
 
 /*

@@ -235,6 +235,8 @@ expected_leaf(const SwareSearchKey *key, bool *is_busy)
 	if (slot < 0)
 		return InvalidBuffer;
 	link = sware_cache(index)->leaves[slot].link;
+	if (!sware_link_is_valid(link))
+		return InvalidBuffer;	/* a comparator has had the cache reset */
 	buffer = is_busy ? sware_try_linked_leaf(index, link, is_busy) :
 		sware_read_linked(index, link, 0, BUFFER_LOCK_EXCLUSIVE);
 	if (BufferIsValid(buffer))

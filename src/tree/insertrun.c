@@ -26,6 +26,7 @@
 #include "base/memory.h"
 #include "keys/entry.h"
 #include "keys/searchkey.h"
+#include "keys/trust.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
@@ -110,8 +111,8 @@ add_entry(const SwareSearchKey *key, Buffer buffer, IndexTuple entry)
 	OffsetNumber offset = SWARE_FIRST_DATA;
 	PlacementKind kind;
 
-	/* what comes in order needs no search */
-	if (offset <= last &&
+	/* what comes in order needs no search, but see keys/trust.h */
+	if (offset <= last && sware_may_wait(key->index) &&
 		sware_compare_key(key, sware_page_tuple(page, last)) > 0)
 		offset = last + 1;
 	kind = place_entry(key, page, entry, &offset);
