@@ -23,6 +23,7 @@
 #include "access/xlog.h"
 #include "catalog/index.h"
 #include "catalog/pg_am_d.h"
+#include "commands/defrem.h"
 #include "common/pg_prng.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -218,6 +219,13 @@ check_heap(SwareCheck *check, Snapshot snapshot)
 static void
 require_checkable(Relation index)
 {
+	/* amcheck's error */
+	if (index->rd_rel->relam != get_index_am_oid("sware", true))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("only sware indexes are supported as targets for verification"),
+				 errdetail("Relation \"%s\" is not a sware index.",
+						   RelationGetRelationName(index))));
 	sware_require_sware_index(index);
 	if (!index->rd_index->indisvalid)
 		ereport(ERROR,
