@@ -102,7 +102,7 @@ SQL
 	write_page($file, $block, $page);
 
 	foreach my $query (
-		"k BETWEEN 40 AND 60", "k BETWEEN 40 AND 60 ORDER BY k DESC LIMIT 5",
+		"k BETWEEN 40 AND 60", "k BETWEEN 40 AND 60 ORDER BY k DESC LIMIT 15",
 		"k >= 0 ORDER BY k LIMIT 500", "k <= 60 ORDER BY k DESC LIMIT 500")
 	{
 		my $answer = $session->query("SELECT count(*) FROM (SELECT k FROM $table WHERE $query) AS found");
