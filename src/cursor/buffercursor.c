@@ -41,7 +41,8 @@
 /*
  * Of the entries that a batch wants, each sorted zone gives as many as it
  * should have of them, and some more: the batch ends where the first one has
- * given its share.
+ * given its share.  An extreme value makes a zone look sparse, so each gives as
+ * many as if all had equally many.
  */
 #define MORE_WANTED			1.25
 #define FEWEST_WANTED		4

@@ -140,8 +140,8 @@ convert_integer(Datum *value, Oid from, Oid to)
 
 /*
  * Get the elements of an array key, sorted and without duplicates.  Integers
- * become values of the column's type; those that it has no room for are left
- * out, since none of its values equals them.
+ * become values of the column's type if it is compared as an integer; those
+ * that it has no room for are left out, since none of its values equals them.
  */
 void
 sware_get_elements(SwareScanKeys *keys, ScanKey key, SwareElements *elements)

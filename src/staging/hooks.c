@@ -55,7 +55,7 @@ transaction_event(XactEvent event, void *argument)
 	sware_staging_transaction_ends();
 	sware_uses_foreign_tables = false;
 
-	/* no hook may have seen a statement's begin */
+	/* no hook saw the end of a statement that had loaded the library */
 	sware_statement = no_statement;
 	sware_statistics_transaction_ends();
 }
@@ -210,8 +210,8 @@ modifies_tables(const QueryDesc *query)
  * A statement that changes nothing is none for sware: what its functions
  * execute is a statement of its own.
  *
- * Some languages for functions catch errors without a subtransaction.  Then the
- * statement that called the function goes on.
+ * If there is an error, the statement around this one may go on: a function may
+ * have caught the error, some languages do so without a subtransaction.
  */
 static void
 executor_run(SWARE_EXECUTOR_RUN_PARAMETERS)

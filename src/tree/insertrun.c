@@ -111,7 +111,10 @@ add_entry(const SwareSearchKey *key, Buffer buffer, IndexTuple entry)
 	OffsetNumber offset = SWARE_FIRST_DATA;
 	PlacementKind kind;
 
-	/* what comes in order needs no search, but see keys/trust.h */
+	/*
+	 * What comes in order needs no search.  But where a comparison may fail,
+	 * an entry is compared with those only that a search meets.
+	 */
 	if (offset <= last && sware_may_wait(key->index) &&
 		sware_compare_key(key, sware_page_tuple(page, last)) > 0)
 		offset = last + 1;
