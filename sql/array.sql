@@ -106,5 +106,32 @@ MOVE BACKWARD ALL IN c;
 FETCH 2 FROM c;
 COMMIT;
 
+-- Elements of another type where the operator class compares last digits: an element that
+-- is no value of the column's type may equal some.
+CREATE FUNCTION compare_digits(int2, int2) RETURNS int IMMUTABLE STRICT LANGUAGE sql
+	AS 'SELECT $1 % 10 - $2 % 10';
+CREATE FUNCTION compare_digits(int2, int4) RETURNS int IMMUTABLE STRICT LANGUAGE sql
+	AS 'SELECT $1 % 10 - $2 % 10';
+CREATE FUNCTION compare_digits(int4, int4) RETURNS int IMMUTABLE STRICT LANGUAGE sql
+	AS 'SELECT $1 % 10 - $2 % 10';
+CREATE FUNCTION same_digit(int2, int4) RETURNS boolean IMMUTABLE STRICT LANGUAGE sql
+	AS 'SELECT compare_digits($1, $2) = 0';
+CREATE FUNCTION same_digit(int2, int2) RETURNS boolean IMMUTABLE STRICT LANGUAGE sql
+	AS 'SELECT compare_digits($1, $2) = 0';
+CREATE OPERATOR =% (LEFTARG = int2, RIGHTARG = int4, FUNCTION = same_digit);
+CREATE OPERATOR =% (LEFTARG = int2, RIGHTARG = int2, FUNCTION = same_digit);
+SELECT on_both('CREATE OPERATOR CLASS digit_ops FOR TYPE int2 USING @am AS
+	FUNCTION 1 compare_digits(int2, int2), FUNCTION 1 (int2, int4) compare_digits(int2, int4),
+	FUNCTION 1 (int4, int4) compare_digits(int4, int4),
+	OPERATOR 3 =% (int2, int2), OPERATOR 3 =% (int2, int4)');
+SELECT on_both('CREATE TABLE digits (d int2)');
+SELECT on_both('INSERT INTO digits SELECT generate_series(1, 1000)');
+SELECT on_both('CREATE INDEX digits_d ON digits USING @am (d digit_ops)');
+SELECT allow_scans('index');
+SELECT compare_briefly('SELECT d FROM digits WHERE d =% ANY (''{70003,5,-70006}''::int4[]) ORDER BY d');
+
 DROP FUNCTION in_index_order;
 SELECT drop_twins();
+SET client_min_messages = warning;
+DROP FUNCTION compare_digits(int2, int2), compare_digits(int2, int4), compare_digits(int4, int4),
+	same_digit(int2, int2), same_digit(int2, int4) CASCADE;

@@ -84,6 +84,41 @@ SELECT incomplete_splits();
 INSERT INTO torn SELECT max(k) + i FROM torn, generate_series(1, 2000) i GROUP BY i;
 SELECT incomplete_splits();
 SELECT sware_check('torn_k', true);
+
+-- A comparison function has all forgotten that the session remembers of the index, after it
+-- was chosen which leaf to look at: there is no link to follow then, which would be to a
+-- page that the file does not have yet.
+SET sware.fault_trust = on;
+CREATE OPERATOR CLASS acting_ops FOR TYPE int USING sware AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+	FUNCTION 1 compare_and_act(int, int);
+CREATE TABLE forgotten (k int);
+CREATE INDEX forgotten_k ON forgotten USING sware (k acting_ops) WITH (buffer_size = 0);
+CREATE PROCEDURE insert_while_forgetting(number int, calls_before int) LANGUAGE plpgsql AS $$
+DECLARE
+	highest int := (SELECT max(k) FROM forgotten);
+	size bigint;
+	action text := 'UPDATE pg_class SET relname = relname WHERE oid = ''forgotten_k''::regclass';
+BEGIN
+	-- the session remembers the leaf
+	INSERT INTO forgotten VALUES (highest + 1);
+	INSERT INTO forgotten VALUES (highest + 2);
+	COMMIT;
+	size := pg_relation_size('forgotten_k');
+	PERFORM set_config('twin.calls_before', calls_before::text, false),
+		set_config('twin.action', action, false);
+	INSERT INTO forgotten SELECT highest + 2 + i FROM generate_series(1, number) i;
+	COMMIT;
+	RAISE NOTICE 'done: %, new pages: %', current_setting('twin.action') = '',
+		(pg_relation_size('forgotten_k') - size) / current_setting('block_size')::int;
+END $$;
+INSERT INTO forgotten SELECT generate_series(1, 1000);
+SELECT format('CALL insert_while_forgetting(%s, %s)', number, calls)
+FROM unnest('{1,2}'::int[]) number, generate_series(0, 2 * number) calls \gexec
+SELECT sware_check('forgotten_k', true);
+RESET sware.fault_trust;
 SELECT drop_twins();
-DROP TABLE torn;
+DROP TABLE torn, forgotten;
+DROP OPERATOR FAMILY acting_ops USING sware;
 DROP FUNCTION insert_until_torn, incomplete_splits;
+DROP PROCEDURE insert_while_forgetting;

@@ -170,6 +170,39 @@ SELECT same_rows('SELECT k FROM many ORDER BY k LIMIT 200');
 SELECT same_rows('SELECT k FROM many ORDER BY k DESC LIMIT 200');
 SELECT same_rows('SELECT k FROM many ORDER BY k');
 ROLLBACK;
+
+-- A zone with an extreme value, or with a null, looks as if it had nearly nothing between others.
+-- It gives a batch its share all the same, so that a scan does not look into all zones again for
+-- every few entries.
+CREATE PROCEDURE fill_runs(one_key float8) LANGUAGE plpgsql AS $$
+BEGIN
+	CREATE TABLE runs (k float8, n int) WITH (autovacuum_enabled = off);
+	CREATE INDEX runs_k ON runs USING sware (k) WITH (buffer_size = 320);
+	SET sware.fault_buffer = on;
+	FOR i IN 0 .. 239 LOOP
+		IF i = 120 THEN
+			SET sware.fault_pages_to_sort = 8;
+			ALTER INDEX runs_k SET (buffer_size = 2048);
+		END IF;
+		INSERT INTO runs SELECT CASE WHEN n = 30007 THEN one_key ELSE scrambled(n) END, n
+		FROM generate_series(i * 200 + 1, i * 200 + 200) n;
+		COMMIT;
+	END LOOP;
+	RESET sware.fault_pages_to_sort;
+	RESET sware.fault_buffer;
+END $$;
+SELECT allow_scans('indexonly');
+CALL fill_runs('infinity');
+SELECT sorted_pages('runs_k') > 20 AS has_runs;
+SELECT buffer_zones AS zones FROM sware_scan_counters() \gset
+SELECT count(*) FROM (SELECT k FROM runs WHERE k > 0 AND k < 29000 ORDER BY k OFFSET 0) s;
+SELECT buffer_zones - :zones BETWEEN 1 AND 1000 AS few_looks FROM sware_scan_counters();
+DROP TABLE runs;
+CALL fill_runs(NULL);
+SELECT buffer_zones AS zones FROM sware_scan_counters() \gset
+SELECT count(*) FROM (SELECT k FROM runs WHERE k > 0 AND k < 29000 ORDER BY k OFFSET 0) s;
+SELECT buffer_zones - :zones BETWEEN 1 AND 1000 AS few_looks FROM sware_scan_counters();
+DROP TABLE runs;
 SELECT drop_twins();
-DROP PROCEDURE insert_scrambled;
+DROP PROCEDURE insert_scrambled, fill_runs;
 DROP FUNCTION scrambled, sorted_pages, queries, scan_all, walk_all;

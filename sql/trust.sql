@@ -105,6 +105,25 @@ COMMIT;
 SELECT count(*) > 2 AS called, count(*) = stored_entries('calls_x') AS all_stored FROM calls;
 SELECT check_all();
 
+-- A key is compared with those only that are on its way: none of the rows is refused because
+-- of the largest one, as with nbtree.
+CREATE FUNCTION compare_but_not(int, int) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+	IF least($1, $2) = 50 AND greatest($1, $2) = 100 THEN
+		RAISE EXCEPTION '% is compared with %', $1, $2;
+	END IF;
+	RETURN btint4cmp($1, $2);
+END
+$$;
+SELECT on_both('CREATE OPERATOR CLASS but_not_ops FOR TYPE int USING @am AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+	FUNCTION 1 twin_sware.compare_but_not(int, int)');
+SELECT on_both('CREATE TABLE apart (a int)');
+SELECT on_both('CREATE INDEX apart_a ON apart USING @am (a but_not_ops)');
+SELECT on_both('INSERT INTO apart SELECT i FROM generate_series(1, 100) i WHERE i <> 50');
+SELECT on_both('INSERT INTO apart VALUES (50), (49)');
+SELECT check_all();
+
 -- Which keys wait: as long as an entry does, the index is locked.
 RESET search_path;
 CREATE EXTENSION citext;

@@ -31,6 +31,17 @@ CREATE UNLOGGED TABLE u (a int);
 CREATE INDEX u_a ON u USING sware (a);
 SQL
 
+# A new session has nothing to count in yet when memory for that is refused, and its
+# transaction ends.
+my ($requests, $left) = (0, 0);
+while ($left eq '0')
+{
+	my ($status, $stdout, $stderr) = run_sql($node, 'SET sware.fail_allocation = ' . ++$requests
+		  . '; INSERT INTO u VALUES (1); SHOW sware.fail_allocation');
+	$left = $stdout;
+}
+like($left, qr/^[1-9]/, 'each request for memory of a first insert is refused');
+
 # Each call is a session of its own.
 sub counted
 {
