@@ -49,8 +49,6 @@
 
 PG_FUNCTION_INFO_V1(sware_examine_nbtree);
 
-#define COLUMNS				13
-
 #define OUT_OF_TIME			"the time limit was reached"
 
 /* how many leaves a caller may ask for */
@@ -604,50 +602,51 @@ find_problem(Survey *survey)
 
 /* Fill in the result, for an open index; or return what prevents that. */
 static const char *
-examine(Survey *survey, int wanted, Datum *values, bool *nulls)
+examine(Survey *survey, int wanted, SwareRow *row)
 {
+	Relation	index = survey->index;
 	const char *problem = find_problem(survey);
-	bool		has_pages = survey->index->rd_rel->relkind == RELKIND_INDEX;
+	bool		has_pages = index->rd_rel->relkind == RELKIND_INDEX;
+	bool		is_read = has_pages && wanted > 0;
+	bool		has_samples;
+	double		weight = 0;		/* of a sampled leaf */
 
 	if (problem)
 		return problem;
-	if (has_pages && wanted > 0)
+	if (is_read)
 	{
-		double		weight;		/* of a sampled leaf */
-
 		survey_leaves(survey, wanted);
 		survey_heap(survey);
 		if (is_time_up(survey))
 			return OUT_OF_TIME;
 		weight = survey->allLeaves / Max(1, survey->leaves);
-		if (survey->count > 0)
-			conclude(survey, weight * survey->count);
-		values[2] = Float8GetDatum(weight * survey->usedBytes);
-		values[3] = Int64GetDatum((int64) (weight * survey->entries));
-		values[4] = Float8GetDatum(survey->k);
-		values[5] = Float8GetDatum(survey->l);
-		values[6] = Float8GetDatum(survey->displacement);
-		values[7] = Float8GetDatum(survey->tupleBytes /
-								   Max(1, survey->entries));
-		values[8] = Float8GetDatum(survey->rowsInserted);
-		values[9] = Int32GetDatum((int32) survey->savedWal);
-		nulls[2] = nulls[3] = false;
-		nulls[4] = nulls[5] = nulls[6] = nulls[7] = nulls[9] =
-			survey->count == 0;
-		nulls[8] = survey->rowsInserted == 0;
 	}
-	if (has_pages)
-		values[1] =
-			Int64GetDatum((int64) BLCKSZ *
-						  RelationGetNumberOfBlocks(survey->index));
-	nulls[1] = !has_pages;
-	values[10] = BoolGetDatum(sware_keys_may_wait(survey->index));
-	values[11] = CStringGetTextDatum(definition(survey->heap, survey->index));
-	values[12] =
-		CStringGetTextDatum(ChooseRelationName(
-											   RelationGetRelationName(survey->index), NULL, "sware",
-											   RelationGetNamespace(survey->index), false));
-	nulls[10] = nulls[11] = nulls[12] = false;
+	has_samples = survey->count > 0;
+	if (has_samples)
+		conclude(survey, weight * survey->count);
+
+	sware_add_known(row, false, (Datum) 0); /* no problem */
+	sware_add_known(row, has_pages,
+					Int64GetDatum(!has_pages ? 0 : (int64) BLCKSZ *
+								  RelationGetNumberOfBlocks(index)));
+	sware_add_known(row, is_read, Float8GetDatum(weight * survey->usedBytes));
+	sware_add_known(row, is_read,
+					Int64GetDatum((int64) (weight * survey->entries)));
+	sware_add_known(row, has_samples, Float8GetDatum(survey->k));
+	sware_add_known(row, has_samples, Float8GetDatum(survey->l));
+	sware_add_known(row, has_samples, Float8GetDatum(survey->displacement));
+	sware_add_known(row, has_samples,
+					Float8GetDatum(survey->tupleBytes /
+								   Max(1, survey->entries)));
+	sware_add_known(row, survey->rowsInserted > 0,
+					Float8GetDatum(survey->rowsInserted));
+	sware_add_known(row, has_samples, Int32GetDatum((int32) survey->savedWal));
+	sware_add_value(row, BoolGetDatum(sware_keys_may_wait(index)));
+	sware_add_value(row, CStringGetTextDatum(definition(survey->heap, index)));
+	sware_add_value(row,
+					CStringGetTextDatum(ChooseRelationName(
+														   RelationGetRelationName(index), NULL, "sware",
+														   RelationGetNamespace(index), false)));
 	return NULL;
 }
 
@@ -691,9 +690,9 @@ sware_examine_nbtree(PG_FUNCTION_ARGS)
 	Survey		survey = {.hasDeadline = !PG_ARGISNULL(2)};
 	MemoryContext before = sware_enter_context("sware examination");
 	MemoryContext own = CurrentMemoryContext;
+	Oid			heap;
 	const char *problem;
-	Datum		values[COLUMNS] = {0};
-	bool		nulls[COLUMNS];
+	SwareRow	row = {0};
 	Datum		result;
 
 	if (!PG_ARGISNULL(1) && (wanted < 1 || wanted > MOST_LEAVES))
@@ -701,37 +700,31 @@ sware_examine_nbtree(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("the number of sampled leaves must be between 1 and %d",
 						MOST_LEAVES)));
-	memset(nulls, true, sizeof(nulls));
 	if (survey.hasDeadline)
 		survey.deadline = PG_GETARG_TIMESTAMPTZ(2);
 	survey.strategy = GetAccessStrategy(BAS_BULKREAD);
 	tell_progress(fcinfo);
-	if (is_time_up(&survey))
-		problem = OUT_OF_TIME;
-	else
-	{
-		Oid			heap = IndexGetRelation(oid, true);
+	heap = IndexGetRelation(oid, true);
 
-		/* the table first, as all commands do */
-		problem = open_at_once(heap, &survey.heap);
-		if (problem == NULL)
-			problem = open_at_once(oid, &survey.index);
-		/* the index may have been dropped, and its OID reused, before */
-		if (problem == NULL && IndexGetRelation(oid, true) != heap)
-			problem = "it has been dropped";
-		if (problem == NULL)
-			problem = examine(&survey, wanted, values, nulls);
-		if (survey.index)
-			relation_close(survey.index, AccessShareLock);
-		if (survey.heap)
-			relation_close(survey.heap, AccessShareLock);
-	}
-	nulls[0] = problem == NULL;
+	/* the table first, as all commands do */
+	problem = is_time_up(&survey) ? OUT_OF_TIME :
+		open_at_once(heap, &survey.heap);
+	if (problem == NULL)
+		problem = open_at_once(oid, &survey.index);
+	/* the index may have been dropped, and its OID reused, before */
+	if (problem == NULL && IndexGetRelation(oid, true) != heap)
+		problem = "it has been dropped";
+	if (problem == NULL)
+		problem = examine(&survey, wanted, &row);
 	if (problem)
-		values[0] = CStringGetTextDatum(problem);
+		sware_add_value(&row, CStringGetTextDatum(problem));
+	if (survey.index)
+		relation_close(survey.index, AccessShareLock);
+	if (survey.heap)
+		relation_close(survey.heap, AccessShareLock);
 
 	MemoryContextSwitchTo(before);
-	result = sware_row_datum(fcinfo, COLUMNS, values, nulls);
+	result = sware_row_datum(fcinfo, &row);
 	MemoryContextDelete(own);
 	PG_RETURN_DATUM(result);
 }

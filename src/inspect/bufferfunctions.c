@@ -25,10 +25,6 @@
 PG_FUNCTION_INFO_V1(sware_stats);
 PG_FUNCTION_INFO_V1(sware_flush);
 
-/* columns before those of the counters, and all */
-#define FIRST_COUNTER	5
-#define COLUMNS			(FIRST_COUNTER + SWARE_COLUMN_COUNTERS + 1)
-
 /*
  * Returns the number of entries of an open page, or of one that has been sealed
  * meanwhile; 0 if the page has been reused.
@@ -72,6 +68,14 @@ has_pages(Relation index)
 		 !RecoveryInProgress());
 }
 
+/* Add what a part is of a whole, in percent; NULL if there is no whole. */
+static void
+add_percentage(SwareRow *row, double part, double whole)
+{
+	sware_add_known(row, whole > 0,
+					Float8GetDatum(whole > 0 ? 100 * part / whole : 0));
+}
+
 /*
  * sware_stats(index regclass)
  *
@@ -84,40 +88,36 @@ sware_stats(PG_FUNCTION_ARGS)
 	Oid			oid = PG_GETARG_OID(0);
 	Relation	index = try_relation_open(oid, AccessShareLock);
 	SwareStatistics statistics;
-	Datum		values[COLUMNS] = {0};
-	bool		nulls[COLUMNS] = {0};
+	SwareRow	row = {0};
+	int64		entries = 0;
+	int64		pages = 0;
+	bool		is_readable;
 
 	if (index == NULL)
 		PG_RETURN_NULL();
 	sware_require_sware_index(index);
 
-	nulls[0] = nulls[1] = true;
-	if (has_pages(index))
-	{
-		int64		entries;
-		int64		pages;
-
+	is_readable = has_pages(index);
+	if (is_readable)
 		count_buffer(index, &entries, &pages);
-		values[0] = Int64GetDatum(entries);
-		values[1] = Int64GetDatum(pages);
-		nulls[0] = nulls[1] = false;
-	}
 	relation_close(index, AccessShareLock);
 
+	sware_add_known(&row, is_readable, Int64GetDatum(entries));
+	sware_add_known(&row, is_readable, Int64GetDatum(pages));
 	sware_statistics_read(oid, &statistics);
-	values[2] = Float8GetDatum(statistics.k);
-	values[3] = Float8GetDatum(statistics.l);
-	nulls[2] = nulls[3] = !statistics.hasSortedness;
-	values[4] = Float8GetDatum(statistics.late);
-	nulls[4] = !statistics.hasArrivals;
+	add_percentage(&row, statistics.sortedness.outOfOrder,
+				   statistics.sortedness.entries);
+	add_percentage(&row, statistics.sortedness.displacement,
+				   statistics.sortedness.entries);
+	add_percentage(&row, statistics.arrivals.late, statistics.arrivals.entries);
 	for (int i = 0; i < SWARE_COLUMN_COUNTERS; i++)
-		values[FIRST_COUNTER + i] =
-			i == SWARE_STAT_FLUSH_TIME || sware_counter_is_maximum(i) ?
-			Float8GetDatum(statistics.counters[i] / 1000.0) :
-			Int64GetDatum(statistics.counters[i]);
-	values[COLUMNS - 1] = TimestampTzGetDatum(statistics.since);
-	nulls[COLUMNS - 1] = statistics.since == 0;
-	return sware_row_datum(fcinfo, COLUMNS, values, nulls);
+		sware_add_value(&row, i == SWARE_STAT_FLUSH_TIME ||
+						sware_counter_is_maximum(i) ?
+						Float8GetDatum(statistics.counters[i] / 1000.0) :
+						Int64GetDatum(statistics.counters[i]));
+	sware_add_known(&row, statistics.since != 0,
+					TimestampTzGetDatum(statistics.since));
+	return sware_row_datum(fcinfo, &row);
 }
 
 /*

@@ -16,6 +16,9 @@
 #include "layout/page.h"
 #include "pages/pageaccess.h"
 
+/* the most columns of a row */
+#define SWARE_MAX_COLUMNS	32
+
 /* An open index and its table, and what sware_close_target restores. */
 typedef struct SwareTarget
 {
@@ -31,12 +34,34 @@ extern void sware_open_target(SwareTarget *target, Oid index_oid,
 extern void sware_close_target(SwareTarget *target);
 extern void sware_require_sware_index(Relation relation);
 
+/* A row that an SQL function returns, to which columns are added in order. */
+typedef struct SwareRow
+{
+	int			count;
+	Datum		values[SWARE_MAX_COLUMNS];
+	bool		nulls[SWARE_MAX_COLUMNS];
+} SwareRow;
+
+/* Add a column, which is NULL unless `is_known`. */
+static inline void
+sware_add_known(SwareRow *row, bool is_known, Datum value)
+{
+	Assert(row->count < SWARE_MAX_COLUMNS);
+	row->values[row->count] = value;
+	row->nulls[row->count++] = !is_known;
+}
+
+static inline void
+sware_add_value(SwareRow *row, Datum value)
+{
+	sware_add_known(row, true, value);
+}
+
 /*
- * Make a row a value of the result type of an SQL function, which has this
- * number of columns.
+ * Make a row a value of the result type of an SQL function.  Columns that were
+ * not added are NULL.
  */
-extern Datum sware_row_datum(FunctionCallInfo fcinfo, int columns,
-							 Datum *values, bool *nulls);
+extern Datum sware_row_datum(FunctionCallInfo fcinfo, SwareRow *row);
 
 /*
  * validate.c: validation of single pages.  The functions work on private copies

@@ -33,39 +33,13 @@ PG_FUNCTION_INFO_V1(sware_page_stats);
 PG_FUNCTION_INFO_V1(sware_page_items);
 PG_FUNCTION_INFO_V1(sware_buffer_pages);
 
-/* numbers of columns: of the widest result, and of sware_page_stats */
-#define MAX_COLUMNS			14
-#define PAGE_STATS_COLUMNS	13
-
-typedef struct Row
-{
-	int			count;
-	Datum		values[MAX_COLUMNS];
-	bool		nulls[MAX_COLUMNS];
-} Row;
-
-/* Add a column, which is NULL unless `is_known`. */
 static void
-add_known(Row *row, bool is_known, Datum value)
-{
-	Assert(row->count < MAX_COLUMNS);
-	row->values[row->count] = value;
-	row->nulls[row->count++] = !is_known;
-}
-
-static void
-add_value(Row *row, Datum value)
-{
-	add_known(row, true, value);
-}
-
-static void
-add_link(Row *row, SwareLink link)
+add_link(SwareRow *row, SwareLink link)
 {
 	bool		is_known = sware_link_is_valid(link);
 
-	add_known(row, is_known, Int64GetDatum((int64) link.block));
-	add_known(row, is_known, Int64GetDatum((int64) link.incarnation));
+	sware_add_known(row, is_known, Int64GetDatum((int64) link.block));
+	sware_add_known(row, is_known, Int64GetDatum((int64) link.incarnation));
 }
 
 /* Open the index that is the first argument, for a superuser. */
@@ -147,7 +121,7 @@ block_array(const SwareLink *links, int count)
 Datum
 sware_metapage(PG_FUNCTION_ARGS)
 {
-	Row			row = {0};
+	SwareRow	row = {0};
 	Relation	index;
 	Page		page;
 	SwareMetaPage meta;
@@ -158,18 +132,18 @@ sware_metapage(PG_FUNCTION_ARGS)
 	relation_close(index, AccessShareLock);
 
 	meta = SwarePageGetMeta(page);
-	add_value(&row, Int64GetDatum((int64) meta->magic));
-	add_value(&row, Int32GetDatum((int32) meta->version));
+	sware_add_value(&row, Int64GetDatum((int64) meta->magic));
+	sware_add_value(&row, Int32GetDatum((int32) meta->version));
 	add_link(&row, meta->root);
-	add_value(&row, Int32GetDatum((int32) meta->level));
-	add_value(&row, BoolGetDatum(meta->allEqualImage));
-	add_value(&row, Int64GetDatum((int64) meta->indexIncarnation));
-	add_value(&row, Int64GetDatum((int64) meta->bufferGeneration));
-	add_value(&row, Int64GetDatum((int64) meta->directoryVersion));
-	add_value(&row, Int64GetDatum((int64) meta->sealedPages));
-	add_value(&row, block_array(meta->tails, SWARE_MAX_TAILS));
-	add_value(&row, block_array(meta->directory, meta->directoryPages));
-	return sware_row_datum(fcinfo, row.count, row.values, row.nulls);
+	sware_add_value(&row, Int32GetDatum((int32) meta->level));
+	sware_add_value(&row, BoolGetDatum(meta->allEqualImage));
+	sware_add_value(&row, Int64GetDatum((int64) meta->indexIncarnation));
+	sware_add_value(&row, Int64GetDatum((int64) meta->bufferGeneration));
+	sware_add_value(&row, Int64GetDatum((int64) meta->directoryVersion));
+	sware_add_value(&row, Int64GetDatum((int64) meta->sealedPages));
+	sware_add_value(&row, block_array(meta->tails, SWARE_MAX_TAILS));
+	sware_add_value(&row, block_array(meta->directory, meta->directoryPages));
+	return sware_row_datum(fcinfo, &row);
 }
 
 static Datum
@@ -247,7 +221,7 @@ Datum
 sware_page_stats(PG_FUNCTION_ARGS)
 {
 	int64		block = PG_GETARG_INT64(1);
-	Row			row = {0};
+	SwareRow	row = {0};
 	Relation	index;
 	Page		page;
 	SwarePageOpaque opaque;
@@ -255,32 +229,30 @@ sware_page_stats(PG_FUNCTION_ARGS)
 
 	index = open_sware_index(fcinfo, "sware_page_stats");
 	page = validated_copy(index, block);
-	add_value(&row, Int64GetDatum(block));
+	sware_add_value(&row, Int64GetDatum(block));
 	if (PageIsNew(page))
 	{
 		relation_close(index, AccessShareLock);
-		add_value(&row, CStringGetTextDatum("new"));
-		while (row.count < PAGE_STATS_COLUMNS)
-			add_known(&row, false, (Datum) 0);
-		return sware_row_datum(fcinfo, row.count, row.values, row.nulls);
+		sware_add_value(&row, CStringGetTextDatum("new"));
+		return sware_row_datum(fcinfo, &row);
 	}
 
 	counts = count_page(index, (BlockNumber) block, page);
 	relation_close(index, AccessShareLock);
 	opaque = SwarePageGetOpaque(page);
-	add_value(&row, CStringGetTextDatum(kinds[opaque->kind]));
-	add_value(&row, Int32GetDatum(opaque->level));
-	add_value(&row, Int64GetDatum((int64) opaque->incarnation));
-	add_value(&row, Int32GetDatum(counts.items));
-	add_value(&row, Int32GetDatum(counts.postingLists));
-	add_value(&row, Int64GetDatum(counts.tids));
-	add_value(&row, Int32GetDatum((int32) PageGetExactFreeSpace(page)));
+	sware_add_value(&row, CStringGetTextDatum(kinds[opaque->kind]));
+	sware_add_value(&row, Int32GetDatum(opaque->level));
+	sware_add_value(&row, Int64GetDatum((int64) opaque->incarnation));
+	sware_add_value(&row, Int32GetDatum(counts.items));
+	sware_add_value(&row, Int32GetDatum(counts.postingLists));
+	sware_add_value(&row, Int64GetDatum(counts.tids));
+	sware_add_value(&row, Int32GetDatum((int32) PageGetExactFreeSpace(page)));
 	/* a sealed buffer page has its seal where others have the left link */
 	add_link(&row, opaque->kind == SWARE_KIND_BUFFER ? opaque->right :
 			 opaque->left);
 	add_link(&row, opaque->right);
-	add_value(&row, flag_names(opaque->flags));
-	return sware_row_datum(fcinfo, row.count, row.values, row.nulls);
+	sware_add_value(&row, flag_names(opaque->flags));
+	return sware_row_datum(fcinfo, &row);
 }
 
 static const char *
@@ -325,7 +297,7 @@ tid_array(IndexTuple posting)
  * posting lists can be marked as dead.
  */
 static void
-describe_item(Row *row, IndexTuple tuple, int number, const char *kind,
+describe_item(SwareRow *row, IndexTuple tuple, int number, const char *kind,
 			  bool is_dead, int key_columns)
 {
 	bool		is_pivot = sware_tuple_is_pivot(tuple);
@@ -356,23 +328,23 @@ describe_item(Row *row, IndexTuple tuple, int number, const char *kind,
 			tids = tid_array(tuple);
 	}
 
-	add_value(row, Int32GetDatum(number));
-	add_value(row, CStringGetTextDatum(kind));
-	add_value(row, PointerGetDatum(&tuple->t_tid));
-	add_value(row, Int32GetDatum((int32) IndexTupleSize(tuple)));
-	add_value(row, Int32GetDatum(key_columns));
-	add_value(row, BoolGetDatum(IndexTupleHasNulls(tuple)));
-	add_value(row, BoolGetDatum(IndexTupleHasVarwidths(tuple)));
-	add_value(row, hex_dump(tuple, IndexInfoFindDataOffset(tuple->t_info),
-							data_end));
-	add_known(row, tid != NULL, BoolGetDatum(is_dead));
-	add_known(row, tid != NULL, PointerGetDatum(tid));
-	add_known(row, tids != (Datum) 0, tids);
+	sware_add_value(row, Int32GetDatum(number));
+	sware_add_value(row, CStringGetTextDatum(kind));
+	sware_add_value(row, PointerGetDatum(&tuple->t_tid));
+	sware_add_value(row, Int32GetDatum((int32) IndexTupleSize(tuple)));
+	sware_add_value(row, Int32GetDatum(key_columns));
+	sware_add_value(row, BoolGetDatum(IndexTupleHasNulls(tuple)));
+	sware_add_value(row, BoolGetDatum(IndexTupleHasVarwidths(tuple)));
+	sware_add_value(row, hex_dump(tuple, IndexInfoFindDataOffset(tuple->t_info),
+								  data_end));
+	sware_add_known(row, tid != NULL, BoolGetDatum(is_dead));
+	sware_add_known(row, tid != NULL, PointerGetDatum(tid));
+	sware_add_known(row, tids != (Datum) 0, tids);
 	add_link(row, child);
 }
 
 static void
-put_row(ReturnSetInfo *result, Row *row)
+put_row(ReturnSetInfo *result, SwareRow *row)
 {
 	Assert(row->count == result->setDesc->natts);
 	tuplestore_putvalues(result->setResult, result->setDesc, row->values,
@@ -385,7 +357,7 @@ put_tree_items(ReturnSetInfo *result, Relation index, Page page)
 	for (OffsetNumber offset = SWARE_HIGH_KEY;
 		 offset <= PageGetMaxOffsetNumber(page); offset++)
 	{
-		Row			row = {0};
+		SwareRow	row = {0};
 
 		CHECK_FOR_INTERRUPTS();
 		/* the line pointer of the high key is unused if there is none */
@@ -408,7 +380,7 @@ put_buffer_items(ReturnSetInfo *result, Relation index, BlockNumber block,
 	for (Size offset = SWARE_BUFFER_START;
 		 offset < sware_buffer_page_end(copy); number++)
 	{
-		Row			row = {0};
+		SwareRow	row = {0};
 		IndexTuple	entry = sware_buffer_entry(index, block, copy, &offset);
 		bool		is_marked = sware_entry_is_marked(entry);
 
@@ -457,14 +429,14 @@ static void
 put_buffer_page(ReturnSetInfo *result, const SwareListedPage *listed,
 				bool has_slot)
 {
-	Row			row = {0};
+	SwareRow	row = {0};
 
 	add_link(&row, listed->page);
-	add_value(&row, CStringGetTextDatum(!has_slot ? "open" :
-										listed->state == SWARE_SLOT_SEALED ? "sealed" : "retired"));
-	add_value(&row, Int32GetDatum(listed->entries));
-	add_known(&row, has_slot, Int64GetDatum(listed->slot));
-	add_known(&row, has_slot, Int64GetDatum((int64) listed->sequence));
+	sware_add_value(&row, CStringGetTextDatum(!has_slot ? "open" :
+											  listed->state == SWARE_SLOT_SEALED ? "sealed" : "retired"));
+	sware_add_value(&row, Int32GetDatum(listed->entries));
+	sware_add_known(&row, has_slot, Int64GetDatum(listed->slot));
+	sware_add_known(&row, has_slot, Int64GetDatum((int64) listed->sequence));
 	put_row(result, &row);
 }
 

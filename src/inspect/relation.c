@@ -98,14 +98,15 @@ sware_close_target(SwareTarget *target)
 }
 
 Datum
-sware_row_datum(FunctionCallInfo fcinfo, int columns, Datum *values,
-				bool *nulls)
+sware_row_datum(FunctionCallInfo fcinfo, SwareRow *row)
 {
 	TupleDesc	descriptor;
 
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
-	Assert(descriptor->natts == columns);
-	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values,
-											 nulls));
+	while (row->count < descriptor->natts)
+		sware_add_known(row, false, (Datum) 0);
+	Assert(row->count == descriptor->natts);
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor),
+											 row->values, row->nulls));
 }

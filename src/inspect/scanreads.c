@@ -48,13 +48,12 @@ Datum
 sware_scan_counters(PG_FUNCTION_ARGS)
 {
 	int64		counters[COUNTERS];
-	Datum		values[COUNTERS];
-	bool		nulls[COUNTERS] = {0};
+	SwareRow	row = {0};
 
 	list_counters(&sware_session_reads, counters);
 	for (int i = 0; i < COUNTERS; i++)
-		values[i] = Int64GetDatum(counters[i]);
-	return sware_row_datum(fcinfo, COUNTERS, values, nulls);
+		sware_add_value(&row, Int64GetDatum(counters[i]));
+	return sware_row_datum(fcinfo, &row);
 }
 
 #ifdef SWARE_HAS_EXPLAIN_OPTIONS

@@ -40,8 +40,6 @@
 
 PG_FUNCTION_INFO_V1(sware_measure_order);
 
-#define COLUMNS				4
-
 /* of a larger table, about this number of rows is measured */
 #define ROWS_WANTED			4000000
 
@@ -244,18 +242,17 @@ sware_measure_order(PG_FUNCTION_ARGS)
 	AttrNumber	number = get_attnum(RelationGetRelid(table), column);
 	SwareMeasurement measurement = {0};
 	int64		distance;
-	Datum		values[COLUMNS];
-	bool		nulls[COLUMNS] = {0};
+	SwareRow	row = {0};
 
 	require_measurable(table, column, number);
 	require_permission(table, number);
 
 	distance = sampling_distance(table);
 	measure(&measurement, table, number, distance);
-	values[0] = Int64GetDatum(measurement.rows);
-	values[1] = Int64GetDatum(measurement.inOrder);
-	values[2] = Int64GetDatum(measurement.largestDisplacement);
-	values[3] = Int64GetDatum(distance);
 	relation_close(table, AccessShareLock);
-	return sware_row_datum(fcinfo, COLUMNS, values, nulls);
+	sware_add_value(&row, Int64GetDatum(measurement.rows));
+	sware_add_value(&row, Int64GetDatum(measurement.inOrder));
+	sware_add_value(&row, Int64GetDatum(measurement.largestDisplacement));
+	sware_add_value(&row, Int64GetDatum(distance));
+	return sware_row_datum(fcinfo, &row);
 }

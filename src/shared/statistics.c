@@ -61,50 +61,12 @@ typedef struct AccountKey
 	Oid			index;
 } AccountKey;
 
-/* sums over all sorts, in which earlier sorts lose weight */
-typedef struct Sortedness
-{
-	double		entries;
-	double		outOfOrder;
-	double		displacement;	/* the largest one of each sort */
-} Sortedness;
-
-/* entries that the tree got; earlier ones lose weight */
-typedef struct Arrivals
-{
-	double		count;			/* of all of them; none loses weight */
-	double		entries;
-	double		late;
-	int64		buffered;		/* late entries that have been counted, and
-								 * are in the buffer still, as far as known; a
-								 * change of it in private memory */
-} Arrivals;
-
-/* what an account has */
-typedef struct Totals
-{
-	int64		counters[SWARE_COUNTERS];
-	Sortedness	sortedness;
-	Arrivals	arrivals;
-	TimestampTz since;			/* when the account was made */
-} Totals;
-
-/* an account in private memory */
+/* an account in private memory, or in the file; it has no padding */
 typedef struct Account
 {
 	AccountKey	key;			/* hash key */
-	int64		single;			/* entries that came to the tree alone, and
-								 * are not among the totals yet */
-	int64		singleLate;		/* the late ones among them */
-	Totals		totals;
+	SwareStatistics totals;
 } Account;
-
-/* an account in the file; it has no padding */
-typedef struct SavedAccount
-{
-	AccountKey	key;
-	Totals		totals;
-} SavedAccount;
 
 /* an account in shared memory */
 typedef struct SharedAccount
@@ -112,7 +74,7 @@ typedef struct SharedAccount
 	AccountKey	key;			/* hash key */
 	dlist_node	node;			/* in the list of all */
 	slock_t		mutex;			/* guards the totals */
-	Totals		totals;
+	SwareStatistics totals;
 } SharedAccount;
 
 /* all shared accounts; the one that was changed last is the first */
@@ -139,7 +101,7 @@ static TimestampTz latest_emptying = 0;
 
 /* Add sums of later sorts; the earlier ones lose weight. */
 static void
-add_sortedness(Sortedness *sum, const Sortedness *more)
+add_sortedness(SwareSortedness *sum, const SwareSortedness *more)
 {
 	double		remaining = SORTED_MEMORY / (SORTED_MEMORY + more->entries);
 
@@ -163,7 +125,7 @@ weight_after(double entries)
  * how many portions arrivals are added.
  */
 static void
-add_arrivals(Arrivals *sum, const Arrivals *more)
+add_arrivals(SwareArrivals *sum, const SwareArrivals *more)
 {
 	double		remaining = weight_after(more->count);
 
@@ -175,9 +137,9 @@ add_arrivals(Arrivals *sum, const Arrivals *more)
 
 /* Count entries that the tree got in this order, or at once. */
 static void
-count_arrivals(Totals *totals, int64 entries, int64 late)
+count_arrivals(SwareStatistics *totals, int64 entries, int64 late)
 {
-	Arrivals	arrivals = {.count = entries,.entries = entries,.late = late};
+	SwareArrivals arrivals = {.count = entries,.entries = entries,.late = late};
 
 	/* the first of many have lost weight when the last ones come */
 	if (entries > 1)
@@ -191,21 +153,9 @@ count_arrivals(Totals *totals, int64 entries, int64 late)
 	add_arrivals(&totals->arrivals, &arrivals);
 }
 
-/* Add the single entries of an account to its totals. */
-static void
-add_singles(Account *account)
-{
-	if (account->single == 0)
-		return;
-	account->totals.counters[SWARE_STAT_ENTRIES_INSERTED] += account->single;
-	account->totals.counters[SWARE_STAT_LEAF_VISITS] += account->single;
-	count_arrivals(&account->totals, account->single, account->singleLate);
-	account->single = account->singleLate = 0;
-}
-
 /* Add up what two accounts have. */
 static void
-add_totals(Totals *sum, const Totals *more)
+add_totals(SwareStatistics *sum, const SwareStatistics *more)
 {
 	for (int i = 0; i < SWARE_COUNTERS; i++)
 		sum->counters[i] = sware_counter_is_maximum(i) ?
@@ -248,7 +198,7 @@ make_shared_account(const AccountKey *key, TimestampTz since)
 	if (account)
 	{
 		SpinLockInit(&account->mutex);
-		memset(&account->totals, 0, sizeof(Totals));
+		memset(&account->totals, 0, sizeof(SwareStatistics));
 		account->totals.since = since;
 		dlist_push_head(&shared_list->accounts, &account->node);
 	}
@@ -261,7 +211,6 @@ empty_account(Account *account)
 {
 	SharedAccount *shared;
 
-	add_singles(account);
 	LWLockAcquire(shared_lock, LW_SHARED);
 	shared = hash_search(shared_accounts, &account->key, HASH_FIND, NULL);
 	if (shared == NULL)
@@ -373,25 +322,16 @@ find_account(Relation index)
 	return account;
 }
 
-/* Returns this backend's account of an index, for adding to it. */
-static inline Account *
-account_of(Relation index)
+/* Returns what this backend's account of an index has, for adding to it. */
+static inline SwareStatistics *
+totals_of(Relation index)
 {
 	Oid			oid = RelationGetRelid(index);
 	Account    *account = recent_accounts[oid % RECENT_ACCOUNTS];
 
 	is_unemptied = true;
-	return likely(account && account->key.index == oid) ? account :
-		find_account(index);
-}
-
-/* Returns what it has, single entries included. */
-static Totals *
-totals_of(Relation index)
-{
-	Account    *account = account_of(index);
-
-	add_singles(account);
+	if (unlikely(account == NULL || account->key.index != oid))
+		account = find_account(index);
 	return &account->totals;
 }
 
@@ -408,16 +348,6 @@ sware_count_tree_run(Relation index, int64 appended, int64 inserted)
 {
 	sware_count(index, SWARE_STAT_ENTRIES_APPENDED, appended);
 	sware_count(index, SWARE_STAT_ENTRIES_INSERTED, inserted);
-}
-
-/* Count an entry that was inserted into the tree alone. */
-void
-sware_count_tree_entry(Relation index, bool is_late)
-{
-	Account    *account = account_of(index);
-
-	account->single++;
-	account->singleLate += is_late;
 }
 
 void
@@ -437,7 +367,7 @@ void
 sware_note_sortedness(Relation index, int64 entries, int64 out_of_order,
 					  int64 largest_displacement)
 {
-	Sortedness	sort = {entries, out_of_order, largest_displacement};
+	SwareSortedness sort = {entries, out_of_order, largest_displacement};
 
 	if (entries > 1)
 		add_sortedness(&totals_of(index)->sortedness, &sort);
@@ -544,16 +474,16 @@ sware_work_end(const SwareWork *work, SwareWorkKind kind)
 						   (long long) done.leafVisits)));
 }
 
-/* Add up the shared and own accounts of an index.  Returns false if none. */
-static bool
-look_up(Oid index, Totals *sum)
+/* Add up the shared and own accounts of an index. */
+void
+sware_statistics_read(Oid index, SwareStatistics *sum)
 {
 	AccountKey	key = {MyDatabaseId, index};
 	Account    *own =
 		own_accounts ? hash_search(own_accounts, &key, HASH_FIND, NULL) : NULL;
 	SharedAccount *shared = NULL;
 
-	memset(sum, 0, sizeof(Totals));
+	memset(sum, 0, sizeof(SwareStatistics));
 	if (shared_accounts)
 	{
 		LWLockAcquire(shared_lock, LW_SHARED);
@@ -568,29 +498,27 @@ look_up(Oid index, Totals *sum)
 	}
 	if (own)
 	{
-		add_singles(own);
 		add_totals(sum, &own->totals);
 		if (shared == NULL)
 			sum->since = own->totals.since;
 	}
-	return own || shared;
 }
 
 bool
 sware_map_is_checked(Relation index)
 {
-	Totals		sum;
+	SwareStatistics sum;
 
-	(void) look_up(RelationGetRelid(index), &sum);
+	sware_statistics_read(RelationGetRelid(index), &sum);
 	return sum.counters[SWARE_STAT_MAP_CHECKS] > 0;
 }
 
 double
 sware_late_share(Relation index, double *late)
 {
-	Totals		sum;
+	SwareStatistics sum;
 
-	(void) look_up(RelationGetRelid(index), &sum);
+	sware_statistics_read(RelationGetRelid(index), &sum);
 	*late = sum.arrivals.entries > 0 ?
 		sum.arrivals.late / sum.arrivals.entries : 0;
 	return sum.arrivals.entries;
@@ -600,11 +528,11 @@ void
 sware_count_late_flushed(Relation index, int64 entries, int64 late,
 						 double share)
 {
-	Totals		sum;
+	SwareStatistics sum;
 	int64		gone;
 	int64		counted;
 
-	(void) look_up(RelationGetRelid(index), &sum);
+	sware_statistics_read(RelationGetRelid(index), &sum);
 
 	/*
 	 * The flush takes as large a share of the buffered late entries as its
@@ -616,24 +544,6 @@ sware_count_late_flushed(Relation index, int64 entries, int64 late,
 	counted = Min(late, gone);
 	sware_count_arrivals(index, entries - counted, late - counted);
 	totals_of(index)->arrivals.buffered -= gone;
-}
-
-void
-sware_statistics_read(Oid index, SwareStatistics *statistics)
-{
-	Totals		sum;
-
-	(void) look_up(index, &sum);
-	memcpy(statistics->counters, sum.counters, sizeof(sum.counters));
-	statistics->hasSortedness = sum.sortedness.entries > 0;
-	statistics->k = statistics->hasSortedness ?
-		100 * sum.sortedness.outOfOrder / sum.sortedness.entries : 0;
-	statistics->l = statistics->hasSortedness ?
-		100 * sum.sortedness.displacement / sum.sortedness.entries : 0;
-	statistics->hasArrivals = sum.arrivals.entries > 0;
-	statistics->late = statistics->hasArrivals ?
-		100 * sum.arrivals.late / sum.arrivals.entries : 0;
-	statistics->since = sum.since;
 }
 
 void
@@ -653,14 +563,14 @@ sware_statistics_request_memory(void)
 static void
 save_at_exit(int code, Datum arg)
 {
-	SavedAccount *records;
+	Account    *records;
 	int			count = 0;
 	dlist_iter	iterator;
 
 	if (shared_accounts == NULL || !sware_server_is_shut_down())
 		return;
 	records = MemoryContextAllocExtended(TopMemoryContext,
-										 MAX_ACCOUNTS * sizeof(SavedAccount),
+										 MAX_ACCOUNTS * sizeof(Account),
 										 MCXT_ALLOC_NO_OOM);
 	if (records == NULL)
 		return;
@@ -674,7 +584,7 @@ save_at_exit(int code, Datum arg)
 		records[count].key = shared->key;
 		records[count++].totals = shared->totals;
 	}
-	sware_statistics_file_write(records, count, sizeof(SavedAccount));
+	sware_statistics_file_write(records, count, sizeof(Account));
 	pfree(records);
 }
 
@@ -684,11 +594,11 @@ restore(void)
 {
 	void	   *records;
 	int			count = sware_statistics_file_read(&records, MAX_ACCOUNTS,
-												   sizeof(SavedAccount));
+												   sizeof(Account));
 
 	for (int i = 0; i < count; i++)
 	{
-		const SavedAccount *saved = (const SavedAccount *) records + i;
+		const Account *saved = (const Account *) records + i;
 		SharedAccount *account = make_shared_account(&saved->key, 0);
 
 		if (account == NULL)

@@ -102,14 +102,30 @@ typedef enum SwareWorker
 	SWARE_VACUUM				/* VACUUM or sware_flush */
 } SwareWorker;
 
+/* sums over all sorts, in which earlier sorts lose weight */
+typedef struct SwareSortedness
+{
+	double		entries;
+	double		outOfOrder;
+	double		displacement;	/* the largest one of each sort */
+} SwareSortedness;
+
+/* entries that the tree got; earlier ones lose weight */
+typedef struct SwareArrivals
+{
+	double		count;			/* of all of them; none loses weight */
+	double		entries;
+	double		late;
+	int64		buffered;		/* late entries that have been counted, and
+								 * are in the buffer still, as far as known; a
+								 * change of it in private memory */
+} SwareArrivals;
+
 typedef struct SwareStatistics
 {
 	int64		counters[SWARE_COUNTERS];
-	bool		hasSortedness;	/* has anything been sorted? */
-	double		k;				/* in percent */
-	double		l;				/* in percent */
-	bool		hasArrivals;	/* has the tree got anything? */
-	double		late;			/* share of late entries, in percent */
+	SwareSortedness sortedness;
+	SwareArrivals arrivals;
 	TimestampTz since;			/* when counting began; 0: nothing counted */
 } SwareStatistics;
 
@@ -135,7 +151,6 @@ extern void sware_statistics_transaction_ends(void);
 extern void sware_count(Relation index, SwareCounter counter, int64 number);
 extern void sware_count_tree_run(Relation index, int64 appended,
 								 int64 inserted);
-extern void sware_count_tree_entry(Relation index, bool is_late);
 
 /*
  * Count entries that the tree got, or late ones that the buffer got.
@@ -175,7 +190,7 @@ extern double sware_late_share(Relation index, double *late);
  * not yet added to shared memory.  The index need not be open.  Takes a
  * lightweight lock, shared, for a moment.
  */
-extern void sware_statistics_read(Oid index, SwareStatistics *statistics);
+extern void sware_statistics_read(Oid index, SwareStatistics *sum);
 
 /*
  * A piece of work is what a session does for an index in one go, beside what

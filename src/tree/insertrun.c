@@ -466,6 +466,8 @@ sware_tree_insert_expected(Relation index, IndexTuple entry, bool *seek)
 		SWARE_FAULT_POINT("expected-leaf-full");
 		return false;
 	}
-	sware_count_tree_entry(index, is_late);
+	sware_count_tree_run(index, 0, 1);
+	sware_count(index, SWARE_STAT_LEAF_VISITS, 1);
+	sware_count_arrivals(index, 1, is_late);
 	return true;
 }
