@@ -28,6 +28,7 @@
  */
 #include "postgres.h"
 
+#include "access/nbtree.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
@@ -165,17 +166,14 @@ seek(SwareCheck *check, const SwareSearchKey *key, int level, TreePage *result)
 							"Level %d cannot be reached from the root.", level);
 }
 
-/* Are two pivots equal, as their keys are stored?  Calls no comparator. */
+/* Are two pivots the same but for their links?  Calls no comparator. */
 static bool
-are_equal_images(SwareCheck *check, IndexTuple a, IndexTuple b)
+are_equal_images(IndexTuple a, IndexTuple b)
 {
-	int			columns = sware_tuple_count(a);
-
-	return columns == sware_tuple_count(b) &&
-		sware_columns_of_equal_image(check->index, a, b, columns) == columns &&
-		sware_pivot_has_tid(a) == sware_pivot_has_tid(b) &&
-		(!sware_pivot_has_tid(a) ||
-		 ItemPointerEquals(sware_pivot_tid(a), sware_pivot_tid(b)));
+	a = sware_form_high_key(a);
+	b = sware_form_high_key(b);
+	return IndexTupleSize(a) == IndexTupleSize(b) &&
+		memcmp(a, b, IndexTupleSize(a)) == 0;
 }
 
 /*
@@ -231,7 +229,7 @@ children_problem(SwareCheck *check, SwareLink link, int level,
 	if (bound == NULL || !sware_page_has_high_key(child->page))
 		return NULL;
 	high_key = sware_page_high_key(child->page);
-	if (are_equal_images(check, bound, high_key))
+	if (are_equal_images(bound, high_key))
 		return NULL;
 	if (sware_compare_pivot(check->index, bound, high_key) != 0)
 		return "Its high key is not equal to the parent's next downlink or high key.";
@@ -450,7 +448,7 @@ check_root(SwareCheck *check)
 									problem, check->rootLevel);
 	}
 
-	if (check->allEqualImage && !sware_all_equal_image(check->index))
+	if (check->allEqualImage && !_bt_allequalimage(check->index, false))
 		sware_report_corruption(check->index, SWARE_METAPAGE,
 								"Posting lists are allowed, but equal keys may differ.");
 }

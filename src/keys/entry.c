@@ -11,7 +11,6 @@
 
 #include "access/heaptoast.h"
 #include "access/nbtree.h"
-#include "utils/datum.h"
 
 #include "keys/entry.h"
 #include "keys/searchkey.h"
@@ -165,33 +164,6 @@ sware_form_pivot(Relation index, IndexTuple last_left, IndexTuple first_right)
 	return pivot;
 }
 
-/*
- * A posting list with the key of `base` (an entry or posting list) and `count`
- * ascending TIDs.  With a single TID, it is an entry.
- */
-IndexTuple
-sware_form_posting(IndexTuple base, ItemPointer tids, int count)
-{
-	Size		key_size = sware_leaf_tuple_key_size(base);
-	IndexTuple	result;
-
-	Assert(key_size == MAXALIGN(key_size));
-	if (count == 1)
-	{
-		result = copy_tuple_start(base, key_size, key_size);
-		result->t_tid = tids[0];
-		return result;
-	}
-
-	result =
-		copy_tuple_start(base, key_size,
-						 MAXALIGN(key_size + count * sizeof(ItemPointerData)));
-	result->t_info |= SWARE_SPECIAL_TUPLE;
-	ItemPointerSet(&result->t_tid, key_size, SWARE_IS_POSTING | count);
-	memcpy(sware_posting_tids(result), tids, count * sizeof(ItemPointerData));
-	return result;
-}
-
 /* The index of a posting list's first TID that is not below `tid`. */
 static int
 posting_search(IndexTuple posting, ItemPointer tid)
@@ -223,51 +195,17 @@ sware_posting_contains(IndexTuple posting, ItemPointer tid)
 }
 
 /*
- * Return a copy of a posting list with a TID added that lies within its range.
- * It is as large as the old list, since its largest TID is removed and
- * returned in *evicted, as an entry to be stored right behind the list.
+ * Return a copy of a posting list with the TID of an entry, which has its key,
+ * added within its range.  It is as large as the old list, since its largest
+ * TID is removed, and returned in *evicted, as an entry to be stored right
+ * behind the list.
  */
 IndexTuple
-sware_posting_insert(IndexTuple posting, ItemPointer tid, IndexTuple *evicted)
+sware_posting_insert(IndexTuple posting, IndexTuple entry, IndexTuple *evicted)
 {
-	int			count = sware_tuple_count(posting);
-	int			position = posting_search(posting, tid);
-	IndexTuple	result = CopyIndexTuple(posting);
-	ItemPointer tids = sware_posting_tids(result);
-
-	Assert(position > 0 && position < count);
-	*evicted = sware_form_posting(posting, &tids[count - 1], 1);
-	memmove(&tids[position + 1], &tids[position],
-			(count - 1 - position) * sizeof(ItemPointerData));
-	tids[position] = *tid;
-	return result;
-}
-
-/*
- * How many of the first `columns` columns of two tuples, which have as many,
- * are stored as the same bytes, up to the first one that is not?  Calls no
- * comparator.
- */
-int
-sware_columns_of_equal_image(Relation index, IndexTuple a, IndexTuple b,
-							 int columns)
-{
-	TupleDesc	descriptor = RelationGetDescr(index);
-
-	for (int column = 1; column <= columns; column++)
-	{
-		Form_pg_attribute attribute = TupleDescAttr(descriptor, column - 1);
-		bool		null_a;
-		bool		null_b;
-		Datum		value_a = index_getattr(a, column, descriptor, &null_a);
-		Datum		value_b = index_getattr(b, column, descriptor, &null_b);
-
-		if (null_a != null_b ||
-			(!null_a && !datum_image_eq(value_a, value_b, attribute->attbyval,
-										attribute->attlen)))
-			return column - 1;
-	}
-	return columns;
+	*evicted = CopyIndexTuple(entry);
+	return _bt_swap_posting(*evicted, posting,
+							posting_search(posting, &entry->t_tid));
 }
 
 /*
@@ -282,7 +220,6 @@ sware_equal_image_slowly(Relation index, IndexTuple a, IndexTuple b)
 {
 	const char *key_a = (char *) a + sizeof(IndexTupleData);
 	const char *key_b = (char *) b + sizeof(IndexTupleData);
-	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
 	Size		key_size = sware_leaf_tuple_key_size(a);
 
 	if (key_size == sware_leaf_tuple_key_size(b) &&
@@ -290,7 +227,8 @@ sware_equal_image_slowly(Relation index, IndexTuple a, IndexTuple b)
 		memcmp(key_a, key_b, key_size - sizeof(IndexTupleData)) == 0)
 		return true;
 	return IndexTupleHasVarwidths(b) &&
-		sware_columns_of_equal_image(index, a, b, columns) == columns;
+		_bt_keep_natts_fast(index, a, b) >
+		IndexRelationGetNumberOfKeyAttributes(index);
 }
 
 /* Raise an error: an entry is too large for the index.  `heap` may be NULL. */
@@ -314,16 +252,6 @@ sware_report_large_entry(Relation index, Relation heap, IndexTuple entry)
 					 "or use full text indexing."),
 			 heap == NULL ? 0 :
 			 errtableconstraint(heap, RelationGetRelationName(index))));
-}
-
-/*
- * Are equal keys of the index bytewise equal (support function 4), so that
- * posting lists are possible?  With INCLUDE columns the answer is always no.
- */
-bool
-sware_all_equal_image(Relation index)
-{
-	return _bt_allequalimage(index, false);
 }
 
 /* Find out how the entries of an index are formed. */

@@ -23,14 +23,9 @@ extern IndexTuple sware_form_downlink(IndexTuple pivot, SwareLink child);
 extern IndexTuple sware_form_high_key(IndexTuple pivot);
 extern IndexTuple sware_form_pivot(Relation index, IndexTuple last_left,
 								   IndexTuple first_right);
-extern IndexTuple sware_form_posting(IndexTuple base, ItemPointer tids,
-									 int count);
-extern IndexTuple sware_posting_insert(IndexTuple posting, ItemPointer tid,
-									   IndexTuple *overflow);
+extern IndexTuple sware_posting_insert(IndexTuple posting, IndexTuple entry,
+									   IndexTuple *evicted);
 extern bool sware_posting_contains(IndexTuple posting, ItemPointer tid);
-extern bool sware_all_equal_image(Relation index);
-extern int	sware_columns_of_equal_image(Relation index, IndexTuple a,
-										 IndexTuple b, int columns);
 extern bool sware_equal_image_slowly(Relation index, IndexTuple a,
 									 IndexTuple b);
 extern void sware_report_large_entry(Relation index, Relation heap,

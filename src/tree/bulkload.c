@@ -17,6 +17,7 @@
  */
 #include "postgres.h"
 
+#include "access/nbtree.h"
 #include "miscadmin.h"
 #include "storage/smgr.h"
 #include "tree/treepages.h"
@@ -323,7 +324,7 @@ sware_bulkload_begin(Relation index, ForkNumber fork)
 
 	load->index = index;
 	load->fork = fork;
-	load->allEqualImage = sware_all_equal_image(index);
+	load->allEqualImage = _bt_allequalimage(index, false);
 	load->deduplicate = load->allEqualImage && sware_option_deduplicate(index);
 	load->context = context;
 	load->scratch = AllocSetContextCreate(context, "sware bulk load scratch",

@@ -153,9 +153,9 @@ store_entry(SwareSearchKey *key, Page page, IndexTuple entry,
 		case PLACEMENT_POSTING:
 			line_pointer = PageGetItemId(page, *offset);
 			list = sware_page_tuple(page, *offset);
-			if (PageGetFreeSpace(page) < sware_leaf_tuple_key_size(list))
+			if (PageGetFreeSpace(page) < MAXALIGN(IndexTupleSize(entry)))
 				return false;
-			list = sware_posting_insert(list, &entry->t_tid, &evicted);
+			list = sware_posting_insert(list, entry, &evicted);
 			memcpy(sware_page_tuple(page, *offset), list,
 				   IndexTupleSize(list));
 			/* clear the list's mark: its new TID's row may be alive */

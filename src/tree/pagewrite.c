@@ -10,6 +10,8 @@
  */
 #include "postgres.h"
 
+#include "access/nbtree.h"
+
 #include "keys/entry.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
@@ -178,7 +180,7 @@ sware_deduplicate(Relation index, IndexTuple *tuples, int count)
 			tid_count += more;
 		}
 		tuples[result++] = (next == first + 1) ? base :
-			sware_form_posting(base, tids, tid_count);
+			_bt_form_posting(base, tids, tid_count);
 	}
 	return result;
 }

@@ -442,7 +442,7 @@ merge_entry(SwareSearchKey *key, SwareItems *items, IndexTuple entry,
 			sware_posting_contains(list, &entry->t_tid))
 			return -1;
 		items->tuples[position] =
-			sware_posting_insert(list, &entry->t_tid, &evicted);
+			sware_posting_insert(list, entry, &evicted);
 		insert_item(items, ++position, evicted);
 		return position;
 	}

@@ -18,6 +18,8 @@
 
 #include <math.h>
 
+#include "access/nbtree.h"
+
 #include "base/options.h"
 #include "keys/entry.h"
 #include "keys/trust.h"
@@ -113,8 +115,7 @@ columns_needed(const SplitContext *split, IndexTuple left, IndexTuple right)
 	int			columns;
 
 	if (!sware_may_wait(index))
-		return sware_columns_of_equal_image(index, left, right,
-											IndexRelationGetNumberOfKeyAttributes(index)) + 1;
+		return _bt_keep_natts_fast(index, left, right);
 	(void) sware_compare_columns(index, left, right, &columns);
 	return columns;
 }
@@ -349,10 +350,10 @@ cut_posting_list(SplitContext *split, Size target)
 	split->total -= sware_item_space(list);
 	memmove(&items->tuples[i + 2], &items->tuples[i + 1],
 			(items->count - i - 1) * sizeof(IndexTuple));
-	items->tuples[i] = sware_form_posting(list, tids, fitting);
+	items->tuples[i] = _bt_form_posting(list, tids, fitting);
 	items->tuples[i + 1] =
-		sware_form_posting(list, tids + fitting,
-						   sware_tuple_count(list) - fitting);
+		_bt_form_posting(list, tids + fitting,
+						 sware_tuple_count(list) - fitting);
 	items->count++;
 	split->total += sware_item_space(items->tuples[i]) +
 		sware_item_space(items->tuples[i + 1]);
