@@ -82,7 +82,6 @@ sware_buffer_cursor_init(SwareBufferCursor *cursor, IndexScanDesc scan,
 	memset(&cursor->reads, 0, sizeof(SwareBufferReads));
 	cursor->wantsOneRow = cursor->hasTheRow = cursor->passedOver = false;
 	cursor->visibility = visibility;
-	cursor->visitor = NULL;
 	cursor->last.tuple = NULL;
 	cursor->last.size = 0;
 }
@@ -432,7 +431,7 @@ read_sources(SwareBufferCursor *cursor, SwareLink *strange)
 			double		equal = 1.0 / view->sourceCount;
 			double		share = view->rate <= 0 ? equal :
 				Max(source.rate / view->rate, equal);
-			int			most = cursor->visitor ? PG_INT32_MAX :
+			int			most =
 				MORE_WANTED * share * batch->limit + FEWEST_WANTED;
 
 			if (!sware_take_zone(cursor, &view->zones.sorted[source.number],
@@ -502,8 +501,7 @@ read_buffer(SwareBufferCursor *cursor, IndexTuple after, int *strange_pages)
 		SWARE_FAULT_POINT("batch-read");
 
 		/* retired pages do not matter to a scan without entries, or one row */
-		return cursor->batch.count == 0 || cursor->visitor ||
-			cursor->hasTheRow ||
+		return cursor->batch.count == 0 || cursor->hasTheRow ||
 			sware_buffer_view_is_current(&cursor->view);
 	}
 	if (strange.block != InvalidBlockNumber &&
@@ -598,25 +596,18 @@ read_batch(SwareBufferCursor *cursor, IndexTuple after, bool same_generation)
 	}
 }
 
-/* Begin to read, in a direction. */
-static void
-begin(SwareBufferCursor *cursor, bool forward, int limit)
+void
+sware_buffer_cursor_seek(SwareBufferCursor *cursor, bool forward,
+						 IndexTuple after)
 {
 	sware_scan_filter_turn(&cursor->filter, forward);
-	cursor->batch.limit = limit;
+	cursor->batch.limit = FIRST_LIMIT;
 	cursor->hasStaged = sware_scan_has_staged(cursor->scan);
 	cursor->passedOver = false;
 	cursor->wantsOneRow = !cursor->hasStaged &&
 		sware_scan_finds_one_row(cursor->scan, cursor->filter.keys);
 	cursor->stagingGeneration = sware_staging_generation;
 	cursor->arrivals = sware_arrivals;
-}
-
-void
-sware_buffer_cursor_seek(SwareBufferCursor *cursor, bool forward,
-						 IndexTuple after)
-{
-	begin(cursor, forward, FIRST_LIMIT);
 	if (cursor->filter.keys->rangeCount > 0)
 		(void) read_batch(cursor, after, false);
 	else
@@ -633,15 +624,4 @@ sware_buffer_cursor_read_on(SwareBufferCursor *cursor)
 	sware_save_entry(&cursor->last, cursor->context, last, &last->t_tid);
 	batch->limit = Min(batch->limit * LIMIT_GROWTH, LAST_LIMIT);
 	return read_batch(cursor, cursor->last.tuple, true);
-}
-
-void
-sware_buffer_cursor_visit_all(SwareBufferCursor *cursor, SwareVisitor *visitor)
-{
-	begin(cursor, true, PG_INT32_MAX / 2);
-	cursor->visitor = visitor;
-	if (cursor->filter.keys->rangeCount > 0)
-		(void) read_batch(cursor, NULL, false);
-	cursor->reads.entries += visitor->visited;
-	cursor->visitor = NULL;
 }

@@ -68,14 +68,6 @@ typedef struct SwareCandidates
 	}			memory;
 } SwareCandidates;
 
-/* what gets the entries, instead of a batch */
-typedef struct SwareVisitor
-{
-	void		(*visit) (ItemPointer tid, void *state);
-	void	   *state;
-	int64		visited;		/* the number of calls */
-} SwareVisitor;
-
 /* what a cursor has read */
 typedef struct SwareBufferReads
 {
@@ -107,7 +99,6 @@ typedef struct SwareBufferCursor
 	SwareVisibility *visibility;	/* the scan's */
 	bool		mapIsRead;		/* was the visibility map asked for the
 								 * entries of the batch? */
-	SwareVisitor *visitor;		/* NULL: none */
 	SwareSavedEntry last;		/* the last entry of the batch before */
 	SwareBufferReads reads;
 } SwareBufferCursor;
@@ -156,14 +147,6 @@ extern bool sware_buffer_cursor_sees_head(SwareBufferCursor *cursor);
  * for a moment.
  */
 extern bool sware_buffer_cursor_met_dead_pages(SwareBufferCursor *cursor);
-
-/*
- * Call a function for the TIDs of all qualifying entries, in no order; some
- * may come several times.  There is no batch afterwards.  Locks as for
- * sware_buffer_cursor_seek.
- */
-extern void sware_buffer_cursor_visit_all(SwareBufferCursor *cursor,
-										  SwareVisitor *visitor);
 
 /* Does a scan search staging where it is? */
 static inline bool

@@ -2,8 +2,7 @@
  *
  * taking.c
  *	  Taking those entries of pages, sorted zones and staging into a buffer
- *	  cursor's batch that are wanted; or, if the cursor has a visitor, handing
- *	  them to that.
+ *	  cursor's batch that are wanted.
  *
  * A *list* is a sorted zone, or a staged run.  Its entries have numbers in the
  * order of the index.  A few of them are copied at a time, in the order of the
@@ -166,19 +165,6 @@ next_entry(ListReader *reader, uint32 *number, IndexTuple *entry)
 	return true;
 }
 
-/* Take a wanted entry; `follows` and result are as for sware_batch_add. */
-static inline bool
-take(SwareBufferCursor *cursor, const SwareBufferedEntry *found, bool follows)
-{
-	SwareVisitor *visitor = cursor->visitor;
-
-	if (visitor == NULL)
-		return sware_batch_add(&cursor->batch, found, follows);
-	visitor->visit(&found->item.entry->t_tid, visitor->state);
-	visitor->visited++;
-	return false;
-}
-
 void
 sware_take_candidates(SwareBufferCursor *cursor,
 					  const SwareCandidates *candidates)
@@ -200,7 +186,7 @@ sware_take_candidates(SwareBufferCursor *cursor,
 			sware_scan_filter_side(filter, &found.item) == SWARE_IN_RANGE &&
 			sware_scan_filter_is_behind_place(filter, &found.item) &&
 			sware_scan_filter_satisfies(filter, &found.item))
-			(void) take(cursor, &found, false);
+			(void) sware_batch_add(&cursor->batch, &found, false);
 	}
 }
 
@@ -261,8 +247,7 @@ take_from_list(SwareBufferCursor *cursor, ListReader *reader,
 	SwareScanFilter *filter = &cursor->filter;
 	SwareScanKeys *keys = filter->keys;
 	bool		forward = filter->order.forward;
-	bool		needs_page = cursor->visitor == NULL &&
-		!IsMVCCSnapshot(cursor->scan->xs_snapshot);
+	bool		needs_page = !IsMVCCSnapshot(cursor->scan->xs_snapshot);
 	SwareBufferedEntry found = {.source = source};
 	int64		previous = 0;	/* abbreviation of the last one taken */
 	bool		follows = false;
@@ -338,7 +323,7 @@ take_from_list(SwareBufferCursor *cursor, ListReader *reader,
 			return false;
 
 		previous = found.item.abbreviation;
-		follows = take(cursor, &found, follows);
+		follows = sware_batch_add(&cursor->batch, &found, follows);
 		if (++*taken > cursor->batch.limit)
 		{
 			/* all later ones of this list are worse */

@@ -223,20 +223,37 @@ sware_gettuple(IndexScanDesc descriptor, ScanDirection direction)
 	}
 }
 
-/* for SwareVisitor */
-static void
-add_to_bitmap(ItemPointer tid, void *bitmap)
+/*
+ * Add the TIDs of all entries of the buffer to a bitmap, and return their
+ * number.  Pages that retire between two batches make no difference: their
+ * entries are found in the tree, all of which is read afterwards.  A TID that
+ * is added twice is in the bitmap once.
+ */
+static int64
+add_buffered(SwareScan *scan, TIDBitmap *bitmap)
 {
-	tbm_add_tuples(bitmap, tid, 1, false);
+	SwareBufferCursor *cursor = sware_scan_buffer(scan);
+	const SwareBufferBatch *batch = &cursor->batch;
+	int64		total = 0;
+
+	sware_buffer_cursor_seek(cursor, true, NULL);
+	sware_merge_relieve_buffer(scan);
+	for (;;)
+	{
+		for (int i = 0; i < batch->count; i++)
+			tbm_add_tuples(bitmap, &batch->entries[i].item.entry->t_tid, 1,
+						   false);
+		total += batch->count;
+		if (!batch->hasMore)
+			return total;
+		if (!sware_buffer_cursor_read_on(cursor))
+			sware_buffer_cursor_seek(cursor, true, cursor->last.tuple);
+	}
 }
 
 /*
  * The amgetbitmap callback: add the TIDs of all entries to a bitmap, and return
  * their number.  In a parallel plan, one process makes the bitmap for all.
- *
- * Buffer pages that retire while the buffer is read make no difference: their
- * entries are found in the tree, all of which is read afterwards.  A TID that
- * is added twice is in the bitmap once.
  */
 int64
 sware_getbitmap(IndexScanDesc descriptor, TIDBitmap *bitmap)
@@ -244,15 +261,12 @@ sware_getbitmap(IndexScanDesc descriptor, TIDBitmap *bitmap)
 	SwareScan  *scan = descriptor->opaque;
 	SwareTreeCursor *tree = &scan->tree;
 	SwarePosition *position = &tree->position;
-	SwareVisitor visitor = {.visit = add_to_bitmap,.state = bitmap};
 	int64		total;
 
 	scan->mode = SWARE_SCAN_TREE;
 	tree->readAtMost = SWARE_READ_ALL;
 	publish_staged(descriptor);
-	sware_buffer_cursor_visit_all(sware_scan_buffer(scan), &visitor);
-	total = visitor.visited;
-	sware_merge_relieve_buffer(scan);
+	total = add_buffered(scan, bitmap);
 
 	while (sware_tree_cursor_next_page(tree, ForwardScanDirection))
 	{
