@@ -24,7 +24,7 @@ our @EXPORT = qw(am choose pick skip_file prepare_database preload fill_buffers
   run_sql start_standby script_files start_load load_goes_on stop_load ask_beside_load
   $ordered_scan $sequential_scan start_after_crash wait_for_answer
   start_session wait_until signal_session start_holder end_session interrupt
-  start_server_to_damage read_page write_page $page_size);
+  start_server_to_damage read_page write_page uint32_at line_pointer $page_size);
 
 my $am = $ENV{SWARE_TEST_AM} // 'sware';
 my $seed = $ENV{SWARE_TEST_SEED} // int(rand(2**31));
@@ -479,6 +479,22 @@ sub write_page
 	print $handle $page;
 	close $handle or die "could not write: $!";
 	return;
+}
+
+# A number of 4 bytes on a page: reads it, or changes it.
+sub uint32_at
+{
+	my ($page, $offset, $value) = @_;
+	substr($$page, $offset, 4) = pack('L', $value) if defined $value;
+	return unpack('L', substr($$page, $offset, 4));
+}
+
+# A line pointer, counted from 1: start, flags and length of the item.
+sub line_pointer
+{
+	my ($page, $number) = @_;
+	my $bits = unpack('L', substr($$page, 20 + 4 * $number, 4));
+	return ($bits & 0x7fff, ($bits >> 15) & 3, $bits >> 17);
 }
 
 # Starts a session in the background.

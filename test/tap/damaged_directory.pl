@@ -24,14 +24,6 @@ my $nowhere = 0xffffffff;
 my $node = start_server_to_damage('damaged_directory',
 	"shared_preload_libraries = 'sware'\n" . fill_buffers());
 
-# A number of 4 bytes on a page: reads it, or changes it.
-sub number
-{
-	my ($page, $offset, $value) = @_;
-	substr($$page, $offset, 4) = pack('L', $value) if defined $value;
-	return unpack('L', substr($$page, $offset, 4));
-}
-
 # Where the slot is that lists a sealed page of the index, counted from the oldest one.
 sub slot
 {
@@ -43,7 +35,7 @@ sub slot
 sub tail
 {
 	my ($index) = @_;
-	my ($tail) = grep { number(\$index->{meta}, $_) != $nowhere } map { $meta{tails} + 8 * $_ } 0 .. 3;
+	my ($tail) = grep { uint32_at(\$index->{meta}, $_) != $nowhere } map { $meta{tails} + 8 * $_ } 0 .. 3;
 	return $tail;
 }
 
@@ -76,24 +68,24 @@ my @damages = (
 	],
 	[
 		qr/There are \d+ sealed pages, and slot \d+ is next, but the directory has 1 pages/,
-		sub { my ($i) = @_; number(\$i->{meta}, $meta{sealed_pages}, 100_000) }
+		sub { my ($i) = @_; uint32_at(\$i->{meta}, $meta{sealed_pages}, 100_000) }
 	],
 	[
 		qr/There are \d+ sealed pages, and slot 100000 is next, but the directory has 1 pages/,
-		sub { my ($i) = @_; number(\$i->{meta}, $meta{next_slot}, 100_000) }
+		sub { my ($i) = @_; uint32_at(\$i->{meta}, $meta{next_slot}, 100_000) }
 	],
 	[
 		qr/gives it the sequence number \d+, but the next one is \d+/,
 		sub {
 			my ($i) = @_;
-			number(\$i->{meta}, $meta{next_sequence}, number(\$i->{directory}, slot($i, -1) + 8));
+			uint32_at(\$i->{meta}, $meta{next_sequence}, uint32_at(\$i->{directory}, slot($i, -1) + 8));
 		}
 	],
 	[
 		qr/The slots \d+ and \d+ of the buffer's directory have the same sequence number/,
 		sub {
 			my ($i) = @_;
-			number(\$i->{directory}, slot($i, -1) + 8, number(\$i->{directory}, slot($i, -2) + 8));
+			uint32_at(\$i->{directory}, slot($i, -1) + 8, uint32_at(\$i->{directory}, slot($i, -2) + 8));
 		}
 	],
 	[
@@ -118,27 +110,27 @@ my @damages = (
 	],
 	[
 		qr/Metapage and directory of the buffer link to it twice/,
-		sub { my ($i) = @_; number(\$i->{directory}, slot($i, 0), $i->{blocks}[1]) }
+		sub { my ($i) = @_; uint32_at(\$i->{directory}, slot($i, 0), $i->{blocks}[1]) }
 	],
 	[
 		qr/Metapage and directory of the buffer link to it twice/,
-		sub { my ($i) = @_; number(\$i->{directory}, slot($i, 0), number(\$i->{meta}, tail($i))) }
+		sub { my ($i) = @_; uint32_at(\$i->{directory}, slot($i, 0), uint32_at(\$i->{meta}, tail($i))) }
 	],
 	[
 		qr/links to it as an open buffer page of incarnation \d+, but that it is not/,
-		sub { my ($i) = @_; number(\$i->{meta}, tail($i) + 4, 4711) }
+		sub { my ($i) = @_; uint32_at(\$i->{meta}, tail($i) + 4, 4711) }
 	],
 	[
 		qr/links to it as a directory page of incarnation 4711, but it has kind \d+ and incarnation \d+/,
-		sub { my ($i) = @_; number(\$i->{meta}, $meta{directory} + 4, 4711) }
+		sub { my ($i) = @_; uint32_at(\$i->{meta}, $meta{directory} + 4, 4711) }
 	],
 	[
 		qr/links to it as a directory page of incarnation \d+, but it has kind \d+ and incarnation \d+/,
-		sub { my ($i) = @_; number(\$i->{meta}, $meta{directory}, $i->{blocks}[0]) }
+		sub { my ($i) = @_; uint32_at(\$i->{meta}, $meta{directory}, $i->{blocks}[0]) }
 	],
 	[
 		qr/It refers to block 100000, but the index has \d+ blocks/,
-		sub { my ($i) = @_; number(\$i->{directory}, slot($i, 0), 100_000) }
+		sub { my ($i) = @_; uint32_at(\$i->{directory}, slot($i, 0), 100_000) }
 	],
 	[
 		qr/Entry 8 of the sorted page is not above the one before/,
@@ -197,7 +189,7 @@ foreach my $number (0 .. $#damages)
 	my $index = $indexes[$number];
 	my $change = $damages[$number][1];
 	$index->{meta} = read_page($index->{file}, 0);
-	my $block = number(\$index->{meta}, $meta{directory});
+	my $block = uint32_at(\$index->{meta}, $meta{directory});
 	$index->{directory} = read_page($index->{file}, $block);
 	$change->($index);
 	write_page($index->{file}, 0, $index->{meta});

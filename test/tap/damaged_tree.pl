@@ -47,14 +47,7 @@ sub set_field
 	return;
 }
 
-# A line pointer, counted from 1: start, flags and length of the item.
-sub line_pointer
-{
-	my ($page, $number) = @_;
-	my $bits = unpack('L', substr($$page, 20 + 4 * $number, 4));
-	return ($bits & 0x7fff, ($bits >> 15) & 3, $bits >> 17);
-}
-
+# Changes a line pointer.
 sub set_line_pointer
 {
 	my ($page, $number, $start, $flags, $length) = @_;
