@@ -84,44 +84,6 @@ sware_set_high_key(Page page, IndexTuple high_key)
 	memcpy((char *) page + header->pd_upper, high_key, size);
 }
 
-/* Add a tuple at an offset, shifting the line pointers behind it. */
-void
-sware_add_item(Page page, IndexTuple tuple, OffsetNumber offset)
-{
-	if (PageAddItem(page, (Pointer) tuple, IndexTupleSize(tuple), offset,
-					false, false) != offset)
-		elog(ERROR, "failed to add item at offset %u", offset);
-}
-
-/*
- * Remove the tuple at an offset.  (PageIndexTupleDelete does not expect an
- * unused line pointer, as the rightmost page of a level has.)
- */
-void
-sware_remove_item(Page page, OffsetNumber offset)
-{
-	PageHeader	header = (PageHeader) page;
-	ItemId		removed = PageGetItemId(page, offset);
-	OffsetNumber last = PageGetMaxOffsetNumber(page);
-	LocationIndex start = ItemIdGetOffset(removed);
-	Size		size = MAXALIGN(ItemIdGetLength(removed));
-
-	memmove((char *) page + header->pd_upper + size,
-			(char *) page + header->pd_upper, start - header->pd_upper);
-	header->pd_upper += size;
-	memmove(removed, removed + 1, (last - offset) * sizeof(ItemIdData));
-	header->pd_lower -= sizeof(ItemIdData);
-
-	for (OffsetNumber other = FirstOffsetNumber; other < last; other++)
-	{
-		ItemId		line_pointer = PageGetItemId(page, other);
-
-		if (ItemIdHasStorage(line_pointer) &&
-			ItemIdGetOffset(line_pointer) < start)
-			line_pointer->lp_off += size;
-	}
-}
-
 /* Collect the data items of a page.  They point into the page. */
 void
 sware_collect_items(Page page, SwareItems *items)

@@ -100,8 +100,6 @@ typedef struct SwareItems
 extern void sware_write_items(Page page, IndexTuple high_key,
 							  const IndexTuple *tuples, int count);
 extern void sware_set_high_key(Page page, IndexTuple high_key);
-extern void sware_add_item(Page page, IndexTuple tuple, OffsetNumber offset);
-extern void sware_remove_item(Page page, OffsetNumber offset);
 extern void sware_collect_items(Page page, SwareItems *items);
 extern int	sware_deduplicate(Relation index, IndexTuple *tuples, int count);
 

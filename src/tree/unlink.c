@@ -211,15 +211,12 @@ remove_downlink(Relation index, Page parent, OffsetNumber offset,
 									"The downlink behind that of its left sibling leads to block %u.",
 									sware_pivot_link(next).block);
 		sware_pivot_set_link(sware_page_tuple(parent, offset), right);
-		sware_remove_item(parent, offset + 1);
-		return true;
+		offset++;
 	}
-	if (offset == SWARE_FIRST_DATA && !sware_page_is_rightmost(parent))
-	{
-		sware_remove_item(parent, offset);
-		return true;
-	}
-	return false;
+	else if (offset != SWARE_FIRST_DATA || sware_page_is_rightmost(parent))
+		return false;
+	sware_delete_items(parent, &offset, 1);
+	return true;
 }
 
 /*

@@ -31,14 +31,14 @@
 #include "wal/wal.h"
 
 /*
- * Put a tuple on a page, of which the caller owns a copy, or which it changes
- * in a critical section.
+ * Add a tuple at an offset of a page, of which the caller owns a copy, or which
+ * it changes in a critical section.  Shifts the line pointers behind it.
  */
-static inline void
-add_tuple(Page page, void *tuple, Size size, OffsetNumber offset)
+void
+sware_add_item(Page page, IndexTuple tuple, OffsetNumber offset)
 {
-	if (PageAddItem(page, (Pointer) tuple, size, offset, false,
-					false) != offset)
+	if (PageAddItem(page, (Pointer) tuple, IndexTupleSize(tuple), offset,
+					false, false) != offset)
 		elog(ERROR, "failed to add item at offset %u", offset);
 }
 
@@ -67,14 +67,14 @@ sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 	{
 		SwareWal   *wal = sware_wal_begin(index);
 
-		add_tuple(sware_wal_change(wal, buffer), tuple, size, offset);
+		sware_add_item(sware_wal_change(wal, buffer), tuple, offset);
 		sware_wal_finish(wal);
 		return;
 	}
 
 	START_CRIT_SECTION();
 
-	add_tuple(page, tuple, size, offset);
+	sware_add_item(page, tuple, offset);
 	MarkBufferDirty(buffer);
 	if (RelationNeedsWAL(index))
 	{
@@ -206,33 +206,36 @@ has_high_key(Page page)
 }
 
 /*
- * Delete items of a private copy of a page without high key: the server's
- * function for others expects that each line pointer has storage.
+ * Delete items, at ascending offsets, of a private copy of a page.  The
+ * server's function for that expects that each line pointer has storage, so
+ * items of a page without high key are put on it anew.
  */
-static void
-delete_of_rightmost(Page page, const Removal *removal)
+void
+sware_delete_items(Page page, OffsetNumber *offsets, int count)
 {
 	PageHeader	header = (PageHeader) page;
 	OffsetNumber next = SWARE_FIRST_DATA;
 	int			passed = 0;
 	PGAlignedBlock old;
 
+	if (has_high_key(page))
+	{
+		PageIndexMultiDelete(page, offsets, count);
+		return;
+	}
 	memcpy(old.data, page, BLCKSZ);
 	header->pd_lower = (char *) PageGetItemId(page, next) - (char *) page;
 	header->pd_upper = header->pd_special;
 	for (OffsetNumber offset = next;
 		 offset <= PageGetMaxOffsetNumber((Page) old.data); offset++)
 	{
-		ItemId		item = PageGetItemId((Page) old.data, offset);
-
-		if (passed < removal->deletedCount &&
-			removal->deleted[passed] == offset)
-		{
+		if (passed < count && offsets[passed] == offset)
 			passed++;
-			continue;
-		}
-		add_tuple(page, PageGetItem((Page) old.data, item),
-				  ItemIdGetLength(item), next++);
+		else
+			sware_add_item(page, (IndexTuple)
+						   PageGetItem((Page) old.data,
+									   PageGetItemId((Page) old.data, offset)),
+						   next++);
 	}
 }
 
@@ -247,12 +250,8 @@ apply_removal(Relation index, Page page, Buffer buffer, Removal *removal)
 		shrink_posting(index, page, buffer, removal->updated[i], update);
 		update += 1 + *update;
 	}
-	if (removal->deletedCount == 0)
-		return;
-	if (!has_high_key(page))
-		delete_of_rightmost(page, removal);
-	else
-		PageIndexMultiDelete(page, removal->deleted, removal->deletedCount);
+	if (removal->deletedCount > 0)
+		sware_delete_items(page, removal->deleted, removal->deletedCount);
 }
 
 /*
@@ -337,26 +336,24 @@ StaticAssertDecl(offsetof(BTPageOpaqueData, btpo_next) ==
 				 P_NONE == 0,
 				 "nbtree's records must see that a page has a high key");
 
-/* Does an item lie where those of a page do, and has it an aligned length? */
+/*
+ * Does an item lie where those of a page do, and is it as redo expects it?
+ * Redo trusts what it reads, so this does not.
+ */
 static inline bool
-is_within_items(Page page, ItemId item)
+is_sound(Page page, OffsetNumber offset)
 {
+	ItemId		item = PageGetItemId(page, offset);
 	Size		size = ItemIdGetLength(item);
+	IndexTuple	tuple = (IndexTuple) ((char *) page + ItemIdGetOffset(item));
 
 	return size == MAXALIGN(size) && size >= sizeof(IndexTupleData) &&
 		ItemIdGetOffset(item) >= ((PageHeader) page)->pd_upper &&
-		ItemIdGetOffset(item) + size <= ((PageHeader) page)->pd_special;
-}
-
-/*
- * Is an item of a leaf, which lies within the items, as redo expects it?  Redo
- * trusts what it reads, so this does not.
- */
-static inline bool
-is_sound(IndexTuple tuple, Size size)
-{
-	return IndexTupleSize(tuple) == size && size <= SWARE_MAX_ENTRY_SIZE &&
-		(!sware_tuple_is_special(tuple) || sware_is_sound_posting(tuple));
+		ItemIdGetOffset(item) + size <= ((PageHeader) page)->pd_special &&
+		IndexTupleSize(tuple) == size &&
+		(offset == SWARE_HIGH_KEY ||
+		 (size <= SWARE_MAX_ENTRY_SIZE &&
+		  (!sware_tuple_is_special(tuple) || sware_is_sound_posting(tuple))));
 }
 
 /*
@@ -376,14 +373,9 @@ can_close_gaps(Page page, Size space)
 		return false;
 	for (OffsetNumber offset = SWARE_HIGH_KEY; offset <= last; offset++)
 	{
-		ItemId		item = PageGetItemId(page, offset);
-
-		needed += ItemIdGetLength(item);
-		if (!is_within_items(page, item) ||
-			(offset != SWARE_HIGH_KEY &&
-			 !is_sound((IndexTuple) PageGetItem(page, item),
-					   ItemIdGetLength(item))))
+		if (!is_sound(page, offset))
 			return false;
+		needed += ItemIdGetLength(PageGetItemId(page, offset));
 	}
 	return needed <= header->pd_special;
 }
@@ -411,11 +403,8 @@ sware_wal_close_gaps(Relation index, Buffer buffer, Size space)
 	PageSetLSN(copy, PageGetLSN(page));
 	for (OffsetNumber offset = SWARE_HIGH_KEY;
 		 offset <= PageGetMaxOffsetNumber(page); offset++)
-	{
-		ItemId		item = PageGetItemId(page, offset);
-
-		add_tuple(copy, PageGetItem(page, item), ItemIdGetLength(item), offset);
-	}
+		sware_add_item(copy, (IndexTuple)
+					   PageGetItem(page, PageGetItemId(page, offset)), offset);
 
 	START_CRIT_SECTION();
 	memcpy(page, copy, BLCKSZ);

@@ -41,6 +41,10 @@ extern Page sware_wal_new_page(SwareWal *wal, Buffer buffer);
 extern void sware_wal_finish(SwareWal *wal);
 extern void sware_wal_abort(SwareWal *wal);
 
+/* changes of single pages, which are private copies as a rule */
+extern void sware_add_item(Page page, IndexTuple tuple, OffsetNumber offset);
+extern void sware_delete_items(Page page, OffsetNumber *offsets, int count);
+
 extern void sware_wal_add_item(Relation index, Buffer buffer, IndexTuple tuple,
 							   OffsetNumber offset);
 extern void sware_wal_remove_tids(Relation index, Buffer buffer,
