@@ -98,7 +98,6 @@ _PG_init(void)
 	sware_define_settings();	/* last, since it reserves the prefix "sware" */
 	install_shared_memory_hooks();
 	sware_install_hooks();
-	sware_install_utility_hook();
 	sware_install_object_hook();
 	sware_install_explain_option();
 }

@@ -9,7 +9,9 @@
 #define SWARE_CONSTRAINTS_H
 
 #include "nodes/parsenodes.h"
+#include "nodes/plannodes.h"
 #include "storage/lockdefs.h"
+#include "tcop/utility.h"
 #include "utils/rel.h"
 
 #define SWARE_ACCESS_METHOD		"sware"
@@ -43,7 +45,9 @@ extern void sware_note_attached_keys(const AlterTableStmt *alter, Oid table);
 extern void sware_use_indexes(AlterTableStmt *alter, Oid table,
 							  const char *query_string);
 
-/* utility.c: the hook that gives keys of statements sware indexes */
-extern void sware_install_utility_hook(void);
+/* utility.c: statements whose keys get sware indexes */
+extern PlannedStmt *sware_prepare_utility(PlannedStmt *statement,
+										  const char *query_string,
+										  ProcessUtilityContext context);
 
 #endif							/* SWARE_CONSTRAINTS_H */

@@ -1,16 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * utility.c
- *	  The hook that gives primary keys and unique constraints of statements
- *	  sware indexes.
+ *	  Giving primary keys and unique constraints of statements sware indexes.
  *
  * A key whose options say "sware" gets a sware index, or there is an error.
  * With the setting sware.use_for_keys, others get one, too, where nothing
  * speaks against it; for the rest the statement stays as it is.
  *
- * The hook sees a statement before the server does, and hands a changed copy on
- * if there is something to change.  The server makes the table of a CREATE
- * TABLE first, and then its indexes, each by a statement that comes back here.
+ * The hook for utility commands (staging/hooks.c) asks here before the server
+ * sees a statement, and hands a changed copy on if there is something to
+ * change.  The server makes the table of a CREATE TABLE first, and then its
+ * indexes, each by a statement that comes back here.
  * Nothing here calls functions of users.
  *
  *-------------------------------------------------------------------------
@@ -27,9 +27,7 @@
 #include "commands/tablecmds.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
-#include "nodes/plannodes.h"
 #include "parser/parse_type.h"
-#include "tcop/utility.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
@@ -43,9 +41,6 @@ typedef struct Key
 	Constraint *constraint;
 	const char *column;			/* NULL: a constraint of the table */
 } Key;
-
-/* the hook that was installed before, or the server's own function */
-static ProcessUtility_hook_type next_process_utility;
 
 static bool
 is_installed(void)
@@ -396,9 +391,9 @@ may_write(void)
 }
 
 /* Returns a statement, or a changed copy of it, for the server to execute. */
-static PlannedStmt *
-prepare(PlannedStmt *statement, const char *query_string,
-		ProcessUtilityContext context)
+PlannedStmt *
+sware_prepare_utility(PlannedStmt *statement, const char *query_string,
+					  ProcessUtilityContext context)
 {
 	Node	   *command = statement->utilityStmt;
 
@@ -427,26 +422,4 @@ prepare(PlannedStmt *statement, const char *query_string,
 		index->options = add_option(index->options);
 	}
 	return statement;
-}
-
-static void
-process_utility(PlannedStmt *statement, const char *query_string,
-				bool read_only_tree, ProcessUtilityContext context,
-				ParamListInfo parameters, QueryEnvironment *environment,
-				DestReceiver *destination, QueryCompletion *completion)
-{
-	PlannedStmt *prepared = prepare(statement, query_string, context);
-
-	next_process_utility(prepared, query_string,
-						 read_only_tree && prepared == statement, context,
-						 parameters, environment, destination, completion);
-}
-
-/* Install the hook.  Called once, when the library is loaded. */
-void
-sware_install_utility_hook(void)
-{
-	next_process_utility = ProcessUtility_hook ? ProcessUtility_hook :
-		standard_ProcessUtility;
-	ProcessUtility_hook = process_utility;
 }

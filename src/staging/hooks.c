@@ -20,6 +20,7 @@
 #include "tcop/utility.h"
 #include "utils/lsyscache.h"
 
+#include "constraints/constraints.h"
 #include "locks/changes.h"
 #include "takenkeys/frontier.h"
 #include "takenkeys/keylock.h"
@@ -312,7 +313,10 @@ process_utility(PlannedStmt *statement, const char *query_string,
 				DestReceiver *destination, QueryCompletion *completion)
 {
 	SwareStatement outer = sware_statement;
-	Node	   *command = statement->utilityStmt;
+	PlannedStmt *prepared =
+		sware_prepare_utility(statement, query_string, context);
+	bool		keeps_tree = read_only_tree && prepared == statement;
+	Node	   *command = prepared->utilityStmt;
 	bool		is_copy = IsA(command, CopyStmt);
 	volatile bool moves_data = !leaves_indexes_alone(command);
 	volatile Oid dropped_database = InvalidOid;
@@ -320,7 +324,7 @@ process_utility(PlannedStmt *statement, const char *query_string,
 	/* this inserts nothing, and nothing is staged in the middle of it */
 	if (IsA(command, TransactionStmt))
 	{
-		next_process_utility(statement, query_string, read_only_tree, context,
+		next_process_utility(prepared, query_string, keeps_tree, context,
 							 parameters, environment, destination, completion);
 		return;
 	}
@@ -346,7 +350,7 @@ process_utility(PlannedStmt *statement, const char *query_string,
 	}
 	PG_TRY();
 	{
-		next_process_utility(statement, query_string, read_only_tree, context,
+		next_process_utility(prepared, query_string, keeps_tree, context,
 							 parameters, environment, destination, completion);
 		if (is_copy)
 		{
