@@ -55,15 +55,6 @@
  */
 #define BUILD_LEASE				(5 * USECS_PER_SEC)
 
-/*
- * To sort a page costs about as much as to read it 64 times.  When this has
- * been spent on reading unsorted pages, they are sorted, however few they are.
- */
-#define READS_PER_SORT			64
-
-/* each backend adds to the shared counter only once per 32 reads */
-#define READS_PER_COUNT			32
-
 /* when the pool has no room, no backend builds a zone for this time */
 #define NO_ROOM_PAUSE			USECS_PER_SEC
 
@@ -227,9 +218,9 @@ select_outline(const SwareZoneView *view, Parts *parts)
 }
 
 /*
- * Should some pages be sorted, since there are too many of them or they were
- * read too often, or is there an outline?  Then this is selected: unsorted
- * pages, each of which look-ups read, first.
+ * Should some pages be sorted, since there are too many of them, or is there an
+ * outline?  Then this is selected: unsorted pages, each of which look-ups read,
+ * first.
  */
 static bool
 is_crowded(const SwareZoneView *view, Parts *parts)
@@ -238,25 +229,10 @@ is_crowded(const SwareZoneView *view, Parts *parts)
 	int64		allowed = (int64) view->state.sealedPages * threshold / 100;
 
 	allowed = Max(1, Min(allowed, MAX_UNSORTED_PAGES));
-	if (threshold < 100 && select_list(view, parts) &&
-		(view->pageCount > allowed ||
-		 pg_atomic_read_u32(&view->zones->pagesRead) / READS_PER_SORT >
-		 (uint32) parts->pages))
+	if (threshold < 100 && view->pageCount > allowed &&
+		select_list(view, parts))
 		return true;
 	return select_outline(view, parts);
-}
-
-bool
-sware_zones_count_reads(const SwareZoneView *view)
-{
-	static uint32 uncounted = 0;
-
-	if (view->pageCount == 0 || ++uncounted < READS_PER_COUNT)
-		return false;
-	uncounted = 0;
-	pg_atomic_fetch_add_u32(&view->zones->pagesRead,
-							view->pageCount * READS_PER_COUNT);
-	return true;
 }
 
 bool
@@ -396,8 +372,6 @@ publish_zone(const SwareZoneView *view, const Parts *parts,
 		if (result != SWARE_ZONES_PUBLISHED)
 			sware_pool_free(&zone.allocation);
 	}
-	if (result == SWARE_ZONES_PUBLISHED)
-		pg_atomic_write_u32(&now.zones->pagesRead, 0);
 	return result;
 }
 

@@ -382,7 +382,6 @@ lock_zones(const SwareFile *file, uint32 hash, int chunks)
 		pg_atomic_init_u64(&zones->stamp, 0);
 		pg_atomic_init_u64(&zones->lastUse, GetCurrentTimestamp());
 		pg_atomic_init_u64(&zones->nextBuild, 0);
-		pg_atomic_init_u32(&zones->pagesRead, 0);
 		pg_atomic_init_u32(&zones->granted, 0);
 		pg_atomic_init_u32(&zones->runPages, 0);
 		memset(&zones->sweep, 0, sizeof(SwareSweepState));

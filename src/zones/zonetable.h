@@ -50,8 +50,6 @@ typedef struct SwareIndexZones
 	pg_atomic_uint64 stamp;		/* new with each listing; 0: there is none */
 	pg_atomic_uint64 lastUse;	/* when it was used last */
 	pg_atomic_uint64 nextBuild; /* no sorted zone is built before this time */
-	pg_atomic_uint32 pagesRead; /* reads of unsorted pages since the last
-								 * sorted zone was built */
 
 	/* set with the partition's lock held, at least shared */
 	pg_atomic_uint32 granted;	/* chunks */
@@ -120,12 +118,6 @@ sware_zones_are_same(const SwareZoneView *view)
 }
 
 /* zonesort.c: when readers sort pages for all backends, and which */
-
-/*
- * Count that the unsorted pages of a view are about to be read.  Returns true
- * once in 32 calls: then the caller checks whether they should be sorted.
- */
-extern bool sware_zones_count_reads(const SwareZoneView *view);
 
 /* May some backend build a sorted zone of an index now? */
 extern bool sware_zones_build_is_possible(SwareIndexZones *zones);

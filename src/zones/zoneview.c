@@ -302,7 +302,7 @@ read_directory(SwareZoneView *view, const SwareBufferState *state,
 
 /*
  * Can a view be reused as it is?  Not if it is of another state or listing, or
- * if it is time to check whether pages should be sorted.
+ * if pages should be sorted, and may be now.
  */
 static bool
 is_unchanged(SwareZoneView *view, const SwareBufferState *state)
@@ -315,9 +315,8 @@ is_unchanged(SwareZoneView *view, const SwareBufferState *state)
 		return false;
 	if (++view->uses % USES_PER_MARK == 0)
 		sware_zones_mark_used(view->zones);
-	return !sware_zones_count_reads(view) &&
-		(!view->isCrowded || !view->mayBuild ||
-		 !sware_zones_build_is_possible(view->zones));
+	return !view->isCrowded || !view->mayBuild ||
+		!sware_zones_build_is_possible(view->zones);
 }
 
 /*
@@ -522,7 +521,6 @@ sware_zone_view_refresh(SwareZoneView *view, const SwareBufferState *state)
 	}
 
 	/* a view that has sorted something uses it at once */
-	(void) sware_zones_count_reads(view);
 	if (sware_zones_sort_if_crowded(view))
 	{
 		if (sware_zones_copy(view, state) != SWARE_ZONES_CURRENT)
