@@ -66,7 +66,7 @@ SELECT check_all();
 -- A smaller quota is swept down to. What is swept does not count as arrivals.
 SELECT estimated_k AS k, estimated_l AS l, flushed_pages AS flushed
 FROM sware_stats('twin_sware.t_k') \gset
-ALTER INDEX twin_sware.t_k SET (buffer_size = 160);
+ALTER INDEX twin_sware.t_k SET (buffer_size = 240);
 RESET sware.fault_pages_to_sort;
 CALL insert_scrambled(930, 933);
 SELECT flushed_pages > :flushed AS was_swept, estimated_k = :k AND estimated_l = :l AS is_not_measured

@@ -197,6 +197,9 @@ typedef struct SwareSweep SwareSweep;
 extern SwareSweep *sware_sweep_begin(Relation index,
 									 const SwareSealedPages *sealed, bool all);
 
+/* How many pages have entries for so many leaves, if all is as it was last? */
+extern double sware_sweep_pages_of(const SwareSweep *sweep, int leaves);
+
 /*
  * Take the next piece, which has `most` pages that the one before had not, but
  * a page of each run more if the sweep begins and shared memory has kept no
@@ -207,9 +210,12 @@ extern bool sware_sweep_take_piece(SwareSweep *sweep, int most,
 								   SwarePiece *piece);
 
 /*
- * Note that the piece taken is in the tree, and the pages have retired whose
- * state says so.  Then the next piece can be taken.
+ * Note that the piece taken is in the tree, by so many visits of leaves, and
+ * that the pages have retired whose state says so.  `moved` is the number of
+ * entries that it had.  Then the next piece can be taken.
  */
-extern void sware_sweep_piece_is_done(SwareSweep *sweep);
+extern void sware_sweep_piece_is_done(SwareSweep *sweep,
+									  const SwarePiece *piece, int64 moved,
+									  int visits);
 
 #endif							/* SWARE_BUFFERSTEPS_H */

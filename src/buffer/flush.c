@@ -52,15 +52,16 @@
 #define MAX_DEAD_PAGES			256
 
 /*
- * How far a sweep goes on at once.  A piece of FIRST_SWEPT_PAGES tells how many
- * leaves are visited for its entries; another one has as many as SWEPT_LEAVES
- * allows, but all pieces together no more than MAX_SWEPT_PAGES, or one page for
- * LISTED_PAGES_PER_SWEPT sealed ones, all of which are listed each time.  As
- * other sessions may bring more pages meanwhile, there is one page at least for
- * EXCESS_PER_SWEPT of those beyond the quota, however many leaves that is.
+ * How far a sweep goes on at once: as many pages as had entries for SWEPT_LEAVES
+ * leaves in the piece before, FIRST_SWEPT_PAGES if that is not known; but no
+ * more than USUAL_SWEPT_PAGES, or one page for LISTED_PAGES_PER_SWEPT sealed
+ * ones, all of which are listed each time.  As other sessions may bring more
+ * pages meanwhile, there is one page at least for EXCESS_PER_SWEPT of those
+ * beyond the quota, however many leaves that is, up to MAX_SWEPT_PAGES.
  */
 #define FIRST_SWEPT_PAGES		2
-#define MAX_SWEPT_PAGES		8
+#define USUAL_SWEPT_PAGES		5
+#define MAX_SWEPT_PAGES			8
 #define SWEPT_LEAVES			64
 #define LISTED_PAGES_PER_SWEPT	4096
 #define EXCESS_PER_SWEPT		8
@@ -301,7 +302,7 @@ flush_sealed(Relation index)
 
 			CHECK_FOR_INTERRUPTS();
 			done = flush_piece(index, heap, &piece);
-			sware_sweep_piece_is_done(sweep);
+			sware_sweep_piece_is_done(sweep, &piece, done.entries, done.visits);
 			moved += done.entries;
 			piece.sealed -= done.retired;
 			sware_buffer_free_retired(index, PG_INT32_MAX);
@@ -397,46 +398,28 @@ end_flush(Relation index, const SwareIdentity *caller)
 }
 
 /*
- * Go on with a sweep of page runs, piece by piece.  `excess` is the number of
- * pages beyond the quota.  Returns the number of pages that have retired, which
- * may be 0.
+ * Go on with a sweep of page runs.  `excess` is the number of pages beyond the
+ * quota.  Returns the number of pages that have retired, which may be 0.
  */
 static int
 flush_swept(Relation index, Relation heap, const SwareSealedPages *sealed,
 			int excess)
 {
 	SwareSweep *sweep = sware_sweep_begin(index, sealed, false);
-	int			limit =
-		Max(MAX_SWEPT_PAGES, sealed->count / LISTED_PAGES_PER_SWEPT);
-	int			least = Min(excess / EXCESS_PER_SWEPT, limit);
-	int			next = FIRST_SWEPT_PAGES;
-	int			pages = 0;
-	int			visits = 0;
-	int			retired = 0;
+	int			listed = sealed->count / LISTED_PAGES_PER_SWEPT;
+	double		usual = sware_sweep_pages_of(sweep, SWEPT_LEAVES);
+	int			pages = usual == 0 ? FIRST_SWEPT_PAGES :
+		(int) Min(usual, Max(USUAL_SWEPT_PAGES, listed));
+	int			least = Min(Max(excess / EXCESS_PER_SWEPT, 1),
+							Max(MAX_SWEPT_PAGES, listed));
+	SwarePiece	piece = {.sealed = sealed->count};
+	Moved		moved;
 
-	while (next > 0)
-	{
-		SwarePiece	piece = {.sealed = sealed->count};
-		int64		entries = 0;
-		Moved		moved;
-
-		if (!sware_sweep_take_piece(sweep, next, &piece))
-			break;
-		moved = flush_piece(index, heap, &piece);
-		sware_sweep_piece_is_done(sweep);
-		retired += moved.retired;
-		visits += moved.visits;
-		pages += next;
-
-		/* as many as have entries for the other leaves */
-		for (int i = 0; i < piece.count; i++)
-			entries += piece.pages[i].entries;
-		next = visits == 0 ? FIRST_SWEPT_PAGES :
-			(SWEPT_LEAVES - visits) * moved.entries * piece.count /
-			Max(moved.visits * entries, 1);
-		next = Min(Max(next, least - pages), limit - pages);
-	}
-	return retired;
+	if (!sware_sweep_take_piece(sweep, Max(pages, least), &piece))
+		return 0;
+	moved = flush_piece(index, heap, &piece);
+	sware_sweep_piece_is_done(sweep, &piece, moved.entries, moved.visits);
+	return moved.retired;
 }
 
 /*

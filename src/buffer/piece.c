@@ -47,10 +47,12 @@ copy_entries(Relation index, const SwareListedPage *page, IndexTuple *entries,
 			 bool *has_versions)
 {
 	Page		copy = palloc(BLCKSZ);
+	Buffer		buffer = sware_read_listed_page(index, page);
 	BlockNumber block = page->page.block;
 	int			count = 0;
 
-	sware_copy_listed_page(index, page, copy);
+	memcpy(copy, BufferGetPage(buffer), BLCKSZ);
+	sware_release_buffer(buffer);
 	*has_versions |=
 		(SwarePageGetOpaque(copy)->flags & SWARE_HAS_VERSIONS) != 0;
 	for (Size offset = SWARE_BUFFER_START;

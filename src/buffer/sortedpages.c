@@ -17,6 +17,7 @@
  */
 #include "postgres.h"
 
+#include "common/hashfn.h"
 #include "common/pg_prng.h"
 
 #include "base/faultpoint.h"
@@ -27,6 +28,9 @@
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
 #include "wal/wal.h"
+
+/* A run of about so many pages may well have one more. */
+#define LONG_RUN_PAGES			32
 
 /* The pages of a page run that is being written. */
 typedef struct NewRun
@@ -44,12 +48,23 @@ typedef struct NewRun
 	SwareExtent extent;
 } NewRun;
 
-/* Distribute the entries over pages. */
+/*
+ * Distribute the entries over pages.  The first page of a long run is left
+ * empty in part, by chance: if all page runs began with a full page, their
+ * pages would begin at the same quantiles of the keys, and a piece of a sweep,
+ * which ends where a page begins, would have few entries, or those of all runs
+ * up to the next quantile.
+ */
 static void
 cut_into_pages(NewRun *run, int count)
 {
+	IndexTuple	first = run->entries[0];
 	Size		used = 0;
 
+	if (count * MAXALIGN(IndexTupleSize(first)) >=
+		LONG_RUN_PAGES * SWARE_PAGE_CAPACITY)
+		used = hash_bytes((unsigned char *) &first->t_tid,
+						  sizeof(ItemPointerData)) % SWARE_PAGE_CAPACITY;
 	run->starts = MemoryContextAllocHuge(CurrentMemoryContext,
 										 (count + 1) * sizeof(int));
 	run->starts[0] = 0;
@@ -57,7 +72,8 @@ cut_into_pages(NewRun *run, int count)
 	{
 		Size		size = MAXALIGN(IndexTupleSize(run->entries[i]));
 
-		if (used + size > SWARE_PAGE_CAPACITY)
+		if (used + size > SWARE_PAGE_CAPACITY &&
+			i > run->starts[run->pageCount])
 		{
 			run->starts[++run->pageCount] = i;
 			used = 0;

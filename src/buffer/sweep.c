@@ -60,7 +60,7 @@ sware_tell_sealed_pages(Relation index, const SwareListedPage *pages, int count,
 	sealed->unsortedCount = sealed->sortedCount = sealed->runCount = 0;
 	for (int i = 0; i < count;)
 	{
-		PGAlignedBlock copy;
+		Buffer		buffer;
 		SwarePageRun *run;
 
 		if (!pages[i].isSorted)
@@ -69,12 +69,14 @@ sware_tell_sealed_pages(Relation index, const SwareListedPage *pages, int count,
 			continue;
 		}
 		CHECK_FOR_INTERRUPTS();
-		sware_copy_listed_page(index, &pages[i], copy.data);
 		if (sealed->runCount == allocated)
 			sware_grow(sealed->runs, allocated, 16, CurrentMemoryContext);
 		run = &sealed->runs[sealed->runCount++];
 		run->first = i;
-		run->lastSequence = sware_page_run_end(copy.data, pages[i].sequence);
+		buffer = sware_read_listed_page(index, &pages[i]);
+		run->lastSequence =
+			sware_page_run_end(BufferGetPage(buffer), pages[i].sequence);
+		sware_release_buffer(buffer);
 		while (i < count && pages[i].isSorted &&
 			   (int32) (pages[i].sequence - run->lastSequence) <= 0)
 			i++;
@@ -87,22 +89,23 @@ sware_tell_sealed_pages(Relation index, const SwareListedPage *pages, int count,
 static void
 read_first(SwareSweep *sweep, SweptRun *run)
 {
-	PGAlignedBlock copy;
-	const SwareListedPage *page = &sweep->pages[run->next];
+	const SwareListedPage *listed = &sweep->pages[run->next];
+	Buffer		buffer = sware_read_listed_page(sweep->index, listed);
+	Page		page = BufferGetPage(buffer);
 	Size		offset = SWARE_BUFFER_START;
 	IndexTuple	entry;
 
-	sware_copy_listed_page(sweep->index, page, copy.data);
-	if (sware_buffer_page_end(copy.data) == SWARE_BUFFER_START)
-		sware_report_corruption(sweep->index, page->page.block,
+	if (sware_buffer_page_end(page) == SWARE_BUFFER_START)
+		sware_report_corruption(sweep->index, listed->page.block,
 								"The sorted page in slot %d of the buffer's directory has no entries.",
-								page->slot);
-	entry = sware_buffer_entry(sweep->index, page->page.block, copy.data,
+								listed->slot);
+	entry = sware_buffer_entry(sweep->index, listed->page.block, page,
 							   &offset);
 	if (run->first)
 		pfree(run->first);
 	run->first = CopyIndexTuple(entry);
-	run->seal = SwarePageGetOpaque(copy.data)->seal;
+	run->seal = SwarePageGetOpaque(page)->seal;
+	sware_release_buffer(buffer);
 	sware_clear_mark(run->first);
 }
 
@@ -240,9 +243,22 @@ sware_sweep_take_piece(SwareSweep *sweep, int most, SwarePiece *piece)
 	return count > 0;
 }
 
-void
-sware_sweep_piece_is_done(SwareSweep *sweep)
+double
+sware_sweep_pages_of(const SwareSweep *sweep, int leaves)
 {
+	return leaves * sweep->state.pagesOfLeaf;
+}
+
+void
+sware_sweep_piece_is_done(SwareSweep *sweep, const SwarePiece *piece,
+						  int64 moved, int visits)
+{
+	double		entries = 0;	/* of all pages, moved or not */
+
+	for (int i = 0; i < piece->count; i++)
+		entries += piece->pages[i].entries;
+	sweep->state.pagesOfLeaf =
+		visits == 0 ? 0 : moved * piece->count / (visits * entries);
 	sware_zones_set_sweep(sweep->index, &sweep->state);
 	binaryheap_reset(sweep->heap);
 	for (int i = 0; i < sweep->runCount; i++)

@@ -122,14 +122,13 @@ sware_buffer_directory(Relation index, SwareLink **links)
 	return count;
 }
 
-static int
-compare_sequences(const void *a, const void *b)
-{
-	int32		difference = (int32) (((const SwareListedPage *) a)->sequence -
-									  ((const SwareListedPage *) b)->sequence);
-
-	return difference < 0 ? -1 : difference > 0;
-}
+/* sort_by_sequence */
+#define ST_SORT sort_by_sequence
+#define ST_ELEMENT_TYPE SwareListedPage
+#define ST_COMPARE(a, b) ((int32) ((a)->sequence - (b)->sequence))
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
 
 /*
  * Get the buffer pages that the directory lists in a state (SWARE_SLOT_SEALED
@@ -182,7 +181,7 @@ sware_buffer_list_pages(Relation index, uint16 state, SwareListedPage **pages)
 	}
 	pfree(links);
 	if (count > 1)
-		qsort(*pages, count, sizeof(SwareListedPage), compare_sequences);
+		sort_by_sequence(*pages, count);
 	return count;
 }
 
@@ -220,16 +219,20 @@ sware_copy_buffer_page(Relation index, SwareLink link, Page copy)
 }
 
 /*
- * Copy a sealed page for a flusher, which has the flush lock, so that the page
- * cannot have become another one.
+ * Pin and share-lock a sealed page for a flusher, which has the flush lock, so
+ * that the page cannot have become another one.
  */
-void
-sware_copy_listed_page(Relation index, const SwareListedPage *listed, Page copy)
+Buffer
+sware_read_listed_page(Relation index, const SwareListedPage *listed)
 {
-	if (!sware_copy_buffer_page(index, listed->page, copy))
+	Buffer		buffer =
+		sware_read_buffer_page(index, listed->page, BUFFER_LOCK_SHARE);
+
+	if (!BufferIsValid(buffer))
 		sware_report_corruption(index, listed->page.block,
 								"Slot %d of the buffer's directory lists it, but it is another page now.",
 								listed->slot);
+	return buffer;
 }
 
 /*

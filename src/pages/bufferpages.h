@@ -73,8 +73,8 @@ extern int	sware_buffer_list_pages(Relation index, uint16 state,
 extern Buffer sware_read_buffer_page(Relation index, SwareLink link,
 									 int lockmode);
 extern bool sware_copy_buffer_page(Relation index, SwareLink link, Page copy);
-extern void sware_copy_listed_page(Relation index,
-								   const SwareListedPage *listed, Page copy);
+extern Buffer sware_read_listed_page(Relation index,
+									 const SwareListedPage *listed);
 extern int	sware_buffer_page_entry_count(Relation index, BlockNumber block,
 										  Page page);
 extern void sware_mark_buffer_entries(Relation index, SwareLink link,

@@ -135,6 +135,8 @@ typedef struct SwareSweepState
 	uint32		place;			/* the sequence number of the page with whose
 								 * first entry it goes on */
 	uint64		seal;			/* of that page, which no other one has */
+	double		pagesOfLeaf;	/* how many pages of entries came to a leaf in
+								 * the last piece; 0: not known */
 } SwareSweepState;
 
 /*
