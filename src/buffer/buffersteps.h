@@ -124,9 +124,12 @@ extern void sware_copy_piece(Relation index, Relation heap,
  */
 #define SWARE_RUNS_PER_QUOTA	32
 
-/* limits of the number of unsorted pages that are sorted together */
-#define SWARE_MIN_TO_SORT		64
-#define SWARE_MAX_TO_SORT		256
+/*
+ * Limits of the number of unsorted pages that are sorted together.  Their page
+ * run may have a page more, and should not need a zone more.
+ */
+#define SWARE_MIN_TO_SORT		63
+#define SWARE_MAX_TO_SORT		255
 
 /*
  * Returns how many unsorted pages a buffer with this quota must have before
@@ -139,8 +142,8 @@ sware_pages_to_sort(int quota, int most)
 		return quota > 0 ? SWARE_FAULT_SETTING(pages_to_sort) : 0;
 	if (quota < SWARE_LARGE_QUOTA)
 		return 0;
-	return Min(Max(Min(quota, most) / SWARE_RUNS_PER_QUOTA, SWARE_MIN_TO_SORT),
-			   SWARE_MAX_TO_SORT);
+	return Min(Max(Min(quota, most) / SWARE_RUNS_PER_QUOTA - 1,
+				   SWARE_MIN_TO_SORT), SWARE_MAX_TO_SORT);
 }
 
 /*

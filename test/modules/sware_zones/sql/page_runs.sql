@@ -63,7 +63,7 @@ SELECT several_runs, all_have_zones, has_filters FROM compare_runs('run_shapes_f
 
 -- Such zones need few chunks: less than a tenth of one for a page, where page runs are
 -- as large as those of large buffers.
-SET sware.fault_pages_to_sort = 64;
+SET sware.fault_pages_to_sort = 63;
 CREATE TABLE run_large (k bigint);
 CREATE INDEX run_large_k ON run_large USING sware (k) WITH (buffer_size = 320);
 CALL run_rows('run_large', 'scrambled(i)', 1, 30000);
@@ -110,7 +110,8 @@ SELECT * FROM compare_runs('run_unread_t');
 SELECT several_runs, all_have_zones, has_filters, some_retired FROM compare_runs('run_unread_u');
 
 -- What one statement does for the buffer is bounded, whatever the size of the tree: a
--- sweep goes on by some 128 leaves.  A piece of 16 pages would visit 600.
+-- sweep goes on by some 64 leaves, and one that begins by some more.  A piece of 16 pages
+-- would visit 600.
 SET sware.fault_pages_to_sort = 8;
 CREATE TABLE run_bounded AS SELECT scrambled(i) AS k FROM generate_series(1, 600000) i;
 CREATE INDEX run_bounded_k ON run_bounded USING sware (k) WITH (buffer_size = 320);

@@ -32,9 +32,9 @@ CALL insert_numbers('zone_numbers', 'i::bigint * 7919 % 1000003 * 4000000007', 1
 SELECT * FROM sware_compare_zones('zone_numbers_k');
 CALL insert_numbers('zone_numbers', 'i::bigint * 7919 % 1000003 * 4000000007', 401, 3000);
 SELECT * FROM compare_zones('zone_numbers_k');
-CALL insert_numbers('zone_numbers', 'i::bigint * 7919 % 1000003 * 4000000007', 3001, 40000);
+CALL insert_numbers('zone_numbers', 'i::bigint * 7919 % 1000003 * 4000000007', 3001, 35000);
 SELECT * FROM compare_zones('zone_numbers_k');
-CALL insert_numbers('zone_numbers', 'i::bigint * 7919 % 1000003 * 4000000007', 40001, 45000);
+CALL insert_numbers('zone_numbers', 'i::bigint * 7919 % 1000003 * 4000000007', 35001, 40000);
 SELECT * FROM compare_zones('zone_numbers_k');
 SELECT zones FROM sware_compare_zones('zone_numbers_k');
 
@@ -62,7 +62,7 @@ SELECT * FROM compare_zones('zone_same_k');
 -- Keys of all sizes.
 CREATE TABLE zone_texts (k text, n int);
 CREATE INDEX zone_texts_k ON zone_texts USING sware (k, n) WITH (buffer_size = 8192);
-CALL insert_numbers('zone_texts', $$repeat(md5(i::text), i % 7) || repeat('y', i % 300), i$$, 1, 5000);
+CALL insert_numbers('zone_texts', $$repeat(md5(i::text), i % 7) || repeat('y', i % 300), i$$, 1, 5300);
 CALL insert_numbers('zone_texts',
 	$$(SELECT string_agg(md5(i::text || j), '') FROM generate_series(1, 70) j), i$$, 1, 40);
 SELECT * FROM compare_zones('zone_texts_k');
