@@ -60,9 +60,9 @@
  * beyond the quota, however many leaves that is, up to MAX_SWEPT_PAGES.
  */
 #define FIRST_SWEPT_PAGES		2
-#define USUAL_SWEPT_PAGES		5
+#define USUAL_SWEPT_PAGES		3
 #define MAX_SWEPT_PAGES			8
-#define SWEPT_LEAVES			64
+#define SWEPT_LEAVES			32
 #define LISTED_PAGES_PER_SWEPT	4096
 #define EXCESS_PER_SWEPT		8
 

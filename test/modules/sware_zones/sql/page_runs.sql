@@ -110,7 +110,7 @@ SELECT * FROM compare_runs('run_unread_t');
 SELECT several_runs, all_have_zones, has_filters, some_retired FROM compare_runs('run_unread_u');
 
 -- What one statement does for the buffer is bounded, whatever the size of the tree: a
--- sweep goes on by some 64 leaves, and one that begins by some more.  A piece of 16 pages
+-- sweep goes on by some 32 leaves, and one that begins by some more.  A piece of 16 pages
 -- would visit 600.
 SET sware.fault_pages_to_sort = 8;
 CREATE TABLE run_bounded AS SELECT scrambled(i) AS k FROM generate_series(1, 600000) i;
