@@ -15,6 +15,7 @@
 #include "base/compat.h"
 #include "base/faultpoint.h"
 #include "base/options.h"
+#include "buffer/buffer.h"
 #include "constraints/constraints.h"
 #include "inspect/inspect.h"
 #include "takenkeys/frontier.h"
@@ -70,6 +71,7 @@ attach_shared_memory(void)
 	if (sware_record_cache > 0)
 		sware_records_attach();
 	sware_parallel_scans_attach();
+	sware_flushes_attach();
 	sware_page_versions_attach();
 	sware_statistics_attach();
 	LWLockRelease(AddinShmemInitLock);

@@ -44,6 +44,7 @@ extern int	sware_buffer_publish(Relation index, IndexTuple *entries,
 								 int count, bool has_versions);
 
 /* flush.c */
+extern void sware_flushes_attach(void);
 extern int64 sware_buffer_flush_all(Relation index);
 extern Size sware_buffer_run_limit(Relation index);
 extern void sware_buffer_flush_piece(Relation index, SwareWorker worker);

@@ -20,6 +20,7 @@
 #include "access/table.h"
 #include "miscadmin.h"
 #include "storage/indexfsm.h"
+#include "storage/latch.h"
 #include "storage/lmgr.h"
 
 #include "base/compat.h"
@@ -73,6 +74,22 @@
  */
 #define MAX_BATCH_PAGES			512
 #define MEMORY_PER_PAGE			((Size) 4 * BLCKSZ)
+
+/*
+ * How often, and for how many milliseconds, an inserter waits for another
+ * session's flush if the buffer is far beyond its quota
+ */
+#define MAX_WAITS				8
+#define WAIT_TIME				1
+
+/* of these waits; without preloading it has no name */
+static uint32 wait_event = PG_WAIT_EXTENSION;
+
+void
+sware_flushes_attach(void)
+{
+	wait_event = sware_new_wait_event("SwareFlush");
+}
 
 /* Is a page of a piece to retire, and listed on this directory page? */
 static inline bool
@@ -389,6 +406,37 @@ try_to_begin(Relation index, SwareIdentity *caller)
 	return true;
 }
 
+/*
+ * The same for an inserter.  If the buffer is far beyond its quota, and another
+ * session is flushing, this one waits for a moment rather than bring entries
+ * faster than they are flushed: a buffer that is full sends them to the tree
+ * one by one.  The wait is bounded, as a flush of everything takes long, and
+ * as the deadlock detector does not see it.
+ */
+static bool
+begin_in_turn(Relation index, SwareIdentity *caller)
+{
+	int			limit = sware_buffer_quota(index) * SWARE_OWED_LIMIT;
+
+	for (int waits = 0; !try_to_begin(index, caller); waits++)
+	{
+		SwareBufferState state;
+
+		if (waits == MAX_WAITS || IsParallelWorker() || is_flushing(index))
+			return false;
+		sware_buffer_read_state(index, &state);
+		if (state.sealedPages <= limit)
+			return false;
+		SWARE_FAULT_POINT("flush-waiting");
+		(void) WaitLatch(MyLatch,
+						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 WAIT_TIME, wait_event);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+	return true;
+}
+
 static void
 end_flush(Relation index, const SwareIdentity *caller)
 {
@@ -415,6 +463,9 @@ flush_swept(Relation index, Relation heap, const SwareSealedPages *sealed,
 	SwarePiece	piece = {.sealed = sealed->count};
 	Moved		moved;
 
+	/* with two pages of one run, one retires: so there is progress */
+	if (excess > sealed->runCount && sware_sweep_may_lose_place(sweep))
+		least += sealed->runCount;
 	if (!sware_sweep_take_piece(sweep, Max(pages, least), &piece))
 		return 0;
 	moved = flush_piece(index, heap, &piece);
@@ -479,9 +530,10 @@ relieve(Relation index, Relation heap, SwareListedPage *pages, int count,
 
 /*
  * Flush a piece of the buffer: a bounded number of its pages.  Does nothing if
- * another session is flushing, for which this never waits, or if this is a
- * parallel worker, or if the buffer may stay as it is.  Calls comparators,
- * which may raise errors.  The caller holds no locks on pages.
+ * another session is flushing, for which an inserter waits some milliseconds at
+ * most, or if this is a parallel worker, or if the buffer may stay as it is.
+ * Calls comparators, which may raise errors.  The caller holds no locks on
+ * pages.
  */
 void
 sware_buffer_flush_piece(Relation index, SwareWorker worker)
@@ -492,7 +544,8 @@ sware_buffer_flush_piece(Relation index, SwareWorker worker)
 	SwareListedPage *pages;
 	int			count;
 
-	if (!try_to_begin(index, &caller))
+	if (worker == SWARE_INSERTER ? !begin_in_turn(index, &caller) :
+		!try_to_begin(index, &caller))
 		return;
 	sware_work_begin(&work, index, worker);
 	outer = sware_enter_context("sware flush of a piece");

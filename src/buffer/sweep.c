@@ -217,9 +217,6 @@ sware_sweep_take_piece(SwareSweep *sweep, int most, SwarePiece *piece)
 								 * so that the piece before had them, as a
 								 * rule */
 
-	/* with two pages of one run, one retires: so there is progress */
-	if (!sweep->keepsPlace && sweep->place == NULL)
-		most += sweep->runCount;
 	while ((run = first_run(sweep)) != NULL)
 	{
 		if (sweep->place && again < sweep->runCount &&
@@ -241,6 +238,12 @@ sware_sweep_take_piece(SwareSweep *sweep, int most, SwarePiece *piece)
 	sweep->place = run ? CopyIndexTuple(run->first) : NULL;
 	piece->to = sweep->place;
 	return count > 0;
+}
+
+bool
+sware_sweep_may_lose_place(const SwareSweep *sweep)
+{
+	return !sweep->keepsPlace && sweep->place == NULL;
 }
 
 double
