@@ -31,8 +31,9 @@
 #define SWARE_HARD_LIMIT	2
 
 /*
- * COMMIT leaves flushes to the session's next insert as long as the buffer has
- * no more pages than its quota times this.
+ * As long as the buffer has no more pages than its quota times this, COMMIT
+ * leaves flushes to the session's next insert, and inserters do not wait for
+ * others that flush.
  */
 #define SWARE_OWED_LIMIT	1.25
 

@@ -25,7 +25,7 @@
  * has.
  *
  * The caller has the flush lock, and holds no locks on pages.  The functions
- * copy pages one at a time, call comparators, and raise an error if a page is
+ * lock one page at a time, call comparators without locks, and raise an error if a page is
  * not the one that its slot lists.
  *
  *-------------------------------------------------------------------------
@@ -200,18 +200,13 @@ typedef struct SwareSweep SwareSweep;
 extern SwareSweep *sware_sweep_begin(Relation index,
 									 const SwareSealedPages *sealed, bool all);
 
-/*
- * Does the sweep begin, and has shared memory kept no place of this index so
- * far?  It may not keep this one, either.
- */
-extern bool sware_sweep_may_lose_place(const SwareSweep *sweep);
-
 /* How many pages have entries for so many leaves, if all is as it was last? */
 extern double sware_sweep_pages_of(const SwareSweep *sweep, int leaves);
 
 /*
- * Take the next piece, which has `most` pages that the one before had not.
- * Returns false if the sweep is at its end.
+ * Take the next piece, which has `most` pages that the one before had not, but
+ * a page of each run more if the sweep begins and shared memory does not keep
+ * its place.  Returns false if the sweep is at its end.
  */
 extern bool sware_sweep_take_piece(SwareSweep *sweep, int most,
 								   SwarePiece *piece);

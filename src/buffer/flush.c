@@ -410,22 +410,26 @@ try_to_begin(Relation index, SwareIdentity *caller)
  * The same for an inserter.  If the buffer is far beyond its quota, and another
  * session is flushing, this one waits for a moment rather than bring entries
  * faster than they are flushed: a buffer that is full sends them to the tree
- * one by one.  The wait is bounded, as a flush of everything takes long, and
+ * one by one.  If it is full already, an inserter comes here with each row, and
+ * does not wait.  The wait is bounded, as a flush of everything takes long, and
  * as the deadlock detector does not see it.
  */
 static bool
 begin_in_turn(Relation index, SwareIdentity *caller)
 {
-	int			limit = sware_buffer_quota(index) * SWARE_OWED_LIMIT;
+	int			quota = sware_buffer_quota(index);
 
 	for (int waits = 0; !try_to_begin(index, caller); waits++)
 	{
 		SwareBufferState state;
 
-		if (waits == MAX_WAITS || IsParallelWorker() || is_flushing(index))
+		/* a comparator that inserts may be called with content locks */
+		if (waits == MAX_WAITS || IsParallelWorker() || is_flushing(index) ||
+			InterruptHoldoffCount > 0)
 			return false;
 		sware_buffer_read_state(index, &state);
-		if (state.sealedPages <= limit)
+		if (state.sealedPages <= quota * SWARE_OWED_LIMIT ||
+			state.sealedPages >= quota * SWARE_HARD_LIMIT)
 			return false;
 		SWARE_FAULT_POINT("flush-waiting");
 		(void) WaitLatch(MyLatch,
@@ -463,9 +467,6 @@ flush_swept(Relation index, Relation heap, const SwareSealedPages *sealed,
 	SwarePiece	piece = {.sealed = sealed->count};
 	Moved		moved;
 
-	/* with two pages of one run, one retires: so there is progress */
-	if (excess > sealed->runCount && sware_sweep_may_lose_place(sweep))
-		least += sealed->runCount;
 	if (!sware_sweep_take_piece(sweep, Max(pages, least), &piece))
 		return 0;
 	moved = flush_piece(index, heap, &piece);

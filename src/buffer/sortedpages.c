@@ -58,12 +58,13 @@ typedef struct NewRun
 static void
 cut_into_pages(NewRun *run, int count)
 {
-	IndexTuple	first = run->entries[0];
+	Size		size_of_all = 0;
 	Size		used = 0;
 
-	if (count * MAXALIGN(IndexTupleSize(first)) >=
-		LONG_RUN_PAGES * SWARE_PAGE_CAPACITY)
-		used = hash_bytes((unsigned char *) &first->t_tid,
+	for (int i = 0; i < count; i++)
+		size_of_all += MAXALIGN(IndexTupleSize(run->entries[i]));
+	if (size_of_all >= LONG_RUN_PAGES * SWARE_PAGE_CAPACITY)
+		used = hash_bytes((unsigned char *) &run->entries[0]->t_tid,
 						  sizeof(ItemPointerData)) % SWARE_PAGE_CAPACITY;
 	run->starts = MemoryContextAllocHuge(CurrentMemoryContext,
 										 (count + 1) * sizeof(int));

@@ -41,7 +41,7 @@ struct SwareSweep
 	SweptRun   *runs;
 	binaryheap *heap;			/* of runs that have pages left */
 	SwareSweepState state;
-	bool		keepsPlace;		/* has shared memory kept a place before? */
+	bool		keepsPlace;		/* does shared memory keep the place? */
 	IndexTuple	place;			/* where the sweep goes on; NULL: it begins */
 };
 
@@ -217,6 +217,9 @@ sware_sweep_take_piece(SwareSweep *sweep, int most, SwarePiece *piece)
 								 * so that the piece before had them, as a
 								 * rule */
 
+	/* with two pages of one run, one retires: so there is progress */
+	if (!sweep->keepsPlace && sweep->place == NULL)
+		most += sweep->runCount;
 	while ((run = first_run(sweep)) != NULL)
 	{
 		if (sweep->place && again < sweep->runCount &&
@@ -238,12 +241,6 @@ sware_sweep_take_piece(SwareSweep *sweep, int most, SwarePiece *piece)
 	sweep->place = run ? CopyIndexTuple(run->first) : NULL;
 	piece->to = sweep->place;
 	return count > 0;
-}
-
-bool
-sware_sweep_may_lose_place(const SwareSweep *sweep)
-{
-	return !sweep->keepsPlace && sweep->place == NULL;
 }
 
 double

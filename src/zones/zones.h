@@ -141,8 +141,8 @@ typedef struct SwareSweepState
 
 /*
  * Read the sweep of an index, or set it.  It is lost when the index's zones
- * are, and if there is no pool; sware_zones_sweep returns whether one was kept
- * before.  The caller has the flush lock.  Take a lightweight lock, shared, for
+ * are, and if there is no pool; sware_zones_sweep returns whether one is
+ * kept.  The caller has the flush lock.  Take a lightweight lock, shared, for
  * a moment; the caller holds none of this room's.
  */
 extern bool sware_zones_sweep(Relation index, SwareSweepState *sweep);
