@@ -25,8 +25,8 @@
  * has.
  *
  * The caller has the flush lock, and holds no locks on pages.  The functions
- * lock one page at a time, call comparators without locks, and raise an error if a page is
- * not the one that its slot lists.
+ * lock one page at a time, call comparators without locks, and raise an error
+ * if a page is not the one that its slot lists.
  *
  *-------------------------------------------------------------------------
  */

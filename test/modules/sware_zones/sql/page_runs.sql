@@ -129,7 +129,7 @@ BEGIN
 	END LOOP;
 END $$;
 CALL note_visits(6001, 6800);
-SELECT count(*) FILTER (WHERE visits > 100) > 10 AS often_swept, max(visits) < 250 AS bounded
+SELECT count(*) FILTER (WHERE visits > 100) > 10 AS often_swept, max(visits) < 400 AS bounded
 FROM leaf_visits;
 
 -- COMMIT publishes, and flushes nothing: if it did, one of these would fail.  The next
