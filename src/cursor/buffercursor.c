@@ -601,7 +601,9 @@ sware_buffer_cursor_seek(SwareBufferCursor *cursor, bool forward,
 						 IndexTuple after)
 {
 	sware_scan_filter_turn(&cursor->filter, forward);
-	cursor->batch.limit = FIRST_LIMIT;
+	/* a bitmap scan, which has no table, wants all entries */
+	cursor->batch.limit =
+		cursor->scan->heapRelation == NULL ? LAST_LIMIT : FIRST_LIMIT;
 	cursor->hasStaged = sware_scan_has_staged(cursor->scan);
 	cursor->passedOver = false;
 	cursor->wantsOneRow = !cursor->hasStaged &&

@@ -229,13 +229,19 @@ sware_delete_items(Page page, OffsetNumber *offsets, int count)
 	for (OffsetNumber offset = next;
 		 offset <= PageGetMaxOffsetNumber((Page) old.data); offset++)
 	{
+		ItemId		id = PageGetItemId((Page) old.data, offset);
+		IndexTuple	item = (IndexTuple) PageGetItem((Page) old.data, id);
+
 		if (passed < count && offsets[passed] == offset)
+		{
 			passed++;
-		else
-			sware_add_item(page, (IndexTuple)
-						   PageGetItem((Page) old.data,
-									   PageGetItemId((Page) old.data, offset)),
-						   next++);
+			continue;
+		}
+		if (MAXALIGN(IndexTupleSize(item)) > MAXALIGN(ItemIdGetLength(id)))
+			ereport(ERROR,
+					(errcode(ERRCODE_INDEX_CORRUPTED),
+					 errmsg("an item of an index page is larger than its line pointer says")));
+		sware_add_item(page, item, next++);
 	}
 }
 
