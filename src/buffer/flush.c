@@ -53,12 +53,13 @@
 #define MAX_DEAD_PAGES			256
 
 /*
- * How far a sweep goes on at once: as many pages as had entries for SWEPT_LEAVES
- * leaves in the piece before, FIRST_SWEPT_PAGES if that is not known; but no
- * more than USUAL_SWEPT_PAGES, or one page for LISTED_PAGES_PER_SWEPT sealed
- * ones, all of which are listed each time.  As other sessions may bring more
- * pages meanwhile, there is one page at least for EXCESS_PER_SWEPT of those
- * beyond the quota, however many leaves that is, up to MAX_SWEPT_PAGES.
+ * How far a sweep goes on at once: as many pages as had entries for
+ * SWEPT_LEAVES leaves in the piece before, FIRST_SWEPT_PAGES if that is not
+ * known; but no more than USUAL_SWEPT_PAGES, or one page for
+ * LISTED_PAGES_PER_SWEPT sealed ones, all of which are listed each time.  As
+ * other sessions may bring more pages meanwhile, there is one page at least for
+ * EXCESS_PER_SWEPT of those beyond the quota, however many leaves that is, up
+ * to MAX_SWEPT_PAGES.
  */
 #define FIRST_SWEPT_PAGES		2
 #define USUAL_SWEPT_PAGES		3
