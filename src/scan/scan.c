@@ -245,10 +245,13 @@ add_buffered(SwareScan *scan, TIDBitmap *bitmap)
 						   false);
 		total += batch->count;
 		if (!batch->hasMore)
-			return total;
+			break;
+		SWARE_FAULT_POINT("bitmap-batch-added");
 		if (!sware_buffer_cursor_read_on(cursor))
 			sware_buffer_cursor_seek(cursor, true, cursor->last.tuple);
 	}
+	SWARE_FAULT_POINT("bitmap-buffer-added");
+	return total;
 }
 
 /*
