@@ -14,12 +14,14 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/nbtree.h"
 #include "access/parallel.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/index.h"
+#include "catalog/pg_opclass.h"
 #include "commands/progress.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
@@ -29,8 +31,8 @@
 #include "utils/backend_status.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/ruleutils.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 #include "base/compat.h"
 #include "base/faultpoint.h"
@@ -149,6 +151,20 @@ sware_buildphasename(int64 phase)
 	}
 }
 
+/* The name of an operator class, without a schema, as in nbtree's messages. */
+static char *
+operator_class_name(Oid class)
+{
+	HeapTuple	tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(class));
+	char	   *name;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for operator class %u", class);
+	name = pstrdup(NameStr(((Form_pg_opclass) GETSTRUCT(tuple))->opcname));
+	ReleaseSysCache(tuple);
+	return name;
+}
+
 /*
  * Raise an error for operator classes that compare bytes under a collation for
  * which different bytes may be equal: an index scan by the type's own equality
@@ -161,6 +177,8 @@ check_collations(Relation index)
 	for (int i = 1; i <= IndexRelationGetNumberOfKeyAttributes(index); i++)
 	{
 		Oid			collation = index->rd_indcollation[i - 1];
+		Oid			class =
+			get_index_column_opclass(RelationGetRelid(index), i);
 		RegProcedure comparison = index_getprocid(index, i, BTORDER_PROC);
 
 		if ((comparison == F_BTTEXT_PATTERN_CMP ||
@@ -169,7 +187,7 @@ check_collations(Relation index)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("nondeterministic collations are not supported for operator class \"%s\"",
-							generate_opclass_name(get_index_column_opclass(RelationGetRelid(index), i)))));
+							operator_class_name(class))));
 	}
 }
 
