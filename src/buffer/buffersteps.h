@@ -200,7 +200,10 @@ typedef struct SwareSweep SwareSweep;
 extern SwareSweep *sware_sweep_begin(Relation index,
 									 const SwareSealedPages *sealed, bool all);
 
-/* How many pages have entries for so many leaves, if all is as it was last? */
+/*
+ * How many pages have entries for so many leaves, if all is as in the piece
+ * before?  0 if that is not known.
+ */
 extern double sware_sweep_pages_of(const SwareSweep *sweep, int leaves);
 
 /*

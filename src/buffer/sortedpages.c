@@ -29,7 +29,10 @@
 #include "pages/pageaccess.h"
 #include "wal/wal.h"
 
-/* A run of about so many pages may well have one more. */
+/*
+ * A run of at least so many pages leaves its first page empty in part.  It may
+ * need a page more then, 3 % at most.
+ */
 #define LONG_RUN_PAGES			32
 
 /* The pages of a page run that is being written. */
@@ -50,7 +53,8 @@ typedef struct NewRun
 
 /*
  * Distribute the entries over pages.  The first page of a long run is left
- * empty in part, by chance: if all page runs began with a full page, their
+ * empty in part, by chance, of which a hash is the source, as tests are to
+ * repeat what they do: if all page runs began with a full page, their
  * pages would begin at the same quantiles of the keys, and a piece of a sweep,
  * which ends where a page begins, would have few entries, or those of all runs
  * up to the next quantile.

@@ -110,6 +110,7 @@ sware_stats(PG_FUNCTION_ARGS)
 	add_percentage(&row, statistics.sortedness.displacement,
 				   statistics.sortedness.entries);
 	add_percentage(&row, statistics.arrivals.late, statistics.arrivals.entries);
+	/* five columns come before the counters, and one after */
 	StaticAssertStmt(SWARE_COLUMN_COUNTERS + 6 <= SWARE_MAX_COLUMNS,
 					 "a row of sware_stats is too long");
 	for (int i = 0; i < SWARE_COLUMN_COUNTERS; i++)

@@ -122,7 +122,7 @@ sware_buffer_directory(Relation index, SwareLink **links)
 	return count;
 }
 
-/* sort_by_sequence */
+/* sort_by_sequence: the pages that were sealed first come first */
 #define ST_SORT sort_by_sequence
 #define ST_ELEMENT_TYPE SwareListedPage
 #define ST_COMPARE(a, b) ((int32) ((a)->sequence - (b)->sequence))

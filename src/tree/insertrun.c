@@ -466,7 +466,7 @@ sware_tree_insert_expected(Relation index, IndexTuple entry, bool *seek)
 		SWARE_FAULT_POINT("expected-leaf-full");
 		return false;
 	}
-	sware_count_tree_run(index, 0, 1);
+	sware_count(index, SWARE_STAT_ENTRIES_INSERTED, 1);
 	sware_count(index, SWARE_STAT_LEAF_VISITS, 1);
 	sware_count_arrivals(index, 1, is_late);
 	return true;

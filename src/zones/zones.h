@@ -141,9 +141,9 @@ typedef struct SwareSweepState
 
 /*
  * Read the sweep of an index, or set it.  It is lost when the index's zones
- * are, and if there is no pool; sware_zones_sweep returns whether one is
- * kept.  The caller has the flush lock.  Take a lightweight lock, shared, for
- * a moment; the caller holds none of this room's.
+ * are, and if there is no pool; sware_zones_sweep returns whether the index has
+ * zones, which keep what is set.  The caller has the flush lock.  Take a
+ * lightweight lock, shared, for a moment; the caller holds none of this room's.
  */
 extern bool sware_zones_sweep(Relation index, SwareSweepState *sweep);
 extern void sware_zones_set_sweep(Relation index, const SwareSweepState *sweep);
