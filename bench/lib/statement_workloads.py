@@ -80,6 +80,12 @@ TABLES = {
         "CREATE TABLE {t}_unique (k int8, n int)",
         "CREATE UNIQUE INDEX ON {t}_unique USING {am} (k)",
     ],
+    "keys": [
+        "CREATE TABLE {t}_keys (k uuid, n int)",
+        "INSERT INTO {t}_keys SELECT md5('old' || i)::uuid, i FROM generate_series(1, 50000) i",
+        "CREATE UNIQUE INDEX ON {t}_keys USING {am} (k)",
+        "VACUUM ANALYZE {t}_keys",
+    ],
     "tree": [
         "CREATE TABLE {t}_tree (k int8, n int)",
         "CREATE INDEX ON {t}_tree USING {am} (k)",
@@ -139,6 +145,15 @@ TABLES = {
 WORKLOADS = {
     "insert": Workload(("insert",), ("INSERT INTO {t}_insert VALUES (i, i)",)),
     "unique": Workload(("unique",), ("INSERT INTO {t}_unique VALUES (i, i)",)),
+    "keys": Workload(("keys",), ("INSERT INTO {t}_keys VALUES (md5(i::text)::uuid, i)",)),
+    "many-keys": Workload(
+        ("keys",),
+        (
+            "FOR j IN 30 * i .. 30 * i + 29 LOOP "
+            "INSERT INTO {t}_keys VALUES (md5('many' || j)::uuid, j); END LOOP",
+        ),
+        operations=100,
+    ),
     "look-up": Workload(
         ("tree",), ("PERFORM n FROM {t}_tree WHERE k = i::int8 * 7919 % 200000 + 1",)
     ),

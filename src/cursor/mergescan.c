@@ -263,18 +263,6 @@ merge_begin(SwareScan *scan, ScanDirection direction)
 		seek_in_tree(scan, forward);
 }
 
-bool
-sware_scan_may_find(IndexScanDesc descriptor)
-{
-	SwareScan  *scan = descriptor->opaque;
-	SwareScanKeys *keys = &scan->tree.keys;
-
-	Assert(scan->mode == SWARE_SCAN_UNDECIDED);
-	merge_begin(scan, ForwardScanDirection);
-	return scan->mode == SWARE_SCAN_MERGE ||
-		sware_tree_may_have(&keys->low, &keys->high);
-}
-
 /*
  * Go on by merging, from where a scan of the tree alone is.  The scan sees
  * later rows, so the tree cursor has tuples.

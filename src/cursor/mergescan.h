@@ -110,17 +110,6 @@ extern void sware_scan_restart(IndexScanDesc descriptor);
 
 /* The scan's cursor over the buffer, which is set up when it is first used. */
 extern SwareBufferCursor *sware_scan_buffer(SwareScan *scan);
-
-/*
- * Can a scan that has been restarted, of one range, find anything?  After true,
- * it goes on forward.  Most look-ups for a new key end here, without a cursor
- * over the tree.
- *
- * The buffer is looked at first.  An entry that moves to the tree in between
- * was in the buffer then, unless it is new; the caller keeps others from
- * storing new ones.
- */
-extern bool sware_scan_may_find(IndexScanDesc descriptor);
 extern bool sware_scan_next(IndexScanDesc descriptor, ScanDirection direction);
 extern void sware_scan_end(SwareScan *scan);
 

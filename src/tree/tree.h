@@ -82,8 +82,6 @@ extern int	sware_tree_entries_at_edge(Relation index, IndexTuple *entries,
 extern int	sware_tree_append_run(Relation index, IndexTuple *entries,
 								  int count);
 
-extern bool sware_tree_may_have(const SwareSearchKey *low,
-								const SwareSearchKey *high);
 extern void sware_tree_bulk_delete(IndexVacuumInfo *info,
 								   IndexBulkDeleteResult *stats,
 								   IndexBulkDeleteCallback callback,

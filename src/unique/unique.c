@@ -3,9 +3,12 @@
  * unique.c
  *	  Looking for a key in a unique index.  See unique.h.
  *
- * Nearly always the key is new, and this is found out without a look at the
- * table: neither the buffer nor the tree has an entry with the key.  Only if
- * one has, all entries with the key are scanned, and their rows looked at.
+ * All entries with the key are scanned, and their rows looked at.  Nearly
+ * always the key is new, and there are none.
+ *
+ * The buffer is looked at first, as in any scan.  An entry that moves to the
+ * tree in between was in the buffer then, unless it is new; the key lock keeps
+ * others from storing new ones.
  *
  * The scan is kept for the session's next look-ups, until the index's relation
  * cache entry changes.
@@ -275,21 +278,19 @@ report_conflict(const SwareNewRow *row)
 }
 
 /*
- * Look at the rows that have the key, if there may be any.  The scan is kept
+ * Look at the rows that have the key, if there are any.  The scan is kept
  * afterwards; after an error it is freed.
  */
 static void
 examine_key(KeptScan *kept, Examination *examination)
 {
 	IndexScanDesc scan = kept->scan;
-	bool		exists = examination->row->check == UNIQUE_CHECK_EXISTING;
 
-	if (exists)
+	if (examination->row->check == UNIQUE_CHECK_EXISTING)
 		scan->ignore_killed_tuples = false; /* the entry itself may be marked */
 	scan->xs_snapshot = &examination->snapshot;
 	restart(scan, examination->row);
-	if (exists || sware_scan_may_find(scan))
-		examine_rows(scan, examination);
+	examine_rows(scan, examination);
 	sware_scan_rewind(scan->opaque);
 	scan->xs_snapshot = InvalidSnapshot;
 	keep_scan(kept);
