@@ -51,9 +51,7 @@ sware_bulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 IndexBulkDeleteResult *
 sware_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 {
-	SwareMetPages sorted_pages;
 	SwareBlockSet *free_pages = NULL;
-	int			freed;
 
 	if (info->analyze_only)
 		return stats;
@@ -71,14 +69,8 @@ sware_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 	if (sware_options_of(info->index)->groupLeaves)
 		free_pages =
 			sware_block_set_make(RelationGetNumberOfBlocks(info->index));
-	sware_tree_cleanup(info, stats, &sorted_pages, free_pages);
+	sware_tree_cleanup(info, stats, free_pages);
 	SWARE_FAULT_POINT("vacuum-examined");
-	freed = sware_buffer_free_unlisted(info->index, sorted_pages.links,
-									   sorted_pages.count);
-	stats->pages_deleted += freed;
-	stats->pages_newly_deleted += freed;
-	stats->pages_free += freed;
-	pfree(sorted_pages.links);
 
 	if (free_pages)
 	{

@@ -54,7 +54,5 @@ extern void sware_buffer_flush_dead(Relation index);
 extern void sware_buffer_wait_for_readers(Relation index,
 										  BufferAccessStrategy strategy);
 extern void sware_buffer_free_retired(Relation index, int most);
-extern int	sware_buffer_free_unlisted(Relation index, SwareLink *pages,
-									   int count);
 
 #endif							/* SWARE_BUFFER_H */

@@ -19,7 +19,6 @@
 #include "access/parallel.h"
 #include "access/table.h"
 #include "miscadmin.h"
-#include "storage/indexfsm.h"
 #include "storage/latch.h"
 #include "storage/lmgr.h"
 
@@ -41,9 +40,6 @@
 #include "tree/tree.h"
 #include "wal/wal.h"
 #include "zones/zones.h"
-
-/* the flush lock of an index is a lock on this page number, which none has */
-#define FLUSH_LOCK_PAGE			MaxBlockNumber
 
 /* the most pages of a piece, which bound how long an insert can take */
 #define MAX_PIECE_PAGES			32
@@ -360,7 +356,7 @@ sware_buffer_flush_all(Relation index)
 						RelationGetRelationName(index))));
 
 	/* entries that another session is moving must be in the tree afterwards */
-	LockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
+	LockPage(index, SWARE_FLUSH_LOCK_PAGE, ExclusiveLock);
 	sware_begin_change(index, SWARE_FLUSHES);
 	sware_work_begin(&work, index, SWARE_VACUUM);
 	if (sware_buffer_read_state(index, &state))
@@ -373,7 +369,7 @@ sware_buffer_flush_all(Relation index)
 		(void) sware_zones_request_pages(index, 0, 0);
 	}
 	sware_end_change();
-	UnlockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
+	UnlockPage(index, SWARE_FLUSH_LOCK_PAGE, ExclusiveLock);
 	sware_work_end(&work, SWARE_FLUSH_WORK);
 	return moved;
 }
@@ -400,7 +396,7 @@ static bool
 try_to_begin(Relation index, SwareIdentity *caller)
 {
 	if (IsParallelWorker() || is_flushing(index) ||
-		!ConditionalLockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock))
+		!ConditionalLockPage(index, SWARE_FLUSH_LOCK_PAGE, ExclusiveLock))
 		return false;
 	sware_begin_change(index, SWARE_FLUSHES);
 	sware_become_owner(index, caller);
@@ -447,7 +443,7 @@ end_flush(Relation index, const SwareIdentity *caller)
 {
 	sware_become_again(caller);
 	sware_end_change();
-	UnlockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
+	UnlockPage(index, SWARE_FLUSH_LOCK_PAGE, ExclusiveLock);
 }
 
 /*
@@ -667,79 +663,4 @@ sware_buffer_free_retired(Relation index, int most)
 	pfree(links);
 	if (pages)
 		pfree(pages);
-}
-
-static int
-compare_links(const void *a, const void *b)
-{
-	const SwareLink *first = a;
-	const SwareLink *second = b;
-
-	if (first->block != second->block)
-		return first->block < second->block ? -1 : 1;
-	return first->incarnation < second->incarnation ? -1 :
-		first->incarnation > second->incarnation;
-}
-
-/* Keep those of the pages that no slot lists.  Returns their number. */
-static int
-keep_unlisted(Relation index, SwareLink *pages, int count)
-{
-	SwareListedPage *listed;
-	int			listed_count =
-		sware_buffer_list_pages(index, SWARE_SLOT_FREE, &listed);
-	SwareLink  *links =
-		MemoryContextAllocHuge(CurrentMemoryContext,
-							   Max(listed_count, 1) * sizeof(SwareLink));
-	int			kept = 0;
-
-	for (int i = 0; i < listed_count; i++)
-		links[i] = listed[i].page;
-	qsort(links, listed_count, sizeof(SwareLink), compare_links);
-	for (int i = 0; i < count; i++)
-	{
-		if (!bsearch(&pages[i], links, listed_count, sizeof(SwareLink),
-					 compare_links))
-			pages[kept++] = pages[i];
-	}
-	pfree(links);
-	if (listed)
-		pfree(listed);
-	return kept;
-}
-
-/*
- * Free those of some sorted pages that no slot lists: a crash or an error came
- * before they were listed.  Reorders the pages.  Returns how many were freed.
- * Waits for a flusher, which may be about to list some of them.  The caller
- * holds no locks on pages.
- */
-int
-sware_buffer_free_unlisted(Relation index, SwareLink *pages, int count)
-{
-	int			freed = 0;
-
-	/* as a rule, all are listed, and there is nothing to wait for */
-	count = keep_unlisted(index, pages, count);
-	if (count == 0)
-		return 0;
-
-	/* a flusher that is at work may list some of them */
-	LockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
-	count = keep_unlisted(index, pages, count);
-	for (int i = 0; i < count; i++)
-	{
-		Buffer		buffer = sware_read_buffer_page(index, pages[i],
-													BUFFER_LOCK_EXCLUSIVE);
-
-		if (!BufferIsValid(buffer))
-			continue;			/* it has become another page */
-		sware_delete_unlinked(index, buffer);
-		sware_record_free_page(index, pages[i].block);
-		freed++;
-	}
-	UnlockPage(index, FLUSH_LOCK_PAGE, ExclusiveLock);
-	if (freed > 0)
-		IndexFreeSpaceMapVacuum(index);
-	return freed;
 }

@@ -87,6 +87,12 @@ extern Buffer sware_read_directory_page(Relation index, SwareLink link,
 										int lockmode);
 extern int	sware_buffer_directory(Relation index, SwareLink **links);
 
+/*
+ * A flush lock is a lock on this page number, which no page has.  Whoever has
+ * it may retire pages, and write sorted ones.
+ */
+#define SWARE_FLUSH_LOCK_PAGE	MaxBlockNumber
+
 /* Is a page the buffer page that a link means?  The caller holds a lock. */
 static inline bool
 sware_is_buffer_page(Page page, SwareLink link)

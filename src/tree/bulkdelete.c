@@ -45,7 +45,7 @@ typedef struct VacuumState
 	IndexBulkDeleteCallback callback;	/* NULL if entries are only to be
 										 * counted */
 	void	   *callbackState;
-	SwareMetPages *sortedPages; /* their memory outlives the VACUUM */
+	SwareBlockSet *linked;		/* pages that others lead to */
 } VacuumState;
 
 /*
@@ -288,13 +288,41 @@ reclaim_leaf(Relation index, BlockNumber block, Page copy)
 	return is_leaked;
 }
 
-static void
-note_sorted_page(SwareMetPages *pages, SwareLink link)
+/* Add the pages that slots list now, and return whether one is among them. */
+static bool
+is_listed(VacuumState *state, BlockNumber block)
 {
-	if (pages->count == pages->allocated)
-		sware_grow(pages->links, pages->allocated, 16,
-				   GetMemoryChunkContext(pages->links));
-	pages->links[pages->count++] = link;
+	SwareListedPage *listed;
+	int			count = sware_buffer_list_pages(state->info->index,
+												SWARE_SLOT_FREE, &listed);
+
+	for (int i = 0; i < count; i++)
+		sware_block_set_add(state->linked, listed[i].page.block);
+	return sware_block_set_has(state->linked, block);
+}
+
+/*
+ * Delete a sorted page of the buffer if no slot lists it, since a crash or an
+ * error came before, and return whether it was.  Waits for a flusher, which may
+ * be about to list it.  The caller holds no content locks.
+ */
+static bool
+reclaim_sorted_page(VacuumState *state, SwareLink link)
+{
+	Relation	index = state->info->index;
+	Buffer		buffer = InvalidBuffer;
+
+	/* as a rule it is, and there is nothing to wait for */
+	if (is_listed(state, link.block))
+		return false;
+	LockPage(index, SWARE_FLUSH_LOCK_PAGE, ExclusiveLock);
+	/* or it may have become another page */
+	if (!is_listed(state, link.block))
+		buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_EXCLUSIVE);
+	if (BufferIsValid(buffer))
+		sware_delete_unlinked(index, buffer);
+	UnlockPage(index, SWARE_FLUSH_LOCK_PAGE, ExclusiveLock);
+	return BufferIsValid(buffer);
 }
 
 /*
@@ -332,7 +360,7 @@ examine_block(VacuumState *state, BlockNumber block)
 		deleted = reclaim_leaf(index, block, page) ? 1 : 0;
 	else if (opaque->kind == SWARE_KIND_BUFFER &&
 			 sware_buffer_page_is_sorted(page))
-		note_sorted_page(state->sortedPages, link);
+		deleted = reclaim_sorted_page(state, link) ? 1 : 0;
 	/* it could not be deleted when it became empty, or a crash left it */
 	else if (opaque->kind == SWARE_KIND_INTERNAL &&
 			 sware_page_data_count(page) == 0)
@@ -346,41 +374,34 @@ examine_block(VacuumState *state, BlockNumber block)
 /*
  * The physical pass.  Puts free pages into the free space map: deleted ones,
  * those that a crash or an error left without content, and those that an
- * interrupted bulk append or move left unlinked.  Of the pages that the tree
- * leads to, only the internal ones are read.
+ * interrupted bulk append or move left unlinked, or that were sorted but not
+ * listed.  Of pages that the tree leads to, only the internal ones are read.
  *
  * If there were no dead rows, it passes over pages that are in the map already,
  * which may be most of the file, except after the start of the server: changes
  * of the map are not logged, so after a crash it may list pages that are not
  * free.  Pages that are being allocated may get into the map: allocations look
- * at each page, and do not trust the map.
- *
- * Sets *sorted_pages to the sorted pages of the buffer, so that the caller can
- * find out whether a crash has left some that no slot lists.  Adds free pages
- * to `free_pages`, unless that is NULL.
+ * at each page, and do not trust the map.  Adds free pages to `free_pages`,
+ * unless that is NULL.
  */
 void
 sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
-				   SwareMetPages *sorted_pages, SwareBlockSet *free_pages)
+				   SwareBlockSet *free_pages)
 {
 	Relation	index = info->index;
-	VacuumState state = {info, stats, NULL, NULL, sorted_pages};
+	VacuumState state = {.info = info,.stats = stats};
 	MemoryContext caller;
 	MemoryContext cleanup;
-	SwareBlockSet *linked;
 	BlockNumber blocks = RelationGetNumberOfBlocks(index);
 	bool		trusts_map =
 		stats->estimated_count && sware_map_is_checked(index);
 
-	sorted_pages->count = 0;
-	sorted_pages->allocated = 16;
-	sorted_pages->links = palloc(sorted_pages->allocated * sizeof(SwareLink));
 	caller = sware_enter_context("sware cleanup");
-	linked = sware_block_set_make(blocks);
+	state.linked = sware_block_set_make(blocks);
 	sware_cache_refresh_root(index);
-	sware_block_set_add(linked, sware_cache(index)->root.block);
+	sware_block_set_add(state.linked, sware_cache(index)->root.block);
 	for (int level = sware_cache(index)->level; level > 0; level--)
-		add_level(index, level, linked);
+		add_level(index, level, state.linked);
 	SWARE_FAULT_POINT("vacuum-linked");
 
 	stats->num_pages = blocks;
@@ -391,7 +412,7 @@ sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	{
 		bool		is_free = true;
 
-		if (sware_block_set_has(linked, block))
+		if (sware_block_set_has(state.linked, block))
 			continue;
 		sware_vacuum_delay_point();
 		if (trusts_map && GetRecordedFreeSpace(index, block) > 0)

@@ -31,14 +31,6 @@ typedef struct SwareBlockSet
 	uint8	   *bits;
 } SwareBlockSet;
 
-/* Sorted pages of the buffer that VACUUM has met. */
-typedef struct SwareMetPages
-{
-	SwareLink  *links;
-	int			count;
-	int			allocated;
-} SwareMetPages;
-
 typedef struct SwareBulkload SwareBulkload;
 
 /* The scattered entries of a run, for which the caller has made room. */
@@ -88,7 +80,6 @@ extern void sware_tree_bulk_delete(IndexVacuumInfo *info,
 								   void *state);
 extern void sware_tree_cleanup(IndexVacuumInfo *info,
 							   IndexBulkDeleteResult *stats,
-							   SwareMetPages *sorted_pages,
 							   SwareBlockSet *free_pages);
 extern void sware_tree_order_leaves(const IndexVacuumInfo *info,
 									SwareBlockSet *free_pages);

@@ -27,7 +27,7 @@
  *	 scan				read_batch (cursor/buffercursor.c), seek_in_tree
  *						(cursor/mergescan.c)
  *	 vacuum: note		examine_block (tree/bulkdelete.c)
- *	 vacuum: free		sware_buffer_free_unlisted (buffer/flush.c)
+ *	 vacuum: free		reclaim_sorted_page (tree/bulkdelete.c)
  *	 tree_grows			sware_allocate_buffer (pages/pageaccess.c)
  */
 
