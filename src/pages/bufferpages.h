@@ -88,8 +88,9 @@ extern Buffer sware_read_directory_page(Relation index, SwareLink link,
 extern int	sware_buffer_directory(Relation index, SwareLink **links);
 
 /*
- * A flush lock is a lock on this page number, which no page has.  Whoever has
- * it may retire pages, and write sorted ones.
+ * The flush lock of an index is a heavyweight lock on this page number, which
+ * no page has.  Only the session that has it retires pages, or writes sorted
+ * ones.
  */
 #define SWARE_FLUSH_LOCK_PAGE	MaxBlockNumber
 

@@ -45,7 +45,8 @@ typedef struct VacuumState
 	IndexBulkDeleteCallback callback;	/* NULL if entries are only to be
 										 * counted */
 	void	   *callbackState;
-	SwareBlockSet *linked;		/* pages that others lead to */
+	SwareBlockSet *linked;		/* pages that the physical pass leaves out, as
+								 * the tree, or a slot, leads to them */
 } VacuumState;
 
 /*
@@ -288,9 +289,9 @@ reclaim_leaf(Relation index, BlockNumber block, Page copy)
 	return is_leaked;
 }
 
-/* Add the pages that slots list now, and return whether one is among them. */
-static bool
-is_listed(VacuumState *state, BlockNumber block)
+/* Let the physical pass leave out the pages that slots list now. */
+static void
+add_listed(VacuumState *state)
 {
 	SwareListedPage *listed;
 	int			count = sware_buffer_list_pages(state->info->index,
@@ -298,13 +299,16 @@ is_listed(VacuumState *state, BlockNumber block)
 
 	for (int i = 0; i < count; i++)
 		sware_block_set_add(state->linked, listed[i].page.block);
-	return sware_block_set_has(state->linked, block);
 }
 
 /*
- * Delete a sorted page of the buffer if no slot lists it, since a crash or an
- * error came before, and return whether it was.  Waits for a flusher, which may
+ * Delete a sorted page of the buffer if a crash or an error came before a slot
+ * listed it, and return whether it was deleted.  Waits for a flusher, which may
  * be about to list it.  The caller holds no content locks.
+ *
+ * One list of the slots serves for all sorted pages, as those that are listed
+ * are left out afterwards.  A page that leaves its slot meanwhile, and is
+ * sorted and not listed once more, is left to the next VACUUM.
  */
 static bool
 reclaim_sorted_page(VacuumState *state, SwareLink link)
@@ -312,12 +316,15 @@ reclaim_sorted_page(VacuumState *state, SwareLink link)
 	Relation	index = state->info->index;
 	Buffer		buffer = InvalidBuffer;
 
-	/* as a rule it is, and there is nothing to wait for */
-	if (is_listed(state, link.block))
+	/* as a rule it is listed, and there is nothing to wait for */
+	add_listed(state);
+	if (sware_block_set_has(state->linked, link.block))
 		return false;
+
+	/* it may have been listed before the lock was free, or become another */
 	LockPage(index, SWARE_FLUSH_LOCK_PAGE, ExclusiveLock);
-	/* or it may have become another page */
-	if (!is_listed(state, link.block))
+	add_listed(state);
+	if (!sware_block_set_has(state->linked, link.block))
 		buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_EXCLUSIVE);
 	if (BufferIsValid(buffer))
 		sware_delete_unlinked(index, buffer);

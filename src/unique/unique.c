@@ -6,9 +6,9 @@
  * All entries with the key are scanned, and their rows looked at.  Nearly
  * always the key is new, and there are none.
  *
- * The buffer is looked at first, as in any scan.  An entry that moves to the
- * tree in between was in the buffer then, unless it is new; the key lock keeps
- * others from storing new ones.
+ * As in any scan, the buffer is looked at before the tree, so an entry that
+ * moves to the tree between the two is found in the buffer.  The key lock keeps
+ * other sessions from storing new ones.
  *
  * The scan is kept for the session's next look-ups, until the index's relation
  * cache entry changes.
