@@ -157,9 +157,11 @@ CREATE FUNCTION @extschema@.sware_stats(IN index regclass,
     OUT inserter_pieces bigint,
     OUT reader_pieces bigint,
     OUT vacuum_pieces bigint,
+    OUT worker_pieces bigint,
     OUT inserter_max_time double precision,
     OUT reader_max_time double precision,
     OUT vacuum_max_time double precision,
+    OUT worker_max_time double precision,
     OUT stats_since timestamptz)
 AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT PARALLEL RESTRICTED;

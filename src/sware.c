@@ -23,6 +23,7 @@
 #include "takenkeys/stagedkeys.h"
 #include "records/recordcache.h"
 #include "scan/scan.h"
+#include "shared/flushrequests.h"
 #include "shared/pageversions.h"
 #include "shared/statistics.h"
 #include "staging/staging.h"
@@ -52,6 +53,7 @@ request_shared_memory(void)
 		sware_records_request_memory();
 	sware_page_versions_request_memory();
 	sware_statistics_request_memory();
+	sware_flush_requests_request_memory();
 }
 
 /* Find the shared memory, or initialise it. */
@@ -74,6 +76,7 @@ attach_shared_memory(void)
 	sware_flushes_attach();
 	sware_page_versions_attach();
 	sware_statistics_attach();
+	sware_flush_requests_attach();
 	LWLockRelease(AddinShmemInitLock);
 }
 

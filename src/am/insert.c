@@ -176,7 +176,7 @@ insert_row(SwareNewRow *row, bool index_unchanged, IndexInfo *index_info)
 	}
 	sware_arrivals++;
 	if (needs_flush && sware_change_count == 1)
-		sware_buffer_flush_piece(index, SWARE_INSERTER);
+		(void) sware_buffer_flush_piece(index, SWARE_INSERTER);
 	else if (needs_flush)
 		sware_cache(index)->owesFlush = true;
 

@@ -49,6 +49,11 @@ typedef RelFileLocator SwareFile;
 #define SwareFileTablespace(file)	((file).spcOid)
 #define SwareFileNumber(file)		((file).relNumber)
 
+/* has the relation got a new file in this transaction, or is it new itself? */
+#define sware_file_is_new(rel) \
+	((rel)->rd_createSubid != InvalidSubTransactionId || \
+	 (rel)->rd_firstRelfilelocatorSubid != InvalidSubTransactionId)
+
 /* one function tells the ownership of all objects */
 #define sware_is_owner_of_relation(oid, user) \
 	object_ownercheck(RelationRelationId, oid, user)
@@ -70,6 +75,9 @@ typedef RelFileNode SwareFile;
 #define SwareFileDatabase(file)		((file).dbNode)
 #define SwareFileTablespace(file)	((file).spcNode)
 #define SwareFileNumber(file)		((file).relNode)
+#define sware_file_is_new(rel) \
+	((rel)->rd_createSubid != InvalidSubTransactionId || \
+	 (rel)->rd_firstRelfilenodeSubid != InvalidSubTransactionId)
 #define sware_is_owner_of_relation(oid, user)	pg_class_ownercheck(oid, user)
 #define sware_fill_conflict(record, index, heap, horizon) \
 	((void) (heap), \

@@ -66,6 +66,7 @@ int			sware_buffer_size = BUFFER_SIZE_DEFAULT;
 int			sware_shared_memory = 0;
 int			sware_record_cache = 0;
 int			sware_log_min_flush_duration = -1;
+int			sware_flush_workers = 1;
 bool		sware_enable_buffer = true;
 bool		sware_prefetch = true;
 bool		sware_use_for_keys = false;
@@ -157,6 +158,12 @@ sware_define_settings(void)
 							&sware_record_cache, 0, 0, MAX_KILOBYTES,
 							is_preloaded ? PGC_POSTMASTER : PGC_SIGHUP,
 							GUC_UNIT_KB, NULL, NULL, NULL);
+	DefineCustomIntVariable(
+							"sware.flush_workers",
+							"Sets how many background workers may flush buffers at a time.",
+							"Each works for one database. At 0, or if sware is not in shared_preload_libraries, inserters flush.",
+							&sware_flush_workers, 1, 0, SWARE_MAX_FLUSH_WORKERS,
+							PGC_SIGHUP, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("sware.enable_buffer",
 							 "Lets entries of this session wait in staging and in buffers.",
 							 NULL, &sware_enable_buffer, true,

@@ -10,11 +10,15 @@
 
 #include "utils/rel.h"
 
+/* the largest value of sware.flush_workers */
+#define SWARE_MAX_FLUSH_WORKERS	16
+
 /* settings; sizes are in kilobytes */
 extern int	sware_staging_size; /* private memory for staged entries */
 extern int	sware_buffer_size;	/* quota of an index's buffer */
 extern int	sware_shared_memory;	/* for zones and staged keys; 0: none */
 extern int	sware_record_cache; /* shared memory for records of keys; 0: none */
+extern int	sware_flush_workers;	/* at a time; 0: inserters flush */
 extern int	sware_log_min_flush_duration;	/* in ms; -1: log nothing */
 extern bool sware_enable_buffer;	/* may entries wait in staging and
 									 * buffers? */

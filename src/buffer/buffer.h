@@ -48,7 +48,7 @@ extern int	sware_buffer_publish(Relation index, IndexTuple *entries,
 extern void sware_flushes_attach(void);
 extern int64 sware_buffer_flush_all(Relation index);
 extern Size sware_buffer_run_limit(Relation index);
-extern void sware_buffer_flush_piece(Relation index, SwareWorker worker);
+extern bool sware_buffer_flush_piece(Relation index, SwareDoer doer);
 extern void sware_buffer_flush_owed(Relation index);
 extern void sware_buffer_flush_dead(Relation index);
 extern void sware_buffer_wait_for_readers(Relation index,

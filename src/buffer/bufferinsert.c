@@ -37,7 +37,7 @@
 
 /*
  * Returns the quota of an index's buffer: how many sealed pages it may have
- * before inserters flush.  It is 0 if entries are not to be buffered, as for a
+ * before a flush.  It is 0 if entries are not to be buffered, as for a
  * temporary index, which has one user.
  */
 int
@@ -251,7 +251,7 @@ sware_buffer_publish(Relation index, IndexTuple *entries, int count,
 	sware_buffer_read_state(index, &state);
 	if (done < count ||
 		state.sealedPages > sware_buffer_quota(index) * SWARE_OWED_LIMIT)
-		sware_buffer_flush_piece(index, SWARE_INSERTER);
+		(void) sware_buffer_flush_piece(index, SWARE_INSERTER);
 	else
 		sware_cache(index)->owesFlush = true;
 	return done;

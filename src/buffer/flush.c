@@ -36,6 +36,7 @@
 #include "pages/bufferpages.h"
 #include "pages/cache.h"
 #include "pages/pageaccess.h"
+#include "shared/flushrequests.h"
 #include "shared/statistics.h"
 #include "tree/tree.h"
 #include "wal/wal.h"
@@ -370,7 +371,7 @@ sware_buffer_flush_all(Relation index)
 	}
 	sware_end_change();
 	UnlockPage(index, SWARE_FLUSH_LOCK_PAGE, ExclusiveLock);
-	sware_work_end(&work, SWARE_FLUSH_WORK);
+	(void) sware_work_end(&work, SWARE_FLUSH_WORK);
 	return moved;
 }
 
@@ -404,29 +405,45 @@ try_to_begin(Relation index, SwareIdentity *caller)
 }
 
 /*
- * The same for an inserter.  If the buffer is far beyond its quota, and another
- * session is flushing, this one waits for a moment rather than bring entries
- * faster than they are flushed: a buffer that is full sends them to the tree
- * one by one.  If it is full already, an inserter comes here with each row, and
- * does not wait.  The wait is bounded, as a flush of everything takes long, and
- * as the deadlock detector does not see it.
+ * The same for an inserter, who leaves the flush to the flush worker if there
+ * is or will be one, unless the buffer is far beyond its quota and the worker
+ * is busy with other indexes.  If the worker or another session is flushing
+ * then, this one waits for a moment rather than bring entries faster than they
+ * are flushed: a buffer that is full sends them to the tree one by one.  If it
+ * is full already, an inserter comes here with each row, and does not wait.
+ * The wait is bounded, as a flush of everything takes long, and as the deadlock
+ * detector does not see it.
  */
 static bool
 begin_in_turn(Relation index, SwareIdentity *caller)
 {
 	int			quota = sware_buffer_quota(index);
+	int			most = 0;
 
-	for (int waits = 0; !try_to_begin(index, caller); waits++)
+	for (int waits = 0;; waits++)
 	{
+		SwareRequested requested = sware_request_flush(index);
 		SwareBufferState state;
+		bool		is_full;
+
+		if (requested == SWARE_REQUEST_REFUSED && try_to_begin(index, caller))
+			return true;
 
 		/* a comparator that inserts may be called with content locks */
 		if (waits == MAX_WAITS || IsParallelWorker() || is_flushing(index) ||
 			InterruptHoldoffCount > 0)
 			return false;
 		sware_buffer_read_state(index, &state);
-		if (state.sealedPages <= quota * SWARE_OWED_LIMIT ||
-			state.sealedPages >= quota * SWARE_HARD_LIMIT)
+		if (most == 0)
+			most = Min(quota * SWARE_HARD_LIMIT,
+					   sware_zones_request_pages(index, state.sealedPages + 1,
+												 SWARE_SAME_RUN_PAGES));
+		is_full = state.sealedPages >= most;
+		if (!is_full && state.sealedPages <= quota * SWARE_OWED_LIMIT)
+			return false;
+		if (requested == SWARE_REQUEST_NOTED && try_to_begin(index, caller))
+			return true;
+		if (is_full)
 			return false;
 		SWARE_FAULT_POINT("flush-waiting");
 		(void) WaitLatch(MyLatch,
@@ -435,7 +452,6 @@ begin_in_turn(Relation index, SwareIdentity *caller)
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
-	return true;
 }
 
 static void
@@ -510,8 +526,8 @@ relieve(Relation index, Relation heap, SwareListedPage *pages, int count,
 		return 0;
 	}
 	most = Min(quota, sware_zones_request_pages(index, count, *run_pages));
-	if (to_sort > 0 && count < most)
-		return 0;
+	if (count < most)
+		return 0;				/* another session has flushed meanwhile */
 	if (sealed.runCount > 0)
 	{
 		int			retired = flush_swept(index, heap, &sealed, count - most);
@@ -528,13 +544,14 @@ relieve(Relation index, Relation heap, SwareListedPage *pages, int count,
 
 /*
  * Flush a piece of the buffer: a bounded number of its pages.  Does nothing if
- * another session is flushing, for which an inserter waits some milliseconds at
- * most, or if this is a parallel worker, or if the buffer may stay as it is.
- * Calls comparators, which may raise errors.  The caller holds no locks on
- * pages.
+ * another session is flushing, or if an inserter leaves it to the flush worker,
+ * and waits some milliseconds for either at most; or if this is a parallel
+ * worker, or if the buffer may stay as it is.
+ * Returns whether it has done something.  Calls comparators, which may raise
+ * errors.  The caller holds no locks on pages.
  */
-void
-sware_buffer_flush_piece(Relation index, SwareWorker worker)
+bool
+sware_buffer_flush_piece(Relation index, SwareDoer doer)
 {
 	SwareIdentity caller;
 	SwareWork	work;
@@ -542,10 +559,10 @@ sware_buffer_flush_piece(Relation index, SwareWorker worker)
 	SwareListedPage *pages;
 	int			count;
 
-	if (worker == SWARE_INSERTER ? !begin_in_turn(index, &caller) :
+	if (doer == SWARE_INSERTER ? !begin_in_turn(index, &caller) :
 		!try_to_begin(index, &caller))
-		return;
-	sware_work_begin(&work, index, worker);
+		return false;
+	sware_work_begin(&work, index, doer);
 	outer = sware_enter_context("sware flush of a piece");
 	count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
 	if (count > 0)
@@ -559,7 +576,7 @@ sware_buffer_flush_piece(Relation index, SwareWorker worker)
 	}
 	sware_leave_context(outer);
 	end_flush(index, &caller);
-	sware_work_end(&work, SWARE_FLUSH_WORK);
+	return sware_work_end(&work, SWARE_FLUSH_WORK);
 }
 
 /* The same, if this session owes it since it published entries. */
@@ -571,7 +588,7 @@ sware_buffer_flush_owed(Relation index)
 	if (cache == NULL || !cache->owesFlush)
 		return;
 	cache->owesFlush = false;
-	sware_buffer_flush_piece(index, SWARE_INSERTER);
+	(void) sware_buffer_flush_piece(index, SWARE_INSERTER);
 }
 
 /*
@@ -607,7 +624,7 @@ sware_buffer_flush_dead(Relation index)
 	if (piece.pages)
 		pfree(piece.pages);
 	end_flush(index, &caller);
-	sware_work_end(&work, SWARE_FLUSH_WORK);
+	(void) sware_work_end(&work, SWARE_FLUSH_WORK);
 }
 
 /*

@@ -216,7 +216,8 @@ sware_merge_relieve_buffer(SwareScan *scan)
 		  sware_scan_is_for_planner(scan->scan)))
 		return;
 	if (sware_zone_view_is_over_limit(&scan->buffer.view.zones))
-		sware_buffer_flush_piece(scan->scan->indexRelation, SWARE_READER);
+		(void) sware_buffer_flush_piece(scan->scan->indexRelation,
+										SWARE_READER);
 	else if (sware_buffer_cursor_met_dead_pages(&scan->buffer))
 		sware_buffer_flush_dead(scan->scan->indexRelation);
 }

@@ -374,10 +374,10 @@ sware_note_sortedness(Relation index, int64 entries, int64 out_of_order,
 }
 
 void
-sware_work_begin(SwareWork *work, Relation index, SwareWorker worker)
+sware_work_begin(SwareWork *work, Relation index, SwareDoer doer)
 {
 	work->index = index;
-	work->worker = worker;
+	work->doer = doer;
 	memcpy(work->before, totals_of(index)->counters, sizeof(work->before));
 	INSTR_TIME_SET_CURRENT(work->start);
 }
@@ -424,21 +424,23 @@ tell_what_was_done(SwareWorkKind kind, const int64 *counted, Done *done)
 }
 
 static const char *
-name_of_worker(SwareWorker worker)
+name_of_doer(SwareDoer doer)
 {
-	switch (worker)
+	switch (doer)
 	{
 		case SWARE_INSERTER:
 			return "inserter";
 		case SWARE_READER:
 			return "reader";
+		case SWARE_FLUSH_WORKER:
+			return "flush worker";
 		case SWARE_VACUUM:
 			break;
 	}
 	return "VACUUM or sware_flush";
 }
 
-void
+bool
 sware_work_end(const SwareWork *work, SwareWorkKind kind)
 {
 	int64	   *now = totals_of(work->index)->counters;
@@ -453,10 +455,10 @@ sware_work_end(const SwareWork *work, SwareWorkKind kind)
 		counted[i] = now[i] - work->before[i];
 	tell_what_was_done(kind, counted, &done);
 	if (done.pages == 0 && done.entries == 0)
-		return;
+		return false;
 
-	longest = &now[SWARE_STAT_INSERTER_MAX_TIME + work->worker];
-	now[SWARE_STAT_INSERTER_PIECES + work->worker]++;
+	longest = &now[SWARE_STAT_INSERTER_MAX_TIME + work->doer];
+	now[SWARE_STAT_INSERTER_PIECES + work->doer]++;
 	*longest = Max(*longest, (int64) INSTR_TIME_GET_MICROSEC(time));
 	if (kind == SWARE_FLUSH_WORK)
 		now[SWARE_STAT_FLUSH_TIME] += INSTR_TIME_GET_MICROSEC(time);
@@ -467,11 +469,12 @@ sware_work_end(const SwareWork *work, SwareWorkKind kind)
 				(errmsg("%s of index \"%s.%s\" by %s took %.3f ms", done.name,
 						get_namespace_name(RelationGetNamespace(work->index)),
 						RelationGetRelationName(work->index),
-						name_of_worker(work->worker),
+						name_of_doer(work->doer),
 						INSTR_TIME_GET_MILLISEC(time)),
 				 errdetail("Pages: %lld, entries: %lld, leaf visits: %lld.",
 						   (long long) done.pages, (long long) done.entries,
 						   (long long) done.leafVisits)));
+	return true;
 }
 
 /* Add up the shared and own accounts of an index. */

@@ -68,13 +68,15 @@ typedef enum SwareCounter
 	SWARE_STAT_TABLE_PREFETCHES,	/* pages of the table that scans asked for
 									 * ahead */
 	SWARE_STAT_INSERTER_PIECES, /* pieces of work (below), by who did them, in
-								 * the order of SwareWorker */
+								 * the order of SwareDoer */
 	SWARE_STAT_READER_PIECES,
 	SWARE_STAT_VACUUM_PIECES,
+	SWARE_STAT_WORKER_PIECES,
 	SWARE_STAT_INSERTER_MAX_TIME,	/* of the longest of these pieces, in
 									 * microseconds, in the same order */
 	SWARE_STAT_READER_MAX_TIME,
 	SWARE_STAT_VACUUM_MAX_TIME,
+	SWARE_STAT_WORKER_MAX_TIME,
 	/* no columns below */
 	SWARE_STAT_MAP_CHECKS,		/* VACUUMs that have read all pages that the
 								 * free space map lists */
@@ -91,16 +93,17 @@ static inline bool
 sware_counter_is_maximum(int counter)
 {
 	return counter >= SWARE_STAT_INSERTER_MAX_TIME &&
-		counter <= SWARE_STAT_VACUUM_MAX_TIME;
+		counter <= SWARE_STAT_WORKER_MAX_TIME;
 }
 
 /* Who does a piece of work (below)? */
-typedef enum SwareWorker
+typedef enum SwareDoer
 {
 	SWARE_INSERTER,				/* a session that stores entries */
 	SWARE_READER,				/* a scan, or a look-up of a unique key */
-	SWARE_VACUUM				/* VACUUM or sware_flush */
-} SwareWorker;
+	SWARE_VACUUM,				/* VACUUM or sware_flush */
+	SWARE_FLUSH_WORKER
+} SwareDoer;
 
 /* sums over all sorts, in which earlier sorts lose weight */
 typedef struct SwareSortedness
@@ -212,22 +215,23 @@ typedef enum SwareWorkKind
 typedef struct SwareWork
 {
 	Relation	index;
-	SwareWorker worker;
+	SwareDoer	doer;
 	instr_time	start;
 	int64		before[SWARE_COUNTERS]; /* what the session had counted */
 } SwareWork;
 
 /* Begin a piece of work; the caller keeps the index open until it ends. */
 extern void sware_work_begin(SwareWork *work, Relation index,
-							 SwareWorker worker);
+							 SwareDoer doer);
 
 /*
  * Count a piece of work that has ended, unless nothing was to be done, and log
- * it if it took long.  That may raise an error, for instance if the statement
- * is cancelled; so the caller has finished its changes, and has given up all
- * locks that it took for them.  After an error there is nothing to be called.
+ * it if it took long.  Returns whether it is counted.  Logging may raise an
+ * error, for instance if the statement is cancelled; so the caller has finished
+ * its changes, and has given up all locks that it took for them.  After an
+ * error there is nothing to be called.
  */
-extern void sware_work_end(const SwareWork *work, SwareWorkKind kind);
+extern bool sware_work_end(const SwareWork *work, SwareWorkKind kind);
 
 /* statisticsfile.c, for statistics.c */
 extern bool sware_server_is_shut_down(void);

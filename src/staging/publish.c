@@ -281,7 +281,7 @@ send(SwareStaging *staging, Relation index, PublishedPart part)
 	sware_end_change();
 	sware_leave_context(caller);
 	if (count > LARGEST_BUFFERED_RUN)
-		sware_work_end(&work, SWARE_PUBLISH_WORK);
+		(void) sware_work_end(&work, SWARE_PUBLISH_WORK);
 }
 
 /*

@@ -449,6 +449,6 @@ sware_zones_sort_if_crowded(SwareZoneView *view)
 	result = sort_parts(view, &parts);
 	pg_atomic_write_u64(&zones->nextBuild, result == SWARE_ZONES_NO_ROOM ?
 						GetCurrentTimestamp() + NO_ROOM_PAUSE : 0);
-	sware_work_end(&work, SWARE_ZONE_WORK);
+	(void) sware_work_end(&work, SWARE_ZONE_WORK);
 	return result == SWARE_ZONES_PUBLISHED;
 }

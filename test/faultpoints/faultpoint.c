@@ -67,6 +67,13 @@ act(const char *name, const char *action)
 		DirectFunctionCall1(pg_advisory_unlock_shared_int8,
 							Int64GetDatum(SWARE_FAULT_LOCK));
 	}
+	else if (strcmp(action, "stop") == 0)
+	{
+		ereport(LOG,
+				(errmsg("fault point \"%s\" was reached, where process %d stops",
+						name, MyProcPid)));
+		kill(MyProcPid, SIGSTOP);
+	}
 	else if (strcmp(action, "notice") == 0)
 		ereport(NOTICE,
 				(errmsg("fault point \"%s\" was reached", name)));

@@ -10,6 +10,8 @@
  *	kill	sends SIGKILL to the session (and so crashes the server)
  *	wait	waits for the advisory lock SWARE_FAULT_LOCK, shared, and releases
  *			it; where content locks are held, this wait cannot be cancelled
+ *	stop	says so in the server's log, and sends SIGSTOP to the session; for
+ *			background workers, which have no database yet, or a lock_timeout
  *	notice	reports that the place was reached
  *
  * The name "*" stands for every fault point.

@@ -21,6 +21,7 @@ shared_preload_libraries = 'sware'
 autovacuum = off
 fsync = off
 log_statement = none
+sware.flush_workers = 0
 CONF
 $node->start;
 prepare_database($node);

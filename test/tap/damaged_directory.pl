@@ -22,7 +22,7 @@ my ($first_entry, $entry_size) = (24, 16);
 my $nowhere = 0xffffffff;
 
 my $node = start_server_to_damage('damaged_directory',
-	"shared_preload_libraries = 'sware'\n" . fill_buffers());
+	"shared_preload_libraries = 'sware'\nsware.flush_workers = 0\n" . fill_buffers());
 
 # Where the slot is that lists a sealed page of the index, counted from the oldest one.
 sub slot

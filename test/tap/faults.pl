@@ -38,6 +38,7 @@ log_statement = none
 sware.staging_size = 64kB
 sware.buffer_size = 64kB
 sware.record_cache = 256kB
+sware.flush_workers = 0
 CONF
 $node->start;
 prepare_database($node);
@@ -287,10 +288,11 @@ foreach my $operation (sort keys %operations)
 }
 # These are passed on a standby only, where tap/replica_index_only has errors at them,
 # and by scans of pages that are not in shared buffers (tap/pages_ahead), or loads
-# (tap/keys_ahead); beside another session that flushes (isolation/buffer-limit); and by
-# bitmap scans of more than 2,048 buffered entries (isolation/buffer-cursor-steps).
+# (tap/keys_ahead); beside another session that flushes (isolation/buffer-limit); by
+# bitmap scans of more than 2,048 buffered entries (isolation/buffer-cursor-steps); and by
+# flush workers (tap/flush_worker_faults).
 delete @points{qw(scan-leaf-copied scan-map-read pages-ahead-asks readahead-of-key
-	  flush-waiting bitmap-batch-added)};
+	  flush-waiting bitmap-batch-added worker-begins)};
 foreach my $point (sort keys %points)
 {
 	ok($passing{$point}, "point $point is passed");

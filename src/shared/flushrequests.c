@@ -1,0 +1,418 @@
+/*-------------------------------------------------------------------------
+ *
+ * flushrequests.c
+ *	  Requests to flush workers.  See flushrequests.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "postmaster/bgworker.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/lwlock.h"
+#include "storage/proc.h"
+#include "storage/shmem.h"
+#include "utils/timestamp.h"
+
+#include "base/compat.h"
+#include "base/faultpoint.h"
+#include "base/options.h"
+#include "shared/flushrequests.h"
+
+/* indexes of one worker that are requested */
+#define INDEXES_OF_POST		16
+
+/* indexes of all databases whose requests are refused for some time */
+#define REFUSED_INDEXES		16
+
+/* databases whose latest request is remembered, by the OID's lowest digits */
+#define REMEMBERED			8
+
+/*
+ * A worker is started if another request came so many milliseconds ago, or
+ * less.  It is shorter than a worker stays idle, so that none ends only to be
+ * started again.
+ */
+#define WORTH_A_WORKER		500
+
+/* so many milliseconds after a worker was to start, it is not expected */
+#define START_TIMEOUT		10000
+
+/* so long no worker is started if the server had none left, or one failed */
+#define REFUSAL_TIME		10000
+
+/* an index is left to inserters for so long if nothing was to be done */
+#define IN_VAIN_REST		200
+
+typedef struct Request
+{
+	Oid			index;
+	bool		isPending;
+	bool		wasFlushed;		/* since it was noted */
+} Request;
+
+/* an index that could not be flushed */
+typedef struct Refusal
+{
+	Oid			database;
+	Oid			index;
+	TimestampTz until;
+} Refusal;
+
+typedef struct Latest
+{
+	Oid			database;
+	TimestampTz time;
+} Latest;
+
+typedef struct Post
+{
+	Oid			database;		/* InvalidOid: the post is free */
+	uint32		number;
+	TimestampTz startTime;		/* when the worker was to start */
+	Latch	   *worker;			/* NULL: it has not begun */
+	Oid			inWork;			/* the index that it is flushing */
+	int			next;			/* where it looks for the next request */
+	Request		requests[INDEXES_OF_POST];
+} Post;
+
+typedef struct Posts
+{
+	uint32		latestNumber;
+	TimestampTz refusedUntil;	/* until then, no worker is started */
+	Latest		latest[REMEMBERED]; /* requests that found no post */
+	Refusal		refusals[REFUSED_INDEXES];
+	Post		posts[SWARE_MAX_FLUSH_WORKERS];
+} Posts;
+
+static Posts *shared = NULL;	/* NULL: there is no shared memory */
+static LWLock *lock = NULL;
+static Post *own = NULL;		/* of this worker */
+
+void
+sware_flush_requests_request_memory(void)
+{
+	RequestAddinShmemSpace(sizeof(Posts));
+	RequestNamedLWLockTranche("SwareFlushRequests", 1);
+}
+
+void
+sware_flush_requests_attach(void)
+{
+	bool		found;
+
+	shared = ShmemInitStruct("sware flush requests", sizeof(Posts), &found);
+	if (!found)
+		memset(shared, 0, sizeof(Posts));
+	lock = &GetNamedLWLockTranche("SwareFlushRequests")->lock;
+}
+
+/*
+ * Could a worker flush the index?  It does not see relations or files that are
+ * new in this transaction.  There is to be none where the server is upgraded.
+ * While interrupts are held, pages may be locked.
+ */
+static bool
+can_be_requested(Relation index)
+{
+	return shared != NULL && sware_flush_workers > 0 &&
+		IsUnderPostmaster && !IsBinaryUpgrade &&
+		index->rd_rel->relpersistence != RELPERSISTENCE_TEMP &&
+		!sware_file_is_new(index) && !IsParallelWorker() &&
+		InterruptHoldoffCount == 0 && CritSectionCount == 0 &&
+		!RecoveryInProgress();
+}
+
+/* The post of a database; NULL if it has none.  The caller holds the lock. */
+static Post *
+find_post(Oid database, TimestampTz now)
+{
+	for (int i = 0; i < SWARE_MAX_FLUSH_WORKERS; i++)
+	{
+		Post	   *post = &shared->posts[i];
+
+		if (post->database == InvalidOid)
+			continue;
+		if (post->worker == NULL &&
+			(now < post->startTime ||	/* the clock was set back */
+			 now >= TimestampTzPlusMilliseconds(post->startTime,
+												START_TIMEOUT)))
+			post->database = InvalidOid;
+		else if (post->database == database)
+			return post;
+	}
+	return NULL;
+}
+
+/*
+ * Take a free post for a database, if requests are frequent enough.  Returns
+ * NULL if not.  The caller holds the lock exclusively.
+ */
+static Post *
+take_post(Oid database, TimestampTz now)
+{
+	Latest	   *latest = &shared->latest[database % REMEMBERED];
+	bool		is_worth = latest->database == database &&
+		now <= TimestampTzPlusMilliseconds(latest->time, WORTH_A_WORKER);
+	Post	   *free = NULL;
+	int			taken = 0;
+
+	latest->database = database;
+	latest->time = now;
+	for (int i = 0; i < SWARE_MAX_FLUSH_WORKERS; i++)
+	{
+		if (shared->posts[i].database != InvalidOid)
+			taken++;
+		else
+			free = &shared->posts[i];
+	}
+	if (!is_worth || taken >= sware_flush_workers ||
+		now < shared->refusedUntil)
+		return NULL;
+	memset(free, 0, sizeof(Post));
+	free->database = database;
+	free->number = ++shared->latestNumber;
+	free->startTime = now;
+	return free;
+}
+
+/* Is an index left to inserters?  The caller holds the lock. */
+static bool
+is_refused(Oid database, Oid index, TimestampTz now)
+{
+	for (int i = 0; i < REFUSED_INDEXES; i++)
+	{
+		const Refusal *refusal = &shared->refusals[i];
+
+		if (refusal->database == database && refusal->index == index &&
+			now < refusal->until)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Leave the index that this worker has in work to inserters for some time.  If
+ * there are too many such, the one whose time ends first is forgotten.  The
+ * caller holds the lock exclusively.
+ */
+static void
+refuse_index(int milliseconds)
+{
+	Refusal    *chosen = &shared->refusals[0];
+
+	for (int i = 1; i < REFUSED_INDEXES; i++)
+	{
+		if (shared->refusals[i].until < chosen->until)
+			chosen = &shared->refusals[i];
+	}
+	*chosen = (Refusal)
+	{
+		.database = own->database,
+			.index = own->inWork,
+			.until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+												 milliseconds),
+	};
+}
+
+/*
+ * Note a request at a post.  If there is room for no more, it is refused.  The
+ * caller holds the lock exclusively.
+ */
+static SwareRequested
+note_request(Post *post, Oid index)
+{
+	Request    *chosen = NULL;
+
+	for (int i = 0; i < INDEXES_OF_POST; i++)
+	{
+		Request    *request = &post->requests[i];
+
+		if (request->index == index)
+		{
+			chosen = request;
+			break;
+		}
+		if (!request->isPending &&
+			(!OidIsValid(request->index) || request->index != post->inWork))
+			chosen = request;
+	}
+	if (chosen == NULL)
+		return SWARE_REQUEST_REFUSED;
+	if (chosen->index != index)
+		chosen->wasFlushed = false;
+	chosen->index = index;
+	chosen->isPending = true;
+	if (post->worker)
+		SetLatch(post->worker);
+	return post->inWork == index ? SWARE_REQUEST_IN_WORK : SWARE_REQUEST_NOTED;
+}
+
+/* Have the postmaster start a worker.  Returns whether it has noted that. */
+static bool
+start_worker(uint32 number)
+{
+	BackgroundWorker worker = {
+		.bgw_flags = BGWORKER_SHMEM_ACCESS |
+		BGWORKER_BACKEND_DATABASE_CONNECTION,
+		.bgw_start_time = BgWorkerStart_RecoveryFinished,
+		.bgw_restart_time = BGW_NEVER_RESTART,
+		.bgw_library_name = "sware",
+		.bgw_function_name = "sware_flush_worker_main",
+		.bgw_name = "sware flush worker",
+		.bgw_type = "sware flush worker",
+		.bgw_main_arg = UInt32GetDatum(number),
+	};
+
+	return RegisterDynamicBackgroundWorker(&worker, NULL);
+}
+
+/* No worker can be started for a post: free it, if it is still there. */
+static void
+note_refusal(uint32 number)
+{
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	for (int i = 0; i < SWARE_MAX_FLUSH_WORKERS; i++)
+	{
+		if (shared->posts[i].number == number)
+			shared->posts[i].database = InvalidOid;
+	}
+	shared->refusedUntil =
+		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), REFUSAL_TIME);
+	LWLockRelease(lock);
+}
+
+SwareRequested
+sware_request_flush(Relation index)
+{
+	SwareRequested result = SWARE_REQUEST_REFUSED;
+	uint32		to_start = 0;
+	TimestampTz now;
+	Post	   *post;
+
+	if (!can_be_requested(index))
+		return SWARE_REQUEST_REFUSED;
+	now = GetCurrentTimestamp();
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	if (!is_refused(MyDatabaseId, RelationGetRelid(index), now))
+	{
+		post = find_post(MyDatabaseId, now);
+		if (post == NULL)
+		{
+			post = take_post(MyDatabaseId, now);
+			if (post)
+				to_start = post->number;
+		}
+		if (post)
+			result = note_request(post, RelationGetRelid(index));
+	}
+	LWLockRelease(lock);
+
+	if (to_start > 0 && !start_worker(to_start))
+	{
+		note_refusal(to_start);
+		return SWARE_REQUEST_REFUSED;
+	}
+	return result;
+}
+
+/*
+ * Give up the post of a worker that ends.  If it fails, the next one may fail,
+ * too, and is not started at once.
+ */
+static void
+end_at_exit(int code, Datum arg)
+{
+	if (own && code != 0)
+	{
+		LWLockAcquire(lock, LW_EXCLUSIVE);
+		shared->refusedUntil =
+			TimestampTzPlusMilliseconds(GetCurrentTimestamp(), REFUSAL_TIME);
+		LWLockRelease(lock);
+	}
+	(void) sware_post_end(false);
+}
+
+bool
+sware_post_begin(uint32 number, Oid *database)
+{
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	for (int i = 0; i < SWARE_MAX_FLUSH_WORKERS; i++)
+	{
+		Post	   *post = &shared->posts[i];
+
+		if (post->number == number && post->database != InvalidOid &&
+			post->worker == NULL)
+		{
+			own = post;
+			own->worker = MyLatch;
+			*database = own->database;
+		}
+	}
+	LWLockRelease(lock);
+	if (own)
+		before_shmem_exit(end_at_exit, (Datum) 0);
+	return own != NULL;
+}
+
+Oid
+sware_post_next(void)
+{
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	own->inWork = InvalidOid;
+	for (int i = 0; i < INDEXES_OF_POST && !OidIsValid(own->inWork); i++)
+	{
+		Request    *request = &own->requests[own->next];
+
+		own->next = (own->next + 1) % INDEXES_OF_POST;
+		if (request->isPending)
+			own->inWork = request->index;
+		request->isPending = false;
+	}
+	LWLockRelease(lock);
+	return own->inWork;
+}
+
+void
+sware_post_is_done(bool flushed, int rest)
+{
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	for (int i = 0; i < INDEXES_OF_POST && OidIsValid(own->inWork); i++)
+	{
+		Request    *request = &own->requests[i];
+
+		if (request->index != own->inWork)
+			continue;
+		if (!flushed && !request->wasFlushed && rest == 0)
+			rest = IN_VAIN_REST;
+		request->isPending = rest == 0 && (flushed || request->isPending);
+		request->wasFlushed = flushed;
+		if (rest > 0)
+			refuse_index(rest);
+	}
+	LWLockRelease(lock);
+}
+
+bool
+sware_post_end(bool if_idle)
+{
+	bool		is_idle = true;
+
+	if (own == NULL)
+		return true;
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	for (int i = 0; i < INDEXES_OF_POST; i++)
+		is_idle &= !own->requests[i].isPending;
+	if (is_idle || !if_idle)
+	{
+		own->database = InvalidOid;
+		own->worker = NULL;
+		own = NULL;
+	}
+	LWLockRelease(lock);
+	return own == NULL;
+}
