@@ -468,5 +468,5 @@ CALL mark_all_and_look('DESC', NULL);
 DROP TABLE twin_sware.f;
 DROP PROCEDURE mark_all_and_look;
 
-DROP TABLE twin_sware.d, twin_sware.p, twin_sware.h, twin_sware.b, twin_sware.g, twin_sware.q;
+DROP TABLE twin_sware.d, twin_sware.p, twin_sware.h, twin_sware.b, twin_sware.g, twin_sware.q, twin_sware.y;
 DROP FUNCTION marked(regclass);
