@@ -393,25 +393,7 @@ CALL trickle('twin_sware.l', 1, 20);
 DELETE FROM twin_sware.l WHERE k <= 5;
 SELECT count(v) FROM twin_sware.l WHERE k < 10;
 SELECT marked_in_buffer('twin_sware.l_k', 'open');
-
--- A queue: pages of nothing but marked entries are flushed, and none gets to the tree.
-CREATE TABLE twin_sware.s (k int, v text);
-CREATE INDEX s_k ON twin_sware.s USING sware (k);
-CALL trickle('twin_sware.s', 1, 100);
-DO $$
-BEGIN
-	FOR i IN 101 .. 8000 LOOP
-		INSERT INTO twin_sware.s VALUES (i, 'job');
-		DELETE FROM twin_sware.s WHERE k = (SELECT k FROM twin_sware.s ORDER BY k LIMIT 1);
-		COMMIT;
-	END LOOP;
-END $$;
-SELECT entries_dropped > 4000 AS dropped, entries_inserted + entries_appended AS stored,
-	buffer_entries < 4000 AS few_left
-FROM sware_stats('twin_sware.s_k');
-SELECT count(v), min(k), max(k) FROM twin_sware.s WHERE k > 0;
-SELECT sware_check('twin_sware.s_k', true);
-DROP TABLE twin_sware.m, twin_sware.z, twin_sware.f, twin_sware.e, twin_sware.u, twin_sware.l, twin_sware.s;
+DROP TABLE twin_sware.m, twin_sware.z, twin_sware.f, twin_sware.e, twin_sware.u, twin_sware.l;
 DROP FUNCTION marked_in_buffer(regclass, text);
 DROP FUNCTION found_by_bitmap(text);
 DROP PROCEDURE trickle(text, int, int);
@@ -432,41 +414,6 @@ SELECT entries_dropped >= 2900 AS nearly_all_dropped, entries_inserted + entries
 FROM sware_stats('twin_sware.q_id');
 SELECT sware_check('twin_sware.q_id', true);
 SELECT count(v), min(id), max(id) FROM twin_sware.q WHERE id > 0;
-
--- Pages whose entries are all marked are flushed soon, also if a scan passes over all
--- entries of their zone at once, in either direction.
-CREATE TABLE twin_sware.f (k int) WITH (autovacuum_enabled = off);
-CREATE INDEX f_k ON twin_sware.f USING sware (k) WITH (buffer_size = 8192);
-CREATE PROCEDURE mark_all_and_look(direction text, OUT dropped bool) LANGUAGE plpgsql AS $$
-DECLARE
-	before bigint := (SELECT entries_dropped FROM sware_stats('twin_sware.f_k'));
-	k int;
-BEGIN
-	TRUNCATE twin_sware.f;
-	COMMIT;
-	FOR i IN 0 .. 179 LOOP
-		INSERT INTO twin_sware.f SELECT j * 7 % 3001 FROM generate_series(i * 20 + 1, i * 20 + 20) j;
-		COMMIT;
-	END LOOP;
-	FOR i IN 1 .. 2 LOOP
-		PERFORM * FROM twin_sware.f WHERE f.k >= 0;
-		COMMIT;
-	END LOOP;
-	DELETE FROM twin_sware.f;
-	COMMIT;
-	PERFORM * FROM twin_sware.f ORDER BY f.k;
-	COMMIT;
-	FOR i IN 1 .. 20 LOOP
-		EXECUTE 'SELECT k FROM twin_sware.f ORDER BY k ' || direction || ' LIMIT 1' INTO k;
-		COMMIT;
-	END LOOP;
-	dropped := (SELECT entries_dropped - before > 3500 FROM sware_stats('twin_sware.f_k'));
-END $$;
-SELECT allow_scans('index');
-CALL mark_all_and_look('ASC', NULL);
-CALL mark_all_and_look('DESC', NULL);
-DROP TABLE twin_sware.f;
-DROP PROCEDURE mark_all_and_look;
 
 DROP TABLE twin_sware.d, twin_sware.p, twin_sware.h, twin_sware.b, twin_sware.g, twin_sware.q, twin_sware.y;
 DROP FUNCTION marked(regclass);

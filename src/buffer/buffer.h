@@ -50,7 +50,6 @@ extern int64 sware_buffer_flush_all(Relation index);
 extern Size sware_buffer_run_limit(Relation index);
 extern bool sware_buffer_flush_piece(Relation index, SwareDoer doer);
 extern void sware_buffer_flush_owed(Relation index);
-extern void sware_buffer_flush_dead(Relation index);
 extern void sware_buffer_wait_for_readers(Relation index,
 										  BufferAccessStrategy strategy);
 extern void sware_buffer_free_retired(Relation index, int most);

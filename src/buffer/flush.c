@@ -46,9 +46,6 @@
 #define MAX_PIECE_PAGES			32
 #define RUNS_OF_PIECE			4
 
-/* the most pages that are flushed together if they have marked entries only */
-#define MAX_DEAD_PAGES			256
-
 /*
  * How far a sweep goes on at once: as many pages as had entries for
  * SWEPT_LEAVES leaves in the piece before, FIRST_SWEPT_PAGES if that is not
@@ -589,42 +586,6 @@ sware_buffer_flush_owed(Relation index)
 		return;
 	cache->owesFlush = false;
 	(void) sware_buffer_flush_piece(index, SWARE_INSERTER);
-}
-
-/*
- * Flush the oldest pages as long as all their entries are marked, unless
- * another session is flushing, or this is a parallel worker.  As a rule none of
- * the entries gets to the tree: the table confirms that their rows are dead.
- * Calls comparators.  The caller holds no locks on pages.
- */
-void
-sware_buffer_flush_dead(Relation index)
-{
-	SwareIdentity caller;
-	SwareWork	work;
-	SwarePiece	piece = {0};	/* not as they have arrived: all are marked */
-
-	if (!try_to_begin(index, &caller))
-		return;
-	sware_work_begin(&work, index, SWARE_READER);
-	piece.sealed =
-		sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &piece.pages);
-	while (piece.count < Min(piece.sealed, MAX_DEAD_PAGES) &&
-		   sware_buffer_page_is_dead(index, piece.pages[piece.count].page))
-		piece.count++;
-	if (piece.count > 0)
-	{
-		Relation	heap = table_open(index->rd_index->indrelid, NoLock);
-
-		(void) flush_piece(index, heap, &piece);
-		table_close(heap, NoLock);
-		(void) sware_zones_request_pages(index, piece.sealed - piece.count,
-										 SWARE_SAME_RUN_PAGES);
-	}
-	if (piece.pages)
-		pfree(piece.pages);
-	end_flush(index, &caller);
-	(void) sware_work_end(&work, SWARE_FLUSH_WORK);
 }
 
 /*

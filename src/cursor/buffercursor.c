@@ -48,12 +48,6 @@
 #define FEWEST_WANTED		4
 
 /*
- * A scan that leaves out so many marked entries in a batch, a quarter of a
- * page's, looks whether whole pages are dead.
- */
-#define MANY_LEFT_OUT		128
-
-/*
  * How often a page may differ from what the directory says, while the
  * generation stays the same, before this is reported as corruption.
  */
@@ -77,7 +71,6 @@ sware_buffer_cursor_init(SwareBufferCursor *cursor, IndexScanDesc scan,
 	sware_buffer_view_init(&cursor->view, scan->indexRelation, context);
 	sware_batch_init(&cursor->batch, &cursor->filter, context);
 	cursor->hasStaged = false;
-	cursor->leftOut = 0;
 	memset(&cursor->dead, 0, sizeof(SwareDeadEntries));
 	memset(&cursor->reads, 0, sizeof(SwareBufferReads));
 	cursor->wantsOneRow = cursor->hasTheRow = cursor->passedOver = false;
@@ -171,16 +164,6 @@ sware_buffer_cursor_sees_head(SwareBufferCursor *cursor)
 	return false;
 }
 
-bool
-sware_buffer_cursor_met_dead_pages(SwareBufferCursor *cursor)
-{
-	SwareLink	oldest;
-
-	return cursor->leftOut >= MANY_LEFT_OUT &&
-		sware_buffer_view_oldest_page(&cursor->view, &oldest) &&
-		sware_buffer_page_is_dead(cursor->filter.order.index, oldest);
-}
-
 /*
  * A way through the wanted entries of a page summary, without those that are
  * known to be marked if the scan leaves marked ones out.  It goes by numbers,
@@ -191,7 +174,6 @@ typedef struct SummaryWalk
 	SwarePageSummary *summary;
 	bool		forward;
 	bool		usesMarks;
-	int			leftOut;		/* the number of marked ones left out */
 	int64		last;			/* the last number that is wanted */
 	int			next;			/* position of the next entry */
 	int64		number;			/* of the present one */
@@ -208,7 +190,6 @@ begin_walk(const SwareScanFilter *filter, SwarePageSummary *summary,
 	walk->forward = filter->order.forward || of_keys ||
 		!sware_has_abbreviations(&filter->order.column);
 	walk->usesMarks = filter->usesMarks;
-	walk->leftOut = 0;
 	walk->last = of_keys ? first : filter->last;
 	if (walk->forward)
 		walk->next = sware_page_summary_search(summary, first);
@@ -234,7 +215,6 @@ walk_on(SummaryWalk *walk)
 		walk->next += walk->forward ? 1 : -1;
 		if (!walk->usesMarks || !entry->isMarked)
 			return entry;
-		walk->leftOut++;
 	}
 	return NULL;
 }
@@ -281,7 +261,6 @@ copy_wanted(SwareBufferCursor *cursor, SwareLink link, SummaryWalk *walk,
 		if (filter->usesMarks && sware_entry_is_marked(entry))
 		{
 			wanted->isMarked = true;
-			walk->leftOut++;
 			continue;
 		}
 		if (filter->canNarrow && !of_keys &&
@@ -299,7 +278,6 @@ copy_wanted(SwareBufferCursor *cursor, SwareLink link, SummaryWalk *walk,
 		candidates->used += size;
 	}
 	sware_release_buffer(buffer);
-	cursor->leftOut += walk->leftOut;
 	cursor->reads.pages++;
 	return true;
 }
@@ -328,10 +306,7 @@ read_page(SwareBufferCursor *cursor, SwareLink link)
 	begin_walk(filter, summary, &walk);
 	wanted = walk_on(&walk);
 	if (wanted == NULL)
-	{
-		cursor->leftOut += walk.leftOut;
 		return true;
-	}
 	if (!copy_wanted(cursor, link, &walk, wanted, &candidates))
 		return false;
 	sware_take_candidates(cursor, &candidates);
@@ -576,7 +551,6 @@ read_batch(SwareBufferCursor *cursor, IndexTuple after, bool same_generation)
 		sware_batch_begin(&cursor->batch);
 		cursor->hasTheRow = false;
 		cursor->mapIsRead = false;
-		cursor->leftOut = 0;
 		read_staging(cursor, after, &changes);
 		is_empty = !sware_buffer_read_state(cursor->filter.order.index, state);
 		if (same_generation &&

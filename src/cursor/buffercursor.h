@@ -88,8 +88,6 @@ typedef struct SwareBufferCursor
 	uint64		stagingGeneration;	/* under which the batches were read */
 	uint64		arrivals;		/* what sware_arrivals was before the first
 								 * batch was read */
-	int64		leftOut;		/* marked entries that the present batch was
-								 * read without */
 	SwareDeadEntries dead;		/* those to be marked */
 	bool		wantsOneRow;	/* does the scan find one row at most?  Then
 								 * it looks at the open pages first */
@@ -140,13 +138,6 @@ extern void sware_buffer_cursor_note_dead(SwareBufferCursor *cursor,
  * not told.  The caller holds no lock.
  */
 extern bool sware_buffer_cursor_sees_head(SwareBufferCursor *cursor);
-
-/*
- * Has a batch left out so many marked entries that pages with no others should
- * be flushed, and is the oldest sealed page one of these?  May lock that page
- * for a moment.
- */
-extern bool sware_buffer_cursor_met_dead_pages(SwareBufferCursor *cursor);
 
 /* Does a scan search staging where it is? */
 static inline bool

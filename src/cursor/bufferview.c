@@ -203,21 +203,3 @@ sware_buffer_view_ask(const SwareBufferView *view,
 			sware_ask_for_page(ahead, links[i]);
 	}
 }
-
-bool
-sware_buffer_view_oldest_page(const SwareBufferView *view, SwareLink *oldest)
-{
-	const SwareZoneView *zones = &view->zones;
-	const SwareSortedZone *zone = &zones->sorted[0];
-
-	if (zones->pageCount > 0 &&
-		(zones->sortedCount == 0 ||
-		 (int32) (zones->pages[0].sequence - zone->firstSequence) < 0))
-	{
-		*oldest = zones->pages[0].page;
-		return true;
-	}
-	return zones->sortedCount > 0 &&
-		sware_sorted_zone_read(zone, zone->retiredPages * sizeof(SwareLink),
-							   oldest, sizeof(SwareLink));
-}

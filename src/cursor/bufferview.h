@@ -66,10 +66,6 @@ extern void sware_buffer_view_ask(const SwareBufferView *view,
 								  SwarePagesAhead *ahead, int number,
 								  int wanted);
 
-/* Find the oldest sealed page; false if there is none, or its zone is gone. */
-extern bool sware_buffer_view_oldest_page(const SwareBufferView *view,
-										  SwareLink *oldest);
-
 /* Are the pages still there that the state lists?  May lock the metapage. */
 static inline bool
 sware_buffer_view_is_current(const SwareBufferView *view)

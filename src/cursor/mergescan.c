@@ -200,10 +200,8 @@ seek(SwareScan *scan, bool forward)
 
 /*
  * Called after a batch was read.  If the buffer has more pages than can have
- * zones, a scan that may write flushes some, as inserts do.  Otherwise, if it
- * has left out many marked entries, it flushes the oldest pages that have no
- * others.  So does a look of the planner at the ends of the index: it may be
- * all that reads there.  For the scan it is like a flush by another backend.
+ * zones, a scan that may write flushes some, as inserts do.  For the scan it is
+ * like a flush by another backend.
  *
  * A look-up for an insert does not flush, since it holds a key lock; the insert
  * will flush.  The caller holds no lock but on relations.
@@ -218,8 +216,6 @@ sware_merge_relieve_buffer(SwareScan *scan)
 	if (sware_zone_view_is_over_limit(&scan->buffer.view.zones))
 		(void) sware_buffer_flush_piece(scan->scan->indexRelation,
 										SWARE_READER);
-	else if (sware_buffer_cursor_met_dead_pages(&scan->buffer))
-		sware_buffer_flush_dead(scan->scan->indexRelation);
 }
 
 /*

@@ -59,9 +59,7 @@ typedef struct ListReader
 								 * staging's */
 	int64		begin;			/* number of the first entry that counts */
 	int64		end;			/* number behind the last that counts */
-	int64		passedOver;		/* marked entries that do not count, since
-								 * they are all at the end where the scan
-								 * begins */
+	bool		leavesOut;		/* are marked entries left out? */
 	Size		entrySize;		/* in bytes, of the largest entry */
 	int			most;			/* the number of entries to copy next */
 	int64		position;		/* of the next entry, counted from `begin` or,
@@ -75,7 +73,7 @@ init(ListReader *reader, SwareBufferCursor *cursor)
 	reader->cursor = cursor;
 	reader->forward = cursor->filter.order.forward;
 	reader->zone = NULL;
-	reader->passedOver = 0;
+	reader->leavesOut = false;
 	reader->most = FIRST_COPIED;
 	reader->position = 0;
 	sware_window_init(&reader->window);
@@ -89,7 +87,6 @@ static bool
 seek(ListReader *reader, const SwareSearchKey *place)
 {
 	Relation	index = reader->cursor->filter.order.index;
-	int64		position = -reader->passedOver; /* where the list begins */
 
 	reader->most = FIRST_COPIED;
 	if (place->columnCount > 0)
@@ -101,12 +98,10 @@ seek(ListReader *reader, const SwareSearchKey *place)
 
 		if (number < 0)
 			return false;
-		position = reader->forward ? number - reader->begin :
-			reader->end - number;
+		reader->position = Max(reader->position,
+							   reader->forward ? number - reader->begin :
+							   reader->end - number);
 	}
-	if (position < 0)
-		reader->cursor->leftOut += Min(-position, reader->passedOver);
-	reader->position = Max(reader->position, position);
 	return true;
 }
 
@@ -277,7 +272,7 @@ take_from_list(SwareBufferCursor *cursor, ListReader *reader,
 							 found.source.number + (forward ? 1 : -1)))
 		{
 			/* but the last one tells whether a range has ended */
-			cursor->leftOut++;
+			reader->leavesOut = true;
 			continue;
 		}
 		sware_clear_mark(entry);
@@ -302,7 +297,7 @@ take_from_list(SwareBufferCursor *cursor, ListReader *reader,
 		}
 		if (is_marked)
 		{
-			cursor->leftOut++;
+			reader->leavesOut = true;
 			continue;
 		}
 		if (!sware_scan_filter_satisfies(filter, &found.item))
@@ -340,7 +335,6 @@ sware_take_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
 	SwareScanFilter *filter = &cursor->filter;
 	SwareEntrySource source = {.page = {InvalidBlockNumber, 0},
 	.zone = zone - cursor->view.zones.sorted + 1};
-	int			left_out = cursor->leftOut;
 	int			taken;
 	ListReader	reader;
 
@@ -350,11 +344,8 @@ sware_take_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
 	reader.entrySize = zone->largestEntry;
 	sware_sorted_zone_interval(zone, filter->usesMarks, &reader.begin,
 							   &reader.end);
-	if (reader.begin == reader.end)
-		reader.passedOver = (int64) zone->entries - zone->firstEntry;
-	else
-		reader.passedOver = reader.forward ? reader.begin - zone->firstEntry :
-			zone->entries - reader.end;
+	reader.leavesOut =
+		reader.end - reader.begin < (int64) zone->entries - zone->firstEntry;
 	if (!take_from_list(cursor, &reader, source, most, &taken))
 	{
 		*strange = reader.window.strange;
@@ -362,7 +353,7 @@ sware_take_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
 	}
 
 	/* Behind a place there may be no entries although the value exists. */
-	if (taken == 0 && cursor->leftOut == left_out && !filter->hasPlace &&
+	if (taken == 0 && !reader.leavesOut && !filter->hasPlace &&
 		filter->hasHash && sware_sorted_zone_has_filter(zone, filter->hash))
 		sware_count(filter->order.index, SWARE_STAT_BLOOM_FALSE_POSITIVES, 1);
 	return true;

@@ -338,30 +338,6 @@ sware_mark_buffer_entries(Relation index, SwareLink link,
 }
 
 /*
- * Are all entries of a sealed page marked?  False if it is not the page any
- * more that the link means.  Share-locks the page for a moment.
- */
-bool
-sware_buffer_page_is_dead(Relation index, SwareLink link)
-{
-	Buffer		buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_SHARE);
-	bool		is_dead;
-	Page		page;
-
-	if (!BufferIsValid(buffer))
-		return false;
-	page = BufferGetPage(buffer);
-	is_dead = sware_buffer_page_is_sealed(page);
-	for (Size offset = SWARE_BUFFER_START;
-		 is_dead && offset < sware_buffer_page_end(page);)
-		is_dead =
-			sware_entry_is_marked(sware_buffer_entry(index, link.block, page,
-													 &offset));
-	sware_release_buffer(buffer);
-	return is_dead;
-}
-
-/*
  * Raise an error about the entry at an offset of a buffer page, which is
  * damaged.
  */

@@ -80,7 +80,6 @@ extern int	sware_buffer_page_entry_count(Relation index, BlockNumber block,
 extern void sware_mark_buffer_entries(Relation index, SwareLink link,
 									  const SwareDeadEntry *entries,
 									  int count);
-extern bool sware_buffer_page_is_dead(Relation index, SwareLink link);
 extern void sware_report_buffer_entry(Relation index, BlockNumber block,
 									  Size offset);
 extern Buffer sware_read_directory_page(Relation index, SwareLink link,
