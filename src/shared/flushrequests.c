@@ -210,13 +210,10 @@ refuse_index(int milliseconds)
 		if (shared->refusals[i].until < chosen->until)
 			chosen = &shared->refusals[i];
 	}
-	*chosen = (Refusal)
-	{
-		.database = own->database,
-			.index = own->inWork,
-			.until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
-												 milliseconds),
-	};
+	chosen->database = own->database;
+	chosen->index = own->inWork;
+	chosen->until =
+		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), milliseconds);
 }
 
 /*
@@ -271,6 +268,16 @@ start_worker(uint32 number)
 	return RegisterDynamicBackgroundWorker(&worker, NULL);
 }
 
+/*
+ * Start no worker for some time.  The caller holds the lock exclusively.
+ */
+static void
+refuse_workers(void)
+{
+	shared->refusedUntil =
+		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), REFUSAL_TIME);
+}
+
 /* No worker can be started for a post: free it, if it is still there. */
 static void
 note_refusal(uint32 number)
@@ -281,8 +288,7 @@ note_refusal(uint32 number)
 		if (shared->posts[i].number == number)
 			shared->posts[i].database = InvalidOid;
 	}
-	shared->refusedUntil =
-		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), REFUSAL_TIME);
+	refuse_workers();
 	LWLockRelease(lock);
 }
 
@@ -330,8 +336,7 @@ end_at_exit(int code, Datum arg)
 	if (own && code != 0)
 	{
 		LWLockAcquire(lock, LW_EXCLUSIVE);
-		shared->refusedUntil =
-			TimestampTzPlusMilliseconds(GetCurrentTimestamp(), REFUSAL_TIME);
+		refuse_workers();
 		LWLockRelease(lock);
 	}
 	(void) sware_post_end(false);

@@ -6,9 +6,10 @@
  * A flush worker is a background worker that flushes buffers of one database's
  * indexes (worker/flushworker.c), so that inserters need not.  An inserter that
  * finds a buffer beyond its quota requests a flush of it.  If its database has
- * no worker, that starts one, unless requests are rare: then a worker would
- * cost more than it does, and the inserter flushes.  So it does if there can be
- * no worker, or if the worker could not flush this index a moment ago.
+ * no worker, that starts one, unless requests are rare: a worker would cost
+ * more than it saves then.  The inserter itself flushes if requests are rare,
+ * if there can be no worker, or if the worker could not flush this index a
+ * moment ago.
  *
  * Each worker has a *post*, which the request that starts it takes, with a
  * number that no other worker has:

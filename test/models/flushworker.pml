@@ -54,7 +54,7 @@ typedef Post {
 Post post[POSTS];
 byte latest;					/* number */
 byte working;					/* workers that have begun, and not ended */
-byte more = 1;				/* how often more is to be flushed */
+byte more = 1;					/* how often more is to be flushed */
 
 /* Has somebody requested a flush of this index, which was noted, and not tried? */
 bool owed[3];

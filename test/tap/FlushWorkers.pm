@@ -8,20 +8,33 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SwareTest;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-our @EXPORT = qw(comes_true make_tables start_inserts end_inserts inserts_go_on $workers worker_of
-  workers_are have_ended registered pieces has_pieces change_setting stop_worker wait_for_stop
-  resume resume_to_end is_gone);
+our @EXPORT = qw(start_worker_server comes_true make_tables start_inserts end_inserts inserts_go_on
+  $workers worker_of workers_are have_ended registered pieces has_pieces change_setting stop_worker
+  wait_for_stop resume resume_to_end is_gone);
 
 # The flush workers that there are, for FROM.
 our $workers = q{(SELECT pid, datname FROM pg_stat_activity
 	WHERE backend_type = 'sware flush worker') AS worker};
 
 my %stopped;
+
+# Starts a server without autovacuum, with settings of its own. `init` is what its init gets.
+sub start_worker_server
+{
+	my ($name, $settings, %init) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init(%init);
+	$node->append_conf('postgresql.conf',
+		fill_buffers() . "autovacuum = off\nfsync = off\nlog_statement = none\n" . $settings);
+	$node->start;
+	return $node;
+}
 
 # Waits until a condition is true, but not for ever.
 sub comes_true

@@ -9,23 +9,14 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use FlushWorkers;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SwareTest;
 use Test::More;
 
 plan skip_all => 'flush workers are sware\'s' if am() ne 'sware';
 
-my $settings = fill_buffers() . <<'CONF';
-autovacuum = off
-fsync = off
-log_statement = none
-log_min_messages = debug1
-CONF
-my $node = PostgreSQL::Test::Cluster->new('workers');
-$node->init;
-$node->append_conf('postgresql.conf', preload() . $settings);
-$node->start;
+my $settings = "log_min_messages = debug1\n";
+my $node = start_worker_server('workers', preload() . $settings);
 $node->safe_psql('postgres', "CREATE DATABASE $_") foreach qw(one two);
 make_tables($node, 'postgres', qw(t u));
 make_tables($node, $_, 't') foreach qw(one two);
@@ -98,10 +89,7 @@ change_setting($node, 'sware.flush_workers', 0);
 starts_none($node, "CALL insert_rows('t', 400)", 10, 't_key', 'no worker may be started');
 change_setting($node, 'sware.flush_workers', 1);
 
-my $unprepared = PostgreSQL::Test::Cluster->new('without_memory');
-$unprepared->init;
-$unprepared->append_conf('postgresql.conf', $settings);
-$unprepared->start;
+my $unprepared = start_worker_server('without_memory', $settings);
 make_tables($unprepared, 'postgres', 't');
 starts_none($unprepared, "CALL insert_rows('t', 400); SELECT sware_check('t_key', true)",
 	0, 'none', 'without preloading');

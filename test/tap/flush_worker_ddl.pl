@@ -10,22 +10,13 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use FlushWorkers;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SwareTest;
 use Test::More;
 
 plan skip_all => 'flush workers are sware\'s' if am() ne 'sware';
 
-my $node = PostgreSQL::Test::Cluster->new('worker_ddl');
-$node->init;
-$node->append_conf('postgresql.conf', preload() . fill_buffers() . <<'CONF');
-autovacuum = off
-fsync = off
-log_statement = none
-allow_in_place_tablespaces = on
-CONF
-$node->start;
+my $node = start_worker_server('worker_ddl', preload() . "allow_in_place_tablespaces = on\n");
 make_tables($node, 'postgres', qw(t u));
 $node->safe_psql('postgres', q{CREATE TABLESPACE place LOCATION ''});
 

@@ -9,22 +9,14 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use FlushWorkers;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SwareTest;
 use Test::More;
 
 plan skip_all => 'flush workers are sware\'s' if am() ne 'sware';
 
-my $node = PostgreSQL::Test::Cluster->new('worker_faults');
-$node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf', preload() . fill_buffers() . <<'CONF');
-autovacuum = off
-fsync = off
-log_statement = none
-restart_after_crash = on
-CONF
-$node->start;
+my $node =
+  start_worker_server('worker_faults', preload() . "restart_after_crash = on\n", allows_streaming => 1);
 make_tables($node, 'postgres', qw(t u));
 $node->safe_psql('postgres', 'CREATE DATABASE points');
 make_tables($node, 'points', qw(t u));
