@@ -119,9 +119,17 @@ foreach my $mode (qw(smart fast immediate))
 			'a smart shutdown begins');
 		$node->wait_for_log(qr/received smart shutdown request/);
 		$load->kill_kill;
+		my $pid_file = $node->data_dir . '/postmaster.pid';
+		ok(comes_true(sub { return !-e $pid_file }), 'and ends with the sessions');
+
+		# so that the node knows it, too
+		$node->stop($mode, fail_ok => 1);
 	}
-	$node->stop($mode);
-	$load->kill_kill if $mode ne 'smart';
+	else
+	{
+		$node->stop($mode);
+		$load->kill_kill;
+	}
 	$node->start;
 	$node->safe_psql('postgres', 'SELECT 1');
 	check_index($node, 't_key', "after a shutdown, mode $mode");
