@@ -1,6 +1,8 @@
 -- A hash function may keep memory as long as the session lives. Invalidations, which
 -- come often, must neither lose nor free it, whether the function is running or not.
+SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS sware_fingerprints;
+RESET client_min_messages;
 CREATE OPERATOR === (FUNCTION = int4eq, LEFTARG = int, RIGHTARG = int, COMMUTATOR = ===, HASHES, MERGES);
 CREATE OPERATOR FAMILY keeping_family USING hash;
 CREATE OPERATOR CLASS keeping_hash FOR TYPE int USING hash FAMILY keeping_family AS
