@@ -59,8 +59,8 @@ copy_meta(Relation index, PGAlignedBlock *copy)
  * InvalidBuffer, with nothing pinned, if another backend has a pin, since a
  * scan may still return the page's entries.
  */
-Buffer
-sware_try_retired_page(Relation index, SwareLink page)
+static Buffer
+try_retired_page(Relation index, SwareLink page)
 {
 	Buffer		buffer = ReadBuffer(index, page.block);
 
@@ -86,7 +86,7 @@ is_usable(Relation index, int slot, bool reuse, SlotPlace *place)
 	place->slot = slot;
 	place->retired = InvalidBuffer;
 	if (listed->state == SWARE_SLOT_RETIRED && reuse)
-		place->retired = sware_try_retired_page(index, listed->page);
+		place->retired = try_retired_page(index, listed->page);
 	return listed->state == SWARE_SLOT_FREE || BufferIsValid(place->retired);
 }
 
@@ -434,7 +434,7 @@ void
 sware_free_retired_page(Relation index, SwareLink page, SwareLink directory,
 						int slot)
 {
-	Buffer		buffer = sware_try_retired_page(index, page);
+	Buffer		buffer = try_retired_page(index, page);
 	Buffer		directory_buffer;
 	SwareSlot  *listed;
 	bool		is_retired;

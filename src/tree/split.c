@@ -168,9 +168,9 @@ keep_items(Page copy, Page page, const SwareItems *items, int count,
  * The page stays locked, and is flagged as incompletely split; the caller must
  * call sware_insert_downlink next.
  */
-void
-sware_split(Relation index, Buffer buffer, SwareItems *items, int new_item,
-			IndexTuple bound, Buffer child)
+static void
+split_page(Relation index, Buffer buffer, SwareItems *items, int new_item,
+		   IndexTuple bound, Buffer child)
 {
 	Page		page = BufferGetPage(buffer);
 	int			level = SwarePageGetOpaque(page)->level;
@@ -316,7 +316,7 @@ make_room_for_downlink(Relation index, Buffer parent, IndexTuple downlink,
 
 	is_split = items->count > SWARE_MIN_FANOUT;
 	if (is_split)
-		sware_split(index, parent, items, position, NULL, child);
+		split_page(index, parent, items, position, NULL, child);
 	else
 	{
 		SwareWal   *wal = sware_wal_begin(index);
@@ -651,8 +651,8 @@ sware_rearrange(SwareSearchKey *key, Buffer buffer,
 			position_of(items, merge->last);
 
 		sware_count(index, SWARE_STAT_LEAF_SPLITS, 1);
-		sware_split(index, buffer, items, is_scattered ? -1 : last,
-					merge->bound, InvalidBuffer);
+		split_page(index, buffer, items, is_scattered ? -1 : last,
+				   merge->bound, InvalidBuffer);
 		sware_insert_downlink(index, buffer, stack);
 	}
 	return stored;

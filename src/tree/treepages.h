@@ -105,8 +105,6 @@ extern int	sware_deduplicate(Relation index, IndexTuple *tuples, int count);
 
 /* splitpoint.c, split.c, deadentries.c: making room for entries */
 
-extern void sware_split(Relation index, Buffer buffer, SwareItems *items,
-						int new_item, IndexTuple bound, Buffer child);
 extern int	sware_find_split_point(Relation index, Page page, SwareItems *items,
 								   int new_item);
 extern Size sware_pivot_space(IndexTuple first_right);

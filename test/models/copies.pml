@@ -14,7 +14,7 @@
  *	 here			in the code
  *	 -------------	---------------------------------------------------------
  *	 leaf			layout/page.h
- *	 split			sware_split, sware_insert_downlink (tree/split.c)
+ *	 split			split_page, sware_insert_downlink (tree/split.c)
  *	 delete			sware_delete_page (tree/unlink.c)
  *	 build			sware_cache_forget (pages/cache.c)
  *	 copy the file	ALTER INDEX ... SET TABLESPACE

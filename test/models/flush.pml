@@ -19,7 +19,7 @@
  *	 inserter: find		lock_tail, lock_open_page (buffer/bufferinsert.c)
  *	 inserter: open		sware_open_tail (buffer/tails.c)
  *	 inserter: append	append (buffer/bufferinsert.c)
- *	 inserter: replace	sware_replace_tail, sware_try_retired_page (buffer/tails.c)
+ *	 inserter: replace	sware_replace_tail, try_retired_page (buffer/tails.c)
  *	 flusher: seal		sware_seal_tail (buffer/tails.c)
  *	 flusher: list		sware_buffer_list_pages (pages/bufferpages.c)
  *	 flusher: copy		copy_pages (buffer/piece.c)
