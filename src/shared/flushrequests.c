@@ -45,14 +45,19 @@
 /* so long no worker is started if the server had none left, or one failed */
 #define REFUSAL_TIME		10000
 
-/* an index is left to inserters for so long if nothing was to be done */
+/*
+ * After so many requests in vain, in a row, an index is left to inserters for
+ * so many milliseconds.  Some are in vain when all goes well: an inserter may
+ * ask for what the worker has done meanwhile.
+ */
+#define MANY_IN_VAIN		8
 #define IN_VAIN_REST		200
 
 typedef struct Request
 {
 	Oid			index;
 	bool		isPending;
-	bool		wasFlushed;		/* since it was noted */
+	int			inVain;			/* times in a row that nothing was to be done */
 } Request;
 
 /* an index that could not be flushed */
@@ -241,7 +246,7 @@ note_request(Post *post, Oid index)
 	if (chosen == NULL)
 		return SWARE_REQUEST_REFUSED;
 	if (chosen->index != index)
-		chosen->wasFlushed = false;
+		chosen->inVain = 0;
 	chosen->index = index;
 	chosen->isPending = true;
 	if (post->worker)
@@ -392,10 +397,13 @@ sware_post_is_done(bool flushed, int rest)
 
 		if (request->index != own->inWork)
 			continue;
-		if (!flushed && !request->wasFlushed && rest == 0)
+		request->inVain = flushed ? 0 : request->inVain + 1;
+		if (request->inVain == MANY_IN_VAIN && rest == 0)
+		{
+			request->inVain = 0;
 			rest = IN_VAIN_REST;
+		}
 		request->isPending = rest == 0 && (flushed || request->isPending);
-		request->wasFlushed = flushed;
 		if (rest > 0)
 			refuse_index(rest);
 	}

@@ -77,8 +77,8 @@ extern Oid	sware_post_next(void);
  * something to be done: then it is requested again, and stays in work until
  * sware_post_next is called.  If `rest` is not 0, it could not be flushed, and
  * requests are refused for so many milliseconds; so they are for a moment if
- * nothing was to be done at all, as the sessions that request it have another
- * quota, or another session is flushing.
+ * nothing was to be done several times in a row, as the sessions that request
+ * it have another quota, or another session is flushing.
  */
 extern void sware_post_is_done(bool flushed, int rest);
 
