@@ -26,6 +26,7 @@
 #include "base/faultpoint.h"
 #include "base/identity.h"
 #include "base/memory.h"
+#include "base/pause.h"
 #include "buffer/buffer.h"
 #include "buffer/buffersteps.h"
 #include "keys/searchkey.h"
@@ -77,6 +78,12 @@
 #define MAX_WAITS				8
 #define WAIT_TIME				1
 
+/*
+ * A flush worker pauses unless the buffer has more times its quota: it must not
+ * fall behind, and sessions that wait for it do not need the processor.
+ */
+#define PAUSE_LIMIT				1.1
+
 /* of these waits; without preloading it has no name */
 static uint32 wait_event = PG_WAIT_EXTENSION;
 
@@ -109,6 +116,7 @@ retire(Relation index, const SwarePiece *piece, int next_slot)
 	int			link_count = sware_buffer_directory(index, &links);
 	int			total = 0;
 
+	sware_pause_if_due();
 	for (int i = 0; i < link_count; i++)
 	{
 		Buffer		directory = InvalidBuffer;
@@ -507,6 +515,7 @@ relieve(Relation index, Relation heap, SwareListedPage *pages, int count,
 	};
 	SwareSealedPages sealed;
 
+	sware_pause_point();
 	sware_tell_sealed_pages(index, pages, count, &sealed);
 	*run_pages = sealed.sortedCount;
 	sorted = Min(sealed.unsortedCount, pages_at_once(to_sort));
@@ -562,6 +571,8 @@ sware_buffer_flush_piece(Relation index, SwareDoer doer)
 	sware_work_begin(&work, index, doer);
 	outer = sware_enter_context("sware flush of a piece");
 	count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
+	sware_pauses = doer == SWARE_FLUSH_WORKER &&
+		count <= sware_buffer_quota(index) * PAUSE_LIMIT;
 	if (count > 0)
 	{
 		Relation	heap = table_open(index->rd_index->indrelid, NoLock);
@@ -632,7 +643,7 @@ sware_buffer_free_retired(Relation index, int most)
 	sware_buffer_directory(index, &links);
 	for (int i = 0; i < Min(count, most); i++)
 	{
-		CHECK_FOR_INTERRUPTS();
+		sware_pause_point();
 		SWARE_FAULT_POINT("retired-freeing");
 		sware_free_retired_page(index, pages[i].page,
 								links[sware_page_of_slot(pages[i].slot)],

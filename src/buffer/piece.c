@@ -13,6 +13,7 @@
 
 #include "base/compat.h"
 #include "base/faultpoint.h"
+#include "base/pause.h"
 #include "buffer/buffersteps.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
@@ -122,6 +123,7 @@ copy_pages(Relation index, const SwarePiece *piece, SwareFlushed *flushed)
 		int			begin = 0;
 		int			end = page->entries;
 
+		sware_pause_point();
 		copy_entries(index, page, entries, &flushed->hasVersions);
 		if (piece->from && page->isResumed)
 			begin = entries_before(index, entries, end, piece->from);
@@ -265,7 +267,7 @@ drop_dead(Relation index, Relation heap, IndexTuple *entries, int count,
 		int			found =
 			find_dead(&check, some, some_count, ask_all, dead);
 
-		CHECK_FOR_INTERRUPTS();
+		sware_pause_point();
 		if (found > 0)
 			log_conflict(index, heap, some, some_count, dead);
 		for (int i = 0; i < some_count; i++)
@@ -307,6 +309,8 @@ sware_copy_piece(Relation index, Relation heap, const SwarePiece *piece,
 		sware_sort_entries(index, entries, 0, count);
 	for (int64 i = 0; i < count; i++)
 	{
+		if (i % 1024 == 0)
+			sware_pause_point();
 		if (distinct == 0 ||
 			!sware_entries_are_equal(index, entries[distinct - 1], entries[i]))
 			entries[distinct++] = entries[i];

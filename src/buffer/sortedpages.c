@@ -21,6 +21,7 @@
 #include "common/pg_prng.h"
 
 #include "base/faultpoint.h"
+#include "base/pause.h"
 #include "buffer/buffer.h"
 #include "buffer/buffersteps.h"
 #include "layout/page.h"
@@ -293,7 +294,10 @@ sware_write_sorted_pages(Relation index, IndexTuple *entries, int count,
 	 * pages to VACUUM.
 	 */
 	while (run.written < run.pageCount)
+	{
 		write_some(&run);
+		sware_pause_if_due();
+	}
 	SWARE_FAULT_POINT("sorted-written");
 	while (run.listed < run.pageCount)
 	{

@@ -11,6 +11,7 @@
 #include "miscadmin.h"
 
 #include "base/memory.h"
+#include "base/pause.h"
 #include "buffer/buffersteps.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
@@ -68,7 +69,7 @@ sware_tell_sealed_pages(Relation index, const SwareListedPage *pages, int count,
 			sealed->unsorted[sealed->unsortedCount++] = pages[i++];
 			continue;
 		}
-		CHECK_FOR_INTERRUPTS();
+		sware_pause_point();
 		if (sealed->runCount == allocated)
 			sware_grow(sealed->runs, allocated, 16, CurrentMemoryContext);
 		run = &sealed->runs[sealed->runCount++];
@@ -192,7 +193,7 @@ first_run(SwareSweep *sweep)
 static void
 take_page(SwareSweep *sweep, SweptRun *run, SwareListedPage *page)
 {
-	CHECK_FOR_INTERRUPTS();
+	sware_pause_point();
 	*page = sweep->pages[run->next++];
 	page->isResumed = run->resumes;
 	run->resumes = false;

@@ -38,6 +38,7 @@
 
 #include "base/faultpoint.h"
 #include "base/memory.h"
+#include "base/pause.h"
 #include "keys/entry.h"
 #include "shared/statistics.h"
 #include "sort/sorter.h"
@@ -156,7 +157,7 @@ divide(Sorter *sorter)
 		SwareSortItem item = sware_make_item(sorter->comparator, entries[i]);
 
 		if (i % 1024 == 0)
-			CHECK_FOR_INTERRUPTS();
+			sware_pause_point();
 		if (sorter->inOrder == 0 ||
 			sware_compare_items(&last, &item, sorter->comparator) < 0)
 		{
@@ -282,7 +283,7 @@ abbreviate_items(SwareComparator *comparator, SwareSortItem *items, int64 count)
 
 		if (i == doubt)
 		{
-			CHECK_FOR_INTERRUPTS();
+			sware_pause_point();
 			doubt *= 2;
 			if (column.abbrev_abort(i, &column))
 			{
@@ -372,7 +373,7 @@ sort_by_buckets(SwareComparator *comparator, SwareSortItem *items,
 		SwareSortItem *first = result + start;
 
 		if (bucket % 1024 == 0)
-			CHECK_FOR_INTERRUPTS();
+			sware_pause_point();
 		if (levels > 1 && size >= MIN_DISTRIBUTED &&
 			numbers_differ(first, size))
 		{
@@ -417,7 +418,7 @@ sort_scrambled(SwareComparator *comparator, IndexTuple *entries,
 	for (int64 i = 0; i < count; i++)
 	{
 		if (i % 1024 == 0)
-			CHECK_FOR_INTERRUPTS();
+			sware_pause_point();
 		sware_prefetch_entry(entries, i, count);
 		items[i] = sware_make_item(comparator, entries[i]);
 	}
@@ -576,7 +577,7 @@ sware_are_in_order(Relation index, IndexTuple *entries, int64 sorted,
 		SwareSortItem item = sware_make_item(comparator, entries[i]);
 
 		if (i % 1024 == 0)
-			CHECK_FOR_INTERRUPTS();
+			sware_pause_point();
 		if (sware_compare_items(&last, &item, comparator) >= 0)
 			break;
 		last = item;

@@ -24,6 +24,7 @@
 
 #include "base/faultpoint.h"
 #include "base/memory.h"
+#include "base/pause.h"
 #include "keys/entry.h"
 #include "keys/searchkey.h"
 #include "keys/trust.h"
@@ -363,7 +364,7 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 	{
 		int			stored;
 
-		CHECK_FOR_INTERRUPTS();
+		sware_pause_point();
 		if (done >= within && count - done >= MIN_APPEND_RUN)
 		{
 			stored = sware_tree_append_run(index, entries + done, count - done);
