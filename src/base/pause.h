@@ -13,13 +13,14 @@
 /* Does this process pause?  Set for each piece of work by buffer/flush.c. */
 extern bool sware_pauses;
 
+/*
+ * Sleep for a moment if this process has used the processor for some time since
+ * it did so last.  Does nothing while interrupts are held, as the caller may
+ * have locks on pages then, for which others would have to wait.
+ */
 extern void sware_pause(void);
 
-/*
- * If this process is one that pauses, and has used the processor for some time,
- * sleep for a moment.  Does nothing while interrupts are held, as the caller
- * may have locks on pages then, for which others would have to wait.
- */
+/* The same, if this process is one that pauses. */
 static inline void
 sware_pause_if_due(void)
 {

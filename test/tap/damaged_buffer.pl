@@ -131,8 +131,9 @@ SQL
 }
 
 # A page of a page run whose zone is in shared memory becomes another page. Scans do not
-# look for it for ever.
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'sware'\n");
+# look for it for ever.  A flush worker would move its entries to the tree.
+$node->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'sware'\nsware.flush_workers = 0\n");
 $node->restart;
 $node->safe_psql('postgres', <<"SQL");
 CREATE TABLE run (k int8);

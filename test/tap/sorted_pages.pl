@@ -19,7 +19,8 @@ plan skip_all => 'sorted pages are sware\'s' if am() ne 'sware';
 
 my $node = PostgreSQL::Test::Cluster->new('sorted_pages');
 $node->init(allows_streaming => 1);
-# A setting for tests lets a small buffer have sorted pages.
+# A setting for tests lets a small buffer have sorted pages.  The sessions of this test
+# reach the fault points themselves: no flush worker does it for them.
 $node->append_conf('postgresql.conf', preload() . fill_buffers() . <<'CONF');
 autovacuum = off
 fsync = off
@@ -27,6 +28,7 @@ restart_after_crash = on
 log_statement = none
 wal_consistency_checking = 'generic'
 sware.fault_pages_to_sort = 8
+sware.flush_workers = 0
 CONF
 $node->start;
 prepare_database($node);
@@ -177,7 +179,7 @@ foreach my $one ($node, $standby)
 # The check finds entries that are not in order, within a sorted page, and from one
 # page of a page run to the next.
 my $damaged = start_server_to_damage('damaged_sorted_pages');
-$damaged->append_conf('postgresql.conf', preload() . "sware.fault_pages_to_sort = 8\n");
+$damaged->append_conf('postgresql.conf', preload() . "sware.fault_pages_to_sort = 8\nsware.flush_workers = 0\n");
 $damaged->restart;
 $damaged->safe_psql('postgres', <<'SQL');
 CREATE TABLE d (key int8);
