@@ -179,7 +179,8 @@ foreach my $one ($node, $standby)
 # The check finds entries that are not in order, within a sorted page, and from one
 # page of a page run to the next.
 my $damaged = start_server_to_damage('damaged_sorted_pages');
-$damaged->append_conf('postgresql.conf', preload() . "sware.fault_pages_to_sort = 8\nsware.flush_workers = 0\n");
+$damaged->append_conf('postgresql.conf',
+	preload() . "sware.fault_pages_to_sort = 8\nsware.flush_workers = 0\n");
 $damaged->restart;
 $damaged->safe_psql('postgres', <<'SQL');
 CREATE TABLE d (key int8);
