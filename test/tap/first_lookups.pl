@@ -108,7 +108,9 @@ foreach my $asked ($node, $standby)
 	my $most = 0;
 	$most = $_ > $most ? $_ : $most foreach @pages;
 	cmp_ok($most, '<', $sealed / 4, "none of those that follow reads much in $name");
-	cmp_ok($pages[-1], '<', 40, "what they have built is there for the last one in $name");
+
+	# a page of each page run at most, of which there are some 32, and of the tree
+	cmp_ok($pages[-1], '<', $sealed / 30, "what they have built is there for the last one in $name");
 }
 
 # Readers build what the others look for, while pages retire.
