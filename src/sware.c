@@ -36,47 +36,41 @@ PGDLLEXPORT void _PG_init(void);
 static shmem_request_hook_type previous_request = NULL;
 static shmem_startup_hook_type previous_startup = NULL;
 
-/* Request shared memory and lightweight locks. */
+/* All that needs shared memory: see base/sharedmemory.h. */
+static void
+share_memory(void)
+{
+	if (sware_shared_memory > 0)
+	{
+		sware_share_zones();
+		sware_share_key_locks();
+		sware_share_staged_keys();
+		sware_share_frontiers();
+	}
+	if (sware_record_cache > 0)
+		sware_share_records();
+	sware_share_page_versions();
+	sware_share_statistics();
+	sware_share_flush_requests();
+}
+
 static void
 request_shared_memory(void)
 {
 	if (previous_request)
 		previous_request();
-	if (sware_shared_memory > 0)
-	{
-		sware_zones_request_memory();
-		sware_key_locks_request_memory();
-		sware_staged_keys_request_memory();
-		sware_frontiers_request_memory();
-	}
-	if (sware_record_cache > 0)
-		sware_records_request_memory();
-	sware_page_versions_request_memory();
-	sware_statistics_request_memory();
-	sware_flush_requests_request_memory();
+	share_memory();
 }
 
-/* Find the shared memory, or initialise it. */
 static void
-attach_shared_memory(void)
+find_shared_memory(void)
 {
 	if (previous_startup)
 		previous_startup();
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	if (sware_shared_memory > 0)
-	{
-		sware_zones_attach();
-		sware_key_locks_attach();
-		sware_staged_keys_attach();
-		sware_frontiers_attach();
-	}
-	if (sware_record_cache > 0)
-		sware_records_attach();
+	share_memory();
 	sware_parallel_scans_attach();
 	sware_flushes_attach();
-	sware_page_versions_attach();
-	sware_statistics_attach();
-	sware_flush_requests_attach();
 	LWLockRelease(AddinShmemInitLock);
 }
 
@@ -92,7 +86,7 @@ install_shared_memory_hooks(void)
 	previous_request = shmem_request_hook;
 	shmem_request_hook = request_shared_memory;
 	previous_startup = shmem_startup_hook;
-	shmem_startup_hook = attach_shared_memory;
+	shmem_startup_hook = find_shared_memory;
 }
 
 void

@@ -11,11 +11,10 @@
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
-#include "storage/ipc.h"
-#include "storage/shmem.h"
 #include "storage/spin.h"
 
 #include "base/options.h"
+#include "base/sharedmemory.h"
 #include "pages/cache.h"
 #include "records/recordcache.h"
 
@@ -54,34 +53,25 @@ static pg_atomic_uint64 *epochs = NULL; /* NULL: no shared memory */
 static RecordSet *sets = NULL;
 uint32		sware_record_sets = 0;
 
-static Size
-memory_size(void)
-{
-	return add_size(EPOCH_COUNT * sizeof(pg_atomic_uint64),
-					mul_size(sware_record_cache, 1024));
-}
-
 void
-sware_records_request_memory(void)
+sware_share_records(void)
 {
-	RequestAddinShmemSpace(memory_size());
-}
+	Size		size = add_size(EPOCH_COUNT * sizeof(pg_atomic_uint64),
+								mul_size(sware_record_cache, 1024));
+	bool		is_new;
 
-void
-sware_records_attach(void)
-{
-	bool		found;
-
-	epochs = ShmemInitStruct("sware record cache", memory_size(), &found);
+	epochs = sware_share("sware record cache", size, &is_new);
+	if (epochs == NULL)
+		return;
 	sets = (RecordSet *) (epochs + EPOCH_COUNT);
 	sware_record_sets = (Size) sware_record_cache * 1024 / sizeof(RecordSet);
-	if (found)
-		return;
-	for (int i = 0; i < EPOCH_COUNT; i++)
+	for (int i = 0; i < EPOCH_COUNT && is_new; i++)
 		pg_atomic_init_u64(&epochs[i], 0);
-	MemSet(sets, 0, sware_record_sets * sizeof(RecordSet));
-	for (uint32 i = 0; i < sware_record_sets; i++)
+	for (uint32 i = 0; i < sware_record_sets && is_new; i++)
+	{
+		MemSet(&sets[i], 0, sizeof(RecordSet));
 		SpinLockInit(&sets[i].lock);
+	}
 }
 
 bool

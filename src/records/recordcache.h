@@ -71,14 +71,8 @@ typedef struct SwareRecordKey
 /* the number of the cache's sets; 0 if there is no cache */
 extern uint32 sware_record_sets;
 
-/* Request the shared memory, in shmem_request_hook. */
-extern void sware_records_request_memory(void);
-
-/*
- * Find that shared memory, or initialise it if no process has done so, in
- * shmem_startup_hook.  The caller holds AddinShmemInitLock.
- */
-extern void sware_records_attach(void);
+/* See base/sharedmemory.h. */
+extern void sware_share_records(void);
 
 /*
  * May the index have records?  Depends on the index and the server only.  May

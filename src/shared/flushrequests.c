@@ -13,14 +13,13 @@
 #include "postmaster/bgworker.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
-#include "storage/lwlock.h"
 #include "storage/proc.h"
-#include "storage/shmem.h"
 #include "utils/timestamp.h"
 
 #include "base/compat.h"
 #include "base/faultpoint.h"
 #include "base/options.h"
+#include "base/sharedmemory.h"
 #include "shared/flushrequests.h"
 
 /* indexes of one worker that are requested */
@@ -99,21 +98,14 @@ static LWLock *lock = NULL;
 static Post *own = NULL;		/* of this worker */
 
 void
-sware_flush_requests_request_memory(void)
+sware_share_flush_requests(void)
 {
-	RequestAddinShmemSpace(sizeof(Posts));
-	RequestNamedLWLockTranche("SwareFlushRequests", 1);
-}
+	bool		is_new;
 
-void
-sware_flush_requests_attach(void)
-{
-	bool		found;
-
-	shared = ShmemInitStruct("sware flush requests", sizeof(Posts), &found);
-	if (!found)
+	lock = &sware_share_locks("SwareFlushRequests", 1)->lock;
+	shared = sware_share("sware flush requests", sizeof(Posts), &is_new);
+	if (is_new)
 		memset(shared, 0, sizeof(Posts));
-	lock = &GetNamedLWLockTranche("SwareFlushRequests")->lock;
 }
 
 /*

@@ -42,14 +42,8 @@ typedef enum SwareRequested
 	SWARE_REQUEST_IN_WORK		/* the worker is flushing it now */
 } SwareRequested;
 
-/* Request shared memory and a lock, in shmem_request_hook. */
-extern void sware_flush_requests_request_memory(void);
-
-/*
- * Find that shared memory, or initialise it, in shmem_startup_hook.  The caller
- * holds AddinShmemInitLock.
- */
-extern void sware_flush_requests_attach(void);
+/* See base/sharedmemory.h. */
+extern void sware_share_flush_requests(void);
 
 /*
  * Request a flush of an index's buffer, as long as it is beyond its quota, and

@@ -11,10 +11,9 @@
 #include "common/hashfn.h"
 #include "port/atomics.h"
 #include "storage/bufmgr.h"
-#include "storage/ipc.h"
-#include "storage/shmem.h"
 
 #include "base/compat.h"
+#include "base/sharedmemory.h"
 #include "shared/pageversions.h"
 
 /* the number of versions, a power of two: 128 kB */
@@ -23,22 +22,13 @@
 static pg_atomic_uint64 *versions = NULL;	/* NULL: no shared memory */
 
 void
-sware_page_versions_request_memory(void)
+sware_share_page_versions(void)
 {
-	RequestAddinShmemSpace(VERSION_COUNT * sizeof(pg_atomic_uint64));
-}
+	bool		is_new;
 
-void
-sware_page_versions_attach(void)
-{
-	bool		found;
-
-	versions = ShmemInitStruct("sware page versions",
-							   VERSION_COUNT * sizeof(pg_atomic_uint64),
-							   &found);
-	if (found)
-		return;
-	for (int i = 0; i < VERSION_COUNT; i++)
+	versions = sware_share("sware page versions",
+						   VERSION_COUNT * sizeof(pg_atomic_uint64), &is_new);
+	for (int i = 0; i < VERSION_COUNT && is_new; i++)
 		pg_atomic_init_u64(&versions[i], SWARE_NO_VERSION + 1);
 }
 

@@ -40,14 +40,8 @@
 /* the version of a page that has none; no version is equal to it */
 #define SWARE_NO_VERSION	0
 
-/* Request the shared memory, in shmem_request_hook. */
-extern void sware_page_versions_request_memory(void);
-
-/*
- * Find that shared memory, or initialise it if no process has done so, in
- * shmem_startup_hook.  The caller holds AddinShmemInitLock.
- */
-extern void sware_page_versions_attach(void);
+/* See base/sharedmemory.h. */
+extern void sware_share_page_versions(void);
 
 /*
  * Returns the version of a page of an index's main fork, or SWARE_NO_VERSION.

@@ -25,16 +25,14 @@
 #include "lib/ilist.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
-#include "storage/lwlock.h"
-#include "storage/shmem.h"
 #include "storage/spin.h"
-#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 #include "base/compat.h"
 #include "base/options.h"
+#include "base/sharedmemory.h"
 #include "shared/statistics.h"
 
 /* indexes that shared memory has accounts for, at most */
@@ -549,15 +547,6 @@ sware_count_late_flushed(Relation index, int64 entries, int64 late,
 	totals_of(index)->arrivals.buffered -= gone;
 }
 
-void
-sware_statistics_request_memory(void)
-{
-	RequestAddinShmemSpace(
-						   hash_estimate_size(MAX_ACCOUNTS, sizeof(SharedAccount)));
-	RequestAddinShmemSpace(sizeof(AccountList));
-	RequestNamedLWLockTranche("SwareStatistics", 1);
-}
-
 /*
  * Write the accounts to the file, the one that has not changed for longest
  * first, when the postmaster ends after a clean shutdown.  No other process is
@@ -616,25 +605,23 @@ restore(void)
 }
 
 void
-sware_statistics_attach(void)
+sware_share_statistics(void)
 {
 	HASHCTL		control = {.keysize = sizeof(AccountKey),
 	.entrysize = sizeof(SharedAccount)};
-	bool		found;
+	bool		is_new;
 
-	shared_list = ShmemInitStruct("sware statistics list", sizeof(AccountList), &found);
-	if (!found)
+	shared_lock = &sware_share_locks("SwareStatistics", 1)->lock;
+	shared_accounts = sware_share_hash("sware statistics", MAX_ACCOUNTS,
+									   &control, 0);
+	shared_list = sware_share("sware statistics list", sizeof(AccountList),
+							  &is_new);
+	if (is_new)
 	{
 		SpinLockInit(&shared_list->mutex);
 		dlist_init(&shared_list->accounts);
-	}
-	shared_accounts = sware_init_shared_hash("sware statistics", MAX_ACCOUNTS,
-											 &control,
-											 HASH_ELEM | HASH_BLOBS |
-											 HASH_FIXED_SIZE);
-	shared_lock = &GetNamedLWLockTranche("SwareStatistics")->lock;
-	if (!found)
 		restore();
-	if (!IsUnderPostmaster)
+	}
+	if (shared_list != NULL && !IsUnderPostmaster)
 		on_shmem_exit(save_at_exit, (Datum) 0);
 }

@@ -132,14 +132,8 @@ typedef struct SwareStatistics
 	TimestampTz since;			/* when counting began; 0: nothing counted */
 } SwareStatistics;
 
-/* Request shared memory and a lock for statistics, in shmem_request_hook. */
-extern void sware_statistics_request_memory(void);
-
-/*
- * Find that shared memory, or initialise it if no process has done so, in
- * shmem_startup_hook.  The caller holds AddinShmemInitLock.
- */
-extern void sware_statistics_attach(void);
+/* See base/sharedmemory.h. */
+extern void sware_share_statistics(void);
 
 /*
  * A transaction has ended: add what this backend has counted to shared memory,

@@ -8,11 +8,9 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "storage/ipc.h"
-#include "storage/lwlock.h"
-#include "storage/shmem.h"
 
 #include "base/faultpoint.h"
+#include "base/sharedmemory.h"
 #include "keys/abbreviation.h"
 #include "keys/trust.h"
 #include "takenkeys/frontier.h"
@@ -62,23 +60,15 @@ typedef struct Access
 } Access;
 
 void
-sware_frontiers_request_memory(void)
+sware_share_frontiers(void)
 {
-	RequestAddinShmemSpace(FRONTIERS * sizeof(Frontier));
-	RequestNamedLWLockTranche("SwareFrontiers", FRONTIERS);
-}
+	bool		is_new;
 
-void
-sware_frontiers_attach(void)
-{
-	bool		found;
-
-	frontiers = ShmemInitStruct("sware frontiers",
-								FRONTIERS * sizeof(Frontier), &found);
-	locks = GetNamedLWLockTranche("SwareFrontiers");
-	if (found)
-		return;
-	memset(frontiers, 0, FRONTIERS * sizeof(Frontier));
+	locks = sware_share_locks("SwareFrontiers", FRONTIERS);
+	frontiers = sware_share("sware frontiers", FRONTIERS * sizeof(Frontier),
+							&is_new);
+	if (is_new)
+		memset(frontiers, 0, FRONTIERS * sizeof(Frontier));
 }
 
 /*

@@ -68,9 +68,8 @@
 #include "access/itup.h"
 #include "utils/rel.h"
 
-/* Request shared memory, and attach to it, as in stagedkeys.h. */
-extern void sware_frontiers_request_memory(void);
-extern void sware_frontiers_attach(void);
+/* See base/sharedmemory.h. */
+extern void sware_share_frontiers(void);
 
 /*
  * Step 3: add the key of a new row, given by its first column.  Returns whether

@@ -14,12 +14,11 @@
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "storage/condition_variable.h"
-#include "storage/ipc.h"
 #include "storage/lmgr.h"
-#include "storage/shmem.h"
 
 #include "base/compat.h"
 #include "base/faultpoint.h"
+#include "base/sharedmemory.h"
 #include "keys/fingerprint.h"
 #include "takenkeys/keylock.h"
 
@@ -44,20 +43,15 @@ static KeyLock *held_lock = NULL;	/* the one that this session holds */
 static uint32 wait_event = 0;	/* of waits for a lock in shared memory */
 
 void
-sware_key_locks_request_memory(void)
+sware_share_key_locks(void)
 {
-	RequestAddinShmemSpace(SWARE_KEY_STRIPES * sizeof(KeyLock));
-}
+	bool		is_new;
 
-void
-sware_key_locks_attach(void)
-{
-	bool		found;
-
-	key_locks = ShmemInitStruct("sware key locks",
-								SWARE_KEY_STRIPES * sizeof(KeyLock), &found);
-	wait_event = sware_new_wait_event("SwareKeyLock");
-	for (int i = 0; i < SWARE_KEY_STRIPES && !found; i++)
+	key_locks = sware_share("sware key locks",
+							SWARE_KEY_STRIPES * sizeof(KeyLock), &is_new);
+	if (key_locks != NULL)
+		wait_event = sware_new_wait_event("SwareKeyLock");
+	for (int i = 0; i < SWARE_KEY_STRIPES && is_new; i++)
 	{
 		pg_atomic_init_u64(&key_locks[i].turns, 0);
 		pg_atomic_init_u64(&key_locks[i].index, 0);

@@ -40,9 +40,8 @@
 
 #define SWARE_KEY_STRIPES	1024
 
-/* Request shared memory, and attach to it, as in stagedkeys.h. */
-extern void sware_key_locks_request_memory(void);
-extern void sware_key_locks_attach(void);
+/* See base/sharedmemory.h. */
+extern void sware_share_key_locks(void);
 
 /*
  * Returns which of an index's key locks belongs to a fingerprint: 0 is the

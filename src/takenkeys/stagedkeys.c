@@ -18,9 +18,8 @@
 #include "access/xact.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
-#include "storage/ipc.h"
-#include "storage/shmem.h"
 
+#include "base/sharedmemory.h"
 #include "keys/abbreviation.h"
 #include "locks/changes.h"
 #include "pages/cache.h"
@@ -80,29 +79,18 @@ activity_of(Relation index)
 	return &shared->activities[hash % ACTIVITIES];
 }
 
-static Size
-register_size(void)
-{
-	return add_size(offsetof(Register, seats),
-					mul_size(seat_count(), sizeof(Seat)));
-}
-
 void
-sware_staged_keys_request_memory(void)
+sware_share_staged_keys(void)
 {
-	RequestAddinShmemSpace(register_size());
-	RequestNamedLWLockTranche("SwareStagedKeys", seat_count() + 1);
-}
+	Size		size = add_size(offsetof(Register, seats),
+								mul_size(seat_count(), sizeof(Seat)));
+	bool		is_new;
 
-void
-sware_staged_keys_attach(void)
-{
-	bool		found;
-
-	shared = ShmemInitStruct("sware staged keys", register_size(), &found);
-	locks = GetNamedLWLockTranche("SwareStagedKeys");
-	sware_key_sets_attach(&shared->chunks);
-	if (found)
+	locks = sware_share_locks("SwareStagedKeys", seat_count() + 1);
+	shared = sware_share("sware staged keys", size, &is_new);
+	if (shared != NULL)
+		sware_key_sets_attach(&shared->chunks);
+	if (!is_new)
 		return;
 	pg_atomic_init_u32(&shared->chunks, 0);
 	for (int i = 0; i < ACTIVITIES; i++)

@@ -135,11 +135,10 @@ typedef struct SwareStager
 } SwareStager;
 
 /*
- * Request shared memory, and attach to it, when the server preloads the
- * library.  If these are not called, there are no stagers.
+ * See base/sharedmemory.h.  If the server does not preload the library, there
+ * are no stagers.
  */
-extern void sware_staged_keys_request_memory(void);
-extern void sware_staged_keys_attach(void);
+extern void sware_share_staged_keys(void);
 
 /*
  * Raise the activity of an index, if it has one.  A direct insert calls this

@@ -97,13 +97,8 @@ typedef struct SwareZoneView
 /* Is there a pool?  If the library was not preloaded, views only list pages. */
 extern bool sware_zones_are_available(void);
 
-/*
- * The shared memory and locks of the pool and of the table of zones, in
- * shmem_request_hook and shmem_startup_hook.  For the latter the caller holds
- * AddinShmemInitLock.
- */
-extern void sware_zones_request_memory(void);
-extern void sware_zones_attach(void);
+/* The pool and the table of zones: see base/sharedmemory.h. */
+extern void sware_share_zones(void);
 
 /* the most pages of a buffer of which each scan has to read all */
 #define SWARE_PAGES_WITHOUT_ZONES	4

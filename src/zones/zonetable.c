@@ -13,12 +13,10 @@
  */
 #include "postgres.h"
 
-#include "base/compat.h"
-#include "base/options.h"
-#include "storage/shmem.h"
-#include "utils/hsearch.h"
 #include "utils/timestamp.h"
 
+#include "base/options.h"
+#include "base/sharedmemory.h"
 #include "takenkeys/keyset.h"
 #include "pages/bufferpages.h"
 #include "zones/zonetable.h"
@@ -62,40 +60,24 @@ entry_limit(void)
 			   Max(MIN_ENTRIES, chunks / SWARE_PAGES_WITHOUT_ZONES));
 }
 
-/* bytes of shared memory, except for those of the hash table */
-static Size
-head_and_pool_memory(void)
-{
-	return add_size(CACHELINEALIGN(sizeof(ZoneTable)),
-					sware_pool_memory(sware_shared_memory));
-}
-
 void
-sware_zones_request_memory(void)
-{
-	RequestAddinShmemSpace(head_and_pool_memory());
-	RequestAddinShmemSpace(
-						   hash_estimate_size(entry_limit(), sizeof(SwareIndexZones)));
-	RequestNamedLWLockTranche("SwareZones", PARTITIONS + 1);
-}
-
-void
-sware_zones_attach(void)
+sware_share_zones(void)
 {
 	HASHCTL		control = {.keysize = sizeof(SwareFile),
 	.entrysize = sizeof(SwareIndexZones),.num_partitions = PARTITIONS};
-	bool		found;
-	char	   *memory = ShmemInitStruct("sware zones", head_and_pool_memory(), &found);
+	Size		head_size = CACHELINEALIGN(sizeof(ZoneTable));
+	bool		is_new;
 
-	locks = GetNamedLWLockTranche("SwareZones");
-	sware_pool_attach(memory + CACHELINEALIGN(sizeof(ZoneTable)),
-					  sware_shared_memory, !found, &locks[PARTITIONS].lock);
-	all_zones = sware_init_shared_hash("sware zones of indexes", entry_limit(),
-									   &control,
-									   HASH_ELEM | HASH_BLOBS |
-									   HASH_PARTITION | HASH_FIXED_SIZE);
-	table = (ZoneTable *) memory;
-	if (!found)
+	locks = sware_share_locks("SwareZones", PARTITIONS + 1);
+	all_zones = sware_share_hash("sware zones of indexes", entry_limit(),
+								 &control, HASH_PARTITION);
+	table = sware_share("sware zones",
+						add_size(head_size, sware_pool_memory(sware_shared_memory)),
+						&is_new);
+	if (table != NULL)
+		sware_pool_attach((char *) table + head_size, sware_shared_memory,
+						  is_new, &locks[PARTITIONS].lock);
+	if (is_new)
 	{
 		pg_atomic_init_u32(&table->entries, 0);
 		pg_atomic_init_u32(&table->granted, 0);
