@@ -23,6 +23,7 @@
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
+#include "shared/flushrequests.h"
 #include "shared/statistics.h"
 #include "pages/cache.h"
 #include "wal/wal.h"
@@ -231,11 +232,11 @@ sware_buffer_add(Relation index, IndexTuple *entries, int count,
 }
 
 /*
- * Like sware_buffer_add, but leaves the flush to the session's next insert,
- * since a COMMIT is to publish, and no more.  But if the buffer is far beyond
- * its quota, or has no room for all of the entries, a piece is flushed at once:
- * sessions may end with their first transaction.  The caller holds no key lock,
- * either.
+ * Like sware_buffer_add, but leaves the flush to a worker, or to the session's
+ * next insert, since a COMMIT is to publish, and no more.  But if the buffer is
+ * far beyond its quota, or has no room for all of the entries, a piece is
+ * flushed at once: sessions may end with their first transaction.  The caller
+ * holds no key lock, either.
  */
 int
 sware_buffer_publish(Relation index, IndexTuple *entries, int count,
@@ -253,6 +254,7 @@ sware_buffer_publish(Relation index, IndexTuple *entries, int count,
 		state.sealedPages > sware_buffer_quota(index) * SWARE_OWED_LIMIT)
 		(void) sware_buffer_flush_piece(index, SWARE_INSERTER);
 	else
-		sware_cache(index)->owesFlush = true;
+		sware_cache(index)->owesFlush =
+			sware_request_flush(index) == SWARE_REQUEST_REFUSED;
 	return done;
 }

@@ -79,8 +79,9 @@
 #define WAIT_TIME				1
 
 /*
- * A flush worker pauses unless the buffer has more times its quota: it must not
- * fall behind, and sessions that wait for it do not need the processor.
+ * A flush worker pauses unless the buffer has more times its quota, or may not
+ * have all of that: it must not fall behind, and sessions that wait for it do
+ * not need the processor.
  */
 #define PAUSE_LIMIT				1.1
 
@@ -532,6 +533,7 @@ relieve(Relation index, Relation heap, SwareListedPage *pages, int count,
 		return 0;
 	}
 	most = Min(quota, sware_zones_request_pages(index, count, *run_pages));
+	sware_pauses &= most == quota && count <= most * PAUSE_LIMIT;
 	if (count < most)
 		return 0;				/* another session has flushed meanwhile */
 	if (sealed.runCount > 0)

@@ -44,6 +44,9 @@
 /* so long no worker is started if the server had none left, or one failed */
 #define REFUSAL_TIME		10000
 
+/* a time further ahead than the longest: the clock was set back since */
+#define LONGEST_TIME		SWARE_FAILED_REST
+
 /*
  * After so many requests in vain, in a row, an index is left to inserters for
  * so many milliseconds.  Some are in vain when all goes well: an inserter may
@@ -124,6 +127,14 @@ can_be_requested(Relation index)
 		!RecoveryInProgress();
 }
 
+/* Is it still before a time of shared memory? */
+static bool
+is_before(TimestampTz now, TimestampTz until)
+{
+	return now < until &&
+		until <= TimestampTzPlusMilliseconds(now, LONGEST_TIME);
+}
+
 /* The post of a database; NULL if it has none.  The caller holds the lock. */
 static Post *
 find_post(Oid database, TimestampTz now)
@@ -152,12 +163,19 @@ find_post(Oid database, TimestampTz now)
 static Post *
 take_post(Oid database, TimestampTz now)
 {
-	Latest	   *latest = &shared->latest[database % REMEMBERED];
-	bool		is_worth = latest->database == database &&
-		now <= TimestampTzPlusMilliseconds(latest->time, WORTH_A_WORKER);
+	Latest	   *latest = &shared->latest[0];
+	bool		is_worth;
 	Post	   *free = NULL;
 	int			taken = 0;
 
+	for (int i = 1; i < REMEMBERED && latest->database != database; i++)
+	{
+		if (shared->latest[i].database == database ||
+			shared->latest[i].time < latest->time)
+			latest = &shared->latest[i];
+	}
+	is_worth = latest->database == database &&
+		now <= TimestampTzPlusMilliseconds(latest->time, WORTH_A_WORKER);
 	latest->database = database;
 	latest->time = now;
 	for (int i = 0; i < SWARE_MAX_FLUSH_WORKERS; i++)
@@ -168,7 +186,7 @@ take_post(Oid database, TimestampTz now)
 			free = &shared->posts[i];
 	}
 	if (!is_worth || taken >= sware_flush_workers ||
-		now < shared->refusedUntil)
+		is_before(now, shared->refusedUntil))
 		return NULL;
 	memset(free, 0, sizeof(Post));
 	free->database = database;
@@ -186,7 +204,7 @@ is_refused(Oid database, Oid index, TimestampTz now)
 		const Refusal *refusal = &shared->refusals[i];
 
 		if (refusal->database == database && refusal->index == index &&
-			now < refusal->until)
+			is_before(now, refusal->until))
 			return true;
 	}
 	return false;
@@ -241,9 +259,11 @@ note_request(Post *post, Oid index)
 		chosen->inVain = 0;
 	chosen->index = index;
 	chosen->isPending = true;
-	if (post->worker)
-		SetLatch(post->worker);
-	return post->inWork == index ? SWARE_REQUEST_IN_WORK : SWARE_REQUEST_NOTED;
+	if (post->worker == NULL)
+		return SWARE_REQUEST_NOTED;
+	SetLatch(post->worker);
+	return post->inWork == index || !OidIsValid(post->inWork) ?
+		SWARE_REQUEST_IN_WORK : SWARE_REQUEST_NOTED;
 }
 
 /* Have the postmaster start a worker.  Returns whether it has noted that. */
@@ -324,8 +344,8 @@ sware_request_flush(Relation index)
 }
 
 /*
- * Give up the post of a worker that ends.  If it fails, the next one may fail,
- * too, and is not started at once.
+ * Give up the post of a worker that ends.  If it fails, so may the next one: it
+ * is not to flush the same index, or not started at once.
  */
 static void
 end_at_exit(int code, Datum arg)
@@ -333,7 +353,10 @@ end_at_exit(int code, Datum arg)
 	if (own && code != 0)
 	{
 		LWLockAcquire(lock, LW_EXCLUSIVE);
-		refuse_workers();
+		if (OidIsValid(own->inWork))
+			refuse_index(SWARE_FAILED_REST);
+		else
+			refuse_workers();
 		LWLockRelease(lock);
 	}
 	(void) sware_post_end(false);
@@ -390,14 +413,13 @@ sware_post_is_done(bool flushed, int rest)
 		if (request->index != own->inWork)
 			continue;
 		request->inVain = flushed ? 0 : request->inVain + 1;
-		if (request->inVain == MANY_IN_VAIN && rest == 0)
-		{
-			request->inVain = 0;
+		if (request->inVain >= MANY_IN_VAIN && rest == 0)
 			rest = IN_VAIN_REST;
-		}
 		request->isPending = rest == 0 && (flushed || request->isPending);
-		if (rest > 0)
-			refuse_index(rest);
+		if (rest == 0)
+			continue;
+		request->inVain = 0;
+		refuse_index(rest);
 	}
 	LWLockRelease(lock);
 }

@@ -39,8 +39,14 @@ typedef enum SwareRequested
 {
 	SWARE_REQUEST_REFUSED,		/* nobody else will flush the buffer */
 	SWARE_REQUEST_NOTED,		/* the worker will, after others perhaps */
-	SWARE_REQUEST_IN_WORK		/* the worker is flushing it now */
+	SWARE_REQUEST_IN_WORK		/* the worker is flushing it, or begins now */
 } SwareRequested;
+
+/*
+ * For so many milliseconds an index is left to inserters whose flush has raised
+ * an error, or has ended the worker.
+ */
+#define SWARE_FAILED_REST	60000
 
 /* See base/sharedmemory.h. */
 extern void sware_share_flush_requests(void);

@@ -45,9 +45,6 @@
 /* for so long it leaves an index alone that another session has locked */
 #define LOCKED_REST		200
 
-/* ... or one whose flush has raised an error */
-#define FAILED_REST		60000
-
 /*
  * A piece takes some milliseconds, unless the index's functions go astray.
  * Then the worker ends: functions can catch errors.
@@ -63,12 +60,18 @@ static TimeoutId piece_timeout;
 /* the index that is being flushed, for messages */
 static char current[2 * NAMEDATALEN + 2];
 
-/* The database may be dropped before the worker begins; that is no failure. */
+/*
+ * The database may be dropped before the worker begins; that is no failure, and
+ * no reason to start no others.
+ */
 static void
 log_quietly(ErrorData *error)
 {
 	if (error->sqlerrcode == ERRCODE_UNDEFINED_DATABASE)
+	{
 		error->output_to_server = message_level_is_interesting(DEBUG1);
+		(void) sware_post_end(false);
+	}
 	if (previous_log_hook)
 		previous_log_hook(error);
 }
@@ -109,6 +112,7 @@ connect_to(Oid database)
 	set("zero_damaged_pages", "off");
 	set("synchronous_commit", "local");
 	set("transaction_timeout", "0");
+	set("exit_on_error", "off");
 
 	/* relations and catalogs are locked when they are opened */
 	set("lock_timeout", "100");
@@ -176,6 +180,12 @@ flush_piece(Oid table_oid, Oid index_oid)
 	/* before the index is opened, as that may evaluate expressions */
 	sware_become_owner(table, &worker);
 	index = index_open(index_oid, NoLock);
+
+	/*
+	 * From now on, locks are those of a file that grows.  An error would
+	 * leave to VACUUM what was written.
+	 */
+	set("lock_timeout", "10s");
 	if (index->rd_rel->relam == get_index_am_oid("sware", true))
 		done = sware_buffer_flush_piece(index, SWARE_FLUSH_WORKER);
 	index_close(index, NoLock);
@@ -229,7 +239,7 @@ recover(void)
 	AbortOutOfAnyTransaction();
 	FlushErrorState();
 	RESUME_INTERRUPTS();
-	sware_post_is_done(false, is_locked ? LOCKED_REST : FAILED_REST);
+	sware_post_is_done(false, is_locked ? LOCKED_REST : SWARE_FAILED_REST);
 }
 
 /*
@@ -243,7 +253,8 @@ wait_for_request(TimestampTz latest)
 		TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
 										TimestampTzPlusMilliseconds(latest, IDLE_TIME));
 
-	if (left <= 0)
+	/* further ahead: the clock was set back */
+	if (left <= 0 || left > IDLE_TIME)
 		return !sware_post_end(true);
 	pgstat_report_activity(STATE_IDLE, NULL);
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,

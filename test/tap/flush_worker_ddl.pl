@@ -209,7 +209,7 @@ is($node->safe_psql('trap', q{
 	SELECT act, CASE WHEN act ~ 'SUPERUSER' AND result ~ 'must be|permission denied' THEN 'refused'
 		ELSE replace(result, 'within security-restricted operation', 'here') END
 	FROM mallory.acts ORDER BY number LIMIT 10}), <<'ACTS' =~ s/\n\z//r,
-lock_timeout|100ms
+lock_timeout|10s
 user|mallory
 path|pg_catalog, pg_temp
 SET ROLE NONE|cannot set parameter "role" here
@@ -218,7 +218,7 @@ ALTER ROLE mallory SUPERUSER|refused
 CREATE TEMPORARY TABLE pg_temp.mine (a int)|cannot create temporary table here
 SET lock_timeout = 0|done
 SELECT pg_advisory_lock(4711)|done
-lock_timeout|100ms
+lock_timeout|10s
 ACTS
 	'it was called as the owner of the table, with no more rights than that, and has changed nothing');
 $node->stop;
