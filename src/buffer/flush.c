@@ -428,7 +428,7 @@ begin_in_turn(Relation index, SwareIdentity *caller)
 
 	for (int waits = 0;; waits++)
 	{
-		SwareRequested requested = sware_request_flush(index);
+		SwareRequested requested = sware_request_flush(index, true);
 		SwareBufferState state;
 		bool		is_full;
 

@@ -310,7 +310,7 @@ note_refusal(uint32 number)
 }
 
 SwareRequested
-sware_request_flush(Relation index)
+sware_request_flush(Relation index, bool may_start)
 {
 	SwareRequested result = SWARE_REQUEST_REFUSED;
 	uint32		to_start = 0;
@@ -324,7 +324,7 @@ sware_request_flush(Relation index)
 	if (!is_refused(MyDatabaseId, RelationGetRelid(index), now))
 	{
 		post = find_post(MyDatabaseId, now);
-		if (post == NULL)
+		if (post == NULL && may_start)
 		{
 			post = take_post(MyDatabaseId, now);
 			if (post)

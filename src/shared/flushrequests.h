@@ -52,11 +52,11 @@ typedef enum SwareRequested
 extern void sware_share_flush_requests(void);
 
 /*
- * Request a flush of an index's buffer, as long as it is beyond its quota, and
- * start a worker if that is worth it.  The caller holds no content locks or
+ * Request a flush of an index's buffer, as long as it is beyond its quota, and,
+ * if the caller likes, start a worker if that is worth it.  The caller holds no content locks or
  * lightweight locks, and is in no critical section.  Raises no errors.
  */
-extern SwareRequested sware_request_flush(Relation index);
+extern SwareRequested sware_request_flush(Relation index, bool may_start);
 
 /*
  * What workers call.  They raise no errors, but take a lightweight lock for a
