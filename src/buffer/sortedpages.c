@@ -45,7 +45,7 @@ typedef struct NewRun
 	int			pageCount;
 	int		   *starts;			/* where the entries of each page begin; the
 								 * last element is the end of all */
-	SwareLink  *links;			/* of the pages that were written */
+	SwareLink  *links;			/* of the pages, once they are allocated */
 	int			written;
 	int			listed;
 	uint32		firstSequence;	/* set when the first page is listed */
@@ -91,12 +91,12 @@ cut_into_pages(NewRun *run, int count)
 
 /* Fill a page with the entries of page `number` of the run. */
 static void
-fill_page(NewRun *run, int number, Page page, uint32 incarnation)
+fill_page(NewRun *run, int number, Page page)
 {
 	SwarePageOpaque opaque;
 	PageHeader	header = (PageHeader) page;
 
-	sware_init_page(page, SWARE_KIND_BUFFER, 0, incarnation);
+	sware_init_page(page, SWARE_KIND_BUFFER, 0, run->links[number].incarnation);
 	opaque = SwarePageGetOpaque(page);
 	opaque->flags = run->flags;
 	opaque->seal = pg_prng_uint64(&pg_global_prng_state);
@@ -118,23 +118,15 @@ static void
 write_some(NewRun *run)
 {
 	Buffer		buffers[SWARE_WAL_MAX_PAGES];
-	uint32		incarnations[SWARE_WAL_MAX_PAGES];
 	int			count = Min(SWARE_WAL_MAX_PAGES, run->pageCount - run->written);
 	SwareWal   *wal;
 
 	for (int i = 0; i < count; i++)
 		buffers[i] = sware_allocate_of_extent(run->index, &run->extent,
-											  &incarnations[i]);
+											  &run->links[run->written + i]);
 	wal = sware_wal_begin(run->index);
 	for (int i = 0; i < count; i++)
-	{
-		SwareLink  *link = &run->links[run->written + i];
-
-		fill_page(run, run->written + i, sware_wal_new_page(wal, buffers[i]),
-				  incarnations[i]);
-		link->block = BufferGetBlockNumber(buffers[i]);
-		link->incarnation = incarnations[i];
-	}
+		fill_page(run, run->written + i, sware_wal_new_page(wal, buffers[i]));
 	sware_wal_finish(wal);
 	run->written += count;
 	for (int i = 0; i < count; i++)
@@ -287,7 +279,7 @@ sware_write_sorted_pages(Relation index, IndexTuple *entries, int count,
 	if (!has_room(&run))
 		return false;
 	run.links = palloc(run.pageCount * sizeof(SwareLink));
-	sware_extent_begin(&run.extent, run.pageCount);
+	run.extent.needed = run.pageCount;
 
 	/*
 	 * There is no check for interrupts from here on: an error would leave

@@ -171,8 +171,8 @@ give_back(Relation index, Buffer buffer)
 void
 sware_add_directory_page(Relation index, int pages)
 {
-	uint32		incarnation;
-	Buffer		directory = sware_allocate_buffer(index, &incarnation);
+	SwareLink	link;
+	Buffer		directory = sware_allocate_buffer(index, &link);
 	Buffer		meta_buffer = sware_read_buffer(index, SWARE_METAPAGE,
 												BUFFER_LOCK_EXCLUSIVE);
 	SwareMetaPage meta = SwarePageGetMeta(BufferGetPage(meta_buffer));
@@ -188,13 +188,10 @@ sware_add_directory_page(Relation index, int pages)
 
 	wal = sware_wal_begin(index);
 	sware_init_page(sware_wal_new_page(wal, directory), SWARE_KIND_DIRECTORY, 0,
-					incarnation);
+					link.incarnation);
 	page = sware_wal_change(wal, meta_buffer);
 	meta = SwarePageGetMeta(page);
-	meta->directory[meta->directoryPages].block =
-		BufferGetBlockNumber(directory);
-	meta->directory[meta->directoryPages].incarnation = incarnation;
-	meta->directoryPages++;
+	meta->directory[meta->directoryPages++] = link;
 	((PageHeader) page)->pd_lower = sware_metapage_end(meta);
 	sware_wal_finish(wal);
 	sware_release_buffer(meta_buffer);
@@ -249,8 +246,8 @@ tail_number(SwareMetaPage meta, SwareLink link)
 Buffer
 sware_open_tail(Relation index)
 {
-	uint32		incarnation;
-	Buffer		buffer = sware_allocate_buffer(index, &incarnation);
+	SwareLink	link;
+	Buffer		buffer = sware_allocate_buffer(index, &link);
 	Buffer		meta_buffer = sware_read_buffer(index, SWARE_METAPAGE,
 												BUFFER_LOCK_EXCLUSIVE);
 	SwareMetaPage meta = SwarePageGetMeta(BufferGetPage(meta_buffer));
@@ -266,10 +263,9 @@ sware_open_tail(Relation index)
 
 	wal = sware_wal_begin(index);
 	sware_init_page(sware_wal_new_page(wal, buffer), SWARE_KIND_BUFFER, 0,
-					incarnation);
+					link.incarnation);
 	meta = SwarePageGetMeta(sware_wal_change(wal, meta_buffer));
-	meta->tails[number].block = BufferGetBlockNumber(buffer);
-	meta->tails[number].incarnation = incarnation;
+	meta->tails[number] = link;
 	meta->directoryVersion++;
 	sware_wal_finish(wal);
 	sware_release_buffer(meta_buffer);
@@ -278,13 +274,14 @@ sware_open_tail(Relation index)
 
 /*
  * Seal an open page, list it in the slot `place`, and, if `successor` is
- * valid, open that page in its place, with a new incarnation.  The caller has
+ * valid, open that page in its place, to which `next` leads, which is no link
+ * if there is none.  The caller has
  * locked the pages and the slot's directory page exclusively.  Releases the
  * directory page, and keeps the locks of the two pages.  Returns the sequence
  * number of the sealed page.
  */
 static uint32
-seal(Relation index, Buffer buffer, Buffer successor, uint32 incarnation,
+seal(Relation index, Buffer buffer, Buffer successor, SwareLink next,
 	 SlotPlace *place)
 {
 	SwareLink	link = sware_page_link(buffer);
@@ -305,7 +302,7 @@ seal(Relation index, Buffer buffer, Buffer successor, uint32 incarnation,
 	opaque->seal = pg_prng_uint64(&pg_global_prng_state);
 	if (BufferIsValid(successor))
 		sware_init_page(sware_wal_new_page(wal, successor), SWARE_KIND_BUFFER,
-						0, incarnation);
+						0, next.incarnation);
 
 	page = sware_wal_change(wal, place->directory);
 	slot = sware_slot(page, place->slot);
@@ -323,12 +320,7 @@ seal(Relation index, Buffer buffer, Buffer successor, uint32 incarnation,
 	slot->entries = entries;
 	slot->isSorted = false;
 
-	meta->tails[tail] = no_link;
-	if (BufferIsValid(successor))
-	{
-		meta->tails[tail].block = BufferGetBlockNumber(successor);
-		meta->tails[tail].incarnation = incarnation;
-	}
+	meta->tails[tail] = next;
 	meta->sealedPages++;
 	meta->nextSlot = place->slot + 1;
 	meta->directoryVersion++;
@@ -350,7 +342,7 @@ sware_replace_tail(Relation index, Buffer full, uint32 *sequence)
 {
 	SlotPlace	place;
 	Buffer		successor;
-	uint32		incarnation;
+	SwareLink	next;
 
 	if (!find_slot(index, true, &place))
 	{
@@ -360,7 +352,8 @@ sware_replace_tail(Relation index, Buffer full, uint32 *sequence)
 	if (BufferIsValid(place.retired))
 	{
 		successor = place.retired;
-		incarnation = sware_page_link(successor).incarnation + 1;
+		next = sware_page_link(successor);
+		next.incarnation++;
 	}
 	else
 	{
@@ -369,7 +362,7 @@ sware_replace_tail(Relation index, Buffer full, uint32 *sequence)
 		 * before the directory page is, so the slot is looked for again.
 		 */
 		sware_release_buffer(place.directory);
-		successor = sware_allocate_buffer(index, &incarnation);
+		successor = sware_allocate_buffer(index, &next);
 		if (!find_slot(index, false, &place))
 		{
 			give_back(index, successor);
@@ -377,7 +370,7 @@ sware_replace_tail(Relation index, Buffer full, uint32 *sequence)
 			return InvalidBuffer;
 		}
 	}
-	*sequence = seal(index, full, successor, incarnation, &place);
+	*sequence = seal(index, full, successor, next, &place);
 	sware_release_buffer(full);
 	return successor;
 }
@@ -400,7 +393,7 @@ try_to_seal_tail(Relation index, SwareLink tail)
 	{
 		done = find_slot(index, false, &place);
 		if (done)
-			(void) seal(index, buffer, InvalidBuffer, 0, &place);
+			(void) seal(index, buffer, InvalidBuffer, no_link, &place);
 	}
 	sware_release_buffer(buffer);
 	return done;

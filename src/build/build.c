@@ -136,19 +136,14 @@ PGDLLEXPORT void sware_parallel_build_main(dsm_segment *segment, shm_toc *toc);
 char *
 sware_buildphasename(int64 phase)
 {
-	switch (phase)
-	{
-		case PHASE_INITIALIZE:
-			return "initializing";
-		case PHASE_SCAN:
-			return "scanning table";
-		case PHASE_SORT:
-			return "sorting entries";
-		case PHASE_LOAD:
-			return "loading tree";
-		default:
-			return NULL;
-	}
+	static char *const names[] = {
+		[PHASE_INITIALIZE] = "initializing",
+		[PHASE_SCAN] = "scanning table",
+		[PHASE_SORT] = "sorting entries",
+		[PHASE_LOAD] = "loading tree"
+	};
+
+	return phase < 0 || phase >= (int64) lengthof(names) ? NULL : names[phase];
 }
 
 /* The name of an operator class, without a schema, as in nbtree's messages. */
@@ -550,10 +545,10 @@ load_tree(BuildState *build, Relation index, int64 count)
 		add_files_of_workers(build->parallel, merge);
 	while ((entry = sware_entry_merge_next(merge)) != NULL)
 	{
-		bool		is_dead = sware_take_dead_mark(entry);
-
-		if (build->duplicateCheck && !is_dead)
+		/* another row may have the key of a dead one */
+		if (build->duplicateCheck && !sware_entry_is_marked(entry))
 			check_next(build->duplicateCheck, entry);
+		sware_clear_mark(entry);
 		sware_bulkload_add(load, entry);
 		if (++done % ENTRIES_PER_REPORT == 0)
 			pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);

@@ -24,20 +24,11 @@
 
 PG_FUNCTION_INFO_V1(sware_scan_counters);
 
-/* what is shown, in this order */
+/* what is shown, in the order of the struct */
 #define COUNTERS	7
 
-static void
-list_counters(const SwareScanReads *reads, int64 *counters)
-{
-	counters[0] = reads->buffer.stagedEntries;
-	counters[1] = reads->buffer.entries;
-	counters[2] = reads->buffer.pages;
-	counters[3] = reads->buffer.zones;
-	counters[4] = reads->treeEntries;
-	counters[5] = reads->leaves;
-	counters[6] = reads->tablePrefetches;
-}
+StaticAssertDecl(sizeof(SwareScanReads) == COUNTERS * sizeof(int64),
+				 "the reads of a scan must be an array of counters");
 
 /*
  * sware_scan_counters()
@@ -47,10 +38,9 @@ list_counters(const SwareScanReads *reads, int64 *counters)
 Datum
 sware_scan_counters(PG_FUNCTION_ARGS)
 {
-	int64		counters[COUNTERS];
+	const int64 *counters = (const int64 *) &sware_session_reads;
 	SwareRow	row = {0};
 
-	list_counters(&sware_session_reads, counters);
 	for (int i = 0; i < COUNTERS; i++)
 		sware_add_value(&row, Int64GetDatum(counters[i]));
 	return sware_row_datum(fcinfo, &row);
@@ -100,10 +90,9 @@ show_reads(IndexScanDesc descriptor, ExplainState *explain)
 		"Sware Table Prefetches"
 	};
 	SwareScanReads reads = {0};
-	int64		counters[COUNTERS];
+	const int64 *counters = (const int64 *) &reads;
 
 	sware_add_scan_reads(&reads, descriptor->opaque);
-	list_counters(&reads, counters);
 	if (explain->format != EXPLAIN_FORMAT_TEXT)
 	{
 		for (int i = 0; i < COUNTERS; i++)

@@ -244,29 +244,22 @@ sware_try_linked_leaf(Relation index, SwareLink link, bool *is_busy)
 }
 
 /*
- * Can a page, which the caller has locked, be reused?  Sets *incarnation to
- * the one that it has to get then.  A deleted page can be reused at once,
- * since links carry incarnations.
+ * Can a page, which the caller has locked, be reused?  Sets *link to the one
+ * that will lead to it then.  A deleted page can be reused at once, since links
+ * carry incarnations.
  */
 static bool
-page_is_reusable(Relation index, Buffer buffer, uint32 *incarnation)
+page_is_reusable(Relation index, Buffer buffer, SwareLink *link)
 {
 	Page		page = BufferGetPage(buffer);
 
-	*incarnation = 1;
+	link->block = BufferGetBlockNumber(buffer);
+	link->incarnation = 1;
 	if (PageIsNew(page))
 		return true;
-	sware_check_page(index, BufferGetBlockNumber(buffer), page);
-	*incarnation = SwarePageGetOpaque(page)->incarnation + 1;
+	sware_check_page(index, link->block, page);
+	link->incarnation = SwarePageGetOpaque(page)->incarnation + 1;
 	return !sware_page_is_live(page);
-}
-
-/* Begin to allocate pages, of which the caller knows how many it needs. */
-void
-sware_extent_begin(SwareExtent *extent, int needed)
-{
-	extent->needed = needed;
-	extent->next = extent->end = 0;
 }
 
 /*
@@ -293,18 +286,18 @@ next_candidate(Relation index, SwareExtent *extent)
 
 /*
  * Allocate a certain page.  Returns it pinned and exclusively locked, to be
- * initialised with the incarnation that is set; or InvalidBuffer if it is in
- * use.  The caller may hold content locks on tree pages: no backend waits for
- * another lock while it holds one on a free page.
+ * initialised with the incarnation of the link that is set; or InvalidBuffer if
+ * it is in use.  The caller may hold content locks on tree pages: no backend
+ * waits for another lock while it holds one on a free page.
  */
 Buffer
-sware_allocate_block(Relation index, BlockNumber block, uint32 *incarnation)
+sware_allocate_block(Relation index, BlockNumber block, SwareLink *link)
 {
 	Buffer		buffer = ReadBuffer(index, block);
 
 	if (ConditionalLockBuffer(buffer))
 	{
-		if (page_is_reusable(index, buffer, incarnation))
+		if (page_is_reusable(index, buffer, link))
 			return buffer;
 		sware_unlock_buffer(buffer);
 	}
@@ -314,23 +307,21 @@ sware_allocate_block(Relation index, BlockNumber block, uint32 *incarnation)
 
 /*
  * Allocate one of several pages: one that can be reused, or a new one at the
- * end of the file.  Returns it pinned and exclusively locked, to be
- * initialised with the incarnation that is set.  The caller may hold content
+ * end of the file.  Returns it pinned and exclusively locked, to be initialised
+ * with the incarnation of the link that is set.  The caller may hold content
  * locks on tree pages, as above.  Raises an error if there is no disk space.
  *
  * A page of an extent is not locked before it is asked for.  Until then VACUUM
  * may put it into the free space map, and another backend may use it.
  */
 Buffer
-sware_allocate_of_extent(Relation index, SwareExtent *extent,
-						 uint32 *incarnation)
+sware_allocate_of_extent(Relation index, SwareExtent *extent, SwareLink *link)
 {
 	for (;;)
 	{
 		/* it may be in use: another backend was faster, or the map is wrong */
 		Buffer		buffer =
-			sware_allocate_block(index, next_candidate(index, extent),
-								 incarnation);
+			sware_allocate_block(index, next_candidate(index, extent), link);
 
 		if (BufferIsValid(buffer))
 		{
@@ -342,12 +333,11 @@ sware_allocate_of_extent(Relation index, SwareExtent *extent,
 
 /* Allocate a single page, as above. */
 Buffer
-sware_allocate_buffer(Relation index, uint32 *incarnation)
+sware_allocate_buffer(Relation index, SwareLink *link)
 {
-	SwareExtent extent;
+	SwareExtent extent = {.needed = 1};
 
-	sware_extent_begin(&extent, 1);
-	return sware_allocate_of_extent(index, &extent, incarnation);
+	return sware_allocate_of_extent(index, &extent, link);
 }
 
 /*

@@ -27,7 +27,7 @@
 
 /*
  * Pages that were added to the end of the file together, for a caller that
- * needs several.
+ * needs several.  It sets `needed`, and the rest to 0.
  */
 typedef struct SwareExtent
 {
@@ -76,11 +76,10 @@ extern Buffer sware_try_linked_leaf(Relation index, SwareLink link,
 extern void sware_lock_buffer(Buffer buffer, int lockmode);
 extern void sware_check_page(Relation index, BlockNumber block, Page page);
 extern Buffer sware_allocate_block(Relation index, BlockNumber block,
-								   uint32 *incarnation);
-extern void sware_extent_begin(SwareExtent *extent, int needed);
+								   SwareLink *link);
 extern Buffer sware_allocate_of_extent(Relation index, SwareExtent *extent,
-									   uint32 *incarnation);
-extern Buffer sware_allocate_buffer(Relation index, uint32 *incarnation);
+									   SwareLink *link);
+extern Buffer sware_allocate_buffer(Relation index, SwareLink *link);
 extern void sware_record_free_page(Relation index, BlockNumber block);
 extern void sware_init_page(Page page, uint16 kind, uint16 level,
 							uint32 incarnation);

@@ -53,8 +53,9 @@ extern void sware_share_flush_requests(void);
 
 /*
  * Request a flush of an index's buffer, as long as it is beyond its quota, and,
- * if the caller likes, start a worker if that is worth it.  The caller holds no content locks or
- * lightweight locks, and is in no critical section.  Raises no errors.
+ * if the caller likes, start a worker if that is worth it.  The caller holds no
+ * content locks or lightweight locks, and is in no critical section.  Raises no
+ * errors.
  */
 extern SwareRequested sware_request_flush(Relation index, bool may_start);
 

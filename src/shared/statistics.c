@@ -421,22 +421,12 @@ tell_what_was_done(SwareWorkKind kind, const int64 *counted, Done *done)
 	}
 }
 
-static const char *
-name_of_doer(SwareDoer doer)
-{
-	switch (doer)
-	{
-		case SWARE_INSERTER:
-			return "inserter";
-		case SWARE_READER:
-			return "reader";
-		case SWARE_FLUSH_WORKER:
-			return "flush worker";
-		case SWARE_VACUUM:
-			break;
-	}
-	return "VACUUM or sware_flush";
-}
+static const char *const names_of_doers[] = {
+	[SWARE_INSERTER] = "inserter",
+	[SWARE_READER] = "reader",
+	[SWARE_VACUUM] = "VACUUM or sware_flush",
+	[SWARE_FLUSH_WORKER] = "flush worker"
+};
 
 bool
 sware_work_end(const SwareWork *work, SwareWorkKind kind)
@@ -467,7 +457,7 @@ sware_work_end(const SwareWork *work, SwareWorkKind kind)
 				(errmsg("%s of index \"%s.%s\" by %s took %.3f ms", done.name,
 						get_namespace_name(RelationGetNamespace(work->index)),
 						RelationGetRelationName(work->index),
-						name_of_doer(work->doer),
+						names_of_doers[work->doer],
 						INSTR_TIME_GET_MILLISEC(time)),
 				 errdetail("Pages: %lld, entries: %lld, leaf visits: %lld.",
 						   (long long) done.pages, (long long) done.entries,

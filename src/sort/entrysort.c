@@ -559,7 +559,7 @@ add_reserved(SwareEntrySort *sort, bool is_dead)
 	Size		size = MAXALIGN(IndexTupleSize(entry));
 
 	if (is_dead)
-		entry->t_info |= SWARE_DEAD_ROW;
+		entry->t_info |= SWARE_MARKED_ENTRY;
 	sort->room += size;
 	sort->roomLeft -= size;
 	sort->used += size + ENTRY_MEMORY;
@@ -568,7 +568,7 @@ add_reserved(SwareEntrySort *sort, bool is_dead)
 
 /*
  * Add an entry to a sort, given by its columns.  Raises an error if it is too
- * large for the index.  `is_dead` marks the entry as that of a dead row.  Calls
+ * large for the index.  `is_dead` marks the entry (tuple.h).  Calls
  * comparators.
  */
 void

@@ -16,13 +16,6 @@
 #include "layout/tuple.h"
 #include "sort/sorter.h"
 
-/*
- * The mark of a dead row, in t_info of an entry: another row may have its key.
- * An entry has it only between put and the end of the merge, since the tree
- * gives the bit another meaning.
- */
-#define SWARE_DEAD_ROW	SWARE_SPECIAL_TUPLE
-
 typedef struct SwareEntrySort SwareEntrySort;
 typedef struct SwareEntryMerge SwareEntryMerge;
 
@@ -42,15 +35,5 @@ extern void sware_entry_merge_add_exported(SwareEntryMerge *merge,
 										   int number);
 extern IndexTuple sware_entry_merge_next(SwareEntryMerge *merge);
 extern void sware_entry_merge_end(SwareEntryMerge *merge);
-
-/* Remove the mark of a dead row, and return whether it was there. */
-static inline bool
-sware_take_dead_mark(IndexTuple entry)
-{
-	bool		is_dead = (entry->t_info & SWARE_DEAD_ROW) != 0;
-
-	entry->t_info &= ~SWARE_DEAD_ROW;
-	return is_dead;
-}
 
 #endif							/* SWARE_ENTRYSORT_H */

@@ -237,13 +237,10 @@ cut_into_leaves(Append *append, IndexTuple *entries, int count)
 }
 
 static void
-allocate_leaf(Append *append, SwareExtent *extent, int i)
+allocate_leaf(Append *append, SwareExtent *extent, NewLeaf *leaf)
 {
-	NewLeaf    *leaf = &append->leaves[i];
-
-	leaf->buffer = sware_allocate_of_extent(append->index, extent,
-											&leaf->link.incarnation);
-	leaf->link.block = BufferGetBlockNumber(leaf->buffer);
+	leaf->buffer =
+		sware_allocate_of_extent(append->index, extent, &leaf->link);
 }
 
 /*
@@ -253,10 +250,9 @@ allocate_leaf(Append *append, SwareExtent *extent, int i)
 static void
 write_leaves(Append *append)
 {
-	SwareExtent extent;
+	SwareExtent extent = {.needed = append->count};
 
-	sware_extent_begin(&extent, append->count);
-	allocate_leaf(append, &extent, 0);
+	allocate_leaf(append, &extent, &append->leaves[0]);
 	for (int i = 0; i < append->count; i++)
 	{
 		NewLeaf    *leaf = &append->leaves[i];
@@ -266,7 +262,7 @@ write_leaves(Append *append)
 		Page		page = image.data;
 
 		if (!is_last)
-			allocate_leaf(append, &extent, i + 1);
+			allocate_leaf(append, &extent, leaf + 1);
 
 		sware_init_page(page, SWARE_KIND_LEAF, 0, leaf->link.incarnation);
 		SwarePageGetOpaque(page)->left = i == 0 ? append->rightmost :

@@ -202,8 +202,7 @@ split_page(Relation index, Buffer buffer, SwareItems *items, int new_item,
 	}
 
 	old_right = sware_lock_right_sibling(index, buffer);
-	right = sware_allocate_buffer(index, &right_link.incarnation);
-	right_link.block = BufferGetBlockNumber(right);
+	right = sware_allocate_buffer(index, &right_link);
 
 	wal = sware_wal_begin(index);
 	left_page = sware_wal_change(wal, buffer);
@@ -264,12 +263,11 @@ grow_root(Relation index, Buffer left, Buffer meta_buffer)
 	int			level = SwarePageGetOpaque(old_page)->level + 1;
 	IndexTuple	downlinks[2];
 	SwareLink	root_link;
-	Buffer		root = sware_allocate_buffer(index, &root_link.incarnation);
+	Buffer		root = sware_allocate_buffer(index, &root_link);
 	SwareWal   *wal;
 	Page		root_page;
 	SwareMetaPage meta;
 
-	root_link.block = BufferGetBlockNumber(root);
 	downlinks[0] = sware_form_minus_infinity(sware_page_link(left));
 	downlinks[1] = sware_form_downlink(sware_page_high_key(old_page),
 									   SwarePageGetOpaque(old_page)->right);

@@ -318,11 +318,10 @@ sware_move_leaf(Relation index, SwareLink *leaf, BlockNumber to)
 		return false;
 	if (IsBufferCleanupOK(neighbors.page))
 		target = to == InvalidBlockNumber ?
-			sware_allocate_buffer(index, &copy.incarnation) :
-			sware_allocate_block(index, to, &copy.incarnation);
+			sware_allocate_buffer(index, &copy) :
+			sware_allocate_block(index, to, &copy);
 	if (BufferIsValid(target))
 	{
-		copy.block = BufferGetBlockNumber(target);
 		/* VACUUM may not read the pages that the free space map lists */
 		RecordUsedIndexPage(index, copy.block);
 		memcpy(image.data, BufferGetPage(neighbors.page), BLCKSZ);

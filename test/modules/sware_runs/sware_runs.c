@@ -145,17 +145,17 @@ sware_leak_leaves(PG_FUNCTION_ARGS)
 	Collector	collector;
 	Buffer		rightmost;
 	Buffer		buffer;
-	uint32		incarnation;
+	SwareLink	link;
 	SwareWal   *wal;
 	Page		page;
 
 	open_index(PG_GETARG_OID(0), &heap, &index);
 	collector = collect_sorted(heap, index);
 	rightmost = sware_descend_to_edge(index, 0, true);
-	buffer = sware_allocate_buffer(index, &incarnation);
+	buffer = sware_allocate_buffer(index, &link);
 	wal = sware_wal_begin(index);
 	page = sware_wal_new_page(wal, buffer);
-	sware_init_page(page, SWARE_KIND_LEAF, 0, incarnation);
+	sware_init_page(page, SWARE_KIND_LEAF, 0, link.incarnation);
 	SwarePageGetOpaque(page)->left = sware_page_link(rightmost);
 	sware_write_items(page, NULL, &collector.entries[collector.count - 1], 1);
 	sware_wal_finish(wal);
