@@ -16,7 +16,7 @@ use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(start_worker_server comes_true make_tables start_inserts end_inserts inserts_go_on
   $workers worker_of workers_are have_ended registered pieces has_pieces change_setting stop_worker
-  wait_for_stop resume resume_to_end is_gone);
+  stop_idle_worker wait_for_stop resume resume_to_end is_gone);
 
 # The flush workers that there are, for FROM.
 our $workers = q{(SELECT pid, datname FROM pg_stat_activity
@@ -210,6 +210,25 @@ sub stop_worker
 	$node->poll_query_until($database, "SELECT buffer_pages >= 14 FROM sware_stats('${table}_key')")
 	  || BAIL_OUT("the buffer of $table does not become full");
 	end_inserts($node, $inserts);
+	return $pid;
+}
+
+# Stops a worker that has nothing to do.  Returns its number.
+sub stop_idle_worker
+{
+	my ($node, $database, $table) = @_;
+	my $idle = "FROM pg_stat_activity WHERE backend_type = 'sware flush worker' AND state = 'idle'";
+	my $pid;
+	comes_true(
+		sub {
+			$node->safe_psql($database, "CALL insert_rows('$table', 40)");
+			$pid = $node->safe_psql('postgres', "SELECT pid $idle AND datname = '$database'");
+			return 0 if $pid eq '' || kill('STOP', $pid) != 1;
+			return 1 if $node->safe_psql('postgres', "SELECT count(*) $idle AND pid = $pid") == 1;
+			kill('CONT', $pid);
+			return 0;
+		}) || BAIL_OUT('no worker is idle');
+	$stopped{$pid} = 1;
 	return $pid;
 }
 
