@@ -28,7 +28,6 @@
 #include "commands/comment.h"
 #include "parser/parse_type.h"
 #include "parser/parser.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -313,36 +312,18 @@ keys_of_table(Oid table)
 	{
 		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
 		SwareKeyIndex index;
-		StringInfoData columns;
 		TableKey   *key;
-		Datum		numbers;
-		Datum	   *elements;
-		int			count;
-		bool		isnull;
 
-		if (form->contype != CONSTRAINT_PRIMARY &&
-			form->contype != CONSTRAINT_UNIQUE)
+		/* an index that is gone by now has no columns */
+		if ((form->contype != CONSTRAINT_PRIMARY &&
+			 form->contype != CONSTRAINT_UNIQUE) ||
+			!SearchSysCacheExists1(INDEXRELID,
+								   ObjectIdGetDatum(form->conindid)))
 			continue;
-		numbers = heap_getattr(tuple, Anum_pg_constraint_conkey,
-							   RelationGetDescr(catalog), &isnull);
-		if (isnull)
-			continue;
-		deconstruct_array(DatumGetArrayTypeP(numbers), INT2OID, sizeof(int16),
-						  true, TYPALIGN_SHORT, &elements, NULL, &count);
-		initStringInfo(&columns);
-		for (int i = 0; i < count; i++)
-		{
-			/* the index and the table may be gone by now */
-			char	   *column = get_attname(table, DatumGetInt16(elements[i]),
-											 true);
-
-			appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "",
-							 column ? quote_identifier(column) : "");
-		}
 		sware_read_key_index(form->conindid, &index);
 		key = palloc(sizeof(TableKey));
 		key->name = pstrdup(NameStr(form->conname));
-		key->columns = columns.data;
+		key->columns = pg_get_indexdef_columns(form->conindid, false);
 		key->isSware = index.isSware;
 		keys = lappend(keys, key);
 	}
