@@ -22,8 +22,8 @@
 #include "base/compat.h"
 
 /*
- * Request so many bytes, and return NULL; or find them, and return whether they
- * have to be initialised.
+ * Request so many bytes, and return NULL; or return where they are, and set
+ * *is_new if they have to be initialised.
  */
 static inline void *
 sware_share(const char *name, Size size, bool *is_new)
@@ -59,6 +59,15 @@ sware_share_locks(const char *name, int count)
 		return GetNamedLWLockTranche(name);
 	RequestNamedLWLockTranche(name, count);
 	return NULL;
+}
+
+/* The same for a single one. */
+static inline LWLock *
+sware_share_lock(const char *name)
+{
+	LWLockPadded *locks = sware_share_locks(name, 1);
+
+	return locks ? &locks->lock : NULL;
 }
 
 #endif							/* SWARE_SHAREDMEMORY_H */

@@ -274,11 +274,10 @@ sware_open_tail(Relation index)
 
 /*
  * Seal an open page, list it in the slot `place`, and, if `successor` is
- * valid, open that page in its place, to which `next` leads, which is no link
- * if there is none.  The caller has
- * locked the pages and the slot's directory page exclusively.  Releases the
- * directory page, and keeps the locks of the two pages.  Returns the sequence
- * number of the sealed page.
+ * valid, open that page in its place.  `next` is the link that leads to the
+ * successor then, or no link.  The caller has locked the pages and the slot's
+ * directory page exclusively.  Releases the directory page, and keeps the locks
+ * of the two pages.  Returns the sequence number of the sealed page.
  */
 static uint32
 seal(Relation index, Buffer buffer, Buffer successor, SwareLink next,

@@ -32,7 +32,8 @@
  * Buffer pages have entries only.  There the bit of SWARE_SPECIAL_TUPLE is
  * SWARE_MARKED_ENTRY: the entry's row is dead to everybody.  A copy of an entry
  * loses the bit before it is compared, or gets anywhere but to a sorted zone:
- * elsewhere the bit would mean a posting list or a pivot.
+ * elsewhere the bit would mean a posting list or a pivot.  The sort of a build
+ * (entrysort.c) marks the entries of dead rows with the same bit.
  *
  *-------------------------------------------------------------------------
  */

@@ -105,7 +105,7 @@ sware_share_flush_requests(void)
 {
 	bool		is_new;
 
-	lock = &sware_share_locks("SwareFlushRequests", 1)->lock;
+	lock = sware_share_lock("SwareFlushRequests");
 	shared = sware_share("sware flush requests", sizeof(Posts), &is_new);
 	if (is_new)
 		memset(shared, 0, sizeof(Posts));
@@ -127,7 +127,10 @@ can_be_requested(Relation index)
 		!RecoveryInProgress();
 }
 
-/* Is it still before a time of shared memory? */
+/*
+ * Is a time still to come?  One that is further ahead than any rest is not: the
+ * clock was set back.
+ */
 static bool
 is_before(TimestampTz now, TimestampTz until)
 {

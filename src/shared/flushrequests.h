@@ -43,8 +43,8 @@ typedef enum SwareRequested
 } SwareRequested;
 
 /*
- * For so many milliseconds an index is left to inserters whose flush has raised
- * an error, or has ended the worker.
+ * If the flush of an index has raised an error, or has ended the worker, the
+ * index is left to inserters for so many milliseconds.
  */
 #define SWARE_FAILED_REST	60000
 
@@ -52,10 +52,10 @@ typedef enum SwareRequested
 extern void sware_share_flush_requests(void);
 
 /*
- * Request a flush of an index's buffer, as long as it is beyond its quota, and,
- * if the caller likes, start a worker if that is worth it.  The caller holds no
- * content locks or lightweight locks, and is in no critical section.  Raises no
- * errors.
+ * Request a flush of an index's buffer, as long as it is beyond its quota.
+ * With `may_start`, this starts a worker if there is none and that is worth it.
+ * The caller holds no content locks or lightweight locks, and is in no critical
+ * section.  Raises no errors.
  */
 extern SwareRequested sware_request_flush(Relation index, bool may_start);
 

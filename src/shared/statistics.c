@@ -601,7 +601,7 @@ sware_share_statistics(void)
 	.entrysize = sizeof(SharedAccount)};
 	bool		is_new;
 
-	shared_lock = &sware_share_locks("SwareStatistics", 1)->lock;
+	shared_lock = sware_share_lock("SwareStatistics");
 	shared_accounts = sware_share_hash("sware statistics", MAX_ACCOUNTS,
 									   &control, 0);
 	shared_list = sware_share("sware statistics list", sizeof(AccountList),

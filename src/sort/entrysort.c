@@ -568,8 +568,9 @@ add_reserved(SwareEntrySort *sort, bool is_dead)
 
 /*
  * Add an entry to a sort, given by its columns.  Raises an error if it is too
- * large for the index.  `is_dead` marks the entry (tuple.h).  Calls
- * comparators.
+ * large for the index.  `is_dead` says that the row is dead, at least to new
+ * transactions; such an entry is marked until the merge has returned it, since
+ * another row may have its key.  Calls comparators.
  */
 void
 sware_entry_sort_put(SwareEntrySort *sort, Datum *values, bool *isnull,
