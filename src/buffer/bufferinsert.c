@@ -255,6 +255,7 @@ sware_buffer_publish(Relation index, IndexTuple *entries, int count,
 		(void) sware_buffer_flush_piece(index, SWARE_INSERTER);
 	else
 		sware_cache(index)->owesFlush =
-			sware_request_flush(index, false) == SWARE_REQUEST_REFUSED;
+			sware_request_flush(index, SWARE_START_NEVER) ==
+			SWARE_REQUEST_REFUSED;
 	return done;
 }

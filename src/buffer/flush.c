@@ -413,22 +413,29 @@ try_to_begin(Relation index, SwareIdentity *caller)
 /*
  * The same for an inserter, who leaves the flush to the flush worker if there
  * is or will be one, unless the buffer is far beyond its quota and the worker
- * is busy with other indexes.  If the worker or another session is flushing
- * then, this one waits for a moment rather than bring entries faster than they
- * are flushed: a buffer that is full sends them to the tree one by one.  If it
- * is full already, an inserter comes here with each row, and does not wait.
- * The wait is bounded, as a flush of everything takes long, and as the deadlock
- * detector does not see it.
+ * is busy with other indexes.  To sort pages takes longer than to start a
+ * worker, so one is started for that even if requests are rare.
+ *
+ * If the worker or another session is flushing such a buffer, this one waits
+ * for a moment rather than bring entries faster than they are flushed: a buffer
+ * that is full sends them to the tree one by one.  If it is full already, an
+ * inserter comes here with each row, and does not wait.  The wait is bounded,
+ * as a flush of everything takes long, and as the deadlock detector does not
+ * see it.
  */
 static bool
 begin_in_turn(Relation index, SwareIdentity *caller)
 {
 	int			quota = sware_buffer_quota(index);
+	bool		sorts =
+		sware_pages_to_sort(quota, sware_zones_most_run_pages(index)) > 0;
 	int			most = 0;
 
 	for (int waits = 0;; waits++)
 	{
-		SwareRequested requested = sware_request_flush(index, true);
+		SwareRequested requested =
+			sware_request_flush(index, sorts ? SWARE_START_AT_ONCE :
+								SWARE_START_IF_FREQUENT);
 		SwareBufferState state;
 		bool		is_full;
 

@@ -32,16 +32,19 @@
 #define REMEMBERED			8
 
 /*
- * A worker is started if another request came so many milliseconds ago, or
- * less.  It is shorter than a worker stays idle, so that none ends only to be
- * started again.
+ * Requests are frequent if another one came so many milliseconds ago, or less.
+ * It is shorter than a worker stays idle, so that none ends only to be started
+ * again.
  */
-#define WORTH_A_WORKER		500
+#define FREQUENT			500
 
 /* so many milliseconds after a worker was to start, it is not expected */
 #define START_TIMEOUT		10000
 
-/* so long no worker is started if the server had none left, or one failed */
+/*
+ * So long no worker is started if the server had none left, or one failed; or
+ * an index is left to inserters whose flush has ended the worker.
+ */
 #define REFUSAL_TIME		10000
 
 /* a time further ahead than the longest: the clock was set back since */
@@ -160,14 +163,14 @@ find_post(Oid database, TimestampTz now)
 }
 
 /*
- * Take a free post for a database, if requests are frequent enough.  Returns
- * NULL if not.  The caller holds the lock exclusively.
+ * Take a free post for a database, if there is one, and if a worker is to be
+ * started.  Returns NULL if not.  The caller holds the lock exclusively.
  */
 static Post *
-take_post(Oid database, TimestampTz now)
+take_post(Oid database, TimestampTz now, SwareStart start)
 {
 	Latest	   *latest = &shared->latest[0];
-	bool		is_worth;
+	bool		is_frequent;
 	Post	   *free = NULL;
 	int			taken = 0;
 
@@ -177,8 +180,8 @@ take_post(Oid database, TimestampTz now)
 			shared->latest[i].time < latest->time)
 			latest = &shared->latest[i];
 	}
-	is_worth = latest->database == database &&
-		now <= TimestampTzPlusMilliseconds(latest->time, WORTH_A_WORKER);
+	is_frequent = latest->database == database &&
+		now <= TimestampTzPlusMilliseconds(latest->time, FREQUENT);
 	latest->database = database;
 	latest->time = now;
 	for (int i = 0; i < SWARE_MAX_FLUSH_WORKERS; i++)
@@ -188,8 +191,8 @@ take_post(Oid database, TimestampTz now)
 		else
 			free = &shared->posts[i];
 	}
-	if (!is_worth || taken >= sware_flush_workers ||
-		is_before(now, shared->refusedUntil))
+	if ((start == SWARE_START_IF_FREQUENT && !is_frequent) ||
+		taken >= sware_flush_workers || is_before(now, shared->refusedUntil))
 		return NULL;
 	memset(free, 0, sizeof(Post));
 	free->database = database;
@@ -313,7 +316,7 @@ note_refusal(uint32 number)
 }
 
 SwareRequested
-sware_request_flush(Relation index, bool may_start)
+sware_request_flush(Relation index, SwareStart start)
 {
 	SwareRequested result = SWARE_REQUEST_REFUSED;
 	uint32		to_start = 0;
@@ -327,9 +330,9 @@ sware_request_flush(Relation index, bool may_start)
 	if (!is_refused(MyDatabaseId, RelationGetRelid(index), now))
 	{
 		post = find_post(MyDatabaseId, now);
-		if (post == NULL && may_start)
+		if (post == NULL && start != SWARE_START_NEVER)
 		{
-			post = take_post(MyDatabaseId, now);
+			post = take_post(MyDatabaseId, now, start);
 			if (post)
 				to_start = post->number;
 		}
@@ -357,7 +360,7 @@ end_at_exit(int code, Datum arg)
 	{
 		LWLockAcquire(lock, LW_EXCLUSIVE);
 		if (OidIsValid(own->inWork))
-			refuse_index(SWARE_FAILED_REST);
+			refuse_index(REFUSAL_TIME);
 		else
 			refuse_workers();
 		LWLockRelease(lock);

@@ -6,10 +6,10 @@
  * A flush worker is a background worker that flushes buffers of one database's
  * indexes (worker/flushworker.c), so that inserters need not.  An inserter that
  * finds a buffer beyond its quota requests a flush of it.  If its database has
- * no worker, that starts one, unless requests are rare: a worker would cost
- * more than it saves then.  The inserter itself flushes if requests are rare,
- * if there can be no worker, or if the worker could not flush this index a
- * moment ago.
+ * no worker, that starts one, unless requests are rare and pieces are short: a
+ * worker would cost more than it saves then.  The inserter itself flushes in
+ * this case, if there can be no worker, or if the worker could not flush this
+ * index a moment ago.
  *
  * Each worker has a *post*, which the request that starts it takes, with a
  * number that no other worker has:
@@ -42,9 +42,17 @@ typedef enum SwareRequested
 	SWARE_REQUEST_IN_WORK		/* the worker is flushing it, or begins now */
 } SwareRequested;
 
+/* When is a worker started, if the database has none? */
+typedef enum SwareStart
+{
+	SWARE_START_NEVER,
+	SWARE_START_IF_FREQUENT,	/* if another request came a moment ago */
+	SWARE_START_AT_ONCE
+} SwareStart;
+
 /*
- * If the flush of an index has raised an error, or has ended the worker, the
- * index is left to inserters for so many milliseconds.
+ * If the flush of an index has raised an error, the index is left to inserters
+ * for so many milliseconds.
  */
 #define SWARE_FAILED_REST	60000
 
@@ -53,11 +61,10 @@ extern void sware_share_flush_requests(void);
 
 /*
  * Request a flush of an index's buffer, as long as it is beyond its quota.
- * With `may_start`, this starts a worker if there is none and that is worth it.
  * The caller holds no content locks or lightweight locks, and is in no critical
  * section.  Raises no errors.
  */
-extern SwareRequested sware_request_flush(Relation index, bool may_start);
+extern SwareRequested sware_request_flush(Relation index, SwareStart start);
 
 /*
  * What workers call.  They raise no errors, but take a lightweight lock for a

@@ -18,7 +18,7 @@
  *	 Post				Post (shared/flushrequests.c), with one Request
  *	 inserter			sware_request_flush (shared/flushrequests.c), called by
  *						begin_in_turn (buffer/flush.c)
- *	 is_worth			take_post (shared/flushrequests.c)
+ *	 is_frequent		take_post (shared/flushrequests.c)
  *	 worker				sware_flush_worker_main, work, serve, recover
  *						(worker/flushworker.c)
  *	 begin, next,		sware_post_begin, sware_post_next, sware_post_is_done
@@ -163,7 +163,7 @@ proctype inserter(byte only)
 #endif
 			if
 			:: mine < POSTS -> note(mine)
-			/* is_worth */
+			/* is_frequent */
 			:: mine == POSTS && TAKEN < POSTS && MAY_BE_TAKEN ->
 				mine = FREE_POST;
 				assert(POST_OF(DATABASE(index)) == POSTS);

@@ -85,6 +85,23 @@ BEGIN
 	END LOOP;
 END $$;
 SQL
+
+# But for pages that get sorted, one starts for each request, however rare they are.
+$node->safe_psql('postgres', 'CREATE TABLE sorted (key int8, id int8)');
+$node->safe_psql('postgres', 'CREATE INDEX sorted_key ON sorted USING sware (key) WITH (buffer_size = 2048)');
+is($node->safe_psql('postgres', <<'SQL'), '0|t', 'it sorts the pages of a large buffer, also once in a while');
+DO $$
+BEGIN
+	FOR i IN 1 .. 20 LOOP
+		CALL insert_rows('sorted', 100);
+		PERFORM pg_sleep(0.6);
+		EXIT WHEN (SELECT inserter_pieces + worker_pieces > 0 FROM sware_stats('sorted_key'));
+	END LOOP;
+END $$;
+SELECT inserter_pieces, worker_pieces > 0 FROM sware_stats('sorted_key');
+SQL
+have_ended($node, 'and ends then');
+
 change_setting($node, 'sware.flush_workers', 0);
 starts_none($node, "CALL insert_rows('t', 400)", 10, 't_key', 'no worker may be started');
 change_setting($node, 'sware.flush_workers', 1);
