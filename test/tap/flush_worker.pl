@@ -147,15 +147,15 @@ have_ended($node, 'it ends, too');
 
 # A worker that is idle counts as one that flushes: the inserter leaves the flush to it, also
 # far beyond the quota.
-my $idle = stop_idle_worker($node, 'postgres', 't');
-my $inserter = pieces($node, 'postgres', 't_key', 'inserter');
-$node->safe_psql('postgres', "CALL insert_rows('t', 200)");
-cmp_ok($node->safe_psql('postgres', "SELECT buffer_pages FROM sware_stats('t_key')"),
+my $idle = stop_idle_worker($node, 'postgres', 'u');
+my $inserter = pieces($node, 'postgres', 'u_key', 'inserter');
+$node->safe_psql('postgres', "CALL insert_rows('u', 200)");
+cmp_ok($node->safe_psql('postgres', "SELECT buffer_pages FROM sware_stats('u_key')"),
 	'>', 10, 'the buffer is far beyond its quota while the worker should wake up');
-is(pieces($node, 'postgres', 't_key', 'inserter'), $inserter, 'the inserter does not flush it');
+is(pieces($node, 'postgres', 'u_key', 'inserter'), $inserter, 'the inserter does not flush it');
 resume($idle);
 have_ended($node, 'the worker does, and ends');
-cmp_ok($node->safe_psql('postgres', "SELECT buffer_pages FROM sware_stats('t_key')"),
+cmp_ok($node->safe_psql('postgres', "SELECT buffer_pages FROM sware_stats('u_key')"),
 	'<=', 12, 'the buffer has its size then');
 
 # While the only worker that may be works for one database, the other one has none. Queries
