@@ -87,9 +87,9 @@ END $$;
 SQL
 
 # But for pages that get sorted, one starts for each request, however rare they are.
-$node->safe_psql('postgres', 'CREATE TABLE sorted (key int8, id int8)');
-$node->safe_psql('postgres', 'CREATE INDEX sorted_key ON sorted USING sware (key) WITH (buffer_size = 2048)');
-is($node->safe_psql('postgres', <<'SQL'), '0|t', 'it sorts the pages of a large buffer, also once in a while');
+is($node->safe_psql('postgres', <<'SQL'), '0|t', 'it sorts pages of a large buffer, also once in a while');
+CREATE TABLE sorted (key int8, id int8);
+CREATE INDEX sorted_key ON sorted USING sware (key) WITH (buffer_size = 2048);
 DO $$
 BEGIN
 	FOR i IN 1 .. 20 LOOP

@@ -78,6 +78,12 @@ foreach my $name ('RENAME', 'DROP DATABASE')
 	is_gone($worker, "$name while the worker starts: it ends");
 	nothing_is_logged($offset, "$name while the worker starts");
 	change_setting($node, 'sware.fault_points', '');
+	change_setting($node, 'log_min_messages', 'debug1');
+	$offset = -s $node->logfile;
+	$node->safe_psql('postgres', "CALL insert_rows('u', 100)");
+	is(registered($node, $offset), 1, "$name: another database gets a worker at once");
+	have_ended($node, 'it ends');
+	change_setting($node, 'log_min_messages', 'warning');
 	foreach (@databases)
 	{
 		cmp_ok(pieces($node, $_, 't_key'), '>', 0, "$name: it has done what was requested");
