@@ -1,8 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * bufferbatch.c
- *	  Collecting the entries of a batch, and marking dead ones.  See
- *	  bufferbatch.h.
+ *	  A batch: copies of the next wanted entries of the buffer, up to a limit,
+ *	  in the order of the scan and without duplicates; and marking dead entries.
+ *
+ * Entries are added in any order.  Whenever there are twice as many as the
+ * limit, they are sorted, and the worst ones are removed: those that the scan
+ * would return last.  From then on only better entries than the worst one kept
+ * are wanted.
+ *
+ * A scan notes the entries whose rows it finds to be dead to everybody, with
+ * where they were read, and marks them later, many at once: on their buffer
+ * pages, and in the sorted zones that they were read from.
+ *
+ * Comparators are called, so callers hold no locks.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,7 +22,7 @@
 #include "miscadmin.h"
 
 #include "base/memory.h"
-#include "cursor/bufferbatch.h"
+#include "cursor/buffercursor.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
 

@@ -29,9 +29,9 @@
  * afterwards, staged or not.  Such a scan seeks again whenever this backend has
  * inserted a row.
  *
- * A cursor has three parts: the filter (scanfilter.h) says which entries are
- * wanted, the view (bufferview.h) where they may be, and the batch
- * (bufferbatch.h) holds those that were found.
+ * A cursor has three parts, each with a file of its own: the filter says which
+ * entries are wanted, the view where they may be, and the batch holds those
+ * that were found.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,13 +42,367 @@
 #include "access/relscan.h"
 #include "utils/snapmgr.h"
 
-#include "cursor/bufferbatch.h"
-#include "cursor/bufferview.h"
-#include "cursor/scanfilter.h"
 #include "cursor/visibility.h"
-#include "layout/page.h"
+#include "keys/scankeys.h"
+#include "pages/pagesahead.h"
+#include "sort/sorter.h"
 #include "staging/staging.h"
 #include "tree/border.h"
+#include "zones/pagesummary.h"
+#include "zones/zones.h"
+
+/* scanfilter.c: which entries are wanted */
+
+/*
+ * The order in which a scan returns entries: that of the index, or its reverse
+ * if the scan goes backward.  All that the buffer's cursor does goes by this
+ * order, in which entries always ascend.  Abbreviations are in this order, too:
+ * for a backward scan, the first column is taken to descend if it ascends, and
+ * to ascend if it descends.
+ */
+typedef struct SwareScanOrder
+{
+	Relation	index;
+	bool		forward;
+	bool		abbreviationsDecide;	/* do equal abbreviations mean equal
+										 * keys, unless they are extreme? */
+	SwareKeyColumn column;		/* how the first column is compared */
+	SwareSearchKey prepared;	/* how all key columns are, in the index's
+								 * order */
+} SwareScanOrder;
+
+static inline void
+sware_scan_order_init(SwareScanOrder *order, Relation index, bool forward)
+{
+	order->index = index;
+	order->forward = forward;
+	sware_search_key_prepare(&order->prepared, index);
+	order->column = order->prepared.columns[0];
+	order->abbreviationsDecide = sware_is_integer(order->column.comparison) &&
+		IndexRelationGetNumberOfKeyAttributes(index) == 1;
+	if (!forward)
+	{
+		order->column.descending = !order->column.descending;
+		order->column.nullsFirst = !order->column.nullsFirst;
+	}
+}
+
+/* An entry of the index with its abbreviation. */
+static inline SwareSortItem
+sware_scan_order_item(const SwareScanOrder *order, IndexTuple entry)
+{
+	SwareSortItem item = {sware_abbreviate(&order->column,
+										   RelationGetDescr(order->index),
+										   entry),
+	entry};
+
+	return item;
+}
+
+/*
+ * Compare an entry `a` with the key columns of `b` and a TID.  Calls
+ * comparators.
+ */
+static inline int
+sware_scan_order_compare(const SwareScanOrder *order, const SwareSortItem *a,
+						 const SwareSortItem *b, const ItemPointerData *tid_b)
+{
+	int			result = 0;
+
+	if (a->abbreviation != b->abbreviation)
+		return a->abbreviation < b->abbreviation ? -1 : 1;
+
+	/* An extreme abbreviation may be that of a null. */
+	if (!order->abbreviationsDecide ||
+		a->abbreviation == PG_INT64_MIN || a->abbreviation == PG_INT64_MAX)
+		result = sware_compare_keys_by(&order->prepared, a->entry, b->entry);
+	if (result == 0)
+		result = sware_compare_tids(&a->entry->t_tid, tid_b);
+	return order->forward ? result : -result;
+}
+
+/* where an entry is, as seen from the ranges, in the order of the scan */
+typedef enum SwareRangeSide
+{
+	SWARE_BEFORE_RANGE = -1,	/* keys->range is the next range */
+	SWARE_IN_RANGE = 0,
+	SWARE_BEHIND_RANGES = 1
+} SwareRangeSide;
+
+typedef struct SwareScanFilter
+{
+	SwareScanKeys *keys;		/* those of the tree cursor, which has
+								 * analyzed them */
+	bool		asksForKeys;	/* does the scan look up one key after
+								 * another? */
+	bool		usesMarks;		/* are marked entries left out? */
+	bool		isAnalyzed;		/* is what follows set, for these keys? */
+	SwareScanOrder order;
+	int64		rangesBegin;	/* the smallest abbreviation of an entry in
+								 * the ranges */
+	int64		rangesEnd;		/* the largest one */
+	int64		beginMatters;	/* up to this abbreviation, an entry must be
+								 * compared with where the only range begins */
+	int64		endMatters;		/* from this one on, with where it ends */
+	bool		canNarrow;		/* is every entry wanted whose abbreviation is
+								 * between `first` and `last`? */
+	bool		needsHash;		/* can the only value of the first column be
+								 * hashed for Bloom filters, and is not yet? */
+	bool		hasHash;		/* is `hash` set? */
+	uint64		hash;
+	bool		hasKey;			/* is one key looked for by its fingerprint? */
+	uint64		fingerprint;
+	uint64		methods;		/* the result of sware_hash_methods() when it
+								 * was made */
+
+	/* These change from batch to batch. */
+	int64		first;			/* the smallest wanted abbreviation */
+	int64		last;			/* the largest one */
+	bool		hasPlace;		/* are only entries behind `place` wanted? */
+	SwareSearchKey place;		/* no entry before it has the abbreviation
+								 * `first` */
+} SwareScanFilter;
+
+extern void sware_scan_filter_init(SwareScanFilter *filter, Relation index,
+								   SwareScanKeys *keys);
+
+/* Set the direction of the scan.  It may change at any time. */
+extern void sware_scan_filter_turn(SwareScanFilter *filter, bool forward);
+
+/*
+ * Begin a batch: want the entries behind `after`, or all (NULL).  The entry
+ * must stay where it is while the batch is read.  Calls hash functions.
+ */
+extern void sware_scan_filter_begin(SwareScanFilter *filter, IndexTuple after);
+
+/*
+ * Tell where an entry is, as seen from the ranges.  Sets keys->range if there
+ * are several ranges.  Calls comparators.
+ */
+extern SwareRangeSide sware_scan_filter_side(SwareScanFilter *filter,
+											 const SwareSortItem *item);
+
+/*
+ * Does an entry, whose abbreviation is wanted, lie behind the place?  Calls
+ * comparators.
+ */
+static inline bool
+sware_scan_filter_is_behind_place(const SwareScanFilter *filter,
+								  const SwareSortItem *item)
+{
+	int			order;
+
+	if (!filter->hasPlace || item->abbreviation != filter->first)
+		return true;
+	order = sware_compare_key(&filter->place, item->entry);
+	return filter->order.forward ? order < 0 : order > 0;
+}
+
+/* Does an entry satisfy the conditions?  Calls their functions. */
+static inline bool
+sware_scan_filter_satisfies(const SwareScanFilter *filter,
+							const SwareSortItem *item)
+{
+	return filter->keys->conditionCount == 0 ||
+		sware_scan_keys_satisfy(filter->keys, item->entry);
+}
+
+/* Where the current range begins, in the order of the scan. */
+static inline const SwareSearchKey *
+sware_scan_filter_range_begin(const SwareScanFilter *filter)
+{
+	return filter->order.forward ? &filter->keys->low : &filter->keys->high;
+}
+
+/*
+ * May there be wanted entries between the smallest and the largest abbreviation
+ * of a zonemap?  Sets *first to the first abbreviation, in the order of the
+ * scan.
+ */
+static inline bool
+sware_scan_filter_wants_some(const SwareScanFilter *filter, int64 smallest,
+							 int64 largest, int64 *first)
+{
+	bool		reversed = !filter->order.forward &&
+		sware_has_abbreviations(&filter->order.column);
+
+	*first = reversed ? ~largest : smallest;
+	return *first <= filter->last &&
+		(reversed ? ~smallest : largest) >= filter->first;
+}
+
+/*
+ * Can Bloom filters be asked?  Hashes the value when this is called first, by a
+ * function that may raise an error.
+ */
+extern bool sware_scan_filter_has_hash(SwareScanFilter *filter);
+
+/* bufferbatch.c: those that were found */
+
+typedef struct SwareBufferedEntry
+{
+	SwareSortItem item;			/* its entry is in the batch's memory, without
+								 * a mark */
+	SwareEntrySource source;	/* with its page, if the snapshot is not an
+								 * MVCC one */
+	bool		isVisible;		/* is its row known to be visible? */
+} SwareBufferedEntry;
+
+typedef struct SwareBufferBatch
+{
+	MemoryContext context;		/* lives as long as the scan */
+	SwareScanFilter *filter;	/* what is wanted; less, as the batch fills */
+	int			limit;			/* the number of entries wanted */
+	int			count;			/* the number of entries that it has */
+	int			current;		/* the number of the next one to return */
+	bool		hasMore;		/* may entries behind it be wanted? */
+	SwareBufferedEntry *entries;
+	int			allocated;
+
+	/* while entries are added */
+	int			sorted;			/* this number of the first ones are in order,
+								 * without duplicates */
+	int			kept;			/* this number of them were kept when the
+								 * worst ones were removed; 0: none were */
+
+	/* memory for copies of entries */
+	Size		bytes;			/* taken, by removed ones, too */
+	char	   *room;			/* what is free */
+	Size		roomLeft;
+	MemoryContext roomContext;	/* NULL until needed */
+	union
+	{
+		char		bytes[512];
+		double		forAlignment;
+	}			firstRoom;		/* enough for small batches */
+} SwareBufferBatch;
+
+extern void sware_batch_init(SwareBufferBatch *batch, SwareScanFilter *filter,
+							 MemoryContext context);
+extern void sware_batch_end(SwareBufferBatch *batch);
+
+/* Begin a batch: remove all entries. */
+extern void sware_batch_begin(SwareBufferBatch *batch);
+
+/*
+ * Add a copy of an entry that is wanted.  `follows` says that it is known to
+ * lie behind the last one.  Returns whether it is the last one now; false if
+ * the batch was full, and has been sorted.
+ */
+extern bool sware_batch_add(SwareBufferBatch *batch,
+							const SwareBufferedEntry *found, bool follows);
+
+/* Sort the batch, and remove the worst entries if it has too many. */
+extern void sware_batch_keep_the_best(SwareBufferBatch *batch);
+
+/*
+ * Is an entry, whose abbreviation is wanted, better than the worst one, or is
+ * the batch not full?
+ */
+static inline bool
+sware_batch_wants(const SwareBufferBatch *batch, const SwareSortItem *item)
+{
+	const SwareSortItem *worst;
+
+	if (batch->kept == 0)
+		return true;
+	worst = &batch->entries[batch->kept - 1].item;
+	return sware_scan_order_compare(&batch->filter->order, item, worst,
+									&worst->entry->t_tid) < 0;
+}
+
+/* The next entry of the batch, or NULL if all have been returned. */
+static inline SwareBufferedEntry *
+sware_batch_head(SwareBufferBatch *batch)
+{
+	return batch->current < batch->count ? &batch->entries[batch->current] :
+		NULL;
+}
+
+/* Is that staging, where entries have no marks? */
+static inline bool
+sware_source_is_staging(const SwareEntrySource *source)
+{
+	return source->zone == 0 && source->page.block == InvalidBlockNumber;
+}
+
+/* The dead entries that a scan has met. */
+typedef struct SwareDeadEntries
+{
+	int			count;
+	int			allocated;
+	SwareDeadEntry *entries;	/* in the scan's memory */
+} SwareDeadEntries;
+
+/* Note an entry; memory comes from the context. */
+extern void sware_dead_entries_add(SwareDeadEntries *dead, ItemPointer tid,
+								   const SwareEntrySource *source,
+								   MemoryContext context);
+
+/*
+ * Mark what has been noted, and forget it.  To be called before the view
+ * changes.  Locks pages for a moment, one at a time; the caller holds no locks.
+ */
+extern void sware_dead_entries_mark(SwareDeadEntries *dead, Relation index,
+									const SwareZoneView *view);
+
+/* bufferview.c: where wanted entries may be */
+
+typedef struct SwareBufferSource
+{
+	int64		first;			/* abbreviation of its first entry, in the
+								 * order of the scan; or less */
+	bool		isZone;			/* a sorted zone?  Else it is a page */
+	int			number;			/* of the zone or page in the view */
+	double		rate;			/* how many of its entries are wanted, if its
+								 * abbreviations are evenly spread */
+} SwareBufferSource;
+
+typedef struct SwareBufferView
+{
+	SwareBufferState state;		/* what the metapage says */
+	SwareZoneView zones;		/* what is known of sealed pages */
+	SwareBufferSource *sources;
+	int			sourceCount;
+	int			sourcesAllocated;
+	double		rate;			/* the sum of those of sources */
+} SwareBufferView;
+
+extern void sware_buffer_view_init(SwareBufferView *view, Relation index,
+								   MemoryContext context);
+extern void sware_buffer_view_end(SwareBufferView *view);
+
+/*
+ * Bring what is known of sealed pages up to date with the state, without
+ * sources.  Returns false if the directory has changed since.
+ */
+extern bool sware_buffer_view_refresh(SwareBufferView *view);
+
+/*
+ * List those sorted zones and sealed pages that may have wanted entries.  May
+ * call a hash function, which may raise an error.
+ */
+extern void sware_buffer_view_list_sealed(SwareBufferView *view,
+										  SwareScanFilter *filter);
+
+/*
+ * The source with this number is about to be read, and pages had to be read for
+ * those before: ask for the pages of some that follow, where these are page
+ * runs.  So many entries of each one are likely to be read.
+ */
+extern void sware_buffer_view_ask(const SwareBufferView *view,
+								  const SwareScanFilter *filter,
+								  SwarePagesAhead *ahead, int number,
+								  int wanted);
+
+/* Are the pages still there that the state lists?  May lock the metapage. */
+static inline bool
+sware_buffer_view_is_current(const SwareBufferView *view)
+{
+	return sware_buffer_generation(view->zones.index) == view->state.generation;
+}
+
+/* buffercursor.c: the cursor */
 
 /*
  * Entries that may be wanted, of a page or of staging, each in MAXALIGN(its

@@ -1,14 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * bufferview.c
- *	  What of the buffer a batch is read from.  See bufferview.h.
+ *	  What of the buffer a batch is read from: the pages that it has under one
+ *	  generation, and what is known of them.
+ *
+ * The parts that may have wanted entries, beside the open pages, are the
+ * *sources* of a batch.  Sorted zones come before pages, and either in the
+ * order of their first entries, so that most need not be read: enough better
+ * entries have been found before.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "base/memory.h"
-#include "cursor/bufferview.h"
+#include "cursor/buffercursor.h"
 #include "shared/statistics.h"
 
 /* so many entries a page of which that is not known is taken to have */

@@ -29,9 +29,7 @@
 #include "access/relscan.h"
 #include "access/sdir.h"
 
-#include "cursor/buffercursor.h"
 #include "cursor/tableahead.h"
-#include "cursor/visibility.h"
 #include "records/recordcache.h"
 #include "tree/treescan.h"
 

@@ -1,7 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * scanfilter.c
- *	  Which entries of the buffer a scan wants.  See scanfilter.h.
+ *	  Which entries of the buffer a scan wants, and which sorted zones and pages
+ *	  may have some.
+ *
+ * An entry is wanted if it lies in a range of the scan's keys and behind a
+ * place, and satisfies the conditions.  Abbreviations tell of most entries that
+ * they are not wanted; only for the others comparators are called.  Marked
+ * entries are not wanted if the scan may leave them out.
  *
  *-------------------------------------------------------------------------
  */
@@ -9,7 +15,7 @@
 
 #include "access/nbtree.h"
 
-#include "cursor/scanfilter.h"
+#include "cursor/buffercursor.h"
 #include "keys/fingerprint.h"
 
 /* Initialise a scan filter.  The keys will be analyzed before its use. */

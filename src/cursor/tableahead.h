@@ -40,7 +40,7 @@
 #include "access/relscan.h"
 #include "storage/block.h"
 
-#include "cursor/bufferbatch.h"
+#include "cursor/buffercursor.h"
 #include "pages/pagesahead.h"
 #include "tree/treescan.h"
 
