@@ -239,24 +239,11 @@ extern int64 sware_sorted_zone_search(Relation index,
 extern bool sware_sorted_zone_copy_page(const SwareSortedZone *zone,
 										uint32 number, SwareLink *page);
 
-/* runzone.c: the first two are what functions here do for page runs */
-extern bool sware_run_get(Relation index, const SwareSortedZone *zone,
-						  uint32 first, uint32 end, bool forward,
-						  SwareWindow *window);
-extern bool sware_run_copy_page(const SwareSortedZone *zone, uint32 number,
-								SwareLink *page);
-extern bool sware_run_retire(SwareSortedZone *zone, uint32 pages);
-
 /*
- * Bring the numbers *low and *high, between which a search of a page run looks
- * for a place, so close together that the entries from *low to *high - 1 are on
- * one page, and get these into the window.  Leaves out entries of retired
- * pages.  Returns false if the zone is gone.  Calls comparators, with no page
- * locked.
+ * Let so many of a page run's first pages count as retired.  Returns false if
+ * no entries are left then, or the zone is gone.
  */
-extern bool sware_run_narrow(Relation index, const SwareSortedZone *zone,
-							 const SwareSearchKey *place, uint32 *low,
-							 uint32 *high, SwareWindow *window);
+extern bool sware_run_retire(SwareSortedZone *zone, uint32 pages);
 
 /*
  * Copy the links to the pages of the entries from `first` to `last`, in their
