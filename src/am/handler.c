@@ -76,7 +76,7 @@ add_buffer_cost(Relation index, Selectivity selectivity, Cost *startup_cost,
  *
  * The estimate for nbtree is right for a scan of the tree.  From 18 on, it
  * includes that scans skip entries if leading columns have no equality, which
- * a sware scan does on every version (keys/skip.h).
+ * a sware scan does on every version (keys/skip.c).
  */
 static void
 sware_costestimate(PlannerInfo *root, IndexPath *path, double loop_count,

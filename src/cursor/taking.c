@@ -19,7 +19,6 @@
 #include "utils/snapmgr.h"
 
 #include "cursor/buffercursor.h"
-#include "keys/skip.h"
 #include "layout/tuple.h"
 #include "shared/statistics.h"
 #include "staging/staging.h"
@@ -30,7 +29,7 @@
 
 /*
  * A list's entries are skipped if their keys tell that they cannot qualify
- * (skip.h).  To seek in a list costs as much as to look at MANY_SKIPPED
+ * (skip.c).  To seek in a list costs as much as to look at MANY_SKIPPED
  * entries.  After an attempt that has skipped fewer, this looks at twice as
  * many entries before it tries again, and at MAX_PATIENCE at most.
  */

@@ -14,7 +14,6 @@
 #include "utils/memutils.h"
 
 #include "keys/scankeys.h"
-#include "keys/skip.h"
 
 /* the keys of one column that make the ranges */
 typedef struct ChosenKeys
@@ -347,7 +346,7 @@ keep_comparable(SwareScanKeys *keys, ChosenKeys *chosen)
 	}
 }
 
-/* Set the ends of the values that a column may have (skip.h). */
+/* Set the ends of the values that a column may have (skip.c). */
 static void
 set_skip_ends(SwareScanKeys *keys, SwareSkipColumn *skipped, int column,
 			  const ChosenKeys *chosen)

@@ -14,7 +14,7 @@
  * The leading columns with an equality (`=`, IS NULL or `= ANY`) are the
  * *prefix*.  Equalities on them and bounds on the next column make the
  * ranges; whatever else is asked becomes a condition.  Conditions on columns
- * behind that one let a cursor skip entries of a range (skip.h).
+ * behind that one let a cursor skip entries of a range (skip.c).
  *
  * A scan may be restricted to an *interval* of the order of entries, between
  * two places.  Then its ranges are those parts of the qualification's that lie
@@ -29,7 +29,6 @@
 #include "access/skey.h"
 
 #include "keys/searchkey.h"
-
 
 /* the elements of an array, in index order, without nulls and duplicates */
 typedef struct SwareElements
@@ -86,6 +85,36 @@ typedef struct SwareInterval
 	SwareSearchKey high;
 } SwareInterval;
 
+/* One end of the values that a column may have. */
+typedef struct SwareSkipEnd
+{
+	bool		isGiven;		/* false: there is no such end */
+	bool		isStrict;		/* is the value itself not allowed? */
+	SwareKeyColumn column;		/* the value, or null */
+} SwareSkipEnd;
+
+/*
+ * The values that a column may have if an entry is to qualify; perhaps also
+ * others, since a column can have several conditions.
+ */
+typedef struct SwareSkipColumn
+{
+	SwareElements *elements;	/* one of these; or if NULL: */
+	SwareSkipEnd low;			/* in index order */
+	SwareSkipEnd high;
+} SwareSkipColumn;
+
+/* What scan keys have if scans of their ranges may skip. */
+typedef struct SwareSkipKeys
+{
+	int			lastColumn;		/* the last one with a condition, from 0 on */
+	SwareSearchKey from;		/* for comparing: the columns of the entry or
+								 * pivot at which a cursor is */
+	SwareSkipColumn columns[INDEX_MAX_KEYS];	/* those from the first column
+												 * behind the prefix to
+												 * lastColumn */
+} SwareSkipKeys;
+
 typedef struct SwareScanKeys
 {
 	Relation	index;
@@ -103,10 +132,9 @@ typedef struct SwareScanKeys
 	int			conditionCount;
 	SwareCondition *conditions;
 
-	struct SwareSkipKeys *skip; /* NULL if no entries of a range are to be
-								 * skipped (skip.h) */
-	struct SwareSkipKeys *skipMemory;	/* memory for it; allocated when
-										 * needed */
+	SwareSkipKeys *skip;		/* NULL if no entries of a range are to be
+								 * skipped */
+	SwareSkipKeys *skipMemory;	/* memory for it; allocated when needed */
 	SwareInterval *interval;	/* NULL if the scan is not restricted */
 	SwareInterval *intervalMemory;	/* memory for it; allocated when needed */
 
@@ -172,6 +200,27 @@ sware_scan_keys_satisfy(SwareScanKeys *keys, IndexTuple tuple)
 	}
 	return true;
 }
+
+/* Where can the next qualifying entry of a range be? */
+typedef enum SwareSkip
+{
+	SWARE_SKIP_NONE,			/* there is no other one */
+	SWARE_SKIP_HERE,			/* at the place where the cursor is */
+	SWARE_SKIP_AHEAD			/* not before another place */
+} SwareSkip;
+
+/*
+ * Find the first place in a direction at which a qualifying entry of the
+ * current range can be, and set `place` to it if it lies ahead: from an entry
+ * or pivot on that lies in the range, or from where the range begins in the
+ * direction.  The place points into the tuple, and into the scan keys; nothing
+ * is allocated.  Calls comparators.  The caller may hold a content lock, as for
+ * other comparisons with a page's tuples.
+ */
+extern SwareSkip sware_skip_from_tuple(SwareScanKeys *keys, IndexTuple tuple,
+									   bool forward, SwareSearchKey *place);
+extern SwareSkip sware_skip_from_begin(SwareScanKeys *keys, bool forward,
+									   SwareSearchKey *place);
 
 /*
  * What follows is for the files of this room.  Columns are counted from 0 on.

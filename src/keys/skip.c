@@ -1,15 +1,31 @@
 /*-------------------------------------------------------------------------
  *
  * skip.c
- *	  Finding the next place of a range at which an entry can qualify.  See
- *	  skip.h.
+ *	  Skipping entries of a range that cannot qualify: finding the next place at
+ *	  which an entry can.
  *
- * This is like raising a number to the next one that has only allowed digits;
- * columns are the digits.  As long as a column's value is allowed, the next
- * column is looked at.  If it is too small, the smallest allowed value is the
- * answer; if it is too large, a column further left gets its next value.  The
- * columns behind one that was changed get their smallest values.  Small and
- * large are meant in the direction of the scan.
+ * A range of a scan ends with the first column that has no equality.  If there
+ * are conditions on columns behind that one, only parts of the range can
+ * satisfy them.  With an index on (a, b) and the condition b = 5, these are the
+ * entries with (1, 5), those with (2, 5), and so on, whatever values of `a`
+ * there are.
+ *
+ * A cursor that is at any place of a range asks for the next place in its
+ * direction.  From (3, 7) on forward this is (4, 5) if `a` is an integer.  If
+ * it is of a type whose next value is not known, this is the place behind all
+ * entries with 3; there the cursor meets the next value that exists, say x, and
+ * asks again, to be sent to (x, 5).
+ *
+ * Nothing is remembered from one answer to the next, and between the two places
+ * no entry qualifies.  So it does not matter where a cursor is, and in which
+ * direction it goes; it may just as well look at all entries.
+ *
+ * To find the next place is like raising a number to the next one that has only
+ * allowed digits; columns are the digits.  As long as a column's value is
+ * allowed, the next column is looked at.  If it is too small, the smallest
+ * allowed value is the answer; if it is too large, a column further left gets
+ * its next value.  The columns behind one that was changed get their smallest
+ * values.  Small and large are meant in the direction of the scan.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,7 +33,7 @@
 
 #include "common/int.h"
 
-#include "keys/skip.h"
+#include "keys/scankeys.h"
 #include "layout/tuple.h"
 
 /* where a value lies, as seen from those that its column may have */
@@ -225,7 +241,7 @@ raise_column(const SwareScanKeys *keys, const SwareSearchKey *from, int number,
 	return SWARE_SKIP_NONE;
 }
 
-/* Like the functions of skip.h, from a place on. */
+/* Like sware_skip_from_tuple, from a place on. */
 static SwareSkip
 skip_from(const SwareScanKeys *keys, const SwareSearchKey *from, bool forward,
 		  SwareSearchKey *place)

@@ -27,7 +27,6 @@
 #include "base/compat.h"
 #include "base/faultpoint.h"
 #include "keys/searchkey.h"
-#include "keys/skip.h"
 #include "layout/page.h"
 #include "scan/scan.h"
 #include "tree/tree.h"

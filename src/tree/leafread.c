@@ -7,7 +7,7 @@
  * direction of the scan: of the current range, and of all further ranges that
  * have a part on the leaf.  Both ends of the position get their continuation.
  *
- * If entries of the ranges can be skipped (skip.h), they are skipped within the
+ * If entries of the ranges can be skipped (skip.c), they are skipped within the
  * leaf, too.  If the cursor reads a few entries of a leaf only, the others are
  * what comes next at that side, in the same leaf.
  *
@@ -17,7 +17,6 @@
 
 #include "keys/numbersearch.h"
 #include "keys/searchkey.h"
-#include "keys/skip.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"

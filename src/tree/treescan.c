@@ -15,7 +15,7 @@
  * links form a circle.  A circle of leaves without qualifying entries ends with
  * an error.
  *
- * If entries of the ranges can be skipped (skip.h), the cursor does so within a
+ * If entries of the ranges can be skipped (skip.c), the cursor does so within a
  * leaf, and between leaves, where it seeks the place that lies ahead from the
  * root instead of following a link.
  *
@@ -31,7 +31,6 @@
 
 #include "base/compat.h"
 #include "keys/searchkey.h"
-#include "keys/skip.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"

@@ -139,7 +139,7 @@ typedef struct SwareTreeCursor
 	SwareBorder arrival;		/* where the cursor comes to the leaf that it
 								 * reads */
 	bool		arrivesAhead;	/* is arrivalKey a place further on, before
-								 * which nothing qualifies (skip.h)? */
+								 * which nothing qualifies (skip.c)? */
 	bool		arrivesByLink;	/* has a link led to the leaf? */
 	SwareSkipLuck skipLuck;
 	SwareReadahead ahead;
