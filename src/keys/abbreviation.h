@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * abbreviation.h
- *	  Entries' first columns as numbers that are in the same order.
+ *	  Entries' first columns as numbers that are in the same order, and
+ *	  searching among tuples by these numbers.
  *
  * If the abbreviations of two entries differ, they order the entries; if
  * not, nothing is known.
@@ -118,6 +119,62 @@ sware_interpolate(int64 low, int64 high, int64 low_value, int64 high_value,
 	if (range == 0)
 		return low + (high - low) / 2;
 	return low + (int64) ((double) distance / (double) range * (high - low));
+}
+
+/*
+ * A function that returns a tuple of a source, by its position.  It is inlined.
+ */
+typedef IndexTuple (*SwareTupleAt) (const void *source, int position);
+
+/*
+ * The first column of a place, for a search among tuples in order: most of its
+ * looks are then a comparison of two numbers.
+ */
+typedef struct SwareSearchColumn
+{
+	SwareKeyColumn column;		/* compares values of the column's own type */
+	int64		value;			/* the place's abbreviation */
+} SwareSearchColumn;
+
+extern bool sware_search_column_set(SwareSearchColumn *search,
+									const SwareSearchKey *key);
+extern int64 sware_tuple_number(const SwareSearchKey *key,
+								const SwareSearchColumn *search,
+								IndexTuple tuple);
+
+/*
+ * Return the first of the positions low..high-1 whose tuple is not before a
+ * place, or if `behind_equal`, the first whose tuple is behind the place; or
+ * `high` if there is none.  The tuples are in order.  Calls comparators.
+ */
+static pg_attribute_always_inline int
+sware_search(const SwareSearchKey *key, SwareTupleAt tuple_at,
+			 const void *source, int low, int high, bool behind_equal)
+{
+	SwareSearchColumn search;
+	bool		has_number = low < high &&
+		sware_search_column_set(&search, key);
+
+	while (low < high)
+	{
+		int			middle = low + (high - low) / 2;
+		IndexTuple	tuple = tuple_at(source, middle);
+		int			order = 0;
+
+		if (has_number)
+		{
+			int64		number = sware_tuple_number(key, &search, tuple);
+
+			order = (search.value > number) - (search.value < number);
+		}
+		if (order == 0)
+			order = sware_compare_key(key, tuple);
+		if (behind_equal ? order >= 0 : order > 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 #endif							/* SWARE_ABBREVIATION_H */

@@ -16,7 +16,7 @@
 #include "utils/fmgroids.h"
 #include "utils/uuid.h"
 
-#include "keys/numbersearch.h"
+#include "keys/abbreviation.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "layout/tuple.h"

@@ -30,7 +30,7 @@
 
 #include "base/faultpoint.h"
 #include "base/memory.h"
-#include "keys/numbersearch.h"
+#include "keys/abbreviation.h"
 #include "layout/tuple.h"
 #include "sort/sorter.h"
 #include "staging/staging.h"

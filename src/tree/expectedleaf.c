@@ -18,7 +18,7 @@
 #include "postgres.h"
 
 #include "base/faultpoint.h"
-#include "keys/numbersearch.h"
+#include "keys/abbreviation.h"
 #include "keys/trust.h"
 #include "layout/page.h"
 #include "layout/tuple.h"

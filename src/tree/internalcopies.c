@@ -28,7 +28,7 @@
 #include "utils/memutils.h"
 
 #include "base/compat.h"
-#include "keys/numbersearch.h"
+#include "keys/abbreviation.h"
 #include "keys/searchkey.h"
 #include "pages/cache.h"
 #include "pages/pageaccess.h"

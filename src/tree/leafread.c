@@ -15,7 +15,7 @@
  */
 #include "postgres.h"
 
-#include "keys/numbersearch.h"
+#include "keys/abbreviation.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
