@@ -18,7 +18,6 @@
 #include "keys/fingerprint.h"
 #include "keys/searchkey.h"
 #include "locks/predicatelocks.h"
-#include "keys/bloomfilter.h"
 
 #define SCALE_BITS			64
 

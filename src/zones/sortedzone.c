@@ -22,7 +22,6 @@
 
 #include "base/faultpoint.h"
 #include "keys/abbreviation.h"
-#include "keys/bloomfilter.h"
 #include "keys/fingerprint.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"

@@ -27,7 +27,6 @@
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
 #include "pages/pagesahead.h"
-#include "keys/bloomfilter.h"
 #include "zones/sortedzone.h"
 
 /* the number of entries for which there is room at first */
