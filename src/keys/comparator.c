@@ -79,7 +79,7 @@ sware_make_comparator(Relation index)
 	comparator->descriptor = RelationGetDescr(index);
 	comparator->context = CurrentMemoryContext;
 	comparator->columnCount = columns;
-	sware_key_column_init(&comparator->first, index, 1, (Datum) 0, true);
+	sware_key_column_init(&comparator->first, index, 1);
 	comparator->guess = SWARE_GUESS_USUAL;
 	sware_unrefine_numbers(comparator);
 	for (int i = 0; i < columns; i++)
@@ -311,8 +311,7 @@ sware_refine_numbers(SwareComparator *comparator, const IndexTuple *entries,
 		SwareNumberPart *part = &comparator->parts[parts];
 		SwareComparison comparison;
 
-		sware_key_column_init(&part->column, comparator->index, parts + 1,
-							  (Datum) 0, true);
+		sware_key_column_init(&part->column, comparator->index, parts + 1);
 		comparison = part->column.comparison;
 		is_exact = sware_is_integer(comparison);
 		part->guess = SWARE_GUESS_NOTHING;

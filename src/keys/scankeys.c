@@ -391,7 +391,7 @@ set_skip(SwareScanKeys *keys, ScanKey qualification, int count)
 	sware_search_key_init(&skip->from, keys->index);
 	for (int column = 0; column <= last; column++)
 		sware_key_column_init(&skip->from.columns[column], keys->index,
-							  column + 1, (Datum) 0, true);
+							  column + 1);
 	for (int column = keys->prefixColumns; column <= last; column++)
 	{
 		SwareSkipColumn *skipped = &skip->columns[column];

@@ -59,15 +59,17 @@ sware_comparison_kind(const FmgrInfo *function, Oid collation)
 	}
 }
 
-/* Make a column of a search key from a value of the index's own type. */
+/*
+ * Set up a column of a search key for values of the index's own type.  It has
+ * no value yet.
+ */
 void
-sware_key_column_init(SwareKeyColumn *column, Relation index, int number,
-					  Datum value, bool is_null)
+sware_key_column_init(SwareKeyColumn *column, Relation index, int number)
 {
 	int16		option = index->rd_indoption[number - 1];
 
-	column->value = value;
-	column->isNull = is_null;
+	column->value = (Datum) 0;
+	column->isNull = true;
 	column->descending = (option & INDOPTION_DESC) != 0;
 	column->nullsFirst = (option & INDOPTION_NULLS_FIRST) != 0;
 	column->function = index_getprocinfo(index, number, BTORDER_PROC);
@@ -93,10 +95,10 @@ sware_search_key_set_column(SwareSearchKey *key, int column, Datum value,
 							bool isNull)
 {
 	Assert(column <= key->columnCount + 1);
-	sware_key_column_init(&key->columns[column - 1], key->index, column, value,
-						  isNull);
-	if (column > key->columnCount)
-		key->columnCount = column;
+	sware_key_column_init(&key->columns[column - 1], key->index, column);
+	key->columns[column - 1].value = value;
+	key->columns[column - 1].isNull = isNull;
+	key->columnCount = Max(column, key->columnCount);
 }
 
 /* Set the TID, after all key columns. */
@@ -116,7 +118,7 @@ sware_search_key_prepare(SwareSearchKey *key, Relation index)
 	sware_search_key_init(key, index);
 	key->columnCount = IndexRelationGetNumberOfKeyAttributes(index);
 	for (int i = 0; i < key->columnCount; i++)
-		sware_key_column_init(&key->columns[i], index, i + 1, (Datum) 0, true);
+		sware_key_column_init(&key->columns[i], index, i + 1);
 	key->hasTid = true;
 }
 
@@ -380,7 +382,7 @@ sware_compare_columns(Relation index, IndexTuple a, IndexTuple b, int *column)
 		SwareKeyColumn how;
 		int			result;
 
-		sware_key_column_init(&how, index, *column, (Datum) 0, true);
+		sware_key_column_init(&how, index, *column);
 		result = compare_in_column(&how, RelationGetDescr(index), *column, a,
 								   b);
 		if (result != 0)
@@ -419,7 +421,7 @@ sware_search_column_set(SwareSearchColumn *search, const SwareSearchKey *key)
 											   given->isNull);
 		return true;
 	}
-	sware_key_column_init(&search->column, key->index, 1, (Datum) 0, true);
+	sware_key_column_init(&search->column, key->index, 1);
 	return sware_abbreviate_other(&search->column, given, &search->value);
 }
 

@@ -68,7 +68,7 @@ typedef struct SwareSearchKey
 } SwareSearchKey;
 
 extern void sware_key_column_init(SwareKeyColumn *column, Relation index,
-								  int number, Datum value, bool is_null);
+								  int number);
 extern int	sware_compare_column(const SwareKeyColumn *column, Datum value,
 								 bool is_null);
 extern void sware_search_key_init(SwareSearchKey *key, Relation index);

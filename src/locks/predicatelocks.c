@@ -320,7 +320,7 @@ sware_lock_ranges(IndexScanDesc scan, SwareScanKeys *keys)
 	if (keys->rangeCount == 0)
 		return;					/* no entry can ever qualify */
 
-	sware_key_column_init(&column, scan->indexRelation, 1, (Datum) 0, false);
+	sware_key_column_init(&column, scan->indexRelation, 1);
 	if (keys->prefixColumns > 0 ? lock_points(scan, keys, &column) :
 		lock_granules(scan, keys, &column))
 		return;
@@ -413,7 +413,7 @@ sware_check_entries(Relation index, IndexTuple *entries, int64 count)
 	bool		has_locks[GRANULE_MARKERS];
 	bool		any = false;
 
-	sware_key_column_init(&column, index, 1, (Datum) 0, false);
+	sware_key_column_init(&column, index, 1);
 	if (PageIsPredicateLocked(index, POINT_MARKER))
 		check_points(index, &column, entries, count);
 	SWARE_FAULT_POINT("conflicts-points");

@@ -84,7 +84,7 @@ find_frontier(Relation index, Access *access)
 		index->rd_rel->relpersistence == RELPERSISTENCE_TEMP ||
 		!sware_may_wait(index))
 		return false;
-	sware_key_column_init(&access->column, index, 1, (Datum) 0, true);
+	sware_key_column_init(&access->column, index, 1);
 	if (!sware_has_abbreviations(&access->column))
 		return false;
 	access->incarnation = sware_cache(index)->indexIncarnation;

@@ -225,7 +225,7 @@ sware_become_stager(Relation index)
 		!TransactionIdIsValid(GetTopTransactionIdIfAny()))
 		return NULL;
 
-	sware_key_column_init(&column, index, 1, (Datum) 0, true);
+	sware_key_column_init(&column, index, 1);
 	is_integer = IndexRelationGetNumberOfKeyAttributes(index) == 1 &&
 		sware_is_integer(column.comparison);
 	activity = activity_of(index);

@@ -124,7 +124,7 @@ number_entries(Relation index, BlockNumber block, Page copy,
 	bool		tells = true;
 	SwareKeyColumn column;
 
-	sware_key_column_init(&column, index, 1, (Datum) 0, true);
+	sware_key_column_init(&column, index, 1);
 	if (kind->isOfKeys)
 	{
 		context = AllocSetContextCreate(caller, "sware page summary",

@@ -328,7 +328,7 @@ narrow_to_page(Relation index, const SwareSortedZone *zone,
 		return false;
 	if (zone->isOutline)
 	{
-		sware_key_column_init(&column, index, 1, (Datum) 0, true);
+		sware_key_column_init(&column, index, 1);
 		if (sware_abbreviate_end(&column, place, &value))
 			guesses = MAX_GUESSES;
 	}
@@ -720,7 +720,7 @@ sware_sorted_zone_search(Relation index, const SwareSortedZone *zone,
 		return place->after ? high : low;
 	if (zone->fences > 0 || zone->isOutline)
 	{
-		sware_key_column_init(&column, index, 1, (Datum) 0, true);
+		sware_key_column_init(&column, index, 1);
 		abbreviated = sware_abbreviate_end(&column, place, &value);
 	}
 	if (abbreviated)

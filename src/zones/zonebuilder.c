@@ -374,7 +374,7 @@ sware_sorted_zone_build(Relation index, const SwareLink *links,
 		sware_sort_entries(index, gathered.entries, 0, gathered.count);
 		zone->entries = drop_equal(index, gathered.entries, gathered.count);
 	}
-	sware_key_column_init(&column, index, 1, (Datum) 0, true);
+	sware_key_column_init(&column, index, 1);
 	zone->smallest = sware_abbreviate(&column, RelationGetDescr(index),
 									  gathered.entries[0]);
 	zone->largest = sware_abbreviate(&column, RelationGetDescr(index),
@@ -414,7 +414,7 @@ abbreviate_end(Relation index, const SwareListedPage *listed, Page page,
 	do
 		entry = sware_buffer_entry(index, listed->page.block, page, &offset);
 	while (last && offset < sware_buffer_page_end(page));
-	sware_key_column_init(&column, index, 1, (Datum) 0, true);
+	sware_key_column_init(&column, index, 1);
 	return sware_abbreviate(&column, RelationGetDescr(index), entry);
 }
 

@@ -213,7 +213,7 @@ examine_page(Relation index, SwareUnsortedPage *page)
 
 	if (!sware_copy_buffer_page(index, page->page, copy.data))
 		return;
-	sware_key_column_init(&column, index, 1, (Datum) 0, true);
+	sware_key_column_init(&column, index, 1);
 	page->seal = SwarePageGetOpaque(copy.data)->seal;
 	page->isKnown = true;
 	page->smallest = PG_INT64_MAX;

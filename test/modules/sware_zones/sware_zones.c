@@ -123,7 +123,7 @@ read_page(Relation index, SwareLink link, const SwareUnsortedPage *unsorted,
 	if (!BufferIsValid(buffer))
 		elog(ERROR, "page %u is not what the directory says", link.block);
 	page = BufferGetPage(buffer);
-	sware_key_column_init(&column, index, 1, (Datum) 0, true);
+	sware_key_column_init(&column, index, 1);
 	for (Size offset = SWARE_BUFFER_START;
 		 offset < sware_buffer_page_end(page);)
 	{
@@ -271,7 +271,7 @@ read_zone(Relation index, const SwareZoneView *view,
 	}
 	get_in_pieces(index, zone, entries->tuples + first, true);
 	get_in_pieces(index, zone, entries->tuples + first, false);
-	sware_key_column_init(&column, index, 1, (Datum) 0, true);
+	sware_key_column_init(&column, index, 1);
 	smallest = sware_abbreviate(&column, RelationGetDescr(index),
 								entries->tuples[first]);
 	if ((zone->isOutline || (zone->isOfRun && zone->retiredPages > 0) ?
