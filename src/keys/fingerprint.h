@@ -107,11 +107,11 @@ sware_filter_hash(uint32 hash)
 	return result;
 }
 
-/* The number of the line that has a hash's bits. */
-static inline uint32
+/* Where in a filter the line begins that has a hash's bits, in bytes. */
+static inline Size
 sware_filter_line(SwareFilterHash hash, uint32 lines)
 {
-	return (hash.line * lines) >> 32;
+	return ((hash.line * lines) >> 32) * SWARE_FILTER_LINE_BYTES;
 }
 
 /* Set a hash's bits in its line. */

@@ -66,8 +66,8 @@ sware_sorted_zone_lacks(const SwareSortedZone *zone, uint64 hash)
 	SwareFilterHash filter_hash = sware_filter_hash((uint32) hash);
 	const uint8 *line =
 		sware_pool_peek(&zone->allocation, zone->filterStart +
-						(Size) sware_filter_line(filter_hash, zone->filterLines) *
-						SWARE_FILTER_LINE_BYTES, sware_pool_chunk_count());
+						sware_filter_line(filter_hash, zone->filterLines),
+						sware_pool_chunk_count());
 
 	return line && !sware_filter_has(line, filter_hash, zone->filterProbes);
 }

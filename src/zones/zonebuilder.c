@@ -252,9 +252,7 @@ fill_filter(Relation index, IndexTuple *entries, SwareZoneImage *image)
 			continue;
 		hash = sware_filter_hash((uint32) sware_hash_value(index, 0, function,
 														   value));
-		sware_filter_add(filter + (Size) sware_filter_line(hash,
-														   zone->filterLines) *
-						 SWARE_FILTER_LINE_BYTES,
+		sware_filter_add(filter + sware_filter_line(hash, zone->filterLines),
 						 hash, zone->filterProbes);
 		if (i % 1024 == 0)
 		{
