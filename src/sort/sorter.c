@@ -75,13 +75,6 @@
  */
 #define FIRST_DOUBT		160
 
-/* How far from being in order entries were; statistics.h defines it. */
-typedef struct Sortedness
-{
-	int64		outOfOrder;
-	int64		largestDisplacement;	/* of a sample, if many are displaced */
-} Sortedness;
-
 /* An outlier and where it arrived. */
 typedef struct Sample
 {
@@ -507,6 +500,7 @@ merge_lists(SwareComparator *comparator, IndexTuple *entries,
 	pfree(others);
 }
 
+/* The largest displacement of the samples. */
 static int64
 largest_displacement(Sorter *sorter)
 {
@@ -527,36 +521,39 @@ largest_displacement(Sorter *sorter)
 }
 
 /*
- * Sort entries in place, and measure how far from being in order they were,
- * with the samples, which are empty; without any, only `outOfOrder` is told.
- * The first `sorted` entries are in order already.
+ * Sort entries in place, of which the first `sorted` are in order already.
+ * With samples, which are empty, how far from being in order the entries were
+ * is measured (statistics.h), and added to the index's statistics.
  */
-static Sortedness
+static void
 sort_and_measure(Relation index, IndexTuple *entries, int64 sorted,
 				 int64 count, Samples *samples)
 {
-	Sortedness	sortedness = {0, 0};
-	MemoryContext caller;
+	int64		out_of_order = 0;
+	int64		displacement = 0;
 	Sorter		sorter = {.entries = entries + sorted,
 		.count = count - sorted,
 		.before = sorted,
 		.share = SWARE_USUAL_SHARE,
 	.samples = samples};
 
-	if (count < 2 || sorter.count == 0)
-		return sortedness;
-	caller = sware_enter_context("sware sort");
-	sorter.comparator = sware_make_comparator(index);
+	if (count > 1 && sorter.count > 0)
+	{
+		MemoryContext caller = sware_enter_context("sware sort");
 
-	/* which entries come in order is measured, so it is not guessed */
-	if (count >= MANY_TO_SORT)
-		sware_refine_numbers(sorter.comparator, entries, count, false);
-	sortedness.outOfOrder = sort(&sorter);
-	merge_lists(sorter.comparator, entries, sorted, count - sorted);
+		sorter.comparator = sware_make_comparator(index);
+
+		/* which entries come in order is measured, so it is not guessed */
+		if (count >= MANY_TO_SORT)
+			sware_refine_numbers(sorter.comparator, entries, count, false);
+		out_of_order = sort(&sorter);
+		merge_lists(sorter.comparator, entries, sorted, sorter.count);
+		if (samples)
+			displacement = largest_displacement(&sorter);
+		sware_leave_context(caller);
+	}
 	if (samples)
-		sortedness.largestDisplacement = largest_displacement(&sorter);
-	sware_leave_context(caller);
-	return sortedness;
+		sware_note_sortedness(index, count, out_of_order, displacement);
 }
 
 /*
@@ -595,7 +592,7 @@ void
 sware_sort_entries(Relation index, IndexTuple *entries, int64 sorted,
 				   int64 count)
 {
-	(void) sort_and_measure(index, entries, sorted, count, NULL);
+	sort_and_measure(index, entries, sorted, count, NULL);
 }
 
 /*
@@ -608,15 +605,11 @@ sware_sort_arrivals(Relation index, IndexTuple *entries, int64 sorted,
 					int64 count)
 {
 	Samples		samples;
-	Sortedness	sortedness;
 
 	samples.distance = 1;
 	samples.skipped = 0;
 	samples.count = 0;
-	sortedness = sort_and_measure(index, entries, sorted, count, &samples);
-
-	sware_note_sortedness(index, count, sortedness.outOfOrder,
-						  sortedness.largestDisplacement);
+	sort_and_measure(index, entries, sorted, count, &samples);
 }
 
 /*
