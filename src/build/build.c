@@ -40,7 +40,7 @@
 #include "keys/fingerprint.h"
 #include "layout/tuple.h"
 #include "pages/cache.h"
-#include "sort/entrysort.h"
+#include "sort/sorter.h"
 #include "staging/staging.h"
 #include "tree/tree.h"
 #include "zones/zones.h"

@@ -88,8 +88,8 @@ sware_make_comparator(Relation index)
 }
 
 /*
- * Compare the keys of two entries, which may be marked as dead (entrysort.h).
- * Calls functions that may raise errors, in a memory context of its own; no
+ * Compare the keys of two entries, which may be marked as dead.  Calls
+ * functions that may raise errors, in a memory context of its own; no
  * lightweight lock may be held.
  */
 int

@@ -45,7 +45,6 @@
 #include "keys/entry.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
-#include "sort/entrysort.h"
 #include "sort/sorter.h"
 
 /* entries are put into pieces of memory of this size */
@@ -376,8 +375,8 @@ is_below(SwareEntryMerge *merge, SwareSortItem item, const Source *other)
 
 /*
  * Return the next entry, valid until the next call, or NULL at the end.  It may
- * be marked as dead (entrysort.h).  After the first call, no source may be
- * added.  Calls comparators.
+ * be marked as dead.  After the first call, no source may be added.  Calls
+ * comparators.
  */
 IndexTuple
 sware_entry_merge_next(SwareEntryMerge *merge)

@@ -1,13 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * sorter.h
- *	  Sorting entries in memory, cheaply if they come nearly in order, with
- *	  numbers that stand for their first columns.
+ *	  Sorting entries: in memory, cheaply if they come nearly in order, with
+ *	  numbers that stand for their first columns; and those of an index that is
+ *	  built, to files, too.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef SWARE_SORTER_H
 #define SWARE_SORTER_H
+
+#include "storage/fileset.h"
 
 #include "keys/comparator.h"
 
@@ -56,5 +59,27 @@ sware_compare_items(const SwareSortItem *a, const SwareSortItem *b,
 		return sware_compare_tids(&a->entry->t_tid, &b->entry->t_tid);
 	return sware_comparator_entries(comparator, a->entry, b->entry);
 }
+
+/* entrysort.c: sorting the entries of an index that is built */
+
+typedef struct SwareEntrySort SwareEntrySort;
+typedef struct SwareEntryMerge SwareEntryMerge;
+
+extern SwareEntrySort *sware_entry_sort_begin(Relation index, Relation heap,
+											  int memory, FileSet *files,
+											  int participant);
+extern void sware_entry_sort_put(SwareEntrySort *sort, Datum *values,
+								 bool *isnull, ItemPointer tid, bool is_dead);
+extern void sware_entry_sort_perform(SwareEntrySort *sort);
+extern SwareEntryMerge *sware_entry_sort_merge(SwareEntrySort *sort);
+extern int	sware_entry_sort_export(SwareEntrySort *sort);
+extern void sware_entry_sort_end(SwareEntrySort *sort);
+
+/* the sorted entries, and those of other processes, one after the other */
+extern void sware_entry_merge_add_exported(SwareEntryMerge *merge,
+										   FileSet *files, int participant,
+										   int number);
+extern IndexTuple sware_entry_merge_next(SwareEntryMerge *merge);
+extern void sware_entry_merge_end(SwareEntryMerge *merge);
 
 #endif							/* SWARE_SORTER_H */
