@@ -2,7 +2,7 @@
  *
  * callbacks.h
  *	  The access method's callbacks, except those of builds (build.h), scans
- *	  (scan.h) and options (options.h), and the short ones (handler.c).
+ *	  (scan.h) and options (options.h), and those that only handler.c needs.
  *
  * PostgreSQL's amapi.h and its chapter "Index Access Method Interface
  * Definition" say what each callback does.
@@ -24,16 +24,5 @@ extern bool sware_insert(Relation index, Datum *values, bool *isnull,
 						 ItemPointer heap_tid, Relation heap,
 						 IndexUniqueCheck check_unique, bool index_unchanged,
 						 IndexInfo *index_info);
-
-/*
- * vacuum.c: ambulkdelete and amvacuumcleanup.  VACUUM holds
- * ShareUpdateExclusiveLock on the table, and RowExclusiveLock on the index.
- */
-extern IndexBulkDeleteResult *sware_bulkdelete(IndexVacuumInfo *info,
-											   IndexBulkDeleteResult *stats,
-											   IndexBulkDeleteCallback callback,
-											   void *callback_state);
-extern IndexBulkDeleteResult *sware_vacuumcleanup(IndexVacuumInfo *info,
-												  IndexBulkDeleteResult *stats);
 
 #endif							/* SWARE_CALLBACKS_H */

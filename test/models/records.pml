@@ -15,7 +15,7 @@
  *	 reader: search		sware_scan_next (cursor/mergescan.c)
  *	 reader: install	sware_install_record (records/recordcache.c)
  *	 inserter: raise	sware_records_stored (records/recordcache.c)
- *	 vacuum				sware_bulkdelete (am/vacuum.c), and core's heap
+ *	 vacuum				sware_bulkdelete (am/handler.c), and core's heap
  *
  * There are two TIDs.  TID 0 has a row of the key, which is deleted; VACUUM removes
  * its entry and lets the TID be reused by a row of another key, which has no entry
