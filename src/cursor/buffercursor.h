@@ -198,15 +198,6 @@ sware_scan_filter_is_behind_place(const SwareScanFilter *filter,
 	return filter->order.forward ? order < 0 : order > 0;
 }
 
-/* Does an entry satisfy the conditions?  Calls their functions. */
-static inline bool
-sware_scan_filter_satisfies(const SwareScanFilter *filter,
-							const SwareSortItem *item)
-{
-	return filter->keys->conditionCount == 0 ||
-		sware_scan_keys_satisfy(filter->keys, item->entry);
-}
-
 /* Where the current range begins, in the order of the scan. */
 static inline const SwareSearchKey *
 sware_scan_filter_range_begin(const SwareScanFilter *filter)
@@ -405,12 +396,12 @@ sware_buffer_view_is_current(const SwareBufferView *view)
 /* buffercursor.c: the cursor */
 
 /*
- * Entries that may be wanted, of a page or of staging, each in MAXALIGN(its
- * size) bytes, without marks.
+ * Entries of a page that may be wanted, each in MAXALIGN(its size) bytes,
+ * without marks.
  */
 typedef struct SwareCandidates
 {
-	SwareLink	page;			/* no link in staging */
+	SwareLink	page;
 	int			count;
 	Size		used;
 	uint16		offsets[SWARE_MAX_PAGE_ENTRIES];	/* of each on the page, in

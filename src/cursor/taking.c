@@ -159,28 +159,35 @@ next_entry(ListReader *reader, uint32 *number, IndexTuple *entry)
 	return true;
 }
 
+/* Take an entry if it is wanted.  The source of *found has been set. */
+static inline void
+take_if_wanted(SwareBufferCursor *cursor, IndexTuple entry,
+			   SwareBufferedEntry *found)
+{
+	SwareScanFilter *filter = &cursor->filter;
+
+	found->item = sware_scan_order_item(&filter->order, entry);
+	if (found->item.abbreviation <= filter->last &&
+		sware_batch_wants(&cursor->batch, &found->item) &&
+		sware_scan_filter_side(filter, &found->item) == SWARE_IN_RANGE &&
+		sware_scan_filter_is_behind_place(filter, &found->item) &&
+		sware_scan_keys_satisfy(filter->keys, entry))
+		(void) sware_batch_add(&cursor->batch, found, false);
+}
+
 void
 sware_take_candidates(SwareBufferCursor *cursor,
 					  const SwareCandidates *candidates)
 {
-	SwareScanFilter *filter = &cursor->filter;
 	SwareBufferedEntry found = {.source.page = candidates->page};
 	IndexTuple	entry = (IndexTuple) candidates->memory.bytes;
 
 	for (int i = 0; i < candidates->count; i++)
 	{
-		Size		size = MAXALIGN(IndexTupleSize(entry));
-
-		found.item = sware_scan_order_item(&filter->order, entry);
-		if (candidates->page.block != InvalidBlockNumber)
-			found.source.number = candidates->offsets[i];
-		entry = (IndexTuple) ((char *) entry + size);
-		if (found.item.abbreviation <= filter->last &&
-			sware_batch_wants(&cursor->batch, &found.item) &&
-			sware_scan_filter_side(filter, &found.item) == SWARE_IN_RANGE &&
-			sware_scan_filter_is_behind_place(filter, &found.item) &&
-			sware_scan_filter_satisfies(filter, &found.item))
-			(void) sware_batch_add(&cursor->batch, &found, false);
+		found.source.number = candidates->offsets[i];
+		take_if_wanted(cursor, entry, &found);
+		entry = (IndexTuple)
+			((char *) entry + MAXALIGN(IndexTupleSize(entry)));
 	}
 }
 
@@ -299,7 +306,7 @@ take_from_list(SwareBufferCursor *cursor, ListReader *reader,
 			reader->leavesOut = true;
 			continue;
 		}
-		if (!sware_scan_filter_satisfies(filter, &found.item))
+		if (!sware_scan_keys_satisfy(keys, entry))
 		{
 			if (keys->skip && ++failures >= patience)
 			{
@@ -394,34 +401,23 @@ take_newest(SwareBufferCursor *cursor, SwareStaging *staging,
 	TupleDesc	descriptor = RelationGetDescr(filter->order.index);
 	const SwareEntryChain *chain = &staging->entries;
 	SwareChainPlace end = sware_chain_end(chain);	/* functions may add more */
-	SwareCandidates candidates;
+	SwareBufferedEntry found = {.source = staging_source};
+	SwareEntryCopy copy;
 
-	candidates.page = staging_source.page;
-	candidates.count = 0;
-	candidates.used = 0;
 	while (place.bin != end.bin || place.used != end.used)
 	{
 		IndexTuple	entry = sware_chain_next(chain, &place);
 		int64		abbreviation =
 			sware_abbreviate(&filter->order.column, descriptor, entry);
-		Size		size = IndexTupleSize(entry);
 
 		if (abbreviation < filter->first || abbreviation > filter->last)
 			continue;
-		if (candidates.used + size > BLCKSZ)
-		{
-			sware_take_candidates(cursor, &candidates);
-			candidates.count = 0;
-			candidates.used = 0;
-			if (stamp != sware_staging_stamp())
-				return false;
-		}
-		sware_copy_tuple(candidates.memory.bytes + candidates.used, entry);
-		candidates.used += size;
-		candidates.count++;
+		sware_copy_tuple(&copy, entry);
+		take_if_wanted(cursor, &copy.tuple, &found);
+		if (stamp != sware_staging_stamp())
+			return false;
 	}
-	sware_take_candidates(cursor, &candidates);
-	return stamp == sware_staging_stamp();
+	return true;
 }
 
 bool
