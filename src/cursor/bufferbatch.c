@@ -36,30 +36,6 @@
 /* the number of entries that a batch has room for at first */
 #define FIRST_ALLOCATED		16
 
-/* Initialise a batch, which is empty.  Memory is taken from `context`. */
-void
-sware_batch_init(SwareBufferBatch *batch, SwareScanFilter *filter,
-				 MemoryContext context)
-{
-	batch->context = context;
-	batch->filter = filter;
-	batch->limit = 0;
-	batch->entries = NULL;
-	batch->allocated = 0;
-	batch->roomContext = NULL;
-	sware_batch_begin(batch);
-}
-
-/* Free a batch's memory. */
-void
-sware_batch_end(SwareBufferBatch *batch)
-{
-	if (batch->roomContext)
-		MemoryContextDelete(batch->roomContext);
-	if (batch->entries)
-		pfree(batch->entries);
-}
-
 void
 sware_batch_begin(SwareBufferBatch *batch)
 {

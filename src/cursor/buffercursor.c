@@ -65,18 +65,18 @@ sware_buffer_cursor_init(SwareBufferCursor *cursor, IndexScanDesc scan,
 						 SwareScanKeys *keys, SwareVisibility *visibility,
 						 MemoryContext context)
 {
+	/* the large ones need not be set */
+	memset(cursor, 0, offsetof(SwareBufferCursor, filter.order));
 	cursor->scan = scan;
 	cursor->context = context;
-	sware_scan_filter_init(&cursor->filter, scan->indexRelation, keys);
-	sware_buffer_view_init(&cursor->view, scan->indexRelation, context);
-	sware_batch_init(&cursor->batch, &cursor->filter, context);
-	cursor->hasStaged = false;
-	memset(&cursor->dead, 0, sizeof(SwareDeadEntries));
-	memset(&cursor->reads, 0, sizeof(SwareBufferReads));
-	cursor->wantsOneRow = cursor->hasTheRow = cursor->passedOver = false;
 	cursor->visibility = visibility;
-	cursor->last.tuple = NULL;
-	cursor->last.size = 0;
+	cursor->filter.keys = keys;
+	cursor->filter.order.index = scan->indexRelation;
+	cursor->filter.order.forward = true;
+	sware_zone_view_init(&cursor->view.zones, scan->indexRelation, context);
+	cursor->batch.context = context;
+	cursor->batch.filter = &cursor->filter;
+	sware_batch_begin(&cursor->batch);
 }
 
 /* Mark the dead entries that were noted, before the view changes. */
@@ -103,8 +103,16 @@ sware_buffer_cursor_end(SwareBufferCursor *cursor)
 	mark_dead(cursor);
 	if (cursor->dead.entries)
 		pfree(cursor->dead.entries);
-	sware_buffer_view_end(&cursor->view);
-	sware_batch_end(&cursor->batch);
+	if (cursor->view.zones.sorted)
+		pfree(cursor->view.zones.sorted);
+	if (cursor->view.zones.pages)
+		pfree(cursor->view.zones.pages);
+	if (cursor->view.sources)
+		pfree(cursor->view.sources);
+	if (cursor->batch.roomContext)
+		MemoryContextDelete(cursor->batch.roomContext);
+	if (cursor->batch.entries)
+		pfree(cursor->batch.entries);
 	sware_free_saved_entry(&cursor->last);
 }
 

@@ -137,7 +137,6 @@ typedef struct SwareScanFilter
 								 * another? */
 	bool		usesMarks;		/* are marked entries left out? */
 	bool		isAnalyzed;		/* is what follows set, for these keys? */
-	SwareScanOrder order;
 	int64		rangesBegin;	/* the smallest abbreviation of an entry in
 								 * the ranges */
 	int64		rangesEnd;		/* the largest one */
@@ -154,6 +153,7 @@ typedef struct SwareScanFilter
 	uint64		fingerprint;
 	uint64		methods;		/* the result of sware_hash_methods() when it
 								 * was made */
+	SwareScanOrder order;
 
 	/* These change from batch to batch. */
 	int64		first;			/* the smallest wanted abbreviation */
@@ -162,9 +162,6 @@ typedef struct SwareScanFilter
 	SwareSearchKey place;		/* no entry before it has the abbreviation
 								 * `first` */
 } SwareScanFilter;
-
-extern void sware_scan_filter_init(SwareScanFilter *filter, Relation index,
-								   SwareScanKeys *keys);
 
 /* Set the direction of the scan.  It may change at any time. */
 extern void sware_scan_filter_turn(SwareScanFilter *filter, bool forward);
@@ -268,10 +265,6 @@ typedef struct SwareBufferBatch
 	}			firstRoom;		/* enough for small batches */
 } SwareBufferBatch;
 
-extern void sware_batch_init(SwareBufferBatch *batch, SwareScanFilter *filter,
-							 MemoryContext context);
-extern void sware_batch_end(SwareBufferBatch *batch);
-
 /* Begin a batch: remove all entries. */
 extern void sware_batch_begin(SwareBufferBatch *batch);
 
@@ -359,10 +352,6 @@ typedef struct SwareBufferView
 	double		rate;			/* the sum of those of sources */
 } SwareBufferView;
 
-extern void sware_buffer_view_init(SwareBufferView *view, Relation index,
-								   MemoryContext context);
-extern void sware_buffer_view_end(SwareBufferView *view);
-
 /*
  * Bring what is known of sealed pages up to date with the state, without
  * sources.  Returns false if the directory has changed since.
@@ -426,7 +415,6 @@ typedef struct SwareBufferCursor
 {
 	IndexScanDesc scan;
 	MemoryContext context;		/* lives as long as the scan */
-	SwareScanFilter filter;
 	SwareBufferView view;
 	SwareBufferBatch batch;
 	bool		hasStaged;		/* is staging read, too? */
@@ -444,6 +432,7 @@ typedef struct SwareBufferCursor
 								 * entries of the batch? */
 	SwareSavedEntry last;		/* the last entry of the batch before */
 	SwareBufferReads reads;
+	SwareScanFilter filter;		/* the large one comes last */
 } SwareBufferCursor;
 
 extern void sware_buffer_cursor_init(SwareBufferCursor *cursor,

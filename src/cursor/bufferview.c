@@ -23,28 +23,6 @@
 /* the most pages of a source that are asked for before it is read */
 #define MOST_PAGES_ASKED	8
 
-/* Initialise a view, which knows nothing. */
-void
-sware_buffer_view_init(SwareBufferView *view, Relation index,
-					   MemoryContext context)
-{
-	sware_zone_view_init(&view->zones, index, context);
-	view->sources = NULL;
-	view->sourceCount = view->sourcesAllocated = 0;
-}
-
-/* Free a view's memory. */
-void
-sware_buffer_view_end(SwareBufferView *view)
-{
-	if (view->zones.sorted)
-		pfree(view->zones.sorted);
-	if (view->zones.pages)
-		pfree(view->zones.pages);
-	if (view->sources)
-		pfree(view->sources);
-}
-
 bool
 sware_buffer_view_refresh(SwareBufferView *view)
 {

@@ -48,7 +48,8 @@ sware_scan_begin(Relation index, int key_count, SwareBeforePage before_page)
 	memset(scan, 0, offsetof(SwareScan, buffer));
 	scan->scan = descriptor;
 	scan->context = CurrentMemoryContext;
-	sware_visibility_init(&scan->visibility, descriptor, CurrentMemoryContext);
+	scan->visibility.scan = descriptor;
+	scan->visibility.context = scan->context;
 	sware_tree_cursor_init(&scan->tree, descriptor, before_page);
 	descriptor->xs_itupdesc = RelationGetDescr(index);
 	descriptor->parallel_scan = NULL;	/* PostgreSQL sets it afterwards */

@@ -18,19 +18,6 @@
 #include "cursor/buffercursor.h"
 #include "keys/fingerprint.h"
 
-/* Initialise a scan filter.  The keys will be analyzed before its use. */
-void
-sware_scan_filter_init(SwareScanFilter *filter, Relation index,
-					   SwareScanKeys *keys)
-{
-	filter->keys = keys;
-	filter->asksForKeys = false;
-	filter->usesMarks = false;
-	filter->isAnalyzed = false;
-	filter->order.index = index;
-	filter->order.forward = true;
-}
-
 void
 sware_scan_filter_turn(SwareScanFilter *filter, bool forward)
 {

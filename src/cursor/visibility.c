@@ -23,18 +23,6 @@
 #include "cursor/visibility.h"
 
 void
-sware_visibility_init(SwareVisibility *visibility, IndexScanDesc scan,
-					  MemoryContext context)
-{
-	visibility->scan = scan;
-	visibility->context = context;
-	visibility->slot = NULL;
-	visibility->mapPage = InvalidBuffer;
-	visibility->position = 0;
-	visibility->isVisible = NULL;
-}
-
-void
 sware_visibility_end(SwareVisibility *visibility)
 {
 	if (BufferIsValid(visibility->mapPage))

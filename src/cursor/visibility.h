@@ -65,7 +65,7 @@
 #include "keys/scankeys.h"
 #include "tree/treescan.h"
 
-/* What a scan knows of the visibility of its rows. */
+/* What a scan knows of the visibility of its rows; zeroes at first. */
 typedef struct SwareVisibility
 {
 	IndexScanDesc scan;
@@ -80,9 +80,7 @@ typedef struct SwareVisibility
 								 * to be visible?  Made when needed */
 } SwareVisibility;
 
-/* Set it up, without allocating anything; release pin and memory. */
-extern void sware_visibility_init(SwareVisibility *visibility,
-								  IndexScanDesc scan, MemoryContext context);
+/* Release the pin, and free the memory. */
 extern void sware_visibility_end(SwareVisibility *visibility);
 
 /*
