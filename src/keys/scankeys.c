@@ -353,19 +353,21 @@ set_skip_ends(SwareScanKeys *keys, SwareSkipColumn *skipped, int column,
 {
 	bool		nulls_first = (keys->index->rd_indoption[column] &
 							   INDOPTION_NULLS_FIRST) != 0;
-	ScanKey		low = chosen->equality ? chosen->equality : chosen->lower;
-	ScanKey		high = chosen->equality ? chosen->equality : chosen->upper;
-	bool		has_no_nulls = low || high || chosen->notNull;
+	ScanKey		bounds[] = {chosen->lower, chosen->upper};
+	bool		has_no_nulls = chosen->equality || chosen->lower ||
+		chosen->upper || chosen->notNull;
 
-	/* nulls, which no operator accepts, are at one end */
-	skipped->low.isGiven = low || (has_no_nulls && nulls_first);
-	skipped->high.isGiven = high || (has_no_nulls && !nulls_first);
-	skipped->low.isStrict = low == NULL ||
-		(low != chosen->equality && is_strict(low));
-	skipped->high.isStrict = high == NULL ||
-		(high != chosen->equality && is_strict(high));
-	sware_make_scan_column(keys, &skipped->low.column, column, low);
-	sware_make_scan_column(keys, &skipped->high.column, column, high);
+	for (int i = 0; i < (int) lengthof(bounds); i++)
+	{
+		SwareSkipEnd *end = &skipped->ends[i];
+		ScanKey		key = chosen->equality ? chosen->equality : bounds[i];
+
+		/* nulls, which no operator accepts, are at one end */
+		end->isGiven = key || (has_no_nulls && nulls_first == (i == 0));
+		end->isStrict = key == NULL ||
+			(key != chosen->equality && is_strict(key));
+		sware_make_scan_column(keys, &end->column, column, key);
+	}
 }
 
 /*

@@ -100,8 +100,8 @@ typedef struct SwareSkipEnd
 typedef struct SwareSkipColumn
 {
 	SwareElements *elements;	/* one of these; or if NULL: */
-	SwareSkipEnd low;			/* in index order */
-	SwareSkipEnd high;
+	SwareSkipEnd ends[2];		/* the low one and the high one, in index
+								 * order */
 } SwareSkipColumn;
 
 /* What scan keys have if scans of their ranges may skip. */

@@ -44,20 +44,6 @@ typedef enum SkipSide
 	SKIP_BEHIND
 } SkipSide;
 
-/* The end of a column's values at which a scan begins. */
-static inline const SwareSkipEnd *
-begin_of(const SwareSkipColumn *column, bool forward)
-{
-	return forward ? &column->low : &column->high;
-}
-
-/* The other end. */
-static inline const SwareSkipEnd *
-end_of(const SwareSkipColumn *column, bool forward)
-{
-	return forward ? &column->high : &column->low;
-}
-
 /* Negative if the end comes first, in a direction. */
 static int
 compare_end(const SwareSkipEnd *end, const SwareKeyColumn *value, bool forward)
@@ -92,8 +78,8 @@ static SkipSide
 side_of(const SwareSkipColumn *column, const SwareKeyColumn *value,
 		bool forward)
 {
-	const SwareSkipEnd *begin = begin_of(column, forward);
-	const SwareSkipEnd *end = end_of(column, forward);
+	const SwareSkipEnd *begin = &column->ends[forward ? 0 : 1];
+	const SwareSkipEnd *end = &column->ends[forward ? 1 : 0];
 	int			order;
 
 	if (column->elements)
@@ -160,7 +146,7 @@ add_first_values(const SwareSkipKeys *skip, SwareSearchKey *place, int number,
 	for (; number <= skip->lastColumn; number++)
 	{
 		const SwareSkipColumn *column = &skip->columns[number];
-		const SwareSkipEnd *begin = begin_of(column, forward);
+		const SwareSkipEnd *begin = &column->ends[forward ? 0 : 1];
 		SwareKeyColumn *added = &place->columns[number];
 
 		if (column->elements)
@@ -201,7 +187,7 @@ raise_column(const SwareScanKeys *keys, const SwareSearchKey *from, int number,
 	for (; number >= keys->prefixColumns; number--, is_behind = false)
 	{
 		const SwareSkipColumn *column = &skip->columns[number];
-		const SwareSkipEnd *end = end_of(column, forward);
+		const SwareSkipEnd *end = &column->ends[forward ? 1 : 0];
 		SwareKeyColumn *raised = &place->columns[number];
 
 		*raised = from->columns[number];
