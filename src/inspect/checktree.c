@@ -354,20 +354,6 @@ downlink_disorder(SwareCheck *check, TreePage *parent, OffsetNumber offset,
 	return "The downlink to it is not below the parent's next downlink or high key.";
 }
 
-/* Find the downlink to a page; InvalidOffsetNumber if it is not there. */
-static OffsetNumber
-offset_of_downlink(Page page, SwareLink child)
-{
-	for (OffsetNumber offset = SWARE_FIRST_DATA;
-		 offset <= PageGetMaxOffsetNumber(page); offset++)
-	{
-		if (sware_links_equal(sware_pivot_link(sware_page_tuple(page, offset)),
-							  child))
-			return offset;
-	}
-	return InvalidOffsetNumber;
-}
-
 /*
  * Check the children of a page.  If the page has changed meanwhile, *parent
  * becomes a newer copy of it.
@@ -419,9 +405,14 @@ check_downlinks(SwareCheck *check, TreePage *parent)
 			return;
 		sware_validate_page(check->index, parent->block, fresh->page);
 		memcpy(page, fresh->page, BLCKSZ);
-		offset = offset_of_downlink(page, link);
-		if (offset == InvalidOffsetNumber)
-			offset = SWARE_FIRST_DATA;
+
+		/* go on with the same child, or begin again if it has gone */
+		offset = Max(PageGetMaxOffsetNumber(page), SWARE_FIRST_DATA);
+		while (offset > SWARE_FIRST_DATA &&
+			   !sware_links_equal(sware_pivot_link(sware_page_tuple(page,
+																	offset)),
+								  link))
+			offset--;
 	}
 }
 
