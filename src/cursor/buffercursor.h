@@ -23,11 +23,10 @@
  * Rows that are inserted after the scan's snapshot was taken are invisible to
  * it, as a rule.  So it does not matter which of their entries it finds, and if
  * nothing is staged for the index when the scan begins, it need not look there
- * again.  There is an exception: a row carries the command id that its
- * *statement* began with.  So a function that the statement calls can open a
- * cursor with a later snapshot, which sees the rows that the statement inserts
- * afterwards, staged or not.  Such a scan seeks again whenever this backend has
- * inserted a row.
+ * again.  There is an exception: a cursor that a function has opened sees the
+ * rows that the statement which calls the function inserts afterwards
+ * (docs/architecture.md).  It seeks again whenever this backend has inserted a
+ * row.
  *
  * A cursor has three parts, each with a file of its own: the filter says which
  * entries are wanted, the view where they may be, and the batch holds those

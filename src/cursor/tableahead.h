@@ -3,28 +3,14 @@
  * tableahead.h
  *	  Asks the kernel for pages of the table before the executor reads them.
  *
- * An index scan reads the table one page at a time, and neighbours in the order
- * of the index may be anywhere in the table.  The scan has the TIDs of the rows
- * that come next: those of the leaf or of the batch that it has copied.  So
- * their pages can be asked for while earlier ones are being read.
- *
- * Most scans end after a few rows, or find all pages in shared buffers, and
- * must not pay for what does not help them.  So a scan asks for nothing before
- * its twelfth row, and only if this session has read pages since the last look
- * at that.  Until then, a row costs the decrement of a number.  A scan that
- * asks does so for 1, 2, 4 ... pages ahead, up to effective_io_concurrency of
- * the table's tablespace, and for fewer and fewer where it finds them in shared
- * buffers, down to none.  In an index-only scan it leaves out the rows of
- * all-visible pages.  Nothing is asked for beyond the end of a batch.  Beyond
- * the end of a leaf, which may have few rows that the scan wants, a scout
- * (tree/treescan.h) reads the leaves that follow; but not in parallel scans,
- * whose intervals end soon, nor while the scan asks for leaves, nor if it would
- * call functions that may fail or execute anybody's code (keys/trust.h).  Where
- * a scan merges leaves and batches, either has its own distance to go.
- *
- * A scan that is restarted, the inner side of a nested loop, goes on with what
- * it has reached if it had been read to its end; if not, its rows may not be
- * wanted, and it begins anew.
+ * A scan has the TIDs of the rows that come next: those of the leaf or of the
+ * batch that it has copied, and behind the end of a leaf those that a scout
+ * finds (tree/treescan.h).  docs/architecture.md tells how far ahead it asks for
+ * their pages, and why most scans pay nothing for that.  Where leaves and
+ * batches are merged, either has its own distance to go.  In an index-only scan
+ * the rows of all-visible pages are left out.  There are no scouts in parallel
+ * scans, whose intervals end soon, nor where they would call functions that may
+ * fail or execute anybody's code (keys/trust.h).
  *
  * What is asked for is a hint, and nothing stays pinned.  But a page must be
  * one that the table has: the server raises an error for one beyond the last

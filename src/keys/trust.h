@@ -3,16 +3,12 @@
  * trust.h
  *	  May the entries of an index wait, so that they are compared later?
  *
- * nbtree compares a new key in the INSERT, as the user who executes it, with
- * that user's search_path, and within the block that would catch an error.  An
- * entry that waits, in private memory or in the buffer, is compared by a COMMIT
- * or by whoever flushes.  Nobody can notice that if no comparison can fail, and
- * none executes code of anybody but a superuser.  A function is *trusted* if it
- * is written in C, or built in, and belongs to a superuser.
- *
- * Entries of all other indexes are stored in the tree at once.  There an insert
- * compares the new key with those on its way, and no others; a split compares
- * the two neighbours between which it divides a leaf.  nbtree does the same.
+ * An entry that waits, in private memory or in the buffer, is compared by a
+ * COMMIT or by whoever flushes, and not in the INSERT.  Nobody can notice that
+ * if no comparison can fail, and none executes code of anybody but a superuser.
+ * A function is *trusted* if it is written in C, or built in, and belongs to a
+ * superuser.  Entries of all other indexes are stored in the tree at once
+ * (docs/architecture.md).
  *
  *-------------------------------------------------------------------------
  */

@@ -5,10 +5,9 @@
  *	  the participants claim one after another, in the direction of the scan.
  *
  * A participant claims an interval, scans buffer and tree for its entries alone
- * (mergescan.h), and claims the next one.  To hand out leaves, as nbtree does,
- * would not do: a leaf says nothing about entries of the buffer, and an entry
- * need not stay on its leaf.  But each entry lies in exactly one interval,
- * wherever it is, and whatever pages are split or deleted meanwhile.
+ * (mergescan.h), and claims the next one.  Each entry lies in exactly one
+ * interval, wherever it is, and whatever pages are split or deleted meanwhile;
+ * of leaves, which nbtree hands out, that cannot be said.
  *
  * Intervals end where leaves begin (tree/treeinterval.c).  The shared state has
  * the place where the next interval begins.  One participant at a time moves it

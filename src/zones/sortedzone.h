@@ -41,13 +41,10 @@
  *	 anchors:  a copy of each page's first entry, behind a list of where each
  *			   begins, and where the last one ends; none if they are large
  *
- * Nobody should have to read a whole buffer before a look-up, as the first
- * reader after a restart.  So the pages of a page run that are in no zone yet
- * get an *outline*, a zone that has only what the directory tells: links,
- * starts and ends.  For its smallest and largest abbreviation the first page
- * and the last one are read.  A reader finds an entry in it by guessing and
- * halving, and reads a page for each step.  Readers then build zones with
- * fences and filters of some pages at a time, which the outline loses
+ * The pages of a page run that are in no zone yet get an *outline*, a zone that
+ * has only what the directory tells: links, starts and ends; and the smallest
+ * and largest abbreviation.  So the first reader after a restart need not read
+ * them all.  Zones that readers build then take pages away from it
  * (zonesort.c).
  *
  * Readers copy what they look at from the pages, in windows of some entries, or
