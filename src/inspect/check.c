@@ -5,6 +5,17 @@
  *
  * Superusers may call it, and users who were granted EXECUTE, as with amcheck.
  *
+ * Other sessions may insert, flush and VACUUM meanwhile.  Every page is copied
+ * under a share lock, one at a time, and the copies are checked.  Copies of
+ * several pages are of different moments, so a rule that relates them may seem
+ * broken when it is not.  Then the pages are read again, and the finding counts
+ * only if the first of them was the same before and after (checktree.c).
+ *
+ * A fault is reported as an error, ERRCODE_INDEX_CORRUPTED as a rule.  The
+ * parts of the check hold no locks when they are called and when they return,
+ * except the locks on index and table, and allocate in the current memory
+ * context.
+ *
  * While the pages of buffer and tree are checked, a fingerprint of each (key,
  * TID) is added to a Bloom filter.  Then the table is scanned, and each tuple
  * is looked up in the filter.  A filter never lacks what was added, so a tuple
@@ -35,7 +46,6 @@
 
 #include "base/memory.h"
 #include "constraints/constraints.h"
-#include "inspect/check.h"
 #include "inspect/inspect.h"
 #include "layout/page.h"
 #include "layout/tuple.h"

@@ -16,7 +16,6 @@
 
 #include "utils/memutils.h"
 
-#include "inspect/check.h"
 #include "inspect/inspect.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"

@@ -32,7 +32,6 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "inspect/check.h"
 #include "inspect/inspect.h"
 #include "keys/entry.h"
 #include "keys/searchkey.h"

@@ -8,7 +8,9 @@
 #ifndef SWARE_INSPECT_H
 #define SWARE_INSPECT_H
 
+#include "access/itup.h"
 #include "fmgr.h"
+#include "lib/bloomfilter.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
@@ -89,6 +91,51 @@ extern void sware_validate_page(Relation index, BlockNumber block, Page page);
 extern int	sware_validate_buffer_entries(Relation index, BlockNumber block,
 										  Page page);
 extern void sware_validate_slots(Relation index, BlockNumber block, Page page);
+
+/* What the parts of sware_check share; check.c says how it checks. */
+typedef struct SwareCheck
+{
+	Relation	index;
+	Relation	heap;
+	BufferAccessStrategy strategy;
+	MemoryContext pageContext;	/* reset for each page of a level, and each
+								 * tuple of the table */
+	SwareLink	root;			/* as the metapage has it */
+	int			rootLevel;
+	bool		allEqualImage;
+	BlockNumber block;			/* the page being checked, for messages */
+
+	BlockNumber indexBlocks;	/* the index has at least this many blocks */
+	BlockNumber heapBlocks;		/* the table has at least this many blocks */
+	uint32	   *visited;		/* for each block, the incarnation in which it
+								 * was visited; 0: not yet */
+	BlockNumber visitedSize;	/* length of that array */
+	bool		retracing;		/* may the next page have been visited? */
+	int64		retraced;		/* visited pages since the last new one */
+
+	bloom_filter *filter;		/* of the entries of the index that scans see;
+								 * NULL if the table is not checked */
+	bool		marksMatter;	/* do scans with the snapshot of the check
+								 * leave out marked entries? */
+} SwareCheck;
+
+/*
+ * checktree.c: copy a block that something on the page `from` refers to; copy
+ * the metapage, and check it; check the whole tree
+ */
+extern void sware_check_copy_block(SwareCheck *check, BlockNumber from,
+								   BlockNumber block, Page copy);
+extern void sware_check_copy_metapage(SwareCheck *check, Page copy);
+extern void sware_check_tree(SwareCheck *check);
+
+/* checkbuffer.c: check the whole buffer */
+extern void sware_check_buffer(SwareCheck *check);
+
+/* check.c: whether the entries of index and table are the same */
+extern void sware_check_fingerprint(SwareCheck *check, IndexTuple tuple,
+									bool is_marked);
+extern void sware_check_heap_tids(SwareCheck *check, IndexTuple tuple,
+								  OffsetNumber offset);
 
 /* sortedness.c: how nearly rows are in order */
 
