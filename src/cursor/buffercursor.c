@@ -18,8 +18,6 @@
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
-#include "tree/treescan.h"
-#include "zones/pagesummary.h"
 
 /*
  * The limit of the first batch's entries, the factor by which it grows with

@@ -42,7 +42,6 @@
 #include "utils/snapmgr.h"
 
 #include "cursor/visibility.h"
-#include "keys/scankeys.h"
 #include "pages/pagesahead.h"
 #include "sort/sorter.h"
 #include "staging/staging.h"

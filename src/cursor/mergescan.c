@@ -22,7 +22,6 @@
 #include "cursor/mergescan.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
-#include "tree/tree.h"
 
 static inline void
 unpin_buffer_page(SwareScan *scan)

@@ -31,7 +31,6 @@
 
 #include "cursor/tableahead.h"
 #include "records/recordcache.h"
-#include "tree/treescan.h"
 
 typedef enum SwareScanMode
 {

@@ -27,8 +27,6 @@
 #include "storage/block.h"
 
 #include "cursor/buffercursor.h"
-#include "pages/pagesahead.h"
-#include "tree/treescan.h"
 
 /* A scan has returned its first rows with this one. */
 #define SWARE_FIRST_ROWS	12

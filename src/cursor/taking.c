@@ -21,7 +21,6 @@
 #include "cursor/buffercursor.h"
 #include "layout/tuple.h"
 #include "shared/statistics.h"
-#include "staging/staging.h"
 
 /* so many entries of a list are copied at once, at first and at most */
 #define FIRST_COPIED		4

@@ -17,7 +17,6 @@
 #include "base/compat.h"
 #include "buffer/buffer.h"
 #include "inspect/inspect.h"
-#include "layout/page.h"
 #include "pages/bufferpages.h"
 #include "shared/statistics.h"
 #include "staging/staging.h"

@@ -41,13 +41,11 @@
 #include "nodes/execnodes.h"
 #include "storage/smgr.h"
 #include "utils/datum.h"
-#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 #include "base/memory.h"
 #include "constraints/constraints.h"
 #include "inspect/inspect.h"
-#include "layout/page.h"
 #include "layout/tuple.h"
 #include "staging/staging.h"
 

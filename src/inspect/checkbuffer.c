@@ -18,10 +18,8 @@
 
 #include "inspect/inspect.h"
 #include "keys/searchkey.h"
-#include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
-#include "pages/pageaccess.h"
 #include "tree/tree.h"
 
 /* how often a directory is copied at most, if it keeps changing */

@@ -36,9 +36,7 @@
 #include "keys/entry.h"
 #include "keys/searchkey.h"
 #include "keys/trust.h"
-#include "layout/page.h"
 #include "layout/tuple.h"
-#include "pages/pageaccess.h"
 #include "tree/treepages.h"
 
 /* after so many readings of pages that keep changing, a rule is not checked */

@@ -23,10 +23,8 @@
 #include "utils/tuplestore.h"
 
 #include "inspect/inspect.h"
-#include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
-#include "pages/pageaccess.h"
 
 PG_FUNCTION_INFO_V1(sware_metapage);
 PG_FUNCTION_INFO_V1(sware_page_stats);

@@ -16,10 +16,8 @@
 #include "utils/memutils.h"
 
 #include "inspect/inspect.h"
-#include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
-#include "pages/pageaccess.h"
 
 /* an upper limit on the entries of a buffer page */
 #define MAX_BUFFER_ENTRIES \

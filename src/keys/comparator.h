@@ -26,7 +26,6 @@
 #include "utils/sortsupport.h"
 
 #include "keys/abbreviation.h"
-#include "keys/searchkey.h"
 
 /* the most columns that have a part in a number */
 #define SWARE_MAX_NUMBER_PARTS	4

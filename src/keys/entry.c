@@ -15,7 +15,6 @@
 #include "keys/entry.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
-#include "layout/tuple.h"
 
 
 /*

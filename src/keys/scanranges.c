@@ -11,7 +11,6 @@
 #include "utils/memutils.h"
 
 #include "keys/scankeys.h"
-#include "layout/tuple.h"
 
 /* Copy a search key.  Only the columns that it has are copied. */
 static inline void

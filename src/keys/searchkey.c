@@ -19,7 +19,6 @@
 #include "keys/abbreviation.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"
-#include "layout/tuple.h"
 #include "pages/pageaccess.h"
 
 /*

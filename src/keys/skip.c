@@ -34,7 +34,6 @@
 #include "common/int.h"
 
 #include "keys/scankeys.h"
-#include "layout/tuple.h"
 
 /* where a value lies, as seen from those that its column may have */
 typedef enum SkipSide

@@ -23,7 +23,6 @@
 #include "storage/condition_variable.h"
 #include "storage/spin.h"
 
-#include "base/compat.h"
 #include "base/faultpoint.h"
 #include "keys/searchkey.h"
 #include "layout/page.h"

@@ -16,9 +16,7 @@
 #include "pgstat.h"
 #include "utils/snapmgr.h"
 
-#include "base/compat.h"
 #include "base/faultpoint.h"
-#include "cursor/mergescan.h"
 #include "scan/scan.h"
 #include "unique/unique.h"
 #include "locks/predicatelocks.h"

@@ -39,7 +39,6 @@
 #include "lib/binaryheap.h"
 #include "miscadmin.h"
 #include "storage/buffile.h"
-#include "utils/memutils.h"
 
 #include "base/memory.h"
 #include "keys/entry.h"

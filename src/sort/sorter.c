@@ -34,7 +34,6 @@
 
 #include "access/nbtree.h"
 #include "miscadmin.h"
-#include "utils/memutils.h"
 
 #include "base/faultpoint.h"
 #include "base/memory.h"

@@ -23,8 +23,6 @@
 #include "base/faultpoint.h"
 #include "keys/abbreviation.h"
 #include "keys/fingerprint.h"
-#include "keys/searchkey.h"
-#include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
 #include "zones/sortedzone.h"

@@ -15,17 +15,13 @@
 
 #include "access/xlog.h"
 #include "miscadmin.h"
-#include "utils/memutils.h"
 
 #include "base/memory.h"
 #include "base/options.h"
 #include "keys/abbreviation.h"
 #include "keys/fingerprint.h"
-#include "keys/searchkey.h"
 #include "sort/sorter.h"
-#include "layout/page.h"
 #include "layout/tuple.h"
-#include "pages/bufferpages.h"
 #include "pages/pagesahead.h"
 #include "zones/sortedzone.h"
 

@@ -47,8 +47,6 @@
 #include "storage/itemptr.h"
 #include "utils/rel.h"
 
-#include "layout/page.h"
-#include "pages/bufferpages.h"
 #include "zones/sortedzone.h"
 
 /* A sealed page that is in no sorted zone. */

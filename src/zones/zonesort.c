@@ -15,15 +15,12 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 #include "base/memory.h"
 #include "base/options.h"
-#include "layout/page.h"
 #include "pages/pageaccess.h"
 #include "shared/statistics.h"
-#include "zones/sortedzone.h"
 #include "zones/zonetable.h"
 
 /*

@@ -18,7 +18,6 @@
 #include "base/options.h"
 #include "base/sharedmemory.h"
 #include "takenkeys/keyset.h"
-#include "pages/bufferpages.h"
 #include "zones/zonetable.h"
 
 #define PARTITIONS			16

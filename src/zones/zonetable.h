@@ -35,7 +35,6 @@
 #include "storage/lwlock.h"
 
 #include "base/compat.h"
-#include "pages/bufferpages.h"
 #include "zones/zones.h"
 
 /* What the table says of an index. */

@@ -13,16 +13,11 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "utils/memutils.h"
 
 #include "base/memory.h"
 #include "base/options.h"
 #include "keys/abbreviation.h"
-#include "keys/searchkey.h"
-#include "layout/page.h"
-#include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
-#include "zones/sortedzone.h"
 #include "zones/zonetable.h"
 
 /* attempts to publish a view, while other backends publish theirs */
