@@ -138,23 +138,6 @@ sware_buffer_view_list_sealed(SwareBufferView *view, SwareScanFilter *filter)
 	sort_sources(view->sources, view->sourceCount);
 }
 
-/*
- * Guess which entries of a sorted zone are wanted, by their abbreviations.  Of
- * a zone that lies before or behind all that are wanted, the nearest entry is
- * guessed.  Returns false if none seems to be wanted, or the zone is gone.
- */
-static inline bool
-guess_entries(const SwareScanFilter *filter, const SwareSortedZone *zone,
-			  uint32 *first, uint32 *last)
-{
-	bool		forward = filter->order.forward;
-
-	return sware_sorted_zone_guess(zone,
-								   forward ? filter->first : ~filter->last,
-								   forward ? filter->last : ~filter->first,
-								   first, last);
-}
-
 void
 sware_buffer_view_ask(const SwareBufferView *view,
 					  const SwareScanFilter *filter, SwarePagesAhead *ahead,
@@ -171,18 +154,17 @@ sware_buffer_view_ask(const SwareBufferView *view,
 		SwareLink	links[MOST_PAGES_ASKED];
 		int			most;
 		int			count;
-		uint32		first;
-		uint32		last;
 
 		if (source.first > filter->last)
 			break;				/* it will not be read, nor those behind it */
 		if (!source.isZone || !zone->isOfRun)
 			continue;
 		most = 1 + wanted / (zone->entries / zone->pages + 1);
-		if (!guess_entries(filter, zone, &first, &last))
-			continue;
-		count = sware_run_copy_links(zone, first, last, forward, links,
-									 Min(most, MOST_PAGES_ASKED));
+		count = sware_run_guess_links(zone,
+									  forward ? filter->first : ~filter->last,
+									  forward ? filter->last : ~filter->first,
+									  forward, links,
+									  Min(most, MOST_PAGES_ASKED));
 		for (int i = 0; i < count; i++)
 			sware_ask_for_page(ahead, links[i]);
 	}

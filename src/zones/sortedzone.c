@@ -464,26 +464,6 @@ sware_sorted_zone_get(Relation index, const SwareSortedZone *zone,
 	return true;
 }
 
-int
-sware_run_copy_links(const SwareSortedZone *zone, uint32 first, uint32 last,
-					 bool forward, SwareLink *links, int most)
-{
-	RunPage		low;
-	RunPage		high;
-	int			count = 0;
-
-	if (!find_page(zone, first, &low) || !find_page(zone, last, &high))
-		return 0;
-	while (count < most && count <= (int) high.number - (int) low.number)
-	{
-		uint32		number = forward ? low.number + count : high.number - count;
-
-		if (!copy_link(zone, number, &links[count++]))
-			return 0;
-	}
-	return count;
-}
-
 bool
 sware_run_retire(SwareSortedZone *zone, uint32 pages)
 {
@@ -684,18 +664,27 @@ guess_entry(const SwareSortedZone *zone, int64 value)
 	return Min(low, zone->entries - 1);
 }
 
-bool
-sware_sorted_zone_guess(const SwareSortedZone *zone, int64 smallest,
-						int64 largest, uint32 *first, uint32 *last)
+int
+sware_run_guess_links(const SwareSortedZone *zone, int64 smallest,
+					  int64 largest, bool forward, SwareLink *links, int most)
 {
-	int64		low = guess_entry(zone, smallest);
-	int64		high = guess_entry(zone, largest);
+	int64		first = guess_entry(zone, smallest);
+	int64		last = guess_entry(zone, largest);
+	RunPage		low;
+	RunPage		high;
+	int			count = 0;
 
-	if (low < 0 || high < low)
-		return false;
-	*first = low;
-	*last = high;
-	return true;
+	if (first < 0 || last < first || !find_page(zone, first, &low) ||
+		!find_page(zone, last, &high))
+		return 0;
+	while (count < most && count <= (int) high.number - (int) low.number)
+	{
+		uint32		number = forward ? low.number + count : high.number - count;
+
+		if (!copy_link(zone, number, &links[count++]))
+			return 0;
+	}
+	return count;
 }
 
 int64

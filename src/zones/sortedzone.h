@@ -243,25 +243,16 @@ extern bool sware_sorted_zone_copy_page(const SwareSortedZone *zone,
 extern bool sware_run_retire(SwareSortedZone *zone, uint32 pages);
 
 /*
- * Copy the links to the pages of the entries from `first` to `last`, in their
- * order or, if not `forward`, in the reverse one: `most` at most.  Returns
- * their number; 0 if the zone is gone.
+ * Guess which pages of a page run have the entries whose abbreviations are not
+ * below `smallest` and not above `largest`; if all of its entries are on one
+ * side of these, the page of the nearest one.  Copies the links to them, in
+ * their order or, if not `forward`, in the reverse one: `most` at most.
+ * Returns their number; 0 if no entry seems to be between the values, or the
+ * zone is gone.  The zone has abbreviations.  Reads no page.
  */
-extern int	sware_run_copy_links(const SwareSortedZone *zone, uint32 first,
-								 uint32 last, bool forward, SwareLink *links,
-								 int most);
-
-/*
- * Guess the numbers of the first and last entries of a sorted zone whose
- * abbreviations are not below `smallest` and not above `largest`; if all of its
- * entries are on one side of these, the nearest of them is both.  The zone has
- * abbreviations, and the guess is an entry of pages that have not retired.
- * Reads no page.  Returns false if no entry seems to be between the values, or
- * the zone is gone.
- */
-extern bool sware_sorted_zone_guess(const SwareSortedZone *zone,
-									int64 smallest, int64 largest,
-									uint32 *first, uint32 *last);
+extern int	sware_run_guess_links(const SwareSortedZone *zone, int64 smallest,
+								  int64 largest, bool forward,
+								  SwareLink *links, int most);
 
 /*
  * Get entries of a sorted zone into a window: from `first` to `end` - 1, which
