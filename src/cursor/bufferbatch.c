@@ -250,17 +250,6 @@ sware_batch_add(SwareBufferBatch *batch, const SwareBufferedEntry *found,
 	return false;
 }
 
-void
-sware_dead_entries_add(SwareDeadEntries *dead, ItemPointer tid,
-					   const SwareEntrySource *source, MemoryContext context)
-{
-	if (dead->count == dead->allocated)
-		sware_grow(dead->entries, dead->allocated, 64, context);
-	dead->entries[dead->count].tid = *tid;
-	dead->entries[dead->count].source = *source;
-	dead->count++;
-}
-
 /* qsort comparator: by page, then by TID */
 static int
 compare_dead(const void *a, const void *b)
@@ -278,15 +267,16 @@ compare_dead(const void *a, const void *b)
 }
 
 void
-sware_dead_entries_mark(SwareDeadEntries *dead, Relation index,
-						const SwareZoneView *view)
+sware_dead_entries_mark(SwareBufferCursor *cursor)
 {
+	SwareDeadEntries *dead = &cursor->dead;
 	int			first = 0;		/* the first of those on the same page */
 
 	if (likely(dead->count == 0))
 		return;
-	if (view->sortedCount > 0)
-		sware_zones_mark_entries(view, dead->entries, dead->count);
+	if (cursor->view.zones.sortedCount > 0)
+		sware_zones_mark_entries(&cursor->view.zones, dead->entries,
+								 dead->count);
 	qsort(dead->entries, dead->count, sizeof(SwareDeadEntry), compare_dead);
 	for (int i = 0; i < dead->count; i++)
 	{
@@ -297,8 +287,8 @@ sware_dead_entries_mark(SwareDeadEntries *dead, Relation index,
 			continue;
 		CHECK_FOR_INTERRUPTS();
 		if (sware_link_is_valid(page))
-			sware_mark_buffer_entries(index, page, &dead->entries[first],
-									  i + 1 - first);
+			sware_mark_buffer_entries(cursor->scan->indexRelation, page,
+									  &dead->entries[first], i + 1 - first);
 		first = i + 1;
 	}
 	dead->count = 0;

@@ -11,9 +11,9 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "utils/memutils.h"
 
 #include "base/faultpoint.h"
+#include "base/memory.h"
 #include "cursor/buffercursor.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
@@ -77,19 +77,11 @@ sware_buffer_cursor_init(SwareBufferCursor *cursor, IndexScanDesc scan,
 	sware_batch_begin(&cursor->batch);
 }
 
-/* Mark the dead entries that were noted, before the view changes. */
-static inline void
-mark_dead(SwareBufferCursor *cursor)
-{
-	sware_dead_entries_mark(&cursor->dead, cursor->filter.order.index,
-							&cursor->view.zones);
-}
-
 /* Forget the batch, so that the scan keys may change. */
 void
 sware_buffer_cursor_rewind(SwareBufferCursor *cursor)
 {
-	mark_dead(cursor);
+	sware_dead_entries_mark(cursor);
 	cursor->filter.isAnalyzed = false;
 	sware_batch_begin(&cursor->batch);
 }
@@ -98,7 +90,7 @@ sware_buffer_cursor_rewind(SwareBufferCursor *cursor)
 void
 sware_buffer_cursor_end(SwareBufferCursor *cursor)
 {
-	mark_dead(cursor);
+	sware_dead_entries_mark(cursor);
 	if (cursor->dead.entries)
 		pfree(cursor->dead.entries);
 	if (cursor->view.zones.sorted)
@@ -118,9 +110,15 @@ void
 sware_buffer_cursor_note_dead(SwareBufferCursor *cursor,
 							  const SwareBufferedEntry *buffered)
 {
-	if (cursor->filter.usesMarks && !sware_source_is_staging(&buffered->source))
-		sware_dead_entries_add(&cursor->dead, &buffered->item.entry->t_tid,
-							   &buffered->source, cursor->context);
+	SwareDeadEntries *dead = &cursor->dead;
+
+	if (!cursor->filter.usesMarks || sware_source_is_staging(&buffered->source))
+		return;
+	if (dead->count == dead->allocated)
+		sware_grow(dead->entries, dead->allocated, 64, cursor->context);
+	dead->entries[dead->count].tid = buffered->item.entry->t_tid;
+	dead->entries[dead->count].source = buffered->source;
+	dead->count++;
 }
 
 /*
@@ -547,7 +545,7 @@ read_batch(SwareBufferCursor *cursor, IndexTuple after, bool same_generation)
 	int			strange_pages = 0;
 	int			changes = 0;
 
-	mark_dead(cursor);
+	sware_dead_entries_mark(cursor);
 	cursor->filter.usesMarks = sware_scan_uses_marks(cursor->scan);
 	for (;;)
 	{

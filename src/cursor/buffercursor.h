@@ -316,18 +316,6 @@ typedef struct SwareDeadEntries
 	SwareDeadEntry *entries;	/* in the scan's memory */
 } SwareDeadEntries;
 
-/* Note an entry; memory comes from the context. */
-extern void sware_dead_entries_add(SwareDeadEntries *dead, ItemPointer tid,
-								   const SwareEntrySource *source,
-								   MemoryContext context);
-
-/*
- * Mark what has been noted, and forget it.  To be called before the view
- * changes.  Locks pages for a moment, one at a time; the caller holds no locks.
- */
-extern void sware_dead_entries_mark(SwareDeadEntries *dead, Relation index,
-									const SwareZoneView *view);
-
 /* bufferview.c: where wanted entries may be */
 
 typedef struct SwareBufferSource
@@ -462,6 +450,12 @@ extern bool sware_buffer_cursor_read_on(SwareBufferCursor *cursor);
  */
 extern void sware_buffer_cursor_note_dead(SwareBufferCursor *cursor,
 										  const SwareBufferedEntry *buffered);
+
+/*
+ * Mark what has been noted, and forget it.  To be called before the view
+ * changes.  Locks pages for a moment, one at a time; the caller holds no locks.
+ */
+extern void sware_dead_entries_mark(SwareBufferCursor *cursor);
 
 /*
  * Is the row of the head of the batch visible to the scan's snapshot?  If it is
