@@ -578,7 +578,9 @@ void
 sware_buffer_cursor_seek(SwareBufferCursor *cursor, bool forward,
 						 IndexTuple after)
 {
-	sware_scan_filter_turn(&cursor->filter, forward);
+	if (cursor->filter.order.forward != forward)
+		cursor->filter.isAnalyzed = false;
+	cursor->filter.order.forward = forward;
 	/* a bitmap scan, which has no table, wants all entries */
 	cursor->batch.limit =
 		cursor->scan->heapRelation == NULL ? LAST_LIMIT : FIRST_LIMIT;

@@ -69,22 +69,6 @@ typedef struct SwareScanOrder
 								 * order */
 } SwareScanOrder;
 
-static inline void
-sware_scan_order_init(SwareScanOrder *order, Relation index, bool forward)
-{
-	order->index = index;
-	order->forward = forward;
-	sware_search_key_prepare(&order->prepared, index);
-	order->column = order->prepared.columns[0];
-	order->abbreviationsDecide = sware_is_integer(order->column.comparison) &&
-		IndexRelationGetNumberOfKeyAttributes(index) == 1;
-	if (!forward)
-	{
-		order->column.descending = !order->column.descending;
-		order->column.nullsFirst = !order->column.nullsFirst;
-	}
-}
-
 /* An entry of the index with its abbreviation. */
 static inline SwareSortItem
 sware_scan_order_item(const SwareScanOrder *order, IndexTuple entry)
@@ -160,9 +144,6 @@ typedef struct SwareScanFilter
 	SwareSearchKey place;		/* no entry before it has the abbreviation
 								 * `first` */
 } SwareScanFilter;
-
-/* Set the direction of the scan.  It may change at any time. */
-extern void sware_scan_filter_turn(SwareScanFilter *filter, bool forward);
 
 /*
  * Begin a batch: want the entries behind `after`, or all (NULL).  The entry

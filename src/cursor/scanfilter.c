@@ -18,15 +18,6 @@
 #include "cursor/buffercursor.h"
 #include "keys/fingerprint.h"
 
-void
-sware_scan_filter_turn(SwareScanFilter *filter, bool forward)
-{
-	if (filter->order.forward == forward)
-		return;
-	filter->order.forward = forward;
-	filter->isAnalyzed = false;
-}
-
 /* If the scan asks for exactly one key, find out the key's fingerprint. */
 static void
 analyze_key(SwareScanFilter *filter)
@@ -84,10 +75,19 @@ static void
 analyze(SwareScanFilter *filter)
 {
 	SwareScanKeys *keys = filter->keys;
-	Relation	index = filter->order.index;
-	bool		forward = filter->order.forward;
+	SwareScanOrder *order = &filter->order;
+	Relation	index = order->index;
+	bool		forward = order->forward;
 
-	sware_scan_order_init(&filter->order, index, forward);
+	sware_search_key_prepare(&order->prepared, index);
+	order->column = order->prepared.columns[0];
+	order->abbreviationsDecide = sware_is_integer(order->column.comparison) &&
+		IndexRelationGetNumberOfKeyAttributes(index) == 1;
+	if (!forward)
+	{
+		order->column.descending = !order->column.descending;
+		order->column.nullsFirst = !order->column.nullsFirst;
+	}
 
 	filter->rangesBegin = filter->beginMatters = PG_INT64_MIN;
 	filter->rangesEnd = filter->endMatters = PG_INT64_MAX;
