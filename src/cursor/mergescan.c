@@ -95,7 +95,12 @@ void
 sware_scan_end(SwareScan *scan)
 {
 	unpin_buffer_page(scan);
-	sware_visibility_end(&scan->visibility);
+	if (BufferIsValid(scan->visibility.mapPage))
+		ReleaseBuffer(scan->visibility.mapPage);
+	if (scan->visibility.slot)
+		ExecDropSingleTupleTableSlot(scan->visibility.slot);
+	if (scan->visibility.isVisible)
+		pfree(scan->visibility.isVisible);
 	sware_free_saved_entry(&scan->saved);
 	sware_free_saved_entry(&scan->marked);
 	if (scan->claim)

@@ -22,17 +22,6 @@
 #include "base/faultpoint.h"
 #include "cursor/visibility.h"
 
-void
-sware_visibility_end(SwareVisibility *visibility)
-{
-	if (BufferIsValid(visibility->mapPage))
-		ReleaseBuffer(visibility->mapPage);
-	if (visibility->slot)
-		ExecDropSingleTupleTableSlot(visibility->slot);
-	if (visibility->isVisible)
-		pfree(visibility->isVisible);
-}
-
 /* Is a visible tuple in a slot settled?  Other sessions may be changing it. */
 static bool
 holds_settled(TupleTableSlot *slot)

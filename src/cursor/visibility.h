@@ -80,9 +80,6 @@ typedef struct SwareVisibility
 								 * to be visible?  Made when needed */
 } SwareVisibility;
 
-/* Release the pin, and free the memory. */
-extern void sware_visibility_end(SwareVisibility *visibility);
-
 /*
  * Is the row with a TID visible to the scan's snapshot?  `*all_dead` is set to
  * whether it is dead to everybody.  Reads the row, without the map.
