@@ -51,7 +51,7 @@ typedef struct RecordSet
 
 static pg_atomic_uint64 *epochs = NULL; /* NULL: no shared memory */
 static RecordSet *sets = NULL;
-uint32		sware_record_sets = 0;
+static uint32 set_count = 0;	/* 0: there is no cache */
 
 void
 sware_share_records(void)
@@ -64,10 +64,10 @@ sware_share_records(void)
 	if (epochs == NULL)
 		return;
 	sets = (RecordSet *) (epochs + EPOCH_COUNT);
-	sware_record_sets = (Size) sware_record_cache * 1024 / sizeof(RecordSet);
+	set_count = (Size) sware_record_cache * 1024 / sizeof(RecordSet);
 	for (int i = 0; i < EPOCH_COUNT && is_new; i++)
 		pg_atomic_init_u64(&epochs[i], 0);
-	for (uint32 i = 0; i < sware_record_sets && is_new; i++)
+	for (uint32 i = 0; i < set_count && is_new; i++)
 	{
 		MemSet(&sets[i], 0, sizeof(RecordSet));
 		SpinLockInit(&sets[i].lock);
@@ -77,7 +77,7 @@ sware_share_records(void)
 bool
 sware_has_records(Relation index)
 {
-	return sware_record_sets > 0 &&
+	return set_count > 0 &&
 		IndexRelationGetNumberOfKeyAttributes(index) == 1 &&
 		TupleDescAttr(RelationGetDescr(index), 0)->attbyval &&
 		!RelationUsesLocalBuffers(index) && !RecoveryInProgress() &&
@@ -104,7 +104,7 @@ identify(Relation index, Datum value, SwareRecordKey *key)
 	hashed[0] = key->incarnation;
 	hashed[1] = key->value;
 	key->set = hash_bytes((const unsigned char *) hashed, sizeof(hashed)) %
-		sware_record_sets;
+		set_count;
 }
 
 /* Returns the record of a key, or NULL.  The caller has locked the set. */
@@ -206,9 +206,8 @@ sware_remove_record(const SwareRecordKey *key, bool stored)
 	SpinLockRelease(&set->lock);
 }
 
-/* What sware_records_stored does if there is a cache. */
 void
-sware_remove_records(Relation index, IndexTuple *entries, int64 count)
+sware_records_stored(Relation index, IndexTuple *entries, int64 count)
 {
 	if (!sware_has_records(index))
 		return;
@@ -237,6 +236,6 @@ sware_records_raise_epoch(Relation index)
 void
 sware_records_raise_all_epochs(void)
 {
-	for (int i = 0; sware_record_sets > 0 && i < EPOCH_COUNT; i++)
+	for (int i = 0; set_count > 0 && i < EPOCH_COUNT; i++)
 		pg_atomic_fetch_add_u64(&epochs[i], 1);
 }

@@ -68,9 +68,6 @@ typedef struct SwareRecordKey
 	uint64		epoch;			/* of the index */
 } SwareRecordKey;
 
-/* the number of the cache's sets; 0 if there is no cache */
-extern uint32 sware_record_sets;
-
 /* See base/sharedmemory.h. */
 extern void sware_share_records(void);
 
@@ -106,15 +103,8 @@ extern void sware_remove_record(const SwareRecordKey *key, bool stored);
  * that have been stored.  This and the next function may read the metapage, and
  * raise errors of that, before they have done anything.
  */
-extern void sware_remove_records(Relation index, IndexTuple *entries,
+extern void sware_records_stored(Relation index, IndexTuple *entries,
 								 int64 count);
-static inline void
-sware_records_stored(Relation index, IndexTuple *entries, int64 count)
-{
-	if (sware_record_sets > 0)
-		sware_remove_records(index, entries, count);
-}
-
 
 /* Raise the epoch of an index, or the epochs of all. */
 extern void sware_records_raise_epoch(Relation index);
