@@ -16,7 +16,6 @@
 #include "keys/searchkey.h"
 #include "layout/page.h"
 
-
 /*
  * Every row that can be stored in a table with an nbtree index can be stored
  * with a sware index: nbtree needs room for three items and a TID on a page,
@@ -79,19 +78,6 @@ make_pivot(IndexTuple source, Size columns_size, int columns,
 	return pivot;
 }
 
-/* The size of a pivot's columns, without the TID and link behind them. */
-static Size
-pivot_columns_size(IndexTuple pivot)
-{
-	Size		size = IndexTupleSize(pivot);
-
-	if (sware_pivot_has_tid(pivot))
-		size -= SWARE_PIVOT_FIELD_SIZE;
-	if (sware_pivot_has_link(pivot))
-		size -= SWARE_PIVOT_FIELD_SIZE;
-	return size;
-}
-
 /* The first downlink of an internal page, which is below everything. */
 IndexTuple
 sware_form_minus_infinity(SwareLink child)
@@ -106,11 +92,14 @@ sware_form_minus_infinity(SwareLink child)
 static IndexTuple
 copy_pivot(IndexTuple pivot, const SwareLink *link)
 {
+	bool		has_tid = sware_pivot_has_tid(pivot);
+	int			fields = has_tid + sware_pivot_has_link(pivot);
+
 	Assert(sware_tuple_is_pivot(pivot));
-	return make_pivot(pivot, pivot_columns_size(pivot),
+	return make_pivot(pivot,
+					  IndexTupleSize(pivot) - fields * SWARE_PIVOT_FIELD_SIZE,
 					  sware_tuple_count(pivot),
-					  sware_pivot_has_tid(pivot) ? sware_pivot_tid(pivot) :
-					  NULL, link);
+					  has_tid ? sware_pivot_tid(pivot) : NULL, link);
 }
 
 /* A downlink to `child`, whose entries are not below `pivot`. */
