@@ -25,19 +25,6 @@ PG_FUNCTION_INFO_V1(sware_stats);
 PG_FUNCTION_INFO_V1(sware_flush);
 
 /*
- * Returns the number of entries of an open page, or of one that has been sealed
- * meanwhile; 0 if the page has been reused.
- */
-static int
-entries_of_open_page(Relation index, SwareLink link)
-{
-	PGAlignedBlock copy;
-
-	return sware_copy_buffer_page(index, link, copy.data) ?
-		sware_buffer_page_entry_count(index, link.block, copy.data) : 0;
-}
-
-/*
  * Count what is in the buffer, by the directory and its open pages.  If other
  * sessions change these meanwhile, the numbers are those of several moments.
  */
@@ -54,17 +41,16 @@ count_buffer(Relation index, int64 *entries, int64 *page_count)
 	for (int i = 0; i < count; i++)
 		*entries += pages[i].entries;
 	for (int i = 0; i < state.tailCount; i++)
-		*entries += entries_of_open_page(index, state.tails[i]);
-	*page_count = count + state.tailCount;
-}
+	{
+		SwareLink	link = state.tails[i];
+		PGAlignedBlock copy;
 
-/* It has none before it is built, or if it is unlogged, on a standby. */
-static bool
-has_pages(Relation index)
-{
-	return index->rd_index->indisready &&
-		(index->rd_rel->relpersistence != RELPERSISTENCE_UNLOGGED ||
-		 !RecoveryInProgress());
+		/* it may have been sealed meanwhile, or even been reused */
+		if (sware_copy_buffer_page(index, link, copy.data))
+			*entries +=
+				sware_buffer_page_entry_count(index, link.block, copy.data);
+	}
+	*page_count = count + state.tailCount;
 }
 
 /* Add what a part is of a whole, in percent; NULL if there is no whole. */
@@ -96,7 +82,10 @@ sware_stats(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	sware_require_sware_index(index);
 
-	is_readable = has_pages(index);
+	/* it has no pages before it is built, or if it is unlogged, on a standby */
+	is_readable = index->rd_index->indisready &&
+		(index->rd_rel->relpersistence != RELPERSISTENCE_UNLOGGED ||
+		 !RecoveryInProgress());
 	if (is_readable)
 		count_buffer(index, &entries, &pages);
 	relation_close(index, AccessShareLock);
