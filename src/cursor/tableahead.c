@@ -2,7 +2,21 @@
  *
  * tableahead.c
  *	  Asks the kernel for pages of the table before the executor reads them.
- *	  See tableahead.h.
+ *
+ * A scan has the TIDs of the rows that come next: those of the leaf or of the
+ * batch that it has copied, and behind the end of a leaf those that a scout
+ * finds (tree/treescan.h).  docs/architecture.md tells how far ahead it asks
+ * for their pages, and why most scans pay nothing for that.  Where leaves and
+ * batches are merged, either has its own distance to go.  In an index-only scan
+ * the rows of all-visible pages are left out.  There are no scouts in parallel
+ * scans, whose intervals end soon, nor where they would call functions that may
+ * fail or execute anybody's code (keys/trust.h).
+ *
+ * What is asked for is a hint, and nothing stays pinned.  But a page must be
+ * one that the table has: the server raises an error for one beyond the last
+ * segment of the file.  As long as the scan has the table open, its lock keeps
+ * the table from getting shorter.  An entry of a damaged index may have any
+ * TID, so block numbers are compared with the length of the table.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,7 +31,6 @@
 #include "base/compat.h"
 #include "base/options.h"
 #include "cursor/mergescan.h"
-#include "cursor/tableahead.h"
 #include "keys/trust.h"
 #include "shared/statistics.h"
 
