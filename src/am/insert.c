@@ -12,7 +12,6 @@
 #include "base/options.h"
 #include "buffer/buffer.h"
 #include "keys/entry.h"
-#include "keys/trust.h"
 #include "locks/changes.h"
 #include "takenkeys/frontier.h"
 #include "keys/fingerprint.h"

@@ -197,7 +197,7 @@ append(Relation index, Buffer buffer, IndexTuple *entries, int count,
  * has many unsorted pages, so that the caller should flush a piece of it.
  *
  * The caller holds no content locks.  It has checked the size of the entries,
- * and that they may wait (keys/trust.h).
+ * and that they may wait (keys/trust.c).
  */
 int
 sware_buffer_add(Relation index, IndexTuple *entries, int count,

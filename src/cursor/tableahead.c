@@ -10,7 +10,7 @@
  * batches are merged, either has its own distance to go.  In an index-only scan
  * the rows of all-visible pages are left out.  There are no scouts in parallel
  * scans, whose intervals end soon, nor where they would call functions that may
- * fail or execute anybody's code (keys/trust.h).
+ * fail or execute anybody's code (keys/trust.c).
  *
  * What is asked for is a hint, and nothing stays pinned.  But a page must be
  * one that the table has: the server raises an error for one beyond the last
@@ -31,7 +31,7 @@
 #include "base/compat.h"
 #include "base/options.h"
 #include "cursor/mergescan.h"
-#include "keys/trust.h"
+#include "keys/entry.h"
 #include "shared/statistics.h"
 
 /* the most rows between two looks of a scan that asks for nothing */

@@ -44,7 +44,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "inspect/inspect.h"
-#include "keys/trust.h"
+#include "keys/entry.h"
 
 PG_FUNCTION_INFO_V1(sware_examine_nbtree);
 

@@ -35,7 +35,6 @@
 #include "inspect/inspect.h"
 #include "keys/entry.h"
 #include "keys/searchkey.h"
-#include "keys/trust.h"
 #include "layout/tuple.h"
 #include "tree/treepages.h"
 

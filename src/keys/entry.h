@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * entry.h
- *	  Making entries, posting lists and pivots.  layout/tuple.h draws them.
+ *	  Making entries, posting lists and pivots, which layout/tuple.h draws; and
+ *	  whether entries may wait.
  *
  *-------------------------------------------------------------------------
  */
@@ -149,5 +150,22 @@ sware_form_entry(const SwareEntryForm *form, Relation index, IndexTuple entry,
 		sware_form_columns(index, entry, data_size, values, isnull);
 	Assert(sware_is_as_formed(index, entry, values, isnull));
 }
+
+/* trust.c: may entries wait, so that they are compared later? */
+
+/* Is a function trusted?  Reads catalogs. */
+extern bool sware_is_trusted(Oid function);
+
+/*
+ * May the entries of an index wait?  Decided once for each entry of the
+ * relation cache.  May read catalogs and the metapage, so no lightweight lock
+ * may be held, except by code that calls comparison functions, too.
+ */
+extern bool sware_may_wait(Relation index);
+
+/*
+ * Might they, if an index of nbtree's were one of sware's?  Reads catalogs.
+ */
+extern bool sware_keys_may_wait(Relation index);
 
 #endif							/* SWARE_ENTRY_H */

@@ -27,9 +27,9 @@
 #include "utils/typcache.h"
 #include "utils/uuid.h"
 
+#include "keys/entry.h"
 #include "keys/fingerprint.h"
 #include "keys/searchkey.h"
-#include "keys/trust.h"
 
 /* stand for the hash of a null, and of any value that cannot be hashed */
 #define HASH_OF_NULL			UINT64CONST(0x9AE16A3B2F90404F)

@@ -52,7 +52,7 @@ extern bool sware_has_null_key(Relation index, const bool *isnull);
 /*
  * Return the function that hashes the values of a key column (from 0 on) to 64
  * bits; NULL if there is none, or if entries of the index may not wait
- * (trust.h): nbtree hashes no keys, so nobody's function is called for that.
+ * (trust.c): nbtree hashes no keys, so nobody's function is called for that.
  * May read catalogs, so no lightweight lock may be held.
  */
 extern FmgrInfo *sware_hash_function(Relation index, int column);

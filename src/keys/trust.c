@@ -1,8 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * trust.c
- *	  May the entries of an index wait, so that they are compared later?  See
- *	  trust.h.
+ *	  May the entries of an index wait, so that they are compared later?
+ *
+ * An entry that waits, in private memory or in the buffer, is compared by a
+ * COMMIT or by whoever flushes, and not in the INSERT.  Nobody can notice that
+ * if no comparison can fail, and none executes code of anybody but a superuser.
+ * A function is *trusted* if it is written in C, or built in, and belongs to a
+ * superuser.  Entries of all other indexes are stored in the tree at once
+ * (docs/architecture.md).
  *
  *-------------------------------------------------------------------------
  */
@@ -21,7 +27,7 @@
 #include "utils/typcache.h"
 
 #include "base/faultpoint.h"
-#include "keys/trust.h"
+#include "keys/entry.h"
 #include "pages/cache.h"
 
 bool

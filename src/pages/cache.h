@@ -68,7 +68,7 @@ typedef struct SwareFrontierUse
 	bool		hasFound;		/* was that search not in vain? */
 } SwareFrontierUse;
 
-/* May entries of the index wait (keys/trust.h)? */
+/* May entries of the index wait (keys/trust.c)? */
 typedef enum SwareWaiting
 {
 	SWARE_WAITING_IS_UNKNOWN,

@@ -22,7 +22,6 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "keys/entry.h"
-#include "keys/trust.h"
 #include "layout/tuple.h"
 #include "pages/cache.h"
 #include "staging/staging.h"

@@ -12,7 +12,7 @@
 #include "base/faultpoint.h"
 #include "base/sharedmemory.h"
 #include "keys/abbreviation.h"
-#include "keys/trust.h"
+#include "keys/entry.h"
 #include "takenkeys/frontier.h"
 #include "pages/cache.h"
 

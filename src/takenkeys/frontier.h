@@ -54,7 +54,7 @@
  * Keys with nulls need not be unique, unless the index treats nulls as equal.
  * Those with a null first column have no number, and are always looked up.
  * Indexes whose first column has no abbreviations have no frontiers, nor have
- * temporary ones, nor those whose keys may not wait (keys/trust.h): a search
+ * temporary ones, nor those whose keys may not wait (keys/trust.c): a search
  * compares the largest ones with each other.
  *
  * The functions may read the metapage and detoast keys, so the caller holds no

@@ -19,7 +19,7 @@
 
 #include "base/faultpoint.h"
 #include "keys/abbreviation.h"
-#include "keys/trust.h"
+#include "keys/entry.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/cache.h"

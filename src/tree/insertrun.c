@@ -27,7 +27,6 @@
 #include "base/pause.h"
 #include "keys/entry.h"
 #include "keys/searchkey.h"
-#include "keys/trust.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"

@@ -22,7 +22,6 @@
 
 #include "base/options.h"
 #include "keys/entry.h"
-#include "keys/trust.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"

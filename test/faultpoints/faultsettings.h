@@ -39,7 +39,7 @@ extern int	sware_fault_directory_slots;
 extern int	sware_fault_pages_to_sort;
 
 /*
- * a setting: functions of everybody count as trusted (keys/trust.h), so that
+ * a setting: functions of everybody count as trusted (keys/trust.c), so that
  * tests can have functions that do what no trusted one should
  */
 extern bool sware_fault_trust;
