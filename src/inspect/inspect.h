@@ -30,7 +30,7 @@ typedef struct SwareTarget
 	SwareIdentity caller;
 } SwareTarget;
 
-/* relation.c */
+/* functions.c */
 extern void sware_open_target(SwareTarget *target, Oid index_oid,
 							  LOCKMODE lockmode);
 extern void sware_close_target(SwareTarget *target);
