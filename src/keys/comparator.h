@@ -117,13 +117,4 @@ sware_comparator_entries(SwareComparator *comparator, IndexTuple a,
 	return order != 0 ? order : sware_compare_tids(&a->t_tid, &b->t_tid);
 }
 
-/* The number of an entry. */
-static inline int64
-sware_comparator_number(const SwareComparator *comparator, IndexTuple entry)
-{
-	return comparator->partCount == 0 ?
-		sware_abbreviate(&comparator->first, comparator->descriptor, entry) :
-		sware_refined_number(comparator, entry);
-}
-
 #endif							/* SWARE_COMPARATOR_H */

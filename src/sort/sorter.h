@@ -41,8 +41,11 @@ typedef struct SwareSortItem
 static inline SwareSortItem
 sware_make_item(const SwareComparator *comparator, IndexTuple entry)
 {
-	SwareSortItem item = {sware_comparator_number(comparator, entry), entry};
+	SwareSortItem item = {.entry = entry};
 
+	item.abbreviation = comparator->partCount == 0 ?
+		sware_abbreviate(&comparator->first, comparator->descriptor, entry) :
+		sware_refined_number(comparator, entry);
 	return item;
 }
 
