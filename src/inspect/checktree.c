@@ -440,14 +440,6 @@ check_root(SwareCheck *check)
 								"Posting lists are allowed, but equal keys may differ.");
 }
 
-/* Make a search key for the place of a leaf tuple's last TID. */
-static void
-key_of_last_tid(SwareSearchKey *key, SwareCheck *check, IndexTuple tuple)
-{
-	sware_search_key_from_entry(key, check->index, tuple);
-	sware_search_key_set_tid(key, sware_leaf_tuple_max_tid(tuple));
-}
-
 /*
  * Check that the tuples of check->block, a leaf, are in order, and below the
  * high key.
@@ -459,9 +451,11 @@ check_leaf_order(SwareCheck *check, Page page)
 
 	for (OffsetNumber offset = SWARE_FIRST_DATA; offset <= last; offset++)
 	{
-		SwareSearchKey key;
+		IndexTuple	tuple = sware_page_tuple(page, offset);
+		SwareSearchKey key;		/* the place of its last TID */
 
-		key_of_last_tid(&key, check, sware_page_tuple(page, offset));
+		sware_search_key_from_entry(&key, check->index, tuple);
+		sware_search_key_set_tid(&key, sware_leaf_tuple_max_tid(tuple));
 		if (offset < last &&
 			sware_compare_key(&key, sware_page_tuple(page, offset + 1)) >= 0)
 			sware_report_corruption(check->index, check->block,
