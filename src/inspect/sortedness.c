@@ -145,24 +145,6 @@ require_permission(Relation table, AttrNumber column)
 				 errdetail("Only a user who is not subject to it can measure the table.")));
 }
 
-/* Begin a sort of rows that have a value and a number, by both. */
-static Tuplesortstate *
-begin_sort(TupleDesc row)
-{
-	Form_pg_attribute value = TupleDescAttr(row, 0);
-	AttrNumber	columns[] = {1, 2};
-	Oid			operators[] = {InvalidOid, Int8LessOperator};
-	Oid			collations[] = {value->attcollation, InvalidOid};
-	bool		nulls_first[] = {false, false};
-
-	/* raises an error if the type has no ordering operator */
-	get_sort_group_operators(value->atttypid, true, false, false,
-							 &operators[0], NULL, NULL, NULL);
-	return tuplesort_begin_heap(row, lengthof(columns), columns, operators,
-								collations, nulls_first, work_mem, NULL,
-								TUPLESORT_NONE);
-}
-
 /*
  * Number the values of a column that are not null, in the order of the table,
  * and put one of every `distance` values into a sort.
@@ -204,13 +186,25 @@ measure(SwareMeasurement *measurement, Relation table, AttrNumber column,
 		int64 distance)
 {
 	TupleDesc	descriptor = CreateTemplateTupleDesc(2);
+	Form_pg_attribute value =
+		TupleDescAttr(RelationGetDescr(table), column - 1);
+	AttrNumber	columns[] = {1, 2};
+	Oid			operators[] = {InvalidOid, Int8LessOperator};
+	Oid			collations[] = {value->attcollation, InvalidOid};
+	bool		nulls_first[] = {false, false};
 	Tuplesortstate *sort;
 	TupleTableSlot *row;
 
 	TupleDescCopyEntry(descriptor, 1, RelationGetDescr(table), column);
 	TupleDescInitEntry(descriptor, 2, "number", INT8OID, -1, 0);
 	sware_finish_descriptor(descriptor);
-	sort = begin_sort(descriptor);
+
+	/* by value and number; an error if the type has no ordering operator */
+	get_sort_group_operators(value->atttypid, true, false, false,
+							 &operators[0], NULL, NULL, NULL);
+	sort = tuplesort_begin_heap(descriptor, lengthof(columns), columns,
+								operators, collations, nulls_first, work_mem,
+								NULL, TUPLESORT_NONE);
 	row = MakeSingleTupleTableSlot(descriptor, &TTSOpsMinimalTuple);
 
 	number_rows(sort, row, table, column, distance);
