@@ -15,8 +15,8 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "utils/memutils.h"
 
+#include "base/memory.h"
 #include "keys/abbreviation.h"
 #include "keys/fingerprint.h"
 #include "pages/bufferpages.h"
@@ -119,18 +119,12 @@ number_entries(Relation index, BlockNumber block, Page copy,
 {
 	TupleDesc	descriptor = RelationGetDescr(index);
 	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
-	MemoryContext context = NULL;
-	MemoryContext caller = CurrentMemoryContext;
+	MemoryContext caller = kind->isOfKeys ?
+		sware_enter_context("sware page summary") : NULL;
 	bool		tells = true;
 	SwareKeyColumn column;
 
 	sware_key_column_init(&column, index, 1);
-	if (kind->isOfKeys)
-	{
-		context = AllocSetContextCreate(caller, "sware page summary",
-										ALLOCSET_SMALL_SIZES);
-		MemoryContextSwitchTo(context);
-	}
 	for (Size offset = addition->start; tells && offset < addition->end;)
 	{
 		SwareSummaryEntry *added = &addition->entries[addition->count++];
@@ -156,8 +150,7 @@ number_entries(Relation index, BlockNumber block, Page copy,
 	}
 	if (!kind->isOfKeys)
 		return true;
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(context);
+	sware_leave_context(caller);
 	return tells && sware_hash_methods() == kind->methods;
 }
 

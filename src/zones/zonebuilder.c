@@ -224,7 +224,6 @@ fill_filter(Relation index, IndexTuple *entries, SwareZoneImage *image)
 	SwareSortedZone *zone = &image->zone;
 	FmgrInfo   *function = sware_hash_function(index, 0);
 	uint8	   *filter = (uint8 *) image->bytes + zone->filterStart;
-	MemoryContext context;
 	MemoryContext caller;
 
 	/* the operator class may have been altered since the zone was laid out */
@@ -234,9 +233,7 @@ fill_filter(Relation index, IndexTuple *entries, SwareZoneImage *image)
 		return;
 	}
 
-	context = AllocSetContextCreate(CurrentMemoryContext, "sware filter",
-									ALLOCSET_DEFAULT_SIZES);
-	caller = MemoryContextSwitchTo(context);
+	caller = sware_enter_context("sware filter");
 	for (uint32 i = 0; i < zone->entries; i++)
 	{
 		bool		is_null;
@@ -252,12 +249,11 @@ fill_filter(Relation index, IndexTuple *entries, SwareZoneImage *image)
 						 hash, zone->filterProbes);
 		if (i % 1024 == 0)
 		{
-			MemoryContextReset(context);
+			MemoryContextReset(CurrentMemoryContext);
 			CHECK_FOR_INTERRUPTS();
 		}
 	}
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(context);
+	sware_leave_context(caller);
 }
 
 /* Fill in origins, offsets and tuples of a zone with copies. */
