@@ -9,7 +9,7 @@
  * numbers of 64 bits are equal, if the hash functions of the columns are good.
  * In an index with one integer column, the key is its own fingerprint: no other
  * key shares it, and keys that lie close together have fingerprints that do
- * (keyset.h makes use of that).
+ * (takenkeys/stagedkeys.h makes use of that).
  *
  * Of hash functions only the one that goes with the index's own equality, and
  * the column's own collation, may be used: values that are equal there have the

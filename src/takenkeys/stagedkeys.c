@@ -21,6 +21,7 @@
 
 #include "base/sharedmemory.h"
 #include "keys/abbreviation.h"
+#include "keys/fingerprint.h"
 #include "locks/changes.h"
 #include "pages/cache.h"
 #include "takenkeys/keylock.h"
@@ -32,12 +33,32 @@
 /* the largest number of indexes that a session is a stager of at a time */
 #define MAX_OWN_STAGERS	16
 
+/* a group is a number, which is not zero, and a bitmap of 2^6 bits */
+#define GROUP_BITS		6
+#define GROUP_SIZE		(2 * sizeof(uint64))
+
+/* the number of a place that has no group */
+#define NEVER_USED		UINT64CONST(0)
+
+/*
+ * a table that has used this number of its places is replaced by a larger one
+ */
+#define FILLED(places)	((places) / 4 * 3)
+
+/* the number of chunks of the largest table: 64 MB */
+#define LARGEST_TABLE			4096
+
+/*
+ * all sets together have at most this number of chunks; zones have the others
+ */
+#define CHUNKS_FOR_SETS()	((uint32) sware_pool_chunk_count() / 2)
+
 typedef struct Seat
 {
 	pg_atomic_uint64 index;		/* see sware_index_number; 0 if the seat is
 								 * free.  Changed under the lock */
 
-	/* guarded by the seat's lock; only the owner writes, see keyset.h */
+	/* guarded by the seat's lock; only the owner writes */
 	TransactionId transaction;	/* the stager's, top-level */
 	SwareKeySet keys;
 } Seat;
@@ -88,8 +109,6 @@ sware_share_staged_keys(void)
 
 	locks = sware_share_locks("SwareStagedKeys", seat_count() + 1);
 	shared = sware_share("sware staged keys", size, &is_new);
-	if (shared != NULL)
-		sware_key_sets_attach(&shared->chunks);
 	if (!is_new)
 		return;
 	pg_atomic_init_u32(&shared->chunks, 0);
@@ -101,6 +120,217 @@ sware_share_staged_keys(void)
 	for (int i = 0; i < seat_count(); i++)
 		pg_atomic_init_u64(&shared->seats[i].index, 0);
 }
+
+/* Key sets. */
+
+uint32
+sware_key_sets_chunk_count(void)
+{
+	return pg_atomic_read_u32(&shared->chunks);
+}
+
+/* the number of a fingerprint's group */
+static inline uint64
+group_number(uint64 fingerprint)
+{
+	return (fingerprint >> GROUP_BITS) + 1;
+}
+
+/* the bit that stands for a fingerprint in its group's bitmap */
+static inline uint64
+member_bit(uint64 fingerprint)
+{
+	return UINT64CONST(1) << (fingerprint & ((1 << GROUP_BITS) - 1));
+}
+
+static inline volatile uint64 *
+place_address(const SwareKeySet *set, uint32 place)
+{
+	return sware_pool_address(&set->allocation, place * GROUP_SIZE);
+}
+
+static inline uint32
+first_place(const SwareKeySet *set, uint64 number)
+{
+	return ((sware_mix(number) >> 32) * set->places) >> 32;
+}
+
+/* The place of a group in a table, or where it belongs. */
+static inline volatile uint64 *
+find_group(const SwareKeySet *set, uint64 number)
+{
+	uint32		place = first_place(set, number);
+
+	for (;;)
+	{
+		volatile uint64 *address = place_address(set, place);
+		uint64		there = *address;
+
+		if (there == number || there == NEVER_USED)
+			return address;
+		if (++place == set->places)
+			place = 0;
+	}
+}
+
+/*
+ * Give a set a new table of this number of chunks; the caller keeps the old
+ * one.  Returns false, with no table in the set, if there is no room.
+ */
+static bool
+allocate_table(SwareKeySet *set, uint32 chunk_count)
+{
+	uint32		before = pg_atomic_fetch_add_u32(&shared->chunks, chunk_count);
+
+	if (chunk_count > LARGEST_TABLE ||
+		before + chunk_count > CHUNKS_FOR_SETS() ||
+		!sware_pool_allocate(sware_pool_bytes(chunk_count), &set->allocation))
+	{
+		pg_atomic_fetch_sub_u32(&shared->chunks, chunk_count);
+		set->allocation.chunks = 0;
+		return false;
+	}
+	Assert(set->allocation.chunks == chunk_count);
+	sware_pool_clear(&set->allocation);
+	set->places = sware_pool_bytes(chunk_count) / GROUP_SIZE;
+	set->usedPlaces = 0;
+	return true;
+}
+
+/*
+ * Put another set in the place of one, under its lock, and free the old table.
+ */
+static void
+replace_table(SwareKeySet *set, LWLock *lock, const SwareKeySet *other)
+{
+	SwareKeySet old = *set;
+
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	*set = *other;
+	LWLockRelease(lock);
+	sware_pool_free(&old.allocation);
+	pg_atomic_fetch_sub_u32(&shared->chunks, old.allocation.chunks);
+}
+
+/* Double a set's table.  Returns false, with nothing changed, without room. */
+static bool
+grow_table(SwareKeySet *set, LWLock *lock)
+{
+	SwareKeySet larger = *set;
+
+	if (!allocate_table(&larger, Max(1, set->allocation.chunks * 2)))
+		return false;
+	for (uint32 place = 0; place < set->places; place++)
+	{
+		volatile uint64 *group = place_address(set, place);
+		volatile uint64 *copy;
+
+		if (group[0] == NEVER_USED)
+			continue;
+		copy = find_group(&larger, group[0]);
+		copy[0] = group[0];
+		copy[1] = group[1];
+		larger.usedPlaces++;
+	}
+	replace_table(set, lock, &larger);
+	return true;
+}
+
+/* Fetch the place of a fingerprint to be added: it may be in no cache. */
+void
+sware_key_set_prefetch(const SwareKeySet *set, uint64 fingerprint)
+{
+	if (set->places > 0)
+		__builtin_prefetch((void *)
+						   place_address(set, first_place(set,
+														  group_number(fingerprint))),
+						   1);
+}
+
+/*
+ * Add a fingerprint to a set of this backend's, and issue a memory barrier.
+ * Returns false if it is there already, or if the sets may have no more of the
+ * pool.  Takes the lock exclusively if the table has to grow; the caller does
+ * not hold it.
+ */
+bool
+sware_key_set_add(SwareKeySet *set, LWLock *lock, uint64 fingerprint)
+{
+	uint64		number = group_number(fingerprint);
+	uint64		bit = member_bit(fingerprint);
+	volatile uint64 *group;
+
+	if (unlikely(set->places == 0) && !grow_table(set, lock))
+		return false;
+	group = find_group(set, number);
+	if (group[0] == number)
+	{
+		if (group[1] & bit)
+			return false;
+		group[1] |= bit;
+	}
+	else
+	{
+		if (unlikely(set->usedPlaces >= FILLED(set->places)))
+		{
+			if (!grow_table(set, lock))
+				return false;
+			group = find_group(set, number);
+		}
+		group[1] = bit;
+		pg_write_barrier();
+		group[0] = number;
+		set->usedPlaces++;
+	}
+	pg_memory_barrier();
+	return true;
+}
+
+/*
+ * Remove a fingerprint that is in a set of this backend's.  No locks.  Its
+ * group stays.
+ */
+void
+sware_key_set_remove(SwareKeySet *set, uint64 fingerprint)
+{
+	volatile uint64 *group = find_group(set, group_number(fingerprint));
+
+	Assert(group[1] & member_bit(fingerprint));
+	group[1] &= ~member_bit(fingerprint);
+}
+
+/*
+ * Is a fingerprint in a set?  The caller owns the set, or holds its lock, at
+ * least shared.  The owner may be adding other fingerprints meanwhile.
+ */
+bool
+sware_key_set_contains(const SwareKeySet *set, uint64 fingerprint)
+{
+	uint64		number = group_number(fingerprint);
+	volatile uint64 *group;
+
+	if (set->places == 0)
+		return false;
+	group = find_group(set, number);
+	if (group[0] != number)
+		return false;
+	pg_read_barrier();
+	return (group[1] & member_bit(fingerprint)) != 0;
+}
+
+/*
+ * Remove all fingerprints from a set of this backend's, and free its table.
+ * Takes the lock exclusively; the caller does not hold it.
+ */
+void
+sware_key_set_empty(SwareKeySet *set, LWLock *lock)
+{
+	SwareKeySet empty = {0};
+
+	replace_table(set, lock, &empty);
+}
+
+/* The register of staged keys. */
 
 void
 sware_raise_activity(Relation index)

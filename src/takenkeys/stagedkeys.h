@@ -92,7 +92,46 @@
 
 #include "keys/abbreviation.h"
 #include "keys/searchkey.h"
-#include "takenkeys/keyset.h"
+#include "shared/pool.h"
+
+/*
+ * A *key set* is a set of fingerprints in the pool's shared memory.  It belongs
+ * to one backend, its owner, which alone changes it.  Other backends look into
+ * it while they hold its lock, shared.  The owner takes the lock exclusively to
+ * replace the table by another one or to empty it, but not to add or remove a
+ * fingerprint.  So a backend that looks into the set at the same time may miss
+ * that fingerprint, or find one that is not there.
+ *
+ * The set is a hash table with open addressing.  Each place has the number of a
+ * group of 64 successive fingerprints, and a bitmap of those that are there.
+ * The fingerprints of integers are the keys themselves, so keys that lie close
+ * together share a group, and a load in order stays within the processor's
+ * cache.
+ *
+ * All key sets together use at most half of the pool, and each at most 64 MB.
+ * A set that is all zero is empty, and has no table.  Functions of key sets
+ * raise no errors.
+ */
+typedef struct SwareKeySet
+{
+	/* read by all backends */
+	SwareAllocation allocation; /* the table; no chunks: there is none */
+	uint32		places;			/* how many the table has */
+
+	/* used by the owner only */
+	uint32		usedPlaces;		/* of the table */
+} SwareKeySet;
+
+/* How many chunks of the pool do all key sets have now?  Takes no lock. */
+extern uint32 sware_key_sets_chunk_count(void);
+
+extern bool sware_key_set_add(SwareKeySet *set, LWLock *lock,
+							  uint64 fingerprint);
+extern void sware_key_set_prefetch(const SwareKeySet *set,
+								   uint64 fingerprint);
+extern void sware_key_set_remove(SwareKeySet *set, uint64 fingerprint);
+extern bool sware_key_set_contains(const SwareKeySet *set, uint64 fingerprint);
+extern void sware_key_set_empty(SwareKeySet *set, LWLock *lock);
 
 /* The activity of unique indexes.  In shared memory. */
 typedef struct SwareActivity
@@ -109,7 +148,7 @@ typedef struct SwareStager
 	/* in shared memory */
 	int			seat;			/* its number */
 	SwareKeySet *keys;
-	LWLock	   *lock;			/* protects the keys, see keyset.h */
+	LWLock	   *lock;			/* protects the keys */
 	SwareActivity *activity;
 
 	Oid			index;

@@ -17,7 +17,7 @@
 
 #include "base/options.h"
 #include "base/sharedmemory.h"
-#include "takenkeys/keyset.h"
+#include "takenkeys/stagedkeys.h"
 #include "zones/zonetable.h"
 
 #define PARTITIONS			16

@@ -15,7 +15,7 @@
  *
  *	 here					in the code
  *	 ----------------------	-------------------------------------------------
- *	 registered				the set of keys of a seat (takenkeys/keyset.c)
+ *	 registered				the set of keys of a seat (takenkeys/stagedkeys.c)
  *	 named					the index that a KeyLock names (takenkeys/keylock.c)
  *	 activity, stagers		Activity (takenkeys/stagedkeys.c)
  *	 key_lock				sware_lock_key (takenkeys/keylock.c)

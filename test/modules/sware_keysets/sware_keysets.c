@@ -15,7 +15,7 @@
 #include "utils/hsearch.h"
 
 #include "../../lib/testcompat.h"
-#include "takenkeys/keyset.h"
+#include "takenkeys/stagedkeys.h"
 #include "zones/zones.h"
 
 PG_MODULE_MAGIC;
