@@ -34,14 +34,10 @@ extern Oid	sware_key_of_index(Oid index);
 extern void sware_check_key_option(Oid index);
 extern void sware_install_object_hook(void);
 
-/* columnchange.c: changes of columns and partitions that keys do not survive */
-extern bool sware_has_part(const AlterTableStmt *alter, AlterTableType kind,
-						   const char *name);
+/* altertable.c: what an ALTER TABLE needs that meets keys of sware */
 extern void sware_prepare_column_changes(AlterTableStmt *alter, Oid table,
 										 LOCKMODE lockmode);
 extern void sware_note_attached_keys(const AlterTableStmt *alter, Oid table);
-
-/* usingindex.c: ADD CONSTRAINT ... USING INDEX, with a sware index */
 extern void sware_use_indexes(AlterTableStmt *alter, Oid table,
 							  const char *query_string);
 
