@@ -25,15 +25,6 @@ typedef struct SwareKeyIndex
 	NameData	name;
 } SwareKeyIndex;
 
-/*
- * keyoption.c: what the catalogs say of a key's index; it keeps the option that
- * asks for sware, or sware_check_key_option raises an error
- */
-extern void sware_read_key_index(Oid relation, SwareKeyIndex *result);
-extern Oid	sware_key_of_index(Oid index);
-extern void sware_check_key_option(Oid index);
-extern void sware_install_object_hook(void);
-
 /* altertable.c: what an ALTER TABLE needs that meets keys of sware */
 extern void sware_prepare_column_changes(AlterTableStmt *alter, Oid table,
 										 LOCKMODE lockmode);
@@ -45,5 +36,11 @@ extern void sware_use_indexes(AlterTableStmt *alter, Oid table,
 extern PlannedStmt *sware_prepare_utility(PlannedStmt *statement,
 										  const char *query_string,
 										  ProcessUtilityContext context);
+
+/* What the catalogs say of the index of a key, and of its option. */
+extern void sware_read_key_index(Oid relation, SwareKeyIndex *result);
+extern Oid	sware_key_of_index(Oid index);
+extern void sware_check_key_option(Oid index);
+extern void sware_install_object_hook(void);
 
 #endif							/* SWARE_CONSTRAINTS_H */
