@@ -135,21 +135,6 @@ has_part(const AlterTableStmt *alter, AlterTableType kind, const char *name)
 	return false;
 }
 
-/* Does a constraint come from a partitioned table's? */
-static bool
-is_inherited(Oid constraint)
-{
-	HeapTuple	tuple = SearchSysCache1(CONSTROID,
-										ObjectIdGetDatum(constraint));
-	bool		result;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	result = OidIsValid(((Form_pg_constraint) GETSTRUCT(tuple))->conparentid);
-	ReleaseSysCache(tuple);
-	return result;
-}
-
 /* Has an index a column, perhaps only included? */
 static bool
 has_column(const FormData_pg_index *index, AttrNumber number)
@@ -220,6 +205,7 @@ prepare_index(AlterTableStmt *alter, const AlterTableCmd *part, Oid altered,
 {
 	Oid			table = index->indrelid;
 	Oid			constraint;
+	bool		is_inherited;
 	SwareKeyIndex description;
 	const char *loss = "The constraint is of a table that inherits the column.";
 
@@ -227,8 +213,8 @@ prepare_index(AlterTableStmt *alter, const AlterTableCmd *part, Oid altered,
 	if (!description.isSware ||
 		!has_column(index, get_attnum(table, part->name)))
 		return;
-	constraint = sware_key_of_index(index->indexrelid);
-	if (!OidIsValid(constraint) || is_inherited(constraint))
+	constraint = sware_key_of_index(index->indexrelid, &is_inherited);
+	if (!OidIsValid(constraint) || is_inherited)
 		return;
 	if (altered == table)
 	{

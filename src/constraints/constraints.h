@@ -39,7 +39,7 @@ extern PlannedStmt *sware_prepare_utility(PlannedStmt *statement,
 
 /* What the catalogs say of the index of a key, and of its option. */
 extern void sware_read_key_index(Oid relation, SwareKeyIndex *result);
-extern Oid	sware_key_of_index(Oid index);
+extern Oid	sware_key_of_index(Oid index, bool *is_inherited);
 extern void sware_check_key_option(Oid index);
 extern void sware_install_object_hook(void);
 

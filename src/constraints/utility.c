@@ -495,24 +495,28 @@ sware_read_key_index(Oid relation, SwareKeyIndex *result)
 
 /*
  * The primary key or unique constraint that an index belongs to; InvalidOid if
- * there is none, or if it is an exclusion constraint.
+ * there is none, or if it is an exclusion constraint.  Sets *is_inherited to
+ * whether it comes from a partitioned table's.
  */
 Oid
-sware_key_of_index(Oid index)
+sware_key_of_index(Oid index, bool *is_inherited)
 {
 	Oid			constraint = get_index_constraint(index);
 	HeapTuple	tuple;
-	char		type;
+	Form_pg_constraint form;
 
 	if (!OidIsValid(constraint))
 		return InvalidOid;
 	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
 	if (!HeapTupleIsValid(tuple))
 		return InvalidOid;
-	type = ((Form_pg_constraint) GETSTRUCT(tuple))->contype;
+	form = (Form_pg_constraint) GETSTRUCT(tuple);
+	*is_inherited = OidIsValid(form->conparentid);
+	if (form->contype != CONSTRAINT_PRIMARY &&
+		form->contype != CONSTRAINT_UNIQUE)
+		constraint = InvalidOid;
 	ReleaseSysCache(tuple);
-	return type == CONSTRAINT_PRIMARY || type == CONSTRAINT_UNIQUE ?
-		constraint : InvalidOid;
+	return constraint;
 }
 
 static void
@@ -533,11 +537,12 @@ sware_check_key_option(Oid oid)
 {
 	SwareKeyIndex index;
 	Oid			constraint;
+	bool		is_inherited;
 
 	sware_read_key_index(oid, &index);
 	if (!index.isSware)
 		return;
-	constraint = sware_key_of_index(oid);
+	constraint = sware_key_of_index(oid, &is_inherited);
 	if (OidIsValid(constraint))
 		require_option(&index, get_constraint_name(constraint));
 }
