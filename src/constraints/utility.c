@@ -177,7 +177,7 @@ wishes_count(void)
 		is_installed();
 }
 
-/* Has sware an operator class by default for a type? */
+/* Has sware an operator class by default for a type, if there is one? */
 static bool
 has_operator_class(Oid type)
 {
@@ -212,9 +212,8 @@ is_serial(const TypeName *name)
 static bool
 column_suits(const char *column, const AlterTableStmt *alter, Oid table)
 {
-	AttrNumber	number = get_attnum(table, column);
-	bool		suits = number != InvalidAttrNumber &&
-		has_operator_class(get_atttype(table, number));
+	bool		suits =
+		has_operator_class(get_atttype(table, get_attnum(table, column)));
 	ListCell   *cell;
 
 	foreach(cell, alter->cmds)
@@ -286,13 +285,10 @@ may_wish_index(const IndexStmt *index)
 	foreach(cell, index->indexParams)
 	{
 		IndexElem  *element = lfirst_node(IndexElem, cell);
-		AttrNumber	number;
 
-		if (element->name == NULL || element->opclass)
-			return false;
-		number = get_attnum(table, element->name);
-		if (number == InvalidAttrNumber ||
-			!has_operator_class(get_atttype(table, number)))
+		if (element->name == NULL || element->opclass ||
+			!has_operator_class(get_atttype(table,
+											get_attnum(table, element->name))))
 			return false;
 	}
 	return true;
