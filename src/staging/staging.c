@@ -14,6 +14,7 @@
 #include "access/parallel.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "common/hashfn.h"
 #include "storage/lmgr.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
@@ -221,6 +222,36 @@ sware_find_staging(Relation index)
 		return staging;
 	sware_publish(staging);
 	return NULL;
+}
+
+/*
+ * A hash of how an index stores and orders its entries.  Two indexes can have
+ * each other's entries if theirs are equal.
+ */
+uint64
+sware_hash_of_layout(Relation index)
+{
+	TupleDesc	descriptor = RelationGetDescr(index);
+	int			keys = IndexRelationGetNumberOfKeyAttributes(index);
+	Oid			items[5 + 5 * INDEX_MAX_KEYS];
+	int			count = 0;
+
+	items[count++] = index->rd_amhandler;
+	items[count++] = descriptor->natts;
+	items[count++] = keys;
+	items[count++] = index->rd_index->indisunique;
+	items[count++] = index->rd_index->indnullsnotdistinct;
+	for (int i = 0; i < descriptor->natts; i++)
+		items[count++] = TupleDescAttr(descriptor, i)->atttypid;
+	for (int i = 0; i < keys; i++)
+	{
+		items[count++] = index->rd_opfamily[i];
+		items[count++] = index->rd_opcintype[i];
+		items[count++] = index->rd_indcollation[i];
+		items[count++] = index->rd_indoption[i];
+	}
+	return hash_bytes_extended((const unsigned char *) items,
+							   count * sizeof(Oid), 0);
 }
 
 static SwareStaging *

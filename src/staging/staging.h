@@ -15,7 +15,7 @@
  *	- an entry leaves staging only once it is stored, or when its
  *	  subtransaction aborts;
  *	- a staging belongs to a build of an index, in a file, whichever index has
- *	  that file later (owner.c);
+ *	  that file later (open_owner in publish.c);
  *	- as long as an entry is staged, the index is locked as an insert locks it;
  *	- for a unique index, the key of an entry is registered (stagedkeys.h) until
  *	  the entry has left staging;
@@ -206,8 +206,8 @@ typedef struct SwareStaging
 								 * entries */
 	bool		isOwnerless;	/* has no index the build, as far as this
 								 * subtransaction knows? */
-	uint64		layout;			/* how entries are stored and ordered, as
-								 * owner.c hashes it */
+	uint64		layout;			/* a hash of how entries are stored and
+								 * ordered */
 	SwareStager *stager;		/* set if the session is a stager of the
 								 * index, else NULL */
 	SwareEntryChain entries;
@@ -322,10 +322,7 @@ extern void sware_reduce_staged(SwareStaging *staging, int64 count,
 								int64 unmoved);
 extern void sware_clear_staging(SwareStaging *staging);
 extern void sware_set_ownerless(SwareStaging *staging);
-
-/* owner.c */
 extern uint64 sware_hash_of_layout(Relation index);
-extern Relation sware_open_owner(SwareStaging *staging);
 
 /* stagedruns.c */
 extern void sware_forget_staged_runs(SwareStaging *staging, int64 count);
