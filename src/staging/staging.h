@@ -147,7 +147,7 @@ typedef struct SwareNewRow
 	ItemPointer tid;
 	IndexUniqueCheck check;
 	CommandId	keepsKeyIn;		/* the command that is seen to leave the row's
-								 * key as it was (unique/newversion.c), or
+								 * key as it was (unique/unique.c), or
 								 * InvalidCommandId */
 } SwareNewRow;
 

@@ -52,8 +52,6 @@ extern void sware_search_frontier(Relation index);
 extern void sware_wait_for_other(const SwareNewRow *row, TransactionId other,
 								 uint32 speculative_token);
 
-/* newversion.c */
-
 /*
  * If it can be seen that a row is the new version of one with the same key,
  * which has an entry in the index, return the id of the command that updates
