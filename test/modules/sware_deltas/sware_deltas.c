@@ -15,7 +15,7 @@
 #include "utils/builtins.h"
 
 #include "base/compat.h"
-#include "wal/delta.h"
+#include "wal/wal.h"
 
 PG_MODULE_MAGIC;
 
