@@ -42,7 +42,7 @@
 #include "utils/snapmgr.h"
 
 #include "cursor/visibility.h"
-#include "pages/pagesahead.h"
+#include "pages/bufferpages.h"
 #include "sort/sorter.h"
 #include "staging/staging.h"
 #include "tree/border.h"

@@ -15,6 +15,7 @@
 #define SWARE_PAGEACCESS_H
 
 #include "access/itup.h"
+#include "executor/instrument.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
@@ -35,6 +36,13 @@ typedef struct SwareExtent
 	BlockNumber next;			/* those from here on are not yet used */
 	BlockNumber end;			/* the block behind the last one */
 } SwareExtent;
+
+/* How many blocks has this session read? */
+static inline int64
+sware_blocks_read(void)
+{
+	return pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
+}
 
 /* Does a link lead to a page at all? */
 static inline bool

@@ -33,7 +33,7 @@
 #include "utils/rel.h"
 
 #include "keys/scankeys.h"
-#include "pages/pagesahead.h"
+#include "pages/pageaccess.h"
 #include "tree/border.h"
 
 typedef struct SwareReadahead

@@ -22,7 +22,7 @@
 #include "keys/fingerprint.h"
 #include "sort/sorter.h"
 #include "layout/tuple.h"
-#include "pages/pagesahead.h"
+#include "pages/bufferpages.h"
 #include "zones/sortedzone.h"
 
 /* the number of entries for which there is room at first */
