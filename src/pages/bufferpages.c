@@ -29,37 +29,10 @@ bool
 sware_buffer_read_state(Relation index, SwareBufferState *state)
 {
 	SwareCache *cache = sware_cache(index);
-	uint64		version = sware_page_version(index, SWARE_METAPAGE);
-	SwareMetaPage meta;
-	Buffer		buffer;
-	Page		page;
 
-	if (version != SWARE_NO_VERSION && cache->metapageVersion == version)
-	{
-		*state = cache->bufferState;
-		return !sware_buffer_state_is_empty(state);
-	}
-
-	buffer = sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_SHARE);
-	page = BufferGetPage(buffer);
-	meta = SwarePageGetMeta(page);
-	state->indexIncarnation = meta->indexIncarnation;
-	state->generation = meta->bufferGeneration;
-	state->version = meta->directoryVersion;
-	state->lsn = PageGetLSN(page);
-	state->sealedPages = meta->sealedPages;
-	state->directoryPages = meta->directoryPages;
-	state->tailCount = 0;
-	for (int i = 0; i < SWARE_MAX_TAILS; i++)
-	{
-		if (sware_link_is_valid(meta->tails[i]))
-			state->tails[state->tailCount++] = meta->tails[i];
-	}
-	sware_release_buffer(buffer);
-
-	cache = sware_cache(index);
-	cache->bufferState = *state;
-	cache->metapageVersion = version;
+	if (!sware_is_page_version(index, SWARE_METAPAGE, cache->metapageVersion))
+		cache = sware_cache_refresh(index);
+	*state = cache->bufferState;
 	return !sware_buffer_state_is_empty(state);
 }
 

@@ -14,18 +14,36 @@
 #include "pages/pageaccess.h"
 #include "shared/pageversions.h"
 
-/* Copy the metapage's data to the cache.  Locks the metapage for a moment. */
+/*
+ * Set what the cache has of the metapage, which is locked for a moment.  The
+ * version is read before the page.
+ */
 static void
 read_metapage(Relation index, SwareCache *cache)
 {
+	SwareBufferState *state = &cache->bufferState;
+	uint64		version = sware_page_version(index, SWARE_METAPAGE);
 	Buffer		buffer =
 		sware_read_buffer(index, SWARE_METAPAGE, BUFFER_LOCK_SHARE);
-	SwareMetaPage meta = SwarePageGetMeta(BufferGetPage(buffer));
+	Page		page = BufferGetPage(buffer);
+	SwareMetaPage meta = SwarePageGetMeta(page);
 
+	cache->metapageVersion = version;
 	cache->root = meta->root;
 	cache->level = meta->level;
 	cache->allEqualImage = meta->allEqualImage;
-	cache->indexIncarnation = meta->indexIncarnation;
+	cache->indexIncarnation = state->indexIncarnation = meta->indexIncarnation;
+	state->generation = meta->bufferGeneration;
+	state->version = meta->directoryVersion;
+	state->lsn = PageGetLSN(page);
+	state->sealedPages = meta->sealedPages;
+	state->directoryPages = meta->directoryPages;
+	state->tailCount = 0;
+	for (int i = 0; i < SWARE_MAX_TAILS; i++)
+	{
+		if (sware_link_is_valid(meta->tails[i]))
+			state->tails[state->tailCount++] = meta->tails[i];
+	}
 	sware_release_buffer(buffer);
 }
 
@@ -44,7 +62,6 @@ sware_cache(Relation index)
 		for (int i = 0; i < SWARE_EXPECTED_LEAVES; i++)
 			cache.leaves[i].link.block = InvalidBlockNumber;
 		cache.tail = cache.leaves[0].link;
-		cache.metapageVersion = SWARE_NO_VERSION;
 		index->rd_amcache =
 			MemoryContextAlloc(index->rd_indexcxt, sizeof(SwareCache));
 		memcpy(index->rd_amcache, &cache, sizeof(SwareCache));
@@ -52,18 +69,20 @@ sware_cache(Relation index)
 	return (SwareCache *) index->rd_amcache;
 }
 
-/* Read the metapage again, when the root is not where the cache says. */
-void
-sware_cache_refresh_root(Relation index)
+/*
+ * Read the metapage again, when it has changed, or the root is not where the
+ * cache says.  Returns the cache.
+ */
+SwareCache *
+sware_cache_refresh(Relation index)
 {
 	SwareCache	fresh;
 	SwareCache *cache;
 
 	read_metapage(index, &fresh);
 	cache = sware_cache(index);
-	cache->root = fresh.root;
-	cache->level = fresh.level;
-	cache->allEqualImage = fresh.allEqualImage;
+	memcpy(cache, &fresh, offsetof(SwareCache, waiting));
+	return cache;
 }
 
 /* Forget everything, when the file is about to be built anew. */

@@ -78,10 +78,14 @@ typedef enum SwareWaiting
 
 typedef struct SwareCache
 {
-	SwareLink	root;			/* as the metapage had it */
+	/* what the metapage said, when it had this version, or SWARE_NO_VERSION */
+	uint64		metapageVersion;
+	SwareLink	root;
 	int			level;			/* level of the root */
 	bool		allEqualImage;	/* never changes while the file is the same */
 	uint64		indexIncarnation;	/* nor does this, except in a build */
+	SwareBufferState bufferState;
+
 	SwareWaiting waiting;
 	SwareExpectedLeaf leaves[SWARE_EXPECTED_LEAVES];
 	uint32		leafUses;		/* how often one has been used */
@@ -89,12 +93,10 @@ typedef struct SwareCache
 	SwareFrontierUse frontier;
 	SwareLink	tail;			/* an open buffer page, or no link */
 	bool		owesFlush;		/* is the next insert to flush a piece? */
-	SwareBufferState bufferState;	/* what the metapage said of the buffer */
-	uint64		metapageVersion;	/* when it said so; or SWARE_NO_VERSION */
 } SwareCache;
 
 extern SwareCache *sware_cache(Relation index);
-extern void sware_cache_refresh_root(Relation index);
+extern SwareCache *sware_cache_refresh(Relation index);
 extern void sware_cache_forget(Relation index);
 
 #endif							/* SWARE_CACHE_H */

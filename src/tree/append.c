@@ -290,7 +290,7 @@ lock_parent(Append *append)
 	Page		page;
 
 	/* the cached root may be the leaf that we have locked */
-	sware_cache_refresh_root(index);
+	sware_cache_refresh(index);
 	buffer = sware_descend_to_edge(index, 1, true);
 	link = sware_page_link(buffer);
 	sware_release_buffer(buffer);

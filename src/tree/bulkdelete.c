@@ -405,7 +405,7 @@ sware_tree_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 
 	caller = sware_enter_context("sware cleanup");
 	state.linked = sware_block_set_make(blocks);
-	sware_cache_refresh_root(index);
+	sware_cache_refresh(index);
 	sware_block_set_add(state.linked, sware_cache(index)->root.block);
 	for (int level = sware_cache(index)->level; level > 0; level--)
 		add_level(index, level, state.linked);

@@ -50,7 +50,7 @@ bool
 sware_tree_has_downlinks(Relation index)
 {
 	if (sware_cache(index)->level == 0)
-		sware_cache_refresh_root(index);
+		sware_cache_refresh(index);
 	return sware_cache(index)->level > 0;
 }
 
@@ -147,7 +147,7 @@ read_root(const Target *target, int *level)
 			sware_release_buffer(buffer);
 		}
 		count_attempt(target->index, *level, &attempts);
-		sware_cache_refresh_root(target->index);
+		sware_cache_refresh(target->index);
 	}
 }
 
@@ -274,7 +274,7 @@ try_descend(const Target *target, SwareStack **stack, SwareCopiesUsed *used)
 
 		/* the root is on a higher level now */
 		sware_release_buffer(buffer);
-		sware_cache_refresh_root(index);
+		sware_cache_refresh(index);
 		if (sware_links_equal(sware_cache(index)->root, root))
 			sware_report_corruption(index, root.block,
 									"The root has no level %d above it.",
@@ -470,7 +470,7 @@ find_parent_by_high_key(Relation index, Page page, int level, SwareLink child,
 
 	if (!sware_page_has_high_key(page))
 		return InvalidBuffer;
-	sware_cache_refresh_root(index);
+	sware_cache_refresh(index);
 	sware_search_key_from_tuple(&key, index, sware_page_high_key(page));
 	key.below = true;
 	buffer = sware_descend(&key, level, BUFFER_LOCK_EXCLUSIVE, &ancestors);
@@ -486,7 +486,7 @@ find_parent_by_walk(Relation index, int level, SwareLink child,
 	Buffer		buffer;
 	SwareLink	leftmost;
 
-	sware_cache_refresh_root(index);
+	sware_cache_refresh(index);
 	buffer = sware_descend_to_edge(index, level, false);
 	leftmost = sware_page_link(buffer);
 	sware_release_buffer(buffer);
