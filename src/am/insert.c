@@ -45,7 +45,6 @@ store(Relation index, Relation heap, IndexTuple entry, bool is_version,
 		SwareInserted done =
 			sware_tree_insert_run(index, heap, &entry, 1, is_version);
 
-		sware_count_tree_run(index, done.appended, 1 - done.appended);
 		sware_count_arrivals(index, 1, done.late);
 	}
 	SWARE_FAULT_POINT("insert-stored");

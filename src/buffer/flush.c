@@ -194,7 +194,6 @@ flush_piece(Relation index, Relation heap, const SwarePiece *piece)
 	moved.retired = retire(index, piece, -1);
 	SWARE_FAULT_POINT("flush-retired");
 
-	sware_count_tree_run(index, done.appended, flushed.count - done.appended);
 	sware_count_late_flushed(index, flushed.count, done.late,
 							 (double) moved.retired / piece->sealed);
 	sware_count(index, SWARE_STAT_ENTRIES_DROPPED, flushed.dropped);

@@ -342,13 +342,6 @@ sware_count(Relation index, SwareCounter counter, int64 number)
 }
 
 void
-sware_count_tree_run(Relation index, int64 appended, int64 inserted)
-{
-	sware_count(index, SWARE_STAT_ENTRIES_APPENDED, appended);
-	sware_count(index, SWARE_STAT_ENTRIES_INSERTED, inserted);
-}
-
-void
 sware_count_arrivals(Relation index, int64 entries, int64 late)
 {
 	count_arrivals(totals_of(index), entries, late);

@@ -146,8 +146,6 @@ extern void sware_statistics_transaction_ends(void);
  * open.  An error is raised only if there is no memory for its account.
  */
 extern void sware_count(Relation index, SwareCounter counter, int64 number);
-extern void sware_count_tree_run(Relation index, int64 appended,
-								 int64 inserted);
 
 /*
  * Count entries that the tree got, or late ones that the buffer got.

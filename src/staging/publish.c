@@ -99,7 +99,6 @@ store_in_tree(SwareStaging *staging, Relation index, Relation heap,
 	SwareInserted done = sware_tree_insert_run(index, heap, entries, count,
 											   staging->hasVersions);
 
-	sware_count_tree_run(index, done.appended, count - done.appended);
 	sware_count_arrivals(index, count, done.late);
 }
 
@@ -154,7 +153,6 @@ store_within_tree(SwareStaging *staging, Relation index, Relation heap,
 	/* these have been counted as late */
 	(void) sware_tree_insert_run(index, heap, scattered.entries + buffered,
 								 scattered.count - buffered, has_versions);
-	sware_count_tree_run(index, 0, stored - buffered);
 	sware_count_arrivals(index, stored, scattered.late);
 	sware_count_late_buffered(index, buffered);
 	return stored;

@@ -70,6 +70,8 @@ typedef struct Insertion
 	bool		hasVersions;
 	BlockNumber latest;			/* the leaf that was visited last */
 	SwareInserted done;
+	int			inserted;		/* entries that old leaves have got */
+	int			appended;		/* entries that new leaves have got */
 	MemoryContext caller;		/* the present one is reset after each leaf */
 } Insertion;
 
@@ -311,6 +313,7 @@ insert_into_leaf(Insertion *insertion, IndexTuple *entries, int count,
 		stored = sware_rearrange(key, buffer, entries, here, stack);
 
 	insertion->done.visits++;
+	insertion->inserted += stored;
 	if (!is_rightmost && entries_space(entries, stored) < MIN_FRONT)
 		insertion->done.late += stored;
 	return stored;
@@ -323,17 +326,21 @@ begin_insertion(Insertion *insertion, Relation index, Relation heap,
 {
 	insertion->heap = heap;
 	insertion->hasVersions = has_versions;
+	insertion->inserted = insertion->appended = 0;
 	memset(&insertion->done, 0, sizeof(SwareInserted));
 	insertion->caller = sware_enter_context("sware insert");
 	sware_search_key_prepare(&insertion->key, index);
 }
 
-/* Count the visits of leaves, and free the memory. */
+/* Count what was done, and free the memory. */
 static void
 end_insertion(Insertion *insertion)
 {
-	sware_count(insertion->key.index, SWARE_STAT_LEAF_VISITS,
-				insertion->done.visits);
+	Relation	index = insertion->key.index;
+
+	sware_count(index, SWARE_STAT_ENTRIES_APPENDED, insertion->appended);
+	sware_count(index, SWARE_STAT_ENTRIES_INSERTED, insertion->inserted);
+	sware_count(index, SWARE_STAT_LEAF_VISITS, insertion->done.visits);
 	sware_leave_context(insertion->caller);
 }
 
@@ -368,7 +375,7 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 		{
 			stored = sware_tree_append_run(index, entries + done, count - done);
 			done += stored;
-			insertion.done.appended += stored;
+			insertion.appended += stored;
 			if (stored > 0)
 				continue;
 		}

@@ -47,7 +47,6 @@ typedef struct SwareScattered
 /* What has become of a run that was inserted. */
 typedef struct SwareInserted
 {
-	int			appended;		/* entries that came to new leaves */
 	int			late;			/* late entries */
 	int			visits;			/* of leaves that were there */
 } SwareInserted;
