@@ -76,9 +76,13 @@ sware_report_nested_insert(Relation index)
 				 errdetail("A comparison or hash function of the index tries to insert into the index's own table.")));
 }
 
-/* What sware_forget_changes does if there are changes. */
+/*
+ * Forget the changes that were begun in a subtransaction, or in one within it:
+ * it has aborted or ended.  With TopSubTransactionId, forget all.  Raises no
+ * errors.
+ */
 void
-sware_drop_changes(SubTransactionId subtransaction)
+sware_forget_changes(SubTransactionId subtransaction)
 {
 	while (sware_change_count > 0 &&
 		   changes[sware_change_count - 1].subtransaction >= subtransaction)

@@ -32,39 +32,23 @@ extern int	sware_change_count;
 
 extern void sware_begin_change(Relation index, SwareChange change);
 extern void sware_end_change(void);
+extern void sware_forget_changes(SubTransactionId subtransaction);
 
 /* Is this session making a change of this kind in the index? */
 extern bool sware_is_changing(Oid index, SwareChange change);
 
-/*
- * Raise an error if this session is changing the index in any way: then it
- * cannot insert into it.
- */
+/* What sware_refuse_nested_insert does if there are changes. */
 extern void sware_report_nested_insert(Relation index);
 
 /*
- * Raise an error if this session is changing the index.  Called before each
- * insert.
+ * Raise an error if this session is changing the index in any way: then it
+ * cannot insert into it.  Called before each insert.
  */
 static inline void
 sware_refuse_nested_insert(Relation index)
 {
 	if (unlikely(sware_change_count > 0))
 		sware_report_nested_insert(index);
-}
-
-extern void sware_drop_changes(SubTransactionId subtransaction);
-
-/*
- * Forget the changes that were begun in a subtransaction, or in one within it:
- * it has aborted or ended.  With TopSubTransactionId, forget all.  Raises no
- * errors.
- */
-static inline void
-sware_forget_changes(SubTransactionId subtransaction)
-{
-	if (unlikely(sware_change_count > 0))
-		sware_drop_changes(subtransaction);
 }
 
 #endif							/* SWARE_CHANGES_H */
