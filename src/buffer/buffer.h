@@ -21,7 +21,6 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
-#include "layout/page.h"
 #include "shared/statistics.h"
 
 /*

@@ -30,7 +30,6 @@
 #include "buffer/buffer.h"
 #include "buffer/buffersteps.h"
 #include "keys/searchkey.h"
-#include "sort/sorter.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "locks/changes.h"

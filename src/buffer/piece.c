@@ -8,9 +8,6 @@
  */
 #include "postgres.h"
 
-#include "miscadmin.h"
-#include "utils/memutils.h"
-
 #include "base/compat.h"
 #include "base/faultpoint.h"
 #include "base/pause.h"

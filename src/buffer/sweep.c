@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "lib/binaryheap.h"
-#include "miscadmin.h"
 
 #include "base/memory.h"
 #include "base/pause.h"

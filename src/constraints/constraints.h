@@ -12,7 +12,6 @@
 #include "nodes/plannodes.h"
 #include "storage/lockdefs.h"
 #include "tcop/utility.h"
-#include "utils/rel.h"
 
 #define SWARE_ACCESS_METHOD		"sware"
 #define SWARE_KEY_OPTION		"sware"

@@ -7,8 +7,6 @@
  */
 #include "postgres.h"
 
-#include "utils/memutils.h"
-
 #include "layout/page.h"
 #include "pages/cache.h"
 #include "pages/pageaccess.h"

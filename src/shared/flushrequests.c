@@ -13,11 +13,9 @@
 #include "postmaster/bgworker.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
-#include "storage/proc.h"
 #include "utils/timestamp.h"
 
 #include "base/compat.h"
-#include "base/faultpoint.h"
 #include "base/options.h"
 #include "base/sharedmemory.h"
 #include "shared/flushrequests.h"

@@ -21,7 +21,6 @@
 #include "pgstat.h"
 #include "port/pg_crc32c.h"
 #include "storage/fd.h"
-#include "utils/memutils.h"
 
 #include "shared/statistics.h"
 

@@ -26,8 +26,6 @@
  */
 #include "postgres.h"
 
-#include "utils/memutils.h"
-
 #include "base/faultpoint.h"
 #include "base/memory.h"
 #include "keys/abbreviation.h"

@@ -9,7 +9,6 @@
  */
 #include "postgres.h"
 
-#include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/parallel.h"
 #include "access/tableam.h"
@@ -17,7 +16,6 @@
 #include "common/hashfn.h"
 #include "storage/lmgr.h"
 #include "utils/hsearch.h"
-#include "utils/memutils.h"
 #include "utils/resowner.h"
 
 #include "base/memory.h"

@@ -20,7 +20,6 @@
  */
 #include "postgres.h"
 
-#include "miscadmin.h"
 #include "storage/lmgr.h"
 
 #include "base/faultpoint.h"

@@ -15,7 +15,6 @@
 #include "postgres.h"
 
 #include "commands/progress.h"
-#include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/freespace.h"
 #include "storage/indexfsm.h"

@@ -13,7 +13,6 @@
 
 #include "miscadmin.h"
 #include "tree/treepages.h"
-#include "utils/memutils.h"
 
 #include "keys/searchkey.h"
 #include "layout/page.h"

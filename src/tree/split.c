@@ -19,8 +19,6 @@
  */
 #include "postgres.h"
 
-#include "miscadmin.h"
-
 #include "base/faultpoint.h"
 #include "base/options.h"
 #include "keys/entry.h"

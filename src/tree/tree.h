@@ -18,7 +18,6 @@
 #include "access/genam.h"
 #include "access/itup.h"
 #include "storage/block.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "keys/searchkey.h"

@@ -11,7 +11,6 @@
 #include "access/stratnum.h"
 #include "access/transam.h"
 #include "access/xact.h"
-#include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 
