@@ -396,13 +396,6 @@ prepare_for_table(AlterTableStmt *alter, const char *query_string)
 	sware_use_indexes(alter, table, query_string);
 }
 
-/* Will the server execute a statement that writes now? */
-static bool
-may_write(void)
-{
-	return !XactReadOnly && !IsInParallelMode() && !RecoveryInProgress();
-}
-
 /* Returns a statement, or a changed copy of it, for the server to execute. */
 PlannedStmt *
 sware_prepare_utility(PlannedStmt *statement, const char *query_string,
@@ -413,7 +406,10 @@ sware_prepare_utility(PlannedStmt *statement, const char *query_string,
 	if (IsA(command, CreateStmt) || IsA(command, AlterTableStmt))
 	{
 		bool		asks = has_requests(command, false);
-		bool		depends = IsA(command, AlterTableStmt) && may_write() &&
+
+		/* where nothing can be written, the server refuses the statement */
+		bool		depends = IsA(command, AlterTableStmt) &&
+			!XactReadOnly && !IsInParallelMode() && !RecoveryInProgress() &&
 			depends_on_table((AlterTableStmt *) command);
 
 		if (asks || depends)

@@ -98,13 +98,6 @@ point_block(uint64 hash)
 	return POINT_BIT | ((BlockNumber) sware_mix(hash) & HASH_MASK);
 }
 
-/* the page number of the point of null, which may be some value's, too */
-static BlockNumber
-null_block(void)
-{
-	return point_block(UINT64CONST(0x6E756C6C));
-}
-
 /*
  * Set *block to the point of a value that a scan asks for, `own`, which may be
  * of another type than `column`, the first column of the index.  Returns false
@@ -119,7 +112,8 @@ point_of(Relation index, const SwareKeyColumn *column,
 
 	if (own->isNull)
 	{
-		*block = null_block();
+		/* the point of null, which may be some value's, too */
+		*block = point_block(UINT64CONST(0x6E756C6C));
 		return true;
 	}
 	if (sware_is_integer(column->comparison))
@@ -336,20 +330,9 @@ check_block(Relation index, BlockNumber block)
 }
 
 /*
- * Returns the point of an entry's first column; the marker of points if it has
- * none.
+ * Check for locks on the points of entries' first columns; for an entry that
+ * has none, on the marker of points.
  */
-static BlockNumber
-point_of_entry(Relation index, const SwareKeyColumn *column, IndexTuple entry)
-{
-	SwareKeyColumn own = *column;
-	BlockNumber block;
-
-	own.value = index_getattr(entry, 1, RelationGetDescr(index), &own.isNull);
-	return point_of(index, column, &own, &block) ? block : POINT_MARKER;
-}
-
-/* Check for locks on the points of entries. */
 static void
 check_points(Relation index, const SwareKeyColumn *column, IndexTuple *entries,
 			 int64 count)
@@ -358,9 +341,14 @@ check_points(Relation index, const SwareKeyColumn *column, IndexTuple *entries,
 
 	for (int64 i = 0; i < count; i++)
 	{
-		BlockNumber block = point_of_entry(index, column, entries[i]);
+		SwareKeyColumn own = *column;
+		BlockNumber block;
 
 		CHECK_FOR_INTERRUPTS();
+		own.value = index_getattr(entries[i], 1, RelationGetDescr(index),
+								  &own.isNull);
+		if (!point_of(index, column, &own, &block))
+			block = POINT_MARKER;
 		if (block != previous)
 			check_block(index, block);
 		previous = block;

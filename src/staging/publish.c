@@ -180,13 +180,6 @@ check_conflicts(SwareStaging *staging, Relation index, IndexTuple *entries,
 	}
 }
 
-/* the percentage of a staging that is sent when memory is needed */
-static inline int
-lower_part(const SwareStaging *staging)
-{
-	return staging->count < USEFUL_RUN ? 100 : staging->flushFraction;
-}
-
 /*
  * Sort the staged entries, but for the first ones, which have been stored and
  * may be in any order; those behind them came in order if `came_in_order`.
@@ -243,9 +236,9 @@ send(SwareStaging *staging, Relation index, PublishedPart part)
 	}
 
 	/* what is kept is put in order, which would mix up segments */
-	if (part == PUBLISH_LOWER_PART && !came_in_order &&
+	if (part == PUBLISH_LOWER_PART && !came_in_order && count >= USEFUL_RUN &&
 		staging->segmentCount == 1 && is_made_for)
-		sent -= count * (100 - lower_part(staging)) / 100;
+		sent -= count * (100 - staging->flushFraction) / 100;
 	if (index->rd_index->indisunique)
 		sware_raise_frontier(index, entries, count);
 	SWARE_FAULT_POINT("publish-begins");

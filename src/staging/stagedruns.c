@@ -102,16 +102,6 @@ next_segment(const SwareStaging *staging, int64 count)
 }
 
 /*
- * Can comparing entries execute SQL?  Integers are compared without functions.
- */
-static inline bool
-may_run_functions(const SwareComparator *comparator)
-{
-	return comparator->columnCount > 1 ||
-		!sware_is_integer(comparator->first.comparison);
-}
-
-/*
  * Let pointers to staged entries point to copies, which can be given to
  * functions.  Before each copy is a pointer to the original.
  */
@@ -207,7 +197,10 @@ add_run(SwareStaging *staging, SwareComparator *comparator)
 	int			unmerged = count_unmerged(staging, end - covered);
 	const SwareStagedRun *older = staging->runs.runs + unmerged;
 	int64		sorted = unmerged < staging->runs.count ? older->count : 0;
-	bool		copies = may_run_functions(comparator);
+
+	/* integers are compared without functions, which could execute SQL */
+	bool		copies = comparator->columnCount > 1 ||
+		!sware_is_integer(comparator->first.comparison);
 	SwareStagedRun run = {.first = sorted > 0 ? older->first : covered};
 	IndexTuple *entries;
 

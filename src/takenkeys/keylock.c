@@ -99,17 +99,6 @@ lock_of_stripe(Relation index, int stripe)
 	return &key_locks[(first + stripe) % SWARE_KEY_STRIPES];
 }
 
-/*
- * The lock of a key in shared memory; NULL if the index has heavyweight ones.
- */
-static KeyLock *
-lock_in_memory(Relation index, uint64 fingerprint)
-{
-	if (key_locks == NULL || !is_built_in(index))
-		return NULL;
-	return lock_of_stripe(index, sware_key_stripe(fingerprint));
-}
-
 static inline bool
 take_lock(KeyLock *lock)
 {
@@ -132,8 +121,7 @@ sware_lock_key(Relation index, uint64 fingerprint)
 
 	if (index->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
 		return;
-	lock = lock_in_memory(index, fingerprint);
-	if (lock == NULL)
+	if (key_locks == NULL || !is_built_in(index))
 	{
 		LockPage(index, ANY_KEY_PAGE, ShareLock);
 		LockPage(index, lock_page(fingerprint), ExclusiveLock);
@@ -142,6 +130,7 @@ sware_lock_key(Relation index, uint64 fingerprint)
 	if (held_lock != NULL)
 		elog(ERROR, "cannot lock a key of index \"%s\" within another insert",
 			 RelationGetRelationName(index));
+	lock = lock_of_stripe(index, sware_key_stripe(fingerprint));
 	if (unlikely(!take_lock(lock)))
 	{
 		SWARE_WAIT_FOR_SHOWN_LOCK(index, lock_page(fingerprint));

@@ -43,7 +43,7 @@ typedef struct NewLeaf
 	IndexTuple *tuples;			/* in the run, unless some were merged */
 	int			count;
 	IndexTuple	pivot;			/* between the leaf before and this one */
-	Buffer		buffer;			/* pinned; InvalidBuffer if not yet allocated */
+	Buffer		buffer;			/* pinned and locked, once it is allocated */
 	SwareLink	link;
 } NewLeaf;
 
@@ -149,7 +149,6 @@ take_leaf(Append *append, NewLeaf *leaf, IndexTuple *entries, int count,
 
 	leaf->tuples = entries;
 	leaf->count = 0;
-	leaf->buffer = InvalidBuffer;
 	while (taken < count)
 	{
 		IndexTuple	entry = entries[taken];
@@ -235,13 +234,6 @@ cut_into_leaves(Append *append, IndexTuple *entries, int count)
 	return taken;
 }
 
-static void
-allocate_leaf(Append *append, SwareExtent *extent, NewLeaf *leaf)
-{
-	leaf->buffer =
-		sware_allocate_of_extent(append->index, extent, &leaf->link);
-}
-
 /*
  * Write the new leaves.  A leaf has the link to the next one, so the next one
  * is allocated and locked before the leaf is written and released.
@@ -251,24 +243,27 @@ write_leaves(Append *append)
 {
 	SwareExtent extent = {.needed = append->count};
 
-	allocate_leaf(append, &extent, &append->leaves[0]);
+	append->leaves[0].buffer =
+		sware_allocate_of_extent(append->index, &extent,
+								 &append->leaves[0].link);
 	for (int i = 0; i < append->count; i++)
 	{
 		NewLeaf    *leaf = &append->leaves[i];
-		bool		is_last = i == append->count - 1;
-		IndexTuple	high_key = is_last ? NULL : append->leaves[i + 1].pivot;
+		NewLeaf    *next = i == append->count - 1 ? NULL : leaf + 1;
 		PGAlignedBlock image;
 		Page		page = image.data;
 
-		if (!is_last)
-			allocate_leaf(append, &extent, leaf + 1);
+		if (next)
+			next->buffer =
+				sware_allocate_of_extent(append->index, &extent, &next->link);
 
 		sware_init_page(page, SWARE_KIND_LEAF, 0, leaf->link.incarnation);
 		SwarePageGetOpaque(page)->left = i == 0 ? append->rightmost :
 			append->leaves[i - 1].link;
-		if (!is_last)
-			SwarePageGetOpaque(page)->right = append->leaves[i + 1].link;
-		sware_write_items(page, high_key, leaf->tuples, leaf->count);
+		if (next)
+			SwarePageGetOpaque(page)->right = next->link;
+		sware_write_items(page, next ? next->pivot : NULL, leaf->tuples,
+						  leaf->count);
 		sware_wal_fill_page(append->index, leaf->buffer, page);
 		sware_release_buffer(leaf->buffer);
 	}

@@ -184,17 +184,6 @@ remember(const SwareSearchKey *key, Buffer buffer, SwareExpectedLeaf *leaf)
 		(leaf->first.tuple.t_info != 0 && leaf->highKey.tuple.t_info != 0);
 }
 
-/* Forget a leaf.  Let another one be looked for at once if `at_once`. */
-static void
-forget_leaf(Relation index, int slot, bool at_once)
-{
-	SwareCache *cache = sware_cache(index);
-
-	cache->leaves[slot].link.block = InvalidBlockNumber;
-	if (at_once)
-		cache->strays.count = cache->strays.patience;
-}
-
 /*
  * Note that a key has been at a leaf.  If the leaf was found because of strays,
  * looking for it was right.
@@ -227,6 +216,7 @@ expected_leaf(const SwareSearchKey *key, bool *is_busy)
 	Relation	index = key->index;
 	int			slot = choose_leaf(key);
 	Position	position = BEHIND;
+	SwareCache *cache;
 	SwareLink	link;
 	Buffer		buffer;
 
@@ -256,7 +246,11 @@ expected_leaf(const SwareSearchKey *key, bool *is_busy)
 		return InvalidBuffer;
 
 	/* a leaf that was split, or is not in the tree any more */
-	forget_leaf(index, slot, position != BEFORE);
+	cache = sware_cache(index);
+	cache->leaves[slot].link.block = InvalidBlockNumber;
+	/* let another one be looked for at once */
+	if (position != BEFORE)
+		cache->strays.count = cache->strays.patience;
 	return InvalidBuffer;
 }
 

@@ -484,7 +484,8 @@ continue_right(SwareTreeCursor *cursor, const SwareLeafView *view)
 
 	if (sware_page_is_rightmost(view->page))
 		return;
-	high_key = sware_view_high_key(view);
+	high_key = sware_checked_pivot(view->index, view->block, view->page,
+								   SWARE_HIGH_KEY);
 	if (cursor->position.left.border.hasTuple &&
 		unlikely(is_too_far_left(cursor, high_key)))
 	{

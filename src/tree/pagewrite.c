@@ -18,7 +18,6 @@
 #include "pages/pageaccess.h"
 #include "tree/treepages.h"
 
-
 /*
  * Add a tuple and its line pointer to those of a page that end and begin at
  * `lower` and `upper`.

@@ -165,14 +165,6 @@ sware_view_entry(const SwareLeafView *view, OffsetNumber offset)
 	return tuple;
 }
 
-/* Return the high key of a page that is not the rightmost. */
-static inline IndexTuple
-sware_view_high_key(const SwareLeafView *view)
-{
-	return sware_checked_pivot(view->index, view->block, view->page,
-							   SWARE_HIGH_KEY);
-}
-
 /* Return the offset of a view's tuple `i`, 0 <= i < count. */
 static inline OffsetNumber
 sware_view_offset(int i)

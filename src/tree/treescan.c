@@ -213,15 +213,6 @@ read_same_leaf(SwareTreeCursor *cursor, bool forward)
 		InvalidBuffer;
 }
 
-/*
- * Initialise a position without pin or memory.  The items are left undefined.
- */
-static void
-init_position(SwarePosition *position)
-{
-	memset(position, 0, offsetof(SwarePosition, tids));
-}
-
 static void
 free_position(SwarePosition *position)
 {
@@ -547,7 +538,8 @@ sware_tree_cursor_init(SwareTreeCursor *cursor, IndexScanDesc scan,
 	reset_luck(&cursor->skipLuck);
 	sware_readahead_init(&cursor->ahead, scan->indexRelation,
 						 cursor->context);
-	init_position(&cursor->position);
+	/* without pin or memory; the items are left undefined */
+	memset(&cursor->position, 0, offsetof(SwarePosition, tids));
 }
 
 /*
@@ -645,7 +637,7 @@ sware_tree_cursor_mark(SwareTreeCursor *cursor)
 	{
 		cursor->marked =
 			MemoryContextAlloc(cursor->context, sizeof(SwarePosition));
-		init_position(cursor->marked);
+		memset(cursor->marked, 0, offsetof(SwarePosition, tids));
 	}
 	unpin(cursor->marked);
 	cursor->markState = cursor->state;
