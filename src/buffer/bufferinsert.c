@@ -27,7 +27,6 @@
 #include "shared/statistics.h"
 #include "pages/cache.h"
 #include "wal/wal.h"
-#include "zones/zones.h"
 
 /*
  * A buffer must not fill its directory: then nothing could be sealed, and so
@@ -149,8 +148,7 @@ replace_full(Relation index, Buffer full, int quota, bool *needs_flush)
 	buffer = sware_replace_tail(index, full, &sequence);
 	if (BufferIsValid(buffer))
 	{
-		int			to_sort =
-			sware_pages_to_sort(quota, sware_zones_most_run_pages(index));
+		int			to_sort = sware_pages_to_sort(index, quota);
 
 		/* asked twice while as many pages are sealed as are sorted together */
 		*needs_flush |= to_sort > 0 && sequence % Max(to_sort / 2, 1) == 0;

@@ -39,6 +39,7 @@
 
 #include "base/faultpoint.h"
 #include "pages/bufferpages.h"
+#include "zones/zones.h"
 
 /* tails.c; a tail is an open page */
 
@@ -131,16 +132,19 @@ extern void sware_copy_piece(Relation index, Relation heap,
 #define SWARE_MAX_TO_SORT		255
 
 /*
- * Returns how many unsorted pages a buffer with this quota must have before
- * they are sorted, if it may have `most` pages now; 0 if they never are.
+ * Returns how many unsorted pages an index's buffer, which has this quota, must
+ * have before they are sorted; 0 if they never are.
  */
 static inline int
-sware_pages_to_sort(int quota, int most)
+sware_pages_to_sort(Relation index, int quota)
 {
+	int			most;
+
 	if (SWARE_FAULT_SETTING(pages_to_sort) != 0)
 		return quota > 0 ? SWARE_FAULT_SETTING(pages_to_sort) : 0;
 	if (quota < SWARE_LARGE_QUOTA)
 		return 0;
+	most = sware_zones_most_run_pages(index);
 	return Min(Max(Min(quota, most) / SWARE_RUNS_PER_QUOTA - 1,
 				   SWARE_MIN_TO_SORT), SWARE_MAX_TO_SORT);
 }

@@ -40,7 +40,6 @@
 #include "shared/statistics.h"
 #include "tree/tree.h"
 #include "wal/wal.h"
-#include "zones/zones.h"
 
 /* the most pages of a piece, which bound how long an insert can take */
 #define MAX_PIECE_PAGES			32
@@ -425,8 +424,7 @@ static bool
 begin_in_turn(Relation index, SwareIdentity *caller)
 {
 	int			quota = sware_buffer_quota(index);
-	bool		sorts =
-		sware_pages_to_sort(quota, sware_zones_most_run_pages(index)) > 0;
+	bool		sorts = sware_pages_to_sort(index, quota) > 0;
 	int			most = 0;
 
 	for (int waits = 0;; waits++)
@@ -511,8 +509,7 @@ relieve(Relation index, Relation heap, SwareListedPage *pages, int count,
 {
 	int			quota = sware_buffer_quota(index);
 	int			most;
-	int			to_sort =
-		sware_pages_to_sort(quota, sware_zones_most_run_pages(index));
+	int			to_sort = sware_pages_to_sort(index, quota);
 	int			sorted;
 	SwarePiece	oldest = {
 		.pages = pages,

@@ -16,7 +16,6 @@
 #include "layout/page.h"
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
-#include "zones/zones.h"
 
 /* A page run of a sweep. */
 typedef struct SweptRun
