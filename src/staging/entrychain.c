@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * entrychain.c
- *	  Entries in private memory, one behind another.
+ *	  Entries in private memory, one behind another.  See staging.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -9,9 +9,8 @@
 
 #include "utils/memutils.h"
 
-#include "keys/entry.h"
 #include "layout/tuple.h"
-#include "staging/entrychain.h"
+#include "staging/staging.h"
 
 /*
  * Each bin of a chain is twice as large as the one before, between these two
