@@ -81,20 +81,6 @@ find_option(const List *options)
 	return NULL;
 }
 
-/*
- * Do the options of a WITH clause ask for sware?  They do, too, if the value
- * is no boolean: then sware refuses it.
- */
-static bool
-ask_for_sware(const List *options)
-{
-	DefElem    *option = find_option(options);
-	bool		value;
-
-	return option && (option->arg == NULL ||
-					  !parse_bool(defGetString(option), &value) || value);
-}
-
 static List *
 add_key(List *keys, Node *node, const char *column)
 {
@@ -156,17 +142,21 @@ keys_of_statement(const Node *command)
 }
 
 /*
- * Does a key ask for sware by its options?  The server knows how to make an
- * index of WITHOUT OVERLAPS by GiST only.
+ * Does a key ask for sware by its options?  It does, too, if the value is no
+ * boolean: then sware refuses it.  The server knows how to make an index of
+ * WITHOUT OVERLAPS by GiST only.
  */
 static bool
 is_requested(const Key *key)
 {
 	const Constraint *constraint = key->constraint;
+	DefElem    *option = find_option(constraint->options);
+	bool		value;
 
-	return constraint->access_method == NULL &&
+	return option && constraint->access_method == NULL &&
 		!sware_is_constraint_without_overlaps(constraint) &&
-		ask_for_sware(constraint->options);
+		(option->arg == NULL ||
+		 !parse_bool(defGetString(option), &value) || value);
 }
 
 /* Does the setting sware.use_for_keys count now? */
@@ -539,16 +529,6 @@ sware_check_key_option(Oid oid)
 		require_option(&index, get_constraint_name(constraint));
 }
 
-/* Warn of a key that PostgreSQL 17 cannot use on a subscriber. */
-static void
-warn_of_subscriber(const char *constraint)
-{
-	ereport(WARNING,
-			(errmsg("as a logical subscriber, PostgreSQL 17 cannot apply updates and deletes by constraint \"%s\", whose index is of sware",
-					constraint),
-			 errhint("If this table is to be subscribed to, its replica identity must be a btree index.")));
-}
-
 /* A constraint has been made.  Its index must have the option if it has to. */
 static void
 constraint_created(Oid oid)
@@ -569,7 +549,10 @@ constraint_created(Oid oid)
 		return;
 	require_option(&index, NameStr(form->conname));
 	if (SWARE_SUBSCRIBERS_NEED_BTREE && !IsBinaryUpgrade)
-		warn_of_subscriber(NameStr(form->conname));
+		ereport(WARNING,
+				(errmsg("as a logical subscriber, PostgreSQL 17 cannot apply updates and deletes by constraint \"%s\", whose index is of sware",
+						NameStr(form->conname)),
+				 errhint("If this table is to be subscribed to, its replica identity must be a btree index.")));
 }
 
 static pg_noinline void

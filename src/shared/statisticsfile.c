@@ -93,13 +93,6 @@ sware_server_is_shut_down(void)
 		 control.state == DB_SHUTDOWNED_IN_RECOVERY);
 }
 
-static bool
-write_file(FILE *file, const FileHeader *header, const void *records)
-{
-	return fwrite(header, sizeof(FileHeader), 1, file) == 1 &&
-		fwrite(records, header->size, header->count, file) == header->count;
-}
-
 /* Write records of a certain size, when all other processes have ended. */
 void
 sware_statistics_file_write(const void *records, int count, Size size)
@@ -120,7 +113,9 @@ sware_statistics_file_write(const void *records, int count, Size size)
 	header.shutdown = control.checkPoint;
 	header.checksum = checksum_of(&header, records);
 	file = AllocateFile(TEMPORARY_FILE, PG_BINARY_W);
-	is_written = file != NULL && write_file(file, &header, records);
+	is_written = file != NULL &&
+		fwrite(&header, sizeof(FileHeader), 1, file) == 1 &&
+		fwrite(records, size, count, file) == header.count;
 	if (file != NULL && FreeFile(file) != 0)
 		is_written = false;
 	if (is_written)
