@@ -300,6 +300,9 @@ sware_extend_file(Relation index, int pages, BlockNumber *first)
 /* an option of EXPLAIN is checked in auto_explain's setting */
 #define sware_register_explain_option(name, handler) \
 	RegisterExtensionExplainOption(name, handler, GUCCheckBooleanExplainOption)
+
+/* does this backend hold a content lock?  It cannot be told any more */
+#define sware_holds_content_lock()	false
 #else
 #define sware_init_shared_hash(name, size, control, flags) \
 	ShmemInitHash(name, size, size, control, flags)
@@ -316,9 +319,9 @@ sware_extend_file(Relation index, int pages, BlockNumber *first)
 	} while (0)
 #define sware_register_explain_option(name, handler) \
 	RegisterExtensionExplainOption(name, handler)
-
-/* the content lock of a page is a lightweight lock */
-#define SWARE_CONTENT_LOCKS_ARE_LWLOCKS
+#define sware_holds_content_lock() \
+	LWLockAnyHeldByMe(&GetBufferDescriptor(0)->content_lock, NBuffers, \
+					  sizeof(BufferDescPadded))
 #endif
 
 /*

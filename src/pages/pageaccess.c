@@ -143,20 +143,6 @@ sware_check_page(Relation index, BlockNumber block, Page page)
 		check_content(index, block, page);
 }
 
-#ifdef USE_ASSERT_CHECKING
-/* Does this backend hold a content lock?  From 19 on, that cannot be told. */
-static bool
-holds_page_lock(void)
-{
-#ifndef SWARE_CONTENT_LOCKS_ARE_LWLOCKS
-	return false;
-#else
-	return LWLockAnyHeldByMe(&GetBufferDescriptor(0)->content_lock, NBuffers,
-							 sizeof(BufferDescPadded));
-#endif
-}
-#endif
-
 /*
  * Lock a pinned page.  On a standby the caller holds no other content lock:
  * redo takes the locks of all pages of a record, in any order, and keeps them,
@@ -165,7 +151,7 @@ holds_page_lock(void)
 void
 sware_lock_buffer(Buffer buffer, int lockmode)
 {
-	Assert(!RecoveryInProgress() || !holds_page_lock());
+	Assert(!RecoveryInProgress() || !sware_holds_content_lock());
 	LockBuffer(buffer, lockmode);
 }
 

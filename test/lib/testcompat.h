@@ -44,6 +44,11 @@
 #define SWARE_UNIQUE_PARTITIONS_NEED_BTREE
 #endif
 
+/* Before 19, the content lock of a page is a lightweight lock. */
+#if PG_VERSION_NUM < 190000
+#define SWARE_CONTENT_LOCKS_ARE_LWLOCKS
+#endif
+
 /*
  * 18 begins a scan with a place to count its descents in, and 19 with options;
  * none is wanted.

@@ -22,7 +22,7 @@
 #include "storage/lwlock.h"
 #include "utils/wait_event.h"
 
-#include "base/compat.h"
+#include "../../lib/testcompat.h"
 #include "layout/page.h"
 
 
