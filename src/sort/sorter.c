@@ -137,7 +137,7 @@ divide(Sorter *sorter)
 	IndexTuple *entries = sorter->entries;
 	Size		early = Min(sorter->count, FIRST_LOOK) * sizeof(IndexTuple);
 	IndexTuple *first_entries = memcpy(palloc(early), entries, early);
-	SwareSortItem last;
+	SwareSortItem last = {0};
 	bool		is_previous = false;	/* is `last` the previous entry? */
 	int64		most = Max(sorter->count, FIRST_LOOK) / sorter->share + 2;
 
