@@ -413,12 +413,12 @@ try_to_begin(Relation index, SwareIdentity *caller)
  * is busy with other indexes.  To sort pages takes longer than to start a
  * worker, so one is started for that even if requests are rare.
  *
- * If the worker or another session is flushing such a buffer, this one waits
- * for a moment rather than bring entries faster than they are flushed: a buffer
- * that is full sends them to the tree one by one.  If it is full already, an
- * inserter comes here with each row, and does not wait.  The wait is bounded,
- * as a flush of everything takes long, and as the deadlock detector does not
- * see it.
+ * If the worker or another session is flushing a buffer that is far beyond its
+ * quota, this one waits for a moment rather than bring entries faster than they
+ * are flushed: a buffer that is full sends them to the tree one by one.  If it
+ * is full already, an inserter comes here with each row, and does not wait.
+ * The wait is bounded, as a flush of everything takes long, and as the deadlock
+ * detector does not see it.
  */
 static bool
 begin_in_turn(Relation index, SwareIdentity *caller)

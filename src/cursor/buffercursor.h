@@ -433,8 +433,9 @@ extern void sware_buffer_cursor_note_dead(SwareBufferCursor *cursor,
 										  const SwareBufferedEntry *buffered);
 
 /*
- * Mark what has been noted, and forget it.  To be called before the view
- * changes.  Locks pages for a moment, one at a time; the caller holds no locks.
+ * Mark what has been noted, and forget it (bufferbatch.c).  To be called before
+ * the view changes.  Locks pages for a moment, one at a time; the caller holds
+ * no locks.
  */
 extern void sware_dead_entries_mark(SwareBufferCursor *cursor);
 

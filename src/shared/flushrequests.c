@@ -39,10 +39,7 @@
 /* so many milliseconds after a worker was to start, it is not expected */
 #define START_TIMEOUT		10000
 
-/*
- * So long no worker is started if the server had none left, or one failed; or
- * an index is left to inserters whose flush has ended the worker.
- */
+/* so long no worker is started if the server had none left, or one failed */
 #define REFUSAL_TIME		10000
 
 /* a time further ahead than the longest: the clock was set back since */
@@ -96,6 +93,8 @@ typedef struct Posts
 	Refusal		refusals[REFUSED_INDEXES];
 	Post		posts[SWARE_MAX_FLUSH_WORKERS];
 } Posts;
+
+int			sware_rest_at_exit = SWARE_ENDED_REST;
 
 static Posts *shared = NULL;	/* NULL: there is no shared memory */
 static LWLock *lock = NULL;
@@ -358,7 +357,7 @@ end_at_exit(int code, Datum arg)
 	{
 		LWLockAcquire(lock, LW_EXCLUSIVE);
 		if (OidIsValid(own->inWork))
-			refuse_index(REFUSAL_TIME);
+			refuse_index(sware_rest_at_exit);
 		else
 			refuse_workers();
 		LWLockRelease(lock);

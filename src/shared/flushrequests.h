@@ -51,10 +51,13 @@ typedef enum SwareStart
 } SwareStart;
 
 /*
- * If the flush of an index has raised an error, the index is left to inserters
- * for so many milliseconds.
+ * If a piece of an index has raised an error, or has taken too long, the index
+ * is left to inserters for so many milliseconds.
  */
 #define SWARE_FAILED_REST	60000
+
+/* The same if the worker ends in the middle of a piece for another reason. */
+#define SWARE_ENDED_REST	10000
 
 /* See base/sharedmemory.h. */
 extern void sware_share_flush_requests(void);
@@ -70,6 +73,12 @@ extern SwareRequested sware_request_flush(Relation index, SwareStart start);
  * What workers call.  They raise no errors, but take a lightweight lock for a
  * moment.
  */
+
+/*
+ * How long the index in work is left to inserters if the worker ends in the
+ * middle of its piece.  A signal handler may change it.
+ */
+extern int	sware_rest_at_exit;
 
 /* Begin to work at the post with this number.  False if it is not there. */
 extern bool sware_post_begin(uint32 number, Oid *database);

@@ -91,7 +91,7 @@ keep(SwareStaging *staging, IndexTuple *entries, int64 count)
 	staging->inOrder = count;
 }
 
-/* Insert a run of staged entries into the tree, and count it. */
+/* Insert a run of staged entries into the tree, and count how they arrived. */
 static void
 store_in_tree(SwareStaging *staging, Relation index, Relation heap,
 			  IndexTuple *entries, int count)

@@ -62,7 +62,7 @@ typedef enum PlacementKind
 								 * list's largest TID elsewhere */
 } PlacementKind;
 
-/* An insertion of a run, and what it has done to leaves that were there. */
+/* An insertion of a run, and what it has done. */
 typedef struct Insertion
 {
 	SwareSearchKey key;			/* prepared for entries of the run */
@@ -346,7 +346,8 @@ end_insertion(Insertion *insertion)
 
 /*
  * Insert a run: entries in order and without duplicates, none of which is too
- * large for the index.  Entries that the tree has already are skipped.
+ * large for the index.  Entries that the tree has already are skipped.  Counts
+ * the entries, but not how they arrived.
  *
  * `heap` is the table; if it is NULL, entries of dead rows are not removed to
  * make room.  `has_versions` says that rows of the run are versions of rows

@@ -84,10 +84,11 @@ set(const char *name, const char *value)
 		SetConfigOption(name, value, PGC_SUSET, PGC_S_OVERRIDE);
 }
 
-/* End the worker; nothing can catch that. */
+/* End the worker, as a piece has taken too long; nothing can catch that. */
 static void
 end_worker(void)
 {
+	sware_rest_at_exit = SWARE_FAILED_REST;
 	ProcDiePending = true;
 	InterruptPending = true;
 	SetLatch(MyLatch);

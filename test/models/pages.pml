@@ -22,7 +22,7 @@
  *						VACUUM, which frees retired pages (buffer/flush.c)
  *	 copy, its_version	SwareCache (pages/cache.h), SwarePageSummary
  *						(zones/pagesummary.h)
- *	 reader				sware_buffer_read_state (pages/bufferpages.c),
+ *	 reader				read_metapage (pages/cache.c),
  *						sware_page_summary (zones/pagesummary.c)
  *	 is_pinned			pin_buffer_page (cursor/mergescan.c)
  */

@@ -27,7 +27,7 @@
  *	 slow					admit_with_look_up (unique/stager.c)
  *	 find_registered		sware_find_staged_key (takenkeys/stagedkeys.c)
  *	 look_up_new, _old		sware_look_up_key (unique/unique.c)
- *	 KEEPS_KEY				sware_keeps_key (unique/unique.c)
+ *	 KEEPS_KEY				sware_keeps_key (unique/unique.h)
  *	 publish				send (staging/publish.c),
  *							sware_tell_of_stored (takenkeys/stagedkeys.c)
  *
