@@ -410,8 +410,8 @@ try_to_begin(Relation index, SwareIdentity *caller)
 /*
  * The same for an inserter, who leaves the flush to the flush worker if there
  * is or will be one, unless the buffer is far beyond its quota and the worker
- * is busy with other indexes.  To sort pages takes longer than to start a
- * worker, so one is started for that even if requests are rare.
+ * is busy with other indexes.  To sort the pages of a large buffer takes longer
+ * than to start a worker, so one is started for that even if requests are rare.
  *
  * If the worker or another session is flushing a buffer that is far beyond its
  * quota, this one waits for a moment rather than bring entries faster than they
@@ -424,14 +424,13 @@ static bool
 begin_in_turn(Relation index, SwareIdentity *caller)
 {
 	int			quota = sware_buffer_quota(index);
-	bool		sorts = sware_pages_to_sort(index, quota) > 0;
+	SwareStart	start = quota >= SWARE_LARGE_QUOTA ? SWARE_START_AT_ONCE :
+		SWARE_START_IF_FREQUENT;
 	int			most = 0;
 
 	for (int waits = 0;; waits++)
 	{
-		SwareRequested requested =
-			sware_request_flush(index, sorts ? SWARE_START_AT_ONCE :
-								SWARE_START_IF_FREQUENT);
+		SwareRequested requested = sware_request_flush(index, start);
 		SwareBufferState state;
 		bool		is_full;
 

@@ -75,8 +75,8 @@ extern SwareRequested sware_request_flush(Relation index, SwareStart start);
  */
 
 /*
- * How long the index in work is left to inserters if the worker ends in the
- * middle of its piece.  A signal handler may change it.
+ * For so many milliseconds the index in work is left to inserters if the worker
+ * ends in the middle of its piece.  A signal handler may change it.
  */
 extern int	sware_rest_at_exit;
 
