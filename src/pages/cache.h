@@ -56,6 +56,7 @@ typedef struct SwareStrays
 	int			count;			/* keys that belonged elsewhere */
 	int			patience;		/* look after so many */
 	uint32		uses;			/* `leafUses` when one was looked for */
+	int			missed;			/* how often was none used, of late? */
 } SwareStrays;
 
 /* What a session has had of the index's frontier (takenkeys/frontier.c). */

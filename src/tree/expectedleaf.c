@@ -43,6 +43,20 @@
 /* The limit where other keys do come to expected leaves. */
 #define MAX_PATIENCE_OF_SOME	64
 
+/*
+ * Each look-up pays for a buffer that has entries, however few.  So a key that
+ * misses the expected leaves goes to the tree all the same while this is rare:
+ * each miss adds to a sum, each hit takes 1 away, and up to this sum misses are
+ * rare.
+ */
+#define RARE_MISSES		512
+
+/* Another session had the leaf locked: waiting is cheap. */
+#define MISS_OF_BUSY	16
+
+/* The key is a stray: a descent may have to read a page. */
+#define MISS_OF_STRAY	64
+
 /* How a place lies to the range of keys that a leaf is known to have. */
 typedef enum Position
 {
@@ -202,6 +216,15 @@ note_use(Relation index, int slot)
 	}
 	leaf->isProved = true;
 	leaf->lastUse = ++cache->leafUses;
+	strays->missed = Max(strays->missed - 1, 0);
+}
+
+/* Note that a key has missed the expected leaves.  Is that rare? */
+static bool
+is_rare_miss(SwareStrays *strays, int weight)
+{
+	strays->missed = Min(strays->missed + weight, RARE_MISSES + weight);
+	return strays->missed <= RARE_MISSES && !SWARE_FAULT_SETTING(misses);
 }
 
 /*
@@ -287,17 +310,18 @@ sware_try_expected_leaf(const SwareSearchKey *key, Buffer *buffer)
 	*buffer = expected_leaf(key, &is_busy);
 	if (BufferIsValid(*buffer))
 		return SWARE_AT_EXPECTED_LEAF;
-	if (is_busy)
-		return SWARE_AT_BUSY_LEAF;
-
 	cache = sware_cache(key->index);
 	strays = &cache->strays;
+	if (is_busy)
+		return is_rare_miss(strays, MISS_OF_BUSY) ?
+			SWARE_AT_UNKNOWN_LEAF : SWARE_AT_OTHER_LEAF;
 	if (cache->leafUses != strays->uses)
 		strays->patience = Min(strays->patience, MAX_PATIENCE_OF_SOME);
 	if (strays->count < strays->patience)
 	{
 		strays->count++;
-		return SWARE_AT_OTHER_LEAF;
+		return is_rare_miss(strays, MISS_OF_STRAY) ?
+			SWARE_AT_UNKNOWN_LEAF : SWARE_AT_OTHER_LEAF;
 	}
 	make_place(cache);
 	strays->count = 0;

@@ -80,8 +80,7 @@ typedef enum SwareExpectation
 {
 	SWARE_AT_EXPECTED_LEAF,
 	SWARE_AT_UNKNOWN_LEAF,		/* a descent finds it, and should be made */
-	SWARE_AT_OTHER_LEAF,		/* a descent is not worth its cost */
-	SWARE_AT_BUSY_LEAF			/* another session has locked it */
+	SWARE_AT_OTHER_LEAF			/* a descent is not worth its cost */
 } SwareExpectation;
 
 extern Buffer sware_find_leaf(const SwareSearchKey *key, SwareStack **stack);

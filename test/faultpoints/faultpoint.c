@@ -22,6 +22,7 @@ int			sware_fault_directory_slots = 0;
 int			sware_fault_pages_to_sort = 0;
 bool		sware_fault_trust = false;
 bool		sware_fault_buffer = false;
+bool		sware_fault_misses = false;
 
 static char *fault_points = NULL;
 
@@ -47,6 +48,10 @@ sware_define_fault_points(void)
 	DefineCustomBoolVariable("sware.fault_buffer",
 							 "Lets rows in order go to the buffer like all others, for tests.",
 							 NULL, &sware_fault_buffer, false,
+							 PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("sware.fault_misses",
+							 "Lets rows go to the buffer at their first miss, for tests.",
+							 NULL, &sware_fault_misses, false,
 							 PGC_SUSET, 0, NULL, NULL, NULL);
 }
 

@@ -50,6 +50,9 @@ extern bool sware_fault_trust;
  */
 extern bool sware_fault_buffer;
 
+/* a setting: it is never rare that a row misses the expected leaves */
+extern bool sware_fault_misses;
+
 /* Define the settings of fault points, in _PG_init. */
 extern void sware_define_fault_points(void);
 
