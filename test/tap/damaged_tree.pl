@@ -229,6 +229,16 @@ my @misleading_links = (
 		},
 	],
 	[
+		'a left link into a circle of right links',
+		sub {
+			my ($file, $leaves) = @_;
+			# VACUUM moves leaf 1 before the others, as leaf 0 is where it belongs
+			link_leaf($file, $leaves, 1, 'left', -2);
+			link_leaf($file, $leaves, -1, 'right', -2);
+		},
+		qr/Right links form a circle/
+	],
+	[
 		'a right link to the left',
 		sub {
 			my ($file, $leaves) = @_;
