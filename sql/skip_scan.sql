@@ -58,6 +58,11 @@ SELECT * FROM skipped('b = 9999', 40);
 -- A high cost of tuples makes the planner give arrays to the index.
 SET cpu_tuple_cost = 10;
 SELECT * FROM skipped('b IN (5, 1000, 1001, 2900, 2900)', 65, 95);
+-- A cursor goes backward in every version, in the order that the scan has.
+SELECT walk('twin_sware', 'SELECT a, b FROM t WHERE b IN (5, 1000, 1001, 2900, 2900)',
+			ARRAY['end'] || array_fill('prior'::text, '{44}')) =
+	ARRAY['end '] || ARRAY(SELECT format('prior %s', (a, b)) FROM twin_sware.t
+						   WHERE b + 0 IN (5, 1000, 1001, 2900) ORDER BY a DESC, b DESC) AS same_backward;
 RESET cpu_tuple_cost;
 SELECT * FROM skipped('b BETWEEN 1000 AND 1010', 40);
 SELECT * FROM skipped('b > 2990', 40);
