@@ -314,7 +314,7 @@ SQL
 	  . $node->safe_psql('postgres', "SELECT pg_relation_filepath('i$number')");
 }
 
-# A deleted page is on no level of the tree: only sware_check looks at it.
+# A deleted page is on no level of the tree: only sware_check and page functions look at it.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE emptied AS SELECT generate_series(1, 20000) AS key;
 CREATE INDEX emptied_key ON emptied USING sware (key);
@@ -446,9 +446,12 @@ foreach my $number (grep { $cases[$_]->{misleading} } 0 .. $#cases)
 		"$sequential_scan DELETE FROM t$number WHERE id % 1000 = 0",
 		qr/does not link back|Right links form a circle/);
 }
-my (undef, undef, $of_deleted) = $node->psql('postgres', "SELECT sware_check('emptied_key')");
-like($of_deleted, qr/block $deleted\b.*The page has layout version 99/s,
-	'sware_check looks at a deleted page');
+foreach my $function ('sware_check(\'emptied_key\')', "sware_page_stats('emptied_key', $deleted)")
+{
+	my (undef, undef, $of_deleted) = $node->psql('postgres', "SELECT $function");
+	like($of_deleted, qr/block $deleted\b.*The page has layout version 99/s,
+		"$function looks at a deleted page");
+}
 is(slurp_file($node->data_dir . '/postmaster.pid'), $postmaster, 'it is still the same postmaster');
 ok(!grep_log($node, qr/TRAP|PANIC|was terminated by signal/, 0), 'no backend has crashed');
 
