@@ -109,6 +109,22 @@ SELECT * FROM compare_runs('run_unread_t');
 -- What has retired is still in the filters of these few keys.
 SELECT several_runs, all_have_zones, has_filters, some_retired FROM compare_runs('run_unread_u');
 
+-- Zones of pages on which entries are marked already. A marked entry looks like a pivot;
+-- one of a block's first row, like a pivot of one column.
+SET sware.fault_pages_to_sort = 16;
+CREATE TABLE run_marked (a int, k bigint, t text) WITH (fillfactor = 10);
+CREATE INDEX run_marked_k ON run_marked USING sware (a, k) INCLUDE (t) WITH (buffer_size = 4096);
+CALL run_rows('run_marked', '0, scrambled(i), repeat(''x'', 100)', 1, 6000);
+DELETE FROM run_marked WHERE k % 2 = 0;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SELECT count(t) FROM run_marked WHERE a = 0 AND k < -2000000;
+SELECT several_runs, all_have_zones, has_filters FROM compare_runs('run_marked_k');
+SELECT count(*) AS not_found FROM run_marked r
+WHERE NOT EXISTS (SELECT FROM run_marked f WHERE f.a = r.a AND f.k = r.k OFFSET 0);
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+
 -- What one statement does for the buffer is bounded, whatever the size of the tree: a
 -- sweep goes on by some 32 leaves, and when it begins, too.  A piece of 16 pages would
 -- visit 600.
@@ -149,7 +165,7 @@ SELECT flushes > :flushes_before AS flushed FROM sware_stats('run_bounded_k');
 
 -- No memory is lost.
 SELECT total - unused - used AS lost FROM sware_count_chunks();
-DROP TABLE run_numbers, run_texts, run_shapes, run_large, run_unread, run_bounded, leaf_visits;
+DROP TABLE run_numbers, run_texts, run_shapes, run_large, run_unread, run_marked, run_bounded, leaf_visits;
 DROP PROCEDURE run_rows, note_visits, commit_rows;
 DROP FUNCTION compare_runs, scrambled;
 DROP EXTENSION sware_zones;
