@@ -73,6 +73,22 @@ ok(!has_record('4711::bigint'), 'a key has no record at first');
 ok(has_record('4711::bigint'), 'but when it was looked up');
 is(rows_of(4711), $first, 'which leads to its row');
 
+# There is room for less than 16,000 keys: keys that are looked up again and again keep their
+# records nevertheless, while 60,000 others come.  Then their rows' pages are all that is looked at.
+is(look_up(<<'SQL'), '50', 'keys that are looked up often keep their records');
+CREATE FUNCTION rows_of(first int, last int) RETURNS bigint LANGUAGE sql AS $$
+	SELECT count(v) FROM generate_series(first, last) key,
+		LATERAL (SELECT v FROM t WHERE k = key::bigint OFFSET 0) r
+$$;
+DO $$ BEGIN
+	FOR i IN 0 .. 7 LOOP
+		PERFORM rows_of(99001, 99050), rows_of(99001, 99050), rows_of(i * 7500, i * 7500 + 7499);
+	END LOOP;
+END $$;
+SELECT count(*) FROM generate_series(99001, 99050) key
+WHERE pages(format('SELECT v FROM t WHERE k = %s::bigint', key)) = 1;
+SQL
+
 # Entries that are stored later, in all ways.
 my %ways = (
 	'one row' => 'INSERT INTO t VALUES (%d, -1)',
