@@ -140,6 +140,27 @@ SELECT entries_deleted > 4000 AS many_deleted FROM sware_stats('twin_sware.b_id'
 SELECT sware_check('twin_sware.b_id', true);
 SELECT count(*), max(n) FROM twin_sware.b WHERE id BETWEEN 1 AND 20;
 
+-- The table looks for them in the blocks that have most of one row's versions, and so in
+-- no blocks of other rows, of which the leaf has more in each.
+CREATE TABLE twin_sware.o (id int, n int, v text);
+INSERT INTO twin_sware.o SELECT i * 7 % 151, 0, repeat('v', 300) FROM generate_series(1, 150) i;
+CREATE INDEX o_id ON twin_sware.o USING sware (id) WITH (deduplicate_items = off);
+CREATE INDEX o_n ON twin_sware.o USING sware (n);
+SET enable_indexscan = off;
+SET enable_indexonlyscan = off;
+SET enable_seqscan = on;
+DO $$
+BEGIN
+	FOR i IN 1 .. 2000 LOOP
+		UPDATE twin_sware.o SET n = i WHERE id = 75;
+		COMMIT;
+	END LOOP;
+END $$;
+RESET enable_indexscan;
+RESET enable_indexonlyscan;
+SET enable_seqscan = off;
+SELECT leaf_splits, entries_deleted > 1700 AS many_deleted FROM sware_stats('twin_sware.o_id');
+
 -- The same with entries that come to the tree as a run, from one statement ...
 RESET sware.enable_buffer;
 TRUNCATE twin_sware.b;
@@ -416,4 +437,5 @@ SELECT sware_check('twin_sware.q_id', true);
 SELECT count(v), min(id), max(id) FROM twin_sware.q WHERE id > 0;
 
 DROP TABLE twin_sware.d, twin_sware.p, twin_sware.h, twin_sware.b, twin_sware.g, twin_sware.q, twin_sware.y;
+DROP TABLE twin_sware.o;
 DROP FUNCTION marked(regclass);
