@@ -37,6 +37,23 @@ SELECT (sware_stats('t_a')).buffer_entries, (sware_stats('t_a_b')).buffer_entrie
 SELECT outcome, count(*) FROM outcomes GROUP BY 1 ORDER BY 1;
 SELECT sware_flush('t_a'), sware_flush('t_a_b');
 SELECT outcome, count(*) FROM outcomes GROUP BY 1 ORDER BY 1;
+-- How many intervals a parallel scan has, in either direction: the leader is alone, and finds all of them.
+SET max_parallel_workers = 0;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_index_scan_size = 0;
+SET cpu_tuple_cost = 1;
+SET cpu_operator_cost = 0;
+SET enable_sort = off;
+SET enable_bitmapscan = off;
+SET enable_seqscan = off;
+VACUUM ANALYZE t;
+SET sware.fault_points = 'interval-found=notice';
+SELECT a, count(*) FROM (SELECT a FROM t WHERE a IN (10, 11, 150, 290) ORDER BY a DESC OFFSET 0) s
+GROUP BY 1 ORDER BY 1 DESC;
+SELECT a, count(*) FROM (SELECT a FROM t WHERE a IN (10, 11, 150, 290) ORDER BY a OFFSET 0) s
+GROUP BY 1 ORDER BY 1;
+RESET sware.fault_points;
 DROP VIEW outcomes;
 DROP TABLE t;
 
