@@ -12,3 +12,8 @@ AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 -- The number of bytes that no delta may exceed.
 CREATE FUNCTION sware_delta_limit() RETURNS int
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+
+-- Damages an item of a leaf that has siblings, in one respect, and tries to close the leaf's
+-- gaps; then mends it, unless they were closed.
+CREATE FUNCTION sware_close_gaps(index regclass, block int, damage text) RETURNS bool
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT;

@@ -1,12 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * sware_deltas.c
- *	  Makes deltas of random pages, and sees what they do.
+ *	  Makes deltas of random pages, and sees what they do; damages a leaf, and
+ *	  sees whether its gaps are closed.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
 #include "common/pg_prng.h"
 #include "fmgr.h"
@@ -15,12 +17,15 @@
 #include "utils/builtins.h"
 
 #include "base/compat.h"
+#include "layout/tuple.h"
+#include "pages/pageaccess.h"
 #include "wal/wal.h"
 
 PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(sware_check_deltas);
 PG_FUNCTION_INFO_V1(sware_delta_limit);
+PG_FUNCTION_INFO_V1(sware_close_gaps);
 
 typedef enum Change
 {
@@ -391,4 +396,76 @@ Datum
 sware_delta_limit(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_INT32(SWARE_MAX_DELTA);
+}
+
+/* The item that lies before all others in the page. */
+static ItemId
+lowest_item(Page page)
+{
+	for (OffsetNumber offset = SWARE_FIRST_DATA;; offset++)
+	{
+		ItemId		item = PageGetItemId(page, offset);
+
+		if (ItemIdGetOffset(item) == ((PageHeader) page)->pd_upper)
+			return item;
+	}
+}
+
+/* Change the item that lies before the others in one respect only. */
+static void
+damage(Page page, const char *how)
+{
+	ItemId		item = lowest_item(page);
+	int			start = ItemIdGetOffset(item);
+	int			size = ItemIdGetLength(item);
+	int			told = 0;
+	IndexTuple	tuple;
+
+	if (strcmp(how, "none") == 0)
+		return;
+	if (strcmp(how, "odd size") == 0)
+		size--;
+	else if (strcmp(how, "no size") == 0)
+		size = 0;
+	else if (strcmp(how, "large") == 0)
+		size = MAXALIGN(SWARE_MAX_ENTRY_SIZE + 1);
+	else if (strcmp(how, "other size") == 0)
+		told = size + MAXIMUM_ALIGNOF;
+	else if (strcmp(how, "in free space") == 0)
+		start -= size;
+	else if (strcmp(how, "beyond the data") == 0)
+		start = ((PageHeader) page)->pd_special - MAXIMUM_ALIGNOF;
+	else if (strcmp(how, "posting list") != 0)
+		elog(ERROR, "there is no damage \"%s\"", how);
+
+	ItemIdSetNormal(item, start, size);
+	tuple = (IndexTuple) ((char *) page + start);
+	tuple->t_info = Max(told, size);
+	if (strcmp(how, "posting list") == 0)
+	{
+		/* of no row */
+		tuple->t_info |= SWARE_SPECIAL_TUPLE;
+		ItemPointerSetOffsetNumber(&tuple->t_tid, SWARE_IS_POSTING);
+	}
+}
+
+Datum
+sware_close_gaps(PG_FUNCTION_ARGS)
+{
+	Relation	index = index_open(PG_GETARG_OID(0), RowExclusiveLock);
+	char	   *how = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	Buffer		buffer = sware_read_buffer(index, PG_GETARG_INT32(1),
+										   BUFFER_LOCK_EXCLUSIVE);
+	Page		page = BufferGetPage(buffer);
+	PGAlignedBlock before;
+	bool		closed;
+
+	memcpy(before.data, page, BLCKSZ);
+	damage(page, how);
+	closed = sware_wal_close_gaps(index, buffer, 0);
+	if (!closed)
+		memcpy(page, before.data, BLCKSZ);
+	sware_release_buffer(buffer);
+	index_close(index, NoLock);
+	PG_RETURN_BOOL(closed);
 }
