@@ -36,11 +36,11 @@ sub change
 # Gives an item of a page, which is counted from 1, other digits at the end of its key.
 sub set_digits
 {
-	my ($index, $block, $item, $value) = @_;
+	my ($index, $block, $item, $value, $after) = @_;
 	change($index, $block, sub {
 		my ($page) = @_;
 		my ($start) = line_pointer($page, $item);
-		substr($$page, $start + $digits_start, $digits) = sprintf('%05d', $value);
+		substr($$page, $start + ($after // $digits_start), $digits) = sprintf('%05d', $value);
 	});
 	return;
 }
@@ -169,6 +169,17 @@ my @damages = (
 		}
 	],
 	[
+		# where the last leaf below the downlink to the left is three levels further down
+		qr/The downlink to it is not below the parent's next downlink or high key/,
+		sub {
+			my ($i) = @_;
+			set_digits($i, block($i, 3, 0), 4, 1, 2572);
+			set_digits($i, block($i, 2, 1), 1, 1, 2572);
+		},
+		"SELECT (SELECT string_agg(md5(n::text), '') FROM generate_series(1, 80) n)
+			|| to_char(n, 'FM00000') COLLATE \"C\" FROM generate_series(0, 39) n"
+	],
+	[
 		qr/Items 3 and 4 of the leaf are not in order/,
 		sub { my ($i) = @_; set_digits($i, block($i, 0, 0), 3, 19) }
 	],
@@ -224,7 +235,8 @@ SQL
 	push @indexes, \%index;
 }
 is(scalar(grep { @{ $_->{2} // [] } == 1 && @{ $_->{1} } > 2 && @{ $_->{0} } > 20 } @indexes),
-	@damages - 1, 'the trees have three levels');
+	@damages - 2, 'the trees have three levels');
+is(scalar(grep { @{ $_->{3} // [] } == 1 && @{ $_->{2} } > 2 } @indexes), 1, 'one has four');
 
 $node->stop;
 $damages[$_][1]->($indexes[$_]) foreach 0 .. $#damages;
