@@ -130,7 +130,7 @@ SQL
 	return;
 }
 
-# A page of a page run whose zone is in shared memory becomes another page. Scans do not
+# A page of a page run whose zone is in shared memory is damaged, or becomes another page. Scans do not
 # look for it for ever.  A flush worker would move its entries to the tree.
 $node->append_conf('postgresql.conf',
 	"shared_preload_libraries = 'sware'\nsware.flush_workers = 0\n");
@@ -150,16 +150,38 @@ WHERE p.state = 'sealed' AND 'sorted' = ANY (flags) ORDER BY p.slot OFFSET 3 LIM
 SQL
 my $file = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('run_k')");
 $node->safe_psql('postgres', 'CHECKPOINT');
-$node->safe_psql('postgres', <<'SQL') for 1 .. 2;
+my $sound = read_page($file, $block);
+foreach my $damage (
+	[
+		# its end is where an entry begins
+		'an entry that is too large',
+		sub {
+			my ($page) = @_;
+			substr($$page, $first_entry + 50 * $entry_size + 6, 2) = pack('S', 4000);
+		},
+		'The entry at byte ' . ($first_entry + 50 * $entry_size)
+	],
+	[
+		'another incarnation',
+		sub {
+			my ($page) = @_;
+			substr($$page, 8192 - 8, 4) = pack('L', 4711);
+		},
+		'is not the buffer page'
+	])
+{
+	my ($name, $change, $reason) = @$damage;
+	$node->safe_psql('postgres', <<'SQL') for 1 .. 2;
 SELECT count(x) FROM big
 WHERE ctid = ANY (ARRAY(SELECT format('(%s,1)', b)::tid FROM generate_series(0, 200) b))
 SQL
-my $page = read_page($file, $block);
-# its incarnation
-substr($page, 8192 - 8, 4) = pack('L', 4711);
-write_page($file, $block, $page);
-$session->query($all);
-like($session->{stderr}, qr/block $block\b.*is not the buffer page/s, 'a page of a run that is another one');
+	my $page = $sound;
+	$change->(\$page);
+	write_page($file, $block, $page);
+	$session->query($all);
+	like($session->{stderr}, qr/block $block\b.*$reason/s, "a page of a run has $name");
+	$session->{stderr} = '';
+}
 $session->quit;
 
 # A page of a page run is in another order than its keys, as many are when a collation has
@@ -178,7 +200,7 @@ SQL
 cmp_ok($pages, '>', 64, 'there are several pieces');
 $file = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('turned_k')");
 $node->stop;
-$page = read_page($file, $block);
+my $page = read_page($file, $block);
 substr($page, $first_entry + $_ * $entry_size + 8, 8) = pack('q', 1_000_000 + $_) foreach 200 .. 299;
 write_page($file, $block, $page);
 $node->start;
