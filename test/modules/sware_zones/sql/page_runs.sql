@@ -76,6 +76,15 @@ FROM sware_run_zones('run_large_k');
 CALL run_rows('run_large', 'scrambled(i)', 180001, 300000);
 SELECT * FROM compare_runs('run_large_k');
 
+-- All sorted pages that have been written are listed, also where the directory became larger
+-- for them: VACUUM would have to find others.
+SELECT cardinality(directory_pages) > 1 AS large_directory, (SELECT count(*)
+	FROM generate_series(1, pg_relation_size('run_large_k') / current_setting('block_size')::int - 1) block,
+		sware_page_stats('run_large_k', block) page
+	WHERE page.kind = 'buffer' AND NOT 'deleted' = ANY (page.flags)
+		AND block NOT IN (SELECT block FROM sware_buffer_pages('run_large_k'))) AS not_listed
+FROM sware_metapage('run_large_k');
+
 SET sware.fault_pages_to_sort = 80;
 -- Nobody has looked into the buffer yet. Readers share what they make of it: the first
 -- one outlines page runs, in which each entry is found, and each later one builds a zone of
@@ -122,6 +131,15 @@ SELECT count(t) FROM run_marked WHERE a = 0 AND k < -2000000;
 SELECT several_runs, all_have_zones, has_filters FROM compare_runs('run_marked_k');
 SELECT count(*) AS not_found FROM run_marked r
 WHERE NOT EXISTS (SELECT FROM run_marked f WHERE f.a = r.a AND f.k = r.k OFFSET 0);
+-- Backward, too: such an entry is not taken for the end of a range.
+SET enable_sort = off;
+SELECT count(*) AS wrong FROM generate_series(-10000000, -2000000, 200000) low,
+	LATERAL (SELECT count(t) FROM (SELECT t FROM run_marked
+		WHERE a = 0 AND k BETWEEN low AND low + 300000 ORDER BY k DESC OFFSET 0) s) f(found),
+	LATERAL (SELECT count(t) FROM run_marked
+		WHERE a + 0 = 0 AND k + 0 BETWEEN low AND low + 300000 OFFSET 0) w(wanted)
+WHERE found <> wanted;
+RESET enable_sort;
 RESET enable_seqscan;
 RESET enable_bitmapscan;
 
