@@ -63,6 +63,30 @@ SELECT build_twice('int', 'i * 7919::bigint % 60013', '(a)', 60000, '1MB');
 SELECT build_twice('text', $$lpad((i * 7919::bigint % 60013)::text, 200, 'k')$$, '(a)', 60000, '1MB');
 DROP FUNCTION build_twice;
 
+-- The leader reports what workers have read: as much as one process reads, but for what comes
+-- on top. The expression is slow, so that workers begin in time.
+CREATE TABLE twin_sware.r (a int, b text) WITH (fillfactor = 10, parallel_workers = 2);
+INSERT INTO twin_sware.r SELECT i, repeat('b', 400) FROM generate_series(1, 6000) i;
+CREATE FUNCTION pages_of_build(workers text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	PERFORM set_config('max_parallel_maintenance_workers', workers, true);
+	EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT build()' INTO plan;
+	RETURN (plan->0->'Plan'->>'Shared Hit Blocks')::int + (plan->0->'Plan'->>'Shared Read Blocks')::int;
+END
+$$;
+CREATE FUNCTION build() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	CREATE INDEX r_a ON twin_sware.r USING sware (md5(repeat(a::text, 2000)));
+	DROP INDEX twin_sware.r_a;
+END
+$$;
+SELECT pages_of_build('0') AS pages \gset
+SELECT pages_of_build('2') > :pages - 500 AS all_reported, :pages > 3000 AS are_many;
+DROP FUNCTION pages_of_build, build;
+DROP TABLE twin_sware.r;
+
 -- The number of workers is the same as for nbtree. It depends on the size of the table,
 -- on memory, on the table's parallel_workers, and on what is parallel safe.
 CREATE FUNCTION build_with_workers(statement text) RETURNS void LANGUAGE plpgsql AS $$
