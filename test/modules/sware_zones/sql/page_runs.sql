@@ -118,7 +118,7 @@ SELECT * FROM compare_runs('run_unread_t');
 -- What has retired is still in the filters of these few keys.
 SELECT several_runs, all_have_zones, has_filters, some_retired FROM compare_runs('run_unread_u');
 
--- Zones of pages on which entries are marked already. A marked entry looks like a pivot;
+-- Outlines and zones of pages on which entries are marked already. A marked entry looks like a pivot;
 -- one of a block's first row, like a pivot of one column.
 SET sware.fault_pages_to_sort = 16;
 CREATE TABLE run_marked (a int, k bigint, t text) WITH (fillfactor = 10);
@@ -128,6 +128,7 @@ DELETE FROM run_marked WHERE k % 2 = 0;
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 SELECT count(t) FROM run_marked WHERE a = 0 AND k < -2000000;
+SELECT zones > filters AS outlines FROM sware_compare_zones('run_marked_k', 1);
 SELECT several_runs, all_have_zones, has_filters FROM compare_runs('run_marked_k');
 SELECT count(*) AS not_found FROM run_marked r
 WHERE NOT EXISTS (SELECT FROM run_marked f WHERE f.a = r.a AND f.k = r.k OFFSET 0);
