@@ -15,10 +15,11 @@ use Test::More;
 plan skip_all => 'the buffer is sware\'s' if am() ne 'sware';
 
 # Where things are (src/layout/page.h): fields of the metapage, slots of the first directory
-# page, and entries of a buffer page.
+# page, entries of a buffer page, and the special space.
 my %meta = (next_sequence => 72, next_slot => 76, sealed_pages => 80, tails => 88, directory => 120);
 my ($slots_start, $slot_size) = (24, 16);
 my ($first_entry, $entry_size) = (24, 16);
+my $special = 8160;
 my $nowhere = 0xffffffff;
 
 my $node = start_server_to_damage('damaged_directory',
@@ -127,6 +128,26 @@ my @damages = (
 	[
 		qr/links to it as a directory page of incarnation \d+, but it has kind \d+ and incarnation \d+/,
 		sub { my ($i) = @_; uint32_at(\$i->{meta}, $meta{directory}, $i->{blocks}[0]) }
+	],
+	[
+		qr/A page of kind \d+ has siblings, blocks 1 and \d+/,
+		sub { my ($i) = @_; uint32_at(\$i->{directory}, $special, 1) }
+	],
+	[
+		qr/A page of kind \d+ has siblings, blocks \d+ and 1/,
+		sub { my ($i) = @_; uint32_at(\$i->{directory}, $special + 16, 1) }
+	],
+	[
+		qr/The array of slots ends at \d+/,
+		sub { my ($i) = @_; vec($i->{directory}, 12, 8) += 4 }
+	],
+	[
+		qr/A page of kind \d+ has data up to \d+ and from \d+ on/,
+		sub { my ($i) = @_; substr($i->{directory}, 14, 2) = pack('S', $special - 8) }
+	],
+	[
+		qr/The page has unknown flags: 0x0001/,
+		sub { my ($i) = @_; substr($i->{directory}, $special + 10, 2) = pack('S', 1) }
 	],
 	[
 		qr/It refers to block 100000, but the index has \d+ blocks/,

@@ -17,7 +17,7 @@ plan skip_all => 'the check is sware\'s' if am() ne 'sware';
 # Where things are (src/layout/page.h): fields of the metapage and of the special space, and
 # the digits at the end of a key.
 my %meta = (root => 40, level => 48, all_equal_image => 52);
-my %special = (left => 8160, flags => 8170, right => 8176);
+my %special = (left => 8160, level => 8168, flags => 8170, unused => 8172, right => 8176, kind => 8188);
 my ($digits_start, $digits) = (412, 5);
 my $nowhere = 0xffffffff;
 
@@ -54,6 +54,14 @@ sub set_link
 		uint32_at($page, $special{$side}, $index->{0}[$to][0]);
 		uint32_at($page, $special{$side} + 4, $index->{0}[$to][1]);
 	});
+	return;
+}
+
+# Sets a field of two bytes in the special space of a page.
+sub set_field
+{
+	my ($index, $block, $field, $value) = @_;
+	change($index, $block, sub { substr(${ $_[0] }, $special{$field}, 2) = pack('S', $value) });
 	return;
 }
 
@@ -155,8 +163,7 @@ my @damages = (
 			foreach my $leaf (3 .. 5)
 			{
 				# its split is incomplete
-				change($i, block($i, 0, $leaf),
-					sub { substr(${ $_[0] }, $special{flags}, 2) = pack('S', 1) });
+				set_field($i, block($i, 0, $leaf), 'flags', 1);
 			}
 		}
 	],
@@ -198,6 +205,49 @@ my @damages = (
 	[
 		qr/The leftmost page of level 0 has block \d+ for a left sibling/,
 		sub { my ($i) = @_; set_link($i, 0, 'left', 3) }
+	],
+	[
+		qr/A page of kind \d+ is on level 3/,
+		sub { my ($i) = @_; set_field($i, block($i, 0, 5), 'level', 3) }
+	],
+	[
+		qr/A page of kind \d+ is on level 0/,
+		sub { my ($i) = @_; set_field($i, block($i, 1, 1), 'level', 0) }
+	],
+	[
+		qr/A page of kind 99 is on level 0/,
+		sub { my ($i) = @_; set_field($i, block($i, 0, 5), 'kind', 99) }
+	],
+	[
+		qr/The page has unknown flags: 0x8000, unused space 0x0000 and 0x0000/,
+		sub { my ($i) = @_; set_field($i, block($i, 0, 5), 'flags', 0x8000) }
+	],
+	[
+		qr/The page has unknown flags: 0x0000, unused space 0x0007 and 0x0000/,
+		sub { my ($i) = @_; set_field($i, block($i, 0, 5), 'unused', 7) }
+	],
+	[
+		qr/The page has unknown flags: 0x0000, unused space 0x0000 and 0x0007/,
+		sub { my ($i) = @_; change($i, block($i, 0, 5), sub { uint32_at($_[0], $special{unused}, 7 << 16) }) }
+	],
+	(map {
+		my ($side, $block) = @$_;
+		[
+			qr/The siblings are blocks \d+ and \d+/,
+			sub {
+				my ($i) = @_;
+				my $self = block($i, 0, 5);
+				change($i, $self, sub { uint32_at($_[0], $special{$side}, $block // $self) });
+			}
+		]
+	} [ 'left', undef ], [ 'right', undef ], [ 'left', 0 ], [ 'right', 0 ]),
+	[
+		qr/The rightmost page of level 0 is marked as incompletely split/,
+		sub { my ($i) = @_; set_field($i, block($i, 0, -1), 'flags', 1) }
+	],
+	[
+		qr/The line pointer array ends at \d+/,
+		sub { my ($i) = @_; change($i, block($i, 0, 5), sub { vec(${ $_[0] }, 12, 8) += 2 }) }
 	],
 	[
 		qr/Item \d+ is a posting list, but the metapage forbids them/,
