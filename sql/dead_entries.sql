@@ -160,6 +160,26 @@ RESET enable_indexscan;
 RESET enable_indexonlyscan;
 SET enable_seqscan = off;
 SELECT leaf_splits, entries_deleted > 1700 AS many_deleted FROM sware_stats('twin_sware.o_id');
+-- A leaf is full, with 96 entries, and the only dead one is the last.
+CREATE TABLE twin_sware.n (id int, n int);
+CREATE INDEX n_id ON twin_sware.n USING sware (id, (repeat('x', 60))) WITH (deduplicate_items = off);
+CREATE INDEX n_n ON twin_sware.n USING sware (n);
+DO $$
+BEGIN
+	FOR i IN 1 .. 96 LOOP
+		INSERT INTO twin_sware.n VALUES (least(i, 95), i);
+		COMMIT;
+	END LOOP;
+END $$;
+DELETE FROM twin_sware.n WHERE n = 96;
+SET enable_indexscan = off;
+SET enable_indexonlyscan = off;
+SET enable_seqscan = on;
+UPDATE twin_sware.n SET n = 0 WHERE id = 5;
+RESET enable_indexscan;
+RESET enable_indexonlyscan;
+SET enable_seqscan = off;
+SELECT leaf_splits, entries_deleted FROM sware_stats('twin_sware.n_id');
 
 -- The same with entries that come to the tree as a run, from one statement ...
 RESET sware.enable_buffer;
@@ -437,5 +457,5 @@ SELECT sware_check('twin_sware.q_id', true);
 SELECT count(v), min(id), max(id) FROM twin_sware.q WHERE id > 0;
 
 DROP TABLE twin_sware.d, twin_sware.p, twin_sware.h, twin_sware.b, twin_sware.g, twin_sware.q, twin_sware.y;
-DROP TABLE twin_sware.o;
+DROP TABLE twin_sware.o, twin_sware.n;
 DROP FUNCTION marked(regclass);
