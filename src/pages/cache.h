@@ -50,13 +50,13 @@ typedef struct SwareExpectedLeaf
 /* how many are remembered */
 #define SWARE_EXPECTED_LEAVES	4
 
-/* When to look for another leaf. */
+/* What is known of keys that were at no expected leaf. */
 typedef struct SwareStrays
 {
 	int			count;			/* keys that belonged elsewhere */
-	int			patience;		/* look after so many */
+	int			patience;		/* look for another leaf after so many */
 	uint32		uses;			/* `leafUses` when one was looked for */
-	int			missed;			/* how often was none used, of late? */
+	int			missed;			/* a sum: are they rare? */
 } SwareStrays;
 
 /* What a session has had of the index's frontier (takenkeys/frontier.c). */

@@ -44,17 +44,18 @@
 #define MAX_PATIENCE_OF_SOME	64
 
 /*
- * Each look-up pays for a buffer that has entries, however few.  So a key that
- * misses the expected leaves goes to the tree all the same while this is rare:
- * each miss adds to a sum, each hit takes 1 away, and up to this sum misses are
- * rare.
+ * Each look-up pays for a buffer that has entries, however few.  So the entry
+ * of a key that is at no expected leaf, or at one that another session has
+ * locked, goes to the tree all the same while such misses are rare: each adds
+ * to a sum (*missed*), a key at an expected leaf takes 1 away, and up to this
+ * sum they are rare.
  */
 #define RARE_MISSES		512
 
-/* Another session had the leaf locked: waiting is cheap. */
+/* What a leaf adds that is locked: to wait for it is cheap. */
 #define MISS_OF_BUSY	16
 
-/* The key is a stray: a descent may have to read a page. */
+/* What a stray adds: the descent may have to read a page. */
 #define MISS_OF_STRAY	64
 
 /* How a place lies to the range of keys that a leaf is known to have. */
@@ -219,11 +220,11 @@ note_use(Relation index, int slot)
 	strays->missed = Max(strays->missed - 1, 0);
 }
 
-/* Note that a key has missed the expected leaves.  Is that rare? */
+/* Note a miss, which adds this to the sum.  Are misses rare? */
 static bool
-is_rare_miss(SwareStrays *strays, int weight)
+is_rare_miss(SwareStrays *strays, int added)
 {
-	strays->missed = Min(strays->missed + weight, RARE_MISSES + weight);
+	strays->missed = Min(strays->missed + added, RARE_MISSES + added);
 	return strays->missed <= RARE_MISSES && !SWARE_FAULT_SETTING(misses);
 }
 
@@ -294,40 +295,46 @@ make_place(SwareCache *cache)
 }
 
 /*
- * Tell where the place of an entry is expected.  If that is an expected leaf,
- * *buffer is set to it, pinned and locked exclusively, without an incomplete
- * split, and with a downlink.  Does not wait for other sessions.
+ * Return an expected leaf, as expected_leaf does without waiting for other
+ * sessions.  If it returns InvalidBuffer, *seek says that the key should go to
+ * the tree all the same.
  */
-SwareExpectation
-sware_try_expected_leaf(const SwareSearchKey *key, Buffer *buffer)
+Buffer
+sware_try_expected_leaf(const SwareSearchKey *key, bool *seek)
 {
 	bool		is_busy;
+	Buffer		buffer;
 	SwareCache *cache;
 	SwareStrays *strays;
 
+	*seek = false;
 	if (SWARE_FAULT_SETTING(buffer))
-		return SWARE_AT_OTHER_LEAF;
-	*buffer = expected_leaf(key, &is_busy);
-	if (BufferIsValid(*buffer))
-		return SWARE_AT_EXPECTED_LEAF;
+		return InvalidBuffer;
+	buffer = expected_leaf(key, &is_busy);
+	if (BufferIsValid(buffer))
+		return buffer;
+
 	cache = sware_cache(key->index);
 	strays = &cache->strays;
 	if (is_busy)
-		return is_rare_miss(strays, MISS_OF_BUSY) ?
-			SWARE_AT_UNKNOWN_LEAF : SWARE_AT_OTHER_LEAF;
+	{
+		*seek = is_rare_miss(strays, MISS_OF_BUSY);
+		return InvalidBuffer;
+	}
 	if (cache->leafUses != strays->uses)
 		strays->patience = Min(strays->patience, MAX_PATIENCE_OF_SOME);
 	if (strays->count < strays->patience)
 	{
 		strays->count++;
-		return is_rare_miss(strays, MISS_OF_STRAY) ?
-			SWARE_AT_UNKNOWN_LEAF : SWARE_AT_OTHER_LEAF;
+		*seek = is_rare_miss(strays, MISS_OF_STRAY);
+		return InvalidBuffer;
 	}
 	make_place(cache);
 	strays->count = 0;
 	strays->patience = Min(Max(strays->patience * 2, MAX_STRAYS), MAX_PATIENCE);
 	strays->uses = cache->leafUses;
-	return SWARE_AT_UNKNOWN_LEAF;
+	*seek = true;
+	return InvalidBuffer;
 }
 
 /*

@@ -445,7 +445,7 @@ sware_tree_insert_company(Relation index, Relation heap, IndexTuple *entries,
  * room for it, and no other session has the leaf locked.  Returns whether the
  * tree has the entry now.  If not, *seek says that it should go to the tree all
  * the same, as sware_tree_insert_run does it: so the next ones can be expected
- * there, or the leaf is split.
+ * there, or the leaf is split; or such entries are rare.
  *
  * The caller holds no content locks, and has checked the entry's size.  Calls
  * comparators, and allocates in the current memory context.
@@ -454,15 +454,13 @@ bool
 sware_tree_insert_expected(Relation index, IndexTuple entry, bool *seek)
 {
 	SwareSearchKey key;
-	SwareExpectation expectation;
 	PlacementKind kind;
 	Buffer		buffer;
 	bool		is_late;
 
 	sware_search_key_from_entry(&key, index, entry);
-	expectation = sware_try_expected_leaf(&key, &buffer);
-	*seek = expectation == SWARE_AT_UNKNOWN_LEAF;
-	if (expectation != SWARE_AT_EXPECTED_LEAF)
+	buffer = sware_try_expected_leaf(&key, seek);
+	if (!BufferIsValid(buffer))
 		return false;
 
 	kind = add_entry(&key, buffer, entry);

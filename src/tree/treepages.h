@@ -75,17 +75,8 @@ extern void sware_note_internal_page(const SwareCopiesUsed *used,
  * comparators, and are called without content locks.
  */
 
-/* Where is the entry of a key expected, which may go to the buffer as well? */
-typedef enum SwareExpectation
-{
-	SWARE_AT_EXPECTED_LEAF,
-	SWARE_AT_UNKNOWN_LEAF,		/* a descent finds it, and should be made */
-	SWARE_AT_OTHER_LEAF			/* a descent is not worth its cost */
-} SwareExpectation;
-
 extern Buffer sware_find_leaf(const SwareSearchKey *key, SwareStack **stack);
-extern SwareExpectation sware_try_expected_leaf(const SwareSearchKey *key,
-												Buffer *leaf);
+extern Buffer sware_try_expected_leaf(const SwareSearchKey *key, bool *seek);
 
 /* pagewrite.c: writing items to pages, and collecting them from there */
 
