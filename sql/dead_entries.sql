@@ -156,9 +156,6 @@ BEGIN
 		COMMIT;
 	END LOOP;
 END $$;
-RESET enable_indexscan;
-RESET enable_indexonlyscan;
-SET enable_seqscan = off;
 SELECT leaf_splits, entries_deleted > 1700 AS many_deleted FROM sware_stats('twin_sware.o_id');
 -- A leaf is full, with 96 entries, and the only dead one is the last.
 CREATE TABLE twin_sware.n (id int, n int);
@@ -172,9 +169,6 @@ BEGIN
 	END LOOP;
 END $$;
 DELETE FROM twin_sware.n WHERE n = 96;
-SET enable_indexscan = off;
-SET enable_indexonlyscan = off;
-SET enable_seqscan = on;
 UPDATE twin_sware.n SET n = 0 WHERE id = 5;
 RESET enable_indexscan;
 RESET enable_indexonlyscan;

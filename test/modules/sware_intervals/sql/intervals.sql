@@ -53,7 +53,8 @@ SELECT a, count(*) FROM (SELECT a FROM t WHERE a IN (10, 11, 150, 290) ORDER BY 
 GROUP BY 1 ORDER BY 1 DESC;
 SELECT a, count(*) FROM (SELECT a FROM t WHERE a IN (10, 11, 150, 290) ORDER BY a OFFSET 0) s
 GROUP BY 1 ORDER BY 1;
-RESET sware.fault_points;
+RESET ALL;
+SET sware.fault_buffer = on;
 DROP VIEW outcomes;
 DROP TABLE t;
 
