@@ -99,7 +99,9 @@ sub vacuum
 	my ($name, $freeze) = @_;
 	$freeze //= '';
 	$primary->safe_psql('postgres', "VACUUM ($freeze INDEX_CLEANUP ON) $name");
-	$primary->wait_for_catchup($standby);
+
+	# what VACUUM logs has perhaps not been written yet, as it waits for none of it
+	$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 	return;
 }
 
