@@ -85,6 +85,18 @@ SELECT count(*) FROM m WHERE k BETWEEN 1 AND 62;
 SELECT sware_insert_row('m_k', :'dead_row', 'existing');
 SELECT count(*) FROM m WHERE k BETWEEN 1 AND 100;
 SELECT sware_insert_row('m_k', :'dead_row', 'existing');
+-- All columns of a marked entry are compared.
+DROP INDEX m_k;
+TRUNCATE m;
+ALTER TABLE m ADD n int DEFAULT 0;
+CREATE UNIQUE INDEX m_k ON m USING sware (k, n);
+INSERT INTO m SELECT generate_series(1, 100);
+SELECT ctid AS dead_row FROM m WHERE k = 1 \gset
+DELETE FROM m WHERE k <= 60;
+SELECT count(*) FROM m WHERE k BETWEEN 1 AND 100;
+SELECT count(*) FROM m WHERE k BETWEEN 1 AND 100;
+SELECT entries_marked FROM sware_stats('m_k');
+SELECT sware_insert_row('m_k', :'dead_row', 'existing');
 RESET enable_bitmapscan;
 RESET enable_seqscan;
 DROP TABLE m;
