@@ -140,10 +140,10 @@ SELECT entries_deleted > 4000 AS many_deleted FROM sware_stats('twin_sware.b_id'
 SELECT sware_check('twin_sware.b_id', true);
 SELECT count(*), max(n) FROM twin_sware.b WHERE id BETWEEN 1 AND 20;
 
--- The table looks for them in the blocks that have most of one row's versions, and so in
--- no blocks of other rows, of which the leaf has more in each.
+-- The table looks for them in the blocks that have most of one row's versions, here 7, and so
+-- not in the block of the other rows, of which the leaf has 150.
 CREATE TABLE twin_sware.o (id int, n int, v text);
-INSERT INTO twin_sware.o SELECT i * 7 % 151, 0, repeat('v', 300) FROM generate_series(1, 150) i;
+INSERT INTO twin_sware.o SELECT i * 7 % 151, 0 FROM generate_series(1, 150) i;
 CREATE INDEX o_id ON twin_sware.o USING sware (id) WITH (deduplicate_items = off);
 CREATE INDEX o_n ON twin_sware.o USING sware (n);
 SET enable_indexscan = off;
@@ -152,8 +152,11 @@ SET enable_seqscan = on;
 DO $$
 BEGIN
 	FOR i IN 1 .. 2000 LOOP
-		UPDATE twin_sware.o SET n = i WHERE id = 75;
-		COMMIT;
+		UPDATE twin_sware.o SET n = i, v = repeat('v', 1000) WHERE id = 75;
+		-- no version is dead before, so that none makes room in its block
+		IF i % 50 = 0 THEN
+			COMMIT;
+		END IF;
 	END LOOP;
 END $$;
 SELECT leaf_splits, entries_deleted > 1700 AS many_deleted FROM sware_stats('twin_sware.o_id');
