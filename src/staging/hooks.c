@@ -50,6 +50,7 @@ transaction_event(XactEvent event, void *argument)
 		event != XACT_EVENT_ABORT)
 		return;
 
+	/* who catches an error has released it; a session that ends has not */
 	if (event == XACT_EVENT_ABORT)
 		sware_release_key_lock();
 	sware_forget_changes(TopSubTransactionId);
@@ -69,7 +70,6 @@ subtransaction_event(SubXactEvent event, SubTransactionId child,
 		sware_staging_subtransaction_commits(child, parent);
 	else if (event == SUBXACT_EVENT_ABORT_SUB)
 	{
-		sware_release_key_lock();
 		sware_forget_changes(child);
 		sware_staging_subtransaction_aborts(child);
 	}

@@ -110,9 +110,10 @@ take_lock(KeyLock *lock)
 
 /*
  * Lock a key, waiting for other backends.  A temporary index has one user, and
- * needs no lock.  The lock is released when the (sub)transaction aborts, if
- * sware_unlock_key has not done so.  The caller holds no content locks, and no
- * other key lock of the index.
+ * needs no lock.  Until it is unlocked, the caller raises no errors, or catches
+ * them and calls sware_release_key_lock; if the session ends, the end of its
+ * transaction does that.  The caller holds no content locks, and no other key
+ * lock of the index.
  */
 void
 sware_lock_key(Relation index, uint64 fingerprint)
