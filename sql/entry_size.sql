@@ -127,4 +127,30 @@ SET sware.staging_size = '64kB';
 SELECT grow('CREATE INDEX i ON t USING @am (k)', true);
 SELECT grow('CREATE INDEX i ON t USING @am (k) WITH (fillfactor = 100)', true);
 RESET sware.staging_size;
+
+-- A build keeps what it has written to files no longer in memory, nor what it has made of large values.
+SET maintenance_work_mem = '1MB';
+CREATE TABLE large AS SELECT i, (SELECT string_agg(md5(i || ' ' || j), '') FROM generate_series(1, 20) j) AS v
+	FROM generate_series(1, 8000) i;
+CREATE FUNCTION tell_memory(i int, v text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$
+DECLARE
+	bytes bigint;
+BEGIN
+	IF i IN (1, 8000) THEN
+		bytes := (SELECT sum(total_bytes) FROM pg_backend_memory_contexts);
+		IF i = 1 THEN
+			PERFORM set_config('memory.before', bytes::text, false);
+		ELSIF bytes - current_setting('memory.before')::bigint < 3 * 1024 * 1024 THEN
+			RAISE NOTICE 'within bounds';
+		ELSE
+			RAISE NOTICE '% bytes more in use', bytes - current_setting('memory.before')::bigint;
+		END IF;
+	END IF;
+	RETURN v;
+END
+$$;
+CREATE INDEX large_v ON large USING sware (tell_memory(i, v));
+DROP TABLE large;
+DROP FUNCTION tell_memory;
+RESET maintenance_work_mem;
 SELECT drop_twins();
