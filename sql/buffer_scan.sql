@@ -143,6 +143,30 @@ FROM (SELECT '{next,next,prior,+500,prior,next,-500,next,end,prior,
 	 unnest('{SELECT c FROM t ORDER BY c, SELECT c FROM t ORDER BY c DESC}'::text[]) query;
 SELECT check_all();
 
+-- A cursor has returned the last entry of a leaf when all are moved. Its first batch of the
+-- buffer, 8 entries, ends with the first one of the next leaf, whose old first one is gone.
+-- So it goes on behind the entry returned last, and not behind what is left of a way backward.
+CREATE TABLE moved (a int, place text) WITH (autovacuum_enabled = off);
+INSERT INTO moved SELECT i * 100, 'tree' FROM generate_series(1, 1000) i;
+CREATE INDEX moved_a ON moved USING sware (a);
+SELECT heap_tids * 100 AS last_of_leaf FROM sware_page_stats('moved_a', 1) WHERE kind = 'leaf' \gset
+DELETE FROM moved WHERE a = :last_of_leaf + 100;
+VACUUM (INDEX_CLEANUP on) moved;
+INSERT INTO moved SELECT :last_of_leaf - i, 'buffer' FROM generate_series(1, 7) i;
+INSERT INTO moved SELECT :last_of_leaf + 150 + i, 'buffer' FROM generate_series(1, 10) i;
+SELECT allow_scans('index');
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT a - :last_of_leaf AS behind, place FROM moved
+	WHERE a > :last_of_leaf - 2500 ORDER BY a;
+MOVE 7 IN c;
+FETCH BACKWARD 1 FROM c;
+MOVE 25 IN c;
+FETCH 1 FROM c;
+SELECT sware_flush('moved_a') AS moved;
+FETCH 11 FROM c;
+COMMIT;
+DROP TABLE moved;
+
 -- An exclusion constraint finds entries of running transactions, in the buffer too.
 CREATE TABLE excluding (a int, EXCLUDE USING sware (a WITH =));
 INSERT INTO excluding VALUES (1), (2);
