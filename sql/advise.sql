@@ -55,6 +55,7 @@ ORDER BY index::text COLLATE "C";
 -- All leaves are sampled, and 1, which stands for all.
 SELECT count(*), count(*) FILTER (WHERE verdict = 'sware pays')
 FROM sware_advise(ARRAY['orders'::regclass], sampled_leaves => 1000);
+SELECT count(*) FROM sware_advise(ARRAY['orders'::regclass], sampled_leaves => 1);
 SELECT index, verdict, abs(expected_size - size) <= 8192 AS has_its_size
 FROM sware_advise(ARRAY['in_order'::regclass], sampled_leaves => 1);
 \set VERBOSITY terse

@@ -50,7 +50,7 @@ transaction_event(XactEvent event, void *argument)
 		event != XACT_EVENT_ABORT)
 		return;
 
-	/* who catches an error has released it; a session that ends has not */
+	/* whoever catches an error unlocks the key, but a session may end */
 	if (event == XACT_EVENT_ABORT)
 		sware_release_key_lock();
 	sware_forget_changes(TopSubTransactionId);

@@ -188,7 +188,7 @@ sub wait_for_stop
 		}) || BAIL_OUT("no worker stops at $point");
 	$stopped{$pid} = 1;
 
-	# It says so before it stops, and a signal to go on must not come between.
+	# The worker says so before it stops. A signal to go on must not come in between.
 	comes_true(sub { return slurp_file("/proc/$pid/stat") =~ /\) T / })
 	  || BAIL_OUT("worker $pid does not stop at $point");
 	return $pid;

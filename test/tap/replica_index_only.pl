@@ -100,7 +100,7 @@ sub vacuum
 	$freeze //= '';
 	$primary->safe_psql('postgres', "VACUUM ($freeze INDEX_CLEANUP ON) $name");
 
-	# what VACUUM logs has perhaps not been written yet, as it waits for none of it
+	# VACUUM may end before its WAL has been written, so wait for all that was inserted.
 	$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 	return;
 }
