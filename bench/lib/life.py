@@ -142,14 +142,16 @@ def jobs(life):
         "INSERT INTO {t} (state, run_at, attempt, payload) "
         "SELECT 'available', clock_timestamp(), 0, 'job' FROM generate_series(1, 100)"
     )
+    # a worker may find no job, if the others have taken all that its snapshot shows
     life.run(
         "changes a second",
+        "\\set id 0\n"
         "INSERT INTO {t} (state, run_at, attempt, payload) "
         "VALUES ('available', clock_timestamp(), 0, 'job');\n"
         "WITH next AS (SELECT id FROM {t} WHERE state = 'available' "
         "AND run_at <= clock_timestamp() ORDER BY run_at LIMIT 1 FOR UPDATE SKIP LOCKED) "
         "UPDATE {t} SET state = 'running', attempt = attempt + 1 "
-        "FROM next WHERE {t}.id = next.id RETURNING {t}.id \\gset\n"
+        "FROM next WHERE {t}.id = next.id RETURNING {t}.id \\aset\n"
         "UPDATE {t} SET state = 'completed' WHERE id = :id;\n"
         "DELETE FROM {t} WHERE id = :id;\n",
         8, [("enable_seqscan", "off"), ("enable_bitmapscan", "off")],
