@@ -52,13 +52,6 @@
 
 static object_access_hook_type previous_object_access;
 
-/* a primary key or unique constraint of a statement */
-typedef struct Key
-{
-	Constraint *constraint;
-	const char *column;			/* NULL: a constraint of the table */
-} Key;
-
 static bool
 is_installed(void)
 {
@@ -81,22 +74,22 @@ find_option(const List *options)
 	return NULL;
 }
 
+/*
+ * Add a node of a statement to a list, if it is a key.  One of a column, which
+ * is NULL else, gets it as its key column, as the server does it later.
+ */
 static List *
-add_key(List *keys, Node *node, const char *column)
+add_key(List *keys, Node *node, const ColumnDef *column)
 {
-	Constraint *constraint;
-	Key		   *key;
+	Constraint *constraint = (Constraint *) node;
 
-	if (!IsA(node, Constraint))
+	if (!IsA(node, Constraint) ||
+		(constraint->contype != CONSTR_PRIMARY &&
+		 constraint->contype != CONSTR_UNIQUE))
 		return keys;
-	constraint = (Constraint *) node;
-	if (constraint->contype != CONSTR_PRIMARY &&
-		constraint->contype != CONSTR_UNIQUE)
-		return keys;
-	key = palloc(sizeof(Key));
-	key->constraint = constraint;
-	key->column = column;
-	return lappend(keys, key);
+	if (column && constraint->keys == NIL)
+		constraint->keys = list_make1(makeString(column->colname));
+	return lappend(keys, constraint);
 }
 
 static List *
@@ -105,11 +98,14 @@ add_keys_of_column(List *keys, const ColumnDef *column)
 	ListCell   *cell;
 
 	foreach(cell, column->constraints)
-		keys = add_key(keys, lfirst(cell), column->colname);
+		keys = add_key(keys, lfirst(cell), column);
 	return keys;
 }
 
-/* The keys that CREATE TABLE or ALTER TABLE adds, as a list of Key. */
+/*
+ * The keys that CREATE TABLE or ALTER TABLE adds, as a list of Constraint.  The
+ * statement is a copy.
+ */
 static List *
 keys_of_statement(const Node *command)
 {
@@ -147,9 +143,8 @@ keys_of_statement(const Node *command)
  * WITHOUT OVERLAPS by GiST only.
  */
 static bool
-is_requested(const Key *key)
+is_requested(const Constraint *constraint)
 {
-	const Constraint *constraint = key->constraint;
 	DefElem    *option = find_option(constraint->options);
 	bool		value;
 
@@ -177,27 +172,10 @@ has_operator_class(Oid type)
 													  false)));
 }
 
-/* Is a type's name one of those that stand for an integer with a sequence? */
-static bool
-is_serial(const TypeName *name)
-{
-	static const char *const serials[] = {
-		"smallserial", "serial2", "serial", "serial4", "bigserial", "serial8"
-	};
-
-	if (list_length(name->names) != 1)
-		return false;
-	for (size_t i = 0; i < lengthof(serials); i++)
-	{
-		if (strcmp(strVal(linitial(name->names)), serials[i]) == 0)
-			return true;
-	}
-	return false;
-}
-
 /*
  * Can a column of a key be of sware when an ALTER TABLE has ended?  The last
- * part of the statement that gives it a type tells.
+ * part of the statement that gives it a type tells.  A name that no type has is
+ * that of an integer with a sequence (serial), or the server refuses it.
  */
 static bool
 column_suits(const char *column, const AlterTableStmt *alter, Oid table)
@@ -221,7 +199,7 @@ column_suits(const char *column, const AlterTableStmt *alter, Oid table)
 		else
 			continue;
 		type = LookupTypeNameOid(NULL, name, true);
-		suits = OidIsValid(type) ? has_operator_class(type) : is_serial(name);
+		suits = !OidIsValid(type) || has_operator_class(type);
 	}
 	return suits;
 }
@@ -231,17 +209,15 @@ column_suits(const char *column, const AlterTableStmt *alter, Oid table)
  * sware index?  The caller has the lock on the table that the statement wants.
  */
 static bool
-may_wish_key(const Key *key, const AlterTableStmt *alter, Oid table)
+may_wish_key(const Constraint *constraint, const AlterTableStmt *alter,
+			 Oid table)
 {
-	const Constraint *constraint = key->constraint;
 	ListCell   *cell;
 
 	if (constraint->access_method || constraint->indexname ||
 		sware_is_constraint_without_overlaps(constraint) ||
 		find_option(constraint->options))
 		return false;
-	if (key->column)
-		return column_suits(key->column, alter, table);
 	foreach(cell, constraint->keys)
 	{
 		if (!column_suits(strVal(lfirst(cell)), alter, table))
@@ -301,38 +277,29 @@ grant_wishes(AlterTableStmt *alter, Oid table)
 		return;
 	foreach(cell, keys_of_statement((Node *) alter))
 	{
-		Key		   *key = lfirst(cell);
+		Constraint *key = lfirst(cell);
 
 		if (may_wish_key(key, alter, table))
 		{
-			key->constraint->access_method = pstrdup(SWARE_ACCESS_METHOD);
-			key->constraint->options =
-				add_option(key->constraint->options);
+			key->access_method = pstrdup(SWARE_ACCESS_METHOD);
+			key->options = add_option(key->options);
 		}
 	}
 }
 
-/*
- * Has a statement a key that asks for sware?  If `grant` is set, let these keys
- * have it; the statement is a copy then.
- */
-static bool
-has_requests(const Node *command, bool grant)
+/* Let keys of a statement, which is a copy, have sware if they ask for it. */
+static void
+grant_requests(const Node *command)
 {
 	ListCell   *cell;
-	bool		result = false;
 
 	foreach(cell, keys_of_statement(command))
 	{
-		Key		   *key = lfirst(cell);
+		Constraint *key = lfirst(cell);
 
-		if (!is_requested(key))
-			continue;
-		result = true;
-		if (grant)
-			key->constraint->access_method = pstrdup(SWARE_ACCESS_METHOD);
+		if (is_requested(key))
+			key->access_method = pstrdup(SWARE_ACCESS_METHOD);
 	}
-	return result;
 }
 
 /*
@@ -348,9 +315,7 @@ depends_on_table(const AlterTableStmt *alter)
 		return false;
 	foreach(cell, keys_of_statement((const Node *) alter))
 	{
-		Key		   *key = lfirst(cell);
-
-		if (key->constraint->indexname || wishes_count())
+		if (lfirst_node(Constraint, cell)->indexname || wishes_count())
 			return true;
 	}
 	foreach(cell, alter->cmds)
@@ -395,20 +360,16 @@ sware_prepare_utility(PlannedStmt *statement, const char *query_string,
 
 	if (IsA(command, CreateStmt) || IsA(command, AlterTableStmt))
 	{
-		bool		asks = has_requests(command, false);
+		/* the server, too, copies what may be cached before it changes it */
+		statement = copyObject(statement);
+		command = statement->utilityStmt;
+		grant_requests(command);
 
 		/* where nothing can be written, the server refuses the statement */
-		bool		depends = IsA(command, AlterTableStmt) &&
+		if (IsA(command, AlterTableStmt) &&
 			!XactReadOnly && !IsInParallelMode() && !RecoveryInProgress() &&
-			depends_on_table((AlterTableStmt *) command);
-
-		if (asks || depends)
-			statement = copyObject(statement);
-		if (asks)
-			(void) has_requests(statement->utilityStmt, true);
-		if (depends)
-			prepare_for_table((AlterTableStmt *) statement->utilityStmt,
-							  query_string);
+			depends_on_table((AlterTableStmt *) command))
+			prepare_for_table((AlterTableStmt *) command, query_string);
 	}
 	else if (IsA(command, IndexStmt) && context == PROCESS_UTILITY_SUBCOMMAND &&
 			 wishes_count() && may_wish_index((IndexStmt *) command))
