@@ -24,8 +24,6 @@ Size		sware_staged_bytes = 0;
 
 /* The memory of the current transaction's chains; NULL if there are none. */
 static MemoryContext context = NULL;
-static SwareEntryBin *spare_bins = NULL;	/* bins of the largest size that
-											 * no chain uses */
 
 /*
  * The memory context of this transaction's chains, and of what refers to them.
@@ -45,30 +43,7 @@ void
 sware_chains_are_gone(void)
 {
 	context = NULL;
-	spare_bins = NULL;
 	sware_staged_bytes = 0;
-}
-
-/*
- * Free bins.  Those of the largest size are kept for reuse: a bulk load needs
- * them again, and fresh memory costs page faults.
- */
-static void
-free_bins(SwareEntryBin *bin)
-{
-	while (bin)
-	{
-		SwareEntryBin *next = bin->next;
-
-		if (bin->size == LAST_BIN_SIZE)
-		{
-			bin->next = spare_bins;
-			spare_bins = bin;
-		}
-		else
-			pfree(bin);
-		bin = next;
-	}
 }
 
 /* Add a bin to a chain that is large enough for an entry, and return it. */
@@ -77,14 +52,11 @@ sware_add_bin(SwareEntryChain *chain, Size entry_size)
 {
 	Size		size = chain->last == NULL ? FIRST_BIN_SIZE :
 		Min(chain->last->size * 2, LAST_BIN_SIZE);
-	SwareEntryBin *bin = spare_bins;
+	SwareEntryBin *bin;
 
 	while (offsetof(SwareEntryBin, data) + entry_size > size)
 		size *= 2;
-	if (bin && size == LAST_BIN_SIZE)
-		spare_bins = bin->next;
-	else
-		bin = MemoryContextAlloc(sware_chain_context(), size);
+	bin = MemoryContextAlloc(sware_chain_context(), size);
 	bin->next = NULL;
 	bin->size = size;
 	bin->used = offsetof(SwareEntryBin, data);
@@ -102,10 +74,15 @@ sware_add_bin(SwareEntryChain *chain, Size entry_size)
 void
 sware_clear_chain(SwareEntryChain *chain)
 {
-	free_bins(chain->first);
-	sware_staged_bytes -= chain->bytes;
-	chain->first = NULL;
+	while (chain->first)
+	{
+		SwareEntryBin *bin = chain->first;
+
+		chain->first = bin->next;
+		pfree(bin);
+	}
 	chain->last = NULL;
+	sware_staged_bytes -= chain->bytes;
 	chain->bytes = 0;
 }
 

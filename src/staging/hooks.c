@@ -67,11 +67,11 @@ subtransaction_event(SubXactEvent event, SubTransactionId child,
 					 SubTransactionId parent, void *argument)
 {
 	if (event == SUBXACT_EVENT_COMMIT_SUB)
-		sware_staging_subtransaction_commits(child, parent);
+		sware_staging_subtransaction_ends(child, parent);
 	else if (event == SUBXACT_EVENT_ABORT_SUB)
 	{
 		sware_forget_changes(child);
-		sware_staging_subtransaction_aborts(child);
+		sware_staging_subtransaction_ends(child, InvalidSubTransactionId);
 	}
 }
 

@@ -229,7 +229,7 @@ send(SwareStaging *staging, Relation index, PublishedPart part)
 	if (part == PUBLISH_IF_IN_ORDER && !came_in_order)
 	{
 		staging->hasGrown = true;
-		staging->limit = staging->largestLimit;
+		staging->limit = (Size) sware_staging_size * 1024;
 		sware_end_change();
 		sware_leave_context(caller);
 		return;
@@ -511,62 +511,54 @@ publish_staged(int highest_level)
 void
 sware_limit_lingering(void)
 {
-	if (unlikely(sware_lingering_stagings > max_locks_per_xact / 4 ||
+	int			lingering = 0;
+	dlist_iter	iterator;
+
+	dlist_foreach(iterator, &sware_filled_stagings)
+	{
+		if (dlist_container(SwareStaging, node, iterator.cur)->level !=
+			SWARE_NO_STATEMENT)
+			break;
+		lingering++;
+	}
+	if (unlikely(lingering > max_locks_per_xact / 4 ||
 				 sware_uses_foreign_tables))
 		publish_staged(SWARE_NO_STATEMENT);
 }
 
-/* qsort comparator: larger stagings come first */
-static int
-compare_sizes(const void *a, const void *b)
+/* The largest staging that can be published; NULL if there is none. */
+static SwareStaging *
+largest_publishable(void)
 {
-	Size		size_a = (*(SwareStaging *const *) a)->entries.bytes;
-	Size		size_b = (*(SwareStaging *const *) b)->entries.bytes;
-
-	return size_a > size_b ? -1 : size_a < size_b;
-}
-
-/*
- * Publish the lower part of stagings, the largest first, each at most once,
- * until all stagings together have shrunk to `size`.  Returns whether any was
- * published.  Stagings are not freed before the transaction ends, so the array
- * stays valid whatever comparators execute.
- */
-static bool
-shrink_to(Size size)
-{
-	int			count = 0;
-	SwareStaging **stagings =
-		MemoryContextAllocHuge(CurrentMemoryContext, sware_staged_indexes *
-							   sizeof(SwareStaging *));
+	SwareStaging *largest = NULL;
 	dlist_iter	iterator;
-	bool		any = false;
 
 	dlist_foreach(iterator, &sware_filled_stagings)
-		stagings[count++] = dlist_container(SwareStaging, node, iterator.cur);
-	qsort(stagings, count, sizeof(SwareStaging *), compare_sizes);
-	for (int i = 0; i < count && sware_staged_bytes > size; i++)
 	{
-		if (!is_publishable(stagings[i]))
-			continue;
-		publish(stagings[i], PUBLISH_LOWER_PART);
-		any = true;
+		SwareStaging *staging =
+			dlist_container(SwareStaging, node, iterator.cur);
+
+		if (is_publishable(staging) &&
+			(largest == NULL || staging->entries.bytes > largest->entries.bytes))
+			largest = staging;
 	}
-	pfree(stagings);
-	return any;
+	return largest;
 }
 
 /*
- * Publish entries when all stagings together have become too large: enough
- * that small stagings do not reach the limit again with the next entry.
+ * Publish the lower parts of the largest stagings when all together have become
+ * too large: enough that small stagings do not reach the limit again with the
+ * next entry.
  */
 void
 sware_make_room(void)
 {
 	Size		enough = (Size) sware_staging_size * 1024 / 4 * 3;
+	SwareStaging *largest;
 
-	while (sware_staged_bytes > enough && shrink_to(enough))
-		continue;
+	while (sware_staged_bytes > enough &&
+		   (largest = largest_publishable()) != NULL)
+		publish(largest, PUBLISH_LOWER_PART);
 }
 
 /*
@@ -577,7 +569,7 @@ void
 sware_publish_lower_part(SwareStaging *staging)
 {
 	if (is_publishable(staging))
-		publish(staging, staging->limit < staging->largestLimit ?
+		publish(staging, staging->limit < (Size) sware_staging_size * 1024 ?
 				PUBLISH_IF_IN_ORDER : PUBLISH_LOWER_PART);
 }
 
@@ -622,7 +614,6 @@ sware_staging_statement_ends(void)
 		staging->level = SWARE_NO_STATEMENT;
 		dlist_delete(&staging->node);
 		dlist_push_head(&sware_filled_stagings, &staging->node);
-		sware_lingering_stagings++;
 	}
 	sware_limit_lingering();
 }

@@ -55,11 +55,9 @@ static SwareStaging *last_found = NULL; /* one of them: the last that was
 										 * looked up, or NULL */
 dlist_head	sware_filled_stagings = DLIST_STATIC_INIT(sware_filled_stagings);
 int			sware_staged_indexes = 0;
-int			sware_lingering_stagings = 0;
 
-static bool has_ownerless = false;
-
-/* the latest subtransaction that has staged entries */
+/* the latest subtransaction that has staged entries, or found them ownerless:
+ * no end of a later one matters */
 static SubTransactionId latest_subtransaction = InvalidSubTransactionId;
 static bool is_ending = false;	/* has the pre-commit callback begun? */
 static bool is_used = false;	/* may there be stagings, or their memory? */
@@ -104,10 +102,7 @@ note_first_entry(SwareStaging *staging)
 	Assert(staging->isLocked);
 	staging->level = sware_statement.level;
 	if (staging->level == SWARE_NO_STATEMENT)
-	{
 		dlist_push_head(&sware_filled_stagings, &staging->node);
-		sware_lingering_stagings++;
-	}
 	else
 		dlist_push_tail(&sware_filled_stagings, &staging->node);
 	sware_staged_indexes++;
@@ -126,8 +121,6 @@ sware_reduce_staged(SwareStaging *staging, int64 count, int64 unmoved)
 	if (staging->count > 0 && count == 0)
 	{
 		dlist_delete(&staging->node);
-		if (staging->level == SWARE_NO_STATEMENT)
-			sware_lingering_stagings--;
 		sware_staged_indexes--;
 		unlock_index(staging);
 	}
@@ -157,11 +150,10 @@ sware_clear_staging(SwareStaging *staging)
 static void
 read_options(SwareStaging *staging, Relation index)
 {
-	staging->largestLimit = sware_index_buffer_size(index) == 0 ?
-		0 :
-		(Size) sware_staging_size * 1024;
-	staging->limit = staging->hasGrown ? staging->largestLimit :
-		Min(staging->largestLimit, LIMIT_IN_ORDER);
+	Size		largest = (Size) sware_staging_size * 1024;
+
+	staging->limit = sware_index_buffer_size(index) == 0 ? 0 :
+		staging->hasGrown ? largest : Min(largest, LIMIT_IN_ORDER);
 	staging->flushFraction = sware_options_of(index)->flushFraction;
 }
 
@@ -183,7 +175,7 @@ void
 sware_set_ownerless(SwareStaging *staging)
 {
 	staging->isOwnerless = true;
-	has_ownerless = true;
+	latest_subtransaction = GetCurrentSubTransactionId();
 }
 
 /*
@@ -272,10 +264,9 @@ make_staging(Relation index)
 	staging = hash_search(stagings, &incarnation, HASH_ENTER, NULL);
 	memset(staging, 0, sizeof(SwareStaging));
 	staging->incarnation = incarnation;
-	staging->file = SwareRelationLocator(index);
 	staging->isTemporary =
 		index->rd_rel->relpersistence == RELPERSISTENCE_TEMP;
-	staging->index = staging->owner = RelationGetRelid(index);
+	staging->index = RelationGetRelid(index);
 	staging->layout = sware_hash_of_layout(index);
 	return staging;
 }
@@ -358,7 +349,7 @@ begin_segment(SwareStaging *staging)
 	segment->subtransaction = current;
 	segment->start = sware_chain_end(&staging->entries);
 	segment->count = staging->count;
-	latest_subtransaction = Max(latest_subtransaction, current);
+	latest_subtransaction = current;
 }
 
 static void
@@ -577,9 +568,7 @@ sware_staging_transaction_ends(void)
 	is_used = false;
 	stagings = NULL;
 	last_found = NULL;
-	has_ownerless = false;
 	dlist_init(&sware_filled_stagings);
-	sware_lingering_stagings = 0;
 	sware_chains_are_gone();
 	latest_subtransaction = InvalidSubTransactionId;
 	sware_staged_indexes = 0;
@@ -587,62 +576,18 @@ sware_staging_transaction_ends(void)
 }
 
 /*
- * A subtransaction ends, and so an index that it has dropped may be there
- * again, or gone for good.  Raises no errors.
- */
-static void
-look_for_owners_again(void)
-{
-	dlist_iter	iterator;
-
-	if (likely(!has_ownerless))
-		return;
-	dlist_foreach(iterator, &sware_filled_stagings)
-		dlist_container(SwareStaging, node, iterator.cur)->isOwnerless = false;
-	has_ownerless = false;
-}
-
-/*
- * Give the entries of a subtransaction that commits to its parent, as when a
- * savepoint is released.  Raises no errors.
+ * A subtransaction ends.  If it commits, as when a savepoint is released, its
+ * parent gets its entries.  If it aborts, and `parent` is invalid, they go:
+ * their tuples may be vacuumed, and their TIDs reused, while the transaction
+ * goes on.  An index that it has dropped may be there again, or gone for good.
+ * Raises no errors.
  */
 void
-sware_staging_subtransaction_commits(SubTransactionId child,
-									 SubTransactionId parent)
-{
-	dlist_iter	iterator;
-
-	look_for_owners_again();
-	if (child > latest_subtransaction)
-		return;
-	dlist_foreach(iterator, &sware_filled_stagings)
-	{
-		SwareStaging *staging =
-			dlist_container(SwareStaging, node, iterator.cur);
-		int			last = staging->segmentCount - 1;
-
-		if (last >= 0 && staging->segments[last].subtransaction == child)
-		{
-			if (last > 0 &&
-				staging->segments[last - 1].subtransaction == parent)
-				staging->segmentCount--;
-			else
-				staging->segments[last].subtransaction = parent;
-		}
-	}
-}
-
-/*
- * Remove the entries of a subtransaction that aborts, as when a savepoint is
- * rolled back: their tuples may be vacuumed, and their TIDs reused, while the
- * transaction goes on.  Raises no errors.
- */
-void
-sware_staging_subtransaction_aborts(SubTransactionId child)
+sware_staging_subtransaction_ends(SubTransactionId child,
+								  SubTransactionId parent)
 {
 	dlist_mutable_iter iterator;
 
-	look_for_owners_again();
 	if (child > latest_subtransaction)
 		return;
 	dlist_foreach_modify(iterator, &sware_filled_stagings)
@@ -651,7 +596,15 @@ sware_staging_subtransaction_aborts(SubTransactionId child)
 			dlist_container(SwareStaging, node, iterator.cur);
 		int			last = staging->segmentCount - 1;
 
-		if (last >= 0 && staging->segments[last].subtransaction == child)
+		staging->isOwnerless = false;
+		if (last < 0 || staging->segments[last].subtransaction != child)
+			continue;
+		if (parent == InvalidSubTransactionId)
 			drop_last_segment(staging);
+		else if (last > 0 &&
+				 staging->segments[last - 1].subtransaction == parent)
+			staging->segmentCount--;
+		else
+			staging->segments[last].subtransaction = parent;
 	}
 }

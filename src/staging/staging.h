@@ -328,9 +328,8 @@ typedef struct SwareStaging
 								 * first entry, or SWARE_NO_STATEMENT when it
 								 * has ended */
 	Size		limit;			/* publish when entries.bytes reaches this */
-	Size		largestLimit;	/* what it grows to if entries do not come in
-								 * order */
-	bool		hasGrown;		/* has it? */
+	bool		hasGrown;		/* have entries come out of order, so that it
+								 * is as high as it may be? */
 	int			flushFraction;	/* the share that is published then, in
 								 * percent */
 	SwareEntryForm form;		/* how its entries are formed */
@@ -371,9 +370,8 @@ extern void sware_staging_build_begins(void);
 extern void sware_staging_statement_ends(void);
 extern void sware_staging_transaction_prepares_to_end(void);
 extern void sware_staging_transaction_ends(void);
-extern void sware_staging_subtransaction_commits(SubTransactionId child,
-												 SubTransactionId parent);
-extern void sware_staging_subtransaction_aborts(SubTransactionId child);
+extern void sware_staging_subtransaction_ends(SubTransactionId child,
+											  SubTransactionId parent);
 
 /*
  * Publish what this backend has staged for an index, if anything.  Called
@@ -416,7 +414,6 @@ extern void sware_install_hooks(void);
  * entry.
  */
 extern dlist_head sware_filled_stagings;
-extern int	sware_lingering_stagings;	/* the number of lingering ones */
 
 /* staging.c */
 extern SwareStaging *sware_staging_of(Relation index);
