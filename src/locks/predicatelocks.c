@@ -23,6 +23,7 @@
 
 /* one marker is for points, and each other one for granules of 16 levels */
 #define POINT_MARKER		((BlockNumber) 0)
+#define GRANULE_MARKER		((BlockNumber) 1)	/* the first of them */
 #define LEVELS_PER_MARKER	16
 #define GRANULE_MARKERS		(SCALE_BITS / LEVELS_PER_MARKER)
 
@@ -47,9 +48,9 @@
 /* the granules that cover a range */
 typedef struct GranuleSet
 {
-	int			count;
-	uint64		places[MAX_GRANULES];	/* the first place of each */
-	int			levels[MAX_GRANULES];
+	bool		hasLevel[GRANULE_MARKERS];	/* is one of a marker's levels? */
+	int			count;			/* may be too many */
+	BlockNumber blocks[MAX_GRANULES];
 } GranuleSet;
 
 /*
@@ -75,20 +76,13 @@ scale(int64 number)
 	return UINT64CONST(1) << 63 | (uint64) length << 57 | fraction >> 7;
 }
 
-/* the page number of the granule of a level that a place lies in */
+/* the page number of the granule of a level with a number, counted from 0 */
 static BlockNumber
-granule_block(uint64 place, int level)
+granule_block(uint64 number, int level)
 {
-	uint64		hash =
-		sware_mix(sware_mix(place >> level) + level);
+	uint64		hash = sware_mix(sware_mix(number) + level);
 
 	return GRANULE_BIT | ((BlockNumber) hash & HASH_MASK);
-}
-
-static BlockNumber
-granule_marker(int level)
-{
-	return POINT_MARKER + 1 + level / LEVELS_PER_MARKER;
 }
 
 /* the page number of the point of a hash */
@@ -172,75 +166,43 @@ lock_points(IndexScanDesc scan, SwareScanKeys *keys,
 	return true;
 }
 
-/* Add the granule of a level that a place lies in. */
 static void
-add_granule(GranuleSet *set, uint64 place, int level)
+add_granule(GranuleSet *set, uint64 number, int level)
 {
-	Assert(set->count < MAX_GRANULES);
-	set->places[set->count] = place >> level << level;
-	set->levels[set->count++] = level;
+	if (set->count < MAX_GRANULES)
+		set->blocks[set->count] = granule_block(number, level);
+	set->hasLevel[level / LEVELS_PER_MARKER] = true;
+	set->count++;
 }
 
 /*
- * Within the granule of a level that `end` lies in, cover all places up to
- * `end` if that is the upper end of a range, or else all places from `end` on.
- * Adds at most `count` granules, none of them of a level below `least_level`;
- * so they may cover some places beyond the end, too.
+ * Cover the places from `first` to `last` by granules, none of them of a level
+ * below this one; so they may cover some places beyond the ends, too.  Returns
+ * false if they are too many.
  */
-static void
-cover_end(GranuleSet *set, uint64 end, bool is_upper, int level, int count,
-		  int least_level)
+static bool
+cover(GranuleSet *set, uint64 first, uint64 last, int level)
 {
-	while (level > least_level)
+	memset(set, 0, sizeof(GranuleSet));
+
+	/* these are numbers of granules of the level */
+	first >>= level;
+	last >>= level;
+	for (; first < last && level < SCALE_BITS - 1; level++)
 	{
-		uint64		inside = is_upper ? end : ~end;
-		uint64		half = UINT64CONST(1) << (level - 1);
-
-		/* is the whole granule to be covered? */
-		if ((inside & (half | (half - 1))) == (half | (half - 1)))
-			break;
-		if (inside & half)
-		{
-			/* the end is in the half further away: cover all of the other */
-			if (count == 1)
-				break;
-			add_granule(set, is_upper ? end & ~half : end | half, level - 1);
-			count--;
-		}
-		level--;
+		/* the next level has a granule for each two that begin at an even one */
+		if (first % 2 == 1)
+			add_granule(set, first++, level);
+		if (last % 2 == 0)
+			add_granule(set, last--, level);
+		first /= 2;
+		last /= 2;
 	}
-	add_granule(set, end, level);
-}
-
-/* Set the granules that cover the places from `first` to `last`. */
-static void
-cover(GranuleSet *set, uint64 first, uint64 last)
-{
-	uint64		differing = first ^ last;
-	bool		is_bounded = first != 0 && last != PG_UINT64_MAX;
-	int			level;
-	int			least_level = 0;
-
-	set->count = 0;
-	if (differing == 0)
-	{
-		add_granule(set, first, 0);
-		return;
-	}
-
-	/* the ends lie in neighbouring granules of this level */
-	level = pg_leftmost_one_pos64(differing);
-	if (is_bounded)
-	{
-		least_level = pg_leftmost_one_pos64(last - first) - END_PRECISION_BITS;
-		least_level = Max(least_level, 0);
-	}
-
-	/* an open end needs one granule; the other end may have all others */
-	cover_end(set, last, true, level,
-			  is_bounded ? MAX_GRANULES / 2 : MAX_GRANULES - 1, least_level);
-	cover_end(set, first, false, level, is_bounded ? MAX_GRANULES / 2 :
-			  MAX_GRANULES - set->count, least_level);
+	if (first <= last)
+		add_granule(set, first, level);
+	if (first < last)
+		add_granule(set, last, level);
+	return set->count <= MAX_GRANULES;
 }
 
 /*
@@ -262,7 +224,9 @@ lock_granules(IndexScanDesc scan, SwareScanKeys *keys,
 	bool		has_high = high->columnCount > 0 && !high->columns[0].isNull;
 	int64		first = PG_INT64_MIN;
 	int64		last = PG_INT64_MAX;
+	uint64		first_place;
 	uint64		last_place = PG_UINT64_MAX;
+	int			level = 0;
 	GranuleSet	set;
 
 	if (!sware_is_integer(column->comparison) || (!has_low && !has_high))
@@ -284,6 +248,7 @@ lock_granules(IndexScanDesc scan, SwareScanKeys *keys,
 	if (first > last)
 		return true;			/* nothing can be inserted there */
 
+	first_place = scale(first);
 	if (last < PG_INT64_MAX)
 	{
 		uint64		next_place = scale(last + 1);
@@ -293,13 +258,21 @@ lock_granules(IndexScanDesc scan, SwareScanKeys *keys,
 		if (next_place > last_place)
 			last_place = next_place - 1;
 	}
-	cover(&set, scale(first), last_place);
+
+	/* an open end takes one granule; the other one may have all others */
+	if (first_place != 0 && last_place != PG_UINT64_MAX)
+		level = pg_leftmost_one_pos64((last_place - first_place) | 1) -
+			END_PRECISION_BITS;
+	level = Max(level, 0);
+	while (!cover(&set, first_place, last_place, level))
+		level++;
+	for (int i = 0; i < GRANULE_MARKERS; i++)
+	{
+		if (set.hasLevel[i])
+			PredicateLockPage(index, GRANULE_MARKER + i, scan->xs_snapshot);
+	}
 	for (int i = 0; i < set.count; i++)
-		PredicateLockPage(index, granule_marker(set.levels[i]),
-						  scan->xs_snapshot);
-	for (int i = 0; i < set.count; i++)
-		PredicateLockPage(index, granule_block(set.places[i], set.levels[i]),
-						  scan->xs_snapshot);
+		PredicateLockPage(index, set.blocks[i], scan->xs_snapshot);
 	return true;
 }
 
@@ -383,7 +356,7 @@ check_granules(Relation index, const SwareKeyColumn *column,
 			if (!is_first && (place ^ previous) >> level == 0)
 				break;
 			if (has_locks[level / LEVELS_PER_MARKER])
-				check_block(index, granule_block(place, level));
+				check_block(index, granule_block(place >> level, level));
 		}
 		previous = place;
 		is_first = false;
@@ -408,7 +381,7 @@ sware_check_entries(Relation index, IndexTuple *entries, int64 count)
 	for (int i = 0; i < GRANULE_MARKERS; i++)
 	{
 		has_locks[i] = sware_is_integer(column.comparison) &&
-			PageIsPredicateLocked(index, granule_marker(i * LEVELS_PER_MARKER));
+			PageIsPredicateLocked(index, GRANULE_MARKER + i);
 		any |= has_locks[i];
 	}
 	if (any)
