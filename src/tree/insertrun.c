@@ -11,10 +11,8 @@
  * that the tree has already is skipped, wherever it is stored, so that a run
  * can be repeated after a crash.
  *
- * A single row in order gains nothing in the buffer, and each reader of the
- * latest rows would have to look for it there.  So it goes to a leaf where
- * others went before ("QuIT your B+-tree for the Quick Insertion Tree", section
- * IV), unless another session has that locked.
+ * A single row in order would gain nothing in the buffer, and cost each reader
+ * of the latest rows a look there.
  *
  *-------------------------------------------------------------------------
  */
@@ -68,7 +66,6 @@ typedef struct Insertion
 	SwareSearchKey key;			/* prepared for entries of the run */
 	Relation	heap;
 	bool		hasVersions;
-	BlockNumber latest;			/* the leaf that was visited last */
 	SwareInserted done;
 	int			inserted;		/* entries that old leaves have got */
 	int			appended;		/* entries that new leaves have got */
@@ -87,16 +84,18 @@ place_entry(const SwareSearchKey *key, Page page, IndexTuple entry,
 {
 	OffsetNumber last = PageGetMaxOffsetNumber(page);
 	IndexTuple	next;
+	bool		is_equal;
 
 	if (*offset <= last)
 		*offset = sware_search_leaf(key, page, *offset, last);
 	next = *offset <= last ? sware_page_tuple(page, *offset) : NULL;
-	if (next && sware_compare_key(key, next) == 0)
-		return sware_tuple_is_posting(next) &&
-			!sware_posting_contains(next, &entry->t_tid) ?
-			PLACEMENT_POSTING : PLACEMENT_NONE;
-	return PageGetFreeSpace(page) < MAXALIGN(IndexTupleSize(entry)) ?
-		PLACEMENT_NO_ROOM : PLACEMENT_ADD;
+	is_equal = next && sware_compare_key(key, next) == 0;
+	if (is_equal && (!sware_tuple_is_posting(next) ||
+					 sware_posting_contains(next, &entry->t_tid)))
+		return PLACEMENT_NONE;
+	if (PageGetFreeSpace(page) < MAXALIGN(IndexTupleSize(entry)))
+		return PLACEMENT_NO_ROOM;
+	return is_equal ? PLACEMENT_POSTING : PLACEMENT_ADD;
 }
 
 /*
@@ -135,40 +134,28 @@ static bool
 store_entry(SwareSearchKey *key, Page page, IndexTuple entry,
 			OffsetNumber *offset)
 {
-	ItemId		line_pointer;
-	IndexTuple	list;
-	IndexTuple	evicted;
+	PlacementKind kind;
 
 	sware_search_key_set_entry(key, entry);
-	switch (place_entry(key, page, entry, offset))
+	kind = place_entry(key, page, entry, offset);
+	if (kind == PLACEMENT_ADD)
+		sware_add_item(page, entry, *offset);
+	else if (kind == PLACEMENT_POSTING)
 	{
-		case PLACEMENT_NONE:
-			return true;
+		ItemId		line_pointer = PageGetItemId(page, *offset);
+		IndexTuple	list = sware_page_tuple(page, *offset);
+		IndexTuple	evicted;
 
-		case PLACEMENT_NO_ROOM:
-			return false;
+		list = sware_posting_insert(list, entry, &evicted);
+		memcpy(sware_page_tuple(page, *offset), list, IndexTupleSize(list));
+		/* clear the list's mark: its new TID's row may be alive */
+		ItemIdSetNormal(line_pointer, ItemIdGetOffset(line_pointer),
+						ItemIdGetLength(line_pointer));
 
-		case PLACEMENT_ADD:
-			sware_add_item(page, entry, *offset);
-			return true;
-
-		case PLACEMENT_POSTING:
-			line_pointer = PageGetItemId(page, *offset);
-			list = sware_page_tuple(page, *offset);
-			if (PageGetFreeSpace(page) < MAXALIGN(IndexTupleSize(entry)))
-				return false;
-			list = sware_posting_insert(list, entry, &evicted);
-			memcpy(sware_page_tuple(page, *offset), list,
-				   IndexTupleSize(list));
-			/* clear the list's mark: its new TID's row may be alive */
-			ItemIdSetNormal(line_pointer, ItemIdGetOffset(line_pointer),
-							ItemIdGetLength(line_pointer));
-
-			/* the evicted TID comes behind its list, before the next key */
-			sware_add_item(page, evicted, *offset + 1);
-			return true;
+		/* the evicted TID comes behind its list, before the next key */
+		sware_add_item(page, evicted, *offset + 1);
 	}
-	return false;				/* keep compiler quiet */
+	return kind != PLACEMENT_NO_ROOM;
 }
 
 /*
@@ -289,7 +276,6 @@ insert_into_leaf(Insertion *insertion, IndexTuple *entries, int count,
 	buffer = insertion->done.visits == 0 ?
 		sware_find_leaf(key, &stack) :
 		sware_descend(key, 0, BUFFER_LOCK_EXCLUSIVE, &stack);
-	insertion->latest = BufferGetBlockNumber(buffer);
 	page = BufferGetPage(buffer);
 	is_rightmost = sware_page_is_rightmost(page);
 	here = entries_of_leaf(index, page, entries, count);
@@ -302,10 +288,9 @@ insert_into_leaf(Insertion *insertion, IndexTuple *entries, int count,
 	if (here == 1 || space <= PageGetExactFreeSpace(page))
 		stored = store_in_room(key, buffer, entries, here);
 	if (stored == 0 &&
-		sware_leaf_make_room(index, insertion->heap, buffer, space,
-							 insertion->hasVersions))
-		stored = store_in_room(key, buffer, entries, here);
-	if (stored == 0 && sware_wal_close_gaps(index, buffer, space))
+		(sware_leaf_make_room(index, insertion->heap, buffer, space,
+							  insertion->hasVersions) ||
+		 sware_wal_close_gaps(index, buffer, space)))
 		stored = store_in_room(key, buffer, entries, here);
 	if (stored > 0)
 		sware_release_buffer(buffer);
@@ -383,8 +368,7 @@ sware_tree_insert_run(Relation index, Relation heap, IndexTuple *entries,
 		sware_readahead_before_leaf(&ahead);
 		done += insert_into_leaf(&insertion, entries + done, count - done, 0);
 		sware_readahead_after_leaf(&ahead);
-		sware_readahead_of_run(&ahead, insertion.latest, entries + done,
-							   count - done);
+		sware_readahead_of_run(&ahead, entries + done, count - done);
 		MemoryContextReset(CurrentMemoryContext);
 	}
 	sware_readahead_end(&ahead);

@@ -3,19 +3,13 @@
  * readahead.h
  *	  Asks the kernel for leaves before they are read.
  *
- * VACUUM and most scans go from leaf to leaf by their links, and neighbours may
- * be far apart in the file.  The pages of level 1 say which leaves follow, and
- * which ones the entries of a run belong to, so the kernel can begin to read
- * several of them at the same time.
- *
- * VACUUM asks from its first leaf on.  A scan asks when it follows a link after
- * a link has led it to a leaf that was not in shared buffers: most scans read
- * one leaf or two, or find their leaves there, and must not pay for what does
- * not help them.  It asks for 1, 2, 4 ... leaves ahead, up to
- * effective_io_concurrency of the index's tablespace, and for none beyond the
- * end of its range.  It stops when a search leads it elsewhere, and when it
- * turns around.  A run asks after two leaves, one after the other, had to be
- * read.  Both stop when the leaves are in shared buffers after all.
+ * The pages of level 1 say which leaves follow, and which ones the entries of a
+ * run belong to.  VACUUM asks from its first leaf on; a scan when it follows a
+ * link after a link has led it to a leaf that was not in shared buffers; a run
+ * after two leaves, one after the other, had to be read.  A scan asks for none
+ * beyond the end of its range.  It stops when a search leads it elsewhere, and
+ * when it turns around; scans and runs stop when the leaves are in shared
+ * buffers after all.
  *
  * No page is pinned ahead: VACUUM takes a cleanup lock on each leaf, which any
  * pin would delay, and a second pin of its own forbid.  What is asked for is a
@@ -47,13 +41,19 @@ typedef struct SwareReadahead
 	int			distance;		/* how many leaves are asked for ahead;
 								 * doubled with each one that is visited */
 	int			limit;			/* to which the distance grows */
+	int			inVain;			/* how many requests in a row were for leaves
+								 * in shared buffers */
+	BlockNumber last;			/* the leaf before the next one to ask for */
+	IndexTuple *next;			/* of a run: the first entry whose leaf has
+								 * not been asked for */
+	int			pending;		/* of a run: leaves asked for, not visited */
 	int			coldLeaves;		/* how many leaves in a row had to be read */
 	int64		blocksRead;		/* how many blocks this session had read
 								 * before it went to the present leaf */
 } SwareReadahead;
 
 extern void sware_readahead_of_all(SwareReadahead *ahead);
-extern void sware_readahead_of_run(SwareReadahead *ahead, BlockNumber leaf,
+extern void sware_readahead_of_run(SwareReadahead *ahead,
 								   IndexTuple *entries, int count);
 extern void sware_readahead_of_link(SwareReadahead *ahead, SwareScanKeys *keys,
 									const SwareBorder *border, bool forward,
