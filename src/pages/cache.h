@@ -21,7 +21,7 @@
 #include "layout/page.h"
 #include "pages/bufferpages.h"
 
-/* A leaf's first item or high key that is larger than this is not copied. */
+/* A key of a leaf's first item or high key that is larger is not copied. */
 #define SWARE_MAX_KEY_COPY			64
 
 /*
@@ -39,8 +39,6 @@ typedef union SwareKeyCopy
 typedef struct SwareExpectedLeaf
 {
 	SwareLink	link;			/* or no link if none is expected */
-	int64		lowest;			/* first columns' numbers that may be there */
-	int64		highest;
 	SwareKeyCopy first;			/* what may be there lies behind this */
 	SwareKeyCopy highKey;		/* and before this */
 	uint32		lastUse;		/* `leafUses` when a writer's key was there */
@@ -55,7 +53,6 @@ typedef struct SwareStrays
 {
 	int			count;			/* keys that belonged elsewhere */
 	int			patience;		/* look for another leaf after so many */
-	uint32		uses;			/* `leafUses` when one was looked for */
 	int			missed;			/* a sum: are they rare? */
 } SwareStrays;
 

@@ -4,21 +4,17 @@
  *	  The leaves at which the next key is expected: a writer remembers them,
  *	  and goes there without a descent.
  *
- * While keys arrive in order this is the rightmost leaf, or the one where they
- * go on if some came early.  They may come in order in several places, as in
- * an index on (state, time).  Copies of a leaf's first item and high key, or
- * their numbers, tell which keys belong elsewhere.  (The idea is that of the
- * predicted ordered leaf of the paper on QuIT.)
- *
- * What is remembered may be out of date.  So a leaf is used only if the entry
- * lies behind its first item and before its high key now.
+ * Copies of a leaf's first item and high key tell which keys belong elsewhere.
+ * (The idea is that of the predicted ordered leaf of the paper "QuIT your
+ * B+-tree for the Quick Insertion Tree", section IV.)  What is remembered may
+ * be out of date.  So a leaf is used only if the entry lies behind its first
+ * item and before its high key now.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "base/faultpoint.h"
-#include "keys/abbreviation.h"
 #include "keys/entry.h"
 #include "layout/page.h"
 #include "layout/tuple.h"
@@ -40,9 +36,6 @@
  */
 #define MAX_PATIENCE	1024
 
-/* The limit where other keys do come to expected leaves. */
-#define MAX_PATIENCE_OF_SOME	64
-
 /*
  * Each look-up pays for a buffer that has entries, however few.  So the entry
  * of a key that is at no expected leaf, or at one that another session has
@@ -58,75 +51,6 @@
 /* What a stray adds: the descent may have to read a page. */
 #define MISS_OF_STRAY	64
 
-/* How a place lies to the range of keys that a leaf is known to have. */
-typedef enum Position
-{
-	WITHIN,
-	BEFORE,						/* or just before the first item */
-	BEHIND
-} Position;
-
-/* Where is a place, as seen from a locked leaf? */
-static Position
-position_to_leaf(const SwareSearchKey *key, Page page)
-{
-	/* where an empty leaf is, only a descent tells */
-	if (sware_page_data_count(page) == 0)
-		return BEHIND;
-	if (sware_compare_key(key, sware_page_tuple(page, SWARE_FIRST_DATA)) <= 0)
-		return BEFORE;
-	if (!sware_page_is_rightmost(page) &&
-		sware_compare_key(key, sware_page_high_key(page)) >= 0)
-		return BEHIND;
-	return WITHIN;
-}
-
-/*
- * Compare a place with a key that is remembered, in a copy: a comparator may
- * free the cache.  Returns `missing` if it is not remembered.
- */
-static int
-compare_to_copy(const SwareSearchKey *key, const SwareKeyCopy *kept,
-				int missing)
-{
-	SwareKeyCopy copy;
-
-	if (kept->tuple.t_info == 0)
-		return missing;
-	copy = *kept;
-	return sware_compare_key(key, &copy.tuple);
-}
-
-/*
- * Where is a place, as far as is known of a remembered leaf?  WITHIN means that
- * the leaf has to be looked at.  `first` is the first column with its number,
- * or NULL.
- */
-static Position
-position_to_remembered(const SwareSearchKey *key,
-					   const SwareSearchColumn *first,
-					   const SwareExpectedLeaf *leaf)
-{
-	int64		highest = leaf->highest;
-	SwareKeyCopy high_key;
-
-	if (first && first->value < leaf->lowest)
-		return BEFORE;
-	if (first && first->value > highest)
-		return BEHIND;
-	if (first && first->value > leaf->lowest && first->value < highest)
-		return WITHIN;
-
-	high_key = leaf->highKey;
-	if ((!first || first->value == leaf->lowest) &&
-		compare_to_copy(key, &leaf->first, 1) <= 0)
-		return BEFORE;
-	if ((!first || first->value == highest) &&
-		compare_to_copy(key, &high_key, -1) >= 0)
-		return BEHIND;
-	return WITHIN;
-}
-
 /*
  * Which remembered leaf has to be looked at for a place?  Returns -1 if none.
  * The caller holds no content locks.
@@ -134,69 +58,58 @@ position_to_remembered(const SwareSearchKey *key,
 static int
 choose_leaf(const SwareSearchKey *key)
 {
-	SwareSearchColumn first;
-	bool		has_number = false;
-	bool		is_set = false;
-
 	for (int slot = 0; slot < SWARE_EXPECTED_LEAVES; slot++)
 	{
-		SwareExpectedLeaf *leaf = &sware_cache(key->index)->leaves[slot];
+		/* a copy, since a comparator may free the cache */
+		SwareExpectedLeaf leaf = sware_cache(key->index)->leaves[slot];
 
-		if (!sware_link_is_valid(leaf->link))
-			continue;
-		if (!is_set)
-			has_number = sware_search_column_set(&first, key);
-		is_set = true;
-		if (position_to_remembered(key, has_number ? &first : NULL, leaf) ==
-			WITHIN)
+		if (sware_link_is_valid(leaf.link) &&
+			(leaf.first.tuple.t_info == 0 ||
+			 sware_compare_key(key, &leaf.first.tuple) > 0) &&
+			(leaf.highKey.tuple.t_info == 0 ||
+			 sware_compare_key(key, &leaf.highKey.tuple) < 0))
 			return slot;
 	}
 	return -1;
 }
 
-/* Copy a tuple of a leaf, without a posting list's TIDs, unless it is large. */
+/*
+ * Copy the key of a leaf's first item, or of its high key, without a posting
+ * list's TIDs, unless it is large.
+ */
 static void
-copy_key(SwareKeyCopy *copy, IndexTuple tuple)
+copy_key(Relation index, SwareKeyCopy *copy, IndexTuple tuple)
 {
-	copy->tuple.t_info = 0;
+	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
+
+	if (!sware_tuple_is_special(tuple) &&
+		IndexRelationGetNumberOfAttributes(index) > columns)
+		tuple = index_truncate_tuple(RelationGetDescr(index), tuple, columns);
 	if (sware_leaf_tuple_key_size(tuple) <= SWARE_MAX_KEY_COPY)
 		sware_copy_first_entry(&copy->tuple, tuple);
 }
 
 /*
  * Remember a locked leaf in *leaf.  Of keys that may not wait nothing is copied
- * that they would be compared with.  Returns false if nothing is known of the
- * leaf's range, so that each key that belongs elsewhere would cost a look at
- * it.  (Where all keys have the same number, and none is copied, it does; but
- * without the leaf, keys that come in order there would wait.)
+ * that they would be compared with.  Returns false if too little is known of
+ * the leaf's range, so that each key that belongs elsewhere would cost a look
+ * at it.  The rightmost leaf is remembered whatever is known.
  */
 static bool
-remember(const SwareSearchKey *key, Buffer buffer, SwareExpectedLeaf *leaf)
+remember(Relation index, Buffer buffer, SwareExpectedLeaf *leaf)
 {
 	Page		page = BufferGetPage(buffer);
-	IndexTuple	item = sware_page_data_count(page) == 0 ? NULL :
-		sware_page_tuple(page, SWARE_FIRST_DATA);
-	IndexTuple	high_key = sware_page_is_rightmost(page) ? NULL :
-		sware_page_high_key(page);
-	SwareSearchColumn first;
-	bool		has_numbers = sware_search_column_set(&first, key);
+	bool		may_copy = sware_may_wait(index);
 
 	leaf->link = sware_page_link(buffer);
-	leaf->lowest = PG_INT64_MIN;
-	leaf->highest = PG_INT64_MAX;
 	leaf->first.tuple.t_info = leaf->highKey.tuple.t_info = 0;
-	if (has_numbers && item)
-		leaf->lowest = sware_tuple_number(key, &first, item);
-	if (has_numbers && high_key)
-		leaf->highest = sware_tuple_number(key, &first, high_key);
-	if (!sware_may_wait(key->index))
-		return high_key == NULL;
-	if (item)
-		copy_key(&leaf->first, item);
-	if (high_key)
-		copy_key(&leaf->highKey, high_key);
-	return high_key == NULL || has_numbers ||
-		(leaf->first.tuple.t_info != 0 && leaf->highKey.tuple.t_info != 0);
+	if (may_copy && sware_page_data_count(page) > 0)
+		copy_key(index, &leaf->first, sware_page_tuple(page, SWARE_FIRST_DATA));
+	if (sware_page_is_rightmost(page))
+		return true;
+	if (may_copy)
+		copy_key(index, &leaf->highKey, sware_page_high_key(page));
+	return leaf->first.tuple.t_info != 0 && leaf->highKey.tuple.t_info != 0;
 }
 
 /*
@@ -230,51 +143,57 @@ is_rare_miss(SwareStrays *strays, int added)
 
 /*
  * Return an expected leaf, pinned and exclusively locked, if a place is on it;
- * otherwise InvalidBuffer.  It has no incomplete split, and a downlink.  If
- * `is_busy` is not NULL, this does not wait for the lock, but sets *is_busy to
- * whether another session has it.
+ * otherwise InvalidBuffer.  It has no incomplete split, and a downlink.  This
+ * does not wait for the lock, but sets *is_busy to whether another session has
+ * it.
  */
 static Buffer
 expected_leaf(const SwareSearchKey *key, bool *is_busy)
 {
 	Relation	index = key->index;
 	int			slot = choose_leaf(key);
-	Position	position = BEHIND;
 	SwareCache *cache;
 	SwareLink	link;
 	Buffer		buffer;
 
-	if (is_busy)
-		*is_busy = false;
+	*is_busy = false;
 	if (slot < 0)
 		return InvalidBuffer;
 	link = sware_cache(index)->leaves[slot].link;
 	if (!sware_link_is_valid(link))
 		return InvalidBuffer;	/* a comparator has had the cache reset */
-	buffer = is_busy ? sware_try_linked_leaf(index, link, is_busy) :
-		sware_read_linked(index, link, 0, BUFFER_LOCK_EXCLUSIVE);
+	buffer = sware_try_linked_leaf(index, link, is_busy);
 	if (BufferIsValid(buffer))
 	{
 		Page		page = BufferGetPage(buffer);
+		bool		is_empty = sware_page_data_count(page) == 0;
+		bool		is_before = !is_empty &&
+			sware_compare_key(key, sware_page_tuple(page,
+													SWARE_FIRST_DATA)) <= 0;
 
-		position = position_to_leaf(key, page);
-		if (position == WITHIN &&
+		/* where an empty leaf is, only a descent tells */
+		if (!is_empty && !is_before &&
+			(sware_page_is_rightmost(page) ||
+			 sware_compare_key(key, sware_page_high_key(page)) < 0) &&
 			(SwarePageGetOpaque(page)->flags & SWARE_INCOMPLETE_SPLIT) == 0)
 		{
 			note_use(index, slot);
 			return buffer;
 		}
 		sware_release_buffer(buffer);
+		if (is_before)
+			return InvalidBuffer;	/* nothing was known of its first item */
 	}
-	else if (is_busy && *is_busy)
+	else if (*is_busy)
 		return InvalidBuffer;
 
-	/* a leaf that was split, or is not in the tree any more */
+	/*
+	 * a leaf that was split, or is not in the tree any more: let another one
+	 * be looked for at once
+	 */
 	cache = sware_cache(index);
 	cache->leaves[slot].link.block = InvalidBlockNumber;
-	/* let another one be looked for at once */
-	if (position != BEFORE)
-		cache->strays.count = cache->strays.patience;
+	cache->strays.count = cache->strays.patience;
 	return InvalidBuffer;
 }
 
@@ -295,9 +214,8 @@ make_place(SwareCache *cache)
 }
 
 /*
- * Return an expected leaf, as expected_leaf does without waiting for other
- * sessions.  If it returns InvalidBuffer, *seek says that the key should go to
- * the tree all the same.
+ * Return an expected leaf, as expected_leaf does.  If it returns InvalidBuffer,
+ * *seek says that the key should go to the tree all the same.
  */
 Buffer
 sware_try_expected_leaf(const SwareSearchKey *key, bool *seek)
@@ -321,8 +239,6 @@ sware_try_expected_leaf(const SwareSearchKey *key, bool *seek)
 		*seek = is_rare_miss(strays, MISS_OF_BUSY);
 		return InvalidBuffer;
 	}
-	if (cache->leafUses != strays->uses)
-		strays->patience = Min(strays->patience, MAX_PATIENCE_OF_SOME);
 	if (strays->count < strays->patience)
 	{
 		strays->count++;
@@ -332,7 +248,6 @@ sware_try_expected_leaf(const SwareSearchKey *key, bool *seek)
 	make_place(cache);
 	strays->count = 0;
 	strays->patience = Min(Max(strays->patience * 2, MAX_STRAYS), MAX_PATIENCE);
-	strays->uses = cache->leafUses;
 	*seek = true;
 	return InvalidBuffer;
 }
@@ -368,15 +283,15 @@ place_to_remember(SwareCache *cache, Buffer buffer)
  * may come there.
  */
 static void
-note_leaf(const SwareSearchKey *key, Buffer buffer)
+note_leaf(Relation index, Buffer buffer)
 {
-	SwareCache *cache = sware_cache(key->index);
+	SwareCache *cache = sware_cache(index);
 	SwareExpectedLeaf noted;
 	int			slot = place_to_remember(cache, buffer);
 
-	if (slot < 0 || !remember(key, buffer, &noted))
+	if (slot < 0 || !remember(index, buffer, &noted))
 		return;
-	cache = sware_cache(key->index);
+	cache = sware_cache(index);
 	noted.isProved = false;
 	noted.lastUse = cache->leafUses;
 	cache->leaves[slot] = noted;
@@ -385,18 +300,20 @@ note_leaf(const SwareSearchKey *key, Buffer buffer)
 /*
  * Return the leaf whose key range has a place, for a writer, pinned and
  * exclusively locked, and without an incomplete split.  It is the one at which
- * keys are expected if the place is there, and *stack NULL; otherwise it is
- * found by a descent, and *stack is set to the ancestors on the way.
+ * keys are expected if the place is there and no other session has it locked,
+ * and *stack NULL; otherwise it is found by a descent, and *stack is set to the
+ * ancestors on the way.
  */
 Buffer
 sware_find_leaf(const SwareSearchKey *key, SwareStack **stack)
 {
-	Buffer		buffer = expected_leaf(key, NULL);
+	bool		is_busy;
+	Buffer		buffer = expected_leaf(key, &is_busy);
 
 	*stack = NULL;
 	if (BufferIsValid(buffer))
 		return buffer;
 	buffer = sware_descend(key, 0, BUFFER_LOCK_EXCLUSIVE, stack);
-	note_leaf(key, buffer);
+	note_leaf(key->index, buffer);
 	return buffer;
 }
