@@ -297,9 +297,8 @@ compare_head(SwareScan *scan, const SwareBufferedEntry *head, int item)
 {
 	SwareScanOrder *order = &scan->buffer.filter.order;
 	SwarePosition *position = &scan->tree.position;
-	IndexTuple	tuple = (IndexTuple) (position->tuples +
-									  position->tupleOffsets[item]);
-	SwareSortItem other = sware_scan_order_item(order, tuple);
+	SwareSortItem other =
+		sware_scan_order_item(order, sware_position_tuple(position, item));
 
 	return sware_scan_order_compare(order, &head->item, &other,
 									&position->tids[item]);

@@ -7,9 +7,8 @@
  * direction of the scan: of the current range, and of all further ranges that
  * have a part on the leaf.  Both ends of the position get their continuation.
  *
- * If entries of the ranges can be skipped (skip.c), they are skipped within the
- * leaf, too.  If the cursor reads a few entries of a leaf only, the others are
- * what comes next at that side, in the same leaf.
+ * If the cursor reads a few entries of a leaf only, the others are what comes
+ * next at that side, in the same leaf.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,11 +30,11 @@
 
 /*
  * A cursor that skips entries has succeeded if it has skipped this number of
- * them.  After a failure it looks at twice as many entries before it tries
- * again, and at MAX_PATIENCE at most.
+ * them.  After a failure it looks at PATIENCE entries in a row in vain before
+ * it tries again.
  */
 #define MANY_SKIPPED	16
-#define MAX_PATIENCE	32
+#define PATIENCE		32
 
 /* As many tuples of a range that has few are looked at one after the other. */
 #define FEW_IN_RANGE	3
@@ -46,6 +45,22 @@ typedef struct LeafPlace
 	int			i;				/* the view's count: behind all tuples */
 	int			tids;			/* more than 0 only within a posting list */
 } LeafPlace;
+
+/* The place before the tuple `i`. */
+static inline LeafPlace
+place_before(int i)
+{
+	LeafPlace	place = {i, 0};
+
+	return place;
+}
+
+/* The index behind the last tuple that lies before a place, or that has it. */
+static inline int
+index_behind(LeafPlace place)
+{
+	return place.i + (place.tids > 0 ? 1 : 0);
+}
 
 /* The tuple of a view with an index. */
 static inline IndexTuple
@@ -136,24 +151,28 @@ copy_tuple(SwareTreeCursor *cursor, IndexTuple tuple)
 
 	if (unlikely(offset + MAXALIGN(size) > BLCKSZ))
 		report_overlap(cursor);
-	sware_copy_first_entry((IndexTuple) (position->tuples + offset), tuple);
+	sware_copy_first_entry((IndexTuple) &position->tuples.data[offset], tuple);
 	position->tuplesUsed += MAXALIGN(size);
 	return (uint16) offset;
 }
 
 /*
- * Put the TIDs skip..end-1 of a view's tuple, which qualify, with the
- * position's items: behind them or, when going backward, before them.
+ * Put the TIDs of a view's tuple that lie between two places, and qualify, with
+ * the position's items: behind them or, when going backward, before them.
  */
 static void
-put_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
-		 int end, bool forward)
+put_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i,
+		 LeafPlace from, LeafPlace until, bool forward)
 {
 	SwarePosition *position = &cursor->position;
 	IndexTuple	tuple = sware_view_tuple(view, i);
-	int			count = end - skip;
+	int			skip = i == from.i ? from.tids : 0;
+	int			count = (i == until.i ? until.tids :
+						 sware_leaf_tuple_tid_count(tuple)) - skip;
 	int			to;
 
+	if (unlikely(count <= 0))
+		return;
 	if (unlikely(count > (forward ?
 						  SWARE_MAX_TIDS_PER_PAGE - 1 - position->last :
 						  position->first)))
@@ -183,22 +202,6 @@ put_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
 }
 
 /*
- * Like put_tids, unless the tuple is left out, or does not satisfy the
- * conditions.
- */
-static void
-add_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i, int skip,
-		 int end, bool forward)
-{
-	if (cursor->usesMarks && sware_view_is_marked(view, i))
-		return;
-	if (cursor->keys.conditionCount > 0 &&
-		!sware_scan_keys_satisfy(&cursor->keys, sware_view_tuple(view, i)))
-		return;
-	put_tids(cursor, view, i, skip, end, forward);
-}
-
-/*
  * Return the next of a view's tuples begin..end-1, from `i` on in a direction,
  * that is not marked; what lies beyond them if there is none.  Queues and rows
  * that are updated all the time leave hundreds of marked ones.
@@ -214,17 +217,17 @@ next_unmarked(const SwareLeafView *view, int i, int begin, int end, int step)
 }
 
 /*
- * Add the TIDs of the view's tuples from a place on and before the tuple `end`
- * to the position's items, in a direction.  Stops when the position has `limit`
- * items, or those of a posting list more, but not before the first tuple.
- * Returns the index of the tuple before which it has stopped or, when going
- * backward, behind which.
+ * Add what lies between two places of the view to the position's items, in a
+ * direction.  Stops when the position has `limit` items, or those of a posting
+ * list more, but not before the first tuple.  Returns the place where it has
+ * ended.
  */
-static int
+static LeafPlace
 add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view,
-			 LeafPlace from, int end, int limit, bool forward)
+			 LeafPlace from, LeafPlace until, int limit, bool forward)
 {
 	int			begin = from.i;
+	int			end = index_behind(until);
 	SwarePosition *position = &cursor->position;
 	bool		uses_marks = cursor->usesMarks;
 	bool		wants_tuples = cursor->wantTuples;
@@ -240,7 +243,7 @@ add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view,
 		Size		size;
 
 		if (position->last - position->first >= limit - 1 && i != start)
-			return forward ? i : i + 1;
+			return place_before(forward ? i : i + 1);
 
 		if (uses_marks)
 			i = next_unmarked(view, i, begin, end, step);
@@ -248,23 +251,25 @@ add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view,
 			break;
 		offset = sware_view_offset(i);
 		tuple = sware_view_entry(view, offset);
+		if (has_conditions && !sware_scan_keys_satisfy(&cursor->keys, tuple))
+			continue;
 		size = MAXALIGN(IndexTupleSize(tuple));
-		if (unlikely(has_conditions || sware_tuple_is_posting(tuple) ||
+		if (unlikely(sware_tuple_is_posting(tuple) ||
 					 (unsigned) to >= SWARE_MAX_TIDS_PER_PAGE ||
 					 position->tuplesUsed + size > BLCKSZ))
 		{
-			add_tids(cursor, view, i, i == begin ? from.tids : 0,
-					 sware_leaf_tuple_tid_count(tuple), forward);
+			put_tids(cursor, view, i, from, until, forward);
 			to = forward ? position->last + 1 : position->first - 1;
 			continue;
 		}
 
-		/* what add_tids does, for most tuples */
+		/* what put_tids does, for most tuples */
 		position->tids[to] = tuple->t_tid;
 		position->pageOffsets[to] = offset;
 		if (wants_tuples)
 		{
-			sware_copy_tuple(position->tuples + position->tuplesUsed, tuple);
+			sware_copy_tuple(position->tuples.data + position->tuplesUsed,
+							 tuple);
 			position->tupleOffsets[to] = position->tuplesUsed;
 			position->tuplesUsed += size;
 		}
@@ -274,28 +279,19 @@ add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view,
 			position->first = to;
 		to += step;
 	}
-	return forward ? end : begin;
-}
-
-/* Note how many tuples the cursor has skipped within a leaf. */
-static inline void
-note_skipped(SwareTreeCursor *cursor, int tuples)
-{
-	SwareSkipLuck *luck = &cursor->skipLuck;
-
-	luck->patience = tuples >= MANY_SKIPPED ? 1 :
-		Min(2 * luck->patience, MAX_PATIENCE);
+	return forward ? until : from;
 }
 
 /*
  * Like add_all_tids without a limit, but skip tuples that cannot qualify.
  * Stops, too, where none of the range can qualify from there on.
  */
-static int
+static LeafPlace
 add_skipping(SwareTreeCursor *cursor, const SwareLeafView *view,
-			 LeafPlace from, int end, bool forward)
+			 LeafPlace from, LeafPlace to, bool forward)
 {
 	int			begin = from.i;
+	int			end = index_behind(to);
 	SwareScanKeys *keys = &cursor->keys;
 	bool		uses_marks = cursor->usesMarks;
 	int			step = forward ? 1 : -1;
@@ -314,21 +310,20 @@ add_skipping(SwareTreeCursor *cursor, const SwareLeafView *view,
 		tuple = sware_view_tuple(view, here);
 		if (sware_scan_keys_satisfy(keys, tuple))
 		{
-			put_tids(cursor, view, here, here == begin ? from.tids : 0,
-					 sware_leaf_tuple_tid_count(tuple), forward);
+			put_tids(cursor, view, here, from, to, forward);
 			failures = 0;
 			continue;
 		}
-		if (++failures < cursor->skipLuck.patience)
+		if (++failures < cursor->skipPatience)
 			continue;
 
 		failures = 0;
+		cursor->skipPatience = PATIENCE;
 		switch (sware_skip_from_tuple(keys, tuple, forward, &place))
 		{
 			case SWARE_SKIP_NONE:
-				return forward ? here : here + 1;
+				return place_before(forward ? here : here + 1);
 			case SWARE_SKIP_HERE:
-				note_skipped(cursor, 0);
 				break;
 			case SWARE_SKIP_AHEAD:
 				here = i;
@@ -336,11 +331,12 @@ add_skipping(SwareTreeCursor *cursor, const SwareLeafView *view,
 								   forward ? here : here + 1, forward,
 								   false);
 				i = forward ? Min(i, end) : Max(i, begin) - 1;
-				note_skipped(cursor, (i - here) * step);
+				if ((i - here) * step >= MANY_SKIPPED)
+					cursor->skipPatience = 1;
 				break;
 		}
 	}
-	return forward ? end : begin;
+	return forward ? to : from;
 }
 
 /*
@@ -353,33 +349,29 @@ static LeafPlace
 add_between(SwareTreeCursor *cursor, const SwareLeafView *view, LeafPlace from,
 			LeafPlace to, bool forward, bool *is_part)
 {
-	int			far = forward ? to.i : from.i;
-	int			stopped;
+	LeafPlace	far = forward ? to : from;
+	LeafPlace	stopped;
 	int			limit = INT_MAX;
-	int			keep_from = from.i == to.i ? from.tids : 0;
 
 	*is_part = false;
-	if (unlikely(!forward && to.tids > keep_from))
-		add_tids(cursor, view, to.i, keep_from, to.tids, false);
 	if (unlikely(cursor->keys.skip != NULL))
-		stopped = add_skipping(cursor, view, from, to.i, forward);
-	else
-	{
-		if (cursor->readAtMost < SWARE_READ_ALL &&
-			to.i - from.i > 2 * cursor->readAtMost + COST_OF_PART)
-			limit = cursor->readAtMost;
-		stopped = add_all_tids(cursor, view, from, to.i, limit, forward);
-		*is_part = stopped != far;
-	}
-	if (stopped != far)
-	{
-		to.i = stopped;
-		to.tids = 0;
-		return to;
-	}
-	if (unlikely(forward && to.tids > keep_from))
-		add_tids(cursor, view, to.i, keep_from, to.tids, true);
-	return forward ? to : from;
+		return add_skipping(cursor, view, from, to, forward);
+	if (cursor->readAtMost < SWARE_READ_ALL &&
+		to.i - from.i > 2 * cursor->readAtMost + COST_OF_PART)
+		limit = cursor->readAtMost;
+	stopped = add_all_tids(cursor, view, from, to, limit, forward);
+	*is_part = stopped.i != far.i || stopped.tids != far.tids;
+	return stopped;
+}
+
+/* Set a continuation to a range, if there is such a range, from its end on. */
+static void
+continue_at_range(SwareTreeCursor *cursor, SwareContinuation *side,
+				  int64 range)
+{
+	side->more = range >= 0 && range < cursor->keys.rangeCount;
+	side->linked = false;
+	sware_set_range_border(&side->border, range);
 }
 
 /*
@@ -406,13 +398,7 @@ continue_where_entered(SwareTreeCursor *cursor, SwareContinuation *side,
 		sware_swap_borders(&side->border, arrival);
 	}
 	else
-	{
-		int64		range = arrival->range + (forward ? -1 : 1);
-
-		side->more = range >= 0 && range < cursor->keys.rangeCount;
-		side->linked = false;
-		sware_set_range_border(&side->border, range);
-	}
+		continue_at_range(cursor, side, arrival->range + (forward ? -1 : 1));
 }
 
 /*
@@ -425,8 +411,6 @@ continue_range(SwareTreeCursor *cursor, SwareContinuation *side,
 			   IndexTuple tuple, bool must_link, bool forward)
 {
 	SwareScanKeys *keys = &cursor->keys;
-	SwareSkipLuck *luck = &cursor->skipLuck;
-	int64		range = keys->range;
 	SwareSearchKey place;
 	SwareSkip	result = SWARE_SKIP_HERE;
 
@@ -434,19 +418,16 @@ continue_range(SwareTreeCursor *cursor, SwareContinuation *side,
 		result = sware_skip_from_tuple(keys, tuple, forward, &place);
 	if (result == SWARE_SKIP_NONE)
 	{
-		range += forward ? 1 : -1;
-		side->more = range >= 0 && range < keys->rangeCount;
-		side->linked = false;
-		sware_set_range_border(&side->border, range);
+		continue_at_range(cursor, side, keys->range + (forward ? 1 : -1));
 		return;
 	}
 
 	side->more = side->linked = true;
-	sware_set_tuple_border(&side->border, cursor->context, range, tuple);
+	sware_set_tuple_border(&side->border, cursor->context, keys->range, tuple);
 	if (result == SWARE_SKIP_HERE || must_link)
 		return;
-	if (luck->linksToFollow > 0)
-		luck->linksToFollow--;
+	if (cursor->linksToFollow > 0)
+		cursor->linksToFollow--;
 	else
 		side->linked = false;
 }
@@ -480,7 +461,6 @@ continue_right(SwareTreeCursor *cursor, const SwareLeafView *view)
 	SwareScanKeys *keys = &cursor->keys;
 	SwareContinuation *right = &cursor->position.right;
 	IndexTuple	high_key;
-	int64		range;
 
 	if (sware_page_is_rightmost(view->page))
 		return;
@@ -495,16 +475,15 @@ continue_right(SwareTreeCursor *cursor, const SwareLeafView *view)
 						  &cursor->position.left.border);
 		return;
 	}
-	range = sware_scan_keys_next_range(keys, keys->range, high_key, true);
-	if (range == keys->rangeCount)
+	continue_at_range(cursor, right,
+					  sware_scan_keys_next_range(keys, keys->range, high_key,
+												 true));
+	if (!right->more)
 		return;
-	right->more = true;
-	sware_scan_keys_set_range(keys, range);
+	sware_scan_keys_set_range(keys, right->border.range);
 	if (keys->low.columnCount == 0 ||
 		sware_compare_key(&keys->low, high_key) <= 0)
 		continue_range(cursor, right, high_key, false, true);
-	else
-		sware_set_range_border(&right->border, range);
 }
 
 /*
@@ -585,7 +564,7 @@ sware_read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 	 */
 	if (is_in_vain && cursor->arrivesAhead &&
 		(forward || cursor->arrivesByLink))
-		cursor->skipLuck.linksToFollow = 0;
+		cursor->linksToFollow = 0;
 	continue_where_entered(cursor, forward ? &position->left :
 						   &position->right, forward,
 						   forward ? near.i + near.tids > 0 :
@@ -631,10 +610,9 @@ sware_read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 		if (range < 0 || range == keys->rangeCount)
 			return;
 		sware_scan_keys_set_range(keys, range);
-		near.i = forward ?
-			search_view(&view, &keys->low, far.i, view.count) :
-			search_view(&view, &keys->high, 0, far.i);
-		near.tids = 0;
+		near = place_before(forward ?
+							search_view(&view, &keys->low, far.i, view.count) :
+							search_view(&view, &keys->high, 0, far.i));
 	}
 
 	/* the page ends before the range does, or where it does */

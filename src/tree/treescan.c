@@ -15,10 +15,6 @@
  * links form a circle.  A circle of leaves without qualifying entries ends with
  * an error.
  *
- * If entries of the ranges can be skipped (skip.c), the cursor does so within a
- * leaf, and between leaves, where it seeks the place that lies ahead from the
- * root instead of following a link.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -44,10 +40,10 @@
 
 /*
  * When a search from the root has led to the very next leaf, a cursor that
- * skips entries follows some links before it seeks a place again: twice as many
- * each time, and MAX_LINKS at most.
+ * skips entries follows this number of links before it seeks a place again,
+ * unless one of them leads to a leaf before the place.
  */
-#define MAX_LINKS		31
+#define LINKS_AFTER_FAILURE		31
 
 /* See border.h. */
 void
@@ -219,21 +215,6 @@ free_position(SwarePosition *position)
 	unpin(position);
 	sware_free_saved_entry(&position->left.border.saved);
 	sware_free_saved_entry(&position->right.border.saved);
-	if (position->tuples)
-		pfree(position->tuples);
-}
-
-/*
- * Allocate memory for the position's tuples if it needs some.  A value of the
- * type "name" is stored in fewer bytes than its readers may copy, so there
- * are bytes to spare behind the last tuple.
- */
-static void
-make_room_for_tuples(SwareTreeCursor *cursor, SwarePosition *position)
-{
-	if (cursor->wantTuples && position->tuples == NULL)
-		position->tuples =
-			MemoryContextAlloc(cursor->context, BLCKSZ + NAMEDATALEN);
 }
 
 /* Copy a position.  The copy has its own pin. */
@@ -242,7 +223,7 @@ copy_position(SwareTreeCursor *cursor, SwarePosition *to,
 			  const SwarePosition *from)
 {
 	unpin(to);
-	memcpy(to, from, offsetof(SwarePosition, tuples));
+	memcpy(to, from, offsetof(SwarePosition, left));
 	if (BufferIsValid(to->buffer))
 		IncrBufferRefCount(to->buffer);
 	copy_continuation(cursor, &to->left, &from->left);
@@ -253,10 +234,9 @@ copy_position(SwareTreeCursor *cursor, SwarePosition *to,
 		   (to->last - to->first + 1) * sizeof(OffsetNumber));
 	if (cursor->wantTuples)
 	{
-		make_room_for_tuples(cursor, to);
 		memcpy(&to->tupleOffsets[to->first], &from->tupleOffsets[to->first],
 			   (to->last - to->first + 1) * sizeof(uint16));
-		memcpy(to->tuples, from->tuples, from->tuplesUsed);
+		memcpy(to->tuples.data, from->tuples.data, from->tuplesUsed);
 	}
 }
 
@@ -285,16 +265,11 @@ static void
 note_descent(SwareTreeCursor *cursor, Buffer buffer,
 			 const SwareContinuation *side)
 {
-	SwareSkipLuck *luck = &cursor->skipLuck;
 	SwareLink	page = sware_page_link(buffer);
 
-	if (!sware_links_equal(page, side->sibling) &&
-		!sware_links_equal(page, cursor->position.page))
-		luck->linksAfterFailure = 0;
-	else
-		luck->linksAfterFailure = Min(2 * luck->linksAfterFailure + 1,
-									  MAX_LINKS);
-	luck->linksToFollow = luck->linksAfterFailure;
+	cursor->linksToFollow = sware_links_equal(page, side->sibling) ||
+		sware_links_equal(page, cursor->position.page) ?
+		LINKS_AFTER_FAILURE : 0;
 }
 
 /*
@@ -315,7 +290,7 @@ follow_link(SwareTreeCursor *cursor, const SwareContinuation *side,
 		sware_readahead_of_link(ahead, &cursor->keys, &cursor->arrival, forward,
 								side->sibling.block,
 								cursor->arrivesAhead ?
-								cursor->skipLuck.linksToFollow :
+								cursor->linksToFollow :
 								MAX_IO_CONCURRENCY);
 	sware_readahead_before_leaf(ahead);
 	if (forward)
@@ -479,7 +454,6 @@ learn_what_is_wanted(SwareTreeCursor *cursor)
 	cursor->keepPin = !IsMVCCSnapshot(scan->xs_snapshot) ||
 		!RelationNeedsWAL(scan->indexRelation) ||
 		(scan->xs_want_itup && !RecoveryInProgress());
-	make_room_for_tuples(cursor, &cursor->position);
 }
 
 /*
@@ -513,13 +487,6 @@ sware_tree_cursor_seek(SwareTreeCursor *cursor, IndexTuple entry,
 	return go_on(cursor, forward);
 }
 
-static inline void
-reset_luck(SwareSkipLuck *luck)
-{
-	luck->patience = 1;
-	luck->linksToFollow = luck->linksAfterFailure = 0;
-}
-
 /* Make a cursor for an index scan. */
 void
 sware_tree_cursor_init(SwareTreeCursor *cursor, IndexScanDesc scan,
@@ -535,7 +502,7 @@ sware_tree_cursor_init(SwareTreeCursor *cursor, IndexScanDesc scan,
 	cursor->firstDead = SWARE_MAX_TIDS_PER_PAGE;
 	cursor->lastDead = -1;
 	cursor->markItem = -1;
-	reset_luck(&cursor->skipLuck);
+	cursor->skipPatience = 1;
 	sware_readahead_init(&cursor->ahead, scan->indexRelation,
 						 cursor->context);
 	/* without pin or memory; the items are left undefined */
@@ -555,7 +522,8 @@ sware_tree_cursor_rewind(SwareTreeCursor *cursor)
 		unpin(cursor->marked);
 	cursor->isMerged = false;
 	cursor->readAtMost = SWARE_READ_FIRST;
-	reset_luck(&cursor->skipLuck);
+	cursor->skipPatience = 1;
+	cursor->linksToFollow = 0;
 	sware_readahead_stop(&cursor->ahead);
 	cursor->state = SWARE_CURSOR_UNPOSITIONED;
 	cursor->markState = SWARE_CURSOR_UNPOSITIONED;
@@ -596,18 +564,12 @@ sware_tree_cursor_next_page(SwareTreeCursor *cursor, ScanDirection direction)
 	if (cursor->beforePage)
 		cursor->beforePage(cursor->scan);
 
-	switch (cursor->state)
-	{
-		case SWARE_CURSOR_ON_ITEM:
-			return go_on(cursor, forward);
-		case SWARE_CURSOR_UNPOSITIONED:
-			return sware_tree_cursor_seek(cursor, NULL, direction);
-		case SWARE_CURSOR_BEFORE_FIRST:
-			return forward && sware_tree_cursor_seek(cursor, NULL, direction);
-		case SWARE_CURSOR_AFTER_LAST:
-			return !forward && sware_tree_cursor_seek(cursor, NULL, direction);
-	}
-	pg_unreachable();
+	if (cursor->state == SWARE_CURSOR_ON_ITEM)
+		return go_on(cursor, forward);
+	if (cursor->state ==
+		(forward ? SWARE_CURSOR_AFTER_LAST : SWARE_CURSOR_BEFORE_FIRST))
+		return false;
+	return sware_tree_cursor_seek(cursor, NULL, direction);
 }
 
 /*

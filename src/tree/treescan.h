@@ -59,13 +59,15 @@ typedef struct SwarePosition
 	int			last;
 	int			current;		/* the item last returned */
 	Size		tuplesUsed;		/* bytes used in `tuples` */
-	char	   *tuples;			/* copies of entries and posting lists */
 	SwareContinuation left;
 	SwareContinuation right;
 	ItemPointerData tids[SWARE_MAX_TIDS_PER_PAGE];
 	OffsetNumber pageOffsets[SWARE_MAX_TIDS_PER_PAGE];	/* each item's offset on
 														 * the leaf */
 	uint16		tupleOffsets[SWARE_MAX_TIDS_PER_PAGE];	/* in `tuples` */
+	PGAlignedBlock tuples;		/* copies of entries and posting lists */
+	char		spare[NAMEDATALEN]; /* a value of the type "name" is stored in
+									 * fewer bytes than its readers may copy */
 } SwarePosition;
 
 /*
@@ -83,19 +85,6 @@ typedef enum SwareCursorState
 	SWARE_CURSOR_ON_ITEM,
 	SWARE_CURSOR_AFTER_LAST
 } SwareCursorState;
-
-/*
- * How well a cursor that skips entries has fared.  It need not skip: it may as
- * well go on to the next entry, or follow the link to the next leaf.
- */
-typedef struct SwareSkipLuck
-{
-	int			patience;		/* this number of entries in a row are looked
-								 * at in vain before some are skipped */
-	int			linksToFollow;	/* this number of leaves are reached by links
-								 * before one is sought from the root again */
-	int			linksAfterFailure;	/* the number for the next time */
-} SwareSkipLuck;
 
 /*
  * A function that is called before another page is read.  The caller holds no
@@ -141,7 +130,15 @@ typedef struct SwareTreeCursor
 	bool		arrivesAhead;	/* is arrivalKey a place further on, before
 								 * which nothing qualifies (skip.c)? */
 	bool		arrivesByLink;	/* has a link led to the leaf? */
-	SwareSkipLuck skipLuck;
+
+	/*
+	 * A cursor that skips entries need not: it may as well go on to the next
+	 * entry, or follow the link to the next leaf.
+	 */
+	int			skipPatience;	/* this number of entries in a row are looked
+								 * at in vain before some are skipped */
+	int			linksToFollow;	/* this number of leaves are reached by links
+								 * before one is sought from the root again */
 	SwareReadahead ahead;
 
 	/*
@@ -201,15 +198,20 @@ sware_tree_cursor_tid(SwareTreeCursor *cursor)
 }
 
 /*
- * Return the tuple of the item that the cursor is on.  The entries of a
- * posting list share one tuple, so its TID must not be used.
+ * Return the tuple of an item.  The entries of a posting list share one tuple,
+ * so its TID must not be used.
  */
+static inline IndexTuple
+sware_position_tuple(SwarePosition *position, int item)
+{
+	return (IndexTuple) (position->tuples.data + position->tupleOffsets[item]);
+}
+
+/* Return the tuple of the item that the cursor is on. */
 static inline IndexTuple
 sware_tree_cursor_tuple(SwareTreeCursor *cursor)
 {
-	return (IndexTuple) (cursor->position.tuples +
-						 cursor->position
-						 .tupleOffsets[cursor->position.current]);
+	return sware_position_tuple(&cursor->position, cursor->position.current);
 }
 
 /* leafread.c */
