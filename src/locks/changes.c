@@ -66,7 +66,7 @@ sware_is_changing(Oid index, SwareChange kind)
 }
 
 void
-sware_report_nested_insert(Relation index)
+sware_refuse_nested_insert(Relation index)
 {
 	if (sware_is_changing(RelationGetRelid(index), SWARE_CHANGES))
 		ereport(ERROR,

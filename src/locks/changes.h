@@ -37,18 +37,10 @@ extern void sware_forget_changes(SubTransactionId subtransaction);
 /* Is this session making a change of this kind in the index? */
 extern bool sware_is_changing(Oid index, SwareChange change);
 
-/* What sware_refuse_nested_insert does if there are changes. */
-extern void sware_report_nested_insert(Relation index);
-
 /*
  * Raise an error if this session is changing the index in any way: then it
  * cannot insert into it.  Called before each insert.
  */
-static inline void
-sware_refuse_nested_insert(Relation index)
-{
-	if (unlikely(sware_change_count > 0))
-		sware_report_nested_insert(index);
-}
+extern void sware_refuse_nested_insert(Relation index);
 
 #endif							/* SWARE_CHANGES_H */

@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "access/nbtree.h"
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "storage/predicate.h"
@@ -190,7 +191,7 @@ cover(GranuleSet *set, uint64 first, uint64 last, int level)
 	last >>= level;
 	for (; first < last && level < SCALE_BITS - 1; level++)
 	{
-		/* the next level has a granule for each two that begin at an even one */
+		/* the next level has one for each two that begin at an even number */
 		if (first % 2 == 1)
 			add_granule(set, first++, level);
 		if (last % 2 == 0)
@@ -277,9 +278,12 @@ lock_granules(IndexScanDesc scan, SwareScanKeys *keys,
 }
 
 void
-sware_lock_ranges(IndexScanDesc scan, SwareScanKeys *keys)
+sware_lock_predicates(IndexScanDesc scan, SwareScanKeys *keys)
 {
 	SwareKeyColumn column;
+
+	if (likely(!IsolationIsSerializable()))
+		return;
 
 	/* scans that rebuild tables, or look at statistics, need no locks */
 	if (scan->xs_snapshot == NULL || !IsMVCCSnapshot(scan->xs_snapshot))
@@ -363,16 +367,15 @@ check_granules(Relation index, const SwareKeyColumn *column,
 	}
 }
 
-/*
- * The whole index must be checked last: a scan that has too many locks on pages
- * gets a lock on the index first, and then gives up the others.
- */
 void
-sware_check_entries(Relation index, IndexTuple *entries, int64 count)
+sware_check_conflicts(Relation index, IndexTuple *entries, int64 count)
 {
 	SwareKeyColumn column;
 	bool		has_locks[GRANULE_MARKERS];
 	bool		any = false;
+
+	if (likely(!IsolationIsSerializable()))
+		return;
 
 	sware_key_column_init(&column, index, 1);
 	if (PageIsPredicateLocked(index, POINT_MARKER))
@@ -386,5 +389,10 @@ sware_check_entries(Relation index, IndexTuple *entries, int64 count)
 	}
 	if (any)
 		check_granules(index, &column, has_locks, entries, count);
+
+	/*
+	 * The whole index must be checked last: a scan that has too many locks on
+	 * pages gets a lock on the index first, and then gives up the others.
+	 */
 	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
 }

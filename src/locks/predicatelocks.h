@@ -21,8 +21,8 @@
  *	  locked, and none has to be looked up.
  *
  * Any other scan locks the whole index.  If scans of ranges did that, too,
- * about every second transaction would fail beside inserts
- * elsewhere; with granules hardly any does (bench/serializable).
+ * about every second transaction would fail beside inserts elsewhere; with
+ * granules hardly any does (bench/serializable).
  *
  * An insert is checked against its point, the 64 granules that it lies in, as
  * far as their markers are locked, and the whole index.  Different points or
@@ -39,28 +39,15 @@
 
 #include "access/itup.h"
 #include "access/relscan.h"
-#include "access/xact.h"
 
 #include "keys/scankeys.h"
-
-/*
- * These do the work of the two functions below, in serializable transactions.
- */
-extern void sware_lock_ranges(IndexScanDesc scan, SwareScanKeys *keys);
-extern void sware_check_entries(Relation index, IndexTuple *entries,
-								int64 count);
 
 /*
  * Take the predicate locks of a scan, before it reads.  Does nothing unless the
  * transaction is serializable.  May call comparators and hash functions, which
  * may raise errors.  The caller holds no content locks.
  */
-static inline void
-sware_lock_predicates(IndexScanDesc scan, SwareScanKeys *keys)
-{
-	if (unlikely(IsolationIsSerializable()))
-		sware_lock_ranges(scan, keys);
-}
+extern void sware_lock_predicates(IndexScanDesc scan, SwareScanKeys *keys);
 
 /*
  * Check for scans of other transactions that would have found these entries,
@@ -68,11 +55,7 @@ sware_lock_predicates(IndexScanDesc scan, SwareScanKeys *keys)
  * the transaction is serializable.  May raise a serialization failure
  * (ERRCODE_T_R_SERIALIZATION_FAILURE).  The caller holds no content locks.
  */
-static inline void
-sware_check_conflicts(Relation index, IndexTuple *entries, int64 count)
-{
-	if (unlikely(IsolationIsSerializable()))
-		sware_check_entries(index, entries, count);
-}
+extern void sware_check_conflicts(Relation index, IndexTuple *entries,
+								  int64 count);
 
 #endif							/* SWARE_PREDICATELOCKS_H */
