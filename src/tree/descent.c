@@ -283,7 +283,6 @@ try_descend(const Target *target, SwareStack **stack, SwareCopiesUsed *used)
 
 	while (BufferIsValid(buffer))
 	{
-		OffsetNumber offset;
 		SwareLink	child;
 
 		if (!is_right_page)
@@ -292,17 +291,14 @@ try_descend(const Target *target, SwareStack **stack, SwareCopiesUsed *used)
 			break;
 		is_right_page = false;
 
-		offset = next_downlink(target, buffer);
+		child = downlink(index, buffer, next_downlink(target, buffer));
 		if (used)
-			sware_note_internal_page(used, BufferGetBlockNumber(buffer),
-									 BufferGetPage(buffer));
-		child = downlink(index, buffer, offset);
+			sware_note_internal_page(used, buffer);
 		if (stack)
 		{
 			SwareStack *ancestor = palloc(sizeof(SwareStack));
 
 			ancestor->page = sware_page_link(buffer);
-			ancestor->offset = offset;
 			ancestor->parent = ancestors;
 			ancestors = ancestor;
 		}
@@ -402,13 +398,10 @@ sware_step_left(Relation index, SwareLink sibling, SwareLink page, int level)
  * is none.
  */
 static OffsetNumber
-find_downlink(Relation index, Buffer buffer, SwareLink child, OffsetNumber hint)
+find_downlink(Relation index, Buffer buffer, SwareLink child)
 {
 	OffsetNumber last = PageGetMaxOffsetNumber(BufferGetPage(buffer));
 
-	if (hint >= SWARE_FIRST_DATA && hint <= last &&
-		sware_links_equal(downlink(index, buffer, hint), child))
-		return hint;
 	for (OffsetNumber offset = SWARE_FIRST_DATA; offset <= last; offset++)
 	{
 		if (sware_links_equal(downlink(index, buffer, offset), child))
@@ -420,7 +413,7 @@ find_downlink(Relation index, Buffer buffer, SwareLink child, OffsetNumber hint)
 /*
  * Look for the downlink to `child` on an exclusively locked page and on up to
  * `steps` pages to its right.  Returns the page that has it, or InvalidBuffer
- * with nothing pinned.  *offset is where it may be, and then where it is.
+ * with nothing pinned.  *offset is where it is.
  */
 static Buffer
 find_downlink_to_the_right(Relation index, Buffer buffer, int64 steps,
@@ -440,7 +433,7 @@ find_downlink_to_the_right(Relation index, Buffer buffer, int64 steps,
 		}
 		else
 		{
-			*offset = find_downlink(index, buffer, child, *offset);
+			*offset = find_downlink(index, buffer, child);
 			if (*offset != InvalidOffsetNumber)
 				return buffer;
 			next = opaque->right;
@@ -512,7 +505,6 @@ sware_find_parent(Relation index, Buffer child, SwareStack *stack,
 	int			level = SwarePageGetOpaque(page)->level + 1;
 	Buffer		parent;
 
-	*offset = stack ? stack->offset : InvalidOffsetNumber;
 	if (stack)
 	{
 		parent = sware_read_linked(index, stack->page, level,

@@ -5,10 +5,9 @@
  *
  * A descent may be delayed between a page and its child as long as it likes.
  * So a reader may also take the downlink from a *copy* of the page, however
- * old it is.  That costs neither a pin nor a lock, and needs no invalidation,
- * on a standby neither.  But whatever a copy leads to must be checked: the
- * link may be refused, and the place may be to the right.  Then the copies on
- * the way are forgotten, and the descent begins again.
+ * old it is.  But what a copy leads to must be checked: the link may be
+ * refused, and the place may be to the right.  Then the copies on the way are
+ * forgotten, and the descent begins again.
  *
  * A copy counts for one page of one build of an index in one file.  A build in
  * the same file has another incarnation of the index.  A command that copies
@@ -213,10 +212,9 @@ sware_forget_copies(const SwareCopiesUsed *used)
  * called sware_follow_copies.
  */
 void
-sware_note_internal_page(const SwareCopiesUsed *used, BlockNumber block,
-						 Page page)
+sware_note_internal_page(const SwareCopiesUsed *used, Buffer buffer)
 {
-	SwareLink	link = {block, SwarePageGetOpaque(page)->incarnation};
+	SwareLink	link = sware_page_link(buffer);
 	Slot	   *slot = slot_for(&used->build, link);
 
 	if (is_searching())
@@ -242,7 +240,7 @@ sware_note_internal_page(const SwareCopiesUsed *used, BlockNumber block,
 							   SWARE_MAX_ITEMS_PER_PAGE * sizeof(int64));
 		slot->numbers = (int64 *) ((char *) slot->copy + BLCKSZ);
 	}
-	memcpy(slot->copy, page, BLCKSZ);
+	memcpy(slot->copy, BufferGetPage(buffer), BLCKSZ);
 	slot->isCopied = true;
 	slot->hasNumbers = false;
 }

@@ -27,7 +27,6 @@
 typedef struct SwareStack
 {
 	SwareLink	page;
-	OffsetNumber offset;
 	struct SwareStack *parent;
 } SwareStack;
 
@@ -68,7 +67,7 @@ extern void sware_follow_copies(SwareCopiesUsed *used, Relation index,
 								SwareLink *page, int *level);
 extern void sware_forget_copies(const SwareCopiesUsed *used);
 extern void sware_note_internal_page(const SwareCopiesUsed *used,
-									 BlockNumber block, Page page);
+									 Buffer buffer);
 
 /*
  * expectedleaf.c: the leaves at which the next keys are expected.  These call
