@@ -33,7 +33,7 @@
 #define HINTED_STEPS	32
 
 /* how many times to look for the parent of a page, which must have one */
-#define MAX_PARENT_ATTEMPTS		100
+#define MAX_PARENT_ATTEMPTS		200
 
 /*
  * How many pages to look through for a left sibling that has been split.  If
@@ -447,48 +447,6 @@ find_downlink_to_the_right(Relation index, Buffer buffer, int64 steps,
 }
 
 /*
- * Look for the downlink to a page by that page's high key, if it has one.
- *
- * The root is read from the metapage first: after the tree has grown, the
- * cached root may be one of the pages that the caller has locked.
- */
-static Buffer
-find_parent_by_high_key(Relation index, Page page, int level, SwareLink child,
-						OffsetNumber *offset)
-{
-	SwareSearchKey key;
-	SwareStack *ancestors = NULL;
-	Buffer		buffer;
-
-	if (!sware_page_has_high_key(page))
-		return InvalidBuffer;
-	sware_cache_refresh(index);
-	sware_search_key_from_tuple(&key, index, sware_page_high_key(page));
-	key.below = true;
-	buffer = sware_descend(&key, level, BUFFER_LOCK_EXCLUSIVE, &ancestors);
-	return find_downlink_to_the_right(index, buffer, HINTED_STEPS, child,
-									  ancestors, offset);
-}
-
-/* Look for a downlink on all pages of a level. */
-static Buffer
-find_parent_by_walk(Relation index, int level, SwareLink child,
-					OffsetNumber *offset)
-{
-	Buffer		buffer;
-	SwareLink	leftmost;
-
-	sware_cache_refresh(index);
-	buffer = sware_descend_to_edge(index, level, false);
-	leftmost = sware_page_link(buffer);
-	sware_release_buffer(buffer);
-	buffer = sware_read_linked(index, leftmost, level, BUFFER_LOCK_EXCLUSIVE);
-	return find_downlink_to_the_right(index, buffer,
-									  RelationGetNumberOfBlocks(index), child,
-									  NULL, offset);
-}
-
-/*
  * Find the downlink to a page that is neither the root nor the rightmost page
  * of its level.  The caller holds an exclusive lock on the page, so its
  * downlink stays where it is, or moves right by a split of the parent.
@@ -503,6 +461,7 @@ sware_find_parent(Relation index, Buffer child, SwareStack *stack,
 	Page		page = BufferGetPage(child);
 	SwareLink	link = sware_page_link(child);
 	int			level = SwarePageGetOpaque(page)->level + 1;
+	SwareSearchKey key;
 	Buffer		parent;
 
 	if (stack)
@@ -519,13 +478,31 @@ sware_find_parent(Relation index, Buffer child, SwareStack *stack,
 	 * As a rule a search for the place just below the child's high key leads
 	 * to its downlink.  It does not where an emptied internal page has given
 	 * its range away: high keys there may be too high (page.h), and lead too
-	 * far right.  Concurrent changes can make any search fail.
+	 * far right.  Then look on all pages of the level.  Concurrent changes
+	 * can make either fail.
 	 */
+	if (sware_page_has_high_key(page))
+	{
+		sware_search_key_from_tuple(&key, index, sware_page_high_key(page));
+		key.below = true;
+	}
 	for (int attempt = 0; attempt < MAX_PARENT_ATTEMPTS; attempt++)
 	{
-		parent = find_parent_by_high_key(index, page, level, link, offset);
-		if (!BufferIsValid(parent))
-			parent = find_parent_by_walk(index, level, link, offset);
+		bool		by_key = attempt % 2 == 0 && sware_page_has_high_key(page);
+		Target		target = {index, by_key ? &key : NULL, false, level,
+		BUFFER_LOCK_EXCLUSIVE};
+		SwareStack *ancestors;
+
+		/*
+		 * The root is read from the metapage first: after the tree has grown,
+		 * the cached root may be one of the pages that the caller has locked.
+		 */
+		sware_cache_refresh(index);
+		parent = descend(&target, &ancestors, false);
+		parent = find_downlink_to_the_right(index, parent, by_key ?
+											HINTED_STEPS :
+											RelationGetNumberOfBlocks(index),
+											link, ancestors, offset);
 		if (BufferIsValid(parent))
 			return parent;
 	}
