@@ -73,10 +73,7 @@ choose_leaf(const SwareSearchKey *key)
 	return -1;
 }
 
-/*
- * Copy the key of a leaf's first item, or of its high key, without a posting
- * list's TIDs, unless it is large.
- */
+/* Copy the key of a leaf's first item, or its high key, unless it is large. */
 static void
 copy_key(Relation index, SwareKeyCopy *copy, IndexTuple tuple)
 {
@@ -87,29 +84,6 @@ copy_key(Relation index, SwareKeyCopy *copy, IndexTuple tuple)
 		tuple = index_truncate_tuple(RelationGetDescr(index), tuple, columns);
 	if (sware_leaf_tuple_key_size(tuple) <= SWARE_MAX_KEY_COPY)
 		sware_copy_first_entry(&copy->tuple, tuple);
-}
-
-/*
- * Remember a locked leaf in *leaf.  Of keys that may not wait nothing is copied
- * that they would be compared with.  Returns false if too little is known of
- * the leaf's range, so that each key that belongs elsewhere would cost a look
- * at it.  The rightmost leaf is remembered whatever is known.
- */
-static bool
-remember(Relation index, Buffer buffer, SwareExpectedLeaf *leaf)
-{
-	Page		page = BufferGetPage(buffer);
-	bool		may_copy = sware_may_wait(index);
-
-	leaf->link = sware_page_link(buffer);
-	leaf->first.tuple.t_info = leaf->highKey.tuple.t_info = 0;
-	if (may_copy && sware_page_data_count(page) > 0)
-		copy_key(index, &leaf->first, sware_page_tuple(page, SWARE_FIRST_DATA));
-	if (sware_page_is_rightmost(page))
-		return true;
-	if (may_copy)
-		copy_key(index, &leaf->highKey, sware_page_high_key(page));
-	return leaf->first.tuple.t_info != 0 && leaf->highKey.tuple.t_info != 0;
 }
 
 /*
@@ -280,21 +254,33 @@ place_to_remember(SwareCache *cache, Buffer buffer)
 
 /*
  * Note that a writer's descent has led to this leaf, which is locked: more keys
- * may come there.
+ * may come there.  Of keys that may not wait nothing is copied that they would
+ * be compared with.  If too little is known of the leaf's range, each key that
+ * belongs elsewhere would cost a look at it, which only the rightmost leaf is
+ * worth.
  */
 static void
 note_leaf(Relation index, Buffer buffer)
 {
+	Page		page = BufferGetPage(buffer);
+	bool		is_rightmost = sware_page_is_rightmost(page);
+	bool		may_copy = sware_may_wait(index);
 	SwareCache *cache = sware_cache(index);
-	SwareExpectedLeaf noted;
 	int			slot = place_to_remember(cache, buffer);
+	SwareExpectedLeaf leaf = {.link = sware_page_link(buffer)};
 
-	if (slot < 0 || !remember(index, buffer, &noted))
+	if (slot < 0)
 		return;
-	cache = sware_cache(index);
-	noted.isProved = false;
-	noted.lastUse = cache->leafUses;
-	cache->leaves[slot] = noted;
+	if (may_copy && sware_page_data_count(page) > 0)
+		copy_key(index, &leaf.first, sware_page_tuple(page, SWARE_FIRST_DATA));
+	if (may_copy && !is_rightmost)
+		copy_key(index, &leaf.highKey, sware_page_high_key(page));
+	if (is_rightmost ||
+		(leaf.first.tuple.t_info != 0 && leaf.highKey.tuple.t_info != 0))
+	{
+		leaf.lastUse = cache->leafUses;
+		cache->leaves[slot] = leaf;
+	}
 }
 
 /*

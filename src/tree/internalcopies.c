@@ -52,13 +52,12 @@ typedef struct Slot
 	int			visits;			/* by descents, less those to other pages of
 								 * this slot; 0 if the slot is free */
 	bool		isCopied;		/* is `copy` this page? */
-	bool		hasNumbers;		/* are `numbers` set? */
 	Page		copy;			/* BLCKSZ bytes that live as long as the
 								 * backend, or NULL */
 	int64	   *numbers;		/* the first columns' abbreviations, from
 								 * FIRST_WITH_COLUMNS on; lives as long as
 								 * `copy` */
-	int			numberCount;
+	int			numberCount;	/* -1: they are not set */
 } Slot;
 
 static Slot slots[SLOTS];
@@ -116,14 +115,14 @@ make_numbers(const SwareSearchKey *key, const SwareSearchColumn *search,
 			 BlockNumber block, Slot *slot)
 {
 	OffsetNumber last = PageGetMaxOffsetNumber(slot->copy);
+	int			count = 0;
 
-	slot->numberCount = 0;
 	for (OffsetNumber offset = FIRST_WITH_COLUMNS; offset <= last; offset++)
-		slot->numbers[slot->numberCount++] =
+		slot->numbers[count++] =
 			sware_tuple_number(key, search,
 							   sware_checked_pivot(key->index, block,
 												   slot->copy, offset));
-	slot->hasNumbers = true;
+	slot->numberCount = count;
 }
 
 /*
@@ -139,7 +138,7 @@ search_copy(const SwareSearchKey *key, const SwareSearchColumn *search,
 
 	if (search == NULL)
 		return sware_search_internal(key, block, slot->copy);
-	if (unlikely(!slot->hasNumbers))
+	if (unlikely(slot->numberCount < 0))
 		make_numbers(key, search, block, slot);
 
 	/* numbers before `number` are lower; there is no branch to mispredict */
@@ -242,5 +241,5 @@ sware_note_internal_page(const SwareCopiesUsed *used, Buffer buffer)
 	}
 	memcpy(slot->copy, BufferGetPage(buffer), BLCKSZ);
 	slot->isCopied = true;
-	slot->hasNumbers = false;
+	slot->numberCount = -1;
 }

@@ -357,8 +357,7 @@ sware_readahead_of_link(SwareReadahead *ahead, SwareScanKeys *keys,
 		begin(ahead, &place, forward ? &keys->high : &keys->low);
 	}
 	sware_readahead_visit(ahead, leaf, most);
-	if (ahead->isActive)
-		ahead->isActive = ahead->inVain < MANY_IN_VAIN;
+	ahead->isActive &= ahead->inVain < MANY_IN_VAIN;
 }
 
 void
