@@ -23,11 +23,8 @@
 /* indexes of one worker that are requested */
 #define INDEXES_OF_POST		16
 
-/* indexes of all databases whose requests are refused for some time */
-#define REFUSED_INDEXES		16
-
-/* databases whose latest request is remembered, by the OID's lowest digits */
-#define REMEMBERED			8
+/* what is remembered for some time, of all databases */
+#define NOTES				32
 
 /*
  * Requests are frequent if another one came so many milliseconds ago, or less.
@@ -41,9 +38,6 @@
 
 /* so long no worker is started if the server had none left, or one failed */
 #define REFUSAL_TIME		10000
-
-/* a time further ahead than the longest: the clock was set back since */
-#define LONGEST_TIME		SWARE_FAILED_REST
 
 /*
  * After so many requests in vain, in a row, an index is left to inserters for
@@ -60,19 +54,17 @@ typedef struct Request
 	int			inVain;			/* times in a row that nothing was to be done */
 } Request;
 
-/* an index that could not be flushed */
-typedef struct Refusal
+/*
+ * What is to be remembered until a time: of an index, that its requests are
+ * refused; of a database, with no index, that a request has found no post; and
+ * with neither, that no worker is started.
+ */
+typedef struct Note
 {
 	Oid			database;
 	Oid			index;
 	TimestampTz until;
-} Refusal;
-
-typedef struct Latest
-{
-	Oid			database;
-	TimestampTz time;
-} Latest;
+} Note;
 
 typedef struct Post
 {
@@ -80,7 +72,8 @@ typedef struct Post
 	uint32		number;
 	TimestampTz startTime;		/* when the worker was to start */
 	Latch	   *worker;			/* NULL: it has not begun */
-	Oid			inWork;			/* the index that it is flushing */
+	int			inWork;			/* number of the request that it is serving;
+								 * -1: none */
 	int			next;			/* where it looks for the next request */
 	Request		requests[INDEXES_OF_POST];
 } Post;
@@ -88,9 +81,7 @@ typedef struct Post
 typedef struct Posts
 {
 	uint32		latestNumber;
-	TimestampTz refusedUntil;	/* until then, no worker is started */
-	Latest		latest[REMEMBERED]; /* requests that found no post */
-	Refusal		refusals[REFUSED_INDEXES];
+	Note		notes[NOTES];
 	Post		posts[SWARE_MAX_FLUSH_WORKERS];
 } Posts;
 
@@ -127,15 +118,45 @@ can_be_requested(Relation index)
 		!RecoveryInProgress();
 }
 
-/*
- * Is a time still to come?  One that is further ahead than any rest is not: the
- * clock was set back.
- */
+/* Is something remembered?  The caller holds the lock. */
 static bool
-is_before(TimestampTz now, TimestampTz until)
+is_remembered(Oid database, Oid index, TimestampTz now)
 {
-	return now < until &&
-		until <= TimestampTzPlusMilliseconds(now, LONGEST_TIME);
+	for (int i = 0; i < NOTES; i++)
+	{
+		const Note *note = &shared->notes[i];
+
+		/* if it is further ahead than any rest, the clock was set back */
+		if (note->database == database && note->index == index)
+			return now < note->until && note->until <=
+				TimestampTzPlusMilliseconds(now, SWARE_FAILED_REST);
+	}
+	return false;
+}
+
+/*
+ * Remember something for some time.  If there is too much, what ends first is
+ * forgotten.  The caller holds the lock exclusively.
+ */
+static void
+remember(Oid database, Oid index, int milliseconds)
+{
+	Note	   *chosen = &shared->notes[0];
+
+	for (int i = 1; i < NOTES; i++)
+	{
+		Note	   *other = &shared->notes[i];
+
+		if (chosen->database == database && chosen->index == index)
+			break;
+		if ((other->database == database && other->index == index) ||
+			other->until < chosen->until)
+			chosen = other;
+	}
+	chosen->database = database;
+	chosen->index = index;
+	chosen->until =
+		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), milliseconds);
 }
 
 /* The post of a database; NULL if it has none.  The caller holds the lock. */
@@ -166,21 +187,11 @@ find_post(Oid database, TimestampTz now)
 static Post *
 take_post(Oid database, TimestampTz now, SwareStart start)
 {
-	Latest	   *latest = &shared->latest[0];
-	bool		is_frequent;
+	bool		is_frequent = is_remembered(database, InvalidOid, now);
 	Post	   *free = NULL;
 	int			taken = 0;
 
-	for (int i = 1; i < REMEMBERED && latest->database != database; i++)
-	{
-		if (shared->latest[i].database == database ||
-			shared->latest[i].time < latest->time)
-			latest = &shared->latest[i];
-	}
-	is_frequent = latest->database == database &&
-		now <= TimestampTzPlusMilliseconds(latest->time, FREQUENT);
-	latest->database = database;
-	latest->time = now;
+	remember(database, InvalidOid, FREQUENT);
 	for (int i = 0; i < SWARE_MAX_FLUSH_WORKERS; i++)
 	{
 		if (shared->posts[i].database != InvalidOid)
@@ -189,49 +200,14 @@ take_post(Oid database, TimestampTz now, SwareStart start)
 			free = &shared->posts[i];
 	}
 	if ((start == SWARE_START_IF_FREQUENT && !is_frequent) ||
-		taken >= sware_flush_workers || is_before(now, shared->refusedUntil))
+		taken >= sware_flush_workers || is_remembered(InvalidOid, InvalidOid, now))
 		return NULL;
 	memset(free, 0, sizeof(Post));
 	free->database = database;
 	free->number = ++shared->latestNumber;
 	free->startTime = now;
+	free->inWork = -1;
 	return free;
-}
-
-/* Is an index left to inserters?  The caller holds the lock. */
-static bool
-is_refused(Oid database, Oid index, TimestampTz now)
-{
-	for (int i = 0; i < REFUSED_INDEXES; i++)
-	{
-		const Refusal *refusal = &shared->refusals[i];
-
-		if (refusal->database == database && refusal->index == index &&
-			is_before(now, refusal->until))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Leave the index that this worker has in work to inserters for some time.  If
- * there are too many such, the one whose time ends first is forgotten.  The
- * caller holds the lock exclusively.
- */
-static void
-refuse_index(int milliseconds)
-{
-	Refusal    *chosen = &shared->refusals[0];
-
-	for (int i = 1; i < REFUSED_INDEXES; i++)
-	{
-		if (shared->refusals[i].until < chosen->until)
-			chosen = &shared->refusals[i];
-	}
-	chosen->database = own->database;
-	chosen->index = own->inWork;
-	chosen->until =
-		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), milliseconds);
 }
 
 /*
@@ -241,31 +217,32 @@ refuse_index(int milliseconds)
 static SwareRequested
 note_request(Post *post, Oid index)
 {
-	Request    *chosen = NULL;
+	int			chosen = -1;
 
 	for (int i = 0; i < INDEXES_OF_POST; i++)
 	{
-		Request    *request = &post->requests[i];
+		const Request *request = &post->requests[i];
 
 		if (request->index == index)
 		{
-			chosen = request;
+			chosen = i;
 			break;
 		}
-		if (!request->isPending &&
-			(!OidIsValid(request->index) || request->index != post->inWork))
-			chosen = request;
+		if (!request->isPending && i != post->inWork)
+			chosen = i;
 	}
-	if (chosen == NULL)
+	if (chosen < 0)
 		return SWARE_REQUEST_REFUSED;
-	if (chosen->index != index)
-		chosen->inVain = 0;
-	chosen->index = index;
-	chosen->isPending = true;
+	if (post->requests[chosen].index != index)
+		post->requests[chosen] = (Request)
+	{
+		.index = index
+	};
+	post->requests[chosen].isPending = true;
 	if (post->worker == NULL)
 		return SWARE_REQUEST_NOTED;
 	SetLatch(post->worker);
-	return post->inWork == index || !OidIsValid(post->inWork) ?
+	return post->inWork == chosen || post->inWork < 0 ?
 		SWARE_REQUEST_IN_WORK : SWARE_REQUEST_NOTED;
 }
 
@@ -288,16 +265,6 @@ start_worker(uint32 number)
 	return RegisterDynamicBackgroundWorker(&worker, NULL);
 }
 
-/*
- * Start no worker for some time.  The caller holds the lock exclusively.
- */
-static void
-refuse_workers(void)
-{
-	shared->refusedUntil =
-		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), REFUSAL_TIME);
-}
-
 /* No worker can be started for a post: free it, if it is still there. */
 static void
 note_refusal(uint32 number)
@@ -308,7 +275,7 @@ note_refusal(uint32 number)
 		if (shared->posts[i].number == number)
 			shared->posts[i].database = InvalidOid;
 	}
-	refuse_workers();
+	remember(InvalidOid, InvalidOid, REFUSAL_TIME);
 	LWLockRelease(lock);
 }
 
@@ -324,7 +291,7 @@ sware_request_flush(Relation index, SwareStart start)
 		return SWARE_REQUEST_REFUSED;
 	now = GetCurrentTimestamp();
 	LWLockAcquire(lock, LW_EXCLUSIVE);
-	if (!is_refused(MyDatabaseId, RelationGetRelid(index), now))
+	if (!is_remembered(MyDatabaseId, RelationGetRelid(index), now))
 	{
 		post = find_post(MyDatabaseId, now);
 		if (post == NULL && start != SWARE_START_NEVER)
@@ -356,10 +323,11 @@ end_at_exit(int code, Datum arg)
 	if (own && code != 0)
 	{
 		LWLockAcquire(lock, LW_EXCLUSIVE);
-		if (OidIsValid(own->inWork))
-			refuse_index(sware_rest_at_exit);
+		if (own->inWork >= 0)
+			remember(own->database, own->requests[own->inWork].index,
+					 sware_rest_at_exit);
 		else
-			refuse_workers();
+			remember(InvalidOid, InvalidOid, REFUSAL_TIME);
 		LWLockRelease(lock);
 	}
 	(void) sware_post_end(false);
@@ -390,39 +358,45 @@ sware_post_begin(uint32 number, Oid *database)
 Oid
 sware_post_next(void)
 {
+	Oid			index = InvalidOid;
+
 	LWLockAcquire(lock, LW_EXCLUSIVE);
-	own->inWork = InvalidOid;
-	for (int i = 0; i < INDEXES_OF_POST && !OidIsValid(own->inWork); i++)
+	own->inWork = -1;
+	for (int i = 0; i < INDEXES_OF_POST && own->inWork < 0; i++)
 	{
 		Request    *request = &own->requests[own->next];
 
-		own->next = (own->next + 1) % INDEXES_OF_POST;
 		if (request->isPending)
-			own->inWork = request->index;
+		{
+			own->inWork = own->next;
+			index = request->index;
+		}
 		request->isPending = false;
+		own->next = (own->next + 1) % INDEXES_OF_POST;
 	}
 	LWLockRelease(lock);
-	return own->inWork;
+	return index;
 }
 
 void
 sware_post_is_done(bool flushed, int rest)
 {
-	LWLockAcquire(lock, LW_EXCLUSIVE);
-	for (int i = 0; i < INDEXES_OF_POST && OidIsValid(own->inWork); i++)
-	{
-		Request    *request = &own->requests[i];
+	Request    *request;
 
-		if (request->index != own->inWork)
-			continue;
-		request->inVain = flushed ? 0 : request->inVain + 1;
-		if (request->inVain >= MANY_IN_VAIN && rest == 0)
-			rest = IN_VAIN_REST;
-		request->isPending = rest == 0 && (flushed || request->isPending);
-		if (rest == 0)
-			continue;
+	if (own->inWork < 0)
+		return;
+	request = &own->requests[own->inWork];
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	request->inVain = flushed ? 0 : request->inVain + 1;
+	if (request->inVain >= MANY_IN_VAIN && rest == 0)
+		rest = IN_VAIN_REST;
+	if (rest == 0)
+		request->isPending |= flushed;
+	else
+	{
+		request->isPending = false;
 		request->inVain = 0;
-		refuse_index(rest);
+		remember(own->database, request->index, rest);
 	}
 	LWLockRelease(lock);
 }
