@@ -5,8 +5,8 @@
  *
  * An *account* has the statistics of one index.  A backend has accounts in
  * private memory.  At the end of a transaction, if 100 ms have passed since
- * the last time or there was a flush, it *empties* them: it adds them to the
- * accounts in shared memory, if there are any, and removes its own.
+ * the last time or there was a piece of work, it *empties* them: it adds them
+ * to the accounts in shared memory, if there are any, and removes its own.
  *
  * In shared memory, a lightweight lock guards which accounts there are, and
  * the spinlock of an account guards its contents.  Another spinlock guards the
@@ -112,10 +112,7 @@ add_sortedness(SwareSortedness *sum, const SwareSortedness *more)
 static double
 weight_after(double entries)
 {
-	double		age = entries / ARRIVALS_MEMORY;
-
-	/* a single entry need not pay for the function */
-	return age < 0.0001 ? 1 - age : exp(-age);
+	return exp(-entries / ARRIVALS_MEMORY);
 }
 
 /*
@@ -274,27 +271,14 @@ empty_at_exit(int code, Datum arg)
 	empty_accounts(GetCurrentTimestamp());
 }
 
-static void
-make_own_accounts(void)
+/* Find this backend's account of an index, or make it. */
+static pg_noinline Account *
+find_account(Relation index)
 {
 	static bool is_registered = false;
 	HASHCTL		control = {.keysize = sizeof(AccountKey),
 		.entrysize = sizeof(Account),
 	.hcxt = TopMemoryContext};
-
-	own_accounts = hash_create("sware statistics of this backend", 64, &control,
-							   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	if (!is_registered)
-	{
-		on_shmem_exit(empty_at_exit, (Datum) 0);
-		is_registered = true;
-	}
-}
-
-/* Find this backend's account of an index, or make it. */
-static pg_noinline Account *
-find_account(Relation index)
-{
 	AccountKey	key = {MyDatabaseId, RelationGetRelid(index)};
 	Account    *account;
 	bool		found;
@@ -307,7 +291,12 @@ find_account(Relation index)
 		memset(recent_accounts, 0, sizeof(recent_accounts));
 	}
 	if (own_accounts == NULL)
-		make_own_accounts();
+		own_accounts = hash_create("sware statistics of this backend", 64,
+								   &control,
+								   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	if (!is_registered)
+		on_shmem_exit(empty_at_exit, (Datum) 0);
+	is_registered = true;
 
 	account = hash_search(own_accounts, &key, HASH_ENTER, &found);
 	if (!found)
@@ -337,8 +326,6 @@ void
 sware_count(Relation index, SwareCounter counter, int64 number)
 {
 	totals_of(index)->counters[counter] += number;
-	if (counter == SWARE_STAT_FLUSH_TIME)
-		is_urgent = true;
 }
 
 void
