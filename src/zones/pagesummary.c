@@ -30,17 +30,6 @@
 StaticAssertDecl(SETS * PLACES_PER_SET == 2 * SWARE_SUMMARY_REACH,
 				 "pages that are asked about in turn must stay");
 
-/* The entries of a page that are not in its summary yet. */
-typedef struct Addition
-{
-	Size		start;			/* where they begin on the page */
-	Size		end;			/* and end */
-	bool		isSealed;		/* is the page sealed? */
-	uint64		version;		/* of the page, before it was read */
-	int			count;
-	SwareSummaryEntry entries[SWARE_MAX_PAGE_ENTRIES];
-} Addition;
-
 static SwareLink links[SETS][PLACES_PER_SET];	/* the pages */
 static SwarePageSummary *summaries[SETS][PLACES_PER_SET];	/* NULL: none yet */
 static uint64 uses = 0;			/* counts uses of summaries */
@@ -109,31 +98,33 @@ make_summary(Relation index, SwareLink link, const SwareSummaryKind *kind)
 }
 
 /*
- * Give each entry of an addition its number.  The copy has the page's header
- * and these entries.  Returns false if keys cannot be hashed, or no longer as
- * the kind says.  Calls hash functions, which may raise errors.
+ * Add the entries of a page from an offset on to a new summary, each with its
+ * number.  The copy has the page's header and these entries.  Returns false if
+ * keys cannot be hashed, or no longer as the kind says.  Calls hash functions,
+ * which may raise errors.
  */
 static bool
 number_entries(Relation index, BlockNumber block, Page copy,
-			   const SwareSummaryKind *kind, Addition *addition)
+			   Size start, SwarePageSummary *added)
 {
 	TupleDesc	descriptor = RelationGetDescr(index);
 	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
-	MemoryContext caller = kind->isOfKeys ?
+	bool		of_keys = added->kind.isOfKeys;
+	MemoryContext caller = of_keys ?
 		sware_enter_context("sware page summary") : NULL;
 	bool		tells = true;
 	SwareKeyColumn column;
 
 	sware_key_column_init(&column, index, 1);
-	for (Size offset = addition->start; tells && offset < addition->end;)
+	for (Size offset = start; tells && offset < added->end;)
 	{
-		SwareSummaryEntry *added = &addition->entries[addition->count++];
+		SwareSummaryEntry *numbered = &added->entries[added->count++];
 		IndexTuple	entry;
 
-		added->offset = offset;
-		added->isMarked = false;
+		numbered->offset = offset;
+		numbered->isMarked = false;
 		entry = sware_buffer_entry(index, block, copy, &offset);
-		if (kind->isOfKeys)
+		if (of_keys)
 		{
 			Datum		values[INDEX_MAX_KEYS];
 			bool		isnull[INDEX_MAX_KEYS];
@@ -143,43 +134,44 @@ number_entries(Relation index, BlockNumber block, Page copy,
 				values[i] = index_getattr(entry, i + 1, descriptor, &isnull[i]);
 			fingerprint = sware_fingerprint(index, values, isnull);
 			tells = fingerprint.tells;
-			added->number = (int64) fingerprint.value;
+			numbered->number = (int64) fingerprint.value;
 		}
 		else
-			added->number = sware_abbreviate(&column, descriptor, entry);
+			numbered->number = sware_abbreviate(&column, descriptor, entry);
 	}
-	if (!kind->isOfKeys)
+	if (!of_keys)
 		return true;
 	sware_leave_context(caller);
-	return tells && sware_hash_methods() == kind->methods;
+	return tells && sware_hash_methods() == added->kind.methods;
 }
 
 /*
- * Copy a page's entries from addition->start on, with its header.  Returns
- * false if the page is not the one any more that the link means.  Share-locks
- * the page for a moment.
+ * Copy a page's entries from an offset on, with its header, and begin a summary
+ * of these.  Returns false if the page is not the one any more that the link
+ * means.  Share-locks the page for a moment.
  */
 static bool
-read_on(Relation index, SwareLink link, Addition *addition, Page copy)
+read_on(Relation index, SwareLink link, Size start, SwarePageSummary *added,
+		Page copy)
 {
 	Buffer		buffer;
 	Page		page;
 
 	CHECK_FOR_INTERRUPTS();
-	addition->version = sware_page_version(index, link.block);
+	added->count = 0;
+	added->version = sware_page_version(index, link.block);
 	buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_SHARE);
 	if (!BufferIsValid(buffer))
 		return false;
 	page = BufferGetPage(buffer);
-	addition->end = sware_buffer_page_end(page);
-	addition->isSealed = sware_buffer_page_is_sealed(page);
+	added->end = sware_buffer_page_end(page);
+	added->isSealed = sware_buffer_page_is_sealed(page);
 
 	/* less cannot be, but for damage */
-	if (unlikely(addition->end < addition->start || addition->end > BLCKSZ))
-		sware_report_buffer_entry(index, link.block, addition->start);
+	if (unlikely(added->end < start || added->end > BLCKSZ))
+		sware_report_buffer_entry(index, link.block, start);
 	memcpy(copy, page, SizeOfPageHeaderData);
-	memcpy((char *) copy + addition->start, (char *) page + addition->start,
-		   addition->end - addition->start);
+	memcpy((char *) copy + start, (char *) page + start, added->end - start);
 	sware_release_buffer(buffer);
 	return true;
 }
@@ -200,28 +192,27 @@ insert(SwarePageSummary *summary, const SwareSummaryEntry *added)
 }
 
 /*
- * Add an addition to the summary of its page, and return that.  Returns NULL if
- * the addition does not begin where the summary ends now.
+ * Add what a summary has of a page from an offset on to the backend's summary
+ * of the page, and return that.  Returns NULL if it does not end there now.
  */
 static SwarePageSummary *
-add(Relation index, SwareLink link, const SwareSummaryKind *kind,
-	const Addition *addition)
+add(Relation index, SwareLink link, Size start, const SwarePageSummary *added)
 {
-	SwarePageSummary *summary = find_summary(index, link, kind);
+	SwarePageSummary *summary = find_summary(index, link, &added->kind);
 
-	if (addition->start == SWARE_BUFFER_START)
+	if (start == SWARE_BUFFER_START)
 	{
 		if (summary == NULL)
-			summary = make_summary(index, link, kind);
+			summary = make_summary(index, link, &added->kind);
 		summary->count = 0;
 	}
-	else if (summary == NULL || summary->end != addition->start)
+	else if (summary == NULL || summary->end != start)
 		return NULL;
-	for (int i = 0; i < addition->count; i++)
-		insert(summary, &addition->entries[i]);
-	summary->end = addition->end;
-	summary->isSealed = addition->isSealed;
-	summary->version = addition->version;
+	for (int i = 0; i < added->count; i++)
+		insert(summary, &added->entries[i]);
+	summary->end = added->end;
+	summary->isSealed = added->isSealed;
+	summary->version = added->version;
 	return summary;
 }
 
@@ -242,19 +233,18 @@ sware_page_summary(Relation index, SwareLink link, SwareSummaryKind *kind,
 			 sware_is_page_version(index, link.block, summary->version)))
 	{
 		PGAlignedBlock copy;
-		Addition	addition;
+		SwarePageSummary added;
 
-		addition.start = start;
-		addition.count = 0;
-		if (!read_on(index, link, &addition, copy.data))
+		added.kind = *kind;
+		if (!read_on(index, link, start, &added, copy.data))
 			return false;
-		if (addition.end > start &&
-			!number_entries(index, link.block, copy.data, kind, &addition))
+		if (added.end > start &&
+			!number_entries(index, link.block, copy.data, start, &added))
 		{
 			kind->isOfKeys = false;
 			return sware_page_summary(index, link, kind, result);
 		}
-		summary = add(index, link, kind, &addition);
+		summary = add(index, link, start, &added);
 		if (summary)
 			break;
 
