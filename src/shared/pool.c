@@ -11,6 +11,8 @@
  */
 #include "postgres.h"
 
+#include "base/options.h"
+#include "base/sharedmemory.h"
 #include "shared/pool.h"
 
 /* the list of an allocation's chunks takes at most half of the first one */
@@ -19,9 +21,10 @@
 typedef struct PoolHead
 {
 	pg_atomic_uint64 lastStamp; /* all stamps up to this one have been used */
-	uint32		chunkCount;		/* never changes */
 	uint32		freeCount;		/* guarded by the lock */
 } PoolHead;
+
+uint32		sware_pool_chunk_count;
 
 /* where things are in shared memory */
 static PoolHead *head = NULL;
@@ -31,62 +34,34 @@ static uint32 *free_chunks;		/* freeCount numbers; guarded by the lock */
 char	   *sware_pool_chunks;
 static LWLock *lock;
 
-static uint32
-count_chunks(int kilobytes)
-{
-	return (Size) kilobytes * 1024 / SWARE_CHUNK_SIZE;
-}
-
-/* How many bytes of shared memory does a pool with chunks of this size take? */
-Size
-sware_pool_memory(int kilobytes)
-{
-	Size		count = count_chunks(kilobytes);
-
-	return CACHELINEALIGN(sizeof(PoolHead)) +
-		CACHELINEALIGN(count * sizeof(pg_atomic_uint64)) +
-		CACHELINEALIGN(count * sizeof(uint32)) +
-		count * SWARE_CHUNK_SIZE;
-}
-
 /*
- * Use the pool that is in this shared memory, and initialise it if no process
- * has done so.  The memory has sware_pool_memory bytes, and begins with a cache
- * line.  The caller holds AddinShmemInitLock.
+ * The pool, whose lock is given: see base/sharedmemory.h.  There is none if the
+ * memory is only requested.
  */
 void
-sware_pool_attach(void *memory, int kilobytes, bool initialize,
-				  LWLock *pool_lock)
+sware_share_pool(LWLock *pool_lock)
 {
-	char	   *next = memory;
-	uint32		count = count_chunks(kilobytes);
+	uint32		count = (Size) sware_shared_memory * 1024 / SWARE_CHUNK_SIZE;
+	bool		is_new;
 
-	head = (PoolHead *) next;
-	next += CACHELINEALIGN(sizeof(PoolHead));
-	stamps = (pg_atomic_uint64 *) next;
-	next += CACHELINEALIGN(count * sizeof(pg_atomic_uint64));
-	free_chunks = (uint32 *) next;
-	next += CACHELINEALIGN(count * sizeof(uint32));
-	sware_pool_chunks = next;
 	lock = pool_lock;
-
-	if (!initialize)
+	sware_pool_chunk_count = count;
+	sware_pool_chunks = sware_share("sware pool",
+									(Size) count * SWARE_CHUNK_SIZE, &is_new);
+	stamps = sware_share("sware stamps", count * sizeof(pg_atomic_uint64),
+						 &is_new);
+	free_chunks = sware_share("sware free chunks", count * sizeof(uint32),
+							  &is_new);
+	head = sware_share("sware pool head", sizeof(PoolHead), &is_new);
+	if (!is_new)
 		return;
 	pg_atomic_init_u64(&head->lastStamp, 0);
-	head->chunkCount = count;
 	head->freeCount = count;
 	for (uint32 i = 0; i < count; i++)
 	{
 		pg_atomic_init_u64(&stamps[i], 0);
 		free_chunks[i] = count - 1 - i;
 	}
-}
-
-/* How many chunks does the pool have? */
-int
-sware_pool_chunk_count(void)
-{
-	return head->chunkCount;
 }
 
 /* How many chunks are free?  Takes the pool's lock, shared. */
@@ -106,12 +81,6 @@ uint64
 sware_new_stamp(void)
 {
 	return pg_atomic_add_fetch_u64(&head->lastStamp, 1);
-}
-
-static inline char *
-chunk_address(uint32 number)
-{
-	return sware_pool_chunks + (Size) number * SWARE_CHUNK_SIZE;
 }
 
 /* How many bytes does an allocation of this number of chunks have? */
@@ -152,7 +121,7 @@ sware_pool_allocate(Size length, SwareAllocation *allocation)
 	taken = free_chunks + head->freeCount;
 	allocation->place = taken[0];
 	allocation->chunks = count;
-	memcpy(chunk_address(allocation->place), taken, count * sizeof(uint32));
+	memcpy(sware_pool_chunk(allocation->place), taken, count * sizeof(uint32));
 	LWLockRelease(lock);
 	return true;
 }
@@ -173,46 +142,40 @@ sware_pool_free(const SwareAllocation *allocation)
 	pg_memory_barrier();
 
 	LWLockAcquire(lock, LW_EXCLUSIVE);
-	Assert(head->freeCount + allocation->chunks <= head->chunkCount);
-	memcpy(free_chunks + head->freeCount, chunk_address(allocation->place),
+	Assert(head->freeCount + allocation->chunks <= sware_pool_chunk_count);
+	memcpy(free_chunks + head->freeCount, sware_pool_chunk(allocation->place),
 		   allocation->chunks * sizeof(uint32));
 	head->freeCount += allocation->chunks;
 	LWLockRelease(lock);
 }
 
-/*
- * Find the address of a byte of an allocation.  Sets *available to the number
- * of bytes from there to the end of the chunk.  Returns NULL if the list of
- * chunks shows that the allocation is gone; it may be gone all the same if
- * not.
- */
-static inline char *
-find_byte(const SwareAllocation *allocation, Size offset, Size *available)
+/* How many bytes are there from an address to the end of its chunk? */
+static inline Size
+bytes_behind(const char *address)
 {
-	Size		position = sware_allocation_start(allocation->chunks) + offset;
-
-	*available = SWARE_CHUNK_SIZE - position % SWARE_CHUNK_SIZE;
-	if (position / SWARE_CHUNK_SIZE >= allocation->chunks)
-		return NULL;
-	return unconstify(char *, (const char *)
-					  sware_pool_peek(allocation, offset, head->chunkCount));
+	return SWARE_CHUNK_SIZE - (address - sware_pool_chunks) % SWARE_CHUNK_SIZE;
 }
 
-/* No other backend uses the allocation yet, or a lock keeps them out. */
+/*
+ * Write to an allocation; zeros if `bytes` is NULL.  No other backend uses it
+ * yet, or a lock keeps them out.
+ */
 void
 sware_pool_write(const SwareAllocation *allocation, Size offset,
 				 const void *bytes, Size length)
 {
 	while (length > 0)
 	{
-		Size		available;
-		char	   *address = find_byte(allocation, offset, &available);
-		Size		part;
+		char	   *address = sware_pool_address(allocation, offset);
+		Size		part = Min(length, bytes_behind(address));
 
-		Assert(address != NULL);
-		part = Min(length, available);
-		memcpy(address, bytes, part);
-		bytes = (const char *) bytes + part;
+		if (bytes == NULL)
+			memset(address, 0, part);
+		else
+		{
+			memcpy(address, bytes, part);
+			bytes = (const char *) bytes + part;
+		}
 		offset += part;
 		length -= part;
 	}
@@ -229,35 +192,18 @@ sware_pool_read(const SwareAllocation *allocation, Size offset, void *bytes,
 {
 	while (length > 0)
 	{
-		Size		available;
-		char	   *address = find_byte(allocation, offset, &available);
+		const char *address = sware_pool_peek(allocation, offset);
 		Size		part;
 
 		if (address == NULL)
 			return false;
-		part = Min(length, available);
+		part = Min(length, bytes_behind(address));
 		memcpy(bytes, address, part);
 		bytes = (char *) bytes + part;
 		offset += part;
 		length -= part;
 	}
 	return true;
-}
-
-/* Set all bytes of an allocation that no other backend uses to zero. */
-void
-sware_pool_clear(const SwareAllocation *allocation)
-{
-	Size		length = sware_pool_bytes(allocation->chunks);
-
-	for (Size offset = 0; offset < length;)
-	{
-		Size		available;
-		char	   *address = find_byte(allocation, offset, &available);
-
-		memset(address, 0, available);
-		offset += available;
-	}
 }
 
 /*

@@ -38,10 +38,7 @@ typedef struct SwareAllocation
 	uint32		chunks;			/* their number; 0: no allocation */
 } SwareAllocation;
 
-extern Size sware_pool_memory(int kilobytes);
-extern void sware_pool_attach(void *memory, int kilobytes, bool initialize,
-							  LWLock *lock);
-extern int	sware_pool_chunk_count(void);
+extern void sware_share_pool(LWLock *pool_lock);
 extern int	sware_pool_free_count(void);
 
 extern uint64 sware_new_stamp(void);
@@ -52,14 +49,20 @@ extern void sware_pool_write(const SwareAllocation *allocation, Size offset,
 							 const void *bytes, Size length);
 extern bool sware_pool_read(const SwareAllocation *allocation, Size offset,
 							void *bytes, Size length);
-extern void sware_pool_clear(const SwareAllocation *allocation);
 extern void sware_pool_set_stamp(const SwareAllocation *allocation,
 								 uint64 stamp);
 extern bool sware_pool_has_stamp(const SwareAllocation *allocation,
 								 uint64 stamp);
 
-/* where the chunks are in shared memory */
+/* the number of chunks, and where they are in shared memory */
+extern uint32 sware_pool_chunk_count;
 extern char *sware_pool_chunks;
+
+static inline char *
+sware_pool_chunk(uint32 number)
+{
+	return sware_pool_chunks + (Size) number * SWARE_CHUNK_SIZE;
+}
 
 /* where the bytes of an allocation begin in its first chunk */
 static inline Size
@@ -69,48 +72,34 @@ sware_allocation_start(uint32 count)
 }
 
 /*
- * Returns the number of the chunk that has a byte of an allocation, and sets
- * *within to the byte's place there.  If the allocation may be freed meanwhile,
- * the number may be anything.
+ * Returns the address of a byte of an allocation; NULL if its list of chunks
+ * shows that it has been freed, which it may have been all the same if not.
+ * The bytes up to the next multiple of SWARE_POOL_ALIGNMENT follow it; later
+ * ones may be elsewhere.
  */
-static inline uint32
-sware_pool_chunk(const SwareAllocation *allocation, Size offset, uint32 *within)
+static inline const char *
+sware_pool_peek(const SwareAllocation *allocation, Size offset)
 {
 	Size		position = sware_allocation_start(allocation->chunks) + offset;
-	const char *first = sware_pool_chunks +
-		(Size) allocation->place * SWARE_CHUNK_SIZE;
+	const volatile uint32 *list =
+		(const volatile uint32 *) sware_pool_chunk(allocation->place);
+	uint32		number;
 
-	*within = position % SWARE_CHUNK_SIZE;
-	return ((const volatile uint32 *) first)[position / SWARE_CHUNK_SIZE];
+	if (unlikely(position / SWARE_CHUNK_SIZE >= allocation->chunks))
+		return NULL;
+	number = list[position / SWARE_CHUNK_SIZE];
+	return unlikely(number >= sware_pool_chunk_count) ? NULL :
+		sware_pool_chunk(number) + position % SWARE_CHUNK_SIZE;
 }
 
-/*
- * Returns the address of a byte of an allocation, which the caller keeps from
- * being freed.  The bytes up to the next multiple of SWARE_POOL_ALIGNMENT
- * follow it; later ones may be elsewhere.
- */
+/* The same for an allocation that the caller keeps from being freed. */
 static inline void *
 sware_pool_address(const SwareAllocation *allocation, Size offset)
 {
-	uint32		within;
-	uint32		number = sware_pool_chunk(allocation, offset, &within);
+	const char *address = sware_pool_peek(allocation, offset);
 
-	return sware_pool_chunks + (Size) number * SWARE_CHUNK_SIZE + within;
-}
-
-/*
- * The same for an allocation that may be freed meanwhile; NULL if that shows.
- * `chunk_count` is the pool's.
- */
-static inline const void *
-sware_pool_peek(const SwareAllocation *allocation, Size offset,
-				uint32 chunk_count)
-{
-	uint32		within;
-	uint32		number = sware_pool_chunk(allocation, offset, &within);
-
-	return unlikely(number >= chunk_count) ? NULL :
-		sware_pool_chunks + (Size) number * SWARE_CHUNK_SIZE + within;
+	Assert(address != NULL);
+	return unconstify(char *, address);
 }
 
 #endif							/* SWARE_POOL_H */

@@ -51,7 +51,7 @@
 /*
  * all sets together have at most this number of chunks; zones have the others
  */
-#define CHUNKS_FOR_SETS()	((uint32) sware_pool_chunk_count() / 2)
+#define CHUNKS_FOR_SETS()	(sware_pool_chunk_count / 2)
 
 typedef struct Seat
 {
@@ -191,7 +191,7 @@ allocate_table(SwareKeySet *set, uint32 chunk_count)
 		return false;
 	}
 	Assert(set->allocation.chunks == chunk_count);
-	sware_pool_clear(&set->allocation);
+	sware_pool_write(&set->allocation, 0, NULL, sware_pool_bytes(chunk_count));
 	set->places = sware_pool_bytes(chunk_count) / GROUP_SIZE;
 	set->usedPlaces = 0;
 	return true;

@@ -62,10 +62,9 @@ bool
 sware_sorted_zone_lacks(const SwareSortedZone *zone, uint64 hash)
 {
 	SwareFilterHash filter_hash = sware_filter_hash((uint32) hash);
-	const uint8 *line =
+	const uint8 *line = (const uint8 *)
 		sware_pool_peek(&zone->allocation, zone->filterStart +
-						sware_filter_line(filter_hash, zone->filterLines),
-						sware_pool_chunk_count());
+						sware_filter_line(filter_hash, zone->filterLines));
 
 	return line && !sware_filter_has(line, filter_hash, zone->filterProbes);
 }

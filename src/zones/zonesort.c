@@ -94,7 +94,7 @@ zone_limit(const SwareZoneView *view)
 	limit = Min(limit, SWARE_MAX_ZONE_PAGES);
 
 	/* it must leave room in the pool for others, and for its successor */
-	return Min(limit, Max(1, sware_pool_chunk_count() / 8));
+	return Min(limit, Max(1, (int) sware_pool_chunk_count / 8));
 }
 
 /*

@@ -64,18 +64,13 @@ sware_share_zones(void)
 {
 	HASHCTL		control = {.keysize = sizeof(SwareFile),
 	.entrysize = sizeof(SwareIndexZones),.num_partitions = PARTITIONS};
-	Size		head_size = CACHELINEALIGN(sizeof(ZoneTable));
 	bool		is_new;
 
 	locks = sware_share_locks("SwareZones", PARTITIONS + 1);
 	all_zones = sware_share_hash("sware zones of indexes", entry_limit(),
 								 &control, HASH_PARTITION);
-	table = sware_share("sware zones",
-						add_size(head_size, sware_pool_memory(sware_shared_memory)),
-						&is_new);
-	if (table != NULL)
-		sware_pool_attach((char *) table + head_size, sware_shared_memory,
-						  is_new, &locks[PARTITIONS].lock);
+	table = sware_share("sware zones", sizeof(ZoneTable), &is_new);
+	sware_share_pool(locks ? &locks[PARTITIONS].lock : NULL);
 	if (is_new)
 	{
 		pg_atomic_init_u32(&table->entries, 0);
@@ -262,7 +257,7 @@ sware_zones_count_chunks(int *all, int *unused, int *used)
 	if (!sware_zones_are_available())
 		return;
 	lock_all(LW_SHARED);
-	*all = sware_pool_chunk_count();
+	*all = sware_pool_chunk_count;
 	*unused = sware_pool_free_count();
 	hash_seq_init(&status, all_zones);
 	while ((zones = hash_seq_search(&status)) != NULL)
@@ -289,7 +284,7 @@ static int
 chunk_capacity(uint32 entries)
 {
 	int			chunks =
-		sware_pool_chunk_count() - (int) sware_key_sets_chunk_count();
+		(int) sware_pool_chunk_count - (int) sware_key_sets_chunk_count();
 
 	return Max(0, chunks - (int) entries);
 }
