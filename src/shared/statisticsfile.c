@@ -129,16 +129,6 @@ sware_statistics_file_write(const void *records, int count, Size size)
 	unlink(TEMPORARY_FILE);
 }
 
-static bool
-is_of_last_shutdown(const FileHeader *header)
-{
-	ControlFileData control;
-
-	return read_control(&control) &&
-		header->system == control.system_identifier &&
-		header->shutdown == control.checkPoint;
-}
-
 /*
  * Read and check records.  Returns their number, with *records set; 0 if there
  * are none; -1 if the file is not as it should be.
@@ -147,11 +137,14 @@ static int
 read_file(FILE *file, void **records, int most, Size size)
 {
 	FileHeader	header;
+	ControlFileData control;
 
 	if (fread(&header, sizeof(FileHeader), 1, file) != 1 ||
 		header.magic != FILE_MAGIC || header.version != FILE_VERSION ||
 		header.size != size || header.count > (uint32) most ||
-		!is_of_last_shutdown(&header))
+		!read_control(&control) ||
+		header.system != control.system_identifier ||
+		header.shutdown != control.checkPoint)
 		return -1;
 	*records = MemoryContextAllocExtended(CurrentMemoryContext,
 										  Max(header.count, 1) * size,
