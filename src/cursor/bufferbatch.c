@@ -26,9 +26,6 @@
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
 
-/* A batch ends before its limit if its entries take this number of bytes. */
-#define MAX_BATCH_BYTES		(1024 * 1024)
-
 /* Sizes of the pieces in which memory for entries is allocated. */
 #define FIRST_PIECE			2048
 #define LAST_PIECE			(64 * 1024)
@@ -44,9 +41,7 @@ sware_batch_begin(SwareBufferBatch *batch)
 	batch->hasMore = false;
 	if (batch->roomContext)
 		MemoryContextReset(batch->roomContext);
-	batch->bytes = 0;
-	batch->room = batch->firstRoom.bytes;
-	batch->roomLeft = sizeof(batch->firstRoom.bytes);
+	batch->bytes = batch->roomLeft = 0;
 }
 
 /*
@@ -89,107 +84,74 @@ compare_buffered(const SwareBufferBatch *batch, const SwareBufferedEntry *a,
 }
 
 /*
- * Merge entries with others behind them; both are in order.  Entries that are
- * in both are kept once.  Returns the number of entries.  There is room for
- * `count` of them in `scratch`.
+ * Merge the entries from..middle-1 with those middle..end-1, both in order.
+ * Those that are in both are kept once.  Returns where the result ends.
  */
-static int
-merge(const SwareBufferBatch *batch, SwareBufferedEntry *entries, int count,
-	  const SwareBufferedEntry *b, int count_b, SwareBufferedEntry *scratch)
+static SwareBufferedEntry *
+merge(const SwareBufferBatch *batch, SwareBufferedEntry *to,
+	  const SwareBufferedEntry *from, const SwareBufferedEntry *middle,
+	  const SwareBufferedEntry *end)
 {
-	SwareBufferedEntry *to = entries;
-	const SwareBufferedEntry *a = scratch;
-	const SwareBufferedEntry *end_a = a + count;
-	const SwareBufferedEntry *end_b = b + count_b;
+	const SwareBufferedEntry *other = middle;
 
-	memcpy(scratch, entries, count * sizeof(SwareBufferedEntry));
-	while (a < end_a && b < end_b)
+	while (from < middle && other < end)
 	{
-		int			order = compare_buffered(batch, a, b);
+		int			order = compare_buffered(batch, from, other);
 
-		*to++ = order <= 0 ? *a++ : *b++;
+		*to++ = order <= 0 ? *from++ : *other++;
 		if (order == 0)
-			b++;
+			other++;
 	}
-	memcpy(to, a, (end_a - a) * sizeof(SwareBufferedEntry));
-	to += end_a - a;
-	memmove(to, b, (end_b - b) * sizeof(SwareBufferedEntry));
-	return to + (end_b - b) - entries;
+	memcpy(to, from, (middle - from) * sizeof(SwareBufferedEntry));
+	to += middle - from;
+	memcpy(to, other, (end - other) * sizeof(SwareBufferedEntry));
+	return to + (end - other);
 }
 
 /*
- * Sort the entries from number *next on, as far as two to the power of `levels`
- * parts that are in order, and remove duplicates.  *next is set to what is
- * behind.  Returns the number of entries that are left.
+ * Sort the entries, and remove duplicates: neighbouring parts that are in order
+ * are merged, until one is left.  The first one, often the largest, comes last.
  */
-static int
-sort_parts(const SwareBufferBatch *batch, int *next, int levels,
-		   SwareBufferedEntry *scratch)
-{
-	SwareBufferedEntry *entries = batch->entries + *next;
-	int			count = 1;
-
-	if (levels > 0)
-	{
-		int			middle;
-
-		count = sort_parts(batch, next, levels - 1, scratch);
-		middle = *next;
-		if (middle == batch->count)
-			return count;
-		return merge(batch, entries, count, batch->entries + middle,
-					 sort_parts(batch, next, levels - 1, scratch), scratch);
-	}
-	while (++*next < batch->count)
-	{
-		const SwareBufferedEntry *other = batch->entries + *next;
-		int			order =
-			compare_buffered(batch, &entries[count - 1], other);
-
-		if (order > 0)
-			break;
-		if (order < 0)
-			entries[count++] = *other;
-	}
-	return count;
-}
-
-/* Sort the entries, and remove duplicates. */
 static void
 sort(SwareBufferBatch *batch)
 {
 	SwareBufferedEntry *scratch;
-	int			count = batch->sorted;
-	int			next = count;
+	int		   *ends;			/* where the parts end */
+	int			parts = 0;
 
-	if (count == batch->count)
+	if (batch->sorted == batch->count)
 		return;
 	scratch = MemoryContextAlloc(batch->context, batch->count *
-								 sizeof(SwareBufferedEntry));
-	for (int levels = 0; next < batch->count; levels++)
+								 (sizeof(SwareBufferedEntry) + sizeof(int)));
+	ends = (int *) (scratch + batch->count);
+	for (int i = batch->sorted; i <= batch->count; i++)
 	{
-		SwareBufferedEntry *others = batch->entries + next;
+		if (i == batch->count ||
+			compare_buffered(batch, &batch->entries[i - 1],
+							 &batch->entries[i]) >= 0)
+			ends[parts++] = i;
+	}
+	while (parts > 1)
+	{
+		int			merged = parts > 2 ? 1 : 0;
+		int			begin = merged > 0 ? ends[0] : 0;
+		SwareBufferedEntry *to = batch->entries + begin;
 
-		count = merge(batch, batch->entries, count, others,
-					  sort_parts(batch, &next, levels, scratch), scratch);
+		memcpy(scratch + begin, to,
+			   (batch->count - begin) * sizeof(SwareBufferedEntry));
+		for (int i = merged; i < parts; i += 2)
+		{
+			int			end = ends[Min(i + 1, parts - 1)];
+
+			to = merge(batch, to, scratch + begin, scratch + ends[i],
+					   scratch + end);
+			begin = end;
+			ends[merged++] = to - batch->entries;
+		}
+		parts = merged;
+		batch->count = to - batch->entries;
 	}
 	pfree(scratch);
-	batch->count = count;
-}
-
-/* Move the entries to new memory, without those that were removed. */
-static void
-save_memory(SwareBufferBatch *batch)
-{
-	MemoryContext old = batch->roomContext;
-
-	batch->roomContext = NULL;
-	batch->bytes = 0;
-	batch->roomLeft = 0;
-	for (int i = 0; i < batch->count; i++)
-		batch->entries[i].item.entry =
-			copy_entry(batch, batch->entries[i].item.entry);
-	MemoryContextDelete(old);
 }
 
 void
@@ -204,9 +166,6 @@ sware_batch_keep_the_best(SwareBufferBatch *batch)
 		batch->count--;
 	batch->sorted = batch->count;
 	limit = Min(batch->limit, batch->count);
-	if (batch->bytes > MAX_BATCH_BYTES)
-		limit = Max(Min(limit, batch->count *
-						((double) MAX_BATCH_BYTES / batch->bytes)), 1);
 	if (batch->count > limit || batch->kept > 0)
 	{
 		batch->hasMore = true;
@@ -214,8 +173,6 @@ sware_batch_keep_the_best(SwareBufferBatch *batch)
 		filter->last = Min(filter->last,
 						   batch->entries[limit - 1].item.abbreviation);
 	}
-	if (batch->bytes > 4 * MAX_BATCH_BYTES)
-		save_memory(batch);
 
 #ifdef USE_ASSERT_CHECKING
 	for (int i = 1; i < batch->count; i++)
@@ -243,8 +200,7 @@ sware_batch_add(SwareBufferBatch *batch, const SwareBufferedEntry *found,
 		 compare_buffered(batch, added - 1, added) < 0))
 		batch->sorted++;
 	batch->count++;
-	if (batch->count < 2 * batch->limit &&
-		batch->bytes <= 4 * MAX_BATCH_BYTES)
+	if (batch->count < 2 * batch->limit)
 		return true;
 	sware_batch_keep_the_best(batch);
 	return false;
@@ -256,40 +212,35 @@ compare_dead(const void *a, const void *b)
 {
 	const SwareDeadEntry *one = a;
 	const SwareDeadEntry *other = b;
+	int			order = memcmp(&one->source.page, &other->source.page,
+							   sizeof(SwareLink));
 
-	if (one->source.page.block != other->source.page.block)
-		return one->source.page.block < other->source.page.block ? -1 : 1;
-	if (one->source.page.incarnation != other->source.page.incarnation)
-		return one->source.page.incarnation < other->source.page.incarnation ?
-			-1 : 1;
-	return ItemPointerCompare(unconstify(ItemPointerData *, &one->tid),
-							  unconstify(ItemPointerData *, &other->tid));
+	return order != 0 ? order : sware_compare_tids(&one->tid, &other->tid);
 }
 
 void
 sware_dead_entries_mark(SwareBufferCursor *cursor)
 {
-	SwareDeadEntries *dead = &cursor->dead;
+	SwareDeadEntry *dead = cursor->dead;
+	int			count = cursor->deadCount;
 	int			first = 0;		/* the first of those on the same page */
 
-	if (likely(dead->count == 0))
+	if (likely(count == 0))
 		return;
-	if (cursor->view.zones.sortedCount > 0)
-		sware_zones_mark_entries(&cursor->view.zones, dead->entries,
-								 dead->count);
-	qsort(dead->entries, dead->count, sizeof(SwareDeadEntry), compare_dead);
-	for (int i = 0; i < dead->count; i++)
+	if (cursor->zones.sortedCount > 0)
+		sware_zones_mark_entries(&cursor->zones, dead, count);
+	qsort(dead, count, sizeof(SwareDeadEntry), compare_dead);
+	for (int i = 0; i < count; i++)
 	{
-		SwareLink	page = dead->entries[i].source.page;
+		SwareLink	page = dead[i].source.page;
 
-		if (i + 1 < dead->count &&
-			sware_links_equal(page, dead->entries[i + 1].source.page))
+		if (i + 1 < count && sware_links_equal(page, dead[i + 1].source.page))
 			continue;
 		CHECK_FOR_INTERRUPTS();
 		if (sware_link_is_valid(page))
 			sware_mark_buffer_entries(cursor->scan->indexRelation, page,
-									  &dead->entries[first], i + 1 - first);
+									  &dead[first], i + 1 - first);
 		first = i + 1;
 	}
-	dead->count = 0;
+	cursor->deadCount = 0;
 }

@@ -3,9 +3,6 @@
  * buffercursor.c
  *	  The buffer cursor: reading a batch.  See buffercursor.h.
  *
- * While a page is share-locked, only the entries' abbreviations are looked at.
- * Comparators are called after the lock has been released.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -18,6 +15,7 @@
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
 #include "pages/pageaccess.h"
+#include "shared/statistics.h"
 
 /*
  * The limit of the first batch's entries, the factor by which it grows with
@@ -27,14 +25,14 @@
 #define LIMIT_GROWTH		4
 #define LAST_LIMIT			2048
 
+/* It does not grow if a batch took this number of bytes. */
+#define MANY_BYTES			(1024 * 1024)
+
 /*
  * Each batch looks into each of the sources.  If there are many, it should have
  * about one entry of each; but this is the most for a first batch.
  */
-#define FIRST_LIMIT_OF_MANY	64
-
-/* ... if the pages among them have summaries; else each batch reads them all */
-#define FIRST_LIMIT_UNREAD	256
+#define FIRST_LIMIT_OF_MANY	256
 
 /*
  * Of the entries that a batch wants, each sorted zone gives as many as it
@@ -45,14 +43,17 @@
 #define MORE_WANTED			1.25
 #define FEWEST_WANTED		4
 
+/* so many entries a page of which that is not known is taken to have */
+#define USUAL_ENTRIES		256
+
+/* the most pages of a source that are asked for before it is read */
+#define MOST_PAGES_ASKED	8
+
 /*
  * How often a page may differ from what the directory says, while the
  * generation stays the same, before this is reported as corruption.
  */
 #define MAX_STRANGE_PAGES	10
-
-/* how often comparison functions may change staging, before it is published */
-#define MAX_CHANGES			10
 
 /*
  * Set up a cursor for a scan, as long as which `keys`, `visibility` and
@@ -71,7 +72,7 @@ sware_buffer_cursor_init(SwareBufferCursor *cursor, IndexScanDesc scan,
 	cursor->filter.keys = keys;
 	cursor->filter.order.index = scan->indexRelation;
 	cursor->filter.order.forward = true;
-	sware_zone_view_init(&cursor->view.zones, scan->indexRelation, context);
+	sware_zone_view_init(&cursor->zones, scan->indexRelation, context);
 	cursor->batch.context = context;
 	cursor->batch.filter = &cursor->filter;
 	sware_batch_begin(&cursor->batch);
@@ -91,14 +92,14 @@ void
 sware_buffer_cursor_end(SwareBufferCursor *cursor)
 {
 	sware_dead_entries_mark(cursor);
-	if (cursor->dead.entries)
-		pfree(cursor->dead.entries);
-	if (cursor->view.zones.sorted)
-		pfree(cursor->view.zones.sorted);
-	if (cursor->view.zones.pages)
-		pfree(cursor->view.zones.pages);
-	if (cursor->view.sources)
-		pfree(cursor->view.sources);
+	if (cursor->dead)
+		pfree(cursor->dead);
+	if (cursor->zones.sorted)
+		pfree(cursor->zones.sorted);
+	if (cursor->zones.pages)
+		pfree(cursor->zones.pages);
+	if (cursor->sources)
+		pfree(cursor->sources);
 	if (cursor->batch.roomContext)
 		MemoryContextDelete(cursor->batch.roomContext);
 	if (cursor->batch.entries)
@@ -110,15 +111,13 @@ void
 sware_buffer_cursor_note_dead(SwareBufferCursor *cursor,
 							  const SwareBufferedEntry *buffered)
 {
-	SwareDeadEntries *dead = &cursor->dead;
+	SwareDeadEntry dead = {buffered->item.entry->t_tid, buffered->source};
 
 	if (!cursor->filter.usesMarks || sware_source_is_staging(&buffered->source))
 		return;
-	if (dead->count == dead->allocated)
-		sware_grow(dead->entries, dead->allocated, 64, cursor->context);
-	dead->entries[dead->count].tid = buffered->item.entry->t_tid;
-	dead->entries[dead->count].source = buffered->source;
-	dead->count++;
+	if (cursor->deadCount == cursor->deadAllocated)
+		sware_grow(cursor->dead, cursor->deadAllocated, 64, cursor->context);
+	cursor->dead[cursor->deadCount++] = dead;
 }
 
 /*
@@ -129,7 +128,6 @@ static void
 look_into_map(SwareBufferCursor *cursor)
 {
 	SwareBufferBatch *batch = &cursor->batch;
-	SwareMapAnswer answer = {.block = InvalidBlockNumber};
 	bool		any = false;
 
 	SWARE_FAULT_POINT("batch-copied");
@@ -139,12 +137,11 @@ look_into_map(SwareBufferCursor *cursor)
 
 		buffered->isVisible =
 			!sware_source_is_staging(&buffered->source) &&
-			sware_ask_map(cursor->visibility, &answer,
-						  &buffered->item.entry->t_tid);
+			sware_ask_map(cursor->visibility, &buffered->item.entry->t_tid);
 		any |= buffered->isVisible;
 	}
 	SWARE_FAULT_POINT("batch-map-read");
-	if (any && !sware_buffer_view_is_current(&cursor->view))
+	if (any && !sware_buffer_cursor_is_current(cursor))
 		for (int i = batch->current; i < batch->count; i++)
 			batch->entries[i].isVisible = false;
 	cursor->mapIsRead = true;
@@ -166,155 +163,6 @@ sware_buffer_cursor_sees_head(SwareBufferCursor *cursor)
 	if (all_dead)
 		sware_buffer_cursor_note_dead(cursor, head);
 	return false;
-}
-
-/*
- * A way through the wanted entries of a page summary, without those that are
- * known to be marked if the scan leaves marked ones out.  It goes by numbers,
- * which are inverted if it goes backward, as are abbreviations of the scan.
- */
-typedef struct SummaryWalk
-{
-	SwarePageSummary *summary;
-	bool		forward;
-	bool		usesMarks;
-	int64		last;			/* the last number that is wanted */
-	int			next;			/* position of the next entry */
-	int64		number;			/* of the present one */
-} SummaryWalk;
-
-static void
-begin_walk(const SwareScanFilter *filter, SwarePageSummary *summary,
-		   SummaryWalk *walk)
-{
-	bool		of_keys = summary->kind.isOfKeys;
-	int64		first = of_keys ? (int64) filter->fingerprint : filter->first;
-
-	walk->summary = summary;
-	walk->forward = filter->order.forward || of_keys ||
-		!sware_has_abbreviations(&filter->order.column);
-	walk->usesMarks = filter->usesMarks;
-	walk->last = of_keys ? first : filter->last;
-	if (walk->forward)
-		walk->next = sware_page_summary_search(summary, first);
-	else if (first == PG_INT64_MIN)
-		walk->next = summary->count - 1;
-	else
-		walk->next = sware_page_summary_search(summary, ~first + 1) - 1;
-}
-
-/* Go to the next entry.  Returns NULL at the end. */
-static inline SwareSummaryEntry *
-walk_on(SummaryWalk *walk)
-{
-	SwarePageSummary *summary = walk->summary;
-
-	while (walk->next >= 0 && walk->next < summary->count)
-	{
-		SwareSummaryEntry *entry = &summary->entries[walk->next];
-
-		walk->number = walk->forward ? entry->number : ~entry->number;
-		if (walk->number > walk->last)
-			break;
-		walk->next += walk->forward ? 1 : -1;
-		if (!walk->usesMarks || !entry->isMarked)
-			return entry;
-	}
-	return NULL;
-}
-
-/*
- * Copy those entries of a page that may be wanted, as its summary says:
- * `wanted` is the first on the way through that.  If every entry is wanted
- * whose abbreviation is between the filter's first and last, and the first ones
- * in order are enough for a batch, no worse ones are wanted from now on.
- * Returns false if the page is not the one that the link means any more.  Holds
- * a share lock on it meanwhile.
- */
-static bool
-copy_wanted(SwareBufferCursor *cursor, SwareLink link, SummaryWalk *walk,
-			SwareSummaryEntry *wanted, SwareCandidates *candidates)
-{
-	SwareScanFilter *filter = &cursor->filter;
-	Relation	index = filter->order.index;
-	Buffer		buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_SHARE);
-	bool		of_keys = walk->summary->kind.isOfKeys;
-	int64		previous = filter->first;	/* number of the last one copied */
-
-	if (!BufferIsValid(buffer))
-		return false;
-	candidates->page = link;
-	candidates->count = 0;
-	candidates->used = 0;
-	for (; wanted; wanted = walk_on(walk))
-	{
-		Size		offset = wanted->offset;
-		IndexTuple	entry = sware_buffer_entry(index, link.block,
-											   BufferGetPage(buffer), &offset);
-		Size		size = offset - wanted->offset;
-		IndexTuple	copy =
-			(IndexTuple) (candidates->memory.bytes + candidates->used);
-
-		/* entries never change, but by damage */
-		if (unlikely(candidates->used + size > BLCKSZ ||
-					 (!of_keys &&
-					  sware_abbreviate(&filter->order.column,
-									   RelationGetDescr(index),
-									   entry) != walk->number)))
-			sware_report_buffer_entry(index, link.block, wanted->offset);
-		if (filter->usesMarks && sware_entry_is_marked(entry))
-		{
-			wanted->isMarked = true;
-			continue;
-		}
-		if (filter->canNarrow && !of_keys &&
-			candidates->count >= cursor->batch.limit &&
-			previous > filter->first && walk->number > previous)
-		{
-			filter->last = previous;
-			cursor->batch.hasMore = true;
-			break;
-		}
-		previous = walk->number;
-		sware_copy_tuple(copy, entry);
-		sware_clear_mark(copy);
-		candidates->offsets[candidates->count++] = wanted->offset;
-		candidates->used += size;
-	}
-	sware_release_buffer(buffer);
-	cursor->reads.pages++;
-	return true;
-}
-
-/*
- * Take the wanted entries of a page that is in no sorted zone.  Returns false
- * if it is not the page that the link means any more.
- */
-static bool
-read_page(SwareBufferCursor *cursor, SwareLink link)
-{
-	const SwareScanFilter *filter = &cursor->filter;
-	SwareSummaryKind kind = {
-		.indexIncarnation = cursor->view.state.indexIncarnation,
-		.isOfKeys = filter->hasKey &&
-		cursor->view.zones.pageCount <= SWARE_SUMMARY_REACH,
-		.methods = filter->methods
-	};
-	SwarePageSummary *summary;
-	SwareSummaryEntry *wanted;
-	SummaryWalk walk;
-	SwareCandidates candidates;
-
-	if (!sware_page_summary(filter->order.index, link, &kind, &summary))
-		return false;
-	begin_walk(filter, summary, &walk);
-	wanted = walk_on(&walk);
-	if (wanted == NULL)
-		return true;
-	if (!copy_wanted(cursor, link, &walk, wanted, &candidates))
-		return false;
-	sware_take_candidates(cursor, &candidates);
-	return true;
 }
 
 /*
@@ -358,108 +206,188 @@ find_the_row(SwareBufferCursor *cursor)
 	return false;
 }
 
-/*
- * Read the open pages; as a rule last, when it is known which of their entries
- * are too bad for the batch.  Returns false if the buffer does not have one of
- * them any more, which *strange is then.
- */
-static bool
-read_tails(SwareBufferCursor *cursor, SwareLink *strange)
-{
-	const SwareBufferState *state = &cursor->view.state;
-	SwareBufferBatch *batch = &cursor->batch;
+#define ST_SORT			sort_sources
+#define ST_ELEMENT_TYPE SwareBufferSource
+#define ST_COMPARE(a, b) \
+	(((a)->zone != NULL) != ((b)->zone != NULL) ? (a)->zone ? -1 : 1 : \
+	 (a)->first < (b)->first ? -1 : (a)->first > (b)->first)
+#define ST_SCOPE		static
+#define ST_DEFINE
+#include "lib/sort_template.h"
 
-	for (int i = 0; i < state->tailCount; i++)
-	{
-		if (batch->kept == 0 && batch->count > batch->limit)
-			sware_batch_keep_the_best(batch);
-		*strange = state->tails[i];
-		if (!read_page(cursor, *strange))
-			return false;
-	}
-	return true;
+/* The rate of a source with so many entries, between these abbreviations. */
+static inline double
+rate(const SwareScanFilter *filter, int entries, int64 smallest, int64 largest)
+{
+	bool		forward = filter->order.forward;
+	int64		first = Max(filter->first, forward ? smallest : ~largest);
+	int64		last = Min(filter->last, forward ? largest : ~smallest);
+
+	if (filter->first == filter->last)
+		return 0;
+	return entries * ((double) last - (double) first + 1) /
+		((double) largest - (double) smallest + 1);
 }
 
 /*
- * Take the wanted entries of the listed sources, and of the open pages unless
- * these have been read.  Result and *strange are those of collect.
+ * List those sorted zones and sealed pages that may have wanted entries.  Zones
+ * come before pages, and either in the order of their first entries, so that
+ * most need not be read: enough better entries have been found before.
  */
-static bool
-read_sources(SwareBufferCursor *cursor, SwareLink *strange)
+static void
+list_sources(SwareBufferCursor *cursor)
 {
-	SwareBufferView *view = &cursor->view;
-	SwareBufferBatch *batch = &cursor->batch;
+	const SwareScanFilter *filter = &cursor->filter;
+	int			count = cursor->zones.sortedCount + cursor->zones.pageCount;
+	SwareBufferSource *source;
+	int64		asked = 0;
+
+	if (cursor->sourcesAllocated < count)
+	{
+		count = Max(count, 2 * cursor->sourcesAllocated);
+		cursor->sources = sware_resize(cursor->sources,
+									   count * sizeof(SwareBufferSource),
+									   cursor->context);
+		cursor->sourcesAllocated = count;
+	}
+	source = cursor->sources;
+	for (int i = 0; i < cursor->zones.sortedCount; i++)
+	{
+		const SwareSortedZone *zone = &cursor->zones.sorted[i];
+
+		if (!sware_scan_filter_wants_some(filter, zone->smallest,
+										  zone->largest, &source->first))
+			continue;
+		if (filter->hasHash && sware_sorted_zone_has_filter(zone, filter->hash))
+		{
+			asked++;
+			if (sware_sorted_zone_lacks(zone, filter->hash))
+				continue;
+		}
+		source->zone = zone;
+		source->rate = rate(filter, zone->entries - zone->firstEntry,
+							zone->smallest, zone->largest);
+		source++;
+	}
+	if (asked > 0)
+		sware_count(filter->order.index, SWARE_STAT_BLOOM_PROBES, asked);
+	for (int i = 0; i < cursor->zones.pageCount; i++)
+	{
+		SwareUnsortedPage *page = &cursor->zones.pages[i];
+
+		if (!sware_scan_filter_wants_some(filter, page->smallest,
+										  page->largest, &source->first))
+			continue;
+		source->zone = NULL;
+		source->page = page->page;
+		source->rate = rate(filter, USUAL_ENTRIES, page->smallest,
+							page->largest);
+		source++;
+	}
+	cursor->sourceCount = source - cursor->sources;
+	sort_sources(cursor->sources, cursor->sourceCount);
+}
+
+/*
+ * The source with this number is about to be read, and pages had to be read for
+ * those before: ask for the pages of some that follow, where these are page
+ * runs.  So many entries of each one are likely to be read.
+ */
+static void
+ask_for_sources(const SwareBufferCursor *cursor, SwarePagesAhead *ahead,
+				int number, int wanted)
+{
+	const SwareScanFilter *filter = &cursor->filter;
+	bool		forward = filter->order.forward;
+	int			end = Min(cursor->sourceCount, number + 1 + ahead->distance);
+
+	for (ahead->asked = Max(ahead->asked, number + 1); ahead->asked < end;
+		 ahead->asked++)
+	{
+		const SwareSortedZone *zone = cursor->sources[ahead->asked].zone;
+		SwareLink	links[MOST_PAGES_ASKED];
+		int			most;
+		int			count;
+
+		if (cursor->sources[ahead->asked].first > filter->last)
+			break;				/* it will not be read, nor those behind it */
+		if (zone == NULL || !zone->isOfRun)
+			continue;
+		most = 1 + wanted / (zone->entries / zone->pages + 1);
+		count = sware_run_guess_links(zone,
+									  forward ? filter->first : ~filter->last,
+									  forward ? filter->last : ~filter->first,
+									  forward, links,
+									  Min(most, MOST_PAGES_ASKED));
+		for (int i = 0; i < count; i++)
+			sware_ask_for_page(ahead, links[i]);
+	}
+}
+
+/* Take the wanted entries of all sources.  Returns false if one is gone. */
+static bool
+read_sources(SwareBufferCursor *cursor)
+{
+	int			limit = cursor->batch.limit;
 	bool		asks = sware_has_abbreviations(&cursor->filter.order.column);
+	double		equal = 1.0 / Max(cursor->sourceCount, 1);
+	double		all = 0;
 	SwarePagesAhead ahead;
 
 	sware_pages_ahead_init(&ahead, cursor->filter.order.index);
-	for (int i = 0; i < view->sourceCount; i++)
+	for (int i = 0; i < cursor->sourceCount; i++)
+		all += cursor->sources[i].rate;
+	for (int i = 0; i < cursor->sourceCount; i++)
 	{
-		SwareBufferSource source = view->sources[i];
+		SwareBufferSource source = cursor->sources[i];
+		double		share = all > 0 ? Max(source.rate / all, equal) : equal;
 
-		if (batch->kept == 0 && batch->count > batch->limit)
-			sware_batch_keep_the_best(batch);
 		if (source.first > cursor->filter.last)
 			continue;
 		if (asks && sware_pages_ahead(&ahead) > 0)
-			sware_buffer_view_ask(view, &cursor->filter, &ahead, i,
-								  batch->limit / view->sourceCount);
-
-		if (source.isZone)
-		{
-			double		equal = 1.0 / view->sourceCount;
-			double		share = view->rate <= 0 ? equal :
-				Max(source.rate / view->rate, equal);
-			int			most =
-				MORE_WANTED * share * batch->limit + FEWEST_WANTED;
-
-			if (!sware_take_zone(cursor, &view->zones.sorted[source.number],
-								 most, strange))
-				return false;
-			continue;
-		}
-		*strange = view->zones.pages[source.number].page;
-		if (!read_page(cursor, *strange))
+			ask_for_sources(cursor, &ahead, i, limit * equal);
+		if (!(source.zone ?
+			  sware_take_zone(cursor, source.zone,
+							  MORE_WANTED * share * limit + FEWEST_WANTED) :
+			  sware_take_page(cursor, source.page)))
 			return false;
 	}
-	if (!cursor->wantsOneRow && !read_tails(cursor, strange))
-		return false;
-	if (batch->count > 0)
-		sware_batch_keep_the_best(batch);
 	return true;
 }
 
 /*
- * Collect a batch from the pages of the view.  Returns false if the buffer
- * does not have these any more; *strange is the page that was found to be
- * another one, if any.
+ * Collect a batch from the pages that the buffer has in the cursor's state.
+ * Returns false if it does not have these any more.
  */
 static bool
-collect(SwareBufferCursor *cursor, SwareLink *strange)
+collect(SwareBufferCursor *cursor)
 {
-	SwareBufferView *view = &cursor->view;
+	const SwareBufferState *state = &cursor->state;
 	SwareBufferBatch *batch = &cursor->batch;
 
-	strange->block = InvalidBlockNumber;
-	if (!sware_buffer_view_refresh(view))
+	cursor->strange.block = InvalidBlockNumber;
+	if (!sware_zone_view_refresh(&cursor->zones, state))
 		return false;
 	/* staged entries were taken with the limit as it is */
 	if (batch->count == 0)
 		batch->limit = Max(batch->limit,
-						   Min(view->zones.sortedCount + view->zones.pageCount,
-							   view->zones.pageCount <= SWARE_SUMMARY_REACH ?
-							   FIRST_LIMIT_OF_MANY : FIRST_LIMIT_UNREAD));
-	if (cursor->wantsOneRow)
+						   Min(cursor->zones.sortedCount +
+							   cursor->zones.pageCount, FIRST_LIMIT_OF_MANY));
+	for (int i = 0; i < state->tailCount; i++)
 	{
-		if (!read_tails(cursor, strange))
+		if (!sware_take_page(cursor, state->tails[i]))
 			return false;
-		cursor->hasTheRow = find_the_row(cursor);
-		if (cursor->hasTheRow)
-			return true;
 	}
+	cursor->hasTheRow = cursor->wantsOneRow && find_the_row(cursor);
+	if (cursor->hasTheRow)
+		return true;
 
-	sware_buffer_view_list_sealed(view, &cursor->filter);
-	return read_sources(cursor, strange);
+	list_sources(cursor);
+	if (!read_sources(cursor))
+		return false;
+	if (batch->count > 0)
+		sware_batch_keep_the_best(batch);
+	return true;
 }
 
 /*
@@ -470,34 +398,32 @@ collect(SwareBufferCursor *cursor, SwareLink *strange)
 static bool
 read_buffer(SwareBufferCursor *cursor, IndexTuple after, int *strange_pages)
 {
-	SwareLink	strange;
-
 	SWARE_FAULT_POINT("batch-begins");
 	if (!cursor->hasStaged)
 		sware_scan_filter_begin(&cursor->filter, after);
-	if (collect(cursor, &strange))
+	if (collect(cursor))
 	{
 		SWARE_FAULT_POINT("batch-read");
 
 		/* retired pages do not matter to a scan without entries, or one row */
 		return cursor->batch.count == 0 || cursor->hasTheRow ||
-			sware_buffer_view_is_current(&cursor->view);
+			sware_buffer_cursor_is_current(cursor);
 	}
-	if (strange.block != InvalidBlockNumber &&
-		sware_buffer_view_is_current(&cursor->view) &&
+	if (cursor->strange.block != InvalidBlockNumber &&
+		sware_buffer_cursor_is_current(cursor) &&
 		++*strange_pages > MAX_STRANGE_PAGES)
-		sware_report_corruption(cursor->filter.order.index, strange.block,
+		sware_report_corruption(cursor->filter.order.index,
+								cursor->strange.block,
 								"It is not the buffer page that the directory says.");
 	return false;
 }
 
 /*
  * Add to the batch what staging has of the entries behind `after`, if anything.
- * If comparison functions change staging meanwhile, again and again, it is
- * published; *changes counts as in MAX_CHANGES.
+ * If comparison functions change staging meanwhile, it is published.
  */
 static void
-read_staging(SwareBufferCursor *cursor, IndexTuple after, int *changes)
+read_staging(SwareBufferCursor *cursor, IndexTuple after)
 {
 	while (cursor->hasStaged)
 	{
@@ -505,13 +431,9 @@ read_staging(SwareBufferCursor *cursor, IndexTuple after, int *changes)
 		sware_scan_filter_begin(&cursor->filter, after);
 		if (sware_take_staged(cursor))
 			return;
-		CHECK_FOR_INTERRUPTS();
 		sware_batch_begin(&cursor->batch);
-		if (++*changes % MAX_CHANGES == 0)
-		{
-			sware_publish_index(cursor->filter.order.index);
-			cursor->hasStaged = sware_scan_has_staged(cursor->scan);
-		}
+		sware_publish_index(cursor->filter.order.index);
+		cursor->hasStaged = sware_scan_has_staged(cursor->scan);
 	}
 }
 
@@ -530,48 +452,33 @@ count_entries(SwareBufferCursor *cursor)
 
 /*
  * Read a batch of the entries behind `after`, which is not in the memory of
- * the present batch, or of all entries (NULL).  With `same_generation`,
- * returns false if a generation is not that of the batch before.  An entry that
- * leaves staging while the buffer is read is in the batch, or lies behind it;
- * then the next batch is refused.
+ * the present batch, or of all entries (NULL).
  */
-static bool
-read_batch(SwareBufferCursor *cursor, IndexTuple after, bool same_generation)
+static void
+read_batch(SwareBufferCursor *cursor, IndexTuple after)
 {
-	SwareBufferState *state = &cursor->view.state;
-	uint64		generation = state->generation;
-	bool		had_staged = cursor->hasStaged;
-	uint64		staging_generation = cursor->stagingGeneration;
 	int			strange_pages = 0;
-	int			changes = 0;
 
 	sware_dead_entries_mark(cursor);
 	cursor->filter.usesMarks = sware_scan_uses_marks(cursor->scan);
 	for (;;)
 	{
-		bool		is_empty;
-		bool		is_complete = true;
-
 		sware_batch_begin(&cursor->batch);
 		cursor->hasTheRow = false;
 		cursor->mapIsRead = false;
-		read_staging(cursor, after, &changes);
-		is_empty = !sware_buffer_read_state(cursor->filter.order.index, state);
-		if (same_generation &&
-			(state->generation != generation ||
-			 (had_staged && staging_generation != sware_staging_generation)))
-			return false;
-		if (!is_empty)
-			is_complete = read_buffer(cursor, after, &strange_pages);
-		else if (cursor->batch.count > 0)
-			sware_batch_keep_the_best(&cursor->batch);
-		if (is_complete)
+		read_staging(cursor, after);
+		if (!sware_buffer_read_state(cursor->filter.order.index,
+									 &cursor->state))
 		{
-			count_entries(cursor);
-			return true;
+			if (cursor->batch.count > 0)
+				sware_batch_keep_the_best(&cursor->batch);
+			break;
 		}
+		if (read_buffer(cursor, after, &strange_pages))
+			break;
 		CHECK_FOR_INTERRUPTS();
 	}
+	count_entries(cursor);
 }
 
 void
@@ -591,7 +498,7 @@ sware_buffer_cursor_seek(SwareBufferCursor *cursor, bool forward,
 	cursor->stagingGeneration = sware_staging_generation;
 	cursor->arrivals = sware_arrivals;
 	if (cursor->filter.keys->rangeCount > 0)
-		(void) read_batch(cursor, after, false);
+		read_batch(cursor, after);
 	else
 		sware_batch_begin(&cursor->batch);
 }
@@ -601,9 +508,15 @@ sware_buffer_cursor_read_on(SwareBufferCursor *cursor)
 {
 	SwareBufferBatch *batch = &cursor->batch;
 	IndexTuple	last = batch->entries[batch->count - 1].item.entry;
+	uint64		generation = cursor->state.generation;
+	bool		had_staged = cursor->hasStaged;
+	uint64		staging_generation = cursor->stagingGeneration;
 
 	Assert(batch->hasMore && batch->count > 0);
 	sware_save_entry(&cursor->last, cursor->context, last, &last->t_tid);
-	batch->limit = Min(batch->limit * LIMIT_GROWTH, LAST_LIMIT);
-	return read_batch(cursor, cursor->last.tuple, true);
+	if (batch->bytes < MANY_BYTES)
+		batch->limit = Min(batch->limit * LIMIT_GROWTH, LAST_LIMIT);
+	read_batch(cursor, cursor->last.tuple);
+	return cursor->state.generation == generation &&
+		(!had_staged || staging_generation == sware_staging_generation);
 }

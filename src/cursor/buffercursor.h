@@ -5,32 +5,21 @@
  *	  buffer, in order, forward or backward.
  *
  * It reads in *batches*.  A batch has the next qualifying entries behind a
- * place, up to a limit, from all buffer pages, in order and without duplicates.
- * What this session has staged for the index counts as a part of the buffer
- * (below).  A batch shows the buffer under one
- * generation: if a page retires while the batch is read, it is read again.
- * Batches are small at first, so that a scan for one entry does not pay for
- * many.
+ * place, up to a limit, from staging and then from all buffer pages, in order
+ * and without duplicates.  It shows the buffer under one generation: if a page
+ * retires while the batch is read, it is read again.  Batches are small at
+ * first, so that a scan for one entry does not pay for many.
  *
- * Entries go from staging to the buffer or the tree, so a batch is read from
- * staging first.  If entries have left staging when the next batch is read,
- * which the staging generation shows, the scan seeks again: they may have gone
- * to pages that it has read.  An entry in the batch whose subtransaction has
- * aborted leads to no row that the snapshot sees: should its TID be another
- * row's by then, that row was inserted later.  Only scans with an MVCC snapshot
- * search staging.  For others, and for parallel scans, it is published.
+ * Only scans with an MVCC snapshot search staging.  For others, and for
+ * parallel scans, it is published.  An entry in the batch whose subtransaction
+ * has aborted leads to no row that the snapshot sees: should its TID be another
+ * row's by then, that row was inserted later.  If nothing is staged for the
+ * index when the scan begins, it need not look there again, unless it sees
+ * later rows (docs/architecture.md): then it seeks again whenever this backend
+ * has inserted a row.
  *
- * Rows that are inserted after the scan's snapshot was taken are invisible to
- * it, as a rule.  So it does not matter which of their entries it finds, and if
- * nothing is staged for the index when the scan begins, it need not look there
- * again.  There is an exception: a cursor that a function has opened sees the
- * rows that the statement which calls the function inserts afterwards
- * (docs/architecture.md).  It seeks again whenever this backend has inserted a
- * row.
- *
- * A cursor has three parts, each with a file of its own: the filter says which
- * entries are wanted, the view where they may be, and the batch holds those
- * that were found.
+ * The filter of a cursor says which entries are wanted, and its batch holds
+ * those that were found; either has a file of its own.
  *
  *-------------------------------------------------------------------------
  */
@@ -127,10 +116,8 @@ typedef struct SwareScanFilter
 	int64		endMatters;		/* from this one on, with where it ends */
 	bool		canNarrow;		/* is every entry wanted whose abbreviation is
 								 * between `first` and `last`? */
-	bool		needsHash;		/* can the only value of the first column be
-								 * hashed for Bloom filters, and is not yet? */
-	bool		hasHash;		/* is `hash` set? */
-	uint64		hash;
+	bool		hasHash;		/* has the first column one value, with a ... */
+	uint64		hash;			/* ... for Bloom filters? */
 	bool		hasKey;			/* is one key looked for by its fingerprint? */
 	uint64		fingerprint;
 	uint64		methods;		/* the result of sware_hash_methods() when it
@@ -198,12 +185,6 @@ sware_scan_filter_wants_some(const SwareScanFilter *filter, int64 smallest,
 		(reversed ? ~smallest : largest) >= filter->first;
 }
 
-/*
- * Can Bloom filters be asked?  Hashes the value when this is called first, by a
- * function that may raise an error.
- */
-extern bool sware_scan_filter_has_hash(SwareScanFilter *filter);
-
 /* bufferbatch.c: those that were found */
 
 typedef struct SwareBufferedEntry
@@ -233,15 +214,10 @@ typedef struct SwareBufferBatch
 								 * worst ones were removed; 0: none were */
 
 	/* memory for copies of entries */
+	MemoryContext roomContext;	/* NULL until needed */
 	Size		bytes;			/* taken, by removed ones, too */
 	char	   *room;			/* what is free */
 	Size		roomLeft;
-	MemoryContext roomContext;	/* NULL until needed */
-	union
-	{
-		char		bytes[512];
-		double		forAlignment;
-	}			firstRoom;		/* enough for small batches */
 } SwareBufferBatch;
 
 /* Begin a batch: remove all entries. */
@@ -257,6 +233,14 @@ extern bool sware_batch_add(SwareBufferBatch *batch,
 
 /* Sort the batch, and remove the worst entries if it has too many. */
 extern void sware_batch_keep_the_best(SwareBufferBatch *batch);
+
+/* Before more entries are added: want no worse ones than the limit allows. */
+static inline void
+sware_batch_narrow(SwareBufferBatch *batch)
+{
+	if (batch->kept == 0 && batch->count > batch->limit)
+		sware_batch_keep_the_best(batch);
+}
 
 /*
  * Is an entry, whose abbreviation is wanted, better than the worst one, or is
@@ -289,85 +273,18 @@ sware_source_is_staging(const SwareEntrySource *source)
 	return source->zone == 0 && source->page.block == InvalidBlockNumber;
 }
 
-/* The dead entries that a scan has met. */
-typedef struct SwareDeadEntries
-{
-	int			count;
-	int			allocated;
-	SwareDeadEntry *entries;	/* in the scan's memory */
-} SwareDeadEntries;
+/* buffercursor.c: the cursor */
 
-/* bufferview.c: where wanted entries may be */
-
+/* A sorted zone or a sealed page that may have wanted entries. */
 typedef struct SwareBufferSource
 {
 	int64		first;			/* abbreviation of its first entry, in the
 								 * order of the scan; or less */
-	bool		isZone;			/* a sorted zone?  Else it is a page */
-	int			number;			/* of the zone or page in the view */
+	const SwareSortedZone *zone;	/* NULL: it is a page */
+	SwareLink	page;
 	double		rate;			/* how many of its entries are wanted, if its
 								 * abbreviations are evenly spread */
 } SwareBufferSource;
-
-typedef struct SwareBufferView
-{
-	SwareBufferState state;		/* what the metapage says */
-	SwareZoneView zones;		/* what is known of sealed pages */
-	SwareBufferSource *sources;
-	int			sourceCount;
-	int			sourcesAllocated;
-	double		rate;			/* the sum of those of sources */
-} SwareBufferView;
-
-/*
- * Bring what is known of sealed pages up to date with the state, without
- * sources.  Returns false if the directory has changed since.
- */
-extern bool sware_buffer_view_refresh(SwareBufferView *view);
-
-/*
- * List those sorted zones and sealed pages that may have wanted entries.  May
- * call a hash function, which may raise an error.
- */
-extern void sware_buffer_view_list_sealed(SwareBufferView *view,
-										  SwareScanFilter *filter);
-
-/*
- * The source with this number is about to be read, and pages had to be read for
- * those before: ask for the pages of some that follow, where these are page
- * runs.  So many entries of each one are likely to be read.
- */
-extern void sware_buffer_view_ask(const SwareBufferView *view,
-								  const SwareScanFilter *filter,
-								  SwarePagesAhead *ahead, int number,
-								  int wanted);
-
-/* Are the pages still there that the state lists?  May lock the metapage. */
-static inline bool
-sware_buffer_view_is_current(const SwareBufferView *view)
-{
-	return sware_buffer_generation(view->zones.index) == view->state.generation;
-}
-
-/* buffercursor.c: the cursor */
-
-/*
- * Entries of a page that may be wanted, each in MAXALIGN(its size) bytes,
- * without marks.
- */
-typedef struct SwareCandidates
-{
-	SwareLink	page;
-	int			count;
-	Size		used;
-	uint16		offsets[SWARE_MAX_PAGE_ENTRIES];	/* of each on the page, in
-													 * bytes */
-	union
-	{
-		char		bytes[BLCKSZ + NAMEDATALEN];	/* see bufferbatch.c */
-		double		forAlignment;
-	}			memory;
-} SwareCandidates;
 
 /* what a cursor has read */
 typedef struct SwareBufferReads
@@ -382,13 +299,21 @@ typedef struct SwareBufferCursor
 {
 	IndexScanDesc scan;
 	MemoryContext context;		/* lives as long as the scan */
-	SwareBufferView view;
+	SwareBufferState state;		/* of the buffer: what the metapage says */
+	SwareZoneView zones;		/* what is known of sealed pages */
+	SwareBufferSource *sources; /* of the batch, beside staging and the open
+								 * pages */
+	int			sourceCount;
+	int			sourcesAllocated;
 	SwareBufferBatch batch;
+	SwareLink	strange;		/* a page that was found to be another one */
 	bool		hasStaged;		/* is staging read, too? */
 	uint64		stagingGeneration;	/* under which the batches were read */
 	uint64		arrivals;		/* what sware_arrivals was before the first
 								 * batch was read */
-	SwareDeadEntries dead;		/* those to be marked */
+	SwareDeadEntry *dead;		/* those that the scan has met */
+	int			deadCount;
+	int			deadAllocated;
 	bool		wantsOneRow;	/* does the scan find one row at most?  Then
 								 * it looks at the open pages first */
 	bool		passedOver;		/* were entries left out because the snapshot
@@ -401,6 +326,16 @@ typedef struct SwareBufferCursor
 	SwareBufferReads reads;
 	SwareScanFilter filter;		/* the large one comes last */
 } SwareBufferCursor;
+
+/* Are the pages still there that its state lists?  May lock the metapage. */
+static inline bool
+sware_buffer_cursor_is_current(const SwareBufferCursor *cursor)
+{
+	SwareBufferState state;
+
+	(void) sware_buffer_read_state(cursor->scan->indexRelation, &state);
+	return state.generation == cursor->state.generation;
+}
 
 extern void sware_buffer_cursor_init(SwareBufferCursor *cursor,
 									 IndexScanDesc scan, SwareScanKeys *keys,
@@ -482,17 +417,14 @@ sware_scan_sees_later_rows(IndexScanDesc scan)
  */
 extern bool sware_take_staged(SwareBufferCursor *cursor);
 
-/* Take those candidates that are wanted. */
-extern void sware_take_candidates(SwareBufferCursor *cursor,
-								  const SwareCandidates *candidates);
-
 /*
- * Take the wanted entries of a sorted zone.  When it has given `most`, no entry
- * behind the last of these is wanted any more.  Returns false if the zone is
- * gone; *strange is the page that was found to be another one, if any.
+ * Take the wanted entries of a page that is in no sorted zone; or those of a
+ * sorted zone: when it has given `most`, none behind the last of these is
+ * wanted any more.  Returns false if the page or zone is gone; cursor->strange
+ * is set if a page was found to be another one.
  */
+extern bool sware_take_page(SwareBufferCursor *cursor, SwareLink page);
 extern bool sware_take_zone(SwareBufferCursor *cursor,
-							const SwareSortedZone *zone, int most,
-							SwareLink *strange);
+							const SwareSortedZone *zone, int most);
 
 #endif							/* SWARE_BUFFERCURSOR_H */

@@ -218,7 +218,7 @@ sware_merge_relieve_buffer(SwareScan *scan)
 		!(IsMVCCSnapshot(scan->scan->xs_snapshot) ||
 		  sware_scan_is_for_planner(scan->scan)))
 		return;
-	if (sware_zone_view_is_over_limit(&scan->buffer.view.zones))
+	if (sware_zone_view_is_over_limit(&scan->buffer.zones))
 		(void) sware_buffer_flush_piece(scan->scan->indexRelation,
 										SWARE_READER);
 }
@@ -367,7 +367,7 @@ pin_buffer_page(SwareScan *scan, const SwareBufferedEntry *buffered)
 	if (!BufferIsValid(scan->bufferPin))
 		return false;
 	sware_unlock_buffer(scan->bufferPin);
-	if (sware_buffer_view_is_current(&scan->buffer.view))
+	if (sware_buffer_cursor_is_current(&scan->buffer))
 		return true;
 	unpin_buffer_page(scan);
 	return false;
@@ -387,7 +387,7 @@ return_item(SwareScan *scan, bool forward)
 	if (unlikely(--scan->ahead.leaf.patience == 0))
 		sware_ask_for_leaf_rows(&scan->ahead, descriptor, tree, forward);
 	if (descriptor->xs_want_itup && !BufferIsValid(tree->position.buffer) &&
-		!sware_item_is_visible(&scan->visibility, tree))
+		!sware_find_out_visibility(&scan->visibility, tree))
 		return false;
 	descriptor->xs_heaptid = *sware_tree_cursor_tid(tree);
 	if (descriptor->xs_want_itup)

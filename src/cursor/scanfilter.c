@@ -102,12 +102,12 @@ analyze(SwareScanFilter *filter)
 		filter->beginMatters == filter->rangesBegin &&
 		filter->endMatters == filter->rangesEnd;
 
-	filter->hasHash = false;
-	filter->needsHash =
+	filter->hasHash =
 		keys->rangeCount == 1 && keys->prefixColumns > 0 &&
 		!keys->low.columns[0].isNull &&
 		keys->low.columns[0].function ==
-		index_getprocinfo(index, 1, BTORDER_PROC);
+		index_getprocinfo(index, 1, BTORDER_PROC) &&
+		sware_bloom_hash(index, keys->low.columns[0].value, &filter->hash);
 
 	/*
 	 * If abbreviations tell entries apart, hashing costs more than it saves,
@@ -119,19 +119,6 @@ analyze(SwareScanFilter *filter)
 		(filter->asksForKeys && !filter->order.abbreviationsDecide))
 		analyze_key(filter);
 	filter->isAnalyzed = true;
-}
-
-bool
-sware_scan_filter_has_hash(SwareScanFilter *filter)
-{
-	if (filter->needsHash)
-	{
-		filter->needsHash = false;
-		filter->hasHash =
-			sware_bloom_hash(filter->order.index,
-							 filter->keys->low.columns[0].value, &filter->hash);
-	}
-	return filter->hasHash;
 }
 
 void

@@ -50,57 +50,57 @@ static const SwareEntrySource staging_source = {
 typedef struct ListReader
 {
 	SwareBufferCursor *cursor;
-	bool		forward;
+	int			step;			/* from one entry to the next: 1, or -1 if the
+								 * scan goes backward */
 	const SwareSortedZone *zone;	/* the list; or NULL: it is a staged run */
 	SwareStagedRun run;
 	uint64		stamp;			/* the run is valid as long as this is
 								 * staging's */
+	bool		isGone;			/* has the list been found to be gone? */
 	int64		begin;			/* number of the first entry that counts */
 	int64		end;			/* number behind the last that counts */
+	int64		number;			/* of the present entry; at first, before all */
 	bool		leavesOut;		/* are marked entries left out? */
 	Size		entrySize;		/* in bytes, of the largest entry */
 	int			most;			/* the number of entries to copy next */
-	int64		position;		/* of the next entry, counted from `begin` or,
-								 * if the scan goes backward, from `end` */
+	int			taken;			/* how many were taken */
+	int			patience;		/* entries are skipped after so many ... */
+	int			failures;		/* ... that did not qualify, in a row */
 	SwareWindow window;
 } ListReader;
 
 static void
-init(ListReader *reader, SwareBufferCursor *cursor)
+init(ListReader *reader, SwareBufferCursor *cursor, int64 begin, int64 end,
+	 Size entry_size)
 {
+	memset(reader, 0, offsetof(ListReader, window));
 	reader->cursor = cursor;
-	reader->forward = cursor->filter.order.forward;
-	reader->zone = NULL;
-	reader->leavesOut = false;
+	reader->step = cursor->filter.order.forward ? 1 : -1;
+	reader->begin = begin;
+	reader->end = end;
+	reader->number = cursor->filter.order.forward ? begin - 1 : end;
+	reader->entrySize = entry_size;
 	reader->most = FIRST_COPIED;
-	reader->position = 0;
+	reader->patience = 1;
 	sware_window_init(&reader->window);
 }
 
-/*
- * Go on with the next entry that is not before `place`.  Returns false if the
- * list is gone.  Calls comparators.
- */
-static bool
+/* Go on with the next entry that is not before `place`.  Calls comparators. */
+static void
 seek(ListReader *reader, const SwareSearchKey *place)
 {
 	Relation	index = reader->cursor->filter.order.index;
+	int64		number;
 
 	reader->most = FIRST_COPIED;
-	if (place->columnCount > 0)
-	{
-		int64		number = reader->zone ?
-			sware_sorted_zone_search(index, reader->zone, place,
-									 &reader->window) :
-			sware_staged_run_search(index, &reader->run, reader->stamp, place);
-
-		if (number < 0)
-			return false;
-		reader->position = Max(reader->position,
-							   reader->forward ? number - reader->begin :
-							   reader->end - number);
-	}
-	return true;
+	if (place->columnCount == 0)
+		return;
+	number = reader->zone ?
+		sware_sorted_zone_search(index, reader->zone, place, &reader->window) :
+		sware_staged_run_search(index, &reader->run, reader->stamp, place);
+	reader->isGone |= number < 0;
+	reader->number = reader->step > 0 ? Max(reader->number, number - 1) :
+		Min(reader->number, number);
 }
 
 /* Copy entries of the staged run.  Returns false if it is gone. */
@@ -126,36 +126,36 @@ copy_from_run(ListReader *reader, uint32 first, uint32 count)
 }
 
 /*
- * Go to the next entry: *entry is its copy, or NULL if none is left.  Returns
- * false if the list is gone.
+ * Go to the next entry.  Returns its copy, or NULL if none is left or the list
+ * is gone.
  */
-static inline bool
-next_entry(ListReader *reader, uint32 *number, IndexTuple *entry)
+static inline IndexTuple
+next_entry(ListReader *reader)
 {
-	int64		left = reader->end - reader->begin - reader->position;
+	int64		number = reader->number += reader->step;
 
-	*entry = NULL;
-	if (left <= 0)
-		return true;
-	*number = reader->forward ? reader->begin + reader->position :
-		reader->end - reader->position - 1;
-	if (!sware_window_has(&reader->window, *number))
+	if (reader->isGone || number < reader->begin || number >= reader->end)
+		return NULL;
+	if (!sware_window_has(&reader->window, number))
 	{
+		int64		left = reader->step > 0 ? reader->end - number :
+			number + 1 - reader->begin;
 		uint32		count = Min(Min(reader->most, left),
 								(int64) (BLCKSZ / reader->entrySize));
-		uint32		first = reader->forward ? *number : *number + 1 - count;
+		uint32		first = reader->step > 0 ? number : number + 1 - count;
 
 		reader->most = Min(2 * reader->most, MOST_COPIED);
-		if (!(reader->zone ?
-			  sware_sorted_zone_get(reader->cursor->filter.order.index,
-									reader->zone, first, first + count,
-									reader->forward, &reader->window) :
-			  copy_from_run(reader, first, count)))
-			return false;
+		reader->isGone = !(reader->zone ?
+						   sware_sorted_zone_get(reader->cursor->filter.order.index,
+												 reader->zone, first,
+												 first + count,
+												 reader->step > 0,
+												 &reader->window) :
+						   copy_from_run(reader, first, count));
+		if (reader->isGone)
+			return NULL;
 	}
-	*entry = sware_window_entry(&reader->window, *number);
-	reader->position++;
-	return true;
+	return sware_window_entry(&reader->window, number);
 }
 
 /* Take an entry if it is wanted.  The source of *found has been set. */
@@ -174,107 +174,253 @@ take_if_wanted(SwareBufferCursor *cursor, IndexTuple entry,
 		(void) sware_batch_add(&cursor->batch, found, false);
 }
 
-void
-sware_take_candidates(SwareBufferCursor *cursor,
-					  const SwareCandidates *candidates)
+/*
+ * A way through the wanted entries of a page summary, without those that are
+ * known to be marked if the scan leaves marked ones out.  It goes by numbers,
+ * which are inverted if it goes backward, as are abbreviations of the scan.
+ */
+typedef struct SummaryWalk
 {
-	SwareBufferedEntry found = {.source.page = candidates->page};
-	IndexTuple	entry = (IndexTuple) candidates->memory.bytes;
+	SwarePageSummary *summary;
+	bool		forward;
+	bool		usesMarks;
+	int64		last;			/* the last number that is wanted */
+	int			next;			/* position of the next entry */
+	SwareSummaryEntry *entry;	/* the present one; NULL at the end */
+	int64		number;			/* its number */
+} SummaryWalk;
 
-	for (int i = 0; i < candidates->count; i++)
+/* Go to the next entry. */
+static inline void
+walk_on(SummaryWalk *walk)
+{
+	SwarePageSummary *summary = walk->summary;
+
+	while (walk->next >= 0 && walk->next < summary->count)
 	{
-		found.source.number = candidates->offsets[i];
+		walk->entry = &summary->entries[walk->next];
+		walk->number = walk->forward ? walk->entry->number :
+			~walk->entry->number;
+		if (walk->number > walk->last)
+			break;
+		walk->next += walk->forward ? 1 : -1;
+		if (!walk->usesMarks || !walk->entry->isMarked)
+			return;
+	}
+	walk->entry = NULL;
+}
+
+/* Begin with the first entry. */
+static SummaryWalk
+begin_walk(const SwareScanFilter *filter, SwarePageSummary *summary)
+{
+	bool		of_keys = summary->kind.isOfKeys;
+	int64		first = of_keys ? (int64) filter->fingerprint : filter->first;
+	SummaryWalk walk = {
+		.summary = summary,
+		.forward = filter->order.forward || of_keys ||
+		!sware_has_abbreviations(&filter->order.column),
+		.usesMarks = filter->usesMarks,
+		.last = of_keys ? first : filter->last
+	};
+
+	if (walk.forward)
+		walk.next = sware_page_summary_search(summary, first);
+	else if (first == PG_INT64_MIN)
+		walk.next = summary->count - 1;
+	else
+		walk.next = sware_page_summary_search(summary, ~first + 1) - 1;
+	walk_on(&walk);
+	return walk;
+}
+
+/*
+ * Entries of a page that may be wanted, each in MAXALIGN(its size) bytes,
+ * without marks.
+ */
+typedef struct Candidates
+{
+	int			count;
+	Size		used;
+	uint16		offsets[SWARE_MAX_PAGE_ENTRIES];	/* of each on the page, in
+													 * bytes */
+	union
+	{
+		char		bytes[BLCKSZ + NAMEDATALEN];	/* see bufferbatch.c */
+		double		forAlignment;
+	}			memory;
+} Candidates;
+
+/*
+ * Copy those entries of a page that may be wanted, as its summary says.  If
+ * every entry is wanted whose abbreviation is between the filter's first and
+ * last, and the first ones in order are enough for a batch, no worse ones are
+ * wanted from now on.  The caller has locked the page, so only abbreviations
+ * are looked at.
+ */
+static void
+copy_wanted(SwareBufferCursor *cursor, BlockNumber block, Page page,
+			SummaryWalk *walk, Candidates *candidates)
+{
+	SwareScanFilter *filter = &cursor->filter;
+	Relation	index = filter->order.index;
+	bool		of_keys = walk->summary->kind.isOfKeys;
+	int64		previous = filter->first;	/* number of the last one copied */
+
+	candidates->count = 0;
+	candidates->used = 0;
+	for (; walk->entry; walk_on(walk))
+	{
+		Size		offset = walk->entry->offset;
+		IndexTuple	entry = sware_buffer_entry(index, block, page, &offset);
+		Size		size = offset - walk->entry->offset;
+		IndexTuple	copy =
+			(IndexTuple) (candidates->memory.bytes + candidates->used);
+
+		/* entries never change, but by damage */
+		if (unlikely(candidates->used + size > BLCKSZ ||
+					 (!of_keys &&
+					  sware_abbreviate(&filter->order.column,
+									   RelationGetDescr(index),
+									   entry) != walk->number)))
+			sware_report_buffer_entry(index, block, walk->entry->offset);
+		if (filter->usesMarks && sware_entry_is_marked(entry))
+		{
+			walk->entry->isMarked = true;
+			continue;
+		}
+		if (filter->canNarrow && !of_keys &&
+			candidates->count >= cursor->batch.limit &&
+			previous > filter->first && walk->number > previous)
+		{
+			filter->last = previous;
+			cursor->batch.hasMore = true;
+			break;
+		}
+		previous = walk->number;
+		sware_copy_tuple(copy, entry);
+		sware_clear_mark(copy);
+		candidates->offsets[candidates->count++] = walk->entry->offset;
+		candidates->used += size;
+	}
+}
+
+bool
+sware_take_page(SwareBufferCursor *cursor, SwareLink link)
+{
+	const SwareScanFilter *filter = &cursor->filter;
+	Relation	index = filter->order.index;
+	SwareSummaryKind kind = {
+		.indexIncarnation = cursor->state.indexIncarnation,
+		.isOfKeys = filter->hasKey &&
+		cursor->zones.pageCount <= SWARE_SUMMARY_REACH,
+		.methods = filter->methods
+	};
+	SwareBufferedEntry found = {.source.page = link};
+	SwarePageSummary *summary;
+	SummaryWalk walk;
+	Candidates	candidates;
+	Buffer		buffer = InvalidBuffer;
+	IndexTuple	entry = (IndexTuple) candidates.memory.bytes;
+
+	sware_batch_narrow(&cursor->batch);
+	if (sware_page_summary(index, link, &kind, &summary))
+	{
+		walk = begin_walk(filter, summary);
+		if (walk.entry == NULL)
+			return true;
+		buffer = sware_read_buffer_page(index, link, BUFFER_LOCK_SHARE);
+	}
+	if (!BufferIsValid(buffer))
+	{
+		cursor->strange = link;
+		return false;
+	}
+	copy_wanted(cursor, link.block, BufferGetPage(buffer), &walk, &candidates);
+	sware_release_buffer(buffer);
+	cursor->reads.pages++;
+	for (int i = 0; i < candidates.count; i++)
+	{
+		found.source.number = candidates.offsets[i];
 		take_if_wanted(cursor, entry, &found);
 		entry = (IndexTuple)
 			((char *) entry + MAXALIGN(IndexTupleSize(entry)));
 	}
-}
-
-/*
- * Let a reader go on where the next entry of the ranges can satisfy the
- * conditions, behind one that does not.  Sets *patience to the number of such
- * entries in a row after which to try again.  Returns false if the list is
- * gone.  Calls comparators.
- */
-static bool
-skip_entries(SwareScanFilter *filter, ListReader *reader, IndexTuple entry,
-			 uint32 number, int *patience)
-{
-	SwareScanKeys *keys = filter->keys;
-	bool		forward = filter->order.forward;
-	int64		next_range = keys->range + (forward ? 1 : -1);
-	int64		skipped;
-	SwareSearchKey place;
-	SwareEntryCopy copy;		/* the search may fill the window anew */
-
-	sware_copy_tuple(&copy, entry);
-	switch (sware_skip_from_tuple(keys, &copy.tuple, forward, &place))
-	{
-		case SWARE_SKIP_HERE:
-			*patience = Min(2 * *patience, MAX_PATIENCE);
-			return true;
-		case SWARE_SKIP_NONE:
-			if (next_range < 0 || next_range == keys->rangeCount)
-			{
-				reader->position = reader->end - reader->begin;
-				return true;
-			}
-			sware_scan_keys_set_range(keys, next_range);
-			if (!seek(reader, sware_scan_filter_range_begin(filter)))
-				return false;
-			break;
-		case SWARE_SKIP_AHEAD:
-			if (!seek(reader, &place))
-				return false;
-			break;
-	}
-	skipped = forward ? reader->begin + reader->position - number :
-		number - (reader->end - reader->position - 1);
-	*patience = skipped >= MANY_SKIPPED ? 1 : Min(2 * *patience, MAX_PATIENCE);
 	return true;
 }
 
 /*
- * Take the wanted entries of a list, which is without duplicates, and count
- * them in *taken: `most` of them, and those that have the abbreviation of the
- * last one.  The reader has been initialised; `source` is that of the entries.
- * Returns false if the list is gone.
+ * The present entry does not satisfy the conditions.  After some of these in a
+ * row, let the reader go on where the next entry of the ranges can satisfy
+ * them.  Calls comparators.
+ */
+static void
+skip_entries(ListReader *reader, IndexTuple entry)
+{
+	SwareScanFilter *filter = &reader->cursor->filter;
+	SwareScanKeys *keys = filter->keys;
+	int64		next_range = keys->range + reader->step;
+	int64		before = reader->number;
+	SwareSearchKey place;
+	SwareEntryCopy copy;		/* the search may fill the window anew */
+
+	if (keys->skip == NULL || ++reader->failures < reader->patience)
+		return;
+	reader->failures = 0;
+	sware_copy_tuple(&copy, entry);
+	switch (sware_skip_from_tuple(keys, &copy.tuple, reader->step > 0, &place))
+	{
+		case SWARE_SKIP_HERE:
+			break;
+		case SWARE_SKIP_NONE:
+			if (next_range < 0 || next_range == keys->rangeCount)
+			{
+				reader->end = reader->begin;
+				return;
+			}
+			sware_scan_keys_set_range(keys, next_range);
+			seek(reader, sware_scan_filter_range_begin(filter));
+			break;
+		case SWARE_SKIP_AHEAD:
+			seek(reader, &place);
+			break;
+	}
+	reader->patience =
+		(reader->number - before) * reader->step >= MANY_SKIPPED ? 1 :
+		Min(2 * reader->patience, MAX_PATIENCE);
+}
+
+/*
+ * Take the wanted entries of a list, which is without duplicates: `most` of
+ * them, and those that have the abbreviation of the last one.  The reader has
+ * been initialised; `source` is that of the entries.  Returns false if the list
+ * is gone.
  */
 static bool
-take_from_list(SwareBufferCursor *cursor, ListReader *reader,
-			   SwareEntrySource source, int most, int *taken)
+take_from_list(ListReader *reader, SwareEntrySource source, int most)
 {
+	SwareBufferCursor *cursor = reader->cursor;
 	SwareScanFilter *filter = &cursor->filter;
 	SwareScanKeys *keys = filter->keys;
-	bool		forward = filter->order.forward;
 	bool		needs_page = !IsMVCCSnapshot(cursor->scan->xs_snapshot);
 	SwareBufferedEntry found = {.source = source};
 	int64		previous = 0;	/* abbreviation of the last one taken */
 	bool		follows = false;
-	int			patience = 1;
-	int			failures = 0;
+	IndexTuple	entry;
 
 	CHECK_FOR_INTERRUPTS();
-	*taken = 0;
-	sware_scan_keys_set_range(keys, forward ? 0 : keys->rangeCount - 1);
-	if (!seek(reader, filter->hasPlace ? &filter->place :
-			  sware_scan_filter_range_begin(filter)))
-		return false;
-
-	for (;;)
+	sware_scan_keys_set_range(keys, filter->order.forward ? 0 :
+							  keys->rangeCount - 1);
+	seek(reader, filter->hasPlace ? &filter->place :
+		 sware_scan_filter_range_begin(filter));
+	while ((entry = next_entry(reader)) != NULL)
 	{
-		IndexTuple	entry;
-		bool		is_marked;
+		bool		is_marked = filter->usesMarks &&
+			sware_entry_is_marked(entry);
 		SwareRangeSide side;
 
-		if (!next_entry(reader, &found.source.number, &entry))
-			return false;
-		if (entry == NULL)
-			return true;
-		is_marked = filter->usesMarks && sware_entry_is_marked(entry);
 		if (is_marked &&
-			sware_window_has(&reader->window,
-							 found.source.number + (forward ? 1 : -1)))
+			sware_window_has(&reader->window, reader->number + reader->step))
 		{
 			/* but the last one tells whether a range has ended */
 			reader->leavesOut = true;
@@ -284,20 +430,19 @@ take_from_list(SwareBufferCursor *cursor, ListReader *reader,
 		found.item = sware_scan_order_item(&filter->order, entry);
 		if (found.item.abbreviation > filter->last ||
 			!sware_batch_wants(&cursor->batch, &found.item))
-			return true;
-		if (*taken >= most && found.item.abbreviation > previous)
+			break;
+		if (reader->taken >= most && found.item.abbreviation > previous)
 		{
 			filter->last = previous;
 			cursor->batch.hasMore = true;
-			return true;
+			break;
 		}
 		side = sware_scan_filter_side(filter, &found.item);
 		if (side == SWARE_BEHIND_RANGES)
-			return true;
+			break;
 		if (side == SWARE_BEFORE_RANGE)
 		{
-			if (!seek(reader, sware_scan_filter_range_begin(filter)))
-				return false;
+			seek(reader, sware_scan_filter_range_begin(filter));
 			continue;
 		}
 		if (is_marked)
@@ -307,58 +452,53 @@ take_from_list(SwareBufferCursor *cursor, ListReader *reader,
 		}
 		if (!sware_scan_keys_satisfy(keys, entry))
 		{
-			if (keys->skip && ++failures >= patience)
-			{
-				failures = 0;
-				if (!skip_entries(filter, reader, entry, found.source.number,
-								  &patience))
-					return false;
-			}
+			skip_entries(reader, entry);
 			continue;
 		}
-		failures = 0;
+
+		found.source.number = reader->number;
 		if (needs_page &&
 			!sware_sorted_zone_copy_page(reader->zone, found.source.number,
 										 &found.source.page))
 			return false;
-
 		previous = found.item.abbreviation;
 		follows = sware_batch_add(&cursor->batch, &found, follows);
-		if (++*taken > cursor->batch.limit)
+		reader->failures = 0;
+		if (++reader->taken > cursor->batch.limit)
 		{
 			/* all later ones of this list are worse */
 			cursor->batch.hasMore = true;
-			return true;
+			break;
 		}
 	}
+	return !reader->isGone;
 }
 
 bool
 sware_take_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
-				int most, SwareLink *strange)
+				int most)
 {
 	SwareScanFilter *filter = &cursor->filter;
 	SwareEntrySource source = {.page = {InvalidBlockNumber, 0},
-	.zone = zone - cursor->view.zones.sorted + 1};
-	int			taken;
+	.zone = zone - cursor->zones.sorted + 1};
+	int64		begin;
+	int64		end;
 	ListReader	reader;
 
+	sware_batch_narrow(&cursor->batch);
 	cursor->reads.zones++;
-	init(&reader, cursor);
+	sware_sorted_zone_interval(zone, filter->usesMarks, &begin, &end);
+	init(&reader, cursor, begin, end, zone->largestEntry);
 	reader.zone = zone;
-	reader.entrySize = zone->largestEntry;
-	sware_sorted_zone_interval(zone, filter->usesMarks, &reader.begin,
-							   &reader.end);
-	reader.leavesOut =
-		reader.end - reader.begin < (int64) zone->entries - zone->firstEntry;
-	if (!take_from_list(cursor, &reader, source, most, &taken))
+	reader.leavesOut = end - begin < (int64) zone->entries - zone->firstEntry;
+	if (!take_from_list(&reader, source, most))
 	{
-		*strange = reader.window.strange;
+		cursor->strange = reader.window.strange;
 		return false;
 	}
 
 	/* Behind a place there may be no entries although the value exists. */
-	if (taken == 0 && !reader.leavesOut && !filter->hasPlace &&
+	if (reader.taken == 0 && !reader.leavesOut && !filter->hasPlace &&
 		filter->hasHash && sware_sorted_zone_has_filter(zone, filter->hash))
 		sware_count(filter->order.index, SWARE_STAT_BLOOM_FALSE_POSITIVES, 1);
 	return true;
@@ -369,23 +509,18 @@ static bool
 take_from_run(SwareBufferCursor *cursor, const SwareStagedRun *run,
 			  uint64 stamp)
 {
-	SwareScanFilter *filter = &cursor->filter;
 	ListReader	reader;
 	int64		first;
-	int			taken;
 
-	if (!sware_scan_filter_wants_some(filter, run->items[0].abbreviation,
+	if (!sware_scan_filter_wants_some(&cursor->filter,
+									  run->items[0].abbreviation,
 									  run->items[run->count - 1].abbreviation,
 									  &first))
 		return true;
-	init(&reader, cursor);
+	init(&reader, cursor, 0, run->count, run->entrySize);
 	reader.run = *run;
 	reader.stamp = stamp;
-	reader.begin = 0;
-	reader.end = run->count;
-	reader.entrySize = run->entrySize;
-	return take_from_list(cursor, &reader, staging_source, PG_INT32_MAX,
-						  &taken);
+	return take_from_list(&reader, staging_source, PG_INT32_MAX);
 }
 
 /*

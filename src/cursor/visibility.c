@@ -68,20 +68,11 @@ sware_row_is_visible(SwareVisibility *visibility, const ItemPointerData *tid,
 }
 
 bool
-sware_ask_map(SwareVisibility *visibility, SwareMapAnswer *answer,
-			  const ItemPointerData *tid)
+sware_ask_map(SwareVisibility *visibility, const ItemPointerData *tid)
 {
-	BlockNumber block = ItemPointerGetBlockNumber(tid);
-
-	if (block != answer->block)
-	{
-		CHECK_FOR_INTERRUPTS();
-		answer->block = block;
-		answer->isAllVisible =
-			VM_ALL_VISIBLE(visibility->scan->heapRelation, block,
-						   &visibility->mapPage);
-	}
-	return answer->isAllVisible;
+	CHECK_FOR_INTERRUPTS();
+	return VM_ALL_VISIBLE(visibility->scan->heapRelation,
+						  ItemPointerGetBlockNumber(tid), &visibility->mapPage);
 }
 
 /* Look up all items of the cursor's position in the visibility map. */
@@ -89,7 +80,6 @@ static void
 look_up(SwareVisibility *visibility, SwareTreeCursor *cursor)
 {
 	SwarePosition *position = &cursor->position;
-	SwareMapAnswer answer = {.block = InvalidBlockNumber};
 	bool		any = false;
 
 	Assert(IsMVCCSnapshot(visibility->scan->xs_snapshot));
@@ -105,7 +95,7 @@ look_up(SwareVisibility *visibility, SwareTreeCursor *cursor)
 	for (int item = position->first; item <= position->last; item++)
 	{
 		visibility->isVisible[item] =
-			sware_ask_map(visibility, &answer, &position->tids[item]);
+			sware_ask_map(visibility, &position->tids[item]);
 		any |= visibility->isVisible[item];
 	}
 	if (any)

@@ -122,18 +122,8 @@ extern bool sware_row_is_visible(SwareVisibility *visibility,
 extern bool sware_scan_finds_one_row(IndexScanDesc scan,
 									 const SwareScanKeys *keys);
 
-/*
- * What the visibility map said last, so that the next TID of the same page
- * needs no look into it.  To be made anew for each batch, as it grows old.
- */
-typedef struct SwareMapAnswer
-{
-	BlockNumber block;			/* InvalidBlockNumber at first */
-	bool		isAllVisible;
-} SwareMapAnswer;
-
 /* Is the page of a TID all-visible?  Keeps a page of the map pinned. */
-extern bool sware_ask_map(SwareVisibility *visibility, SwareMapAnswer *answer,
+extern bool sware_ask_map(SwareVisibility *visibility,
 						  const ItemPointerData *tid);
 
 /*
@@ -143,14 +133,5 @@ extern bool sware_ask_map(SwareVisibility *visibility, SwareMapAnswer *answer,
  */
 extern bool sware_find_out_visibility(SwareVisibility *visibility,
 									  SwareTreeCursor *cursor);
-
-/* The same, at once if it is known that the row is visible. */
-static inline bool
-sware_item_is_visible(SwareVisibility *visibility, SwareTreeCursor *cursor)
-{
-	return (visibility->position == cursor->replacements &&
-			visibility->isVisible[cursor->position.current]) ||
-		sware_find_out_visibility(visibility, cursor);
-}
 
 #endif							/* SWARE_VISIBILITY_H */

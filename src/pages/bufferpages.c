@@ -50,16 +50,6 @@ sware_buffer_is_known_empty(Relation index)
 		sware_buffer_state_is_empty(&cache->bufferState);
 }
 
-/* Returns the buffer's generation.  Locks as sware_buffer_read_state does. */
-uint64
-sware_buffer_generation(Relation index)
-{
-	SwareBufferState state;
-
-	(void) sware_buffer_read_state(index, &state);
-	return state.generation;
-}
-
 /*
  * Pin and lock a directory page.  A block that has become a directory page
  * stays one as long as the file exists, so anything else there is an error.
@@ -257,14 +247,12 @@ find_dead(Relation index, BlockNumber block, Page page,
 		  const SwareDeadEntry *dead, Size *from)
 {
 	Size		offset = dead->source.number;
-	IndexTuple	entry = (IndexTuple) ((char *) page + offset);
-	Size		end = sware_buffer_page_end(page);
+	IndexTuple	entry;
 
 	if (dead->source.zone == 0)
-		return offset + sizeof(IndexTupleData) <= end &&
-			memcmp(&entry->t_tid, &dead->tid, sizeof(ItemPointerData)) == 0 ?
-			entry : NULL;
-	entry = find_entry(index, block, page, &dead->tid, *from, end);
+		return find_entry(index, block, page, &dead->tid, offset, offset + 1);
+	entry = find_entry(index, block, page, &dead->tid, *from,
+					   sware_buffer_page_end(page));
 	if (entry == NULL)
 		entry = find_entry(index, block, page, &dead->tid,
 						   SWARE_BUFFER_START, *from);
@@ -324,15 +312,18 @@ sware_report_buffer_entry(Relation index, BlockNumber block, Size offset)
 							(unsigned) offset);
 }
 
-/* A page had to be read: find out how many may be asked for from now on. */
-void
-sware_pages_ahead_begin(SwarePagesAhead *ahead)
+/* How many pages may be asked for ahead?  None if none had to be read. */
+int
+sware_pages_ahead(SwarePagesAhead *ahead)
 {
-	ahead->distance = 0;
-	if (sware_kernel_can_be_asked())
-		ahead->distance =
-			get_tablespace_io_concurrency(ahead->index->rd_rel->reltablespace);
-	ahead->fileBlocks = RelationGetNumberOfBlocks(ahead->index);
+	if (ahead->distance < 0 && ahead->blocksRead != sware_blocks_read())
+	{
+		ahead->distance = sware_kernel_can_be_asked() ?
+			get_tablespace_io_concurrency(ahead->index->rd_rel->reltablespace) :
+			0;
+		ahead->fileBlocks = RelationGetNumberOfBlocks(ahead->index);
+	}
+	return Max(ahead->distance, 0);
 }
 
 /* Ask for a page, if the file has it. */

@@ -28,7 +28,6 @@ typedef struct SwareBufferState
 	uint64		version;		/* of the directory, tails included */
 	XLogRecPtr	lsn;			/* of the metapage */
 	int			sealedPages;
-	int			directoryPages;
 	int			tailCount;		/* number of open pages */
 	SwareLink	tails[SWARE_MAX_TAILS]; /* the links to them */
 } SwareBufferState;
@@ -68,7 +67,6 @@ typedef struct SwareDeadEntry
 
 extern bool sware_buffer_read_state(Relation index, SwareBufferState *state);
 extern bool sware_buffer_is_known_empty(Relation index);
-extern uint64 sware_buffer_generation(Relation index);
 extern int	sware_buffer_list_pages(Relation index, uint16 state,
 									SwareListedPage **pages);
 extern Buffer sware_read_buffer_page(Relation index, SwareLink link,
@@ -199,21 +197,7 @@ sware_pages_ahead_init(SwarePagesAhead *ahead, Relation index)
 	ahead->blocksRead = sware_blocks_read();
 }
 
-extern void sware_pages_ahead_begin(SwarePagesAhead *ahead);
-
-/* How many pages may be asked for ahead?  None if none had to be read. */
-static inline int
-sware_pages_ahead(SwarePagesAhead *ahead)
-{
-	if (likely(ahead->distance < 0))
-	{
-		if (ahead->blocksRead == sware_blocks_read())
-			return 0;
-		sware_pages_ahead_begin(ahead);
-	}
-	return ahead->distance;
-}
-
+extern int	sware_pages_ahead(SwarePagesAhead *ahead);
 extern void sware_ask_for_page(const SwarePagesAhead *ahead, SwareLink link);
 extern void sware_ask_for_pages(SwarePagesAhead *ahead, const SwareLink *links,
 								int count, int next);

@@ -35,7 +35,6 @@ read_metapage(Relation index, SwareCache *cache)
 	state->version = meta->directoryVersion;
 	state->lsn = PageGetLSN(page);
 	state->sealedPages = meta->sealedPages;
-	state->directoryPages = meta->directoryPages;
 	state->tailCount = 0;
 	for (int i = 0; i < SWARE_MAX_TAILS; i++)
 	{

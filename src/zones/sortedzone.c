@@ -66,7 +66,8 @@ sware_sorted_zone_lacks(const SwareSortedZone *zone, uint64 hash)
 		sware_pool_peek(&zone->allocation, zone->filterStart +
 						sware_filter_line(filter_hash, zone->filterLines));
 
-	return line && !sware_filter_has(line, filter_hash, zone->filterProbes);
+	return line && !sware_filter_has(line, filter_hash, zone->filterProbes) &&
+		sware_pool_has_stamp(&zone->allocation, zone->stamp);
 }
 
 /* A page of a run. */

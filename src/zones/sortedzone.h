@@ -292,8 +292,8 @@ sware_sorted_zone_has_filter(const SwareSortedZone *zone, uint64 hash)
 }
 
 /*
- * Does such a filter tell that the zone has no entry with that hash?  If the
- * zone is gone, it tells nothing: look afterwards.
+ * Does such a filter tell that the zone has no entry with that hash?  It tells
+ * nothing if the zone is gone.
  */
 extern bool sware_sorted_zone_lacks(const SwareSortedZone *zone, uint64 hash);
 

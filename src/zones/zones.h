@@ -166,9 +166,6 @@ sware_zone_view_is_over_limit(const SwareZoneView *view)
 		Max(view->chunksGranted, SWARE_PAGES_WITHOUT_ZONES);
 }
 
-/* Have all sorted zones of a view been there up to now? */
-extern bool sware_zone_view_is_listed(const SwareZoneView *view);
-
 /*
  * Mark those entries that were read from sorted zones that have copies of them,
  * and set the pages of all that were read from sorted zones of the view: no

@@ -528,10 +528,3 @@ sware_zone_view_refresh(SwareZoneView *view, const SwareBufferState *state)
 	view->isComplete = true;
 	return true;
 }
-
-bool
-sware_zone_view_is_listed(const SwareZoneView *view)
-{
-	pg_read_barrier();
-	return view->zones != NULL && sware_zones_are_same(view);
-}

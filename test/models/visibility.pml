@@ -17,7 +17,7 @@
  *						(cursor/buffercursor.c)
  *	 scan: read_map		look_into_map (cursor/visibility.c, buffercursor.c)
  *	 scan: compare		sware_tree_cursor_leaf_is_unchanged (tree/leafmarks.c);
- *						sware_buffer_view_is_current (cursor/buffercursor.h)
+ *						sware_buffer_cursor_is_current (cursor/buffercursor.h)
  *	 scan: check		sware_row_is_visible (cursor/visibility.c)
  *	 scan: executor		core's IndexOnlyNext
  *	 redo				core's heap_redo, heap2_redo, generic_redo, xact_redo,

@@ -370,8 +370,7 @@ probe_filter(const SwareZoneView *view, int zone, const Entries *own,
 		if (!sware_bloom_hash(index, value, &hash))
 			elog(ERROR, "a sorted zone has a filter, but its column has no hash function");
 		is_there = has_value(index, own, value);
-		may_be_there = !sware_sorted_zone_lacks(&view->sorted[zone], hash) ||
-			!sware_zone_view_is_listed(view);
+		may_be_there = !sware_sorted_zone_lacks(&view->sorted[zone], hash);
 		if (is_there && !may_be_there)
 			elog(ERROR, "a filter denies an entry of its sorted zone");
 		if (!is_there)
