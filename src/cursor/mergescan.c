@@ -113,20 +113,25 @@ sware_scan_end(SwareScan *scan)
 }
 
 /*
- * Save a copy of the entry returned last.  Called before the leaf or the batch
- * that holds it is replaced.
+ * Unpin the page of the entry returned last, and save a copy of the entry, if
+ * there is one.  Called before the leaf or the batch that holds it is replaced.
  */
 static void
 save_last(SwareScan *scan)
 {
-	if (scan->lastIsInLeaf)
+	unpin_buffer_page(scan);
+	if (scan->state != SWARE_CURSOR_ON_ITEM)
+	{
+		scan->last = NULL;
+		return;
+	}
+	if (scan->last == NULL)
 		sware_save_entry(&scan->saved, scan->context,
 						 sware_tree_cursor_tuple(&scan->tree),
 						 sware_tree_cursor_tid(&scan->tree));
-	else if (scan->last && scan->last != scan->saved.tuple)
+	else if (scan->last != scan->saved.tuple)
 		sware_save_entry(&scan->saved, scan->context, scan->last,
 						 &scan->last->t_tid);
-	scan->lastIsInLeaf = false;
 	scan->last = scan->saved.tuple;
 }
 
@@ -155,39 +160,29 @@ before_page(SwareScan *scan)
 
 /* Read the first batch beyond the entry returned last, in a direction. */
 static void
-seek_in_buffer(SwareScan *scan, bool forward)
+seek_in_buffer(SwareScan *scan, ScanDirection direction)
 {
-	if (scan->state == SWARE_CURSOR_ON_ITEM)
-		save_last(scan);
-	else
-	{
-		scan->lastIsInLeaf = false;
-		scan->last = NULL;
-	}
-	sware_buffer_cursor_seek(sware_scan_buffer(scan), forward, scan->last);
+	save_last(scan);
+	sware_buffer_cursor_seek(sware_scan_buffer(scan),
+							 ScanDirectionIsForward(direction), scan->last);
 	SWARE_FAULT_POINT("scan-buffer-read");
 }
 
-/* Both cursors are just beyond the entry returned last, in this direction. */
+/* Afterwards, seek in the tree, unless the batch has the only row. */
 static void
-begin_merge(SwareScan *scan, bool forward)
+seek_in_tree(SwareScan *scan, ScanDirection direction)
 {
-	scan->forward = forward;
-	scan->isSought = true;
-	scan->itemsBefore = -1;
-}
-
-/* Afterwards, seek in the tree. */
-static void
-seek_in_tree(SwareScan *scan, bool forward)
-{
-	SWARE_FAULT_POINT("scan-tree-sought");
-	scan->treeIsDone = !sware_tree_cursor_seek(&scan->tree, scan->last,
-											   forward ? ForwardScanDirection :
-											   BackwardScanDirection);
-	if (scan->last && forward && !scan->treeIsDone)
+	scan->treeIsDone = true;
+	if (!scan->buffer.hasTheRow)
+	{
+		SWARE_FAULT_POINT("scan-tree-sought");
+		scan->treeIsDone =
+			!sware_tree_cursor_seek(&scan->tree, scan->last, direction);
+	}
+	if (scan->last && ScanDirectionIsForward(direction) && !scan->treeIsDone)
 		skip_last_returned(scan);
-	begin_merge(scan, forward);
+	scan->sought = direction;
+	scan->itemsBefore = -1;
 }
 
 /*
@@ -195,12 +190,12 @@ seek_in_tree(SwareScan *scan, bool forward)
  * last, in a direction, or all entries.
  */
 static void
-seek(SwareScan *scan, bool forward)
+seek(SwareScan *scan, ScanDirection direction)
 {
 	unpin_buffer_page(scan);
 	before_page(scan);
-	seek_in_buffer(scan, forward);
-	seek_in_tree(scan, forward);
+	seek_in_buffer(scan, direction);
+	seek_in_tree(scan, direction);
 }
 
 /*
@@ -230,8 +225,6 @@ sware_merge_relieve_buffer(SwareScan *scan)
 static void
 merge_begin(SwareScan *scan, ScanDirection direction)
 {
-	bool		forward = ScanDirectionIsForward(direction);
-
 	scan->state = SWARE_CURSOR_UNPOSITIONED;
 	scan->seesLaterRows = sware_scan_sees_later_rows(scan->scan);
 	before_page(scan);
@@ -243,7 +236,7 @@ merge_begin(SwareScan *scan, ScanDirection direction)
 		return;
 	}
 
-	seek_in_buffer(scan, forward);
+	seek_in_buffer(scan, direction);
 	sware_merge_relieve_buffer(scan);
 	if (scan->buffer.batch.count == 0)
 	{
@@ -255,14 +248,7 @@ merge_begin(SwareScan *scan, ScanDirection direction)
 
 	scan->mode = SWARE_SCAN_MERGE;
 	scan->tree.isMerged = true;
-	if (scan->buffer.hasTheRow)
-	{
-		/* there is nothing else to find */
-		scan->treeIsDone = true;
-		begin_merge(scan, forward);
-	}
-	else
-		seek_in_tree(scan, forward);
+	seek_in_tree(scan, direction);
 }
 
 /*
@@ -275,9 +261,8 @@ go_on_merging(SwareScan *scan)
 	Assert(scan->mode == SWARE_SCAN_TREE && scan->tree.isMerged);
 	scan->mode = SWARE_SCAN_MERGE;
 	scan->state = scan->tree.state;
-	scan->lastIsInLeaf = scan->state == SWARE_CURSOR_ON_ITEM;
 	scan->last = NULL;
-	scan->isSought = false;
+	scan->sought = NoMovementScanDirection;
 }
 
 /*
@@ -314,9 +299,10 @@ count_items_before(SwareScan *scan)
 {
 	SwarePosition *position = &scan->tree.position;
 	const SwareBufferedEntry *head = sware_batch_head(&scan->buffer.batch);
-	int			step = scan->forward ? 1 : -1;
+	bool		forward = ScanDirectionIsForward(scan->sought);
+	int			step = forward ? 1 : -1;
 	int			current = position->current;
-	int			count = scan->forward ? position->last - current :
+	int			count = forward ? position->last - current :
 		current - position->first;
 	int			low = 0;		/* items before the head, at least */
 	int			high = count;	/* and at most */
@@ -402,11 +388,13 @@ return_item(SwareScan *scan, bool forward)
 static inline bool
 return_next_item(SwareScan *scan)
 {
-	scan->tree.position.current += scan->forward ? 1 : -1;
+	bool		forward = ScanDirectionIsForward(scan->sought);
+
+	scan->tree.position.current += forward ? 1 : -1;
 	scan->itemsBefore--;
-	scan->lastIsInLeaf = true;
+	scan->last = NULL;
 	scan->state = SWARE_CURSOR_ON_ITEM;
-	return return_item(scan, scan->forward);
+	return return_item(scan, forward);
 }
 
 /* Go to the next entry of the batch. */
@@ -433,7 +421,7 @@ return_head(SwareScan *scan, const SwareBufferedEntry *head)
 	{
 		if (!pin_buffer_page(scan, head))
 		{
-			seek(scan, scan->forward);
+			seek(scan, scan->sought);
 			return false;
 		}
 		SWARE_FAULT_POINT("scan-pinned");
@@ -446,7 +434,6 @@ return_head(SwareScan *scan, const SwareBufferedEntry *head)
 	}
 
 	skip_head(scan);
-	scan->lastIsInLeaf = false;
 	scan->last = entry;
 	scan->state = SWARE_CURSOR_ON_ITEM;
 	scan->scan->xs_heaptid = entry->t_tid;
@@ -466,15 +453,11 @@ merge_next(SwareScan *scan, ScanDirection direction)
 	SwarePosition *position = &scan->tree.position;
 	SwareBufferBatch *batch = &scan->buffer.batch;
 
-	if (!scan->isSought || scan->forward != forward)
-	{
-		if (scan->state ==
-			(forward ? SWARE_CURSOR_AFTER_LAST : SWARE_CURSOR_BEFORE_FIRST))
-			return false;
-		seek(scan, forward);
-	}
-	else if (has_later_rows(scan))
-		seek(scan, forward);
+	if (scan->state ==
+		(forward ? SWARE_CURSOR_AFTER_LAST : SWARE_CURSOR_BEFORE_FIRST))
+		return false;
+	if (scan->sought != direction || has_later_rows(scan))
+		seek(scan, direction);
 
 	for (;;)
 	{
@@ -484,12 +467,11 @@ merge_next(SwareScan *scan, ScanDirection direction)
 		{
 			if (batch->current == batch->count && batch->hasMore)
 			{
-				unpin_buffer_page(scan);
 				save_last(scan);
 				before_page(scan);
 				if (!sware_buffer_cursor_read_on(&scan->buffer))
 				{
-					seek(scan, forward);
+					seek(scan, direction);
 					continue;
 				}
 			}
@@ -510,7 +492,6 @@ merge_next(SwareScan *scan, ScanDirection direction)
 			if (forward ? position->current >= position->last :
 				position->current <= position->first)
 			{
-				unpin_buffer_page(scan);
 				save_last(scan);
 				scan->treeIsDone =
 					!sware_tree_cursor_next_page(&scan->tree, direction);
@@ -525,7 +506,7 @@ merge_next(SwareScan *scan, ScanDirection direction)
 			unpin_buffer_page(scan);
 			scan->state = forward ? SWARE_CURSOR_AFTER_LAST :
 				SWARE_CURSOR_BEFORE_FIRST;
-			scan->isSought = false;
+			scan->sought = NoMovementScanDirection;
 			return false;
 		}
 		if (!scan->treeIsDone && scan->headIsInLeaf)
@@ -548,7 +529,7 @@ note_dead(SwareScan *scan)
 
 	if (scan->mode == SWARE_SCAN_UNDECIDED || sware_scan_is_at_end(scan))
 		return;
-	if (!is_merge || scan->lastIsInLeaf)
+	if (!is_merge || scan->last == NULL)
 		sware_tree_cursor_note_dead(&scan->tree);
 	else if (batch->current > 0 &&
 			 scan->last == batch->entries[batch->current - 1].item.entry)
@@ -634,10 +615,8 @@ sware_merge_mark(SwareScan *scan)
 void
 sware_merge_restore(SwareScan *scan)
 {
-	unpin_buffer_page(scan);
 	scan->state = scan->markState;
-	scan->isSought = false;
-	scan->lastIsInLeaf = false;
+	scan->sought = NoMovementScanDirection;
 	scan->last = NULL;
 	if (scan->state == SWARE_CURSOR_ON_ITEM)
 	{

@@ -4,10 +4,9 @@
  *	  A scan of the buffer and the tree together.
  *
  * Two cursors are merged in (key, TID) order; an entry that both have is
- * returned once.  What this session has staged counts as a part of the buffer
- * (buffercursor.h).  Entries move from staging to the buffer, and from either
- * to the tree, and never back, so a scan that reads staging first and the
- * buffer second misses none (staging before buffer before tree):
+ * returned once.  Entries move from staging to the buffer, and from either to
+ * the tree, and never back.  So a scan misses none if it reads staging before
+ * the buffer (buffercursor.h), and the buffer before the tree:
  *
  *	- a batch of the buffer is read before the tree's leaf is sought;
  *	- nothing of the tree is returned from beyond the batch's end before the
@@ -62,7 +61,6 @@ typedef struct SwareRowsAsked
 typedef struct SwareRowScout
 {
 	SwareTreeCursor *cursor;	/* NULL until one is needed */
-	bool		isAllowed;		/* may it be used, if there is one? */
 	bool		isCurrent;		/* has it the scan's keys? */
 	bool		isActive;		/* does it know the rows that are to be asked
 								 * for next? */
@@ -153,17 +151,14 @@ typedef struct SwareScan
 
 	/* The rest is for merging. */
 	SwareCursorState state;
-	bool		isSought;		/* are both cursors just beyond the entry
-								 * returned last, in this direction? */
-	bool		forward;
+	ScanDirection sought;		/* in which both cursors are just beyond the
+								 * entry returned last, if in any */
 	bool		treeIsDone;		/* is there no leaf beyond the present one? */
 	int			itemsBefore;	/* items of the leaf to return before the
 								 * head; -1: not known */
 	bool		headIsInLeaf;	/* does the item behind these equal it? */
-	bool		lastIsInLeaf;	/* is the tree cursor on the entry returned
-								 * last? */
-	IndexTuple	last;			/* if not: that entry, which is in the batch
-								 * or saved */
+	IndexTuple	last;			/* the entry returned last, in the batch or
+								 * saved; NULL: the tree cursor is on it */
 	SwareSavedEntry saved;
 	Buffer		bufferPin;		/* pin that keeps VACUUM from the TID of the
 								 * buffered entry returned last, or

@@ -51,27 +51,32 @@
 #define MOST_IN_ORDER	16
 
 /*
- * The rows of a scan's leaf or, if there are no TIDs, of its batch.  They have
- * numbers from 0 on in the scan's direction.
+ * The rows of a scan's leaf or of its batch, while pages of them are asked for.
+ * They have numbers from 0 on in the scan's direction.
  */
 typedef struct Rows
 {
 	SwareTreeCursor *tree;		/* NULL: those of a batch */
 	bool		forward;
-	const ItemPointerData *tids;	/* that of the first one */
-	int			step;			/* from one to the next */
 	const SwareBufferedEntry *entries;
 	int			current;		/* the row that is about to be returned */
 	int			count;
+	bool		isEnd;			/* is there none to ask for before all of
+								 * these have been returned? */
+	int			fruitless;		/* counts what a scout looks at in vain */
 } Rows;
 
 static inline BlockNumber
 block_of(const Rows *rows, int row)
 {
-	const ItemPointerData *tid = rows->tids ? &rows->tids[row * rows->step] :
-		&rows->entries[row].item.entry->t_tid;
+	const SwarePosition *position;
 
-	return ItemPointerGetBlockNumberNoCheck(tid);
+	if (rows->tree == NULL)
+		return ItemPointerGetBlockNumberNoCheck(&rows->entries[row].item.entry
+												->t_tid);
+	position = &rows->tree->position;
+	row = rows->forward ? position->first + row : position->last - row;
+	return ItemPointerGetBlockNumberNoCheck(&position->tids[row]);
 }
 
 /*
@@ -136,15 +141,11 @@ begin_scouting(SwareRowScout *scout, const Rows *rows)
 	const SwareTreeCursor *tree = rows->tree;
 
 	if (tree == NULL || tree->keys.interval ||
-		!(rows->forward ? tree->position.right.more : tree->position.left.more))
+		!(rows->forward ? tree->position.right.more : tree->position.left.more) ||
+		!may_scout(tree->scan))
 		return false;
 	if (scout->cursor == NULL)
-	{
-		scout->isAllowed = may_scout(tree->scan);
 		scout->cursor = sware_tree_scout_make(tree);
-	}
-	if (!scout->isAllowed)
-		return false;
 	if (!scout->isCurrent)
 		sware_tree_scout_restart(scout->cursor);
 	sware_tree_scout_begin(scout->cursor, tree, rows->forward);
@@ -155,13 +156,11 @@ begin_scouting(SwareRowScout *scout, const Rows *rows)
 
 /*
  * Find the page of the next row that was not asked for: on the scan's leaf, in
- * its batch, or by the scout.  *fruitless counts what that looks at in vain.
- * Returns false if there is none for now; *is_end says that there will be none
- * before all these rows have been returned.
+ * its batch, or by the scout.  Returns false if there is none for now.
  */
 static bool
-next_block(SwareTableAhead *ahead, SwareRowsAsked *asked, const Rows *rows,
-		   int *fruitless, BlockNumber *block, bool *is_end)
+next_block(SwareTableAhead *ahead, SwareRowsAsked *asked, Rows *rows,
+		   BlockNumber *block)
 {
 	SwareRowScout *scout = &ahead->scout;
 	SwarePosition *position;
@@ -178,27 +177,27 @@ next_block(SwareTableAhead *ahead, SwareRowsAsked *asked, const Rows *rows,
 		((asked->pages == 0 && asked->rows > MOST_IN_ORDER) ||
 		 !begin_scouting(scout, rows)))
 	{
-		*is_end = true;
+		rows->isEnd = true;
 		return false;
 	}
 	position = &scout->cursor->position;
 	while (scout->next < position->first || scout->next > position->last)
 	{
-		if (*fruitless > MOST_FRUITLESS)
+		if (rows->fruitless > MOST_FRUITLESS)
 			return false;
-		*fruitless += LEAF_COST;
+		rows->fruitless += LEAF_COST;
 
 		/* leaves that are not in shared buffers had better be asked for */
 		if (sware_readahead_is_due(&rows->tree->ahead) ||
 			!sware_tree_scout_next_leaf(scout->cursor, rows->tree,
 										rows->forward))
 		{
-			*is_end = true;
+			rows->isEnd = true;
 			return false;
 		}
 		scout->next = rows->forward ? position->first : position->last;
 	}
-	if (++*fruitless > MOST_FRUITLESS)
+	if (++rows->fruitless > MOST_FRUITLESS)
 		return false;
 	*block = ItemPointerGetBlockNumberNoCheck(&position->tids[scout->next]);
 	scout->next += rows->forward ? 1 : -1;
@@ -216,18 +215,17 @@ next_block(SwareTableAhead *ahead, SwareRowsAsked *asked, const Rows *rows,
  */
 static int
 ask(SwareTableAhead *ahead, SwareRowsAsked *asked, IndexScanDesc scan,
-	const Rows *rows, int *found, bool *is_end)
+	Rows *rows, int *found)
 {
 	Relation	table = scan->heapRelation;
 	BlockNumber last = asked->lastBlock;
 	Buffer		map = InvalidBuffer;
-	int			missing = 0;
-	int			fruitless = 0;
 	BlockNumber block;
+	int			missing = 0;
 
 	*found = 0;
 	while (asked->pages < ahead->distance && *found < missing + MANY_IN_VAIN &&
-		   next_block(ahead, asked, rows, &fruitless, &block, is_end))
+		   next_block(ahead, asked, rows, &block))
 	{
 		BlockNumber *recent = &ahead->recent[block % SWARE_ASKED_BLOCKS];
 		bool		is_next = block == last || block == last + 1;
@@ -240,7 +238,7 @@ ask(SwareTableAhead *ahead, SwareRowsAsked *asked, IndexScanDesc scan,
 		if (scan->xs_want_itup && VM_ALL_VISIBLE(table, block, &map))
 			continue;
 		last = block;
-		fruitless = 0;
+		rows->fruitless = 0;
 		asked->pages++;
 		if (BufferIsValid(PrefetchBuffer(table, MAIN_FORKNUM,
 										 block).recent_buffer))
@@ -260,11 +258,10 @@ ask(SwareTableAhead *ahead, SwareRowsAsked *asked, IndexScanDesc scan,
  */
 static void
 ask_for_rows(SwareTableAhead *ahead, SwareRowsAsked *asked, IndexScanDesc scan,
-			 const Rows *rows)
+			 Rows *rows)
 {
 	int			missing;
 	int			found;
-	bool		is_end = false;
 
 	if (ahead->distance == 0)
 	{
@@ -294,7 +291,7 @@ ask_for_rows(SwareTableAhead *ahead, SwareRowsAsked *asked, IndexScanDesc scan,
 			ahead->scout.isActive = false;
 	}
 	ahead->forward = rows->forward;
-	missing = ask(ahead, asked, scan, rows, &found, &is_end);
+	missing = ask(ahead, asked, scan, rows, &found);
 	if (missing + found > 0)
 	{
 		ahead->asked += missing + found;
@@ -311,7 +308,7 @@ ask_for_rows(SwareTableAhead *ahead, SwareRowsAsked *asked, IndexScanDesc scan,
 		ahead->distance /= 2;
 	if (ahead->distance == 0)
 		rest(ahead, asked);
-	else if (is_end)
+	else if (rows->isEnd)
 		asked->patience = asked->rows + 1;
 	else
 		asked->patience = Max(1, asked->rows / 2);
@@ -323,13 +320,14 @@ sware_ask_for_leaf_rows(SwareTableAhead *ahead, IndexScanDesc scan,
 						SwareTreeCursor *tree, bool forward)
 {
 	const SwarePosition *position = &tree->position;
-	int			first = forward ? position->first : position->last;
-	int			step = forward ? 1 : -1;
-	Rows		rows = {.tree = tree,.forward = forward,
-	.tids = &position->tids[first],.step = step};
+	Rows		rows = {
+		.tree = tree,
+		.forward = forward,
+		.current = forward ? position->current - position->first :
+		position->last - position->current,
+		.count = position->last - position->first + 1
+	};
 
-	rows.current = (position->current - first) * step;
-	rows.count = position->last - position->first + 1;
 	ask_for_rows(ahead, &ahead->leaf, scan, &rows);
 }
 
@@ -337,10 +335,13 @@ void
 sware_ask_for_batch_rows(SwareTableAhead *ahead, IndexScanDesc scan,
 						 const SwareBufferBatch *batch)
 {
-	Rows		rows = {.forward = ahead->forward,.entries = batch->entries};
+	Rows		rows = {
+		.forward = ahead->forward,
+		.entries = batch->entries,
+		.current = batch->current,
+		.count = batch->count
+	};
 
-	rows.current = batch->current;
-	rows.count = batch->count;
 	ask_for_rows(ahead, &ahead->batch, scan, &rows);
 }
 

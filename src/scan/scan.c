@@ -198,25 +198,21 @@ sware_gettuple(IndexScanDesc descriptor, ScanDirection direction)
 	if (scan->record.count > 0)
 		return next_of_record(descriptor, direction);
 
-	if (descriptor->parallel_scan == NULL)
+	for (;;)
 	{
+		bool		is_parallel = descriptor->parallel_scan != NULL;
 		bool		found;
 
-		if (scan->mode == SWARE_SCAN_UNDECIDED)
+		if (scan->mode == SWARE_SCAN_UNDECIDED && !is_parallel)
 			sware_wait_for_staged_keys(descriptor);
+		else if (scan->mode == SWARE_SCAN_UNDECIDED &&
+				 !sware_claim_interval(scan, direction))
+			return false;
 		found = sware_scan_next(descriptor, direction);
 		if (scan->record.mayInstall)
 			offer_record(scan, direction);
-		return found;
-	}
-
-	for (;;)
-	{
-		if (scan->mode == SWARE_SCAN_UNDECIDED &&
-			!sware_claim_interval(scan, direction))
-			return false;
-		if (sware_scan_next(descriptor, direction))
-			return true;
+		if (found || !is_parallel)
+			return found;
 		sware_scan_rewind(scan);
 	}
 }
