@@ -175,31 +175,26 @@ static bool
 find_the_row(SwareBufferCursor *cursor)
 {
 	SwareBufferBatch *batch = &cursor->batch;
-	bool		all_dead[FIRST_LIMIT];
-	bool		is_visible = false;
-	bool		is_settled = false;
-	int			row;
 
-	if (batch->count == 0 || batch->count > FIRST_LIMIT || batch->kept > 0)
+	if (batch->count == 0 || batch->kept > 0)
 		return false;
-	for (row = batch->count - 1; row >= 0 && !is_visible; row--)
-		is_visible =
-			sware_row_is_visible(cursor->visibility,
-								 &batch->entries[row].item.entry->t_tid,
-								 &all_dead[row], &is_settled);
-	if (is_visible && !is_settled)
-		return false;
-
-	/* that of the row, or, if none is visible, the one before the first */
-	row += is_visible;
-	for (int i = row + 1; i < batch->count; i++)
-		if (all_dead[i])
-			sware_buffer_cursor_note_dead(cursor, &batch->entries[i]);
-	if (is_settled)
+	for (int i = batch->count - 1; i >= 0; i--)
 	{
-		batch->entries[0] = batch->entries[row];
-		batch->count = batch->sorted = 1;
-		return true;
+		bool		all_dead;
+		bool		is_settled;
+
+		if (sware_row_is_visible(cursor->visibility,
+								 &batch->entries[i].item.entry->t_tid,
+								 &all_dead, &is_settled))
+		{
+			if (!is_settled)
+				return false;
+			batch->entries[0] = batch->entries[i];
+			batch->count = batch->sorted = 1;
+			return true;
+		}
+		if (all_dead)
+			sware_buffer_cursor_note_dead(cursor, &batch->entries[i]);
 	}
 	sware_batch_begin(batch);
 	cursor->passedOver = true;

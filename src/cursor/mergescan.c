@@ -371,7 +371,7 @@ return_item(SwareScan *scan, bool forward)
 	SwareTreeCursor *tree = &scan->tree;
 
 	if (unlikely(--scan->ahead.leaf.patience == 0))
-		sware_ask_for_leaf_rows(&scan->ahead, descriptor, tree, forward);
+		sware_ask_for_rows(&scan->ahead, descriptor, tree, NULL, forward);
 	if (descriptor->xs_want_itup && !BufferIsValid(tree->position.buffer) &&
 		!sware_find_out_visibility(&scan->visibility, tree))
 		return false;
@@ -415,8 +415,8 @@ return_head(SwareScan *scan, const SwareBufferedEntry *head)
 	IndexTuple	entry = head->item.entry;
 
 	if (unlikely(--scan->ahead.batch.patience == 0))
-		sware_ask_for_batch_rows(&scan->ahead, scan->scan,
-								 &scan->buffer.batch);
+		sware_ask_for_rows(&scan->ahead, scan->scan, NULL, &scan->buffer.batch,
+						   scan->ahead.forward);
 	if (!IsMVCCSnapshot(scan->scan->xs_snapshot))
 	{
 		if (!pin_buffer_page(scan, head))

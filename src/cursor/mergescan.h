@@ -105,15 +105,14 @@ sware_table_ahead_restart(SwareTableAhead *ahead, bool read_to_end)
 }
 
 /*
- * The scan is about to return the row that it is on, of the leaf or of the
- * batch, with which `patience` has come to 0.  Asks for pages of the rows that
- * follow, if that may help, and sets it anew.  The caller holds no content
- * lock.  Pins a page of the visibility map for a moment only.
+ * The scan is about to return the row that it is on, of the leaf or, if `tree`
+ * is NULL, of the batch, with which `patience` has come to 0.  Asks for pages
+ * of the rows that follow, if that may help, and sets it anew.  The caller
+ * holds no content lock.  Pins a page of the visibility map for a moment only.
  */
-extern void sware_ask_for_leaf_rows(SwareTableAhead *ahead, IndexScanDesc scan,
-									SwareTreeCursor *tree, bool forward);
-extern void sware_ask_for_batch_rows(SwareTableAhead *ahead, IndexScanDesc scan,
-									 const SwareBufferBatch *batch);
+extern void sware_ask_for_rows(SwareTableAhead *ahead, IndexScanDesc scan,
+							   SwareTreeCursor *tree,
+							   const SwareBufferBatch *batch, bool forward);
 
 /* Free what was allocated. */
 extern void sware_table_ahead_end(SwareTableAhead *ahead);

@@ -58,7 +58,7 @@ typedef struct Rows
 {
 	SwareTreeCursor *tree;		/* NULL: those of a batch */
 	bool		forward;
-	const SwareBufferedEntry *entries;
+	const SwareBufferBatch *batch;
 	int			current;		/* the row that is about to be returned */
 	int			count;
 	bool		isEnd;			/* is there none to ask for before all of
@@ -69,14 +69,18 @@ typedef struct Rows
 static inline BlockNumber
 block_of(const Rows *rows, int row)
 {
-	const SwarePosition *position;
+	const ItemPointerData *tid;
 
-	if (rows->tree == NULL)
-		return ItemPointerGetBlockNumberNoCheck(&rows->entries[row].item.entry
-												->t_tid);
-	position = &rows->tree->position;
-	row = rows->forward ? position->first + row : position->last - row;
-	return ItemPointerGetBlockNumberNoCheck(&position->tids[row]);
+	if (rows->tree)
+	{
+		const SwarePosition *position = &rows->tree->position;
+
+		tid = &position->tids[rows->forward ? position->first + row :
+							  position->last - row];
+	}
+	else
+		tid = &rows->batch->entries[row].item.entry->t_tid;
+	return ItemPointerGetBlockNumberNoCheck(tid);
 }
 
 /*
@@ -256,13 +260,29 @@ ask(SwareTableAhead *ahead, SwareRowsAsked *asked, IndexScanDesc scan,
  * Ask for pages of rows, and set when to do so the next time: when half of
  * these rows have been returned, and with the first one of the next batch.
  */
-static void
-ask_for_rows(SwareTableAhead *ahead, SwareRowsAsked *asked, IndexScanDesc scan,
-			 Rows *rows)
+void
+sware_ask_for_rows(SwareTableAhead *ahead, IndexScanDesc scan,
+				   SwareTreeCursor *tree, const SwareBufferBatch *batch,
+				   bool forward)
 {
+	SwareRowsAsked *asked = tree ? &ahead->leaf : &ahead->batch;
+	Rows		rows = {.tree = tree,.batch = batch,.forward = forward};
 	int			missing;
 	int			found;
 
+	if (tree)
+	{
+		const SwarePosition *position = &tree->position;
+
+		rows.current = forward ? position->current - position->first :
+			position->last - position->current;
+		rows.count = position->last - position->first + 1;
+	}
+	else
+	{
+		rows.current = batch->current;
+		rows.count = batch->count;
+	}
 	if (ahead->distance == 0)
 	{
 		if (ahead->blocksRead == sware_blocks_read() || !may_ask(ahead, scan))
@@ -276,7 +296,7 @@ ask_for_rows(SwareTableAhead *ahead, SwareRowsAsked *asked, IndexScanDesc scan,
 	}
 
 	/* the pages are evenly spread over the rows, as far as known */
-	if (asked->rows > asked->waited && ahead->forward == rows->forward)
+	if (asked->rows > asked->waited && ahead->forward == rows.forward)
 	{
 		asked->pages = asked->pages * (asked->rows - asked->waited) /
 			asked->rows;
@@ -286,12 +306,12 @@ ask_for_rows(SwareTableAhead *ahead, SwareRowsAsked *asked, IndexScanDesc scan,
 	{
 		/* all have been returned, or the scan has turned around */
 		asked->rows = asked->pages = 0;
-		asked->lastBlock = block_of(rows, rows->current);
-		if (rows->tree)
+		asked->lastBlock = block_of(&rows, rows.current);
+		if (rows.tree)
 			ahead->scout.isActive = false;
 	}
-	ahead->forward = rows->forward;
-	missing = ask(ahead, asked, scan, rows, &found);
+	ahead->forward = rows.forward;
+	missing = ask(ahead, asked, scan, &rows, &found);
 	if (missing + found > 0)
 	{
 		ahead->asked += missing + found;
@@ -308,41 +328,11 @@ ask_for_rows(SwareTableAhead *ahead, SwareRowsAsked *asked, IndexScanDesc scan,
 		ahead->distance /= 2;
 	if (ahead->distance == 0)
 		rest(ahead, asked);
-	else if (rows->isEnd)
+	else if (rows.isEnd)
 		asked->patience = asked->rows + 1;
 	else
 		asked->patience = Max(1, asked->rows / 2);
 	asked->waited = asked->patience;
-}
-
-void
-sware_ask_for_leaf_rows(SwareTableAhead *ahead, IndexScanDesc scan,
-						SwareTreeCursor *tree, bool forward)
-{
-	const SwarePosition *position = &tree->position;
-	Rows		rows = {
-		.tree = tree,
-		.forward = forward,
-		.current = forward ? position->current - position->first :
-		position->last - position->current,
-		.count = position->last - position->first + 1
-	};
-
-	ask_for_rows(ahead, &ahead->leaf, scan, &rows);
-}
-
-void
-sware_ask_for_batch_rows(SwareTableAhead *ahead, IndexScanDesc scan,
-						 const SwareBufferBatch *batch)
-{
-	Rows		rows = {
-		.forward = ahead->forward,
-		.entries = batch->entries,
-		.current = batch->current,
-		.count = batch->count
-	};
-
-	ask_for_rows(ahead, &ahead->batch, scan, &rows);
 }
 
 void
