@@ -373,7 +373,9 @@ collect(SwareBufferCursor *cursor)
 		if (!sware_take_page(cursor, state->tails[i]))
 			return false;
 	}
-	cursor->hasTheRow = cursor->wantsOneRow && find_the_row(cursor);
+	cursor->hasTheRow = !cursor->hasStaged &&
+		sware_scan_finds_one_row(cursor->scan, cursor->filter.keys) &&
+		find_the_row(cursor);
 	if (cursor->hasTheRow)
 		return true;
 
@@ -488,8 +490,6 @@ sware_buffer_cursor_seek(SwareBufferCursor *cursor, bool forward,
 		cursor->scan->heapRelation == NULL ? LAST_LIMIT : FIRST_LIMIT;
 	cursor->hasStaged = sware_scan_has_staged(cursor->scan);
 	cursor->passedOver = false;
-	cursor->wantsOneRow = !cursor->hasStaged &&
-		sware_scan_finds_one_row(cursor->scan, cursor->filter.keys);
 	cursor->stagingGeneration = sware_staging_generation;
 	cursor->arrivals = sware_arrivals;
 	if (cursor->filter.keys->rangeCount > 0)

@@ -314,11 +314,10 @@ typedef struct SwareBufferCursor
 	SwareDeadEntry *dead;		/* those that the scan has met */
 	int			deadCount;
 	int			deadAllocated;
-	bool		wantsOneRow;	/* does the scan find one row at most?  Then
-								 * it looks at the open pages first */
 	bool		passedOver;		/* were entries left out because the snapshot
 								 * does not see their rows? */
-	bool		hasTheRow;		/* is its entry the only one of the batch? */
+	bool		hasTheRow;		/* is the batch the entry of the only row that
+								 * the scan finds? */
 	SwareVisibility *visibility;	/* the scan's */
 	bool		mapIsRead;		/* was the visibility map asked for the
 								 * entries of the batch? */

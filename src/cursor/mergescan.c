@@ -72,7 +72,6 @@ sware_scan_rewind(SwareScan *scan)
 {
 	unpin_buffer_page(scan);
 	scan->mode = SWARE_SCAN_UNDECIDED;
-	scan->seesLaterRows = false;
 	scan->markMode = SWARE_SCAN_UNDECIDED;
 	if (scan->usesBuffer)
 		sware_buffer_cursor_rewind(&scan->buffer);

@@ -65,11 +65,12 @@ typedef struct SwareParallelScan
 /* The interval of a participant, between two pivots. */
 struct SwareClaim
 {
-	bool		hasBegin;		/* false: it begins where the scan does */
-	bool		hasEnd;			/* false: it ends where the scan does */
+	/* in the direction of the scan; NULL: where the scan begins, or ends */
+	IndexTuple	begin;
+	IndexTuple	end;
 	SwareSearchKey key;			/* the place of either, for comparing */
-	PGAlignedBlock begin;		/* both in the direction of the scan */
-	PGAlignedBlock end;
+	PGAlignedBlock beginMemory;
+	PGAlignedBlock endMemory;
 };
 
 /* of waits for another participant; without preloading it has no name */
@@ -188,33 +189,26 @@ static SwareSearchKey *
 find_place(SwareScanKeys *keys, struct SwareClaim *claim, bool forward)
 {
 	SwareSearchKey *range_place = forward ? &keys->low : &keys->high;
-	IndexTuple	begin = (IndexTuple) claim->begin.data;
 	SwareSkip	skip = SWARE_SKIP_HERE;
-	bool		begins_with_range = !claim->hasBegin;
+	bool		begins_with_range = claim->begin == NULL;
 
-	if (claim->hasBegin && range_place->columnCount > 0)
+	if (claim->begin && range_place->columnCount > 0)
 	{
-		int			order = sware_compare_key(range_place, begin);
+		int			order = sware_compare_key(range_place, claim->begin);
 
 		begins_with_range = forward ? order >= 0 : order <= 0;
 	}
 	if (keys->skip && begins_with_range)
 		skip = sware_skip_from_begin(keys, forward, &claim->key);
 	else if (keys->skip)
-		skip = sware_skip_from_tuple(keys, begin, forward, &claim->key);
+		skip = sware_skip_from_tuple(keys, claim->begin, forward, &claim->key);
 
-	switch (skip)
-	{
-		case SWARE_SKIP_NONE:
-			return NULL;
-		case SWARE_SKIP_AHEAD:
-			return &claim->key;
-		case SWARE_SKIP_HERE:
-			break;
-	}
-	if (begins_with_range)
+	if (skip == SWARE_SKIP_NONE)
+		return NULL;
+	if (skip == SWARE_SKIP_HERE && begins_with_range)
 		return range_place;
-	sware_search_key_from_tuple(&claim->key, keys->index, begin);
+	if (skip == SWARE_SKIP_HERE)
+		sware_search_key_from_tuple(&claim->key, keys->index, claim->begin);
 	return &claim->key;
 }
 
@@ -243,17 +237,16 @@ is_progress(SwareScanKeys *keys, struct SwareClaim *claim, bool forward)
 {
 	int			order;
 
-	if (!claim->hasBegin)
+	if (claim->begin == NULL)
 		return true;
-	sware_search_key_from_tuple(&claim->key, keys->index,
-								(IndexTuple) claim->begin.data);
-	order = sware_compare_key(&claim->key, (IndexTuple) claim->end.data);
+	sware_search_key_from_tuple(&claim->key, keys->index, claim->begin);
+	order = sware_compare_key(&claim->key, claim->end);
 	return forward ? order < 0 : order > 0;
 }
 
 /*
  * Find the next interval, of about this number of leaves.  Returns false if
- * there is none.  If claim->hasEnd, there may be others behind it.  The caller
+ * there is none.  If it has an end, there may be others behind it.  The caller
  * is the participant that is claiming.
  */
 static bool
@@ -261,15 +254,14 @@ find_interval(SwareScan *scan, SwareParallelScan *shared,
 			  struct SwareClaim *claim, int leaves, bool forward)
 {
 	SwareScanKeys *keys = &scan->tree.keys;
-	IndexTuple	begin = (IndexTuple) claim->begin.data;
-	IndexTuple	end = (IndexTuple) claim->end.data;
 	SwareSearchKey *place;
 
-	claim->hasBegin = shared->hasPlace;
-	if (claim->hasBegin)
+	claim->begin = claim->end = NULL;
+	if (shared->hasPlace)
 	{
-		memcpy(begin, &shared->place, IndexTupleSize(&shared->place.tuple));
-		if (is_beyond_ranges(keys, begin, forward))
+		claim->begin = memcpy(claim->beginMemory.data, &shared->place,
+							  IndexTupleSize(&shared->place.tuple));
+		if (is_beyond_ranges(keys, claim->begin, forward))
 			return false;
 	}
 	else
@@ -279,13 +271,15 @@ find_interval(SwareScan *scan, SwareParallelScan *shared,
 	if (place == NULL)
 		return false;
 	place->below = !forward;
-	claim->hasEnd = sware_tree_interval_end(place, forward, leaves, end);
+	if (sware_tree_interval_end(place, forward, leaves,
+								(IndexTuple) claim->endMemory.data))
+		claim->end = (IndexTuple) claim->endMemory.data;
 	place->below = false;
 
 	/* if the end cannot be used, everything that is left is one interval */
-	if (claim->hasEnd && (!is_progress(keys, claim, forward) ||
-						  is_beyond_ranges(keys, end, forward)))
-		claim->hasEnd = false;
+	if (claim->end && (!is_progress(keys, claim, forward) ||
+					   is_beyond_ranges(keys, claim->end, forward)))
+		claim->end = NULL;
 	SWARE_FAULT_POINT("interval-found");
 	return true;
 }
@@ -297,8 +291,6 @@ sware_claim_interval(SwareScan *scan, ScanDirection direction)
 	SwareScanKeys *keys = &scan->tree.keys;
 	bool		forward = ScanDirectionIsForward(direction);
 	struct SwareClaim *claim = scan->claim;
-	IndexTuple	begin;
-	IndexTuple	end;
 	int			leaves;
 
 	sware_scan_keys_lift_restriction(keys);
@@ -322,20 +314,18 @@ sware_claim_interval(SwareScan *scan, ScanDirection direction)
 		return false;
 	}
 
-	begin = claim->hasBegin ? (IndexTuple) claim->begin.data : NULL;
-	end = claim->hasEnd ? (IndexTuple) claim->end.data : NULL;
-	if (end)
+	if (claim->end)
 	{
-		memcpy(&shared->place, end, IndexTupleSize(end));
+		memcpy(&shared->place, claim->end, IndexTupleSize(claim->end));
 		shared->hasPlace = true;
 		shared->leavesClaimed += leaves;
 	}
-	end_claim(shared, end ? SWARE_PARALLEL_IDLE : SWARE_PARALLEL_DONE);
+	end_claim(shared, claim->end ? SWARE_PARALLEL_IDLE : SWARE_PARALLEL_DONE);
 
 	if (forward)
-		sware_scan_keys_restrict(keys, begin, end);
+		sware_scan_keys_restrict(keys, claim->begin, claim->end);
 	else
-		sware_scan_keys_restrict(keys, end, begin);
+		sware_scan_keys_restrict(keys, claim->end, claim->begin);
 	SWARE_FAULT_POINT("interval-claimed");
 	return true;
 }
