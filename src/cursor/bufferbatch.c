@@ -26,9 +26,8 @@
 #include "layout/tuple.h"
 #include "pages/pageaccess.h"
 
-/* Sizes of the pieces in which memory for entries is allocated. */
-#define FIRST_PIECE			2048
-#define LAST_PIECE			(64 * 1024)
+/* the size of the pieces in which memory for entries is allocated */
+#define PIECE				4096
 
 /* the number of entries that a batch has room for at first */
 #define FIRST_ALLOCATED		16
@@ -57,13 +56,11 @@ copy_entry(SwareBufferBatch *batch, IndexTuple entry)
 
 	if (unlikely(batch->roomLeft < size + NAMEDATALEN))
 	{
-		Size		piece = Min(Max(batch->bytes, FIRST_PIECE), LAST_PIECE);
-
 		if (batch->roomContext == NULL)
 			batch->roomContext =
 				AllocSetContextCreate(batch->context, "sware batch",
 									  ALLOCSET_DEFAULT_SIZES);
-		batch->roomLeft = Max(piece, size + NAMEDATALEN);
+		batch->roomLeft = Max(PIECE, size + NAMEDATALEN);
 		batch->room = MemoryContextAlloc(batch->roomContext, batch->roomLeft);
 	}
 	copy = (IndexTuple) batch->room;

@@ -3,14 +3,12 @@
  * tableahead.c
  *	  Asks the kernel for pages of the table before the executor reads them.
  *
- * A scan has the TIDs of the rows that come next: those of the leaf or of the
- * batch that it has copied, and behind the end of a leaf those that a scout
- * finds (tree/treescan.h).  docs/architecture.md tells how far ahead it asks
- * for their pages, and why most scans pay nothing for that.  Where leaves and
+ * docs/architecture.md tells which rows come next, how far ahead their pages
+ * are asked for, and why most scans pay nothing for that.  Where leaves and
  * batches are merged, either has its own distance to go.  In an index-only scan
- * the rows of all-visible pages are left out.  There are no scouts in parallel
- * scans, whose intervals end soon, nor where they would call functions that may
- * fail or execute anybody's code (keys/trust.c).
+ * the rows of all-visible pages are left out.  There are no scouts
+ * (tree/treescan.h) in parallel scans, whose intervals end soon, nor where they
+ * would call functions that may fail or execute anybody's code (keys/trust.c).
  *
  * What is asked for is a hint, and nothing stays pinned.  But a page must be
  * one that the table has: the server raises an error for one beyond the last

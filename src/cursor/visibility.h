@@ -4,13 +4,10 @@
  *	  Which entries of an index-only scan have a row that its snapshot sees;
  *	  and scans that find one row at most.
  *
- * The executor returns an entry without a look at the row if the visibility map
- * says that the heap page is all-visible.  That is wrong if VACUUM has removed
- * the row meanwhile, for which it waits as long as the scan keeps the entry's
- * leaf pinned.  But it does not wait for a scan that returns an entry of the
- * buffer, and redo waits for no pin on an index page.  So a scan whose entries
- * are not protected by a pin returns only those whose rows it has found to be
- * visible itself.
+ * VACUUM waits for the pin of a leaf, but for no scan that returns an entry of
+ * the buffer, and redo for no pin on an index page (docs/architecture.md).  So
+ * a scan whose entries are not protected by a pin returns only those whose rows
+ * it has found to be visible itself.
  *
  * For an entry of the tree, the visibility map can tell, by this protocol:
  *

@@ -4,15 +4,10 @@
  *	  Parallel index scans: the order of entries is cut into intervals, which
  *	  the participants claim one after another, in the direction of the scan.
  *
- * A participant claims an interval, scans buffer and tree for its entries alone
- * (mergescan.h), and claims the next one.  Each entry lies in exactly one
- * interval, wherever it is, and whatever pages are split or deleted meanwhile;
- * of leaves, which nbtree hands out, that cannot be said.
- *
  * Intervals end where leaves begin (tree/treeinterval.c).  The shared state has
- * the place where the next interval begins.  One participant at a time moves it
- * on, for which it reads pages; others that want to claim wait on a condition
- * variable.
+ * the place where the next one begins.  One participant at a time moves it on,
+ * for which it reads pages; others that want to claim wait on a condition
+ * variable.  docs/architecture.md says why it is not leaves that are claimed.
  *
  *-------------------------------------------------------------------------
  */
