@@ -134,7 +134,7 @@ sware_scan_filter_begin(SwareScanFilter *filter, IndexTuple after)
 		SwareSortItem item = sware_scan_order_item(&filter->order, after);
 
 		filter->first = Max(filter->first, item.abbreviation);
-		sware_search_key_from_entry(&filter->place, filter->order.index, after);
+		sware_search_key_from_tuple(&filter->place, filter->order.index, after);
 		filter->place.after = filter->order.forward;
 	}
 }

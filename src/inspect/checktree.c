@@ -454,8 +454,9 @@ check_leaf_order(SwareCheck *check, Page page)
 		IndexTuple	tuple = sware_page_tuple(page, offset);
 		SwareSearchKey key;		/* the place of its last TID */
 
-		sware_search_key_from_entry(&key, check->index, tuple);
-		sware_search_key_set_tid(&key, sware_leaf_tuple_max_tid(tuple));
+		sware_search_key_prepare(&key, check->index);
+		sware_search_key_set_entry(&key, tuple);
+		key.tid = *sware_leaf_tuple_max_tid(tuple);
 		if (offset < last &&
 			sware_compare_key(&key, sware_page_tuple(page, offset + 1)) >= 0)
 			sware_report_corruption(check->index, check->block,
@@ -483,7 +484,7 @@ is_right_of(SwareCheck *check, IndexTuple high_key, IndexTuple tuple)
 		return true;
 	if (sware_tuple_is_pivot(tuple))
 		return sware_compare_pivot(check->index, high_key, tuple) < 0;
-	sware_search_key_from_entry(&key, check->index, tuple);
+	sware_search_key_from_tuple(&key, check->index, tuple);
 	return sware_compare_key(&key, high_key) >= 0;
 }
 

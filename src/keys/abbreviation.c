@@ -18,7 +18,6 @@
 
 #include "access/detoast.h"
 #include "port/pg_bswap.h"
-#include "utils/uuid.h"
 
 #include "keys/abbreviation.h"
 
@@ -71,14 +70,14 @@ as_signed(uint64 number)
 
 /* The number of the bytes from `start` on; missing ones count as zero. */
 static inline int64
-number_of_bytes(const char *bytes, Size size, Size start)
+number_of_bytes(SwareBytes bytes, Size start)
 {
 	uint64		number = 0;
 
-	if (likely(size >= start + NUMBER_BYTES))
-		memcpy(&number, bytes + start, NUMBER_BYTES);
-	else if (size > start)
-		memcpy(&number, bytes + start, size - start);
+	if (likely(bytes.size >= start + NUMBER_BYTES))
+		memcpy(&number, bytes.data + start, NUMBER_BYTES);
+	else if (bytes.size > start)
+		memcpy(&number, bytes.data + start, bytes.size - start);
 	return as_signed(pg_ntoh64(number));
 }
 
@@ -97,7 +96,7 @@ number_of_float(float8 value)
 
 /* The number of a numeric, given what follows its varlena header. */
 static int64
-number_of_numeric(const char *data, Size size)
+number_of_numeric(SwareBytes numeric)
 {
 	uint16		header;
 	int16		weight;
@@ -105,7 +104,7 @@ number_of_numeric(const char *data, Size size)
 	Size		start = sizeof(uint16);
 	int64		number = 0;
 
-	memcpy(&header, data, sizeof(header));
+	memcpy(&header, numeric.data, sizeof(header));
 	if ((header & NUMERIC_FORM_MASK) == NUMERIC_SPECIAL_FORM)
 		return (header & SPECIAL_MASK) == SPECIAL_MINUS_INFINITY ?
 			-PG_INT64_MAX : PG_INT64_MAX;
@@ -119,10 +118,10 @@ number_of_numeric(const char *data, Size size)
 	else
 	{
 		is_negative = (header & NUMERIC_FORM_MASK) == NUMERIC_IS_NEGATIVE;
-		memcpy(&weight, data + start, sizeof(weight));
+		memcpy(&weight, numeric.data + start, sizeof(weight));
 		start += sizeof(weight);
 	}
-	if (size <= start)
+	if (numeric.size <= start)
 		return 0;				/* zero has no digits */
 
 	if (weight > LARGEST_WEIGHT)
@@ -133,41 +132,14 @@ number_of_numeric(const char *data, Size size)
 		{
 			int16		digit = 0;
 
-			if (start + sizeof(digit) <= size)
-				memcpy(&digit, data + start, sizeof(digit));
+			if (start + sizeof(digit) <= numeric.size)
+				memcpy(&digit, numeric.data + start, sizeof(digit));
 			start += sizeof(digit);
 			number = number * 10000 + digit;
 		}
 		number |= (int64) (weight - LEAST_WEIGHT) << BITS_OF_DIGITS;
 	}
 	return is_negative ? -number : number;
-}
-
-/* The number of a varlena that is not compressed. */
-static inline int64
-number_of_varlena(SwareComparison comparison, const struct varlena *value,
-				  Size start)
-{
-	const char *data = VARDATA_ANY(value);
-	Size		size = VARSIZE_ANY_EXHDR(value);
-
-	if (comparison == SWARE_COMPARE_NUMERIC)
-		return number_of_numeric(data, size);
-	return number_of_bytes(data, size, start);
-}
-
-/* The number of a varlena that is compressed or stored elsewhere. */
-static int64
-number_of_toasted(SwareComparison comparison, struct varlena *value, Size start)
-{
-	struct varlena *plain =
-		comparison == SWARE_COMPARE_BYTES ?
-		detoast_attr_slice(value, 0, start + NUMBER_BYTES) :
-		detoast_attr(value);
-	int64		number = number_of_varlena(comparison, plain, start);
-
-	pfree(plain);
-	return number;
 }
 
 /*
@@ -178,22 +150,26 @@ number_of_toasted(SwareComparison comparison, struct varlena *value, Size start)
 int64
 sware_number_of_value(SwareComparison comparison, Datum value, Size start)
 {
-	struct varlena *varlena;
+	SwareBytes	bytes;
+	struct varlena *plain;
+	int64		number;
 
-	switch (comparison)
-	{
-		case SWARE_COMPARE_UUID:
-			return number_of_bytes(DatumGetPointer(value), UUID_LEN, start);
-		case SWARE_COMPARE_FLOAT4:
-			return number_of_float(DatumGetFloat4(value));
-		case SWARE_COMPARE_FLOAT8:
-			return number_of_float(DatumGetFloat8(value));
-		default:
-			varlena = (struct varlena *) DatumGetPointer(value);
-			return likely(sware_is_plain_varlena(varlena)) ?
-				number_of_varlena(comparison, varlena, start) :
-				number_of_toasted(comparison, varlena, start);
-	}
+	if (comparison == SWARE_COMPARE_FLOAT4)
+		return number_of_float(DatumGetFloat4(value));
+	if (comparison == SWARE_COMPARE_FLOAT8)
+		return number_of_float(DatumGetFloat8(value));
+	bytes = sware_bytes_of(comparison, value);
+	if (likely(bytes.data != NULL))
+		return comparison == SWARE_COMPARE_NUMERIC ?
+			number_of_numeric(bytes) : number_of_bytes(bytes, start);
+
+	plain = (struct varlena *) DatumGetPointer(value);
+	plain = comparison == SWARE_COMPARE_BYTES ?
+		detoast_attr_slice(plain, 0, start + NUMBER_BYTES) :
+		detoast_attr(plain);
+	number = sware_number_of_value(comparison, PointerGetDatum(plain), start);
+	pfree(plain);
+	return number;
 }
 
 /* The place of a byte in the usual order of text. */

@@ -14,7 +14,6 @@
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
-#include "utils/uuid.h"
 
 #include "keys/comparator.h"
 
@@ -35,12 +34,15 @@
 /* refined numbers are not negative */
 #define BITS_OF_NUMBER		63
 
-typedef struct KnownEntries
+/* The known entries, as seen from one column. */
+typedef struct KnownColumn
 {
 	TupleDesc	descriptor;
 	const IndexTuple *entries;
 	int64		count;
-} KnownEntries;
+	int			number;			/* from 0 on */
+	const SwareKeyColumn *how;	/* how its values are compared */
+} KnownColumn;
 
 /* Set up a zeroed SortSupport in the current context; columns count from 1. */
 void
@@ -71,19 +73,16 @@ sware_prepare_column(SortSupport column, Relation index, int number,
 SwareComparator *
 sware_make_comparator(Relation index)
 {
-	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
-	SwareComparator *comparator = palloc0(offsetof(SwareComparator, columns) +
-										  columns * sizeof(SortSupportData));
+	SwareComparator *comparator = palloc0(sizeof(SwareComparator));
 
-	comparator->index = index;
-	comparator->descriptor = RelationGetDescr(index);
+	sware_search_key_prepare(&comparator->key, index);
+	comparator->columns =
+		palloc0(comparator->key.columnCount * sizeof(SortSupportData));
+	for (int i = 0; i < comparator->key.columnCount; i++)
+		sware_prepare_column(&comparator->columns[i], index, i + 1, false);
 	comparator->context = CurrentMemoryContext;
-	comparator->columnCount = columns;
-	sware_key_column_init(&comparator->first, index, 1);
 	comparator->guess = SWARE_GUESS_USUAL;
 	sware_unrefine_numbers(comparator);
-	for (int i = 0; i < columns; i++)
-		sware_prepare_column(&comparator->columns[i], index, i + 1, false);
 	return comparator;
 }
 
@@ -95,8 +94,9 @@ sware_make_comparator(Relation index)
 int
 sware_comparator_keys(SwareComparator *comparator, IndexTuple a, IndexTuple b)
 {
-	int			order = 0;
+	TupleDesc	descriptor = RelationGetDescr(comparator->key.index);
 	MemoryContext caller;
+	int			order = 0;
 
 	if (comparator->scratch == NULL)
 		comparator->scratch = AllocSetContextCreate(comparator->context,
@@ -105,14 +105,12 @@ sware_comparator_keys(SwareComparator *comparator, IndexTuple a, IndexTuple b)
 	else if (++comparator->calls % CALLS_PER_RESET == 0)
 		MemoryContextReset(comparator->scratch);
 	caller = MemoryContextSwitchTo(comparator->scratch);
-	for (int i = 0; i < comparator->columnCount && order == 0; i++)
+	for (int i = 0; i < comparator->key.columnCount && order == 0; i++)
 	{
 		bool		null_a;
 		bool		null_b;
-		Datum		value_a =
-			index_getattr(a, i + 1, comparator->descriptor, &null_a);
-		Datum		value_b =
-			index_getattr(b, i + 1, comparator->descriptor, &null_b);
+		Datum		value_a = index_getattr(a, i + 1, descriptor, &null_a);
+		Datum		value_b = index_getattr(b, i + 1, descriptor, &null_b);
 
 		order = ApplySortComparator(value_a, null_a, value_b, null_b,
 									&comparator->columns[i]);
@@ -122,73 +120,45 @@ sware_comparator_keys(SwareComparator *comparator, IndexTuple a, IndexTuple b)
 }
 
 static inline Datum
-known_value(const KnownEntries *known, int64 i, int column, bool *is_null)
+known_value(const KnownColumn *known, int64 i, bool *is_null)
 {
 	if (i % 1024 == 0)
 		CHECK_FOR_INTERRUPTS();
-	return index_getattr(known->entries[i], column, known->descriptor, is_null);
+	return index_getattr(known->entries[i], known->number + 1,
+						 known->descriptor, is_null);
 }
 
-/* Are values compared by their bytes, or guesses made of them? */
-static inline bool
-has_bytes(const SwareNumberPart *part)
-{
-	SwareComparison comparison = part->column.comparison;
-
-	return part->guess != SWARE_GUESS_NOTHING ||
-		comparison == SWARE_COMPARE_UUID ||
-		comparison == SWARE_COMPARE_BYTES;
-}
-
-/* What a value is compared by; returns false if it is compressed. */
-static bool
-compared_bytes(SwareComparison comparison, Datum value, const char **bytes,
-			   Size *size)
-{
-	const struct varlena *varlena =
-		(const struct varlena *) DatumGetPointer(value);
-
-	if (comparison == SWARE_COMPARE_UUID)
-	{
-		*bytes = DatumGetPointer(value);
-		*size = UUID_LEN;
-		return true;
-	}
-	if (!sware_is_plain_varlena(varlena))
-		return false;
-	*bytes = VARDATA_ANY(varlena);
-	*size = VARSIZE_ANY_EXHDR(varlena);
-	return true;
-}
-
-/* How many bytes do all values begin with?  0 if one is compressed. */
+/*
+ * How many bytes do all values, which are compared or guessed by their bytes,
+ * begin with?  0 if one is compressed.
+ */
 static Size
-common_start(const KnownEntries *known, int column, SwareComparison comparison)
+common_start(const KnownColumn *known)
 {
-	const char *first = NULL;
+	SwareBytes	first = {NULL, 0};
 	Size		common = 0;
 
 	for (int64 i = 0; i < known->count; i++)
 	{
 		bool		is_null;
-		Datum		value = known_value(known, i, column, &is_null);
-		const char *bytes;
-		Size		size;
+		Datum		value = known_value(known, i, &is_null);
+		SwareBytes	bytes;
 
 		if (is_null)
 			continue;
-		if (!compared_bytes(comparison, value, &bytes, &size))
+		bytes = sware_bytes_of(known->how->comparison, value);
+		if (bytes.data == NULL)
 			return 0;
-		if (first == NULL)
+		if (first.data == NULL)
 		{
 			first = bytes;
-			common = size;
+			common = bytes.size;
 		}
-		common = Min(common, size);
-		if (memcmp(first, bytes, common) != 0)
+		common = Min(common, bytes.size);
+		if (memcmp(first.data, bytes.data, common) != 0)
 		{
 			common = 0;
-			while (first[common] == bytes[common])
+			while (first.data[common] == bytes.data[common])
 				common++;
 		}
 		if (common == 0)
@@ -199,25 +169,26 @@ common_start(const KnownEntries *known, int column, SwareComparison comparison)
 
 /* The number of a value of a part, in the order of the index. */
 static inline int64
-number_in_part(const SwareNumberPart *part, Datum value)
+number_in_part(const SwareKeyColumn *how, const SwareNumberPart *part,
+			   Datum value)
 {
 	int64		number;
 
-	if (sware_is_integer(part->column.comparison))
-		return sware_abbreviate_value(&part->column, value, false);
+	if (sware_is_integer(how->comparison))
+		return sware_abbreviate_value(how, value, false);
 	number = part->guess == SWARE_GUESS_USUAL ?
 		sware_guess_of_text(value, part->start) :
 		sware_number_of_value(part->guess == SWARE_GUESS_BYTES ?
-							  SWARE_COMPARE_BYTES : part->column.comparison,
+							  SWARE_COMPARE_BYTES : how->comparison,
 							  value, part->start);
-	return part->column.descending ? ~number : number;
+	return how->descending ? ~number : number;
 }
 
 /* Set up codes of so many bits.  Returns false if there are too many. */
 static bool
-make_codes(SwareNumberPart *part, const KnownEntries *known, int column,
-		   int room)
+make_codes(SwareNumberPart *part, const KnownColumn *known, int room)
 {
+	bool		nulls_first = known->how->nullsFirst;
 	int64		highest = PG_INT64_MIN;
 	bool		has_nulls = false;
 	uint64		last;
@@ -226,13 +197,13 @@ make_codes(SwareNumberPart *part, const KnownEntries *known, int column,
 	for (int64 i = 0; i < known->count; i++)
 	{
 		bool		is_null;
-		Datum		value = known_value(known, i, column, &is_null);
+		Datum		value = known_value(known, i, &is_null);
 		int64		number;
 
 		has_nulls |= is_null;
 		if (is_null)
 			continue;
-		number = number_in_part(part, value);
+		number = number_in_part(known->how, part, value);
 		part->lowest = Min(part->lowest, number);
 		highest = Max(highest, number);
 	}
@@ -242,20 +213,12 @@ make_codes(SwareNumberPart *part, const KnownEntries *known, int column,
 	if (has_nulls && last++ == PG_UINT64_MAX)
 		return false;
 
-	part->codeOfLowest = has_nulls && part->column.nullsFirst ? 1 : 0;
-	part->codeOfNull = part->column.nullsFirst ? 0 : last;
+	part->codeOfLowest = has_nulls && nulls_first ? 1 : 0;
+	part->codeOfNull = nulls_first ? 0 : last;
 	part->bits = last == 0 ? 0 : pg_leftmost_one_pos64(last) + 1;
 	part->dropped = Max(part->bits - room, 0);
 	part->bits -= part->dropped;
 	return true;
-}
-
-static bool
-can_guess(const SwareComparator *comparator, int column)
-{
-	return comparator->guess != SWARE_GUESS_NOTHING &&
-		OidIsValid(comparator->index->rd_indcollation[column - 1]) &&
-		TupleDescAttr(comparator->descriptor, column - 1)->attlen == -1;
 }
 
 /*
@@ -264,16 +227,17 @@ can_guess(const SwareComparator *comparator, int column)
  * comparators.
  */
 static bool
-guess_is_good(SwareComparator *comparator, const KnownEntries *known)
+guess_is_good(SwareComparator *comparator, const IndexTuple *entries,
+			  int64 count)
 {
-	int64		step = Max((known->count - 1) / TRIED_PAIRS, 1);
+	int64		step = Max((count - 1) / TRIED_PAIRS, 1);
 	int			untold = 0;
 	int			wrong = 0;
 
-	for (int64 i = 0; i < TRIED_PAIRS && (i * step) + 1 < known->count; i++)
+	for (int64 i = 0; i < TRIED_PAIRS && (i * step) + 1 < count; i++)
 	{
-		IndexTuple	a = known->entries[i * step];
-		IndexTuple	b = known->entries[i * step + 1];
+		IndexTuple	a = entries[i * step];
+		IndexTuple	b = entries[i * step + 1];
 		int64		number_a = sware_refined_number(comparator, a);
 		int64		number_b = sware_refined_number(comparator, b);
 
@@ -297,7 +261,7 @@ void
 sware_refine_numbers(SwareComparator *comparator, const IndexTuple *entries,
 					 int64 count, bool may_guess)
 {
-	KnownEntries known = {comparator->descriptor, entries, count};
+	int			columns = comparator->key.columnCount;
 	int			room = BITS_OF_NUMBER;
 	bool		is_exact = true;
 	int			parts;
@@ -306,39 +270,37 @@ sware_refine_numbers(SwareComparator *comparator, const IndexTuple *entries,
 	if (comparator->numbersDecide)
 		return;
 	for (parts = 0; is_exact && room > 0 &&
-		 parts < Min(comparator->columnCount, SWARE_MAX_NUMBER_PARTS); parts++)
+		 parts < Min(columns, SWARE_MAX_NUMBER_PARTS); parts++)
 	{
 		SwareNumberPart *part = &comparator->parts[parts];
-		SwareComparison comparison;
+		KnownColumn known = {RelationGetDescr(comparator->key.index), entries,
+		count, parts, &comparator->key.columns[parts]};
+		SwareComparison comparison = known.how->comparison;
+		bool		guesses = comparison == SWARE_COMPARE_FUNCTION;
 
-		sware_key_column_init(&part->column, comparator->index, parts + 1);
-		comparison = part->column.comparison;
+		if (guesses && (comparator->guess == SWARE_GUESS_NOTHING ||
+						!OidIsValid(known.how->collation) ||
+						TupleDescAttr(known.descriptor, parts)->attlen != -1))
+			break;
+		if (guesses && !may_guess)
+			return;
 		is_exact = sware_is_integer(comparison);
-		part->guess = SWARE_GUESS_NOTHING;
-		if (comparison == SWARE_COMPARE_FUNCTION)
-		{
-			if (!can_guess(comparator, parts + 1))
-				break;
-			if (!may_guess)
-				return;
-			part->guess = comparator->guess;
-		}
-		part->start = has_bytes(part) ?
-			common_start(&known, parts + 1, comparison) : 0;
+		part->guess = guesses ? comparator->guess : SWARE_GUESS_NOTHING;
+		part->start = guesses || sware_is_bytes(comparison) ?
+			common_start(&known) : 0;
 
 		/* abbreviations are about as good, and need not be made again */
-		if (parts == 0 && !is_exact && part->guess == SWARE_GUESS_NOTHING &&
-			part->start < MIN_LEFT_OUT)
+		if (parts == 0 && !is_exact && !guesses && part->start < MIN_LEFT_OUT)
 			break;
-		if (!make_codes(part, &known, parts + 1, room))
+		if (!make_codes(part, &known, room))
 			break;
-		comparator->hasGuess = part->guess != SWARE_GUESS_NOTHING;
+		comparator->hasGuess = guesses;
 		room -= part->bits;
 		is_exact &= part->dropped == 0;
 	}
 	comparator->partCount = parts;
-	comparator->numbersDecide = is_exact && parts == comparator->columnCount;
-	if (comparator->hasGuess && !guess_is_good(comparator, &known))
+	comparator->numbersDecide = is_exact && parts == columns;
+	if (comparator->hasGuess && !guess_is_good(comparator, entries, count))
 	{
 		comparator->guess++;
 		sware_unrefine_numbers(comparator);
@@ -360,8 +322,8 @@ sware_unrefine_numbers(SwareComparator *comparator)
 {
 	comparator->partCount = 0;
 	comparator->hasGuess = false;
-	comparator->numbersDecide = comparator->columnCount == 1 &&
-		sware_is_integer(comparator->first.comparison);
+	comparator->numbersDecide = comparator->key.columnCount == 1 &&
+		sware_is_integer(comparator->key.columns[0].comparison);
 }
 
 /* The number of an entry that is one of those that are known. */
@@ -375,10 +337,11 @@ sware_refined_number(const SwareComparator *comparator, IndexTuple entry)
 		const SwareNumberPart *part = &comparator->parts[i];
 		bool		is_null;
 		Datum		value =
-			index_getattr(entry, i + 1, comparator->descriptor, &is_null);
+			index_getattr(entry, i + 1,
+						  RelationGetDescr(comparator->key.index), &is_null);
 		uint64		code = is_null ? part->codeOfNull :
-			(uint64) number_in_part(part, value) - (uint64) part->lowest +
-			part->codeOfLowest;
+			(uint64) number_in_part(&comparator->key.columns[i], part, value) -
+			(uint64) part->lowest + part->codeOfLowest;
 
 		number = number << part->bits | code >> part->dropped;
 	}

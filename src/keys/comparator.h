@@ -44,7 +44,6 @@ typedef enum SwareGuess
  */
 typedef struct SwareNumberPart
 {
-	SwareKeyColumn column;		/* how the column is compared */
 	SwareGuess	guess;			/* SWARE_GUESS_NOTHING if the order is known */
 	Size		start;			/* the first byte in which values differ */
 	int64		lowest;			/* the smallest number of a value */
@@ -56,21 +55,18 @@ typedef struct SwareNumberPart
 
 typedef struct SwareComparator
 {
-	Relation	index;
-	TupleDesc	descriptor;
+	SwareSearchKey key;			/* prepared: tells of index and columns */
+	SortSupport columns;		/* compare values */
 	MemoryContext context;		/* context in which it was made */
 	MemoryContext scratch;		/* where functions are called; NULL at first */
 	uint32		calls;
-	SwareKeyColumn first;		/* how the first column is compared */
 	bool		numbersDecide;	/* do equal numbers mean equal keys, unless
 								 * they are extreme? */
 	SwareGuess	guess;			/* what to guess; those before it have been
 								 * wrong */
 	bool		hasGuess;		/* is the last part a guess? */
 	int			partCount;		/* of numbers; 0: they are abbreviations */
-	SwareNumberPart parts[SWARE_MAX_NUMBER_PARTS];
-	int			columnCount;
-	SortSupportData columns[FLEXIBLE_ARRAY_MEMBER];
+	SwareNumberPart parts[SWARE_MAX_NUMBER_PARTS];	/* of the first columns */
 } SwareComparator;
 
 extern SwareComparator *sware_make_comparator(Relation index);

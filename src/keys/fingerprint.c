@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "access/detoast.h"
 #include "access/hash.h"
 #include "access/htup_details.h"
 #include "access/nbtree.h"
@@ -25,7 +26,6 @@
 #include "utils/pg_locale.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
-#include "utils/uuid.h"
 
 #include "keys/entry.h"
 #include "keys/fingerprint.h"
@@ -115,6 +115,28 @@ look_up_hash_function(const HashKey *key)
 	return extended_hash_function(equality);
 }
 
+/* Find the function that a column has now. */
+static void
+find_hash_method(HashMethod *method)
+{
+	/* A change while catalogs are read leads to another search next time. */
+	uint64		invalidation = invalidations;
+	RegProcedure procedure = look_up_hash_function(&method->key);
+	FmgrInfo   *function = method->current;
+
+	if (!OidIsValid(procedure))
+		function = NULL;
+	else if (function == NULL || function->fn_oid != procedure)
+	{
+		function = MemoryContextAlloc(CacheMemoryContext, sizeof(FmgrInfo));
+		fmgr_info_cxt(procedure, function, CacheMemoryContext);
+	}
+	if (method->invalidation > 0 && function != method->current)
+		methods_changed++;
+	method->current = function;
+	method->invalidation = invalidation;
+}
+
 /* Reads catalogs unless the function is known. */
 FmgrInfo *
 sware_hash_function(Relation index, int column)
@@ -125,9 +147,6 @@ sware_hash_function(Relation index, int column)
 		.columnType = TupleDescAttr(RelationGetDescr(index), column)->atttypid,
 	};
 	HashMethod *method;
-	RegProcedure procedure;
-	FmgrInfo   *function;
-	uint64		invalidation;
 	bool		found;
 
 	if (!sware_may_wait(index))
@@ -144,31 +163,14 @@ sware_hash_function(Relation index, int column)
 									  (Datum) 0);
 		CacheRegisterSyscacheCallback(TYPEOID, forget_hash_methods, (Datum) 0);
 	}
-	method = hash_search(hash_methods, &key, HASH_FIND, NULL);
-	if (method != NULL && method->invalidation == invalidations)
-		return method->current;
-
-	/* A change while catalogs are read leads to another search next time. */
-	invalidation = invalidations;
-	procedure = look_up_hash_function(&key);
 	method = hash_search(hash_methods, &key, HASH_ENTER, &found);
 	if (!found)
 	{
 		method->invalidation = 0;
 		method->current = NULL;
 	}
-	function = method->current;
-	if (!OidIsValid(procedure))
-		function = NULL;
-	else if (function == NULL || function->fn_oid != procedure)
-	{
-		function = MemoryContextAlloc(CacheMemoryContext, sizeof(FmgrInfo));
-		fmgr_info_cxt(procedure, function, CacheMemoryContext);
-	}
-	if (found && function != method->current)
-		methods_changed++;
-	method->current = function;
-	method->invalidation = invalidation;
+	if (unlikely(method->invalidation != invalidations))
+		find_hash_method(method);
 	return method->current;
 }
 
@@ -214,47 +216,22 @@ add_hash(uint64 fingerprint, uint64 hash)
 					 sware_mix(hash + UINT64CONST(0x9E3779B97F4A7C15)));
 }
 
-/*
- * Hash a string of bytes.  Its words of 8 bytes are mixed with their places,
- * and added up; the last word may overlap the one before it.  Two strings have
- * the same hash as rarely as two random numbers of 64 bits are equal, whatever
- * they look like.  Nobody who chooses strings on purpose is kept from finding
- * some that share a hash.
- */
-static inline uint64
-hash_bytes_of(const char *bytes, Size size)
-{
-	const uint64 step = UINT64CONST(0x9E3779B97F4A7C15);
-	const char *last = bytes + size - sizeof(uint64);
-	uint64		place = step;
-	uint64		hash = sware_mix(size);
-	uint64		word = 0;
-
-	if (size < sizeof(uint64))
-	{
-		memcpy(&word, bytes, size);
-		return hash + sware_mix(word + place);
-	}
-	for (; bytes < last; bytes += sizeof(uint64), place += step)
-	{
-		memcpy(&word, bytes, sizeof(uint64));
-		hash += sware_mix(word + place);
-	}
-	memcpy(&word, last, sizeof(uint64));
-	return hash + sware_mix(word + place);
-}
-
-/* A value that is not plain is detoasted in the current memory context. */
+/* The hash of the bytes of a uuid or a varlena. */
 static uint64
-hash_of_varlena(Datum value)
+hash_of_bytes(SwareComparison comparison, Datum value)
 {
-	struct varlena *plain = PG_DETOAST_DATUM_PACKED(value);
-	uint64		hash =
-		hash_bytes_of(VARDATA_ANY(plain), VARSIZE_ANY_EXHDR(plain));
+	SwareBytes	bytes = sware_bytes_of(comparison, value);
+	struct varlena *plain;
+	uint64		hash;
+
+	if (likely(bytes.data != NULL))
+		return hash_bytes_extended((const unsigned char *) bytes.data,
+								   bytes.size, 0);
 
 	/* who hashes many values may keep the memory context */
-	if (plain != (struct varlena *) DatumGetPointer(value))
-		pfree(plain);
+	plain = detoast_attr((struct varlena *) DatumGetPointer(value));
+	hash = hash_of_bytes(comparison, PointerGetDatum(plain));
+	pfree(plain);
 	return hash;
 }
 
@@ -273,12 +250,9 @@ hash_of_value(Relation index, int column, Datum value, bool *tells)
 
 	if (sware_is_integer(comparison))
 		return (uint64) sware_integer_value(comparison, value);
-	if (comparison == SWARE_COMPARE_UUID)
-		return hash_bytes_of((const char *) DatumGetUUIDP(value)->data,
-							 UUID_LEN);
-	if (comparison == SWARE_COMPARE_BYTES ||
+	if (sware_is_bytes(comparison) ||
 		(order->fn_oid == F_BTTEXTCMP && is_deterministic(collation)))
-		return hash_of_varlena(value);
+		return hash_of_bytes(comparison, value);
 	function = sware_hash_function(index, column);
 	if (function != NULL)
 		return sware_hash_value(index, column, function, value);

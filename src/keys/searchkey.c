@@ -14,7 +14,6 @@
 #include "access/nbtree.h"
 #include "common/int.h"
 #include "utils/fmgroids.h"
-#include "utils/uuid.h"
 
 #include "keys/abbreviation.h"
 #include "keys/searchkey.h"
@@ -100,16 +99,6 @@ sware_search_key_set_column(SwareSearchKey *key, int column, Datum value,
 	key->columnCount = Max(column, key->columnCount);
 }
 
-/* Set the TID, after all key columns. */
-void
-sware_search_key_set_tid(SwareSearchKey *key, ItemPointer tid)
-{
-	Assert(key->columnCount ==
-		   IndexRelationGetNumberOfKeyAttributes(key->index));
-	key->hasTid = true;
-	key->tid = *tid;
-}
-
 /* Set up a search key that sware_search_key_set_entry will set, repeatedly. */
 void
 sware_search_key_prepare(SwareSearchKey *key, Relation index)
@@ -135,18 +124,9 @@ sware_search_key_set_entry(SwareSearchKey *key, IndexTuple entry)
 	key->tid = *sware_leaf_tuple_tids(entry);
 }
 
-/* Set up a search key, and set it to the place of an entry. */
-void
-sware_search_key_from_entry(SwareSearchKey *key, Relation index,
-							IndexTuple entry)
-{
-	sware_search_key_prepare(key, index);
-	sware_search_key_set_entry(key, entry);
-}
-
 /*
- * Set a search key to the place of a pivot, an entry, or the first entry of a
- * posting list.  The key points into the tuple.
+ * Set up a search key, and set it to the place of a pivot, an entry, or the
+ * first entry of a posting list.  The key points into the tuple.
  */
 void
 sware_search_key_from_tuple(SwareSearchKey *key, Relation index,
@@ -154,7 +134,8 @@ sware_search_key_from_tuple(SwareSearchKey *key, Relation index,
 {
 	if (!sware_tuple_is_pivot(tuple))
 	{
-		sware_search_key_from_entry(key, index, tuple);
+		sware_search_key_prepare(key, index);
+		sware_search_key_set_entry(key, tuple);
 		return;
 	}
 	sware_search_key_init(key, index);
@@ -166,8 +147,9 @@ sware_search_key_from_tuple(SwareSearchKey *key, Relation index,
 
 		sware_search_key_set_column(key, column, value, is_null);
 	}
-	if (sware_pivot_has_tid(tuple))
-		sware_search_key_set_tid(key, sware_pivot_tid(tuple));
+	key->hasTid = sware_pivot_has_tid(tuple);
+	if (key->hasTid)
+		key->tid = *sware_pivot_tid(tuple);
 }
 
 /* Negative if `a` comes first. */
@@ -185,28 +167,47 @@ call_function(const SwareKeyColumn *column, Datum a, Datum b)
 static int
 compare_bytes(const SwareKeyColumn *column, Datum a, Datum b)
 {
-	const struct varlena *bytes_a = (const struct varlena *) DatumGetPointer(a);
-	const struct varlena *bytes_b = (const struct varlena *) DatumGetPointer(b);
-	Size		size_a;
-	Size		size_b;
+	SwareBytes	bytes_a = sware_bytes_of(column->comparison, a);
+	SwareBytes	bytes_b = sware_bytes_of(column->comparison, b);
 	int			order;
 
-	if (unlikely(!sware_is_plain_varlena(bytes_a) ||
-				 !sware_is_plain_varlena(bytes_b)))
+	if (unlikely(bytes_a.data == NULL || bytes_b.data == NULL))
 		return call_function(column, a, b);
-	size_a = VARSIZE_ANY_EXHDR(bytes_a);
-	size_b = VARSIZE_ANY_EXHDR(bytes_b);
-	order = memcmp(VARDATA_ANY(bytes_a), VARDATA_ANY(bytes_b),
-				   Min(size_a, size_b));
+	order = memcmp(bytes_a.data, bytes_b.data,
+				   Min(bytes_a.size, bytes_b.size));
 	if (order == 0)
-		return (size_a > size_b) - (size_a < size_b);
+		return (bytes_a.size > bytes_b.size) - (bytes_a.size < bytes_b.size);
 	return (order > 0) - (order < 0);
 }
 
+/*
+ * Compare two values of the index; `column` tells how.  Negative if `a` comes
+ * first.
+ */
 static inline int
-compare_integers(int64 a, int64 b)
+compare_values(const SwareKeyColumn *column, Datum a, bool null_a, Datum b,
+			   bool null_b)
 {
-	return (a > b) - (a < b);
+	int			result;
+
+	if (unlikely(null_a || null_b))
+	{
+		if (null_a && null_b)
+			return 0;
+		return (null_a == column->nullsFirst) ? -1 : 1;
+	}
+	if (sware_is_integer(column->comparison))
+	{
+		int64		number_a = sware_integer_value(column->comparison, a);
+		int64		number_b = sware_integer_value(column->comparison, b);
+
+		result = (number_a > number_b) - (number_a < number_b);
+	}
+	else if (sware_is_bytes(column->comparison))
+		result = compare_bytes(column, a, b);
+	else
+		result = call_function(column, a, b);
+	return column->descending ? -result : result;
 }
 
 /*
@@ -216,42 +217,8 @@ compare_integers(int64 a, int64 b)
 int
 sware_compare_column(const SwareKeyColumn *column, Datum value, bool is_null)
 {
-	int			result;
-
-	if (unlikely(is_null || column->isNull))
-	{
-		if (is_null && column->isNull)
-			return 0;
-		return (column->isNull == column->nullsFirst) ? -1 : 1;
-	}
-
-	switch (column->comparison)
-	{
-		case SWARE_COMPARE_INT16:
-			result = compare_integers(DatumGetInt16(column->value),
-									  DatumGetInt16(value));
-			break;
-		case SWARE_COMPARE_INT32:
-			result = compare_integers(DatumGetInt32(column->value),
-									  DatumGetInt32(value));
-			break;
-		case SWARE_COMPARE_INT64:
-			result = compare_integers(DatumGetInt64(column->value),
-									  DatumGetInt64(value));
-			break;
-		case SWARE_COMPARE_UUID:
-			result = memcmp(DatumGetPointer(column->value),
-							DatumGetPointer(value), UUID_LEN);
-			result = (result > 0) - (result < 0);
-			break;
-		case SWARE_COMPARE_BYTES:
-			result = compare_bytes(column, column->value, value);
-			break;
-		default:
-			result = call_function(column, column->value, value);
-			break;
-	}
-	return column->descending ? -result : result;
+	return compare_values(column, column->value, column->isNull, value,
+						  is_null);
 }
 
 /*
@@ -335,21 +302,22 @@ sware_compare_pivot(Relation index, IndexTuple pivot, IndexTuple tuple)
 	return sware_compare_key(&key, tuple);
 }
 
-/* Compare a column of two leaf tuples; `how` tells how, and its value goes. */
+/* Compare a column, from 1 on, of two leaf tuples. */
 static inline int
-compare_in_column(SwareKeyColumn *how, TupleDesc descriptor, int number,
+compare_in_column(const SwareKeyColumn *how, TupleDesc descriptor, int number,
 				  IndexTuple a, IndexTuple b)
 {
-	bool		is_null;
-	Datum		value = index_getattr(b, number, descriptor, &is_null);
+	bool		null_a;
+	bool		null_b;
+	Datum		value_a = index_getattr(a, number, descriptor, &null_a);
+	Datum		value_b = index_getattr(b, number, descriptor, &null_b);
 
-	how->value = index_getattr(a, number, descriptor, &how->isNull);
-	return sware_compare_column(how, value, is_null);
+	return compare_values(how, value_a, null_a, value_b, null_b);
 }
 
 /*
- * Compare the key columns of two leaf tuples.  A prepared search key, which is
- * not changed, tells how.
+ * Compare the key columns of two leaf tuples, which may be marked as dead.  A
+ * prepared search key tells how.
  */
 int
 sware_compare_keys_by(const SwareSearchKey *prepared, IndexTuple a,
@@ -359,11 +327,8 @@ sware_compare_keys_by(const SwareSearchKey *prepared, IndexTuple a,
 	int			result = 0;
 
 	for (int i = 0; i < prepared->columnCount && result == 0; i++)
-	{
-		SwareKeyColumn how = prepared->columns[i];
-
-		result = compare_in_column(&how, descriptor, i + 1, a, b);
-	}
+		result = compare_in_column(&prepared->columns[i], descriptor, i + 1, a,
+								   b);
 	return result;
 }
 
@@ -375,19 +340,19 @@ int
 sware_compare_columns(Relation index, IndexTuple a, IndexTuple b, int *column)
 {
 	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
+	int			result = 0;
 
 	for (*column = 1; *column <= columns; ++*column)
 	{
 		SwareKeyColumn how;
-		int			result;
 
 		sware_key_column_init(&how, index, *column);
 		result = compare_in_column(&how, RelationGetDescr(index), *column, a,
 								   b);
 		if (result != 0)
-			return result;
+			break;
 	}
-	return 0;
+	return result;
 }
 
 /* Compare two leaf tuples by (key, first TID). */

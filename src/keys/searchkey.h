@@ -13,6 +13,7 @@
 #include "fmgr.h"
 #include "storage/bufpage.h"
 #include "utils/rel.h"
+#include "utils/uuid.h"
 
 #include "base/compat.h"
 #include "layout/tuple.h"
@@ -76,11 +77,8 @@ extern void sware_search_key_set_column(SwareSearchKey *key, int column,
 										Datum value, bool isNull);
 extern void sware_search_key_prepare(SwareSearchKey *key, Relation index);
 extern void sware_search_key_set_entry(SwareSearchKey *key, IndexTuple entry);
-extern void sware_search_key_from_entry(SwareSearchKey *key, Relation index,
-										IndexTuple entry);
 extern void sware_search_key_from_tuple(SwareSearchKey *key, Relation index,
 										IndexTuple tuple);
-extern void sware_search_key_set_tid(SwareSearchKey *key, ItemPointer tid);
 extern SwareComparison sware_comparison_kind(const FmgrInfo *function,
 											 Oid collation);
 extern int	sware_compare_key(const SwareSearchKey *key, IndexTuple tuple);
@@ -150,11 +148,40 @@ sware_comparison_of_integers(Oid type)
 		type == INT8OID ? SWARE_COMPARE_INT64 : SWARE_COMPARE_FUNCTION;
 }
 
-/* Is a varlena neither compressed nor stored elsewhere? */
+/* Are values compared by their bytes alone? */
 static inline bool
-sware_is_plain_varlena(const struct varlena *value)
+sware_is_bytes(SwareComparison comparison)
 {
-	return !VARATT_IS_COMPRESSED(value) && !VARATT_IS_EXTERNAL(value);
+	return comparison == SWARE_COMPARE_BYTES ||
+		comparison == SWARE_COMPARE_UUID;
+}
+
+/* The bytes of a uuid or a varlena. */
+typedef struct SwareBytes
+{
+	const char *data;			/* NULL: compressed or stored elsewhere */
+	Size		size;
+} SwareBytes;
+
+static inline SwareBytes
+sware_bytes_of(SwareComparison comparison, Datum value)
+{
+	const struct varlena *varlena =
+		(const struct varlena *) DatumGetPointer(value);
+	SwareBytes	bytes = {NULL, 0};
+
+	if (comparison == SWARE_COMPARE_UUID)
+	{
+		bytes.data = DatumGetPointer(value);
+		bytes.size = UUID_LEN;
+	}
+	else if (likely(!VARATT_IS_COMPRESSED(varlena) &&
+					!VARATT_IS_EXTERNAL(varlena)))
+	{
+		bytes.data = VARDATA_ANY(varlena);
+		bytes.size = VARSIZE_ANY_EXHDR(varlena);
+	}
+	return bytes;
 }
 
 /*

@@ -19,14 +19,11 @@
  * its header.
  *
  * A source of the merge is a file, an array, or a file and the array that
- * follows it.  Usually the next entry comes from the same source as the last
- * one, since tables are nearly in order, and each worker of a parallel build
- * reads many blocks at a time.  One comparison is enough to find that out,
- * often even for all entries of a file's bin.  With a single source, nothing is
- * compared.
- *
- * In a parallel build, each process sorts its part.  A worker exports its
- * files, and the leader merges them with its own.
+ * follows it; the leader of a parallel build has its workers' files, too.
+ * Usually the next entry comes from the same source as the last one, since
+ * tables are nearly in order, and each worker reads many blocks at a time.  One
+ * comparison is enough to find that out, often even for all entries of a file's
+ * bin.
  *
  *-------------------------------------------------------------------------
  */
@@ -203,21 +200,6 @@ export_file(SortedFile *file)
 	BufFileExportFileSet(file->file);
 	BufFileClose(file->file);
 	pfree(file);
-}
-
-/*
- * Begin to read a file that was created here, from its first entry.  No entry
- * may be appended any more.
- */
-static void
-rewind_file(SortedFile *file)
-{
-	write_bin(file);
-	if (BufFileSeek(file->file, 0, 0, SEEK_SET) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not rewind temporary file")));
-	file->position = 0;
 }
 
 /* Read the next bin.  Returns false if there is none. */
@@ -440,9 +422,8 @@ sware_entry_sort_begin(Relation index, Relation heap, int memory,
 	sort->comparator = sware_make_comparator(index);
 	sware_entry_form_init(&sort->form, index);
 	sort->memory = (Size) memory * 1024;
-	sort->maxFiles = Max(sort->memory / 2 / FILE_MEMORY,
-						 MIN_FILES);
-	sort->maxFiles = Min(sort->maxFiles, MAX_FILES);
+	sort->maxFiles = Min(Max(sort->memory / 2 / FILE_MEMORY, MIN_FILES),
+						 MAX_FILES);
 	sort->fileSet = files;
 	sort->participant = participant;
 	sort->context = AllocSetContextCreate(CurrentMemoryContext, "sware portion",
@@ -450,12 +431,20 @@ sware_entry_sort_begin(Relation index, Relation heap, int memory,
 	return sort;
 }
 
-/* Add a file that was written here to a merge, and what follows it. */
+/*
+ * Add a file that was written here to a merge, and what follows it.  No entry
+ * may be appended any more.
+ */
 static void
 add_to_merge(SwareEntryMerge *merge, SortedFile *file,
 			 const IndexTuple *entries, int64 count)
 {
-	rewind_file(file);
+	write_bin(file);
+	if (BufFileSeek(file->file, 0, 0, SEEK_SET) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not rewind temporary file")));
+	file->position = 0;
 	add_source(merge, file, entries, count);
 }
 
@@ -531,7 +520,7 @@ write_portion(SwareEntrySort *sort)
 	sort->count = sort->allocated = 0;
 }
 
-/* Memory for an entry of this size, to be formed before add_reserved. */
+/* Memory for an entry of this size. */
 static IndexTuple
 reserve(SwareEntrySort *sort, Size size)
 {
@@ -550,20 +539,6 @@ reserve(SwareEntrySort *sort, Size size)
 	return (IndexTuple) sort->room;
 }
 
-static inline void
-add_reserved(SwareEntrySort *sort, bool is_dead)
-{
-	IndexTuple	entry = (IndexTuple) sort->room;
-	Size		size = MAXALIGN(IndexTupleSize(entry));
-
-	if (is_dead)
-		entry->t_info |= SWARE_MARKED_ENTRY;
-	sort->room += size;
-	sort->roomLeft -= size;
-	sort->used += size + ENTRY_MEMORY;
-	sort->entries[sort->count++] = entry;
-}
-
 /*
  * Add an entry to a sort, given by its columns.  Raises an error if it is too
  * large for the index.  `is_dead` says that the row is dead, at least to new
@@ -577,6 +552,7 @@ sware_entry_sort_put(SwareEntrySort *sort, Datum *values, bool *isnull,
 	Size		data_size =
 		sware_entry_data_size(&sort->form, sort->index, values, isnull);
 	IndexTuple	entry;
+	Size		size;
 
 	if (data_size > 0)
 	{
@@ -594,7 +570,15 @@ sware_entry_sort_put(SwareEntrySort *sort, Datum *values, bool *isnull,
 		sware_copy_tuple(reserve(sort, IndexTupleSize(entry)), entry);
 		pfree(entry);
 	}
-	add_reserved(sort, is_dead);
+
+	entry = (IndexTuple) sort->room;
+	size = MAXALIGN(IndexTupleSize(entry));
+	if (is_dead)
+		entry->t_info |= SWARE_MARKED_ENTRY;
+	sort->room += size;
+	sort->roomLeft -= size;
+	sort->used += size + ENTRY_MEMORY;
+	sort->entries[sort->count++] = entry;
 }
 
 /* Sort the portion in memory.  No entry may be added to it any more. */
@@ -602,7 +586,7 @@ void
 sware_entry_sort_perform(SwareEntrySort *sort)
 {
 	(void) sware_sort_nearly_sorted(sort->comparator, sort->entries,
-									sort->count, SWARE_USUAL_SHARE);
+									sort->count);
 }
 
 /*

@@ -8,25 +8,17 @@
  * it is unknown which of the two is out of place, so both become outliers:
  * otherwise an entry that came much too early would make outliers of all that
  * follow.  (The division is Cook and Kim's, "Best sorting algorithm for nearly
- * sorted lists", 1980, which (K,L)-adaptive sorting builds on: "Indexing for
- * Near-Sorted Data", section IV.)  If many entries are outliers, everything is
- * sorted, but for entries before them that are known to be in order.
- *
- * To measure how far from being in order the entries were costs little:
- * outliers are counted anyway, and for a sample of them this looks where
- * sorting has put them.
+ * sorted lists", 1980, which (K,L)-adaptive sorting builds on.)  If many
+ * entries are outliers, everything is sorted, but for entries before them that
+ * are known to be in order.  How far from being in order the entries were is
+ * measured by the number of outliers, and where sorting has put some of them.
  *
  * Entries in any order are sorted with numbers that stand for their first
- * columns.  A comparator makes the numbers, if it is known how the first column
- * is compared.  Other types may have abbreviations in their sort support
- * function, for as long as a sort lasts; they become numbers if it is known how
- * they are compared.
- *
+ * columns.  A comparator makes them, or the sort support function of the type.
  * Before items are sorted, they are distributed by their numbers into buckets.
  * There are enough buckets that each has few items, close together in memory.
  * Where numbers lie close together, a bucket has many, and is distributed in
  * turn.  A bucket keeps the order of arrival, which often is that of the TIDs.
- * It is sorted by the server's quicksort.
  *
  *-------------------------------------------------------------------------
  */
@@ -52,10 +44,10 @@
 #define MANY_TO_SORT	256
 
 /*
- * Setting aside entries that a guess has put in order is given up if more than
- * one entry of this number is an outlier.
+ * Setting entries aside that come in order is given up if more than one entry
+ * of this number is an outlier.
  */
-#define GUESSED_SHARE	8
+#define OUTLIER_SHARE	2
 
 /* fewer items than this are sorted without buckets */
 #define MIN_DISTRIBUTED	128
@@ -97,7 +89,6 @@ typedef struct Sorter
 	int64		count;
 	int64		before;			/* number of entries directly before them,
 								 * which are sorted already */
-	int			share;			/* one entry of this number may be an outlier */
 	Samples    *samples;		/* of outliers; NULL if none are wanted */
 	int64		inOrder;		/* number of entries set aside; they come
 								 * first */
@@ -139,7 +130,7 @@ divide(Sorter *sorter)
 	IndexTuple *first_entries = memcpy(palloc(early), entries, early);
 	SwareSortItem last = {0};
 	bool		is_previous = false;	/* is `last` the previous entry? */
-	int64		most = Max(sorter->count, FIRST_LOOK) / sorter->share + 2;
+	int64		most = Max(sorter->count, FIRST_LOOK) / OUTLIER_SHARE + 2;
 
 	sorter->outliers =
 		MemoryContextAllocHuge(CurrentMemoryContext,
@@ -169,7 +160,7 @@ divide(Sorter *sorter)
 			last = sware_make_item(sorter->comparator,
 								   entries[sorter->inOrder - 1]);
 
-		if (sorter->outlierCount > Max(i, FIRST_LOOK) / sorter->share)
+		if (sorter->outlierCount > Max(i, FIRST_LOOK) / OUTLIER_SHARE)
 		{
 			if (i < FIRST_LOOK)
 				memcpy(entries, first_entries, early);
@@ -258,10 +249,11 @@ merge(SwareComparator *comparator, IndexTuple *entries, int64 count,
 static bool
 abbreviate_items(SwareComparator *comparator, SwareSortItem *items, int64 count)
 {
+	Relation	index = comparator->key.index;
 	SortSupportData column = {0};
 	int64		doubt = FIRST_DOUBT;
 
-	sware_prepare_column(&column, comparator->index, 1, true);
+	sware_prepare_column(&column, index, 1, true);
 	if (column.abbrev_converter == NULL || SIZEOF_DATUM != sizeof(int64) ||
 		column.comparator != ssup_datum_unsigned_cmp)
 		return false;
@@ -270,7 +262,7 @@ abbreviate_items(SwareComparator *comparator, SwareSortItem *items, int64 count)
 	{
 		bool		is_null;
 		Datum		value =
-			index_getattr(items[i].entry, 1, comparator->descriptor, &is_null);
+			index_getattr(items[i].entry, 1, RelationGetDescr(index), &is_null);
 		int64		number;
 
 		if (i == doubt)
@@ -415,7 +407,7 @@ sort_scrambled(SwareComparator *comparator, IndexTuple *entries,
 		items[i] = sware_make_item(comparator, entries[i]);
 	}
 	has_numbers = comparator->partCount > 0 ||
-		sware_has_abbreviations(&comparator->first) ||
+		sware_has_abbreviations(&comparator->key.columns[0]) ||
 		(count >= MANY_TO_SORT &&
 		 abbreviate_items(comparator, items, count));
 	sorted = items;
@@ -437,8 +429,7 @@ sort_scrambled(SwareComparator *comparator, IndexTuple *entries,
 
 		sware_drop_guess(comparator);
 		comparator->guess = SWARE_GUESS_NOTHING;
-		if (sware_sort_nearly_sorted(comparator, entries, count,
-									 GUESSED_SHARE))
+		if (sware_sort_nearly_sorted(comparator, entries, count))
 			comparator->guess = guess;
 	}
 
@@ -533,7 +524,6 @@ sort_and_measure(Relation index, IndexTuple *entries, int64 sorted,
 	Sorter		sorter = {.entries = entries + sorted,
 		.count = count - sorted,
 		.before = sorted,
-		.share = SWARE_USUAL_SHARE,
 	.samples = samples};
 
 	if (count > 1 && sorter.count > 0)
@@ -613,17 +603,16 @@ sware_sort_arrivals(Relation index, IndexTuple *entries, int64 sorted,
 
 /*
  * Sort entries in place by a comparator, whose numbers, as they are, divide
- * them.  Gives up if more than one entry of `share` is an outlier, and returns
- * whether it has not.  Memory is taken from the current context and freed.
+ * them.  Returns false if too many were outliers.  Memory is taken from the
+ * current context and freed.
  */
 bool
 sware_sort_nearly_sorted(SwareComparator *comparator, IndexTuple *entries,
-						 int64 count, int share)
+						 int64 count)
 {
 	Sorter		sorter = {.comparator = comparator,
 		.entries = entries,
-		.count = count,
-	.share = share};
+	.count = count};
 
 	(void) sort(&sorter);
 	return sorter.divided == count;

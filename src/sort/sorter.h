@@ -14,12 +14,6 @@
 
 #include "keys/comparator.h"
 
-/*
- * Setting entries aside that come in order is given up if more than one entry
- * of this number is an outlier.
- */
-#define SWARE_USUAL_SHARE	2
-
 extern void sware_sort_entries(Relation index, IndexTuple *entries,
 							   int64 sorted, int64 count);
 extern bool sware_are_in_order(Relation index, IndexTuple *entries,
@@ -27,8 +21,7 @@ extern bool sware_are_in_order(Relation index, IndexTuple *entries,
 extern void sware_sort_arrivals(Relation index, IndexTuple *entries,
 								int64 sorted, int64 count);
 extern bool sware_sort_nearly_sorted(SwareComparator *comparator,
-									 IndexTuple *entries, int64 count,
-									 int share);
+									 IndexTuple *entries, int64 count);
 
 typedef struct SwareSortItem
 {
@@ -44,7 +37,8 @@ sware_make_item(const SwareComparator *comparator, IndexTuple entry)
 	SwareSortItem item = {.entry = entry};
 
 	item.abbreviation = comparator->partCount == 0 ?
-		sware_abbreviate(&comparator->first, comparator->descriptor, entry) :
+		sware_abbreviate(&comparator->key.columns[0],
+						 RelationGetDescr(comparator->key.index), entry) :
 		sware_refined_number(comparator, entry);
 	return item;
 }

@@ -199,8 +199,8 @@ add_run(SwareStaging *staging, SwareComparator *comparator)
 	int64		sorted = unmerged < staging->runs.count ? older->count : 0;
 
 	/* integers are compared without functions, which could execute SQL */
-	bool		copies = comparator->columnCount > 1 ||
-		!sware_is_integer(comparator->first.comparison);
+	bool		copies = comparator->key.columnCount > 1 ||
+		!sware_is_integer(comparator->key.columns[0].comparison);
 	SwareStagedRun run = {.first = sorted > 0 ? older->first : covered};
 	IndexTuple *entries;
 
@@ -212,7 +212,7 @@ add_run(SwareStaging *staging, SwareComparator *comparator)
 		copy_entries(entries, run.count);
 
 	/* here functions are called, which may change `staging` */
-	sware_sort_entries(comparator->index, entries, sorted, run.count);
+	sware_sort_entries(comparator->key.index, entries, sorted, run.count);
 	if (stamp != sware_staging_stamp())
 		return false;
 

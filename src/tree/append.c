@@ -71,7 +71,7 @@ is_above_leaf(Relation index, Page page, IndexTuple entry)
 
 	if (sware_page_data_count(page) == 0)
 		return false;
-	sware_search_key_from_entry(&key, index, entry);
+	sware_search_key_from_tuple(&key, index, entry);
 	return sware_compare_key(&key, largest_tuple(page)) > 0;
 }
 
@@ -390,9 +390,9 @@ sware_entries_within_leaf(Relation index, Page page, IndexTuple *entries,
 	if (sware_page_data_count(page) == 0 ||
 		is_above_leaf(index, page, entries[0]))
 		return 0;
-	sware_search_key_from_entry(&largest, index, largest_tuple(page));
-	sware_search_key_set_tid(&largest,
-							 sware_leaf_tuple_max_tid(largest_tuple(page)));
+	sware_search_key_prepare(&largest, index);
+	sware_search_key_set_entry(&largest, largest_tuple(page));
+	largest.tid = *sware_leaf_tuple_max_tid(largest_tuple(page));
 	return sware_search_array(&largest, entries, 0, count, true);
 }
 

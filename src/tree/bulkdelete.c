@@ -237,8 +237,11 @@ is_unreachable(Relation index, BlockNumber block, Page copy)
 	if (is_linked_by_left_sibling(index, block, copy))
 		return false;
 	if (sware_page_data_count(copy) > 0)
-		sware_search_key_from_entry(&place, index,
-									sware_page_tuple(copy, SWARE_FIRST_DATA));
+	{
+		sware_search_key_prepare(&place, index);
+		sware_search_key_set_entry(&place,
+								   sware_page_tuple(copy, SWARE_FIRST_DATA));
+	}
 	else if (sware_page_has_high_key(copy))
 	{
 		/* the place just below it */

@@ -442,7 +442,7 @@ sware_tree_insert_expected(Relation index, IndexTuple entry, bool *seek)
 	Buffer		buffer;
 	bool		is_late;
 
-	sware_search_key_from_entry(&key, index, entry);
+	sware_search_key_from_tuple(&key, index, entry);
 	buffer = sware_try_expected_leaf(&key, seek);
 	if (!BufferIsValid(buffer))
 		return false;

@@ -307,7 +307,7 @@ search_for_entry(const SwareZoneView *view, const SwareSortedZone *zone,
 {
 	SwareSearchKey place;
 
-	sware_search_key_from_entry(&place, view->index, entry);
+	sware_search_key_from_tuple(&place, view->index, entry);
 	search_zone(view, zone, own, &place);
 	place.after = true;
 	search_zone(view, zone, own, &place);
