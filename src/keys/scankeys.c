@@ -183,7 +183,7 @@ add_array(SwareScanKeys *keys, ScanKey key)
 	SwareRangeArray *array = &keys->arrays[keys->arrayCount];
 	int64		ranges;
 
-	sware_get_elements(keys, key, &array->elements);
+	array->elements = *sware_get_elements(keys, key);
 	if (pg_mul_s64_overflow(keys->rangeCount, array->elements.count, &ranges))
 		return false;
 	keys->rangeCount = ranges;
@@ -460,17 +460,12 @@ sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification, int count)
 		sware_compare_as_integers(keys, condition);
 		if (KEY_IS_ARRAY(key))
 		{
-			SwareElements elements;
-
-			sware_get_elements(keys, key, &elements);
-			if (elements.count == 0)
+			condition->elements = sware_get_elements(keys, key);
+			if (condition->elements->count == 0)
 			{
 				keys->rangeCount = 0;
 				return;
 			}
-			condition->elements = MemoryContextAlloc(keys->arrayContext,
-													 sizeof(SwareElements));
-			*condition->elements = elements;
 		}
 	}
 

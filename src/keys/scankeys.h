@@ -78,8 +78,6 @@ typedef struct SwareInterval
 	SwareSearchKey begin;		/* both point into the tuples of
 								 * sware_scan_keys_restrict */
 	SwareSearchKey end;
-	bool		lowIsCut;		/* is the scan's `low` a copy of `begin` now? */
-	bool		highIsCut;		/* is its `high` a copy of `end`? */
 	SwareSearchKey low;			/* `low` and `high` of ranges that are not
 								 * cut, except for the values of arrays */
 	SwareSearchKey high;
@@ -170,6 +168,17 @@ sware_scan_keys_are_one_key(const SwareScanKeys *keys)
 }
 
 /*
+ * Does the interval of a restricted scan cut the current range, at its lower
+ * end or at its upper one?
+ */
+static inline bool
+sware_range_is_cut(const SwareScanKeys *keys, bool at_low)
+{
+	return at_low ? keys->interval->cutsFirst && keys->range == 0 :
+		keys->interval->cutsLast && keys->range == keys->rangeCount - 1;
+}
+
+/*
  * Does an entry of a range satisfy all conditions?  Calls operators'
  * functions, so no lightweight lock may be held.
  */
@@ -250,8 +259,7 @@ extern void sware_init_scan_column(SwareScanKeys *keys, SwareKeyColumn *result,
 								   Oid collation);
 extern void sware_make_scan_column(SwareScanKeys *keys, SwareKeyColumn *result,
 								   int column, ScanKey key);
-extern void sware_get_elements(SwareScanKeys *keys, ScanKey key,
-							   SwareElements *elements);
+extern SwareElements *sware_get_elements(SwareScanKeys *keys, ScanKey key);
 extern int	sware_find_element(const SwareElements *elements, Datum value,
 							   bool is_null, bool *equal);
 extern bool sware_reduce_to_extreme(SwareScanKeys *keys, ScanKey key);

@@ -20,33 +20,6 @@ copy_search_key(SwareSearchKey *to, const SwareSearchKey *from)
 		   from->columnCount * sizeof(SwareKeyColumn));
 }
 
-/* Set `low` and `high` as they are in ranges that the interval does not cut. */
-static void
-uncut_range(SwareScanKeys *keys, SwareInterval *interval)
-{
-	if (interval->lowIsCut)
-		copy_search_key(&keys->low, &interval->low);
-	if (interval->highIsCut)
-		copy_search_key(&keys->high, &interval->high);
-	interval->lowIsCut = interval->highIsCut = false;
-}
-
-/*
- * Let the current range begin and end where the interval does, if it cuts the
- * range.
- */
-static void
-cut_range(SwareScanKeys *keys, SwareInterval *interval)
-{
-	interval->lowIsCut = interval->cutsFirst && keys->range == 0;
-	interval->highIsCut = interval->cutsLast &&
-		keys->range == keys->rangeCount - 1;
-	if (interval->lowIsCut)
-		copy_search_key(&keys->low, &interval->begin);
-	if (interval->highIsCut)
-		copy_search_key(&keys->high, &interval->end);
-}
-
 /* Make a range the current one: set `low` and `high` to its ends. */
 void
 sware_scan_keys_set_range(SwareScanKeys *keys, int64 range)
@@ -58,9 +31,11 @@ sware_scan_keys_set_range(SwareScanKeys *keys, int64 range)
 	if (range == keys->range)
 		return;
 
+	keys->range = range;
 	if (unlikely(interval != NULL))
 	{
-		uncut_range(keys, interval);
+		copy_search_key(&keys->low, &interval->low);
+		copy_search_key(&keys->high, &interval->high);
 		rest += interval->firstRange;
 	}
 	for (int i = keys->arrayCount - 1; i >= 0; i--)
@@ -73,9 +48,13 @@ sware_scan_keys_set_range(SwareScanKeys *keys, int64 range)
 		keys->high.columns[array->column].value = value;
 		rest /= array->elements.count;
 	}
-	keys->range = range;
 	if (unlikely(interval != NULL))
-		cut_range(keys, interval);
+	{
+		if (sware_range_is_cut(keys, true))
+			copy_search_key(&keys->low, &interval->begin);
+		if (sware_range_is_cut(keys, false))
+			copy_search_key(&keys->high, &interval->end);
+	}
 }
 
 /*
@@ -178,7 +157,6 @@ sware_scan_keys_restrict(SwareScanKeys *keys, IndexTuple begin, IndexTuple end)
 	last = keys->rangeCount - 1;
 	interval->allRanges = keys->rangeCount;
 	interval->cutsFirst = interval->cutsLast = false;
-	interval->lowIsCut = interval->highIsCut = false;
 	copy_search_key(&interval->low, &keys->low);
 	copy_search_key(&interval->high, &keys->high);
 
@@ -215,7 +193,8 @@ sware_scan_keys_lift_restriction(SwareScanKeys *keys)
 
 	if (interval == NULL)
 		return;
-	uncut_range(keys, interval);
+	copy_search_key(&keys->low, &interval->low);
+	copy_search_key(&keys->high, &interval->high);
 	keys->interval = NULL;
 	keys->rangeCount = interval->allRanges;
 	keys->range = -1;

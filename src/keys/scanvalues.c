@@ -143,15 +143,18 @@ convert_integer(Datum *value, Oid from, Oid to)
  * become values of the column's type if it is compared as an integer; those
  * that it has no room for are left out, since none of its values equals them.
  */
-void
-sware_get_elements(SwareScanKeys *keys, ScanKey key, SwareElements *elements)
+SwareElements *
+sware_get_elements(SwareScanKeys *keys, ScanKey key)
 {
 	int			column = key->sk_attno - 1;
 	Oid			type = sware_argument_type(keys, key);
 	Oid			own = keys->index->rd_opcintype[column];
-	int			count;
+	Datum	   *values;
+	int			count = deconstruct_key_array(keys, key, &values);
+	SwareElements *elements = MemoryContextAlloc(keys->arrayContext,
+												 sizeof(SwareElements));
 
-	count = deconstruct_key_array(keys, key, &elements->values);
+	elements->values = values;
 	sware_init_scan_column(keys, &elements->column, column, own, own,
 						   key->sk_collation);
 	if (type != own && sware_is_integer(sware_comparison_of_integers(type)) &&
@@ -182,6 +185,7 @@ sware_get_elements(SwareScanKeys *keys, ScanKey key, SwareElements *elements)
 	elements->count = count;
 	sware_init_scan_column(keys, &elements->column, column, own, type,
 						   key->sk_collation);
+	return elements;
 }
 
 /*

@@ -134,6 +134,16 @@ end_place(SwareSearchKey *place, bool forward, bool behind)
 	return SWARE_SKIP_AHEAD;
 }
 
+/* Let a place end with an element as the value of a column. */
+static void
+set_element(SwareSearchKey *place, int number, const SwareElements *elements,
+			int element)
+{
+	place->columns[number] = elements->column;
+	place->columns[number].value = elements->values[element];
+	place->columnCount = number + 1;
+}
+
 /*
  * Add the first allowed values of the columns from `number` on to a place, as
  * far as there are such values.
@@ -146,27 +156,19 @@ add_first_values(const SwareSkipKeys *skip, SwareSearchKey *place, int number,
 	{
 		const SwareSkipColumn *column = &skip->columns[number];
 		const SwareSkipEnd *begin = &column->ends[forward ? 0 : 1];
-		SwareKeyColumn *added = &place->columns[number];
 
 		if (column->elements)
-		{
-			SwareElements *elements = column->elements;
-
-			*added = elements->column;
-			added->value = elements->values[forward ? 0 : elements->count - 1];
-		}
+			set_element(place, number, column->elements,
+						forward ? 0 : column->elements->count - 1);
 		else if (begin->isGiven)
 		{
-			*added = begin->column;
-			if (begin->isStrict && !step(added, forward))
-			{
-				place->columnCount = number + 1;
+			place->columns[number] = begin->column;
+			place->columnCount = number + 1;
+			if (begin->isStrict && !step(&place->columns[number], forward))
 				return end_place(place, forward, true);
-			}
 		}
 		else
 			break;
-		place->columnCount = number + 1;
 	}
 	return end_place(place, forward, false);
 }
@@ -198,8 +200,7 @@ raise_column(const SwareScanKeys *keys, const SwareSearchKey *from, int number,
 
 			if (element < 0)
 				continue;
-			*raised = column->elements->column;
-			raised->value = column->elements->values[element];
+			set_element(place, number, column->elements, element);
 			return add_first_values(skip, place, number + 1, forward);
 		}
 
@@ -262,15 +263,11 @@ skip_from(const SwareScanKeys *keys, const SwareSearchKey *from, bool forward,
 			case SKIP_BEFORE:
 				if (column->elements)
 				{
-					SwareElements *elements = column->elements;
-
-					place->columns[number] = elements->column;
-					place->columns[number].value =
-						elements->values[next_element(elements,
-													  &from->columns[number],
-													  forward, true)];
-					place->columnCount = number + 1;
-					return add_first_values(skip, place, number + 1, forward);
+					set_element(place, number, column->elements,
+								next_element(column->elements,
+											 &from->columns[number], forward,
+											 true));
+					number++;
 				}
 				return add_first_values(skip, place, number, forward);
 			case SKIP_INSIDE:
@@ -296,7 +293,7 @@ is_behind_interval(const SwareScanKeys *keys, const SwareSearchKey *place,
 	const SwareSearchKey *end = forward ? &keys->high : &keys->low;
 	int			columns = Min(place->columnCount, end->columnCount);
 
-	if (!(forward ? keys->interval->highIsCut : keys->interval->lowIsCut))
+	if (!sware_range_is_cut(keys, !forward))
 		return false;
 	for (int i = 0; i < columns; i++)
 	{
