@@ -262,8 +262,7 @@ sware_entry_form_init(SwareEntryForm *form, Relation index)
 	if (sware_size_with_data(data_size) > SWARE_MAX_ENTRY_SIZE)
 		return;
 	form->fixedDataSize = data_size;
-	form->byValue = form->columns == 1 &&
-		TupleDescAttr(descriptor, 0)->attbyval;
+	form->byValue = TupleDescAttr(descriptor, 0)->attbyval;
 }
 
 /* index_form_tuple fetches what is elsewhere, and compresses large values. */

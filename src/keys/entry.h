@@ -76,8 +76,7 @@ typedef struct SwareEntryForm
 	int			columns;		/* number of columns, INCLUDE columns too */
 	Size		fixedDataSize;	/* size of the columns of each entry without
 								 * nulls; zero if it varies */
-	bool		byValue;		/* is the only column passed by value?  Not
-								 * set if there are several */
+	bool		byValue;		/* is the first column passed by value? */
 } SwareEntryForm;
 
 extern void sware_entry_form_init(SwareEntryForm *form, Relation index);
@@ -100,8 +99,6 @@ static inline Size
 sware_entry_data_size(const SwareEntryForm *form, Relation index, Datum *values,
 					  bool *isnull)
 {
-	if (form->byValue)
-		return isnull[0] ? 0 : form->fixedDataSize;
 	if (form->fixedDataSize == 0)
 		return sware_varying_data_size(form, index, values, isnull);
 	for (int i = 0; i < form->columns; i++)
@@ -131,12 +128,7 @@ sware_form_entry(const SwareEntryForm *form, Relation index, IndexTuple entry,
 	Size		size = sware_size_with_data(data_size);
 	char	   *data = (char *) entry + sizeof(IndexTupleData);
 
-	if (form->byValue && data_size == sizeof(uint64))
-	{
-		entry->t_info = size;
-		*(Datum *) data = values[0];
-	}
-	else if (form->columns == 1 && form->fixedDataSize > 0)
+	if (form->columns == 1 && form->fixedDataSize > 0)
 	{
 		entry->t_info = size;
 		/* the last bytes may be padding */
