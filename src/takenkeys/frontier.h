@@ -8,10 +8,8 @@
  * index says which keys there are at its upper end, by their abbreviations: it
  * has a *floor* and some numbers above it.  A key above the floor whose number
  * is not among these is new.  So keys may come out of order as far as the
- * numbers reach: several sessions take keys from a sequence and store them in
- * another order, and some keys may be far ahead of the others.  (For a stager,
- * its bound serves the same purpose, stagedkeys.h; it is of no use while others
- * insert, too.)
+ * numbers reach, and some may be far ahead of the others.  (A stager has its
+ * bound, stagedkeys.h, which is of no use while others insert, too.)
  *
  *	 insert of key k
  *	 1 lock k

@@ -8,22 +8,20 @@
  * reads and changes pages of the index and of its table, and waits for what
  * nbtree waits for with a leaf locked, but for no transaction.
  *
- * Of an index whose keys are compared by functions that are built in, the lock
- * is a number in shared memory: it is odd while the lock is held.  Nobody but
- * its holder knows who that is, so the deadlock detector sees nothing of it,
- * and need not: a session that holds such a lock takes no other one, and
- * executes no SQL.  A wait for it can be cancelled.  An error releases it.
+ * Of an index whose keys are compared by built-in functions, the lock is a
+ * number in shared memory: it is odd while the lock is held.  The deadlock
+ * detector sees nothing of it, and need not: a session that holds such a lock
+ * takes no other one, and executes no SQL.  A wait for it can be cancelled, and
+ * an error releases it.
  *
  * The functions of other indexes may execute SQL, insert into other indexes,
  * and wait for anybody.  There, and where the library is not preloaded, the
  * lock is a heavyweight lock on a page number that no index has.  So that
- * others can wait for all locked keys of an index, each lock in shared memory
- * names the index whose key is locked, and who has a heavyweight one has
- * another one, too, which is shared.
+ * others can wait for all locked keys of an index, a lock in shared memory
+ * names the index, and who has a heavyweight one shares another one.
  *
- * All sessions take the same kind of lock for an index: which one it is follows
- * from the functions and types of its operator classes, which never change, and
- * not from what a session has read of catalogs.
+ * Which kind of lock an index has follows from the functions and types of its
+ * operator classes, which never change, so all sessions take the same.
  *
  * Either way a key has one of SWARE_KEY_STRIPES locks.  Those in shared memory
  * are all indexes' together.

@@ -20,7 +20,6 @@
 #include "miscadmin.h"
 
 #include "base/sharedmemory.h"
-#include "keys/abbreviation.h"
 #include "keys/fingerprint.h"
 #include "locks/changes.h"
 #include "pages/cache.h"
@@ -40,17 +39,13 @@
 /* the number of a place that has no group */
 #define NEVER_USED		UINT64CONST(0)
 
-/*
- * a table that has used this number of its places is replaced by a larger one
- */
+/* after so many places are used, a larger table replaces it */
 #define FILLED(places)	((places) / 4 * 3)
 
 /* the number of chunks of the largest table: 64 MB */
 #define LARGEST_TABLE			4096
 
-/*
- * all sets together have at most this number of chunks; zones have the others
- */
+/* most chunks of all sets together; zones have the others */
 #define CHUNKS_FOR_SETS()	(sware_pool_chunk_count / 2)
 
 typedef struct Seat
@@ -149,17 +144,11 @@ place_address(const SwareKeySet *set, uint32 place)
 	return sware_pool_address(&set->allocation, place * GROUP_SIZE);
 }
 
-static inline uint32
-first_place(const SwareKeySet *set, uint64 number)
-{
-	return ((sware_mix(number) >> 32) * set->places) >> 32;
-}
-
 /* The place of a group in a table, or where it belongs. */
 static inline volatile uint64 *
 find_group(const SwareKeySet *set, uint64 number)
 {
-	uint32		place = first_place(set, number);
+	uint32		place = ((sware_mix(number) >> 32) * set->places) >> 32;
 
 	for (;;)
 	{
@@ -234,17 +223,6 @@ grow_table(SwareKeySet *set, LWLock *lock)
 	}
 	replace_table(set, lock, &larger);
 	return true;
-}
-
-/* Fetch the place of a fingerprint to be added: it may be in no cache. */
-void
-sware_key_set_prefetch(const SwareKeySet *set, uint64 fingerprint)
-{
-	if (set->places > 0)
-		__builtin_prefetch((void *)
-						   place_address(set, first_place(set,
-														  group_number(fingerprint))),
-						   1);
 }
 
 /*
@@ -339,17 +317,6 @@ sware_raise_activity(Relation index)
 		pg_atomic_fetch_add_u64(&activity_of(index)->raised, 1);
 }
 
-static bool
-is_own_seat(int seat)
-{
-	for (int i = 0; i < own_count; i++)
-	{
-		if (own_stagers[i].seat == seat)
-			return true;
-	}
-	return false;
-}
-
 bool
 sware_index_has_stagers(Relation index)
 {
@@ -377,19 +344,22 @@ sware_there_are_stagers(Relation index)
 }
 
 /*
- * Return the transaction of a seat's stager, if it has staged a key of the
- * index; else InvalidTransactionId.  Takes the seat's lock.
+ * Return the transaction of a seat's stager, if it is another session's, which
+ * has staged a key of the index; else InvalidTransactionId.  Takes the seat's
+ * lock.
  */
 static TransactionId
-look_into_seat(int seat, uint64 index, uint64 fingerprint)
+look_into_seat(int number, uint64 index, uint64 fingerprint)
 {
+	Seat	   *seat = &shared->seats[number];
 	TransactionId result = InvalidTransactionId;
 
-	LWLockAcquire(&locks[seat].lock, LW_SHARED);
-	if (pg_atomic_read_u64(&shared->seats[seat].index) == index &&
-		sware_key_set_contains(&shared->seats[seat].keys, fingerprint))
-		result = shared->seats[seat].transaction;
-	LWLockRelease(&locks[seat].lock);
+	LWLockAcquire(&locks[number].lock, LW_SHARED);
+	if (pg_atomic_read_u64(&seat->index) == index &&
+		!TransactionIdEquals(seat->transaction, GetTopTransactionIdIfAny()) &&
+		sware_key_set_contains(&seat->keys, fingerprint))
+		result = seat->transaction;
+	LWLockRelease(&locks[number].lock);
 	return result;
 }
 
@@ -403,8 +373,7 @@ sware_find_staged_key(Relation index, uint64 fingerprint)
 		return InvalidTransactionId;
 	for (int i = 0; i < seat_count() && !TransactionIdIsValid(result); i++)
 	{
-		if (pg_atomic_read_u64(&shared->seats[i].index) == number &&
-			!is_own_seat(i))
+		if (pg_atomic_read_u64(&shared->seats[i].index) == number)
 			result = look_into_seat(i, number, fingerprint);
 	}
 	return result;
@@ -448,7 +417,6 @@ sware_become_stager(Relation index)
 	SwareActivity *activity;
 	SwareStager *stager;
 	SwareKeyColumn column;
-	bool		is_integer;
 	int			seat;
 
 	if (shared == NULL || own_count == MAX_OWN_STAGERS ||
@@ -456,8 +424,6 @@ sware_become_stager(Relation index)
 		return NULL;
 
 	sware_key_column_init(&column, index, 1);
-	is_integer = IndexRelationGetNumberOfKeyAttributes(index) == 1 &&
-		sware_is_integer(column.comparison);
 	activity = activity_of(index);
 	seat = take_seat(index);
 	if (seat < 0)
@@ -474,7 +440,8 @@ sware_become_stager(Relation index)
 	stager->first.comparison = column.comparison;
 	stager->first.descending = column.descending;
 	stager->first.nullsFirst = column.nullsFirst;
-	stager->isInteger = is_integer;
+	stager->isInteger = sware_is_integer(column.comparison) &&
+		IndexRelationGetNumberOfKeyAttributes(index) == 1;
 
 	pg_atomic_fetch_add_u32(&activity->stagers, 1);
 	return stager;

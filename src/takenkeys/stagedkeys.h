@@ -5,21 +5,17 @@
  *
  * Other sessions must not insert a key that a transaction in progress has
  * staged, but cannot see its staging.  So a session that stages for a unique
- * index, a *stager*, registers the fingerprint of each key first.  A session
- * that finds its key's fingerprint registered waits for the stager's
- * transaction, as it would for a transaction that has inserted the key.
+ * index, a *stager*, registers the fingerprint of each key first, in its *seat*
+ * for the index.  A session that finds its key's fingerprint registered waits
+ * for the stager's transaction, as for one that has inserted the key.
  *
  * Entries move from staging to buffer to tree, never back, so a session that
  * looks for a key looks at these in the same order.
  *
- * A stager has a *seat* in shared memory for each such index, which holds the
- * keys that it has registered.
- *
  * The *activity* of an index is a count that each session raises when it stores
- * a key in the index.  Indexes may share one, by chance: then it is raised more
- * often than need be, which costs look-ups and harms nothing.  The *bound* is
- * the largest key stored in the index, as a stager knows it: a larger key needs
- * no look-up.
+ * a key there.  Indexes may share one, by chance: that costs look-ups and harms
+ * nothing.  The *bound* is the largest key stored in the index, as a stager
+ * knows it: a larger key needs no look-up.
  *
  *	direct insert of key k				stager's insert of key k
  *	 1 lock k							 1 fast path, only if k > bound and the
@@ -47,10 +43,9 @@
  * not find it registered meanwhile, since it needs the key lock to look.
  * Otherwise a transaction that has deleted the row of k and inserts another one
  * could wait for a stager that waits for this same transaction.  Step 1 does
- * without the lock, although it may withdraw k, too: it reads no page and
- * compares nothing between registering and withdrawing k.  The other insert
- * would have to look within that moment; then the deadlock detector ends one
- * of the two transactions.
+ * without the lock, since it does nothing slow between registering and
+ * withdrawing k.  If the other insert looks within that moment, the deadlock
+ * detector ends one of the two transactions.
  *
  * To find the bound, a stager reads the activity, waits until all keys of the
  * index that are locked have been unlocked, and then reads the largest entry of
@@ -69,18 +64,16 @@
  * register.  The stagers of each activity are counted: who is alone need not
  * look for k among others' keys in step 1.
  *
- * Only top-level transactions stage for unique indexes: other sessions wait for
- * the end of the transaction, but the entries of a subtransaction may be void
- * long before.  Keys leave the register when all that is staged for the index
- * has been published; to wait for a transaction that has stored a key does no
- * harm.  The session remains a stager until its transaction ends.
+ * Only top-level transactions stage for unique indexes: the entries of a
+ * subtransaction may be void long before its transaction ends.  Keys leave the
+ * register when all that is staged for the index has been published; to wait
+ * for a transaction that has stored a key does no harm.  The session remains a
+ * stager until its transaction ends.
  *
  * There are no undetected deadlocks.  A stager waits for no transaction while
- * it has a key that is neither staged nor withdrawn, and no session waits for a
- * transaction while it holds a key lock.  (If there is no memory to register a
- * key, its stager unlocks it, publishes, and inserts directly.)  To wait for a
- * registered key is to wait for a transaction, as for an inserted row, which
- * the deadlock detector sees.
+ * it has a key that is neither staged nor withdrawn, and no session does while
+ * it holds a key lock.  To wait for a registered key is to wait for a
+ * transaction, as for an inserted row, which the deadlock detector sees.
  *
  *-------------------------------------------------------------------------
  */
@@ -90,7 +83,6 @@
 #include "access/itup.h"
 #include "utils/rel.h"
 
-#include "keys/abbreviation.h"
 #include "keys/searchkey.h"
 #include "shared/pool.h"
 
@@ -103,10 +95,8 @@
  * that fingerprint, or find one that is not there.
  *
  * The set is a hash table with open addressing.  Each place has the number of a
- * group of 64 successive fingerprints, and a bitmap of those that are there.
- * The fingerprints of integers are the keys themselves, so keys that lie close
- * together share a group, and a load in order stays within the processor's
- * cache.
+ * group of 64 successive fingerprints, and a bitmap of those that are there: so
+ * integers that come in order stay within the processor's cache.
  *
  * All key sets together use at most half of the pool, and each at most 64 MB.
  * A set that is all zero is empty, and has no table.  Functions of key sets
@@ -127,8 +117,6 @@ extern uint32 sware_key_sets_chunk_count(void);
 
 extern bool sware_key_set_add(SwareKeySet *set, LWLock *lock,
 							  uint64 fingerprint);
-extern void sware_key_set_prefetch(const SwareKeySet *set,
-								   uint64 fingerprint);
 extern void sware_key_set_remove(SwareKeySet *set, uint64 fingerprint);
 extern bool sware_key_set_contains(const SwareKeySet *set, uint64 fingerprint);
 extern void sware_key_set_empty(SwareKeySet *set, LWLock *lock);
@@ -159,11 +147,10 @@ typedef struct SwareStager
 	bool		hasBound;
 	uint64		boundActivity;	/* the bound is valid while the activity is
 								 * this */
-	bool		isUnbounded;	/* is nothing stored, so that every key is
-								 * above it? */
-	int64		boundNumber;	/* its abbreviation */
 	IndexTuple	bound;			/* a copy of the entry, in
-								 * TopTransactionContext; NULL if isInteger */
+								 * TopTransactionContext; NULL: nothing is
+								 * stored, so every key is above the bound */
+	int64		boundNumber;	/* its abbreviation */
 
 	/* When to search for it. */
 	int			rowsBeforeSearch;	/* rows still to insert by look-up before
@@ -173,10 +160,7 @@ typedef struct SwareStager
 	int			rowsSaved;		/* look-ups saved by the last bound */
 } SwareStager;
 
-/*
- * See base/sharedmemory.h.  If the server does not preload the library, there
- * are no stagers.
- */
+/* See base/sharedmemory.h.  Nobody stages if the library is not preloaded. */
 extern void sware_share_staged_keys(void);
 
 /*
@@ -214,17 +198,5 @@ extern void sware_tell_of_stored(SwareStager *stager);
 extern void sware_forget_keys(SwareStager *stager);
 
 extern void sware_staged_keys_transaction_ends(void);
-
-/*
- * Return the fingerprint of a key that is one integer: the same as
- * sware_fingerprint returns.
- */
-static inline uint64
-sware_integer_fingerprint(const SwareStager *stager, Datum value)
-{
-	int64		number = sware_abbreviate_value(&stager->first, value, false);
-
-	return (uint64) (stager->first.descending ? ~number : number);
-}
 
 #endif							/* SWARE_STAGEDKEYS_H */

@@ -3,12 +3,10 @@
  * keysahead.c
  *	  Asks the kernel for the leaves of keys that are about to be looked up.
  *
- * A row's key is looked up when the row is inserted, and not later: its error
- * must not come after something that follows the row.  But COPY stores up to
- * 1,000 rows in the table before it inserts the first one into an index.  So
- * the next keys are in the table, behind the row, in rows of this command.
- * Nothing depends on whether what is found there are the next keys: leaves are
- * asked for in vain otherwise.
+ * COPY stores up to 1,000 rows in the table before it inserts the first one
+ * into an index.  So the next keys are in the table, behind the row, in rows of
+ * this command.  Nothing depends on whether what is found there are the next
+ * keys: leaves are asked for in vain otherwise.
  *
  * It begins when most of the latest look-ups have had to read a page.
  *
@@ -44,8 +42,7 @@ typedef struct Ahead
 	CommandId	command;
 	int			coldness;		/* look-ups that have read a page, less those
 								 * that have not */
-	BlockNumber block;			/* the place of the row that was found last */
-	OffsetNumber offset;
+	ItemPointerData last;		/* the place of the row that was found last */
 	int			found;			/* how many rows were found and not yet looked
 								 * up, at most */
 	bool		isAtEnd;		/* was there no other row behind them? */
@@ -69,20 +66,9 @@ ahead_of(Relation index)
 static void
 begin_behind(Ahead *ahead, const SwareNewRow *row)
 {
-	ahead->block = ItemPointerGetBlockNumber(row->tid);
-	ahead->offset = ItemPointerGetOffsetNumber(row->tid);
+	ahead->last = *row->tid;
 	ahead->found = 0;
 	ahead->isAtEnd = false;
-}
-
-/* Is the row that was found last behind this one in the table? */
-static bool
-is_behind(const Ahead *ahead, const SwareNewRow *row)
-{
-	ItemPointerData last;
-
-	ItemPointerSet(&last, ahead->block, ahead->offset);
-	return ItemPointerCompare(&last, row->tid) > 0;
 }
 
 /*
@@ -106,9 +92,9 @@ copy_key(Relation heap, Relation index, HeapTuple row, Datum *values)
 			return false;
 		attribute = TupleDescAttr(descriptor, number - 1);
 		value = heap_getattr(row, number, descriptor, &is_null);
-		if (is_null || (attribute->attlen == -1 &&
-						(VARATT_IS_EXTERNAL(DatumGetPointer(value)) ||
-						 VARATT_IS_COMPRESSED(DatumGetPointer(value)))))
+		if (is_null ||
+			(attribute->attlen == -1 &&
+			 sware_bytes_of(SWARE_COMPARE_BYTES, value).data == NULL))
 			return false;
 		values[i] = datumCopy(value, attribute->attbyval, attribute->attlen);
 	}
@@ -122,17 +108,20 @@ copy_key(Relation heap, Relation index, HeapTuple row, Datum *values)
 static bool
 find_in_page(Ahead *ahead, const SwareNewRow *row, Page page, Datum *values)
 {
-	while (++ahead->offset <= PageGetMaxOffsetNumber(page))
+	OffsetNumber offset = ItemPointerGetOffsetNumberNoCheck(&ahead->last);
+
+	while (++offset <= PageGetMaxOffsetNumber(page))
 	{
-		ItemId		line_pointer = PageGetItemId(page, ahead->offset);
+		ItemId		line_pointer = PageGetItemId(page, offset);
 		HeapTupleData tuple;
 
 		if (!ItemIdIsNormal(line_pointer))
 			continue;
+		ItemPointerSetOffsetNumber(&ahead->last, offset);
 		tuple.t_data = (HeapTupleHeader) PageGetItem(page, line_pointer);
 		tuple.t_len = ItemIdGetLength(line_pointer);
 		tuple.t_tableOid = RelationGetRelid(row->heap);
-		ItemPointerSet(&tuple.t_self, ahead->block, ahead->offset);
+		tuple.t_self = ahead->last;
 		if (TransactionIdEquals(HeapTupleHeaderGetRawXmin(tuple.t_data),
 								ahead->transaction) &&
 			HeapTupleHeaderGetRawCommandId(tuple.t_data) == ahead->command &&
@@ -146,26 +135,23 @@ find_in_page(Ahead *ahead, const SwareNewRow *row, Page page, Datum *values)
 static bool
 find_next(Ahead *ahead, const SwareNewRow *row, Datum *values)
 {
-	for (int pages = 0; pages < 2; pages++)
+	BlockNumber first = ItemPointerGetBlockNumberNoCheck(&ahead->last);
+	bool		found = false;
+
+	for (BlockNumber block = first; block <= first + 1 && !found; block++)
 	{
 		Buffer		buffer;
-		bool		found;
 
-		if (pages > 0)
-		{
-			if (ahead->block + 1 >= RelationGetNumberOfBlocks(row->heap))
-				return false;
-			ahead->block++;
-			ahead->offset = InvalidOffsetNumber;
-		}
-		buffer = ReadBuffer(row->heap, ahead->block);
+		if (block > first && block >= RelationGetNumberOfBlocks(row->heap))
+			break;
+		if (block > first)
+			ItemPointerSet(&ahead->last, block, InvalidOffsetNumber);
+		buffer = ReadBuffer(row->heap, block);
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
 		found = find_in_page(ahead, row, BufferGetPage(buffer), values);
 		UnlockReleaseBuffer(buffer);
-		if (found)
-			return true;
 	}
-	return false;
+	return found;
 }
 
 /* Ask for the leaves of the next rows, up to the distance. */
@@ -217,7 +203,7 @@ look_ahead(Ahead *ahead, const SwareNewRow *row)
 	}
 	if (ahead->found > 0)
 		ahead->found--;
-	if (ahead->found == 0 || !is_behind(ahead, row))
+	if (ahead->found == 0 || ItemPointerCompare(&ahead->last, row->tid) <= 0)
 		begin_behind(ahead, row);
 	if (ahead->pause > 0)
 		ahead->pause--;

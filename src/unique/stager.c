@@ -73,30 +73,6 @@ bound_is_valid(const SwareStager *stager)
 }
 
 /*
- * Remember a copy of the largest entry as the bound, which is unknown before;
- * NULL: there is none.  If there is no more memory, an error is raised, and the
- * bound remains unknown.
- */
-static void
-remember_bound(SwareStager *stager, Relation index, IndexTuple largest)
-{
-	if (stager->bound)
-		pfree(stager->bound);
-	stager->bound = NULL;
-	stager->isUnbounded = largest == NULL;
-	if (largest)
-		stager->boundNumber =
-			sware_abbreviate(&stager->first, RelationGetDescr(index), largest);
-	if (largest && !stager->isInteger)
-	{
-		stager->bound =
-			MemoryContextAlloc(TopTransactionContext, IndexTupleSize(largest));
-		memcpy(stager->bound, largest, IndexTupleSize(largest));
-	}
-	stager->hasBound = true;
-}
-
-/*
  * Search for the bound of an index: its largest entry whose first column is
  * not null.  It may be unknown afterwards.  Waits for direct inserts, reads
  * pages and calls comparators, so the caller holds no lock but on the relation.
@@ -105,6 +81,7 @@ static void
 search_bound(SwareStager *stager, Relation index)
 {
 	IndexTuple	largest = NULL;
+	MemoryContext caller;
 
 	stager->pause = stager->rowsSaved >= ROWS_WORTH_A_SEARCH ? 0 :
 		Min(Max(stager->pause * 2, FIRST_PAUSE), LONGEST_PAUSE);
@@ -117,9 +94,19 @@ search_bound(SwareStager *stager, Relation index)
 	sware_wait_for_locked_keys(index);
 	SWARE_FAULT_POINT("bound-begins");
 	(void) sware_largest_entries(index, &largest, 1);
-	remember_bound(stager, index, largest);
+	if (stager->bound)
+		pfree(stager->bound);
+	stager->bound = NULL;
 	if (largest)
+	{
+		caller = MemoryContextSwitchTo(TopTransactionContext);
+		stager->bound = CopyIndexTuple(largest);
+		MemoryContextSwitchTo(caller);
+		stager->boundNumber =
+			sware_abbreviate(&stager->first, RelationGetDescr(index), largest);
 		pfree(largest);
+	}
+	stager->hasBound = true;
 	SWARE_FAULT_POINT("bound-found");
 }
 
@@ -133,6 +120,7 @@ static bool
 is_above_bound(SwareStager *stager, const SwareNewRow *row)
 {
 	SwareSearchKey key;
+	int64		number;
 
 	if (unlikely(!bound_is_valid(stager)))
 	{
@@ -145,16 +133,12 @@ is_above_bound(SwareStager *stager, const SwareNewRow *row)
 		if (!bound_is_valid(stager))
 			return false;
 	}
-	if (stager->isUnbounded)
+	if (stager->bound == NULL)
 		return true;
-	if (sware_has_abbreviations(&stager->first) && !row->isnull[0])
-	{
-		int64		number =
-			sware_abbreviate_value(&stager->first, row->values[0], false);
-
-		if (number != stager->boundNumber || stager->isInteger)
-			return number > stager->boundNumber;
-	}
+	number = sware_abbreviate_value(&stager->first, row->values[0],
+									row->isnull[0]);
+	if (number != stager->boundNumber)
+		return number > stager->boundNumber;
 
 	sware_search_key_init(&key, row->index);
 	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(row->index); i++)
@@ -162,30 +146,6 @@ is_above_bound(SwareStager *stager, const SwareNewRow *row)
 									row->isnull[i]);
 	/* a place before all entries with an equal key */
 	return sware_compare_key(&key, stager->bound) > 0;
-}
-
-/*
- * Is it certain that no other row has a key that was above the bound, and is
- * registered?  This is the end of step 1 of a stager's insert.  May take the
- * locks of seats for a moment.
- */
-static inline bool
-needs_no_look_up(SwareStager *stager, Relation index, uint64 fingerprint)
-{
-	SWARE_FAULT_POINT("above-bound");
-	if (unlikely(pg_atomic_read_u32(&stager->activity->stagers) > 1) &&
-		TransactionIdIsValid(sware_find_staged_key(index, fingerprint)))
-		return false;
-
-	/*
-	 * A key that left the register before we looked is stored, and its
-	 * session raised the activity before.
-	 */
-	pg_read_barrier();
-	if (!bound_is_valid(stager))
-		return false;
-	stager->rowsSaved++;
-	return true;
 }
 
 /* Only with KEY_IS_ADMITTED a key has become registered. */
@@ -201,30 +161,45 @@ typedef enum Admission
 
 /*
  * Register a key, without looking for other rows that have it.  Issues a memory
- * barrier.
+ * barrier.  Returns false if the key is refused.
  */
-static Admission
+static bool
 register_key(SwareStager *stager, uint64 fingerprint)
 {
 	if (!sware_key_set_add(stager->keys, stager->lock, fingerprint))
-		return KEY_IS_REFUSED;
+		return false;
 	SWARE_FAULT_POINT("key-registered");
-	return KEY_IS_ADMITTED;
+	return true;
 }
 
+/*
+ * Step 1 of a stager's insert: register a key that was above the bound, if it
+ * is certain then that no other row has it.  May take the locks of seats for a
+ * moment.
+ */
 static Admission
 admit_above_bound(SwareStager *stager, const SwareNewRow *row,
 				  uint64 fingerprint)
 {
-	Admission	result = register_key(stager, fingerprint);
-
-	if (likely(result == KEY_IS_ADMITTED) &&
-		unlikely(!needs_no_look_up(stager, row->index, fingerprint)))
+	if (!register_key(stager, fingerprint))
+		return KEY_IS_REFUSED;
+	SWARE_FAULT_POINT("above-bound");
+	if (likely(pg_atomic_read_u32(&stager->activity->stagers) <= 1) ||
+		!TransactionIdIsValid(sware_find_staged_key(row->index, fingerprint)))
 	{
-		sware_key_set_remove(stager->keys, fingerprint);
-		result = KEY_NEEDS_LOOK_UP;
+		/*
+		 * A key that left the register before we looked is stored, and its
+		 * session raised the activity before.
+		 */
+		pg_read_barrier();
+		if (bound_is_valid(stager))
+		{
+			stager->rowsSaved++;
+			return KEY_IS_ADMITTED;
+		}
 	}
-	return result;
+	sware_key_set_remove(stager->keys, fingerprint);
+	return KEY_NEEDS_LOOK_UP;
 }
 
 /* Do this with the key's lock held; see admit_with_look_up. */
@@ -234,10 +209,9 @@ look_up_and_register(SwareStager *stager, const SwareNewRow *row,
 					 uint32 *speculative_token)
 {
 	bool		is_unique;
-	Admission	result = register_key(stager, fingerprint);
 
-	if (result != KEY_IS_ADMITTED)
-		return result;
+	if (!register_key(stager, fingerprint))
+		return KEY_IS_REFUSED;
 	*other = sware_find_staged_key(row->index, fingerprint);
 	if (!TransactionIdIsValid(*other) && !sware_keeps_key(row))
 		*other = sware_look_up_key(row, &is_unique, speculative_token);
@@ -317,31 +291,27 @@ static Admission
 admit(SwareStaging *staging, const SwareNewRow *row)
 {
 	SwareStager *stager = staging->stager;
-	uint64		fingerprint;
+	SwareFingerprint fingerprint;
 
+	/* as sware_fingerprint does it */
 	if (likely(stager && stager->isInteger && !row->isnull[0]))
-		fingerprint = sware_integer_fingerprint(stager, row->values[0]);
+		fingerprint.value = (uint64)
+			sware_integer_value(stager->first.comparison, row->values[0]);
 	else
 	{
-		SwareFingerprint any;
-
 		if (!sware_key_is_checked(row))
 			return KEY_IS_ADMITTED;
-		any = sware_fingerprint(row->index, row->values, row->isnull);
+		fingerprint = sware_fingerprint(row->index, row->values, row->isnull);
 
 		/* where nulls are equal, the fingerprint does not tell keys apart */
-		if (!any.tells || sware_has_null_key(row->index, row->isnull))
+		if (!fingerprint.tells || sware_has_null_key(row->index, row->isnull))
 			return KEY_IS_REFUSED;
 		if (stager == NULL)
-		{
 			stager = staging->stager = sware_become_stager(row->index);
-			if (stager == NULL)
-				return KEY_IS_REFUSED;
-		}
-		fingerprint = any.value;
-		sware_key_set_prefetch(stager->keys, fingerprint);
+		if (stager == NULL)
+			return KEY_IS_REFUSED;
 	}
-	return admit_key(stager, row, fingerprint);
+	return admit_key(stager, row, fingerprint.value);
 }
 
 bool

@@ -196,20 +196,6 @@ keep_scan(KeptScan *kept)
 	MemoryContextSetParent(kept->context, CacheMemoryContext);
 }
 
-/* Restart a scan, for all entries that have the key of a row. */
-static void
-restart(IndexScanDesc scan, const SwareNewRow *row)
-{
-	for (int i = 0; i < scan->numberOfKeys; i++)
-	{
-		bool		isnull = row->isnull[i];
-
-		scan->keyData[i].sk_flags = isnull ? SK_ISNULL | SK_SEARCHNULL : 0;
-		scan->keyData[i].sk_argument = isnull ? (Datum) 0 : row->values[i];
-	}
-	sware_scan_restart(scan);
-}
-
 /*
  * Look at the rows that have the key of a scan that has been restarted, until
  * a conflict is found.
@@ -282,25 +268,6 @@ report_conflict(const SwareNewRow *row)
 			 errtableconstraint(row->heap, RelationGetRelationName(index))));
 }
 
-/*
- * Look at the rows that have the key, if there are any.  The scan is kept
- * afterwards; after an error it is freed.
- */
-static void
-examine_key(KeptScan *kept, Examination *examination)
-{
-	IndexScanDesc scan = kept->scan;
-
-	if (examination->row->check == UNIQUE_CHECK_EXISTING)
-		scan->ignore_killed_tuples = false; /* the entry itself may be marked */
-	scan->xs_snapshot = &examination->snapshot;
-	restart(scan, examination->row);
-	examine_rows(scan, examination);
-	sware_scan_rewind(scan->opaque);
-	scan->xs_snapshot = InvalidSnapshot;
-	keep_scan(kept);
-}
-
 TransactionId
 sware_look_up_key(const SwareNewRow *row, bool *is_unique,
 				  uint32 *speculative_token)
@@ -308,9 +275,27 @@ sware_look_up_key(const SwareNewRow *row, bool *is_unique,
 	Examination examination = {.row = row,
 		.verdict = NO_CONFLICT,
 	.foundItself = false};
+	KeptScan   *kept = take_scan(row->index);
+	IndexScanDesc scan = kept->scan;
 
 	InitDirtySnapshot(examination.snapshot);
-	examine_key(take_scan(row->index), &examination);
+	scan->xs_snapshot = &examination.snapshot;
+	if (row->check == UNIQUE_CHECK_EXISTING)
+		scan->ignore_killed_tuples = false; /* the entry itself may be marked */
+	for (int i = 0; i < scan->numberOfKeys; i++)
+	{
+		bool		isnull = row->isnull[i];
+
+		scan->keyData[i].sk_flags = isnull ? SK_ISNULL | SK_SEARCHNULL : 0;
+		scan->keyData[i].sk_argument = isnull ? (Datum) 0 : row->values[i];
+	}
+	sware_scan_restart(scan);
+	examine_rows(scan, &examination);
+
+	/* after an error it is freed */
+	sware_scan_rewind(scan->opaque);
+	scan->xs_snapshot = InvalidSnapshot;
+	keep_scan(kept);
 
 	*is_unique = true;
 	*speculative_token = 0;

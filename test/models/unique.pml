@@ -22,7 +22,7 @@
  *	 direct					lock_free_key, insert_unique (am/insert.c)
  *	 search_bound			search_bound (unique/stager.c),
  *							sware_wait_for_locked_keys (takenkeys/keylock.c)
- *	 fast					admit_above_bound, needs_no_look_up
+ *	 fast					admit_above_bound
  *							(unique/stager.c)
  *	 slow					admit_with_look_up (unique/stager.c)
  *	 find_registered		sware_find_staged_key (takenkeys/stagedkeys.c)
