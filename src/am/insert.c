@@ -161,10 +161,8 @@ insert_row(SwareNewRow *row, bool index_unchanged, IndexInfo *index_info)
 	SWARE_FAULT_POINT("insert-begins");
 	sware_begin_change(index, SWARE_INSERTS);
 
-	entry = index_form_tuple(RelationGetDescr(index), row->values,
-							 row->isnull);
-	entry->t_tid = *row->tid;
-	sware_check_entry_size(index, row->heap, entry);
+	entry = sware_make_entry(index, row->heap, row->values, row->isnull,
+							 row->tid);
 	if (sware_key_is_checked(row))
 		is_unique = insert_unique(row, entry, &needs_flush);
 	else

@@ -219,12 +219,21 @@ sware_equal_image_slowly(Relation index, IndexTuple a, IndexTuple b)
 		IndexRelationGetNumberOfKeyAttributes(index);
 }
 
-/* Raise an error: an entry is too large for the index.  `heap` may be NULL. */
-void
-sware_report_large_entry(Relation index, Relation heap, IndexTuple entry)
+/*
+ * Make the entry of a row, with large values fetched, and perhaps compressed.
+ * Raises an error if it is too large for the index.  `heap` may be NULL.
+ */
+IndexTuple
+sware_make_entry(Relation index, Relation heap, Datum *values, bool *isnull,
+				 ItemPointer tid)
 {
+	IndexTuple	entry =
+		index_form_tuple(RelationGetDescr(index), values, isnull);
 	Size		size = IndexTupleSize(entry);
 
+	entry->t_tid = *tid;
+	if (likely(size <= SWARE_MAX_ENTRY_SIZE))
+		return entry;
 	ereport(ERROR,
 			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 			 errmsg("index row size %zu exceeds sware version %u maximum %zu for index \"%s\"",

@@ -29,8 +29,9 @@ extern IndexTuple sware_posting_insert(IndexTuple posting, IndexTuple entry,
 extern bool sware_posting_contains(IndexTuple posting, ItemPointer tid);
 extern bool sware_equal_image_slowly(Relation index, IndexTuple a,
 									 IndexTuple b);
-extern void sware_report_large_entry(Relation index, Relation heap,
-									 IndexTuple entry);
+extern IndexTuple sware_make_entry(Relation index, Relation heap,
+								   Datum *values, bool *isnull,
+								   ItemPointer tid);
 
 /*
  * Do two leaf tuples have bytewise equal keys?  Calls no comparator.
@@ -45,14 +46,6 @@ sware_keys_equal_image(Relation index, IndexTuple a, IndexTuple b)
 		memcmp(a + 1, b + 1, MAXIMUM_ALIGNOF) != 0)
 		return false;
 	return sware_equal_image_slowly(index, a, b);
-}
-
-/* Raise an error if an entry is too large; `heap` may be NULL. */
-static inline void
-sware_check_entry_size(Relation index, Relation heap, IndexTuple entry)
-{
-	if (unlikely(IndexTupleSize(entry) > SWARE_MAX_ENTRY_SIZE))
-		sware_report_large_entry(index, heap, entry);
 }
 
 /*

@@ -275,15 +275,6 @@ begin_analysis(SwareScanKeys *keys)
 	keys->rangeCount = 0;
 }
 
-/* Does a key say that a column, from 0 on, equals a value of its own type? */
-static bool
-is_own_equality(SwareScanKeys *keys, ScanKey key, int column)
-{
-	return key->sk_flags == 0 && key->sk_attno == column + 1 &&
-		key->sk_strategy == BTEqualStrategyNumber &&
-		sware_argument_type(keys, key) == keys->index->rd_opcintype[column];
-}
-
 /*
  * Analyse a qualification if it has only equalities with values of the columns'
  * own types, one for each of the first columns.  Most look-ups are like this,
@@ -300,7 +291,7 @@ set_equalities(SwareScanKeys *keys, ScanKey qualification, int count)
 		return false;
 	for (int i = 0; i < count; i++)
 	{
-		if (!is_own_equality(keys, &qualification[i], i))
+		if (!sware_is_own_equality(keys->index, &qualification[i], i))
 			return false;
 		is_set = is_set &&
 			qualification[i].sk_collation == keys->low.columns[i].collation;

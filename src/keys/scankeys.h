@@ -27,6 +27,7 @@
 #define SWARE_SCANKEYS_H
 
 #include "access/skey.h"
+#include "access/stratnum.h"
 
 #include "keys/searchkey.h"
 
@@ -63,8 +64,7 @@ typedef struct SwareCrossTypeFunction
 	int			column;
 	Oid			left;
 	Oid			right;
-	bool		found;
-	FmgrInfo	function;
+	FmgrInfo	function;		/* all zero: there is none */
 	struct SwareCrossTypeFunction *next;
 } SwareCrossTypeFunction;
 
@@ -156,6 +156,16 @@ extern int64 sware_scan_keys_next_range(SwareScanKeys *keys, int64 from,
 										IndexTuple tuple, bool forward);
 extern bool sware_condition_passes(SwareCondition *condition, Datum value,
 								   bool is_null);
+
+/* Does a key say that a column, from 0 on, equals a value of its own type? */
+static inline bool
+sware_is_own_equality(Relation index, const ScanKeyData *key, int column)
+{
+	return key->sk_flags == 0 && key->sk_attno == column + 1 &&
+		key->sk_strategy == BTEqualStrategyNumber &&
+		(!OidIsValid(key->sk_subtype) ||
+		 key->sk_subtype == index->rd_opcintype[column]);
+}
 
 /* Is there one range, and has it equal keys only?  These may have nulls. */
 static inline bool

@@ -24,7 +24,6 @@ sware_find_scan_function(SwareScanKeys *keys, int column, Oid left, Oid right)
 {
 	Oid			own = keys->index->rd_opcintype[column];
 	SwareCrossTypeFunction *cached;
-	RegProcedure procedure;
 
 	if (left == own && right == own)
 		return index_getprocinfo(keys->index, column + 1, BTORDER_PROC);
@@ -33,22 +32,26 @@ sware_find_scan_function(SwareScanKeys *keys, int column, Oid left, Oid right)
 	{
 		if (cached->column == column && cached->left == left &&
 			cached->right == right)
-			return cached->found ? &cached->function : NULL;
+			break;
 	}
 
-	procedure = get_opfamily_proc(keys->index->rd_opfamily[column], left, right,
-								  BTORDER_PROC);
-	cached =
-		MemoryContextAlloc(keys->scanContext, sizeof(SwareCrossTypeFunction));
-	cached->column = column;
-	cached->left = left;
-	cached->right = right;
-	cached->found = RegProcedureIsValid(procedure);
-	if (cached->found)
-		fmgr_info_cxt(procedure, &cached->function, keys->scanContext);
-	cached->next = keys->crossTypeFunctions;
-	keys->crossTypeFunctions = cached;
-	return cached->found ? &cached->function : NULL;
+	if (cached == NULL)
+	{
+		RegProcedure procedure =
+			get_opfamily_proc(keys->index->rd_opfamily[column], left, right,
+							  BTORDER_PROC);
+
+		cached = MemoryContextAllocZero(keys->scanContext,
+										sizeof(SwareCrossTypeFunction));
+		cached->column = column;
+		cached->left = left;
+		cached->right = right;
+		if (RegProcedureIsValid(procedure))
+			fmgr_info_cxt(procedure, &cached->function, keys->scanContext);
+		cached->next = keys->crossTypeFunctions;
+		keys->crossTypeFunctions = cached;
+	}
+	return OidIsValid(cached->function.fn_oid) ? &cached->function : NULL;
 }
 
 /* A family may have the operator, but not the comparison function. */
@@ -70,12 +73,8 @@ void
 sware_init_scan_column(SwareScanKeys *keys, SwareKeyColumn *result, int column,
 					   Oid left, Oid right, Oid collation)
 {
-	int16		option = keys->index->rd_indoption[column];
-
-	result->value = (Datum) 0;
+	sware_key_column_init(result, keys->index, column + 1);
 	result->isNull = false;
-	result->descending = (option & INDOPTION_DESC) != 0;
-	result->nullsFirst = (option & INDOPTION_NULLS_FIRST) != 0;
 	result->function = sware_find_scan_function(keys, column, left, right);
 	if (result->function == NULL)
 		elog(ERROR, "missing support function %d(%u,%u) for attribute %d of index \"%s\"",

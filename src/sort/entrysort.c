@@ -563,10 +563,7 @@ sware_entry_sort_put(SwareEntrySort *sort, Datum *values, bool *isnull,
 	}
 	else
 	{
-		/* This detoasts, and perhaps compresses, large values. */
-		entry = index_form_tuple(RelationGetDescr(sort->index), values, isnull);
-		entry->t_tid = *tid;
-		sware_check_entry_size(sort->index, sort->heap, entry);
+		entry = sware_make_entry(sort->index, sort->heap, values, isnull, tid);
 		sware_copy_tuple(reserve(sort, IndexTupleSize(entry)), entry);
 		pfree(entry);
 	}

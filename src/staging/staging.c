@@ -437,11 +437,7 @@ sware_stage_entry(SwareStaging *staging, const SwareNewRow *row)
 
 	/* an error leaves nothing behind: forming comes before locking */
 	if (unlikely(data_size == 0))
-	{
-		formed = index_form_tuple(RelationGetDescr(index), values, isnull);
-		formed->t_tid = *row->tid;
-		sware_check_entry_size(index, row->heap, formed);
-	}
+		formed = sware_make_entry(index, row->heap, values, isnull, row->tid);
 	if (unlikely(staging->count == 0))
 		lock_index(staging);
 	begin_segment(staging);

@@ -9,6 +9,7 @@
 
 #include "miscadmin.h"
 
+#include "base/faultpoint.h"
 #include "base/sharedmemory.h"
 #include "keys/abbreviation.h"
 #include "keys/entry.h"
@@ -203,9 +204,17 @@ sware_raise_frontier(Relation index, IndexTuple *entries, int64 count)
 	Access		access;
 	TupleDesc	descriptor = RelationGetDescr(index);
 	int64		largest = PG_INT64_MIN;
+	bool		is_its_own;
 
 	if (!find_frontier(index, &access))
 		return;
+	LWLockAcquire(access.lock, LW_SHARED);
+	is_its_own = is_owner(&access);
+	LWLockRelease(access.lock);
+	if (!is_its_own)
+		return;
+
+	SWARE_FAULT_POINT("frontier-rises");
 	for (int64 i = 0; i < count; i++)
 	{
 		bool		is_null;

@@ -8,7 +8,6 @@
  */
 #include "postgres.h"
 
-#include "access/stratnum.h"
 #include "access/transam.h"
 #include "access/xact.h"
 #include "storage/lmgr.h"
@@ -17,7 +16,7 @@
 #include "base/faultpoint.h"
 #include "cursor/mergescan.h"
 #include "keys/abbreviation.h"
-#include "keys/searchkey.h"
+#include "keys/scankeys.h"
 #include "locks/changes.h"
 #include "keys/fingerprint.h"
 #include "takenkeys/keylock.h"
@@ -348,30 +347,6 @@ sware_stage_unique(const SwareNewRow *row, IndexInfo *index_info)
 	return false;
 }
 
-/* Get the key that a scan asks for, by values of its own types, if any. */
-static bool
-get_key(IndexScanDesc scan, Datum *values, bool *isnull)
-{
-	int			columns =
-		IndexRelationGetNumberOfKeyAttributes(scan->indexRelation);
-
-	if (scan->numberOfKeys != columns)
-		return false;
-	for (int i = 0; i < columns; i++)
-	{
-		ScanKey		key = &scan->keyData[i];
-
-		if (key->sk_attno != i + 1 || key->sk_flags != 0 ||
-			key->sk_strategy != BTEqualStrategyNumber ||
-			(OidIsValid(key->sk_subtype) &&
-			 key->sk_subtype != scan->indexRelation->rd_opcintype[i]))
-			return false;
-		values[i] = key->sk_argument;
-		isnull[i] = false;
-	}
-	return true;
-}
-
 /*
  * ON CONFLICT looks for conflicts by such scans, and so do exclusion
  * constraints and the appliers of logical replication.
@@ -380,14 +355,21 @@ void
 sware_wait_for_stagers_of_key(IndexScanDesc scan)
 {
 	Relation	index = scan->indexRelation;
+	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
 	Datum		values[INDEX_MAX_KEYS];
-	bool		isnull[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS] = {0};
 	SwareFingerprint fingerprint;
 	TransactionId other;
 
 	if (!index->rd_index->indisunique || !sware_there_are_stagers(index) ||
-		!get_key(scan, values, isnull))
+		scan->numberOfKeys != columns)
 		return;
+	for (int i = 0; i < columns; i++)
+	{
+		if (!sware_is_own_equality(index, &scan->keyData[i], i))
+			return;
+		values[i] = scan->keyData[i].sk_argument;
+	}
 	fingerprint = sware_fingerprint(index, values, isnull);
 	while (TransactionIdIsValid(
 								sware_find_staged_key(index, fingerprint.value)))
