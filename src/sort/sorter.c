@@ -593,11 +593,8 @@ void
 sware_sort_arrivals(Relation index, IndexTuple *entries, int64 sorted,
 					int64 count)
 {
-	Samples		samples;
+	Samples		samples = {.distance = 1};
 
-	samples.distance = 1;
-	samples.skipped = 0;
-	samples.count = 0;
 	sort_and_measure(index, entries, sorted, count, &samples);
 }
 

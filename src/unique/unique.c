@@ -26,7 +26,6 @@
 #include "storage/lmgr.h"
 #include "utils/datum.h"
 #include "utils/inval.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -115,17 +114,13 @@ make_scan(Relation index)
 	sware_scan_buffer(scan->opaque)->filter.asksForKeys = true;
 	for (int i = 0; i < columns; i++)
 	{
-		Oid			type = index->rd_opcintype[i];
-		Oid			equality = get_opfamily_member(index->rd_opfamily[i], type,
-												   type, BTEqualStrategyNumber);
+		ScanKey		key = &scan->keyData[i];
 
-		if (!OidIsValid(equality))
-			elog(ERROR, "missing operator %d(%u,%u) in operator family %u",
-				 BTEqualStrategyNumber, type, type, index->rd_opfamily[i]);
-		ScanKeyEntryInitialize(&scan->keyData[i], 0, i + 1,
-							   BTEqualStrategyNumber, InvalidOid,
-							   index->rd_indcollation[i], get_opcode(equality),
-							   (Datum) 0);
+		/* only conditions of a scan call the function of the operator */
+		memset(key, 0, sizeof(ScanKeyData));
+		key->sk_attno = i + 1;
+		key->sk_strategy = BTEqualStrategyNumber;
+		key->sk_collation = index->rd_indcollation[i];
 	}
 	return scan;
 }
