@@ -201,25 +201,6 @@ admit_above_bound(SwareStager *stager, const SwareNewRow *row,
 	return KEY_NEEDS_LOOK_UP;
 }
 
-/* Do this with the key's lock held; see admit_with_look_up. */
-static Admission
-look_up_and_register(SwareStager *stager, const SwareNewRow *row,
-					 uint64 fingerprint, TransactionId *other,
-					 uint32 *speculative_token)
-{
-	bool		is_unique;
-
-	if (!register_key(stager, fingerprint))
-		return KEY_IS_REFUSED;
-	*other = sware_find_staged_key(row->index, fingerprint);
-	if (!TransactionIdIsValid(*other) && !sware_keeps_key(row))
-		*other = sware_look_up_key(row, &is_unique, speculative_token);
-	if (!TransactionIdIsValid(*other))
-		return KEY_IS_ADMITTED;
-	sware_key_set_remove(stager->keys, fingerprint);
-	return KEY_MUST_WAIT;
-}
-
 /*
  * Register a key, and look for it among other stagers' keys and, unless the row
  * keeps its key, stored ones.  Its key lock is held meanwhile, so that no
@@ -231,14 +212,25 @@ admit_with_look_up(SwareStager *stager, const SwareNewRow *row,
 				   uint64 fingerprint, TransactionId *other,
 				   uint32 *speculative_token)
 {
-	Admission	result;
+	volatile Admission result = KEY_IS_REFUSED;
+	bool		is_unique;
 
 	PG_TRY();
 	{
 		sware_lock_key(row->index, fingerprint);
 		SWARE_FAULT_POINT("staged-key-locked");
-		result = look_up_and_register(stager, row, fingerprint, other,
-									  speculative_token);
+		if (register_key(stager, fingerprint))
+		{
+			result = KEY_IS_ADMITTED;
+			*other = sware_find_staged_key(row->index, fingerprint);
+			if (!TransactionIdIsValid(*other) && !sware_keeps_key(row))
+				*other = sware_look_up_key(row, &is_unique, speculative_token);
+		}
+		if (TransactionIdIsValid(*other))
+		{
+			sware_key_set_remove(stager->keys, fingerprint);
+			result = KEY_MUST_WAIT;
+		}
 		sware_unlock_key(row->index, fingerprint);
 	}
 	PG_CATCH();
