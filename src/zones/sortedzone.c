@@ -28,13 +28,6 @@
 #include "zones/sortedzone.h"
 
 /*
- * A search between two fences first interpolates twice, unless there are few
- * entries, and then goes on by halves.
- */
-#define MAX_INTERPOLATIONS		2
-#define MIN_TO_INTERPOLATE		8
-
-/*
  * A search in an outline guesses this number of pages, and then goes on by
  * halves.
  */
@@ -167,27 +160,12 @@ find_entries(Relation index, const SwareSortedZone *zone, BlockNumber block,
 			 SwareWindow *window, uint32 from, uint32 length)
 {
 	uint32		offset = 0;
-	uint32		size = zone->entrySize;
-
-	/* most runs have entries of one size */
-	if (size > 0 && window->count * size == length)
-	{
-		bool		is_strange = false;
-
-		for (uint32 i = 0; i < window->count; i++)
-			window->offsets[i] = i * size;
-		for (uint32 i = 0; i < length; i += size)
-			is_strange |= size !=
-				MAXALIGN(IndexTupleSize((IndexTuple) (window->copy.bytes + i)));
-		if (!is_strange)
-			return;
-	}
 
 	for (uint32 i = 0; i < window->count; i++)
 	{
 		IndexTuple	entry = (IndexTuple) (window->copy.bytes + offset);
+		uint32		size = sizeof(IndexTupleData);
 
-		size = sizeof(IndexTupleData);
 		if (offset + size <= length)
 			size = MAXALIGN(IndexTupleSize(entry));
 		if (size <= sizeof(IndexTupleData) || size > zone->largestEntry ||
@@ -209,8 +187,6 @@ static bool
 fill_window(Relation index, const SwareSortedZone *zone, const RunPage *page,
 			uint32 first, uint32 end, SwareWindow *window)
 {
-	bool		is_behind = first == window->first + window->count;
-	bool		is_before = end == window->first;
 	uint32		from;
 	uint32		to;
 	SwareLink	link;
@@ -220,18 +196,13 @@ fill_window(Relation index, const SwareSortedZone *zone, const RunPage *page,
 	CHECK_FOR_INTERRUPTS();
 	SWARE_FAULT_POINT("run-page-read");
 
-	/* a reader that goes on gets twice as many as before */
-	if (is_behind)
-		end = Max(end, first + 2 * window->count);
-	if (end > page->end || zone->isOutline)
-		end = page->end;
-	else
-		end = Min(TYPEALIGN(SWARE_FENCE_DISTANCE, end), page->end);
-	if (is_before || zone->isOutline)
+	end = Min(TYPEALIGN(SWARE_FENCE_DISTANCE, end), page->end);
+	first = Max(TYPEALIGN_DOWN(SWARE_FENCE_DISTANCE, first), page->start);
+	if (zone->isOutline)
+	{
 		first = page->start;
-	else
-		first = Max(TYPEALIGN_DOWN(SWARE_FENCE_DISTANCE, first), page->start);
-
+		end = page->end;
+	}
 	if (!find_offset(zone, page, first, &from) ||
 		(end < page->end && !find_offset(zone, page, end, &to)) ||
 		!copy_link(zone, page->number, &link))
@@ -316,7 +287,7 @@ narrow_to_page(Relation index, const SwareSortedZone *zone,
 	int			guesses = 0;
 	SwareKeyColumn column;
 	RunPage		first;			/* the place is not before its start */
-	RunPage		last;
+	RunPage		last;			/* the last one on which it may be */
 
 	*low = Max(*low, zone->firstEntry);
 	*high = Max(*high, *low);
@@ -351,13 +322,12 @@ narrow_to_page(Relation index, const SwareSortedZone *zone,
 		if (sware_compare_key(place, &entry.tuple) <= 0)
 		{
 			*high = middle.start;
+			if (*low == *high)
+				return true;
+			last.number = number - 1;
 			if (zone->isOutline)
 				high_value = sware_abbreviate(&column, descriptor,
 											  &entry.tuple);
-			if (*low < *high && !find_page(zone, *high - 1, &last))
-				return false;
-			if (*low == *high)
-				return true;
 			continue;
 		}
 		first = middle;
@@ -574,14 +544,11 @@ sware_sorted_zone_mark(const SwareSortedZone *zone, uint32 number,
 }
 
 /*
- * Find the first fence from *fence on that is not below a value, or, if
- * `above`, that is above it.  Moves *fence there; sets *low_value to the one
- * before, and *high_value to it, if there is one.  Returns false if the zone is
- * gone.
+ * Move *fence to the first fence from there on that is not below a value, or,
+ * if `above`, that is above it.  Returns false if the zone is gone.
  */
 static bool
-find_fence(const SwareSortedZone *zone, int64 value, bool above, uint32 *fence,
-		   int64 *low_value, int64 *high_value)
+find_fence(const SwareSortedZone *zone, int64 value, bool above, uint32 *fence)
 {
 	uint32		high = zone->fences;
 
@@ -595,45 +562,29 @@ find_fence(const SwareSortedZone *zone, int64 value, bool above, uint32 *fence,
 							 &found, sizeof(int64)))
 			return false;
 		if (above ? found <= value : found < value)
-		{
 			*fence = middle + 1;
-			*low_value = found;
-		}
 		else
-		{
 			high = middle;
-			*high_value = found;
-		}
 	}
 	return sware_pool_has_stamp(&zone->allocation, zone->stamp);
 }
 
 /*
- * Search the fences for an abbreviation that is neither below the smallest nor
- * above the largest one of a zone.  Sets *low and *high so that entries before
- * *low are below the value, and entries from *high on are above it; and
- * *low_value and *high_value, between which the abbreviations of the entries
- * from *low to *high - 1 are.  Returns false if the zone is gone.
+ * Search the fences for an abbreviation.  Sets *low and *high so that entries
+ * before *low are below it, and entries from *high on are above it.  Returns
+ * false if the zone is gone.
  */
 static bool
 search_fences(const SwareSortedZone *zone, int64 value, uint32 *low,
-			  uint32 *high, int64 *low_value, int64 *high_value)
+			  uint32 *high)
 {
 	uint32		fence = 0;
 
-	if (!find_fence(zone, value, false, &fence, low_value, high_value))
+	if (!find_fence(zone, value, false, &fence))
 		return false;
 	*low = fence == 0 ? 0 : (fence - 1) * SWARE_FENCE_DISTANCE + 1;
-
-	/* usually it is also the first fence above */
-	if (fence < zone->fences && *high_value == value)
-	{
-		int64		equal;
-
-		*high_value = zone->largest;
-		if (!find_fence(zone, value, true, &fence, &equal, high_value))
-			return false;
-	}
+	if (!find_fence(zone, value, true, &fence))
+		return false;
 	*high = fence == zone->fences ? zone->entries :
 		fence * SWARE_FENCE_DISTANCE;
 	return true;
@@ -646,22 +597,20 @@ search_fences(const SwareSortedZone *zone, int64 value, uint32 *low,
 static int64
 guess_entry(const SwareSortedZone *zone, int64 value)
 {
-	int64		low_value = zone->smallest;
-	int64		high_value = zone->largest;
-	uint32		low = zone->firstEntry;
-	uint32		high = zone->entries;
+	uint32		low;
+	uint32		high;
 
-	if (value <= low_value)
-		return low;
-	if (value >= high_value)
-		return high - 1;
-	if (zone->fences > 0 &&
-		!search_fences(zone, value, &low, &high, &low_value, &high_value))
+	if (value <= zone->smallest)
+		return zone->firstEntry;
+	if (value >= zone->largest)
+		return zone->entries - 1;
+	if (zone->fences == 0)
+		return sware_interpolate(zone->firstEntry, zone->entries - 1,
+								 zone->smallest, zone->largest, value);
+	if (!search_fences(zone, value, &low, &high))
 		return -1;
-	low = Max(low, zone->firstEntry);
-	if (low < high)
-		low = sware_interpolate(low, high - 1, low_value, high_value, value);
-	return Min(low, zone->entries - 1);
+	return Min(Max(low + (high - low) / 2, zone->firstEntry),
+			   zone->entries - 1);
 }
 
 int
@@ -691,18 +640,12 @@ int64
 sware_sorted_zone_search(Relation index, const SwareSortedZone *zone,
 						 const SwareSearchKey *place, SwareWindow *window)
 {
-	TupleDesc	descriptor = RelationGetDescr(index);
 	SwareKeyColumn column;
-	uint32		low = 0;
+	uint32		low = zone->firstEntry;
 	uint32		high = zone->entries;
 	bool		abbreviated = false;
 	int64		value = 0;
-	int64		low_value = zone->smallest; /* not above entry `low` */
-	int64		high_value = zone->largest; /* not below entry `high` - 1 */
-	int			interpolations = 0;
 
-	if (zone->isOfRun)
-		low = zone->firstEntry;
 	if (place->columnCount == 0)
 		return place->after ? high : low;
 	if (zone->fences > 0 || zone->isOutline)
@@ -712,12 +655,11 @@ sware_sorted_zone_search(Relation index, const SwareSortedZone *zone,
 	}
 	if (abbreviated)
 	{
-		if (value < low_value)
+		if (value < zone->smallest)
 			return low;
-		if (value > high_value)
+		if (value > zone->largest)
 			return high;
-		if (zone->fences > 0 &&
-			!search_fences(zone, value, &low, &high, &low_value, &high_value))
+		if (zone->fences > 0 && !search_fences(zone, value, &low, &high))
 			return -1;
 	}
 	if (zone->isOfRun &&
@@ -729,15 +671,7 @@ sware_sorted_zone_search(Relation index, const SwareSortedZone *zone,
 		SwareEntryCopy copy;
 		uint32		middle = low + (high - low) / 2;
 		int64		found;
-		int			order;
 
-		if (abbreviated && interpolations < MAX_INTERPOLATIONS &&
-			high - low > MIN_TO_INTERPOLATE)
-		{
-			middle = sware_interpolate(low, high - 1, low_value,
-									   high_value, value);
-			interpolations++;
-		}
 		if (zone->isOfRun)
 			sware_copy_tuple(&copy, sware_window_entry(window, middle));
 		else if (!copy_tuple(zone, middle, &copy.tuple))
@@ -745,22 +679,13 @@ sware_sorted_zone_search(Relation index, const SwareSortedZone *zone,
 		sware_clear_mark(&copy.tuple);
 
 		found = abbreviated ?
-			sware_abbreviate(&column, descriptor, &copy.tuple) :
-			0;
-		if (found != value)
-			order = value < found ? -1 : 1;
-		else
-			order = sware_compare_key(place, &copy.tuple);
-		if (order > 0)
-		{
+			sware_abbreviate(&column, RelationGetDescr(index), &copy.tuple) :
+			value;
+		if (found == value ? sware_compare_key(place, &copy.tuple) > 0 :
+			found < value)
 			low = middle + 1;
-			low_value = found;
-		}
 		else
-		{
 			high = middle;
-			high_value = found;
-		}
 	}
 	return low;
 }
