@@ -133,6 +133,13 @@ typedef struct SwareSortedZone
 	uint32		anchorsStart;	/* of a run; 0: there are no anchors */
 } SwareSortedZone;
 
+/* How many pages of a zone have not retired? */
+static inline int
+sware_live_pages(const SwareSortedZone *zone)
+{
+	return zone->pages - zone->retiredPages;
+}
+
 /*
  * Copies of some entries of a sorted zone, or of a staged run, that follow each
  * other, with their marks.  A reader has one for one look, so that entries that

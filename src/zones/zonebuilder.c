@@ -23,7 +23,7 @@
 #include "sort/sorter.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
-#include "zones/sortedzone.h"
+#include "zones/zonetable.h"
 
 /* the number of entries for which there is room at first */
 #define FIRST_ALLOCATED		1024
@@ -156,6 +156,16 @@ fence_count(const SwareSortedZone *zone)
 	return (zone->entries - 1) / SWARE_FENCE_DISTANCE + 1;
 }
 
+/* Add a part to an allocation, and return where it begins. */
+static inline uint32
+add_part(SwareZoneImage *image, Size size, Size alignment)
+{
+	uint32		start = TYPEALIGN(alignment, image->length);
+
+	image->length = start + size;
+	return start;
+}
+
 /* Is an entry of a page run the first of its page? */
 static inline bool
 is_first_of_page(const Gathered *gathered, uint32 number)
@@ -173,8 +183,8 @@ lay_out(const Gathered *gathered, const SwareKeyColumn *column,
 	SwareSortedZone *zone = &image->zone;
 	Size		first_size = MAXALIGN(IndexTupleSize(entries[0]));
 	Size		copied = 0;
+	Size		offsets;
 	bool		same_size = true;
-	Size		end;
 
 	for (uint32 i = 0; i < zone->entries; i++)
 	{
@@ -186,32 +196,31 @@ lay_out(const Gathered *gathered, const SwareKeyColumn *column,
 		zone->largestEntry = Max(zone->largestEntry, size);
 	}
 	zone->entrySize = same_size ? first_size : 0;
+	zone->fences = sware_has_abbreviations(column) ? fence_count(zone) : 0;
+	offsets = zone->isOfRun ? fence_count(zone) * sizeof(uint16) :
+		(zone->entries + 1) * sizeof(uint32);
 
-	end = zone->pages * sizeof(SwareLink);
-	zone->fencesStart = end = TYPEALIGN(SWARE_POOL_ALIGNMENT, end);
-	if (sware_has_abbreviations(column))
-		zone->fences = fence_count(zone);
-	end += zone->fences * sizeof(int64);
-	zone->filterStart = end = TYPEALIGN(SWARE_POOL_ALIGNMENT, end);
-	end += plan_filter(gathered->index, zone);
-	zone->originsStart = zone->startsStart = end;
-	end += zone->isOfRun ? (zone->pages + 1) * sizeof(uint32) :
-		zone->entries * sizeof(uint16);
-	zone->offsetsStart = end = INTALIGN(end);
-	if (!same_size)
-		end += zone->isOfRun ? fence_count(zone) * sizeof(uint16) :
-			(zone->entries + 1) * sizeof(uint32);
-	zone->endsStart = end = TYPEALIGN(sizeof(SwareMarkedEnds), end);
-	end += sizeof(SwareMarkedEnds);
+	image->length = zone->pages * sizeof(SwareLink);
+	zone->fencesStart = add_part(image, zone->fences * sizeof(int64),
+								 SWARE_POOL_ALIGNMENT);
+	zone->filterStart = add_part(image, plan_filter(gathered->index, zone),
+								 SWARE_POOL_ALIGNMENT);
+	if (zone->isOfRun)
+		zone->startsStart = add_part(image, (zone->pages + 1) * sizeof(uint32),
+									 sizeof(uint32));
+	else
+		zone->originsStart = add_part(image, zone->entries * sizeof(uint16),
+									  sizeof(uint16));
+	zone->offsetsStart = add_part(image, same_size ? 0 : offsets,
+								  sizeof(uint32));
+	zone->endsStart = add_part(image, sizeof(SwareMarkedEnds),
+							   sizeof(SwareMarkedEnds));
 	if (zone->isOfRun && copied > zone->pages * ANCHOR_BYTES)
 		copied = 0;
 	else if (zone->isOfRun)
-	{
-		zone->anchorsStart = end;
-		end += (zone->pages + 1) * sizeof(uint32);
-	}
-	zone->tuplesStart = end = MAXALIGN(end);
-	image->length = end + copied;
+		zone->anchorsStart = add_part(image, (zone->pages + 1) * sizeof(uint32),
+									  sizeof(uint32));
+	zone->tuplesStart = add_part(image, copied, MAXIMUM_ALIGNOF);
 }
 
 /*
@@ -379,33 +388,43 @@ sware_sorted_zone_build(Relation index, const SwareLink *links,
 }
 
 /*
- * Copy a listed page that is to be in an outline.  Returns false if it is not
- * there any more, or has no entries.
+ * Read a page, and set what is to be known of it.  Returns false if it is gone.
+ * If `behind` is not NULL, it is to be a sorted page with entries: *behind is
+ * set to the number of pages of its run that follow.  Locks it for a moment.
  */
-static bool
-copy_listed(Relation index, const SwareListedPage *listed, Page copy)
+bool
+sware_examine_page(Relation index, SwareUnsortedPage *page, uint32 *behind)
 {
-	CHECK_FOR_INTERRUPTS();
-	return listed->entries > 0 &&
-		sware_copy_buffer_page(index, listed->page, copy) &&
-		sware_buffer_page_is_sorted(copy) &&
-		sware_buffer_page_end(copy) > SWARE_BUFFER_START;
-}
-
-/* The abbreviation of the first entry of a page, or of the last one. */
-static int64
-abbreviate_end(Relation index, const SwareListedPage *listed, Page page,
-			   bool last)
-{
+	TupleDesc	descriptor = RelationGetDescr(index);
 	SwareKeyColumn column;
-	IndexTuple	entry;
-	Size		offset = SWARE_BUFFER_START;
+	PGAlignedBlock copy;
 
-	do
-		entry = sware_buffer_entry(index, listed->page.block, page, &offset);
-	while (last && offset < sware_buffer_page_end(page));
+	CHECK_FOR_INTERRUPTS();
+	if (!sware_copy_buffer_page(index, page->page, copy.data))
+		return false;
+	if (behind != NULL)
+	{
+		if (!sware_buffer_page_is_sorted(copy.data) ||
+			sware_buffer_page_end(copy.data) == SWARE_BUFFER_START)
+			return false;
+		*behind = sware_page_run_end(copy.data, 0);
+	}
 	sware_key_column_init(&column, index, 1);
-	return sware_abbreviate(&column, RelationGetDescr(index), entry);
+	page->seal = SwarePageGetOpaque(copy.data)->seal;
+	page->isKnown = true;
+	page->smallest = PG_INT64_MAX;
+	page->largest = PG_INT64_MIN;
+	for (Size offset = SWARE_BUFFER_START;
+		 offset < sware_buffer_page_end(copy.data);)
+	{
+		IndexTuple	entry =
+			sware_buffer_entry(index, page->page.block, copy.data, &offset);
+		int64		abbreviation = sware_abbreviate(&column, descriptor, entry);
+
+		page->smallest = Min(page->smallest, abbreviation);
+		page->largest = Max(page->largest, abbreviation);
+	}
+	return true;
 }
 
 /* Set what an outline has: where its pages are, and how many entries. */
@@ -421,10 +440,11 @@ fill_outline(const SwareListedPage *listed, int count, SwareZoneImage *image)
 	zone->firstSequence = listed[0].sequence;
 	zone->lastSequence = listed[count - 1].sequence;
 	zone->largestEntry = MAXALIGN(SWARE_MAX_ENTRY_SIZE);
-	zone->startsStart = count * sizeof(SwareLink);
-	zone->endsStart = TYPEALIGN(sizeof(SwareMarkedEnds), zone->startsStart +
-								(count + 1) * sizeof(uint32));
-	image->length = zone->endsStart + sizeof(SwareMarkedEnds);
+	image->length = count * sizeof(SwareLink);
+	zone->startsStart = add_part(image, (count + 1) * sizeof(uint32),
+								 sizeof(uint32));
+	zone->endsStart = add_part(image, sizeof(SwareMarkedEnds),
+							   sizeof(SwareMarkedEnds));
 	image->bytes = palloc0(image->length);
 	links = (SwareLink *) image->bytes;
 	starts = (uint32 *) (image->bytes + zone->startsStart);
@@ -439,51 +459,36 @@ fill_outline(const SwareListedPage *listed, int count, SwareZoneImage *image)
 }
 
 /*
- * How many of the listed pages, of which the first is a sorted one, are of its
- * run, follow each other, and are to be in outlines?
- */
-static int
-count_pages(const SwareListedPage *listed, const bool *is_sorted, int count,
-			uint32 run_end)
-{
-	int			pages = 1;
-
-	count = Min(count, SWARE_MAX_ZONE_PAGES);
-	while (pages < count && listed[pages].isSorted && !is_sorted[pages] &&
-		   listed[pages].entries > 0 &&
-		   listed[pages].sequence == listed[pages - 1].sequence + 1 &&
-		   (int32) (listed[pages].sequence - run_end) <= 0)
-		pages++;
-	return pages;
-}
-
-/*
- * Make the outline of the page run that a listed page is of, as far as its
- * pages follow that one.  Returns their number; 0 if a page that is read for it
- * is not there any more.
+ * Make the outline of the page run that a listed page is of, as far as pages
+ * that are to be in outlines follow that one.  Returns their number; 0 if a
+ * page that is read for it is not there any more.
  */
 static int
 make_outline(Relation index, const SwareListedPage *listed,
 			 const bool *is_sorted, int count, SwareZoneImage *image)
 {
-	const SwareListedPage *last;
-	PGAlignedBlock copy;
-	int64		smallest;
+	SwareUnsortedPage first = {.page = listed[0].page};
+	SwareUnsortedPage last;
+	uint32		behind;
+	int			pages = 1;
 
-	if (!copy_listed(index, listed, copy.data))
+	if (!sware_examine_page(index, &first, &behind))
 		return 0;
-	smallest = abbreviate_end(index, listed, copy.data, false);
-	count = count_pages(listed, is_sorted, count,
-						sware_page_run_end(copy.data, listed->sequence));
-	last = &listed[count - 1];
-	if (count > 1 && !copy_listed(index, last, copy.data))
+	count = Min(count, SWARE_MAX_ZONE_PAGES);
+	while (pages < count && (uint32) pages <= behind &&
+		   listed[pages].isSorted && !is_sorted[pages] &&
+		   listed[pages].entries > 0 &&
+		   listed[pages].sequence == listed[0].sequence + pages)
+		pages++;
+	last.page = listed[pages - 1].page;
+	if (!sware_examine_page(index, &last, &behind))
 		return 0;
 	memset(image, 0, sizeof(SwareZoneImage));
-	fill_outline(listed, count, image);
-	image->zone.lastSeal = SwarePageGetOpaque(copy.data)->seal;
-	image->zone.smallest = smallest;
-	image->zone.largest = abbreviate_end(index, last, copy.data, true);
-	return count;
+	fill_outline(listed, pages, image);
+	image->zone.lastSeal = last.seal;
+	image->zone.smallest = first.smallest;
+	image->zone.largest = last.largest;
+	return pages;
 }
 
 /*
@@ -501,7 +506,7 @@ sware_outlines_make(Relation index, const SwareListedPage *listed, int count,
 	for (int i = 0; i < count; i += pages)
 	{
 		pages = 1;
-		if (!listed[i].isSorted || is_sorted[i])
+		if (!listed[i].isSorted || is_sorted[i] || listed[i].entries == 0)
 			continue;
 		if (outlines->count == outlines->allocated)
 			sware_grow(outlines->images, outlines->allocated, 32,
@@ -519,12 +524,12 @@ sware_outlines_make(Relation index, const SwareListedPage *listed, int count,
  * Copy an image to the pool, and set allocation and stamp in its description.
  * Returns false if the pool has no room.  The caller must free the allocation,
  * or put it where other backends find it, before anything can fail or be
- * interrupted.  Takes the pool's lock for a moment.
+ * interrupted.  Takes locks as sware_zones_allocate does.
  */
 bool
 sware_sorted_zone_store(SwareSortedZone *zone, const SwareZoneImage *image)
 {
-	if (!sware_pool_allocate(image->length, &zone->allocation))
+	if (!sware_zones_allocate(image->length, &zone->allocation))
 		return false;
 	sware_pool_write(&zone->allocation, 0, image->bytes, image->length);
 	zone->stamp = sware_new_stamp();

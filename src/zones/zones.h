@@ -87,7 +87,6 @@ typedef struct SwareZoneView
 	uint64		stamp;			/* its stamp when it was copied */
 	bool		isCrowded;		/* too many pages are unsorted, or a page run
 								 * has an outline only */
-	uint32		uses;
 	uint32		refreshes;		/* how often it was refreshed */
 	bool		mayBuild;		/* may it build a zone this time? */
 } SwareZoneView;

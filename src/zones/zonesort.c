@@ -23,19 +23,14 @@
 #include "shared/statistics.h"
 #include "zones/zonetable.h"
 
-/*
- * What one statement reads and sorts for a zone: no more than this number of
- * pages, or this part of all that are not sorted; and of a page run, no more
- * than this number, or this part of all pages.
- */
-#define PAGES_AT_ONCE			32
-#define MOST_PARTS				32
-#define RUN_PAGES_AT_ONCE		64
-#define MOST_RUN_ZONES			256
-
-/* a zone has this part of the quota's pages at most, or so many */
+/* a zone has this part of the quota's pages at most, within these limits */
 #define ZONES_PER_QUOTA			2
 #define MIN_ZONE_PAGES			16
+#define MAX_ZONE_PAGES			32
+
+/* that of a page run has this number of pages, or this part of all */
+#define RUN_PAGES_AT_ONCE		64
+#define MOST_RUN_ZONES			256
 
 /* a zone is merged with newer pages if it has at most so many times as many */
 #define MERGED_SIZE				2
@@ -70,47 +65,27 @@ typedef struct Parts
 								 * which is the only sorted zone then? */
 } Parts;
 
-/* How many pages of a zone have not retired? */
-static inline int
-live_pages(const SwareSortedZone *zone)
-{
-	return zone->pages - zone->retiredPages;
-}
-
-/* How many pages may a new sorted zone have? */
+/*
+ * How many pages may a new sorted zone have?  One statement reads and sorts
+ * them all.
+ */
 static int
 zone_limit(const SwareZoneView *view)
 {
 	int			quota = Min(sware_index_buffer_size(view->index) / BLCKSZ,
 							(Size) view->chunksGranted);
-	int			pages = view->pageCount;
-	int			limit;
+	int			limit = Max(quota, view->state.sealedPages) / ZONES_PER_QUOTA;
 
-	for (int i = 0; i < view->sortedCount; i++)
-		pages += view->sorted[i].isOfRun ? 0 : live_pages(&view->sorted[i]);
-	limit = Max(quota, view->state.sealedPages) / ZONES_PER_QUOTA;
-	limit = Min(Max(limit, MIN_ZONE_PAGES),
-				Max(PAGES_AT_ONCE, pages / MOST_PARTS));
-	limit = Min(limit, SWARE_MAX_ZONE_PAGES);
+	limit = Min(Max(limit, MIN_ZONE_PAGES), MAX_ZONE_PAGES);
 
 	/* it must leave room in the pool for others, and for its successor */
 	return Min(limit, Max(1, (int) sware_pool_chunk_count / 8));
 }
 
 /*
- * How many pages of a page run's zone count for the index's grant?  Those of an
- * outline, which takes less, count as soon as they get a zone.
+ * For how many pages of page runs does the index have a grant left?  Outlines,
+ * which take little, do not count.
  */
-static inline int
-counted_pages(const SwareSortedZone *zone)
-{
-	return zone->isOutline ?
-		Min(live_pages(zone),
-			(int) zone->allocation.chunks * SWARE_RUN_PAGES_PER_CHUNK) :
-		live_pages(zone);
-}
-
-/* How many pages of page runs does the index have a grant left for? */
 static int64
 run_pages_left(const SwareZoneView *view)
 {
@@ -120,8 +95,9 @@ run_pages_left(const SwareZoneView *view)
 	{
 		const SwareSortedZone *zone = &view->sorted[i];
 
-		left -= zone->isOfRun ? counted_pages(zone) :
-			live_pages(zone) * SWARE_RUN_PAGES_PER_CHUNK;
+		if (!zone->isOutline)
+			left -= sware_live_pages(zone) *
+				(zone->isOfRun ? 1 : SWARE_RUN_PAGES_PER_CHUNK);
 	}
 	return left;
 }
@@ -173,7 +149,7 @@ select_list(const SwareZoneView *view, Parts *parts)
 	while (parts->pageCount > 0 && parts->firstSorted > 0)
 	{
 		const SwareSortedZone *zone = &view->sorted[parts->firstSorted - 1];
-		int			pages = live_pages(zone);
+		int			pages = sware_live_pages(zone);
 
 		if (zone->isOfRun || pages > MERGED_SIZE * parts->pages ||
 			pages + parts->pages > limit ||
@@ -204,12 +180,13 @@ select_outline(const SwareZoneView *view, Parts *parts)
 
 		if (!zone->isOutline)
 			continue;
-		*parts = (Parts)
-		{
-			.firstSorted = i,.sortedCount = 1,.areOfOutline = true,
-				.pages = Min(live_pages(zone), Min(most, SWARE_MAX_ZONE_PAGES))
-		};
-		return parts->pages <= run_pages_left(view) + counted_pages(zone);
+		memset(parts, 0, sizeof(Parts));
+		parts->firstSorted = i;
+		parts->sortedCount = 1;
+		parts->areOfOutline = true;
+		parts->pages = Min(sware_live_pages(zone),
+						   Min(most, SWARE_MAX_ZONE_PAGES));
+		return parts->pages <= run_pages_left(view);
 	}
 	return false;
 }
@@ -314,7 +291,7 @@ replace_parts(SwareZoneView *now, const SwareZoneView *view, const Parts *parts,
 		!sware_run_retire(zone, zone->retiredPages))
 		return false;
 	if (parts->areOfOutline &&
-		parts->pages < live_pages(merged))
+		parts->pages < sware_live_pages(merged))
 	{
 		if (!cut_outline(&now->sorted[place], merged->retiredPages, zone))
 			return false;
@@ -349,17 +326,14 @@ publish_zone(const SwareZoneView *view, const Parts *parts,
 	{
 		SwareSortedZone zone = image->zone;
 
-		if (sware_zones_copy(&now, NULL) == SWARE_ZONES_UNKNOWN ||
+		if (!sware_zones_copy(&now, NULL) ||
 			now.state.indexIncarnation != view->state.indexIncarnation)
 			break;
 		sware_zone_view_reserve(&now, now.sortedCount + 1, 0);
 
 		/* until it is published, nothing here can fail or be interrupted */
-		while (!sware_sorted_zone_store(&zone, image))
-		{
-			if (!sware_zones_make_room())
-				return SWARE_ZONES_NO_ROOM;
-		}
+		if (!sware_sorted_zone_store(&zone, image))
+			return SWARE_ZONES_NO_ROOM;
 		if (!replace_parts(&now, view, parts, &zone))
 		{
 			sware_pool_free(&zone.allocation);
@@ -389,7 +363,7 @@ build(const SwareZoneView *view, const Parts *parts, SwareZoneImage *image)
 		pages->sequence;
 	for (int i = 0; i < parts->sortedCount; i++)
 	{
-		int			live = Min(live_pages(&sorted[i]), parts->pages);
+		int			live = Min(sware_live_pages(&sorted[i]), parts->pages);
 
 		if (!sware_sorted_zone_read(&sorted[i], sorted[i].retiredPages *
 									sizeof(SwareLink), links + count,

@@ -101,13 +101,24 @@ unlock_all(void)
 }
 
 /*
- * The zones of a file; NULL if there are none.  The caller holds the lock of
- * the partition, at least shared.
+ * Find the zones of an index, and lock its partition.  Returns NULL, with
+ * nothing locked, if there are none.
  */
 static SwareIndexZones *
-find_zones(const SwareFile *file, uint32 hash)
+lock_zones(const SwareFile *file, LWLockMode mode, LWLock **lock)
 {
-	return hash_search_with_hash_value(all_zones, file, hash, HASH_FIND, NULL);
+	SwareIndexZones *zones;
+	uint32		hash;
+
+	if (!sware_zones_are_available())
+		return NULL;
+	hash = get_hash_value(all_zones, file);
+	*lock = lock_of_hash(hash);
+	LWLockAcquire(*lock, mode);
+	zones = hash_search_with_hash_value(all_zones, file, hash, HASH_FIND, NULL);
+	if (zones == NULL)
+		LWLockRelease(*lock);
+	return zones;
 }
 
 /* Note that an index's zones are in use; no lock is needed. */
@@ -182,8 +193,8 @@ forget_zones(SwareIndexZones *zones)
  * the next calls need not look.  The caller holds no lock; takes those of all
  * partitions, shared, and then one, exclusively.
  */
-bool
-sware_zones_make_room(void)
+static bool
+remove_idle(void)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	HASH_SEQ_STATUS status;
@@ -191,7 +202,7 @@ sware_zones_make_room(void)
 	TimestampTz stalest_use = now;
 	SwareFile	stalest = {0};
 	bool		found = false;
-	uint32		hash;
+	LWLock	   *lock;
 
 	/* a time too far ahead was noted before the clock was set back */
 	if (pg_atomic_read_u64(&table->nextIdle) - (uint64) now < IDLE_AFTER)
@@ -220,12 +231,28 @@ sware_zones_make_room(void)
 		return false;
 	}
 
-	hash = get_hash_value(all_zones, &stalest);
-	LWLockAcquire(lock_of_hash(hash), LW_EXCLUSIVE);
-	zones = find_zones(&stalest, hash);
-	if (zones != NULL && is_idle(zones, now))
+	zones = lock_zones(&stalest, LW_EXCLUSIVE, &lock);
+	if (zones == NULL)
+		return true;
+	if (is_idle(zones, now))
 		forget_zones(zones);
-	LWLockRelease(lock_of_hash(hash));
+	LWLockRelease(lock);
+	return true;
+}
+
+/*
+ * Allocate memory of the pool; if it has no room, that of indexes that are
+ * idle.  Returns false if that is not enough.  The caller holds no lock; takes
+ * those of partitions and of the pool.
+ */
+bool
+sware_zones_allocate(Size length, SwareAllocation *allocation)
+{
+	while (!sware_pool_allocate(length, allocation))
+	{
+		if (!remove_idle())
+			return false;
+	}
 	return true;
 }
 
@@ -325,35 +352,26 @@ may_add_entry(int chunks)
 }
 
 /*
- * Find an index whose zones need this number of chunks in the table, or add it.
- * Returns it with its partition's lock held: shared if it was there, and
- * exclusive if it was added.  Returns NULL, with no lock held, if there is no
- * room for it.
+ * Add an index whose zones need this number of chunks to the table, unless
+ * another backend has done so.  Returns false if there is no room for it.
  */
-static SwareIndexZones *
-lock_zones(const SwareFile *file, uint32 hash, int chunks)
+static bool
+add_entry(Relation index, int chunks)
 {
+	SwareFile	file = SwareRelationLocator(index);
+	uint32		hash = get_hash_value(all_zones, &file);
 	SwareIndexZones *zones;
 	bool		found;
 
-	LWLockAcquire(lock_of_hash(hash), LW_SHARED);
-	zones = find_zones(file, hash);
-	if (zones != NULL)
-		return zones;
-	LWLockRelease(lock_of_hash(hash));
-
 	while (!may_add_entry(chunks))
 	{
-		if (chunks <= SWARE_PAGES_WITHOUT_ZONES || !sware_zones_make_room())
-			return NULL;
+		if (chunks <= SWARE_PAGES_WITHOUT_ZONES || !remove_idle())
+			return false;
 	}
-
 	LWLockAcquire(lock_of_hash(hash), LW_EXCLUSIVE);
-	zones = hash_search_with_hash_value(all_zones, file, hash, HASH_ENTER_NULL,
+	zones = hash_search_with_hash_value(all_zones, &file, hash, HASH_ENTER_NULL,
 										&found);
-	if (zones == NULL)
-		LWLockRelease(lock_of_hash(hash));
-	else if (!found)
+	if (zones != NULL && !found)
 	{
 		pg_atomic_init_u64(&zones->stamp, 0);
 		pg_atomic_init_u64(&zones->lastUse, GetCurrentTimestamp());
@@ -365,43 +383,44 @@ lock_zones(const SwareFile *file, uint32 hash, int chunks)
 		zones->listing.chunks = 0;
 		pg_atomic_fetch_add_u32(&table->entries, 1);
 	}
-	return zones;
+	LWLockRelease(lock_of_hash(hash));
+	return zones != NULL;
 }
 
 /*
  * Tell how many sealed pages an index has, as for sware_zones_request_pages,
  * and return how many chunks their zones may take.  SWARE_SAME_RUN_PAGES is
- * replaced by the number that was told last.  Without `may_shrink` the index
- * keeps what it was granted, since more of its pages may turn out to need a
- * chunk each.  Adds the index to the table if it is not there; returns 0 if it
- * cannot be added.  There is a pool.
+ * replaced by the number that was told last.  Adds the index to the table if it
+ * is not there; returns 0 if it cannot be added.  There is a pool.
  */
 int
-sware_zones_ask(Relation index, int pages, int *run_pages, bool may_shrink)
+sware_zones_ask(Relation index, int pages, int *run_pages)
 {
-	SwareFile	file = SwareRelationLocator(index);
-	uint32		hash = get_hash_value(all_zones, &file);
 	int			chunks = sware_zone_chunks(pages, Max(*run_pages, 0));
 	int			most;
 
 	do
 	{
-		SwareIndexZones *zones = lock_zones(&file, hash, chunks);
+		LWLock	   *lock;
+		SwareIndexZones *zones =
+			lock_zones(&SwareRelationLocator(index), LW_SHARED, &lock);
 
-		if (zones == NULL)
-			return 0;
+		while (zones == NULL)
+		{
+			if (!add_entry(index, chunks))
+				return 0;
+			zones = lock_zones(&SwareRelationLocator(index), LW_SHARED, &lock);
+		}
 		if (*run_pages == SWARE_SAME_RUN_PAGES)
 			*run_pages = Min(pages,
 							 (int) pg_atomic_read_u32(&zones->runPages));
 		pg_atomic_write_u32(&zones->runPages, *run_pages);
 		chunks = sware_zone_chunks(pages, *run_pages);
-		if (!may_shrink)
-			chunks = Max(chunks, (int) pg_atomic_read_u32(&zones->granted));
 		sware_zones_mark_used(zones);
 		most = most_chunks(zones);
 		set_granted(zones, Min(chunks, most));
-		LWLockRelease(lock_of_hash(hash));
-	} while (most < chunks && sware_zones_make_room());
+		LWLockRelease(lock);
+	} while (most < chunks && remove_idle());
 	return most;
 }
 
@@ -409,40 +428,19 @@ int
 sware_zones_request_pages(Relation index, int pages, int run_pages)
 {
 	int			most = sware_zones_are_available() ?
-		sware_zones_ask(index, pages, &run_pages, true) : 0;
+		sware_zones_ask(index, pages, &run_pages) : 0;
 
 	if (most == 0)
 		return SWARE_PAGES_WITHOUT_ZONES;
 	return most + run_pages - sware_zone_chunks(run_pages, run_pages);
 }
 
-/*
- * Lock the zones of an index, if there are any, shared.  If there are none,
- * returns NULL, with nothing locked.
- */
-static SwareIndexZones *
-lock_known_zones(Relation index, LWLock **lock)
-{
-	SwareFile	file = SwareRelationLocator(index);
-	SwareIndexZones *zones;
-	uint32		hash;
-
-	if (!sware_zones_are_available())
-		return NULL;
-	hash = get_hash_value(all_zones, &file);
-	*lock = lock_of_hash(hash);
-	LWLockAcquire(*lock, LW_SHARED);
-	zones = find_zones(&file, hash);
-	if (zones == NULL)
-		LWLockRelease(*lock);
-	return zones;
-}
-
 int
 sware_zones_most_run_pages(Relation index)
 {
 	LWLock	   *lock;
-	SwareIndexZones *zones = lock_known_zones(index, &lock);
+	SwareIndexZones *zones =
+		lock_zones(&SwareRelationLocator(index), LW_SHARED, &lock);
 	int			most = SWARE_PAGES_WITHOUT_ZONES;
 
 	if (zones == NULL)
@@ -456,7 +454,8 @@ bool
 sware_zones_sweep(Relation index, SwareSweepState *sweep)
 {
 	LWLock	   *lock;
-	SwareIndexZones *zones = lock_known_zones(index, &lock);
+	SwareIndexZones *zones =
+		lock_zones(&SwareRelationLocator(index), LW_SHARED, &lock);
 
 	memset(sweep, 0, sizeof(SwareSweepState));
 	if (zones == NULL)
@@ -470,7 +469,8 @@ void
 sware_zones_set_sweep(Relation index, const SwareSweepState *sweep)
 {
 	LWLock	   *lock;
-	SwareIndexZones *zones = lock_known_zones(index, &lock);
+	SwareIndexZones *zones =
+		lock_zones(&SwareRelationLocator(index), LW_SHARED, &lock);
 
 	if (zones == NULL)
 		return;
@@ -479,20 +479,20 @@ sware_zones_set_sweep(Relation index, const SwareSweepState *sweep)
 }
 
 /*
- * Copy an index's listing to a view, and say how it compares to a state.  A
+ * Copy an index's listing to a view, and return whether it is of a state.  A
  * listing of another incarnation of the index, or of a later version of the
- * directory, counts as unknown, and is not copied.  If `state` is NULL, any
- * listing counts as current.  view->state then says what the listing is of.
- * Takes the partition's lock, shared; the caller holds none.
+ * directory, is not copied.  If `state` is NULL, any listing will do.
+ * view->state then says what the listing is of.  Takes the partition's lock,
+ * shared; the caller holds none.
  */
-SwareZonesKnown
+bool
 sware_zones_copy(SwareZoneView *view, const SwareBufferState *state)
 {
 	for (;;)
 	{
-		SwareZonesKnown result = SWARE_ZONES_UNKNOWN;
 		LWLock	   *lock;
-		SwareIndexZones *zones = lock_known_zones(view->index, &lock);
+		SwareIndexZones *zones =
+			lock_zones(&SwareRelationLocator(view->index), LW_SHARED, &lock);
 		int			sorted;
 		int			pages;
 
@@ -500,21 +500,23 @@ sware_zones_copy(SwareZoneView *view, const SwareBufferState *state)
 		view->zones = NULL;
 		view->stamp = 0;
 		if (zones == NULL)
-			return result;
+			return false;
 		view->stamp = pg_atomic_read_u64(&zones->stamp);
+		if (view->stamp == 0 ||
+			(state && (zones->indexIncarnation != state->indexIncarnation ||
+					   zones->version > state->version ||
+					   zones->lsn > state->lsn)))
+		{
+			LWLockRelease(lock);
+			return false;
+		}
 		sorted = zones->sortedCount;
 		pages = zones->pageCount;
-		if (view->stamp == 0)
-			result = SWARE_ZONES_UNKNOWN;
-		else if (state == NULL || sware_is_of_state(zones, state))
-			result = SWARE_ZONES_CURRENT;
-		else if (zones->indexIncarnation == state->indexIncarnation &&
-				 zones->version <= state->version && zones->lsn <= state->lsn)
-			result = SWARE_ZONES_OUTDATED;
-		if (result != SWARE_ZONES_UNKNOWN &&
-			sorted <= view->sortedAllocated && pages <= view->pagesAllocated)
+		if (sorted <= view->sortedAllocated && pages <= view->pagesAllocated)
 		{
 			Size		length = sorted * sizeof(SwareSortedZone);
+			bool		is_current =
+				state == NULL || sware_is_of_state(zones, state);
 
 			(void) sware_pool_read(&zones->listing, 0, view->sorted, length);
 			(void) sware_pool_read(&zones->listing, length, view->pages,
@@ -530,11 +532,9 @@ sware_zones_copy(SwareZoneView *view, const SwareBufferState *state)
 			view->state.lsn = zones->lsn;
 			sware_zones_mark_used(zones);
 			LWLockRelease(lock);
-			return result;
+			return is_current;
 		}
 		LWLockRelease(lock);
-		if (result == SWARE_ZONES_UNKNOWN)
-			return result;
 		sware_zone_view_reserve(view, sorted, pages);
 	}
 }
@@ -543,11 +543,15 @@ void
 sware_zones_mark_entries(const SwareZoneView *view, SwareDeadEntry *entries,
 						 int count)
 {
-	SwareFile	file = SwareRelationLocator(view->index);
-	LWLock	   *partition = lock_of_hash(get_hash_value(all_zones, &file));
+	LWLock	   *lock;
 
-	/* a backend that frees a sorted zone of the index has it exclusively */
-	LWLockAcquire(partition, LW_SHARED);
+	/*
+	 * A backend that frees a sorted zone of the index has the lock
+	 * exclusively. If the index has none, those of the view are gone.
+	 */
+	SwareIndexZones *zones =
+		lock_zones(&SwareRelationLocator(view->index), LW_SHARED, &lock);
+
 	for (int i = 0; i < count; i++)
 	{
 		SwareEntrySource *source = &entries[i].source;
@@ -562,28 +566,8 @@ sware_zones_mark_entries(const SwareZoneView *view, SwareDeadEntry *entries,
 		else if (i + 1 == count || entries[i + 1].source.zone != source->zone)
 			sware_sorted_zone_note_ends(zone, MAX_NOTED);
 	}
-	LWLockRelease(partition);
-}
-
-/*
- * Store a view's listing in the pool.  Returns false if there is no room.  The
- * caller must free it, or put it where other backends find it, before anything
- * can fail or be interrupted.
- */
-static bool
-store_listing(const SwareZoneView *view, SwareAllocation *listing)
-{
-	Size		sorted = view->sortedCount * sizeof(SwareSortedZone);
-	Size		pages = view->pageCount * sizeof(SwareUnsortedPage);
-
-	while (!sware_pool_allocate(sorted + pages, listing))
-	{
-		if (!sware_zones_make_room())
-			return false;
-	}
-	sware_pool_write(listing, 0, view->sorted, sorted);
-	sware_pool_write(listing, sorted, view->pages, pages);
-	return true;
+	if (zones != NULL)
+		LWLockRelease(lock);
 }
 
 /*
@@ -598,40 +582,42 @@ store_listing(const SwareZoneView *view, SwareAllocation *listing)
 SwarePublishResult
 sware_zones_publish(SwareZoneView *view, const SwareBufferState *state)
 {
-	SwareFile	file = SwareRelationLocator(view->index);
-	uint32		hash = get_hash_value(all_zones, &file);
+	Size		sorted = view->sortedCount * sizeof(SwareSortedZone);
+	Size		pages = view->pageCount * sizeof(SwareUnsortedPage);
 	SwareAllocation listing;
+	LWLock	   *lock;
 	SwareIndexZones *zones;
-	SwarePublishResult result = SWARE_ZONES_NO_ROOM;
 
-	if (!store_listing(view, &listing))
-		return result;
+	if (!sware_zones_allocate(sorted + pages, &listing))
+		return SWARE_ZONES_NO_ROOM;
+	sware_pool_write(&listing, 0, view->sorted, sorted);
+	sware_pool_write(&listing, sorted, view->pages, pages);
 
-	LWLockAcquire(lock_of_hash(hash), LW_EXCLUSIVE);
-	zones = find_zones(&file, hash);
-	if ((zones != NULL ? pg_atomic_read_u64(&zones->stamp) : 0) != view->stamp)
-		result = SWARE_ZONES_CHANGED;
-	else if (zones != NULL)
+	zones = lock_zones(&SwareRelationLocator(view->index), LW_EXCLUSIVE, &lock);
+	if (zones == NULL || pg_atomic_read_u64(&zones->stamp) != view->stamp)
 	{
-		/*
-		 * The stamp changes first.  By it backends notice, without the lock,
-		 * that their views show a listing that is no longer the index's
-		 * (sware_zones_are_same).
-		 */
-		view->stamp = sware_new_stamp();
-		pg_atomic_write_u64(&zones->stamp, view->stamp);
-		free_listing(zones, view);
-		zones->indexIncarnation = state->indexIncarnation;
-		zones->version = state->version;
-		zones->lsn = state->lsn;
-		zones->listing = listing;
-		zones->sortedCount = view->sortedCount;
-		zones->pageCount = view->pageCount;
-		view->zones = zones;
-		result = SWARE_ZONES_PUBLISHED;
-	}
-	LWLockRelease(lock_of_hash(hash));
-	if (result != SWARE_ZONES_PUBLISHED)
+		if (zones != NULL)
+			LWLockRelease(lock);
 		sware_pool_free(&listing);
-	return result;
+		return zones == NULL && view->stamp == 0 ? SWARE_ZONES_NO_ROOM :
+			SWARE_ZONES_CHANGED;
+	}
+
+	/*
+	 * The stamp changes first.  By it backends notice, without the lock, that
+	 * their views show a listing that is no longer the index's
+	 * (sware_zones_are_same).
+	 */
+	view->stamp = sware_new_stamp();
+	pg_atomic_write_u64(&zones->stamp, view->stamp);
+	free_listing(zones, view);
+	zones->indexIncarnation = state->indexIncarnation;
+	zones->version = state->version;
+	zones->lsn = state->lsn;
+	zones->listing = listing;
+	zones->sortedCount = view->sortedCount;
+	zones->pageCount = view->pageCount;
+	view->zones = zones;
+	LWLockRelease(lock);
+	return SWARE_ZONES_PUBLISHED;
 }

@@ -78,14 +78,6 @@ sware_zone_chunks(int pages, int run_pages)
 		(run_pages + SWARE_RUN_PAGES_PER_CHUNK - 1) / SWARE_RUN_PAGES_PER_CHUNK;
 }
 
-/* What the table knows of an index. */
-typedef enum SwareZonesKnown
-{
-	SWARE_ZONES_UNKNOWN,		/* nothing that can be used */
-	SWARE_ZONES_OUTDATED,		/* zones of an older version of the directory */
-	SWARE_ZONES_CURRENT
-} SwareZonesKnown;
-
 /* What became of a view that was to be published. */
 typedef enum SwarePublishResult
 {
@@ -99,13 +91,12 @@ typedef enum SwarePublishResult
 	((thing)->indexIncarnation == (state)->indexIncarnation && \
 	 (thing)->version == (state)->version && (thing)->lsn == (state)->lsn)
 
-extern SwareZonesKnown sware_zones_copy(SwareZoneView *view,
-										const SwareBufferState *state);
+extern bool sware_zones_copy(SwareZoneView *view,
+							 const SwareBufferState *state);
 extern SwarePublishResult sware_zones_publish(SwareZoneView *view,
 											  const SwareBufferState *state);
-extern int	sware_zones_ask(Relation index, int pages, int *run_pages,
-							bool may_shrink);
-extern bool sware_zones_make_room(void);
+extern int	sware_zones_ask(Relation index, int pages, int *run_pages);
+extern bool sware_zones_allocate(Size length, SwareAllocation *allocation);
 extern void sware_zones_mark_used(SwareIndexZones *zones);
 extern void sware_zone_view_reserve(SwareZoneView *view, int sorted, int pages);
 
@@ -115,6 +106,10 @@ sware_zones_are_same(const SwareZoneView *view)
 {
 	return pg_atomic_read_u64(&view->zones->stamp) == view->stamp;
 }
+
+/* zonebuilder.c */
+extern bool sware_examine_page(Relation index, SwareUnsortedPage *page,
+							   uint32 *behind);
 
 /* zonesort.c: when readers sort pages for all backends, and which */
 

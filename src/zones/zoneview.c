@@ -16,21 +16,20 @@
 
 #include "base/memory.h"
 #include "base/options.h"
-#include "keys/abbreviation.h"
 #include "pages/pageaccess.h"
 #include "zones/zonetable.h"
 
 /* attempts to publish a view, while other backends publish theirs */
 #define MAX_ATTEMPTS			3
 
-/* so many unsorted pages are examined at once */
-#define EXAMINED_PAGES			32
+/* a reader that has examined so many pages builds no zone as well */
+#define MANY_EXAMINED			32
 
-/* a view, which is refreshed for each batch, builds a zone once in so many */
+/*
+ * A view, which is refreshed for each batch, builds a zone, or notes that it is
+ * in use, once in so many.
+ */
 #define REFRESHES_PER_BUILD		8
-
-/* a view that does not change marks its zones as used once per 32 uses */
-#define USES_PER_MARK			32
 
 void
 sware_zone_view_init(SwareZoneView *view, Relation index, MemoryContext context)
@@ -60,50 +59,50 @@ sware_zone_view_reserve(SwareZoneView *view, int sorted, int pages)
 	}
 }
 
-/* Does a buffer page still have this seal?  Locks it for a moment. */
+/*
+ * Does what a view knows of listed pages speak of these, or of those of a
+ * dropped database (zones.h)?  The newest one that it knows decides: does it
+ * still have its seal?  Locks that page for a moment.
+ */
 static bool
-has_seal(Relation index, SwareLink page, uint64 seal)
+is_same_history(const SwareZoneView *view)
 {
-	Buffer		buffer = sware_read_buffer_page(index, page, BUFFER_LOCK_SHARE);
+	int			page = view->pageCount - 1;
+	SwareLink	link;
+	uint64		seal;
+	Buffer		buffer;
 	bool		result;
 
+	while (page >= 0 && !view->pages[page].isKnown)
+		page--;
+	if (page >= 0)
+	{
+		link = view->pages[page].page;
+		seal = view->pages[page].seal;
+	}
+	if (view->sortedCount > 0)
+	{
+		const SwareSortedZone *zone = &view->sorted[view->sortedCount - 1];
+
+		if (page < 0 || (int32) (zone->lastSequence -
+								 view->pages[page].sequence) > 0)
+		{
+			seal = zone->lastSeal;
+			if (!sware_sorted_zone_read(zone,
+										(zone->pages - 1) * sizeof(SwareLink),
+										&link, sizeof(SwareLink)))
+				return false;
+		}
+	}
+	else if (page < 0)
+		return true;
+	buffer = sware_read_buffer_page(view->index, link, BUFFER_LOCK_SHARE);
 	if (!BufferIsValid(buffer))
 		return false;
 	result = sware_buffer_page_is_sealed(BufferGetPage(buffer)) &&
 		SwarePageGetOpaque(BufferGetPage(buffer))->seal == seal;
 	sware_release_buffer(buffer);
 	return result;
-}
-
-/*
- * Does a view speak of the listed pages, or of those of a dropped database
- * (zones.h)?  The seal of the newest listed page that the view knows decides.
- * Locks that page for a moment.
- */
-static bool
-is_same_history(const SwareZoneView *view, const SwareListedPage *listed,
-				int count)
-{
-	int			zone = view->sortedCount - 1;
-	int			page = view->pageCount - 1;
-
-	for (int i = count - 1; i >= 0; i--)
-	{
-		while (zone >= 0 && (int32) (view->sorted[zone].lastSequence -
-									 listed[i].sequence) > 0)
-			zone--;
-		while (page >= 0 &&
-			   (!view->pages[page].isKnown ||
-				(int32) (view->pages[page].sequence - listed[i].sequence) > 0))
-			page--;
-		if (zone >= 0 && view->sorted[zone].lastSequence == listed[i].sequence)
-			return has_seal(view->index, listed[i].page,
-							view->sorted[zone].lastSeal);
-		if (page >= 0 && view->pages[page].sequence == listed[i].sequence)
-			return has_seal(view->index, listed[i].page,
-							view->pages[page].seal);
-	}
-	return true;
 }
 
 /*
@@ -125,7 +124,7 @@ keep_listed_zones(SwareZoneView *view, const SwareListedPage *listed, int count,
 	for (int i = 0; i < view->sortedCount; i++)
 	{
 		SwareSortedZone zone = view->sorted[i];
-		uint32		live = 0;
+		int			live = 0;
 
 		while (end < count &&
 			   (int32) (listed[end].sequence - zone.lastSequence) <= 0)
@@ -134,13 +133,13 @@ keep_listed_zones(SwareZoneView *view, const SwareListedPage *listed, int count,
 			!sware_sorted_zone_read(&zone, 0, links,
 									zone.pages * sizeof(SwareLink)))
 			continue;
-		while (live < zone.pages - zone.retiredPages && live < (uint32) end &&
+		while (live < Min(sware_live_pages(&zone), end) &&
 			   sware_links_equal(links[zone.pages - 1 - live],
 								 listed[end - 1 - live].page))
 			live++;
 		if (live == 0)
 			continue;
-		if (live < zone.pages - zone.retiredPages &&
+		if (live < sware_live_pages(&zone) &&
 			!(zone.isOfRun && sware_run_retire(&zone, zone.pages - live)))
 			continue;
 		zone.firstSequence = listed[end - live].sequence;
@@ -159,12 +158,15 @@ list_unsorted(SwareZoneView *view, const SwareListedPage *listed, int count,
 			  const bool *is_sorted)
 {
 	SwareUnsortedPage *pages;
+	int			unsorted = 0;
 	int			known = 0;
 	int			found = 0;
 
+	for (int i = 0; i < count; i++)
+		unsorted += !is_sorted[i];
 	pages =
 		MemoryContextAllocExtended(CurrentMemoryContext,
-								   Max(count, 1) * sizeof(SwareUnsortedPage),
+								   Max(unsorted, 1) * sizeof(SwareUnsortedPage),
 								   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	for (int i = 0; i < count; i++)
 	{
@@ -196,54 +198,35 @@ list_unsorted(SwareZoneView *view, const SwareListedPage *listed, int count,
 }
 
 /*
- * Read an unsorted page, and set what is to be known of it.  If the page is
- * gone, the scan that reads it finds out.  Locks it for a moment.
- */
-static void
-examine_page(Relation index, SwareUnsortedPage *page)
-{
-	TupleDesc	descriptor = RelationGetDescr(index);
-	SwareKeyColumn column;
-	PGAlignedBlock copy;
-
-	if (!sware_copy_buffer_page(index, page->page, copy.data))
-		return;
-	sware_key_column_init(&column, index, 1);
-	page->seal = SwarePageGetOpaque(copy.data)->seal;
-	page->isKnown = true;
-	page->smallest = PG_INT64_MAX;
-	page->largest = PG_INT64_MIN;
-	for (Size offset = SWARE_BUFFER_START;
-		 offset < sware_buffer_page_end(copy.data);)
-	{
-		IndexTuple	entry =
-			sware_buffer_entry(index, page->page.block, copy.data, &offset);
-		int64		abbreviation = sware_abbreviate(&column, descriptor, entry);
-
-		page->smallest = Min(page->smallest, abbreviation);
-		page->largest = Max(page->largest, abbreviation);
-	}
-}
-
-/*
- * Read those unsorted pages of which nothing is known, but no more than
- * EXAMINED_PAGES: scans read the others anyway, until they are sorted.  Returns
- * how many were read.
+ * Read those unsorted pages of which nothing is known.  Returns how many.  If
+ * one is gone, the scan that reads it finds out.
  */
 static int
 examine_pages(SwareZoneView *view)
 {
 	int			examined = 0;
 
-	for (int i = 0; i < view->pageCount && examined < EXAMINED_PAGES; i++)
+	for (int i = 0; i < view->pageCount; i++)
 	{
 		if (view->pages[i].isKnown)
 			continue;
-		CHECK_FOR_INTERRUPTS();
-		examine_page(view->index, &view->pages[i]);
+		(void) sware_examine_page(view->index, &view->pages[i], NULL);
 		examined++;
 	}
 	return examined;
+}
+
+/*
+ * Let a view show the listed pages, and keep what it knows of them.  Sets
+ * is_sorted for pages of its sorted zones.
+ */
+static void
+show_listed(SwareZoneView *view, const SwareListedPage *listed, int count,
+			bool *is_sorted)
+{
+	memset(is_sorted, false, count);
+	keep_listed_zones(view, listed, count, is_sorted);
+	list_unsorted(view, listed, count, is_sorted);
 }
 
 /* How many of the pages of a view are those of page runs? */
@@ -255,44 +238,9 @@ count_run_pages(const SwareZoneView *view)
 	for (int i = 0; i < view->sortedCount; i++)
 	{
 		if (view->sorted[i].isOfRun)
-			count += view->sorted[i].pages - view->sorted[i].retiredPages;
+			count += sware_live_pages(&view->sorted[i]);
 	}
 	return Min(count, view->state.sealedPages);
-}
-
-/*
- * Bring a view up to date by reading the directory; the view may be empty.
- * Pages that are to be in outlines are not in the view.  If `outlines` is NULL,
- * there are to be none, and nothing is found out about unsorted pages, either.
- * Returns false if the state is not current any more.  Takes memory from the
- * current context, which the caller soon deletes.  Locks metapage, directory
- * and buffer pages, one at a time.
- */
-static bool
-read_directory(SwareZoneView *view, const SwareBufferState *state,
-			   SwareOutlines *outlines)
-{
-	SwareListedPage *listed;
-	int			count =
-		sware_buffer_list_pages(view->index, SWARE_SLOT_SEALED, &listed);
-	bool	   *is_sorted = palloc0(Max(count, 1));
-	SwareBufferState now;
-
-	(void) sware_buffer_read_state(view->index, &now);
-	if (!sware_is_of_state(&now, state))
-		return false;
-	if (!is_same_history(view, listed, count))
-		view->sortedCount = view->pageCount = 0;
-	keep_listed_zones(view, listed, count, is_sorted);
-	if (outlines)
-		sware_outlines_make(view->index, listed, count, is_sorted, outlines);
-	list_unsorted(view, listed, count, is_sorted);
-
-	/* whoever has read so much leaves it to the next ones to build zones */
-	if (outlines &&
-		(examine_pages(view) == EXAMINED_PAGES || outlines->count > 0))
-		view->mayBuild = false;
-	return true;
 }
 
 /*
@@ -308,94 +256,33 @@ is_unchanged(SwareZoneView *view, const SwareBufferState *state)
 		return true;
 	if (!sware_zones_are_same(view))
 		return false;
-	if (++view->uses % USES_PER_MARK == 0)
-		sware_zones_mark_used(view->zones);
-	return !view->isCrowded || !view->mayBuild ||
-		!sware_zones_build_is_possible(view->zones);
+	if (!view->mayBuild)
+		return true;
+	sware_zones_mark_used(view->zones);
+	return !view->isCrowded || !sware_zones_build_is_possible(view->zones);
 }
 
 /*
- * Make a view by reading the directory, without shared memory: a list of pages
- * without zonemaps.  Returns false if the state is not current any more.
- */
-static bool
-read_for_itself(SwareZoneView *view, const SwareBufferState *state)
-{
-	view->sortedCount = view->pageCount = 0;
-	view->zones = NULL;
-	view->stamp = 0;
-	view->state = *state;
-	view->isComplete = true;
-	if (state->sealedPages > 0)
-	{
-		MemoryContext caller = sware_enter_context("sware buffer directory");
-
-		view->isComplete = read_directory(view, state, NULL);
-		sware_leave_context(caller);
-	}
-	return view->isComplete;
-}
-
-/*
- * Is there an unsorted page of which nothing is known, and which will not be
- * sorted before others are?
- */
-static bool
-has_unknown_page(const SwareZoneView *view)
-{
-	if (view->pageCount > EXAMINED_PAGES &&
-		sware_options_of(view->index)->sortThreshold < 100)
-		return false;
-	for (int i = 0; i < view->pageCount; i++)
-	{
-		if (!view->pages[i].isKnown)
-			return true;
-	}
-	return false;
-}
-
-/*
- * Tell how many pages a view has, beside those that are to be in outlines, and
- * find out how many chunks their zones may take, if that has not been enough,
- * or may have changed.
+ * Note how many chunks the zones of a view's pages want, of which so many are
+ * those of page runs, and find out how many they may take, if that has not been
+ * enough, or may have changed.
  */
 static void
-ask_for_chunks(SwareZoneView *view, int outlined, bool changed)
+ask_for_chunks(SwareZoneView *view, int run_pages, bool changed)
 {
-	int			run_pages = count_run_pages(view) + outlined;
-
 	view->chunksWanted = sware_zone_chunks(view->state.sealedPages, run_pages);
 	if (changed || view->chunksGranted < view->chunksWanted)
 		view->chunksGranted = sware_zones_ask(view->index,
 											  view->state.sealedPages,
-											  &run_pages, true);
-}
-
-/* Free outlines in the pool that were not published. */
-static void
-free_outlines(SwareOutlines *outlines)
-{
-	for (int i = 0; i < outlines->count; i++)
-		sware_pool_free(&outlines->images[i].zone.allocation);
-}
-
-/* Put a zone among those of a view, which are in the order of sealing. */
-static void
-add_to_view(SwareZoneView *view, const SwareSortedZone *zone)
-{
-	int			place = view->sortedCount++;
-
-	for (; place > 0 && (int32) (view->sorted[place - 1].firstSequence -
-								 zone->firstSequence) > 0; place--)
-		view->sorted[place] = view->sorted[place - 1];
-	view->sorted[place] = *zone;
+											  &run_pages);
 }
 
 /*
- * Copy outlines to the pool, and add them to the zones of a view.  Returns
- * false if the pool has no room for all of them; then none is there.  The
- * caller must publish the view, or free them by free_outlines, before anything
- * can fail or be interrupted.  Takes the pool's lock for a moment.
+ * Copy outlines to the pool, and put them among the zones of a view, which are
+ * in the order of sealing.  Returns false if the pool has no room for all of
+ * them; outlines->count then says how many are there.  The caller must publish
+ * the view, or free them, before anything can fail or be interrupted.  Takes
+ * locks as sware_zones_allocate does.
  */
 static bool
 store_outlines(SwareOutlines *outlines, SwareZoneView *view)
@@ -403,122 +290,143 @@ store_outlines(SwareOutlines *outlines, SwareZoneView *view)
 	sware_zone_view_reserve(view, view->sortedCount + outlines->count, 0);
 	for (int i = 0; i < outlines->count; i++)
 	{
-		while (!sware_sorted_zone_store(&outlines->images[i].zone,
-										&outlines->images[i]))
+		SwareSortedZone *zone = &outlines->images[i].zone;
+		int			place = view->sortedCount;
+
+		if (!sware_sorted_zone_store(zone, &outlines->images[i]))
 		{
-			if (sware_zones_make_room())
-				continue;
 			outlines->count = i;
-			free_outlines(outlines);
 			return false;
 		}
+		for (; place > 0 && (int32) (view->sorted[place - 1].firstSequence -
+									 zone->firstSequence) > 0; place--)
+			view->sorted[place] = view->sorted[place - 1];
+		view->sorted[place] = *zone;
+		view->sortedCount++;
 	}
-	for (int i = 0; i < outlines->count; i++)
-		add_to_view(view, &outlines->images[i].zone);
 	return true;
 }
 
 /*
- * Bring a view that is not current up to date, and publish it.  Returns false
- * if the state is not current any more.  *is_whole is set to whether the view
- * has all pages: if it could not be published, it has no new outlines.
+ * Bring a view that is not current up to date by reading the directory, and
+ * publish it, if the index has a place in the table.  Otherwise, it has no
+ * zonemaps, and no outlines of page runs.  Returns false if the state is not
+ * current any more.  Takes memory from the current context, which the caller
+ * soon deletes.  Locks metapage, directory and buffer pages, one at a time.
  */
 static bool
 update(SwareZoneView *view, const SwareBufferState *state,
-	   SwarePublishResult *published, bool *is_whole)
+	   SwarePublishResult *published)
 {
-	MemoryContext caller = sware_enter_context("sware buffer directory");
+	SwareListedPage *listed;
+	int			count =
+		sware_buffer_list_pages(view->index, SWARE_SLOT_SEALED, &listed);
+	bool	   *is_sorted = palloc(Max(count, 1));
+	int			run_pages = 0;
 	SwareOutlines outlines;
-	bool		is_current = read_directory(view, state, &outlines);
+	SwareBufferState now;
+
+	(void) sware_buffer_read_state(view->index, &now);
+	if (!sware_is_of_state(&now, state))
+		return false;
+	show_listed(view, listed, count, is_sorted);
+	if (!is_same_history(view))
+	{
+		view->sortedCount = view->pageCount = 0;
+		show_listed(view, listed, count, is_sorted);
+	}
 
 	*published = SWARE_ZONES_NO_ROOM;
-	if (is_current)
+	for (int i = 0; i < count; i++)
+		run_pages += listed[i].isSorted;
+	view->chunksGranted = 0;
+	if (sware_zones_are_available())
+		ask_for_chunks(view, run_pages, true);
+	if (view->chunksGranted == 0)
 	{
-		ask_for_chunks(view, outlines.pages, true);
-
-		/* from here on, nothing can fail or be interrupted */
-		if (view->chunksGranted > 0 && store_outlines(&outlines, view))
-		{
-			*published = sware_zones_publish(view, state);
-			if (*published != SWARE_ZONES_PUBLISHED)
-				free_outlines(&outlines);
-		}
-		*is_whole = *published == SWARE_ZONES_PUBLISHED || outlines.pages == 0;
+		view->chunksWanted = state->sealedPages;
+		view->isComplete = view->sortedCount == 0;
+		return true;
 	}
-	sware_leave_context(caller);
-	return is_current;
+	sware_outlines_make(view->index, listed, count, is_sorted, &outlines);
+	if (outlines.count > 0)
+		list_unsorted(view, listed, count, is_sorted);
+
+	/* whoever has read so much leaves it to the next ones to build zones */
+	if (examine_pages(view) >= MANY_EXAMINED || outlines.count > 0)
+		view->mayBuild = false;
+
+	/* until it is published, nothing here can fail or be interrupted */
+	if (store_outlines(&outlines, view))
+		*published = sware_zones_publish(view, state);
+	if (*published != SWARE_ZONES_PUBLISHED)
+	{
+		/*
+		 * Without the outlines, the view can be used now.  But its sorted
+		 * zones, which other backends may free, make it useless next time,
+		 * when there may also be room for outlines.
+		 */
+		for (int i = 0; i < outlines.count; i++)
+			sware_pool_free(&outlines.images[i].zone.allocation);
+		show_listed(view, listed, count, is_sorted);
+		view->isComplete = view->sortedCount == 0 && outlines.pages == 0;
+	}
+	return true;
 }
 
 bool
 sware_zone_view_refresh(SwareZoneView *view, const SwareBufferState *state)
 {
 	SwarePublishResult published = SWARE_ZONES_CHANGED;
-	bool		is_whole = true;
 
 	view->mayBuild = view->refreshes++ % REFRESHES_PER_BUILD == 0;
 	if (is_unchanged(view, state))
 		return true;
 
-	view->isCrowded = view->isComplete = false;
-	view->chunksGranted = 0;
-	view->chunksWanted = state->sealedPages;
-	if (state->sealedPages == 0 || !sware_zones_are_available())
-		return read_for_itself(view, state);
-
+	view->isCrowded = false;
+	view->isComplete = state->sealedPages == 0;
+	if (view->isComplete)
+	{
+		view->state = *state;
+		view->zones = NULL;
+		view->sortedCount = view->pageCount = view->chunksWanted = 0;
+		return true;
+	}
 	for (int i = 0; i < MAX_ATTEMPTS && published == SWARE_ZONES_CHANGED; i++)
 	{
-		SwareZonesKnown known = sware_zones_copy(view, state);
-		int			run_pages = known == SWARE_ZONES_UNKNOWN ?
-			state->sealedPages : SWARE_SAME_RUN_PAGES;
+		bool		is_current;
 
-		if (known == SWARE_ZONES_CURRENT && has_unknown_page(view))
-			known = SWARE_ZONES_OUTDATED;
-
-		/* to read pages would be in vain without a place in the table */
-		if (known != SWARE_ZONES_CURRENT)
-			view->chunksGranted =
-				sware_zones_ask(view->index, state->sealedPages, &run_pages,
-								false);
+		view->isComplete = false;
+		is_current = sware_zones_copy(view, state);
 		view->state = *state;
-		if (known == SWARE_ZONES_CURRENT)
+		if (is_current)
 		{
-			ask_for_chunks(view, 0, false);
+			ask_for_chunks(view, count_run_pages(view), false);
 			published = SWARE_ZONES_PUBLISHED;
 		}
-		else if (view->chunksGranted > 0 &&
-				 !update(view, state, &published, &is_whole))
+		else
+		{
+			MemoryContext caller = sware_enter_context("sware buffer directory");
+
+			is_current = update(view, state, &published);
+			sware_leave_context(caller);
+		}
+		if (!is_current)
 		{
 			view->zones = NULL;
 			return false;
 		}
-		if (view->chunksGranted == 0)
-		{
-			view->chunksWanted = state->sealedPages;
-			return read_for_itself(view, state);
-		}
-	}
-	if (published != SWARE_ZONES_PUBLISHED && !is_whole)
-	{
-		bool		is_current = read_for_itself(view, state);
-
-		view->isComplete = false;	/* next time there may be room */
-		return is_current;
 	}
 	if (published != SWARE_ZONES_PUBLISHED)
 	{
-		/*
-		 * The view can be used now.  But its sorted zones, which other
-		 * backends may free, make it useless next time.
-		 */
 		view->zones = NULL;
-		view->isComplete = view->sortedCount == 0;
 		return true;
 	}
 
 	/* a view that has sorted something uses it at once */
 	if (sware_zones_sort_if_crowded(view))
 	{
-		if (sware_zones_copy(view, state) != SWARE_ZONES_CURRENT)
+		if (!sware_zones_copy(view, state))
 		{
 			view->zones = NULL;
 			return false;

@@ -23,8 +23,7 @@
  *	 scan: seek			seek, merge_begin (cursor/mergescan.c)
  *	 scan: read_batch	read_batch, collect (cursor/buffercursor.c)
  *	 scan: zone			sware_zones_copy, sware_zones_publish
- *						(zones/zonetable.c), read_directory
- *						(zones/zoneview.c)
+ *						(zones/zonetable.c), update (zones/zoneview.c)
  *	 scan: read_leaf	sware_tree_cursor_seek, sware_tree_cursor_next_page
  *						(tree/treescan.c)
  *	 scan: merge		merge_next (cursor/mergescan.c)
