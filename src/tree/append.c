@@ -40,8 +40,7 @@
 
 typedef struct NewLeaf
 {
-	IndexTuple *tuples;			/* in the run, unless some were merged */
-	int			count;
+	Page		page;			/* what it will be */
 	IndexTuple	pivot;			/* between the leaf before and this one */
 	Buffer		buffer;			/* pinned and locked, once it is allocated */
 	SwareLink	link;
@@ -53,6 +52,7 @@ typedef struct Append
 	SwareLink	rightmost;		/* the old rightmost leaf */
 	IndexTuple	largest;		/* a copy of its last tuple */
 	Size		parentRoom;		/* for downlinks */
+	Size		parentSpace;	/* that those of the new leaves take */
 	NewLeaf		leaves[MAX_APPENDED_LEAVES];
 	int			count;
 } Append;
@@ -133,105 +133,57 @@ look_at_right_edge(Append *append, IndexTuple first)
 }
 
 /*
- * Take the entries for one new leaf from the start of a run, so that they
- * fill `fill` bytes of it.  Returns the number of entries taken.
+ * Begin a leaf with the entry that the packing has kept back, which comes
+ * behind the tuple `before`.  Returns false if the parent would have no room
+ * for its downlink, or if there are too many leaves.
  */
-static int
-take_leaf(Append *append, NewLeaf *leaf, IndexTuple *entries, int count,
-		  Size fill)
+static bool
+begin_leaf(Append *append, SwarePacking *packing, IndexTuple before)
 {
-	bool		deduplicate = sware_option_deduplicate(append->index) &&
-		sware_cache(append->index)->allEqualImage;
-	bool		looks = deduplicate;	/* for entries that can be merged */
-	bool		can_merge = false;
-	Size		space = 0;
-	int			taken = 0;
+	NewLeaf    *leaf = &append->leaves[append->count];
+	Size		space;
 
-	leaf->tuples = entries;
-	leaf->count = 0;
-	while (taken < count)
-	{
-		IndexTuple	entry = entries[taken];
-		Size		more = sware_item_space(entry);
-
-		sware_prefetch_entry(entries, taken, count);
-		if (looks && taken > 0)
-		{
-			can_merge = sware_keys_equal_image(append->index,
-											   entries[taken - 1], entry);
-			looks = !can_merge;
-		}
-
-		/* a leaf gets at least one entry, whatever the fill factor */
-		if (leaf->count > 0 &&
-			(space + more > fill || leaf->count == SWARE_MAX_ITEMS_PER_PAGE))
-		{
-			int			before = leaf->count;
-
-			if (!can_merge)
-				break;
-			if (leaf->tuples == entries)
-			{
-				leaf->tuples =
-					palloc(SWARE_MAX_ITEMS_PER_PAGE * sizeof(IndexTuple));
-				memcpy(leaf->tuples, entries, before * sizeof(IndexTuple));
-			}
-			leaf->count =
-				sware_deduplicate(append->index, leaf->tuples, leaf->count);
-			space = 0;
-			for (int i = 0; i < leaf->count; i++)
-				space += sware_item_space(leaf->tuples[i]);
-			if (leaf->count == before || space + more > fill)
-				break;
-		}
-		if (leaf->tuples != entries)
-			leaf->tuples[leaf->count] = entry;
-		leaf->count++;
-		taken++;
-		space += more;
-	}
-
-	/* the high key needs room as well */
-	while (taken < count &&
-		   space + sware_pivot_space(entries[taken]) > SWARE_PAGE_CAPACITY)
-	{
-		IndexTuple	last = leaf->tuples[--leaf->count];
-
-		taken -= sware_leaf_tuple_tid_count(last);
-		space -= sware_item_space(last);
-	}
-	return taken;
+	if (append->count == MAX_APPENDED_LEAVES)
+		return false;
+	leaf->pivot =
+		sware_form_pivot(append->index, before, &packing->last.tuple);
+	space = append->parentSpace + sware_item_space(leaf->pivot) +
+		SWARE_PIVOT_FIELD_SIZE;
+	if (space > append->parentRoom)
+		return false;
+	append->parentSpace = space;
+	append->count++;
+	leaf->page = palloc(BLCKSZ);
+	sware_pack_page(packing, leaf->page, 0, 0);
+	return true;
 }
 
 /*
- * Distribute the start of a run over new leaves, no more of them than the
- * parent has room for downlinks.  Returns the number of entries taken.
+ * Pack the start of a run into new leaves, no more of them than the parent has
+ * room for downlinks.  Returns the number of entries taken.
  */
 static int
-cut_into_leaves(Append *append, IndexTuple *entries, int count)
+pack_leaves(Append *append, IndexTuple *entries, int count)
 {
-	Size		fill =
+	SwarePacking packing = {.index = append->index};
+
+	packing.merges = sware_option_deduplicate(append->index) &&
+		sware_cache(append->index)->allEqualImage;
+	packing.fill =
 		SWARE_PAGE_CAPACITY * sware_leaf_fill(append->index, entries[0]) / 100;
-	Size		parent_space = 0;
-	IndexTuple	last = append->largest;
-	int			taken = 0;
-
-	fill = Min(fill, SWARE_PAGE_CAPACITY - sizeof(ItemIdData));
-	while (taken < count && append->count < MAX_APPENDED_LEAVES)
+	(void) sware_pack(&packing, entries[0]);
+	if (!begin_leaf(append, &packing, append->largest))
+		return 0;
+	for (int i = 1; i <= count; i++)
 	{
-		NewLeaf    *leaf = &append->leaves[append->count];
-		int			more =
-			take_leaf(append, leaf, entries + taken, count - taken, fill);
-
-		leaf->pivot = sware_form_pivot(append->index, last, leaf->tuples[0]);
-		parent_space += sware_item_space(leaf->pivot) + SWARE_PIVOT_FIELD_SIZE;
-		if (parent_space > append->parentRoom)
-			break;
-		last = leaf->tuples[leaf->count - 1];
-		taken += more;
-		append->count++;
+		sware_prefetch_entry(entries, i, count);
+		while (!sware_pack(&packing, i < count ? entries[i] : NULL))
+		{
+			if (!begin_leaf(append, &packing, sware_last_packed(&packing)))
+				return i - packing.tidCount;
+		}
 	}
-	return taken;
+	return count;
 }
 
 /*
@@ -249,22 +201,20 @@ write_leaves(Append *append)
 	for (int i = 0; i < append->count; i++)
 	{
 		NewLeaf    *leaf = &append->leaves[i];
-		NewLeaf    *next = i == append->count - 1 ? NULL : leaf + 1;
-		PGAlignedBlock image;
-		Page		page = image.data;
+		SwarePageOpaque opaque = SwarePageGetOpaque(leaf->page);
 
-		if (next)
+		opaque->incarnation = leaf->link.incarnation;
+		opaque->left = i == 0 ? append->rightmost : leaf[-1].link;
+		if (i < append->count - 1)
+		{
+			NewLeaf    *next = leaf + 1;
+
 			next->buffer =
 				sware_allocate_of_extent(append->index, &extent, &next->link);
-
-		sware_init_page(page, SWARE_KIND_LEAF, 0, leaf->link.incarnation);
-		SwarePageGetOpaque(page)->left = i == 0 ? append->rightmost :
-			append->leaves[i - 1].link;
-		if (next)
-			SwarePageGetOpaque(page)->right = next->link;
-		sware_write_items(page, next ? next->pivot : NULL, leaf->tuples,
-						  leaf->count);
-		sware_wal_fill_page(append->index, leaf->buffer, page);
+			opaque->right = next->link;
+			sware_set_high_key(leaf->page, next->pivot);
+		}
+		sware_wal_fill_page(append->index, leaf->buffer, leaf->page);
 		sware_release_buffer(leaf->buffer);
 	}
 }
@@ -280,7 +230,6 @@ lock_parent(Append *append)
 	Relation	index = append->index;
 	Buffer		buffer;
 	SwareLink	link;
-	Size		space = 0;
 	Page		page;
 
 	/* the cached root may be the leaf that we have locked */
@@ -292,13 +241,10 @@ lock_parent(Append *append)
 	if (!BufferIsValid(buffer))
 		return InvalidBuffer;
 
-	for (int i = 0; i < append->count; i++)
-		space += sware_item_space(append->leaves[i].pivot) +
-			SWARE_PIVOT_FIELD_SIZE;
 	page = BufferGetPage(buffer);
 	if (sware_page_is_rightmost(page) &&
 		has_last_downlink(page, append->rightmost) &&
-		PageGetExactFreeSpace(page) >= space)
+		PageGetExactFreeSpace(page) >= append->parentSpace)
 		return buffer;
 	sware_release_buffer(buffer);
 	return InvalidBuffer;
@@ -345,7 +291,8 @@ try_to_link(Append *append)
 		return false;
 	page = BufferGetPage(buffer);
 	if (sware_page_is_rightmost(page) &&
-		is_above_leaf(index, page, append->leaves[0].tuples[0]) &&
+		is_above_leaf(index, page, sware_page_tuple(append->leaves[0].page,
+													SWARE_FIRST_DATA)) &&
 		PageGetExactFreeSpace(page) >=
 		MAXALIGN(IndexTupleSize(append->leaves[0].pivot)) &&
 		sware_compare_pivot(index, append->leaves[0].pivot,
@@ -462,8 +409,9 @@ sware_tree_append_run(Relation index, IndexTuple *entries, int count)
 
 	append->index = index;
 	append->count = 0;
+	append->parentSpace = 0;
 	if (look_at_right_edge(append, entries[0]))
-		taken = cut_into_leaves(append, entries, count);
+		taken = pack_leaves(append, entries, count);
 
 	/* While VACUUM has the lock, let the caller insert entries as usual. */
 	if (append->count > 0 &&

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * pagewrite.c
- *	  Writes items to pages, and collects items from pages.
+ *	  Writes items to pages, packs pages with items that come in order, and
+ *	  collects items from pages.
  *
  * Pages are written to only if they are private copies, or if no other session
  * can see them.
@@ -144,4 +145,88 @@ sware_deduplicate(Relation index, IndexTuple *tuples, int count)
 			_bt_form_posting(base, tids, tid_count);
 	}
 	return result;
+}
+
+/* Go on with an empty page, which is made here. */
+void
+sware_pack_page(SwarePacking *packing, Page page, int level,
+				uint32 incarnation)
+{
+	sware_init_page(page, level == 0 ? SWARE_KIND_LEAF : SWARE_KIND_INTERNAL,
+					level, incarnation);
+	sware_write_items(page, NULL, NULL, 0);
+	packing->page = page;
+}
+
+/* Can the page get `more` bytes of items, and a high key? */
+static inline bool
+has_room(const SwarePacking *packing, Size more, Size high_key)
+{
+	PageHeader	header = (PageHeader) packing->page;
+	Size		room = header->pd_upper - header->pd_lower;
+
+	return more + high_key <= room &&
+		SWARE_PAGE_CAPACITY - room + more <= packing->fill;
+}
+
+/* Merge an entry with the last one, if the keys are equal and there is room. */
+static inline bool
+merge_with_last(SwarePacking *packing, IndexTuple entry)
+{
+	IndexTuple	last = &packing->last.tuple;
+	Size		key_size = IndexTupleSize(last);
+	Size		size = MAXALIGN(key_size + (packing->tidCount + 1) *
+								sizeof(ItemPointerData));
+
+	if (!sware_keys_equal_image(packing->index, last, entry) ||
+		size > SWARE_MAX_POSTING_SIZE ||
+		!has_room(packing, size + sizeof(ItemIdData), sware_pivot_space(last)))
+		return false;
+	packing->tids[packing->tidCount++] = entry->t_tid;
+	return true;
+}
+
+/* Put the last item on the page.  Returns false if the page is full. */
+static inline bool
+put_last(SwarePacking *packing, IndexTuple next)
+{
+	Page		page = packing->page;
+	PageHeader	header = (PageHeader) page;
+	Size		lower = header->pd_lower;
+	Size		upper = header->pd_upper;
+	IndexTuple	item = &packing->last.tuple;
+	bool		is_leaf = sware_page_is_leaf(page);
+	int			count = sware_page_data_count(page);
+
+	if (packing->tidCount > 1)
+		item = _bt_form_posting(item, packing->tids, packing->tidCount);
+	if (count >= (is_leaf ? 1 : 2) &&
+		!has_room(packing, sware_item_space(item),
+				  next ? sware_pivot_space(next) : 0))
+		return false;
+	if (!is_leaf && count == 0)
+		item = sware_form_minus_infinity(sware_pivot_link(item));
+	push_item(page, item, &lower, &upper);
+	header->pd_lower = lower;
+	header->pd_upper = upper;
+	return true;
+}
+
+bool
+sware_pack(SwarePacking *packing, IndexTuple next)
+{
+	if (packing->tidCount > 0)
+	{
+		if (packing->merges && next && merge_with_last(packing, next))
+			return true;
+		if (!put_last(packing, next))
+			return false;
+	}
+	if (next)
+	{
+		sware_copy_tuple(&packing->last, next);
+		packing->tids[0] = next->t_tid;
+	}
+	packing->tidCount = next ? 1 : 0;
+	return true;
 }

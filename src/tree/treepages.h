@@ -92,6 +92,43 @@ extern void sware_set_high_key(Page page, IndexTuple high_key);
 extern void sware_collect_items(Page page, SwareItems *items);
 extern int	sware_deduplicate(Relation index, IndexTuple *tuples, int count);
 
+/*
+ * Pages that are packed with items in order: leaves with entries, or the pages
+ * of a level above with downlinks.  The last item is kept back, until it is
+ * known what comes behind it: duplicates become one posting list with it, or
+ * it is the first item of the next page.  All is zero at first.
+ */
+typedef struct SwarePacking
+{
+	Relation	index;
+	bool		merges;			/* are duplicates merged? */
+	Size		fill;			/* the most bytes of items, the high key not
+								 * included, unless the page has a single one */
+	Page		page;
+	SwareEntryCopy last;		/* the item that is kept back */
+	int			tidCount;		/* of last; 0: there is none */
+	ItemPointerData tids[SWARE_MAX_POSTING_SIZE / sizeof(ItemPointerData)];
+} SwarePacking;
+
+extern void sware_pack_page(SwarePacking *packing, Page page, int level,
+							uint32 incarnation);
+
+/*
+ * Put the item kept back on the page, and keep `next` back.  Returns false, and
+ * does nothing, if the page is full: it has room for a high key before the item
+ * kept back, and the caller goes on with an empty page.  At the end, `next` is
+ * NULL.  What this allocates, in the current context, can be freed afterwards.
+ */
+extern bool sware_pack(SwarePacking *packing, IndexTuple next);
+
+/* Return the last item on a page that is packed. */
+static inline IndexTuple
+sware_last_packed(const SwarePacking *packing)
+{
+	return sware_page_tuple(packing->page,
+							PageGetMaxOffsetNumber(packing->page));
+}
+
 /* splitpoint.c, split.c, deadentries.c: making room for entries */
 
 extern int	sware_find_split_point(Relation index, Page page, SwareItems *items,

@@ -398,17 +398,21 @@ sware_delta_limit(PG_FUNCTION_ARGS)
 	PG_RETURN_INT32(SWARE_MAX_DELTA);
 }
 
-/* The item that lies before all others in the page. */
+/* The item that lies before all others in the page, but for the high key. */
 static ItemId
 lowest_item(Page page)
 {
-	for (OffsetNumber offset = SWARE_FIRST_DATA;; offset++)
+	ItemId		lowest = PageGetItemId(page, SWARE_FIRST_DATA);
+
+	for (OffsetNumber offset = SWARE_FIRST_DATA;
+		 offset <= PageGetMaxOffsetNumber(page); offset++)
 	{
 		ItemId		item = PageGetItemId(page, offset);
 
-		if (ItemIdGetOffset(item) == ((PageHeader) page)->pd_upper)
-			return item;
+		if (ItemIdGetOffset(item) < ItemIdGetOffset(lowest))
+			lowest = item;
 	}
+	return lowest;
 }
 
 /* Change the item that lies before the others in one respect only. */
@@ -432,7 +436,7 @@ damage(Page page, const char *how)
 	else if (strcmp(how, "other size") == 0)
 		told = size + MAXIMUM_ALIGNOF;
 	else if (strcmp(how, "in free space") == 0)
-		start -= size;
+		start = ((PageHeader) page)->pd_upper - size;
 	else if (strcmp(how, "beyond the data") == 0)
 		start = ((PageHeader) page)->pd_special - MAXIMUM_ALIGNOF;
 	else if (strcmp(how, "posting list") != 0)
