@@ -19,8 +19,6 @@
  */
 #include "postgres.h"
 
-#include "lib/qunique.h"
-
 #include "base/faultpoint.h"
 #include "keys/entry.h"
 #include "layout/page.h"
@@ -67,6 +65,8 @@ begin_question(Question *question, Relation index, Relation heap, Buffer buffer)
 	question->places = palloc(SWARE_MAX_TIDS_PER_PAGE * sizeof(SwareTidPlace));
 	operation->irel = index;
 	operation->iblknum = view.block;
+	operation->bottomup = false;
+	operation->bottomupfreespace = 0;
 	operation->ndeltids = 0;
 	operation->deltids =
 		palloc(SWARE_MAX_TIDS_PER_PAGE * sizeof(TM_IndexDelete));
@@ -99,33 +99,25 @@ ask_about(Question *question, OffsetNumber offset, int number)
 	return status;
 }
 
-/* The rows of a leaf's marked items. */
-typedef struct MarkedRows
-{
-	bool		hasDead;		/* is one of them known to be dead? */
-	ItemPointerData dead;		/* this one */
-	int			blockCount;
-	BlockNumber *blocks;		/* the blocks of the table that have these
-								 * rows, in order */
-} MarkedRows;
-
 /*
- * Collect the rows of marked items.  The table must be told of one dead row,
- * and finds out by itself about the others; so they are checked one by one
- * until a dead one is found.
+ * Put the rows of marked items into the question, and all other rows of the
+ * leaf that are in the same blocks of the table, which are read anyway.  The
+ * table must be told of one dead row, and finds out by itself about the others;
+ * so rows of marked items are checked one by one until a dead one is found.
+ * Returns false if none is.
  */
-static void
-collect_marked(Question *question, MarkedRows *rows)
+static bool
+ask_about_marked(Question *question)
 {
 	Page		page = question->page;
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+	BlockNumber *blocks = palloc(SWARE_MAX_TIDS_PER_PAGE * sizeof(BlockNumber));
+	int			block_count = 0;
+	ItemPointer dead = NULL;
 	SwareRowCheck check;
-	int			count = 0;
 
-	rows->hasDead = false;
-	rows->blocks = palloc(SWARE_MAX_TIDS_PER_PAGE * sizeof(BlockNumber));
 	sware_row_check_begin(&check, question->heap);
-	for (OffsetNumber offset = SWARE_FIRST_DATA;
-		 offset <= PageGetMaxOffsetNumber(page); offset++)
+	for (OffsetNumber offset = SWARE_FIRST_DATA; offset <= last; offset++)
 	{
 		IndexTuple	tuple = sware_page_tuple(page, offset);
 		ItemPointer tids = sware_leaf_tuple_tids(tuple);
@@ -134,52 +126,32 @@ collect_marked(Question *question, MarkedRows *rows)
 			continue;
 		for (int i = 0; i < sware_leaf_tuple_tid_count(tuple); i++)
 		{
-			rows->blocks[count++] = ItemPointerGetBlockNumber(&tids[i]);
-			if (!rows->hasDead && sware_row_is_dead(&check, &tids[i]))
-			{
-				rows->hasDead = true;
-				rows->dead = tids[i];
-			}
+			blocks[block_count++] = ItemPointerGetBlockNumber(&tids[i]);
+			if (dead == NULL && sware_row_is_dead(&check, &tids[i]))
+				dead = &tids[i];
 		}
 	}
 	sware_row_check_end(&check);
+	if (dead == NULL)
+		return false;
 
-	qsort(rows->blocks, count, sizeof(BlockNumber), sware_compare_blocks);
-	rows->blockCount = qunique(rows->blocks, count, sizeof(BlockNumber),
-							   sware_compare_blocks);
-}
-
-/*
- * Put the rows of marked items into the question, and all other rows of the
- * leaf that are in the same blocks of the table, which are read anyway.
- * Returns false if no row of a marked item is dead.
- */
-static bool
-ask_about_marked(Question *question)
-{
-	Page		page = question->page;
-	MarkedRows	rows;
-
-	collect_marked(question, &rows);
-	question->operation.bottomup = false;
-	question->operation.bottomupfreespace = 0;
-	for (OffsetNumber offset = SWARE_FIRST_DATA;
-		 rows.hasDead && offset <= PageGetMaxOffsetNumber(page); offset++)
+	qsort(blocks, block_count, sizeof(BlockNumber), sware_compare_blocks);
+	for (OffsetNumber offset = SWARE_FIRST_DATA; offset <= last; offset++)
 	{
 		IndexTuple	tuple = sware_page_tuple(page, offset);
+		ItemPointer tids = sware_leaf_tuple_tids(tuple);
 
 		for (int i = 0; i < sware_leaf_tuple_tid_count(tuple); i++)
 		{
-			ItemPointer tid = &sware_leaf_tuple_tids(tuple)[i];
-			BlockNumber block = ItemPointerGetBlockNumber(tid);
+			BlockNumber block = ItemPointerGetBlockNumber(&tids[i]);
 
-			if (bsearch(&block, rows.blocks, rows.blockCount,
-						sizeof(BlockNumber), sware_compare_blocks))
+			if (bsearch(&block, blocks, block_count, sizeof(BlockNumber),
+						sware_compare_blocks))
 				ask_about(question, offset, i)->knowndeletable =
-					ItemPointerEquals(tid, &rows.dead);
+					&tids[i] == dead;
 		}
 	}
-	return rows.hasDead;
+	return true;
 }
 
 /*

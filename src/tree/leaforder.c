@@ -58,16 +58,6 @@
 /* A group has this number of leaves at least, but for the last one. */
 #define GROUP_LEAVES		64
 
-/* a group, and how much of it is known */
-typedef struct Group
-{
-	SwareLink	leaves[GROUP_LEAVES + SWARE_MAX_ITEMS_PER_PAGE];
-	int			count;
-	int			pieces;			/* that begin in it */
-	BlockNumber last;			/* of the leaf that was added last, at first
-								 * of the leaf before the group */
-} Group;
-
 /* leaves of scattered groups, and where they are to go */
 typedef struct LeafOrder
 {
@@ -75,65 +65,61 @@ typedef struct LeafOrder
 	int64		count;			/* may be larger than `limit` */
 	int64		limit;			/* how many leaves there is room for */
 	int64		pieces;			/* in which the leaves lie */
+	int64		groupStart;		/* the first leaf of the group that is being
+								 * looked at */
+	int			groupPieces;	/* that begin in it */
 	int			distance;		/* how many leaves are asked for ahead */
 	MemoryContext moveContext;	/* reset after each move */
 	SwareLink  *leaves;			/* in the order of their keys */
 	BlockNumber *targets;		/* leaf i is to go to targets[i]; in order */
 	SwareBlockSet *freePages;
-	Group		group;			/* the one that is being looked at */
 } LeafOrder;
 
 /* memory that each leaf takes */
 #define BYTES_PER_LEAF \
 	((int64) (sizeof(SwareLink) + sizeof(BlockNumber)))
 
+/*
+ * Add the leaves of a page of level 1, which is locked.  Where there is no room
+ * for them, they are only counted.  *last is the leaf before, and becomes the
+ * last one of these.
+ */
 static void
-begin_group(LeafOrder *order, BlockNumber before)
+add_leaves(LeafOrder *order, Buffer buffer, BlockNumber *last)
 {
-	order->group.count = order->group.pieces = 0;
-	order->group.last = before;
-}
-
-/* Add the leaves of a page of level 1, which is locked, to the group. */
-static void
-add_to_group(LeafOrder *order, Buffer buffer)
-{
-	Group	   *group = &order->group;
 	Page		page = BufferGetPage(buffer);
-	OffsetNumber last = PageGetMaxOffsetNumber(page);
+	OffsetNumber end = PageGetMaxOffsetNumber(page);
 
 	/* the rightmost leaf cannot be moved */
 	if (sware_page_is_rightmost(page))
-		last--;
-	for (OffsetNumber offset = SWARE_FIRST_DATA; offset <= last; offset++)
+		end--;
+	for (OffsetNumber offset = SWARE_FIRST_DATA; offset <= end; offset++)
 	{
 		SwareLink	leaf = sware_checked_downlink(order->index,
 												  BufferGetBlockNumber(buffer),
 												  page, offset);
 
 		/* a piece begins where a block does not follow the one before */
-		group->pieces += group->last + 1 != leaf.block;
-		group->last = leaf.block;
-		group->leaves[group->count++] = leaf;
+		order->groupPieces += *last + 1 != leaf.block;
+		*last = leaf.block;
+		if (order->count < order->limit)
+			order->leaves[order->count] = leaf;
+		order->count++;
 	}
 }
 
-/*
- * Add the leaves of the group if they are scattered; if there is no room for
- * them, only count them.
- */
+/* End the group: take its leaves away again unless they are scattered. */
 static void
 end_group(LeafOrder *order)
 {
-	const Group *group = &order->group;
+	int64		leaves = order->count - order->groupStart;
 
-	if (group->pieces * LEAVES_PER_PIECE <= group->count)
-		return;
-	if (order->count + group->count <= order->limit)
-		memcpy(order->leaves + order->count, group->leaves,
-			   group->count * sizeof(SwareLink));
-	order->count += group->count;
-	order->pieces += group->pieces;
+	if (order->groupPieces * LEAVES_PER_PIECE > leaves)
+		order->pieces += order->groupPieces;
+	else
+		order->count = order->groupStart;
+	order->groupStart = order->count;
+	order->groupPieces = 0;
 }
 
 /*
@@ -353,21 +339,18 @@ static void
 find_scattered_leaves(LeafOrder *order)
 {
 	Buffer		buffer = sware_descend_to_edge(order->index, 1, false);
+	BlockNumber last = InvalidBlockNumber;
 	int64		steps = 0;
 
-	begin_group(order, InvalidBlockNumber);
 	while (BufferIsValid(buffer))
 	{
 		SwareLink	next = SwarePageGetOpaque(BufferGetPage(buffer))->right;
 
-		add_to_group(order, buffer);
+		add_leaves(order, buffer, &last);
 		sware_release_buffer(buffer);
 		sware_vacuum_delay_point();
-		if (order->group.count >= GROUP_LEAVES)
-		{
+		if (order->count - order->groupStart >= GROUP_LEAVES)
 			end_group(order);
-			begin_group(order, order->group.last);
-		}
 		if (!sware_link_is_valid(next))
 			break;
 		sware_count_step(order->index, next.block, &steps);

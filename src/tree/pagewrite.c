@@ -107,41 +107,27 @@ sware_deduplicate(Relation index, IndexTuple *tuples, int count)
 	for (int first = 0; first < count; first = next)
 	{
 		IndexTuple	base = tuples[first];
-		Size		key_size;
-		int			tid_count = 0;
+		Size		key_size = sware_leaf_tuple_key_size(base);
+		int			tid_count = sware_leaf_tuple_tid_count(base);
 
-		/* usually the next key is another one */
-		if (first + 1 == count ||
-			!sware_keys_equal_image(index, base, tuples[first + 1]))
-		{
-			tuples[result++] = base;
-			next = first + 1;
-			continue;
-		}
-
-		key_size = sware_leaf_tuple_key_size(base);
-		for (next = first; next < count; next++)
+		for (next = first + 1; next < count; next++)
 		{
 			int			more = sware_leaf_tuple_tid_count(tuples[next]);
 
-			if (next > first &&
-				(MAXALIGN(key_size +
-						  (tid_count + more) * sizeof(ItemPointerData)) >
-				 SWARE_MAX_POSTING_SIZE ||
-				 !sware_keys_equal_image(index, base, tuples[next])))
+			/* usually the next key is another one */
+			if (!sware_keys_equal_image(index, base, tuples[next]) ||
+				MAXALIGN(key_size +
+						 (tid_count + more) * sizeof(ItemPointerData)) >
+				SWARE_MAX_POSTING_SIZE)
 				break;
-			if (tid_count + more > (int) lengthof(tids))
-			{
-				/* this is a list that cannot grow */
-				Assert(next == first);
-				next++;
-				break;
-			}
+			if (next == first + 1)
+				memcpy(tids, sware_leaf_tuple_tids(base),
+					   tid_count * sizeof(ItemPointerData));
 			memcpy(&tids[tid_count], sware_leaf_tuple_tids(tuples[next]),
 				   more * sizeof(ItemPointerData));
 			tid_count += more;
 		}
-		tuples[result++] = (next == first + 1) ? base :
+		tuples[result++] = next == first + 1 ? base :
 			_bt_form_posting(base, tids, tid_count);
 	}
 	return result;

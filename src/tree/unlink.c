@@ -44,7 +44,10 @@
 #include "tree/treepages.h"
 #include "wal/wal.h"
 
-/* A page and its neighbors, all pinned and exclusively locked. */
+/*
+ * A page and its neighbors, pinned and exclusively locked, as far as they are
+ * valid.
+ */
 typedef struct Neighbors
 {
 	Buffer		left;			/* InvalidBuffer if the page is leftmost */
@@ -64,10 +67,16 @@ is_removable(Page page, bool if_empty)
 }
 
 static void
-release_if_valid(Buffer buffer)
+release_neighbors(const Neighbors *neighbors)
 {
-	if (BufferIsValid(buffer))
-		sware_release_buffer(buffer);
+	Buffer		buffers[] = {neighbors->parent, neighbors->right,
+	neighbors->page, neighbors->left};
+
+	for (int i = 0; i < (int) lengthof(buffers); i++)
+	{
+		if (BufferIsValid(buffers[i]))
+			sware_release_buffer(buffers[i]);
+	}
 }
 
 /*
@@ -139,40 +148,33 @@ lock_neighbors(Relation index, SwareLink link, int level, bool if_empty,
 		sware_read_linked(index, link, level, BUFFER_LOCK_SHARE);
 	SwareLink	left;
 	bool		is_possible;
-	Page		page;
 	SwarePageOpaque opaque;
 
+	memset(neighbors, 0, sizeof(Neighbors));
 	if (!BufferIsValid(buffer))
 		return false;
-	page = BufferGetPage(buffer);
-	left = SwarePageGetOpaque(page)->left;
-	is_possible = is_removable(page, if_empty);
+	left = SwarePageGetOpaque(BufferGetPage(buffer))->left;
+	is_possible = is_removable(BufferGetPage(buffer), if_empty);
 	sware_release_buffer(buffer);
-	if (!is_possible)
-		return false;
 
-	neighbors->left = InvalidBuffer;
-	if (sware_link_is_valid(left))
+	if (is_possible && sware_link_is_valid(left))
 	{
 		neighbors->left = lock_left_sibling(index, left, link, level);
-		if (!BufferIsValid(neighbors->left))
-			return false;
+		is_possible = BufferIsValid(neighbors->left);
 	}
-
-	neighbors->page =
-		sware_read_linked(index, link, level, BUFFER_LOCK_EXCLUSIVE);
+	if (is_possible)
+		neighbors->page =
+			sware_read_linked(index, link, level, BUFFER_LOCK_EXCLUSIVE);
 	if (!BufferIsValid(neighbors->page))
 	{
-		release_if_valid(neighbors->left);
+		release_neighbors(neighbors);
 		return false;
 	}
-	page = BufferGetPage(neighbors->page);
-	opaque = SwarePageGetOpaque(page);
-	if (!is_removable(page, if_empty) ||
+	opaque = SwarePageGetOpaque(BufferGetPage(neighbors->page));
+	if (!is_removable(BufferGetPage(neighbors->page), if_empty) ||
 		sware_link_is_valid(opaque->left) != BufferIsValid(neighbors->left))
 	{
-		sware_release_buffer(neighbors->page);
-		release_if_valid(neighbors->left);
+		release_neighbors(neighbors);
 		return false;
 	}
 
@@ -181,15 +183,6 @@ lock_neighbors(Relation index, SwareLink link, int level, bool if_empty,
 	neighbors->parent =
 		sware_find_parent(index, neighbors->page, NULL, &neighbors->offset);
 	return true;
-}
-
-static void
-release_neighbors(Neighbors *neighbors)
-{
-	sware_release_buffer(neighbors->parent);
-	sware_release_buffer(neighbors->right);
-	sware_release_buffer(neighbors->page);
-	release_if_valid(neighbors->left);
 }
 
 /*
