@@ -96,10 +96,7 @@ typedef struct ParallelBuild
 	struct ParallelContext *context;
 	SharedBuild *shared;
 	ParallelTableScanDesc scan; /* of which the leader reads a part, too */
-	Snapshot	snapshot;
-	bool		snapshotIsRegistered;
-	int			participants;	/* processes that build, among which memory is
-								 * divided, the leader included */
+	Snapshot	snapshot;		/* registered if it is an MVCC snapshot */
 } ParallelBuild;
 
 /* Finds duplicate keys among entries that come in order. */
@@ -311,7 +308,7 @@ estimate_chunk(ParallelContext *context, Size size)
 static void
 end_parallel(ParallelBuild *build)
 {
-	if (build->snapshotIsRegistered)
+	if (IsMVCCSnapshot(build->snapshot))
 		UnregisterSnapshot(build->snapshot);
 	DestroyParallelContext(build->context);
 	ExitParallelMode();
@@ -374,7 +371,6 @@ begin_parallel(Relation heap, Relation index, IndexInfo *index_info)
 	 * As in a build by one process: see all rows that any snapshot can see,
 	 * or, in a concurrent build, those that one snapshot sees.
 	 */
-	build->snapshotIsRegistered = index_info->ii_Concurrent;
 	build->snapshot = index_info->ii_Concurrent ?
 		RegisterSnapshot(GetTransactionSnapshot()) : SnapshotAny;
 
@@ -405,7 +401,6 @@ begin_parallel(Relation heap, Relation index, IndexInfo *index_info)
 		end_parallel(build);
 		return NULL;
 	}
-	build->participants = build->context->nworkers_launched + 1;
 	SWARE_FAULT_POINT("build-leader");
 	return build;
 }
@@ -574,7 +569,7 @@ sware_build(Relation heap, Relation index, IndexInfo *index_info)
 		.heap = heap,
 	.nullsNotDistinct = index_info->ii_NullsNotDistinct};
 	Collected	collected;
-	int			participants = 1;
+	int			participants = 1;	/* among which memory is divided */
 
 	if (RelationGetNumberOfBlocks(index) != 0)
 		elog(ERROR, "index \"%s\" already contains data",
@@ -586,7 +581,7 @@ sware_build(Relation heap, Relation index, IndexInfo *index_info)
 
 	build.parallel = begin_parallel(heap, index, index_info);
 	if (build.parallel)
-		participants = build.parallel->participants;
+		participants += build.parallel->context->nworkers_launched;
 	build.sort = sware_entry_sort_begin(index, heap,
 										maintenance_work_mem / participants,
 										NULL, 0);

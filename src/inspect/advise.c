@@ -116,9 +116,9 @@ typedef struct Survey
 /* a sampled leaf, in the array of samples */
 typedef struct Leaf
 {
+	double		middle;			/* of the places of its rows in the table */
 	int64		first;
 	int64		next;			/* behind its last sample */
-	double		middle;			/* of the places of its rows in the table */
 } Leaf;
 
 /* Is the time up?  The answer stays yes. */
@@ -394,6 +394,7 @@ compare_rows(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
+/* Compare numbers, or structs that begin with them. */
 static int
 compare_numbers(const void *a, const void *b)
 {
@@ -401,13 +402,6 @@ compare_numbers(const void *a, const void *b)
 	double		right = *(const double *) b;
 
 	return (left > right) - (left < right);
-}
-
-static int
-compare_leaves(const void *a, const void *b)
-{
-	return compare_numbers(&((const Leaf *) a)->middle,
-						   &((const Leaf *) b)->middle);
 }
 
 /*
@@ -490,7 +484,7 @@ measure_displacements(Survey *survey, double entries)
 		leaves[count].next = next;
 		leaves[count].middle = measure_leaf(survey, first, next, entries);
 	}
-	qsort(leaves, count, sizeof(Leaf), compare_leaves);
+	qsort(leaves, count, sizeof(Leaf), compare_numbers);
 	for (int i = 0; i < count; i++)
 	{
 		double		distance = fabs((double) (before - leaves[i].first)) *

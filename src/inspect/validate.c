@@ -56,29 +56,17 @@ validate_kind(Relation index, BlockNumber block, Page page)
 {
 	SwarePageOpaque opaque = SwarePageGetOpaque(page);
 	int			known_flags = 0;
-	bool		level_is_possible = opaque->level == 0;
+	bool		is_known = sware_page_is_of_tree(page) ||
+		opaque->kind == SWARE_KIND_BUFFER ||
+		opaque->kind == SWARE_KIND_DIRECTORY;
 
-	switch (opaque->kind)
-	{
-		case SWARE_KIND_LEAF:
-			known_flags = SWARE_INCOMPLETE_SPLIT | SWARE_DELETED;
-			break;
-		case SWARE_KIND_INTERNAL:
-			known_flags = SWARE_INCOMPLETE_SPLIT | SWARE_DELETED;
-			level_is_possible = opaque->level > 0;
-			break;
-		case SWARE_KIND_BUFFER:
-			known_flags = SWARE_SEALED | SWARE_HAS_VERSIONS | SWARE_DELETED;
-			if ((opaque->flags & SWARE_SEALED) != 0)
-				known_flags |= SWARE_SORTED;
-			break;
-		case SWARE_KIND_DIRECTORY:
-			break;
-		default:
-			level_is_possible = false;
-			break;
-	}
-	if (!level_is_possible)
+	if (sware_page_is_of_tree(page))
+		known_flags = SWARE_INCOMPLETE_SPLIT | SWARE_DELETED;
+	else if (opaque->kind == SWARE_KIND_BUFFER)
+		known_flags = SWARE_SEALED | SWARE_HAS_VERSIONS | SWARE_DELETED |
+			((opaque->flags & SWARE_SEALED) != 0 ? SWARE_SORTED : 0);
+	if (!is_known ||
+		(opaque->level > 0) != (opaque->kind == SWARE_KIND_INTERNAL))
 		sware_report_corruption(index, block,
 								"A page of kind %u is on level %u.",
 								opaque->kind, opaque->level);

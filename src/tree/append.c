@@ -7,14 +7,9 @@
  *
  * The new leaves are written first, each with a record of its own; no page
  * links to them yet.  Then one record links them all: it changes the old
- * rightmost leaf, and adds their downlinks to its parent.  So no more leaves
- * are written at a time than the parent has room for.
- *
- * VACUUM's physical pass deletes leaves that a crash has left unlinked, but
- * must not delete those of an append in progress.  So an append holds a
- * heavyweight lock on the metapage's number until its leaves are linked or
- * given back, and VACUUM takes that lock for each unlinked leaf that it looks
- * at.
+ * rightmost leaf, and adds their downlinks to its parent.  A heavyweight lock
+ * on the metapage's number keeps VACUUM from deleting them before they are
+ * linked or given back.
  *
  *-------------------------------------------------------------------------
  */

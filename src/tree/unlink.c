@@ -17,16 +17,10 @@
  * The rightmost page of a level is neither deleted nor emptied.  Only VACUUM
  * deletes pages, and a table has only one VACUUM at a time.
  *
- * A leaf that moves is written to its new page first; no page links to that
- * yet.  Then one record changes all links to it, of both siblings and of the
- * parent, and deletes the old page; all these pages are locked from before the
- * copy to after that record.  VACUUM's physical pass deletes a copy that a
- * crash or an error between the two records leaves.
- *
- * An index-only scan keeps a pin on the leaf whose entries it is returning, so
- * that VACUUM, which takes a cleanup lock on each leaf, does not release their
- * TIDs.  So a leaf moves only under a cleanup lock: VACUUM would not wait for
- * the pin on the page that it has left.
+ * A leaf is moved as docs/architecture.md says.  The pages that link to it are
+ * locked from before it is copied until their links are changed, and it moves
+ * only under a cleanup lock: VACUUM would not wait for the pin of an index-only
+ * scan on the page that it has left.
  *
  *-------------------------------------------------------------------------
  */
