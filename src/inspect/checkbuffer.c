@@ -20,7 +20,6 @@
 #include "keys/searchkey.h"
 #include "layout/tuple.h"
 #include "pages/bufferpages.h"
-#include "tree/tree.h"
 
 /* how often a directory is copied at most, if it keeps changing */
 #define MAX_ATTEMPTS	100

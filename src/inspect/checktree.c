@@ -591,50 +591,11 @@ step_right(SwareCheck *check, int level, TreePage *current, TreePage *next)
 	}
 
 	/* the search may end further left, on a page that was visited before */
-	check->retracing = true;
+	check->steps = 0;
 	pivot = last_pivot(current->page);
 	if (pivot)
 		sware_search_key_from_tuple(&place, check->index, pivot);
 	seek(check, pivot ? &place : NULL, level, next);
-}
-
-/*
- * Mark a page as visited; if it was visited before, raise an error.  After
- * step_right has searched for a page anew (retracing), visited pages are
- * allowed until a new one comes, but no more of them than the index has
- * blocks: then right links form a circle, which has no new pages.
- */
-static void
-mark_visited(SwareCheck *check, TreePage *page)
-{
-	uint32		incarnation = link_of(page).incarnation;
-
-	if (page->block >= check->visitedSize)
-	{
-		BlockNumber size = Max(check->indexBlocks, page->block + 1);
-
-		if (check->visited == NULL)
-			check->visited =
-				MemoryContextAllocHuge(CurrentMemoryContext,
-									   (Size) size * sizeof(uint32));
-		else
-			check->visited =
-				repalloc_huge(check->visited, (Size) size * sizeof(uint32));
-		memset(check->visited + check->visitedSize, 0,
-			   (Size) (size - check->visitedSize) * sizeof(uint32));
-		check->visitedSize = size;
-	}
-
-	if (incarnation == 0 || check->visited[page->block] != incarnation)
-	{
-		check->visited[page->block] = incarnation;
-		check->retracing = false;
-		check->retraced = 0;
-	}
-	else if (!check->retracing ||
-			 ++check->retraced > (int64) check->indexBlocks + MAX_ATTEMPTS)
-		sware_report_corruption(check->index, page->block,
-								"The page is linked twice, or right links form a circle.");
 }
 
 /* Check what concerns a single page of a level: a leaf's order and entries. */
@@ -668,6 +629,7 @@ check_level(SwareCheck *check, int level)
 	TreePage   *next = make_tree_page();
 	MemoryContext outer = CurrentMemoryContext;
 
+	check->steps = 0;
 	/* the leftmost page of a level stays leftmost until it is deleted */
 	seek(check, NULL, level, current);
 	if (!sware_page_is_leftmost(current->page))
@@ -680,7 +642,7 @@ check_level(SwareCheck *check, int level)
 	{
 		TreePage   *swap = current;
 
-		mark_visited(check, current);
+		sware_block_set_add(check->visited, current->block);
 		MemoryContextSwitchTo(check->pageContext);
 		check_single_page(check, current);
 		if (level > 0)
@@ -688,6 +650,7 @@ check_level(SwareCheck *check, int level)
 		if (sware_page_is_rightmost(current->page))
 			break;
 		step_right(check, level, current, next);
+		sware_count_step(check->index, next->block, &check->steps);
 		MemoryContextSwitchTo(outer);
 		MemoryContextReset(check->pageContext);
 
@@ -711,7 +674,7 @@ check_other_pages(SwareCheck *check)
 	for (BlockNumber block = SWARE_METAPAGE + 1; block < check->indexBlocks;
 		 block++)
 	{
-		if (block < check->visitedSize && check->visited[block] != 0)
+		if (sware_block_set_has(check->visited, block))
 			continue;
 		sware_check_copy_block(check, block, block, page);
 		if (!PageIsNew(page))
@@ -724,6 +687,8 @@ check_other_pages(SwareCheck *check)
 void
 sware_check_tree(SwareCheck *check)
 {
+	check->visited =
+		sware_block_set_make(RelationGetNumberOfBlocks(check->index));
 	check_root(check);
 	for (int level = check->rootLevel; level >= 0; level--)
 		check_level(check, level);

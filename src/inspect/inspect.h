@@ -17,6 +17,7 @@
 #include "base/identity.h"
 #include "layout/page.h"
 #include "pages/pageaccess.h"
+#include "tree/tree.h"
 
 /* the most columns of a row */
 #define SWARE_MAX_COLUMNS	32
@@ -107,11 +108,9 @@ typedef struct SwareCheck
 
 	BlockNumber indexBlocks;	/* the index has at least this many blocks */
 	BlockNumber heapBlocks;		/* the table has at least this many blocks */
-	uint32	   *visited;		/* for each block, the incarnation in which it
-								 * was visited; 0: not yet */
-	BlockNumber visitedSize;	/* length of that array */
-	bool		retracing;		/* may the next page have been visited? */
-	int64		retraced;		/* visited pages since the last new one */
+	SwareBlockSet *visited;		/* pages that the tree has */
+	int64		steps;			/* along a level, since its beginning or the
+								 * last search */
 
 	bloom_filter *filter;		/* of the entries of the index that scans see;
 								 * NULL if the table is not checked */
