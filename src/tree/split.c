@@ -96,58 +96,45 @@ is_on_page(Page page, IndexTuple tuple)
 }
 
 /*
- * Do the first `count` items consist of the first ones of a leaf, all in their
- * order, and of new ones?  Then *kept is the number of the former, and *space
- * the bytes that the latter need.
- */
-static bool
-are_kept(Page page, const SwareItems *items, int count, int *kept, Size *space)
-{
-	*kept = 0;
-	*space = 0;
-	for (int i = 0; i < count; i++)
-	{
-		if (*kept < sware_page_data_count(page) &&
-			items->tuples[i] == sware_page_tuple(page, SWARE_FIRST_DATA + *kept))
-			(*kept)++;
-		else if (!is_on_page(page, items->tuples[i]))
-			*space += sware_item_space(items->tuples[i]);
-		else
-			return false;
-	}
-	return true;
-}
-
-/*
  * Make a private copy of a leaf its left half, with the first `count` of
  * `items`, which may point into the leaf itself.  The items of the leaf stay
  * where they are, so that little of it changes and has to be logged.  Those
  * that are removed leave gaps, which are closed when an entry needs the room.
- * Does nothing and returns false if there is too little room without that.
+ * Returns false if there is too little room without that; the copy is to be
+ * written anew then.
  */
 static bool
 keep_items(Page copy, Page page, const SwareItems *items, int count,
 		   IndexTuple high_key)
 {
 	PageHeader	header = (PageHeader) copy;
-	int			kept;
-	Size		space;
-	LocationIndex lower;
 
-	if (!sware_page_is_leaf(page) ||
-		!are_kept(page, items, count, &kept, &space))
-		return false;
-	lower = (char *) PageGetItemId(copy, SWARE_FIRST_DATA + kept) -
+	header->pd_lower = (char *) PageGetItemId(copy, SWARE_FIRST_DATA) -
 		(char *) copy;
-	if (lower + space + MAXALIGN(IndexTupleSize(high_key)) > header->pd_upper)
+	if (!sware_page_is_leaf(page) ||
+		header->pd_lower + MAXALIGN(IndexTupleSize(high_key)) >
+		header->pd_upper)
 		return false;
-
-	header->pd_lower = lower;
 	sware_set_high_key(copy, high_key);
 	for (int i = 0; i < count; i++)
 	{
-		if (!is_on_page(page, items->tuples[i]))
-			sware_add_item(copy, items->tuples[i], SWARE_FIRST_DATA + i);
+		IndexTuple	tuple = items->tuples[i];
+		OffsetNumber offset = SWARE_FIRST_DATA + i;
+		bool		is_kept = is_on_page(page, tuple);
+		Size		needed = is_kept ? sizeof(ItemIdData) :
+			sware_item_space(tuple);
+
+		if (header->pd_lower + needed > header->pd_upper)
+			return false;
+		if (is_kept)
+		{
+			ItemIdSetNormal(PageGetItemId(copy, offset),
+							(char *) tuple - (char *) page,
+							IndexTupleSize(tuple));
+			header->pd_lower += sizeof(ItemIdData);
+		}
+		else
+			sware_add_item(copy, tuple, offset);
 	}
 	return true;
 }
