@@ -210,10 +210,7 @@ sware_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 	SWARE_FAULT_POINT("vacuum-examined");
 
 	if (free_pages)
-	{
 		sware_tree_order_leaves(info, free_pages);
-		sware_block_set_free(free_pages);
-	}
 
 	/*
 	 * If leaves were split meanwhile, some entries were counted twice.  There

@@ -118,16 +118,13 @@ typedef struct SwareCheck
 								 * leave out marked entries? */
 } SwareCheck;
 
-/*
- * checktree.c: copy a block that something on the page `from` refers to; copy
- * the metapage, and check it; check the whole tree
- */
+/* checktree.c */
 extern void sware_check_copy_block(SwareCheck *check, BlockNumber from,
 								   BlockNumber block, Page copy);
 extern void sware_check_copy_metapage(SwareCheck *check, Page copy);
 extern void sware_check_tree(SwareCheck *check);
 
-/* checkbuffer.c: check the whole buffer */
+/* checkbuffer.c */
 extern void sware_check_buffer(SwareCheck *check);
 
 /* check.c: whether the entries of index and table are the same */

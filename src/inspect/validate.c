@@ -366,11 +366,7 @@ void
 sware_validate_item(Relation index, BlockNumber block, Page page,
 					OffsetNumber offset)
 {
-	PageItem	item;
-
-	item.index = index;
-	item.block = block;
-	item.offset = offset;
+	PageItem	item = {.index = index,.block = block,.offset = offset};
 
 	if (offset == SWARE_HIGH_KEY && !sware_page_has_high_key(page))
 	{

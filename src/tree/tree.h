@@ -122,13 +122,6 @@ sware_block_set_has(const SwareBlockSet *set, BlockNumber block)
 		(set->bits[block / 8] & (1 << (block % 8))) != 0;
 }
 
-static inline void
-sware_block_set_free(SwareBlockSet *set)
-{
-	pfree(set->bits);
-	pfree(set);
-}
-
 /* qsort comparator of block numbers */
 static inline int
 sware_compare_blocks(const void *a, const void *b)
