@@ -118,15 +118,14 @@ mark_noted(SwareTreeCursor *cursor)
 	SwarePosition *position = &cursor->position;
 	int			marked = 0;
 	Buffer		buffer = lock_leaf_to_mark(cursor);
-	Page		page;
 
-	if (BufferIsValid(buffer))
+	if (!BufferIsValid(buffer))
+		return;
+	if (sware_begin_marks(buffer))
 	{
-		bool		may_mark = sware_begin_marks(buffer);
-		int			end = may_mark ? cursor->lastDead + 1 : cursor->firstDead;
+		Page		page = BufferGetPage(buffer);
 
-		page = BufferGetPage(buffer);
-		for (int item = cursor->firstDead; item < end; item++)
+		for (int item = cursor->firstDead; item <= cursor->lastDead; item++)
 		{
 			OffsetNumber offset = position->pageOffsets[item];
 
@@ -139,16 +138,15 @@ mark_noted(SwareTreeCursor *cursor)
 			marked += sware_leaf_tuple_tid_count(sware_page_tuple(page,
 																  offset));
 		}
-		if (may_mark)
-			sware_finish_marks(buffer, marked > 0);
-		if (BufferIsValid(position->buffer))
-			sware_unlock_buffer(buffer);
-		else
-		{
-			/* an image that was logged for the marks has another LSN */
-			position->lsn = BufferGetLSNAtomic(buffer);
-			sware_release_buffer(buffer);
-		}
+		sware_finish_marks(buffer, marked > 0);
+	}
+	if (BufferIsValid(position->buffer))
+		sware_unlock_buffer(buffer);
+	else
+	{
+		/* an image that was logged for the marks has another LSN */
+		position->lsn = BufferGetLSNAtomic(buffer);
+		sware_release_buffer(buffer);
 	}
 	if (marked > 0)
 		sware_count(cursor->scan->indexRelation, SWARE_STAT_ENTRIES_MARKED,

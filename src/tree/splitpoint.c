@@ -80,7 +80,6 @@ typedef struct SplitContext
 	bool		isEven;			/* are both halves expected to grow? */
 	SwareItems *items;
 	Size		total;			/* bytes that all items take */
-	Size		leftRoom;		/* its new high key must fit into it, too */
 	Size		rightRoom;
 } SplitContext;
 
@@ -301,7 +300,7 @@ best_split_point(const SplitContext *split, Size target, Size tolerance,
 			right -= IndexTupleSize(tuples[i]) - SWARE_MINUS_INFINITY_SIZE;
 		distance = left > target ? left - target : target - left;
 		if (distance > tolerance ||
-			left + sware_pivot_space(tuples[i]) > split->leftRoom ||
+			left + sware_pivot_space(tuples[i]) > SWARE_PAGE_CAPACITY ||
 			right > split->rightRoom)
 			continue;
 		this_cost = pivot_cost(split, i);
@@ -400,7 +399,6 @@ sware_find_split_point(Relation index, Page page, SwareItems *items,
 	split.total = 0;
 	for (int i = 0; i < items->count; i++)
 		split.total += sware_item_space(items->tuples[i]);
-	split.leftRoom = SWARE_PAGE_CAPACITY;
 	split.rightRoom = SWARE_PAGE_CAPACITY -
 		(sware_page_has_high_key(page) ?
 		 sware_item_space(sware_page_high_key(page)) : sizeof(ItemIdData));
