@@ -81,73 +81,80 @@ compare_buffered(const SwareBufferBatch *batch, const SwareBufferedEntry *a,
 }
 
 /*
- * Merge the entries from..middle-1 with those middle..end-1, both in order.
- * Those that are in both are kept once.  Returns where the result ends.
+ * Merge entries with others behind them; both are in order.  Entries that are
+ * in both are kept once.  Returns the number of entries.  There is room for
+ * `count` of them in `scratch`.
  */
-static SwareBufferedEntry *
-merge(const SwareBufferBatch *batch, SwareBufferedEntry *to,
-	  const SwareBufferedEntry *from, const SwareBufferedEntry *middle,
-	  const SwareBufferedEntry *end)
+static int
+merge(const SwareBufferBatch *batch, SwareBufferedEntry *entries, int count,
+	  const SwareBufferedEntry *b, int count_b, SwareBufferedEntry *scratch)
 {
-	const SwareBufferedEntry *other = middle;
+	SwareBufferedEntry *to = entries;
+	const SwareBufferedEntry *a = scratch;
+	const SwareBufferedEntry *end_a = a + count;
+	const SwareBufferedEntry *end_b = b + count_b;
 
-	while (from < middle && other < end)
+	memcpy(scratch, entries, count * sizeof(SwareBufferedEntry));
+	while (a < end_a && b < end_b)
 	{
-		int			order = compare_buffered(batch, from, other);
+		int			order = compare_buffered(batch, a, b);
 
-		*to++ = order <= 0 ? *from++ : *other++;
+		*to++ = order <= 0 ? *a++ : *b++;
 		if (order == 0)
-			other++;
+			b++;
 	}
-	memcpy(to, from, (middle - from) * sizeof(SwareBufferedEntry));
-	to += middle - from;
-	memcpy(to, other, (end - other) * sizeof(SwareBufferedEntry));
-	return to + (end - other);
+	memcpy(to, a, (end_a - a) * sizeof(SwareBufferedEntry));
+	to += end_a - a;
+	memmove(to, b, (end_b - b) * sizeof(SwareBufferedEntry));
+	return to + (end_b - b) - entries;
 }
 
 /*
- * Sort the entries, and remove duplicates: neighbouring parts that are in order
- * are merged, until one is left.  The first one, often the largest, comes last.
+ * Merge neighbouring parts that are in order: part i ends where part i + 1
+ * begins, at ends[i].  Returns the number of entries.
  */
+static int
+merge_parts(const SwareBufferBatch *batch, const int *ends, int parts,
+			SwareBufferedEntry *scratch)
+{
+	int			half = parts / 2;
+	int			count;
+
+	if (parts == 1)
+		return ends[0] - ends[-1];
+	count = merge_parts(batch, ends, half, scratch);
+	return merge(batch, batch->entries + ends[-1], count,
+				 batch->entries + ends[half - 1],
+				 merge_parts(batch, ends + half, parts - half, scratch),
+				 scratch);
+}
+
+/* Sort the entries, and remove duplicates. */
 static void
 sort(SwareBufferBatch *batch)
 {
+	int			sorted = batch->sorted;
 	SwareBufferedEntry *scratch;
-	int		   *ends;			/* where the parts end */
-	int			parts = 0;
+	int		   *ends;			/* where the parts end that are in order */
+	int			parts = 1;
 
-	if (batch->sorted == batch->count)
+	if (sorted == batch->count)
 		return;
 	scratch = MemoryContextAlloc(batch->context, batch->count *
 								 (sizeof(SwareBufferedEntry) + sizeof(int)));
 	ends = (int *) (scratch + batch->count);
-	for (int i = batch->sorted; i <= batch->count; i++)
+	ends[0] = sorted;
+	for (int i = sorted + 1; i <= batch->count; i++)
 	{
 		if (i == batch->count ||
 			compare_buffered(batch, &batch->entries[i - 1],
 							 &batch->entries[i]) >= 0)
 			ends[parts++] = i;
 	}
-	while (parts > 1)
-	{
-		int			merged = parts > 2 ? 1 : 0;
-		int			begin = merged > 0 ? ends[0] : 0;
-		SwareBufferedEntry *to = batch->entries + begin;
-
-		memcpy(scratch + begin, to,
-			   (batch->count - begin) * sizeof(SwareBufferedEntry));
-		for (int i = merged; i < parts; i += 2)
-		{
-			int			end = ends[Min(i + 1, parts - 1)];
-
-			to = merge(batch, to, scratch + begin, scratch + ends[i],
-					   scratch + end);
-			begin = end;
-			ends[merged++] = to - batch->entries;
-		}
-		parts = merged;
-		batch->count = to - batch->entries;
-	}
+	batch->count = merge(batch, batch->entries, sorted,
+						 batch->entries + sorted,
+						 merge_parts(batch, ends + 1, parts - 1, scratch),
+						 scratch);
 	pfree(scratch);
 }
 

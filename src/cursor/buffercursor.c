@@ -337,6 +337,7 @@ read_sources(SwareBufferCursor *cursor)
 		SwareBufferSource source = cursor->sources[i];
 		double		share = all > 0 ? Max(source.rate / all, equal) : equal;
 
+		sware_batch_narrow(&cursor->batch);
 		if (source.first > cursor->filter.last)
 			continue;
 		if (asks && sware_pages_ahead(&ahead) > 0)
@@ -351,36 +352,51 @@ read_sources(SwareBufferCursor *cursor)
 }
 
 /*
+ * Read the open pages; as a rule last, when it is known which of their entries
+ * are too bad for the batch.  Returns false if one is gone.
+ */
+static bool
+read_tails(SwareBufferCursor *cursor)
+{
+	for (int i = 0; i < cursor->state.tailCount; i++)
+	{
+		sware_batch_narrow(&cursor->batch);
+		if (!sware_take_page(cursor, cursor->state.tails[i]))
+			return false;
+	}
+	return true;
+}
+
+/*
  * Collect a batch from the pages that the buffer has in the cursor's state.
  * Returns false if it does not have these any more.
  */
 static bool
 collect(SwareBufferCursor *cursor)
 {
-	const SwareBufferState *state = &cursor->state;
 	SwareBufferBatch *batch = &cursor->batch;
+	bool		wants_one_row = !cursor->hasStaged &&
+		sware_scan_finds_one_row(cursor->scan, cursor->filter.keys);
 
 	cursor->strange.block = InvalidBlockNumber;
-	if (!sware_zone_view_refresh(&cursor->zones, state))
+	if (!sware_zone_view_refresh(&cursor->zones, &cursor->state))
 		return false;
 	/* staged entries were taken with the limit as it is */
 	if (batch->count == 0)
 		batch->limit = Max(batch->limit,
 						   Min(cursor->zones.sortedCount +
 							   cursor->zones.pageCount, FIRST_LIMIT_OF_MANY));
-	for (int i = 0; i < state->tailCount; i++)
+	if (wants_one_row)
 	{
-		if (!sware_take_page(cursor, state->tails[i]))
+		if (!read_tails(cursor))
 			return false;
+		cursor->hasTheRow = find_the_row(cursor);
+		if (cursor->hasTheRow)
+			return true;
 	}
-	cursor->hasTheRow = !cursor->hasStaged &&
-		sware_scan_finds_one_row(cursor->scan, cursor->filter.keys) &&
-		find_the_row(cursor);
-	if (cursor->hasTheRow)
-		return true;
 
 	list_sources(cursor);
-	if (!read_sources(cursor))
+	if (!read_sources(cursor) || (!wants_one_row && !read_tails(cursor)))
 		return false;
 	if (batch->count > 0)
 		sware_batch_keep_the_best(batch);

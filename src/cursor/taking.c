@@ -323,7 +323,6 @@ sware_take_page(SwareBufferCursor *cursor, SwareLink link)
 	Buffer		buffer = InvalidBuffer;
 	IndexTuple	entry = (IndexTuple) candidates.memory.bytes;
 
-	sware_batch_narrow(&cursor->batch);
 	if (sware_page_summary(index, link, &kind, &summary))
 	{
 		walk = begin_walk(filter, summary);
@@ -485,7 +484,6 @@ sware_take_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
 	int64		end;
 	ListReader	reader;
 
-	sware_batch_narrow(&cursor->batch);
 	cursor->reads.zones++;
 	sware_sorted_zone_interval(zone, filter->usesMarks, &begin, &end);
 	init(&reader, cursor, begin, end, zone->largestEntry);
