@@ -46,13 +46,6 @@ typedef struct LeafPlace
 	int			tids;			/* more than 0 only within a posting list */
 } LeafPlace;
 
-/* What lies between two places. */
-typedef struct LeafPart
-{
-	LeafPlace	from;
-	LeafPlace	until;
-} LeafPart;
-
 /* The place before the tuple `i`. */
 static inline LeafPlace
 place_before(int i)
@@ -138,59 +131,74 @@ tids_before(const SwareLeafView *view, const SwareSearchKey *key, int i)
 	return count;
 }
 
+static void
+report_overlap(SwareTreeCursor *cursor)
+{
+	sware_report_corruption(cursor->scan->indexRelation,
+							cursor->position.page.block, "Items overlap.");
+}
+
 /*
- * Put the TIDs of a view's tuple `i` that lie in a part of the view with the
- * position's items: behind them or, when going backward, before them.
+ * Copy a tuple to the position, without its TIDs if it is a posting list.
+ * Returns the offset of the copy.
  */
-static inline void
-put_tids(SwareTreeCursor *cursor, const LeafPart *part, int i,
-		 IndexTuple tuple, bool forward)
+static uint16
+copy_tuple(SwareTreeCursor *cursor, IndexTuple tuple)
 {
 	SwarePosition *position = &cursor->position;
-	bool		is_posting = sware_tuple_is_posting(tuple);
-	Size		size = MAXALIGN(sware_leaf_tuple_key_size(tuple));
-	ItemPointer tids = &tuple->t_tid;
-	int			count = 1;
+	Size		offset = position->tuplesUsed;
+	Size		size = sware_leaf_tuple_key_size(tuple);
+
+	if (unlikely(offset + MAXALIGN(size) > BLCKSZ))
+		report_overlap(cursor);
+	sware_copy_first_entry((IndexTuple) &position->tuples.data[offset], tuple);
+	position->tuplesUsed += MAXALIGN(size);
+	return (uint16) offset;
+}
+
+/*
+ * Put the TIDs of a view's tuple that lie between two places, and qualify, with
+ * the position's items: behind them or, when going backward, before them.
+ */
+static void
+put_tids(SwareTreeCursor *cursor, const SwareLeafView *view, int i,
+		 LeafPlace from, LeafPlace until, bool forward)
+{
+	SwarePosition *position = &cursor->position;
+	IndexTuple	tuple = sware_view_tuple(view, i);
+	int			skip = i == from.i ? from.tids : 0;
+	int			count = (i == until.i ? until.tids :
+						 sware_leaf_tuple_tid_count(tuple)) - skip;
 	int			to;
 
-	if (unlikely(is_posting))
-	{
-		int			skip = i == part->from.i ? part->from.tids : 0;
-
-		tids = sware_posting_tids(tuple) + skip;
-		count = (i == part->until.i ? part->until.tids :
-				 sware_tuple_count(tuple)) - skip;
-		if (count <= 0)
-			return;
-	}
+	if (unlikely(count <= 0))
+		return;
 	if (unlikely(count > (forward ?
 						  SWARE_MAX_TIDS_PER_PAGE - 1 - position->last :
-						  position->first) ||
-				 position->tuplesUsed + size > BLCKSZ))
-		sware_report_corruption(cursor->scan->indexRelation,
-								position->page.block, "Items overlap.");
-
-	to = forward ? position->last + 1 : position->first - count;
-	for (int j = 0; j < count; j++)
+						  position->first)))
+		report_overlap(cursor);
+	if (forward)
 	{
-		position->tids[to + j] = tids[j];
-		position->pageOffsets[to + j] = sware_view_offset(i);
-		position->tupleOffsets[to + j] = position->tuplesUsed;
+		to = position->last + 1;
+		position->last += count;
 	}
+	else
+		to = position->first -= count;
+
+	if (count == 1)
+		position->tids[to] = sware_leaf_tuple_tids(tuple)[skip];
+	else
+		memcpy(&position->tids[to], &sware_leaf_tuple_tids(tuple)[skip],
+			   count * sizeof(ItemPointerData));
+	for (int j = to; j < to + count; j++)
+		position->pageOffsets[j] = sware_view_offset(i);
 	if (cursor->wantTuples)
 	{
-		char	   *copy = &position->tuples.data[position->tuplesUsed];
+		uint16		copy = copy_tuple(cursor, tuple);
 
-		if (likely(!is_posting))
-			sware_copy_tuple(copy, tuple);
-		else
-			sware_copy_first_entry((IndexTuple) copy, tuple);
-		position->tuplesUsed += size;
+		for (int j = to; j < to + count; j++)
+			position->tupleOffsets[j] = copy;
 	}
-	if (forward)
-		position->last += count;
-	else
-		position->first = to;
 }
 
 /*
@@ -209,25 +217,30 @@ next_unmarked(const SwareLeafView *view, int i, int begin, int end, int step)
 }
 
 /*
- * Add what lies in a part of the view to the position's items, in a direction.
- * Stops when the position has `limit` items, or those of a posting list more,
- * but not before the first tuple.  Returns the place where it has ended.
+ * Add what lies between two places of the view to the position's items, in a
+ * direction.  Stops when the position has `limit` items, or those of a posting
+ * list more, but not before the first tuple.  Returns the place where it has
+ * ended.
  */
 static LeafPlace
 add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view,
-			 const LeafPart *part, int limit, bool forward)
+			 LeafPlace from, LeafPlace until, int limit, bool forward)
 {
-	int			begin = part->from.i;
-	int			end = index_behind(part->until);
+	int			begin = from.i;
+	int			end = index_behind(until);
 	SwarePosition *position = &cursor->position;
 	bool		uses_marks = cursor->usesMarks;
+	bool		wants_tuples = cursor->wantTuples;
 	bool		has_conditions = cursor->keys.conditionCount > 0;
 	int			start = forward ? begin : end - 1;
 	int			step = forward ? 1 : -1;
+	int			to = forward ? position->last + 1 : position->first - 1;
 
 	for (int i = start; i >= begin && i < end; i += step)
 	{
+		OffsetNumber offset;
 		IndexTuple	tuple;
+		Size		size;
 
 		if (position->last - position->first >= limit - 1 && i != start)
 			return place_before(forward ? i : i + 1);
@@ -236,11 +249,37 @@ add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view,
 			i = next_unmarked(view, i, begin, end, step);
 		if (i < begin || i >= end)
 			break;
-		tuple = sware_view_tuple(view, i);
-		if (!has_conditions || sware_scan_keys_satisfy(&cursor->keys, tuple))
-			put_tids(cursor, part, i, tuple, forward);
+		offset = sware_view_offset(i);
+		tuple = sware_view_entry(view, offset);
+		if (has_conditions && !sware_scan_keys_satisfy(&cursor->keys, tuple))
+			continue;
+		size = MAXALIGN(IndexTupleSize(tuple));
+		if (unlikely(sware_tuple_is_posting(tuple) ||
+					 (unsigned) to >= SWARE_MAX_TIDS_PER_PAGE ||
+					 position->tuplesUsed + size > BLCKSZ))
+		{
+			put_tids(cursor, view, i, from, until, forward);
+			to = forward ? position->last + 1 : position->first - 1;
+			continue;
+		}
+
+		/* what put_tids does, for most tuples */
+		position->tids[to] = tuple->t_tid;
+		position->pageOffsets[to] = offset;
+		if (wants_tuples)
+		{
+			sware_copy_tuple(position->tuples.data + position->tuplesUsed,
+							 tuple);
+			position->tupleOffsets[to] = position->tuplesUsed;
+			position->tuplesUsed += size;
+		}
+		if (forward)
+			position->last = to;
+		else
+			position->first = to;
+		to += step;
 	}
-	return forward ? part->until : part->from;
+	return forward ? until : from;
 }
 
 /*
@@ -249,10 +288,10 @@ add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view,
  */
 static LeafPlace
 add_skipping(SwareTreeCursor *cursor, const SwareLeafView *view,
-			 const LeafPart *part, bool forward)
+			 LeafPlace from, LeafPlace to, bool forward)
 {
-	int			begin = part->from.i;
-	int			end = index_behind(part->until);
+	int			begin = from.i;
+	int			end = index_behind(to);
 	SwareScanKeys *keys = &cursor->keys;
 	bool		uses_marks = cursor->usesMarks;
 	int			step = forward ? 1 : -1;
@@ -271,7 +310,7 @@ add_skipping(SwareTreeCursor *cursor, const SwareLeafView *view,
 		tuple = sware_view_tuple(view, here);
 		if (sware_scan_keys_satisfy(keys, tuple))
 		{
-			put_tids(cursor, part, here, tuple, forward);
+			put_tids(cursor, view, here, from, to, forward);
 			failures = 0;
 			continue;
 		}
@@ -297,30 +336,31 @@ add_skipping(SwareTreeCursor *cursor, const SwareLeafView *view,
 				break;
 		}
 	}
-	return forward ? part->until : part->from;
+	return forward ? to : from;
 }
 
 /*
- * Add what lies in a part of the view, which the current range has all of.
- * Returns where this ends in the direction: at the part's end, where none of
- * the rest can qualify or, with *is_part set, where enough has been read.
+ * Add what lies between two places of the current range, the second of which
+ * lies within a posting list or before a tuple.  Returns where this ends in the
+ * direction: at the range's end, where none of the rest can qualify or, with
+ * *is_part set, where enough has been read.
  */
 static LeafPlace
-add_part(SwareTreeCursor *cursor, const SwareLeafView *view,
-		 const LeafPart *part, bool forward, bool *is_part)
+add_between(SwareTreeCursor *cursor, const SwareLeafView *view, LeafPlace from,
+			LeafPlace to, bool forward, bool *is_part)
 {
-	const LeafPlace *far = forward ? &part->until : &part->from;
+	LeafPlace	far = forward ? to : from;
 	LeafPlace	stopped;
 	int			limit = INT_MAX;
 
 	*is_part = false;
 	if (unlikely(cursor->keys.skip != NULL))
-		return add_skipping(cursor, view, part, forward);
+		return add_skipping(cursor, view, from, to, forward);
 	if (cursor->readAtMost < SWARE_READ_ALL &&
-		part->until.i - part->from.i > 2 * cursor->readAtMost + COST_OF_PART)
+		to.i - from.i > 2 * cursor->readAtMost + COST_OF_PART)
 		limit = cursor->readAtMost;
-	stopped = add_all_tids(cursor, view, part, limit, forward);
-	*is_part = stopped.i != far->i || stopped.tids != far->tids;
+	stopped = add_all_tids(cursor, view, from, to, limit, forward);
+	*is_part = stopped.i != far.i || stopped.tids != far.tids;
 	return stopped;
 }
 
@@ -535,7 +575,6 @@ sware_read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 	{
 		const SwareSearchKey *end = forward ? &keys->high : &keys->low;
 		LeafPlace	far;
-		LeafPart	part;
 		int64		range;
 		bool		is_part;
 
@@ -544,9 +583,8 @@ sware_read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 							   keys->hasOnlyEqualities);
 		far.tids = far.i < near.i || near.tids > 0 || forward ?
 			tids_before(&view, end, far.i) : 0;
-		part.from = forward ? near : far;
-		part.until = forward ? far : near;
-		far = add_part(cursor, &view, &part, forward, &is_part);
+		far = add_between(cursor, &view, forward ? near : far,
+						  forward ? far : near, forward, &is_part);
 		if (is_part)
 		{
 			/* the others are in the same leaf, beyond this place */
