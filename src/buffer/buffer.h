@@ -51,6 +51,8 @@ extern bool sware_buffer_flush_piece(Relation index, SwareDoer doer);
 extern void sware_buffer_flush_owed(Relation index);
 extern void sware_buffer_wait_for_readers(Relation index,
 										  BufferAccessStrategy strategy);
-extern void sware_buffer_free_retired(Relation index, int most);
+
+/* tails.c */
+extern int	sware_buffer_free_retired(Relation index, int most);
 
 #endif							/* SWARE_BUFFER_H */

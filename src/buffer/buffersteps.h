@@ -65,8 +65,6 @@ extern Buffer sware_replace_tail(Relation index, Buffer full,
 								 uint32 *sequence);
 extern void sware_seal_tail(Relation index, SwareLink tail);
 extern void sware_add_directory_page(Relation index, int pages);
-extern void sware_free_retired_page(Relation index, SwareLink page,
-									SwareLink directory, int slot);
 
 /* piece.c */
 

@@ -259,13 +259,11 @@ is_flushing(Relation index)
 }
 
 /*
- * Flush all entries of listed pages, in pieces; `sealed` is the number of pages
- * that the buffer has before.  Returns the number of entries that were moved.
- * The caller has the flush lock, and holds no content locks.
+ * Flush all entries of listed pages, in pieces.  Returns the number of entries
+ * that were moved.  The caller has the flush lock, and holds no content locks.
  */
 static int64
-flush_listed(Relation index, Relation heap, SwareListedPage *pages, int count,
-			 int sealed)
+flush_listed(Relation index, Relation heap, SwareListedPage *pages, int count)
 {
 	int			at_once = pages_at_once(MAX_BATCH_PAGES);
 	int64		moved = 0;
@@ -275,7 +273,7 @@ flush_listed(Relation index, Relation heap, SwareListedPage *pages, int count,
 		SwarePiece	piece = {
 			.pages = pages + i,
 			.count = Min(at_once, count - i),
-			.sealed = sealed - i,
+			.sealed = count - i,
 			.asArrived = true
 		};
 
@@ -289,10 +287,9 @@ flush_listed(Relation index, Relation heap, SwareListedPage *pages, int count,
 }
 
 /*
- * Flush all pages that are sealed now: first the unsorted ones, and then the
- * page runs in one sweep, which visits each leaf about once.  Returns the
- * number of entries that were moved.  The caller has the flush lock, and holds
- * no content locks.
+ * Flush all sealed pages: the page runs in one sweep, which visits each leaf
+ * about once, and then the others.  Returns the number of entries that were
+ * moved.  The caller has the flush lock, and holds no content locks.
  */
 static int64
 flush_sealed(Relation index)
@@ -300,19 +297,17 @@ flush_sealed(Relation index)
 	int			at_once = pages_at_once(MAX_BATCH_PAGES);
 	MemoryContext caller = sware_enter_context("sware flush of everything");
 	Relation	heap = table_open(index->rd_index->indrelid, NoLock);
-	int64		moved;
+	int64		moved = 0;
 	SwareListedPage *pages;
 	int			count =
 		sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
 	SwareSealedPages sealed;
 
 	sware_tell_sealed_pages(index, pages, count, &sealed);
-	moved = flush_listed(index, heap, sealed.unsorted, sealed.unsortedCount,
-						 sealed.count);
 	if (sealed.runCount > 0)
 	{
 		SwareSweep *sweep = sware_sweep_begin(index, &sealed, true);
-		SwarePiece	piece = {.sealed = sealed.sortedCount};
+		SwarePiece	piece = {.sealed = count};
 
 		while (sware_sweep_take_piece(sweep, at_once, &piece))
 		{
@@ -327,15 +322,12 @@ flush_sealed(Relation index)
 		}
 
 		/*
-		 * VACUUM needs all pages to retire, also if they were sorted in
+		 * VACUUM needs all pages to retire, also those that were sorted in
 		 * another order than the one that keys have now.
 		 */
-		if (piece.sealed > 0)
-		{
-			count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
-			moved += flush_listed(index, heap, pages, count, count);
-		}
+		count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
 	}
+	moved += flush_listed(index, heap, pages, count);
 	table_close(heap, NoLock);
 	sware_leave_context(caller);
 	return moved;
@@ -498,28 +490,20 @@ flush_swept(Relation index, Relation heap, const SwareSealedPages *sealed,
 /*
  * Do one of the following with sealed pages, which are given in the order of
  * sealing: sort unsorted ones, if there are enough of them; flush a piece of
- * the page runs; or flush the oldest pages; or nothing.  Returns by how many
- * pages the buffer is smaller, at least, and in *run_pages how many are those
- * of page runs afterwards.  The caller has the flush lock.
+ * the page runs; or flush the oldest pages; or nothing.  Tells shared memory
+ * how many pages there are afterwards.  The caller has the flush lock.
  */
-static int
-relieve(Relation index, Relation heap, SwareListedPage *pages, int count,
-		int *run_pages)
+static void
+relieve(Relation index, Relation heap, SwareListedPage *pages, int count)
 {
 	int			quota = sware_buffer_quota(index);
-	int			most;
 	int			to_sort = sware_pages_to_sort(index, quota);
 	int			sorted;
-	SwarePiece	oldest = {
-		.pages = pages,
-		.sealed = count,
-		.asArrived = true
-	};
+	int			retired = 0;
 	SwareSealedPages sealed;
 
 	sware_pause_point();
 	sware_tell_sealed_pages(index, pages, count, &sealed);
-	*run_pages = sealed.sortedCount;
 	sorted = Min(sealed.unsortedCount, pages_at_once(to_sort));
 
 	/*
@@ -529,26 +513,35 @@ relieve(Relation index, Relation heap, SwareListedPage *pages, int count,
 	if (to_sort > 0 && sealed.unsortedCount >= to_sort &&
 		count + sorted <= quota * SWARE_HARD_LIMIT &&
 		sort_pages(index, heap, sealed.unsorted, sorted))
+		sealed.sortedCount += sorted;
+	else
 	{
-		*run_pages += sorted;
-		return 0;
-	}
-	most = Min(quota, sware_zones_request_pages(index, count, *run_pages));
-	sware_pauses &= most == quota && count <= most * PAUSE_LIMIT;
-	if (count < most)
-		return 0;				/* another session has flushed meanwhile */
-	if (sealed.runCount > 0)
-	{
-		int			retired = flush_swept(index, heap, &sealed, count - most);
+		int			most = Min(quota,
+							   sware_zones_request_pages(index, count,
+														 sealed.sortedCount));
 
-		*run_pages -= retired;
-		return retired;
-	}
+		sware_pauses &= most == quota && count <= most * PAUSE_LIMIT;
+		if (count >= most && sealed.runCount > 0)
+		{
+			retired = flush_swept(index, heap, &sealed, count - most);
+			sealed.sortedCount -= retired;
+		}
+		else if (count >= most)
+		{
+			SwarePiece	oldest = {
+				.pages = pages,
+				.sealed = count,
+				.asArrived = true
+			};
 
-	/* a quarter of what it may have, or all that it has beyond that */
-	oldest.count = Min(Max(Min(Max(most / 4, count - most), MAX_PIECE_PAGES),
-						   1), count);
-	return flush_piece(index, heap, &oldest).retired;
+			/* a quarter of what it may have, or all that it has beyond that */
+			oldest.count = Min(Max(Min(Max(most / 4, count - most),
+									   MAX_PIECE_PAGES), 1), count);
+			retired = flush_piece(index, heap, &oldest).retired;
+		}
+	}
+	(void) sware_zones_request_pages(index, count - retired,
+									 sealed.sortedCount);
 }
 
 /*
@@ -579,11 +572,9 @@ sware_buffer_flush_piece(Relation index, SwareDoer doer)
 	if (count > 0)
 	{
 		Relation	heap = table_open(index->rd_index->indrelid, NoLock);
-		int			run_pages;
-		int			retired = relieve(index, heap, pages, count, &run_pages);
 
+		relieve(index, heap, pages, count);
 		table_close(heap, NoLock);
-		(void) sware_zones_request_pages(index, count - retired, run_pages);
 	}
 	sware_leave_context(outer);
 	end_flush(index, &caller);
@@ -627,32 +618,6 @@ sware_buffer_wait_for_readers(Relation index, BufferAccessStrategy strategy)
 		LockBufferForCleanup(buffer);
 		sware_release_buffer(buffer);
 	}
-	if (pages)
-		pfree(pages);
-}
-
-/*
- * Free the retired pages that no backend has a pin on, of the first `most`.
- * The caller has no page locked.
- */
-void
-sware_buffer_free_retired(Relation index, int most)
-{
-	SwareLink  *links;
-	SwareListedPage *pages;
-	int			count =
-		sware_buffer_list_pages(index, SWARE_SLOT_RETIRED, &pages);
-
-	sware_buffer_directory(index, &links);
-	for (int i = 0; i < Min(count, most); i++)
-	{
-		sware_pause_point();
-		SWARE_FAULT_POINT("retired-freeing");
-		sware_free_retired_page(index, pages[i].page,
-								links[sware_page_of_slot(pages[i].slot)],
-								pages[i].slot);
-	}
-	pfree(links);
 	if (pages)
 		pfree(pages);
 }

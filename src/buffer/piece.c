@@ -8,6 +8,8 @@
  */
 #include "postgres.h"
 
+#include "lib/qunique.h"
+
 #include "base/compat.h"
 #include "base/faultpoint.h"
 #include "base/pause.h"
@@ -29,12 +31,11 @@
 
 /*
  * If fewer than one in this number of the entries asked about are dead, the
- * next ones are passed over: as many as were asked about, then twice as many,
- * and so on.  The table is asked about the marked ones among them only; but
- * about all if this share of them is marked.
+ * next ones are passed over: the table is asked about the marked ones among
+ * them only; but about all if this share of them is marked.
  */
 #define WORTHWHILE_SHARE	32
-#define MAX_PASSED_OVER		(15 * ENTRIES_AT_ONCE)
+#define PASSED_OVER			(7 * ENTRIES_AT_ONCE)
 
 /*
  * Copy a sealed page to the current memory context, and find its entries, for
@@ -171,10 +172,7 @@ find_dead(SwareRowCheck *check, IndexTuple *entries, int count, bool ask_all,
 static int
 compare_tids(const void *a, const void *b)
 {
-	return ItemPointerCompare(unconstify(ItemPointerData *,
-										 (const ItemPointerData *) a),
-							  unconstify(ItemPointerData *,
-										 (const ItemPointerData *) b));
+	return ItemPointerCompare((ItemPointer) a, (ItemPointer) b);
 }
 
 /*
@@ -188,7 +186,12 @@ log_conflict(Relation index, Relation heap, IndexTuple *entries, int count,
 	ItemPointerData tids[ENTRIES_AT_ONCE];
 	TM_IndexDelete asked[ENTRIES_AT_ONCE];
 	TM_IndexStatus status[ENTRIES_AT_ONCE];
-	TM_IndexDeleteOp operation;
+	TM_IndexDeleteOp operation = {
+		.irel = index,
+		.iblknum = InvalidBlockNumber,
+		.deltids = asked,
+		.status = status
+	};
 	int			dead_count = 0;
 
 	for (int i = 0; i < count; i++)
@@ -197,27 +200,16 @@ log_conflict(Relation index, Relation heap, IndexTuple *entries, int count,
 			tids[dead_count++] = entries[i]->t_tid;
 	}
 	qsort(tids, dead_count, sizeof(ItemPointerData), compare_tids);
-
-	operation.irel = index;
-	operation.iblknum = InvalidBlockNumber;
-	operation.bottomup = false;
-	operation.bottomupfreespace = 0;
-	operation.ndeltids = 0;
-	operation.deltids = asked;
-	operation.status = status;
-	for (int i = 0; i < dead_count; i++)
+	operation.ndeltids = qunique(tids, dead_count, sizeof(ItemPointerData),
+								 compare_tids);
+	for (int i = 0; i < operation.ndeltids; i++)
 	{
-		int			id = operation.ndeltids;
-
-		if (i > 0 && ItemPointerEquals(&tids[i - 1], &tids[i]))
-			continue;
-		asked[id].tid = tids[i];
-		asked[id].id = id;
-		status[id].idxoffnum = FirstOffsetNumber;
-		status[id].knowndeletable = true;
-		status[id].promising = false;
-		status[id].freespace = 0;
-		operation.ndeltids++;
+		asked[i].tid = tids[i];
+		asked[i].id = i;
+		status[i].idxoffnum = FirstOffsetNumber;
+		status[i].knowndeletable = true;
+		status[i].promising = false;
+		status[i].freespace = 0;
 	}
 	sware_wal_log_conflict(index, heap,
 						   table_index_delete_tuples(heap, &operation));
@@ -242,9 +234,8 @@ drop_dead(Relation index, Relation heap, IndexTuple *entries, int count,
 	bool		dead[ENTRIES_AT_ONCE];
 	SwareRowCheck check;
 	int			kept = 0;
-	int			passed_over = 0;	/* entries that follow the last question
-									 * about all, and are passed over */
-	int			to_pass_over = 0;	/* how many of these are left */
+	int			ask_again = only_marked ? count : 0;	/* from this one on all
+														 * are asked about */
 
 	/*
 	 * scans with old snapshots fail by the LSNs of leaves, which this would
@@ -259,7 +250,7 @@ drop_dead(Relation index, Relation heap, IndexTuple *entries, int count,
 		IndexTuple *some = entries + next;
 		int			some_count = Min(count - next, ENTRIES_AT_ONCE);
 		int			worthwhile = Max(some_count / WORTHWHILE_SHARE, 1);
-		bool		ask_all = (to_pass_over == 0 && !only_marked) ||
+		bool		ask_all = next >= ask_again ||
 			count_marked(some, some_count) >= worthwhile;
 		int			found =
 			find_dead(&check, some, some_count, ask_all, dead);
@@ -273,14 +264,9 @@ drop_dead(Relation index, Relation heap, IndexTuple *entries, int count,
 				entries[kept++] = some[i];
 		}
 
-		if (!ask_all)
-			to_pass_over = Max(to_pass_over - ENTRIES_AT_ONCE, 0);
-		else
-		{
-			passed_over = found >= worthwhile ? 0 :
-				Min(2 * passed_over + ENTRIES_AT_ONCE, MAX_PASSED_OVER);
-			to_pass_over = passed_over;
-		}
+		if (ask_all && !only_marked)
+			ask_again = next + ENTRIES_AT_ONCE +
+				(found >= worthwhile ? 0 : PASSED_OVER);
 	}
 	sware_row_check_end(&check);
 	SWARE_FAULT_POINT("flush-dead-dropped");

@@ -135,43 +135,16 @@ write_some(NewRun *run)
 }
 
 /*
- * How many more pages can a directory page list, on which the caller has a
- * lock?  The last one may have room for further slots.
+ * The first slot from `slot` on that is free on a directory page, on which the
+ * caller has a lock, or that can be added to it.
  */
 static int
-count_free_slots(Page page, int number, bool is_last)
+free_slot(Page page, int slot)
 {
-	int			count = sware_slot_count(page);
-	int			result = 0;
-
-	for (int i = 0; i < count; i++)
-		result += sware_slot(page, i)->state == SWARE_SLOT_FREE;
-	if (is_last)
-		result += Max(0, sware_directory_page_limit(number) - count);
-	return result;
-}
-
-/*
- * Does the directory have room for the run, with the pages that may be added to
- * it?  Locks its pages one at a time.
- */
-static bool
-has_room(NewRun *run)
-{
-	SwareLink  *links;
-	int			count = sware_buffer_directory(run->index, &links);
-	int			more = sware_directory_limit() - sware_first_slot(count);
-	int			total = Max(more, 0);
-
-	for (int i = 0; i < count; i++)
-	{
-		Buffer		buffer = sware_read_directory_page(run->index, links[i],
-													   BUFFER_LOCK_SHARE);
-
-		total += count_free_slots(BufferGetPage(buffer), i, i == count - 1);
-		sware_release_buffer(buffer);
-	}
-	return total >= run->pageCount;
+	while (slot < sware_slot_count(page) &&
+		   sware_slot(page, slot)->state != SWARE_SLOT_FREE)
+		slot++;
+	return slot;
 }
 
 /*
@@ -183,18 +156,14 @@ fill_slots(NewRun *run, Page page, int number)
 {
 	int			end = sware_directory_page_limit(number);
 
-	for (int i = 0; i < end && run->listed < run->pageCount; i++)
+	for (int i = free_slot(page, 0); i < end && run->listed < run->pageCount;
+		 i = free_slot(page, i + 1))
 	{
 		SwareSlot  *slot = sware_slot(page, i);
 		int			next = run->listed;
 
 		if (i == sware_slot_count(page))
-		{
 			sware_add_slot(page);
-			slot->state = SWARE_SLOT_FREE;
-		}
-		if (slot->state != SWARE_SLOT_FREE)
-			continue;
 		slot->page = run->links[next];
 		slot->sequence = run->firstSequence + next;
 		slot->state = SWARE_SLOT_SEALED;
@@ -209,7 +178,7 @@ fill_slots(NewRun *run, Page page, int number)
  * record.
  */
 static void
-list_some(NewRun *run, SwareLink directory, int number, bool is_last)
+list_some(NewRun *run, SwareLink directory, int number)
 {
 	Buffer		buffer = sware_read_directory_page(run->index, directory,
 												   BUFFER_LOCK_EXCLUSIVE);
@@ -218,7 +187,8 @@ list_some(NewRun *run, SwareLink directory, int number, bool is_last)
 	SwareMetaPage meta;
 	SwareWal   *wal;
 
-	if (count_free_slots(BufferGetPage(buffer), number, is_last) == 0)
+	if (free_slot(BufferGetPage(buffer), 0) >=
+		sware_directory_page_limit(number))
 	{
 		sware_release_buffer(buffer);
 		return;
@@ -253,7 +223,7 @@ list_pages(NewRun *run)
 	int			before = run->listed;
 
 	for (int i = 0; i < count && run->listed < run->pageCount; i++)
-		list_some(run, directory[i], i, i == count - 1);
+		list_some(run, directory[i], i);
 	if (run->listed > before)
 		return true;
 	if (sware_first_slot(count) >= sware_directory_limit())
@@ -267,6 +237,8 @@ sware_write_sorted_pages(Relation index, IndexTuple *entries, int count,
 						 bool has_versions)
 {
 	NewRun		run = {.index = index,.entries = entries};
+	SwareBufferState state;
+	int			retired;
 
 	if (count == 0)
 		return true;
@@ -275,8 +247,9 @@ sware_write_sorted_pages(Relation index, IndexTuple *entries, int count,
 	cut_into_pages(&run, count);
 
 	/* as a rule as many are retired as were sorted the last time */
-	sware_buffer_free_retired(index, 2 * run.pageCount);
-	if (!has_room(&run))
+	retired = sware_buffer_free_retired(index, 2 * run.pageCount);
+	sware_buffer_read_state(index, &state);
+	if (state.sealedPages + retired + run.pageCount > sware_directory_limit())
 		return false;
 	run.links = palloc(run.pageCount * sizeof(SwareLink));
 	run.extent.needed = run.pageCount;

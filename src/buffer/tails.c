@@ -18,6 +18,8 @@
 
 #include "common/pg_prng.h"
 
+#include "base/faultpoint.h"
+#include "base/pause.h"
 #include "buffer/buffer.h"
 #include "buffer/buffersteps.h"
 #include "layout/page.h"
@@ -419,12 +421,12 @@ sware_seal_tail(Relation index, SwareLink tail)
 
 /*
  * Free a retired page and its slot, which is on a directory page, unless
- * another backend has a pin on the page, or it is not retired any more.  The
- * caller holds no content locks.
+ * another backend has a pin on the page, or it is not retired any more.
+ * Returns whether it has done so.  The caller holds no content locks.
  */
-void
-sware_free_retired_page(Relation index, SwareLink page, SwareLink directory,
-						int slot)
+static bool
+free_retired_page(Relation index, SwareLink page, SwareLink directory,
+				  int slot)
 {
 	Buffer		buffer = try_retired_page(index, page);
 	Buffer		directory_buffer;
@@ -432,7 +434,7 @@ sware_free_retired_page(Relation index, SwareLink page, SwareLink directory,
 	bool		is_retired;
 
 	if (!BufferIsValid(buffer))
-		return;
+		return false;
 	directory_buffer =
 		sware_read_directory_page(index, directory, BUFFER_LOCK_EXCLUSIVE);
 	listed = sware_slot(BufferGetPage(directory_buffer), slot);
@@ -451,4 +453,34 @@ sware_free_retired_page(Relation index, SwareLink page, SwareLink directory,
 	sware_release_buffer(buffer);
 	if (is_retired)
 		sware_record_free_page(index, page.block);
+	return is_retired;
+}
+
+/*
+ * Free the retired pages that no backend has a pin on, of the first `most`.
+ * Returns how many retired pages there are still.  The caller has no page
+ * locked.
+ */
+int
+sware_buffer_free_retired(Relation index, int most)
+{
+	SwareLink  *links;
+	SwareListedPage *pages;
+	int			count =
+		sware_buffer_list_pages(index, SWARE_SLOT_RETIRED, &pages);
+	int			left = count;
+
+	sware_buffer_directory(index, &links);
+	for (int i = 0; i < Min(count, most); i++)
+	{
+		sware_pause_point();
+		SWARE_FAULT_POINT("retired-freeing");
+		left -= free_retired_page(index, pages[i].page,
+								  links[sware_page_of_slot(pages[i].slot)],
+								  pages[i].slot);
+	}
+	pfree(links);
+	if (pages)
+		pfree(pages);
+	return left;
 }

@@ -26,7 +26,7 @@
  *	 flusher: insert	sware_tree_insert_run (tree/insertrun.c)
  *	 flusher: retire	retire (buffer/flush.c)
  *	 flusher: free		sware_buffer_free_retired (buffer/flush.c),
- *						sware_free_retired_page (buffer/tails.c)
+ *						free_retired_page (buffer/tails.c)
  */
 
 #define ENTRIES	2

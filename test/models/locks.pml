@@ -15,7 +15,7 @@
  *	 seal				sware_replace_tail, sware_seal_tail, seal
  *						(buffer/tails.c)
  *	 retire				retire (buffer/flush.c)
- *	 free				sware_free_retired_page (buffer/tails.c)
+ *	 free				free_retired_page (buffer/tails.c)
  *	 redo				core's generic_redo: pages in the order in which they
  *						were registered
  *	 reader				sware_buffer_read_state, sware_buffer_list_pages,
