@@ -22,7 +22,7 @@
  * make it begin at the smallest key again.  Where the sweep is, and where it
  * ends, is kept in shared memory.  If it is lost, or its page has retired,
  * another sweep begins with all runs, and the tree skips the entries that it
- * has.
+ * has.  A flush of everything makes a sweep of its own.
  *
  * The caller has the flush lock, and holds no locks on pages.  The functions
  * lock one page at a time, call comparators without locks, and raise an error
@@ -191,37 +191,17 @@ extern void sware_tell_sealed_pages(Relation index,
 									const SwareListedPage *pages, int count,
 									SwareSealedPages *sealed);
 
-typedef struct SwareSweep SwareSweep;
-
 /*
- * Go on with the sweep of an index, or begin a new one; with `all`, sweep all
- * runs, whatever the present sweep is.  There is a run at least.  `sealed`
- * lives as long as the result.
+ * Take the next piece of a sweep: `most` pages, and those that the piece before
+ * has left entries on, a page of each run at most.  `state` says where that has
+ * ended, and then where this one does; if it has no place, or its page is not
+ * listed any more, a sweep of all runs begins.  There is a run at least.  When
+ * the piece is in the tree, and the pages have retired whose state says so, the
+ * next piece can be taken, of pages that have been listed anew.
  */
-extern SwareSweep *sware_sweep_begin(Relation index,
-									 const SwareSealedPages *sealed, bool all);
-
-/*
- * How many pages have entries for so many leaves, if all is as in the piece
- * before?  0 if that is not known.
- */
-extern double sware_sweep_pages_of(const SwareSweep *sweep, int leaves);
-
-/*
- * Take the next piece, which has `most` pages that the one before had not, but
- * a page of each run more if the sweep begins and shared memory does not keep
- * its place.  Returns false if the sweep is at its end.
- */
-extern bool sware_sweep_take_piece(SwareSweep *sweep, int most,
+extern void sware_sweep_take_piece(Relation index,
+								   const SwareSealedPages *sealed,
+								   SwareSweepState *state, int most,
 								   SwarePiece *piece);
-
-/*
- * Note that the piece taken is in the tree, by so many visits of leaves, and
- * that the pages have retired whose state says so.  `moved` is the number of
- * entries that it had.  Then the next piece can be taken.
- */
-extern void sware_sweep_piece_is_done(SwareSweep *sweep,
-									  const SwarePiece *piece, int64 moved,
-									  int visits);
 
 #endif							/* SWARE_BUFFERSTEPS_H */

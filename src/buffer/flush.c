@@ -287,46 +287,66 @@ flush_listed(Relation index, Relation heap, SwareListedPage *pages, int count)
 }
 
 /*
+ * Flush the next piece of a sweep of all page runs.  Adds the number of its
+ * entries to *moved.  Returns whether the sweep goes on.  It ends with its last
+ * piece, and where it finds that entries are in another order than the one that
+ * keys have now: then a page has retired before the one in front of it, or none
+ * has.
+ */
+static bool
+sweep_on(Relation index, Relation heap, SwareSweepState *state, int64 *moved)
+{
+	MemoryContext caller = sware_enter_context("sware sweep of everything");
+	SwareListedPage *pages;
+	int			count =
+		sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
+	SwarePiece	piece = {.sealed = count};
+	SwareSealedPages sealed;
+	Moved		done = {0};
+	bool		in_order;
+
+	CHECK_FOR_INTERRUPTS();
+	sware_tell_sealed_pages(index, pages, count, &sealed);
+	in_order = sealed.runCount > 0;
+	for (int i = 0; i < sealed.runCount; i++)
+	{
+		const SwarePageRun *run = &sealed.runs[i];
+
+		in_order &= run->lastSequence - pages[run->first].sequence + 1 ==
+			(uint32) run->count;
+	}
+	if (in_order)
+	{
+		sware_sweep_take_piece(index, &sealed, state,
+							   pages_at_once(MAX_BATCH_PAGES), &piece);
+		done = flush_piece(index, heap, &piece);
+		sware_buffer_free_retired(index, PG_INT32_MAX);
+	}
+	*moved += done.entries;
+	sware_leave_context(caller);
+	return done.retired > 0 && state->hasPlace;
+}
+
+/*
  * Flush all sealed pages: the page runs in one sweep, which visits each leaf
- * about once, and then the others.  Returns the number of entries that were
+ * about once, and then what is left.  Returns the number of entries that were
  * moved.  The caller has the flush lock, and holds no content locks.
  */
 static int64
 flush_sealed(Relation index)
 {
-	int			at_once = pages_at_once(MAX_BATCH_PAGES);
 	MemoryContext caller = sware_enter_context("sware flush of everything");
 	Relation	heap = table_open(index->rd_index->indrelid, NoLock);
+	SwareSweepState state = {0};
 	int64		moved = 0;
 	SwareListedPage *pages;
-	int			count =
-		sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
-	SwareSealedPages sealed;
+	int			count;
 
-	sware_tell_sealed_pages(index, pages, count, &sealed);
-	if (sealed.runCount > 0)
-	{
-		SwareSweep *sweep = sware_sweep_begin(index, &sealed, true);
-		SwarePiece	piece = {.sealed = count};
+	while (sweep_on(index, heap, &state, &moved))
+		continue;
 
-		while (sware_sweep_take_piece(sweep, at_once, &piece))
-		{
-			Moved		done;
-
-			CHECK_FOR_INTERRUPTS();
-			done = flush_piece(index, heap, &piece);
-			sware_sweep_piece_is_done(sweep, &piece, done.entries, done.visits);
-			moved += done.entries;
-			piece.sealed -= done.retired;
-			sware_buffer_free_retired(index, PG_INT32_MAX);
-		}
-
-		/*
-		 * VACUUM needs all pages to retire, also those that were sorted in
-		 * another order than the one that keys have now.
-		 */
-		count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
-	}
+	/* VACUUM needs all pages to retire, also those that a sweep has left */
+	count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
 	moved += flush_listed(index, heap, pages, count);
 	table_close(heap, NoLock);
 	sware_leave_context(caller);
@@ -470,20 +490,27 @@ static int
 flush_swept(Relation index, Relation heap, const SwareSealedPages *sealed,
 			int excess)
 {
-	SwareSweep *sweep = sware_sweep_begin(index, sealed, false);
+	SwareSweepState state;
+	bool		keeps_place = sware_zones_sweep(index, &state);
 	int			listed = sealed->count / LISTED_PAGES_PER_SWEPT;
-	double		usual = sware_sweep_pages_of(sweep, SWEPT_LEAVES);
+	double		usual = SWEPT_LEAVES * state.pagesOfLeaf;
 	int			pages = usual == 0 ? FIRST_SWEPT_PAGES :
 		(int) Min(usual, Max(USUAL_SWEPT_PAGES, listed));
 	int			least = Min(Max(excess / EXCESS_PER_SWEPT, 1),
 							Max(MAX_SWEPT_PAGES, listed));
 	SwarePiece	piece = {.sealed = sealed->count};
+	double		entries = 0;	/* of all pages, moved or not */
 	Moved		moved;
 
-	if (!sware_sweep_take_piece(sweep, Max(pages, least), &piece))
-		return 0;
+	/* with two pages of one run, one retires: so there is progress */
+	sware_sweep_take_piece(index, sealed, &state, Max(pages, least) +
+						   (keeps_place ? 0 : sealed->runCount), &piece);
 	moved = flush_piece(index, heap, &piece);
-	sware_sweep_piece_is_done(sweep, &piece, moved.entries, moved.visits);
+	for (int i = 0; i < piece.count; i++)
+		entries += piece.pages[i].entries;
+	state.pagesOfLeaf = moved.visits == 0 ? 0 :
+		moved.entries * piece.count / (moved.visits * entries);
+	sware_zones_set_sweep(index, &state);
 	return moved.retired;
 }
 

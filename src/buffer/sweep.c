@@ -21,28 +21,12 @@
 typedef struct SweptRun
 {
 	int			next;			/* the page to take next, in the list */
-	const SwareListedPage *taken;	/* the one before it, in the present
-									 * piece; NULL if it is not of that */
 	int			end;			/* the page behind the run's last one */
 	bool		resumes;		/* may entries of the next page have been
 								 * flushed? */
-	IndexTuple	first;			/* first entry of the next page; the memory is
-								 * allocated */
+	IndexTuple	first;			/* first entry of the next page, a copy */
 	uint64		seal;			/* of the next page */
 } SweptRun;
-
-struct SwareSweep
-{
-	Relation	index;
-	const SwareListedPage *pages;
-	int			pageCount;
-	int			runCount;
-	SweptRun   *runs;
-	binaryheap *heap;			/* of runs that have pages left */
-	SwareSweepState state;
-	bool		keepsPlace;		/* does shared memory keep the place? */
-	IndexTuple	place;			/* where the sweep goes on; NULL: it begins */
-};
 
 void
 sware_tell_sealed_pages(Relation index, const SwareListedPage *pages, int count,
@@ -86,23 +70,19 @@ sware_tell_sealed_pages(Relation index, const SwareListedPage *pages, int count,
 
 /* Copy the first entry of the page that a run has next. */
 static void
-read_first(SwareSweep *sweep, SweptRun *run)
+read_first(Relation index, const SwareSealedPages *sealed, SweptRun *run)
 {
-	const SwareListedPage *listed = &sweep->pages[run->next];
-	Buffer		buffer = sware_read_listed_page(sweep->index, listed);
+	const SwareListedPage *listed = &sealed->pages[run->next];
+	Buffer		buffer = sware_read_listed_page(index, listed);
 	Page		page = BufferGetPage(buffer);
 	Size		offset = SWARE_BUFFER_START;
-	IndexTuple	entry;
 
 	if (sware_buffer_page_end(page) == SWARE_BUFFER_START)
-		sware_report_corruption(sweep->index, listed->page.block,
+		sware_report_corruption(index, listed->page.block,
 								"The sorted page in slot %d of the buffer's directory has no entries.",
 								listed->slot);
-	entry = sware_buffer_entry(sweep->index, listed->page.block, page,
-							   &offset);
-	if (run->first)
-		pfree(run->first);
-	run->first = CopyIndexTuple(entry);
+	run->first = CopyIndexTuple(sware_buffer_entry(index, listed->page.block,
+												   page, &offset));
 	run->seal = SwarePageGetOpaque(page)->seal;
 	sware_release_buffer(buffer);
 	sware_clear_mark(run->first);
@@ -119,160 +99,97 @@ compare_runs(Datum a, Datum b, void *arg)
 }
 
 /*
- * Find the entry with which the sweep goes on that shared memory tells of.
- * Returns NULL if there is none, or its page is listed no more: then another
- * sweep begins.  The seal tells the page: sequence numbers begin at 0 again if
- * the index is emptied in the same file.
+ * Find the entry with which a sweep goes on.  Returns NULL if there is none, or
+ * its page is listed no more: then another sweep begins.  The seal tells the
+ * page: sequence numbers begin at 0 again if the index is emptied in the same
+ * file.
  */
 static IndexTuple
-find_place(SwareSweep *sweep)
+find_place(Relation index, const SwareSealedPages *sealed,
+		   const SwareSweepState *state)
 {
-	for (int i = 0; sweep->state.hasPlace && i < sweep->pageCount; i++)
+	for (int i = 0; state->hasPlace && i < sealed->count; i++)
 	{
 		SweptRun	found = {.next = i};
 
-		if (!sweep->pages[i].isSorted ||
-			sweep->pages[i].sequence != sweep->state.place)
+		if (!sealed->pages[i].isSorted ||
+			sealed->pages[i].sequence != state->place)
 			continue;
-		read_first(sweep, &found);
-		return found.seal == sweep->state.seal ? found.first : NULL;
+		read_first(index, sealed, &found);
+		return found.seal == state->seal ? found.first : NULL;
 	}
 	return NULL;
 }
 
-SwareSweep *
-sware_sweep_begin(Relation index, const SwareSealedPages *sealed, bool all)
+/* Make a heap of the runs that there were when the sweep began. */
+static binaryheap *
+begin_runs(Relation index, const SwareSealedPages *sealed, uint32 end)
 {
-	SwareSweep *sweep = palloc(sizeof(SwareSweep));
-	const SwarePageRun *runs = sealed->runs;
-	int			count = sealed->runCount;
+	binaryheap *heap =
+		binaryheap_allocate(sealed->runCount, compare_runs, index);
 
-	Assert(count > 0);
-	sweep->index = index;
-	sweep->pages = sealed->pages;
-	sweep->pageCount = sealed->count;
-	sweep->place = NULL;
-	sweep->keepsPlace = sware_zones_sweep(index, &sweep->state) || all;
-	if (!all)
-		sweep->place = find_place(sweep);
-	/* the runs are in the order of their sequence numbers */
-	if (sweep->place == NULL)
-		sweep->state.end = runs[count - 1].lastSequence;
-
-	sweep->runCount = 0;
-	sweep->runs = palloc(count * sizeof(SweptRun));
-	sweep->heap = binaryheap_allocate(count, compare_runs, index);
-	for (int i = 0; i < count &&
-		 (int32) (runs[i].lastSequence - sweep->state.end) <= 0; i++)
+	/* they are in the order of their sequence numbers */
+	for (int i = 0; i < sealed->runCount &&
+		 (int32) (sealed->runs[i].lastSequence - end) <= 0; i++)
 	{
-		SweptRun   *run = &sweep->runs[sweep->runCount++];
+		SweptRun   *run = palloc(sizeof(SweptRun));
 
-		run->taken = NULL;
 		run->resumes = true;
-		run->next = runs[i].first;
-		run->end = runs[i].first + runs[i].count;
-		run->first = NULL;
-		read_first(sweep, run);
-		binaryheap_add_unordered(sweep->heap, PointerGetDatum(run));
+		run->next = sealed->runs[i].first;
+		run->end = run->next + sealed->runs[i].count;
+		read_first(index, sealed, run);
+		binaryheap_add_unordered(heap, PointerGetDatum(run));
 	}
-	binaryheap_build(sweep->heap);
-	return sweep;
+	binaryheap_build(heap);
+	return heap;
 }
 
-/* The run whose next page comes first; NULL if no run has any. */
-static SweptRun *
-first_run(SwareSweep *sweep)
+void
+sware_sweep_take_piece(Relation index, const SwareSealedPages *sealed,
+					   SwareSweepState *state, int most, SwarePiece *piece)
 {
-	return binaryheap_empty(sweep->heap) ? NULL :
-		(SweptRun *) DatumGetPointer(binaryheap_first(sweep->heap));
-}
-
-/* Take the next page of the run that comes first. */
-static void
-take_page(SwareSweep *sweep, SweptRun *run, SwareListedPage *page)
-{
-	sware_pause_point();
-	*page = sweep->pages[run->next++];
-	page->isResumed = run->resumes;
-	run->resumes = false;
-	run->taken = page;
-	if (run->next == run->end)
-	{
-		(void) binaryheap_remove_first(sweep->heap);
-		return;
-	}
-	read_first(sweep, run);
-	binaryheap_replace_first(sweep->heap, PointerGetDatum(run));
-}
-
-bool
-sware_sweep_take_piece(SwareSweep *sweep, int most, SwarePiece *piece)
-{
-	SwareListedPage *pages =
-		palloc((most + sweep->runCount) * sizeof(SwareListedPage));
-	SweptRun   *run;
-	int			count = 0;
+	IndexTuple	place = find_place(index, sealed, state);
+	binaryheap *heap;
 	int			again = 0;		/* pages that begin no later than the place,
 								 * so that the piece before had them, as a
 								 * rule */
 
-	/* with two pages of one run, one retires: so there is progress */
-	if (!sweep->keepsPlace && sweep->place == NULL)
-		most += sweep->runCount;
-	while ((run = first_run(sweep)) != NULL)
+	if (place == NULL)
+		state->end = sealed->runs[sealed->runCount - 1].lastSequence;
+	heap = begin_runs(index, sealed, state->end);
+	piece->pages = palloc((most + sealed->runCount) * sizeof(SwareListedPage));
+	piece->count = 0;
+	piece->from = place;
+	piece->to = NULL;
+	state->hasPlace = false;
+	while (!binaryheap_empty(heap))
 	{
-		if (sweep->place && again < sweep->runCount &&
-			sware_compare_entries(sweep->index, run->first, sweep->place) <= 0)
+		SweptRun   *run = (SweptRun *) DatumGetPointer(binaryheap_first(heap));
+		SwareListedPage *page = &piece->pages[piece->count];
+
+		if (place && again < sealed->runCount &&
+			sware_compare_entries(index, run->first, place) <= 0)
 			again++;
-		else if (count - again == most)
-			break;
-		take_page(sweep, run, &pages[count++]);
-	}
-	piece->pages = pages;
-	piece->count = count;
-	piece->from = sweep->place;
-	sweep->state.hasPlace = run != NULL;
-	if (run)
-	{
-		sweep->state.place = sweep->pages[run->next].sequence;
-		sweep->state.seal = run->seal;
-	}
-	sweep->place = run ? CopyIndexTuple(run->first) : NULL;
-	piece->to = sweep->place;
-	return count > 0;
-}
-
-double
-sware_sweep_pages_of(const SwareSweep *sweep, int leaves)
-{
-	return leaves * sweep->state.pagesOfLeaf;
-}
-
-void
-sware_sweep_piece_is_done(SwareSweep *sweep, const SwarePiece *piece,
-						  int64 moved, int visits)
-{
-	double		entries = 0;	/* of all pages, moved or not */
-
-	for (int i = 0; i < piece->count; i++)
-		entries += piece->pages[i].entries;
-	sweep->state.pagesOfLeaf =
-		visits == 0 ? 0 : moved * piece->count / (visits * entries);
-	sware_zones_set_sweep(sweep->index, &sweep->state);
-	binaryheap_reset(sweep->heap);
-	for (int i = 0; i < sweep->runCount; i++)
-	{
-		SweptRun   *run = &sweep->runs[i];
-
-		if (run->taken && run->taken->state != SWARE_SLOT_RETIRED)
+		else if (piece->count - again == most)
 		{
-			run->next--;
-			run->resumes = true;
-			read_first(sweep, run);
+			/* here the next piece begins */
+			piece->to = run->first;
+			state->hasPlace = true;
+			state->place = sealed->pages[run->next].sequence;
+			state->seal = run->seal;
+			break;
 		}
-		run->taken = NULL;
-		if (run->next < run->end)
-			binaryheap_add_unordered(sweep->heap, PointerGetDatum(run));
+		sware_pause_point();
+		piece->count++;
+		*page = sealed->pages[run->next++];
+		page->isResumed = run->resumes;
+		run->resumes = false;
+		if (run->next == run->end)
+			(void) binaryheap_remove_first(heap);
+		else
+		{
+			read_first(index, sealed, run);
+			binaryheap_replace_first(heap, PointerGetDatum(run));
+		}
 	}
-	binaryheap_build(sweep->heap);
 }

@@ -22,8 +22,8 @@
  *	 flusher: list		list_some (buffer/sortedpages.c)
  *	 flusher: retire	retire (buffer/flush.c)
  *	 flusher: sweep		flush_swept (buffer/flush.c)
- *	 place				sware_sweep_piece_is_done (buffer/sweep.c)
- *	 is_swept			sware_sweep_begin (buffer/sweep.c)
+ *	 place				flush_swept (buffer/flush.c)
+ *	 is_swept			begin_runs (buffer/sweep.c)
  *	 scan				read_batch (cursor/buffercursor.c), seek_in_tree
  *						(cursor/mergescan.c)
  *	 vacuum: note		examine_block (tree/bulkdelete.c)
