@@ -75,16 +75,20 @@ lock_open_page(Relation index, SwareLink link, bool wait)
 }
 
 /*
- * Lock any open page exclusively.  If there is none, or all are busy, open one
+ * Lock the open page that this session used last, exclusively, or if that is
+ * busy or sealed, any other one.  If there is none, or all are busy, open one
  * more; if there may be no more, wait for one.
  */
 static Buffer
-lock_any_tail(Relation index)
+lock_tail(Relation index)
 {
-	for (;;)
+	SwareLink	tail = sware_cache(index)->tail;
+	Buffer		buffer = sware_link_is_valid(tail) ?
+		lock_open_page(index, tail, false) : InvalidBuffer;
+
+	while (!BufferIsValid(buffer))
 	{
 		SwareBufferState state;
-		Buffer		buffer = InvalidBuffer;
 
 		CHECK_FOR_INTERRUPTS();
 		sware_buffer_read_state(index, &state);
@@ -95,28 +99,8 @@ lock_any_tail(Relation index)
 				sware_open_tail(index) :
 				lock_open_page(index,
 							   state.tails[MyProcPid % state.tailCount], true);
-		if (BufferIsValid(buffer))
-			return buffer;
 	}
-}
-
-/*
- * Lock the open page that this session used last, exclusively, or another one
- * if that is busy or sealed.
- */
-static Buffer
-lock_tail(Relation index)
-{
-	SwareLink	tail = sware_cache(index)->tail;
-	Buffer		buffer = InvalidBuffer;
-
-	if (sware_link_is_valid(tail))
-		buffer = lock_open_page(index, tail, false);
-	if (!BufferIsValid(buffer))
-	{
-		buffer = lock_any_tail(index);
-		sware_cache(index)->tail = sware_page_link(buffer);
-	}
+	sware_cache(index)->tail = sware_page_link(buffer);
 	return buffer;
 }
 

@@ -5,18 +5,11 @@
  *	  and what is flushed or sorted together, pieces, sorted pages and sweeps.
  *
  * Sorted pages are sealed buffer pages that were written together, in the order
- * of their entries: a page run (layout/page.h).  A large buffer keeps most of
- * its entries in them.  So a flush can take those of a range of keys together
- * (sweep.c), although they arrived at different times, and brings many entries
- * to each leaf that it changes.  And readers find them without a zone that has
- * copies.
- *
- * A sweep merges page runs.  A piece of it is the entries that come next, from
- * the *place* of the sweep up to the first entry of a page, which is its next
- * place.  So it can be small, and yet a leaf gets what all runs have for it,
- * once in a sweep.  The last page of each run in a piece has entries beyond it,
- * as a rule: it is a page of the next piece, too, and retires when all its
- * entries are in the tree.
+ * of their entries: a page run (layout/page.h).  A sweep merges page runs.  A
+ * piece of it is the entries that come next, from the *place* of the sweep up
+ * to the first entry of a page, which is its next place.  The last page of each
+ * run in a piece has entries beyond it, as a rule: it is a page of the next
+ * piece, too, and retires when all its entries are in the tree.
  *
  * The runs of a sweep are those that there are when it begins: later ones would
  * make it begin at the smallest key again.  Where the sweep is, and where it

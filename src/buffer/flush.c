@@ -259,34 +259,6 @@ is_flushing(Relation index)
 }
 
 /*
- * Flush all entries of listed pages, in pieces.  Returns the number of entries
- * that were moved.  The caller has the flush lock, and holds no content locks.
- */
-static int64
-flush_listed(Relation index, Relation heap, SwareListedPage *pages, int count)
-{
-	int			at_once = pages_at_once(MAX_BATCH_PAGES);
-	int64		moved = 0;
-
-	for (int i = 0; i < count; i += at_once)
-	{
-		SwarePiece	piece = {
-			.pages = pages + i,
-			.count = Min(at_once, count - i),
-			.sealed = count - i,
-			.asArrived = true
-		};
-
-		CHECK_FOR_INTERRUPTS();
-		moved += flush_piece(index, heap, &piece).entries;
-
-		/* inserts that go on meanwhile can reuse the pages at once */
-		sware_buffer_free_retired(index, PG_INT32_MAX);
-	}
-	return moved;
-}
-
-/*
  * Flush the next piece of a sweep of all page runs.  Adds the number of its
  * entries to *moved.  Returns whether the sweep goes on.  It ends with its last
  * piece, and where it finds that entries are in another order than the one that
@@ -338,6 +310,7 @@ flush_sealed(Relation index)
 	MemoryContext caller = sware_enter_context("sware flush of everything");
 	Relation	heap = table_open(index->rd_index->indrelid, NoLock);
 	SwareSweepState state = {0};
+	int			at_once = pages_at_once(MAX_BATCH_PAGES);
 	int64		moved = 0;
 	SwareListedPage *pages;
 	int			count;
@@ -347,7 +320,21 @@ flush_sealed(Relation index)
 
 	/* VACUUM needs all pages to retire, also those that a sweep has left */
 	count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
-	moved += flush_listed(index, heap, pages, count);
+	for (int i = 0; i < count; i += at_once)
+	{
+		SwarePiece	piece = {
+			.pages = pages + i,
+			.count = Min(at_once, count - i),
+			.sealed = count - i,
+			.asArrived = true
+		};
+
+		CHECK_FOR_INTERRUPTS();
+		moved += flush_piece(index, heap, &piece).entries;
+
+		/* inserts that go on meanwhile can reuse the pages at once */
+		sware_buffer_free_retired(index, PG_INT32_MAX);
+	}
 	table_close(heap, NoLock);
 	sware_leave_context(caller);
 	return moved;
