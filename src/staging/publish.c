@@ -469,6 +469,28 @@ sware_publish(SwareStaging *staging)
 }
 
 /*
+ * Find a staging that can be published of those that statements of
+ * `highest_level` and of lower levels have filled; NULL if there is none.
+ */
+static SwareStaging *
+next_publishable(int highest_level)
+{
+	dlist_iter	iterator;
+
+	dlist_foreach(iterator, &sware_filled_stagings)
+	{
+		SwareStaging *staging =
+			dlist_container(SwareStaging, node, iterator.cur);
+
+		if (staging->level > highest_level)
+			break;
+		if (is_publishable(staging))
+			return staging;
+	}
+	return NULL;
+}
+
+/*
  * Publish what was staged by statements of `highest_level` and of lower levels,
  * as far as it can be published.  The lowest, SWARE_NO_STATEMENT, is that of
  * statements that have ended: their stagings come first in the list.
@@ -476,29 +498,11 @@ sware_publish(SwareStaging *staging)
 static void
 publish_staged(int highest_level)
 {
-	SwareStaging *next;
-	dlist_iter	iterator;
+	SwareStaging *staging;
 
 	/* a comparator may execute SQL that stages entries for other indexes */
-	do
-	{
-		next = NULL;
-		dlist_foreach(iterator, &sware_filled_stagings)
-		{
-			SwareStaging *staging =
-				dlist_container(SwareStaging, node, iterator.cur);
-
-			if (staging->level > highest_level)
-				break;
-			if (is_publishable(staging))
-			{
-				next = staging;
-				break;
-			}
-		}
-		if (next)
-			publish(next, PUBLISH_ALL);
-	} while (next);
+	while ((staging = next_publishable(highest_level)) != NULL)
+		publish(staging, PUBLISH_ALL);
 }
 
 /*
@@ -574,16 +578,20 @@ sware_publish_lower_part(SwareStaging *staging)
 }
 
 /*
- * Publish what is staged for an index; called through sware_publish_index.  No
+ * Publish what this backend has staged for an index, if anything.  Called
+ * before the index is read in a way that does not search staging.  No
  * lightweight lock may be held.
  */
 void
-sware_publish_index_slowly(Relation index)
+sware_publish_index(Relation index)
 {
-	SwareStaging *staging = sware_staging_of(index);
+	if (unlikely(sware_staged_indexes > 0))
+	{
+		SwareStaging *staging = sware_staging_of(index);
 
-	if (staging)
-		sware_publish(staging);
+		if (staging)
+			sware_publish(staging);
+	}
 }
 
 /*

@@ -60,7 +60,6 @@ int			sware_staged_indexes = 0;
  * no end of a later one matters */
 static SubTransactionId latest_subtransaction = InvalidSubTransactionId;
 static bool is_ending = false;	/* has the pre-commit callback begun? */
-static bool is_used = false;	/* may there be stagings, or their memory? */
 
 /* How often all StagingReferences have become invalid; never reset. */
 static uint64 invalidations = 1;
@@ -250,7 +249,6 @@ make_staging(Relation index)
 	uint64		incarnation = sware_cache(index)->indexIncarnation;
 	SwareStaging *staging;
 
-	is_used = true;
 	if (stagings == NULL)
 	{
 		HASHCTL		control = {.keysize = sizeof(uint64),
@@ -544,8 +542,6 @@ sware_staging_transaction_prepares_to_end(void)
 {
 	/* What comparators insert from now on is not staged. */
 	is_ending = true;
-	if (likely(!is_used))
-		return;
 	invalidations++;
 	sware_publish_all();
 }
@@ -555,13 +551,10 @@ void
 sware_staging_transaction_ends(void)
 {
 	is_ending = false;
-	if (likely(!is_used))
-		return;
 	sware_staged_keys_transaction_ends();
 
 	/* The memory is freed with the transaction's. */
 	sware_staging_generation++;
-	is_used = false;
 	stagings = NULL;
 	last_found = NULL;
 	dlist_init(&sware_filled_stagings);

@@ -364,7 +364,7 @@ extern SwareStaging *sware_staging_for_insert(const SwareNewRow *row,
 extern void sware_stage_entry(SwareStaging *staging, const SwareNewRow *row);
 extern SwareStaging *sware_find_staging(Relation index);
 extern void sware_publish_lower_part(SwareStaging *staging);
-extern void sware_publish_index_slowly(Relation index);
+extern void sware_publish_index(Relation index);
 extern void sware_publish_all(void);
 extern void sware_staging_build_begins(void);
 extern void sware_staging_statement_ends(void);
@@ -372,18 +372,6 @@ extern void sware_staging_transaction_prepares_to_end(void);
 extern void sware_staging_transaction_ends(void);
 extern void sware_staging_subtransaction_ends(SubTransactionId child,
 											  SubTransactionId parent);
-
-/*
- * Publish what this backend has staged for an index, if anything.  Called
- * before the index is read in a way that does not search staging.  No
- * lightweight lock may be held.
- */
-static inline void
-sware_publish_index(Relation index)
-{
-	if (unlikely(sware_staged_indexes > 0))
-		sware_publish_index_slowly(index);
-}
 
 /* stagedruns.c */
 
