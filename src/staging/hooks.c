@@ -132,13 +132,6 @@ sware_statement_is_small(void)
 	return IsA(plan, ModifyTable) && outerPlan(plan)->plan_rows <= 1;
 }
 
-void
-sware_look_at_plan(void)
-{
-	sware_statement.kind =
-		kind_of_statement(sware_statement.query->plannedstmt);
-}
-
 /*
  * Note that a statement begins, perhaps within one that is in progress.  The
  * rows that it inserts will have the command id `command`, or a later one.
@@ -230,8 +223,8 @@ executor_run(SWARE_EXECUTOR_RUN_PARAMETERS)
 	}
 
 	outer = sware_statement;
-	begin_statement(SWARE_STATEMENT_PLANNED, query->estate->es_output_cid,
-					query);
+	begin_statement(kind_of_statement(query->plannedstmt),
+					query->estate->es_output_cid, query);
 	PG_TRY();
 	{
 		next_executor_run(SWARE_EXECUTOR_RUN_ARGUMENTS);
@@ -258,8 +251,8 @@ executor_finish(QueryDesc *query)
 	}
 
 	outer = sware_statement;
-	begin_statement(SWARE_STATEMENT_PLANNED, query->estate->es_output_cid,
-					query);
+	begin_statement(kind_of_statement(query->plannedstmt),
+					query->estate->es_output_cid, query);
 	PG_TRY();
 	{
 		next_executor_finish(query);

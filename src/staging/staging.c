@@ -386,8 +386,6 @@ is_speculative(Relation heap, ItemPointer tid)
 static inline bool
 may_stage(Relation heap, ItemPointer tid, IndexInfo *index_info)
 {
-	if (sware_statement.kind == SWARE_STATEMENT_PLANNED)
-		sware_look_at_plan();
 	return sware_enable_buffer && !is_ending && sware_utility_depth == 0 &&
 		heap->rd_tableam == GetHeapamTableAmRoutine() &&
 	/* other backends must see those of an exclusion constraint at once */

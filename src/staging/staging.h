@@ -44,7 +44,6 @@ typedef enum SwareStatementKind
 {
 	SWARE_STATEMENT_UNKNOWN,	/* no hook has seen the statement:
 								 * is_speculative is asked for each row */
-	SWARE_STATEMENT_PLANNED,	/* its plan tells: see sware_look_at_plan */
 	SWARE_STATEMENT_STAGES,
 	SWARE_STATEMENT_SPECULATES	/* has ON CONFLICT: its entries are stored at
 								 * once */
@@ -70,9 +69,6 @@ typedef struct SwareStatement
 
 /* set by hooks.c */
 extern SwareStatement sware_statement;
-
-/* Find out of which kind a statement is whose plan tells. */
-extern void sware_look_at_plan(void);
 
 /*
  * Is the statement expected to insert one row, in a transaction of its own?
