@@ -150,10 +150,7 @@ insert_row(SwareNewRow *row, bool index_unchanged, IndexInfo *index_info)
 	if (index_info->ii_Unique)
 		row->keepsKeyIn = sware_command_that_keeps_key(row, index_info);
 	if (sware_is_single_row(index_info))
-	{
-		sware_note_single_row(index_info);
 		sware_publish_index(index);
-	}
 	else if (index_info->ii_Unique ?
 			 sware_stage_unique(row, index_info) :
 			 sware_stage(row, index_unchanged, index_info))
@@ -197,19 +194,18 @@ sware_insert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 			 Relation heap, IndexUniqueCheck check_unique, bool index_unchanged,
 			 IndexInfo *index_info)
 {
-	SwareNewRow row;
+	SwareNewRow row = {
+		.index = index,
+		.heap = heap,
+		.values = values,
+		.isnull = isnull,
+		.tid = heap_tid,
+		.check = check_unique,
+		.keepsKeyIn = InvalidCommandId
+	};
 
-	if (likely(sware_change_count == 0) && index_info->ii_AmCache != NULL &&
-		sware_stage_next(index, values, isnull, heap_tid, index_unchanged,
-						 index_info))
+	if (likely(sware_change_count == 0) &&
+		sware_stage_next(&row, index_unchanged, index_info))
 		return false;
-
-	row.index = index;
-	row.heap = heap;
-	row.values = values;
-	row.isnull = isnull;
-	row.tid = heap_tid;
-	row.check = check_unique;
-	row.keepsKeyIn = InvalidCommandId;
 	return insert_row(&row, index_unchanged, index_info);
 }

@@ -181,23 +181,6 @@ check_conflicts(SwareStaging *staging, Relation index, IndexTuple *entries,
 }
 
 /*
- * Sort the staged entries, but for the first ones, which have been stored and
- * may be in any order; those behind them came in order if `came_in_order`.
- */
-static void
-sort_staged(SwareStaging *staging, Relation index, IndexTuple *entries,
-			int stored, bool came_in_order)
-{
-	int64		count = staging->count - stored;
-
-	if (came_in_order)
-		sware_note_sortedness(index, count, 0, 0);
-	else if (count > 1)
-		sware_sort_arrivals(index, entries + stored,
-							stored == 0 ? staging->inOrder : 0, count);
-}
-
-/*
  * Send a part of the staged entries to the tree, or, if that is few entries, to
  * the buffer.  The rest is kept, in order.  After an error all entries are
  * staged still; storing an entry twice does no harm.  Calls comparators, and
@@ -250,8 +233,12 @@ send(SwareStaging *staging, Relation index, PublishedPart part)
 		stored = store_few(staging, index, heap, entries, count);
 	if (stored < count)
 	{
-		sort_staged(staging, index, entries, stored,
-					came_in_order && stored == 0);
+		if (came_in_order && stored == 0)
+			sware_note_sortedness(index, count, 0, 0);
+		else if (count - stored > 1)
+			sware_sort_arrivals(index, entries + stored,
+								stored == 0 ? staging->inOrder : 0,
+								count - stored);
 		SWARE_FAULT_POINT("publish-sorted");
 		if (sent == count && count > LARGEST_BUFFERED_RUN && is_made_for &&
 			!came_in_order)

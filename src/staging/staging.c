@@ -322,10 +322,13 @@ staging_for_insert(Relation index, IndexInfo *index_info)
 	return reference->staging;
 }
 
-void
-sware_note_single_row(IndexInfo *index_info)
+bool
+sware_is_single_row(IndexInfo *index_info)
 {
+	if (index_info->ii_AmCache != NULL || !sware_statement_is_small())
+		return false;
 	index_info->ii_AmCache = &single_row;
+	return true;
 }
 
 /* Begin a segment, unless the last one is the current subtransaction's. */
@@ -483,24 +486,17 @@ sware_stage(const SwareNewRow *row, bool is_version, IndexInfo *index_info)
 }
 
 /*
- * Do what sware_stage does where it is least: the statement has staged an entry
- * with it before, and there is room for this one in the bin.  Returns whether
- * it has done so.  Raises no errors.
- *
- * What else sware_staging_for_insert looks at is as it was for the statement's
- * other rows, or `invalidations` tells.
+ * Do what sware_stage does, where the statement has staged an entry with it
+ * before.  Returns false if it has not, or if anything has changed since: what
+ * sware_staging_for_insert looks at is as it was for the statement's other
+ * rows, or `invalidations` tells.
  */
 bool
-sware_stage_next(Relation index, Datum *values, bool *isnull, ItemPointer tid,
-				 bool is_version, IndexInfo *index_info)
+sware_stage_next(const SwareNewRow *row, bool is_version,
+				 IndexInfo *index_info)
 {
 	StagingReference *reference = index_info->ii_AmCache;
-	SubTransactionId current = GetCurrentSubTransactionId();
 	SwareStaging *staging;
-	SwareEntryBin *bin;
-	IndexTuple	entry;
-	Size		data_size;
-	Size		size;
 
 	if (reference == NULL || !reference->isUsed ||
 		reference->invalidation != invalidations ||
@@ -508,22 +504,10 @@ sware_stage_next(Relation index, Datum *values, bool *isnull, ItemPointer tid,
 		!sware_enable_buffer || sware_utility_depth > 0)
 		return false;
 	staging = reference->staging;
-	if (staging->count == 0 || !sware_is_file_of(staging, index) ||
-		staging->segments[staging->segmentCount - 1].subtransaction != current)
+	if (staging->count == 0 || !sware_is_file_of(staging, row->index))
 		return false;
-	data_size = sware_entry_data_size(&staging->form, index, values, isnull);
-	size = sware_size_with_data(data_size);
-	bin = staging->entries.last;
-	if (data_size == 0 || bin->used + size > bin->size)
-		return false;
-
-	entry = (IndexTuple) ((char *) bin + bin->used);
-	bin->used += size;
-	sware_form_entry(&staging->form, index, entry, data_size, values, isnull);
-	entry->t_tid = *tid;
-	staging->count++;
 	staging->hasVersions |= is_version;
-	sware_arrivals++;
+	sware_stage_entry(staging, row);
 	return true;
 }
 

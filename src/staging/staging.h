@@ -80,16 +80,9 @@ extern bool sware_statement_is_small(void);
 
 /*
  * Is a row the first one that an index gets in a small statement?  To store it
- * costs less than to stage and publish it.
+ * costs less than to stage and publish it.  Others that follow would be staged.
  */
-static inline bool
-sware_is_single_row(IndexInfo *index_info)
-{
-	return index_info->ii_AmCache == NULL && sware_statement_is_small();
-}
-
-/* Note that the index has got it, so that others would be staged. */
-extern void sware_note_single_row(IndexInfo *index_info);
+extern bool sware_is_single_row(IndexInfo *index_info);
 
 /*
  * Has this transaction used a foreign table?  Then another server may commit
@@ -352,8 +345,7 @@ sware_is_made_for(const SwareStaging *staging, Relation index)
 /* The functions are described where they are defined. */
 extern bool sware_stage(const SwareNewRow *row, bool is_version,
 						IndexInfo *index_info);
-extern bool sware_stage_next(Relation index, Datum *values, bool *isnull,
-							 ItemPointer tid, bool is_version,
+extern bool sware_stage_next(const SwareNewRow *row, bool is_version,
 							 IndexInfo *index_info);
 extern SwareStaging *sware_staging_for_insert(const SwareNewRow *row,
 											  IndexInfo *index_info);
