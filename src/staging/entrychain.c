@@ -127,16 +127,6 @@ sware_chain_entries(SwareEntryChain *chain, int64 count)
 	return entries;
 }
 
-/* Add a copy of an entry to a chain. */
-void
-sware_add_copy(SwareEntryChain *chain, IndexTuple entry)
-{
-	Size		size = IndexTupleSize(entry);
-
-	sware_copy_tuple(sware_reserve(chain, size), entry);
-	sware_add_reserved(chain, size);
-}
-
 /*
  * Make a chain of copies of entries.  If there is no more memory, an error is
  * raised, and the chain is empty.
@@ -149,8 +139,11 @@ sware_copy_to_chain(SwareEntryChain *chain, IndexTuple *entries, int64 count)
 	{
 		for (int64 i = 0; i < count; i++)
 		{
+			Size		size = IndexTupleSize(entries[i]);
+
 			sware_prefetch_entry(entries, i, count);
-			sware_add_copy(chain, entries[i]);
+			sware_copy_tuple(sware_reserve(chain, size), entries[i]);
+			sware_add_reserved(chain, size);
 		}
 	}
 	PG_CATCH();

@@ -400,7 +400,6 @@ open_owner(SwareStaging *staging)
 	Relation	index = RelationIdGetRelation(staging->index);
 	Relation	result = NULL;
 
-	Assert(staging->isLocked);
 	if (RelationIsValid(index) && sware_is_file_of(staging, index) &&
 		has_build(staging, index))
 		result = index;

@@ -75,12 +75,9 @@ lock_index(SwareStaging *staging)
 {
 	ResourceOwner caller = CurrentResourceOwner;
 
-	if (staging->isLocked)
-		return;
 	CurrentResourceOwner = TopTransactionResourceOwner;
 	LockRelationOid(staging->index, RowExclusiveLock);
 	CurrentResourceOwner = caller;
-	staging->isLocked = true;
 }
 
 static void
@@ -91,14 +88,12 @@ unlock_index(SwareStaging *staging)
 	CurrentResourceOwner = TopTransactionResourceOwner;
 	UnlockRelationOid(staging->index, RowExclusiveLock);
 	CurrentResourceOwner = caller;
-	staging->isLocked = false;
 }
 
 /* Note that a staging has got its first entry.  Its index is locked. */
 static void
 note_first_entry(SwareStaging *staging)
 {
-	Assert(staging->isLocked);
 	staging->level = sware_statement.level;
 	if (staging->level == SWARE_NO_STATEMENT)
 		dlist_push_head(&sware_filled_stagings, &staging->node);
@@ -433,28 +428,32 @@ sware_stage_entry(SwareStaging *staging, const SwareNewRow *row)
 	Size		data_size =
 		sware_entry_data_size(&staging->form, index, values, isnull);
 	IndexTuple	formed = NULL;
+	IndexTuple	entry;
+	Size		size = sware_size_with_data(data_size);
 
-	/* an error leaves nothing behind: forming comes before locking */
 	if (unlikely(data_size == 0))
+	{
 		formed = sware_make_entry(index, row->heap, values, isnull, row->tid);
+		size = IndexTupleSize(formed);
+	}
+	begin_segment(staging);
+	entry = sware_reserve(&staging->entries, size);
+
+	/* an error leaves no lock behind: this is the last that can fail */
 	if (unlikely(staging->count == 0))
 		lock_index(staging);
-	begin_segment(staging);
 	if (likely(formed == NULL))
 	{
-		Size		size = sware_size_with_data(data_size);
-		IndexTuple	entry = sware_reserve(&staging->entries, size);
-
 		sware_form_entry(&staging->form, index, entry, data_size, values,
 						 isnull);
 		entry->t_tid = *row->tid;
-		sware_add_reserved(&staging->entries, size);
 	}
 	else
 	{
-		sware_add_copy(&staging->entries, formed);
+		sware_copy_tuple(entry, formed);
 		pfree(formed);
 	}
+	sware_add_reserved(&staging->entries, size);
 	sware_arrivals++;
 	if (unlikely(staging->count++ == 0))
 	{

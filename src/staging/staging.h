@@ -185,7 +185,6 @@ extern SwareEntryBin *sware_add_bin(SwareEntryChain *chain, Size entry_size);
 extern void sware_clear_chain(SwareEntryChain *chain);
 extern void sware_cut_chain(SwareEntryChain *chain, SwareChainPlace end);
 extern IndexTuple *sware_chain_entries(SwareEntryChain *chain, int64 count);
-extern void sware_add_copy(SwareEntryChain *chain, IndexTuple entry);
 extern void sware_copy_to_chain(SwareEntryChain *chain, IndexTuple *entries,
 								int64 count);
 
@@ -312,7 +311,6 @@ typedef struct SwareStaging
 									 * comes first */
 	int			segmentCount;
 	int			segmentsAllocated;
-	bool		isLocked;		/* does staging hold the index's lock? */
 	int			level;			/* level of the statement that staged the
 								 * first entry, or SWARE_NO_STATEMENT when it
 								 * has ended */
