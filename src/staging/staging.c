@@ -217,25 +217,19 @@ sware_hash_of_layout(Relation index)
 {
 	TupleDesc	descriptor = RelationGetDescr(index);
 	int			keys = IndexRelationGetNumberOfKeyAttributes(index);
-	Oid			items[5 + 5 * INDEX_MAX_KEYS];
-	int			count = 0;
+	uint64		hash = index->rd_index->indisunique +
+		2 * index->rd_index->indnullsnotdistinct;
 
-	items[count++] = index->rd_amhandler;
-	items[count++] = descriptor->natts;
-	items[count++] = keys;
-	items[count++] = index->rd_index->indisunique;
-	items[count++] = index->rd_index->indnullsnotdistinct;
 	for (int i = 0; i < descriptor->natts; i++)
-		items[count++] = TupleDescAttr(descriptor, i)->atttypid;
+		hash = hash_combine64(hash, TupleDescAttr(descriptor, i)->atttypid);
 	for (int i = 0; i < keys; i++)
 	{
-		items[count++] = index->rd_opfamily[i];
-		items[count++] = index->rd_opcintype[i];
-		items[count++] = index->rd_indcollation[i];
-		items[count++] = index->rd_indoption[i];
+		hash = hash_combine64(hash, index->rd_opfamily[i]);
+		hash = hash_combine64(hash, index->rd_opcintype[i]);
+		hash = hash_combine64(hash, index->rd_indcollation[i]);
+		hash = hash_combine64(hash, index->rd_indoption[i]);
 	}
-	return hash_bytes_extended((const unsigned char *) items,
-							   count * sizeof(Oid), 0);
+	return hash;
 }
 
 static SwareStaging *
