@@ -24,10 +24,10 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "access/table.h"
 #include "catalog/dependency.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
+#include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
@@ -40,7 +40,6 @@
 #include "parser/parse_type.h"
 #include "parser/parser.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
@@ -205,16 +204,19 @@ prepare_index(AlterTableStmt *alter, const AlterTableCmd *part, Oid altered,
 {
 	Oid			table = index->indrelid;
 	Oid			constraint;
-	bool		is_inherited;
-	SwareKeyIndex description;
 	const char *loss = "The constraint is of a table that inherits the column.";
 
-	sware_read_key_index(index->indexrelid, &description);
-	if (!description.isSware ||
+	if (!sware_read_key_index(index->indexrelid).isSware ||
 		!has_column(index, get_attnum(table, part->name)))
 		return;
-	constraint = sware_key_of_index(index->indexrelid, &is_inherited);
-	if (!OidIsValid(constraint) || is_inherited)
+	constraint = sware_key_of_index(index->indexrelid);
+	if (!OidIsValid(constraint))
+		return;
+
+	/* a key that comes from a partitioned table's follows that */
+	if (has_superclass(index->indexrelid) &&
+		OidIsValid(get_index_constraint(get_partition_parent(index->indexrelid,
+															 true))))
 		return;
 	if (altered == table)
 	{
@@ -290,41 +292,31 @@ typedef struct TableKey
 	bool		isSware;
 } TableKey;
 
-/* The keys of a table, which need not be locked. */
+/* The keys of a table, which is locked for a moment. */
 static List *
 keys_of_table(Oid table)
 {
-	Relation	catalog = table_open(ConstraintRelationId, AccessShareLock);
+	Relation	relation = try_relation_open(table, AccessShareLock);
 	List	   *keys = NIL;
-	ScanKeyData scan_key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
+	ListCell   *cell;
 
-	ScanKeyInit(&scan_key, Anum_pg_constraint_conrelid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(table));
-	scan = systable_beginscan(catalog, ConstraintRelidTypidNameIndexId, true,
-							  NULL, 1, &scan_key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	if (relation == NULL)
+		return NIL;
+	foreach(cell, RelationGetIndexList(relation))
 	{
-		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
-		SwareKeyIndex index;
+		Oid			index = lfirst_oid(cell);
+		Oid			constraint = sware_key_of_index(index);
 		TableKey   *key;
 
-		/* an index that is gone by now has no columns */
-		if ((form->contype != CONSTRAINT_PRIMARY &&
-			 form->contype != CONSTRAINT_UNIQUE) ||
-			!SearchSysCacheExists1(INDEXRELID,
-								   ObjectIdGetDatum(form->conindid)))
+		if (!OidIsValid(constraint))
 			continue;
-		sware_read_key_index(form->conindid, &index);
 		key = palloc(sizeof(TableKey));
-		key->name = pstrdup(NameStr(form->conname));
-		key->columns = pg_get_indexdef_columns(form->conindid, false);
-		key->isSware = index.isSware;
+		key->name = get_constraint_name(constraint);
+		key->columns = pg_get_indexdef_columns(index, false);
+		key->isSware = sware_read_key_index(index).isSware;
 		keys = lappend(keys, key);
 	}
-	systable_endscan(scan);
-	table_close(catalog, AccessShareLock);
+	relation_close(relation, AccessShareLock);
 	return keys;
 }
 
@@ -453,7 +445,6 @@ check_kind(const Adoption *adoption)
 {
 	const char *name = adoption->constraint->indexname;
 	const FormData_pg_index *form = adoption->index->rd_index;
-	SwareKeyIndex description;
 
 	if (!form->indisvalid || !form->indisready)
 		ereport(ERROR,
@@ -472,8 +463,7 @@ check_kind(const Adoption *adoption)
 				 errmsg("\"%s\" is a deferrable index", name),
 				 errdetail("Cannot create a non-deferrable constraint using a deferrable index."),
 				 error_place(adoption)));
-	sware_read_key_index(RelationGetRelid(adoption->index), &description);
-	if (!description.asksForSware)
+	if (!sware_read_key_index(RelationGetRelid(adoption->index)).asksForSware)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index \"%s\" lacks the option \"%s\"", name,
@@ -613,14 +603,12 @@ use_index(AlterTableStmt *alter, AlterTableCmd *part, Relation table,
 	};
 	Oid			oid = get_relname_relid(constraint->indexname,
 										RelationGetNamespace(table));
-	SwareKeyIndex description;
 	IndexStmt  *index;
 	List	   *columns;
 	List	   *more = NIL;
 	ListCell   *cell;
 
-	sware_read_key_index(oid, &description);
-	if (!description.isSware)
+	if (!sware_read_key_index(oid).isSware)
 		return NIL;
 
 	/*

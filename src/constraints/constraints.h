@@ -37,8 +37,8 @@ extern PlannedStmt *sware_prepare_utility(PlannedStmt *statement,
 										  ProcessUtilityContext context);
 
 /* What the catalogs say of the index of a key, and of its option. */
-extern void sware_read_key_index(Oid relation, SwareKeyIndex *result);
-extern Oid	sware_key_of_index(Oid index, bool *is_inherited);
+extern SwareKeyIndex sware_read_key_index(Oid relation);
+extern Oid	sware_key_of_index(Oid index);
 extern void sware_check_key_option(Oid index);
 extern void sware_install_object_hook(void);
 

@@ -412,37 +412,37 @@ copy_row(Oid catalog, Oid catalog_index, AttrNumber oid_column, Oid object)
  * Read what pg_class says of a relation.  Needs no lock on the relation; one
  * that is gone is no index.
  */
-void
-sware_read_key_index(Oid relation, SwareKeyIndex *result)
+SwareKeyIndex
+sware_read_key_index(Oid relation)
 {
+	SwareKeyIndex result = {0};
 	HeapTuple	tuple = copy_row(RelationRelationId, ClassOidIndexId,
 								 Anum_pg_class_oid, relation);
 	Form_pg_class form;
 	Datum		options;
 	bool		isnull;
 
-	memset(result, 0, sizeof(*result));
 	if (!HeapTupleIsValid(tuple))
-		return;
+		return result;
 	form = (Form_pg_class) GETSTRUCT(tuple);
-	result->name = form->relname;
-	result->isSware = (form->relkind == RELKIND_INDEX ||
-					   form->relkind == RELKIND_PARTITIONED_INDEX) &&
+	result.name = form->relname;
+	result.isSware = (form->relkind == RELKIND_INDEX ||
+					  form->relkind == RELKIND_PARTITIONED_INDEX) &&
 		form->relam == get_index_am_oid(SWARE_ACCESS_METHOD, true);
 	options = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_reloptions,
 							  &isnull);
-	result->asksForSware = result->isSware && !isnull &&
+	result.asksForSware = result.isSware && !isnull &&
 		sware_options_ask_for_sware(options);
 	heap_freetuple(tuple);
+	return result;
 }
 
 /*
  * The primary key or unique constraint that an index belongs to; InvalidOid if
- * there is none, or if it is an exclusion constraint.  Sets *is_inherited to
- * whether it comes from a partitioned table's.
+ * there is none, or if it is an exclusion constraint.
  */
 Oid
-sware_key_of_index(Oid index, bool *is_inherited)
+sware_key_of_index(Oid index)
 {
 	Oid			constraint = get_index_constraint(index);
 	HeapTuple	tuple;
@@ -454,7 +454,6 @@ sware_key_of_index(Oid index, bool *is_inherited)
 	if (!HeapTupleIsValid(tuple))
 		return InvalidOid;
 	form = (Form_pg_constraint) GETSTRUCT(tuple);
-	*is_inherited = OidIsValid(form->conparentid);
 	if (form->contype != CONSTRAINT_PRIMARY &&
 		form->contype != CONSTRAINT_UNIQUE)
 		constraint = InvalidOid;
@@ -478,14 +477,11 @@ require_option(const SwareKeyIndex *index, const char *constraint)
 void
 sware_check_key_option(Oid oid)
 {
-	SwareKeyIndex index;
-	Oid			constraint;
-	bool		is_inherited;
+	SwareKeyIndex index = sware_read_key_index(oid);
+	Oid			constraint = InvalidOid;
 
-	sware_read_key_index(oid, &index);
-	if (!index.isSware)
-		return;
-	constraint = sware_key_of_index(oid, &is_inherited);
+	if (index.isSware)
+		constraint = sware_key_of_index(oid);
 	if (OidIsValid(constraint))
 		require_option(&index, get_constraint_name(constraint));
 }
@@ -505,7 +501,7 @@ constraint_created(Oid oid)
 	if (form->contype != CONSTRAINT_PRIMARY &&
 		form->contype != CONSTRAINT_UNIQUE)
 		return;
-	sware_read_key_index(form->conindid, &index);
+	index = sware_read_key_index(form->conindid);
 	if (!index.isSware)
 		return;
 	require_option(&index, NameStr(form->conname));

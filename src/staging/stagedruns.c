@@ -3,13 +3,10 @@
  * stagedruns.c
  *	  Searching what is staged for an index, where it is.
  *
- * A staging has its entries in the order of their arrival.  The first scan that
- * looks for some of them sorts pointers to them: the result is a *staged run*.
+ * The first scan sorts pointers to the entries: the result is a *staged run*.
  * The entries that arrive later are the *newest* ones.  Scans look at them one
  * by one, until there are many; then the next scan makes another staged run of
- * them, and merges it with those before it that are not much larger.  So a
- * staging that is searched again and again has a handful of staged runs, and a
- * load that reads nothing has none.
+ * them, and merges it with those before it that are not much larger.
  *
  * Invariants:
  *	- the staged runs have the first entries of the staging, each once;
