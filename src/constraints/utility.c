@@ -9,9 +9,9 @@
  * speaks against it; for the rest the statement stays as it is.
  *
  * The hook for utility commands (staging/hooks.c) asks here before the server
- * sees a statement, and hands a changed copy on if there is something to
- * change.  The server makes the table of a CREATE TABLE first, and then its
- * indexes, each by a statement that comes back here.
+ * sees a statement, and hands on what it gets: of each CREATE TABLE and ALTER
+ * TABLE a copy, which may be changed.  The server makes the table of a CREATE
+ * TABLE first, and then its indexes, each by a statement that comes back here.
  * Nothing here calls functions of users.
  *
  * The definition of a constraint names no access method.  pg_dump, pg_upgrade
@@ -351,7 +351,7 @@ prepare_for_table(AlterTableStmt *alter, const char *query_string)
 	sware_use_indexes(alter, table, query_string);
 }
 
-/* Returns a statement, or a changed copy of it, for the server to execute. */
+/* Returns a statement, or a copy that may be changed, for the server. */
 PlannedStmt *
 sware_prepare_utility(PlannedStmt *statement, const char *query_string,
 					  ProcessUtilityContext context)

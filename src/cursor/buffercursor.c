@@ -514,6 +514,15 @@ sware_buffer_cursor_seek(SwareBufferCursor *cursor, bool forward,
 		sware_batch_begin(&cursor->batch);
 }
 
+/* Have entries left the buffer, or staging, since a batch was read? */
+static bool
+entries_have_left(SwareBufferCursor *cursor, uint64 generation, bool had_staged,
+				  uint64 staging_generation)
+{
+	return cursor->state.generation != generation ||
+		(had_staged && staging_generation != sware_staging_generation);
+}
+
 bool
 sware_buffer_cursor_read_on(SwareBufferCursor *cursor)
 {
@@ -527,7 +536,13 @@ sware_buffer_cursor_read_on(SwareBufferCursor *cursor)
 	sware_save_entry(&cursor->last, cursor->context, last, &last->t_tid);
 	if (batch->bytes < MANY_BYTES)
 		batch->limit = Min(batch->limit * LIMIT_GROWTH, LAST_LIMIT);
+
+	/* a batch would be read in vain */
+	(void) sware_buffer_read_state(cursor->filter.order.index, &cursor->state);
+	if (entries_have_left(cursor, generation, had_staged, staging_generation))
+		return false;
+
 	read_batch(cursor, cursor->last.tuple);
-	return cursor->state.generation == generation &&
-		(!had_staged || staging_generation == sware_staging_generation);
+	return !entries_have_left(cursor, generation, had_staged,
+							  staging_generation);
 }

@@ -318,12 +318,12 @@ add_skipping(SwareTreeCursor *cursor, const SwareLeafView *view,
 			continue;
 
 		failures = 0;
-		cursor->skipPatience = PATIENCE;
 		switch (sware_skip_from_tuple(keys, tuple, forward, &place))
 		{
 			case SWARE_SKIP_NONE:
 				return place_before(forward ? here : here + 1);
 			case SWARE_SKIP_HERE:
+				cursor->skipPatience = PATIENCE;
 				break;
 			case SWARE_SKIP_AHEAD:
 				here = i;
@@ -331,8 +331,8 @@ add_skipping(SwareTreeCursor *cursor, const SwareLeafView *view,
 								   forward ? here : here + 1, forward,
 								   false);
 				i = forward ? Min(i, end) : Max(i, begin) - 1;
-				if ((i - here) * step >= MANY_SKIPPED)
-					cursor->skipPatience = 1;
+				cursor->skipPatience =
+					(i - here) * step >= MANY_SKIPPED ? 1 : PATIENCE;
 				break;
 		}
 	}
