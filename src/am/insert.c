@@ -145,7 +145,8 @@ insert_row(SwareNewRow *row, bool index_unchanged, IndexInfo *index_info)
 	bool		is_unique;
 
 	sware_refuse_nested_insert(index);
-	if (sware_change_count == 0 && row->check != UNIQUE_CHECK_EXISTING)
+	if (likely(sware_change_count == 0) &&
+		row->check != UNIQUE_CHECK_EXISTING)
 		sware_buffer_flush_owed(index);
 	if (index_info->ii_Unique)
 		row->keepsKeyIn = sware_command_that_keeps_key(row, index_info);
@@ -168,9 +169,9 @@ insert_row(SwareNewRow *row, bool index_unchanged, IndexInfo *index_info)
 		is_unique = row->check != UNIQUE_CHECK_NO;
 	}
 	sware_arrivals++;
-	if (needs_flush && sware_change_count == 1)
+	if (unlikely(needs_flush) && sware_change_count == 1)
 		(void) sware_buffer_flush_piece(index, SWARE_INSERTER);
-	else if (needs_flush)
+	else if (unlikely(needs_flush))
 		sware_cache(index)->owesFlush = true;
 
 	/*

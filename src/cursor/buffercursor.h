@@ -402,7 +402,7 @@ sware_scan_has_staged(IndexScanDesc scan)
 static inline bool
 sware_scan_sees_later_rows(IndexScanDesc scan)
 {
-	return unlikely(sware_statement.earliestCommand != InvalidCommandId) &&
+	return sware_statement.earliestCommand != InvalidCommandId &&
 		sware_scan_searches_staging(scan) &&
 		scan->xs_snapshot->curcid > sware_statement.earliestCommand;
 }

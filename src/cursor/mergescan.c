@@ -227,8 +227,8 @@ merge_begin(SwareScan *scan, ScanDirection direction)
 	scan->state = SWARE_CURSOR_UNPOSITIONED;
 	scan->seesLaterRows = sware_scan_sees_later_rows(scan->scan);
 	before_page(scan);
-	if (!scan->seesLaterRows && !sware_scan_has_staged(scan->scan) &&
-		sware_buffer_is_known_empty(scan->scan->indexRelation))
+	if (likely(!scan->seesLaterRows && !sware_scan_has_staged(scan->scan) &&
+			   sware_buffer_is_known_empty(scan->scan->indexRelation)))
 	{
 		SWARE_FAULT_POINT("scan-buffer-read");
 		scan->mode = SWARE_SCAN_TREE;

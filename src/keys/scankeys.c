@@ -43,20 +43,20 @@ sware_scan_keys_init(SwareScanKeys *keys, Relation index, int count)
 void
 sware_scan_keys_free(SwareScanKeys *keys)
 {
-	while (keys->crossTypeFunctions)
+	while (unlikely(keys->crossTypeFunctions != NULL))
 	{
 		SwareCrossTypeFunction *next = keys->crossTypeFunctions->next;
 
 		pfree(keys->crossTypeFunctions);
 		keys->crossTypeFunctions = next;
 	}
-	if (keys->arrayContext)
+	if (unlikely(keys->arrayContext != NULL))
 		MemoryContextDelete(keys->arrayContext);
 	if (keys->conditions)
 		pfree(keys->conditions);
-	if (keys->intervalMemory)
+	if (unlikely(keys->intervalMemory != NULL))
 		pfree(keys->intervalMemory);
-	if (keys->skipMemory)
+	if (unlikely(keys->skipMemory != NULL))
 		pfree(keys->skipMemory);
 }
 
@@ -260,7 +260,7 @@ make_ranges(SwareScanKeys *keys, ScanKey qualification, int count,
 static void
 begin_analysis(SwareScanKeys *keys)
 {
-	if (keys->arrayContext)
+	if (unlikely(keys->arrayContext != NULL))
 		MemoryContextReset(keys->arrayContext);
 	sware_search_key_init(&keys->low, keys->index);
 	sware_search_key_init(&keys->high, keys->index);
@@ -287,7 +287,7 @@ set_equalities(SwareScanKeys *keys, ScanKey qualification, int count)
 	bool		is_set = keys->hasOnlyEqualities &&
 		keys->prefixColumns == count;
 
-	if (count == 0 || keys->interval)
+	if (unlikely(count == 0 || keys->interval))
 		return false;
 	for (int i = 0; i < count; i++)
 	{
@@ -414,7 +414,7 @@ sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification, int count)
 	ChosenKeys	chosen[INDEX_MAX_KEYS];
 	int			columns;
 
-	if (set_equalities(keys, qualification, count))
+	if (likely(set_equalities(keys, qualification, count)))
 		return;
 	begin_analysis(keys);
 	if (!check_keys(keys, qualification, count))

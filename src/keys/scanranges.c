@@ -28,7 +28,7 @@ sware_scan_keys_set_range(SwareScanKeys *keys, int64 range)
 	int64		rest = range;
 
 	Assert(range >= 0 && range < keys->rangeCount);
-	if (range == keys->range)
+	if (likely(range == keys->range))
 		return;
 
 	keys->range = range;

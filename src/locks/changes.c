@@ -84,7 +84,7 @@ sware_refuse_nested_insert(Relation index)
 void
 sware_forget_changes(SubTransactionId subtransaction)
 {
-	while (sware_change_count > 0 &&
+	while (unlikely(sware_change_count > 0) &&
 		   changes[sware_change_count - 1].subtransaction >= subtransaction)
 		sware_change_count--;
 }

@@ -193,7 +193,7 @@ keep_linked(Buffer buffer, SwareLink link, int level)
 {
 	SwarePageOpaque opaque = SwarePageGetOpaque(BufferGetPage(buffer));
 
-	if (opaque->incarnation != link.incarnation ||
+	if (unlikely(opaque->incarnation != link.incarnation) ||
 		opaque->kind != (level == 0 ? SWARE_KIND_LEAF : SWARE_KIND_INTERNAL) ||
 		opaque->level != level ||
 		(opaque->flags & SWARE_DELETED) != 0)

@@ -209,7 +209,7 @@ sware_remove_record(const SwareRecordKey *key, bool stored)
 void
 sware_records_stored(Relation index, IndexTuple *entries, int64 count)
 {
-	if (!sware_has_records(index))
+	if (likely(!sware_has_records(index)))
 		return;
 	for (int64 i = 0; i < count; i++)
 	{

@@ -119,7 +119,7 @@ ask_for_record(IndexScanDesc descriptor, ScanDirection direction)
 	SwareScanRecord *record = &scan->record;
 
 	record->isAsked = true;
-	if (!sware_has_records(descriptor->indexRelation) ||
+	if (likely(!sware_has_records(descriptor->indexRelation)) ||
 		!looks_up_key(descriptor))
 		return;
 	record->count = sware_find_record(descriptor->indexRelation,
@@ -195,7 +195,7 @@ sware_gettuple(IndexScanDesc descriptor, ScanDirection direction)
 	descriptor->xs_recheck = false;
 	if (!scan->record.isAsked)
 		ask_for_record(descriptor, direction);
-	if (scan->record.count > 0)
+	if (unlikely(scan->record.count > 0))
 		return next_of_record(descriptor, direction);
 
 	for (;;)
@@ -209,7 +209,7 @@ sware_gettuple(IndexScanDesc descriptor, ScanDirection direction)
 				 !sware_claim_interval(scan, direction))
 			return false;
 		found = sware_scan_next(descriptor, direction);
-		if (scan->record.mayInstall)
+		if (unlikely(scan->record.mayInstall))
 			offer_record(scan, direction);
 		if (found || !is_parallel)
 			return found;

@@ -136,7 +136,7 @@ read_root(const Target *target, int *level)
 
 		*level = cache->level;
 		buffer = read_page(target, cache->root, *level);
-		if (BufferIsValid(buffer))
+		if (likely(BufferIsValid(buffer)))
 		{
 			Page		page = BufferGetPage(buffer);
 
@@ -192,7 +192,7 @@ move_right(const Target *target, Buffer buffer, int level, SwareStack *stack)
 			(SwarePageGetOpaque(page)->flags & SWARE_INCOMPLETE_SPLIT) != 0;
 		SwareLink	next;
 
-		if (!is_incomplete && !must_move_right(target, buffer))
+		if (likely(!is_incomplete && !must_move_right(target, buffer)))
 			return buffer;
 
 		next = is_incomplete ? sware_page_link(buffer) :
@@ -222,11 +222,11 @@ follow_copies(SwareCopiesUsed *used, const Target *target, int *level)
 	*level = sware_cache(target->index)->level;
 	sware_follow_copies(used, target->index, target->key, target->rightmost,
 						&page, level);
-	if (used->count == 0)
+	if (unlikely(used->count == 0))
 		return read_root(target, level);
 
 	buffer = read_page(target, page, *level);
-	if (BufferIsValid(buffer) && !must_move_right(target, buffer))
+	if (likely(BufferIsValid(buffer) && !must_move_right(target, buffer)))
 		return buffer;
 
 	if (BufferIsValid(buffer))
@@ -267,7 +267,7 @@ try_descend(const Target *target, SwareStack **stack, SwareCopiesUsed *used)
 		read_root(target, &level);
 	bool		is_right_page = used && used->count > 0;
 
-	if (BufferIsValid(buffer) && level < target->level)
+	if (BufferIsValid(buffer) && unlikely(level < target->level))
 	{
 		SwareLink	root = sware_page_link(buffer);
 
@@ -285,7 +285,7 @@ try_descend(const Target *target, SwareStack **stack, SwareCopiesUsed *used)
 	{
 		SwareLink	child;
 
-		if (!is_right_page)
+		if (unlikely(!is_right_page))
 			buffer = move_right(target, buffer, level, ancestors);
 		if (!BufferIsValid(buffer) || level == target->level)
 			break;
@@ -328,7 +328,7 @@ descend(const Target *target, SwareStack **stack, bool uses_copies)
 	{
 		count_attempt(target->index, target->level, &attempts);
 		buffer = try_descend(target, stack, uses_copies ? &used : NULL);
-	} while (!BufferIsValid(buffer));
+	} while (unlikely(!BufferIsValid(buffer)));
 	return buffer;
 }
 

@@ -97,7 +97,7 @@ note_use(Relation index, int slot)
 	SwareExpectedLeaf *leaf = &cache->leaves[slot];
 	SwareStrays *strays = &cache->strays;
 
-	if (!leaf->isProved)
+	if (unlikely(!leaf->isProved))
 	{
 		strays->count = 0;
 		strays->patience = Max(strays->patience / 2, MAX_STRAYS);
@@ -131,7 +131,7 @@ expected_leaf(const SwareSearchKey *key, bool *is_busy)
 	Buffer		buffer;
 
 	*is_busy = false;
-	if (slot < 0)
+	if (unlikely(slot < 0))
 		return InvalidBuffer;
 	link = sware_cache(index)->leaves[slot].link;
 	if (!sware_link_is_valid(link))

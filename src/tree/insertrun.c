@@ -444,7 +444,7 @@ sware_tree_insert_expected(Relation index, IndexTuple entry, bool *seek)
 
 	sware_search_key_from_tuple(&key, index, entry);
 	buffer = sware_try_expected_leaf(&key, seek);
-	if (!BufferIsValid(buffer))
+	if (unlikely(!BufferIsValid(buffer)))
 		return false;
 
 	kind = add_entry(&key, buffer, entry);

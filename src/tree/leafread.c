@@ -245,7 +245,7 @@ add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view,
 		if (position->last - position->first >= limit - 1 && i != start)
 			return place_before(forward ? i : i + 1);
 
-		if (uses_marks)
+		if (likely(uses_marks))
 			i = next_unmarked(view, i, begin, end, step);
 		if (i < begin || i >= end)
 			break;
@@ -547,7 +547,7 @@ sware_read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 	position->last = position->first - 1;
 
 	sware_scan_keys_set_range(keys, cursor->arrival.range);
-	arrival = at_tuple || cursor->arrivesAhead ? &cursor->arrivalKey :
+	arrival = unlikely(at_tuple || cursor->arrivesAhead) ? &cursor->arrivalKey :
 		forward ? &keys->low : &keys->high;
 	sware_view_init(&view, cursor->scan->indexRelation, buffer);
 
@@ -562,7 +562,7 @@ sware_read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 	 * backward, a descent that does so has led to the same leaf again, as a
 	 * rule.
 	 */
-	if (is_in_vain && cursor->arrivesAhead &&
+	if (unlikely(is_in_vain) && cursor->arrivesAhead &&
 		(forward || cursor->arrivesByLink))
 		cursor->linksToFollow = 0;
 	continue_where_entered(cursor, forward ? &position->left :
@@ -585,7 +585,7 @@ sware_read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 			tids_before(&view, end, far.i) : 0;
 		far = add_between(cursor, &view, forward ? near : far,
 						  forward ? far : near, forward, &is_part);
-		if (is_part)
+		if (unlikely(is_part))
 		{
 			/* the others are in the same leaf, beyond this place */
 			side->more = side->linked = true;

@@ -84,10 +84,10 @@ arrival_place(SwareTreeCursor *cursor, bool forward)
 	SwareScanKeys *keys = &cursor->keys;
 	SwareBorder *arrival = &cursor->arrival;
 
-	if (keys->skip || !arrival->hasTuple)
+	if (!arrival->hasTuple || unlikely(keys->skip != NULL))
 		sware_scan_keys_set_range(keys, arrival->range);
 	cursor->arrivesAhead = false;
-	if (keys->skip)
+	if (unlikely(keys->skip != NULL))
 	{
 		SwareSkip	result = arrival->hasTuple ?
 			sware_skip_from_tuple(keys, arrival->saved.tuple, forward,
@@ -118,9 +118,9 @@ seek(SwareTreeCursor *cursor, SwareSearchKey *place, bool forward)
 	 * The intervals of a parallel scan do not count as scans, nor do look-ups
 	 * for unique keys: an index that is never scanned should show.
 	 */
-	if (cursor->keys.interval == NULL && cursor->beforePage)
+	if (likely(cursor->keys.interval == NULL && cursor->beforePage))
 		pgstat_count_index_scan(cursor->scan->indexRelation);
-	if (!cursor->isScout)
+	if (likely(!cursor->isScout))
 		sware_count_index_search(cursor->scan);
 
 	if (!cursor->arrival.hasTuple && place->columnCount == 0)
@@ -157,7 +157,7 @@ read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 	 * higher LSN.  A split raises the LSNs of both halves.  So a scan that
 	 * reads the range now reads a leaf with a higher LSN.
 	 */
-	if (!cursor->isScout)
+	if (likely(!cursor->isScout))
 		sware_test_for_old_snapshot(cursor->scan->xs_snapshot,
 									cursor->scan->indexRelation, page);
 
@@ -173,7 +173,7 @@ read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 	cursor->readAtMost = cursor->readAtMost == SWARE_READ_FIRST ?
 		SWARE_READ_SECOND : SWARE_READ_ALL;
 
-	if (cursor->keepPin && position->first <= position->last)
+	if (unlikely(cursor->keepPin) && position->first <= position->last)
 	{
 		sware_unlock_buffer(buffer);
 		position->buffer = buffer;
@@ -197,7 +197,7 @@ unpin(SwarePosition *position)
  * gone to another leaf by a split.  Going forward, the leaf's high key tells.
  * Going backward, returns InvalidBuffer then, or if that is not known.
  */
-static Buffer
+static pg_noinline Buffer
 read_same_leaf(SwareTreeCursor *cursor, bool forward)
 {
 	Relation	index = cursor->scan->indexRelation;
@@ -218,7 +218,7 @@ free_position(SwarePosition *position)
 }
 
 /* Copy a position.  The copy has its own pin. */
-static void
+static pg_noinline void
 copy_position(SwareTreeCursor *cursor, SwarePosition *to,
 			  const SwarePosition *from)
 {
@@ -261,7 +261,7 @@ count_fruitless_leaf(SwareTreeCursor *cursor, int64 *leaves)
  * Note where a descent to a place ahead has led, from the position's leaf: if
  * only to its sibling, links are followed for a while.
  */
-static void
+static pg_noinline void
 note_descent(SwareTreeCursor *cursor, Buffer buffer,
 			 const SwareContinuation *side)
 {
@@ -277,7 +277,7 @@ note_descent(SwareTreeCursor *cursor, Buffer buffer,
  * Returns the leaf, pinned and share-locked; or InvalidBuffer if the link does
  * not lead to the leaf that it means.
  */
-static Buffer
+static pg_noinline Buffer
 follow_link(SwareTreeCursor *cursor, const SwareContinuation *side,
 			bool forward)
 {
@@ -350,11 +350,11 @@ go_on(SwareTreeCursor *cursor, bool forward)
 		{
 			sware_readahead_stop(&cursor->ahead);
 			buffer = seek(cursor, place, forward);
-			if (cursor->arrivesAhead && cursor->arrival.hasTuple)
+			if (unlikely(cursor->arrivesAhead) && cursor->arrival.hasTuple)
 				note_descent(cursor, buffer, side);
 		}
 		read_leaf(cursor, buffer, forward);
-	} while (position->first > position->last && !cursor->isScout);
+	} while (unlikely(position->first > position->last) && !cursor->isScout);
 
 	cursor->state = SWARE_CURSOR_ON_ITEM;
 	position->current = forward ? position->first - 1 : position->last + 1;
@@ -475,9 +475,9 @@ sware_tree_cursor_seek(SwareTreeCursor *cursor, IndexTuple entry,
 
 	Assert(!entry || cursor->markState == SWARE_CURSOR_UNPOSITIONED);
 	learn_what_is_wanted(cursor);
-	side->more = entry || keys->rangeCount > 0;
+	side->more = unlikely(entry != NULL) || keys->rangeCount > 0;
 	side->linked = false;
-	if (entry)
+	if (unlikely(entry != NULL))
 		sware_set_tuple_border(&side->border, cursor->context,
 							   sware_scan_keys_next_range(keys, 0, entry, true),
 							   entry);
@@ -561,7 +561,7 @@ sware_tree_cursor_next_page(SwareTreeCursor *cursor, ScanDirection direction)
 {
 	bool		forward = ScanDirectionIsForward(direction);
 
-	if (cursor->beforePage)
+	if (likely(cursor->beforePage != NULL))
 		cursor->beforePage(cursor->scan);
 
 	if (cursor->state == SWARE_CURSOR_ON_ITEM)
