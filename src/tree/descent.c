@@ -283,6 +283,7 @@ try_descend(const Target *target, SwareStack **stack, SwareCopiesUsed *used)
 
 	while (BufferIsValid(buffer))
 	{
+		OffsetNumber offset;
 		SwareLink	child;
 
 		if (unlikely(!is_right_page))
@@ -291,7 +292,8 @@ try_descend(const Target *target, SwareStack **stack, SwareCopiesUsed *used)
 			break;
 		is_right_page = false;
 
-		child = downlink(index, buffer, next_downlink(target, buffer));
+		offset = next_downlink(target, buffer);
+		child = downlink(index, buffer, offset);
 		if (used)
 			sware_note_internal_page(used, buffer);
 		if (stack)
@@ -299,6 +301,7 @@ try_descend(const Target *target, SwareStack **stack, SwareCopiesUsed *used)
 			SwareStack *ancestor = palloc(sizeof(SwareStack));
 
 			ancestor->page = sware_page_link(buffer);
+			ancestor->offset = offset;
 			ancestor->parent = ancestors;
 			ancestors = ancestor;
 		}
@@ -398,10 +401,13 @@ sware_step_left(Relation index, SwareLink sibling, SwareLink page, int level)
  * is none.
  */
 static OffsetNumber
-find_downlink(Relation index, Buffer buffer, SwareLink child)
+find_downlink(Relation index, Buffer buffer, SwareLink child, OffsetNumber hint)
 {
 	OffsetNumber last = PageGetMaxOffsetNumber(BufferGetPage(buffer));
 
+	if (hint >= SWARE_FIRST_DATA && hint <= last &&
+		sware_links_equal(downlink(index, buffer, hint), child))
+		return hint;
 	for (OffsetNumber offset = SWARE_FIRST_DATA; offset <= last; offset++)
 	{
 		if (sware_links_equal(downlink(index, buffer, offset), child))
@@ -413,7 +419,7 @@ find_downlink(Relation index, Buffer buffer, SwareLink child)
 /*
  * Look for the downlink to `child` on an exclusively locked page and on up to
  * `steps` pages to its right.  Returns the page that has it, or InvalidBuffer
- * with nothing pinned.  *offset is where it is.
+ * with nothing pinned.  *offset is where it may be, and then where it is.
  */
 static Buffer
 find_downlink_to_the_right(Relation index, Buffer buffer, int64 steps,
@@ -433,7 +439,7 @@ find_downlink_to_the_right(Relation index, Buffer buffer, int64 steps,
 		}
 		else
 		{
-			*offset = find_downlink(index, buffer, child);
+			*offset = find_downlink(index, buffer, child, *offset);
 			if (*offset != InvalidOffsetNumber)
 				return buffer;
 			next = opaque->right;
@@ -464,6 +470,7 @@ sware_find_parent(Relation index, Buffer child, SwareStack *stack,
 	SwareSearchKey key;
 	Buffer		parent;
 
+	*offset = stack ? stack->offset : InvalidOffsetNumber;
 	if (stack)
 	{
 		parent = sware_read_linked(index, stack->page, level,

@@ -107,18 +107,27 @@ sware_deduplicate(Relation index, IndexTuple *tuples, int count)
 	for (int first = 0; first < count; first = next)
 	{
 		IndexTuple	base = tuples[first];
-		Size		key_size = sware_leaf_tuple_key_size(base);
-		int			tid_count = sware_leaf_tuple_tid_count(base);
+		Size		key_size;
+		int			tid_count;
 
-		for (next = first + 1; next < count; next++)
+		/* usually the next key is another one */
+		next = first + 1;
+		if (next == count || !sware_keys_equal_image(index, base, tuples[next]))
+		{
+			tuples[result++] = base;
+			continue;
+		}
+
+		key_size = sware_leaf_tuple_key_size(base);
+		tid_count = sware_leaf_tuple_tid_count(base);
+		for (; next < count; next++)
 		{
 			int			more = sware_leaf_tuple_tid_count(tuples[next]);
 
-			/* usually the next key is another one */
-			if (!sware_keys_equal_image(index, base, tuples[next]) ||
-				MAXALIGN(key_size +
+			if (MAXALIGN(key_size +
 						 (tid_count + more) * sizeof(ItemPointerData)) >
-				SWARE_MAX_POSTING_SIZE)
+				SWARE_MAX_POSTING_SIZE ||
+				!sware_keys_equal_image(index, base, tuples[next]))
 				break;
 			if (next == first + 1)
 				memcpy(tids, sware_leaf_tuple_tids(base),

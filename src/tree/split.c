@@ -108,25 +108,27 @@ keep_items(Page copy, Page page, const SwareItems *items, int count,
 		   IndexTuple high_key)
 {
 	PageHeader	header = (PageHeader) copy;
+	Size		needed = count * sizeof(ItemIdData) +
+		MAXALIGN(IndexTupleSize(high_key));
 
+	for (int i = 0; i < count; i++)
+	{
+		if (!is_on_page(page, items->tuples[i]))
+			needed += MAXALIGN(IndexTupleSize(items->tuples[i]));
+	}
 	header->pd_lower = (char *) PageGetItemId(copy, SWARE_FIRST_DATA) -
 		(char *) copy;
 	if (!sware_page_is_leaf(page) ||
-		header->pd_lower + MAXALIGN(IndexTupleSize(high_key)) >
-		header->pd_upper)
+		header->pd_lower + needed > header->pd_upper)
 		return false;
+
 	sware_set_high_key(copy, high_key);
 	for (int i = 0; i < count; i++)
 	{
 		IndexTuple	tuple = items->tuples[i];
 		OffsetNumber offset = SWARE_FIRST_DATA + i;
-		bool		is_kept = is_on_page(page, tuple);
-		Size		needed = is_kept ? sizeof(ItemIdData) :
-			sware_item_space(tuple);
 
-		if (header->pd_lower + needed > header->pd_upper)
-			return false;
-		if (is_kept)
+		if (is_on_page(page, tuple))
 		{
 			ItemIdSetNormal(PageGetItemId(copy, offset),
 							(char *) tuple - (char *) page,

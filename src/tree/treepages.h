@@ -27,6 +27,7 @@
 typedef struct SwareStack
 {
 	SwareLink	page;
+	OffsetNumber offset;		/* of the downlink that was followed */
 	struct SwareStack *parent;
 } SwareStack;
 
