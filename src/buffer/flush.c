@@ -284,13 +284,16 @@ sweep_on(Relation index, Relation heap, SwareSweepState *state, int64 *moved)
 	{
 		const SwarePageRun *run = &sealed.runs[i];
 
-		in_order &= run->lastSequence - pages[run->first].sequence + 1 ==
-			(uint32) run->count;
+		/* a crash may have left the last ones of a run unlisted */
+		in_order &= pages[run->first + run->count - 1].sequence -
+			pages[run->first].sequence + 1 == (uint32) run->count;
 	}
 	if (in_order)
 	{
+		/* with two new pages of one run, one retires if keys are in order */
 		sware_sweep_take_piece(index, &sealed, state,
-							   pages_at_once(MAX_BATCH_PAGES), &piece);
+							   pages_at_once(MAX_BATCH_PAGES) +
+							   sealed.runCount, &piece);
 		done = flush_piece(index, heap, &piece);
 		sware_buffer_free_retired(index, PG_INT32_MAX);
 	}

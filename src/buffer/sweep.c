@@ -182,7 +182,14 @@ sware_sweep_take_piece(Relation index, const SwareSealedPages *sealed,
 		sware_pause_point();
 		piece->count++;
 		*page = sealed->pages[run->next++];
-		page->isResumed = run->resumes;
+
+		/*
+		 * Of a page that the piece before had, some entries have been moved.
+		 * No other page may count as one: where entries are in another order
+		 * than keys, some would be taken for moved.
+		 */
+		page->isResumed = run->resumes && place &&
+			sware_compare_entries(index, run->first, place) < 0;
 		run->resumes = false;
 		if (run->next == run->end)
 			(void) binaryheap_remove_first(heap);

@@ -186,35 +186,44 @@ $session->quit;
 
 # A page of a page run is in another order than its keys, as many are when a collation has
 # changed. VACUUM moves all entries nevertheless, in pieces of 32 pages: it needs the pages
-# to retire, since their entries may be those of rows that it removes.
-$node->safe_psql('postgres', <<"SQL");
-CREATE TABLE turned (k int8) WITH (autovacuum_enabled = off);
-CREATE INDEX turned_k ON turned USING @{[ am() ]} (k);
+# to retire, since their entries may be those of rows that it removes. The second time, the
+# page is the only run's first one that the second piece has.
+foreach my $turned (
+	[ 'turned', 300, 60013, 16, 10, 1_000_000 ],
+	[ 'turned_first', 150, 30011, 40, 33, -1_000_000 ])
+{
+	my ($table, $transactions, $prime, $pages_to_sort, $number, $key) = @$turned;
+	$node->safe_psql('postgres', <<"SQL");
+CREATE TABLE $table (k int8) WITH (autovacuum_enabled = off);
+CREATE INDEX ${table}_k ON $table USING @{[ am() ]} (k);
 SQL
-insert_scrambled('turned', 300, 60013, 16);
-($block, my $pages) = split /\|/, $node->safe_psql('postgres', <<'SQL');
-SELECT (array_agg(p.block ORDER BY p.slot))[10], count(*)
-FROM sware_buffer_pages('turned_k') p, sware_page_stats('turned_k', p.block)
+	insert_scrambled($table, $transactions, $prime, $pages_to_sort);
+	my ($turned_block, $pages) = split /\|/, $node->safe_psql('postgres', <<"SQL");
+SELECT (array_agg(p.block ORDER BY p.slot))[$number + 1], count(*)
+FROM sware_buffer_pages('${table}_k') p, sware_page_stats('${table}_k', p.block)
 WHERE p.state = 'sealed' AND 'sorted' = ANY (flags)
 SQL
-cmp_ok($pages, '>', 64, 'there are several pieces');
-$file = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('turned_k')");
-$node->stop;
-my $page = read_page($file, $block);
-substr($page, $first_entry + $_ * $entry_size + 8, 8) = pack('q', 1_000_000 + $_) foreach 200 .. 299;
-write_page($file, $block, $page);
-$node->start;
-$node->safe_psql('postgres', <<'SQL');
-DELETE FROM turned WHERE k % 10 = 0;
+	cmp_ok($pages, '>', 32, "$table: there are several pieces");
+	my $path = $node->data_dir . '/'
+	  . $node->safe_psql('postgres', "SELECT pg_relation_filepath('${table}_k')");
+	$node->stop;
+	my $page = read_page($path, $turned_block);
+	substr($page, $first_entry + $_ * $entry_size + 8, 8) = pack('q', $key + $_) foreach 200 .. 299;
+	write_page($path, $turned_block, $page);
+	$node->start;
+	$node->safe_psql('postgres', <<"SQL");
+DELETE FROM $table WHERE k % 10 = 0;
 SET maintenance_work_mem = '1MB';
-VACUUM (INDEX_CLEANUP on) turned;
+VACUUM (INDEX_CLEANUP on) $table;
 SQL
-is($node->safe_psql('postgres', "SELECT buffer_pages FROM sware_stats('turned_k')"),
-	0, 'all pages retire, in whatever order their entries are');
-my ($by_index, $by_table) = map {
-	$node->safe_psql('postgres', "SET enable_bitmapscan = off; SET $_ = off; SELECT count(k) FROM turned")
-} qw(enable_seqscan enable_indexonlyscan);
-is($by_index, $by_table, 'and no entry is lost');
+	is($node->safe_psql('postgres', "SELECT buffer_pages FROM sware_stats('${table}_k')"),
+		0, "$table: all pages retire, in whatever order their entries are");
+	my ($by_index, $by_table) = map {
+		$node->safe_psql('postgres',
+			"SET enable_bitmapscan = off; SET $_ = off; SELECT count(k) FROM $table")
+	} qw(enable_seqscan enable_indexonlyscan);
+	is($by_index, $by_table, "$table: no entry is lost");
+}
 
 did_not_crash($node, 'the server went on');
 $node->stop;
