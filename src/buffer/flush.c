@@ -290,7 +290,7 @@ sweep_on(Relation index, Relation heap, SwareSweepState *state, int64 *moved)
 	}
 	if (in_order)
 	{
-		/* with two new pages of one run, one retires if keys are in order */
+		/* new pages outnumber the runs: of two of a run, one retires */
 		sware_sweep_take_piece(index, &sealed, state,
 							   pages_at_once(MAX_BATCH_PAGES) +
 							   sealed.runCount, &piece);

@@ -166,9 +166,10 @@ sware_sweep_take_piece(Relation index, const SwareSealedPages *sealed,
 	{
 		SweptRun   *run = (SweptRun *) DatumGetPointer(binaryheap_first(heap));
 		SwareListedPage *page = &piece->pages[piece->count];
+		int			order = place == NULL ? 1 :
+			sware_compare_entries(index, run->first, place);
 
-		if (place && again < sealed->runCount &&
-			sware_compare_entries(index, run->first, place) <= 0)
+		if (order <= 0 && again < sealed->runCount)
 			again++;
 		else if (piece->count - again == most)
 		{
@@ -188,8 +189,7 @@ sware_sweep_take_piece(Relation index, const SwareSealedPages *sealed,
 		 * No other page may count as one: where entries are in another order
 		 * than keys, some would be taken for moved.
 		 */
-		page->isResumed = run->resumes && place &&
-			sware_compare_entries(index, run->first, place) < 0;
+		page->isResumed = run->resumes && order < 0;
 		run->resumes = false;
 		if (run->next == run->end)
 			(void) binaryheap_remove_first(heap);

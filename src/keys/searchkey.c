@@ -126,7 +126,9 @@ sware_search_key_set_entry(SwareSearchKey *key, IndexTuple entry)
 
 /*
  * Set up a search key, and set it to the place of a pivot, an entry, or the
- * first entry of a posting list.  The key points into the tuple.
+ * first entry of a posting list.  The key points into the tuple.  What a leaf
+ * has that may be damaged is set by sware_search_key_set_entry in its place: it
+ * could look like a pivot.
  */
 void
 sware_search_key_from_tuple(SwareSearchKey *key, Relation index,

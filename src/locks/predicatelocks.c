@@ -49,7 +49,8 @@
 /* the granules that cover a range */
 typedef struct GranuleSet
 {
-	bool		hasLevel[GRANULE_MARKERS];	/* is one of a marker's levels? */
+	bool		hasLevel[GRANULE_MARKERS];	/* by marker: is one of its
+											 * levels? */
 	int			count;			/* may be too many */
 	BlockNumber blocks[MAX_GRANULES];
 } GranuleSet;

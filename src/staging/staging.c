@@ -56,8 +56,10 @@ static SwareStaging *last_found = NULL; /* one of them: the last that was
 dlist_head	sware_filled_stagings = DLIST_STATIC_INIT(sware_filled_stagings);
 int			sware_staged_indexes = 0;
 
-/* the latest subtransaction that has staged entries, or found them ownerless:
- * no end of a later one matters */
+/*
+ * The latest subtransaction that has staged entries, or found that no relation
+ * owns the file of some.  The end of a later one does not matter.
+ */
 static SubTransactionId latest_subtransaction = InvalidSubTransactionId;
 static bool is_ending = false;	/* has the pre-commit callback begun? */
 

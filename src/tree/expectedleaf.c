@@ -156,7 +156,7 @@ expected_leaf(const SwareSearchKey *key, bool *is_busy)
 		}
 		sware_release_buffer(buffer);
 		if (is_before)
-			return InvalidBuffer;	/* nothing was known of its first item */
+			return InvalidBuffer;	/* it stays: its first item is not known */
 	}
 	else if (*is_busy)
 		return InvalidBuffer;

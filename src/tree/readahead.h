@@ -46,7 +46,8 @@ typedef struct SwareReadahead
 	BlockNumber last;			/* the leaf before the next one to ask for */
 	IndexTuple *next;			/* of a run: the first entry whose leaf has
 								 * not been asked for */
-	int			pending;		/* of a run: leaves asked for, not visited */
+	int			pending;		/* of a run: how many leaves were asked for
+								 * and not visited, about */
 	int			coldLeaves;		/* how many leaves in a row had to be read */
 	int64		blocksRead;		/* how many blocks this session had read
 								 * before it went to the present leaf */

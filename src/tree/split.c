@@ -100,8 +100,8 @@ is_on_page(Page page, IndexTuple tuple)
  * `items`, which may point into the leaf itself.  The items of the leaf stay
  * where they are, so that little of it changes and has to be logged.  Those
  * that are removed leave gaps, which are closed when an entry needs the room.
- * Returns false if there is too little room without that; the copy is to be
- * written anew then.
+ * Marks of dead entries are lost, as in the right half.  Returns false if there
+ * is too little room without that; the copy is to be written anew then.
  */
 static bool
 keep_items(Page copy, Page page, const SwareItems *items, int count,

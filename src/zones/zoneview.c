@@ -309,10 +309,11 @@ store_outlines(SwareOutlines *outlines, SwareZoneView *view)
 
 /*
  * Bring a view that is not current up to date by reading the directory, and
- * publish it, if the index has a place in the table.  Otherwise, it has no
- * zonemaps, and no outlines of page runs.  Returns false if the state is not
- * current any more.  Takes memory from the current context, which the caller
- * soon deletes.  Locks metapage, directory and buffer pages, one at a time.
+ * publish it, if the index has a place in the table.  If it has none, the view
+ * gets no zonemaps and no outlines of page runs.  Returns false if the state is
+ * not current any more.  Takes memory from the current context, which the
+ * caller soon deletes.  Locks metapage, directory and buffer pages, one at a
+ * time.
  */
 static bool
 update(SwareZoneView *view, const SwareBufferState *state,

@@ -185,25 +185,25 @@ SQL
 $session->quit;
 
 # A page of a page run is in another order than its keys, as many are when a collation has
-# changed. VACUUM moves all entries nevertheless, in pieces of 32 pages: it needs the pages
-# to retire, since their entries may be those of rows that it removes. The second time, the
-# page is the only run's first one that the second piece has.
+# changed. VACUUM moves all entries nevertheless, in pieces of 32 pages and one more for each
+# page run: it needs the pages to retire, since their entries may be those of rows that it
+# removes. The second time, there is one run, and the page is its first one in the second piece.
 foreach my $turned (
-	[ 'turned', 300, 60013, 16, 10, 1_000_000 ],
-	[ 'turned_first', 150, 30011, 40, 33, -1_000_000 ])
+	[ 'turned', 300, 60013, 16, 10, 1_000_000, 64 ],
+	[ 'turned_first', 150, 30011, 40, 34, -1_000_000, 33 ])
 {
-	my ($table, $transactions, $prime, $pages_to_sort, $number, $key) = @$turned;
+	my ($table, $transactions, $prime, $pages_to_sort, $number, $key, $least) = @$turned;
 	$node->safe_psql('postgres', <<"SQL");
 CREATE TABLE $table (k int8) WITH (autovacuum_enabled = off);
 CREATE INDEX ${table}_k ON $table USING @{[ am() ]} (k);
 SQL
 	insert_scrambled($table, $transactions, $prime, $pages_to_sort);
 	my ($turned_block, $pages) = split /\|/, $node->safe_psql('postgres', <<"SQL");
-SELECT (array_agg(p.block ORDER BY p.slot))[$number + 1], count(*)
+SELECT (array_agg(p.block ORDER BY p.slot))[$number], count(*)
 FROM sware_buffer_pages('${table}_k') p, sware_page_stats('${table}_k', p.block)
 WHERE p.state = 'sealed' AND 'sorted' = ANY (flags)
 SQL
-	cmp_ok($pages, '>', 32, "$table: there are several pieces");
+	cmp_ok($pages, '>', $least, "$table: there are several pieces");
 	my $path = $node->data_dir . '/'
 	  . $node->safe_psql('postgres', "SELECT pg_relation_filepath('${table}_k')");
 	$node->stop;
