@@ -35,17 +35,60 @@
 #define MAX_QUOTA() \
 	((Size) sware_directory_limit() / (SWARE_HARD_LIMIT + 1))
 
+/* how many scans an entry takes on average so that the buffer is no gain */
+#define MORE_SCANS				1.5
+
+/* how many it takes so that the buffer is no gain still */
+#define FEWER_SCANS				1.0
+
+/* fewer scans than these say little */
+#define MANY_SCANS				256
+
+/* The question is asked once in so many additions to the buffer. */
+#define ADDITIONS_PER_QUESTION	64
+
+/*
+ * Should entries go to the tree and not to the buffer?  A scan pays for the
+ * entries that wait there, and an entry gains by those that are flushed with
+ * it.  So they bypass the buffer while there are more scans than entries, if
+ * the index has room in memory: otherwise to wait saves reads and writes of
+ * leaves.  Between the two limits, it stays as it is.  The caller holds no
+ * content locks.
+ */
+bool
+sware_buffer_is_bypassed(Relation index)
+{
+	SwareCache *cache = sware_cache(index);
+	SwareUse	use;
+
+	if (SWARE_FAULT_SETTING(buffer))
+		return false;
+	if (likely(cache->untilQuestion > 0))
+	{
+		cache->untilQuestion--;
+		return cache->bypassesBuffer;
+	}
+	use = sware_use(index);
+	cache->untilQuestion = ADDITIONS_PER_QUESTION;
+	cache->bypassesBuffer = use.scans >= MANY_SCANS &&
+		use.scans >= use.entries *
+		(cache->bypassesBuffer ? FEWER_SCANS : MORE_SCANS) &&
+		RelationGetNumberOfBlocks(index) <= (BlockNumber) NBuffers / 2;
+	return cache->bypassesBuffer;
+}
+
 /*
  * Returns the quota of an index's buffer: how many sealed pages it may have
  * before a flush.  It is 0 if entries are not to be buffered, as for a
- * temporary index, which has one user.
+ * temporary index, which has one user.  The caller holds no content locks.
  */
 int
 sware_buffer_quota(Relation index)
 {
 	Size		pages = sware_index_buffer_size(index) / BLCKSZ;
 
-	if (index->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
+	if (index->rd_rel->relpersistence == RELPERSISTENCE_TEMP ||
+		sware_buffer_is_bypassed(index))
 		return 0;
 	if (!sware_zones_are_available())
 		pages = Min(pages, SWARE_PAGES_WITHOUT_ZONES / SWARE_HARD_LIMIT);
@@ -190,8 +233,18 @@ sware_buffer_add(Relation index, IndexTuple *entries, int count,
 	Buffer		buffer;
 
 	*needs_flush = false;
+	sware_count_use(index, 0, count);
 	if (quota == 0)
+	{
+		SwareCache *cache = sware_cache(index);
+		SwareBufferState state;
+
+		/* what is there has no reason to wait any longer */
+		*needs_flush = cache->bypassesBuffer &&
+			cache->untilQuestion == ADDITIONS_PER_QUESTION &&
+			sware_buffer_read_state(index, &state);
 		return 0;
+	}
 
 	buffer = lock_tail(index);
 	for (;;)
@@ -228,12 +281,14 @@ sware_buffer_publish(Relation index, IndexTuple *entries, int count,
 	int			done = sware_buffer_add(index, entries, count, has_versions,
 										&needs_flush);
 	SwareBufferState state;
+	int			quota;
 
 	if (!needs_flush)
 		return done;
 	sware_buffer_read_state(index, &state);
-	if (done < count ||
-		state.sealedPages > sware_buffer_quota(index) * SWARE_OWED_LIMIT)
+	quota = sware_buffer_quota(index);
+	if (quota > 0 &&
+		(done < count || state.sealedPages > quota * SWARE_OWED_LIMIT))
 		(void) sware_buffer_flush_piece(index, SWARE_INSERTER);
 	else
 		sware_cache(index)->owesFlush =

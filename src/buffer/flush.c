@@ -344,6 +344,22 @@ flush_sealed(Relation index)
 }
 
 /*
+ * Seal all open pages.  Returns false if the buffer has no pages.  The caller
+ * has the flush lock, and holds no content locks.
+ */
+static bool
+seal_tails(Relation index)
+{
+	SwareBufferState state;
+
+	if (!sware_buffer_read_state(index, &state))
+		return false;
+	for (int i = 0; i < state.tailCount; i++)
+		sware_seal_tail(index, state.tails[i]);
+	return true;
+}
+
+/*
  * Flush everything that is in the buffer now.  Waits for another flusher.
  * Returns the number of entries that were moved.  Calls comparators, which may
  * raise errors.  The caller holds no locks on pages.
@@ -351,7 +367,6 @@ flush_sealed(Relation index)
 int64
 sware_buffer_flush_all(Relation index)
 {
-	SwareBufferState state;
 	SwareWork	work;
 	int64		moved = 0;
 
@@ -365,10 +380,8 @@ sware_buffer_flush_all(Relation index)
 	LockPage(index, SWARE_FLUSH_LOCK_PAGE, ExclusiveLock);
 	sware_begin_change(index, SWARE_FLUSHES);
 	sware_work_begin(&work, index, SWARE_VACUUM);
-	if (sware_buffer_read_state(index, &state))
+	if (seal_tails(index))
 	{
-		for (int i = 0; i < state.tailCount; i++)
-			sware_seal_tail(index, state.tails[i]);
 		SWARE_FAULT_POINT("flush-sealed");
 
 		moved = flush_sealed(index);
@@ -583,6 +596,8 @@ sware_buffer_flush_piece(Relation index, SwareDoer doer)
 		return false;
 	sware_work_begin(&work, index, doer);
 	outer = sware_enter_context("sware flush of a piece");
+	if (sware_buffer_is_bypassed(index))
+		(void) seal_tails(index);
 	count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
 	sware_pauses = doer == SWARE_FLUSH_WORKER &&
 		count <= sware_buffer_quota(index) * PAUSE_LIMIT;

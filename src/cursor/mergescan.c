@@ -21,7 +21,11 @@
 #include "buffer/buffer.h"
 #include "cursor/mergescan.h"
 #include "pages/bufferpages.h"
+#include "pages/cache.h"
 #include "pages/pageaccess.h"
+#include "shared/statistics.h"
+
+#define SCANS_COUNTED_AT_ONCE	64
 
 static inline void
 unpin_buffer_page(SwareScan *scan)
@@ -218,6 +222,22 @@ sware_merge_relieve_buffer(SwareScan *scan)
 }
 
 /*
+ * Count a scan, for the decision whether entries wait in the buffer.  Many are
+ * counted at once: that costs a look-up less.
+ */
+static void
+count_scan(Relation index)
+{
+	SwareCache *cache = sware_cache(index);
+
+	if (unlikely(++cache->scans >= SCANS_COUNTED_AT_ONCE))
+	{
+		sware_count_use(index, cache->scans, 0);
+		cache->scans = 0;
+	}
+}
+
+/*
  * Read the first batch, before anything of the tree, and decide whether there
  * is anything to merge.
  */
@@ -225,6 +245,8 @@ static void
 merge_begin(SwareScan *scan, ScanDirection direction)
 {
 	scan->state = SWARE_CURSOR_UNPOSITIONED;
+	if (likely(scan->tree.beforePage))
+		count_scan(scan->scan->indexRelation);
 	scan->seesLaterRows = sware_scan_sees_later_rows(scan->scan);
 	before_page(scan);
 	if (likely(!scan->seesLaterRows && !sware_scan_has_staged(scan->scan) &&

@@ -90,6 +90,9 @@ typedef struct SwareCache
 	SwareStrays strays;
 	SwareFrontierUse frontier;
 	SwareLink	tail;			/* an open buffer page, or no link */
+	bool		bypassesBuffer; /* do entries go to the tree at once? */
+	uint8		untilQuestion;	/* how often is this answer good still? */
+	uint8		scans;			/* not in the statistics yet */
 	bool		owesFlush;		/* is the next insert to flush a piece? */
 } SwareCache;
 

@@ -53,6 +53,9 @@
 /* the same for entries that the tree got, and the share of late ones */
 #define ARRIVALS_MEMORY		131072.0
 
+/* the same for scans and entries that came for the buffer, together */
+#define USE_MEMORY			4096.0
+
 typedef struct AccountKey
 {
 	Oid			database;
@@ -148,6 +151,17 @@ count_arrivals(SwareStatistics *totals, int64 entries, int64 late)
 	add_arrivals(&totals->arrivals, &arrivals);
 }
 
+/* Add later scans and entries; the earlier ones lose weight. */
+static void
+add_use(SwareUse *sum, const SwareUse *more)
+{
+	double		remaining =
+		USE_MEMORY / (USE_MEMORY + more->scans + more->entries);
+
+	sum->scans = sum->scans * remaining + more->scans;
+	sum->entries = sum->entries * remaining + more->entries;
+}
+
 /* Add up what two accounts have. */
 static void
 add_totals(SwareStatistics *sum, const SwareStatistics *more)
@@ -158,6 +172,7 @@ add_totals(SwareStatistics *sum, const SwareStatistics *more)
 			sum->counters[i] + more->counters[i];
 	add_sortedness(&sum->sortedness, &more->sortedness);
 	add_arrivals(&sum->arrivals, &more->arrivals);
+	add_use(&sum->use, &more->use);
 }
 
 /*
@@ -340,6 +355,14 @@ sware_count_late_buffered(Relation index, int64 entries)
 	totals_of(index)->arrivals.buffered += entries;
 }
 
+void
+sware_count_use(Relation index, int64 scans, int64 entries)
+{
+	SwareUse	use = {scans, entries};
+
+	add_use(&totals_of(index)->use, &use);
+}
+
 /* A sort of one entry says nothing. */
 void
 sware_note_sortedness(Relation index, int64 entries, int64 out_of_order,
@@ -493,6 +516,15 @@ sware_late_share(Relation index, double *late)
 	*late = sum.arrivals.entries > 0 ?
 		sum.arrivals.late / sum.arrivals.entries : 0;
 	return sum.arrivals.entries;
+}
+
+SwareUse
+sware_use(Relation index)
+{
+	SwareStatistics sum;
+
+	sware_statistics_read(RelationGetRelid(index), &sum);
+	return sum.use;
 }
 
 void

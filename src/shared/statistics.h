@@ -124,11 +124,22 @@ typedef struct SwareArrivals
 								 * change of it in private memory */
 } SwareArrivals;
 
+/*
+ * scans, and entries that came for the buffer, whether it took them or not;
+ * earlier ones lose weight
+ */
+typedef struct SwareUse
+{
+	double		scans;
+	double		entries;
+} SwareUse;
+
 typedef struct SwareStatistics
 {
 	int64		counters[SWARE_COUNTERS];
 	SwareSortedness sortedness;
 	SwareArrivals arrivals;
+	SwareUse	use;
 	TimestampTz since;			/* when counting began; 0: nothing counted */
 } SwareStatistics;
 
@@ -158,6 +169,9 @@ extern void sware_note_sortedness(Relation index, int64 entries,
 								  int64 out_of_order,
 								  int64 largest_displacement);
 
+/* Count scans, and entries that have come for the buffer. */
+extern void sware_count_use(Relation index, int64 scans, int64 entries);
+
 /*
  * Count entries that a flush has moved to the tree, from a share of the
  * buffer's pages, from 0 to 1.  Late ones count only if they have not counted
@@ -179,6 +193,12 @@ extern bool sware_map_is_checked(Relation index);
  * lock, shared, for a moment; the caller may hold content locks.
  */
 extern double sware_late_share(Relation index, double *late);
+
+/*
+ * How has an index been used of late?  Takes a lightweight lock, shared, for a
+ * moment.
+ */
+extern SwareUse sware_use(Relation index);
 
 /*
  * Get the statistics of an index, including what this backend has counted and
