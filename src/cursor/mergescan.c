@@ -23,6 +23,7 @@
 #include "pages/bufferpages.h"
 #include "pages/cache.h"
 #include "pages/pageaccess.h"
+#include "shared/flushrequests.h"
 #include "shared/statistics.h"
 
 #define SCANS_COUNTED_AT_ONCE	64
@@ -223,18 +224,22 @@ sware_merge_relieve_buffer(SwareScan *scan)
 
 /*
  * Count a scan, for the decision whether entries wait in the buffer.  Many are
- * counted at once: that costs a look-up less.
+ * counted at once: that costs a look-up less.  If nothing is to wait there any
+ * longer, the flush worker is asked to flush what does, as no insert may come
+ * that would.
  */
 static void
 count_scan(Relation index)
 {
 	SwareCache *cache = sware_cache(index);
 
-	if (unlikely(++cache->scans >= SCANS_COUNTED_AT_ONCE))
-	{
-		sware_count_use(index, cache->scans, 0);
-		cache->scans = 0;
-	}
+	if (likely(++cache->scans < SCANS_COUNTED_AT_ONCE))
+		return;
+	cache->scans = 0;
+	sware_count_use(index, SCANS_COUNTED_AT_ONCE, 0);
+	if (!sware_buffer_is_known_empty(index) && !RecoveryInProgress() &&
+		sware_buffer_is_bypassed(index))
+		(void) sware_request_flush(index, SWARE_START_AT_ONCE);
 }
 
 /*
