@@ -250,10 +250,10 @@ static void
 merge_begin(SwareScan *scan, ScanDirection direction)
 {
 	scan->state = SWARE_CURSOR_UNPOSITIONED;
-	if (likely(scan->tree.beforePage))
-		count_scan(scan->scan->indexRelation);
 	scan->seesLaterRows = sware_scan_sees_later_rows(scan->scan);
 	before_page(scan);
+	if (likely(scan->tree.beforePage))
+		count_scan(scan->scan->indexRelation);
 	if (likely(!scan->seesLaterRows && !sware_scan_has_staged(scan->scan) &&
 			   sware_buffer_is_known_empty(scan->scan->indexRelation)))
 	{
