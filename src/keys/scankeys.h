@@ -230,16 +230,22 @@ typedef enum SwareSkip
 
 /*
  * Find the first place in a direction at which a qualifying entry of the
- * current range can be, and set `place` to it if it lies ahead: from an entry
- * or pivot on that lies in the range, or from where the range begins in the
- * direction.  The place points into the tuple, and into the scan keys; nothing
- * is allocated.  Calls comparators.  The caller may hold a content lock, as for
- * other comparisons with a page's tuples.
+ * current range can be, from an entry or pivot on that lies in the range, and
+ * set `place` to it if it lies ahead.  The place points into the tuple, and
+ * into the scan keys; nothing is allocated.  Calls comparators.  The caller may
+ * hold a content lock, as for other comparisons with a page's tuples.
  */
 extern SwareSkip sware_skip_from_tuple(SwareScanKeys *keys, IndexTuple tuple,
 									   bool forward, SwareSearchKey *place);
-extern SwareSkip sware_skip_from_begin(SwareScanKeys *keys, bool forward,
-									   SwareSearchKey *place);
+
+/*
+ * Set *place to the first place in a direction at which a qualifying entry of
+ * the current range can be, from such a tuple on or, if it is NULL, from where
+ * the range begins.  That is an end of the range, or it is in `memory`.
+ */
+extern SwareSkip sware_first_place(SwareScanKeys *keys, IndexTuple tuple,
+								   bool forward, SwareSearchKey *memory,
+								   SwareSearchKey **place);
 
 /*
  * What follows is for the files of this room.  Columns are counted from 0 on.
@@ -271,7 +277,7 @@ extern void sware_make_scan_column(SwareScanKeys *keys, SwareKeyColumn *result,
 								   int column, ScanKey key);
 extern SwareElements *sware_get_elements(SwareScanKeys *keys, ScanKey key);
 extern int	sware_find_element(const SwareElements *elements, Datum value,
-							   bool is_null, bool *equal);
+							   bool is_null, bool behind, bool *equal);
 extern bool sware_reduce_to_extreme(SwareScanKeys *keys, ScanKey key);
 extern void sware_compare_as_integers(SwareScanKeys *keys,
 									  SwareCondition *condition);

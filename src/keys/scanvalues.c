@@ -189,14 +189,14 @@ sware_get_elements(SwareScanKeys *keys, ScanKey key)
 
 /*
  * Find the first element, in index order, that does not come before a value of
- * the index column, or the number of elements; *equal says whether they are
- * equal.  (Elements of another type may differ, and be equal to one value of
- * the column: local times in the hour that daylight-saving time leaves out.)
- * Calls comparators.
+ * the index column or, with `behind`, comes behind it; or the number of
+ * elements.  *equal says whether any is equal.  (Elements of another type may
+ * differ, and be equal to one value of the column: local times in the hour that
+ * daylight-saving time leaves out.)  Calls comparators.
  */
 int
 sware_find_element(const SwareElements *elements, Datum value, bool is_null,
-				   bool *equal)
+				   bool behind, bool *equal)
 {
 	SwareKeyColumn column = elements->column;
 	int			low = 0;
@@ -211,7 +211,7 @@ sware_find_element(const SwareElements *elements, Datum value, bool is_null,
 		column.value = elements->values[middle];
 		order = sware_compare_column(&column, value, is_null);
 		*equal |= order == 0;
-		if (order < 0)
+		if (order < 0 || (behind && order == 0))
 			low = middle + 1;
 		else
 			high = middle;
@@ -344,7 +344,8 @@ sware_condition_passes(SwareCondition *condition, Datum value, bool is_null)
 	{
 		bool		equal;
 
-		(void) sware_find_element(condition->elements, value, false, &equal);
+		(void) sware_find_element(condition->elements, value, false, false,
+								  &equal);
 		return equal;
 	}
 	return DatumGetBool(FunctionCall2Coll(&key->sk_func, key->sk_collation,

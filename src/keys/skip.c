@@ -54,28 +54,12 @@ compare_end(const SwareSkipEnd *end, const SwareKeyColumn *value, bool forward)
 }
 
 /*
- * Find the first element in a direction that comes behind a value of the index
- * column, or is equal to it if `or_equal`.  Returns -1 if there is none.
+ * Where does a value lie, in a direction?  If it is before allowed values, and
+ * these are elements, *element is set to the first of them.
  */
-static int
-next_element(SwareElements *elements, const SwareKeyColumn *value,
-			 bool forward, bool or_equal)
-{
-	bool		equal;
-	int			element = sware_find_element(elements, value->value,
-											 value->isNull, &equal);
-
-	if (forward)
-		element += equal && !or_equal;
-	else if (!(equal && or_equal))
-		element--;
-	return element < elements->count ? element : -1;
-}
-
-/* Where does a value lie, in a direction? */
 static SkipSide
 side_of(const SwareSkipColumn *column, const SwareKeyColumn *value,
-		bool forward)
+		bool forward, int *element)
 {
 	const SwareSkipEnd *begin = &column->ends[forward ? 0 : 1];
 	const SwareSkipEnd *end = &column->ends[forward ? 1 : 0];
@@ -85,11 +69,13 @@ side_of(const SwareSkipColumn *column, const SwareKeyColumn *value,
 	{
 		bool		equal;
 
-		(void) sware_find_element(column->elements, value->value,
-								  value->isNull, &equal);
+		*element = sware_find_element(column->elements, value->value,
+									  value->isNull, false, &equal);
 		if (equal)
 			return SKIP_INSIDE;
-		return next_element(column->elements, value, forward, false) >= 0 ?
+		if (!forward)
+			--* element;
+		return *element >= 0 && *element < column->elements->count ?
 			SKIP_BEFORE : SKIP_BEHIND;
 	}
 	if (begin->isGiven)
@@ -195,10 +181,15 @@ raise_column(const SwareScanKeys *keys, const SwareSearchKey *from, int number,
 		place->columnCount = number + 1;
 		if (column->elements)
 		{
-			int			element = next_element(column->elements, raised,
-											   forward, false);
+			bool		equal;
+			int			element = sware_find_element(column->elements,
+													 raised->value,
+													 raised->isNull, forward,
+													 &equal);
 
-			if (element < 0)
+			if (!forward)
+				element--;
+			if (element < 0 || element == column->elements->count)
 				continue;
 			set_element(place, number, column->elements, element);
 			return add_first_values(skip, place, number + 1, forward);
@@ -247,6 +238,7 @@ skip_from(const SwareScanKeys *keys, const SwareSearchKey *from, bool forward,
 	for (int number = keys->prefixColumns; number <= skip->lastColumn; number++)
 	{
 		const SwareSkipColumn *column = &skip->columns[number];
+		int			element = 0;
 
 		if (number == from->columnCount)
 		{
@@ -258,15 +250,12 @@ skip_from(const SwareScanKeys *keys, const SwareSearchKey *from, bool forward,
 				SWARE_SKIP_AHEAD : SWARE_SKIP_HERE;
 		}
 
-		switch (side_of(column, &from->columns[number], forward))
+		switch (side_of(column, &from->columns[number], forward, &element))
 		{
 			case SKIP_BEFORE:
 				if (column->elements)
 				{
-					set_element(place, number, column->elements,
-								next_element(column->elements,
-											 &from->columns[number], forward,
-											 true));
+					set_element(place, number, column->elements, element);
 					number++;
 				}
 				return add_first_values(skip, place, number, forward);
@@ -350,8 +339,9 @@ sware_skip_from_tuple(SwareScanKeys *keys, IndexTuple tuple, bool forward,
 	return skip_within_interval(keys, from, forward, place);
 }
 
-SwareSkip
-sware_skip_from_begin(SwareScanKeys *keys, bool forward, SwareSearchKey *place)
+/* The same from where the range begins in the direction. */
+static SwareSkip
+skip_from_begin(SwareScanKeys *keys, bool forward, SwareSearchKey *place)
 {
 	const SwareSearchKey *begin = forward ? &keys->low : &keys->high;
 	const SwareSearchKey *from = &keys->skip->from;
@@ -367,4 +357,21 @@ sware_skip_from_begin(SwareScanKeys *keys, bool forward, SwareSearchKey *place)
 			return SWARE_SKIP_HERE;
 	}
 	return skip_within_interval(keys, begin, forward, place);
+}
+
+SwareSkip
+sware_first_place(SwareScanKeys *keys, IndexTuple tuple, bool forward,
+				  SwareSearchKey *memory, SwareSearchKey **place)
+{
+	SwareSkip	result = SWARE_SKIP_HERE;
+
+	if (unlikely(keys->skip != NULL))
+		result = tuple ? sware_skip_from_tuple(keys, tuple, forward, memory) :
+			skip_from_begin(keys, forward, memory);
+	*place = memory;
+	if (result != SWARE_SKIP_AHEAD && tuple)
+		sware_search_key_from_tuple(memory, keys->index, tuple);
+	else if (result != SWARE_SKIP_AHEAD)
+		*place = forward ? &keys->low : &keys->high;
+	return result;
 }

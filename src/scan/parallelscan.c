@@ -176,51 +176,28 @@ is_beyond_ranges(SwareScanKeys *keys, IndexTuple tuple, bool forward)
 
 /*
  * Returns the place where the first entry of the next interval can be: where
- * the interval begins, or where the current range does, if that is further on;
- * or a place behind it, if entries can be skipped.  Returns NULL if the rest of
- * the range has none.
+ * the interval begins, or where the first range from the current one on does
+ * that has such a place, if that is further on; or a place behind it, if
+ * entries can be skipped.  Returns NULL if there is none.
  */
 static SwareSearchKey *
 find_place(SwareScanKeys *keys, struct SwareClaim *claim, bool forward)
 {
-	SwareSearchKey *range_place = forward ? &keys->low : &keys->high;
-	SwareSkip	skip = SWARE_SKIP_HERE;
-	bool		begins_with_range = claim->begin == NULL;
-
-	if (claim->begin && range_place->columnCount > 0)
-	{
-		int			order = sware_compare_key(range_place, claim->begin);
-
-		begins_with_range = forward ? order >= 0 : order <= 0;
-	}
-	if (keys->skip && begins_with_range)
-		skip = sware_skip_from_begin(keys, forward, &claim->key);
-	else if (keys->skip)
-		skip = sware_skip_from_tuple(keys, claim->begin, forward, &claim->key);
-
-	if (skip == SWARE_SKIP_NONE)
-		return NULL;
-	if (skip == SWARE_SKIP_HERE && begins_with_range)
-		return range_place;
-	if (skip == SWARE_SKIP_HERE)
-		sware_search_key_from_tuple(&claim->key, keys->index, claim->begin);
-	return &claim->key;
-}
-
-/*
- * Do the same for the first range, from the current one on, that has a place.
- */
-static SwareSearchKey *
-find_place_in_ranges(SwareScanKeys *keys, struct SwareClaim *claim,
-					 bool forward)
-{
 	for (;;)
 	{
-		SwareSearchKey *place = find_place(keys, claim, forward);
+		SwareSearchKey *begin = forward ? &keys->low : &keys->high;
+		IndexTuple	tuple = claim->begin;
 		int64		next = keys->range + (forward ? 1 : -1);
+		SwareSearchKey *place;
+		int			order = -1;
 
-		if (place || next < 0 || next == keys->rangeCount)
+		if (tuple && begin->columnCount > 0)
+			order = sware_compare_key(begin, tuple) * (forward ? 1 : -1);
+		if (sware_first_place(keys, order < 0 ? tuple : NULL, forward,
+							  &claim->key, &place) != SWARE_SKIP_NONE)
 			return place;
+		if (next < 0 || next == keys->rangeCount)
+			return NULL;
 		CHECK_FOR_INTERRUPTS();
 		sware_scan_keys_set_range(keys, next);
 	}
@@ -262,7 +239,7 @@ find_interval(SwareScan *scan, SwareParallelScan *shared,
 	else
 		sware_scan_keys_set_range(keys, forward ? 0 : keys->rangeCount - 1);
 
-	place = find_place_in_ranges(keys, claim, forward);
+	place = find_place(keys, claim, forward);
 	if (place == NULL)
 		return false;
 	place->below = !forward;

@@ -217,14 +217,55 @@ next_unmarked(const SwareLeafView *view, int i, int begin, int end, int step)
 }
 
 /*
- * Add what lies between two places of the view to the position's items, in a
- * direction.  Stops when the position has `limit` items, or those of a posting
- * list more, but not before the first tuple.  Returns the place where it has
- * ended.
+ * How many tuples of a view are to be passed over, from the tuple `i` on in the
+ * direction, since they do not satisfy the conditions?  None if this one does,
+ * and more than one if those behind it cannot either; -1 if nothing of the
+ * range can from there on.  Calls comparators and operators' functions.
+ */
+static pg_noinline int
+count_to_skip(SwareTreeCursor *cursor, const SwareLeafView *view, int i,
+			  bool forward)
+{
+	int			items = cursor->position.last - cursor->position.first + 1;
+	int			behind = forward ? i + 1 : i;
+	int			skipped = 0;
+	SwareSearchKey place;
+
+	if (sware_scan_keys_satisfy(&cursor->keys, sware_view_tuple(view, i)))
+		return 0;
+	if (cursor->keys.skip == NULL)
+		return 1;
+	if (items != cursor->itemsAtFailure)
+		cursor->failures = 0;	/* one has qualified since the last failure */
+	cursor->itemsAtFailure = items;
+	if (++cursor->failures < cursor->skipPatience)
+		return 1;
+	cursor->failures = 0;
+	switch (sware_skip_from_tuple(&cursor->keys, sware_view_tuple(view, i),
+								  forward, &place))
+	{
+		case SWARE_SKIP_NONE:
+			return -1;
+		case SWARE_SKIP_HERE:
+			break;
+		case SWARE_SKIP_AHEAD:
+			skipped = abs(search_view_on(view, &place, behind, forward,
+										 false) - behind);
+			break;
+	}
+	cursor->skipPatience = skipped >= MANY_SKIPPED ? 1 : PATIENCE;
+	return skipped + 1;
+}
+
+/*
+ * Add what qualifies between two places of the view to the position's items, in
+ * a direction.  Stops when the position has `limit` items, or those of a
+ * posting list more, but not before the first tuple; and where nothing of the
+ * range can qualify from there on.  Returns the place where it has ended.
  */
 static LeafPlace
-add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view,
-			 LeafPlace from, LeafPlace until, int limit, bool forward)
+add_tids(SwareTreeCursor *cursor, const SwareLeafView *view,
+		 LeafPlace from, LeafPlace until, int limit, bool forward)
 {
 	int			begin = from.i;
 	int			end = index_behind(until);
@@ -251,8 +292,18 @@ add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view,
 			break;
 		offset = sware_view_offset(i);
 		tuple = sware_view_entry(view, offset);
-		if (has_conditions && !sware_scan_keys_satisfy(&cursor->keys, tuple))
-			continue;
+		if (unlikely(has_conditions))
+		{
+			int			count = count_to_skip(cursor, view, i, forward);
+
+			if (count < 0)
+				return place_before(forward ? i : i + 1);
+			if (count > 0)
+			{
+				i += (count - 1) * step;
+				continue;
+			}
+		}
 		size = MAXALIGN(IndexTupleSize(tuple));
 		if (unlikely(sware_tuple_is_posting(tuple) ||
 					 (unsigned) to >= SWARE_MAX_TIDS_PER_PAGE ||
@@ -283,63 +334,6 @@ add_all_tids(SwareTreeCursor *cursor, const SwareLeafView *view,
 }
 
 /*
- * Like add_all_tids without a limit, but skip tuples that cannot qualify.
- * Stops, too, where none of the range can qualify from there on.
- */
-static LeafPlace
-add_skipping(SwareTreeCursor *cursor, const SwareLeafView *view,
-			 LeafPlace from, LeafPlace to, bool forward)
-{
-	int			begin = from.i;
-	int			end = index_behind(to);
-	SwareScanKeys *keys = &cursor->keys;
-	bool		uses_marks = cursor->usesMarks;
-	int			step = forward ? 1 : -1;
-	SwareSearchKey place;
-	int			failures = 0;
-	int			i = forward ? begin : end - 1;
-
-	while (i >= begin && i < end)
-	{
-		int			here = i;
-		IndexTuple	tuple;
-
-		i += step;
-		if (uses_marks && sware_view_is_marked(view, here))
-			continue;
-		tuple = sware_view_tuple(view, here);
-		if (sware_scan_keys_satisfy(keys, tuple))
-		{
-			put_tids(cursor, view, here, from, to, forward);
-			failures = 0;
-			continue;
-		}
-		if (++failures < cursor->skipPatience)
-			continue;
-
-		failures = 0;
-		switch (sware_skip_from_tuple(keys, tuple, forward, &place))
-		{
-			case SWARE_SKIP_NONE:
-				return place_before(forward ? here : here + 1);
-			case SWARE_SKIP_HERE:
-				cursor->skipPatience = PATIENCE;
-				break;
-			case SWARE_SKIP_AHEAD:
-				here = i;
-				i = search_view_on(view, &place,
-								   forward ? here : here + 1, forward,
-								   false);
-				i = forward ? Min(i, end) : Max(i, begin) - 1;
-				cursor->skipPatience =
-					(i - here) * step >= MANY_SKIPPED ? 1 : PATIENCE;
-				break;
-		}
-	}
-	return forward ? to : from;
-}
-
-/*
  * Add what lies between two places of the current range, the second of which
  * lies within a posting list or before a tuple.  Returns where this ends in the
  * direction: at the range's end, where none of the rest can qualify or, with
@@ -349,18 +343,17 @@ static LeafPlace
 add_between(SwareTreeCursor *cursor, const SwareLeafView *view, LeafPlace from,
 			LeafPlace to, bool forward, bool *is_part)
 {
+	SwarePosition *position = &cursor->position;
 	LeafPlace	far = forward ? to : from;
 	LeafPlace	stopped;
 	int			limit = INT_MAX;
 
-	*is_part = false;
-	if (unlikely(cursor->keys.skip != NULL))
-		return add_skipping(cursor, view, from, to, forward);
 	if (cursor->readAtMost < SWARE_READ_ALL &&
 		to.i - from.i > 2 * cursor->readAtMost + COST_OF_PART)
 		limit = cursor->readAtMost;
-	stopped = add_all_tids(cursor, view, from, to, limit, forward);
-	*is_part = stopped.i != far.i || stopped.tids != far.tids;
+	stopped = add_tids(cursor, view, from, to, limit, forward);
+	*is_part = position->last - position->first >= limit - 1 &&
+		(stopped.i != far.i || stopped.tids != far.tids);
 	return stopped;
 }
 

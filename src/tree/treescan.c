@@ -74,38 +74,6 @@ copy_continuation(SwareTreeCursor *cursor, SwareContinuation *to,
 }
 
 /*
- * Return the place from which a descent in the direction begins: that of the
- * border of arrival, or the one further on at which the first entry can
- * qualify.
- */
-static SwareSearchKey *
-arrival_place(SwareTreeCursor *cursor, bool forward)
-{
-	SwareScanKeys *keys = &cursor->keys;
-	SwareBorder *arrival = &cursor->arrival;
-
-	if (!arrival->hasTuple || unlikely(keys->skip != NULL))
-		sware_scan_keys_set_range(keys, arrival->range);
-	cursor->arrivesAhead = false;
-	if (unlikely(keys->skip != NULL))
-	{
-		SwareSkip	result = arrival->hasTuple ?
-			sware_skip_from_tuple(keys, arrival->saved.tuple, forward,
-								  &cursor->arrivalKey) :
-			sware_skip_from_begin(keys, forward, &cursor->arrivalKey);
-
-		cursor->arrivesAhead = result == SWARE_SKIP_AHEAD;
-		if (cursor->arrivesAhead)
-			return &cursor->arrivalKey;
-	}
-	if (!arrival->hasTuple)
-		return forward ? &keys->low : &keys->high;
-	sware_search_key_from_tuple(&cursor->arrivalKey,
-								cursor->scan->indexRelation, arrival->saved.tuple);
-	return &cursor->arrivalKey;
-}
-
-/*
  * Find the leaf with the entries next to the border of arrival, by a descent
  * from the root.  Returns it pinned and share-locked.
  */
@@ -312,6 +280,7 @@ go_on(SwareTreeCursor *cursor, bool forward)
 {
 	SwarePosition *position = &cursor->position;
 	SwareContinuation *side = forward ? &position->right : &position->left;
+	SwareBorder *arrival = &cursor->arrival;
 	int64		fruitless = 0;
 
 	sware_mark_dead_items(cursor);
@@ -337,8 +306,13 @@ go_on(SwareTreeCursor *cursor, bool forward)
 			return false;
 		}
 
-		sware_swap_borders(&cursor->arrival, &side->border);
-		place = arrival_place(cursor, forward);
+		sware_swap_borders(arrival, &side->border);
+		sware_scan_keys_set_range(&cursor->keys, arrival->range);
+		cursor->arrivesAhead =
+			sware_first_place(&cursor->keys, arrival->hasTuple ?
+							  arrival->saved.tuple : NULL, forward,
+							  &cursor->arrivalKey,
+							  &place) == SWARE_SKIP_AHEAD;
 		/* the rest of a leaf of which a part has been read? */
 		if (side->linked &&
 			sware_links_equal(position->page, side->sibling))
@@ -350,7 +324,7 @@ go_on(SwareTreeCursor *cursor, bool forward)
 		{
 			sware_readahead_stop(&cursor->ahead);
 			buffer = seek(cursor, place, forward);
-			if (unlikely(cursor->arrivesAhead) && cursor->arrival.hasTuple)
+			if (unlikely(cursor->arrivesAhead) && arrival->hasTuple)
 				note_descent(cursor, buffer, side);
 		}
 		read_leaf(cursor, buffer, forward);
@@ -438,7 +412,7 @@ learn_what_is_wanted(SwareTreeCursor *cursor)
 	cursor->usesMarks = sware_scan_uses_marks(scan);
 
 	/* the intervals of a parallel scan are read to their ends */
-	if (cursor->keys.interval || cursor->keys.skip)
+	if (cursor->keys.interval)
 		cursor->readAtMost = SWARE_READ_ALL;
 
 	/*

@@ -137,6 +137,8 @@ typedef struct SwareTreeCursor
 	 */
 	int			skipPatience;	/* this number of entries in a row are looked
 								 * at in vain before some are skipped */
+	int			failures;		/* so many were, when the position ... */
+	int			itemsAtFailure; /* ... had this number of items */
 	int			linksToFollow;	/* this number of leaves are reached by links
 								 * before one is sought from the root again */
 	SwareReadahead ahead;
