@@ -35,11 +35,14 @@
 #define MAX_QUOTA() \
 	((Size) sware_directory_limit() / (SWARE_HARD_LIMIT + 1))
 
-/* how many scans an entry takes on average so that the buffer is no gain */
-#define MORE_SCANS				1.5
+/* With so many scans for an entry the buffer is no gain ... */
+#define MORE_SCANS				0.9
 
-/* how many it takes so that the buffer is no gain still */
-#define FEWER_SCANS				1.0
+/* ... and if there is none, with so many still. */
+#define FEWER_SCANS				0.6
+
+/* Entries that share a record gain more by it: each counts for so many. */
+#define WEIGHT_IN_COMPANY		2
 
 /* fewer scans than these say little */
 #define MANY_SCANS				256
@@ -50,7 +53,7 @@
 /*
  * Should entries go to the tree and not to the buffer?  A scan pays for the
  * entries that wait there, and an entry gains by those that are flushed with
- * it.  So they bypass the buffer while there are more scans than entries, if
+ * it.  So they bypass the buffer while there are as many scans as entries, if
  * the index has room in memory: otherwise to wait saves reads and writes of
  * leaves.  Between the two limits, it stays as it is.  The caller holds no
  * content locks.
@@ -233,7 +236,8 @@ sware_buffer_add(Relation index, IndexTuple *entries, int count,
 	Buffer		buffer;
 
 	*needs_flush = false;
-	sware_count_use(index, 0, count);
+	sware_count_use(index, 0,
+					count == 1 ? 1 : (int64) count * WEIGHT_IN_COMPANY);
 	if (quota == 0)
 	{
 		SwareCache *cache = sware_cache(index);

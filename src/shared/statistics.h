@@ -125,8 +125,8 @@ typedef struct SwareArrivals
 } SwareArrivals;
 
 /*
- * scans, and entries that came for the buffer, whether it took them or not;
- * earlier ones lose weight
+ * scans, and entries that came for the buffer, whether it took them or not,
+ * some of which count twice; earlier ones lose weight
  */
 typedef struct SwareUse
 {
