@@ -35,10 +35,18 @@ SELECT waiting(), verdict_on('t');
 -- Rows of one transaction bypass the buffer, too.
 INSERT INTO t SELECT i * 7919 % 20000 * 100 + 2 FROM generate_series(8001, 8100) i;
 SELECT waiting(), verdict_on('t');
--- With as many look-ups as rows it stays as it is.
-CALL add_rows(8101, 9000, 2);
+-- Rows of larger transactions count, too: without look-ups they wait again.
+\set ECHO errors
+SELECT format('INSERT INTO t SELECT i * 7919 %% 20000 * 100 + %s FROM generate_series(1, 300) i', n)
+FROM generate_series(11, 40) n \gexec
+\set ECHO all
+SELECT waiting() > 1000 AS many_wait, verdict_on('t');
+CALL add_rows(8101, 9100, 12);
 SELECT waiting(), verdict_on('t');
-CALL add_rows(9001, 19000, 0);
+-- With as many look-ups as rows it stays as it is.
+CALL add_rows(9101, 10000, 2);
+SELECT waiting(), verdict_on('t');
+CALL add_rows(10001, 20000, 0);
 SELECT waiting() > 2000 AS many_wait, verdict_on('t');
 SELECT sware_check('t_k', true);
 DROP TABLE t;

@@ -38,6 +38,7 @@
 
 /* bufferinsert.c */
 extern bool sware_buffer_is_bypassed(Relation index);
+extern int	sware_buffer_usual_quota(Relation index);
 extern int	sware_buffer_quota(Relation index);
 extern int	sware_buffer_add(Relation index, IndexTuple *entries, int count,
 							 bool has_versions, bool *needs_flush);

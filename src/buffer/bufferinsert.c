@@ -44,9 +44,6 @@
 /* Entries that share a record gain more by it: each counts for so many. */
 #define WEIGHT_IN_COMPANY		2
 
-/* fewer scans than these say little */
-#define MANY_SCANS				256
-
 /* The question is asked once in so many additions to the buffer. */
 #define ADDITIONS_PER_QUESTION	64
 
@@ -62,7 +59,6 @@ bool
 sware_buffer_is_bypassed(Relation index)
 {
 	SwareCache *cache = sware_cache(index);
-	SwareUse	use;
 
 	if (SWARE_FAULT_SETTING(buffer))
 		return false;
@@ -71,31 +67,37 @@ sware_buffer_is_bypassed(Relation index)
 		cache->untilQuestion--;
 		return cache->bypassesBuffer;
 	}
-	use = sware_use(index);
 	cache->untilQuestion = ADDITIONS_PER_QUESTION;
-	cache->bypassesBuffer = use.scans >= MANY_SCANS &&
-		use.scans >= use.entries *
-		(cache->bypassesBuffer ? FEWER_SCANS : MORE_SCANS) &&
+	cache->bypassesBuffer =
+		sware_scans_prevail(index, MORE_SCANS, FEWER_SCANS) &&
 		RelationGetNumberOfBlocks(index) <= (BlockNumber) NBuffers / 2;
 	return cache->bypassesBuffer;
 }
 
 /*
- * Returns the quota of an index's buffer: how many sealed pages it may have
- * before a flush.  It is 0 if entries are not to be buffered, as for a
- * temporary index, which has one user.  The caller holds no content locks.
+ * Returns the quota of an index's buffer if entries do not bypass it: how many
+ * sealed pages it may have before a flush.  It is 0 if entries are not to be
+ * buffered, as for a temporary index, which has one user.
  */
 int
-sware_buffer_quota(Relation index)
+sware_buffer_usual_quota(Relation index)
 {
 	Size		pages = sware_index_buffer_size(index) / BLCKSZ;
 
-	if (index->rd_rel->relpersistence == RELPERSISTENCE_TEMP ||
-		sware_buffer_is_bypassed(index))
+	if (index->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
 		return 0;
 	if (!sware_zones_are_available())
 		pages = Min(pages, SWARE_PAGES_WITHOUT_ZONES / SWARE_HARD_LIMIT);
 	return (int) Min(pages, MAX_QUOTA());
+}
+
+/* The quota now: 0 if entries bypass the buffer.  No content locks are held. */
+int
+sware_buffer_quota(Relation index)
+{
+	int			quota = sware_buffer_usual_quota(index);
+
+	return quota == 0 || sware_buffer_is_bypassed(index) ? 0 : quota;
 }
 
 /*

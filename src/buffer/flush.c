@@ -43,6 +43,9 @@
 
 /* the most pages of a piece, which bound how long an insert can take */
 #define MAX_PIECE_PAGES			32
+
+/* so many retired pages are freed after a piece of a buffer that is bypassed */
+#define MAX_FREED_PAGES			64
 #define RUNS_OF_PIECE			4
 
 /*
@@ -400,7 +403,8 @@ sware_buffer_flush_all(Relation index)
 Size
 sware_buffer_run_limit(Relation index)
 {
-	int			piece = Min(MAX_PIECE_PAGES, sware_buffer_quota(index) / 4);
+	int			piece = Min(MAX_PIECE_PAGES,
+							sware_buffer_usual_quota(index) / 4);
 
 	return (Size) (piece / RUNS_OF_PIECE) * BLCKSZ;
 }
@@ -590,14 +594,14 @@ sware_buffer_flush_piece(Relation index, SwareDoer doer)
 	MemoryContext outer;
 	SwareListedPage *pages;
 	int			count;
+	bool		has_sealed;
 
 	if (doer == SWARE_INSERTER ? !begin_in_turn(index, &caller) :
 		!try_to_begin(index, &caller))
 		return false;
 	sware_work_begin(&work, index, doer);
 	outer = sware_enter_context("sware flush of a piece");
-	if (sware_buffer_is_bypassed(index))
-		(void) seal_tails(index);
+	has_sealed = sware_buffer_is_bypassed(index) && seal_tails(index);
 	count = sware_buffer_list_pages(index, SWARE_SLOT_SEALED, &pages);
 	sware_pauses = doer == SWARE_FLUSH_WORKER &&
 		count <= sware_buffer_quota(index) * PAUSE_LIMIT;
@@ -608,6 +612,9 @@ sware_buffer_flush_piece(Relation index, SwareDoer doer)
 		relieve(index, heap, pages, count);
 		table_close(heap, NoLock);
 	}
+	/* inserts that bypass the buffer reuse no page of it */
+	if (has_sealed)
+		(void) sware_buffer_free_retired(index, MAX_FREED_PAGES);
 	sware_leave_context(outer);
 	end_flush(index, &caller);
 	return sware_work_end(&work, SWARE_FLUSH_WORK);

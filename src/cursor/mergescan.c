@@ -222,22 +222,17 @@ sware_merge_relieve_buffer(SwareScan *scan)
 										SWARE_READER);
 }
 
-/*
- * Count a scan, for the decision whether entries wait in the buffer.  Many are
- * counted at once: that costs a look-up less.  If nothing is to wait there any
- * longer, the flush worker is asked to flush what does, as no insert may come
- * that would.
- */
-static void
-count_scan(Relation index)
+void
+sware_count_scan(Relation index)
 {
 	SwareCache *cache = sware_cache(index);
+	SwareBufferState state;
 
 	if (likely(++cache->scans < SCANS_COUNTED_AT_ONCE))
 		return;
 	cache->scans = 0;
 	sware_count_use(index, SCANS_COUNTED_AT_ONCE, 0);
-	if (!sware_buffer_is_known_empty(index) && !RecoveryInProgress() &&
+	if (!RecoveryInProgress() && sware_buffer_read_state(index, &state) &&
 		sware_buffer_is_bypassed(index))
 		(void) sware_request_flush(index, SWARE_START_AT_ONCE);
 }
@@ -252,8 +247,8 @@ merge_begin(SwareScan *scan, ScanDirection direction)
 	scan->state = SWARE_CURSOR_UNPOSITIONED;
 	scan->seesLaterRows = sware_scan_sees_later_rows(scan->scan);
 	before_page(scan);
-	if (likely(scan->tree.beforePage))
-		count_scan(scan->scan->indexRelation);
+	if (likely(scan->tree.beforePage && scan->scan->parallel_scan == NULL))
+		sware_count_scan(scan->scan->indexRelation);
 	if (likely(!scan->seesLaterRows && !sware_scan_has_staged(scan->scan) &&
 			   sware_buffer_is_known_empty(scan->scan->indexRelation)))
 	{

@@ -221,6 +221,13 @@ sware_scan_is_at_end(const SwareScan *scan)
 		 scan->tree.state) != SWARE_CURSOR_ON_ITEM;
 }
 
+/*
+ * Count a scan, for the decision whether entries wait in the buffer.  Many are
+ * counted at once: that costs a look-up less.  If nothing is to wait there any
+ * longer, the flush worker is asked to flush what does, as no insert may come
+ * that would.  The caller holds no content locks.
+ */
+extern void sware_count_scan(Relation index);
 extern void sware_merge_relieve_buffer(SwareScan *scan);
 extern void sware_merge_mark(SwareScan *scan);
 extern void sware_merge_restore(SwareScan *scan);

@@ -263,6 +263,7 @@ sware_getbitmap(IndexScanDesc descriptor, TIDBitmap *bitmap)
 	scan->mode = SWARE_SCAN_TREE;
 	tree->readAtMost = SWARE_READ_ALL;
 	publish_staged(descriptor);
+	sware_count_scan(descriptor->indexRelation);
 	total = add_buffered(scan, bitmap);
 
 	while (sware_tree_cursor_next_page(tree, ForwardScanDirection))

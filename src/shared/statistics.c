@@ -56,6 +56,9 @@
 /* the same for scans and entries that came for the buffer, together */
 #define USE_MEMORY			4096.0
 
+/* fewer scans than these say little */
+#define MANY_SCANS			256
+
 typedef struct AccountKey
 {
 	Oid			database;
@@ -358,7 +361,7 @@ sware_count_late_buffered(Relation index, int64 entries)
 void
 sware_count_use(Relation index, int64 scans, int64 entries)
 {
-	SwareUse	use = {scans, entries};
+	SwareUse	use = {.scans = scans,.entries = entries};
 
 	add_use(&totals_of(index)->use, &use);
 }
@@ -518,13 +521,42 @@ sware_late_share(Relation index, double *late)
 	return sum.arrivals.entries;
 }
 
-SwareUse
-sware_use(Relation index)
+/* Note, and return, the answer that these sums give to the question below. */
+static bool
+note_answer(int64 *scans_prevail, const SwareUse *sum, double more,
+			double fewer)
 {
-	SwareStatistics sum;
+	*scans_prevail = sum->scans >= MANY_SCANS &&
+		sum->scans >= sum->entries * (*scans_prevail ? fewer : more);
+	return *scans_prevail != 0;
+}
 
-	sware_statistics_read(RelationGetRelid(index), &sum);
-	return sum.use;
+bool
+sware_scans_prevail(Relation index, double more, double fewer)
+{
+	AccountKey	key = {MyDatabaseId, RelationGetRelid(index)};
+	SwareUse   *own = &totals_of(index)->use;
+	SharedAccount *shared = NULL;
+	bool		answer = false;
+
+	if (shared_accounts)
+	{
+		LWLockAcquire(shared_lock, LW_SHARED);
+		shared = hash_search(shared_accounts, &key, HASH_FIND, NULL);
+		if (shared)
+		{
+			SwareUse	sum;
+
+			SpinLockAcquire(&shared->mutex);
+			sum = shared->totals.use;
+			add_use(&sum, own);
+			answer = note_answer(&shared->totals.use.scansPrevail, &sum, more,
+								 fewer);
+			SpinLockRelease(&shared->mutex);
+		}
+		LWLockRelease(shared_lock);
+	}
+	return shared ? answer : note_answer(&own->scansPrevail, own, more, fewer);
 }
 
 void

@@ -132,6 +132,8 @@ typedef struct SwareUse
 {
 	double		scans;
 	double		entries;
+	int64		scansPrevail;	/* the latest answer of sware_scans_prevail, 0
+								 * or 1; so there is no padding */
 } SwareUse;
 
 typedef struct SwareStatistics
@@ -195,10 +197,12 @@ extern bool sware_map_is_checked(Relation index);
 extern double sware_late_share(Relation index, double *late);
 
 /*
- * How has an index been used of late?  Takes a lightweight lock, shared, for a
- * moment.
+ * Have there been so many scans of late for each entry that has come for the
+ * buffer: `more`, or `fewer` if the latest answer was yes?  All sessions get
+ * the same answer.  Takes a lightweight lock, shared, for a moment.  An error
+ * is raised only if there is no memory for this backend's account.
  */
-extern SwareUse sware_use(Relation index);
+extern bool sware_scans_prevail(Relation index, double more, double fewer);
 
 /*
  * Get the statistics of an index, including what this backend has counted and
