@@ -35,16 +35,16 @@
 #define MAX_QUOTA() \
 	((Size) sware_directory_limit() / (SWARE_HARD_LIMIT + 1))
 
-/* With so many scans for an entry the buffer is no gain ... */
+/* Entries begin to bypass the buffer when there are so many scans for each. */
 #define MORE_SCANS				0.9
 
-/* ... and if there is none, with so many still. */
+/* They go on to do so until there are fewer than this. */
 #define FEWER_SCANS				0.6
 
 /* Entries that share a record gain more by it: each counts for so many. */
 #define WEIGHT_IN_COMPANY		2
 
-/* The question is asked once in so many additions to the buffer. */
+/* A session keeps the answer for so many calls. */
 #define ADDITIONS_PER_QUESTION	64
 
 /*
@@ -52,8 +52,7 @@
  * entries that wait there, and an entry gains by those that are flushed with
  * it.  So they bypass the buffer while there are as many scans as entries, if
  * the index has room in memory: otherwise to wait saves reads and writes of
- * leaves.  Between the two limits, it stays as it is.  The caller holds no
- * content locks.
+ * leaves.  The caller holds no content locks.
  */
 bool
 sware_buffer_is_bypassed(Relation index)
@@ -224,7 +223,8 @@ append(Relation index, Buffer buffer, IndexTuple *entries, int count,
  * added, from the first on; the caller sends the others to the tree.
  * `has_versions` says that their rows may be versions of others with the same
  * key.  Sets *needs_flush to whether the buffer has grown beyond its quota, or
- * has many unsorted pages, so that the caller should flush a piece of it.
+ * has many unsorted pages, or has some although entries bypass it, so that the
+ * caller should flush a piece of it.
  *
  * The caller holds no content locks.  It has checked the size of the entries,
  * and that they may wait (keys/trust.c).
@@ -275,9 +275,9 @@ sware_buffer_add(Relation index, IndexTuple *entries, int count,
 /*
  * Like sware_buffer_add, but leaves the flush to a worker, or to the session's
  * next insert, since a COMMIT is to publish, and no more.  But if the buffer is
- * far beyond its quota, or has no room for all of the entries, a piece is
- * flushed at once: sessions may end with their first transaction.  The caller
- * holds no key lock, either.
+ * far beyond its quota, or has no room for all of the entries, unless they
+ * bypass it, a piece is flushed at once: sessions may end with their first
+ * transaction.  The caller holds no key lock, either.
  */
 int
 sware_buffer_publish(Relation index, IndexTuple *entries, int count,

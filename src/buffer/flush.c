@@ -43,10 +43,10 @@
 
 /* the most pages of a piece, which bound how long an insert can take */
 #define MAX_PIECE_PAGES			32
+#define RUNS_OF_PIECE			4
 
 /* so many retired pages are freed after a piece of a buffer that is bypassed */
 #define MAX_FREED_PAGES			64
-#define RUNS_OF_PIECE			4
 
 /*
  * How far a sweep goes on at once: as many pages as had entries for

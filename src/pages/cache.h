@@ -91,8 +91,8 @@ typedef struct SwareCache
 	SwareFrontierUse frontier;
 	SwareLink	tail;			/* an open buffer page, or no link */
 	bool		bypassesBuffer; /* do entries go to the tree at once? */
-	uint8		untilQuestion;	/* how often is this answer good still? */
-	uint8		scans;			/* not in the statistics yet */
+	uint8		untilQuestion;	/* calls for which this is kept still */
+	uint8		scans;			/* scans that the statistics lack */
 	bool		owesFlush;		/* is the next insert to flush a piece? */
 } SwareCache;
 

@@ -1,11 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * flushrequests.h
- *	  Requests of inserters to flush workers, in shared memory.
+ *	  Requests of inserters, and of scans, to flush workers, in shared memory.
  *
  * A flush worker is a background worker that flushes buffers of one database's
  * indexes (worker/flushworker.c), so that inserters need not.  An inserter that
- * finds a buffer beyond its quota requests a flush of it.  If its database has
+ * finds a buffer beyond its quota requests a flush of it, and so does a scan if
+ * entries bypass the buffer, and it has some.  If its database has
  * no worker, that starts one, unless requests are rare and pieces are short: a
  * worker would cost more than it saves then.  The inserter itself flushes in
  * this case, if there can be no worker, or if the worker could not flush this
@@ -63,7 +64,8 @@ typedef enum SwareStart
 extern void sware_share_flush_requests(void);
 
 /*
- * Request a flush of an index's buffer, as long as it is beyond its quota.
+ * Request a flush of an index's buffer, as long as it is beyond its quota,
+ * which is 0 if entries bypass it.
  * The caller holds no content locks or lightweight locks, and is in no critical
  * section.  Raises no errors.
  */

@@ -171,7 +171,7 @@ extern void sware_note_sortedness(Relation index, int64 entries,
 								  int64 out_of_order,
 								  int64 largest_displacement);
 
-/* Count scans, and entries that have come for the buffer. */
+/* Count scans, and entries that have come for the buffer (SwareUse). */
 extern void sware_count_use(Relation index, int64 scans, int64 entries);
 
 /*
@@ -199,8 +199,9 @@ extern double sware_late_share(Relation index, double *late);
 /*
  * Have there been so many scans of late for each entry that has come for the
  * buffer: `more`, or `fewer` if the latest answer was yes?  All sessions get
- * the same answer.  Takes a lightweight lock, shared, for a moment.  An error
- * is raised only if there is no memory for this backend's account.
+ * the same answer, unless there is no shared memory.  Takes a lightweight lock,
+ * shared, for a moment.  An error is raised only if there is no memory for this
+ * backend's account.
  */
 extern bool sware_scans_prevail(Relation index, double more, double fewer);
 

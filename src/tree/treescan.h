@@ -137,8 +137,8 @@ typedef struct SwareTreeCursor
 	 */
 	int			skipPatience;	/* this number of entries in a row are looked
 								 * at in vain before some are skipped */
-	int			failures;		/* so many have been now */
-	int			itemsAtFailure; /* what the position had at the latest one */
+	int			failures;		/* entries looked at in vain, up to now */
+	int			itemsAtFailure; /* items of the position at the latest */
 	int			linksToFollow;	/* this number of leaves are reached by links
 								 * before one is sought from the root again */
 	SwareReadahead ahead;
