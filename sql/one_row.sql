@@ -1,6 +1,5 @@
--- A look-up of one key in a unique index ends with the row that its snapshot sees, if an
--- open page of the buffer has the row's entry. The fault point "scan-tree-sought" tells of
--- look-ups that go on.
+-- A look-up of one key in a unique index finds the row that its snapshot sees among the
+-- versions that have entries on an open page of the buffer, and in the tree.
 SET sware.fault_buffer = on;
 
 \set VERBOSITY terse
@@ -13,14 +12,13 @@ SELECT sware_flush('o_k');
 -- Versions in the tree, and on an open page.
 UPDATE o SET n = n + 1 WHERE k <= 10;
 SELECT allow_scans('index');
-SET sware.fault_points = 'scan-tree-sought=notice';
 SELECT * FROM o WHERE k = 5;
 SELECT * FROM o WHERE k = 50;
 SELECT * FROM o WHERE k = 5::bigint;
 SELECT allow_scans('indexonly');
 SELECT k FROM o WHERE k = 5;
 SELECT allow_scans('index');
--- Other look-ups look for more rows.
+-- Other look-ups.
 SELECT * FROM o WHERE k BETWEEN 5 AND 5 + 0 * random()::int;
 SELECT * FROM o WHERE k IN (5, 6);
 SELECT * FROM o WHERE k >= 5 AND k <= 5;
@@ -37,17 +35,14 @@ UPDATE o SET n = 100 WHERE k = 7;
 ROLLBACK TO s;
 SELECT * FROM o WHERE k = 7;
 COMMIT;
--- More versions than are tried.
-RESET sware.fault_points;
+-- More versions than a first batch has.
 DO $$ BEGIN FOR i IN 1..20 LOOP UPDATE o SET n = n + 1 WHERE k = 8; END LOOP; END $$;
-SET sware.fault_points = 'scan-tree-sought=notice';
 SELECT * FROM o WHERE k = 8;
 -- Locked, and changed, rows.
 SELECT * FROM o WHERE k = 9 FOR UPDATE;
 UPDATE o SET n = n + 1 WHERE k = 9 RETURNING *;
 DELETE FROM o WHERE k = 9 RETURNING *;
 SELECT * FROM o WHERE k = 9;
-RESET sware.fault_points;
 -- Other indexes may have more rows.
 CREATE TABLE several (k int, n int) WITH (autovacuum_enabled = off);
 CREATE INDEX ON several USING sware (k);

@@ -158,46 +158,10 @@ sware_buffer_cursor_sees_head(SwareBufferCursor *cursor)
 		look_into_map(cursor);
 	if (head->isVisible ||
 		sware_row_is_visible(cursor->visibility, &head->item.entry->t_tid,
-							 &all_dead, NULL))
+							 &all_dead))
 		return true;
 	if (all_dead)
 		sware_buffer_cursor_note_dead(cursor, head);
-	return false;
-}
-
-/*
- * Find the row of a scan that finds one at most among the entries of open
- * pages, which are those of the batch, the newest versions at the end.  If it
- * is found, its entry is the batch.  If none is visible, they need not be
- * looked at again.
- */
-static bool
-find_the_row(SwareBufferCursor *cursor)
-{
-	SwareBufferBatch *batch = &cursor->batch;
-
-	if (batch->count == 0 || batch->kept > 0)
-		return false;
-	for (int i = batch->count - 1; i >= 0; i--)
-	{
-		bool		all_dead;
-		bool		is_settled;
-
-		if (sware_row_is_visible(cursor->visibility,
-								 &batch->entries[i].item.entry->t_tid,
-								 &all_dead, &is_settled))
-		{
-			if (!is_settled)
-				return false;
-			batch->entries[0] = batch->entries[i];
-			batch->count = batch->sorted = 1;
-			return true;
-		}
-		if (all_dead)
-			sware_buffer_cursor_note_dead(cursor, &batch->entries[i]);
-	}
-	sware_batch_begin(batch);
-	cursor->passedOver = true;
 	return false;
 }
 
@@ -352,8 +316,8 @@ read_sources(SwareBufferCursor *cursor)
 }
 
 /*
- * Read the open pages; as a rule last, when it is known which of their entries
- * are too bad for the batch.  Returns false if one is gone.
+ * Read the open pages, last, when it is known which of their entries are too
+ * bad for the batch.  Returns false if one is gone.
  */
 static bool
 read_tails(SwareBufferCursor *cursor)
@@ -375,8 +339,6 @@ static bool
 collect(SwareBufferCursor *cursor)
 {
 	SwareBufferBatch *batch = &cursor->batch;
-	bool		wants_one_row = !cursor->hasStaged &&
-		sware_scan_finds_one_row(cursor->scan, cursor->filter.keys);
 
 	cursor->strange.block = InvalidBlockNumber;
 	if (!sware_zone_view_refresh(&cursor->zones, &cursor->state))
@@ -386,17 +348,8 @@ collect(SwareBufferCursor *cursor)
 		batch->limit = Max(batch->limit,
 						   Min(cursor->zones.sortedCount +
 							   cursor->zones.pageCount, FIRST_LIMIT_OF_MANY));
-	if (wants_one_row)
-	{
-		if (!read_tails(cursor))
-			return false;
-		cursor->hasTheRow = find_the_row(cursor);
-		if (cursor->hasTheRow)
-			return true;
-	}
-
 	list_sources(cursor);
-	if (!read_sources(cursor) || (!wants_one_row && !read_tails(cursor)))
+	if (!read_sources(cursor) || !read_tails(cursor))
 		return false;
 	if (batch->count > 0)
 		sware_batch_keep_the_best(batch);
@@ -418,8 +371,8 @@ read_buffer(SwareBufferCursor *cursor, IndexTuple after, int *strange_pages)
 	{
 		SWARE_FAULT_POINT("batch-read");
 
-		/* retired pages do not matter to a scan without entries, or one row */
-		return cursor->batch.count == 0 || cursor->hasTheRow ||
+		/* retired pages do not matter to a scan without entries */
+		return cursor->batch.count == 0 ||
 			sware_buffer_cursor_is_current(cursor);
 	}
 	if (cursor->strange.block != InvalidBlockNumber &&
@@ -477,7 +430,6 @@ read_batch(SwareBufferCursor *cursor, IndexTuple after)
 	for (;;)
 	{
 		sware_batch_begin(&cursor->batch);
-		cursor->hasTheRow = false;
 		cursor->mapIsRead = false;
 		read_staging(cursor, after);
 		if (!sware_buffer_read_state(cursor->filter.order.index,
@@ -505,7 +457,6 @@ sware_buffer_cursor_seek(SwareBufferCursor *cursor, bool forward,
 	cursor->batch.limit =
 		cursor->scan->heapRelation == NULL ? LAST_LIMIT : FIRST_LIMIT;
 	cursor->hasStaged = sware_scan_has_staged(cursor->scan);
-	cursor->passedOver = false;
 	cursor->stagingGeneration = sware_staging_generation;
 	cursor->arrivals = sware_arrivals;
 	if (cursor->filter.keys->rangeCount > 0)

@@ -314,10 +314,6 @@ typedef struct SwareBufferCursor
 	SwareDeadEntry *dead;		/* those that the scan has met */
 	int			deadCount;
 	int			deadAllocated;
-	bool		passedOver;		/* were entries left out because the snapshot
-								 * does not see their rows? */
-	bool		hasTheRow;		/* is the batch the entry of the only row that
-								 * the scan finds? */
 	SwareVisibility *visibility;	/* the scan's */
 	bool		mapIsRead;		/* was the visibility map asked for the
 								 * entries of the batch? */

@@ -172,17 +172,12 @@ seek_in_buffer(SwareScan *scan, ScanDirection direction)
 	SWARE_FAULT_POINT("scan-buffer-read");
 }
 
-/* Afterwards, seek in the tree, unless the batch has the only row. */
+/* Afterwards, seek in the tree. */
 static void
 seek_in_tree(SwareScan *scan, ScanDirection direction)
 {
-	scan->treeIsDone = true;
-	if (!scan->buffer.hasTheRow)
-	{
-		SWARE_FAULT_POINT("scan-tree-sought");
-		scan->treeIsDone =
-			!sware_tree_cursor_seek(&scan->tree, scan->last, direction);
-	}
+	scan->treeIsDone =
+		!sware_tree_cursor_seek(&scan->tree, scan->last, direction);
 	if (scan->last && ScanDirectionIsForward(direction) && !scan->treeIsDone)
 		skip_last_returned(scan);
 	scan->sought = direction;
@@ -447,7 +442,7 @@ return_head(SwareScan *scan, const SwareBufferedEntry *head)
 		}
 		SWARE_FAULT_POINT("scan-pinned");
 	}
-	else if (scan->scan->xs_want_itup && !scan->buffer.hasTheRow &&
+	else if (scan->scan->xs_want_itup &&
 			 !sware_buffer_cursor_sees_head(&scan->buffer))
 	{
 		skip_head(scan);

@@ -8,11 +8,8 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "access/tableam.h"
-#include "access/transam.h"
 #include "access/visibilitymap.h"
-#include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
@@ -22,26 +19,9 @@
 #include "base/faultpoint.h"
 #include "cursor/visibility.h"
 
-/* Is a visible tuple in a slot settled?  Other sessions may be changing it. */
-static bool
-holds_settled(TupleTableSlot *slot)
-{
-	BufferHeapTupleTableSlot *stored = (BufferHeapTupleTableSlot *) slot;
-	HeapTupleHeader tuple;
-	uint16		infomask;
-
-	if (!TTS_IS_BUFFERTUPLE(slot))
-		return false;
-	tuple = stored->base.tuple->t_data;
-	infomask = tuple->t_infomask;
-	return ((infomask & HEAP_XMAX_INVALID) != 0 ||
-			HEAP_XMAX_IS_LOCKED_ONLY(infomask)) &&
-		!TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple));
-}
-
 bool
 sware_row_is_visible(SwareVisibility *visibility, const ItemPointerData *tid,
-					 bool *all_dead, bool *is_settled)
+					 bool *all_dead)
 {
 	IndexScanDesc scan = visibility->scan;
 	ItemPointerData its_tid = *tid; /* the call may change it */
@@ -61,8 +41,6 @@ sware_row_is_visible(SwareVisibility *visibility, const ItemPointerData *tid,
 										scan->xs_snapshot, visibility->slot,
 										&call_again, all_dead);
 	while (!found && call_again);
-	if (is_settled)
-		*is_settled = found && holds_settled(visibility->slot);
 	ExecClearTuple(visibility->slot);
 	return found;
 }
@@ -120,47 +98,9 @@ sware_find_out_visibility(SwareVisibility *visibility, SwareTreeCursor *cursor)
 		return true;
 
 	if (sware_row_is_visible(visibility, &cursor->position.tids[item],
-							 &all_dead, NULL))
+							 &all_dead))
 		return true;
 	if (all_dead)
 		sware_tree_cursor_note_dead(cursor);
 	return false;
-}
-
-/*
- * Can the values that a scan asks for equal one key each?  Those of the
- * column's type can, and integers, but no null.
- */
-static bool
-has_exact_values(IndexScanDesc scan)
-{
-	for (int i = 0; i < scan->numberOfKeys; i++)
-	{
-		ScanKey		key = &scan->keyData[i];
-		Oid			type =
-			scan->indexRelation->rd_opcintype[key->sk_attno - 1];
-
-		if ((key->sk_flags & SK_ISNULL) != 0)
-			return false;
-		if (OidIsValid(key->sk_subtype) && key->sk_subtype != type &&
-			!(sware_is_integer(sware_comparison_of_integers(key->sk_subtype)) &&
-			  sware_is_integer(sware_comparison_of_integers(type))))
-			return false;
-	}
-	return true;
-}
-
-bool
-sware_scan_finds_one_row(IndexScanDesc scan, const SwareScanKeys *keys)
-{
-	Relation	index = scan->indexRelation;
-	Form_pg_index form = index->rd_index;
-	HeapTupleHeader entry = index->rd_indextuple->t_data;
-
-	return form->indisunique && form->indisvalid &&
-		scan->xs_heapfetch != NULL && scan->xs_snapshot != NULL &&
-		IsMVCCSnapshot(scan->xs_snapshot) && !IsolationIsSerializable() &&
-		sware_scan_keys_are_one_key(keys) && has_exact_values(scan) &&
-		TransactionIdPrecedes(HeapTupleHeaderGetXmin(entry),
-							  scan->xs_snapshot->xmin);
 }

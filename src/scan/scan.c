@@ -173,7 +173,6 @@ offer_record(SwareScan *scan, ScanDirection direction)
 	 * that.
 	 */
 	if (scan->mode != SWARE_SCAN_TREE ||
-		(scan->usesBuffer && scan->buffer.passedOver) ||
 		!ScanDirectionIsForward(direction) ||
 		scan->tree.state != SWARE_CURSOR_ON_ITEM || position->right.more)
 		return;
