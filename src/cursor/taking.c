@@ -480,15 +480,11 @@ sware_take_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
 	SwareScanFilter *filter = &cursor->filter;
 	SwareEntrySource source = {.page = {InvalidBlockNumber, 0},
 	.zone = zone - cursor->zones.sorted + 1};
-	int64		begin;
-	int64		end;
 	ListReader	reader;
 
 	cursor->reads.zones++;
-	sware_sorted_zone_interval(zone, filter->usesMarks, &begin, &end);
-	init(&reader, cursor, begin, end, zone->largestEntry);
+	init(&reader, cursor, zone->firstEntry, zone->entries, zone->largestEntry);
 	reader.zone = zone;
-	reader.leavesOut = end - begin < (int64) zone->entries - zone->firstEntry;
 	if (!take_from_list(&reader, source, most))
 	{
 		cursor->strange = reader.window.strange;

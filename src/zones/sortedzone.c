@@ -457,76 +457,6 @@ sware_run_retire(SwareSortedZone *zone, uint32 pages)
 }
 
 /*
- * The t_info of an entry of a zone that is kept from being freed.
- *
- * Others may copy or mark the entry meanwhile: t_info is read and written as a
- * whole, and nothing in it changes but the mark, which is only ever set.
- */
-static inline volatile unsigned short *
-entry_info(const SwareSortedZone *zone, uint32 number)
-{
-	Size		start;
-	Size		size;
-
-	(void) find_tuple(zone, number, &start, &size);
-	return sware_pool_address(&zone->allocation,
-							  zone->tuplesStart + start +
-							  offsetof(IndexTupleData, t_info));
-}
-
-static inline bool
-is_marked(const SwareSortedZone *zone, uint32 number)
-{
-	return (*entry_info(zone, number) & SWARE_MARKED_ENTRY) != 0;
-}
-
-/*
- * Note how far the entries at the ends of a zone are marked, but not more than
- * `most` entries further than is known.  The zone is kept from being freed.
- * Does nothing for a page run, whose marks are on its pages.
- *
- * Several backends may do this at a time.  Whatever they write is true, though
- * one may write less than another one has; the next call makes up for that.
- */
-void
-sware_sorted_zone_note_ends(const SwareSortedZone *zone, uint32 most)
-{
-	volatile SwareMarkedEnds *ends =
-		sware_pool_address(&zone->allocation, zone->endsStart);
-	uint32		known_first = ends->first;
-	uint32		known_end = ends->end;
-	uint32		first = known_first;
-	uint32		end = known_end;
-
-	if (zone->isOfRun)
-		return;
-	while (first < end && first - known_first < most && is_marked(zone, first))
-		first++;
-	while (end > first && known_end - end < most && is_marked(zone, end - 1))
-		end--;
-	if (first > known_first)
-		ends->first = first;
-	if (end < known_end)
-		ends->end = end;
-}
-
-void
-sware_sorted_zone_interval(const SwareSortedZone *zone, bool without_marked,
-						   int64 *begin, int64 *end)
-{
-	SwareMarkedEnds ends;
-
-	*begin = zone->firstEntry;
-	*end = zone->entries;
-	if (without_marked &&
-		sware_sorted_zone_read(zone, zone->endsStart, &ends, sizeof(ends)))
-	{
-		*begin = Min(Max(*begin, ends.first), *end);
-		*end = Max(*begin, Min(*end, ends.end));
-	}
-}
-
-/*
  * Mark an entry of a zone, if that has copies, and set *page to the buffer page
  * that it is on.  Returns false if the zone is gone.  The caller holds a lock
  * that keeps it from being freed if it is not.
@@ -535,11 +465,25 @@ bool
 sware_sorted_zone_mark(const SwareSortedZone *zone, uint32 number,
 					   SwareLink *page)
 {
+	Size		start;
+	Size		size;
+	volatile unsigned short *info;
+
 	if (number >= zone->entries ||
 		!sware_sorted_zone_copy_page(zone, number, page))
 		return false;
-	if (!zone->isOfRun)
-		*entry_info(zone, number) |= SWARE_MARKED_ENTRY;
+	if (zone->isOfRun)
+		return true;
+
+	/*
+	 * Others may copy or mark the entry meanwhile: t_info is read and written
+	 * as a whole, and nothing in it changes but the mark, which is only ever
+	 * set.
+	 */
+	(void) find_tuple(zone, number, &start, &size);
+	info = sware_pool_address(&zone->allocation, zone->tuplesStart + start +
+							  offsetof(IndexTupleData, t_info));
+	*info |= SWARE_MARKED_ENTRY;
 	return true;
 }
 

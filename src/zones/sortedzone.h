@@ -7,9 +7,9 @@
  * A sorted zone of pages that are not sorted has copies of their entries.  It
  * is in one allocation of the pool:
  *
- *	 +-------+--------+--------+---------+---------+------+--------------------+
- *	 | links | fences | filter | origins | offsets | ends | tuples			   |
- *	 +-------+--------+--------+---------+---------+------+--------------------+
+ *	 +-------+--------+--------+---------+---------+--------------------+
+ *	 | links | fences | filter | origins | offsets | tuples			    |
+ *	 +-------+--------+--------+---------+---------+--------------------+
  *
  *	 links:	   of the buffer pages, in the order of sealing
  *	 fences:   the abbreviation of every 64th entry, beginning with the first;
@@ -19,20 +19,18 @@
  *	 origins:  for each entry, the number of its page among the links
  *	 offsets:  where each tuple begins, and where the last one ends; only if
  *			   the tuples are of different sizes
- *	 ends:	   up to where the entries at both ends are marked (SwareMarkedEnds)
  *	 tuples:   the entries as on their pages, marked ones with their marks
  *
  * Such a zone does not change, but for marks (layout/tuple.h), which are set in
- * place, and the ends that follow from them.  It never leaves marked entries
- * out: not every scan may skip them.
+ * place.  It never leaves marked entries out: not every scan may skip them.
  *
  * The entries of sorted pages are in order where they are, from the first page
  * of a page run to the last.  The sorted zone of a page run has none of them,
  * and so takes a fifteenth of the memory:
  *
- *	 +-------+--------+--------+--------+---------+------+---------+
- *	 | links | fences | filter | starts | offsets | ends | anchors |
- *	 +-------+--------+--------+--------+---------+------+---------+
+ *	 +-------+--------+--------+--------+---------+---------+
+ *	 | links | fences | filter | starts | offsets | anchors |
+ *	 +-------+--------+--------+--------+---------+---------+
  *
  *	 starts:   the number of each page's first entry, and behind them that of
  *			   all entries
@@ -76,17 +74,6 @@
 /* each fence is the key of the first of this number of entries */
 #define SWARE_FENCE_DISTANCE	64
 
-/*
- * Where a queue's rows are taken, and at the end that retention deletes, most
- * entries are marked; scans that leave marked entries out need not look at
- * these.  Both numbers may lag behind.
- */
-typedef struct SwareMarkedEnds
-{
-	uint32		first;			/* all entries before this number are marked */
-	uint32		end;			/* and all from this number on */
-} SwareMarkedEnds;
-
 /* The description of a sorted zone: what it has, and where that is. */
 typedef struct SwareSortedZone
 {
@@ -128,7 +115,6 @@ typedef struct SwareSortedZone
 	uint32		originsStart;	/* not of a page run */
 	uint32		startsStart;	/* of a run */
 	uint32		offsetsStart;
-	uint32		endsStart;
 	uint32		tuplesStart;	/* of a run: of its anchors */
 	uint32		anchorsStart;	/* of a run; 0: there are no anchors */
 } SwareSortedZone;
@@ -222,8 +208,6 @@ extern bool sware_sorted_zone_store(SwareSortedZone *zone,
 /* sortedzone.c */
 extern bool sware_sorted_zone_mark(const SwareSortedZone *zone, uint32 number,
 								   SwareLink *page);
-extern void sware_sorted_zone_note_ends(const SwareSortedZone *zone,
-										uint32 most);
 
 /*
  * Returns the number of the first entry of a sorted zone that is at or behind a
@@ -270,16 +254,6 @@ extern int	sware_run_guess_links(const SwareSortedZone *zone, int64 smallest,
 extern bool sware_sorted_zone_get(Relation index, const SwareSortedZone *zone,
 								  uint32 first, uint32 end, bool forward,
 								  SwareWindow *window);
-
-/*
- * Find the numbers between which all entries are that a scan may want: those
- * outside are marked, if the scan leaves marked entries out, or of retired
- * pages.  *begin is not above *end.  If the zone is gone, a function that reads
- * entries with these numbers notices.
- */
-extern void sware_sorted_zone_interval(const SwareSortedZone *zone,
-									   bool without_marked, int64 *begin,
-									   int64 *end);
 
 /*
  * Hash a value of the first column's own type, which is not null, for the

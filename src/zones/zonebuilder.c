@@ -213,8 +213,6 @@ lay_out(const Gathered *gathered, const SwareKeyColumn *column,
 									  sizeof(uint16));
 	zone->offsetsStart = add_part(image, same_size ? 0 : offsets,
 								  sizeof(uint32));
-	zone->endsStart = add_part(image, sizeof(SwareMarkedEnds),
-							   sizeof(SwareMarkedEnds));
 	if (zone->isOfRun && copied > zone->pages * ANCHOR_BYTES)
 		copied = 0;
 	else if (zone->isOfRun)
@@ -346,7 +344,6 @@ fill(const Gathered *gathered, const SwareLink *links,
 		fill_run(gathered, image);
 	else
 		fill_copies(gathered, image);
-	((SwareMarkedEnds *) (image->bytes + zone->endsStart))->end = zone->entries;
 }
 
 /*
@@ -443,8 +440,6 @@ fill_outline(const SwareListedPage *listed, int count, SwareZoneImage *image)
 	image->length = count * sizeof(SwareLink);
 	zone->startsStart = add_part(image, (count + 1) * sizeof(uint32),
 								 sizeof(uint32));
-	zone->endsStart = add_part(image, sizeof(SwareMarkedEnds),
-							   sizeof(SwareMarkedEnds));
 	image->bytes = palloc0(image->length);
 	links = (SwareLink *) image->bytes;
 	starts = (uint32 *) (image->bytes + zone->startsStart);
@@ -455,7 +450,6 @@ fill_outline(const SwareListedPage *listed, int count, SwareZoneImage *image)
 		zone->entries += listed[i].entries;
 	}
 	starts[count] = zone->entries;
-	((SwareMarkedEnds *) (image->bytes + zone->endsStart))->end = zone->entries;
 }
 
 /*
@@ -534,6 +528,5 @@ sware_sorted_zone_store(SwareSortedZone *zone, const SwareZoneImage *image)
 	sware_pool_write(&zone->allocation, 0, image->bytes, image->length);
 	zone->stamp = sware_new_stamp();
 	sware_pool_set_stamp(&zone->allocation, zone->stamp);
-	sware_sorted_zone_note_ends(zone, zone->entries);
 	return true;
 }

@@ -26,9 +26,6 @@
 #define MIN_ENTRIES			32
 #define MAX_ENTRIES			65536
 
-/* at most this number of entries is noted as marked while the lock is held */
-#define MAX_NOTED			4096
-
 /* an index that was not used for this time gives way to others; microseconds */
 #define IDLE_AFTER			(10 * USECS_PER_SEC)
 
@@ -555,16 +552,13 @@ sware_zones_mark_entries(const SwareZoneView *view, SwareDeadEntry *entries,
 	for (int i = 0; i < count; i++)
 	{
 		SwareEntrySource *source = &entries[i].source;
-		const SwareSortedZone *zone;
 
 		if (source->zone == 0)
 			continue;
 		Assert((int) source->zone <= view->sortedCount);
-		zone = &view->sorted[source->zone - 1];
-		if (!sware_sorted_zone_mark(zone, source->number, &source->page))
+		if (!sware_sorted_zone_mark(&view->sorted[source->zone - 1],
+									source->number, &source->page))
 			source->page.block = InvalidBlockNumber;
-		else if (i + 1 == count || entries[i + 1].source.zone != source->zone)
-			sware_sorted_zone_note_ends(zone, MAX_NOTED);
 	}
 	if (zones != NULL)
 		LWLockRelease(lock);

@@ -20,11 +20,6 @@ AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 CREATE FUNCTION sware_count_chunks(OUT total int, OUT unused int, OUT used int)
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
--- The number of entries of an index's sorted zones that a scan passes over, since they
--- are marked, and so are all before them, or all behind them.
-CREATE FUNCTION sware_marked_ends(index regclass, OUT before int, OUT behind int)
-AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
-
 -- The quota of an index's buffer, in pages, and the number of slots that its
 -- directory can have.
 CREATE FUNCTION sware_quota(index regclass, OUT quota int, OUT slots int)

@@ -26,7 +26,6 @@ PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(sware_compare_zones);
 PG_FUNCTION_INFO_V1(sware_count_chunks);
-PG_FUNCTION_INFO_V1(sware_marked_ends);
 PG_FUNCTION_INFO_V1(sware_quota);
 PG_FUNCTION_INFO_V1(sware_run_zones);
 
@@ -233,14 +232,11 @@ read_zone(Relation index, const SwareZoneView *view,
 		  int listed_count, Entries *entries, Entries *live)
 {
 	int			first = entries->count;
-	int64		begin;
-	int64		end;
 	int64		smallest;
 	SwareKeyColumn column;
 	SwareWindow window;
 
 	sware_window_init(&window);
-	sware_sorted_zone_interval(zone, true, &begin, &end);
 	for (uint32 i = zone->entries - readable_entries(zone); i < zone->entries;
 		 i++)
 	{
@@ -257,9 +253,6 @@ read_zone(Relation index, const SwareZoneView *view,
 			elog(ERROR, "page %u is in a sorted zone and unsorted", page.block);
 		if (is_retired == is_listed(listed, listed_count, page))
 			elog(ERROR, "a sorted zone is wrong about whether page %u has retired", page.block);
-		if (!is_retired && (i < begin || i >= end) &&
-			!sware_entry_is_marked(entry))
-			elog(ERROR, "an entry that is not marked is passed over");
 		sware_clear_mark(entry);
 		add_entry(entries, entry);
 		if (!is_retired)
@@ -506,36 +499,6 @@ sware_count_chunks(PG_FUNCTION_ARGS)
 	values[0] = Int32GetDatum(total);
 	values[1] = Int32GetDatum(unused);
 	values[2] = Int32GetDatum(used);
-	PG_RETURN_DATUM(
-					HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
-}
-
-Datum
-sware_marked_ends(PG_FUNCTION_ARGS)
-{
-	Relation	index = index_open(PG_GETARG_OID(0), AccessShareLock);
-	SwareZoneView view;
-	TupleDesc	descriptor;
-	int32		ends[2] = {0, 0};
-	Datum		values[2];
-	bool		isnull[2] = {false};
-
-	make_view(index, &view, 0);
-	for (int i = 0; i < view.sortedCount; i++)
-	{
-		const SwareSortedZone *zone = &view.sorted[i];
-		int64		begin;
-		int64		end;
-
-		sware_sorted_zone_interval(zone, true, &begin, &end);
-		ends[0] += begin - zone->firstEntry;
-		ends[1] += zone->entries - end;
-	}
-	index_close(index, AccessShareLock);
-	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	values[0] = Int32GetDatum(ends[0]);
-	values[1] = Int32GetDatum(ends[1]);
 	PG_RETURN_DATUM(
 					HeapTupleGetDatum(heap_form_tuple(descriptor, values, isnull)));
 }
