@@ -40,10 +40,9 @@
  *			   begins, and where the last one ends; none if they are large
  *
  * The pages of a page run that are in no zone yet get an *outline*, a zone that
- * has only what the directory tells: links, starts and ends; and the smallest
- * and largest abbreviation.  So the first reader after a restart need not read
- * them all.  Zones that readers build then take pages away from it
- * (zonesort.c).
+ * has only what the directory tells: links and starts; and the smallest and
+ * largest abbreviation.  So the first reader after a restart need not read
+ * them all.  Later ones build a zone with more in its place (zonesort.c).
  *
  * Readers copy what they look at from the pages, in windows of some entries, or
  * of whole pages if there is an outline only.  Marks are on the pages only.
@@ -68,8 +67,11 @@
 #include "pages/bufferpages.h"
 #include "shared/pool.h"
 
-/* the most pages of one sorted zone; their entries fit into an allocation */
-#define SWARE_MAX_ZONE_PAGES	1024
+/*
+ * The most pages of one sorted zone, which a scan reads to build it; their
+ * entries fit into an allocation
+ */
+#define SWARE_MAX_ZONE_PAGES	128
 
 /* each fence is the key of the first of this number of entries */
 #define SWARE_FENCE_DISTANCE	64
@@ -86,8 +88,7 @@ typedef struct SwareSortedZone
 	/* the pages, which are neighbours in the order of sealing */
 	uint32		pages;
 	uint32		retiredPages;	/* of a run: how many of the first pages have
-								 * retired, or, of an outline, have got
-								 * another zone */
+								 * retired */
 	uint32		firstSequence;	/* sequence number of the first other page */
 	uint32		lastSequence;	/* and of the last page */
 	uint64		lastSeal;		/* seal of the last page */
@@ -99,8 +100,7 @@ typedef struct SwareSortedZone
 	uint16		largestEntry;	/* in bytes */
 	int64		smallest;		/* abbreviation of the first entry, retired or
 								 * not; of a run, that of the first entry of
-								 * pages that have not retired, or less; of an
-								 * outline, not above that entry's */
+								 * pages that have not retired, or less */
 	int64		largest;		/* and of the last */
 
 	/* the filter and the fences */
