@@ -35,19 +35,12 @@
 #define FIRST_LIMIT_OF_MANY	256
 
 /*
- * Of the entries that a batch wants, each sorted zone gives as many as it
- * should have of them, and some more: the batch ends where the first one has
- * given its share.  An extreme value makes a zone look sparse, so each gives as
- * many as if all had equally many.
+ * Of the entries that a batch wants, each sorted zone gives as many as if all
+ * sources had equally many, and some more: the batch ends where the first one
+ * has given its share.
  */
 #define MORE_WANTED			1.25
 #define FEWEST_WANTED		4
-
-/* so many entries a page of which that is not known is taken to have */
-#define USUAL_ENTRIES		256
-
-/* the most pages of a source that are asked for before it is read */
-#define MOST_PAGES_ASKED	8
 
 /*
  * How often a page may differ from what the directory says, while the
@@ -174,20 +167,6 @@ sware_buffer_cursor_sees_head(SwareBufferCursor *cursor)
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-/* The rate of a source with so many entries, between these abbreviations. */
-static inline double
-rate(const SwareScanFilter *filter, int entries, int64 smallest, int64 largest)
-{
-	bool		forward = filter->order.forward;
-	int64		first = Max(filter->first, forward ? smallest : ~largest);
-	int64		last = Min(filter->last, forward ? largest : ~smallest);
-
-	if (filter->first == filter->last)
-		return 0;
-	return entries * ((double) last - (double) first + 1) /
-		((double) largest - (double) smallest + 1);
-}
-
 /*
  * List those sorted zones and sealed pages that may have wanted entries.  Zones
  * come before pages, and either in the order of their first entries, so that
@@ -224,8 +203,6 @@ list_sources(SwareBufferCursor *cursor)
 				continue;
 		}
 		source->zone = zone;
-		source->rate = rate(filter, zone->entries - zone->firstEntry,
-							zone->smallest, zone->largest);
 		source++;
 	}
 	if (asked > 0)
@@ -239,8 +216,6 @@ list_sources(SwareBufferCursor *cursor)
 			continue;
 		source->zone = NULL;
 		source->page = page->page;
-		source->rate = rate(filter, USUAL_ENTRIES, page->smallest,
-							page->largest);
 		source++;
 	}
 	cursor->sourceCount = source - cursor->sources;
@@ -249,37 +224,28 @@ list_sources(SwareBufferCursor *cursor)
 
 /*
  * The source with this number is about to be read, and pages had to be read for
- * those before: ask for the pages of some that follow, where these are page
- * runs.  So many entries of each one are likely to be read.
+ * those before: ask for the first page of some that follow, where these are
+ * page runs.
  */
 static void
 ask_for_sources(const SwareBufferCursor *cursor, SwarePagesAhead *ahead,
-				int number, int wanted)
+				int number)
 {
 	const SwareScanFilter *filter = &cursor->filter;
-	bool		forward = filter->order.forward;
+	int64		first =
+		filter->order.forward ? filter->first : ~filter->first;
 	int			end = Min(cursor->sourceCount, number + 1 + ahead->distance);
 
 	for (ahead->asked = Max(ahead->asked, number + 1); ahead->asked < end;
 		 ahead->asked++)
 	{
 		const SwareSortedZone *zone = cursor->sources[ahead->asked].zone;
-		SwareLink	links[MOST_PAGES_ASKED];
-		int			most;
-		int			count;
+		SwareLink	link;
 
 		if (cursor->sources[ahead->asked].first > filter->last)
 			break;				/* it will not be read, nor those behind it */
-		if (zone == NULL || !zone->isOfRun)
-			continue;
-		most = 1 + wanted / (zone->entries / zone->pages + 1);
-		count = sware_run_guess_links(zone,
-									  forward ? filter->first : ~filter->last,
-									  forward ? filter->last : ~filter->first,
-									  forward, links,
-									  Min(most, MOST_PAGES_ASKED));
-		for (int i = 0; i < count; i++)
-			sware_ask_for_page(ahead, links[i]);
+		if (zone && zone->isOfRun && sware_run_guess_link(zone, first, &link))
+			sware_ask_for_page(ahead, link);
 	}
 }
 
@@ -289,26 +255,22 @@ read_sources(SwareBufferCursor *cursor)
 {
 	int			limit = cursor->batch.limit;
 	bool		asks = sware_has_abbreviations(&cursor->filter.order.column);
-	double		equal = 1.0 / Max(cursor->sourceCount, 1);
-	double		all = 0;
+	double		share = (double) limit / Max(cursor->sourceCount, 1);
 	SwarePagesAhead ahead;
 
 	sware_pages_ahead_init(&ahead, cursor->filter.order.index);
 	for (int i = 0; i < cursor->sourceCount; i++)
-		all += cursor->sources[i].rate;
-	for (int i = 0; i < cursor->sourceCount; i++)
 	{
 		SwareBufferSource source = cursor->sources[i];
-		double		share = all > 0 ? Max(source.rate / all, equal) : equal;
 
 		sware_batch_narrow(&cursor->batch);
 		if (source.first > cursor->filter.last)
 			continue;
 		if (asks && sware_pages_ahead(&ahead) > 0)
-			ask_for_sources(cursor, &ahead, i, limit * equal);
+			ask_for_sources(cursor, &ahead, i);
 		if (!(source.zone ?
 			  sware_take_zone(cursor, source.zone,
-							  MORE_WANTED * share * limit + FEWEST_WANTED) :
+							  MORE_WANTED * share + FEWEST_WANTED) :
 			  sware_take_page(cursor, source.page)))
 			return false;
 	}

@@ -282,8 +282,6 @@ typedef struct SwareBufferSource
 								 * order of the scan; or less */
 	const SwareSortedZone *zone;	/* NULL: it is a page */
 	SwareLink	page;
-	double		rate;			/* how many of its entries are wanted, if its
-								 * abbreviations are evenly spread */
 } SwareBufferSource;
 
 /* what a cursor has read */

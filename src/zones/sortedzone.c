@@ -28,12 +28,6 @@
 #include "zones/sortedzone.h"
 
 /*
- * A search in an outline guesses this number of pages, and then goes on by
- * halves.
- */
-#define MAX_GUESSES				3
-
-/*
  * The hash function's OID is in the upper half of the result: a filter must not
  * be asked about the hashes of another function.
  */
@@ -273,18 +267,15 @@ copy_start(Relation index, const SwareSortedZone *zone, const RunPage *page,
  *
  * Looks at the page in the middle of those on which the place may be, until one
  * is left.  An outline knows no entries: each page that is looked at is read
- * into the window, and the first ones are guessed by the abbreviations around.
+ * into the window, and the first one is guessed by the zone's abbreviations.
  */
 static bool
 narrow_to_page(Relation index, const SwareSortedZone *zone,
 			   const SwareSearchKey *place, uint32 *low, uint32 *high,
 			   SwareWindow *window)
 {
-	TupleDesc	descriptor = RelationGetDescr(index);
-	int64		low_value = zone->smallest;
-	int64		high_value = zone->largest;
 	int64		value = 0;
-	int			guesses = 0;
+	bool		guesses = false;
 	SwareKeyColumn column;
 	RunPage		first;			/* the place is not before its start */
 	RunPage		last;			/* the last one on which it may be */
@@ -298,8 +289,7 @@ narrow_to_page(Relation index, const SwareSortedZone *zone,
 	if (zone->isOutline)
 	{
 		sware_key_column_init(&column, index, 1);
-		if (sware_abbreviate_end(&column, place, &value))
-			guesses = MAX_GUESSES;
+		guesses = sware_abbreviate_end(&column, place, &value);
 	}
 	while (first.number < last.number)
 	{
@@ -308,13 +298,15 @@ narrow_to_page(Relation index, const SwareSortedZone *zone,
 			first.number + (last.number - first.number + 1) / 2;
 		SwareEntryCopy entry;
 
-		if (guesses-- > 0)
+		if (guesses)
 		{
-			if (!find_page(zone, sware_interpolate(*low, *high - 1, low_value,
-												   high_value, value),
+			if (!find_page(zone, sware_interpolate(*low, *high - 1,
+												   zone->smallest,
+												   zone->largest, value),
 						   &middle))
 				return false;
 			number = Max(middle.number, first.number + 1);
+			guesses = false;
 		}
 		if (!find_page_by_number(zone, number, &middle) ||
 			!copy_start(index, zone, &middle, window, &entry))
@@ -325,9 +317,6 @@ narrow_to_page(Relation index, const SwareSortedZone *zone,
 			if (*low == *high)
 				return true;
 			last.number = number - 1;
-			if (zone->isOutline)
-				high_value = sware_abbreviate(&column, descriptor,
-											  &entry.tuple);
 			continue;
 		}
 		first = middle;
@@ -341,10 +330,7 @@ narrow_to_page(Relation index, const SwareSortedZone *zone,
 			*high = middle.end - 1;
 		}
 		else
-		{
 			*low = middle.end;
-			low_value = sware_abbreviate(&column, descriptor, &entry.tuple);
-		}
 	}
 	return *low == *high ||
 		(sware_window_has(window, *low) &&
@@ -534,50 +520,27 @@ search_fences(const SwareSortedZone *zone, int64 value, uint32 *low,
 	return true;
 }
 
-/*
- * Which entry of a zone is probably the first that is not below a value, or the
- * last that is not above it?  Returns -1 if the zone is gone.
- */
-static int64
-guess_entry(const SwareSortedZone *zone, int64 value)
+bool
+sware_run_guess_link(const SwareSortedZone *zone, int64 value, SwareLink *link)
 {
-	uint32		low;
-	uint32		high;
+	uint32		low = zone->firstEntry;
+	uint32		high = zone->entries;
+	int64		entry;
+	RunPage		page;
 
 	if (value <= zone->smallest)
-		return zone->firstEntry;
-	if (value >= zone->largest)
-		return zone->entries - 1;
-	if (zone->fences == 0)
-		return sware_interpolate(zone->firstEntry, zone->entries - 1,
-								 zone->smallest, zone->largest, value);
-	if (!search_fences(zone, value, &low, &high))
-		return -1;
-	return Min(Max(low + (high - low) / 2, zone->firstEntry),
-			   zone->entries - 1);
-}
-
-int
-sware_run_guess_links(const SwareSortedZone *zone, int64 smallest,
-					  int64 largest, bool forward, SwareLink *links, int most)
-{
-	int64		first = guess_entry(zone, smallest);
-	int64		last = guess_entry(zone, largest);
-	RunPage		low;
-	RunPage		high;
-	int			count = 0;
-
-	if (first < 0 || last < first || !find_page(zone, first, &low) ||
-		!find_page(zone, last, &high))
-		return 0;
-	while (count < most && count <= (int) high.number - (int) low.number)
-	{
-		uint32		number = forward ? low.number + count : high.number - count;
-
-		if (!copy_link(zone, number, &links[count++]))
-			return 0;
-	}
-	return count;
+		entry = low;
+	else if (value >= zone->largest)
+		entry = high - 1;
+	else if (zone->fences == 0)
+		entry = sware_interpolate(low, high - 1, zone->smallest, zone->largest,
+								  value);
+	else if (search_fences(zone, value, &low, &high))
+		entry = Min(Max(low + (high - low) / 2, zone->firstEntry),
+					zone->entries - 1);
+	else
+		return false;
+	return find_page(zone, entry, &page) && copy_link(zone, page.number, link);
 }
 
 int64

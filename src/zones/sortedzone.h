@@ -234,16 +234,13 @@ extern bool sware_sorted_zone_copy_page(const SwareSortedZone *zone,
 extern bool sware_run_retire(SwareSortedZone *zone, uint32 pages);
 
 /*
- * Guess which pages of a page run have the entries whose abbreviations are not
- * below `smallest` and not above `largest`; if all of its entries are on one
- * side of these, the page of the nearest one.  Copies the links to them, in
- * their order or, if not `forward`, in the reverse one: `most` at most.
- * Returns their number; 0 if no entry seems to be between the values, or the
- * zone is gone.  The zone has abbreviations.  Reads no page.
+ * Guess which page of a page run has the entries with an abbreviation or, if
+ * that is below or above all of its entries, the nearest one, and copy the link
+ * to it.  Returns false if the zone is gone.  The zone has abbreviations; no
+ * page is read.
  */
-extern int	sware_run_guess_links(const SwareSortedZone *zone, int64 smallest,
-								  int64 largest, bool forward,
-								  SwareLink *links, int most);
+extern bool sware_run_guess_link(const SwareSortedZone *zone, int64 value,
+								 SwareLink *link);
 
 /*
  * Get entries of a sorted zone into a window: from `first` to `end` - 1, which
