@@ -199,8 +199,8 @@ seek(SwareScan *scan, ScanDirection direction)
 
 /*
  * Called after a batch was read.  If the buffer has more pages than can have
- * zones, a scan that may write flushes some, as inserts do.  For the scan it is
- * like a flush by another backend.
+ * zones, and than are read fast without, a scan that may write flushes some, as
+ * inserts do.  For the scan it is like a flush by another backend.
  *
  * A look-up for an insert does not flush, since it holds a key lock; the insert
  * will flush.  The caller holds no lock but on relations.
@@ -208,11 +208,14 @@ seek(SwareScan *scan, ScanDirection direction)
 void
 sware_merge_relieve_buffer(SwareScan *scan)
 {
+	const SwareZoneView *zones = &scan->buffer.zones;
+
 	if (!scan->tree.beforePage || IsInParallelMode() || RecoveryInProgress() ||
 		!(IsMVCCSnapshot(scan->scan->xs_snapshot) ||
 		  sware_scan_is_for_planner(scan->scan)))
 		return;
-	if (sware_zone_view_is_over_limit(&scan->buffer.zones))
+	if (zones->chunksWanted >
+		Max(zones->chunksGranted, SWARE_PAGES_WITHOUT_ZONES))
 		(void) sware_buffer_flush_piece(scan->scan->indexRelation,
 										SWARE_READER);
 }

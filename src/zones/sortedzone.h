@@ -37,7 +37,7 @@
  *	 offsets:  where on its page each entry begins that has a fence; only if
  *			   the entries are of different sizes
  *	 anchors:  a copy of each page's first entry, behind a list of where each
- *			   begins, and where the last one ends; none if they are large
+ *			   begins, and where the last one ends
  *
  * The pages of a page run that are in no zone yet get an *outline*, a zone that
  * has only what the directory tells: links and starts; and the smallest and
@@ -116,7 +116,7 @@ typedef struct SwareSortedZone
 	uint32		startsStart;	/* of a run */
 	uint32		offsetsStart;
 	uint32		tuplesStart;	/* of a run: of its anchors */
-	uint32		anchorsStart;	/* of a run; 0: there are no anchors */
+	uint32		anchorsStart;	/* of a run */
 } SwareSortedZone;
 
 /* How many pages of a zone have not retired? */
@@ -193,7 +193,6 @@ typedef struct SwareOutlines
 	SwareZoneImage *images;
 	int			count;
 	int			allocated;
-	int			pages;			/* of all of them */
 } SwareOutlines;
 
 /* zonebuilder.c */

@@ -29,12 +29,6 @@
 #define FIRST_ALLOCATED		1024
 
 /*
- * The zone of a page run has anchors if they take no more than this for each
- * page, in bytes.
- */
-#define ANCHOR_BYTES		512
-
-/*
  * What a page run's filter has for bloom_bits: twice as many, as long as
  * SWARE_RUN_PAGES_PER_CHUNK pages find room in a chunk.  A look-up asks the
  * filters of all runs, and reads a page for each wrong answer.
@@ -213,9 +207,7 @@ lay_out(const Gathered *gathered, const SwareKeyColumn *column,
 									  sizeof(uint16));
 	zone->offsetsStart = add_part(image, same_size ? 0 : offsets,
 								  sizeof(uint32));
-	if (zone->isOfRun && copied > zone->pages * ANCHOR_BYTES)
-		copied = 0;
-	else if (zone->isOfRun)
+	if (zone->isOfRun)
 		zone->anchorsStart = add_part(image, (zone->pages + 1) * sizeof(uint32),
 									  sizeof(uint32));
 	zone->tuplesStart = add_part(image, copied, MAXIMUM_ALIGNOF);
@@ -307,21 +299,16 @@ fill_run(const Gathered *gathered, SwareZoneImage *image)
 		{
 			offset = SWARE_BUFFER_START;
 			starts[page] = i;
-			if (zone->anchorsStart > 0)
-			{
-				anchors[page] = anchors_end;
-				sware_copy_tuple(image->bytes + anchors_end, entries[i]);
-				anchors_end += size;
-			}
-			page++;
+			anchors[page++] = anchors_end;
+			sware_copy_tuple(image->bytes + anchors_end, entries[i]);
+			anchors_end += size;
 		}
 		if (zone->entrySize == 0 && i % SWARE_FENCE_DISTANCE == 0)
 			offsets[i / SWARE_FENCE_DISTANCE] = offset;
 		offset += size;
 	}
 	starts[page] = zone->entries;
-	if (zone->anchorsStart > 0)
-		anchors[page] = anchors_end;
+	anchors[page] = anchors_end;
 }
 
 /* Fill the image of a zone whose parts have their places. */
@@ -509,7 +496,6 @@ sware_outlines_make(Relation index, const SwareListedPage *listed, int count,
 							 &outlines->images[outlines->count]);
 		memset(is_sorted + i, true, pages);
 		outlines->count += pages > 0;
-		outlines->pages += pages;
 		pages = Max(pages, 1);
 	}
 }

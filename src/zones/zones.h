@@ -155,17 +155,6 @@ extern bool sware_zone_view_refresh(SwareZoneView *view,
 									const SwareBufferState *state);
 
 /*
- * Does the buffer of a view have more pages than may have zones, and more than
- * can be read fast without zones?  Then some of them should be flushed.
- */
-static inline bool
-sware_zone_view_is_over_limit(const SwareZoneView *view)
-{
-	return view->chunksWanted >
-		Max(view->chunksGranted, SWARE_PAGES_WITHOUT_ZONES);
-}
-
-/*
  * Mark those entries that were read from sorted zones that have copies of them,
  * and set the pages of all that were read from sorted zones of the view: no
  * link if the zone is gone.  Takes a lightweight lock for a moment; the caller

@@ -324,6 +324,7 @@ update(SwareZoneView *view, const SwareBufferState *state,
 		sware_buffer_list_pages(view->index, SWARE_SLOT_SEALED, &listed);
 	bool	   *is_sorted = palloc(Max(count, 1));
 	int			run_pages = 0;
+	int			made;
 	SwareOutlines outlines;
 	SwareBufferState now;
 
@@ -350,11 +351,12 @@ update(SwareZoneView *view, const SwareBufferState *state,
 		return true;
 	}
 	sware_outlines_make(view->index, listed, count, is_sorted, &outlines);
-	if (outlines.count > 0)
+	made = outlines.count;
+	if (made > 0)
 		list_unsorted(view, listed, count, is_sorted);
 
 	/* whoever has read so much leaves it to the next ones to build zones */
-	if (examine_pages(view) >= MANY_EXAMINED || outlines.count > 0)
+	if (examine_pages(view) >= MANY_EXAMINED || made > 0)
 		view->mayBuild = false;
 
 	/* until it is published, nothing here can fail or be interrupted */
@@ -370,7 +372,7 @@ update(SwareZoneView *view, const SwareBufferState *state,
 		for (int i = 0; i < outlines.count; i++)
 			sware_pool_free(&outlines.images[i].zone.allocation);
 		show_listed(view, listed, count, is_sorted);
-		view->isComplete = view->sortedCount == 0 && outlines.pages == 0;
+		view->isComplete = view->sortedCount == 0 && made == 0;
 	}
 	return true;
 }
