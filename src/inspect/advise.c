@@ -77,12 +77,20 @@ PG_FUNCTION_INFO_V1(sware_examine_nbtree);
 #define tree_opaque(survey) \
 	((BTPageOpaque) ((survey)->page.data + BLCKSZ - TREE_SPECIAL))
 
+/* a sampled leaf */
+typedef struct Leaf
+{
+	int64		first;			/* of its samples, in the order of the keys */
+	int64		count;
+	int64		numbered;		/* so many of them have got their ranks */
+	struct Sample *middle;		/* of them, in the order of the table */
+} Leaf;
+
 typedef struct Sample
 {
 	int64		row;			/* its TID, as a number */
-	int64		rank;			/* among all samples, by row */
-	double		displacement;	/* in rows of the table */
-	int			leaf;			/* a number of the sampled leaf */
+	int64		rank;			/* among all samples, by row, from 0 on */
+	Leaf	   *leaf;
 } Sample;
 
 typedef struct Survey
@@ -90,7 +98,6 @@ typedef struct Survey
 	Relation	heap;
 	Relation	index;
 	BufferAccessStrategy strategy;
-	bool		hasDeadline;
 	TimestampTz deadline;
 	bool		isTimeUp;		/* then what has been found is of no use */
 	PGAlignedBlock page;		/* a copy of the page read last */
@@ -98,8 +105,8 @@ typedef struct Survey
 	Sample	   *samples;		/* in the order of the keys */
 	int64		count;
 	int64		allocated;
-	int			leaves;			/* that were sampled */
-	int			filledLeaves;	/* those of them that have samples */
+	Leaf	   *leaves;			/* that were sampled, with room for all */
+	int			leafCount;
 	int64		entries;		/* that they have, NULLs included */
 	double		usedBytes;		/* of these: items and line pointers */
 	double		tupleBytes;		/* entries, as if each were a tuple */
@@ -113,23 +120,6 @@ typedef struct Survey
 	double		savedWal;		/* bytes an entry */
 } Survey;
 
-/* a sampled leaf, in the array of samples */
-typedef struct Leaf
-{
-	double		middle;			/* of the places of its rows in the table */
-	int64		first;
-	int64		next;			/* behind its last sample */
-} Leaf;
-
-/* Is the time up?  The answer stays yes. */
-static bool
-is_time_up(Survey *survey)
-{
-	if (survey->hasDeadline && !survey->isTimeUp)
-		survey->isTimeUp = GetCurrentTimestamp() >= survey->deadline;
-	return survey->isTimeUp;
-}
-
 /*
  * Copy a page, of the index or its table, unless the time is up.  Returns
  * whether it has a page header that line pointers can be read by, and a
@@ -142,7 +132,8 @@ copy_page(Survey *survey, Relation relation, BlockNumber block,
 	PageHeader	header = (PageHeader) survey->page.data;
 
 	CHECK_FOR_INTERRUPTS();
-	if (is_time_up(survey) ||
+	survey->isTimeUp |= GetCurrentTimestamp() >= survey->deadline;
+	if (survey->isTimeUp ||
 		block >= RelationGetNumberOfBlocks(relation))
 		return false;
 	sware_copy_page(relation, block, survey->strategy, survey->page.data);
@@ -209,8 +200,9 @@ static void
 sample_leaf(Survey *survey)
 {
 	OffsetNumber last = PageGetMaxOffsetNumber(survey->page.data);
-	int64		before = survey->count;
+	Leaf	   *leaf = &survey->leaves[survey->leafCount++];
 
+	leaf->first = survey->count;
 	for (OffsetNumber offset = P_FIRSTDATAKEY(tree_opaque(survey));
 		 offset <= last; offset++)
 	{
@@ -251,96 +243,54 @@ sample_leaf(Survey *survey)
 			sample->row =
 				((int64) ItemPointerGetBlockNumberNoCheck(&tids[i]) << 16) |
 				ItemPointerGetOffsetNumberNoCheck(&tids[i]);
-			sample->leaf = survey->filledLeaves;
+			sample->leaf = leaf;
 		}
 	}
-	survey->leaves++;
-	if (survey->count > before)
-		survey->filledLeaves++;
-}
-
-/*
- * Make a list of the pages of the lowest level that is not below *level and
- * has enough pages, or of the leaves.  *level is that of the root before.
- */
-static BlockNumber *
-list_level(Survey *survey, BlockNumber root, int wanted, uint32 *level,
-		   int *count)
-{
-	BlockNumber *pages = palloc(sizeof(BlockNumber));
-
-	pages[0] = root;
-	*count = 1;
-	while (*level > 0 && *count > 0 && *count < wanted)
-	{
-		BlockNumber *below = palloc_extended(sizeof(BlockNumber) *
-											 *count * MaxIndexTuplesPerPage,
-											 MCXT_ALLOC_HUGE);
-		int			found = 0;
-
-		for (int i = 0; i < *count; i++)
-		{
-			if (copy_tree_page(survey, pages[i], *level))
-				found += list_downlinks(survey, below + found);
-		}
-		pfree(pages);
-		pages = below;
-		*count = found;
-		(*level)--;
-	}
-	return pages;
+	leaf->count = survey->count - leaf->first;
 }
 
 /*
  * Sample leaves, as many as wanted if the index has them, unless the time is
- * up.  Evenly spread pages of a level are chosen, and below each a leaf, at
- * places that the golden ratio spreads evenly, too.
+ * up.  On each level, so many of the pages below those of the level above are
+ * chosen, evenly spread.
  */
 static void
 survey_leaves(Survey *survey, int wanted)
 {
-	BlockNumber children[MaxIndexTuplesPerPage];
 	BTMetaPageData *meta = BTPageGetMeta(survey->page.data);
-	BlockNumber *pages;
-	uint32		top;
-	int			count;
-	double		fanouts = 0;
-	int			descents = 0;
+	BlockNumber *pages = palloc(sizeof(BlockNumber));
+	int			count = 1;
+	uint32		level;
 
 	if (!copy_page(survey, survey->index, BTREE_METAPAGE, TREE_SPECIAL) ||
 		meta->btm_magic != BTREE_MAGIC || meta->btm_fastroot == P_NONE)
 		return;
-	top = meta->btm_fastlevel;
-	pages = list_level(survey, meta->btm_fastroot, wanted, &top, &count);
-	wanted = Min(wanted, count);
-	for (int i = 0; i < wanted; i++)
+	pages[0] = meta->btm_fastroot;
+	survey->allLeaves = 1;
+	for (level = meta->btm_fastlevel; level > 0 && count > 0; level--)
 	{
-		BlockNumber block = pages[(int64) (2 * i + 1) * count / (2 * wanted)];
-		double		place = fmod(i * 0.6180339887, 1);
-		double		fanout = 1;
+		BlockNumber *below = palloc(sizeof(BlockNumber) *
+									count * MaxIndexTuplesPerPage);
+		int			found = 0;
 
-		for (uint32 level = top;; level--)
+		for (int i = 0; i < count; i++)
 		{
-			int			number;
-
-			if (!copy_tree_page(survey, block, level))
-				break;
-			if (level == 0)
-			{
-				sample_leaf(survey);
-				fanouts += fanout;
-				descents++;
-				break;
-			}
-			number = list_downlinks(survey, children);
-			if (number == 0)
-				break;
-			fanout *= number;
-			block = children[(int) (place * number)];
+			if (copy_tree_page(survey, pages[i], level))
+				found += list_downlinks(survey, below + found);
 		}
+		pfree(pages);
+		pages = below;
+		count = Min(found, wanted);
+		for (int i = 0; i < count; i++)
+			pages[i] = pages[(2 * i + 1) * (int64) found / (2 * count)];
+		survey->allLeaves *= (double) found / Max(1, count);
 	}
-	if (descents > 0)
-		survey->allLeaves = count * fanouts / descents;
+	for (int i = 0; i < count; i++)
+	{
+		if (copy_tree_page(survey, pages[i], 0))
+			sample_leaf(survey);
+	}
+	survey->allLeaves *= count;
 }
 
 /*
@@ -394,7 +344,6 @@ compare_rows(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* Compare numbers, or structs that begin with them. */
 static int
 compare_numbers(const void *a, const void *b)
 {
@@ -405,133 +354,95 @@ compare_numbers(const void *a, const void *b)
 }
 
 /*
- * Number the samples in the order of the table, and return the share of them,
- * in percent, that is not in the longest ascending subsequence.
+ * Number the samples in the order of the table, and find the sample in the
+ * middle of those of each leaf.
  */
-static double
-measure_k(Survey *survey)
+static void
+number_samples(Survey *survey)
 {
-	Size		size = survey->count * sizeof(Sample *);
-	Sample	  **by_row = palloc_extended(size, MCXT_ALLOC_HUGE);
-	SwareMeasurement measurement = {0};
+	Sample	  **by_row = palloc_extended(survey->count * sizeof(Sample *),
+										 MCXT_ALLOC_HUGE);
 
 	for (int64 i = 0; i < survey->count; i++)
 		by_row[i] = &survey->samples[i];
 	qsort(by_row, survey->count, sizeof(Sample *), compare_rows);
 	for (int64 i = 0; i < survey->count; i++)
-		by_row[i]->rank = i + 1;
-	for (int64 i = 0; i < survey->count; i++)
-		sware_measure_row(&measurement, survey->samples[i].rank);
-	return 100.0 * (measurement.rows - measurement.inOrder) / measurement.rows;
+	{
+		Leaf	   *leaf = by_row[i]->leaf;
+
+		by_row[i]->rank = i;
+		if (leaf->numbered++ == leaf->count / 2)
+			leaf->middle = by_row[i];
+	}
+	pfree(by_row);
+}
+
+/* The place of a row in the table, if each block has so many rows. */
+static double
+place_of(const Sample *sample, double rows_of_block)
+{
+	return (sample->row >> 16) * rows_of_block +
+		Min(sample->row & 0xFFFF, rows_of_block);
 }
 
 /*
- * Find out how far the rows of a leaf are from their places, samples from
- * first to the one before next.  They belong around the row in the middle of
- * them, one behind another, or where their share of all samples leads: the
- * nearer one counts, as the middle may be out of place, and leaves are not
- * equally full.  The samples' displacements are their places in the table
- * before.  Returns the middle.
+ * How far is the row of a sample, by the order of the keys, from its place, in
+ * rows?  If it is among the rows of other leaves, its rank tells.  If not, it
+ * belongs as far from the row in the middle of its leaf as in the leaf: ranks
+ * do not tell how it lies among rows that were not sampled.
  */
 static double
-measure_leaf(Survey *survey, int64 first, int64 next, double entries)
+displacement_of(Survey *survey, int64 number, double entries,
+				double rows_of_block)
 {
-	int64		half = (next - first) / 2;
-	double	   *places = palloc((next - first) * sizeof(double));
-	double		middle;
+	const Sample *sample = &survey->samples[number];
+	const Leaf *leaf = sample->leaf;
 
-	for (int64 i = first; i < next; i++)
-		places[i - first] = survey->samples[i].displacement;
-	qsort(places, next - first, sizeof(double), compare_numbers);
-	middle = places[half];
-	pfree(places);
-	for (int64 i = first; i < next; i++)
-	{
-		double		place = survey->samples[i].displacement;
-
-		survey->samples[i].displacement =
-			Min(fabs(place - middle - (i - first - half)),
-				fabs(place - entries * i / survey->count));
-	}
-	return middle;
+	if (sample->rank < leaf->first || sample->rank >= leaf->first + leaf->count)
+		return fabs((double) (sample->rank - number)) * entries / survey->count;
+	return Min(entries,
+			   fabs(place_of(sample, rows_of_block) -
+					place_of(leaf->middle, rows_of_block) -
+					(number - leaf->first - leaf->count / 2)));
 }
 
 /*
- * Find out how far rows are from their places, in rows.  Where a whole leaf is
- * out of place among the leaves, so are its rows.
+ * Draw the conclusions from the samples.  `entries` is the number of entries
+ * without NULLs.
  */
 static void
-measure_displacements(Survey *survey, double entries)
+conclude(Survey *survey, double entries)
 {
-	double		blocks = Max(1, RelationGetNumberOfBlocks(survey->heap));
-	double		rows = Max(1, entries / blocks);
-	Leaf	   *leaves = palloc(survey->filledLeaves * sizeof(Leaf));
-	int			count = 0;
-	int64		before = 0;		/* samples of leaves that come before */
-
-	for (int64 i = 0; i < survey->count; i++)
-		survey->samples[i].displacement =
-			(survey->samples[i].row >> 16) * rows +
-			Min(survey->samples[i].row & 0xFFFF, rows);
-	for (int64 first = 0; first < survey->count; first = leaves[count++].next)
-	{
-		int64		next = first + 1;
-
-		while (next < survey->count &&
-			   survey->samples[next].leaf == survey->samples[first].leaf)
-			next++;
-		leaves[count].first = first;
-		leaves[count].next = next;
-		leaves[count].middle = measure_leaf(survey, first, next, entries);
-	}
-	qsort(leaves, count, sizeof(Leaf), compare_numbers);
-	for (int i = 0; i < count; i++)
-	{
-		double		distance = fabs((double) (before - leaves[i].first)) *
-			entries / survey->count;
-
-		for (int64 j = leaves[i].first; j < leaves[i].next; j++)
-			survey->samples[j].displacement =
-				Min(entries, Max(survey->samples[j].displacement, distance));
-		before += leaves[i].next - leaves[i].first;
-	}
-}
-
-/* The bytes of WAL that an entry takes less, where rows come together. */
-static double
-saved_wal(Survey *survey)
-{
+	int64		count = survey->count;
+	double	   *displacements = palloc_extended(count * sizeof(double),
+												MCXT_ALLOC_HUGE);
+	SwareMeasurement measurement = {0};
 	double		tuple_size = survey->tupleBytes / survey->entries;
 	double		waiting = sware_staging_size * 1024.0 / 2 / tuple_size;
 	double		together = survey->rowsInserted > 0 && !survey->isBulk ?
 		Min(survey->rowsInserted, waiting) : waiting;
-	int64		far = 0;
-	double		share;
+	double		rows_of_block =
+		Max(1, entries / Max(1, RelationGetNumberOfBlocks(survey->heap)));
+	double		far = 0;
 
-	for (int64 i = 0; i < survey->count; i++)
-		far += survey->samples[i].displacement > together;
-	share = (double) far / survey->count;
-	return Max(0, NBTREE_RECORD + tuple_size -
-			   survey->usedBytes / survey->entries *
-			   (SWARE_IN_ORDER + share * (SWARE_OUT_OF_ORDER - SWARE_IN_ORDER)));
-}
+	number_samples(survey);
+	for (int64 i = 0; i < count; i++)
+	{
+		sware_measure_row(&measurement, survey->samples[i].rank + 1);
+		displacements[i] = displacement_of(survey, i, entries, rows_of_block);
+		far += displacements[i] > together;
+	}
+	qsort(displacements, count, sizeof(double), compare_numbers);
+	survey->k = 100.0 * (count - measurement.inOrder) / count;
+	survey->l = 100 * displacements[count - 1] / entries;
+	survey->displacement = displacements[(int64) (MOST_ROWS * (count - 1))];
 
-/* `entries` is the number of those without NULLs. */
-static void
-conclude(Survey *survey, double entries)
-{
-	double	   *displacements = palloc_extended(survey->count * sizeof(double),
-												MCXT_ALLOC_HUGE);
-
-	survey->k = measure_k(survey);
-	measure_displacements(survey, entries);
-	for (int64 i = 0; i < survey->count; i++)
-		displacements[i] = survey->samples[i].displacement;
-	qsort(displacements, survey->count, sizeof(double), compare_numbers);
-	survey->l = 100 * displacements[survey->count - 1] / entries;
-	survey->displacement =
-		displacements[(int64) (MOST_ROWS * (survey->count - 1))];
-	survey->savedWal = saved_wal(survey);
+	/* bytes of WAL that an entry takes less, where rows come together */
+	survey->savedWal =
+		Max(0, NBTREE_RECORD + tuple_size -
+			survey->usedBytes / survey->entries *
+			(SWARE_IN_ORDER +
+			 far / count * (SWARE_OUT_OF_ORDER - SWARE_IN_ORDER)));
 }
 
 /* The definition of an index from the list of its columns on. */
@@ -610,9 +521,9 @@ examine(Survey *survey, int wanted, SwareRow *row)
 	{
 		survey_leaves(survey, wanted);
 		survey_heap(survey);
-		if (is_time_up(survey))
+		if (survey->isTimeUp)
 			return OUT_OF_TIME;
-		weight = survey->allLeaves / Max(1, survey->leaves);
+		weight = survey->allLeaves / Max(1, survey->leafCount);
 	}
 	has_samples = survey->count > 0;
 	if (has_samples)
@@ -680,7 +591,9 @@ sware_examine_nbtree(PG_FUNCTION_ARGS)
 {
 	Oid			oid = PG_GETARG_OID(0);
 	int			wanted = PG_ARGISNULL(1) ? 0 : PG_GETARG_INT32(1);
-	Survey		survey = {.hasDeadline = !PG_ARGISNULL(2)};
+	Survey		survey = {
+		.deadline = PG_ARGISNULL(2) ? DT_NOEND : PG_GETARG_TIMESTAMPTZ(2)
+	};
 	MemoryContext before = sware_enter_context("sware examination");
 	MemoryContext own = CurrentMemoryContext;
 	Oid			heap;
@@ -693,14 +606,13 @@ sware_examine_nbtree(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("the number of sampled leaves must be between 1 and %d",
 						MOST_LEAVES)));
-	if (survey.hasDeadline)
-		survey.deadline = PG_GETARG_TIMESTAMPTZ(2);
+	survey.leaves = palloc0(MOST_LEAVES * sizeof(Leaf));
 	survey.strategy = GetAccessStrategy(BAS_BULKREAD);
 	tell_progress(fcinfo);
 	heap = IndexGetRelation(oid, true);
 
 	/* the table first, as all commands do */
-	problem = is_time_up(&survey) ? OUT_OF_TIME :
+	problem = GetCurrentTimestamp() >= survey.deadline ? OUT_OF_TIME :
 		open_at_once(heap, &survey.heap);
 	if (problem == NULL)
 		problem = open_at_once(oid, &survey.index);
