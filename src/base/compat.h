@@ -154,13 +154,8 @@ sware_extend_file(Relation index, int pages, BlockNumber *first)
  */
 #define sware_new_wait_event(name)	WaitEventExtensionNew(name)
 
-/*
- * Does a part of ALTER TABLE make the constraints of its column again?  A
- * generated column can get another expression.
- */
-#define sware_rebuilds_keys(part) \
-	((part)->subtype == AT_AlterColumnType || \
-	 (part)->subtype == AT_SetExpression)
+/* a generated column can get another expression */
+#define SWARE_CHANGE_EXPRESSION	AT_SetExpression
 #else
 #define sware_test_for_old_snapshot(snapshot, rel, page) \
 	TestForOldSnapshot(snapshot, rel, page)
@@ -173,7 +168,7 @@ sware_extend_file(Relation index, int pages, BlockNumber *first)
 	 plan_create_index_workers(RelationGetRelid(heap), RelationGetRelid(index)))
 #define sware_set_can_build_parallel(routine)	((void) (routine))
 #define sware_new_wait_event(name)	((void) (name), PG_WAIT_EXTENSION)
-#define sware_rebuilds_keys(part)	((part)->subtype == AT_AlterColumnType)
+#define SWARE_CHANGE_EXPRESSION	AT_AlterColumnType	/* there is none */
 #endif
 
 /* 18 */
@@ -346,6 +341,11 @@ sware_extend_file(Relation index, int pages, BlockNumber *first)
 #else
 #define SWARE_ESTIMATE_PARALLEL_SCAN_PARAMETERS	void
 #endif
+
+/* Does a part of ALTER TABLE make the constraints of its column again? */
+#define sware_rebuilds_keys(part) \
+	((part)->subtype == AT_AlterColumnType || \
+	 (part)->subtype == SWARE_CHANGE_EXPRESSION)
 
 /* On a subscriber, 17 looks for the operator of equality in btree only. */
 #define SWARE_SUBSCRIBERS_NEED_BTREE	(PG_VERSION_NUM / 10000 == 17)

@@ -62,22 +62,14 @@ static char *
 describe_change(const AlterTableCmd *part)
 {
 	ColumnDef  *column;
-	Oid			type = InvalidOid;
-	int32		modifier = -1;
-	Type		tuple;
+	Oid			type;
+	int32		modifier;
 
 	if (part->subtype != AT_AlterColumnType)
 		return "SET EXPRESSION AS (...)";
 	column = castNode(ColumnDef, part->def);
-	tuple = LookupTypeName(NULL, column->typeName, &modifier, true);
-	if (tuple)
-	{
-		type = typeTypeId(tuple);
-		ReleaseSysCache(tuple);
-	}
-	return psprintf("TYPE %s%s",
-					OidIsValid(type) ? format_type_with_typemod(type, modifier) :
-					TypeNameToString(column->typeName),
+	typenameTypeIdAndMod(NULL, column->typeName, &type, &modifier);
+	return psprintf("TYPE %s%s", format_type_with_typemod(type, modifier),
 					column->raw_default ? " USING ..." : "");
 }
 
@@ -251,7 +243,6 @@ prepare_table(AlterTableStmt *alter, const AlterTableCmd *part, Oid altered,
 					  (Form_pg_index) GETSTRUCT(tuple));
 		ReleaseSysCache(tuple);
 	}
-	list_free(indexes);
 }
 
 /*
@@ -279,106 +270,70 @@ sware_prepare_column_changes(AlterTableStmt *alter, Oid table,
 			find_all_inheritors(table, lockmode, NULL) : list_make1_oid(table);
 		foreach(other, tables)
 			prepare_table(alter, part, table, lfirst_oid(other));
-		list_free(tables);
 	}
-	list_free(parts);
-}
-
-/* a primary key or unique constraint of a table */
-typedef struct TableKey
-{
-	char	   *name;
-	char	   *columns;		/* their names, quoted, in the key's order */
-	bool		isSware;
-} TableKey;
-
-/* The keys of a table, which is locked for a moment. */
-static List *
-keys_of_table(Oid table)
-{
-	Relation	relation = try_relation_open(table, AccessShareLock);
-	List	   *keys = NIL;
-	ListCell   *cell;
-
-	if (relation == NULL)
-		return NIL;
-	foreach(cell, RelationGetIndexList(relation))
-	{
-		Oid			index = lfirst_oid(cell);
-		Oid			constraint = sware_key_of_index(index);
-		TableKey   *key;
-
-		if (!OidIsValid(constraint))
-			continue;
-		key = palloc(sizeof(TableKey));
-		key->name = get_constraint_name(constraint);
-		key->columns = pg_get_indexdef_columns(index, false);
-		key->isSware = sware_read_key_index(index).isSware;
-		keys = lappend(keys, key);
-	}
-	relation_close(relation, AccessShareLock);
-	return keys;
 }
 
 /*
  * Say so if a partition has a key with the same columns as one of the table,
- * but none of the same kind.
+ * which has this index, but none of the same kind.  `indexes` are those of the
+ * partition.
  */
 static void
-note_different_kinds(const TableKey *of_table, List *keys,
-					 const char *partition)
+note_different_kinds(Oid index, List *indexes, const char *partition)
 {
-	const TableKey *other = NULL;
+	Oid			key = sware_key_of_index(index);
+	bool		is_sware = sware_read_key_index(index).isSware;
+	char	   *columns;
+	Oid			other = InvalidOid;
 	ListCell   *cell;
 
-	foreach(cell, keys)
+	if (!OidIsValid(key))
+		return;
+	columns = pg_get_indexdef_columns(index, false);
+	foreach(cell, indexes)
 	{
-		const TableKey *key = lfirst(cell);
+		Oid			constraint = sware_key_of_index(lfirst_oid(cell));
 
-		if (strcmp(of_table->columns, key->columns) != 0)
+		if (!OidIsValid(constraint) ||
+			strcmp(columns,
+				   pg_get_indexdef_columns(lfirst_oid(cell), false)) != 0)
 			continue;
-		if (of_table->isSware == key->isSware)
+		if (is_sware == sware_read_key_index(lfirst_oid(cell)).isSware)
 			return;
-		other = key;
+		other = constraint;
 	}
-	if (other)
+	if (OidIsValid(other))
 		ereport(NOTICE,
 				(errmsg("partition \"%s\" gets a second unique index on (%s)",
-						partition, of_table->columns),
+						partition, columns),
 				 errdetail("The index of its constraint \"%s\" is of %s, that of the partitioned table's \"%s\" of %s.",
-						   other->name,
-						   other->isSware ? SWARE_ACCESS_METHOD : "btree",
-						   of_table->name,
-						   of_table->isSware ? SWARE_ACCESS_METHOD : "btree")));
+						   get_constraint_name(other),
+						   is_sware ? "btree" : SWARE_ACCESS_METHOD,
+						   get_constraint_name(key),
+						   is_sware ? SWARE_ACCESS_METHOD : "btree")));
 }
 
 /*
  * Say so if a table that is to become a partition will have two unique indexes,
  * since those of the keys are of different kinds: the server makes one that
- * fits that of the partitioned table.
+ * fits that of the partitioned table.  The partition is locked for a moment.
  */
-void
-sware_note_attached_keys(const AlterTableStmt *alter, Oid table)
+static void
+note_attached_keys(const AlterTableCmd *part, Relation table)
 {
+	Oid			oid = RangeVarGetRelid(castNode(PartitionCmd, part->def)->name,
+									   NoLock, true);
+	Relation	partition = try_relation_open(oid, AccessShareLock);
+	List	   *indexes;
 	ListCell   *cell;
 
-	foreach(cell, alter->cmds)
-	{
-		AlterTableCmd *part = lfirst_node(AlterTableCmd, cell);
-		Oid			partition;
-		List	   *keys;
-		ListCell   *other;
-
-		if (part->subtype != AT_AttachPartition)
-			continue;
-		partition = RangeVarGetRelid(castNode(PartitionCmd, part->def)->name,
-									 NoLock, true);
-		if (!OidIsValid(partition))
-			continue;
-		keys = keys_of_table(partition);
-		foreach(other, keys_of_table(table))
-			note_different_kinds(lfirst(other), keys, get_rel_name(partition));
-	}
+	if (partition == NULL)
+		return;
+	indexes = RelationGetIndexList(partition);
+	foreach(cell, RelationGetIndexList(table))
+		note_different_kinds(lfirst_oid(cell), indexes,
+							 RelationGetRelationName(partition));
+	relation_close(partition, AccessShareLock);
 }
 
 /* a constraint that is to use an index */
@@ -500,27 +455,6 @@ check_not_null(const Adoption *adoption, AttrNumber number, const char *column)
 			 error_place(adoption)));
 }
 
-/* Raise an error if the statement makes a column, and so the index, anew. */
-static void
-check_column_stays(const Adoption *adoption, const char *column)
-{
-	ListCell   *cell;
-
-	foreach(cell, adoption->alter->cmds)
-	{
-		AlterTableCmd *part = lfirst_node(AlterTableCmd, cell);
-
-		if ((part->subtype == AT_DropColumn || sware_rebuilds_keys(part)) &&
-			strcmp(part->name, column) == 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot use index \"%s\" for a constraint in the statement that changes its column \"%s\"",
-							adoption->constraint->indexname, column),
-					 errhint("Use two statements."),
-					 error_place(adoption)));
-	}
-}
-
 /* Does a column of the key sort as the constraint's index would? */
 static void
 check_sorting(const Adoption *adoption, int i, Form_pg_attribute attribute)
@@ -565,7 +499,15 @@ check_columns(const Adoption *adoption)
 		attribute = TupleDescAttr(RelationGetDescr(adoption->table),
 								  number - 1);
 		name = pstrdup(NameStr(attribute->attname));
-		check_column_stays(adoption, name);
+		if (has_part(adoption->alter, AT_DropColumn, name) ||
+			has_part(adoption->alter, AT_AlterColumnType, name) ||
+			has_part(adoption->alter, SWARE_CHANGE_EXPRESSION, name))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot use index \"%s\" for a constraint in the statement that changes its column \"%s\"",
+							adoption->constraint->indexname, name),
+					 errhint("Use two statements."),
+					 error_place(adoption)));
 		if (i >= form->indnkeyatts)
 			continue;
 		check_sorting(adoption, i, attribute);
@@ -655,9 +597,10 @@ use_index(AlterTableStmt *alter, AlterTableCmd *part, Relation table,
 }
 
 /*
- * Let constraints of an ALTER TABLE use sware indexes.  The statement is
- * changed, so it must be a copy.  The caller has the lock on the table that the
- * statement wants, and which keeps others from changing its indexes.
+ * Let constraints of an ALTER TABLE use sware indexes, and note what keys
+ * tables have that become partitions.  The statement is changed, so it must be
+ * a copy.  The caller has the lock on the table that the statement wants, and
+ * which keeps others from changing its indexes.
  */
 void
 sware_use_indexes(AlterTableStmt *alter, Oid table, const char *query_string)
@@ -672,6 +615,8 @@ sware_use_indexes(AlterTableStmt *alter, Oid table, const char *query_string)
 	{
 		AlterTableCmd *part = lfirst_node(AlterTableCmd, cell);
 
+		if (part->subtype == AT_AttachPartition)
+			note_attached_keys(part, relation);
 		if (part->subtype == AT_AddConstraint &&
 			castNode(Constraint, part->def)->indexname)
 			more = list_concat(more,

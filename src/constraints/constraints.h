@@ -27,7 +27,6 @@ typedef struct SwareKeyIndex
 /* altertable.c: what an ALTER TABLE needs that meets keys of sware */
 extern void sware_prepare_column_changes(AlterTableStmt *alter, Oid table,
 										 LOCKMODE lockmode);
-extern void sware_note_attached_keys(const AlterTableStmt *alter, Oid table);
 extern void sware_use_indexes(AlterTableStmt *alter, Oid table,
 							  const char *query_string);
 

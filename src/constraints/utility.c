@@ -268,28 +268,13 @@ add_option(List *options)
 							   (Node *) makeString(pstrdup("true")), -1));
 }
 
+/*
+ * Let keys of a statement, which is a copy, have sware if they ask for it, or
+ * if that is wished for those that an ALTER TABLE adds to this table, which is
+ * InvalidOid if it is not known yet.
+ */
 static void
-grant_wishes(AlterTableStmt *alter, Oid table)
-{
-	ListCell   *cell;
-
-	if (!wishes_count())
-		return;
-	foreach(cell, keys_of_statement((Node *) alter))
-	{
-		Constraint *key = lfirst(cell);
-
-		if (may_wish_key(key, alter, table))
-		{
-			key->access_method = pstrdup(SWARE_ACCESS_METHOD);
-			key->options = add_option(key->options);
-		}
-	}
-}
-
-/* Let keys of a statement, which is a copy, have sware if they ask for it. */
-static void
-grant_requests(const Node *command)
+grant_sware(const Node *command, Oid table)
 {
 	ListCell   *cell;
 
@@ -299,6 +284,12 @@ grant_requests(const Node *command)
 
 		if (is_requested(key))
 			key->access_method = pstrdup(SWARE_ACCESS_METHOD);
+		else if (OidIsValid(table) && wishes_count() &&
+				 may_wish_key(key, (const AlterTableStmt *) command, table))
+		{
+			key->access_method = pstrdup(SWARE_ACCESS_METHOD);
+			key->options = add_option(key->options);
+		}
 	}
 }
 
@@ -345,9 +336,8 @@ prepare_for_table(AlterTableStmt *alter, const char *query_string)
 	/* The name means this table to the server, whatever others create now. */
 	alter->relation->schemaname =
 		get_namespace_name_or_temp(get_rel_namespace(table));
-	grant_wishes(alter, table);
+	grant_sware((Node *) alter, table);
 	sware_prepare_column_changes(alter, table, lockmode);
-	sware_note_attached_keys(alter, table);
 	sware_use_indexes(alter, table, query_string);
 }
 
@@ -363,7 +353,7 @@ sware_prepare_utility(PlannedStmt *statement, const char *query_string,
 		/* the server, too, copies what may be cached before it changes it */
 		statement = copyObject(statement);
 		command = statement->utilityStmt;
-		grant_requests(command);
+		grant_sware(command, InvalidOid);
 
 		/* where nothing can be written, the server refuses the statement */
 		if (IsA(command, AlterTableStmt) &&
