@@ -117,13 +117,6 @@ typedef struct CollectState
 	int64		entries;
 } CollectState;
 
-typedef struct BuildState
-{
-	ParallelBuild *parallel;	/* NULL if there are no workers */
-	SwareEntrySort *sort;		/* sorts all entries, or the leader's part */
-	DuplicateCheck *duplicateCheck; /* NULL if not unique */
-} BuildState;
-
 PGDLLEXPORT void sware_parallel_build_main(dsm_segment *segment, shm_toc *toc);
 
 /*
@@ -225,8 +218,9 @@ collect_entries(SwareEntrySort *sort, Relation heap, Relation index,
 	/*
 	 * The scan starts with the first block.  A synchronized scan, which
 	 * starts anywhere, would put the lower half of an ordered table behind
-	 * the upper one.  The descriptor of a shared scan forbids it (`share`),
-	 * whatever the argument says, which PostgreSQL demands to be true.
+	 * the upper one.  The descriptor of a shared scan forbids it
+	 * (`begin_parallel`), whatever the argument says, which PostgreSQL
+	 * demands to be true.
 	 */
 	if (shared_scan)
 		result.rows =
@@ -297,13 +291,6 @@ share_chunk(ParallelContext *context, uint64 key, Size size)
 	return chunk;
 }
 
-static void
-estimate_chunk(ParallelContext *context, Size size)
-{
-	shm_toc_estimate_chunk(&context->estimator, size);
-	shm_toc_estimate_keys(&context->estimator, 1);
-}
-
 /* End the parallel build, and with it parallel mode; release everything. */
 static void
 end_parallel(ParallelBuild *build)
@@ -313,33 +300,6 @@ end_parallel(ParallelBuild *build)
 	DestroyParallelContext(build->context);
 	ExitParallelMode();
 	pfree(build);
-}
-
-/* Fill the shared memory with what the workers must know. */
-static void
-share(ParallelBuild *build, Relation heap, Relation index,
-	  IndexInfo *index_info, Size shared_size, Size scan_size)
-{
-	ParallelContext *context = build->context;
-	SharedBuild *shared = share_chunk(context, KEY_SHARED, shared_size);
-
-	memset(shared, 0, shared_size);
-	shared->heap = RelationGetRelid(heap);
-	shared->index = RelationGetRelid(index);
-	shared->concurrent = index_info->ii_Concurrent;
-	shared->participants = context->nworkers + 1;
-	shared->queryId = pgstat_get_my_query_id();
-	SharedFileSetInit(&shared->files, context->seg);
-	build->shared = shared;
-
-	build->scan = share_chunk(context, KEY_SCAN, scan_size);
-	table_parallelscan_initialize(heap, build->scan, build->snapshot);
-	build->scan->phs_syncscan = false;	/* see collect_entries */
-
-	if (debug_query_string)
-		strcpy(share_chunk(context, KEY_QUERY_TEXT,
-						   strlen(debug_query_string) + 1),
-			   debug_query_string);
 }
 
 /*
@@ -377,10 +337,12 @@ begin_parallel(Relation heap, Relation index, IndexInfo *index_info)
 	shared_size = add_size(offsetof(SharedBuild, results),
 						   mul_size(workers, sizeof(WorkerResult)));
 	scan_size = table_parallelscan_estimate(heap, build->snapshot);
-	estimate_chunk(build->context, shared_size);
-	estimate_chunk(build->context, scan_size);
+	shm_toc_estimate_chunk(&build->context->estimator, shared_size);
+	shm_toc_estimate_chunk(&build->context->estimator, scan_size);
 	if (debug_query_string)
-		estimate_chunk(build->context, strlen(debug_query_string) + 1);
+		shm_toc_estimate_chunk(&build->context->estimator,
+							   strlen(debug_query_string) + 1);
+	shm_toc_estimate_keys(&build->context->estimator, 3);
 	InitializeParallelDSM(build->context);
 
 	/* Without a segment of shared memory, there are no workers. */
@@ -390,7 +352,23 @@ begin_parallel(Relation heap, Relation index, IndexInfo *index_info)
 		return NULL;
 	}
 
-	share(build, heap, index, index_info, shared_size, scan_size);
+	/* what the workers must know */
+	build->shared = share_chunk(build->context, KEY_SHARED, shared_size);
+	memset(build->shared, 0, shared_size);
+	build->shared->heap = RelationGetRelid(heap);
+	build->shared->index = RelationGetRelid(index);
+	build->shared->concurrent = index_info->ii_Concurrent;
+	build->shared->participants = build->context->nworkers + 1;
+	build->shared->queryId = pgstat_get_my_query_id();
+	SharedFileSetInit(&build->shared->files, build->context->seg);
+	build->scan = share_chunk(build->context, KEY_SCAN, scan_size);
+	table_parallelscan_initialize(heap, build->scan, build->snapshot);
+	build->scan->phs_syncscan = false;	/* see collect_entries */
+	if (debug_query_string)
+		strcpy(share_chunk(build->context, KEY_QUERY_TEXT,
+						   strlen(debug_query_string) + 1),
+			   debug_query_string);
+
 	LaunchParallelWorkers(build->context);
 	ereport(DEBUG1,
 			(errmsg_internal("building index \"%s\" with %d of %d parallel workers",
@@ -425,53 +403,6 @@ wait_for_workers(ParallelBuild *build, Collected *collected,
 			index_info->ii_BrokenHotChain = true;
 		InstrAccumParallelQuery(&result->bufferUsage, &result->walUsage);
 	}
-}
-
-/*
- * Add what the workers have sorted to a merge.  The merge must end before the
- * parallel build does.
- */
-static void
-add_files_of_workers(ParallelBuild *build,
-					 SwareEntryMerge *merge)
-{
-	for (int i = 0; i < build->context->nworkers_launched; i++)
-	{
-		for (int j = 0; j < build->shared->results[i].files; j++)
-			sware_entry_merge_add_exported(merge, &build->shared->files.fs, i,
-										   j);
-	}
-}
-
-/*
- * Read the table's rows and sort their entries, together with the workers, if
- * there are any.
- */
-static Collected
-collect_and_sort(BuildState *build, Relation heap, Relation index,
-				 IndexInfo *index_info)
-{
-	const int	counters[] = {
-		PROGRESS_CREATEIDX_TUPLES_TOTAL,
-		PROGRESS_SCAN_BLOCKS_TOTAL,
-		PROGRESS_SCAN_BLOCKS_DONE
-	};
-	int64		values[] = {0, 0, 0};
-	ParallelBuild *parallel = build->parallel;
-	Collected	collected;
-
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SCAN);
-	collected = collect_entries(build->sort, heap, index, index_info,
-								parallel ? parallel->scan : NULL);
-
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SORT);
-	sware_entry_sort_perform(build->sort);
-	if (parallel)
-		wait_for_workers(parallel, &collected, index_info);
-
-	values[0] = collected.entries;
-	pgstat_progress_update_multi_param(lengthof(counters), counters, values);
-	return collected;
 }
 
 /* Report that the previous entry has the same key as the present one. */
@@ -522,27 +453,33 @@ check_next(DuplicateCheck *check, IndexTuple entry)
 }
 
 /*
- * Load the sorted entries, of which there are `count`, into the tree.  Equal
- * keys of a unique index meet here, so it is here that duplicates are found.
- * Dead rows that some snapshot may still see have entries, too; their keys are
- * not checked, since other rows may have the same keys.
+ * Load the entries that leader and workers have sorted, of which there are
+ * `count`, into the tree.  Equal keys of a unique index meet here, so it is
+ * here that duplicates are found; `check` is NULL for other indexes.  Dead rows
+ * that some snapshot may still see have entries, too; their keys are not
+ * checked, since other rows may have the same keys.
  */
 static void
-load_tree(BuildState *build, Relation index, int64 count)
+load_tree(SwareEntrySort *sort, ParallelBuild *parallel, Relation index,
+		  DuplicateCheck *check, int64 count)
 {
-	SwareEntryMerge *merge = sware_entry_sort_merge(build->sort);
+	SwareEntryMerge *merge = sware_entry_sort_merge(sort);
 	SwareBulkload *load = sware_bulkload_begin(index, MAIN_FORKNUM);
 	IndexTuple	entry;
 	int64		done = 0;
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_LOAD);
-	if (build->parallel)
-		add_files_of_workers(build->parallel, merge);
+	for (int i = 0; parallel && i < parallel->context->nworkers_launched; i++)
+	{
+		for (int j = 0; j < parallel->shared->results[i].files; j++)
+			sware_entry_merge_add_exported(merge, &parallel->shared->files.fs,
+										   i, j);
+	}
 	while ((entry = sware_entry_merge_next(merge)) != NULL)
 	{
 		/* another row may have the key of a dead one */
-		if (build->duplicateCheck && !sware_entry_is_marked(entry))
-			check_next(build->duplicateCheck, entry);
+		if (check && !sware_entry_is_marked(entry))
+			check_next(check, entry);
 		sware_clear_mark(entry);
 		sware_bulkload_add(load, entry);
 		if (++done % ENTRIES_PER_REPORT == 0)
@@ -563,8 +500,15 @@ load_tree(BuildState *build, Relation index, int64 count)
 IndexBuildResult *
 sware_build(Relation heap, Relation index, IndexInfo *index_info)
 {
+	const int	counters[] = {
+		PROGRESS_CREATEIDX_TUPLES_TOTAL,
+		PROGRESS_SCAN_BLOCKS_TOTAL,
+		PROGRESS_SCAN_BLOCKS_DONE
+	};
+	int64		progress[] = {0, 0, 0};
 	IndexBuildResult *result;
-	BuildState	build = {0};
+	ParallelBuild *parallel;	/* NULL if there are no workers */
+	SwareEntrySort *sort;		/* of all entries, or of the leader's part */
 	DuplicateCheck check = {.index = index,
 		.heap = heap,
 	.nullsNotDistinct = index_info->ii_NullsNotDistinct};
@@ -579,22 +523,28 @@ sware_build(Relation heap, Relation index, IndexInfo *index_info)
 	sware_cache_forget(index);
 	sware_staging_build_begins();
 
-	build.parallel = begin_parallel(heap, index, index_info);
-	if (build.parallel)
-		participants += build.parallel->context->nworkers_launched;
-	build.sort = sware_entry_sort_begin(index, heap,
-										maintenance_work_mem / participants,
-										NULL, 0);
+	parallel = begin_parallel(heap, index, index_info);
+	if (parallel)
+		participants += parallel->context->nworkers_launched;
+	sort = sware_entry_sort_begin(index, heap,
+								  maintenance_work_mem / participants, NULL, 0);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SCAN);
+	collected = collect_entries(sort, heap, index, index_info,
+								parallel ? parallel->scan : NULL);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SORT);
+	sware_entry_sort_perform(sort);
+	if (parallel)
+		wait_for_workers(parallel, &collected, index_info);
+	progress[0] = collected.entries;
+	pgstat_progress_update_multi_param(lengthof(counters), counters, progress);
+
 	if (index_info->ii_Unique)
-	{
 		check.comparator = sware_make_comparator(index);
-		build.duplicateCheck = &check;
-	}
-	collected = collect_and_sort(&build, heap, index, index_info);
-	load_tree(&build, index, collected.entries);
-	sware_entry_sort_end(build.sort);
-	if (build.parallel)
-		end_parallel(build.parallel);
+	load_tree(sort, parallel, index, index_info->ii_Unique ? &check : NULL,
+			  collected.entries);
+	sware_entry_sort_end(sort);
+	if (parallel)
+		end_parallel(parallel);
 
 	result = palloc(sizeof(IndexBuildResult));
 	result->heap_tuples = collected.rows;
