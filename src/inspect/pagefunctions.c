@@ -20,6 +20,7 @@
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/tuplestore.h"
 
 #include "inspect/inspect.h"
@@ -56,14 +57,20 @@ open_sware_index(FunctionCallInfo fcinfo, const char *function)
 }
 
 /*
- * Copy a block of an index to the current memory context.  Raises an error if
- * it does not exist; the page is not checked.
+ * Copy a block of an index, which is not the metapage, to the current memory
+ * context.  Raises an error if it does not exist; the page is validated unless
+ * it is new.
  */
 static Page
-copy_of_block(Relation index, int64 block)
+validated_copy(Relation index, int64 block)
 {
 	Page		copy = palloc(BLCKSZ);
 
+	if (block == SWARE_METAPAGE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("block 0 is the metapage"),
+				 errhint("Use sware_metapage to look at it.")));
 	if (block < 0 || block > MaxBlockNumber)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -75,27 +82,22 @@ copy_of_block(Relation index, int64 block)
 						(long long) block, RelationGetRelationName(index)),
 				 errdetail("The relation has %u blocks.", RelationGetNumberOfBlocks(index))));
 	sware_copy_page(index, (BlockNumber) block, NULL, copy);
+	if (!PageIsNew(copy))
+		sware_validate_page(index, (BlockNumber) block, copy);
 	return copy;
 }
 
-/*
- * Like copy_of_block, but not for the metapage; the page is validated unless
- * it is new.
- */
-static Page
-validated_copy(Relation index, int64 block)
+/* Make an array of values of a type. */
+static Datum
+make_array(Datum *values, int count, Oid type)
 {
-	Page		page;
+	int16		length;
+	bool		by_value;
+	char		alignment;
 
-	if (block == SWARE_METAPAGE)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("block 0 is the metapage"),
-				 errhint("Use sware_metapage to look at it.")));
-	page = copy_of_block(index, block);
-	if (!PageIsNew(page))
-		sware_validate_page(index, (BlockNumber) block, page);
-	return page;
+	get_typlenbyvalalign(type, &length, &by_value, &alignment);
+	return PointerGetDatum(construct_array(values, count, type, length,
+										   by_value, alignment));
 }
 
 /* Make an array of the blocks that links lead to, without invalid links. */
@@ -110,9 +112,7 @@ block_array(const SwareLink *links, int count)
 		if (sware_link_is_valid(links[i]))
 			blocks[valid++] = Int64GetDatum((int64) links[i].block);
 	}
-	return PointerGetDatum(construct_array(blocks, valid, INT8OID,
-										   sizeof(int64), FLOAT8PASSBYVAL,
-										   TYPALIGN_DOUBLE));
+	return make_array(blocks, valid, INT8OID);
 }
 
 /* sware_metapage(index regclass) */
@@ -120,16 +120,14 @@ Datum
 sware_metapage(PG_FUNCTION_ARGS)
 {
 	SwareRow	row = {0};
-	Relation	index;
-	Page		page;
-	SwareMetaPage meta;
+	Relation	index = open_sware_index(fcinfo, "sware_metapage");
+	PGAlignedBlock page;
+	SwareMetaPage meta = SwarePageGetMeta(page.data);
 
-	index = open_sware_index(fcinfo, "sware_metapage");
-	page = copy_of_block(index, SWARE_METAPAGE);
-	sware_validate_frame(index, SWARE_METAPAGE, page);
+	sware_copy_page(index, SWARE_METAPAGE, NULL, page.data);
+	sware_validate_frame(index, SWARE_METAPAGE, page.data);
 	relation_close(index, AccessShareLock);
 
-	meta = SwarePageGetMeta(page);
 	sware_add_value(&row, Int64GetDatum((int64) meta->magic));
 	sware_add_value(&row, Int32GetDatum((int32) meta->version));
 	add_link(&row, meta->root);
@@ -166,44 +164,7 @@ flag_names(uint16 flags)
 		if ((flags & known[i].flag) != 0)
 			names[count++] = CStringGetTextDatum(known[i].name);
 	}
-	return PointerGetDatum(construct_array(names, count, TEXTOID, -1,
-										   false, TYPALIGN_INT));
-}
-
-typedef struct PageCounts
-{
-	int			items;
-	int			postingLists;
-	int64		tids;
-} PageCounts;
-
-/* Count what is on a validated page that is not new. */
-static PageCounts
-count_page(Relation index, BlockNumber block, Page page)
-{
-	PageCounts	counts = {0};
-	uint16		kind = SwarePageGetOpaque(page)->kind;
-
-	if (!sware_page_is_live(page))
-		return counts;
-	if (kind == SWARE_KIND_BUFFER)
-		counts.items = counts.tids =
-			sware_buffer_page_entry_count(index, block, page);
-	else if (kind == SWARE_KIND_DIRECTORY)
-	{
-		for (int i = 0; i < sware_slot_count(page); i++)
-			counts.items += sware_slot(page, i)->state != SWARE_SLOT_FREE;
-	}
-	else
-		counts.items = sware_page_data_count(page);
-	for (int i = 0; kind == SWARE_KIND_LEAF && i < counts.items; i++)
-	{
-		IndexTuple	tuple = sware_page_tuple(page, SWARE_FIRST_DATA + i);
-
-		counts.tids += sware_leaf_tuple_tid_count(tuple);
-		counts.postingLists += sware_tuple_is_posting(tuple);
-	}
-	return counts;
+	return make_array(names, count, TEXTOID);
 }
 
 /* the names of kinds of pages; a validated one has one of them */
@@ -220,13 +181,13 @@ sware_page_stats(PG_FUNCTION_ARGS)
 {
 	int64		block = PG_GETARG_INT64(1);
 	SwareRow	row = {0};
-	Relation	index;
-	Page		page;
+	Relation	index = open_sware_index(fcinfo, "sware_page_stats");
+	Page		page = validated_copy(index, block);
 	SwarePageOpaque opaque;
-	PageCounts	counts;
+	int			items = 0;
+	int			posting_lists = 0;
+	int64		tids = 0;
 
-	index = open_sware_index(fcinfo, "sware_page_stats");
-	page = validated_copy(index, block);
 	sware_add_value(&row, Int64GetDatum(block));
 	if (PageIsNew(page))
 	{
@@ -235,15 +196,31 @@ sware_page_stats(PG_FUNCTION_ARGS)
 		return sware_row_datum(fcinfo, &row);
 	}
 
-	counts = count_page(index, (BlockNumber) block, page);
-	relation_close(index, AccessShareLock);
 	opaque = SwarePageGetOpaque(page);
+	if (sware_page_is_live(page) && opaque->kind == SWARE_KIND_BUFFER)
+		items = tids =
+			sware_buffer_page_entry_count(index, (BlockNumber) block, page);
+	else if (sware_page_is_live(page) && opaque->kind == SWARE_KIND_DIRECTORY)
+	{
+		for (int i = 0; i < sware_slot_count(page); i++)
+			items += sware_slot(page, i)->state != SWARE_SLOT_FREE;
+	}
+	else if (sware_page_is_live(page))
+		items = sware_page_data_count(page);
+	for (int i = 0; opaque->kind == SWARE_KIND_LEAF && i < items; i++)
+	{
+		IndexTuple	tuple = sware_page_tuple(page, SWARE_FIRST_DATA + i);
+
+		tids += sware_leaf_tuple_tid_count(tuple);
+		posting_lists += sware_tuple_is_posting(tuple);
+	}
+	relation_close(index, AccessShareLock);
 	sware_add_value(&row, CStringGetTextDatum(kinds[opaque->kind]));
 	sware_add_value(&row, Int32GetDatum(opaque->level));
 	sware_add_value(&row, Int64GetDatum((int64) opaque->incarnation));
-	sware_add_value(&row, Int32GetDatum(counts.items));
-	sware_add_value(&row, Int32GetDatum(counts.postingLists));
-	sware_add_value(&row, Int64GetDatum(counts.tids));
+	sware_add_value(&row, Int32GetDatum(items));
+	sware_add_value(&row, Int32GetDatum(posting_lists));
+	sware_add_value(&row, Int64GetDatum(tids));
 	sware_add_value(&row, Int32GetDatum((int32) PageGetExactFreeSpace(page)));
 	/* a sealed buffer page has its seal where others have the left link */
 	add_link(&row, opaque->kind == SWARE_KIND_BUFFER ? opaque->right :
@@ -277,34 +254,31 @@ hex_dump(IndexTuple tuple, Size from, Size to)
 	return CStringGetTextDatum(dump.data);
 }
 
-static Datum
-tid_array(IndexTuple posting)
+static void
+put_row(ReturnSetInfo *result, SwareRow *row)
 {
-	int			count = sware_tuple_count(posting);
-	Datum	   *tids = palloc(count * sizeof(Datum));
-
-	for (int i = 0; i < count; i++)
-		tids[i] = PointerGetDatum(&sware_posting_tids(posting)[i]);
-	return PointerGetDatum(construct_array(tids, count, TIDOID,
-										   sizeof(ItemPointerData), false,
-										   TYPALIGN_SHORT));
+	Assert(row->count == result->setDesc->natts);
+	tuplestore_putvalues(result->setResult, result->setDesc, row->values,
+						 row->nulls);
 }
 
 /*
- * Describe an item of a validated tree page or buffer page.  Only entries and
- * posting lists can be marked as dead.
+ * Add a row about an item of a validated tree page or buffer page.  Only
+ * entries and posting lists can be marked as dead.
  */
 static void
-describe_item(SwareRow *row, IndexTuple tuple, int number, const char *kind,
-			  bool is_dead, int key_columns)
+put_item(ReturnSetInfo *result, IndexTuple tuple, int number, const char *kind,
+		 bool is_dead, int key_columns)
 {
-	bool		is_pivot = sware_tuple_is_pivot(tuple);
+	SwareRow	row = {0};
 	Size		data_end = IndexTupleSize(tuple);
 	ItemPointer tid = NULL;
-	Datum		tids = (Datum) 0;
+	int			tid_count = sware_tuple_is_posting(tuple) ?
+		sware_tuple_count(tuple) : 0;
+	Datum	   *tids = palloc(Max(tid_count, 1) * sizeof(Datum));
 	SwareLink	child = {InvalidBlockNumber, 0};
 
-	if (is_pivot)
+	if (sware_tuple_is_pivot(tuple))
 	{
 		key_columns = sware_tuple_count(tuple);
 		if (sware_pivot_has_tid(tuple))
@@ -322,72 +296,25 @@ describe_item(SwareRow *row, IndexTuple tuple, int number, const char *kind,
 	{
 		tid = sware_leaf_tuple_tids(tuple);
 		data_end = sware_leaf_tuple_key_size(tuple);
-		if (sware_tuple_is_posting(tuple))
-			tids = tid_array(tuple);
 	}
+	for (int i = 0; i < tid_count; i++)
+		tids[i] = PointerGetDatum(&tid[i]);
 
-	sware_add_value(row, Int32GetDatum(number));
-	sware_add_value(row, CStringGetTextDatum(kind));
-	sware_add_value(row, PointerGetDatum(&tuple->t_tid));
-	sware_add_value(row, Int32GetDatum((int32) IndexTupleSize(tuple)));
-	sware_add_value(row, Int32GetDatum(key_columns));
-	sware_add_value(row, BoolGetDatum(IndexTupleHasNulls(tuple)));
-	sware_add_value(row, BoolGetDatum(IndexTupleHasVarwidths(tuple)));
-	sware_add_value(row, hex_dump(tuple, IndexInfoFindDataOffset(tuple->t_info),
-								  data_end));
-	sware_add_known(row, tid != NULL, BoolGetDatum(is_dead));
-	sware_add_known(row, tid != NULL, PointerGetDatum(tid));
-	sware_add_known(row, tids != (Datum) 0, tids);
-	add_link(row, child);
-}
-
-static void
-put_row(ReturnSetInfo *result, SwareRow *row)
-{
-	Assert(row->count == result->setDesc->natts);
-	tuplestore_putvalues(result->setResult, result->setDesc, row->values,
-						 row->nulls);
-}
-
-static void
-put_tree_items(ReturnSetInfo *result, Relation index, Page page)
-{
-	for (OffsetNumber offset = SWARE_HIGH_KEY;
-		 offset <= PageGetMaxOffsetNumber(page); offset++)
-	{
-		SwareRow	row = {0};
-
-		CHECK_FOR_INTERRUPTS();
-		/* the line pointer of the high key is unused if there is none */
-		if (!ItemIdIsUsed(PageGetItemId(page, offset)))
-			continue;
-		describe_item(&row, sware_page_tuple(page, offset), offset,
-					  item_kind(page, offset),
-					  ItemIdIsDead(PageGetItemId(page, offset)),
-					  IndexRelationGetNumberOfKeyAttributes(index));
-		put_row(result, &row);
-	}
-}
-
-static void
-put_buffer_items(ReturnSetInfo *result, Relation index, BlockNumber block,
-				 Page copy)
-{
-	int			number = 1;
-
-	for (Size offset = SWARE_BUFFER_START;
-		 offset < sware_buffer_page_end(copy); number++)
-	{
-		SwareRow	row = {0};
-		IndexTuple	entry = sware_buffer_entry(index, block, copy, &offset);
-		bool		is_marked = sware_entry_is_marked(entry);
-
-		CHECK_FOR_INTERRUPTS();
-		sware_clear_mark(entry);
-		describe_item(&row, entry, number, "entry", is_marked,
-					  IndexRelationGetNumberOfKeyAttributes(index));
-		put_row(result, &row);
-	}
+	sware_add_value(&row, Int32GetDatum(number));
+	sware_add_value(&row, CStringGetTextDatum(kind));
+	sware_add_value(&row, PointerGetDatum(&tuple->t_tid));
+	sware_add_value(&row, Int32GetDatum((int32) IndexTupleSize(tuple)));
+	sware_add_value(&row, Int32GetDatum(key_columns));
+	sware_add_value(&row, BoolGetDatum(IndexTupleHasNulls(tuple)));
+	sware_add_value(&row, BoolGetDatum(IndexTupleHasVarwidths(tuple)));
+	sware_add_value(&row,
+					hex_dump(tuple, IndexInfoFindDataOffset(tuple->t_info),
+							 data_end));
+	sware_add_known(&row, tid != NULL, BoolGetDatum(is_dead));
+	sware_add_known(&row, tid != NULL, PointerGetDatum(tid));
+	sware_add_known(&row, tid_count > 0, make_array(tids, tid_count, TIDOID));
+	add_link(&row, child);
+	put_row(result, &row);
 }
 
 /* sware_page_items(index regclass, blkno bigint) */
@@ -396,13 +323,11 @@ sware_page_items(PG_FUNCTION_ARGS)
 {
 	int64		block = PG_GETARG_INT64(1);
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	Relation	index;
-	Page		page;
+	Relation	index = open_sware_index(fcinfo, "sware_page_items");
+	Page		page = validated_copy(index, block);
+	int			columns = IndexRelationGetNumberOfKeyAttributes(index);
 
-	index = open_sware_index(fcinfo, "sware_page_items");
-	page = validated_copy(index, block);
 	InitMaterializedSRF(fcinfo, 0);
-
 	if (PageIsNew(page))
 		ereport(NOTICE,
 				(errmsg("page from block %lld has never been used", (long long) block)));
@@ -415,9 +340,32 @@ sware_page_items(PG_FUNCTION_ARGS)
 				 errmsg("block %lld is a page of the buffer's directory", (long long) block),
 				 errhint("Use sware_buffer_pages to see what it lists.")));
 	else if (SwarePageGetOpaque(page)->kind == SWARE_KIND_BUFFER)
-		put_buffer_items(result, index, (BlockNumber) block, page);
+	{
+		int			number = 1;
+
+		for (Size offset = SWARE_BUFFER_START;
+			 offset < sware_buffer_page_end(page); number++)
+		{
+			IndexTuple	entry = sware_buffer_entry(index, (BlockNumber) block,
+												   page, &offset);
+			bool		is_marked = sware_entry_is_marked(entry);
+
+			sware_clear_mark(entry);
+			put_item(result, entry, number, "entry", is_marked, columns);
+		}
+	}
 	else
-		put_tree_items(result, index, page);
+	{
+		for (OffsetNumber offset = SWARE_HIGH_KEY;
+			 offset <= PageGetMaxOffsetNumber(page); offset++)
+		{
+			/* the line pointer of the high key is unused if there is none */
+			if (ItemIdIsUsed(PageGetItemId(page, offset)))
+				put_item(result, sware_page_tuple(page, offset), offset,
+						 item_kind(page, offset),
+						 ItemIdIsDead(PageGetItemId(page, offset)), columns);
+		}
+	}
 	relation_close(index, AccessShareLock);
 	return (Datum) 0;
 }
@@ -438,21 +386,6 @@ put_buffer_page(ReturnSetInfo *result, const SwareListedPage *listed,
 	put_row(result, &row);
 }
 
-/* Add a row about an open page, if it still is one. */
-static void
-put_open_page(ReturnSetInfo *result, Relation index, SwareLink link)
-{
-	SwareListedPage listed = {.page = link};
-	PGAlignedBlock copy;
-
-	if (!sware_copy_buffer_page(index, link, copy.data) ||
-		sware_buffer_page_is_sealed(copy.data))
-		return;
-	listed.entries =
-		sware_validate_buffer_entries(index, link.block, copy.data);
-	put_buffer_page(result, &listed, false);
-}
-
 /*
  * sware_buffer_pages(index regclass)
  *
@@ -463,17 +396,26 @@ Datum
 sware_buffer_pages(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	Relation	index;
+	Relation	index = open_sware_index(fcinfo, "sware_buffer_pages");
 	SwareBufferState state;
 	SwareListedPage *pages;
 	int			count;
 
-	index = open_sware_index(fcinfo, "sware_buffer_pages");
 	InitMaterializedSRF(fcinfo, 0);
-
 	sware_buffer_read_state(index, &state);
 	for (int i = 0; i < state.tailCount; i++)
-		put_open_page(result, index, state.tails[i]);
+	{
+		SwareListedPage open = {.page = state.tails[i]};
+		PGAlignedBlock copy;
+
+		/* is it still one? */
+		if (!sware_copy_buffer_page(index, open.page, copy.data) ||
+			sware_buffer_page_is_sealed(copy.data))
+			continue;
+		open.entries = sware_validate_buffer_entries(index, open.page.block,
+													 copy.data);
+		put_buffer_page(result, &open, false);
+	}
 	count = sware_buffer_list_pages(index, SWARE_SLOT_FREE, &pages);
 	for (int i = 0; i < count; i++)
 		put_buffer_page(result, &pages[i], true);
