@@ -42,9 +42,6 @@ PG_FUNCTION_INFO_V1(sware_measure_order);
 /* of a larger table, about this number of rows is measured */
 #define ROWS_WANTED			4000000
 
-/* an estimate of the rows of a block, if the table has no statistics */
-#define ROWS_PER_BLOCK		60
-
 void
 sware_measure_row(SwareMeasurement *measurement, int64 number)
 {
@@ -76,19 +73,6 @@ sware_measure_row(SwareMeasurement *measurement, int64 number)
 		measurement->inOrder++;
 	}
 	measurement->lasts[low] = number;
-}
-
-/* Returns a distance: one of this number of rows is measured. */
-static int64
-sampling_distance(Relation table)
-{
-	BlockNumber blocks = RelationGetNumberOfBlocks(table);
-	BlockNumber known_blocks = table->rd_rel->relpages;
-	double		rows = (double) blocks * ROWS_PER_BLOCK;
-
-	if (table->rd_rel->reltuples >= 0 && known_blocks > 0)
-		rows = (double) blocks / known_blocks * table->rd_rel->reltuples;
-	return (int64) (rows / ROWS_WANTED) + 1;
 }
 
 static void
@@ -146,39 +130,9 @@ require_permission(Relation table, AttrNumber column)
 }
 
 /*
- * Number the values of a column that are not null, in the order of the table,
- * and put one of every `distance` values into a sort.
- */
-static void
-number_rows(Tuplesortstate *sort, TupleTableSlot *row, Relation table,
-			AttrNumber column, int64 distance)
-{
-	TupleTableSlot *slot = table_slot_create(table, NULL);
-	TableScanDesc scan = table_beginscan_strat(table, GetActiveSnapshot(), 0,
-											   NULL, true, false);
-	int64		number = 0;
-
-	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
-	{
-		bool		is_null;
-		Datum		value = slot_getattr(slot, column, &is_null);
-
-		if (is_null || ++number % distance != 0)
-			continue;
-		ExecClearTuple(row);
-		row->tts_values[0] = value;
-		row->tts_isnull[0] = false;
-		row->tts_values[1] = Int64GetDatum(number / distance);
-		row->tts_isnull[1] = false;
-		ExecStoreVirtualTuple(row);
-		tuplesort_puttupleslot(sort, row);
-	}
-	table_endscan(scan);
-	ExecDropSingleTupleTableSlot(slot);
-}
-
-/*
- * Measure a column.  This executes no SQL, which would name the table: its name
+ * Measure a column.  The values that are not null are numbered in the order of
+ * the table, and one of every `distance` of them is sorted.  This executes no
+ * SQL, which would name the table: its name
  * could be another relation's by then.
  */
 static void
@@ -192,6 +146,11 @@ measure(SwareMeasurement *measurement, Relation table, AttrNumber column,
 	Oid			operators[] = {InvalidOid, Int8LessOperator};
 	Oid			collations[] = {value->attcollation, InvalidOid};
 	bool		nulls_first[] = {false, false};
+	TupleTableSlot *slot = table_slot_create(table, NULL);
+	TableScanDesc scan = table_beginscan_strat(table, GetActiveSnapshot(), 0,
+											   NULL, true, false);
+	int64		number = 0;
+	bool		is_null;
 	Tuplesortstate *sort;
 	TupleTableSlot *row;
 
@@ -207,12 +166,25 @@ measure(SwareMeasurement *measurement, Relation table, AttrNumber column,
 								NULL, TUPLESORT_NONE);
 	row = MakeSingleTupleTableSlot(descriptor, &TTSOpsMinimalTuple);
 
-	number_rows(sort, row, table, column, distance);
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		Datum		datum = slot_getattr(slot, column, &is_null);
+
+		if (is_null || ++number % distance != 0)
+			continue;
+		ExecClearTuple(row);
+		row->tts_values[0] = datum;
+		row->tts_isnull[0] = false;
+		row->tts_values[1] = Int64GetDatum(number / distance);
+		row->tts_isnull[1] = false;
+		ExecStoreVirtualTuple(row);
+		tuplesort_puttupleslot(sort, row);
+	}
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
 	tuplesort_performsort(sort);
 	while (tuplesort_gettupleslot(sort, true, false, row, NULL))
 	{
-		bool		is_null;
-
 		CHECK_FOR_INTERRUPTS();
 		sware_measure_row(measurement,
 						  DatumGetInt64(slot_getattr(row, 2, &is_null)));
@@ -234,13 +206,17 @@ sware_measure_order(PG_FUNCTION_ARGS)
 	Relation	table = relation_open(PG_GETARG_OID(0), AccessShareLock);
 	AttrNumber	number = get_attnum(RelationGetRelid(table), column);
 	SwareMeasurement measurement = {0};
-	int64		distance;
+	BlockNumber blocks;
+	double		rows;
+	double		visible;
+	int64		distance;		/* one of this number of rows is measured */
 	SwareRow	row = {0};
 
 	require_measurable(table, column, number);
 	require_permission(table, number);
 
-	distance = sampling_distance(table);
+	table_relation_estimate_size(table, NULL, &blocks, &rows, &visible);
+	distance = (int64) (rows / ROWS_WANTED) + 1;
 	measure(&measurement, table, number, distance);
 	relation_close(table, AccessShareLock);
 	sware_add_value(&row, Int64GetDatum(measurement.rows));
