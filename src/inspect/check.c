@@ -51,22 +51,6 @@
 
 PG_FUNCTION_INFO_V1(sware_check);
 
-/*
- * Make the filter, as large as all entries of the index may need, for what
- * scans with a snapshot see.
- */
-static void
-start_fingerprint(SwareCheck *check, Snapshot snapshot)
-{
-	int64		pages = RelationGetNumberOfBlocks(check->index);
-	int64		entries = Max(pages * (SWARE_MAX_TIDS_PER_PAGE / 3),
-							  (int64) check->index->rd_rel->reltuples);
-
-	check->filter = bloom_create(entries, maintenance_work_mem,
-								 pg_prng_uint64(&pg_global_prng_state));
-	check->marksMatter = !snapshot->takenDuringRecovery;
-}
-
 /* What a TID and the values of all columns are told by. */
 typedef struct Fingerprint
 {
@@ -106,60 +90,51 @@ fingerprint_columns(Fingerprint *fingerprint, TupleDesc descriptor,
 }
 
 /*
- * Add an entry, or all entries of a posting list, to the filter if there is
- * one.  An entry that is marked is left out if scans leave it out, too: a row
- * that its snapshot sees cannot be dead to everybody.
+ * Check the TIDs of item `offset` of check->block, and add its entries to the
+ * filter if there is one.  The TIDs must be within the table's blocks: an entry
+ * is inserted after its tuple, and removed before the table is truncated.  An
+ * entry that is marked is left out of the filter if scans leave it out, too: a
+ * row that its snapshot sees cannot be dead to everybody.
  */
 void
-sware_check_fingerprint(SwareCheck *check, IndexTuple tuple, bool is_marked)
+sware_check_entries(SwareCheck *check, IndexTuple tuple, OffsetNumber offset,
+					bool is_marked)
 {
 	TupleDesc	descriptor = RelationGetDescr(check->index);
+
+	/* other table access methods may use TIDs differently */
+	bool		is_heap = check->heap->rd_rel->relam == HEAP_TABLE_AM_OID;
+	bool		is_added =
+		check->filter && !(is_marked && check->marksMatter);
 	Fingerprint fingerprint;
-	Size		length;
+	Size		length = 0;
 	ItemPointer tids = sware_leaf_tuple_tids(tuple);
 	Datum		values[INDEX_MAX_KEYS];
 	bool		nulls[INDEX_MAX_KEYS];
 
-	if (!check->filter || (is_marked && check->marksMatter))
-		return;
-
-	index_deform_tuple(tuple, descriptor, values, nulls);
-	length = fingerprint_columns(&fingerprint, descriptor, values, nulls);
-	for (int i = 0; i < sware_leaf_tuple_tid_count(tuple); i++)
+	if (is_added)
 	{
-		fingerprint.tid = tids[i];
-		bloom_add_element(check->filter, (unsigned char *) &fingerprint,
-						  length);
+		index_deform_tuple(tuple, descriptor, values, nulls);
+		length = fingerprint_columns(&fingerprint, descriptor, values, nulls);
 	}
-}
-
-/*
- * Check that the TIDs of item `offset` of check->block can be TIDs of the
- * table. They must be within its blocks: an entry is inserted after its tuple,
- * and removed before the table is truncated.
- */
-void
-sware_check_heap_tids(SwareCheck *check, IndexTuple tuple, OffsetNumber offset)
-{
-	ItemPointer tids = sware_leaf_tuple_tids(tuple);
-
-	/* other table access methods may use TIDs differently */
-	if (check->heap->rd_rel->relam != HEAP_TABLE_AM_OID)
-		return;
-
 	for (int i = 0; i < sware_leaf_tuple_tid_count(tuple); i++)
 	{
 		BlockNumber block = ItemPointerGetBlockNumber(&tids[i]);
 
-		if (block >= check->heapBlocks)
+		if (is_heap && block >= check->heapBlocks)
 			check->heapBlocks = RelationGetNumberOfBlocks(check->heap);
-		if (block >= check->heapBlocks ||
-			ItemPointerGetOffsetNumber(&tids[i]) > MaxHeapTuplesPerPage)
+		if (is_heap &&
+			(block >= check->heapBlocks ||
+			 ItemPointerGetOffsetNumber(&tids[i]) > MaxHeapTuplesPerPage))
 			sware_report_corruption(check->index, check->block,
 									"TID (%u,%u) of item %u cannot be in the table, "
 									"which has %u blocks.",
 									block, ItemPointerGetOffsetNumber(&tids[i]),
 									offset, check->heapBlocks);
+		fingerprint.tid = tids[i];
+		if (is_added)
+			bloom_add_element(check->filter, (unsigned char *) &fingerprint,
+							  length);
 	}
 }
 
@@ -224,24 +199,6 @@ check_heap(SwareCheck *check, Snapshot snapshot)
 							 100.0 * bloom_prop_bits_set(check->filter))));
 }
 
-static void
-require_checkable(Relation index)
-{
-	/* amcheck's error */
-	if (index->rd_rel->relam != get_index_am_oid("sware", true))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("only sware indexes are supported as targets for verification"),
-				 errdetail("Relation \"%s\" is not a sware index.",
-						   RelationGetRelationName(index))));
-	sware_require_sware_index(index);
-	if (!index->rd_index->indisvalid)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot check index \"%s\"", RelationGetRelationName(index)),
-				 errdetail("Index is not valid.")));
-}
-
 /*
  * Is there anything to check?  Raises an error if the index has lost its file.
  */
@@ -264,27 +221,6 @@ has_main_fork(Relation index)
 						RelationGetRelationName(index)),
 				 errhint("Please REINDEX it.")));
 	return true;
-}
-
-/*
- * Returns a registered snapshot; the index must have all tuples that it sees.
- * If the snapshot is older than the index, which may then lack tuples of
- * broken HOT chains, raises an error.
- */
-static Snapshot
-heap_snapshot(Relation index)
-{
-	Snapshot	snapshot = RegisterSnapshot(GetTransactionSnapshot());
-
-	if (IsolationUsesXactSnapshot() && index->rd_index->indcheckxmin &&
-		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(
-													  index->rd_indextuple->t_data),
-							   snapshot->xmin))
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("index \"%s\" cannot be verified using transaction snapshot",
-						RelationGetRelationName(index))));
-	return snapshot;
 }
 
 /* An error callback: say which block is being checked. */
@@ -322,8 +258,24 @@ check_index(Relation heap, Relation index, bool heap_all_indexed)
 
 	if (heap_all_indexed)
 	{
-		snapshot = heap_snapshot(index);
-		start_fingerprint(&check, snapshot);
+		/* the filter is as large as all entries of the index may need */
+		int64		pages = RelationGetNumberOfBlocks(index);
+		int64		entries = Max(pages * (SWARE_MAX_TIDS_PER_PAGE / 3),
+								  (int64) index->rd_rel->reltuples);
+
+		snapshot = RegisterSnapshot(GetTransactionSnapshot());
+
+		/* an index that is newer may lack tuples of broken HOT chains */
+		if (IsolationUsesXactSnapshot() && index->rd_index->indcheckxmin &&
+			!TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
+								   snapshot->xmin))
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("index \"%s\" cannot be verified using transaction snapshot",
+							RelationGetRelationName(index))));
+		check.filter = bloom_create(entries, maintenance_work_mem,
+									pg_prng_uint64(&pg_global_prng_state));
+		check.marksMatter = !snapshot->takenDuringRecovery;
 	}
 	/* the buffer first, since entries move from there to the tree */
 	sware_check_buffer(&check);
@@ -354,7 +306,20 @@ sware_check(PG_FUNCTION_ARGS)
 	SwareTarget target;
 
 	sware_open_target(&target, PG_GETARG_OID(0), AccessShareLock);
-	require_checkable(target.index);
+	/* amcheck's error */
+	if (target.index->rd_rel->relam != get_index_am_oid("sware", true))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("only sware indexes are supported as targets for verification"),
+				 errdetail("Relation \"%s\" is not a sware index.",
+						   RelationGetRelationName(target.index))));
+	sware_require_sware_index(target.index);
+	if (!target.index->rd_index->indisvalid)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot check index \"%s\"",
+						RelationGetRelationName(target.index)),
+				 errdetail("Index is not valid.")));
 	sware_publish_index(target.index);
 	if (has_main_fork(target.index))
 		check_index(target.heap, target.index, PG_GETARG_BOOL(1));

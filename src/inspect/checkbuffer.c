@@ -42,19 +42,6 @@ typedef struct Directory
 } Directory;
 
 static void
-check_metapage(SwareCheck *check, SwareMetaPage meta)
-{
-	uint32		slots = sware_first_slot(meta->directoryPages);
-
-	if (meta->sealedPages > slots || meta->nextSlot > slots)
-		sware_report_corruption(
-								check->index, SWARE_METAPAGE,
-								"There are %u sealed pages, and slot %u is next, "
-								"but the directory has %u pages.",
-								meta->sealedPages, meta->nextSlot, meta->directoryPages);
-}
-
-static void
 copy_directory_page(SwareCheck *check, SwareLink link, Page copy)
 {
 	SwarePageOpaque opaque;
@@ -82,9 +69,16 @@ try_copy_directory(SwareCheck *check, Directory *directory)
 {
 	SwareMetaPage meta = SwarePageGetMeta(directory->metapage.data);
 	SwareBufferState state;
+	uint32		slots;
 
 	sware_check_copy_metapage(check, directory->metapage.data);
-	check_metapage(check, meta);
+	slots = sware_first_slot(meta->directoryPages);
+	if (meta->sealedPages > slots || meta->nextSlot > slots)
+		sware_report_corruption(
+								check->index, SWARE_METAPAGE,
+								"There are %u sealed pages, and slot %u is next, "
+								"but the directory has %u pages.",
+								meta->sealedPages, meta->nextSlot, meta->directoryPages);
 	directory->meta = meta;
 	for (uint32 i = 0; i < meta->directoryPages; i++)
 	{
@@ -100,35 +94,30 @@ try_copy_directory(SwareCheck *check, Directory *directory)
 	return state.version == meta->directoryVersion;
 }
 
-/* Check that metapage and directory link to each block only once. */
+/* Metapage and directory must link to each block only once. */
+static void
+check_link(SwareCheck *check, SwareBlockSet *linked, SwareLink link)
+{
+	if (sware_block_set_has(linked, link.block))
+		sware_report_corruption(check->index, link.block,
+								"Metapage and directory of the buffer link to it twice.");
+	sware_block_set_add(linked, link.block);
+}
+
 static void
 check_links(SwareCheck *check, Directory *directory)
 {
 	SwareMetaPage meta = directory->meta;
-	BlockNumber *blocks = palloc((directory->slotCount + SWARE_MAX_TAILS +
-								  meta->directoryPages + 1) *
-								 sizeof(BlockNumber));
-	int			count = 0;
+	SwareBlockSet *linked =
+		sware_block_set_make(RelationGetNumberOfBlocks(check->index));
 
+	check_link(check, linked, meta->root);
 	for (int i = 0; i < directory->slotCount; i++)
-		blocks[count++] = directory->slots[i].page.block;
+		check_link(check, linked, directory->slots[i].page);
 	for (int i = 0; i < SWARE_MAX_TAILS; i++)
-	{
-		if (sware_link_is_valid(meta->tails[i]))
-			blocks[count++] = meta->tails[i].block;
-	}
+		check_link(check, linked, meta->tails[i]);
 	for (uint32 i = 0; i < meta->directoryPages; i++)
-		blocks[count++] = meta->directory[i].block;
-	blocks[count++] = meta->root.block;
-
-	qsort(blocks, count, sizeof(BlockNumber), sware_compare_blocks);
-	for (int i = 1; i < count; i++)
-	{
-		if (blocks[i] == blocks[i - 1])
-			sware_report_corruption(check->index, blocks[i],
-									"Metapage and directory of the buffer link to it twice.");
-	}
-	pfree(blocks);
+		check_link(check, linked, meta->directory[i]);
 }
 
 static void
@@ -226,8 +215,7 @@ check_entries(SwareCheck *check, BlockNumber block, Page page)
 		bool		is_marked = sware_entry_is_marked(entry);
 
 		sware_clear_mark(entry);
-		sware_check_heap_tids(check, entry, i);
-		sware_check_fingerprint(check, entry, is_marked);
+		sware_check_entries(check, entry, i, is_marked);
 	}
 	return count;
 }
@@ -261,8 +249,7 @@ check_sorted_page(SwareCheck *check, const SwareListedPage *listed, Page page,
 				  CheckedRun *run)
 {
 	BlockNumber block = listed->page.block;
-	uint32		last_sequence =
-		listed->sequence + SwarePageGetOpaque(page)->run.pagesBehind;
+	uint32		last_sequence = sware_page_run_end(page, listed->sequence);
 	IndexTuple	before = run->isKnown && run->lastSequence == last_sequence ?
 		run->entry : NULL;
 	Size		offset = SWARE_BUFFER_START;

@@ -352,7 +352,7 @@ downlink_disorder(SwareCheck *check, TreePage *parent, OffsetNumber offset,
 
 /*
  * Check the children of a page.  If the page has changed meanwhile, *parent
- * becomes a newer copy of it.
+ * becomes a newer copy of it, and all its children are checked again.
  */
 static void
 check_downlinks(SwareCheck *check, TreePage *parent)
@@ -402,13 +402,7 @@ check_downlinks(SwareCheck *check, TreePage *parent)
 		sware_validate_page(check->index, parent->block, fresh->page);
 		memcpy(page, fresh->page, BLCKSZ);
 
-		/* go on with the same child, or begin again if it has gone */
-		offset = Max(PageGetMaxOffsetNumber(page), SWARE_FIRST_DATA);
-		while (offset > SWARE_FIRST_DATA &&
-			   !sware_links_equal(sware_pivot_link(sware_page_tuple(page,
-																	offset)),
-								  link))
-			offset--;
+		offset = SWARE_FIRST_DATA;
 	}
 }
 
@@ -441,11 +435,10 @@ check_root(SwareCheck *check)
 }
 
 /*
- * Check that the tuples of check->block, a leaf, are in order, and below the
- * high key.
+ * Check the entries of a leaf.  They must be in order, and below the high key.
  */
 static void
-check_leaf_order(SwareCheck *check, Page page)
+check_leaf(SwareCheck *check, Page page)
 {
 	OffsetNumber last = PageGetMaxOffsetNumber(page);
 
@@ -467,6 +460,12 @@ check_leaf_order(SwareCheck *check, Page page)
 			sware_report_corruption(check->index, check->block,
 									"Item %u of the leaf is not below the high key.",
 									offset);
+		if (sware_tuple_is_posting(tuple) && !check->allEqualImage)
+			sware_report_corruption(check->index, check->block,
+									"Item %u is a posting list, but the metapage forbids them.",
+									offset);
+		sware_check_entries(check, tuple, offset,
+							ItemIdIsDead(PageGetItemId(page, offset)));
 	}
 }
 
@@ -503,45 +502,32 @@ last_pivot(Page page)
 }
 
 /*
- * Returns what is wrong with the order of two siblings, as a sentence; NULL if
- * nothing is.  Each page is known to be in order, so it is enough to compare
- * the left one's last pivot with the right one's high key, and with its first
- * tuple.
+ * Returns what is wrong with two siblings, as a sentence; NULL if nothing is.
+ * Each page is known to be in order, so it is enough to compare the left one's
+ * last pivot with the right one's high key, and with its first tuple.
  */
-static const char *
-siblings_disorder(SwareCheck *check, Page left, Page right)
-{
-	IndexTuple	high_key = last_pivot(left);
-	OffsetNumber last = PageGetMaxOffsetNumber(right);
-	OffsetNumber first = SWARE_FIRST_DATA;
-
-	if (high_key == NULL)
-		return NULL;
-	if (sware_page_has_high_key(right) &&
-		!is_right_of(check, high_key, sware_page_high_key(right)))
-		return "The high key is not above that of the left sibling.";
-
-	/* the first downlink is minus infinity */
-	if (!sware_page_is_leaf(right))
-		first++;
-	if (first <= last &&
-		!is_right_of(check, high_key, sware_page_tuple(right, first)))
-		return "The first item is below the high key of the left sibling.";
-	return NULL;
-}
-
 static const char *
 siblings_problem(SwareCheck *check, TreePage *left, TreePage *right)
 {
 	int			level = SwarePageGetOpaque(left->page)->level;
 	OffsetNumber last = PageGetMaxOffsetNumber(left->page);
-	const char *problem;
+	IndexTuple	high_key = last_pivot(left->page);
+	const char *problem = NULL;
+
+	/* the first downlink is minus infinity */
+	OffsetNumber first = level > 0 ? SWARE_FIRST_DATA + 1 : SWARE_FIRST_DATA;
 
 	if (!sware_links_equal(SwarePageGetOpaque(right->page)->left,
 						   link_of(left)))
 		return "The left link does not lead to the left sibling.";
-
-	problem = siblings_disorder(check, left->page, right->page);
+	if (high_key == NULL)
+		return NULL;
+	if (sware_page_has_high_key(right->page) &&
+		!is_right_of(check, high_key, sware_page_high_key(right->page)))
+		problem = "The high key is not above that of the left sibling.";
+	else if (first <= PageGetMaxOffsetNumber(right->page) &&
+			 !is_right_of(check, high_key, sware_page_tuple(right->page, first)))
+		problem = "The first item is below the high key of the left sibling.";
 	if (problem && level > 0 &&
 		(last < SWARE_FIRST_DATA ||
 		 gave_range_away(check, left->block,
@@ -598,30 +584,6 @@ step_right(SwareCheck *check, int level, TreePage *current, TreePage *next)
 	seek(check, pivot ? &place : NULL, level, next);
 }
 
-/* Check what concerns a single page of a level: a leaf's order and entries. */
-static void
-check_single_page(SwareCheck *check, TreePage *page)
-{
-	check->block = page->block;
-	if (!sware_page_is_leaf(page->page))
-		return;
-
-	check_leaf_order(check, page->page);
-	for (OffsetNumber offset = SWARE_FIRST_DATA;
-		 offset <= PageGetMaxOffsetNumber(page->page); offset++)
-	{
-		IndexTuple	tuple = sware_page_tuple(page->page, offset);
-
-		if (sware_tuple_is_posting(tuple) && !check->allEqualImage)
-			sware_report_corruption(check->index, page->block,
-									"Item %u is a posting list, but the metapage forbids them.",
-									offset);
-		sware_check_heap_tids(check, tuple, offset);
-		sware_check_fingerprint(check, tuple,
-								ItemIdIsDead(PageGetItemId(page->page, offset)));
-	}
-}
-
 static void
 check_level(SwareCheck *check, int level)
 {
@@ -644,9 +606,11 @@ check_level(SwareCheck *check, int level)
 
 		sware_block_set_add(check->visited, current->block);
 		MemoryContextSwitchTo(check->pageContext);
-		check_single_page(check, current);
+		check->block = current->block;
 		if (level > 0)
 			check_downlinks(check, current);
+		else
+			check_leaf(check, current->page);
 		if (sware_page_is_rightmost(current->page))
 			break;
 		step_right(check, level, current, next);
@@ -661,15 +625,19 @@ check_level(SwareCheck *check, int level)
 	MemoryContextReset(check->pageContext);
 }
 
-/*
- * Check the frames of the pages that are on no level: pages of the buffer, and
- * unused, deleted or unlinked ones.
- */
-static void
-check_other_pages(SwareCheck *check)
+/* Check the whole tree, and the frames of all other pages. */
+void
+sware_check_tree(SwareCheck *check)
 {
 	Page		page = palloc(BLCKSZ);
 
+	check->visited =
+		sware_block_set_make(RelationGetNumberOfBlocks(check->index));
+	check_root(check);
+	for (int level = check->rootLevel; level >= 0; level--)
+		check_level(check, level);
+
+	/* pages of the buffer, and unused, deleted or unlinked ones */
 	check->indexBlocks = RelationGetNumberOfBlocks(check->index);
 	for (BlockNumber block = SWARE_METAPAGE + 1; block < check->indexBlocks;
 		 block++)
@@ -681,16 +649,4 @@ check_other_pages(SwareCheck *check)
 			sware_validate_frame(check->index, block, page);
 	}
 	pfree(page);
-}
-
-/* Check the whole tree. */
-void
-sware_check_tree(SwareCheck *check)
-{
-	check->visited =
-		sware_block_set_make(RelationGetNumberOfBlocks(check->index));
-	check_root(check);
-	for (int level = check->rootLevel; level >= 0; level--)
-		check_level(check, level);
-	check_other_pages(check);
 }

@@ -128,10 +128,8 @@ extern void sware_check_tree(SwareCheck *check);
 extern void sware_check_buffer(SwareCheck *check);
 
 /* check.c: whether the entries of index and table are the same */
-extern void sware_check_fingerprint(SwareCheck *check, IndexTuple tuple,
-									bool is_marked);
-extern void sware_check_heap_tids(SwareCheck *check, IndexTuple tuple,
-								  OffsetNumber offset);
+extern void sware_check_entries(SwareCheck *check, IndexTuple tuple,
+								OffsetNumber offset, bool is_marked);
 
 /* sortedness.c: how nearly rows are in order */
 

@@ -149,21 +149,6 @@ sware_validate_frame(Relation index, BlockNumber block, Page page)
 		validate_buffer_frame(index, block, page);
 }
 
-/* Check that an item is within the page, and has the size it claims. */
-static void
-validate_line_pointer(PageItem *item, Page page)
-{
-	ItemId		line_pointer = PageGetItemId(page, item->offset);
-
-	item->tuple = sware_checked_item(item->index, item->block, page,
-									 item->offset);
-	if (ItemIdGetLength(line_pointer) !=
-		MAXALIGN(ItemIdGetLength(line_pointer)) ||
-		(ItemIdIsDead(line_pointer) &&
-		 (!sware_page_is_leaf(page) || item->offset == SWARE_HIGH_KEY)))
-		sware_report_item(item->index, item->block, page, item->offset);
-}
-
 static void
 report_column(PageItem *item, int column)
 {
@@ -367,17 +352,24 @@ sware_validate_item(Relation index, BlockNumber block, Page page,
 					OffsetNumber offset)
 {
 	PageItem	item = {.index = index,.block = block,.offset = offset};
+	ItemId		line_pointer = PageGetItemId(page, offset);
 
 	if (offset == SWARE_HIGH_KEY && !sware_page_has_high_key(page))
 	{
-		if (ItemIdIsUsed(PageGetItemId(page, offset)))
+		if (ItemIdIsUsed(line_pointer))
 			sware_report_corruption(index, block,
 									"The rightmost page of level %u has a high key.",
 									SwarePageGetOpaque(page)->level);
 		return;
 	}
 
-	validate_line_pointer(&item, page);
+	/* is it within the page, and has the size that it claims? */
+	item.tuple = sware_checked_item(index, block, page, offset);
+	if (ItemIdGetLength(line_pointer) !=
+		MAXALIGN(ItemIdGetLength(line_pointer)) ||
+		(ItemIdIsDead(line_pointer) &&
+		 (!sware_page_is_leaf(page) || offset == SWARE_HIGH_KEY)))
+		sware_report_item(index, block, page, offset);
 	if (offset == SWARE_HIGH_KEY)
 		validate_pivot(&item, false);
 	else if (!sware_page_is_leaf(page))
