@@ -18,7 +18,6 @@
 #include "buffer/buffer.h"
 #include "constraints/constraints.h"
 #include "inspect/inspect.h"
-#include "takenkeys/frontier.h"
 #include "takenkeys/keylock.h"
 #include "takenkeys/stagedkeys.h"
 #include "records/recordcache.h"
@@ -45,7 +44,6 @@ share_memory(void)
 		sware_share_zones();
 		sware_share_key_locks();
 		sware_share_staged_keys();
-		sware_share_frontiers();
 	}
 	if (sware_record_cache > 0)
 		sware_share_records();

@@ -13,11 +13,11 @@
 #include "buffer/buffer.h"
 #include "keys/entry.h"
 #include "locks/changes.h"
-#include "takenkeys/frontier.h"
 #include "keys/fingerprint.h"
 #include "takenkeys/keylock.h"
 #include "locks/predicatelocks.h"
 #include "takenkeys/stagedkeys.h"
+#include "pages/bufferpages.h"
 #include "pages/cache.h"
 #include "records/recordcache.h"
 #include "shared/statistics.h"
@@ -25,25 +25,41 @@
 #include "tree/tree.h"
 #include "unique/unique.h"
 
+/* An entry that is to be stored. */
+typedef struct NewEntry
+{
+	const SwareNewRow *row;
+	IndexTuple	entry;
+	bool		isVersion;		/* has the index an entry of the same row and
+								 * key already? */
+	bool		isTried;		/* has the expected leaf been tried? */
+	bool		isStored;		/* is the entry there? */
+	bool		seek;			/* if not, should it go to the tree all the
+								 * same? */
+} NewEntry;
+
 /*
  * Store an entry in the tree or the buffer, where other backends find it.  Sets
  * *needs_flush if the caller should flush a piece of the buffer, as soon as it
- * has no key locked.  `is_version` says that the index has an entry of the same
- * row and key already.
+ * has no key locked.
  */
 static void
-store(Relation index, Relation heap, IndexTuple entry, bool is_version,
-	  bool *needs_flush)
+store(NewEntry *new, bool *needs_flush)
 {
-	bool		seek;
+	Relation	index = new->row->index;
 
 	*needs_flush = false;
-	if (!sware_tree_insert_expected(index, entry, &seek) &&
-		(seek || !sware_enable_buffer || !sware_may_wait(index) ||
-		 sware_buffer_add(index, &entry, 1, is_version, needs_flush) == 0))
+	if (!new->isTried)
+		new->isStored = sware_tree_insert_expected(index, new->entry, false,
+												   &new->seek);
+	if (!new->isStored &&
+		(new->seek || !sware_enable_buffer || !sware_may_wait(index) ||
+		 sware_buffer_add(index, &new->entry, 1, new->isVersion,
+						  needs_flush) == 0))
 	{
 		SwareInserted done =
-			sware_tree_insert_run(index, heap, &entry, 1, is_version);
+			sware_tree_insert_run(index, new->row->heap, &new->entry, 1,
+								  new->isVersion);
 
 		sware_count_arrivals(index, 1, done.late);
 	}
@@ -51,19 +67,40 @@ store(Relation index, Relation heap, IndexTuple entry, bool is_version,
 }
 
 /*
+ * Store an entry, whose key is locked, and which no session has staged, if it
+ * can be seen where keys are expected that its key is new.  Returns whether it
+ * was stored.
+ *
+ * The buffer must be empty, and is looked at before the tree, as in a look-up:
+ * an entry with the key that was stored before it was locked is in the tree
+ * then, and so at the leaf.
+ */
+static bool
+store_new_key(NewEntry *new)
+{
+	Relation	index = new->row->index;
+
+	new->isTried = sware_may_wait(index) && sware_buffer_is_known_empty(index);
+	SWARE_FAULT_POINT("new-key-buffer-empty");
+	new->isStored = new->isTried &&
+		sware_tree_insert_expected(index, new->entry, true, &new->seek);
+	return new->isStored;
+}
+
+/*
  * Lock the key of a row, and make sure that no live row with the same key is
- * stored or staged.  (Of a row that keeps its key it is known that none is
- * stored.)  If that depends on a transaction in progress, unlocks the key,
- * waits for the transaction, and begins again.  Raises an error if the key is
- * not unique; but with UNIQUE_CHECK_PARTIAL it does not wait, and sets
- * *is_unique to whether the key is known to be unique.  Returns with the key
- * locked; *wants_frontier says that a frontier should be searched for.
+ * stored or staged; perhaps the entry is stored then.  (Of a row that keeps its
+ * key it is known that none is stored.)  If that depends on a transaction in
+ * progress, unlocks the key, waits for the transaction, and begins again.
+ * Raises an error if the key is not unique; but with UNIQUE_CHECK_PARTIAL it
+ * does not wait, and sets *is_unique to whether the key is known to be unique.
+ * Returns with the key locked.
  */
 static void
-lock_free_key(const SwareNewRow *row, uint64 fingerprint, bool *is_unique,
-			  bool *wants_frontier)
+lock_free_key(NewEntry *new, uint64 fingerprint, bool *is_unique)
 {
-	*wants_frontier = false;
+	const SwareNewRow *row = new->row;
+
 	for (;;)
 	{
 		TransactionId other;
@@ -77,16 +114,11 @@ lock_free_key(const SwareNewRow *row, uint64 fingerprint, bool *is_unique,
 		if (TransactionIdIsValid(other) && row->check == UNIQUE_CHECK_PARTIAL)
 		{
 			/* the key is stored all the same */
-			(void) sware_pass_frontier(row->index, row->values[0],
-									   row->isnull[0], wants_frontier);
 			*is_unique = false;
 			return;
 		}
-		if (!TransactionIdIsValid(other) &&
-			(row->check == UNIQUE_CHECK_EXISTING ||
-			 !sware_pass_frontier(row->index, row->values[0], row->isnull[0],
-								  wants_frontier)) &&
-			!sware_keeps_key(row))
+		if (!TransactionIdIsValid(other) && !sware_keeps_key(row) &&
+			(row->check == UNIQUE_CHECK_EXISTING || !store_new_key(new)))
 			other = sware_look_up_key(row, is_unique, &speculative_token);
 		SWARE_FAULT_POINT("unique-looked-up");
 		if (!TransactionIdIsValid(other))
@@ -101,19 +133,19 @@ lock_free_key(const SwareNewRow *row, uint64 fingerprint, bool *is_unique,
  * nothing for the index.  Returns the result of aminsert.
  */
 static bool
-insert_unique(const SwareNewRow *row, IndexTuple entry, bool *needs_flush)
+insert_unique(NewEntry *new, bool *needs_flush)
 {
+	const SwareNewRow *row = new->row;
 	uint64		fingerprint =
 		sware_fingerprint(row->index, row->values, row->isnull).value;
 	bool		is_unique;
-	bool		wants_frontier;
 
 	*needs_flush = false;
 	PG_TRY();
 	{
-		lock_free_key(row, fingerprint, &is_unique, &wants_frontier);
+		lock_free_key(new, fingerprint, &is_unique);
 		if (row->check != UNIQUE_CHECK_EXISTING)
-			store(row->index, row->heap, entry, false, needs_flush);
+			store(new, needs_flush);
 		sware_unlock_key(row->index, fingerprint);
 	}
 	PG_CATCH();
@@ -123,10 +155,6 @@ insert_unique(const SwareNewRow *row, IndexTuple entry, bool *needs_flush)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-
-	/* the search waits, and an outer insert may have a key locked */
-	if (wants_frontier && sware_change_count == 1)
-		sware_search_frontier(row->index);
 	return is_unique;
 }
 
@@ -140,6 +168,7 @@ static pg_noinline bool
 insert_row(SwareNewRow *row, bool index_unchanged, IndexInfo *index_info)
 {
 	Relation	index = row->index;
+	NewEntry	new = {.row = row};
 	IndexTuple	entry;
 	bool		needs_flush;
 	bool		is_unique;
@@ -161,11 +190,13 @@ insert_row(SwareNewRow *row, bool index_unchanged, IndexInfo *index_info)
 
 	entry = sware_make_entry(index, row->heap, row->values, row->isnull,
 							 row->tid);
+	new.entry = entry;
 	if (sware_key_is_checked(row))
-		is_unique = insert_unique(row, entry, &needs_flush);
+		is_unique = insert_unique(&new, &needs_flush);
 	else
 	{
-		store(index, row->heap, entry, index_unchanged, &needs_flush);
+		new.isVersion = index_unchanged;
+		store(&new, &needs_flush);
 		is_unique = row->check != UNIQUE_CHECK_NO;
 	}
 	sware_arrivals++;

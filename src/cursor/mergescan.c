@@ -585,11 +585,11 @@ sware_scan_next(IndexScanDesc descriptor, ScanDirection direction)
 	return false;
 }
 
-int
-sware_largest_entries(Relation index, IndexTuple *entries, int count)
+IndexTuple
+sware_largest_entry(Relation index)
 {
 	IndexScanDesc descriptor = sware_scan_begin(index, 1, NULL);
-	int			done = 0;
+	IndexTuple	entry = NULL;
 
 	ScanKeyEntryInitialize(descriptor->keyData, SK_ISNULL | SK_SEARCHNOTNULL, 1,
 						   InvalidStrategy, InvalidOid, InvalidOid, InvalidOid,
@@ -597,11 +597,11 @@ sware_largest_entries(Relation index, IndexTuple *entries, int count)
 	descriptor->xs_snapshot = SnapshotAny;
 	descriptor->xs_want_itup = true;
 	sware_scan_restart(descriptor);
-	while (done < count && sware_scan_next(descriptor, BackwardScanDirection))
-		entries[done++] = CopyIndexTuple(descriptor->xs_itup);
+	if (sware_scan_next(descriptor, BackwardScanDirection))
+		entry = CopyIndexTuple(descriptor->xs_itup);
 	sware_scan_end(descriptor->opaque);
 	IndexScanEnd(descriptor);
-	return done;
+	return entry;
 }
 
 /*

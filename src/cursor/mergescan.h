@@ -193,13 +193,11 @@ extern bool sware_scan_next(IndexScanDesc descriptor, ScanDirection direction);
 extern void sware_scan_end(SwareScan *scan);
 
 /*
- * Read the largest entries of buffer and tree whose first column is not null,
- * in descending order, as copies in the current memory context.  Returns their
- * number, which is less than `count` only if these are all.  Reads pages and
- * calls comparators; the caller holds no lock on a page.
+ * Return the largest entry of buffer and tree whose first column is not null,
+ * as a copy in the current memory context; NULL if there is none.  Reads pages
+ * and calls comparators; the caller holds no lock on a page.
  */
-extern int	sware_largest_entries(Relation index, IndexTuple *entries,
-								  int count);
+extern IndexTuple sware_largest_entry(Relation index);
 
 /*
  * Does the planner look for extreme values of a column?  Its snapshot is of a

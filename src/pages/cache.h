@@ -56,16 +56,6 @@ typedef struct SwareStrays
 	int			missed;			/* a sum: are they rare? */
 } SwareStrays;
 
-/* What a session has had of the index's frontier (takenkeys/frontier.c). */
-typedef struct SwareFrontierUse
-{
-	uint64		taking;			/* the latest one that it knows of */
-	int			missed;			/* misses in a row since then */
-	int			patience;		/* how many of them the next search waits for */
-	int			saved;			/* look-ups saved since its last search */
-	bool		hasFound;		/* was that search not in vain? */
-} SwareFrontierUse;
-
 /* May entries of the index wait (keys/trust.c)? */
 typedef enum SwareWaiting
 {
@@ -88,7 +78,6 @@ typedef struct SwareCache
 	SwareExpectedLeaf leaves[SWARE_EXPECTED_LEAVES];
 	uint32		leafUses;		/* how often one has been used */
 	SwareStrays strays;
-	SwareFrontierUse frontier;
 	SwareLink	tail;			/* an open buffer page, or no link */
 	bool		bypassesBuffer; /* do entries go to the tree at once? */
 	uint8		untilQuestion;	/* calls for which this is kept still */

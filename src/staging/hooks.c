@@ -22,7 +22,6 @@
 
 #include "constraints/constraints.h"
 #include "locks/changes.h"
-#include "takenkeys/frontier.h"
 #include "takenkeys/keylock.h"
 #include "records/recordcache.h"
 #include "shared/statistics.h"
@@ -365,10 +364,7 @@ process_utility(PlannedStmt *statement, const char *query_string,
 	if (IsA(command, DropdbStmt) || IsA(command, CreatedbStmt))
 		sware_records_raise_all_epochs();
 	if (OidIsValid(dropped_database))
-	{
 		sware_zones_forget_database(dropped_database);
-		sware_forget_frontiers_of_database(dropped_database);
-	}
 }
 
 /*

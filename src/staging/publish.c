@@ -38,7 +38,6 @@
 #include "shared/statistics.h"
 #include "sort/sorter.h"
 #include "staging/staging.h"
-#include "takenkeys/frontier.h"
 #include "tree/tree.h"
 
 /*
@@ -222,8 +221,6 @@ send(SwareStaging *staging, Relation index, PublishedPart part)
 	if (part == PUBLISH_LOWER_PART && !came_in_order && count >= USEFUL_RUN &&
 		staging->segmentCount == 1 && is_made_for)
 		sent -= count * (100 - staging->flushFraction) / 100;
-	if (index->rd_index->indisunique)
-		sware_raise_frontier(index, entries, count);
 	SWARE_FAULT_POINT("publish-begins");
 
 	/* the statements that have staged the entries have locked the table */

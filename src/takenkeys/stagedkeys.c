@@ -318,14 +318,6 @@ sware_raise_activity(Relation index)
 }
 
 bool
-sware_index_has_stagers(Relation index)
-{
-	pg_memory_barrier();
-	return shared == NULL ||
-		pg_atomic_read_u32(&activity_of(index)->stagers) > 0;
-}
-
-bool
 sware_there_are_stagers(Relation index)
 {
 	SwareActivity *activity;

@@ -186,12 +186,6 @@ extern TransactionId sware_find_staged_key(Relation index, uint64 fingerprint);
  */
 extern bool sware_there_are_stagers(Relation index);
 
-/*
- * Does any session stage for the index, this one included?  True by mistake as
- * above.  Acts as a full memory barrier before it looks.
- */
-extern bool sware_index_has_stagers(Relation index);
-
 /* Functions for stagers. */
 extern SwareStager *sware_become_stager(Relation index);
 extern void sware_tell_of_stored(SwareStager *stager);

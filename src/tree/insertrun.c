@@ -55,6 +55,7 @@ typedef enum PlacementKind
 {
 	PLACEMENT_NONE,				/* the entry is there already */
 	PLACEMENT_NO_ROOM,
+	PLACEMENT_KEY_IS_THERE,		/* the key shall be new, and may not be */
 	PLACEMENT_ADD,				/* add it at an offset */
 	PLACEMENT_POSTING			/* put it into a posting list, and store the
 								 * list's largest TID elsewhere */
@@ -103,9 +104,12 @@ place_entry(const SwareSearchKey *key, Page page, IndexTuple entry,
  * belongs, with one record, if that changes nothing else there.  Returns what
  * its placement was: with PLACEMENT_ADD and PLACEMENT_NONE the leaf
  * has the entry now.  Calls comparators.
+ *
+ * If the place is that before all entries with the key, the key shall be new.
+ * It is if the next item, or the high key, is behind all of these.
  */
 static PlacementKind
-add_entry(const SwareSearchKey *key, Buffer buffer, IndexTuple entry)
+add_entry(SwareSearchKey *key, Buffer buffer, IndexTuple entry)
 {
 	Page		page = BufferGetPage(buffer);
 	OffsetNumber last = PageGetMaxOffsetNumber(page);
@@ -120,6 +124,15 @@ add_entry(const SwareSearchKey *key, Buffer buffer, IndexTuple entry)
 		sware_compare_key(key, sware_page_tuple(page, last)) > 0)
 		offset = last + 1;
 	kind = place_entry(key, page, entry, &offset);
+	if (kind == PLACEMENT_ADD && !key->hasTid &&
+		(offset <= last || !sware_page_is_rightmost(page)))
+	{
+		key->after = true;
+		if (sware_compare_key(key, offset <= last ?
+							  sware_page_tuple(page, offset) :
+							  sware_page_high_key(page)) >= 0)
+			kind = PLACEMENT_KEY_IS_THERE;
+	}
 	if (kind == PLACEMENT_ADD)
 		sware_wal_add_item(key->index, buffer, entry, offset);
 	return kind;
@@ -426,16 +439,18 @@ sware_tree_insert_company(Relation index, Relation heap, IndexTuple *entries,
 
 /*
  * Insert an entry at the expected leaf, if it belongs there and the leaf has
- * room for it, and no other session has the leaf locked.  Returns whether the
- * tree has the entry now.  If not, *seek says that it should go to the tree all
- * the same, as sware_tree_insert_run does it: so the next ones can be expected
- * there, or the leaf is split; or such entries are rare.
+ * room for it, and no other session has the leaf locked.  With `if_new`, the
+ * leaf must show, too, that the tree has no entry with the same key.  Returns
+ * whether the tree has the entry now.  If not, *seek says that it should go to
+ * the tree all the same, as sware_tree_insert_run does it: so the next ones can
+ * be expected there, or the leaf is split; or such entries are rare.
  *
  * The caller holds no content locks, and has checked the entry's size.  Calls
  * comparators, and allocates in the current memory context.
  */
 bool
-sware_tree_insert_expected(Relation index, IndexTuple entry, bool *seek)
+sware_tree_insert_expected(Relation index, IndexTuple entry, bool if_new,
+						   bool *seek)
 {
 	SwareSearchKey key;
 	PlacementKind kind;
@@ -443,12 +458,13 @@ sware_tree_insert_expected(Relation index, IndexTuple entry, bool *seek)
 	bool		is_late;
 
 	sware_search_key_from_tuple(&key, index, entry);
+	key.hasTid = !if_new;
 	buffer = sware_try_expected_leaf(&key, seek);
 	if (unlikely(!BufferIsValid(buffer)))
 		return false;
 
 	kind = add_entry(&key, buffer, entry);
-	*seek = kind == PLACEMENT_NO_ROOM || kind == PLACEMENT_POSTING;
+	*seek = kind != PLACEMENT_ADD && kind != PLACEMENT_NONE;
 	is_late = !sware_page_is_rightmost(BufferGetPage(buffer));
 	sware_release_buffer(buffer);
 	if (*seek)

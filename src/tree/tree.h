@@ -53,7 +53,7 @@ typedef struct SwareInserted
 extern bool sware_tree_interval_end(const SwareSearchKey *place, bool forward,
 									int leaves, IndexTuple pivot);
 extern bool sware_tree_insert_expected(Relation index, IndexTuple entry,
-									   bool *seek);
+									   bool if_new, bool *seek);
 extern SwareInserted sware_tree_insert_run(Relation index, Relation heap,
 										   IndexTuple *entries, int count,
 										   bool has_versions);

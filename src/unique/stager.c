@@ -79,8 +79,7 @@ bound_is_valid(const SwareStager *stager)
 static void
 search_bound(SwareStager *stager, Relation index)
 {
-	IndexTuple	largest = NULL;
-	MemoryContext caller;
+	IndexTuple	largest;
 
 	stager->pause = stager->rowsSaved >= ROWS_WORTH_A_SEARCH ? 0 :
 		Min(Max(stager->pause * 2, FIRST_PAUSE), LONGEST_PAUSE);
@@ -92,13 +91,14 @@ search_bound(SwareStager *stager, Relation index)
 	pg_memory_barrier();
 	sware_wait_for_locked_keys(index);
 	SWARE_FAULT_POINT("bound-begins");
-	(void) sware_largest_entries(index, &largest, 1);
+	largest = sware_largest_entry(index);
 	if (stager->bound)
 		pfree(stager->bound);
 	stager->bound = NULL;
 	if (largest)
 	{
-		caller = MemoryContextSwitchTo(TopTransactionContext);
+		MemoryContext caller = MemoryContextSwitchTo(TopTransactionContext);
+
 		stager->bound = CopyIndexTuple(largest);
 		MemoryContextSwitchTo(caller);
 		stager->boundNumber =

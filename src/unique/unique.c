@@ -35,7 +35,6 @@
 #include "keys/fingerprint.h"
 #include "locks/predicatelocks.h"
 #include "staging/staging.h"
-#include "takenkeys/frontier.h"
 #include "takenkeys/keylock.h"
 #include "takenkeys/stagedkeys.h"
 #include "unique/unique.h"
@@ -317,25 +316,6 @@ sware_look_up_key(const SwareNewRow *row, bool *is_unique,
 	*speculative_token = examination.snapshot.speculativeToken;
 	return TransactionIdIsValid(examination.snapshot.xmin) ?
 		examination.snapshot.xmin : examination.snapshot.xmax;
-}
-
-void
-sware_search_frontier(Relation index)
-{
-	uint64		taking = sware_take_frontier(index);
-	IndexTuple	entries[SWARE_FRONTIER_ENTRIES];
-	int			count;
-
-	/* a stager that comes from now on raises the frontier */
-	if (taking == 0 || sware_index_has_stagers(index))
-		return;
-	sware_wait_for_locked_keys(index);
-	SWARE_FAULT_POINT("frontier-taken");
-	count = sware_largest_entries(index, entries, SWARE_FRONTIER_ENTRIES);
-	SWARE_FAULT_POINT("frontier-found");
-	sware_validate_frontier(index, entries, count, taking);
-	for (int i = 0; i < count; i++)
-		pfree(entries[i]);
 }
 
 void

@@ -40,12 +40,6 @@ extern TransactionId sware_look_up_key(const SwareNewRow *row, bool *is_unique,
 									   uint32 *speculative_token);
 
 /*
- * Search for the frontier of an index (takenkeys/frontier.h).  Waits for direct
- * inserts, and reads pages, so the caller holds no lock but on the relation.
- */
-extern void sware_search_frontier(Relation index);
-
-/*
  * Wait until the transaction `other`, or its speculative insertion, has ended.
  * The caller holds no key lock.
  */

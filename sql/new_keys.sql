@@ -1,8 +1,9 @@
--- Frontiers of unique indexes: a key that is new to the frontier is inserted without a
--- look-up, and each other one is looked up. The fault point "frontier-found" tells of
--- the search for a frontier, and "scan-buffer-read" of a look-up.
-SET sware.fault_buffer = on;
+-- Unique indexes: where the leaf at which keys are expected shows that a key is new, its
+-- entry is inserted there without a look-up, and each other one is looked up. The fault
+-- point "scan-buffer-read" tells of a look-up.
+
 \set VERBOSITY terse
+
 -- Inserts each key in a transaction of its own.
 CREATE PROCEDURE insert_singly(target regclass, low bigint, high bigint) LANGUAGE plpgsql AS $$
 BEGIN
@@ -11,58 +12,36 @@ BEGIN
 		COMMIT;
 	END LOOP;
 END $$;
--- Single rows have a frontier searched for.
+
+-- The first row finds the leaf.
 CREATE TABLE ft (k bigint, v text DEFAULT 'new') WITH (autovacuum_enabled = off);
 CREATE UNIQUE INDEX ft_k ON ft USING sware (k);
 INSERT INTO ft SELECT 4601 + 2 * i FROM generate_series(0, 199) i;
 INSERT INTO ft VALUES (5000);
-SET sware.fault_points = 'frontier-found=notice';
 CALL insert_singly('ft', 1, 70);
-NOTICE:  fault point "frontier-found" was reached
--- It has the 128 largest keys, of which 4747 is the smallest: these are looked up,
--- and those below; others are not.
+-- Keys that are there are looked up, and the first ones at another leaf; others are not.
 SET sware.fault_points = 'scan-buffer-read=notice';
 INSERT INTO ft VALUES (4746);
-NOTICE:  fault point "scan-buffer-read" was reached
 INSERT INTO ft VALUES (4747);
-NOTICE:  fault point "scan-buffer-read" was reached
-ERROR:  duplicate key value violates unique constraint "ft_k"
 INSERT INTO ft VALUES (4748);
 INSERT INTO ft VALUES (4748);
-NOTICE:  fault point "scan-buffer-read" was reached
-ERROR:  duplicate key value violates unique constraint "ft_k"
 INSERT INTO ft VALUES (4749);
-NOTICE:  fault point "scan-buffer-read" was reached
-ERROR:  duplicate key value violates unique constraint "ft_k"
 INSERT INTO ft VALUES (4998);
 INSERT INTO ft VALUES (4999);
-NOTICE:  fault point "scan-buffer-read" was reached
-ERROR:  duplicate key value violates unique constraint "ft_k"
 INSERT INTO ft VALUES (5000);
-NOTICE:  fault point "scan-buffer-read" was reached
-ERROR:  duplicate key value violates unique constraint "ft_k"
 INSERT INTO ft VALUES (5001);
 INSERT INTO ft VALUES (5001);
-NOTICE:  fault point "scan-buffer-read" was reached
-ERROR:  duplicate key value violates unique constraint "ft_k"
 INSERT INTO ft VALUES (5002), (5003), (5002);
-NOTICE:  fault point "scan-buffer-read" was reached
-ERROR:  duplicate key value violates unique constraint "ft_k"
 INSERT INTO ft VALUES (5003), (5003);
-NOTICE:  fault point "scan-buffer-read" was reached
-NOTICE:  fault point "scan-buffer-read" was reached
-ERROR:  duplicate key value violates unique constraint "ft_k"
 INSERT INTO ft VALUES (5010);
 INSERT INTO ft VALUES (5010);
-NOTICE:  fault point "scan-buffer-read" was reached
-ERROR:  duplicate key value violates unique constraint "ft_k"
 -- Nulls are equal to none.
 INSERT INTO ft VALUES (NULL);
 INSERT INTO ft VALUES (5011);
 INSERT INTO ft VALUES (NULL);
 RESET sware.fault_points;
 CALL check_rows('ft', 'ft_k', 'k');
-NOTICE:  277 rows, 277 keys
+
 -- Keys that are far ahead do not matter, even if they have been rolled back.
 BEGIN;
 INSERT INTO ft VALUES (1000000000000000);
@@ -72,81 +51,51 @@ SET sware.fault_points = 'scan-buffer-read=notice';
 INSERT INTO ft VALUES (5013);
 INSERT INTO ft VALUES (5012), (5014);
 INSERT INTO ft VALUES (2000000000000003);
-NOTICE:  fault point "scan-buffer-read" was reached
-ERROR:  duplicate key value violates unique constraint "ft_k"
 INSERT INTO ft VALUES (1000000000000000);
-NOTICE:  fault point "scan-buffer-read" was reached
--- The floor rises when there are more keys than the frontier has room for, and to those
--- that are stored by a stager. Then it is searched for again, after some misses; but
--- later, if the search before was in vain.
+-- Several places at which keys are expected, and keys that a stager stores.
 CREATE TABLE fs (k bigint) WITH (autovacuum_enabled = off);
 CREATE UNIQUE INDEX fs_k ON fs USING sware (k);
 RESET sware.fault_points;
 INSERT INTO fs SELECT generate_series(1, 200);
 CALL insert_singly('fs', 1001, 1300);
 INSERT INTO fs VALUES (1001);
-ERROR:  duplicate key value violates unique constraint "fs_k"
 INSERT INTO fs VALUES (1300);
-ERROR:  duplicate key value violates unique constraint "fs_k"
-SET sware.fault_points = 'frontier-rises=notice';
 INSERT INTO fs SELECT 3000000000000000 + i FROM generate_series(1, 100) i;
-NOTICE:  fault point "frontier-rises" was reached
 SET sware.fault_points = 'scan-buffer-read=notice';
 INSERT INTO fs VALUES (1301);
-NOTICE:  fault point "scan-buffer-read" was reached
-SET sware.fault_points = 'frontier-found=notice';
+RESET sware.fault_points;
 CALL insert_singly('fs', 1302, 1363);
 CALL insert_singly('fs', 1364, 1370);
-NOTICE:  fault point "frontier-found" was reached
 SET sware.fault_points = 'scan-buffer-read=notice';
 INSERT INTO fs VALUES (1371);
 INSERT INTO fs VALUES (1371);
-NOTICE:  fault point "scan-buffer-read" was reached
-ERROR:  duplicate key value violates unique constraint "fs_k"
 INSERT INTO fs VALUES (3000000000000050);
-NOTICE:  fault point "scan-buffer-read" was reached
-ERROR:  duplicate key value violates unique constraint "fs_k"
-SET sware.fault_points = 'frontier-found=notice';
+RESET sware.fault_points;
 CALL insert_singly('fs', 201, 262);
-NOTICE:  fault point "frontier-found" was reached
 CALL insert_singly('fs', 263, 265);
 CALL insert_singly('fs', 301, 424);
 CALL insert_singly('fs', 425, 440);
-NOTICE:  fault point "frontier-found" was reached
--- The entries of other frontiers are not looked at.
 CREATE TABLE fz (k int);
 CREATE UNIQUE INDEX fz_k ON fz USING sware (k);
-SET sware.fault_points = 'frontier-rises=notice';
 INSERT INTO fz SELECT generate_series(1, 100);
-RESET sware.fault_points;
 CALL check_rows('fs', 'fs_k', 'k');
-NOTICE:  876 rows, 876 keys
+
 -- Rows that are staged, and published at commit, or before.
 INSERT INTO ft SELECT i FROM generate_series(6001, 7000) i;
 INSERT INTO ft VALUES (7000);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 INSERT INTO ft VALUES (6001);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 INSERT INTO ft VALUES (6500);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 BEGIN;
 INSERT INTO ft SELECT i FROM generate_series(7001, 7100) i;
 SELECT count(*) FROM ft WHERE k = 7100;
- count 
--------
-     1
-(1 row)
-
 SAVEPOINT s;
 INSERT INTO ft VALUES (7100);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 ROLLBACK TO s;
 COMMIT;
 INSERT INTO ft VALUES (7100);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 COPY ft (k) FROM PROGRAM 'seq 7101 7400';
 INSERT INTO ft VALUES (7400);
-ERROR:  duplicate key value violates unique constraint "ft_k"
+
 -- A key that is rolled back is free, wherever it is.
 BEGIN;
 INSERT INTO ft VALUES (8000);
@@ -154,7 +103,6 @@ ROLLBACK;
 INSERT INTO ft VALUES (7999);
 INSERT INTO ft VALUES (8000);
 INSERT INTO ft VALUES (8000);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 BEGIN;
 SAVEPOINT s;
 INSERT INTO ft VALUES (8001);
@@ -162,32 +110,26 @@ ROLLBACK TO s;
 INSERT INTO ft VALUES (8001);
 COMMIT;
 INSERT INTO ft VALUES (8001);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 BEGIN;
 INSERT INTO ft SELECT i FROM generate_series(8101, 8200) i;
 ROLLBACK;
 INSERT INTO ft VALUES (8200), (8101);
 INSERT INTO ft VALUES (8200);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 DELETE FROM ft WHERE k = 8200;
 INSERT INTO ft VALUES (8200);
 INSERT INTO ft VALUES (8200);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 -- A new version has the key of the old one, or another one.
 UPDATE ft SET v = 'changed' WHERE k = 8200;
 UPDATE ft SET k = 8300 WHERE k = 8200;
 INSERT INTO ft VALUES (8300);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 UPDATE ft SET k = 8300 WHERE k = 8101;
-ERROR:  duplicate key value violates unique constraint "ft_k"
 BEGIN;
 INSERT INTO ft VALUES (8400);
-PREPARE TRANSACTION 'frontier';
-COMMIT PREPARED 'frontier';
+PREPARE TRANSACTION 'new_keys';
+COMMIT PREPARED 'new_keys';
 INSERT INTO ft VALUES (8400);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 CALL check_rows('ft', 'ft_k', 'k');
-NOTICE:  1692 rows, 1692 keys
+
 -- ON CONFLICT, which core refuses before version 18.
 CREATE FUNCTION insert_unless_there(key bigint) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
@@ -202,150 +144,96 @@ BEGIN
 	RETURN rows;
 END $$;
 SELECT insert_unless_there(8400);
- insert_unless_there 
----------------------
-                   0
-(1 row)
-
 SELECT insert_unless_there(8500);
- insert_unless_there 
----------------------
-                   1
-(1 row)
-
 SELECT insert_unless_there(8500);
- insert_unless_there 
----------------------
-                   0
-(1 row)
-
 INSERT INTO ft VALUES (8500);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 SELECT insert_unless_there(8600), insert_unless_there(8600);
- insert_unless_there | insert_unless_there 
----------------------+---------------------
-                   1 |                   0
-(1 row)
-
 INSERT INTO ft VALUES (8600);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 CALL check_rows('ft', 'ft_k', 'k');
-NOTICE:  1694 rows, 1694 keys
--- New files: the frontier of the old one is in effect again after a rollback only.
+
+-- New files: the leaves of the old one are expected again after a rollback only.
 BEGIN;
 TRUNCATE ft;
 INSERT INTO ft VALUES (1);
 INSERT INTO ft VALUES (9000);
 ROLLBACK;
 INSERT INTO ft VALUES (1);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 INSERT INTO ft VALUES (8600);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 INSERT INTO ft VALUES (9000);
 INSERT INTO ft VALUES (9000);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 BEGIN;
 REINDEX INDEX ft_k;
 INSERT INTO ft VALUES (9001);
 ROLLBACK;
 INSERT INTO ft VALUES (9001);
 INSERT INTO ft VALUES (9001);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 REINDEX INDEX ft_k;
 INSERT INTO ft VALUES (9001);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 CALL insert_singly('ft', 9101, 9170);
 INSERT INTO ft VALUES (9170);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 INSERT INTO ft VALUES (9001);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 REINDEX INDEX CONCURRENTLY ft_k;
 CALL insert_singly('ft', 9201, 9270);
 INSERT INTO ft VALUES (9270);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 CALL check_rows('ft', 'ft_k', 'k');
-NOTICE:  1836 rows, 1836 keys
--- A truncation in place: the file is the one that has had a frontier. All rows of
+-- A truncation in place: the file is the same, and the leaf is empty. All rows of
 -- subtransactions are inserted singly.
 BEGIN;
 SAVEPOINT s;
 CREATE TABLE fi (k int);
 CREATE UNIQUE INDEX fi_k ON fi USING sware (k);
 SELECT pg_relation_filenode('fi_k') AS file \gset
-SET LOCAL sware.fault_points = 'frontier-found=notice';
+SET LOCAL sware.fault_points = '';
 INSERT INTO fi SELECT generate_series(1, 100);
-NOTICE:  fault point "frontier-found" was reached
 TRUNCATE fi;
 SELECT pg_relation_filenode('fi_k') = :file AS same_file;
- same_file 
------------
- t
-(1 row)
-
 INSERT INTO fi VALUES (1000);
 SET LOCAL sware.fault_points = 'scan-buffer-read=notice';
 INSERT INTO fi VALUES (1001);
-NOTICE:  fault point "scan-buffer-read" was reached
-SET LOCAL sware.fault_points = 'frontier-found=notice';
+SET LOCAL sware.fault_points = '';
 INSERT INTO fi SELECT generate_series(1, 200);
-NOTICE:  fault point "frontier-found" was reached
 SET LOCAL sware.fault_points = '';
 SAVEPOINT t;
 INSERT INTO fi VALUES (100);
-ERROR:  duplicate key value violates unique constraint "fi_k"
 ROLLBACK TO t;
 INSERT INTO fi VALUES (200);
-ERROR:  duplicate key value violates unique constraint "fi_k"
 ROLLBACK TO t;
 INSERT INTO fi VALUES (201);
 COMMIT;
 INSERT INTO fi VALUES (201);
-ERROR:  duplicate key value violates unique constraint "fi_k"
 CALL check_rows('fi', 'fi_k', 'k');
-NOTICE:  203 rows, 203 keys
+
 -- Another tablespace, and back.
 SET allow_in_place_tablespaces = on;
-CREATE TABLESPACE frontier_space LOCATION '';
-ALTER INDEX ft_k SET TABLESPACE frontier_space;
+CREATE TABLESPACE new_keys_space LOCATION '';
+ALTER INDEX ft_k SET TABLESPACE new_keys_space;
 INSERT INTO ft VALUES (9270);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 INSERT INTO ft VALUES (9271);
 CALL insert_singly('ft', 9301, 9370);
 INSERT INTO ft VALUES (9370);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 ALTER INDEX ft_k SET TABLESPACE pg_default;
 INSERT INTO ft VALUES (9370);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 INSERT INTO ft VALUES (9371);
 INSERT INTO ft VALUES (9371);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 CALL insert_singly('ft', 9401, 9470);
 INSERT INTO ft VALUES (9470);
-ERROR:  duplicate key value violates unique constraint "ft_k"
 CALL check_rows('ft', 'ft_k', 'k');
-NOTICE:  1978 rows, 1978 keys
-DROP TABLESPACE frontier_space;
+DROP TABLESPACE new_keys_space;
+
 -- Descending keys, several columns, nulls that are equal, expressions, other types.
 CREATE TABLE fd (k int);
 CREATE UNIQUE INDEX fd_k ON fd USING sware (k DESC);
 INSERT INTO fd SELECT generate_series(100, 200);
-SET sware.fault_points = 'frontier-found=notice';
 CALL insert_singly('fd', 201, 270);
-NOTICE:  fault point "frontier-found" was reached
 SET sware.fault_points = 'scan-buffer-read=notice';
 INSERT INTO fd VALUES (99);
 INSERT INTO fd VALUES (99);
-NOTICE:  fault point "scan-buffer-read" was reached
-ERROR:  duplicate key value violates unique constraint "fd_k"
 INSERT INTO fd VALUES (98);
 INSERT INTO fd VALUES (271);
-NOTICE:  fault point "scan-buffer-read" was reached
 INSERT INTO fd VALUES (271);
-NOTICE:  fault point "scan-buffer-read" was reached
-ERROR:  duplicate key value violates unique constraint "fd_k"
 RESET sware.fault_points;
 CALL check_rows('fd', 'fd_k', 'k');
-NOTICE:  174 rows, 174 keys
+
 CREATE TABLE fm (k int, l int, m text);
 CREATE UNIQUE INDEX fm_k ON fm USING sware (k, l) INCLUDE (m);
 CALL insert_singly('fm', 1, 10);
@@ -356,86 +244,53 @@ INSERT INTO fm VALUES (151, NULL);
 INSERT INTO fm VALUES (151, NULL);
 INSERT INTO fm VALUES (151, 1);
 INSERT INTO fm VALUES (151, 1);
-NOTICE:  fault point "scan-buffer-read" was reached
-ERROR:  duplicate key value violates unique constraint "fm_k"
 INSERT INTO fm VALUES (151, 2);
-NOTICE:  fault point "scan-buffer-read" was reached
 INSERT INTO fm VALUES (151, 2);
-NOTICE:  fault point "scan-buffer-read" was reached
-ERROR:  duplicate key value violates unique constraint "fm_k"
 INSERT INTO fm VALUES (NULL, 2);
 INSERT INTO fm VALUES (152, 1);
 RESET sware.fault_points;
 SELECT sware_check('fm_k', true);
- sware_check 
--------------
- 
-(1 row)
-
 SELECT k, l, count(*) FROM fm GROUP BY k, l HAVING count(*) > 1;
-  k  | l | count 
------+---+-------
- 151 |   |     2
-(1 row)
 
 CREATE TABLE fn (k int, l int);
 CREATE UNIQUE INDEX fn_k ON fn USING sware (k, l) NULLS NOT DISTINCT;
 CALL insert_singly('fn', -100, -31);
 INSERT INTO fn VALUES (-30);
 INSERT INTO fn VALUES (-30);
-ERROR:  duplicate key value violates unique constraint "fn_k"
 INSERT INTO fn VALUES (NULL, 1);
 INSERT INTO fn VALUES (NULL, 1);
-ERROR:  duplicate key value violates unique constraint "fn_k"
 INSERT INTO fn VALUES (NULL, NULL);
 INSERT INTO fn VALUES (NULL, NULL);
-ERROR:  duplicate key value violates unique constraint "fn_k"
 INSERT INTO fn VALUES (-29);
 INSERT INTO fn VALUES (-29);
-ERROR:  duplicate key value violates unique constraint "fn_k"
 CALL check_rows('fn', 'fn_k', 'k');
-NOTICE:  72 rows, 72 keys
+
 CREATE TABLE fx (k text COLLATE "C", n smallint);
 CREATE UNIQUE INDEX fx_k ON fx USING sware (k);
 CREATE UNIQUE INDEX fx_n ON fx USING sware (abs(n));
-SET sware.fault_points = 'frontier-found=notice';
 DO $$ BEGIN FOR i IN 1..70 LOOP INSERT INTO fx VALUES ('key ' || i, -i); COMMIT; END LOOP; END $$;
-NOTICE:  fault point "frontier-found" was reached
-NOTICE:  fault point "frontier-found" was reached
-RESET sware.fault_points;
 INSERT INTO fx VALUES ('zz', -100);
 INSERT INTO fx VALUES ('zz', -101);
-ERROR:  duplicate key value violates unique constraint "fx_k"
 INSERT INTO fx VALUES ('zzz', 100);
-ERROR:  duplicate key value violates unique constraint "fx_n"
--- keys that share their number, which is made of the first bytes
+-- keys that share their abbreviation, which is made of the first bytes
 INSERT INTO fx VALUES ('zzzzzzzz1', 200);
 INSERT INTO fx VALUES ('zzzzzzzz0', 201);
 INSERT INTO fx VALUES ('zzzzzzzz1', 202);
-ERROR:  duplicate key value violates unique constraint "fx_k"
 CALL check_rows('fx', 'fx_k', 'k');
-NOTICE:  73 rows, 73 keys
 SELECT sware_check('fx_n', true);
- sware_check 
--------------
- 
-(1 row)
 
 -- The largest number, which no key is beyond, and the smallest one.
 CREATE TABLE fl (k bigint);
 CREATE UNIQUE INDEX fl_k ON fl USING sware (k);
 DO $$ BEGIN FOR i IN 1..70 LOOP INSERT INTO fl VALUES (-9223372036854775808 + i); COMMIT; END LOOP; END $$;
 INSERT INTO fl VALUES (-9223372036854775738);
-ERROR:  duplicate key value violates unique constraint "fl_k"
 INSERT INTO fl VALUES (-9223372036854775808);
 INSERT INTO fl VALUES (-9223372036854775808);
-ERROR:  duplicate key value violates unique constraint "fl_k"
 INSERT INTO fl VALUES (9223372036854775807);
 INSERT INTO fl VALUES (9223372036854775807);
-ERROR:  duplicate key value violates unique constraint "fl_k"
 CALL check_rows('fl', 'fl_k', 'k');
-NOTICE:  72 rows, 72 keys
--- An empty table, whose first rows are all beyond the frontier, or are not.
+
+-- An empty table.
 CREATE TABLE fe (k int) WITH (autovacuum_enabled = off);
 CREATE UNIQUE INDEX fe_k ON fe USING sware (k);
 CALL insert_singly('fe', 1, 70);
@@ -443,65 +298,46 @@ DELETE FROM fe;
 VACUUM (INDEX_CLEANUP ON) fe;
 INSERT INTO fe VALUES (70);
 INSERT INTO fe VALUES (70);
-ERROR:  duplicate key value violates unique constraint "fe_k"
 INSERT INTO fe VALUES (71);
 INSERT INTO fe VALUES (71);
-ERROR:  duplicate key value violates unique constraint "fe_k"
 CALL check_rows('fe', 'fe_k', 'k');
-NOTICE:  2 rows, 2 keys
--- Unlogged tables have frontiers, temporary ones have none.
+
+-- Unlogged and temporary tables.
 CREATE UNLOGGED TABLE fu (k int);
 CREATE UNIQUE INDEX fu_k ON fu USING sware (k);
 CREATE TEMPORARY TABLE fp (k int);
 CREATE UNIQUE INDEX fp_k ON fp USING sware (k);
-SET sware.fault_points = 'frontier-found=notice';
 CALL insert_singly('fu', 1, 70);
-NOTICE:  fault point "frontier-found" was reached
 CALL insert_singly('fp', 1, 70);
-RESET sware.fault_points;
 INSERT INTO fu VALUES (71);
 INSERT INTO fu VALUES (71);
-ERROR:  duplicate key value violates unique constraint "fu_k"
 ALTER TABLE fu SET LOGGED;
 INSERT INTO fu VALUES (71);
-ERROR:  duplicate key value violates unique constraint "fu_k"
 INSERT INTO fu VALUES (72);
 INSERT INTO fu VALUES (72);
-ERROR:  duplicate key value violates unique constraint "fu_k"
 INSERT INTO fp VALUES (71);
 INSERT INTO fp VALUES (71);
-ERROR:  duplicate key value violates unique constraint "fp_k"
 CALL check_rows('fu', 'fu_k', 'k');
-NOTICE:  72 rows, 72 keys
--- A search that fails: the row is void, and the next search finds the frontier.
+
+-- Inserts that fail before the leaf is looked at, and after.
 CREATE TABLE ff (k int);
 CREATE UNIQUE INDEX ff_k ON ff USING sware (k);
 CALL insert_singly('ff', 1, 63);
-SET sware.fault_points = 'frontier-taken=error';
+SET sware.fault_points = 'unique-locked=error';
 INSERT INTO ff VALUES (100);
-ERROR:  fault point "frontier-taken" was reached
 SET sware.fault_points = 'scan-buffer-read=notice';
 INSERT INTO ff VALUES (100);
-NOTICE:  fault point "scan-buffer-read" was reached
 INSERT INTO ff VALUES (101);
-NOTICE:  fault point "scan-buffer-read" was reached
 INSERT INTO ff VALUES (101);
-NOTICE:  fault point "scan-buffer-read" was reached
-ERROR:  duplicate key value violates unique constraint "ff_k"
-SET sware.fault_points = 'frontier-found=error';
+SET sware.fault_points = 'insert-stored=error';
 CALL insert_singly('ff', 201, 270);
-ERROR:  fault point "frontier-found" was reached
-SET sware.fault_points = 'frontier-found=notice';
-CALL insert_singly('ff', 301, 370);
-NOTICE:  fault point "frontier-found" was reached
 RESET sware.fault_points;
+CALL insert_singly('ff', 301, 370);
 INSERT INTO ff VALUES (370);
-ERROR:  duplicate key value violates unique constraint "ff_k"
 INSERT INTO ff VALUES (371);
 INSERT INTO ff VALUES (371);
-ERROR:  duplicate key value violates unique constraint "ff_k"
 CALL check_rows('ff', 'ff_k', 'k');
-NOTICE:  196 rows, 196 keys
+
 -- A column that gets another type without a new file.
 CREATE DOMAIN whole AS int;
 CREATE TABLE fc (k whole);
@@ -510,41 +346,25 @@ CALL insert_singly('fc', 1, 70);
 SELECT pg_relation_filenode('fc_k') AS file \gset
 ALTER TABLE fc ALTER k TYPE int;
 SELECT pg_relation_filenode('fc_k') = :file AS same_file;
- same_file 
------------
- t
-(1 row)
-
 INSERT INTO fc VALUES (70);
-ERROR:  duplicate key value violates unique constraint "fc_k"
 INSERT INTO fc VALUES (71);
 INSERT INTO fc VALUES (71);
-ERROR:  duplicate key value violates unique constraint "fc_k"
 CALL check_rows('fc', 'fc_k', 'k');
-NOTICE:  71 rows, 71 keys
+
 -- Two indexes of a table, with keys in different orders.
 CREATE TABLE f2 (k int, l int);
 CREATE UNIQUE INDEX f2_k ON f2 USING sware (k);
 CREATE UNIQUE INDEX f2_l ON f2 USING sware (l);
 DO $$ BEGIN FOR i IN 1..100 LOOP INSERT INTO f2 VALUES (i, -i); COMMIT; END LOOP; END $$;
 INSERT INTO f2 VALUES (100, 1);
-ERROR:  duplicate key value violates unique constraint "f2_k"
 INSERT INTO f2 VALUES (101, -100);
-ERROR:  duplicate key value violates unique constraint "f2_l"
 INSERT INTO f2 VALUES (101, 1);
 INSERT INTO f2 VALUES (101, 2);
-ERROR:  duplicate key value violates unique constraint "f2_k"
 INSERT INTO f2 VALUES (102, 1);
-ERROR:  duplicate key value violates unique constraint "f2_l"
 CALL check_rows('f2', 'f2_k', 'k');
-NOTICE:  101 rows, 101 keys
 SELECT sware_check('f2_l', true);
- sware_check 
--------------
- 
-(1 row)
 
--- An insert within another one, which may have a key locked, does not search.
+-- An insert within another one, which has a key locked.
 -- Functions that are not trusted would not be called where these are.
 SET sware.fault_trust = on;
 CREATE OPERATOR CLASS acting_ops FOR TYPE int USING sware AS
@@ -554,30 +374,20 @@ CREATE TABLE nested_outer (k int);
 CREATE UNIQUE INDEX nested_outer_k ON nested_outer USING sware (k acting_ops);
 CREATE TABLE nested_inner (k int);
 CREATE UNIQUE INDEX nested_inner_k ON nested_inner USING sware (k);
+SET sware.fault_buffer = on;
 INSERT INTO nested_outer VALUES (1);
 SELECT sware_flush('nested_outer_k');
- sware_flush 
--------------
-           1
-(1 row)
-
-SET sware.fault_points = 'frontier-found=notice';
+RESET sware.fault_buffer;
 SET twin.action = 'INSERT INTO nested_inner SELECT generate_series(1, 100)';
 INSERT INTO nested_outer VALUES (2);
-RESET sware.fault_points;
+RESET twin.action;
 SELECT count(*) FROM nested_inner;
- count 
--------
-   100
-(1 row)
-
 INSERT INTO nested_inner VALUES (100);
-ERROR:  duplicate key value violates unique constraint "nested_inner_k"
 CALL check_rows('nested_inner', 'nested_inner_k', 'k');
-NOTICE:  100 rows, 100 keys
 DROP TABLE nested_outer, nested_inner;
 DROP OPERATOR CLASS acting_ops USING sware;
 DROP OPERATOR FAMILY acting_ops USING sware;
+
 DROP TABLE ft, fs, fz, fi, fd, fm, fn, fx, fl, fe, fu, fp, ff, fc, f2;
 DROP DOMAIN whole;
 DROP FUNCTION insert_unless_there;

@@ -1,9 +1,9 @@
 # Sessions insert keys near the largest one into the same unique index, singly and in
-# batches, so that many keys are new to its frontier, and many are not. A session is
+# batches, so that many keys are new where keys are expected, and many are not. A session is
 # killed in the middle, and the others go on after recovery. A sequential scan shows
 # that no key is there twice.
 #
-# SWARE_FRONTIER_STATEMENTS sets the number of statements of each session (default
+# SWARE_NEW_KEYS_STATEMENTS sets the number of statements of each session (default
 # 500).
 
 use strict;
@@ -19,10 +19,10 @@ use PostgreSQL::Test::Utils;
 use SwareTest;
 use Test::More;
 
-my $statements = $ENV{SWARE_FRONTIER_STATEMENTS} // 500;
+my $statements = $ENV{SWARE_NEW_KEYS_STATEMENTS} // 500;
 my $am = am();
 
-my $node = PostgreSQL::Test::Cluster->new('unique_frontier');
+my $node = PostgreSQL::Test::Cluster->new('unique_new_keys');
 $node->init;
 $node->append_conf('postgresql.conf', "autovacuum = off\nfsync = off\nrestart_after_crash = on\n"
 	  . "deadlock_timeout = '100ms'\n" . preload());
