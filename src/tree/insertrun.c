@@ -248,20 +248,6 @@ entries_of_leaf(Relation index, Page page, IndexTuple *entries, int count)
 }
 
 /*
- * Return the number of bytes that entries take on a leaf; no more than a leaf
- * has.
- */
-static Size
-entries_space(IndexTuple *entries, int count)
-{
-	Size		space = 0;
-
-	for (int i = 0; i < count && space < SWARE_PAGE_CAPACITY; i++)
-		space += sware_item_space(entries[i]);
-	return Min(space, SWARE_PAGE_CAPACITY);
-}
-
-/*
  * Insert the start of a run: the entries that belong to the leaf of the first
  * one, or as many of them as can be stored there together.  Returns their
  * number, or 0 if together they take fewer than `least` bytes; the rightmost
@@ -292,7 +278,7 @@ insert_into_leaf(Insertion *insertion, IndexTuple *entries, int count,
 	page = BufferGetPage(buffer);
 	is_rightmost = sware_page_is_rightmost(page);
 	here = entries_of_leaf(index, page, entries, count);
-	space = entries_space(entries, here);
+	space = Min(sware_items_space(entries, here), SWARE_PAGE_CAPACITY);
 	if (space < least && !is_rightmost)
 	{
 		sware_release_buffer(buffer);
@@ -312,7 +298,7 @@ insert_into_leaf(Insertion *insertion, IndexTuple *entries, int count,
 
 	insertion->done.visits++;
 	insertion->inserted += stored;
-	if (!is_rightmost && entries_space(entries, stored) < MIN_FRONT)
+	if (!is_rightmost && sware_items_space(entries, stored) < MIN_FRONT)
 		insertion->done.late += stored;
 	return stored;
 }

@@ -372,16 +372,6 @@ sware_insert_downlink(Relation index, Buffer left, SwareStack *stack)
 	}
 }
 
-static Size
-items_space(const SwareItems *items, int count)
-{
-	Size		space = 0;
-
-	for (int i = 0; i < count; i++)
-		space += sware_item_space(items->tuples[i]);
-	return space;
-}
-
 /* Return the index of the first item that is not before a place. */
 static inline int
 item_position(const SwareSearchKey *key, const SwareItems *items)
@@ -594,7 +584,7 @@ sware_rearrange(SwareSearchKey *key, Buffer buffer,
 	int			stored;
 
 	sware_collect_items(page, items);
-	merge->space = items_space(items, items->count);
+	merge->space = sware_items_space(items->tuples, items->count);
 	merge->last = entries[0];
 	merge->leftCount = 0;
 	merge->bound = NULL;
@@ -612,13 +602,14 @@ sware_rearrange(SwareSearchKey *key, Buffer buffer,
 		sware_option_deduplicate(index) && sware_cache(index)->allEqualImage)
 	{
 		merge->leftCount = deduplicate_halves(index, items, merge->leftCount);
-		if (items_space(items, merge->leftCount) < STILL_FULL)
+		if (sware_items_space(items->tuples, merge->leftCount) < STILL_FULL)
 			merge->bound = NULL;
 
 		/*
 		 * if merging gains very little, the leaf is full again soon: split it
 		 */
-		rewrite = items_space(items, items->count) <= room - room / 32;
+		rewrite = sware_items_space(items->tuples, items->count) <=
+			room - room / 32;
 	}
 
 	if (rewrite)

@@ -197,7 +197,6 @@ left_target(SplitContext *split, Page page, int new_item)
 	bool		is_last = new_item == items->count - 1;
 	bool		is_rightmost = sware_page_is_rightmost(page);
 	Size		capacity = SWARE_PAGE_CAPACITY;
-	Size		space = 0;
 
 	split->isEven = false;
 	if (!split->isLeaf)
@@ -229,9 +228,8 @@ left_target(SplitContext *split, Page page, int new_item)
 	if (goes_on_here(split, new_item))
 	{
 		IndexTuple	added = items->tuples[new_item];
+		Size		space = sware_items_space(items->tuples, new_item + 1);
 
-		for (int i = 0; i <= new_item; i++)
-			space += sware_item_space(items->tuples[i]);
 		if (!is_last && split->total - space < capacity * FEW_BEHIND / 100)
 			space -= sware_item_space(added);
 		return Min(space,
@@ -396,9 +394,7 @@ sware_find_split_point(Relation index, Page page, SwareItems *items,
 	split.index = index;
 	split.isLeaf = sware_page_is_leaf(page);
 	split.items = items;
-	split.total = 0;
-	for (int i = 0; i < items->count; i++)
-		split.total += sware_item_space(items->tuples[i]);
+	split.total = sware_items_space(items->tuples, items->count);
 	split.rightRoom = SWARE_PAGE_CAPACITY -
 		(sware_page_has_high_key(page) ?
 		 sware_item_space(sware_page_high_key(page)) : sizeof(ItemIdData));

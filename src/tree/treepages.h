@@ -87,6 +87,17 @@ typedef struct SwareItems
 	IndexTuple	tuples[SWARE_MAX_ITEMS_PER_PAGE * 2];
 } SwareItems;
 
+/* Return the bytes that items take, with their line pointers. */
+static inline Size
+sware_items_space(const IndexTuple *tuples, int count)
+{
+	Size		space = 0;
+
+	for (int i = 0; i < count; i++)
+		space += sware_item_space(tuples[i]);
+	return space;
+}
+
 extern void sware_write_items(Page page, IndexTuple high_key,
 							  const IndexTuple *tuples, int count);
 extern void sware_set_high_key(Page page, IndexTuple high_key);
