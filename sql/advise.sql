@@ -52,6 +52,14 @@ FROM sware_advise(ARRAY['orders'::regclass]) a JOIN pg_index i ON i.indexrelid =
     JOIN pg_attribute ON attrelid = "table" AND attnum = indkey[0], sware_sortedness("table", attname) s
 WHERE i.indpred IS NULL
 ORDER BY index::text COLLATE "C";
+-- Rows that are filled in at the table's end are out of order, and no others.
+CREATE TABLE filled (k bigint);
+INSERT INTO filled SELECT i FROM generate_series(1, 100000) i WHERE i % 125 <> 0;
+INSERT INTO filled SELECT i FROM generate_series(1, 100000) i WHERE i % 125 = 0;
+CREATE INDEX filled_k ON filled (k);
+SELECT round(k::numeric, 1) AS k, l > 90 AS some_are_far, displacement < 300 AS most_are_not
+FROM sware_examine_nbtree('filled_k'::regclass, 100, NULL, 1, 1, NULL);
+DROP TABLE filled;
 -- All leaves are sampled, and 1, which stands for all.
 SELECT count(*), count(*) FILTER (WHERE verdict = 'sware pays')
 FROM sware_advise(ARRAY['orders'::regclass], sampled_leaves => 1000);

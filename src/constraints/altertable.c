@@ -282,13 +282,14 @@ static void
 note_different_kinds(Oid index, List *indexes, const char *partition)
 {
 	Oid			key = sware_key_of_index(index);
-	bool		is_sware = sware_read_key_index(index).isSware;
+	bool		is_sware;
 	char	   *columns;
 	Oid			other = InvalidOid;
 	ListCell   *cell;
 
 	if (!OidIsValid(key))
 		return;
+	is_sware = sware_read_key_index(index).isSware;
 	columns = pg_get_indexdef_columns(index, false);
 	foreach(cell, indexes)
 	{
@@ -323,7 +324,8 @@ note_attached_keys(const AlterTableCmd *part, Relation table)
 {
 	Oid			oid = RangeVarGetRelid(castNode(PartitionCmd, part->def)->name,
 									   NoLock, true);
-	Relation	partition = try_relation_open(oid, AccessShareLock);
+	Relation	partition = OidIsValid(oid) ?
+		try_relation_open(oid, AccessShareLock) : NULL;
 	List	   *indexes;
 	ListCell   *cell;
 

@@ -84,6 +84,7 @@ typedef struct Leaf
 	int64		count;
 	int64		numbered;		/* so many of them have got their ranks */
 	struct Sample *middle;		/* of them, in the order of the table */
+	int64		before;			/* samples of leaves with an earlier middle */
 } Leaf;
 
 typedef struct Sample
@@ -355,13 +356,14 @@ compare_numbers(const void *a, const void *b)
 
 /*
  * Number the samples in the order of the table, and find the sample in the
- * middle of those of each leaf.
+ * middle of those of each leaf.  These tell the order of leaves in the table.
  */
 static void
 number_samples(Survey *survey)
 {
 	Sample	  **by_row = palloc_extended(survey->count * sizeof(Sample *),
 										 MCXT_ALLOC_HUGE);
+	int64		before = 0;
 
 	for (int64 i = 0; i < survey->count; i++)
 		by_row[i] = &survey->samples[i];
@@ -372,7 +374,11 @@ number_samples(Survey *survey)
 
 		by_row[i]->rank = i;
 		if (leaf->numbered++ == leaf->count / 2)
+		{
 			leaf->middle = by_row[i];
+			leaf->before = before;
+			before += leaf->count;
+		}
 	}
 	pfree(by_row);
 }
@@ -387,9 +393,8 @@ place_of(const Sample *sample, double rows_of_block)
 
 /*
  * How far is the row of a sample, by the order of the keys, from its place, in
- * rows?  If it is among the rows of other leaves, its rank tells.  If not, it
- * belongs as far from the row in the middle of its leaf as in the leaf: ranks
- * do not tell how it lies among rows that were not sampled.
+ * rows?  It belongs as far from the row in the middle of its leaf as in the
+ * leaf; where a whole leaf is out of place among the leaves, so are its rows.
  */
 static double
 displacement_of(Survey *survey, int64 number, double entries,
@@ -398,12 +403,13 @@ displacement_of(Survey *survey, int64 number, double entries,
 	const Sample *sample = &survey->samples[number];
 	const Leaf *leaf = sample->leaf;
 
-	if (sample->rank < leaf->first || sample->rank >= leaf->first + leaf->count)
-		return fabs((double) (sample->rank - number)) * entries / survey->count;
+	double		distance = fabs((double) (leaf->before - leaf->first)) *
+		entries / survey->count;
+
 	return Min(entries,
-			   fabs(place_of(sample, rows_of_block) -
-					place_of(leaf->middle, rows_of_block) -
-					(number - leaf->first - leaf->count / 2)));
+			   Max(distance, fabs(place_of(sample, rows_of_block) -
+								  place_of(leaf->middle, rows_of_block) -
+								  (number - leaf->first - leaf->count / 2))));
 }
 
 /*

@@ -132,8 +132,8 @@ require_permission(Relation table, AttrNumber column)
 /*
  * Measure a column.  The values that are not null are numbered in the order of
  * the table, and one of every `distance` of them is sorted.  This executes no
- * SQL, which would name the table: its name
- * could be another relation's by then.
+ * SQL, which would name the table: its name could be another relation's by
+ * then.
  */
 static void
 measure(SwareMeasurement *measurement, Relation table, AttrNumber column,

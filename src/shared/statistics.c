@@ -38,6 +38,9 @@
 /* indexes that shared memory has accounts for, at most */
 #define MAX_ACCOUNTS		2048
 
+/* own accounts at most; without shared memory, counting begins anew then */
+#define MAX_OWN_ACCOUNTS	1024
+
 /* accounts that are found without a search, at most */
 #define RECENT_ACCOUNTS		16
 
@@ -298,6 +301,13 @@ find_account(Relation index)
 	Account    *account;
 	bool		found;
 
+	/* without shared memory, accounts are never emptied */
+	if (own_accounts && hash_get_num_entries(own_accounts) >= MAX_OWN_ACCOUNTS)
+	{
+		hash_destroy(own_accounts);
+		own_accounts = NULL;
+		memset(recent_accounts, 0, sizeof(recent_accounts));
+	}
 	if (own_accounts == NULL)
 		own_accounts = hash_create("sware statistics of this backend", 64,
 								   &control,

@@ -240,7 +240,7 @@ copy_start(Relation index, const SwareSortedZone *zone, const RunPage *page,
 {
 	uint32		range[2];
 
-	if (zone->isOutline)
+	if (zone->anchorsStart == 0)
 	{
 		if (!sware_window_has(window, page->start) &&
 			!fill_window(index, zone, page, page->start, page->start + 1,

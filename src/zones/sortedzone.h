@@ -8,7 +8,7 @@
  * is in one allocation of the pool:
  *
  *	 +-------+--------+--------+---------+---------+--------------------+
- *	 | links | fences | filter | origins | offsets | tuples			    |
+ *	 | links | fences | filter | origins | offsets | tuples             |
  *	 +-------+--------+--------+---------+---------+--------------------+
  *
  *	 links:	   of the buffer pages, in the order of sealing
@@ -37,7 +37,7 @@
  *	 offsets:  where on its page each entry begins that has a fence; only if
  *			   the entries are of different sizes
  *	 anchors:  a copy of each page's first entry, behind a list of where each
- *			   begins, and where the last one ends
+ *			   begins, and where the last one ends; none if they are large
  *
  * The pages of a page run that are in no zone yet get an *outline*, a zone that
  * has only what the directory tells: links and starts; and the smallest and
@@ -67,11 +67,8 @@
 #include "pages/bufferpages.h"
 #include "shared/pool.h"
 
-/*
- * The most pages of one sorted zone, which a scan reads to build it; their
- * entries fit into an allocation
- */
-#define SWARE_MAX_ZONE_PAGES	128
+/* the most pages of one sorted zone; their entries fit into an allocation */
+#define SWARE_MAX_ZONE_PAGES	1024
 
 /* each fence is the key of the first of this number of entries */
 #define SWARE_FENCE_DISTANCE	64
@@ -116,7 +113,7 @@ typedef struct SwareSortedZone
 	uint32		startsStart;	/* of a run */
 	uint32		offsetsStart;
 	uint32		tuplesStart;	/* of a run: of its anchors */
-	uint32		anchorsStart;	/* of a run */
+	uint32		anchorsStart;	/* of a run; 0: there are no anchors */
 } SwareSortedZone;
 
 /* How many pages of a zone have not retired? */

@@ -29,6 +29,16 @@
 #define FIRST_ALLOCATED		1024
 
 /*
+ * The zone of a page run has anchors if they take no more than this for each
+ * page, in bytes.
+ */
+#define ANCHOR_BYTES		512
+
+/* an outline has this number of pages at most, or this part of all */
+#define OUTLINE_PAGES		128
+#define MOST_OUTLINES		256
+
+/*
  * What a page run's filter has for bloom_bits: twice as many, as long as
  * SWARE_RUN_PAGES_PER_CHUNK pages find room in a chunk.  A look-up asks the
  * filters of all runs, and reads a page for each wrong answer.
@@ -207,7 +217,9 @@ lay_out(const Gathered *gathered, const SwareKeyColumn *column,
 									  sizeof(uint16));
 	zone->offsetsStart = add_part(image, same_size ? 0 : offsets,
 								  sizeof(uint32));
-	if (zone->isOfRun)
+	if (zone->isOfRun && copied > zone->pages * ANCHOR_BYTES)
+		copied = 0;
+	else if (zone->isOfRun)
 		zone->anchorsStart = add_part(image, (zone->pages + 1) * sizeof(uint32),
 									  sizeof(uint32));
 	zone->tuplesStart = add_part(image, copied, MAXIMUM_ALIGNOF);
@@ -299,16 +311,21 @@ fill_run(const Gathered *gathered, SwareZoneImage *image)
 		{
 			offset = SWARE_BUFFER_START;
 			starts[page] = i;
-			anchors[page++] = anchors_end;
-			sware_copy_tuple(image->bytes + anchors_end, entries[i]);
-			anchors_end += size;
+			if (zone->anchorsStart > 0)
+			{
+				anchors[page] = anchors_end;
+				sware_copy_tuple(image->bytes + anchors_end, entries[i]);
+				anchors_end += size;
+			}
+			page++;
 		}
 		if (zone->entrySize == 0 && i % SWARE_FENCE_DISTANCE == 0)
 			offsets[i / SWARE_FENCE_DISTANCE] = offset;
 		offset += size;
 	}
 	starts[page] = zone->entries;
-	anchors[page] = anchors_end;
+	if (zone->anchorsStart > 0)
+		anchors[page] = anchors_end;
 }
 
 /* Fill the image of a zone whose parts have their places. */
@@ -455,7 +472,6 @@ make_outline(Relation index, const SwareListedPage *listed,
 
 	if (!sware_examine_page(index, &first, &behind))
 		return 0;
-	count = Min(count, SWARE_MAX_ZONE_PAGES);
 	while (pages < count && (uint32) pages <= behind &&
 		   listed[pages].isSorted && !is_sorted[pages] &&
 		   listed[pages].entries > 0 &&
@@ -481,6 +497,8 @@ void
 sware_outlines_make(Relation index, const SwareListedPage *listed, int count,
 					bool *is_sorted, SwareOutlines *outlines)
 {
+	int			most = Min(Max(OUTLINE_PAGES, count / MOST_OUTLINES),
+						   SWARE_MAX_ZONE_PAGES);
 	int			pages;
 
 	memset(outlines, 0, sizeof(SwareOutlines));
@@ -492,7 +510,8 @@ sware_outlines_make(Relation index, const SwareListedPage *listed, int count,
 		if (outlines->count == outlines->allocated)
 			sware_grow(outlines->images, outlines->allocated, 32,
 					   CurrentMemoryContext);
-		pages = make_outline(index, listed + i, is_sorted + i, count - i,
+		pages = make_outline(index, listed + i, is_sorted + i,
+							 Min(most, count - i),
 							 &outlines->images[outlines->count]);
 		memset(is_sorted + i, true, pages);
 		outlines->count += pages > 0;

@@ -158,12 +158,14 @@ select_list(const SwareZoneView *view, Parts *parts)
 }
 
 /*
- * Select the first outline, if there is one: its pages get a zone with more,
- * unless the index has no grant for that.
+ * Select the first outline, if there is one, for whose pages the index has a
+ * grant: they get a zone with more.
  */
 static bool
 select_outline(const SwareZoneView *view, Parts *parts)
 {
+	int64		left = run_pages_left(view);
+
 	for (int i = 0; i < view->sortedCount; i++)
 	{
 		const SwareSortedZone *zone = &view->sorted[i];
@@ -174,7 +176,8 @@ select_outline(const SwareZoneView *view, Parts *parts)
 		parts->firstSorted = i;
 		parts->sortedCount = 1;
 		parts->pages = sware_live_pages(zone);
-		return parts->pages <= run_pages_left(view);
+		if (parts->pages <= left)
+			return true;
 	}
 	return false;
 }
