@@ -81,7 +81,8 @@ store_new_key(NewEntry *new)
 	Relation	index = new->row->index;
 
 	new->isTried = sware_may_wait(index) && sware_buffer_is_known_empty(index);
-	SWARE_FAULT_POINT("new-key-buffer-empty");
+	if (new->isTried)
+		SWARE_FAULT_POINT("new-key-buffer-empty");
 	new->isStored = new->isTried &&
 		sware_tree_insert_expected(index, new->entry, true, &new->seek);
 	return new->isStored;

@@ -55,7 +55,7 @@ typedef enum PlacementKind
 {
 	PLACEMENT_NONE,				/* the entry is there already */
 	PLACEMENT_NO_ROOM,
-	PLACEMENT_KEY_IS_THERE,		/* the key shall be new, and may not be */
+	PLACEMENT_KEY_IS_THERE,		/* the key had to be new, and perhaps is not */
 	PLACEMENT_ADD,				/* add it at an offset */
 	PLACEMENT_POSTING			/* put it into a posting list, and store the
 								 * list's largest TID elsewhere */
@@ -105,8 +105,9 @@ place_entry(const SwareSearchKey *key, Page page, IndexTuple entry,
  * its placement was: with PLACEMENT_ADD and PLACEMENT_NONE the leaf
  * has the entry now.  Calls comparators.
  *
- * If the place is that before all entries with the key, the key shall be new.
- * It is if the next item, or the high key, is behind all of these.
+ * If the place is that before all entries with the key, the entry is added only
+ * if the key is new: if the next item, or the high key, is behind all entries
+ * with it.  The place is then changed to the one behind them.
  */
 static PlacementKind
 add_entry(SwareSearchKey *key, Buffer buffer, IndexTuple entry)
@@ -278,7 +279,8 @@ insert_into_leaf(Insertion *insertion, IndexTuple *entries, int count,
 	page = BufferGetPage(buffer);
 	is_rightmost = sware_page_is_rightmost(page);
 	here = entries_of_leaf(index, page, entries, count);
-	space = Min(sware_items_space(entries, here), SWARE_PAGE_CAPACITY);
+	space = sware_items_space(entries, here);
+	space = Min(space, SWARE_PAGE_CAPACITY);
 	if (space < least && !is_rightmost)
 	{
 		sware_release_buffer(buffer);
