@@ -67,13 +67,13 @@ store(NewEntry *new, bool *needs_flush)
 }
 
 /*
- * Store an entry, whose key is locked, and which no session has staged, if it
- * can be seen where keys are expected that its key is new.  Returns whether it
+ * Store an entry if the expected leaf shows that its key is new.  The key is
+ * locked, and no other session has it registered.  Returns whether the entry
  * was stored.
  *
- * The buffer must be empty, and is looked at before the tree, as in a look-up:
- * an entry with the key that was stored before it was locked is in the tree
- * then, and so at the leaf.
+ * The buffer must be empty, and is looked at before the tree, as in a look-up.
+ * Then whatever was stored with this key, before it was locked, is in the tree,
+ * and so on that leaf.
  */
 static bool
 store_new_key(NewEntry *new)

@@ -605,7 +605,7 @@ use_index(AlterTableStmt *alter, AlterTableCmd *part, Relation table,
  * which keeps others from changing its indexes.
  */
 void
-sware_use_indexes(AlterTableStmt *alter, Oid table, const char *query_string)
+sware_prepare_keys(AlterTableStmt *alter, Oid table, const char *query_string)
 {
 	Relation	relation = relation_open(table, NoLock);
 	ParseState *state = make_parsestate(NULL);

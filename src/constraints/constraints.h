@@ -27,8 +27,8 @@ typedef struct SwareKeyIndex
 /* altertable.c: what an ALTER TABLE needs that meets keys of sware */
 extern void sware_prepare_column_changes(AlterTableStmt *alter, Oid table,
 										 LOCKMODE lockmode);
-extern void sware_use_indexes(AlterTableStmt *alter, Oid table,
-							  const char *query_string);
+extern void sware_prepare_keys(AlterTableStmt *alter, Oid table,
+							   const char *query_string);
 
 /* utility.c: statements whose keys get sware indexes */
 extern PlannedStmt *sware_prepare_utility(PlannedStmt *statement,

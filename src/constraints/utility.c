@@ -338,7 +338,7 @@ prepare_for_table(AlterTableStmt *alter, const char *query_string)
 		get_namespace_name_or_temp(get_rel_namespace(table));
 	grant_sware((Node *) alter, table);
 	sware_prepare_column_changes(alter, table, lockmode);
-	sware_use_indexes(alter, table, query_string);
+	sware_prepare_keys(alter, table, query_string);
 }
 
 /* Returns a statement, or a copy that may be changed, for the server. */

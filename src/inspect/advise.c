@@ -252,8 +252,8 @@ sample_leaf(Survey *survey)
 
 /*
  * Sample leaves, as many as wanted if the index has them, unless the time is
- * up.  On each level, so many of the pages below those of the level above are
- * chosen, evenly spread.
+ * up.  On each level that many pages, or all, are chosen, evenly spread among
+ * those below the pages chosen on the level above.
  */
 static void
 survey_leaves(Survey *survey, int wanted)
@@ -402,7 +402,6 @@ displacement_of(Survey *survey, int64 number, double entries,
 {
 	const Sample *sample = &survey->samples[number];
 	const Leaf *leaf = sample->leaf;
-
 	double		distance = fabs((double) (leaf->before - leaf->first)) *
 		entries / survey->count;
 

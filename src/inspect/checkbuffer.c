@@ -94,7 +94,10 @@ try_copy_directory(SwareCheck *check, Directory *directory)
 	return state.version == meta->directoryVersion;
 }
 
-/* Metapage and directory must link to each block only once. */
+/*
+ * Metapage and directory must link to each block only once.  Invalid links, and
+ * others that lead behind the end of the file, are never in the set.
+ */
 static void
 check_link(SwareCheck *check, SwareBlockSet *linked, SwareLink link)
 {

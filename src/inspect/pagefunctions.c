@@ -275,7 +275,7 @@ put_item(ReturnSetInfo *result, IndexTuple tuple, int number, const char *kind,
 	ItemPointer tid = NULL;
 	int			tid_count = sware_tuple_is_posting(tuple) ?
 		sware_tuple_count(tuple) : 0;
-	Datum	   *tids = palloc(Max(tid_count, 1) * sizeof(Datum));
+	Datum	   *tids = palloc(tid_count * sizeof(Datum));
 	SwareLink	child = {InvalidBlockNumber, 0};
 
 	if (sware_tuple_is_pivot(tuple))
@@ -312,7 +312,9 @@ put_item(ReturnSetInfo *result, IndexTuple tuple, int number, const char *kind,
 							 data_end));
 	sware_add_known(&row, tid != NULL, BoolGetDatum(is_dead));
 	sware_add_known(&row, tid != NULL, PointerGetDatum(tid));
-	sware_add_known(&row, tid_count > 0, make_array(tids, tid_count, TIDOID));
+	sware_add_known(&row, tid_count > 0,
+					tid_count > 0 ? make_array(tids, tid_count, TIDOID) :
+					(Datum) 0);
 	add_link(&row, child);
 	put_row(result, &row);
 }

@@ -34,6 +34,9 @@
  *										   go to 1) or raise the error
  *										 5 unlock k: done
  *
+ * A direct insert may do steps 4 and 5 at once, where the expected leaf shows
+ * that k is new (store_new_key in am/insert.c).
+ *
  * Done means that k is *admitted*: its entry can be staged.  If the stager
  * finds in step 1 or 3 that it has registered k itself already, it publishes
  * all that it has staged for the index, and inserts directly.

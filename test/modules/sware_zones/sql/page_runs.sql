@@ -37,7 +37,7 @@ CALL run_rows('run_numbers', 'scrambled(i), scrambled(i) % 7', 38001, 60000);
 SELECT * FROM compare_runs('run_numbers_k');
 SELECT * FROM compare_runs('run_numbers_desc');
 
--- Keys of all sizes; without abbreviations; large ones.
+-- Keys of all sizes; without abbreviations; large ones, of which there are no anchors.
 CREATE TABLE run_texts (a text COLLATE "C", b inet, c text, n bigint);
 CREATE INDEX run_texts_a ON run_texts USING sware (a, n) WITH (buffer_size = 320);
 CREATE INDEX run_texts_b ON run_texts USING sware (b) INCLUDE (n) WITH (buffer_size = 320);
