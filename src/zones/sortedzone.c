@@ -28,6 +28,12 @@
 #include "zones/sortedzone.h"
 
 /*
+ * A search in an outline guesses this number of pages, and then goes on by
+ * halves.
+ */
+#define MAX_GUESSES				3
+
+/*
  * The hash function's OID is in the upper half of the result: a filter must not
  * be asked about the hashes of another function.
  */
@@ -267,15 +273,18 @@ copy_start(Relation index, const SwareSortedZone *zone, const RunPage *page,
  *
  * Looks at the page in the middle of those on which the place may be, until one
  * is left.  An outline knows no entries: each page that is looked at is read
- * into the window, and the first one is guessed by the zone's abbreviations.
+ * into the window, and the first ones are guessed by the abbreviations around.
  */
 static bool
 narrow_to_page(Relation index, const SwareSortedZone *zone,
 			   const SwareSearchKey *place, uint32 *low, uint32 *high,
 			   SwareWindow *window)
 {
+	TupleDesc	descriptor = RelationGetDescr(index);
+	int64		low_value = zone->smallest;
+	int64		high_value = zone->largest;
 	int64		value = 0;
-	bool		guesses = false;
+	int			guesses = 0;
 	SwareKeyColumn column;
 	RunPage		first;			/* the place is not before its start */
 	RunPage		last;			/* the last one on which it may be */
@@ -289,7 +298,8 @@ narrow_to_page(Relation index, const SwareSortedZone *zone,
 	if (zone->isOutline)
 	{
 		sware_key_column_init(&column, index, 1);
-		guesses = sware_abbreviate_end(&column, place, &value);
+		if (sware_abbreviate_end(&column, place, &value))
+			guesses = MAX_GUESSES;
 	}
 	while (first.number < last.number)
 	{
@@ -298,15 +308,13 @@ narrow_to_page(Relation index, const SwareSortedZone *zone,
 			first.number + (last.number - first.number + 1) / 2;
 		SwareEntryCopy entry;
 
-		if (guesses)
+		if (guesses-- > 0)
 		{
-			if (!find_page(zone, sware_interpolate(*low, *high - 1,
-												   zone->smallest,
-												   zone->largest, value),
+			if (!find_page(zone, sware_interpolate(*low, *high - 1, low_value,
+												   high_value, value),
 						   &middle))
 				return false;
 			number = Max(middle.number, first.number + 1);
-			guesses = false;
 		}
 		if (!find_page_by_number(zone, number, &middle) ||
 			!copy_start(index, zone, &middle, window, &entry))
@@ -317,6 +325,9 @@ narrow_to_page(Relation index, const SwareSortedZone *zone,
 			if (*low == *high)
 				return true;
 			last.number = number - 1;
+			if (zone->isOutline)
+				high_value = sware_abbreviate(&column, descriptor,
+											  &entry.tuple);
 			continue;
 		}
 		first = middle;
@@ -330,7 +341,10 @@ narrow_to_page(Relation index, const SwareSortedZone *zone,
 			*high = middle.end - 1;
 		}
 		else
+		{
 			*low = middle.end;
+			low_value = sware_abbreviate(&column, descriptor, &entry.tuple);
+		}
 	}
 	return *low == *high ||
 		(sware_window_has(window, *low) &&

@@ -42,7 +42,8 @@
  * The pages of a page run that are in no zone yet get an *outline*, a zone that
  * has only what the directory tells: links and starts; and the smallest and
  * largest abbreviation.  So the first reader after a restart need not read
- * them all.  Later ones build a zone with more in its place (zonesort.c).
+ * them all.  Zones that readers build then take pages away from it
+ * (zonesort.c).
  *
  * Readers copy what they look at from the pages, in windows of some entries, or
  * of whole pages if there is an outline only.  Marks are on the pages only.
@@ -85,7 +86,8 @@ typedef struct SwareSortedZone
 	/* the pages, which are neighbours in the order of sealing */
 	uint32		pages;
 	uint32		retiredPages;	/* of a run: how many of the first pages have
-								 * retired */
+								 * retired, or, of an outline, have got
+								 * another zone */
 	uint32		firstSequence;	/* sequence number of the first other page */
 	uint32		lastSequence;	/* and of the last page */
 	uint64		lastSeal;		/* seal of the last page */
@@ -97,7 +99,8 @@ typedef struct SwareSortedZone
 	uint16		largestEntry;	/* in bytes */
 	int64		smallest;		/* abbreviation of the first entry, retired or
 								 * not; of a run, that of the first entry of
-								 * pages that have not retired, or less */
+								 * pages that have not retired, or less; of an
+								 * outline, not above that entry's */
 	int64		largest;		/* and of the last */
 
 	/* the filter and the fences */

@@ -34,10 +34,6 @@
  */
 #define ANCHOR_BYTES		512
 
-/* an outline has this number of pages at most, or this part of all */
-#define OUTLINE_PAGES		128
-#define MOST_OUTLINES		256
-
 /*
  * What a page run's filter has for bloom_bits: twice as many, as long as
  * SWARE_RUN_PAGES_PER_CHUNK pages find room in a chunk.  A look-up asks the
@@ -472,6 +468,7 @@ make_outline(Relation index, const SwareListedPage *listed,
 
 	if (!sware_examine_page(index, &first, &behind))
 		return 0;
+	count = Min(count, SWARE_MAX_ZONE_PAGES);
 	while (pages < count && (uint32) pages <= behind &&
 		   listed[pages].isSorted && !is_sorted[pages] &&
 		   listed[pages].entries > 0 &&
@@ -497,8 +494,6 @@ void
 sware_outlines_make(Relation index, const SwareListedPage *listed, int count,
 					bool *is_sorted, SwareOutlines *outlines)
 {
-	int			most = Min(Max(OUTLINE_PAGES, count / MOST_OUTLINES),
-						   SWARE_MAX_ZONE_PAGES);
 	int			pages;
 
 	memset(outlines, 0, sizeof(SwareOutlines));
@@ -510,8 +505,7 @@ sware_outlines_make(Relation index, const SwareListedPage *listed, int count,
 		if (outlines->count == outlines->allocated)
 			sware_grow(outlines->images, outlines->allocated, 32,
 					   CurrentMemoryContext);
-		pages = make_outline(index, listed + i, is_sorted + i,
-							 Min(most, count - i),
+		pages = make_outline(index, listed + i, is_sorted + i, count - i,
 							 &outlines->images[outlines->count]);
 		memset(is_sorted + i, true, pages);
 		outlines->count += pages > 0;

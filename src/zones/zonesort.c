@@ -4,10 +4,11 @@
  *	  When readers sort pages, and which.
  *
  * Unsorted pages that are neighbours in the order of sealing, and those of
- * sorted zones before them, become one new sorted zone.  So do the pages of an
- * outline.  The backend builds the zone without locks, which may take a while.
- * Then it takes the index's current listing, and puts the new zone in the place
- * of what it was made of, if all of that is still there.
+ * sorted zones before them, become one new sorted zone.  So do the first pages
+ * of an outline, which keeps the others.  The backend builds the zone without
+ * locks, which may take a while.  Then it takes the index's current listing,
+ * and puts the new zone in the place of what it was made of, if all of that is
+ * still there.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,10 +23,14 @@
 #include "shared/statistics.h"
 #include "zones/zonetable.h"
 
-/* a zone with copies has this part of the quota's pages, within these limits */
+/* a zone has this part of the quota's pages at most, within these limits */
 #define ZONES_PER_QUOTA			2
 #define MIN_ZONE_PAGES			16
 #define MAX_ZONE_PAGES			32
+
+/* that of a page run has this number of pages, or this part of all */
+#define RUN_PAGES_AT_ONCE		64
+#define MOST_RUN_ZONES			256
 
 /* a zone is merged with newer pages if it has at most so many times as many */
 #define MERGED_SIZE				2
@@ -47,7 +52,7 @@
 
 /*
  * What a new sorted zone is made of: sorted zones of a view, and unsorted pages
- * behind them; or, without any of these, one outline.
+ * behind them.
  */
 typedef struct Parts
 {
@@ -56,11 +61,13 @@ typedef struct Parts
 	int			firstPage;
 	int			pageCount;
 	int			pages;			/* all that have not retired */
+	bool		areOfOutline;	/* are they the first ones of an outline,
+								 * which is the only sorted zone then? */
 } Parts;
 
 /*
- * How many pages may a new sorted zone have that is made of unsorted ones?  One
- * statement reads and sorts them all.
+ * How many pages may a new sorted zone have?  One statement reads and sorts
+ * them all.
  */
 static int
 zone_limit(const SwareZoneView *view)
@@ -158,13 +165,14 @@ select_list(const SwareZoneView *view, Parts *parts)
 }
 
 /*
- * Select the first outline, if there is one, for whose pages the index has a
- * grant: they get a zone with more.
+ * Select the first pages of the first outline, if there is one: they get a
+ * zone, unless the index has no grant for that.
  */
 static bool
 select_outline(const SwareZoneView *view, Parts *parts)
 {
-	int64		left = run_pages_left(view);
+	int			most = Max(RUN_PAGES_AT_ONCE,
+						   view->state.sealedPages / MOST_RUN_ZONES);
 
 	for (int i = 0; i < view->sortedCount; i++)
 	{
@@ -175,9 +183,10 @@ select_outline(const SwareZoneView *view, Parts *parts)
 		memset(parts, 0, sizeof(Parts));
 		parts->firstSorted = i;
 		parts->sortedCount = 1;
-		parts->pages = sware_live_pages(zone);
-		if (parts->pages <= left)
-			return true;
+		parts->areOfOutline = true;
+		parts->pages = Min(sware_live_pages(zone),
+						   Min(most, SWARE_MAX_ZONE_PAGES));
+		return parts->pages <= run_pages_left(view);
 	}
 	return false;
 }
@@ -217,6 +226,24 @@ lease_build(SwareIndexZones *zones)
 	return now >= next &&
 		pg_atomic_compare_exchange_u64(&zones->nextBuild, &next,
 									   now + BUILD_LEASE);
+}
+
+/*
+ * Let an outline lose its first pages, after `before` others: a new zone has
+ * them.  Returns false if all of them have retired meanwhile, or it is gone.
+ */
+static bool
+cut_outline(SwareSortedZone *outline, uint32 before,
+			const SwareSortedZone *zone)
+{
+	uint32		lost = before + zone->pages;
+
+	if (outline->retiredPages >= lost ||
+		!sware_run_retire(outline, lost))
+		return false;
+	outline->firstSequence = zone->lastSequence + 1;
+	outline->smallest = zone->largest;
+	return true;
 }
 
 /*
@@ -263,6 +290,13 @@ replace_parts(SwareZoneView *now, const SwareZoneView *view, const Parts *parts,
 	if (zone->isOfRun && zone->retiredPages > 0 &&
 		!sware_run_retire(zone, zone->retiredPages))
 		return false;
+	if (parts->areOfOutline &&
+		parts->pages < sware_live_pages(merged))
+	{
+		if (!cut_outline(&now->sorted[place], merged->retiredPages, zone))
+			return false;
+		replaced = 0;
+	}
 	memmove(&now->sorted[place + 1], &now->sorted[place + replaced],
 			(now->sortedCount - place - replaced) * sizeof(SwareSortedZone));
 	now->sorted[place] = *zone;
@@ -323,13 +357,13 @@ build(const SwareZoneView *view, const Parts *parts, SwareZoneImage *image)
 	int			count = 0;
 
 	memset(image, 0, sizeof(SwareZoneImage));
-	zone->isOfRun = parts->pageCount == 0;
+	zone->isOfRun = parts->areOfOutline;
 	zone->pages = parts->pages;
 	zone->firstSequence = parts->sortedCount > 0 ? sorted->firstSequence :
 		pages->sequence;
 	for (int i = 0; i < parts->sortedCount; i++)
 	{
-		int			live = sware_live_pages(&sorted[i]);
+		int			live = Min(sware_live_pages(&sorted[i]), parts->pages);
 
 		if (!sware_sorted_zone_read(&sorted[i], sorted[i].retiredPages *
 									sizeof(SwareLink), links + count,
@@ -343,6 +377,8 @@ build(const SwareZoneView *view, const Parts *parts, SwareZoneImage *image)
 		links[count++] = pages[i].page;
 		zone->lastSequence = pages[i].sequence;
 	}
+	if (parts->areOfOutline)
+		zone->lastSequence = zone->firstSequence + parts->pages - 1;
 	Assert(count == parts->pages);
 	return sware_sorted_zone_build(view->index, links, image);
 }

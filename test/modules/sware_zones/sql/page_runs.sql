@@ -85,10 +85,10 @@ SELECT cardinality(directory_pages) > 1 AS large_directory, (SELECT count(*)
 		AND block NOT IN (SELECT block FROM sware_buffer_pages('run_large_k'))) AS not_listed
 FROM sware_metapage('run_large_k');
 
-SET sware.fault_pages_to_sort = 60;
+SET sware.fault_pages_to_sort = 80;
 -- Nobody has looked into the buffer yet. Readers share what they make of it: the first
--- one outlines page runs, in which each entry is found, and each later one builds a zone in
--- the place of an outline.
+-- one outlines page runs, in which each entry is found, and each later one builds a zone of
+-- some pages, which an outline loses.
 CREATE TABLE run_unread (k bigint, t text COLLATE "C", u text);
 CREATE INDEX run_unread_k ON run_unread USING sware (k) WITH (buffer_size = 4096);
 CREATE INDEX run_unread_t ON run_unread USING sware (t DESC) WITH (buffer_size = 4096);
