@@ -343,6 +343,23 @@ INSERT INTO fc VALUES (71);
 INSERT INTO fc VALUES (71);
 CALL check_rows('fc', 'fc_k', 'k');
 
+-- Rows with the key, the only live one among them, are on the next leaf: the high key of the
+-- leaf at which the key is expected, which has none of them, says so.
+CREATE TABLE fh (k int, v int) WITH (autovacuum_enabled = off, vacuum_truncate = off);
+CREATE UNIQUE INDEX fh_k ON fh USING sware (k) WITH (deduplicate_items = off);
+CREATE INDEX ON fh (v);
+INSERT INTO fh SELECT i * 10, 0 FROM generate_series(1, 100) i;
+DO $$ BEGIN FOR i IN 1..400 LOOP UPDATE fh SET v = i WHERE k = 1000; END LOOP; END $$;
+VACUUM (INDEX_CLEANUP ON) fh;
+INSERT INTO fh VALUES (501);
+SELECT kind, htid IS NOT NULL AS has_tid FROM sware_page_items('fh_k', 1)
+	WHERE kind = 'high key' OR data = (SELECT data FROM sware_page_items('fh_k', 2) LIMIT 1);
+SET sware.fault_points = 'scan-buffer-read=notice';
+INSERT INTO fh VALUES (502);
+INSERT INTO fh VALUES (1000);
+RESET sware.fault_points;
+CALL check_rows('fh', 'fh_k', 'k');
+
 -- Two indexes of a table, with keys in different orders.
 CREATE TABLE f2 (k int, l int);
 CREATE UNIQUE INDEX f2_k ON f2 USING sware (k);
@@ -380,7 +397,7 @@ DROP TABLE nested_outer, nested_inner;
 DROP OPERATOR CLASS acting_ops USING sware;
 DROP OPERATOR FAMILY acting_ops USING sware;
 
-DROP TABLE ft, fs, fi, fd, fm, fn, fx, fl, fe, fu, fp, ff, fc, f2;
+DROP TABLE ft, fs, fi, fd, fm, fn, fx, fl, fe, fu, fp, ff, fc, fh, f2;
 DROP DOMAIN whole;
 DROP FUNCTION insert_unless_there;
 DROP PROCEDURE insert_singly;
