@@ -421,10 +421,10 @@ sware_buffer_cursor_seek(SwareBufferCursor *cursor, bool forward,
 	cursor->hasStaged = sware_scan_has_staged(cursor->scan);
 	cursor->stagingGeneration = sware_staging_generation;
 	cursor->arrivals = sware_arrivals;
-	if (cursor->filter.keys->rangeCount > 0)
-		read_batch(cursor, after);
-	else
+	if (cursor->filter.keys->isEmpty)
 		sware_batch_begin(&cursor->batch);
+	else
+		read_batch(cursor, after);
 }
 
 /* Have entries left the buffer, or staging, since a batch was read? */

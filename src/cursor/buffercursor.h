@@ -92,12 +92,12 @@ sware_scan_order_compare(const SwareScanOrder *order, const SwareSortItem *a,
 	return order->forward ? result : -result;
 }
 
-/* where an entry is, as seen from the ranges, in the order of the scan */
+/* where an entry is, as seen from the range, in the order of the scan */
 typedef enum SwareRangeSide
 {
-	SWARE_BEFORE_RANGE = -1,	/* keys->range is the next range */
-	SWARE_IN_RANGE = 0,
-	SWARE_BEHIND_RANGES = 1
+	SWARE_BEFORE_RANGE,
+	SWARE_IN_RANGE,
+	SWARE_BEHIND_RANGE
 } SwareRangeSide;
 
 typedef struct SwareScanFilter
@@ -108,11 +108,11 @@ typedef struct SwareScanFilter
 								 * another? */
 	bool		usesMarks;		/* are marked entries left out? */
 	bool		isAnalyzed;		/* is what follows set, for these keys? */
-	int64		rangesBegin;	/* the smallest abbreviation of an entry in
-								 * the ranges */
-	int64		rangesEnd;		/* the largest one */
+	int64		rangeBegin;		/* the smallest abbreviation of an entry in
+								 * the range */
+	int64		rangeEnd;		/* the largest one */
 	int64		beginMatters;	/* up to this abbreviation, an entry must be
-								 * compared with where the only range begins */
+								 * compared with where the range begins */
 	int64		endMatters;		/* from this one on, with where it ends */
 	bool		canNarrow;		/* is every entry wanted whose abbreviation is
 								 * between `first` and `last`? */
@@ -138,10 +138,7 @@ typedef struct SwareScanFilter
  */
 extern void sware_scan_filter_begin(SwareScanFilter *filter, IndexTuple after);
 
-/*
- * Tell where an entry is, as seen from the ranges.  Sets keys->range if there
- * are several ranges.  Calls comparators.
- */
+/* Tell where an entry is, as seen from the range.  Calls comparators. */
 extern SwareRangeSide sware_scan_filter_side(SwareScanFilter *filter,
 											 const SwareSortItem *item);
 
@@ -161,7 +158,7 @@ sware_scan_filter_is_behind_place(const SwareScanFilter *filter,
 	return filter->order.forward ? order < 0 : order > 0;
 }
 
-/* Where the current range begins, in the order of the scan. */
+/* Where the range begins, in the order of the scan. */
 static inline const SwareSearchKey *
 sware_scan_filter_range_begin(const SwareScanFilter *filter)
 {

@@ -4,7 +4,7 @@
  *	  Which entries of the buffer a scan wants, and which sorted zones and pages
  *	  may have some.
  *
- * An entry is wanted if it lies in a range of the scan's keys and behind a
+ * An entry is wanted if it lies in the range of the scan's keys and behind a
  * place, and satisfies the conditions.  Abbreviations tell of most entries that
  * they are not wanted; only for the others comparators are called.  Marked
  * entries are not wanted if the scan may leave them out.
@@ -53,7 +53,7 @@ analyze_key(SwareScanFilter *filter)
 }
 
 /*
- * Find out the abbreviation of one end of all ranges, *limit, and those that
+ * Find out the abbreviation of one end of the range, *limit, and those that
  * must be compared with it, *matters.  Both are set to what they are without
  * this end.
  */
@@ -69,7 +69,7 @@ analyze_end(const SwareScanFilter *filter, const SwareSearchKey *end,
 
 /*
  * Find out which abbreviations, which hash for Bloom filters and which
- * fingerprint belong to the ranges.
+ * fingerprint belong to the range.
  */
 static void
 analyze(SwareScanFilter *filter)
@@ -89,21 +89,19 @@ analyze(SwareScanFilter *filter)
 		order->column.nullsFirst = !order->column.nullsFirst;
 	}
 
-	filter->rangesBegin = filter->beginMatters = PG_INT64_MIN;
-	filter->rangesEnd = filter->endMatters = PG_INT64_MAX;
-	sware_scan_keys_set_range(keys, forward ? keys->rangeCount - 1 : 0);
+	filter->rangeBegin = filter->beginMatters = PG_INT64_MIN;
+	filter->rangeEnd = filter->endMatters = PG_INT64_MAX;
 	analyze_end(filter, forward ? &keys->high : &keys->low,
-				&filter->rangesEnd, &filter->endMatters);
-	sware_scan_keys_set_range(keys, forward ? 0 : keys->rangeCount - 1);
+				&filter->rangeEnd, &filter->endMatters);
 	analyze_end(filter, sware_scan_filter_range_begin(filter),
-				&filter->rangesBegin, &filter->beginMatters);
+				&filter->rangeBegin, &filter->beginMatters);
 	filter->canNarrow = sware_has_abbreviations(&filter->order.column) &&
-		keys->rangeCount == 1 && keys->conditionCount == 0 &&
-		filter->beginMatters == filter->rangesBegin &&
-		filter->endMatters == filter->rangesEnd;
+		keys->conditionCount == 0 &&
+		filter->beginMatters == filter->rangeBegin &&
+		filter->endMatters == filter->rangeEnd;
 
 	filter->hasHash =
-		keys->rangeCount == 1 && keys->prefixColumns > 0 &&
+		keys->prefixColumns > 0 &&
 		!keys->low.columns[0].isNull &&
 		keys->low.columns[0].function ==
 		index_getprocinfo(index, 1, BTORDER_PROC) &&
@@ -126,8 +124,8 @@ sware_scan_filter_begin(SwareScanFilter *filter, IndexTuple after)
 {
 	if (!filter->isAnalyzed)
 		analyze(filter);
-	filter->first = filter->rangesBegin;
-	filter->last = filter->rangesEnd;
+	filter->first = filter->rangeBegin;
+	filter->last = filter->rangeEnd;
 	filter->hasPlace = after != NULL;
 	if (after)
 	{
@@ -139,29 +137,6 @@ sware_scan_filter_begin(SwareScanFilter *filter, IndexTuple after)
 	}
 }
 
-/* Like sware_scan_filter_side, if there are several ranges. */
-static SwareRangeSide
-side_of_several(SwareScanFilter *filter, IndexTuple entry)
-{
-	SwareScanKeys *keys = filter->keys;
-	int64		range = sware_scan_keys_next_range(keys, 0, entry, true);
-
-	if (range < keys->rangeCount)
-	{
-		sware_scan_keys_set_range(keys, range);
-		if (sware_compare_key(&keys->low, entry) <= 0)
-			return SWARE_IN_RANGE;
-	}
-
-	/* The entry is between this range and the one before. */
-	if (!filter->order.forward)
-		range--;
-	if (range < 0 || range == keys->rangeCount)
-		return SWARE_BEHIND_RANGES;
-	sware_scan_keys_set_range(keys, range);
-	return SWARE_BEFORE_RANGE;
-}
-
 SwareRangeSide
 sware_scan_filter_side(SwareScanFilter *filter, const SwareSortItem *item)
 {
@@ -170,18 +145,15 @@ sware_scan_filter_side(SwareScanFilter *filter, const SwareSortItem *item)
 	bool		begin_matters;
 	bool		end_matters;
 
-	if (keys->rangeCount > 1)
-		return side_of_several(filter, item->entry);
-
 	begin_matters = item->abbreviation <= filter->beginMatters;
 	end_matters = item->abbreviation >= filter->endMatters;
 	if ((forward ? end_matters : begin_matters) &&
 		keys->high.columnCount > 0 &&
 		sware_compare_key(&keys->high, item->entry) <= 0)
-		return forward ? SWARE_BEHIND_RANGES : SWARE_BEFORE_RANGE;
+		return forward ? SWARE_BEHIND_RANGE : SWARE_BEFORE_RANGE;
 	if ((forward ? begin_matters : end_matters) &&
 		keys->low.columnCount > 0 &&
 		sware_compare_key(&keys->low, item->entry) > 0)
-		return forward ? SWARE_BEFORE_RANGE : SWARE_BEHIND_RANGES;
+		return forward ? SWARE_BEFORE_RANGE : SWARE_BEHIND_RANGE;
 	return SWARE_IN_RANGE;
 }

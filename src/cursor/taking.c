@@ -170,7 +170,7 @@ take_if_wanted(SwareBufferCursor *cursor, IndexTuple entry,
 		sware_batch_wants(&cursor->batch, &found->item) &&
 		sware_scan_filter_side(filter, &found->item) == SWARE_IN_RANGE &&
 		sware_scan_filter_is_behind_place(filter, &found->item) &&
-		sware_scan_keys_satisfy(filter->keys, entry))
+		sware_scan_keys_satisfy(filter->keys, entry, 0))
 		(void) sware_batch_add(&cursor->batch, found, false);
 }
 
@@ -350,19 +350,18 @@ sware_take_page(SwareBufferCursor *cursor, SwareLink link)
 
 /*
  * The present entry does not satisfy the conditions.  After some of these in a
- * row, let the reader go on where the next entry of the ranges can satisfy
- * them.  Calls comparators.
+ * row, let the reader go on where the next entry of the range can satisfy them.
+ * Calls comparators.
  */
 static void
 skip_entries(ListReader *reader, IndexTuple entry)
 {
-	SwareScanFilter *filter = &reader->cursor->filter;
-	SwareScanKeys *keys = filter->keys;
-	int64		next_range = keys->range + reader->step;
+	SwareScanKeys *keys = reader->cursor->filter.keys;
 	int64		before = reader->number;
 	SwareSearchKey place;
 	SwareEntryCopy copy;		/* the search may fill the window anew */
 
+	CHECK_FOR_INTERRUPTS();
 	if (keys->skip == NULL || ++reader->failures < reader->patience)
 		return;
 	reader->failures = 0;
@@ -372,14 +371,8 @@ skip_entries(ListReader *reader, IndexTuple entry)
 		case SWARE_SKIP_HERE:
 			break;
 		case SWARE_SKIP_NONE:
-			if (next_range < 0 || next_range == keys->rangeCount)
-			{
-				reader->end = reader->begin;
-				return;
-			}
-			sware_scan_keys_set_range(keys, next_range);
-			seek(reader, sware_scan_filter_range_begin(filter));
-			break;
+			reader->end = reader->begin;
+			return;
 		case SWARE_SKIP_AHEAD:
 			seek(reader, &place);
 			break;
@@ -400,7 +393,6 @@ take_from_list(ListReader *reader, SwareEntrySource source, int most)
 {
 	SwareBufferCursor *cursor = reader->cursor;
 	SwareScanFilter *filter = &cursor->filter;
-	SwareScanKeys *keys = filter->keys;
 	bool		needs_page = !IsMVCCSnapshot(cursor->scan->xs_snapshot);
 	SwareBufferedEntry found = {.source = source};
 	int64		previous = 0;	/* abbreviation of the last one taken */
@@ -408,8 +400,6 @@ take_from_list(ListReader *reader, SwareEntrySource source, int most)
 	IndexTuple	entry;
 
 	CHECK_FOR_INTERRUPTS();
-	sware_scan_keys_set_range(keys, filter->order.forward ? 0 :
-							  keys->rangeCount - 1);
 	seek(reader, filter->hasPlace ? &filter->place :
 		 sware_scan_filter_range_begin(filter));
 	while ((entry = next_entry(reader)) != NULL)
@@ -421,7 +411,7 @@ take_from_list(ListReader *reader, SwareEntrySource source, int most)
 		if (is_marked &&
 			sware_window_has(&reader->window, reader->number + reader->step))
 		{
-			/* but the last one tells whether a range has ended */
+			/* but the last one tells whether the range has ended */
 			reader->leavesOut = true;
 			continue;
 		}
@@ -437,7 +427,7 @@ take_from_list(ListReader *reader, SwareEntrySource source, int most)
 			break;
 		}
 		side = sware_scan_filter_side(filter, &found.item);
-		if (side == SWARE_BEHIND_RANGES)
+		if (side == SWARE_BEHIND_RANGE)
 			break;
 		if (side == SWARE_BEFORE_RANGE)
 		{
@@ -449,7 +439,7 @@ take_from_list(ListReader *reader, SwareEntrySource source, int most)
 			reader->leavesOut = true;
 			continue;
 		}
-		if (!sware_scan_keys_satisfy(keys, entry))
+		if (!sware_scan_keys_satisfy(filter->keys, entry, 0))
 		{
 			skip_entries(reader, entry);
 			continue;

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * scankeys.c
- *	  Turning a scan's qualification into ranges and conditions.
+ *	  Turning a scan's qualification into a range and conditions; restricting
+ *	  it to an interval.
  *
  * See scankeys.h for what these are.  Nothing here reads a page.
  *
@@ -10,19 +11,18 @@
 #include "postgres.h"
 
 #include "access/nbtree.h"
-#include "common/int.h"
 #include "utils/memutils.h"
 
 #include "keys/scankeys.h"
 
-/* the keys of one column that make the ranges */
+/* the keys of one column that make the range */
 typedef struct ChosenKeys
 {
 	ScanKey		equality;		/* `=` or IS NULL */
 	ScanKey		array;			/* `= ANY`, if there is no such equality */
 	ScanKey		lower;			/* these only if there is neither */
 	ScanKey		upper;
-	bool		notNull;
+	ScanKey		notNull;
 } ChosenKeys;
 
 /*
@@ -35,6 +35,7 @@ sware_scan_keys_init(SwareScanKeys *keys, Relation index, int count)
 	memset(keys, 0, offsetof(SwareScanKeys, low));
 	keys->index = index;
 	keys->scanContext = CurrentMemoryContext;
+	keys->isEmpty = true;
 	if (count > 0)
 		keys->conditions = palloc(count * sizeof(SwareCondition));
 }
@@ -115,7 +116,7 @@ choose_keys(SwareScanKeys *keys, ScanKey qualification, int count, int column,
 		if (key->sk_attno != column + 1)
 			continue;
 		if (KEY_IS_NOT_NULL(key))
-			chosen->notNull = true;
+			chosen->notNull = key;
 		else if (KEY_IS_ARRAY(key))
 		{
 			if (chosen->array == NULL)
@@ -173,30 +174,42 @@ add_column(SwareScanKeys *keys, SwareSearchKey *end, ScanKey key)
 	sware_make_scan_column(keys, &end->columns[column], column, key);
 }
 
-/*
- * Add an array on the next prefix column.  Returns false, with nothing changed,
- * if there would be too many ranges.
- */
-static bool
-add_array(SwareScanKeys *keys, ScanKey key)
+/* Let an end of the range have an element as the value of the next column. */
+static void
+add_element(SwareSearchKey *end, const SwareElements *elements, int element)
 {
-	SwareRangeArray *array = &keys->arrays[keys->arrayCount];
-	int64		ranges;
+	SwareKeyColumn *column = &end->columns[end->columnCount++];
 
-	array->elements = *sware_get_elements(keys, key);
-	if (pg_mul_s64_overflow(keys->rangeCount, array->elements.count, &ranges))
-		return false;
-	keys->rangeCount = ranges;
-	array->column = key->sk_attno - 1;
-	keys->arrayCount++;
-	keys->low.columns[keys->low.columnCount++] = array->elements.column;
-	keys->high.columns[keys->high.columnCount++] = array->elements.column;
-	return true;
+	*column = elements->column;
+	column->value = elements->values[element];
+}
+
+/* Add a condition; if its key has an array, with the elements. */
+static void
+add_condition(SwareScanKeys *keys, ScanKey key, SwareElements *elements)
+{
+	SwareCondition *condition = &keys->conditions[keys->conditionCount++];
+
+	condition->key = key;
+	condition->elements = elements;
+	sware_compare_as_integers(keys, condition);
 }
 
 /*
- * Let the bounds on the column after the prefix narrow the ranges.  Strict
- * operators reject nulls, so any bound keeps the ranges off the nulls.
+ * A key narrows the stretches: once there is an array, it becomes a condition
+ * on the entries of the range.  The key may be missing.
+ */
+static void
+narrow_stretches(SwareScanKeys *keys, ScanKey key)
+{
+	if (key && keys->conditionCount > 0)
+		add_condition(keys, key, NULL);
+}
+
+/*
+ * Let the bounds on the column after the equalities narrow the stretches.
+ * Strict operators reject nulls, so any bound keeps the stretches off the
+ * nulls.
  */
 static void
 add_bounds(SwareScanKeys *keys, const ChosenKeys *chosen)
@@ -207,6 +220,9 @@ add_bounds(SwareScanKeys *keys, const ChosenKeys *chosen)
 
 	if (!chosen->lower && !chosen->upper && !chosen->notNull)
 		return;
+	narrow_stretches(keys, chosen->lower);
+	narrow_stretches(keys, chosen->upper);
+	narrow_stretches(keys, chosen->notNull);
 	if (chosen->lower || nulls_first)
 	{
 		add_column(keys, &keys->low, chosen->lower);
@@ -220,13 +236,13 @@ add_bounds(SwareScanKeys *keys, const ChosenKeys *chosen)
 }
 
 /*
- * Make ranges of the keys on the prefix and the column after it, and set
- * `chosen` for those columns.  Returns the number of columns.  If an array has
- * no elements, there are no ranges.
+ * Make the range of the keys on the first columns with equalities and the
+ * column after them, and set `chosen` for those columns.  Returns the number of
+ * columns, or 0 if an array has no elements.
  */
 static int
-make_ranges(SwareScanKeys *keys, ScanKey qualification, int count,
-			ChosenKeys *chosen)
+make_range(SwareScanKeys *keys, ScanKey qualification, int count,
+		   ChosenKeys *chosen)
 {
 	int			columns = IndexRelationGetNumberOfKeyAttributes(keys->index);
 
@@ -244,19 +260,27 @@ make_ranges(SwareScanKeys *keys, ScanKey qualification, int count,
 		{
 			add_column(keys, &keys->low, here->equality);
 			add_column(keys, &keys->high, here->equality);
+			narrow_stretches(keys, here->equality);
 		}
-		else if (!add_array(keys, here->array))
+		else
 		{
-			/* too many combinations of elements: end the prefix here */
-			memset(here, 0, sizeof(ChosenKeys));
-			return column + 1;
+			SwareElements *elements = sware_get_elements(keys, here->array);
+
+			if (elements->count == 0)
+				return 0;
+			add_element(&keys->low, elements, 0);
+			add_element(&keys->high, elements, elements->count - 1);
+			if (elements->count > 1 || keys->conditionCount > 0)
+				add_condition(keys, here->array, elements);
 		}
-		keys->prefixColumns++;
+		keys->stretchColumns++;
+		if (keys->conditionCount == 0)
+			keys->prefixColumns++;
 	}
 	return columns;
 }
 
-/* Forget the analysis before.  There are no ranges then. */
+/* Forget the analysis before.  Nothing can qualify then. */
 static void
 begin_analysis(SwareScanKeys *keys)
 {
@@ -265,14 +289,12 @@ begin_analysis(SwareScanKeys *keys)
 	sware_search_key_init(&keys->low, keys->index);
 	sware_search_key_init(&keys->high, keys->index);
 	keys->high.after = true;
-	keys->arrayCount = 0;
-	keys->conditionCount = 0;
+	keys->isEmpty = true;
 	keys->hasOnlyEqualities = false;
+	keys->prefixColumns = keys->stretchColumns = 0;
+	keys->conditionCount = keys->stretchConditions = 0;
 	keys->interval = NULL;
 	keys->skip = NULL;
-	keys->range = -1;
-	keys->prefixColumns = 0;
-	keys->rangeCount = 0;
 }
 
 /*
@@ -300,9 +322,8 @@ set_equalities(SwareScanKeys *keys, ScanKey qualification, int count)
 	if (!is_set)
 	{
 		begin_analysis(keys);
-		keys->rangeCount = 1;
-		keys->range = 0;
-		keys->prefixColumns = count;
+		keys->isEmpty = false;
+		keys->prefixColumns = keys->stretchColumns = count;
 		keys->low.columnCount = keys->high.columnCount = count;
 		for (int i = 0; i < count; i++)
 		{
@@ -362,8 +383,9 @@ set_skip_ends(SwareScanKeys *keys, SwareSkipColumn *skipped, int column,
 }
 
 /*
- * Let scans skip entries of the ranges if there are conditions on columns
- * behind the first one without an equality.  The conditions have been made.
+ * Let scans skip entries of the range if there are stretches, or conditions on
+ * columns behind the first one without an equality.  The conditions have been
+ * made.
  */
 static void
 set_skip(SwareScanKeys *keys, ScanKey qualification, int count)
@@ -373,7 +395,7 @@ set_skip(SwareScanKeys *keys, ScanKey qualification, int count)
 
 	for (int i = 0; i < keys->conditionCount; i++)
 		last = Max(last, keys->conditions[i].key->sk_attno - 1);
-	if (last <= keys->prefixColumns)
+	if (last <= keys->prefixColumns && keys->stretchConditions == 0)
 		return;
 
 	if (keys->skipMemory == NULL)
@@ -404,8 +426,8 @@ set_skip(SwareScanKeys *keys, ScanKey qualification, int count)
 }
 
 /*
- * Turn a qualification into ranges and conditions.  The keys are the scan's own
- * copy; they may be changed, and must stay as long as the result is used.
+ * Turn a qualification into a range and conditions.  The keys are the scan's
+ * own copy; they may be changed, and must stay as long as the result is used.
  * Calls comparators, and takes memory from the scan's contexts.
  */
 void
@@ -420,16 +442,16 @@ sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification, int count)
 	if (!check_keys(keys, qualification, count))
 		return;
 
-	keys->rangeCount = 1;
-	columns = make_ranges(keys, qualification, count, chosen);
-	if (keys->rangeCount == 0)
+	columns = make_range(keys, qualification, count, chosen);
+	if (columns == 0)
 		return;
+	keys->stretchConditions = keys->conditionCount;
 
 	for (int i = 0; i < count; i++)
 	{
 		ScanKey		key = &qualification[i];
 		int			column = key->sk_attno - 1;
-		SwareCondition *condition;
+		SwareElements *elements = NULL;
 
 		if (column < columns)
 		{
@@ -439,28 +461,92 @@ sware_scan_keys_analyze(SwareScanKeys *keys, ScanKey qualification, int count)
 				key == here->lower || key == here->upper)
 				continue;
 
-			/* ranges made by operators hold no nulls of the column */
+			/* stretches made by operators hold no nulls of the column */
 			if (KEY_IS_NOT_NULL(key) && here->notNull &&
 				!(here->equality && KEY_IS_NULL(here->equality)))
 				continue;
 		}
 
-		condition = &keys->conditions[keys->conditionCount++];
-		condition->key = key;
-		condition->elements = NULL;
-		sware_compare_as_integers(keys, condition);
 		if (KEY_IS_ARRAY(key))
 		{
-			condition->elements = sware_get_elements(keys, key);
-			if (condition->elements->count == 0)
-			{
-				keys->rangeCount = 0;
+			elements = sware_get_elements(keys, key);
+			if (elements->count == 0)
 				return;
-			}
 		}
+		add_condition(keys, key, elements);
 	}
-
-	if (keys->arrayCount == 0)
-		keys->range = 0;
 	set_skip(keys, qualification, count);
+	keys->isEmpty = false;
+}
+
+/*
+ * Has the range a part beyond an entry or pivot, or beyond the first entry of a
+ * posting list, in a direction?  Going backward, what lies at it counts as
+ * beyond.  Calls comparators.
+ */
+bool
+sware_scan_keys_go_beyond(const SwareScanKeys *keys, IndexTuple tuple,
+						  bool forward)
+{
+	const SwareSearchKey *end = forward ? &keys->high : &keys->low;
+	int			order;
+
+	if (end->columnCount == 0)
+		return true;
+	order = sware_compare_key(end, tuple);
+	if (!forward)
+		return order <= 0;
+	return order > 0 ||
+		(order == 0 && end->hasTid && sware_tuple_is_posting(tuple) &&
+		 ItemPointerCompare(unconstify(ItemPointerData *, &end->tid),
+							sware_posting_tids(tuple)) > 0);
+}
+
+/*
+ * Restrict the scan to the interval that is not below `begin` and below `end`,
+ * each a pivot or an entry; NULL means no such end.  The tuples must stay in
+ * place until the next restriction, sware_scan_keys_lift_restriction, or the
+ * next analysis.  Calls comparators.
+ */
+void
+sware_scan_keys_restrict(SwareScanKeys *keys, IndexTuple begin, IndexTuple end)
+{
+	SwareSearchKey *low = &keys->low;
+	SwareSearchKey *high = &keys->high;
+	SwareInterval *interval;
+
+	sware_scan_keys_lift_restriction(keys);
+	if (keys->isEmpty)
+		return;
+	if (keys->intervalMemory == NULL)
+		keys->intervalMemory =
+			MemoryContextAlloc(keys->scanContext, sizeof(SwareInterval));
+	interval = keys->intervalMemory;
+	sware_copy_search_key(&interval->low, low);
+	sware_copy_search_key(&interval->high, high);
+	interval->cutsLow = begin &&
+		(low->columnCount == 0 || sware_compare_key(low, begin) < 0);
+	interval->cutsHigh = end && sware_scan_keys_go_beyond(keys, end, true);
+	keys->isEmpty = begin && !sware_scan_keys_go_beyond(keys, begin, true);
+	if (interval->cutsLow)
+		sware_search_key_from_tuple(low, keys->index, begin);
+	keys->isEmpty |= end && low->columnCount > 0 &&
+		sware_compare_key(low, end) >= 0;
+	if (interval->cutsHigh)
+		sware_search_key_from_tuple(high, keys->index, end);
+	keys->interval = interval;
+}
+
+/* Remove the restriction: the scan has all of its range again. */
+void
+sware_scan_keys_lift_restriction(SwareScanKeys *keys)
+{
+	SwareInterval *interval = keys->interval;
+
+	if (interval == NULL)
+		return;
+	sware_copy_search_key(&keys->low, &interval->low);
+	sware_copy_search_key(&keys->high, &interval->high);
+	keys->interval = NULL;
+	keys->isEmpty = false;
 }

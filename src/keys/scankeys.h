@@ -3,23 +3,23 @@
  * scankeys.h
  *	  What a scan's qualification means for the order of entries.
  *
- * A qualification is turned into *ranges* and *conditions*.  A range is an
- * interval of the order of entries, given by the place before its first
- * entry and the place behind its last one.  The ranges of a scan are
- * disjoint and numbered from 0 in index order; there is one for each
- * combination of array elements.  An entry qualifies if it lies in a range
- * and passes all conditions, so a scan that goes through the ranges in order
- * returns entries in order, and none twice.
+ * A qualification is turned into a *range* and *conditions*.  The range is a
+ * part of the order of entries, given by the place before its first entry and
+ * the place behind its last one.  An entry qualifies if it lies in the range
+ * and passes all conditions.
  *
- * The leading columns with an equality (`=`, IS NULL or `= ANY`) are the
- * *prefix*.  Equalities on them and bounds on the next column make the
- * ranges; whatever else is asked becomes a condition.  Conditions on columns
- * behind that one let a cursor skip entries of a range (skip.c).
+ * The leading columns with an equality (`=`, IS NULL or `= ANY`) and bounds on
+ * the next column make *stretches* of the range: there is one for each
+ * combination of array elements, and none of its entries has to be tested
+ * whether it belongs there.  Without arrays the range is a single stretch.
+ * Whatever else is asked has to be tested on each entry.  The next stretch, or
+ * the next place in a stretch at which an entry can qualify, is found from an
+ * entry that does not (skip.c); so a scan goes through its range in order.  The
+ * leading columns that have one value each in the whole range are the *prefix*.
  *
  * A scan may be restricted to an *interval* of the order of entries, between
- * two places.  Then its ranges are those parts of the qualification's that lie
- * in the interval, numbered from 0 on again, so that a cursor goes through them
- * in the same way.
+ * two places.  Then its range is that part of the qualification's that lies in
+ * the interval.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,14 +39,7 @@ typedef struct SwareElements
 	SwareKeyColumn column;		/* compares index column with an element */
 } SwareElements;
 
-/* an array on a prefix column */
-typedef struct SwareRangeArray
-{
-	int			column;			/* from 0 on */
-	SwareElements elements;
-} SwareRangeArray;
-
-/* a condition that is tested on each entry of the ranges */
+/* a condition that is tested on entries of the range */
 typedef struct SwareCondition
 {
 	ScanKey		key;
@@ -68,18 +61,12 @@ typedef struct SwareCrossTypeFunction
 	struct SwareCrossTypeFunction *next;
 } SwareCrossTypeFunction;
 
-/* what a scan is restricted to, and its ranges without the restriction */
+/* How a scan is restricted, and its range without the restriction. */
 typedef struct SwareInterval
 {
-	int64		allRanges;		/* number of ranges of the qualification */
-	int64		firstRange;		/* the number there of the range now 0 */
-	bool		cutsFirst;		/* does the first range begin at `begin`? */
-	bool		cutsLast;		/* does the last range end at `end`? */
-	SwareSearchKey begin;		/* both point into the tuples of
-								 * sware_scan_keys_restrict */
-	SwareSearchKey end;
-	SwareSearchKey low;			/* `low` and `high` of ranges that are not
-								 * cut, except for the values of arrays */
+	bool		cutsLow;		/* does the interval begin in the range? */
+	bool		cutsHigh;		/* does it end there? */
+	SwareSearchKey low;
 	SwareSearchKey high;
 } SwareInterval;
 
@@ -102,7 +89,7 @@ typedef struct SwareSkipColumn
 								 * order */
 } SwareSkipColumn;
 
-/* What scan keys have if scans of their ranges may skip. */
+/* What scan keys have if scans of their range may skip. */
 typedef struct SwareSkipKeys
 {
 	int			lastColumn;		/* the last one with a condition, from 0 on */
@@ -120,17 +107,18 @@ typedef struct SwareScanKeys
 	MemoryContext arrayContext; /* reset by each analysis; made when needed */
 	SwareCrossTypeFunction *crossTypeFunctions;
 
-	int64		rangeCount;		/* 0 if nothing can qualify */
-	int64		range;			/* the current range: `low` and `high` are its
-								 * ends */
-	int			prefixColumns;	/* number of columns in the prefix */
+	bool		isEmpty;		/* can nothing qualify? */
 	bool		hasOnlyEqualities;	/* are all keys `=`, with one value of the
 									 * own type for each prefix column? */
-	int			arrayCount;
+	int			prefixColumns;	/* number of columns in the prefix */
+	int			stretchColumns; /* this number of the first columns have one
+								 * value each in a stretch */
+	int			stretchConditions;	/* this number of the first conditions say
+									 * which entries are in stretches */
 	int			conditionCount;
 	SwareCondition *conditions;
 
-	SwareSkipKeys *skip;		/* NULL if no entries of a range are to be
+	SwareSkipKeys *skip;		/* NULL if no entries of the range are to be
 								 * skipped */
 	SwareSkipKeys *skipMemory;	/* memory for it; allocated when needed */
 	SwareInterval *interval;	/* NULL if the scan is not restricted */
@@ -139,7 +127,6 @@ typedef struct SwareScanKeys
 	/* The large parts come last. */
 	SwareSearchKey low;			/* no columns: the range has no lower end */
 	SwareSearchKey high;		/* no columns: it has no upper end */
-	SwareRangeArray arrays[INDEX_MAX_KEYS];
 } SwareScanKeys;
 
 extern void sware_scan_keys_init(SwareScanKeys *keys, Relation index,
@@ -151,9 +138,8 @@ extern void sware_scan_keys_free(SwareScanKeys *keys);
 extern void sware_scan_keys_restrict(SwareScanKeys *keys, IndexTuple begin,
 									 IndexTuple end);
 extern void sware_scan_keys_lift_restriction(SwareScanKeys *keys);
-extern void sware_scan_keys_set_range(SwareScanKeys *keys, int64 range);
-extern int64 sware_scan_keys_next_range(SwareScanKeys *keys, int64 from,
-										IndexTuple tuple, bool forward);
+extern bool sware_scan_keys_go_beyond(const SwareScanKeys *keys,
+									  IndexTuple tuple, bool forward);
 extern bool sware_condition_passes(SwareCondition *condition, Datum value,
 								   bool is_null);
 
@@ -167,37 +153,32 @@ sware_is_own_equality(Relation index, const ScanKeyData *key, int column)
 		 key->sk_subtype == index->rd_opcintype[column]);
 }
 
-/* Is there one range, and has it equal keys only?  These may have nulls. */
+/* Has the range equal keys only?  These may have nulls. */
 static inline bool
 sware_scan_keys_are_one_key(const SwareScanKeys *keys)
 {
 	int			columns = IndexRelationGetNumberOfKeyAttributes(keys->index);
 
-	return keys->rangeCount == 1 && keys->prefixColumns == columns &&
-		keys->interval == NULL && keys->low.columnCount == columns;
+	return keys->prefixColumns == columns && keys->interval == NULL;
 }
 
-/*
- * Does the interval of a restricted scan cut the current range, at its lower
- * end or at its upper one?
- */
+/* May the range have several stretches? */
 static inline bool
-sware_range_is_cut(const SwareScanKeys *keys, bool at_low)
+sware_scan_keys_have_stretches(const SwareScanKeys *keys)
 {
-	return at_low ? keys->interval->cutsFirst && keys->range == 0 :
-		keys->interval->cutsLast && keys->range == keys->rangeCount - 1;
+	return keys->stretchConditions > 0;
 }
 
 /*
- * Does an entry of a range satisfy all conditions?  Calls operators'
- * functions, so no lightweight lock may be held.
+ * Does an entry of the range satisfy all conditions from this one on?  Calls
+ * operators' functions, so no lightweight lock may be held.
  */
 static inline bool
-sware_scan_keys_satisfy(SwareScanKeys *keys, IndexTuple tuple)
+sware_scan_keys_satisfy(SwareScanKeys *keys, IndexTuple tuple, int from)
 {
 	TupleDesc	descriptor = RelationGetDescr(keys->index);
 
-	for (int i = 0; i < keys->conditionCount; i++)
+	for (int i = from; i < keys->conditionCount; i++)
 	{
 		SwareCondition *condition = &keys->conditions[i];
 		bool		is_null;
@@ -220,7 +201,7 @@ sware_scan_keys_satisfy(SwareScanKeys *keys, IndexTuple tuple)
 	return true;
 }
 
-/* Where can the next qualifying entry of a range be? */
+/* Where can the next qualifying entry of the range be? */
 typedef enum SwareSkip
 {
 	SWARE_SKIP_NONE,			/* there is no other one */
@@ -229,19 +210,27 @@ typedef enum SwareSkip
 } SwareSkip;
 
 /*
- * Find the first place in a direction at which a qualifying entry of the
- * current range can be, from an entry or pivot on that lies in the range, and
- * set `place` to it if it lies ahead.  The place points into the tuple, and
- * into the scan keys; nothing is allocated.  Calls comparators.  The caller may
- * hold a content lock, as for other comparisons with a page's tuples.
+ * Find the first place in a direction at which a qualifying entry of the range
+ * can be, from an entry or pivot on that lies in the range, and set `place` to
+ * it if it lies ahead.  The place points into the tuple, and into the scan
+ * keys; nothing is allocated.  Calls comparators.  The caller may hold a
+ * content lock, as for other comparisons with a page's tuples.
  */
 extern SwareSkip sware_skip_from_tuple(SwareScanKeys *keys, IndexTuple tuple,
 									   bool forward, SwareSearchKey *place);
 
 /*
+ * The same for stretches, if keys have some: an entry that is here is in a
+ * stretch.  Then `place` is where that ends in the direction, unless an
+ * interval ends before.
+ */
+extern SwareSkip sware_find_stretch(SwareScanKeys *keys, IndexTuple tuple,
+									bool forward, SwareSearchKey *place);
+
+/*
  * Set *place to the first place in a direction at which a qualifying entry of
- * the current range can be, from such a tuple on or, if it is NULL, from where
- * the range begins.  That is an end of the range, or it is in `memory`.
+ * the range can be, from such a tuple on or, if it is NULL, from where the
+ * range begins.  That is an end of the range, or it is in `memory`.
  */
 extern SwareSkip sware_first_place(SwareScanKeys *keys, IndexTuple tuple,
 								   bool forward, SwareSearchKey *memory,

@@ -97,6 +97,14 @@ extern OffsetNumber sware_search_leaf(const SwareSearchKey *key, Page page,
 extern OffsetNumber sware_search_internal(const SwareSearchKey *key,
 										  BlockNumber block, Page page);
 
+/* Copy a search key.  Only the columns that it has are copied. */
+static inline void
+sware_copy_search_key(SwareSearchKey *to, const SwareSearchKey *from)
+{
+	memcpy(to, from, offsetof(SwareSearchKey, columns) +
+		   from->columnCount * sizeof(SwareKeyColumn));
+}
+
 /* Are values compared as integers, without calling a function? */
 static inline bool
 sware_is_integer(SwareComparison comparison)

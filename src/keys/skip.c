@@ -1,20 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * skip.c
- *	  Skipping entries of a range that cannot qualify: finding the next place at
- *	  which an entry can.
+ *	  Skipping entries of the range that cannot qualify: finding the next
+ *	  stretch, or the next place at which an entry can.
  *
- * A range of a scan ends with the first column that has no equality.  If there
- * are conditions on columns behind that one, only parts of the range can
- * satisfy them.  With an index on (a, b) and the condition b = 5, these are the
- * entries with (1, 5), those with (2, 5), and so on, whatever values of `a`
- * there are.
+ * Of the range of a scan, only parts can qualify if an array says which values
+ * a column may have, or if there are conditions on columns behind the first one
+ * without an equality.  With an index on (a, b) and the condition b = 5, these
+ * are the entries with (1, 5), those with (2, 5), and so on, whatever values of
+ * `a` there are.
  *
- * A cursor that is at any place of a range asks for the next place in its
+ * A cursor that is at any place of the range asks for the next place in its
  * direction.  From (3, 7) on forward this is (4, 5) if `a` is an integer.  If
  * it is of a type whose next value is not known, this is the place behind all
  * entries with 3; there the cursor meets the next value that exists, say x, and
- * asks again, to be sent to (x, 5).
+ * asks again, to be sent to (x, 5).  With a IN (1, 9) it is (9, 5).
  *
  * Nothing is remembered from one answer to the next, and between the two places
  * no entry qualifies.  So it does not matter where a cursor is, and in which
@@ -218,10 +218,13 @@ raise_column(const SwareScanKeys *keys, const SwareSearchKey *from, int number,
 	return SWARE_SKIP_NONE;
 }
 
-/* Like sware_skip_from_tuple, from a place on. */
+/*
+ * Like sware_skip_from_tuple, from a place on.  The columns behind `last` are
+ * not looked at to find out whether an entry can be here.
+ */
 static SwareSkip
-skip_from(const SwareScanKeys *keys, const SwareSearchKey *from, bool forward,
-		  SwareSearchKey *place)
+skip_from(const SwareScanKeys *keys, const SwareSearchKey *from, int last,
+		  bool forward, SwareSearchKey *place)
 {
 	const SwareSkipKeys *skip = keys->skip;
 
@@ -235,7 +238,7 @@ skip_from(const SwareScanKeys *keys, const SwareSearchKey *from, bool forward,
 		place->columns[i] = from->columns[i];
 	place->columnCount = keys->prefixColumns;
 
-	for (int number = keys->prefixColumns; number <= skip->lastColumn; number++)
+	for (int number = keys->prefixColumns; number <= last; number++)
 	{
 		const SwareSkipColumn *column = &skip->columns[number];
 		int			element = 0;
@@ -282,7 +285,8 @@ is_behind_interval(const SwareScanKeys *keys, const SwareSearchKey *place,
 	const SwareSearchKey *end = forward ? &keys->high : &keys->low;
 	int			columns = Min(place->columnCount, end->columnCount);
 
-	if (!sware_range_is_cut(keys, !forward))
+	if (keys->interval == NULL ||
+		!(forward ? keys->interval->cutsHigh : keys->interval->cutsLow))
 		return false;
 	for (int i = 0; i < columns; i++)
 	{
@@ -302,19 +306,18 @@ is_behind_interval(const SwareScanKeys *keys, const SwareSearchKey *place,
 /* Turn places behind the scan's interval into none. */
 static SwareSkip
 skip_within_interval(const SwareScanKeys *keys, const SwareSearchKey *from,
-					 bool forward, SwareSearchKey *place)
+					 int last, bool forward, SwareSearchKey *place)
 {
-	SwareSkip	result = skip_from(keys, from, forward, place);
+	SwareSkip	result = skip_from(keys, from, last, forward, place);
 
-	if (unlikely(keys->interval != NULL) && result == SWARE_SKIP_AHEAD &&
-		is_behind_interval(keys, place, forward))
+	if (result == SWARE_SKIP_AHEAD && is_behind_interval(keys, place, forward))
 		return SWARE_SKIP_NONE;
 	return result;
 }
 
-SwareSkip
-sware_skip_from_tuple(SwareScanKeys *keys, IndexTuple tuple, bool forward,
-					  SwareSearchKey *place)
+/* Set `from` to the place of an entry or pivot. */
+static void
+set_from(SwareScanKeys *keys, IndexTuple tuple)
 {
 	SwareSkipKeys *skip = keys->skip;
 	SwareSearchKey *from = &skip->from;
@@ -336,7 +339,44 @@ sware_skip_from_tuple(SwareScanKeys *keys, IndexTuple tuple, bool forward,
 	for (int i = 0; i < columns; i++)
 		from->columns[i].value = index_getattr(tuple, i + 1, descriptor,
 											   &from->columns[i].isNull);
-	return skip_within_interval(keys, from, forward, place);
+}
+
+SwareSkip
+sware_skip_from_tuple(SwareScanKeys *keys, IndexTuple tuple, bool forward,
+					  SwareSearchKey *place)
+{
+	set_from(keys, tuple);
+	return skip_within_interval(keys, &keys->skip->from, keys->skip->lastColumn,
+								forward, place);
+}
+
+SwareSkip
+sware_find_stretch(SwareScanKeys *keys, IndexTuple tuple, bool forward,
+				   SwareSearchKey *place)
+{
+	const SwareSearchKey *from = &keys->skip->from;
+	const SwareSearchKey *low = &keys->low;
+	const SwareSearchKey *high = &keys->high;
+	SwareSkip	result;
+
+	set_from(keys, tuple);
+	result = skip_within_interval(keys, from,
+								  Min(keys->stretchColumns,
+									  keys->skip->lastColumn), forward, place);
+	if (result != SWARE_SKIP_HERE)
+		return result;
+
+	/* it ends like the range, but with values of its own */
+	if (unlikely(keys->interval != NULL))
+	{
+		low = &keys->interval->low;
+		high = &keys->interval->high;
+	}
+	sware_copy_search_key(place, forward ? high : low);
+	memcpy(place->columns, from->columns,
+		   Min(keys->stretchColumns, from->columnCount) *
+		   sizeof(SwareKeyColumn));
+	return result;
 }
 
 /* The same from where the range begins in the direction. */
@@ -356,7 +396,8 @@ skip_from_begin(SwareScanKeys *keys, bool forward, SwareSearchKey *place)
 		if (begin->columns[i].function != from->columns[i].function)
 			return SWARE_SKIP_HERE;
 	}
-	return skip_within_interval(keys, begin, forward, place);
+	return skip_within_interval(keys, begin, keys->skip->lastColumn, forward,
+								place);
 }
 
 SwareSkip

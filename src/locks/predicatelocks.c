@@ -142,10 +142,9 @@ lock_points(IndexScanDesc scan, SwareScanKeys *keys,
 	BlockNumber blocks[MAX_POINTS];
 	int			count = 1;
 
-	/* the first column's array is the first, if it has one */
-	if (keys->arrayCount > 0 && keys->arrays[0].column == 0)
+	if (keys->prefixColumns == 0)
 	{
-		SwareElements *elements = &keys->arrays[0].elements;
+		const SwareElements *elements = keys->skip->columns[0].elements;
 		SwareKeyColumn own = elements->column;
 
 		if (elements->count > MAX_POINTS)
@@ -289,11 +288,11 @@ sware_lock_predicates(IndexScanDesc scan, SwareScanKeys *keys)
 	/* scans that rebuild tables, or look at statistics, need no locks */
 	if (scan->xs_snapshot == NULL || !IsMVCCSnapshot(scan->xs_snapshot))
 		return;
-	if (keys->rangeCount == 0)
+	if (keys->isEmpty)
 		return;					/* no entry can ever qualify */
 
 	sware_key_column_init(&column, scan->indexRelation, 1);
-	if (keys->prefixColumns > 0 ? lock_points(scan, keys, &column) :
+	if (keys->stretchColumns > 0 ? lock_points(scan, keys, &column) :
 		lock_granules(scan, keys, &column))
 		return;
 	PredicateLockRelation(scan->indexRelation, scan->xs_snapshot);

@@ -157,50 +157,24 @@ end_claim(SwareParallelScan *shared, SwareParallelState state)
 }
 
 /*
- * Do all of the scan's ranges end before a place, in the direction of the
- * scan?  If not, the first range that goes on behind it becomes the current
- * one.
- */
-static bool
-is_beyond_ranges(SwareScanKeys *keys, IndexTuple tuple, bool forward)
-{
-	int64		range =
-		sware_scan_keys_next_range(keys, forward ? 0 : keys->rangeCount - 1,
-								   tuple, forward);
-
-	if (range < 0 || range == keys->rangeCount)
-		return true;
-	sware_scan_keys_set_range(keys, range);
-	return false;
-}
-
-/*
  * Returns the place where the first entry of the next interval can be: where
- * the interval begins, or where the first range from the current one on does
- * that has such a place, if that is further on; or a place behind it, if
- * entries can be skipped.  Returns NULL if there is none.
+ * the interval begins, or the range if that is further on; or a place behind
+ * it, if entries can be skipped.  Returns NULL if there is none.
  */
 static SwareSearchKey *
 find_place(SwareScanKeys *keys, struct SwareClaim *claim, bool forward)
 {
-	for (;;)
-	{
-		SwareSearchKey *begin = forward ? &keys->low : &keys->high;
-		IndexTuple	tuple = claim->begin;
-		int64		next = keys->range + (forward ? 1 : -1);
-		SwareSearchKey *place;
-		int			order = -1;
+	const SwareSearchKey *begin = forward ? &keys->low : &keys->high;
+	IndexTuple	tuple = claim->begin;
+	SwareSearchKey *place;
 
-		if (tuple && begin->columnCount > 0)
-			order = sware_compare_key(begin, tuple) * (forward ? 1 : -1);
-		if (sware_first_place(keys, order < 0 ? tuple : NULL, forward,
-							  &claim->key, &place) != SWARE_SKIP_NONE)
-			return place;
-		if (next < 0 || next == keys->rangeCount)
-			return NULL;
-		CHECK_FOR_INTERRUPTS();
-		sware_scan_keys_set_range(keys, next);
-	}
+	if (tuple && !sware_scan_keys_go_beyond(keys, tuple, forward))
+		return NULL;
+	if (tuple && begin->columnCount > 0 &&
+		sware_compare_key(begin, tuple) * (forward ? 1 : -1) >= 0)
+		tuple = NULL;
+	return sware_first_place(keys, tuple, forward, &claim->key, &place) ==
+		SWARE_SKIP_NONE ? NULL : place;
 }
 
 /* Does an interval end behind its beginning, in the direction of the scan? */
@@ -230,15 +204,8 @@ find_interval(SwareScan *scan, SwareParallelScan *shared,
 
 	claim->begin = claim->end = NULL;
 	if (shared->hasPlace)
-	{
 		claim->begin = memcpy(claim->beginMemory.data, &shared->place,
 							  IndexTupleSize(&shared->place.tuple));
-		if (is_beyond_ranges(keys, claim->begin, forward))
-			return false;
-	}
-	else
-		sware_scan_keys_set_range(keys, forward ? 0 : keys->rangeCount - 1);
-
 	place = find_place(keys, claim, forward);
 	if (place == NULL)
 		return false;
@@ -250,7 +217,7 @@ find_interval(SwareScan *scan, SwareParallelScan *shared,
 
 	/* if the end cannot be used, everything that is left is one interval */
 	if (claim->end && (!is_progress(keys, claim, forward) ||
-					   is_beyond_ranges(keys, claim->end, forward)))
+					   !sware_scan_keys_go_beyond(keys, claim->end, forward)))
 		claim->end = NULL;
 	SWARE_FAULT_POINT("interval-found");
 	return true;
@@ -266,7 +233,7 @@ sware_claim_interval(SwareScan *scan, ScanDirection direction)
 	int			leaves;
 
 	sware_scan_keys_lift_restriction(keys);
-	if (keys->rangeCount == 0 || !begin_claim(shared))
+	if (keys->isEmpty || !begin_claim(shared))
 		return false;
 
 	/*

@@ -53,18 +53,9 @@ sware_free_saved_entry(SwareSavedEntry *saved)
  */
 typedef struct SwareBorder
 {
-	int64		range;
 	bool		hasTuple;
 	SwareSavedEntry saved;
 } SwareBorder;
-
-/* Set a border to an end of a range. */
-static inline void
-sware_set_range_border(SwareBorder *border, int64 range)
-{
-	border->range = range;
-	border->hasTuple = false;
-}
 
 /*
  * Set a border to the place of an entry, of the first entry of a posting list,
@@ -72,10 +63,9 @@ sware_set_range_border(SwareBorder *border, int64 range)
  */
 static inline void
 sware_set_tuple_border(SwareBorder *border, MemoryContext context,
-					   int64 range, IndexTuple tuple)
+					   IndexTuple tuple)
 {
 	sware_save_tuple(&border->saved, context, tuple);
-	border->range = range;
 	border->hasTuple = true;
 }
 
@@ -84,10 +74,9 @@ static inline void
 sware_copy_border(SwareBorder *to, MemoryContext context,
 				  const SwareBorder *from)
 {
+	to->hasTuple = from->hasTuple;
 	if (from->hasTuple)
-		sware_set_tuple_border(to, context, from->range, from->saved.tuple);
-	else
-		sware_set_range_border(to, from->range);
+		sware_save_tuple(&to->saved, context, from->saved.tuple);
 }
 
 /* Exchange two borders, which is cheaper than to copy their tuples. */

@@ -4,8 +4,8 @@
  *	  Reading a leaf into the position of a tree cursor.
  *
  * The items that qualify are those from the border of arrival on, in the
- * direction of the scan: of the current range, and of all further ranges that
- * have a part on the leaf.  Both ends of the position get their continuation.
+ * direction of the scan, of all stretches of the range that have a part on the
+ * leaf.  Both ends of the position get their continuation.
  *
  * If the cursor reads a few entries of a leaf only, the others are what comes
  * next at that side, in the same leaf.
@@ -36,8 +36,8 @@
 #define MANY_SKIPPED	16
 #define PATIENCE		32
 
-/* As many tuples of a range that has few are looked at one after the other. */
-#define FEW_IN_RANGE	3
+/* As many tuples of a stretch that has few are looked at one by one. */
+#define FEW_IN_STRETCH	3
 
 /* A place in a view: of the tuple `i` and the TIDs of it before the place. */
 typedef struct LeafPlace
@@ -81,9 +81,9 @@ search_view(const SwareLeafView *view, const SwareSearchKey *key, int from,
 }
 
 /*
- * The same for the other end of a range, searched from the gap before the
- * tuple `from` to an end of the view.  With `has_few`, the range is likely to
- * have only a few of these tuples.
+ * The same, searched from the gap before the tuple `from` to an end of the
+ * view; without columns, the place is beyond that.  With `has_few`, only a few
+ * of these tuples are likely to lie before the place, in the direction.
  */
 static pg_noinline int
 search_view_on(const SwareLeafView *view, const SwareSearchKey *key, int from,
@@ -94,7 +94,7 @@ search_view_on(const SwareLeafView *view, const SwareSearchKey *key, int from,
 
 	if (key->columnCount == 0)
 		return forward ? high : low;
-	for (int i = 0; has_few && i < FEW_IN_RANGE && low < high; i++)
+	for (int i = 0; has_few && i < FEW_IN_STRETCH && low < high; i++)
 	{
 		int			next = forward ? low : high - 1;
 
@@ -219,8 +219,8 @@ next_unmarked(const SwareLeafView *view, int i, int begin, int end, int step)
 /*
  * How many tuples of a view are to be passed over, from the tuple `i` on in the
  * direction, since they do not satisfy the conditions?  None if this one does,
- * and more than one if those behind it cannot either; -1 if nothing of the
- * range can from there on.  Calls comparators and operators' functions.
+ * and more than one if those behind it cannot either; INT_MAX if nothing of
+ * the range can from there on.  Calls comparators and operators' functions.
  */
 static pg_noinline int
 count_to_skip(SwareTreeCursor *cursor, const SwareLeafView *view, int i,
@@ -231,7 +231,8 @@ count_to_skip(SwareTreeCursor *cursor, const SwareLeafView *view, int i,
 	int			skipped = 0;
 	SwareSearchKey place;
 
-	if (sware_scan_keys_satisfy(&cursor->keys, sware_view_tuple(view, i)))
+	if (sware_scan_keys_satisfy(&cursor->keys, sware_view_tuple(view, i),
+								cursor->keys.stretchConditions))
 		return 0;
 	if (cursor->keys.skip == NULL)
 		return 1;
@@ -245,7 +246,7 @@ count_to_skip(SwareTreeCursor *cursor, const SwareLeafView *view, int i,
 								  forward, &place))
 	{
 		case SWARE_SKIP_NONE:
-			return -1;
+			return INT_MAX;
 		case SWARE_SKIP_HERE:
 			break;
 		case SWARE_SKIP_AHEAD:
@@ -258,10 +259,10 @@ count_to_skip(SwareTreeCursor *cursor, const SwareLeafView *view, int i,
 }
 
 /*
- * Add what qualifies between two places of the view to the position's items, in
- * a direction.  Stops when the position has `limit` items, or those of a
- * posting list more, but not before the first tuple; and where nothing of the
- * range can qualify from there on.  Returns the place where it has ended.
+ * Add what qualifies between two places in a stretch to the position's items,
+ * in a direction.  Stops when the position has `limit` items, or those of a
+ * posting list more, but not before the first tuple.  Returns the place where
+ * it has ended.
  */
 static LeafPlace
 add_tids(SwareTreeCursor *cursor, const SwareLeafView *view,
@@ -272,7 +273,8 @@ add_tids(SwareTreeCursor *cursor, const SwareLeafView *view,
 	SwarePosition *position = &cursor->position;
 	bool		uses_marks = cursor->usesMarks;
 	bool		wants_tuples = cursor->wantTuples;
-	bool		has_conditions = cursor->keys.conditionCount > 0;
+	bool		has_conditions =
+		cursor->keys.conditionCount > cursor->keys.stretchConditions;
 	int			start = forward ? begin : end - 1;
 	int			step = forward ? 1 : -1;
 	int			to = forward ? position->last + 1 : position->first - 1;
@@ -296,8 +298,8 @@ add_tids(SwareTreeCursor *cursor, const SwareLeafView *view,
 		{
 			int			count = count_to_skip(cursor, view, i, forward);
 
-			if (count < 0)
-				return place_before(forward ? i : i + 1);
+			if (count == INT_MAX)
+				break;
 			if (count > 0)
 			{
 				i += (count - 1) * step;
@@ -334,43 +336,71 @@ add_tids(SwareTreeCursor *cursor, const SwareLeafView *view,
 }
 
 /*
- * Add what lies between two places of the current range, the second of which
- * lies within a posting list or before a tuple.  Returns where this ends in the
- * direction: at the range's end, where none of the rest can qualify or, with
- * *is_part set, where enough has been read.
+ * Add what lies between two places in a stretch.  If enough has been read
+ * before the second one in the direction, returns true, and sets that place to
+ * where the rest begins.
  */
-static LeafPlace
-add_between(SwareTreeCursor *cursor, const SwareLeafView *view, LeafPlace from,
-			LeafPlace to, bool forward, bool *is_part)
+static bool
+add_stretch(SwareTreeCursor *cursor, const SwareLeafView *view, LeafPlace near,
+			LeafPlace *far, bool forward)
 {
 	SwarePosition *position = &cursor->position;
-	LeafPlace	far = forward ? to : from;
+	LeafPlace	from = forward ? near : *far;
+	LeafPlace	to = forward ? *far : near;
 	LeafPlace	stopped;
+	bool		is_part;
 	int			limit = INT_MAX;
 
 	if (cursor->readAtMost < SWARE_READ_ALL &&
 		to.i - from.i > 2 * cursor->readAtMost + COST_OF_PART)
 		limit = cursor->readAtMost;
 	stopped = add_tids(cursor, view, from, to, limit, forward);
-	*is_part = position->last - position->first >= limit - 1 &&
-		(stopped.i != far.i || stopped.tids != far.tids);
-	return stopped;
+	is_part = position->last - position->first >= limit - 1 &&
+		(stopped.i != far->i || stopped.tids != far->tids);
+	*far = stopped;
+	return is_part;
 }
 
-/* Set a continuation to a range, if there is such a range, from its end on. */
-static void
-continue_at_range(SwareTreeCursor *cursor, SwareContinuation *side,
-				  int64 range)
+/*
+ * Find the part of a stretch that comes first on the leaf, from *near to the
+ * end of the range, `edge`, in the direction: it lies between *near and *far.
+ * Returns false if there is none.  Calls comparators.
+ */
+static bool
+find_stretch(SwareTreeCursor *cursor, const SwareLeafView *view,
+			 LeafPlace *near, LeafPlace edge, LeafPlace *far, bool forward)
 {
-	side->more = range >= 0 && range < cursor->keys.rangeCount;
-	side->linked = false;
-	sware_set_range_border(&side->border, range);
+	SwareSearchKey place;
+
+	for (;;)
+	{
+		int			i = forward ? near->i : index_behind(*near) - 1;
+		int			behind = forward ? i + 1 : i;
+
+		if (forward ? i >= index_behind(edge) : i < edge.i)
+			return false;
+		switch (sware_find_stretch(&cursor->keys, sware_view_tuple(view, i),
+								   forward, &place))
+		{
+			case SWARE_SKIP_NONE:
+				return false;
+			case SWARE_SKIP_HERE:
+				*far = place_before(search_view_on(view, &place, behind,
+												   forward, true));
+				if (forward ? far->i >= index_behind(edge) : far->i <= edge.i)
+					*far = edge;
+				return true;
+			case SWARE_SKIP_AHEAD:
+				*near = place_before(search_view_on(view, &place, behind,
+													forward, false));
+				break;
+		}
+	}
 }
 
 /*
  * Set the continuation on the side from which the cursor has come to the page.
- * If the border of arrival has a tuple, this is the rest of the range,
- * otherwise the neighbouring range.
+ * If the border of arrival has a tuple, this is the rest of the range.
  *
  * A cursor that turns around and follows the link to the sibling begins at the
  * border.  If this page has entries beyond the border, too, they would be
@@ -379,29 +409,21 @@ continue_at_range(SwareTreeCursor *cursor, SwareContinuation *side,
  */
 static void
 continue_where_entered(SwareTreeCursor *cursor, SwareContinuation *side,
-					   bool forward, bool entries_beyond)
+					   bool entries_beyond)
 {
-	SwareBorder *arrival = &cursor->arrival;
-
-	if (arrival->hasTuple)
-	{
-		side->more = true;
-		side->linked = sware_link_is_valid(side->sibling) && !entries_beyond &&
-			(cursor->arrivesByLink || !cursor->arrivesAhead);
-		sware_swap_borders(&side->border, arrival);
-	}
-	else
-		continue_at_range(cursor, side, arrival->range + (forward ? -1 : 1));
+	side->more = cursor->arrival.hasTuple;
+	side->linked = side->more && sware_link_is_valid(side->sibling) &&
+		!entries_beyond && (cursor->arrivesByLink || !cursor->arrivesAhead);
+	sware_swap_borders(&side->border, &cursor->arrival);
 }
 
 /*
- * Set what comes beyond an end of the leaf that lies within the current range:
- * the range goes on at a tuple or pivot.  With `must_link`, what comes next is
- * in the sibling, even if nothing there qualifies.
+ * Set what comes beyond an end of the leaf that lies within the range: this
+ * goes on at a tuple or pivot.
  */
 static void
 continue_range(SwareTreeCursor *cursor, SwareContinuation *side,
-			   IndexTuple tuple, bool must_link, bool forward)
+			   IndexTuple tuple, bool forward)
 {
 	SwareScanKeys *keys = &cursor->keys;
 	SwareSearchKey place;
@@ -410,14 +432,11 @@ continue_range(SwareTreeCursor *cursor, SwareContinuation *side,
 	if (keys->skip)
 		result = sware_skip_from_tuple(keys, tuple, forward, &place);
 	if (result == SWARE_SKIP_NONE)
-	{
-		continue_at_range(cursor, side, keys->range + (forward ? 1 : -1));
 		return;
-	}
 
 	side->more = side->linked = true;
-	sware_set_tuple_border(&side->border, cursor->context, keys->range, tuple);
-	if (result == SWARE_SKIP_HERE || must_link)
+	sware_set_tuple_border(&side->border, cursor->context, tuple);
+	if (result == SWARE_SKIP_HERE)
 		return;
 	if (cursor->linksToFollow > 0)
 		cursor->linksToFollow--;
@@ -445,13 +464,12 @@ is_too_far_left(SwareTreeCursor *cursor, IndexTuple high_key)
 }
 
 /*
- * Set what comes to the right of a leaf at whose end the current range goes on
- * or has ended.
+ * Set what comes to the right of a leaf at whose end the range goes on or has
+ * ended.
  */
 static void
 continue_right(SwareTreeCursor *cursor, const SwareLeafView *view)
 {
-	SwareScanKeys *keys = &cursor->keys;
 	SwareContinuation *right = &cursor->position.right;
 	IndexTuple	high_key;
 
@@ -466,61 +484,39 @@ continue_right(SwareTreeCursor *cursor, const SwareLeafView *view)
 		right->more = true;
 		sware_copy_border(&right->border, cursor->context,
 						  &cursor->position.left.border);
-		return;
 	}
-	continue_at_range(cursor, right,
-					  sware_scan_keys_next_range(keys, keys->range, high_key,
-												 true));
-	if (!right->more)
-		return;
-	sware_scan_keys_set_range(keys, right->border.range);
-	if (keys->low.columnCount == 0 ||
-		sware_compare_key(&keys->low, high_key) <= 0)
-		continue_range(cursor, right, high_key, false, true);
+	else if (sware_scan_keys_go_beyond(&cursor->keys, high_key, true))
+		continue_range(cursor, right, high_key, true);
 }
 
 /*
  * The same to the left.  `is_in_vain` says that the leaf has no entry below the
- * border of arrival, which had a tuple if `at_tuple`.
+ * place where the cursor has arrived.
  */
 static void
 continue_left(SwareTreeCursor *cursor, const SwareLeafView *view,
-			  bool is_in_vain, bool at_tuple)
+			  bool is_in_vain)
 {
-	SwareScanKeys *keys = &cursor->keys;
 	SwareContinuation *left = &cursor->position.left;
 
 	if (sware_page_is_leftmost(view->page))
 		return;
+	if (!is_in_vain)
+	{
+		continue_range(cursor, left, sware_view_tuple(view, 0), false);
+		return;
+	}
+
+	/*
+	 * Continue at the border of arrival.  If a descent has led here, another
+	 * one would lead here again; if a link has, the place may be far ahead,
+	 * unless the leaf is empty.
+	 */
 	left->more = true;
-	if (is_in_vain && at_tuple)
-	{
-		/* continue at the border of arrival */
-		left->linked = true;
-		sware_copy_border(&left->border, cursor->context,
-						  &cursor->position.right.border);
-	}
-	else if (view->count > 0 &&
-			 (keys->high.columnCount == 0 ||
-			  sware_compare_key(&keys->high, sware_view_tuple(view, 0)) >= 0))
-	{
-		/*
-		 * If a descent has led here although the page has nothing below the
-		 * place, another one would lead here again.
-		 */
-		continue_range(cursor, left, sware_view_tuple(view, 0), is_in_vain,
-					   false);
-	}
-	else
-	{
-		/*
-		 * The range's upper end lies below all entries of this page.  If a
-		 * descent to the upper end has led here, another one would lead here
-		 * again.
-		 */
-		left->linked = !at_tuple && keys->range == cursor->arrival.range;
-		sware_set_range_border(&left->border, keys->range);
-	}
+	left->linked = !cursor->arrivesByLink || !cursor->arrivesAhead ||
+		view->count == 0;
+	sware_copy_border(&left->border, cursor->context,
+					  &cursor->position.right.border);
 }
 
 void
@@ -530,16 +526,19 @@ sware_read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 	SwareScanKeys *keys = &cursor->keys;
 	SwareContinuation *side = forward ? &position->right : &position->left;
 	bool		at_tuple = cursor->arrival.hasTuple;
+	bool		has_stretches = sware_scan_keys_have_stretches(keys);
+	const SwareSearchKey *end = forward ? &keys->high : &keys->low;
 	const SwareSearchKey *arrival;
 	SwareLeafView view;
-	LeafPlace	near;
+	LeafPlace	near;			/* where the cursor is */
+	LeafPlace	far;			/* where the stretch there ends */
+	LeafPlace	edge;			/* where the range does, or the leaf */
 	bool		is_in_vain;		/* does nothing on the leaf lie beyond the
 								 * border of arrival? */
 
 	position->first = forward ? 0 : SWARE_MAX_TIDS_PER_PAGE;
 	position->last = position->first - 1;
 
-	sware_scan_keys_set_range(keys, cursor->arrival.range);
 	arrival = unlikely(at_tuple || cursor->arrivesAhead) ? &cursor->arrivalKey :
 		forward ? &keys->low : &keys->high;
 	sware_view_init(&view, cursor->scan->indexRelation, buffer);
@@ -559,58 +558,43 @@ sware_read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 		(forward || cursor->arrivesByLink))
 		cursor->linksToFollow = 0;
 	continue_where_entered(cursor, forward ? &position->left :
-						   &position->right, forward,
+						   &position->right,
 						   forward ? near.i + near.tids > 0 :
 						   near.i < view.count);
 
-	side->more = side->linked = false;
-	for (;;)
-	{
-		const SwareSearchKey *end = forward ? &keys->high : &keys->low;
-		LeafPlace	far;
-		int64		range;
-		bool		is_part;
+	/* a range of several stretches is likely to go on behind the leaf */
+	edge.i = forward ? view.count : 0;
+	if (!has_stretches ||
+		(view.count > 0 &&
+		 (sware_compare_key(end, sware_view_tuple(&view, forward ?
+												  view.count - 1 : 0)) <= 0)
+		 == forward))
+		edge.i = search_view_on(&view, end, near.i, forward,
+								keys->hasOnlyEqualities);
+	edge.tids = tids_before(&view, end, edge.i);
 
-		/* the range may end within a posting list */
-		far.i = search_view_on(&view, end, near.i, forward,
-							   keys->hasOnlyEqualities);
-		far.tids = far.i < near.i || near.tids > 0 || forward ?
-			tids_before(&view, end, far.i) : 0;
-		far = add_between(cursor, &view, forward ? near : far,
-						  forward ? far : near, forward, &is_part);
-		if (unlikely(is_part))
+	side->more = side->linked = false;
+	do
+	{
+		far = edge;
+		if (has_stretches &&
+			!find_stretch(cursor, &view, &near, edge, &far, forward))
+			break;
+		if (add_stretch(cursor, &view, near, &far, forward))
 		{
 			/* the others are in the same leaf, beyond this place */
 			side->more = side->linked = true;
 			side->sibling = position->page;
-			sware_set_tuple_border(&side->border, cursor->context, keys->range,
+			sware_set_tuple_border(&side->border, cursor->context,
 								   sware_view_tuple(&view, far.i));
 			return;
 		}
-		if (!forward && far.tids > 0)
-			return;				/* there is only this range left, and it
-								 * begins here */
-		if (far.i == (forward ? view.count : 0))
-			break;
+		near = far;
+	} while (far.i != edge.i || far.tids != edge.tids);
 
-		/* this range ends here; the next one that may hold something? */
-		range =
-			sware_scan_keys_next_range(keys, keys->range + (forward ? 1 : -1),
-									   sware_view_tuple(&view,
-														forward ? far.i :
-														far.i - 1),
-									   forward);
-		if (range < 0 || range == keys->rangeCount)
-			return;
-		sware_scan_keys_set_range(keys, range);
-		near = place_before(forward ?
-							search_view(&view, &keys->low, far.i, view.count) :
-							search_view(&view, &keys->high, 0, far.i));
-	}
-
-	/* the page ends before the range does, or where it does */
-	if (forward)
+	/* does the page end before the range does, or where it does? */
+	if (forward && edge.i == view.count)
 		continue_right(cursor, &view);
-	else
-		continue_left(cursor, &view, is_in_vain, at_tuple);
+	else if (!forward && edge.i + edge.tids == 0)
+		continue_left(cursor, &view, is_in_vain);
 }

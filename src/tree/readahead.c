@@ -326,7 +326,7 @@ sware_readahead_of_run(SwareReadahead *ahead, IndexTuple *entries, int count)
  * A scan is about to follow a link to a leaf, from a border with a tuple, and
  * sware_readahead_is_due: ask for leaves behind that one, for `most` at most.
  *
- * A scan that has asked for leaves until now, in another range or in another
+ * A scan that has asked for leaves until now, in another stretch or in another
  * interval of a parallel scan, goes on with the distance that it has reached.
  */
 void
@@ -334,13 +334,15 @@ sware_readahead_of_link(SwareReadahead *ahead, SwareScanKeys *keys,
 						const SwareBorder *border, bool forward,
 						BlockNumber leaf, int most)
 {
-	int64		range = border->range;
-	bool		fits = ahead->forward == forward && ahead->range == range;
-	bool		goes_on = ahead->list && ahead->forward == forward &&
+	SwareLeafList *list = ahead->list;
+	bool		goes_on = list && ahead->forward == forward &&
 		(ahead->isActive || keys->interval);
+	const SwareSearchKey *end = forward ? &keys->high : &keys->low;
+	SwareSearchKey stretch_end;
 	SwareSearchKey place;
 
-	if (!ahead->isActive || !fits)
+	if (!ahead->isActive || ahead->forward != forward ||
+		(list->visited == list->listed && !sware_link_is_valid(list->next)))
 	{
 		ahead->isActive = false;
 		if (ahead->coldLeaves == 0 || most == 0)
@@ -350,11 +352,13 @@ sware_readahead_of_link(SwareReadahead *ahead, SwareScanKeys *keys,
 		ahead->limit =
 			get_tablespace_io_concurrency(ahead->index->rd_rel->reltablespace);
 		ahead->forward = forward;
-		ahead->range = range;
-		sware_scan_keys_set_range(keys, range);
+		if (sware_scan_keys_have_stretches(keys) && keys->interval == NULL &&
+			sware_find_stretch(keys, border->saved.tuple, forward,
+							   &stretch_end) == SWARE_SKIP_HERE)
+			end = &stretch_end;
 		sware_search_key_from_tuple(&place, ahead->index, border->saved.tuple);
 		place.below = !forward;
-		begin(ahead, &place, forward ? &keys->high : &keys->low);
+		begin(ahead, &place, end);
 	}
 	sware_readahead_visit(ahead, leaf, most);
 	ahead->isActive &= ahead->inVain < MANY_IN_VAIN;

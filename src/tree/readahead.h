@@ -7,8 +7,8 @@
  * run belong to.  VACUUM asks from its first leaf on; a scan when it follows a
  * link after a link has led it to a leaf that was not in shared buffers; a run
  * after two leaves, one after the other, had to be read.  A scan asks for none
- * beyond the end of its range.  It stops when a search leads it elsewhere, and
- * when it turns around; scans and runs stop when the leaves are in shared
+ * beyond the end of its stretch.  It stops when a search leads it elsewhere,
+ * and when it turns around; scans and runs stop when the leaves are in shared
  * buffers after all.
  *
  * No page is pinned ahead: VACUUM takes a cleanup lock on each leaf, which any
@@ -37,7 +37,6 @@ typedef struct SwareReadahead
 	struct SwareLeafList *list; /* allocated when it is needed */
 	bool		isActive;		/* does it ask for leaves now? */
 	bool		forward;
-	int64		range;			/* of a scan: it asks for leaves of this one */
 	int			distance;		/* how many leaves are asked for ahead;
 								 * doubled with each one that is visited */
 	int			limit;			/* to which the distance grows */

@@ -211,7 +211,7 @@ copy_position(SwareTreeCursor *cursor, SwarePosition *to,
 /*
  * Count a leaf without a qualifying entry.  Raises an error if there have
  * been more than the index can have, since links then form a circle.  A leaf
- * may be read twice, once by a link and once by a search for the next range,
+ * may be read twice, once by a link and once by a search for the next stretch,
  * and a few times more if other sessions change the tree.
  */
 static void
@@ -307,7 +307,6 @@ go_on(SwareTreeCursor *cursor, bool forward)
 		}
 
 		sware_swap_borders(arrival, &side->border);
-		sware_scan_keys_set_range(&cursor->keys, arrival->range);
 		cursor->arrivesAhead =
 			sware_first_place(&cursor->keys, arrival->hasTuple ?
 							  arrival->saved.tuple : NULL, forward,
@@ -443,21 +442,15 @@ sware_tree_cursor_seek(SwareTreeCursor *cursor, IndexTuple entry,
 					   ScanDirection direction)
 {
 	bool		forward = ScanDirectionIsForward(direction);
-	SwareScanKeys *keys = &cursor->keys;
 	SwareContinuation *side = forward ? &cursor->position.right :
 		&cursor->position.left;
 
 	Assert(!entry || cursor->markState == SWARE_CURSOR_UNPOSITIONED);
 	learn_what_is_wanted(cursor);
-	side->more = unlikely(entry != NULL) || keys->rangeCount > 0;
-	side->linked = false;
+	side->more = !cursor->keys.isEmpty;
+	side->linked = side->border.hasTuple = false;
 	if (unlikely(entry != NULL))
-		sware_set_tuple_border(&side->border, cursor->context,
-							   sware_scan_keys_next_range(keys, 0, entry, true),
-							   entry);
-	else
-		sware_set_range_border(&side->border,
-							   forward ? 0 : keys->rangeCount - 1);
+		sware_set_tuple_border(&side->border, cursor->context, entry);
 	return go_on(cursor, forward);
 }
 
