@@ -109,6 +109,24 @@ SELECT pages_read(format('SELECT a, b FROM u WHERE %s ORDER BY a DESC, b DESC', 
 FROM pg_class, explained('twin_sware', 'SELECT a FROM u', 'Shared Hit Blocks', 'Shared Read Blocks') pages,
 	unnest('{b = 3,b < 2,b = 7,b = 0,"a > 1 AND b = 0"}'::text[]) condition
 WHERE relname = 'u_ab' AND relnamespace = 'twin_sware'::regnamespace;
+-- Values of an array that lie far apart cost a search each, also behind some that lie on
+-- neighbouring leaves.
+SELECT * FROM unnest('{"", DESC}'::text[]) direction, pages_read(format(
+	'SELECT a, b FROM u WHERE a IN (19000, 18700, 18400, 10000, 700, 300)
+	ORDER BY a %1$s, b %1$s', direction), 20);
+SELECT same_rows(format('SELECT a, b FROM u WHERE a IN (19000, 18700, 18400, 10000, 700, 300) AND b < 4
+	ORDER BY a %1$s, b %1$s', direction)) FROM unnest('{"", DESC}'::text[]) direction;
+-- A search may lead to a leaf that has become empty, and cannot be deleted.
+SELECT on_both('CREATE TABLE x (a text COLLATE "C", b int) WITH (autovacuum_enabled = off)');
+SELECT on_both($$INSERT INTO x SELECT lpad(i::text, 450, '0'), i % 3 FROM generate_series(1, 2000) i$$);
+SELECT on_both('CREATE INDEX x_ab ON x USING @am (a, b)');
+SELECT on_both($$DELETE FROM x WHERE a BETWEEN lpad('301', 450, '0') AND lpad('1700', 450, '0')$$);
+VACUUM (ANALYZE) twin_nbtree.x;
+VACUUM (ANALYZE) twin_sware.x;
+SELECT same_rows(format('SELECT a, b FROM x WHERE a = ANY (ARRAY(SELECT lpad(i::text, 450, ''0'')
+	FROM generate_series(1, 2000, 100) i)) ORDER BY a %1$s, b %1$s', direction)),
+	same_rows(format('SELECT a, b FROM x WHERE b = 2 ORDER BY a %1$s, b %1$s', direction))
+FROM unnest('{"", DESC}'::text[]) direction;
 -- What follows an infinite timestamp is no timestamp, so it must not be compared with a
 -- bound of another type. (nbtree fails here.)
 CREATE TABLE twin_sware.w (a timestamp, b int);

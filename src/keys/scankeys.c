@@ -399,14 +399,13 @@ set_skip(SwareScanKeys *keys, ScanKey qualification, int count)
 		return;
 
 	if (keys->skipMemory == NULL)
+	{
 		keys->skipMemory =
 			MemoryContextAlloc(keys->scanContext, sizeof(SwareSkipKeys));
+		sware_search_key_prepare(&keys->skipMemory->from, keys->index);
+	}
 	skip = keys->skipMemory;
 	skip->lastColumn = last;
-	sware_search_key_init(&skip->from, keys->index);
-	for (int column = 0; column <= last; column++)
-		sware_key_column_init(&skip->from.columns[column], keys->index,
-							  column + 1);
 	for (int column = keys->prefixColumns; column <= last; column++)
 	{
 		SwareSkipColumn *skipped = &skip->columns[column];
@@ -420,7 +419,8 @@ set_skip(SwareScanKeys *keys, ScanKey qualification, int count)
 			if (keys->conditions[i].key == chosen.array)
 				skipped->elements = keys->conditions[i].elements;
 		}
-		set_skip_ends(keys, skipped, column, &chosen);
+		if (skipped->elements == NULL)
+			set_skip_ends(keys, skipped, column, &chosen);
 	}
 	keys->skip = skip;
 }

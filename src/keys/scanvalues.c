@@ -199,10 +199,30 @@ sware_find_element(const SwareElements *elements, Datum value, bool is_null,
 				   bool behind, bool *equal)
 {
 	SwareKeyColumn column = elements->column;
+	bool		has_number = sware_is_integer(column.comparison) && !is_null;
+	int64		number = has_number ?
+		sware_integer_value(column.comparison, value) : 0;
 	int			low = 0;
 	int			high = elements->count;
 
 	*equal = false;
+	while (has_number && low < high)
+	{
+		int			middle = low + (high - low) / 2;
+		int64		other = sware_integer_value(column.comparison,
+												elements->values[middle]);
+
+		/* integers are distinct */
+		if (other == number)
+		{
+			*equal = true;
+			return behind ? middle + 1 : middle;
+		}
+		if ((other < number) != column.descending)
+			low = middle + 1;
+		else
+			high = middle;
+	}
 	while (low < high)
 	{
 		int			middle = low + (high - low) / 2;

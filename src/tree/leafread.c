@@ -92,7 +92,11 @@ search_view_on(const SwareLeafView *view, const SwareSearchKey *key, int from,
 	int			low = forward ? from : 0;
 	int			high = forward ? view->count : from;
 
-	if (key->columnCount == 0)
+	/* does the place lie beyond all of them? */
+	if (key->columnCount == 0 ||
+		(!has_few && low < high &&
+		 (sware_compare_key(key, sware_view_tuple(view, forward ? high - 1 :
+												  low)) > 0) == forward))
 		return forward ? high : low;
 	for (int i = 0; has_few && i < FEW_IN_STRETCH && low < high; i++)
 	{
@@ -370,6 +374,9 @@ static bool
 find_stretch(SwareTreeCursor *cursor, const SwareLeafView *view,
 			 LeafPlace *near, LeafPlace edge, LeafPlace *far, bool forward)
 {
+	bool		has_few =		/* has an entry of it all columns? */
+		cursor->keys.stretchColumns ==
+		IndexRelationGetNumberOfKeyAttributes(view->index);
 	SwareSearchKey place;
 
 	for (;;)
@@ -386,7 +393,7 @@ find_stretch(SwareTreeCursor *cursor, const SwareLeafView *view,
 				return false;
 			case SWARE_SKIP_HERE:
 				*far = place_before(search_view_on(view, &place, behind,
-												   forward, true));
+												   forward, has_few));
 				if (forward ? far->i >= index_behind(edge) : far->i <= edge.i)
 					*far = edge;
 				return true;
@@ -417,31 +424,13 @@ continue_where_entered(SwareTreeCursor *cursor, SwareContinuation *side,
 	sware_swap_borders(&side->border, &cursor->arrival);
 }
 
-/*
- * Set what comes beyond an end of the leaf that lies within the range: this
- * goes on at a tuple or pivot.
- */
+/* Set what comes beyond a tuple, or beyond a pivot at an end of the leaf. */
 static void
 continue_range(SwareTreeCursor *cursor, SwareContinuation *side,
-			   IndexTuple tuple, bool forward)
+			   IndexTuple tuple)
 {
-	SwareScanKeys *keys = &cursor->keys;
-	SwareSearchKey place;
-	SwareSkip	result = SWARE_SKIP_HERE;
-
-	if (keys->skip)
-		result = sware_skip_from_tuple(keys, tuple, forward, &place);
-	if (result == SWARE_SKIP_NONE)
-		return;
-
 	side->more = side->linked = true;
 	sware_set_tuple_border(&side->border, cursor->context, tuple);
-	if (result == SWARE_SKIP_HERE)
-		return;
-	if (cursor->linksToFollow > 0)
-		cursor->linksToFollow--;
-	else
-		side->linked = false;
 }
 
 /*
@@ -486,7 +475,7 @@ continue_right(SwareTreeCursor *cursor, const SwareLeafView *view)
 						  &cursor->position.left.border);
 	}
 	else if (sware_scan_keys_go_beyond(&cursor->keys, high_key, true))
-		continue_range(cursor, right, high_key, true);
+		continue_range(cursor, right, high_key);
 }
 
 /*
@@ -503,18 +492,18 @@ continue_left(SwareTreeCursor *cursor, const SwareLeafView *view,
 		return;
 	if (!is_in_vain)
 	{
-		continue_range(cursor, left, sware_view_tuple(view, 0), false);
+		continue_range(cursor, left, sware_view_tuple(view, 0));
 		return;
 	}
 
 	/*
-	 * Continue at the border of arrival.  If a descent has led here, another
-	 * one would lead here again; if a link has, the place may be far ahead,
-	 * unless the leaf is empty.
+	 * Continue at the border of arrival, and by the link: if a descent has
+	 * led here, another one would lead here again.  But if a link has, the
+	 * place may be far ahead, unless the leaf is empty.
 	 */
-	left->more = true;
-	left->linked = !cursor->arrivesByLink || !cursor->arrivesAhead ||
-		view->count == 0;
+	left->more = left->linked = true;
+	if (!cursor->arrivesByLink || view->count == 0)
+		cursor->linksToFollow = Max(cursor->linksToFollow, 1);
 	sware_copy_border(&left->border, cursor->context,
 					  &cursor->position.right.border);
 }
@@ -562,15 +551,8 @@ sware_read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 						   forward ? near.i + near.tids > 0 :
 						   near.i < view.count);
 
-	/* a range of several stretches is likely to go on behind the leaf */
-	edge.i = forward ? view.count : 0;
-	if (!has_stretches ||
-		(view.count > 0 &&
-		 (sware_compare_key(end, sware_view_tuple(&view, forward ?
-												  view.count - 1 : 0)) <= 0)
-		 == forward))
-		edge.i = search_view_on(&view, end, near.i, forward,
-								keys->hasOnlyEqualities);
+	edge.i = search_view_on(&view, end, near.i, forward,
+							keys->hasOnlyEqualities);
 	edge.tids = tids_before(&view, end, edge.i);
 
 	side->more = side->linked = false;
@@ -583,10 +565,8 @@ sware_read_leaf(SwareTreeCursor *cursor, Buffer buffer, bool forward)
 		if (add_stretch(cursor, &view, near, &far, forward))
 		{
 			/* the others are in the same leaf, beyond this place */
-			side->more = side->linked = true;
 			side->sibling = position->page;
-			sware_set_tuple_border(&side->border, cursor->context,
-								   sware_view_tuple(&view, far.i));
+			continue_range(cursor, side, sware_view_tuple(&view, far.i));
 			return;
 		}
 		near = far;

@@ -294,30 +294,37 @@ go_on(SwareTreeCursor *cursor, bool forward)
 	do
 	{
 		Buffer		buffer = InvalidBuffer;
-		SwareSearchKey *place;
+		SwareSkip	result = SWARE_SKIP_NONE;
+		SwareSearchKey *place = NULL;
 
 		CHECK_FOR_INTERRUPTS();
 		count_fruitless_leaf(cursor, &fruitless);
 		unpin(position);
-		if (!side->more)
+		if (side->more)
+		{
+			sware_swap_borders(arrival, &side->border);
+			result = sware_first_place(&cursor->keys, arrival->hasTuple ?
+									   arrival->saved.tuple : NULL, forward,
+									   &cursor->arrivalKey, &place);
+		}
+		if (result == SWARE_SKIP_NONE)
 		{
 			cursor->state = forward ? SWARE_CURSOR_AFTER_LAST :
 				SWARE_CURSOR_BEFORE_FIRST;
 			return false;
 		}
 
-		sware_swap_borders(arrival, &side->border);
-		cursor->arrivesAhead =
-			sware_first_place(&cursor->keys, arrival->hasTuple ?
-							  arrival->saved.tuple : NULL, forward,
-							  &cursor->arrivalKey,
-							  &place) == SWARE_SKIP_AHEAD;
+		cursor->arrivesAhead = result == SWARE_SKIP_AHEAD;
 		/* the rest of a leaf of which a part has been read? */
 		if (side->linked &&
 			sware_links_equal(position->page, side->sibling))
 			buffer = read_same_leaf(cursor, forward);
-		else if (side->linked)
+		else if (side->linked &&
+				 (!cursor->arrivesAhead || cursor->linksToFollow > 0))
+		{
+			cursor->linksToFollow -= cursor->arrivesAhead ? 1 : 0;
 			buffer = follow_link(cursor, side, forward);
+		}
 		cursor->arrivesByLink = BufferIsValid(buffer);
 		if (!BufferIsValid(buffer))
 		{

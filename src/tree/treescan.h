@@ -41,9 +41,9 @@
 typedef struct SwareContinuation
 {
 	bool		more;			/* may there be qualifying entries? */
-	bool		linked;			/* are they in the sibling, from the border
-								 * on?  Otherwise they must be sought from the
-								 * root */
+	bool		linked;			/* are those from the border on in the
+								 * sibling?  Otherwise they must be sought
+								 * from the root */
 	SwareLink	sibling;		/* or the same leaf, if a part of it has been
 								 * read */
 	SwareBorder border;
