@@ -352,11 +352,12 @@ sware_readahead_of_link(SwareReadahead *ahead, SwareScanKeys *keys,
 		ahead->limit =
 			get_tablespace_io_concurrency(ahead->index->rd_rel->reltablespace);
 		ahead->forward = forward;
+		sware_save_tuple(&ahead->origin, ahead->context, border->saved.tuple);
 		if (sware_scan_keys_have_stretches(keys) && keys->interval == NULL &&
-			sware_find_stretch(keys, border->saved.tuple, forward,
-							   &stretch_end) == SWARE_SKIP_HERE)
+			sware_find_stretch(keys, ahead->origin.tuple, forward,
+							   &stretch_end) != SWARE_SKIP_NONE)
 			end = &stretch_end;
-		sware_search_key_from_tuple(&place, ahead->index, border->saved.tuple);
+		sware_search_key_from_tuple(&place, ahead->index, ahead->origin.tuple);
 		place.below = !forward;
 		begin(ahead, &place, end);
 	}
@@ -390,5 +391,6 @@ sware_readahead_end(SwareReadahead *ahead)
 	if (ahead->list != NULL)
 		pfree(ahead->list);
 	ahead->list = NULL;
+	sware_free_saved_entry(&ahead->origin);
 	ahead->isActive = false;
 }

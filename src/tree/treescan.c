@@ -309,6 +309,7 @@ go_on(SwareTreeCursor *cursor, bool forward)
 		}
 		if (result == SWARE_SKIP_NONE)
 		{
+			side->more = false;
 			cursor->state = forward ? SWARE_CURSOR_AFTER_LAST :
 				SWARE_CURSOR_BEFORE_FIRST;
 			return false;

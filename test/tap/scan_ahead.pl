@@ -242,6 +242,39 @@ is($answer, "$rows|$rows", 'a parallel scan: its rows');
 cmp_ok($asked, '>', 40, 'a parallel scan: leaves are asked for');
 cmp_ok($asked, '<', $last - $first, 'a parallel scan: no others');
 
+# Of each of two values of an array, and of none between them.  The end of each stretch has the value of the
+# entry at which a scan has begun to ask; where another column is null, it is in another
+# place of later entries.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE n (a text, b int);
+ALTER TABLE n ALTER a SET STORAGE PLAIN;
+CREATE INDEX n_a_b ON n USING sware (a, b) WITH (deduplicate_items = off);
+SET sware.enable_buffer = off;
+INSERT INTO n SELECT key(v), CASE WHEN i <= 1500 THEN i END
+FROM generate_series(1, 3) v, generate_series(1, 3000) i;
+VACUUM ANALYZE n;
+SQL
+my ($leaves_of_array, $parents_of_array) = split /\|/, $node->safe_psql('postgres', <<'SQL');
+SELECT count(*) FILTER (WHERE s.kind = 'leaf'), count(*) FILTER (WHERE s.level = 1)
+FROM generate_series(1, pg_relation_size('n_a_b') / 8192 - 1) p (block), sware_page_stats('n_a_b', p.block) s
+SQL
+cmp_ok($parents_of_array, '>', 20, 'an array: several pages of level 1');
+foreach my $order ('', ' DESC')
+{
+	my $tablespace = $order ? 'pg_default' : 'elsewhere';
+	$node->safe_psql('postgres', "ALTER INDEX n_a_b SET TABLESPACE $tablespace");
+	my ($found, $asked_for, $listed) = run_counting($node, "$settings{index} "
+		  . 'SET effective_io_concurrency = 10; SELECT count(*) FROM (SELECT a, b FROM n '
+		  . "WHERE a = ANY (ARRAY[key(1), key(3)]) ORDER BY a$order, b$order OFFSET 0) s;");
+	is($found, 6000, "an array: its rows$order");
+	cmp_ok($listed, '>=', $parents_of_array * 2 / 3 - 2,
+		"an array: from one page of level 1 to the next$order");
+	cmp_ok($listed, '<=', $parents_of_array * 2 / 3 + 5, "an array: from each of them once$order");
+	my $least = $order ? $leaves_of_array * 2 / 3 - 10 : 0;
+	cmp_ok($asked_for, '>=', $least, "an array: leaves are asked for$order");
+	cmp_ok($asked_for, '<', $leaves_of_array * 2 / 3, "an array: no others$order");
+}
+
 # A leaf without a downlink is not asked for, but read.
 make_cold();
 ($answer) = run_counting($node, <<"SQL");
