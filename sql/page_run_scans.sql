@@ -202,6 +202,40 @@ CALL fill_runs(NULL);
 SELECT buffer_zones AS zones FROM sware_scan_counters() \gset
 SELECT count(*) FROM (SELECT k FROM runs WHERE k > 0 AND k < 29000 ORDER BY k OFFSET 0) s;
 SELECT buffer_zones - :zones BETWEEN 1 AND 1000 AS few_looks FROM sware_scan_counters();
+
+-- What lies between two values of an array is not read, neither when its rows are dead, and
+-- their entries marked, nor by a parallel scan, whose intervals go on from one to the next.
+CREATE FUNCTION pages_of_array() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT n FROM runs WHERE k IN (100, 28900)' INTO plan;
+	RETURN (plan->0->'Plan'->>'Shared Hit Blocks')::bigint + (plan->0->'Plan'->>'Shared Read Blocks')::bigint;
+END $$;
+SELECT allow_scans('index');
+SELECT pages_of_array() < 100 AS few_pages;
+DELETE FROM runs WHERE k > 100 AND k < 28900;
+SELECT count(*) FROM (SELECT n FROM runs WHERE k BETWEEN 100 AND 28900 OFFSET 0) s;
+SELECT pages_of_array() < 100 AS few_pages_beside_marks;
+SELECT bloom_probes FROM sware_stats('runs_k') \gset
+SET max_parallel_workers = 0;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET min_parallel_index_scan_size = 0;
+SET cpu_tuple_cost = 1;
+SET cpu_operator_cost = 0;
+SELECT count(n) FROM runs WHERE k IN (100, 28900);
+EXPLAIN (COSTS OFF) SELECT count(n) FROM runs WHERE k IN (100, 28900);
+SELECT bloom_probes > :bloom_probes AS asks_filters FROM sware_stats('runs_k');
+RESET max_parallel_workers;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+RESET min_parallel_index_scan_size;
+RESET cpu_tuple_cost;
+RESET cpu_operator_cost;
+DROP FUNCTION pages_of_array;
 DROP TABLE runs;
 SELECT drop_twins();
 DROP PROCEDURE insert_scrambled, fill_runs;

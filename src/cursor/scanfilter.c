@@ -53,18 +53,38 @@ analyze_key(SwareScanFilter *filter)
 }
 
 /*
- * Find out the abbreviation of one end of the range, *limit, and those that
- * must be compared with it, *matters.  Both are set to what they are without
- * this end.
+ * Find the place, in a direction, before which nothing in the range can
+ * qualify.  Find out its abbreviation, *limit, and those that must be compared
+ * with the range's end, *matters.  Both are set to what they are without this
+ * end.
  */
-static void
-analyze_end(const SwareScanFilter *filter, const SwareSearchKey *end,
-			int64 *limit, int64 *matters)
+static SwareSearchKey *
+analyze_end(const SwareScanFilter *filter, bool forward,
+			SwareSearchKey *memory, int64 *limit, int64 *matters)
 {
+	SwareSearchKey *end;
+
+	(void) sware_first_place(filter->keys, NULL, forward, memory, &end);
 	if (sware_abbreviate_end(&filter->order.column, end, limit))
 		*matters = *limit;
 	else if (end->columnCount > 0)
 		*matters = ~*matters;
+	return end;
+}
+
+/* Has the first column one value, of its own type, between two places? */
+static bool
+has_one_value(Relation index, const SwareSearchKey *begin,
+			  const SwareSearchKey *end)
+{
+	const SwareKeyColumn *column = &begin->columns[0];
+	const SwareKeyColumn *other = &end->columns[0];
+	const FmgrInfo *own = index_getprocinfo(index, 1, BTORDER_PROC);
+
+	return begin->columnCount > 0 && end->columnCount > 0 &&
+		!column->isNull && !other->isNull &&
+		column->function == own && other->function == own &&
+		sware_compare_column(column, other->value, false) == 0;
 }
 
 /*
@@ -78,6 +98,9 @@ analyze(SwareScanFilter *filter)
 	SwareScanOrder *order = &filter->order;
 	Relation	index = order->index;
 	bool		forward = order->forward;
+	SwareSearchKey memory[2];
+	SwareSearchKey *begin;
+	SwareSearchKey *end;
 
 	sware_search_key_prepare(&order->prepared, index);
 	order->column = order->prepared.columns[0];
@@ -91,21 +114,17 @@ analyze(SwareScanFilter *filter)
 
 	filter->rangeBegin = filter->beginMatters = PG_INT64_MIN;
 	filter->rangeEnd = filter->endMatters = PG_INT64_MAX;
-	analyze_end(filter, forward ? &keys->high : &keys->low,
-				&filter->rangeEnd, &filter->endMatters);
-	analyze_end(filter, sware_scan_filter_range_begin(filter),
-				&filter->rangeBegin, &filter->beginMatters);
+	begin = analyze_end(filter, forward, &memory[0], &filter->rangeBegin,
+						&filter->beginMatters);
+	end = analyze_end(filter, !forward, &memory[1], &filter->rangeEnd,
+					  &filter->endMatters);
 	filter->canNarrow = sware_has_abbreviations(&filter->order.column) &&
 		keys->conditionCount == 0 &&
 		filter->beginMatters == filter->rangeBegin &&
 		filter->endMatters == filter->rangeEnd;
 
-	filter->hasHash =
-		keys->prefixColumns > 0 &&
-		!keys->low.columns[0].isNull &&
-		keys->low.columns[0].function ==
-		index_getprocinfo(index, 1, BTORDER_PROC) &&
-		sware_bloom_hash(index, keys->low.columns[0].value, &filter->hash);
+	filter->hasHash = has_one_value(index, begin, end) &&
+		sware_bloom_hash(index, begin->columns[0].value, &filter->hash);
 
 	/*
 	 * If abbreviations tell entries apart, hashing costs more than it saves,

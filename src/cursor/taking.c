@@ -349,9 +349,9 @@ sware_take_page(SwareBufferCursor *cursor, SwareLink link)
 }
 
 /*
- * The present entry does not satisfy the conditions.  After some of these in a
- * row, let the reader go on where the next entry of the range can satisfy them.
- * Calls comparators.
+ * The present entry does not satisfy the conditions, or is marked.  After some
+ * of these in a row, let the reader go on where the next entry of the range can
+ * satisfy them.  Calls comparators.
  */
 static void
 skip_entries(ListReader *reader, IndexTuple entry)
@@ -411,7 +411,10 @@ take_from_list(ListReader *reader, SwareEntrySource source, int most)
 		if (is_marked &&
 			sware_window_has(&reader->window, reader->number + reader->step))
 		{
-			/* but the last one tells whether the range has ended */
+			/*
+			 * but the last one tells whether the range has ended, or where
+			 * its next stretch begins
+			 */
 			reader->leavesOut = true;
 			continue;
 		}
@@ -436,7 +439,10 @@ take_from_list(ListReader *reader, SwareEntrySource source, int most)
 		}
 		if (is_marked)
 		{
+			/* there may be many more before the next stretch */
 			reader->leavesOut = true;
+			reader->failures = reader->patience;
+			skip_entries(reader, entry);
 			continue;
 		}
 		if (!sware_scan_keys_satisfy(filter->keys, entry, 0))
