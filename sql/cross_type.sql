@@ -39,6 +39,15 @@ SELECT compare('SELECT i4 FROM t WHERE i4 > 5::int2 AND i4 > 7::int8 AND i4 < 12
 SELECT compare('SELECT i4 FROM t WHERE i4 = 5::int2 AND i4 = 5::int8');
 SELECT compare('SELECT i4 FROM t WHERE i4 = 5::int2 AND i4 < 5::int8');
 
+-- Local times in an hour that daylight-saving time leaves out, and behind it, are in another
+-- order than the instants that they mean.  (nbtree may return a row twice.)
+SET TIME ZONE 'America/New_York';
+SELECT on_both($$INSERT INTO t (tz) VALUES ('2024-03-10 07:00+00'), ('2024-03-10 07:30+00')$$);
+SELECT tz FROM twin_sware.t WHERE tz = ANY ('{2024-03-10 03:00,2024-03-10 02:30}'::timestamp[]);
+SELECT tz FROM twin_sware.t WHERE tz = ANY
+	('{2024-03-10 01:00,2024-03-10 03:00,2024-03-10 02:30,2024-03-10 03:30,infinity}'::timestamp[]);
+SET TIME ZONE 'UTC';
+
 -- Joins between types: nested loop and merge.
 SET enable_hashjoin = off;
 SET enable_memoize = off;

@@ -21,6 +21,9 @@
 #include "access/tableam.h"
 #endif
 #include "commands/vacuum.h"
+#if PG_VERSION_NUM >= 190000
+#include "nodes/miscnodes.h"
+#endif
 #include "nodes/parsenodes.h"
 #if PG_VERSION_NUM < 170000
 #include "optimizer/optimizer.h"
@@ -31,6 +34,7 @@
 #include "storage/proc.h"
 #include "utils/pg_locale.h"
 #include "utils/rel.h"
+#include "utils/timestamp.h"
 #include "utils/wait_event.h"
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"				/* before, postgres.h had the macros */
@@ -330,6 +334,26 @@ sware_extend_file(Relation index, int pages, BlockNumber *first)
 #else
 #define sware_kernel_can_be_asked() true
 #endif
+
+/*
+ * Find the instant that a local time means.  Returns false if it is out of
+ * range.  (19 has another function for that.)
+ */
+static inline bool
+sware_instant_of(Timestamp local, TimestampTz *instant)
+{
+#if PG_VERSION_NUM >= 190000
+	ErrorSaveContext context = {.type = T_ErrorSaveContext};
+
+	*instant = timestamp2timestamptz_safe(local, (Node *) &context);
+	return !context.error_occurred;
+#else
+	int			overflow = 0;
+
+	*instant = timestamp2timestamptz_opt_overflow(local, &overflow);
+	return overflow == 0;
+#endif
+}
 
 /* 17 and 18 give amestimateparallelscan more parameters */
 #if PG_VERSION_NUM >= 180000

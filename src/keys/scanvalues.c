@@ -16,6 +16,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "base/compat.h"
 #include "keys/scankeys.h"
 
 /* The family's comparison function for two types, or NULL if it has none. */
@@ -138,9 +139,29 @@ convert_integer(Datum *value, Oid from, Oid to)
 }
 
 /*
+ * Change an element to a value of the column's type, if it is an integer or a
+ * local time.  (Elements are sorted, and where clocks are put forward, local
+ * times are not in the order of the instants that they mean.)  Returns false if
+ * the type has no such value.
+ */
+static bool
+convert_element(Datum *value, Oid from, Oid to)
+{
+	TimestampTz instant;
+
+	if (to != TIMESTAMPTZOID)
+		return convert_integer(value, from, to);
+	if (!sware_instant_of(DatumGetTimestamp(*value), &instant))
+		return false;
+	*value = TimestampTzGetDatum(instant);
+	return true;
+}
+
+/*
  * Get the elements of an array key, sorted and without duplicates.  Integers
- * become values of the column's type if it is compared as an integer; those
- * that it has no room for are left out, since none of its values equals them.
+ * and local times become values of the column's type if it is compared as an
+ * integer; those that it has no room for are left out, since none of its values
+ * equals them.
  */
 SwareElements *
 sware_get_elements(SwareScanKeys *keys, ScanKey key)
@@ -156,15 +177,16 @@ sware_get_elements(SwareScanKeys *keys, ScanKey key)
 	elements->values = values;
 	sware_init_scan_column(keys, &elements->column, column, own, own,
 						   key->sk_collation);
-	if (type != own && sware_is_integer(sware_comparison_of_integers(type)) &&
-		sware_is_integer(elements->column.comparison) &&
-		(own != INT8OID || sizeof(Datum) >= sizeof(int64)))
+	if (type != own && sware_is_integer(elements->column.comparison) &&
+		(own == TIMESTAMPTZOID ? type == TIMESTAMPOID :
+		 sware_is_integer(sware_comparison_of_integers(type)) &&
+		 (own != INT8OID || sizeof(Datum) >= sizeof(int64))))
 	{
 		int			kept = 0;
 
 		for (int i = 0; i < count; i++)
 		{
-			if (convert_integer(&elements->values[i], type, own))
+			if (convert_element(&elements->values[i], type, own))
 				elements->values[kept++] = elements->values[i];
 		}
 		count = kept;
@@ -191,8 +213,7 @@ sware_get_elements(SwareScanKeys *keys, ScanKey key)
  * Find the first element, in index order, that does not come before a value of
  * the index column or, with `behind`, comes behind it; or the number of
  * elements.  *equal says whether any is equal.  (Elements of another type may
- * differ, and be equal to one value of the column: local times in the hour that
- * daylight-saving time leaves out.)  Calls comparators.
+ * differ, and be equal to one value of the column.)  Calls comparators.
  */
 int
 sware_find_element(const SwareElements *elements, Datum value, bool is_null,
