@@ -188,6 +188,13 @@ WORKLOADS = {
         ),
         operations=50,
     ),
+    "any": Workload(
+        ("tree",),
+        (
+            "PERFORM sum(n) FROM {t}_tree WHERE k = ANY (ARRAY("
+            "SELECT (i + j)::int8 * 7919 % 200000 + 1 FROM generate_series(1, 30) j))",
+        ),
+    ),
     "beside": Workload(
         ("beside",),
         (
