@@ -221,8 +221,8 @@ extern SwareSkip sware_skip_from_tuple(SwareScanKeys *keys, IndexTuple tuple,
 
 /*
  * The same for stretches, if keys have some: an entry that is here is in a
- * stretch.  Then `place` is where that ends in the direction, unless an
- * interval ends before.
+ * stretch.  Then `place` is set to where that ends in the direction, unless an
+ * interval ends before.  A pivot that lacks columns may be before a stretch.
  */
 extern SwareSkip sware_find_stretch(SwareScanKeys *keys, IndexTuple tuple,
 									bool forward, SwareSearchKey *place);

@@ -18,7 +18,9 @@
  *
  * Nothing is remembered from one answer to the next, and between the two places
  * no entry qualifies.  So it does not matter where a cursor is, and in which
- * direction it goes; it may just as well look at all entries.
+ * direction it goes; it may just as well look at all entries, if it tests all
+ * conditions.  (The tree's cursor does not test those that make stretches: it
+ * looks for the next stretch instead.)
  *
  * To find the next place is like raising a number to the next one that has only
  * allowed digits; columns are the digits.  As long as a column's value is

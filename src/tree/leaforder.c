@@ -11,7 +11,7 @@
  * pages, if each has few.  It is scattered if its leaves lie in many pieces,
  * each of adjacent blocks in the order of keys.  Each leaf of a scattered
  * group gets a target: one of the blocks that such leaves have, or of the free
- * ones, in long stretches of adjacent blocks, from the file's beginning on.
+ * ones, in long series of adjacent blocks, from the file's beginning on.
  * The first of them is the target of the leaf with the lowest keys, and so
  * on.  So the file does not grow.  As long as the same groups are scattered,
  * the targets are the same, so that a VACUUM goes on where another one was
@@ -52,8 +52,8 @@
 /* Leaves are moved if they come to lie in this many times fewer pieces. */
 #define WORTHWHILE_GAIN		2
 
-/* Stretches of this number of adjacent blocks are all long enough. */
-#define LONG_STRETCH		128
+/* Series of this number of adjacent blocks are all long enough. */
+#define LONG_SERIES		128
 
 /* A group has this number of leaves at least, but for the last one. */
 #define GROUP_LEAVES		64
@@ -123,12 +123,12 @@ end_group(LeafOrder *order)
 }
 
 /*
- * Find the next stretch of adjacent blocks of a set, from *end on.  Returns
+ * Find the next series of adjacent blocks of a set, from *end on.  Returns
  * false if there is none.  Sets *begin to its first block, and *end to the one
  * behind.
  */
 static bool
-next_stretch(const SwareBlockSet *set, BlockNumber *begin, BlockNumber *end)
+next_series(const SwareBlockSet *set, BlockNumber *begin, BlockNumber *end)
 {
 	*begin = *end;
 	while (*begin < set->blocks && !sware_block_set_has(set, *begin))
@@ -140,19 +140,19 @@ next_stretch(const SwareBlockSet *set, BlockNumber *begin, BlockNumber *end)
 }
 
 /*
- * Return the largest length, LONG_STRETCH at most, so that the stretches that
+ * Return the largest length, LONG_SERIES at most, so that the series that
  * are as long as this have `count` blocks.
  */
 static int
 sufficient_length(const SwareBlockSet *set, int64 count)
 {
-	int64		blocks[LONG_STRETCH + 1] = {0}; /* by length of stretches */
-	int			length = LONG_STRETCH;
+	int64		blocks[LONG_SERIES + 1] = {0};	/* by length of series */
+	int			length = LONG_SERIES;
 	BlockNumber begin;
 	BlockNumber end = 0;
 
-	while (next_stretch(set, &begin, &end))
-		blocks[Min(end - begin, (BlockNumber) LONG_STRETCH)] += end - begin;
+	while (next_series(set, &begin, &end))
+		blocks[Min(end - begin, (BlockNumber) LONG_SERIES)] += end - begin;
 	for (int64 found = blocks[length]; length > 1 && found < count;)
 		found += blocks[--length];
 	return length;
@@ -198,7 +198,7 @@ choose_targets(LeafOrder *order)
 	BlockNumber begin;
 	BlockNumber end = 0;
 
-	while (count < order->count && next_stretch(candidates, &begin, &end))
+	while (count < order->count && next_series(candidates, &begin, &end))
 	{
 		if (end - begin < (BlockNumber) length)
 			continue;

@@ -266,7 +266,8 @@ count_to_skip(SwareTreeCursor *cursor, const SwareLeafView *view, int i,
  * Add what qualifies between two places in a stretch to the position's items,
  * in a direction.  Stops when the position has `limit` items, or those of a
  * posting list more, but not before the first tuple.  Returns the place where
- * it has ended.
+ * it has stopped so, or the second place, also if nothing before that can
+ * qualify any more.
  */
 static LeafPlace
 add_tids(SwareTreeCursor *cursor, const SwareLeafView *view,
@@ -374,8 +375,8 @@ static bool
 find_stretch(SwareTreeCursor *cursor, const SwareLeafView *view,
 			 LeafPlace *near, LeafPlace edge, LeafPlace *far, bool forward)
 {
-	bool		has_few =		/* has an entry of it all columns? */
-		cursor->keys.stretchColumns ==
+	/* are the entries of a stretch equal, and so likely to be few? */
+	bool		has_few = cursor->keys.stretchColumns ==
 		IndexRelationGetNumberOfKeyAttributes(view->index);
 	SwareSearchKey place;
 

@@ -132,8 +132,8 @@ typedef struct SwareTreeCursor
 	bool		arrivesByLink;	/* has a link led to the leaf? */
 
 	/*
-	 * A cursor that skips entries need not: it may as well go on to the next
-	 * entry, or follow the link to the next leaf.
+	 * A cursor that skips entries of a stretch need not: it may as well go on
+	 * to the next entry, or follow the link to the next leaf.
 	 */
 	int			skipPatience;	/* this number of entries in a row are looked
 								 * at in vain before some are skipped */
