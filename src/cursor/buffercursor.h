@@ -108,8 +108,8 @@ typedef struct SwareScanFilter
 								 * another? */
 	bool		usesMarks;		/* are marked entries left out? */
 	bool		isAnalyzed;		/* is what follows set, for these keys? */
-	int64		rangeBegin;		/* the smallest abbreviation of an entry in
-								 * the range */
+	int64		rangeBegin;		/* the smallest abbreviation that an entry of
+								 * the range can have to qualify */
 	int64		rangeEnd;		/* the largest one */
 	int64		beginMatters;	/* up to this abbreviation, an entry must be
 								 * compared with where the range begins */
@@ -134,7 +134,8 @@ typedef struct SwareScanFilter
 
 /*
  * Begin a batch: want the entries behind `after`, or all (NULL).  The entry
- * must stay where it is while the batch is read.  Calls hash functions.
+ * must stay where it is while the batch is read.  Calls comparators and hash
+ * functions.
  */
 extern void sware_scan_filter_begin(SwareScanFilter *filter, IndexTuple after);
 

@@ -62,10 +62,14 @@ static SwareSearchKey *
 analyze_end(const SwareScanFilter *filter, bool forward,
 			SwareSearchKey *memory, int64 *limit, int64 *matters)
 {
+	const SwareKeyColumn *column = &filter->order.column;
+	SwareScanKeys *keys = filter->keys;
 	SwareSearchKey *end;
 
-	(void) sware_first_place(filter->keys, NULL, forward, memory, &end);
-	if (sware_abbreviate_end(&filter->order.column, end, limit))
+	(void) sware_first_place(keys, NULL, forward, memory, &end);
+	if (sware_abbreviate_end(column, end, limit) ||
+		sware_abbreviate_end(column, forward ? &keys->low : &keys->high,
+							 limit))
 		*matters = *limit;
 	else if (end->columnCount > 0)
 		*matters = ~*matters;
@@ -89,7 +93,7 @@ has_one_value(Relation index, const SwareSearchKey *begin,
 
 /*
  * Find out which abbreviations, which hash for Bloom filters and which
- * fingerprint belong to the range.
+ * fingerprint the entries have that can qualify.
  */
 static void
 analyze(SwareScanFilter *filter)

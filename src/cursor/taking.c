@@ -416,6 +416,7 @@ take_from_list(ListReader *reader, SwareEntrySource source, int most)
 			 * its next stretch begins
 			 */
 			reader->leavesOut = true;
+			reader->failures++;
 			continue;
 		}
 		sware_clear_mark(entry);
@@ -441,7 +442,6 @@ take_from_list(ListReader *reader, SwareEntrySource source, int most)
 		{
 			/* there may be many more before the next stretch */
 			reader->leavesOut = true;
-			reader->failures = reader->patience;
 			skip_entries(reader, entry);
 			continue;
 		}
@@ -487,9 +487,12 @@ sware_take_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
 		return false;
 	}
 
-	/* Behind a place there may be no entries although the value exists. */
+	/*
+	 * Behind a place, or in an interval, there may be no entries although the
+	 * value exists.
+	 */
 	if (reader.taken == 0 && !reader.leavesOut && !filter->hasPlace &&
-		filter->hasHash && sware_sorted_zone_has_filter(zone, filter->hash))
+		filter->keys->interval == NULL && filter->hasHash && sware_sorted_zone_has_filter(zone, filter->hash))
 		sware_count(filter->order.index, SWARE_STAT_BLOOM_FALSE_POSITIVES, 1);
 	return true;
 }

@@ -13,6 +13,7 @@
 #include "catalog/pg_type.h"
 #include "lib/qunique.h"
 #include "utils/array.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
@@ -157,6 +158,19 @@ convert_element(Datum *value, Oid from, Oid to)
 	return true;
 }
 
+/* Are local times compared with instants, by the server's function? */
+static bool
+are_local_times(SwareScanKeys *keys, ScanKey key)
+{
+	int			column = key->sk_attno - 1;
+	FmgrInfo   *function =
+		sware_find_scan_function(keys, column,
+								 keys->index->rd_opcintype[column],
+								 sware_argument_type(keys, key));
+
+	return function && function->fn_oid == F_TIMESTAMPTZ_CMP_TIMESTAMP;
+}
+
 /*
  * Get the elements of an array key, sorted and without duplicates.  Integers
  * and local times become values of the column's type if it is compared as an
@@ -178,10 +192,10 @@ sware_get_elements(SwareScanKeys *keys, ScanKey key)
 	sware_init_scan_column(keys, &elements->column, column, own, own,
 						   key->sk_collation);
 	if (type != own && sware_is_integer(elements->column.comparison) &&
-		(own == TIMESTAMPTZOID ? type == TIMESTAMPOID :
-		 sware_is_integer(sware_comparison_of_integers(type)) &&
-		 (own != INT8OID || sizeof(Datum) >= sizeof(int64))))
+		(sware_is_integer(sware_comparison_of_integers(type)) ||
+		 are_local_times(keys, key)))
 	{
+		MemoryContext old = MemoryContextSwitchTo(keys->arrayContext);
 		int			kept = 0;
 
 		for (int i = 0; i < count; i++)
@@ -189,6 +203,7 @@ sware_get_elements(SwareScanKeys *keys, ScanKey key)
 			if (convert_element(&elements->values[i], type, own))
 				elements->values[kept++] = elements->values[i];
 		}
+		MemoryContextSwitchTo(old);
 		count = kept;
 		type = own;
 	}

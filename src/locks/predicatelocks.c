@@ -144,7 +144,7 @@ lock_points(IndexScanDesc scan, SwareScanKeys *keys,
 
 	if (keys->prefixColumns == 0)
 	{
-		/* an array makes stretches, and these skip keys */
+		/* where an array makes stretches, there are skip keys */
 		const SwareElements *elements = keys->skip->columns[0].elements;
 		SwareKeyColumn own = elements->column;
 

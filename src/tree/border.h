@@ -43,6 +43,7 @@ sware_free_saved_entry(SwareSavedEntry *saved)
 {
 	if (saved->tuple)
 		pfree(saved->tuple);
+	memset(saved, 0, sizeof(SwareSavedEntry));
 }
 
 /*

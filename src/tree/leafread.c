@@ -266,8 +266,8 @@ count_to_skip(SwareTreeCursor *cursor, const SwareLeafView *view, int i,
  * Add what qualifies between two places in a stretch to the position's items,
  * in a direction.  Stops when the position has `limit` items, or those of a
  * posting list more, but not before the first tuple.  Returns the place where
- * it has stopped so, or the second place, also if nothing before that can
- * qualify any more.
+ * it has stopped at the limit; otherwise the second place, even if it has found
+ * out before that nothing more can qualify.
  */
 static LeafPlace
 add_tids(SwareTreeCursor *cursor, const SwareLeafView *view,

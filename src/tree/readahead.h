@@ -7,10 +7,10 @@
  * run belong to.  VACUUM asks from its first leaf on; a scan when it follows a
  * link after a link has led it to a leaf that was not in shared buffers; a run
  * after two leaves, one after the other, had to be read.  A scan asks for none
- * beyond the end of its stretch, or between stretches where the next one
- * begins; restricted to an interval, for none beyond that.  It stops when a
- * search leads it elsewhere, and when it turns around; scans and runs stop when
- * the leaves are in shared buffers after all.
+ * beyond the end of its stretch or, between two stretches, beyond the place
+ * where the next one begins; restricted to an interval, for none beyond that.
+ * It stops when a search leads it elsewhere, and when it turns around; scans
+ * and runs stop when the leaves are in shared buffers after all.
  *
  * No page is pinned ahead: VACUUM takes a cleanup lock on each leaf, which any
  * pin would delay, and a second pin of its own forbid.  What is asked for is a
@@ -34,7 +34,7 @@
 typedef struct SwareReadahead
 {
 	Relation	index;
-	MemoryContext context;		/* of the list */
+	MemoryContext context;		/* of the list and the origin */
 	struct SwareLeafList *list; /* allocated when it is needed */
 	SwareSavedEntry origin;		/* of a scan: a copy of the tuple from which
 								 * it began, which has values of the list's
