@@ -302,6 +302,16 @@ sware_extend_file(Relation index, int pages, BlockNumber *first)
 
 /* does this backend hold a content lock?  It cannot be told any more */
 #define sware_holds_content_lock()	false
+
+/* the instant that a local time means; false if it is out of range */
+static inline bool
+sware_instant_of(Timestamp local, TimestampTz *instant)
+{
+	ErrorSaveContext context = {.type = T_ErrorSaveContext};
+
+	*instant = timestamp2timestamptz_safe(local, (Node *) &context);
+	return !context.error_occurred;
+}
 #else
 #define sware_init_shared_hash(name, size, control, flags) \
 	ShmemInitHash(name, size, size, control, flags)
@@ -321,6 +331,14 @@ sware_extend_file(Relation index, int pages, BlockNumber *first)
 #define sware_holds_content_lock() \
 	LWLockAnyHeldByMe(&GetBufferDescriptor(0)->content_lock, NBuffers, \
 					  sizeof(BufferDescPadded))
+static inline bool
+sware_instant_of(Timestamp local, TimestampTz *instant)
+{
+	int			overflow = 0;
+
+	*instant = timestamp2timestamptz_opt_overflow(local, &overflow);
+	return overflow == 0;
+}
 #endif
 
 /*
@@ -334,26 +352,6 @@ sware_extend_file(Relation index, int pages, BlockNumber *first)
 #else
 #define sware_kernel_can_be_asked() true
 #endif
-
-/*
- * Find the instant that a local time means.  Returns false if it is out of
- * range.  (19 has another function for that.)
- */
-static inline bool
-sware_instant_of(Timestamp local, TimestampTz *instant)
-{
-#if PG_VERSION_NUM >= 190000
-	ErrorSaveContext context = {.type = T_ErrorSaveContext};
-
-	*instant = timestamp2timestamptz_safe(local, (Node *) &context);
-	return !context.error_occurred;
-#else
-	int			overflow = 0;
-
-	*instant = timestamp2timestamptz_opt_overflow(local, &overflow);
-	return overflow == 0;
-#endif
-}
 
 /* 17 and 18 give amestimateparallelscan more parameters */
 #if PG_VERSION_NUM >= 180000

@@ -412,8 +412,8 @@ take_from_list(ListReader *reader, SwareEntrySource source, int most)
 			sware_window_has(&reader->window, reader->number + reader->step))
 		{
 			/*
-			 * but the last one tells whether the range has ended, or where
-			 * its next stretch begins
+			 * Only the last one of the window is looked at: it tells whether
+			 * the range has ended, or where its next stretch begins.
 			 */
 			reader->leavesOut = true;
 			reader->failures++;
@@ -438,15 +438,9 @@ take_from_list(ListReader *reader, SwareEntrySource source, int most)
 			seek(reader, sware_scan_filter_range_begin(filter));
 			continue;
 		}
-		if (is_marked)
+		if (is_marked || !sware_scan_keys_satisfy(filter->keys, entry, 0))
 		{
-			/* there may be many more before the next stretch */
-			reader->leavesOut = true;
-			skip_entries(reader, entry);
-			continue;
-		}
-		if (!sware_scan_keys_satisfy(filter->keys, entry, 0))
-		{
+			reader->leavesOut |= is_marked;
 			skip_entries(reader, entry);
 			continue;
 		}
@@ -492,7 +486,8 @@ sware_take_zone(SwareBufferCursor *cursor, const SwareSortedZone *zone,
 	 * value exists.
 	 */
 	if (reader.taken == 0 && !reader.leavesOut && !filter->hasPlace &&
-		filter->keys->interval == NULL && filter->hasHash && sware_sorted_zone_has_filter(zone, filter->hash))
+		filter->keys->interval == NULL && filter->hasHash &&
+		sware_sorted_zone_has_filter(zone, filter->hash))
 		sware_count(filter->order.index, SWARE_STAT_BLOOM_FALSE_POSITIVES, 1);
 	return true;
 }

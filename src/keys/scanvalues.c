@@ -248,7 +248,7 @@ sware_find_element(const SwareElements *elements, Datum value, bool is_null,
 		int64		other = sware_integer_value(column.comparison,
 												elements->values[middle]);
 
-		/* integers are distinct */
+		/* elements that are compared as integers all differ */
 		if (other == number)
 		{
 			*equal = true;

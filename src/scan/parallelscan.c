@@ -13,7 +13,6 @@
  */
 #include "postgres.h"
 
-#include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/condition_variable.h"
 #include "storage/spin.h"

@@ -242,9 +242,9 @@ is($answer, "$rows|$rows", 'a parallel scan: its rows');
 cmp_ok($asked, '>', 40, 'a parallel scan: leaves are asked for');
 cmp_ok($asked, '<', $last - $first, 'a parallel scan: no others');
 
-# Of each of two values of an array, and of none between them.  The end of each stretch has the value of the
-# entry at which a scan has begun to ask; where another column is null, it is in another
-# place of later entries.
+# A scan by an array asks for the leaves of each of its values, and for none between them.
+# Where it ends to ask, it knows from the entry at which it has begun; of later entries the
+# second column is null, so that the first one lies elsewhere in them.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE n (a text, b int);
 ALTER TABLE n ALTER a SET STORAGE PLAIN;
